@@ -1,0 +1,163 @@
+package openbrain
+
+import (
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// The environment variables read by Config.WithEnv.
+const (
+	EnvURL    = "OPENBRAIN_URL"
+	EnvAPIKey = "OPENBRAIN_API_KEY"
+)
+
+// Config says which server to talk to, and how. BaseURL and APIKey have no default.
+type Config struct {
+	// BaseURL is the server's address, without "/v1": "http://127.0.0.1:8000".
+	BaseURL string `koanf:"baseUrl" json:"baseUrl"`
+	// APIKey is sent as bearer token. It is never printed.
+	APIKey string `koanf:"apiKey" json:"-"`
+	// Source is what the source of every thought begins with, before the colon and the agent's id.
+	Source string `koanf:"source" json:"source"`
+	// Timeout bounds one request, 1 ms to 1 h. A call may make several.
+	Timeout time.Duration `koanf:"timeout" json:"timeout"`
+	// MaxRetries is how often a request is repeated that failed in a way that may mend itself, 0 to 20.
+	MaxRetries int `koanf:"maxRetries" json:"maxRetries"`
+	// MaxWait bounds one wait between two tries, whatever the server asks for, 1 ms to 10 min.
+	MaxWait time.Duration `koanf:"maxWait" json:"maxWait"`
+	// MaxContent is the largest content of a thought in bytes, 64 to 16 MiB; the text of longer entries is cut for search. The
+	// entry itself is kept whole.
+	MaxContent int `koanf:"maxContent" json:"maxContent"`
+	// PageSize is the limit of the first listing request, 10 to 10000. Servers that refuse it are asked for less.
+	PageSize int `koanf:"pageSize" json:"pageSize"`
+	// Exclusive says that no other process writes entries of the same agents. It saves the look for news before each
+	// Append; if it is not true, a key that another process wrote may be stored again, and is then hidden when read.
+	Exclusive bool `koanf:"exclusive" json:"exclusive"`
+}
+
+// DefaultConfig returns the defaults: everything but BaseURL and APIKey.
+func DefaultConfig() Config {
+	return Config{
+		Source:     "openclaw",
+		Timeout:    30 * time.Second,
+		MaxRetries: 4,
+		MaxWait:    30 * time.Second,
+		MaxContent: 16 << 10,
+		PageSize:   100,
+	}
+}
+
+// WithEnv returns c with BaseURL and APIKey taken from the environment where c has none. getenv is os.Getenv or its like.
+func (c Config) WithEnv(getenv func(string) string) Config {
+	if strings.TrimSpace(c.BaseURL) == "" {
+		c.BaseURL = getenv(EnvURL)
+	}
+	if strings.TrimSpace(c.APIKey) == "" {
+		c.APIKey = getenv(EnvAPIKey)
+	}
+	return c
+}
+
+// Validate returns *ConfigError when BaseURL or APIKey is missing, and core.ErrInvalid naming the field when one is
+// out of range. Zero values of the other fields stand for their defaults.
+func (c Config) Validate() error {
+	c = c.normalized()
+	if c.BaseURL == "" || c.APIKey == "" {
+		return &ConfigError{}
+	}
+	invalid := func(field, remedy string) error {
+		return fmt.Errorf("openbrain: config: %s: %s: %w", field, remedy, core.ErrInvalid)
+	}
+	// The URL's own parse error repeats it, and it may hold a password.
+	u, err := url.Parse(c.BaseURL)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		return invalid("baseUrl", "must be an absolute http or https address")
+	case u.User != nil:
+		return invalid("baseUrl", "must not hold a user or password; use apiKey")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return invalid("baseUrl", "must not have a query or fragment")
+	case strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return invalid("apiKey", "must be printable ASCII without spaces")
+	case strings.ContainsFunc(c.Source, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }):
+		return invalid("source", "must be printable text")
+	case c.Timeout < time.Millisecond || c.Timeout > time.Hour:
+		return invalid("timeout", "must be 1ms to 1h")
+	case c.MaxRetries < 0 || c.MaxRetries > 20:
+		return invalid("maxRetries", "must be 0 to 20")
+	case c.MaxWait < time.Millisecond || c.MaxWait > 10*time.Minute:
+		return invalid("maxWait", "must be 1ms to 10m")
+	case c.MaxContent < 64 || c.MaxContent > 16<<20:
+		return invalid("maxContent", "must be 64 to 16777216 bytes")
+	case c.PageSize < 10 || c.PageSize > 10000:
+		return invalid("pageSize", "must be 10 to 10000")
+	}
+	return nil
+}
+
+// normalized trims what people paste along and puts defaults where nothing was said. MaxRetries 0 means none.
+func (c Config) normalized() Config {
+	d := DefaultConfig()
+	c.BaseURL = strings.TrimRight(strings.TrimSpace(c.BaseURL), "/")
+	c.APIKey = strings.TrimSpace(c.APIKey)
+	if c.Source == "" {
+		c.Source = d.Source
+	}
+	if c.Timeout == 0 {
+		c.Timeout = d.Timeout
+	}
+	if c.MaxWait == 0 {
+		c.MaxWait = d.MaxWait
+	}
+	if c.MaxContent == 0 {
+		c.MaxContent = d.MaxContent
+	}
+	if c.PageSize == 0 {
+		c.PageSize = d.PageSize
+	}
+	return c
+}
+
+// String describes c without the key, and without the address when that cannot be parsed or holds a password.
+func (c Config) String() string {
+	key := "not set"
+	if c.APIKey != "" {
+		key = "set"
+	}
+	return fmt.Sprintf("openbrain.Config{baseUrl: %s, apiKey: %s, source: %s, timeout: %s, maxRetries: %d}",
+		c.address(), key, c.Source, c.Timeout, c.MaxRetries)
+}
+
+// GoString is String, so that %#v shows no key either.
+func (c Config) GoString() string { return c.String() }
+
+// LogValue is String, so that no logger shows the key.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+func (c Config) address() string {
+	if c.BaseURL == "" {
+		return "not set"
+	}
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || u.Host == "" {
+		return "not valid"
+	}
+	return u.Scheme + "://" + u.Host + u.EscapedPath()
+}
+
+// ConfigError is returned at bootstrap, and by every call until then, when BaseURL or APIKey is missing. It is a
+// core.ErrInvalid.
+type ConfigError struct{}
+
+// Error returns the one text that tells an operator what to do.
+func (*ConfigError) Error() string {
+	return "openclaw-openbrain-context: baseUrl and apiKey are required. Set them in your openclaw.json plugin config."
+}
+
+// Unwrap returns core.ErrInvalid.
+func (*ConfigError) Unwrap() error { return core.ErrInvalid }

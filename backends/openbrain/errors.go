@@ -1,0 +1,154 @@
+package openbrain
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/go-resty/resty/v2"
+)
+
+// failure is why one request did not do what it should. Its text is made of our own words and numbers only: what a
+// server sends back may repeat the content or the key.
+type failure struct {
+	// what says what happened; status is 0 when there was no answer.
+	what   string
+	status int
+	// kind is the sentinel callers see.
+	kind error
+	// retry says that the same request may succeed later.
+	retry bool
+	// doubt says that the server may have done what it was asked to.
+	doubt bool
+	// wait is how long the server asked to be left alone, in the form it said it.
+	wait string
+	// limit says that a smaller page may be accepted.
+	limit bool
+}
+
+func (f *failure) Error() string { return f.what + ": " + f.kind.Error() }
+
+// Unwrap returns the sentinel.
+func (f *failure) Unwrap() error { return f.kind }
+
+// statusFailure classifies an answer that is not 2xx. sent is the request's body.
+func statusFailure(status int, header http.Header, body, sent []byte, key string) *failure {
+	f := &failure{what: fmt.Sprintf("server answered %d", status), status: status, kind: core.ErrUnavailable}
+	switch {
+	case status >= 300 && status < 400:
+		f.what = fmt.Sprintf("server answered %d, a redirect, and redirects are not followed: set baseUrl to the final address", status)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		f.kind = core.ErrAuth
+	case status == http.StatusNotFound:
+		f.kind = core.ErrNotFound
+	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
+		f.kind = errors.ErrUnsupported
+	case status == http.StatusConflict:
+		f.kind = core.ErrConflict
+	case status == http.StatusRequestTimeout, status == http.StatusTooEarly:
+		f.retry, f.doubt = true, true
+	case status == http.StatusTooManyRequests:
+		f.retry, f.wait = true, header.Get("Retry-After")
+	case status == http.StatusBadRequest, status == http.StatusRequestEntityTooLarge, status == http.StatusUnprocessableEntity:
+		f.kind = core.ErrInvalid
+		if detail := validationDetail(body, sent, key); detail != "" {
+			f.what += ": " + detail
+		}
+		f.limit = true
+	case status >= 500:
+		f.retry, f.doubt, f.wait = true, true, header.Get("Retry-After")
+	}
+	return f
+}
+
+// transportFailure classifies a request that got no usable answer.
+func transportFailure(err error) *failure {
+	f := &failure{what: describe(err), kind: core.ErrUnavailable, retry: true, doubt: true}
+	switch {
+	case errors.Is(err, resty.ErrResponseBodyTooLarge):
+		f.retry, f.limit = false, true
+	case notSent(err):
+		f.doubt = false
+	}
+	return f
+}
+
+// notSent reports whether the connection was never made.
+func notSent(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	return (errors.As(err, &op) && op.Op == "dial") || errors.As(err, &dns)
+}
+
+// describe says what went wrong below HTTP. It does not repeat the error's own text, which may hold the URL or a piece
+// of what the server sent.
+func describe(err error) string {
+	var dns *net.DNSError
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var record tls.RecordHeaderError
+	var alert *tls.CertificateVerificationError
+	var timeout net.Error
+	switch {
+	case errors.Is(err, resty.ErrResponseBodyTooLarge):
+		return "answer is too large"
+	case errors.As(err, &dns):
+		return "host name cannot be resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "connection reset"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "connection closed before the answer was complete"
+	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &alert):
+		return "server's certificate is not trusted"
+	case errors.As(err, &record):
+		return "server does not speak TLS on this port"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
+		errors.As(err, &timeout) && timeout.Timeout():
+		return "request timed out"
+	}
+	return "connection failed"
+}
+
+// garbage is a 2xx answer that is not what the interface promises.
+func garbage(status int, what string) *failure {
+	return &failure{
+		what: fmt.Sprintf("server answered %d with %s", status, what), status: status,
+		kind: core.ErrUnavailable, retry: true, doubt: true,
+	}
+}
+
+// lacks reports whether err says that the server does not have the call at all.
+func lacks(err error) bool {
+	var f *failure
+	return errors.As(err, &f) && (f.status == http.StatusNotFound || errors.Is(f.kind, errors.ErrUnsupported))
+}
+
+// isStatus reports whether err is an answer with this status.
+func isStatus(err error, status int) bool {
+	var f *failure
+	return errors.As(err, &f) && f.status == status
+}
+
+// tooMuch reports whether err may go away with a smaller limit.
+func tooMuch(err error) bool {
+	var f *failure
+	return errors.As(err, &f) && f.limit
+}
+
+// failed wraps the cause of a failed operation in the form all errors of this package have.
+func failed(op, id string, cause error) error {
+	if id == "" {
+		return fmt.Errorf("openbrain: %s: %w", op, cause)
+	}
+	return fmt.Errorf("openbrain: %s %q: %w", op, id, cause)
+}

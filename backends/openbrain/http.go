@@ -1,0 +1,224 @@
+package openbrain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/go-resty/resty/v2"
+)
+
+const (
+	// maxBody bounds what is read of one answer.
+	maxBody = 64 << 20
+	// firstBackoff and lastBackoff bound the waits between tries when the server names none.
+	firstBackoff = 200 * time.Millisecond
+	lastBackoff  = 10 * time.Second
+
+	pathThoughts = "/v1/thoughts"
+	pathRecent   = "/v1/thoughts/recent"
+	pathSearch   = "/v1/search"
+	pathStats    = "/v1/stats"
+)
+
+// call is one request, before it is bound to a server.
+type call struct {
+	method, path string
+	query        url.Values
+	// body is sent as JSON when it is not nil.
+	body any
+	// one says that the path names a thought, so that 404 means the thought and not the call is missing.
+	one bool
+	// wantJSON says that an answer without JSON in it is useless.
+	wantJSON bool
+}
+
+func (c call) String() string {
+	if c.one {
+		return c.method + " " + pathThoughts + "/{id}"
+	}
+	return c.method + " " + c.path
+}
+
+// thoughtPath names one thought. Ids are the server's: they are escaped whatever they hold.
+func thoughtPath(id string) string { return pathThoughts + "/" + url.PathEscape(id) }
+
+// client sends requests to one server. It is safe for concurrent use.
+type client struct {
+	http  *resty.Client
+	cfg   Config
+	log   *slog.Logger
+	sleep func(context.Context, time.Duration) error
+	now   func() time.Time
+	// largest is the longest page seen: a shorter one was not cut by the server.
+	largest atomic.Int64
+}
+
+func newClient(cfg Config, hc *http.Client) *client {
+	own := http.Client{}
+	if hc != nil {
+		own = *hc // resty changes the client it is given
+	}
+	r := resty.NewWithClient(&own).
+		SetRedirectPolicy(resty.RedirectPolicyFunc(func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse })).
+		SetResponseBodyLimit(maxBody).
+		SetDisableWarn(true).
+		SetLogger(quiet{}).
+		SetHeader("Accept", "application/json")
+	return &client{http: r, cfg: cfg}
+}
+
+// quiet keeps resty from writing to standard error.
+type quiet struct{}
+
+func (quiet) Errorf(string, ...any) {}
+func (quiet) Warnf(string, ...any)  {}
+func (quiet) Debugf(string, ...any) {}
+
+// do sends a request until it succeeds, fails for good, or the retries are used up. It returns the body.
+func (c *client) do(ctx context.Context, op string, r call) ([]byte, error) {
+	return c.doUnless(ctx, op, r, nil)
+}
+
+// doUnless is do, except that after a failure that leaves in doubt whether the server acted, it first asks done, and
+// stops with an empty body when that says so.
+func (c *client) doUnless(ctx context.Context, op string, r call, done func(context.Context) (bool, error)) ([]byte, error) {
+	for try := 0; ; try++ {
+		body, err := c.once(ctx, r)
+		if err == nil {
+			return body, nil
+		}
+		f := asFailure(err)
+		if f == nil { // ctx ended
+			return nil, err
+		}
+		if f.doubt && done != nil {
+			switch ok, lookErr := done(ctx); {
+			case ok:
+				return nil, nil
+			case ctx.Err() != nil:
+				return nil, fmt.Errorf("%v: %w", f.what, lookErr)
+			}
+		}
+		if !f.retry || try >= c.cfg.MaxRetries {
+			return nil, err
+		}
+		wait := c.wait(try, f.wait)
+		c.log.WarnContext(ctx, "openbrain request failed, trying again", "op", op, "call", r.String(),
+			"try", try+1, "status", f.status, "cause", f.what, "wait", wait)
+		if serr := c.sleep(ctx, wait); serr != nil {
+			return nil, fmt.Errorf("%v, and then: %w", f.what, serr)
+		}
+	}
+}
+
+func asFailure(err error) *failure {
+	var f *failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return nil
+}
+
+// once sends a request once. Its errors are *failure, or wrap ctx's error.
+func (c *client) once(ctx context.Context, r call) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	tryCtx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	req := c.http.R().SetContext(tryCtx).SetAuthToken(c.cfg.APIKey)
+	var sent []byte
+	if r.body != nil {
+		var err error
+		if sent, err = json.Marshal(r.body); err != nil {
+			return nil, &failure{what: "request cannot be written as JSON", kind: core.ErrInvalid}
+		}
+		req.SetHeader("Content-Type", "application/json").SetBody(sent)
+	}
+	target := c.cfg.BaseURL + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	res, err := req.Execute(r.method, target)
+	if err != nil {
+		if cerr := ctx.Err(); cerr != nil {
+			return nil, cerr
+		}
+		return nil, transportFailure(err)
+	}
+	status, body := res.StatusCode(), res.Body()
+	if status < 200 || status > 299 {
+		f := statusFailure(status, res.Header(), body, sent, c.cfg.APIKey)
+		if !r.one && status == http.StatusNotFound {
+			f.kind = errors.ErrUnsupported
+		}
+		if errors.Is(f.kind, errors.ErrUnsupported) {
+			f.what += " to " + r.String() + ", which this server does not offer"
+		}
+		return nil, f
+	}
+	return c.usable(r, status, res.Header(), body)
+}
+
+// usable keeps answers of something that is not the server (a proxy, a login page) from counting as success.
+func (c *client) usable(r call, status int, header http.Header, body []byte) ([]byte, error) {
+	if len(strings.TrimSpace(string(body[:min(len(body), 64)]))) == 0 {
+		if r.wantJSON {
+			return nil, garbage(status, "an empty body")
+		}
+		return nil, nil
+	}
+	switch {
+	case r.wantJSON && !json.Valid(body):
+		return nil, garbage(status, "a body that is not JSON")
+	case !r.wantJSON && strings.Contains(strings.ToLower(header.Get("Content-Type")), "html"):
+		return nil, garbage(status, "a web page")
+	}
+	return body, nil
+}
+
+// wait returns how long to wait before the next try: what the server asked for, or an exponential backoff with full jitter.
+func (c *client) wait(try int, asked string) time.Duration {
+	if d, ok := retryAfter(asked, c.now()); ok {
+		return min(max(d, 0), c.cfg.MaxWait)
+	}
+	top := min(firstBackoff<<min(try, 10), lastBackoff, c.cfg.MaxWait)
+	return rand.N(top) + 1
+}
+
+// retryAfter reads both forms of a Retry-After header.
+func retryAfter(s string, now time.Time) (time.Duration, bool) {
+	if s = strings.TrimSpace(s); s == "" {
+		return 0, false
+	}
+	var seconds float64
+	if json.Unmarshal([]byte(s), &seconds) == nil && seconds >= 0 {
+		return time.Duration(min(seconds, 1e6) * float64(time.Second)), true
+	}
+	if at, err := http.ParseTime(s); err == nil {
+		return at.Sub(now), true
+	}
+	return 0, false
+}
+
+// sleepFor waits for d or for ctx, whichever ends first.
+func sleepFor(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

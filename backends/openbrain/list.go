@@ -1,0 +1,242 @@
+package openbrain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+const (
+	// surelyWhole is a page length that no server is assumed to cut at: a shorter page is all there is.
+	surelyWhole = 10
+	// maxLimit is the largest limit ever asked for.
+	maxLimit = 1 << 20
+	// maxRestarts is how often a listing begins anew because the thoughts shifted under it.
+	maxRestarts = 3
+)
+
+// partial says that a server showed only some of the thoughts; it wraps errors.ErrUnsupported.
+type partial struct {
+	path string
+	seen int
+}
+
+func (p *partial) Error() string {
+	return fmt.Sprintf("GET %s shows no more than %d thoughts; the server lacks GET %s?source=&limit=&offset= to see the rest: %v",
+		p.path, p.seen, pathThoughts, errors.ErrUnsupported)
+}
+
+// Unwrap returns errors.ErrUnsupported.
+func (p *partial) Unwrap() error { return errors.ErrUnsupported }
+
+// lister reads all thoughts of one source. How a server pages is not documented: it is found out while reading.
+type lister struct {
+	*client
+	op, path, source string
+	// limit is the largest limit known to be accepted, or about to be tried.
+	limit    int
+	seen     map[string]bool
+	thoughts []thought
+}
+
+// list returns all thoughts of a source, each once, in no particular order; thoughts of others may be among them. When
+// the error is *partial, the thoughts that could be seen come with it.
+func (c *client) list(ctx context.Context, op, source string) ([]thought, error) {
+	l := &lister{client: c, op: op, path: pathThoughts, source: source, limit: c.cfg.PageSize}
+	err := l.all(ctx)
+	if lacks(err) {
+		l.path = pathRecent
+		err = l.all(ctx)
+	}
+	var p *partial
+	if err != nil && !errors.As(err, &p) {
+		return nil, err
+	}
+	return l.thoughts, err
+}
+
+// all reads page after page by offset, and by growing limits where the server does not know offsets.
+func (l *lister) all(ctx context.Context) error {
+	for restart := 0; ; restart++ {
+		l.seen, l.thoughts = map[string]bool{}, nil
+		first, err := l.page(ctx, l.limit, 0)
+		for err != nil && tooMuch(err) && l.limit > 1 {
+			l.limit = (l.limit + 1) / 2
+			first, err = l.page(ctx, l.limit, 0)
+		}
+		if err != nil {
+			return err
+		}
+		l.add(first.thoughts)
+		if l.whole(first) {
+			return nil
+		}
+		way, err := l.byOffset(ctx, first.thoughts)
+		switch {
+		case err != nil:
+			return err
+		case way == pagedAll:
+			return nil
+		case way == offsetIgnored || restart >= maxRestarts:
+			return l.byGrowth(ctx, len(first.thoughts) < l.limit)
+		}
+	}
+}
+
+// whole reports whether a first page is surely all there is.
+func (l *lister) whole(page listing) bool {
+	n := len(page.thoughts)
+	if n == 0 || page.total >= 0 {
+		return page.total <= n
+	}
+	return n < l.limit && n < max(surelyWhole, int(l.largest.Load()))
+}
+
+// paging is how reading by offset ended.
+type paging int
+
+const (
+	pagedAll paging = iota
+	offsetIgnored
+	// shifted means that thoughts came or went between two pages, so that some may have been missed.
+	shifted
+)
+
+// byOffset reads on from the first page. Each page is asked to begin with the last thought of the one before: if that is
+// where it was, nothing was missed.
+func (l *lister) byOffset(ctx context.Context, first []thought) (paging, error) {
+	last, moved := first[len(first)-1].ID, false
+	for {
+		overlap := min(1, len(l.thoughts)-1)
+		page, err := l.page(ctx, l.limit, len(l.thoughts)-overlap)
+		if isStatus(err, http.StatusUnprocessableEntity) || isStatus(err, http.StatusBadRequest) {
+			return offsetIgnored, nil
+		}
+		if err != nil {
+			return shifted, err
+		}
+		got := page.thoughts
+		switch {
+		case len(got) == 0 && overlap == 1:
+			return shifted, nil
+		case len(got) > 0 && got[0].ID == first[0].ID:
+			return offsetIgnored, nil
+		case overlap == 1 && !slices.ContainsFunc(got, func(t thought) bool { return t.ID == last }):
+			return shifted, nil
+		}
+		moved = moved || (overlap == 1 && got[0].ID != last)
+		if fresh := l.add(got); fresh > 0 {
+			last = got[len(got)-1].ID
+			continue
+		}
+		if len(got) > 0 && got[0].ID != last {
+			return shifted, nil
+		}
+		if moved { // what moved to the front is on the first page now
+			page, err := l.page(ctx, l.limit, 0)
+			if err != nil {
+				return shifted, err
+			}
+			l.add(page.thoughts)
+		}
+		return pagedAll, nil
+	}
+}
+
+// byGrowth asks for ever more until the server has no more to give, and then makes sure that it was not just cut. short says that the
+// first page had room left.
+func (l *lister) byGrowth(ctx context.Context, short bool) error {
+	accepted, refused := l.limit, 0
+	for {
+		limit := 2 * accepted
+		if refused > 0 {
+			limit = (accepted + refused) / 2
+		}
+		if limit > maxLimit || limit <= accepted+accepted/8 {
+			return &partial{path: l.path, seen: len(l.thoughts)}
+		}
+		page, err := l.page(ctx, limit, 0)
+		switch {
+		case err != nil && tooMuch(err) && short:
+			return l.verify(ctx, accepted, -1)
+		case err != nil && tooMuch(err):
+			refused = limit
+		case err != nil:
+			return err
+		default:
+			l.add(page.thoughts)
+			accepted = limit
+			if short = len(page.thoughts) < limit; short {
+				return l.verify(ctx, limit, page.total)
+			}
+		}
+	}
+}
+
+// verify tells a listing that ended from one that the server cut: by the total the server gave, or by its statistics.
+func (l *lister) verify(ctx context.Context, limit, total int) error {
+	if total < 0 {
+		body, err := l.once(ctx, call{method: http.MethodGet, path: pathStats, wantJSON: true})
+		if err != nil {
+			return ctx.Err() // no statistics: nothing says that it was cut
+		}
+		total, _ = countOf(body, l.source, maxNesting)
+	}
+	if total > len(l.thoughts) { // or something was stored meanwhile
+		page, err := l.page(ctx, limit, 0)
+		if err != nil {
+			return err
+		}
+		l.add(page.thoughts)
+	}
+	if total > len(l.thoughts) {
+		return &partial{path: l.path, seen: len(l.thoughts)}
+	}
+	return nil
+}
+
+// add keeps what is new on a page and returns how much that is.
+func (l *lister) add(page []thought) int {
+	n := len(l.thoughts)
+	for _, t := range page {
+		if !l.seen[t.ID] {
+			l.seen[t.ID] = true
+			l.thoughts = append(l.thoughts, t)
+		}
+	}
+	return len(l.thoughts) - n
+}
+
+func (l *lister) page(ctx context.Context, limit, offset int) (listing, error) {
+	page, err := l.thoughtsAt(ctx, l.op, l.path, l.source, limit, offset)
+	if n := int64(len(page.thoughts)); n > l.largest.Load() {
+		l.largest.Store(n) // a race costs a request, no more
+	}
+	return page, err
+}
+
+// thoughtsAt reads one page of a list of thoughts. Each of them has an id.
+func (c *client) thoughtsAt(ctx context.Context, op, path, source string, limit, offset int) (listing, error) {
+	q := url.Values{"source": {source}, "limit": {strconv.Itoa(limit)}}
+	if offset > 0 {
+		q.Set("offset", strconv.Itoa(offset))
+	}
+	body, err := c.do(ctx, op, call{method: http.MethodGet, path: path, query: q, wantJSON: true})
+	if err != nil {
+		return listing{}, err
+	}
+	page, err := decodeList(body)
+	if err != nil {
+		return listing{}, &failure{what: "answer to GET " + path + " is " + err.Error(), kind: core.ErrUnavailable}
+	}
+	if slices.ContainsFunc(page.thoughts, func(t thought) bool { return t.ID == "" }) {
+		return listing{}, &failure{what: "answer to GET " + path + " has thoughts without an id", kind: errors.ErrUnsupported}
+	}
+	return page, nil
+}

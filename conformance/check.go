@@ -1,0 +1,96 @@
+package conformance
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Suite says what a Check examines.
+type Suite string
+
+// The suites.
+const (
+	SuiteStore     Suite = "store"
+	SuiteRetriever Suite = "retriever"
+	SuiteCompactor Suite = "compactor"
+	SuiteEngine    Suite = "engine"
+)
+
+// Need is something a check cannot run without. A check whose needs are not met is skipped, and says so.
+type Need string
+
+// The needs.
+const (
+	// NeedSearcher: core.As finds a core.Searcher in the store.
+	NeedSearcher Need = "core.Searcher"
+	// NeedViewStore: core.As finds a core.ViewStore in the store.
+	NeedViewStore Need = "core.ViewStore"
+	// NeedReopen: the suite was given WithReopen.
+	NeedReopen Need = "WithReopen"
+	// NeedOwner: the engine or compactor owns compaction.
+	NeedOwner Need = "an owner of compaction"
+	// NeedDelegate: the engine or compactor passes compaction on to the host.
+	NeedDelegate Need = "a delegate of compaction"
+	// NeedSharer: the retriever is a core.Sharer.
+	NeedSharer Need = "core.Sharer"
+	// NeedSubagents: the engine is a core.SubagentHost.
+	NeedSubagents Need = "core.SubagentHost"
+	// NeedTurns: the engine is a core.TurnCommitter.
+	NeedTurns Need = "core.TurnCommitter"
+)
+
+// Check is one rule and the property that examines it.
+type Check struct {
+	// ID names the check; it never changes once released. The part before the dot is its family.
+	ID string
+	// Promise is the number of the framework's promise that the check belongs to, 1 to 10; 0 for rules of a part's own contract.
+	Promise int
+	Suite   Suite
+	// Rule is the sentence an implementation is held to.
+	Rule string
+	// Needs are all required.
+	Needs []Need
+	// Provisional marks a new check: its failure is logged and does not fail the test.
+	Provisional bool
+
+	// Exactly one of these is set for checks of parts.
+	store     func(*storeRun) string
+	retriever func(*retrieverRun) string
+	compactor func(*compactorRun) string
+	// Engine checks look at every prompt, at every compaction, or are reported by the driver itself when all are nil.
+	prompt  func(*prompt) string
+	compact func(*compaction) string
+	final   func(*driver) string
+}
+
+// Family returns the part of the id before the dot.
+func (c Check) Family() string {
+	family, _, _ := strings.Cut(c.ID, ".")
+	return family
+}
+
+// Checks lists all checks, by suite and id.
+func Checks() []Check {
+	all := slices.Concat(storeChecks(), searchChecks(), viewChecks(), retrieverChecks(), compactorChecks(), engineChecks())
+	slices.SortStableFunc(all, func(a, b Check) int {
+		return cmp.Or(cmp.Compare(a.Suite, b.Suite), cmp.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+// matches reports whether a list of ids and families names the check.
+func matches(c Check, names []string) bool {
+	return slices.Contains(names, c.ID) || slices.Contains(names, c.Family())
+}
+
+// missing returns the needs of c that have does not hold.
+func missing(c Check, have map[Need]bool) []Need {
+	var out []Need
+	for _, n := range c.Needs {
+		if !have[n] {
+			out = append(out, n)
+		}
+	}
+	return out
+}

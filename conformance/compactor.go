@@ -1,0 +1,251 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leanovate/gopter"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// TestCompactor holds a compactor to the contract of core.Compactor. open returns a compactor that asks model, or the host it is
+// handed with each task, when it needs a model at all.
+func TestCompactor(t *testing.T, open func(tb testing.TB, model *Model) core.Compactor, opts ...Option) {
+	t.Helper()
+	o := resolve(fewer(25), opts)
+	t.Logf("conformance seed %d", o.seed)
+	have := compactorHas(t, open)
+	for _, c := range compactorChecks() {
+		t.Run(c.ID, func(t *testing.T) {
+			runCheck(t, c, have, o, func() (Finding, bool) { return examineCompactor(t, c, open, o) })
+		})
+	}
+}
+
+// ExamineCompactor is TestCompactor for tools: it returns what it finds instead of failing a test.
+func ExamineCompactor(tb testing.TB, open func(tb testing.TB, model *Model) core.Compactor, opts ...Option) []Finding {
+	tb.Helper()
+	o := resolve(fewer(25), opts)
+	have := compactorHas(tb, open)
+	var out []Finding
+	for _, c := range compactorChecks() {
+		if len(missing(c, have)) > 0 || o.claims != nil && !matches(c, o.claims) {
+			continue
+		}
+		if f, found := examineCompactor(tb, c, open, o); found {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func compactorHas(tb testing.TB, open func(testing.TB, *Model) core.Compactor) map[Need]bool {
+	tb.Helper()
+	c := &caseTB{TB: tb}
+	defer c.end()
+	owns := open(c, &Model{}).OwnsCompaction()
+	return map[Need]bool{NeedOwner: owns, NeedDelegate: !owns}
+}
+
+// piece is one generated part of a conversation: a plain message, or a call with its results.
+type piece struct {
+	// Calls is the number of tool calls; 0 makes a plain message.
+	Calls int
+	Text  textKind
+	Size  int
+}
+
+func (p piece) String() string {
+	if p.Calls == 0 {
+		return fmt.Sprintf("message %s size %d", p.Text, p.Size)
+	}
+	return fmt.Sprintf("%d calls with results %s size %d", p.Calls, p.Text, p.Size)
+}
+
+func genPieces(r *rand.Rand) []piece {
+	out := make([]piece, 1+r.Intn(30))
+	for i := range out {
+		out[i] = piece{Text: textKind(r.Intn(int(textKinds))), Size: r.Intn(40)}
+		if r.Intn(3) == 0 {
+			out[i].Calls = 1 + r.Intn(3)
+		}
+		if r.Intn(40) == 0 {
+			out[i].Size = 3000
+		}
+	}
+	return out
+}
+
+func pieceShrinker() gopter.Shrinker {
+	return sliceShrinker(func(p piece) []piece {
+		var out []piece
+		if p.Calls > 0 {
+			out = append(out, piece{Text: p.Text, Size: p.Size})
+		}
+		if p.Text != textPlain {
+			out = append(out, piece{Calls: p.Calls, Size: p.Size})
+		}
+		if p.Size > 0 {
+			out = append(out, piece{Calls: p.Calls, Text: p.Text, Size: p.Size / 2})
+		}
+		return out
+	})
+}
+
+// compactorRun is one case of one check.
+type compactorRun struct {
+	tb        testing.TB
+	compactor core.Compactor
+	model     *Model
+	host      *Host
+	pieces    []piece
+	// groups holds the number of the group each entry belongs to.
+	groups    map[string]int
+	entries   []core.Entry
+	published []core.Patch
+}
+
+func examineCompactor(tb testing.TB, c Check, open func(testing.TB, *Model) core.Compactor, o options) (Finding, bool) {
+	tb.Helper()
+	text, pieces, found := forAll(seedFor(o.seed, c.ID), o.cases, o.shrink, genPieces, pieceShrinker(), func(pieces []piece) string {
+		if len(pieces) == 0 {
+			return ""
+		}
+		tb := &caseTB{TB: tb}
+		defer tb.end()
+		return guard(func() string {
+			m := &Model{}
+			return c.compactor(&compactorRun{tb: tb, compactor: open(tb, m), model: m, host: NewHost(m), pieces: pieces})
+		})
+	})
+	if !found {
+		return Finding{}, false
+	}
+	lines := make([]string, len(pieces))
+	for i, s := range pieces {
+		lines[i] = s.String()
+	}
+	return Finding{Check: c, Text: text, Case: strings.Join(lines, "\n"), Seed: o.seed}, true
+}
+
+// cheapCount is a counter that is quick and never below one token for four bytes.
+func cheapCount(s string) int { return (len(s) + 3) / 4 }
+
+// task builds the conversation and asks for half of it to go.
+func (r *compactorRun) task(force bool) core.Compaction {
+	r.entries, r.groups, r.published = nil, map[string]int{}, nil
+	id := sessionOf(0)
+	add := func(group int, m message.Message) {
+		n := len(r.entries)
+		tokens := 4 + cheapCount(m.Text())
+		for _, p := range m.Calls() {
+			tokens += cheapCount(p.Name + p.Args)
+		}
+		e := core.Entry{ID: fmt.Sprintf("C-%d", n), Agent: id.Agent, Session: id.Session, Seq: int64(n), Turn: int64(group), Role: m.Role,
+			Type: core.TypeMessage, Time: epoch.Add(time.Duration(n) * time.Second), Tokens: tokens, Key: fmt.Sprintf("k%d", n),
+			Fingerprint: message.Fingerprint(m), Message: m}
+		r.groups[e.ID] = group
+		r.entries = append(r.entries, e)
+	}
+	for g, p := range r.pieces {
+		text := makeText(markOf(0, g), p.Text, p.Size, g, nil)
+		if p.Calls == 0 {
+			role := message.User
+			if g%2 == 1 {
+				role = message.Assistant
+			}
+			add(g, message.New(role, text))
+			continue
+		}
+		call := message.New(message.Assistant, "")
+		call.Parts = nil
+		for i := range p.Calls {
+			call.Parts = append(call.Parts, message.Part{Kind: message.ToolCall, CallID: fmt.Sprintf("c%d.%d", g, i), Name: "read", Args: `{"n":1}`})
+		}
+		add(g, call)
+		for i := range p.Calls {
+			m := message.Message{Role: message.Tool, Parts: []message.Part{
+				{Kind: message.ToolResult, CallID: fmt.Sprintf("c%d.%d", g, i), Name: "read", Text: text},
+			}}
+			add(g, m)
+		}
+	}
+	c := core.Compaction{
+		Session: id, Entries: cloneEntries(r.entries), Force: force, Now: epoch.Add(time.Hour), Count: cheapCount, Host: r.host,
+		SummaryTokens: 300, Request: core.CompactRequest{Session: id, Budget: 4000, Force: force, Trigger: "manual"},
+		Publish: func(_ context.Context, p core.Patch) error { r.published = append(r.published, p); return nil },
+	}
+	for _, e := range r.entries {
+		c.Cost = append(c.Cost, e.Tokens)
+		c.Tokens += e.Tokens
+	}
+	// The newest third stays, in whole groups.
+	keepFrom := len(r.pieces) * 2 / 3
+	for _, e := range r.entries {
+		if r.groups[e.ID] >= keepFrom {
+			c.Protected++
+		}
+	}
+	c.Target = c.Tokens / 2
+	return c
+}
+
+// removable returns the cost of what may go.
+func removable(c core.Compaction) int {
+	n := 0
+	for _, cost := range c.Cost[:len(c.Entries)-c.Protected] {
+		n += cost
+	}
+	return n
+}
+
+// saves returns how many tokens the patches save.
+func (r *compactorRun) saves(c core.Compaction, patches []core.Patch) int {
+	cost := map[string]int{}
+	for i, e := range c.Entries {
+		cost[e.ID] = c.Cost[i]
+	}
+	saved := 0
+	for _, p := range patches {
+		for id, s := range p.Stubs {
+			if before := cost[id]; before > 0 {
+				saved += before - s.Tokens
+				cost[id] = s.Tokens
+			}
+		}
+		for _, rep := range p.Replace {
+			for _, id := range rep.Entries {
+				saved += cost[id]
+				cost[id] = 0
+			}
+			saved -= 4 + cheapCount(rep.Text)
+		}
+	}
+	return saved
+}
+
+// all returns everything that a compaction handed over.
+func (r *compactorRun) all(p core.Patch) []core.Patch { return append(slices.Clone(r.published), p) }
+
+func cancelled(ctx context.Context) (context.Context, context.CancelFunc) {
+	c, cancel := context.WithCancel(ctx)
+	cancel()
+	return c, cancel
+}
+
+func compactorCancel(r *compactorRun) string {
+	ctx, cancel := cancelled(r.tb.Context())
+	defer cancel()
+	if _, err := r.compactor.Compact(ctx, r.task(true)); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Sprintf("Compact with a cancelled context: error %v, want none or context.Canceled", err)
+	}
+	return ""
+}

@@ -1,0 +1,257 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+func compactorChecks() []Check {
+	owner, delegate := []Need{NeedOwner}, []Need{NeedDelegate}
+	return []Check{
+		{ID: "patch.oldest", Promise: 5, Suite: SuiteCompactor, compactor: patchOldest, Needs: owner,
+			Rule: "replacements stand for the oldest live entries, without a gap, each once, none of them protected"},
+		{ID: "patch.groups", Promise: 5, Suite: SuiteCompactor, compactor: patchGroups, Needs: owner,
+			Rule: "a tool call and its results are replaced together"},
+		{ID: "patch.text", Promise: 10, Suite: SuiteCompactor, compactor: patchText, Needs: owner,
+			Rule: "a replacement has a text and a kind, a stub a text; protected and unknown entries get no stub"},
+		{ID: "patch.progress", Promise: 4, Suite: SuiteCompactor, compactor: patchProgress, Needs: owner,
+			Rule: "a patch makes the window cheaper, and an empty one says why"},
+		{ID: "patch.fallback", Promise: 4, Suite: SuiteCompactor, compactor: patchFallback, Needs: owner,
+			Rule: "a model that fails, lies or says nothing is no error: a deterministic fallback makes progress"},
+		{ID: "patch.deadline", Promise: 4, Suite: SuiteCompactor, compactor: patchDeadline, Needs: owner,
+			Rule: "a model that hangs does not hold the compactor beyond its context, and does not stop its progress"},
+		{ID: "patch.pure", Promise: 2, Suite: SuiteCompactor, compactor: patchPure,
+			Rule: "a compactor changes nothing it is given"},
+		{ID: "deterministic.patch", Promise: 6, Suite: SuiteCompactor, compactor: deterministicPatch, Needs: owner,
+			Rule: "the same task and the same answers of the model give the same patch"},
+		{ID: "patch.owner", Promise: 3, Suite: SuiteCompactor, compactor: patchOwner, Needs: owner,
+			Rule: "a compactor that owns compaction never asks the runtime to compact"},
+		{ID: "patch.delegate", Promise: 3, Suite: SuiteCompactor, compactor: patchDelegate, Needs: delegate,
+			Rule: "a delegating compactor asks the runtime exactly once and passes its result through"},
+		{ID: "cancel.patch", Promise: 9, Suite: SuiteCompactor, compactor: compactorCancel,
+			Rule: "Compact returns when its context ends, with what it has or with the context's error"},
+	}
+}
+
+// run asks for a compaction and returns everything handed over.
+func (r *compactorRun) run(c core.Compaction) ([]core.Patch, string) {
+	p, err := r.compactor.Compact(r.tb.Context(), c)
+	if err != nil {
+		return nil, fmt.Sprintf("Compact: error %v, want none", err)
+	}
+	return r.all(p), ""
+}
+
+func patchOldest(r *compactorRun) string {
+	for _, force := range []bool{false, true} {
+		c := r.task(force)
+		patches, text := r.run(c)
+		if text != "" {
+			return text
+		}
+		var got []string
+		for _, p := range patches {
+			for _, rep := range p.Replace {
+				got = append(got, rep.Entries...)
+			}
+		}
+		ids := idsOf(c.Entries)
+		if len(got) > len(ids)-c.Protected {
+			return fmt.Sprintf("%d entries are replaced, %d of %d are protected", len(got), c.Protected, len(ids))
+		}
+		slices.SortFunc(got, func(a, b string) int { return slices.Index(ids, a) - slices.Index(ids, b) })
+		if d := sameIDs(got, ids[:len(got)]); d != "" {
+			return "replaced entries: " + d
+		}
+	}
+	return ""
+}
+
+func patchGroups(r *compactorRun) string {
+	c := r.task(true)
+	patches, text := r.run(c)
+	if text != "" {
+		return text
+	}
+	for _, p := range patches {
+		for _, rep := range p.Replace {
+			for _, e := range c.Entries {
+				partner := slices.ContainsFunc(rep.Entries, func(id string) bool { return r.groups[id] == r.groups[e.ID] })
+				if partner && !slices.Contains(rep.Entries, e.ID) {
+					return fmt.Sprintf("entry %q stays while others of its group are replaced", e.ID)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func patchText(r *compactorRun) string {
+	c := r.task(true)
+	patches, text := r.run(c)
+	if text != "" {
+		return text
+	}
+	free := idsOf(c.Entries[:len(c.Entries)-c.Protected])
+	for _, p := range patches {
+		for _, rep := range p.Replace {
+			if rep.Text == "" || rep.Kind == "" {
+				return fmt.Sprintf("a replacement of %d entries has text %q and kind %q, want both", len(rep.Entries), rep.Text, rep.Kind)
+			}
+		}
+		for id, s := range p.Stubs {
+			if !slices.Contains(free, id) {
+				return fmt.Sprintf("entry %q gets a stub, it is protected or unknown", id)
+			}
+			if s.Kind == "" || len(s.Texts) == 0 {
+				return fmt.Sprintf("the stub of entry %q has kind %q and %d texts", id, s.Kind, len(s.Texts))
+			}
+		}
+	}
+	return ""
+}
+
+// progress describes a compaction that achieved nothing although it could.
+func (r *compactorRun) progress(c core.Compaction, patches []core.Patch) string {
+	saved, reason := r.saves(c, patches), patches[len(patches)-1].Reason
+	empty := !slices.ContainsFunc(patches, func(p core.Patch) bool { return !p.Empty() })
+	switch {
+	case !empty && saved <= 0:
+		return fmt.Sprintf("the patch saves %d of %d tokens", saved, c.Tokens)
+	case empty && reason == "":
+		return "the patch is empty and gives no reason"
+	case empty && removable(c) > 2*c.SummaryTokens+200:
+		return fmt.Sprintf("the patch is empty (%q) although %d tokens could go", reason, removable(c))
+	}
+	return ""
+}
+
+func patchProgress(r *compactorRun) string {
+	for _, force := range []bool{false, true} {
+		c := r.task(force)
+		patches, text := r.run(c)
+		if text == "" {
+			text = r.progress(c, patches)
+		}
+		if text != "" {
+			return fmt.Sprintf("force %v: %s", force, text)
+		}
+	}
+	return ""
+}
+
+func patchFallback(r *compactorRun) string {
+	for _, mood := range []Mood{Empty, Failing, Lying, Hostile} {
+		r.model.Set(mood)
+		c := r.task(true)
+		patches, text := r.run(c)
+		if text == "" {
+			text = r.progress(c, patches)
+		}
+		if text != "" {
+			return fmt.Sprintf("model is %s: %s", mood, text)
+		}
+	}
+	return ""
+}
+
+// patchDeadline gives a hanging model little time and the compactor enough to notice.
+func patchDeadline(r *compactorRun) string {
+	r.model.Set(Hanging)
+	c := r.task(true)
+	ctx, cancel := context.WithTimeout(r.tb.Context(), 30*time.Millisecond)
+	defer cancel()
+	type outcome struct {
+		patch core.Patch
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		p, err := r.compactor.Compact(ctx, c)
+		done <- outcome{p, err}
+	}()
+	const patience = 20 * time.Second
+	select {
+	case o := <-done:
+		if o.err != nil && ctx.Err() == nil {
+			return fmt.Sprintf("Compact: error %v before its time was over", o.err)
+		}
+		patches := r.all(o.patch)
+		if text := r.progress(c, patches); text != "" && o.err == nil {
+			return text
+		}
+		return ""
+	case <-time.After(patience):
+		return fmt.Sprintf("Compact has not returned %s after its context ended", patience)
+	}
+}
+
+func patchPure(r *compactorRun) string {
+	c := r.task(true)
+	costs := slices.Clone(c.Cost)
+	if _, err := r.compactor.Compact(r.tb.Context(), c); err != nil {
+		return fmt.Sprintf("Compact: error %v, want none", err)
+	}
+	if d := sameEntries(c.Entries, r.entries); d != "" {
+		return "Compact changed its entries: " + d
+	}
+	if !slices.Equal(c.Cost, costs) {
+		return "Compact changed its costs"
+	}
+	return ""
+}
+
+func deterministicPatch(r *compactorRun) string {
+	var texts [2]string
+	for i := range texts {
+		patches, text := r.run(r.task(true))
+		if text != "" {
+			return text
+		}
+		b, err := json.Marshal(patches)
+		if err != nil {
+			return err.Error()
+		}
+		texts[i] = string(b)
+	}
+	if texts[0] != texts[1] {
+		return fmt.Sprintf("patch %s, then %s", texts[0], texts[1])
+	}
+	return ""
+}
+
+func patchOwner(r *compactorRun) string {
+	if _, text := r.run(r.task(true)); text != "" {
+		return text
+	}
+	if n := r.host.Compacts(); n != 0 {
+		return fmt.Sprintf("the runtime was asked to compact %d times", n)
+	}
+	return ""
+}
+
+func patchDelegate(r *compactorRun) string {
+	want := core.CompactResult{OK: true, Compacted: true, Summary: "the host's", TokensBefore: 900, TokensAfter: 100}
+	r.host.onCompact = func(core.CompactRequest) core.CompactResult { return want }
+	p, err := r.compactor.Compact(r.tb.Context(), r.task(true))
+	if err != nil {
+		return fmt.Sprintf("Compact: error %v, want none", err)
+	}
+	if n := r.host.Compacts(); n != 1 {
+		return fmt.Sprintf("the runtime was asked to compact %d times, want once", n)
+	}
+	if p.Delegated == nil {
+		return "the patch does not hold the runtime's result"
+	}
+	got := *p.Delegated
+	got.Delegated = false
+	if got != want || len(p.Stubs)+len(p.Replace) > 0 {
+		return fmt.Sprintf("the patch holds %+v, want the runtime's %+v and nothing else", *p.Delegated, want)
+	}
+	return ""
+}

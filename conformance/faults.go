@@ -1,0 +1,144 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// faultPlace says which store calls a fault concerns.
+type faultPlace int
+
+const (
+	faultNone faultPlace = iota
+	faultAppend
+	// faultAck stores the entries and then reports a failure, as a lost acknowledgement does.
+	faultAck
+	faultScan
+	faultSwap
+	// faultCancel ends the caller's context and lets the call go on.
+	faultCancel
+	faultPlaces
+)
+
+func (p faultPlace) String() string {
+	return [...]string{"none", "append", "ack", "scan", "swap", "cancel"}[p%faultPlaces]
+}
+
+// faults are shared by all stores of one case. At most one is armed at a time.
+type faults struct {
+	mu     sync.Mutex
+	place  faultPlace
+	left   int
+	hits   int
+	cancel context.CancelFunc
+}
+
+// arm lets the next n calls of a place fail.
+func (f *faults) arm(p faultPlace, n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.place, f.left, f.hits = p, n, 0
+}
+
+// disarm returns how often the fault struck.
+func (f *faults) disarm() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.hits
+	f.place, f.left, f.hits, f.cancel = faultNone, 0, 0, nil
+	return n
+}
+
+// strike reports whether a call of this place fails now.
+func (f *faults) strike(p faultPlace) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.place == faultCancel && f.left > 0 {
+		if f.left--; f.left == 0 && f.cancel != nil {
+			f.hits++
+			f.cancel()
+		}
+		return nil
+	}
+	if f.place != p || f.left <= 0 {
+		return nil
+	}
+	f.left--
+	f.hits++
+	return fmt.Errorf("conformance: %s: injected: %w", p, core.ErrUnavailable)
+}
+
+// faultStore fails on demand.
+type faultStore struct {
+	inner  core.Store
+	faults *faults
+}
+
+var (
+	_ core.Store     = (*faultStore)(nil)
+	_ core.Unwrapper = (*faultStore)(nil)
+	_ core.ViewStore = (*faultViewStore)(nil)
+)
+
+func (s *faultStore) Unwrap() core.Store { return s.inner }
+
+func (s *faultStore) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	if err := s.faults.strike(faultAppend); err != nil {
+		return core.AppendResult{}, err
+	}
+	res, err := s.inner.Append(ctx, entries)
+	if err == nil {
+		if err := s.faults.strike(faultAck); err != nil {
+			return core.AppendResult{}, err
+		}
+	}
+	return res, err
+}
+
+func (s *faultStore) Get(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
+	if err := s.faults.strike(faultScan); err != nil {
+		return nil, err
+	}
+	return s.inner.Get(ctx, scope, ids)
+}
+
+func (s *faultStore) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
+	if err := s.faults.strike(faultScan); err != nil {
+		return core.Page{}, err
+	}
+	return s.inner.Scan(ctx, q)
+}
+
+func (s *faultStore) Update(ctx context.Context, scope core.Scope, id string, c core.Change) error {
+	return s.inner.Update(ctx, scope, id, c)
+}
+
+func (s *faultStore) Delete(ctx context.Context, scope core.Scope, ids []string) (int, error) {
+	return s.inner.Delete(ctx, scope, ids)
+}
+
+func (s *faultStore) Close() error { return s.inner.Close() }
+
+// faultViewStore is a faultStore over a store that keeps views.
+type faultViewStore struct {
+	*faultStore
+	views core.ViewStore
+}
+
+func (s *faultViewStore) LoadView(ctx context.Context, id core.SessionID) (core.View, error) {
+	return s.views.LoadView(ctx, id)
+}
+
+func (s *faultViewStore) SwapView(ctx context.Context, v core.View) error {
+	if err := s.faults.strike(faultSwap); err != nil {
+		return err
+	}
+	return s.views.SwapView(ctx, v)
+}
+
+func (s *faultViewStore) DeleteView(ctx context.Context, id core.SessionID) error {
+	return s.views.DeleteView(ctx, id)
+}

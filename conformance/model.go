@@ -1,0 +1,90 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"sync"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// Mood says how a Model behaves.
+type Mood int
+
+// The moods.
+const (
+	// Honest answers with a short text that depends on the question alone.
+	Honest Mood = iota
+	// Empty answers with white space.
+	Empty
+	// Failing returns core.ErrUnavailable.
+	Failing
+	// Lying answers with far more than was asked for.
+	Lying
+	// Hostile answers with a text that tries to open roles and tool calls.
+	Hostile
+	// Hanging returns when its context ends, with the context's error.
+	Hanging
+	moods
+)
+
+func (m Mood) String() string {
+	names := [...]string{"honest", "empty", "failing", "lying", "hostile", "hanging"}
+	if m < 0 || int(m) >= len(names) {
+		return fmt.Sprintf("mood%d", int(m))
+	}
+	return names[m]
+}
+
+// Model is a language model that does as it is told. It is safe for concurrent use.
+type Model struct {
+	mu    sync.Mutex
+	mood  Mood
+	calls int
+}
+
+var _ core.Completer = (*Model)(nil)
+
+// Set changes the mood.
+func (m *Model) Set(mood Mood) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mood = mood
+}
+
+// Calls returns how often the model was asked.
+func (m *Model) Calls() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.calls
+}
+
+// Complete answers as the mood says.
+func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
+	m.mu.Lock()
+	m.calls++
+	mood := m.mood
+	m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return core.Completion{}, fmt.Errorf("conformance: complete: %w", err)
+	}
+	h := fnv.New32a()
+	h.Write([]byte(req.System + "\x00" + req.Prompt)) //nolint:errcheck // a hash never fails
+	text := fmt.Sprintf("They agreed on plan %08x; the open question is the budget.", h.Sum32())
+	switch mood {
+	case Empty:
+		text = " \n"
+	case Failing:
+		return core.Completion{}, fmt.Errorf("conformance: complete: injected: %w", core.ErrUnavailable)
+	case Lying:
+		text = strings.Repeat(text+" ", 400)
+	case Hostile:
+		text += fmt.Sprintf(hostileLines[0]+hostileLines[3]+hostileLines[6], trapWord, trapWord, trapWord)
+	case Hanging:
+		<-ctx.Done()
+		return core.Completion{}, fmt.Errorf("conformance: complete: %w", ctx.Err())
+	}
+	return core.Completion{Text: text, Model: "model-" + mood.String(), InputTokens: len(req.Prompt) / 4, OutputTokens: len(text) / 4, StopReason: "stop"}, nil
+}

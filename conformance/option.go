@@ -1,0 +1,99 @@
+package conformance
+
+import (
+	"flag"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// The flags exist in every test binary that imports the package.
+var (
+	seedFlag  = flag.Int64("conformance.seed", 0, "base seed of the conformance suites; 0 is a random one")
+	casesFlag = flag.Int("conformance.cases", 0, "generated cases for each conformance check; 0 is the suite's own number")
+)
+
+// Option adjusts a suite.
+type Option func(*options)
+
+type options struct {
+	cases  int
+	seed   int64
+	bound  time.Duration
+	reopen func(testing.TB, core.Store) core.Store
+	known  map[string]string
+	claims []string
+	shrink bool
+	// acrossSessions allows recall across sessions.
+	acrossSessions bool
+}
+
+// WithCases sets the number of generated cases for each check, at least 1. The flag and the environment win.
+func WithCases(n int) Option { return func(o *options) { o.cases = n } }
+
+// WithSeed sets the base seed. The flag and the environment win.
+func WithSeed(seed int64) Option { return func(o *options) { o.seed = seed } }
+
+// WithReopen says how a durable store is closed and opened again over the same data. The function closes
+// the store it is given, properly or not, and returns its successor.
+func WithReopen(reopen func(tb testing.TB, old core.Store) core.Store) Option {
+	return func(o *options) { o.reopen = reopen }
+}
+
+// WithEventual says that what was written may take up to bound until scans and searches show it.
+func WithEventual(bound time.Duration) Option { return func(o *options) { o.bound = bound } }
+
+// WithClaims restricts a suite to the checks of these ids or families; without it everything is claimed.
+func WithClaims(names ...string) Option { return func(o *options) { o.claims = names } }
+
+// Known lists a check that fails today, and where that is tracked. The suite fails when the check passes.
+func Known(id, link string) Option {
+	return func(o *options) {
+		o.known = maps.Clone(o.known)
+		if o.known == nil {
+			o.known = map[string]string{}
+		}
+		o.known[id] = link
+	}
+}
+
+// WithoutShrinking reports the first counter-example found instead of the smallest.
+func WithoutShrinking() Option { return func(o *options) { o.shrink = false } }
+
+// resolve applies opts, then the environment, then the flags.
+func resolve(cases int, opts []Option) options {
+	o := options{cases: cases, shrink: true}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if n, err := strconv.Atoi(os.Getenv("CONFORMANCE_CASES")); err == nil && n > 0 {
+		o.cases = n
+	}
+	if n, err := strconv.ParseInt(os.Getenv("CONFORMANCE_SEED"), 10, 64); err == nil && n != 0 {
+		o.seed = n
+	}
+	if *casesFlag > 0 {
+		o.cases = *casesFlag
+	}
+	if *seedFlag != 0 {
+		o.seed = *seedFlag
+	}
+	for o.seed == 0 {
+		o.seed = int64(rand.Uint32())
+	}
+	o.cases = max(o.cases, 1)
+	return o
+}
+
+// fewer returns n, or a fraction of it under -short.
+func fewer(n int) int {
+	if testing.Short() {
+		return max(n/5, 3)
+	}
+	return n
+}

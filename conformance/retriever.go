@@ -1,0 +1,321 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// TestRetriever holds a retriever to the contract of core.Retriever. open returns a retriever and the empty store it
+// reads; the suite attaches the retriever when it is a core.Attacher, and tells it about appends and deletions when it is a core.Observer.
+func TestRetriever(t *testing.T, open func(tb testing.TB) (core.Retriever, core.Store), opts ...Option) {
+	t.Helper()
+	o := resolve(fewer(25), opts)
+	t.Logf("conformance seed %d", o.seed)
+	have := retrieverHas(t, open)
+	for _, c := range retrieverChecks() {
+		t.Run(c.ID, func(t *testing.T) {
+			runCheck(t, c, have, o, func() (Finding, bool) { return examineRetriever(t, c, open, o) })
+		})
+	}
+}
+
+// ExamineRetriever is TestRetriever for tools: it returns what it finds instead of failing a test.
+func ExamineRetriever(tb testing.TB, open func(tb testing.TB) (core.Retriever, core.Store), opts ...Option) []Finding {
+	tb.Helper()
+	o := resolve(fewer(25), opts)
+	have := retrieverHas(tb, open)
+	var out []Finding
+	for _, c := range retrieverChecks() {
+		if len(missing(c, have)) > 0 || o.claims != nil && !matches(c, o.claims) {
+			continue
+		}
+		if f, found := examineRetriever(tb, c, open, o); found {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func retrieverHas(tb testing.TB, open func(testing.TB) (core.Retriever, core.Store)) map[Need]bool {
+	tb.Helper()
+	c := &caseTB{TB: tb}
+	defer c.end()
+	r, _ := open(c)
+	_, sharer := r.(core.Sharer)
+	return map[Need]bool{NeedSharer: sharer}
+}
+
+func retrieverChecks() []Check {
+	return []Check{
+		{ID: "retrieve.once", Promise: 5, Suite: SuiteRetriever, retriever: retrieveOnce,
+			Rule: "no candidate comes twice, and none that the window shows already"},
+		{ID: "retrieve.order", Suite: SuiteRetriever, retriever: retrieveOrder,
+			Rule: "candidates come best first and name what found them"},
+		{ID: "retrieve.content", Promise: 2, Suite: SuiteRetriever, retriever: retrieveContent,
+			Rule: "a candidate's entry is the stored entry"},
+		{ID: "retrieve.erased", Promise: 2, Suite: SuiteRetriever, retriever: retrieveErased,
+			Rule: "an erased entry is no candidate any more"},
+		{ID: "retrieve.heartbeat", Suite: SuiteRetriever, retriever: retrieveHeartbeat,
+			Rule: "heartbeats are never recalled"},
+		{ID: "isolation.retrieve", Promise: 8, Suite: SuiteRetriever, retriever: isolationRetrieve,
+			Rule: "no candidate lies outside the scopes of the query"},
+		{ID: "deterministic.retrieve", Promise: 6, Suite: SuiteRetriever, retriever: deterministicRetrieve,
+			Rule: "the same store and query give the same candidates"},
+		{ID: "cancel.retrieve", Promise: 9, Suite: SuiteRetriever, retriever: cancelRetrieve,
+			Rule: "Retrieve returns when its context ends, with what it has or with the context's error"},
+		{ID: "retrieve.share", Promise: 1, Suite: SuiteRetriever, retriever: retrieveShare, Needs: []Need{NeedSharer},
+			Rule: "RecallShare is 0 to 0.5 and does not change from call to call"},
+	}
+}
+
+type retrieverRun struct {
+	storeRun
+	retriever core.Retriever
+}
+
+func examineRetriever(tb testing.TB, c Check, open func(testing.TB) (core.Retriever, core.Store), o options) (Finding, bool) {
+	tb.Helper()
+	text, steps, found := forAll(seedFor(o.seed, c.ID), o.cases, o.shrink, genBatches, batchShrinker(), func(steps []batch) string {
+		tb := &caseTB{TB: tb}
+		defer tb.end()
+		return guard(func() string {
+			r := &retrieverRun{}
+			r.tb, r.steps, r.bound = tb, steps, o.bound
+			r.retriever, r.store = open(tb)
+			if a, ok := r.retriever.(core.Attacher); ok {
+				if err := a.Attach(r.store); err != nil {
+					return fmt.Sprintf("Attach: error %v, want none", err)
+				}
+			}
+			return c.retriever(r)
+		})
+	})
+	if !found {
+		return Finding{}, false
+	}
+	lines := make([]string, len(steps))
+	for i, s := range steps {
+		lines[i] = s.String()
+	}
+	return Finding{Check: c, Text: text, Case: strings.Join(lines, "\n"), Seed: o.seed}, true
+}
+
+// fill stores the steps and tells a retriever with a memory of its own.
+func (r *retrieverRun) fill() string {
+	if text := r.storeRun.fill(); text != "" {
+		return text
+	}
+	o, ok := r.retriever.(core.Observer)
+	if !ok || len(r.all) == 0 {
+		return ""
+	}
+	if err := o.Appended(r.ctx(), cloneEntries(r.all)); err != nil {
+		return fmt.Sprintf("Appended: error %v, want none", err)
+	}
+	return ""
+}
+
+func (r *retrieverRun) query(who int, prompt string) core.Query {
+	id := sessionOf(who)
+	recent := r.entries[id]
+	return core.Query{
+		Session: id, Scope: id.Scope(), Prompt: prompt, Recent: cloneEntries(recent[max(0, len(recent)-3):]),
+		InWindow: func(string) bool { return false }, Now: epoch.Add(time.Hour), Tokens: 2000, Limit: 20,
+	}
+}
+
+// each asks every prompt in every session and hands the candidates to check.
+func (r *retrieverRun) each(change func(*core.Query), check func(core.Query, []core.Candidate) string) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	return r.ask(change, check)
+}
+
+func (r *retrieverRun) ask(change func(*core.Query), check func(core.Query, []core.Candidate) string) string {
+	for who := range 3 {
+		for _, prompt := range append([]string{""}, queries...) {
+			q := r.query(who, prompt)
+			if change != nil {
+				change(&q)
+			}
+			got, err := r.retriever.Retrieve(r.ctx(), q)
+			if err != nil {
+				return fmt.Sprintf("Retrieve(%q in %+v): error %v, want none", prompt, q.Scope, err)
+			}
+			if text := check(q, got); text != "" {
+				return fmt.Sprintf("Retrieve(%q in %+v): %s", prompt, q.Scope, text)
+			}
+		}
+	}
+	return ""
+}
+
+func retrieveOnce(r *retrieverRun) string {
+	shown := func(id string) bool { return id[len(id)-1]%3 == 0 }
+	return r.each(func(q *core.Query) { q.InWindow = shown }, func(_ core.Query, got []core.Candidate) string {
+		seen := map[string]bool{}
+		for _, c := range got {
+			if seen[c.Entry.ID] {
+				return fmt.Sprintf("%q comes twice", c.Entry.ID)
+			}
+			if shown(c.Entry.ID) {
+				return fmt.Sprintf("%q is in the window already", c.Entry.ID)
+			}
+			seen[c.Entry.ID] = true
+		}
+		return ""
+	})
+}
+
+func retrieveOrder(r *retrieverRun) string {
+	return r.each(nil, func(_ core.Query, got []core.Candidate) string {
+		for i, c := range got {
+			if i > 0 && c.Score > got[i-1].Score {
+				return fmt.Sprintf("candidate %d has score %v after %v", i, c.Score, got[i-1].Score)
+			}
+			if c.Source == "" {
+				return fmt.Sprintf("candidate %q names no source", c.Entry.ID)
+			}
+		}
+		return ""
+	})
+}
+
+func retrieveContent(r *retrieverRun) string {
+	return r.each(nil, func(_ core.Query, got []core.Candidate) string {
+		for _, c := range got {
+			stored, err := r.store.Get(r.ctx(), c.Entry.SessionID().Scope(), []string{c.Entry.ID})
+			if err != nil {
+				return fmt.Sprintf("candidate %q cannot be read: %v", c.Entry.ID, err)
+			}
+			if d := sameEntries([]core.Entry{c.Entry}, stored); d != "" {
+				return d
+			}
+		}
+		return ""
+	})
+}
+
+func retrieveErased(r *retrieverRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	gone := map[string]bool{}
+	for i, e := range r.all {
+		if i%2 == 1 {
+			continue
+		}
+		scope := e.SessionID().Scope()
+		if _, err := r.store.Delete(r.ctx(), scope, []string{e.ID}); err != nil {
+			return fmt.Sprintf("Delete(%q): error %v, want none", e.ID, err)
+		}
+		if o, ok := r.retriever.(core.Observer); ok {
+			if err := o.Deleted(r.ctx(), scope, []string{e.ID}); err != nil {
+				return fmt.Sprintf("Deleted(%q): error %v, want none", e.ID, err)
+			}
+		}
+		gone[e.ID] = true
+	}
+	for id, entries := range r.entries {
+		r.entries[id] = slices.DeleteFunc(entries, func(e core.Entry) bool { return gone[e.ID] })
+	}
+	return r.settled(func() string {
+		return r.ask(nil, func(_ core.Query, got []core.Candidate) string {
+			for _, c := range got {
+				if gone[c.Entry.ID] {
+					return fmt.Sprintf("candidate %q was erased", c.Entry.ID)
+				}
+			}
+			return ""
+		})
+	})
+}
+
+func retrieveHeartbeat(r *retrieverRun) string {
+	r.steps = append(r.steps, batch{Entries: []entrySpec{{Size: 6, Shape: 23}, {Who: 2, Size: 6, Shape: 23}}})
+	return r.each(nil, func(_ core.Query, got []core.Candidate) string {
+		for _, c := range got {
+			if c.Entry.Type == core.TypeHeartbeat {
+				return fmt.Sprintf("candidate %q is a heartbeat", c.Entry.ID)
+			}
+		}
+		return ""
+	})
+}
+
+func isolationRetrieve(r *retrieverRun) string {
+	for _, change := range []func(*core.Query){
+		nil,
+		func(q *core.Query) { q.Scope.Session = "" },
+		func(q *core.Query) { q.Granted = []core.Scope{sessionOf(2).Scope()} },
+	} {
+		text := r.each(change, func(q core.Query, got []core.Candidate) string {
+			for _, c := range got {
+				if !slices.ContainsFunc(q.Scopes(), func(s core.Scope) bool { return s.Contains(c.Entry.SessionID()) }) {
+					return fmt.Sprintf("candidate %q is of session %s", c.Entry.ID, c.Entry.SessionID())
+				}
+			}
+			return ""
+		})
+		if text != "" {
+			return text
+		}
+		r.all, r.entries = nil, nil
+	}
+	return ""
+}
+
+func deterministicRetrieve(r *retrieverRun) string {
+	return r.each(nil, func(q core.Query, got []core.Candidate) string {
+		again, err := r.retriever.Retrieve(r.ctx(), q)
+		if err != nil {
+			return fmt.Sprintf("the second time: error %v", err)
+		}
+		ids := func(cs []core.Candidate) []string {
+			out := make([]string, len(cs))
+			for i, c := range cs {
+				out[i] = fmt.Sprintf("%s %v %q", c.Entry.ID, c.Score, c.Text)
+			}
+			return out
+		}
+		if d := sameIDs(ids(again), ids(got)); d != "" {
+			return "the second time: " + d
+		}
+		return ""
+	})
+}
+
+func cancelRetrieve(r *retrieverRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	ctx, cancel := context.WithCancel(r.ctx())
+	cancel()
+	if _, err := r.retriever.Retrieve(ctx, r.query(0, queries[0])); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Sprintf("Retrieve with a cancelled context: error %v, want none or context.Canceled", err)
+	}
+	return ""
+}
+
+func retrieveShare(r *retrieverRun) string {
+	s, _ := r.retriever.(core.Sharer)
+	first := s.RecallShare()
+	if first < 0 || first > 0.5 {
+		return fmt.Sprintf("RecallShare() = %v, want 0 to 0.5", first)
+	}
+	if text := r.fill(); text != "" {
+		return text
+	}
+	if next := s.RecallShare(); next != first {
+		return fmt.Sprintf("RecallShare() = %v, then %v", first, next)
+	}
+	return ""
+}

@@ -1,0 +1,259 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+func storeChecks() []Check {
+	return []Check{
+		{ID: "append.ids", Suite: SuiteStore, store: appendIDs,
+			Rule: "Append names, for each entry given, the id under which it is stored"},
+		{ID: "append.idempotent", Promise: 6, Suite: SuiteStore, store: appendIdempotent,
+			Rule: "an entry whose key is known in its session is not stored again, and the result names the id it has"},
+		{ID: "append.conflict", Suite: SuiteStore, store: appendConflict,
+			Rule: "the same id with another key is ErrConflict"},
+		{ID: "append.atomic", Promise: 9, Suite: SuiteStore, store: appendAtomic,
+			Rule: "Append stores all of the entries, or none when it returns an error"},
+		{ID: "append.race", Promise: 6, Suite: SuiteStore, store: appendRace,
+			Rule: "concurrent appends lose nothing and store each key once"},
+		{ID: "lost.bytes", Promise: 2, Suite: SuiteStore, store: lostBytes,
+			Rule: "what was appended comes back unchanged, raw bytes byte for byte, NUL and invalid UTF-8 included"},
+		{ID: "lost.reopen", Promise: 2, Suite: SuiteStore, store: lostReopen, Needs: []Need{NeedReopen},
+			Rule: "what Append acknowledged is there after the store was closed and opened again"},
+		{ID: "scan.order", Promise: 5, Suite: SuiteStore, store: scanOrder,
+			Rule: "within a session a scan is in order of Seq"},
+		{ID: "scan.reverse", Promise: 5, Suite: SuiteStore, store: scanReverse,
+			Rule: "a reverse scan goes from the newest entry to the oldest"},
+		{ID: "scan.once", Promise: 2, Suite: SuiteStore, store: scanOnce,
+			Rule: "following Next to the end visits every entry that was there exactly once, for every limit, in both directions"},
+		{ID: "scan.range", Suite: SuiteStore, store: scanRange,
+			Rule: "FromSeq skips smaller positions, a positive ToSeq its position and those above"},
+		{ID: "isolation.scan", Promise: 8, Suite: SuiteStore, store: isolationScan,
+			Rule: "a scan returns the entries of its scope and no other"},
+		{ID: "get.order", Suite: SuiteStore, store: getOrder,
+			Rule: "Get returns the entries in the order asked for"},
+		{ID: "get.missing", Suite: SuiteStore, store: getMissing,
+			Rule: "ids that are not there are ErrNotFound, and then nothing is returned"},
+		{ID: "isolation.get", Promise: 8, Suite: SuiteStore, store: isolationGet,
+			Rule: "ids outside the scope are ErrNotFound, whoever they belong to"},
+		{ID: "update.changes", Suite: SuiteStore, store: updateChanges,
+			Rule: "Update changes the fields that are set, and nothing else"},
+		{ID: "update.missing", Promise: 8, Suite: SuiteStore, store: updateMissing,
+			Rule: "Update of an entry outside the scope is ErrNotFound and changes nothing"},
+		{ID: "delete.gone", Promise: 2, Suite: SuiteStore, store: deleteGone,
+			Rule: "deleted entries are gone for Get and Scan, all others stay, and the count is that of entries deleted"},
+		{ID: "delete.scope", Promise: 8, Suite: SuiteStore, store: deleteScope,
+			Rule: "Delete touches no entry outside its scope; unknown ids are no error"},
+		{ID: "copy.owned", Suite: SuiteStore, store: copyOwned,
+			Rule: "what a call returned belongs to the caller, and what it was given is not kept"},
+		{ID: "cancel.store", Promise: 9, Suite: SuiteStore, store: cancelStore,
+			Rule: "a call with an ended context returns the context's error and changes nothing"},
+		{ID: "close.closed", Suite: SuiteStore, store: closeClosed,
+			Rule: "after Close every method returns ErrClosed, and a second Close returns nil"},
+	}
+}
+
+func appendIDs(r *storeRun) string {
+	for _, b := range r.steps {
+		batch := r.make(b)
+		if len(batch) == 0 {
+			continue
+		}
+		got, err := r.store.Append(r.ctx(), cloneEntries(batch))
+		if err != nil {
+			return fmt.Sprintf("Append: error %v, want none", err)
+		}
+		if d := sameIDs(got.IDs, idsOf(batch)); d != "" {
+			return "AppendResult.IDs: " + d
+		}
+		if got.Duplicates != 0 {
+			return fmt.Sprintf("AppendResult.Duplicates = %d for new entries, want 0", got.Duplicates)
+		}
+	}
+	return ""
+}
+
+// appendIdempotent appends everything again, under the ids it has and under new ones, together with something new.
+func appendIdempotent(r *storeRun) string {
+	if text := r.fill(); text != "" || len(r.all) == 0 {
+		return text
+	}
+	for name, rename := range map[string]bool{"the same entries": false, "the same keys under new ids": true} {
+		again := cloneEntries(r.all)
+		if rename {
+			for i := range again {
+				again[i].ID += "-again"
+			}
+		}
+		got, err := r.store.Append(r.ctx(), again)
+		if err != nil {
+			return fmt.Sprintf("Append of %s: error %v, want none", name, err)
+		}
+		if d := sameIDs(got.IDs, idsOf(r.all)); d != "" {
+			return fmt.Sprintf("Append of %s: %s", name, d)
+		}
+		if got.Duplicates != len(r.all) {
+			return fmt.Sprintf("Append of %s: Duplicates = %d, want %d", name, got.Duplicates, len(r.all))
+		}
+	}
+	// A key is known in its own session only.
+	twin := cloneEntries(r.all[:1])
+	twin[0].ID, twin[0].Session = "E-twin", "elsewhere"
+	if got, err := r.store.Append(r.ctx(), twin); err != nil || got.Duplicates != 0 {
+		return fmt.Sprintf("Append of a known key in another session: %d duplicates, error %v, want 0 and none", got.Duplicates, err)
+	}
+	return r.count(r.entries)
+}
+
+// count compares how many entries each session holds.
+func (r *storeRun) count(want map[core.SessionID][]core.Entry) string {
+	return r.settled(func() string {
+		for id, entries := range want {
+			got, text := r.scan(core.ScanQuery{Scope: id.Scope(), Limit: core.MaxPage})
+			if text != "" {
+				return text
+			}
+			if len(got) != len(entries) {
+				return fmt.Sprintf("session %s holds %d entries, want %d", id, len(got), len(entries))
+			}
+		}
+		return ""
+	})
+}
+
+func appendConflict(r *storeRun) string {
+	if text := r.fill(); text != "" || len(r.all) == 0 {
+		return text
+	}
+	e := cloneEntries(r.all[len(r.all)-1:])
+	e[0].Key = "another"
+	if _, err := r.store.Append(r.ctx(), e); !errors.Is(err, core.ErrConflict) {
+		return fmt.Sprintf("Append of id %q with another key: error %v, want ErrConflict", e[0].ID, err)
+	}
+	return ""
+}
+
+// appendAtomic spoils the last entry of a batch.
+func appendAtomic(r *storeRun) string {
+	if text := r.fill(); text != "" || len(r.all) == 0 {
+		return text
+	}
+	batch := r.make(batch{Entries: []entrySpec{{Who: 0}, {Who: 1}, {Who: 2}}})
+	bad := cloneEntries(r.all[:1])[0]
+	bad.Key = "another"
+	if _, err := r.store.Append(r.ctx(), append(cloneEntries(batch), bad)); err == nil {
+		return "Append of a batch with a conflicting entry at its end: no error, want ErrConflict"
+	}
+	for _, e := range batch {
+		if _, err := r.store.Get(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err == nil {
+			return fmt.Sprintf("after a failed Append entry %q of the batch is stored", e.ID)
+		}
+	}
+	if _, err := r.store.Append(r.ctx(), cloneEntries(batch)); err != nil {
+		return fmt.Sprintf("the same entries without the conflicting one: error %v, want none", err)
+	}
+	return ""
+}
+
+func appendRace(r *storeRun) string {
+	const writers = 4
+	var batches [][]core.Entry
+	for _, b := range r.steps {
+		if made := r.make(b); len(made) > 0 {
+			batches = append(batches, made)
+		}
+	}
+	errs := make([]error, writers)
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			order := slices.Clone(batches)
+			if w%2 == 1 {
+				slices.Reverse(order)
+			}
+			for _, b := range order {
+				mine := cloneEntries(b)
+				for i := range mine {
+					mine[i].ID = fmt.Sprintf("%s-w%d", mine[i].ID, w)
+				}
+				if _, err := r.store.Append(r.ctx(), mine); err != nil {
+					errs[w] = err
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return fmt.Sprintf("concurrent Append: error %v, want none", err)
+		}
+	}
+	want := map[core.SessionID][]core.Entry{}
+	for _, b := range batches {
+		for _, e := range b {
+			want[e.SessionID()] = append(want[e.SessionID()], e)
+		}
+	}
+	return r.count(want)
+}
+
+func lostBytes(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	return r.getAll()
+}
+
+// getAll reads every entry by id and compares it whole.
+func (r *storeRun) getAll() string {
+	for _, e := range r.all {
+		got, err := r.store.Get(r.ctx(), e.SessionID().Scope(), []string{e.ID})
+		if err != nil {
+			return fmt.Sprintf("Get(%q): error %v, want none", e.ID, err)
+		}
+		if d := sameEntries(got, []core.Entry{e}); d != "" {
+			return fmt.Sprintf("Get(%q): %s", e.ID, d)
+		}
+	}
+	return ""
+}
+
+func lostReopen(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	r.store = r.reopen(r.tb, r.store)
+	if text := r.getAll(); text != "" {
+		return "after reopening: " + text
+	}
+	return ""
+}
+
+func cancelStore(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	ctx, cancel := context.WithCancel(r.ctx())
+	cancel()
+	e := r.make(batch{Entries: []entrySpec{{}}})
+	scope := e[0].SessionID().Scope()
+	_, appendErr := r.store.Append(ctx, cloneEntries(e))
+	_, scanErr := r.store.Scan(ctx, core.ScanQuery{Scope: scope, Limit: 10})
+	_, getErr := r.store.Get(ctx, scope, []string{e[0].ID})
+	_, deleteErr := r.store.Delete(ctx, scope, idsOf(r.all))
+	for name, err := range map[string]error{"Append": appendErr, "Scan": scanErr, "Get": getErr, "Delete": deleteErr} {
+		if !errors.Is(err, context.Canceled) {
+			return fmt.Sprintf("%s with a cancelled context: error %v, want context.Canceled", name, err)
+		}
+	}
+	if _, err := r.store.Get(r.ctx(), scope, []string{e[0].ID}); err == nil {
+		return "Append with a cancelled context stored the entry"
+	}
+	return r.getAll()
+}

@@ -1,0 +1,254 @@
+package conformance
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+func getOrder(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for id, entries := range r.entries {
+		ids := idsOf(entries)
+		for _, scope := range []core.Scope{id.Scope(), {Agent: id.Agent}} {
+			for name, order := range map[string][]string{
+				"as stored": ids, "reversed": reversed(ids), "rotated": append(slices.Clone(ids[len(ids)/2:]), ids[:len(ids)/2]...),
+			} {
+				got, err := r.store.Get(r.ctx(), scope, order)
+				if err != nil {
+					return fmt.Sprintf("Get of %d ids %s: error %v, want none", len(order), name, err)
+				}
+				if d := sameIDs(idsOf(got), order); d != "" {
+					return fmt.Sprintf("Get of ids %s: %s", name, d)
+				}
+			}
+		}
+	}
+	if got, err := r.store.Get(r.ctx(), sessionOf(0).Scope(), nil); err != nil || len(got) != 0 {
+		return fmt.Sprintf("Get of no ids: %d entries, error %v, want none and none", len(got), err)
+	}
+	return ""
+}
+
+func reversed(ids []string) []string {
+	out := slices.Clone(ids)
+	slices.Reverse(out)
+	return out
+}
+
+func getMissing(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	ids := []string{"E-none"}
+	for _, e := range r.entries[sessionOf(0)] {
+		ids = append(ids, e.ID)
+	}
+	for _, ids := range [][]string{ids, reversed(ids)} {
+		got, err := r.store.Get(r.ctx(), sessionOf(0).Scope(), ids)
+		if !errors.Is(err, core.ErrNotFound) || len(got) != 0 {
+			return fmt.Sprintf("Get(%q) with one unknown id: %d entries, error %v, want none and ErrNotFound", ids, len(got), err)
+		}
+	}
+	return ""
+}
+
+func isolationGet(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for _, e := range r.all {
+		for _, scope := range r.scopes() {
+			if scope.Contains(e.SessionID()) {
+				continue
+			}
+			got, err := r.store.Get(r.ctx(), scope, []string{e.ID})
+			if !errors.Is(err, core.ErrNotFound) || len(got) != 0 {
+				return fmt.Sprintf("Get(%q) of session %s in scope %+v: %d entries, error %v, want none and ErrNotFound",
+					e.ID, e.SessionID(), scope, len(got), err)
+			}
+		}
+	}
+	return ""
+}
+
+func updateChanges(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for i := range r.all {
+		e := &r.all[i]
+		var change core.Change
+		switch i % 3 {
+		case 0:
+			m := message.New(message.User, "redacted "+e.ID)
+			m.Raw = bytes.Clone(oddBytes)
+			change = core.Change{Message: &m, Tokens: 7, Fingerprint: message.Fingerprint(m)}
+			e.Message, e.Tokens, e.Fingerprint = m, 7, change.Fingerprint
+		case 1:
+			change = core.Change{Meta: map[string]string{"new": "界\x00"}}
+			e.Meta = map[string]string{"new": "界\x00"}
+		default:
+			change = core.Change{Meta: map[string]string{}}
+			e.Meta = nil
+		}
+		if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, change); err != nil {
+			return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+		}
+	}
+	return r.getAll()
+}
+
+func updateMissing(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	m := message.New(message.User, "not yours")
+	change := core.Change{Message: &m, Tokens: 5, Fingerprint: message.Fingerprint(m), Meta: map[string]string{"x": "y"}}
+	for _, e := range r.all {
+		for _, scope := range r.scopes() {
+			if scope.Contains(e.SessionID()) {
+				continue
+			}
+			if err := r.store.Update(r.ctx(), scope, e.ID, change); !errors.Is(err, core.ErrNotFound) {
+				return fmt.Sprintf("Update(%q) of session %s in scope %+v: error %v, want ErrNotFound", e.ID, e.SessionID(), scope, err)
+			}
+		}
+	}
+	if err := r.store.Update(r.ctx(), sessionOf(0).Scope(), "E-none", change); !errors.Is(err, core.ErrNotFound) {
+		return fmt.Sprintf("Update of an unknown id: error %v, want ErrNotFound", err)
+	}
+	return r.getAll()
+}
+
+// deleteGone deletes every other entry, one id twice.
+func deleteGone(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	var kept []core.Entry
+	left := map[core.SessionID][]core.Entry{}
+	for id, entries := range r.entries {
+		var ids []string
+		for i, e := range entries {
+			if i%2 == 0 {
+				ids = append(ids, e.ID)
+				continue
+			}
+			kept = append(kept, e)
+			left[id] = append(left[id], e)
+		}
+		n, err := r.store.Delete(r.ctx(), id.Scope(), slices.Clone(ids))
+		if err != nil || n != len(ids) {
+			return fmt.Sprintf("Delete(%q): %d, error %v, want %d and none", ids, n, err, len(ids))
+		}
+		if n, err := r.store.Delete(r.ctx(), id.Scope(), ids); err != nil || n != 0 {
+			return fmt.Sprintf("Delete(%q) again: %d, error %v, want 0 and none", ids, n, err)
+		}
+		for _, gone := range ids {
+			if _, err := r.store.Get(r.ctx(), id.Scope(), []string{gone}); !errors.Is(err, core.ErrNotFound) {
+				return fmt.Sprintf("Get(%q) after Delete: error %v, want ErrNotFound", gone, err)
+			}
+		}
+		left[id] = append([]core.Entry{}, left[id]...)
+	}
+	r.all = kept
+	if text := r.getAll(); text != "" {
+		return text
+	}
+	return r.count(left)
+}
+
+func deleteScope(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for _, e := range r.all {
+		for _, scope := range r.scopes() {
+			if scope.Contains(e.SessionID()) {
+				continue
+			}
+			if n, err := r.store.Delete(r.ctx(), scope, []string{e.ID, "E-none"}); err != nil || n != 0 {
+				return fmt.Sprintf("Delete(%q) of session %s in scope %+v: %d, error %v, want 0 and none", e.ID, e.SessionID(), scope, n, err)
+			}
+		}
+	}
+	return r.getAll()
+}
+
+// copyOwned spoils what it gave and what it got.
+func copyOwned(r *storeRun) string {
+	for _, b := range r.steps {
+		batch := r.make(b)
+		if len(batch) == 0 {
+			continue
+		}
+		given := cloneEntries(batch)
+		if _, err := r.store.Append(r.ctx(), given); err != nil {
+			return fmt.Sprintf("Append: error %v, want none", err)
+		}
+		if d := sameEntries(given, batch); d != "" {
+			return "Append changed what it was given: " + d
+		}
+		spoil(given)
+		r.remember(batch)
+	}
+	for id := range r.entries {
+		page, err := r.store.Scan(r.ctx(), core.ScanQuery{Scope: id.Scope(), Limit: core.MaxPage})
+		if err != nil {
+			return fmt.Sprintf("Scan: error %v, want none", err)
+		}
+		spoil(page.Entries)
+	}
+	for _, e := range r.all {
+		if got, err := r.store.Get(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err == nil {
+			spoil(got)
+		}
+	}
+	if text := r.getAll(); text != "" {
+		return "after the caller changed its own slices and maps: " + text
+	}
+	return ""
+}
+
+// spoil changes what a caller may change: the slice and the metadata. Messages are values that nobody writes to.
+func spoil(entries []core.Entry) {
+	for i := range entries {
+		e := &entries[i]
+		for k := range e.Meta {
+			e.Meta[k] = "spoilt"
+		}
+		e.ID, e.Session = "spoilt", "spoilt"
+	}
+}
+
+func closeClosed(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	if err := r.store.Close(); err != nil {
+		return fmt.Sprintf("Close: error %v, want none", err)
+	}
+	if err := r.store.Close(); err != nil {
+		return fmt.Sprintf("second Close: error %v, want none", err)
+	}
+	e := r.make(batch{Entries: []entrySpec{{}}})
+	scope := e[0].SessionID().Scope()
+	_, appendErr := r.store.Append(r.ctx(), e)
+	_, getErr := r.store.Get(r.ctx(), scope, []string{e[0].ID})
+	_, scanErr := r.store.Scan(r.ctx(), core.ScanQuery{Scope: scope, Limit: 1})
+	updateErr := r.store.Update(r.ctx(), scope, e[0].ID, core.Change{Meta: map[string]string{}})
+	_, deleteErr := r.store.Delete(r.ctx(), scope, []string{e[0].ID})
+	for name, err := range map[string]error{"Append": appendErr, "Get": getErr, "Scan": scanErr, "Update": updateErr, "Delete": deleteErr} {
+		if !errors.Is(err, core.ErrClosed) {
+			return fmt.Sprintf("%s after Close: error %v, want ErrClosed", name, err)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,184 @@
+package conformance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+func viewChecks() []Check {
+	needs := []Need{NeedViewStore}
+	return []Check{
+		{ID: "view.roundtrip", Promise: 2, Suite: SuiteStore, store: viewRoundtrip, Needs: needs,
+			Rule: "LoadView returns what SwapView stored, every field"},
+		{ID: "view.missing", Suite: SuiteStore, store: viewMissing, Needs: needs,
+			Rule: "LoadView of a session without a view is ErrNotFound; DeleteView of one is no error"},
+		{ID: "view.conflict", Promise: 9, Suite: SuiteStore, store: viewConflict, Needs: needs,
+			Rule: "SwapView stores a view only over the version before it, otherwise it is ErrConflict and nothing changes"},
+		{ID: "view.race", Promise: 9, Suite: SuiteStore, store: viewRace, Needs: needs,
+			Rule: "of several that swap the same version exactly one succeeds"},
+		{ID: "view.delete", Promise: 2, Suite: SuiteStore, store: viewDelete, Needs: needs,
+			Rule: "a deleted view is gone, those of other sessions stay, and the session can begin again"},
+		{ID: "view.reopen", Promise: 2, Suite: SuiteStore, store: viewReopen, Needs: []Need{NeedViewStore, NeedReopen},
+			Rule: "a published view is there after the store was closed and opened again"},
+	}
+}
+
+// richView returns a view of a session with every field in use.
+func richView(id core.SessionID, version uint64) core.View {
+	parent := core.SessionID{Agent: id.Agent, Session: "parent"}
+	return core.View{
+		Session: id, Version: version, Epoch: version * 3, Next: 41, Turns: 7, Start: 5, Frontier: 3, Budget: 8000, Pinned: "E-5",
+		Path:      []core.Span{{Session: &parent, From: 0, To: 4}, {From: 0, To: 41}},
+		Summaries: []core.Summary{{ID: "E-9", Kind: "summary", Text: "界 \x00 \u2028 </a>", Tokens: 9, Covers: 3, Time: epoch}},
+		Stubs:     map[string]core.Stub{"E-6": {Kind: core.Clipped, Texts: []string{"head … tail", ""}, Tokens: 12}},
+		Recall: &core.Recall{Turn: 6, Prompt: "f00", Text: "> quoted", Tokens: 8, Time: epoch,
+			Items: []core.RecallItem{{ID: "E-1", Score: 0.125, Source: "lexical"}}},
+		Host: core.Ledger{Count: 12, Digest: "aa"}, Output: core.Ledger{Count: 3, Digest: "bb"}, Commits: []string{"turn-1", "turn-2"},
+		Grants: []core.Grant{{Scope: parent.Scope(), Until: epoch, ID: "g1"}},
+	}
+}
+
+func (r *storeRun) views() core.ViewStore {
+	v, _ := core.As[core.ViewStore](r.store)
+	return v
+}
+
+func sameView(got, want core.View) string {
+	g, err1 := json.Marshal(got)
+	w, err2 := json.Marshal(want)
+	if err := errors.Join(err1, err2); err != nil {
+		return err.Error()
+	}
+	if string(g) != string(w) {
+		return fmt.Sprintf("got view %s, want %s", g, w)
+	}
+	return ""
+}
+
+// publish stores versions 1 to n of a session's view.
+func (r *storeRun) publish(id core.SessionID, n uint64) string {
+	for v := uint64(1); v <= n; v++ {
+		if err := r.views().SwapView(r.ctx(), richView(id, v)); err != nil {
+			return fmt.Sprintf("SwapView of version %d: error %v, want none", v, err)
+		}
+	}
+	return ""
+}
+
+// holds compares a session's view with version v.
+func (r *storeRun) holds(id core.SessionID, v uint64) string {
+	got, err := r.views().LoadView(r.ctx(), id)
+	if err != nil {
+		return fmt.Sprintf("LoadView(%s): error %v, want none", id, err)
+	}
+	return sameView(got, richView(id, v))
+}
+
+func viewRoundtrip(r *storeRun) string {
+	for who := range 3 {
+		id := sessionOf(who)
+		if text := r.publish(id, uint64(len(r.steps))+1); text != "" {
+			return text
+		}
+	}
+	for who := range 3 {
+		if text := r.holds(sessionOf(who), uint64(len(r.steps))+1); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func viewMissing(r *storeRun) string {
+	id := sessionOf(0)
+	if _, err := r.views().LoadView(r.ctx(), id); !errors.Is(err, core.ErrNotFound) {
+		return fmt.Sprintf("LoadView of a new session: error %v, want ErrNotFound", err)
+	}
+	if err := r.views().DeleteView(r.ctx(), id); err != nil {
+		return fmt.Sprintf("DeleteView of a new session: error %v, want none", err)
+	}
+	return ""
+}
+
+func viewConflict(r *storeRun) string {
+	id, n := sessionOf(0), uint64(len(r.steps))+1
+	if err := r.views().SwapView(r.ctx(), richView(id, 2)); !errors.Is(err, core.ErrConflict) {
+		return fmt.Sprintf("SwapView of version 2 where none is stored: error %v, want ErrConflict", err)
+	}
+	if text := r.publish(id, n); text != "" {
+		return text
+	}
+	for _, v := range []uint64{1, n, n + 2} {
+		wrong := richView(id, v)
+		wrong.Pinned = "wrong"
+		if err := r.views().SwapView(r.ctx(), wrong); !errors.Is(err, core.ErrConflict) {
+			return fmt.Sprintf("SwapView of version %d over version %d: error %v, want ErrConflict", v, n, err)
+		}
+		if text := r.holds(id, n); text != "" {
+			return "after a conflict: " + text
+		}
+	}
+	return ""
+}
+
+func viewRace(r *storeRun) string {
+	id := sessionOf(0)
+	for v := uint64(1); v <= uint64(len(r.steps)); v++ {
+		var won, odd atomic.Int32
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				switch err := r.views().SwapView(r.ctx(), richView(id, v)); {
+				case err == nil:
+					won.Add(1)
+				case !errors.Is(err, core.ErrConflict):
+					odd.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 || odd.Load() != 0 {
+			return fmt.Sprintf("4 swaps to version %d: %d succeed and %d fail with another error than ErrConflict, want 1 and 0",
+				v, won.Load(), odd.Load())
+		}
+	}
+	return ""
+}
+
+func viewDelete(r *storeRun) string {
+	for who := range 3 {
+		if text := r.publish(sessionOf(who), 2); text != "" {
+			return text
+		}
+	}
+	id := sessionOf(0)
+	if err := r.views().DeleteView(r.ctx(), id); err != nil {
+		return fmt.Sprintf("DeleteView: error %v, want none", err)
+	}
+	if _, err := r.views().LoadView(r.ctx(), id); !errors.Is(err, core.ErrNotFound) {
+		return fmt.Sprintf("LoadView after DeleteView: error %v, want ErrNotFound", err)
+	}
+	for who := 1; who < 3; who++ {
+		if text := r.holds(sessionOf(who), 2); text != "" {
+			return "another session's view after DeleteView: " + text
+		}
+	}
+	return r.publish(id, 1)
+}
+
+func viewReopen(r *storeRun) string {
+	id := sessionOf(0)
+	if text := r.publish(id, 3); text != "" {
+		return text
+	}
+	r.store = r.reopen(r.tb, r.store)
+	if text := r.holds(id, 3); text != "" {
+		return "after reopening: " + text
+	}
+	return ""
+}

@@ -1,0 +1,298 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// Compact shrinks what is live of a session: the summaries and the entries behind them. The session is not blocked while the compactor works; what
+// it proposes is checked against the state at the time of publishing.
+//
+// A compactor that does not own compaction calls the runtime once, and its result is passed through. An owning one makes progress, or the
+// result says in words the host understands why none was needed; a forced compaction over budget always ends below it, if need be without
+// the compactor.
+func (e *Engine) Compact(ctx context.Context, req CompactRequest) (CompactResult, error) {
+	if err := req.Session.Validate(); err != nil {
+		return CompactResult{}, err
+	}
+	if !e.compactor.OwnsCompaction() {
+		return e.delegate(ctx, req)
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Compaction.Deadline)
+	defer cancel()
+	t, res, err := e.prepare(ctx, req)
+	if err != nil || t == nil {
+		return res, e.failed(ctx, "store", "compact", err)
+	}
+	patch, cerr := e.compactor.Compact(ctx, t.Compaction)
+	if err := e.apply(ctx, t, patch); err != nil {
+		return CompactResult{}, e.failed(ctx, "compactor", "compact", err)
+	}
+	if cerr != nil {
+		if parent := ctx.Err(); parent != nil && !errors.Is(parent, context.DeadlineExceeded) {
+			return CompactResult{}, fmt.Errorf("core: compact %q: %w", req.Session, parent)
+		}
+		e.warn(ctx, "compactor", "compact", cerr)
+	}
+	return e.conclude(context.WithoutCancel(ctx), t, patch, cerr)
+}
+
+// delegate passes a compaction on to the runtime.
+func (e *Engine) delegate(ctx context.Context, req CompactRequest) (CompactResult, error) {
+	patch, err := e.compactor.Compact(ctx, Compaction{
+		Session: req.Session, Host: e.host, Request: req, Now: e.now(), Count: e.count, Force: req.Force, Instructions: req.Instructions,
+	})
+	if err != nil {
+		return CompactResult{}, e.failed(ctx, "host", "compact", fmt.Errorf("core: compact %q: %w", req.Session, err))
+	}
+	if patch.Delegated == nil {
+		return CompactResult{OK: false, Reason: patch.Reason, Delegated: true}, nil
+	}
+	res := *patch.Delegated
+	res.Delegated = true
+	return res, nil
+}
+
+// task is a compaction under way.
+type task struct {
+	Compaction
+	req    CompactRequest
+	budget int
+	before int
+}
+
+// prepare takes stock of what is live. It returns no task, but a result, when there is nothing to do.
+func (e *Engine) prepare(ctx context.Context, req CompactRequest) (*task, CompactResult, error) {
+	var t *task
+	var res CompactResult
+	err := e.retry(ctx, req.Session, func(s *session) error {
+		if req.Transcript != nil {
+			if _, err := e.reconcile(ctx, s, req.Transcript); err != nil {
+				return err
+			}
+		}
+		var err error
+		t, res, err = e.stock(ctx, s, req)
+		return err
+	})
+	return t, res, err
+}
+
+func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*task, CompactResult, error) {
+	v := s.view.Clone()
+	first := max(v.Frontier, v.Lead)
+	items, err := e.read(ctx, &v, first, v.Len())
+	if err != nil {
+		return nil, CompactResult{}, err
+	}
+	budget := req.Budget
+	if budget <= 0 {
+		budget = v.Budget
+	}
+	t := &task{req: req, budget: budget}
+	t.Compaction = Compaction{
+		Session: s.id, Summaries: v.Summaries, Force: req.Force, Instructions: req.Instructions,
+		Now: e.now(), Count: e.count, Host: e.host, Request: req, Left: max(v.Start-first, 0),
+	}
+	for _, sum := range v.Summaries {
+		t.Tokens += sum.Tokens
+	}
+	for i := range items {
+		t.Entries = append(t.Entries, items[i].entry)
+		t.Cost = append(t.Cost, items[i].cost)
+		t.Tokens += items[i].cost
+	}
+	t.before = t.Tokens
+	res := CompactResult{OK: true, TokensBefore: t.before, TokensAfter: t.before, FirstKept: firstID(t.Entries)}
+	if budget <= 0 {
+		if !req.Force {
+			res.Reason = ReasonBelowThreshold + ": no budget is known yet"
+			return nil, res, nil
+		}
+		budget = max(t.Tokens, 1)
+		t.budget = budget
+	}
+	t.Target = int(e.cfg.Compaction.Target * float64(budget))
+	if t.Tokens <= t.Target {
+		if !req.Force {
+			res.Reason = ReasonUnderTarget
+			return nil, res, nil
+		}
+		t.Target = t.Tokens * 3 / 4
+	}
+	t.SummaryTokens = max(min(e.cfg.Compaction.MaxSummary, int(e.cfg.Compaction.SummaryShare*float64(budget))), 64)
+	t.Protected = e.protected(items, t.Target)
+	if t.Protected >= len(t.Entries) && len(t.Summaries) < 2 {
+		res.Reason = ReasonAlreadyCompacted + ": only the newest messages are left"
+		return nil, res, nil
+	}
+	t.Publish = func(ctx context.Context, p Patch) error { return e.apply(ctx, t, p) }
+	return t, res, nil
+}
+
+// protected is how many of the newest entries must stay: RecentMessages, unless they alone exceed the target, and never less than the
+// newest group and what belongs to it.
+func (e *Engine) protected(items []item, target int) int {
+	groups := groupsOf(items)
+	n, cost := 0, 0
+	for i := len(groups) - 1; i >= 0; i-- {
+		g := groups[i]
+		c := 0
+		for j := g.From; j < g.To; j++ {
+			c += items[j].cost
+		}
+		if n > 0 && (n+g.To-g.From > max(e.cfg.RecentMessages, 1) || float64(cost+c) > 0.8*float64(target)) {
+			break
+		}
+		n, cost = n+g.To-g.From, cost+c
+	}
+	return n
+}
+
+func firstID(entries []Entry) string {
+	if len(entries) == 0 {
+		return ""
+	}
+	return entries[0].ID
+}
+
+// conclude reports what a compaction did, and does what a forced one must when the compactor did nothing.
+func (e *Engine) conclude(ctx context.Context, t *task, patch Patch, cerr error) (CompactResult, error) {
+	after, res, err := e.measure(ctx, t)
+	if err != nil {
+		return CompactResult{}, err
+	}
+	if after >= t.before && t.Force && after > t.budget {
+		// Nothing came of it and the prompt does not fit: the oldest entries leave without a summary.
+		if err := e.apply(ctx, t, e.leave(t)); err != nil {
+			return CompactResult{}, e.failed(ctx, "engine", "compact", err)
+		}
+		if after, res, err = e.measure(ctx, t); err != nil {
+			return CompactResult{}, err
+		}
+	}
+	res.Compacted = after < t.before
+	res.Reason = patch.Reason
+	if !res.Compacted && res.Reason == "" {
+		res.Reason = ReasonAlreadyCompacted
+	}
+	if !res.Compacted && after > t.budget {
+		res.OK = false
+		res.Reason = "newest messages alone exceed the target"
+	}
+	if cerr != nil && !res.Compacted {
+		res.OK, res.Reason = false, cerr.Error()
+	}
+	return res, nil
+}
+
+// leave is the patch that needs nobody's help.
+func (e *Engine) leave(t *task) Patch {
+	r := Replacement{Kind: "note"}
+	free := t.Tokens
+	for _, it := range t.Entries[:len(t.Entries)-t.Protected] {
+		r.Entries = append(r.Entries, it.ID)
+	}
+	_ = free
+	r.Text = "[" + strconv.Itoa(len(r.Entries)) + " earlier messages are stored but not shown.]"
+	return Patch{Replace: []Replacement{r}}
+}
+
+// measure costs what is live now.
+func (e *Engine) measure(ctx context.Context, t *task) (int, CompactResult, error) {
+	var res CompactResult
+	total := 0
+	err := e.retry(ctx, t.Session, func(s *session) error {
+		v := &s.view
+		items, err := e.read(ctx, v, max(v.Frontier, v.Lead), v.Len())
+		if err != nil {
+			return err
+		}
+		// Entries that came in meanwhile are not the compaction's doing.
+		newest := t.Entries[len(t.Entries)-1].Seq
+		total = 0
+		for _, sum := range v.Summaries {
+			total += sum.Tokens
+			res.Summary = sum.Text
+		}
+		res.FirstKept = ""
+		for i := range items {
+			if items[i].entry.SessionID() == s.id && items[i].entry.Seq > newest {
+				continue
+			}
+			total += items[i].cost
+			if res.FirstKept == "" {
+				res.FirstKept = items[i].entry.ID
+			}
+		}
+		return nil
+	})
+	res.OK, res.TokensBefore, res.TokensAfter = true, t.before, total
+	return total, res, err
+}
+
+// summaryMeta are the keys under which a summary's entry says what it stands for, so that a view can be rebuilt from the entries.
+const (
+	metaKind       = "kind"
+	metaFrontier   = "frontier"
+	metaCovers     = "covers"
+	metaSupersedes = "supersedes"
+)
+
+// adoptSummary puts a stored summary into a view that does not know it.
+func adoptSummary(v *View, entry Entry) {
+	covers, _ := strconv.Atoi(entry.Meta[metaCovers])
+	frontier, err := strconv.Atoi(entry.Meta[metaFrontier])
+	if err != nil || frontier > v.Len() {
+		return
+	}
+	gone := make(map[string]bool)
+	for id := range strings.SplitSeq(entry.Meta[metaSupersedes], ",") {
+		gone[id] = true
+	}
+	var kept []Summary
+	for _, sum := range v.Summaries {
+		if !gone[sum.ID] {
+			kept = append(kept, sum)
+		}
+	}
+	sum := summaryOf(entry, covers)
+	if frontier <= v.Frontier {
+		// It stands for older summaries; it goes where the first of them was.
+		v.Summaries = append([]Summary{sum}, kept...)
+		return
+	}
+	v.Summaries = append(kept, sum)
+	v.Frontier = frontier
+	v.Start = max(v.Start, frontier)
+}
+
+func summaryOf(entry Entry, covers int) Summary {
+	return Summary{
+		ID: entry.ID, Kind: entry.Meta[metaKind], Text: entry.Message.Text(), Tokens: entry.Tokens, Covers: covers, Time: entry.Time,
+	}
+}
+
+// summaryEntry makes the entry of a replacement.
+func (e *Engine) summaryEntry(v *View, r Replacement, covers, frontier int, at time.Time) Entry {
+	meta := make(map[string]string, len(r.Meta)+4)
+	for k, val := range r.Meta {
+		meta[k] = val
+	}
+	meta[metaKind], meta[metaCovers], meta[metaFrontier] = r.Kind, strconv.Itoa(covers), strconv.Itoa(frontier)
+	if len(r.Summaries) > 0 {
+		meta[metaSupersedes] = strings.Join(r.Summaries, ",")
+	}
+	m := message.New(message.User, r.Text)
+	entry := e.entry(v.Session, m, v.Next, draft{kind: TypeSummary, meta: meta})
+	entry.Time = at
+	entry.Turn = v.Turns
+	entry.Key = "c:" + entry.ID
+	return entry
+}

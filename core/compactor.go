@@ -1,0 +1,83 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// Compactor decides what may stand for history that has to go.
+//
+// Implementers: Compact returns a Patch and changes nothing itself: no store, no view. It is a function of its argument (and of a
+// model's answers), safe for concurrent use, and returns when ctx ends. A model that fails, hangs or returns nothing
+// usable is no error: the patch then holds a deterministic fallback. A patch that is returned together with
+// an error is published nevertheless: what was paid for is kept.
+//
+// Callers: Entries are whole groups in conversation order, at least one; Protected entries at the end must not be touched; Target < Tokens unless Force.
+type Compactor interface {
+	// OwnsCompaction reports whether the engine compacts itself (true) or passes the task on to the runtime (false). It never changes.
+	OwnsCompaction() bool
+	Compact(ctx context.Context, c Compaction) (Patch, error)
+}
+
+// Compaction is the task given to a Compactor.
+type Compaction struct {
+	Session SessionID
+	// Summaries stand for what was compacted before, oldest first.
+	Summaries []Summary
+	// Entries are the live entries behind them, oldest first.
+	Entries []Entry
+	// Cost is what each of Entries costs in the window now, in tokens (a stubbed one costs less than Entry.Tokens).
+	Cost []int
+	// Protected is the number of entries at the end of Entries that must stay.
+	Protected int
+	// Left is the number of entries at the beginning of Entries that the window does not show any more.
+	Left int
+	// Tokens is the cost of Summaries and Entries together, Target what they should cost afterwards.
+	Tokens, Target int
+	// SummaryTokens is the largest cost a single replacement text should have.
+	SummaryTokens int
+	// Force asks for progress even when Tokens is below every mark.
+	Force bool
+	// Instructions are a person's wishes for this compaction; most often empty.
+	Instructions string
+	Now          time.Time
+	Count        TokenCounter
+	Host         Host
+	// Request is what the host asked, for a compactor that passes it on.
+	Request CompactRequest
+	// Publish makes a part of the work permanent before the rest is done. Each call is checked and published atomically. What was published must
+	// not be in the returned Patch again. Entries keeps its meaning.
+	Publish func(ctx context.Context, p Patch) error
+}
+
+// Patch says what should change. The Engine checks it against the promises (whole groups, nothing protected, nothing newer than what stays, fewer
+// tokens than before) and publishes all of it or nothing.
+type Patch struct {
+	// Stubs replace the content of entries that stay, by entry id.
+	Stubs map[string]Stub
+	// Replace takes entries out of the window, with a text that stands for them.
+	Replace []Replacement
+	// Delegated is the runtime's result when the compactor passed the task on; everything else is empty then.
+	Delegated *CompactResult
+	// Reason says why nothing was done, or why less than asked, in words for the host's user.
+	Reason string
+}
+
+// Empty reports whether p changes nothing.
+func (p Patch) Empty() bool {
+	return len(p.Stubs) == 0 && len(p.Replace) == 0 && p.Delegated == nil
+}
+
+// Replacement lets one text stand for the oldest entries.
+type Replacement struct {
+	// Summaries are the ids of earlier summaries that the text includes; they end there.
+	Summaries []string
+	// Entries are the ids of the entries it stands for: the oldest live ones, without a gap.
+	Entries []string
+	// Text is shown instead; never empty.
+	Text string
+	// Kind is a Summary's Kind.
+	Kind string
+	// Meta is stored with the summary: model, prompt version, cost.
+	Meta map[string]string
+}

@@ -1,0 +1,202 @@
+package core
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/contextengine/contextengine/core/history"
+)
+
+// Config is everything an operator sets about an Engine. The tags are the keys of configuration files.
+type Config struct {
+	// RecentMessages is the number of newest messages that compaction never touches, and that a step keeps as far as the low mark allows.
+	RecentMessages int `koanf:"recentMessages"`
+	// Failure is FailDegrade or FailStrict.
+	Failure    FailurePolicy    `koanf:"failure"`
+	Window     WindowConfig     `koanf:"window"`
+	Recall     RecallConfig     `koanf:"recall"`
+	Compaction CompactionConfig `koanf:"compaction"`
+	History    HistoryConfig    `koanf:"history"`
+	Subagents  SubagentConfig   `koanf:"subagents"`
+}
+
+// FailurePolicy says what happens when a part fails in a way that a retry does not mend.
+type FailurePolicy string
+
+// The failure policies.
+const (
+	// FailDegrade quarantines the engine and lets legacy answer, loudly: in the log, in Info.Health and in the result.
+	FailDegrade FailurePolicy = "degrade"
+	// FailStrict returns the error to the caller.
+	FailStrict FailurePolicy = "strict"
+)
+
+// WindowConfig shapes the window. Shares are shares of the token budget.
+type WindowConfig struct {
+	// High is the share of the budget at which the window steps, Low the share it steps down to; where one group costs more than 4 % of the budget it is Low - 0.05.
+	High float64 `koanf:"high"`
+	Low  float64 `koanf:"low"`
+	// Reserve is the share that is never filled: it covers what a provider counts differently.
+	Reserve float64 `koanf:"reserve"`
+	// ClipShare and ClipTokens bound a single tool result: the larger of the two holds. BatchShare bounds all results of one group.
+	ClipShare  float64 `koanf:"clipShare"`
+	ClipTokens int     `koanf:"clipTokens"`
+	BatchShare float64 `koanf:"batchShare"`
+	// KeepResults is the number of newest tool results that are never masked.
+	KeepResults int `koanf:"keepResults"`
+	// Note adds a line that says how many earlier messages are not shown.
+	Note bool `koanf:"note"`
+}
+
+// RecallConfig shapes the recall block.
+type RecallConfig struct {
+	// Share is the share of the budget that recalled entries may take, 0 to 0.5; 0 turns recall off. A retriever that is a Sharer decides itself.
+	Share float64 `koanf:"share"`
+	// Candidates is the number of candidates asked for.
+	Candidates int `koanf:"candidates"`
+	// Deadline bounds a retriever's work; what comes later is left out.
+	Deadline time.Duration `koanf:"deadline"`
+	// AcrossSessions lets recall reach the agent's other sessions.
+	AcrossSessions bool `koanf:"acrossSessions"`
+	// Quote is the largest cost of one recalled entry, in tokens; longer ones are clipped.
+	Quote int `koanf:"quote"`
+}
+
+// CompactionConfig says when and how far to compact.
+type CompactionConfig struct {
+	// Due is how much history, as a share of the budget, may leave the window before a compaction is due.
+	Due float64 `koanf:"due"`
+	// Target is the share of the budget that live history should cost after a compaction.
+	Target float64 `koanf:"target"`
+	// SummaryShare is the largest share of the budget that one summary takes, and MaxSummary its largest cost in tokens.
+	SummaryShare float64 `koanf:"summaryShare"`
+	MaxSummary   int     `koanf:"maxSummary"`
+	// Deadline bounds a whole compaction.
+	Deadline time.Duration `koanf:"deadline"`
+	// Proactive compacts in Maintain when it is due.
+	Proactive bool `koanf:"proactive"`
+}
+
+// HistoryConfig selects the rules applied to history before it is shown.
+type HistoryConfig struct {
+	// Provider names the family whose turn rules hold, see history.PolicyFor; empty takes the host's word for it.
+	Provider string `koanf:"provider"`
+	// LimitTurns is the largest number of user turns shown; 0 means no limit.
+	LimitTurns int `koanf:"limitTurns"`
+	// Limits sets limits per channel, direct message and user; they go before LimitTurns.
+	Limits history.Limits `koanf:"limits"`
+}
+
+// SubagentConfig says what subagents may see.
+type SubagentConfig struct {
+	// TTL is how long a child may reach its parent's history.
+	TTL time.Duration `koanf:"ttl"`
+}
+
+// DefaultConfig returns the configuration that holds where nobody chose. The window's figures are those of the policy that
+// measured best on coding sessions, tool agents and chats.
+func DefaultConfig() Config {
+	return Config{
+		RecentMessages: 20,
+		Failure:        FailDegrade,
+		Window: WindowConfig{
+			High: 0.90, Low: 0.75, Reserve: 0.01,
+			ClipShare: 0.10, ClipTokens: 600, BatchShare: 0.40, KeepResults: 10, Note: true,
+		},
+		Recall: RecallConfig{Share: 0.10, Candidates: 50, Deadline: 2 * time.Second, Quote: 400},
+		Compaction: CompactionConfig{
+			Due: 0.5, Target: 0.6, SummaryShare: 0.2, MaxSummary: 4000, Deadline: 150 * time.Second, Proactive: true,
+		},
+		Subagents: SubagentConfig{TTL: time.Hour},
+	}
+}
+
+// Validate returns an ErrInvalid that names the first field out of range, and the range.
+func (c Config) Validate() error {
+	share := func(field string, v, lo, hi float64) error {
+		if v < lo || v > hi {
+			return invalid("config", field, "must be "+ftoa(lo)+" to "+ftoa(hi))
+		}
+		return nil
+	}
+	checks := []error{
+		share("window.high", c.Window.High, 0.2, 1),
+		share("window.low", c.Window.Low, 0.1, c.Window.High-0.01),
+		share("window.reserve", c.Window.Reserve, 0, 0.5),
+		share("window.clipShare", c.Window.ClipShare, 0.01, 1),
+		share("window.batchShare", c.Window.BatchShare, 0.05, 1),
+		share("recall.share", c.Recall.Share, 0, 0.5),
+		share("compaction.due", c.Compaction.Due, 0.05, 1000),
+		share("compaction.target", c.Compaction.Target, 0.1, 1),
+		share("compaction.summaryShare", c.Compaction.SummaryShare, 0.01, 0.5),
+		share("recentMessages", float64(c.RecentMessages), 0, 100000),
+		share("window.clipTokens", float64(c.Window.ClipTokens), 0, 1e9),
+		share("window.keepResults", float64(c.Window.KeepResults), 0, 1e9),
+		share("recall.candidates", float64(c.Recall.Candidates), 1, 10000),
+		share("recall.quote", float64(c.Recall.Quote), 20, 1e9),
+		share("compaction.maxSummary", float64(c.Compaction.MaxSummary), 50, 1e9),
+		share("history.limitTurns", float64(c.History.LimitTurns), 0, 1e9),
+	}
+	for _, err := range checks {
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.Recall.Deadline <= 0:
+		return invalid("config", "recall.deadline", `must be positive, such as "2s"`)
+	case c.Compaction.Deadline <= 0:
+		return invalid("config", "compaction.deadline", `must be positive, such as "150s"`)
+	case c.Subagents.TTL <= 0:
+		return invalid("config", "subagents.ttl", `must be positive, such as "1h"`)
+	case c.Failure != FailDegrade && c.Failure != FailStrict:
+		return invalid("config", "failure", `must be "degrade" or "strict"`)
+	}
+	if _, err := history.PolicyFor(c.History.Provider); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Parts is what an Engine is made of.
+type Parts struct {
+	// Store is required. The engine does not close it unless OwnStore is set.
+	Store Store
+	// Retriever may be nil: nothing is recalled.
+	Retriever Retriever
+	// Compactor is required.
+	Compactor Compactor
+	// Counter is required; models/tiktoken has the usual ones.
+	Counter TokenCounter
+	// Host is NoHost when nil.
+	Host Host
+	// Observers are told about every append, update and erasure, besides the parts above that are Observers themselves.
+	Observers []Observer
+	// Names are shown by Info.
+	Names PartNames
+	// OwnStore makes Dispose close the store.
+	OwnStore bool
+}
+
+// Option sets what no configuration file can hold.
+type Option func(*Engine)
+
+// WithLogger sets the logger; without it nothing is logged. Contents of messages are never logged.
+func WithLogger(l *slog.Logger) Option {
+	return func(e *Engine) { e.log = l }
+}
+
+// WithInfo sets the id, name and version that Info reports.
+func WithInfo(id, name, version string) Option {
+	return func(e *Engine) { e.info.ID, e.info.Name, e.info.Version = id, name, version }
+}
+
+// WithRequirements sets the capabilities the host must have, per operation. New fails when one is missing.
+func WithRequirements(req map[string][]Capability) Option {
+	return func(e *Engine) { e.info.Requires = req }
+}
+
+// WithIDs sets the source of entry ids; the default is random. Tests use it to make runs repeatable.
+func WithIDs(next func() string) Option {
+	return func(e *Engine) { e.newID = next }
+}

@@ -1,0 +1,392 @@
+package core
+
+import (
+	"context"
+	"time"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// ContextEngine is what a host drives. What follows below are its optional members; *Engine has all of them.
+//
+// Implementers: safe for concurrent use; calls for one session are serialised, sessions run in parallel. Every method returns soon after ctx ends.
+// Callers: one Dispose at the end, no call after it.
+type ContextEngine interface {
+	Info() Info
+	// Ingest stores one message. Duplicates (same key) are no error.
+	Ingest(ctx context.Context, req IngestRequest) (IngestResult, error)
+	// Assemble returns what the model sees next.
+	Assemble(ctx context.Context, req AssembleRequest) (AssembleResult, error)
+	// Compact shrinks what is live of a session.
+	Compact(ctx context.Context, req CompactRequest) (CompactResult, error)
+}
+
+// Bootstrapper is told that a session is about to be used. It may be called more than once per session.
+type Bootstrapper interface {
+	Bootstrap(ctx context.Context, req BootstrapRequest) (BootstrapResult, error)
+}
+
+// BatchIngester stores several messages atomically.
+type BatchIngester interface {
+	IngestBatch(ctx context.Context, req IngestBatchRequest) (IngestResult, error)
+}
+
+// TurnCommitter stores an accepted turn, once for each advancement key.
+type TurnCommitter interface {
+	CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitTurnResult, error)
+}
+
+// AfterTurner is told that a turn ended, by hosts without CommitTurn.
+type AfterTurner interface {
+	AfterTurn(ctx context.Context, req AfterTurnRequest) error
+}
+
+// Maintainer does what can wait: it is called off the reply path.
+type Maintainer interface {
+	Maintain(ctx context.Context, req MaintainRequest) (MaintainResult, error)
+}
+
+// SubagentHost prepares and ends the sessions of subagents.
+type SubagentHost interface {
+	PrepareSubagentSpawn(ctx context.Context, req SpawnRequest) (Spawn, error)
+	OnSubagentEnded(ctx context.Context, req SubagentEnded) error
+}
+
+// Disposer releases what an engine holds.
+type Disposer interface {
+	Dispose(ctx context.Context) error
+}
+
+// Info describes an engine to a host.
+type Info struct {
+	ID             string `json:"id"`
+	Name           string `json:"name"`
+	Version        string `json:"version"`
+	OwnsCompaction bool   `json:"ownsCompaction"`
+	// TurnMaintenance is "background" or "foreground".
+	TurnMaintenance string `json:"turnMaintenanceMode,omitempty"`
+	// CurrentTurnFence and TurnIdempotency name the durable-turn contract the engine keeps.
+	CurrentTurnFence string `json:"currentTurnFence,omitempty"`
+	TurnIdempotency  string `json:"turnAdvancementIdempotency,omitempty"`
+	// Requires lists, per operation, the capabilities the host must offer.
+	Requires map[string][]Capability `json:"hostRequirements,omitempty"`
+	// Parts names what the engine is made of.
+	Parts PartNames `json:"parts,omitzero"`
+	// Health says what is wrong; empty when all is well.
+	Health []Problem `json:"health,omitempty"`
+}
+
+// PartNames names the parts of an engine, as configured.
+type PartNames struct {
+	Store     string `json:"store"`
+	Retriever string `json:"retriever"`
+	Compactor string `json:"compactor"`
+}
+
+// Problem is one thing that went wrong in a part.
+type Problem struct {
+	Part  string    `json:"part"`
+	Op    string    `json:"op"`
+	Text  string    `json:"text"`
+	Since time.Time `json:"since"`
+	Count int       `json:"count"`
+	// Quarantined says that the engine no longer answers and legacy does.
+	Quarantined bool `json:"quarantined,omitempty"`
+}
+
+// Factory is what a host knows when it makes an engine.
+type Factory struct {
+	// AgentDir and WorkspaceDir are paths on this machine; empty when there are none.
+	AgentDir     string `json:"agentDir,omitempty"`
+	WorkspaceDir string `json:"workspaceDir,omitempty"`
+}
+
+// BootstrapRequest announces a session.
+type BootstrapRequest struct {
+	Session SessionID `json:"session"`
+	// Transcript is what the host has; nil when it hands over none.
+	Transcript *Transcript     `json:"transcript,omitempty"`
+	Settings   RuntimeSettings `json:"settings,omitzero"`
+}
+
+// BootstrapResult says what Bootstrap did.
+type BootstrapResult struct {
+	Bootstrapped bool `json:"bootstrapped"`
+	// Imported is the number of messages that were not stored before.
+	Imported int    `json:"imported"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// IngestRequest carries one message.
+type IngestRequest struct {
+	Session   SessionID       `json:"session"`
+	Message   message.Message `json:"message"`
+	Heartbeat bool            `json:"heartbeat,omitempty"`
+}
+
+// IngestBatchRequest carries messages in order.
+type IngestBatchRequest struct {
+	Session   SessionID         `json:"session"`
+	Messages  []message.Message `json:"messages"`
+	Heartbeat bool              `json:"heartbeat,omitempty"`
+}
+
+// IngestResult says what was stored.
+type IngestResult struct {
+	// Ingested is the number of new entries, Duplicates that of known ones.
+	Ingested   int `json:"ingested"`
+	Duplicates int `json:"duplicates"`
+	// IDs are the entries' ids, in the order of the messages.
+	IDs []string `json:"ids"`
+}
+
+// CommitTurnRequest carries an accepted turn: the user's message to the final answer.
+type CommitTurnRequest struct {
+	Session SessionID `json:"session"`
+	// AdvancementKey identifies the turn; never empty.
+	AdvancementKey string            `json:"advancementKey"`
+	Messages       []message.Message `json:"messages"`
+	Heartbeat      bool              `json:"heartbeat,omitempty"`
+	Settings       RuntimeSettings   `json:"settings,omitzero"`
+}
+
+// The statuses of a CommitTurnResult.
+const (
+	Committed = "committed"
+	Duplicate = "duplicate"
+)
+
+// CommitTurnResult says whether the turn was new.
+type CommitTurnResult struct {
+	// Status is Committed or Duplicate.
+	Status string   `json:"status"`
+	IDs    []string `json:"ids"`
+}
+
+// AfterTurnRequest carries a session's messages after a turn.
+type AfterTurnRequest struct {
+	Session SessionID `json:"session"`
+	// Messages is all that the host has; the first PrePrompt of them were there before the turn.
+	Messages  []message.Message `json:"messages"`
+	PrePrompt int               `json:"prePromptMessageCount"`
+	Heartbeat bool              `json:"heartbeat,omitempty"`
+}
+
+// MaintainRequest asks for work that can wait.
+type MaintainRequest struct {
+	Session SessionID `json:"session"`
+	// Reason is "bootstrap", "turn" or "compaction".
+	Reason string `json:"reason"`
+	// Budget is the token budget of the session's prompts; 0 when unknown.
+	Budget int `json:"budget,omitempty"`
+}
+
+// MaintainResult says what Maintain changed.
+type MaintainResult struct {
+	Changed bool   `json:"changed"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// Call says where in a turn Assemble is called.
+type Call string
+
+// The two call kinds.
+const (
+	// CallPrompt comes once before the model is called for a user's prompt.
+	CallPrompt Call = "prompt"
+	// CallLoop comes before each further model call of the same turn. Transcript may be the engine's own last output.
+	CallLoop Call = "loop"
+)
+
+// PromptMode says how much of its surroundings an agent is told: subagents often get less.
+type PromptMode string
+
+// The prompt modes.
+const (
+	// PromptFull recalls as configured.
+	PromptFull PromptMode = "full"
+	// PromptMinimal recalls from the session itself only, with half of the share.
+	PromptMinimal PromptMode = "minimal"
+	// PromptNone recalls nothing and adds nothing to the system prompt.
+	PromptNone PromptMode = "none"
+)
+
+// AssembleRequest asks for the next prompt.
+type AssembleRequest struct {
+	Session SessionID `json:"session"`
+	// Budget is the largest prompt in tokens, positive.
+	Budget int `json:"tokenBudget"`
+	// Transcript is what the host says happened. When it is nil the store is the truth, and the result ends with the
+	// newest ingested message; otherwise the result ends where the transcript does.
+	Transcript *Transcript `json:"transcript,omitempty"`
+	// Prompt is the text of a current user turn that the host appends itself. It steers recall and is never returned.
+	Prompt string `json:"prompt,omitempty"`
+	// Call is CallPrompt when empty.
+	Call Call `json:"call,omitempty"`
+	// PromptMode is PromptFull when empty.
+	PromptMode PromptMode      `json:"promptMode,omitempty"`
+	Memory     MemoryPrompt    `json:"memory,omitzero"`
+	Settings   RuntimeSettings `json:"settings,omitzero"`
+}
+
+// Authority says which token count the host should trust before it sends the prompt.
+type Authority string
+
+// The authorities.
+const (
+	// AuthorityAssembled: the result fits; what the host counted on its own does not matter.
+	AuthorityAssembled Authority = "assembled"
+	// AuthorityHost: the result may exceed the budget; the host's own check holds.
+	AuthorityHost Authority = "preassembly_may_overflow"
+)
+
+// AssembleResult is the next prompt.
+type AssembleResult struct {
+	Messages []message.Message `json:"messages"`
+	// EstimatedTokens counts Messages and SystemPromptAddition; at most the budget.
+	EstimatedTokens int `json:"estimatedTokens"`
+	// SystemPromptAddition belongs behind the host's system prompt; it does not change from call to call.
+	SystemPromptAddition string    `json:"systemPromptAddition,omitempty"`
+	PromptAuthority      Authority `json:"promptAuthority"`
+	// Epoch is the View's: as long as it stays, what was sent is a prefix of what is sent, the recall block and the newest turn left out.
+	Epoch uint64 `json:"projectionEpoch"`
+	// Stepped says that the window moved in this call.
+	Stepped bool `json:"stepped,omitempty"`
+	// CompactionDue says that enough history left the window for a compaction to be worth it.
+	CompactionDue bool `json:"compactionDue,omitempty"`
+	// RecallAt and RecallLen locate the recall block in Messages: RecallLen messages from index RecallAt on; both 0 when there is none.
+	RecallAt  int `json:"recallAt,omitempty"`
+	RecallLen int `json:"recallLen,omitempty"`
+	// Choices says for every message of Messages why it is there, and for what was left out why it is not.
+	Choices []Choice `json:"choices,omitempty"`
+	// Warnings names parts that failed without stopping the call ("retriever: ...").
+	Warnings []string `json:"warnings,omitempty"`
+	// Degraded is empty, or says why legacy answered instead.
+	Degraded string `json:"degraded,omitempty"`
+}
+
+// Reason says why something is in the prompt, or not.
+type Reason string
+
+// The reasons. The last six are reasons for being out.
+const (
+	ReasonSystem   Reason = "system"   // a system message of the conversation
+	ReasonTail     Reason = "tail"     // recent history
+	ReasonPinned   Reason = "pinned"   // the user's message of a turn that outgrew the budget
+	ReasonSummary  Reason = "summary"  // stands for compacted history
+	ReasonRecalled Reason = "recalled" // found by the retriever
+	ReasonNote     Reason = "note"     // made by the engine: what was left out, repairs
+
+	OutBudget    Reason = "out: budget"    // left the window at a step
+	OutCompacted Reason = "out: compacted" // a summary stands for it
+	OutHeartbeat Reason = "out: heartbeat" // a timer's message
+	OutRule      Reason = "out: rule"      // a history rule removed it
+	OutLimit     Reason = "out: limit"     // beyond the limit of user turns
+	OutAllowance Reason = "out: allowance" // recalled, but the recall block was full
+)
+
+// Choice explains one message or a run of entries.
+type Choice struct {
+	// Message is the index into AssembleResult.Messages; -1 for what is out.
+	Message int `json:"message"`
+	// Entry is the entry's id; empty for what the engine made. For a run of entries that is out, it is the first one's.
+	Entry string `json:"entry,omitempty"`
+	// Count is the number of entries meant, 1 except for runs that are out.
+	Count  int    `json:"count"`
+	Reason Reason `json:"reason"`
+	// Tokens is what it costs, or would have cost.
+	Tokens int `json:"tokens"`
+	// Stub says how the content was shortened; empty when it is whole.
+	Stub StubKind `json:"stub,omitempty"`
+	// Score and Source are the retriever's.
+	Score  float64 `json:"score,omitempty"`
+	Source string  `json:"source,omitempty"`
+}
+
+// CompactionTarget says how far to shrink.
+type CompactionTarget string
+
+// The targets.
+const (
+	// TargetBudget: the next prompt must fit.
+	TargetBudget CompactionTarget = "budget"
+	// TargetThreshold: down to the share after which compaction is not due for a while.
+	TargetThreshold CompactionTarget = "threshold"
+)
+
+// CompactRequest asks for a compaction.
+type CompactRequest struct {
+	Session SessionID `json:"session"`
+	// Budget is the token budget of the session's prompts; 0 takes that of the last Assemble.
+	Budget int `json:"tokenBudget,omitempty"`
+	// CurrentTokens is what the host believes the prompt costs; 0 when it does not know.
+	CurrentTokens int              `json:"currentTokenCount,omitempty"`
+	Target        CompactionTarget `json:"compactionTarget,omitempty"`
+	Force         bool             `json:"force,omitempty"`
+	Instructions  string           `json:"customInstructions,omitempty"`
+	// Trigger is the host's word: "manual", "budget", "overflow", "timeout_recovery", "maintain".
+	Trigger    string      `json:"trigger,omitempty"`
+	Transcript *Transcript `json:"transcript,omitempty"`
+}
+
+// Reasons that hosts take as benign when nothing was compacted. OpenClaw matches them as substrings.
+const (
+	ReasonBelowThreshold   = "below threshold"
+	ReasonUnderTarget      = "already under target"
+	ReasonAlreadyCompacted = "already compacted"
+)
+
+// CompactResult says what a compaction did.
+type CompactResult struct {
+	OK        bool   `json:"ok"`
+	Compacted bool   `json:"compacted"`
+	Reason    string `json:"reason,omitempty"`
+	// Summary is the newest text that stands for compacted history.
+	Summary string `json:"summary,omitempty"`
+	// FirstKept is the id of the oldest entry that is still live.
+	FirstKept string `json:"firstKeptEntryId,omitempty"`
+	// TokensBefore and TokensAfter cost everything live: summaries and the entries behind them.
+	TokensBefore int `json:"tokensBefore"`
+	TokensAfter  int `json:"tokensAfter"`
+	// Successor is the session that continues this one; zero when it continues itself.
+	Successor SessionID `json:"successor,omitzero"`
+	// Delegated says that the runtime did it.
+	Delegated bool `json:"delegated,omitempty"`
+}
+
+// SpawnMode says what a subagent starts from.
+type SpawnMode string
+
+// The spawn modes.
+const (
+	SpawnIsolated SpawnMode = "isolated"
+	SpawnFork     SpawnMode = "fork"
+)
+
+// SpawnRequest announces a subagent.
+type SpawnRequest struct {
+	Parent SessionID `json:"parent"`
+	Child  SessionID `json:"child"`
+	// Mode is SpawnIsolated when empty.
+	Mode SpawnMode `json:"contextMode,omitempty"`
+	// TTL bounds the child's access to the parent's history; 0 takes the configured time.
+	TTL time.Duration `json:"ttl,omitempty"`
+}
+
+// Spawn is a prepared subagent.
+type Spawn struct {
+	// Rollback undoes the preparation when the launch failed. It may be called once; never nil.
+	Rollback func(ctx context.Context) error `json:"-"`
+	// GrantID names the grant the child got; empty when it got none.
+	GrantID string `json:"grantId,omitempty"`
+}
+
+// SubagentEnded says that a subagent is done.
+type SubagentEnded struct {
+	Parent SessionID `json:"parent,omitzero"`
+	Child  SessionID `json:"child"`
+	// Reason is the host's word ("completed", "error", ...).
+	Reason string `json:"reason"`
+	// Result is what the child handed back; when empty the engine takes the child's last answer.
+	Result string `json:"result,omitempty"`
+}

@@ -1,0 +1,87 @@
+package core
+
+import (
+	"hash/maphash"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+const (
+	// messageOverhead is what a message costs besides its content, roleCost covers the longest role name ("toolResult").
+	messageOverhead = 4
+	roleCost        = 2
+	// imageCost is what an image costs, in tokens; providers charge by size, this is the price of a large one.
+	imageCost = 1600
+)
+
+// messageCost counts what m costs in a prompt, in tokens.
+func (e *Engine) messageCost(m message.Message) int {
+	n := messageOverhead + roleCost
+	if m.Name != "" {
+		n += e.count(m.Name) + 1
+	}
+	for i := range m.Parts {
+		n += e.partCost(&m.Parts[i])
+	}
+	return n
+}
+
+func (e *Engine) partCost(p *message.Part) int {
+	switch p.Kind {
+	case message.Text, message.Thinking:
+		return e.count(p.Text)
+	case message.ToolCall:
+		return e.count(p.Name) + e.count(p.Args)
+	case message.ToolResult:
+		return e.count(p.Name) + e.count(p.Text)
+	case message.Image:
+		return imageCost + e.count(p.Text)
+	default:
+		return e.count(p.Text) + e.count(string(p.Raw))
+	}
+}
+
+// maxCosts bounds the memory of costs per session.
+const maxCosts = 4096
+
+// costOf returns what a message as it would be sent costs: known ones from the item, changed ones counted once.
+func (e *Engine) costOf(s *session, m message.Message, known map[string]*item) int {
+	if it := known[m.Entry]; it != nil && same(it.msg, m) {
+		return it.cost
+	}
+	key := e.hash(m)
+	if n, ok := s.costs[key]; ok {
+		return n
+	}
+	n := e.messageCost(m)
+	if len(s.costs) >= maxCosts {
+		clear(s.costs)
+	}
+	s.costs[key] = n
+	return n
+}
+
+// same reports whether b is a, unchanged, by identity of the parts.
+func same(a, b message.Message) bool {
+	if len(a.Parts) != len(b.Parts) || a.Role != b.Role {
+		return false
+	}
+	return len(a.Parts) == 0 || &a.Parts[0] == &b.Parts[0]
+}
+
+func (e *Engine) hash(m message.Message) uint64 {
+	var h maphash.Hash
+	h.SetSeed(e.seed)
+	h.WriteString(m.Name)
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		for _, f := range [...]string{string(p.Kind), p.Text, p.Name, p.Args} {
+			h.WriteString(f)
+			h.WriteByte(0)
+		}
+		if p.Kind == message.Other || p.Kind == message.Image {
+			h.Write(p.Raw)
+		}
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,213 @@
+package core
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/contextengine/contextengine/core/history"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// slot is one message on its way out, with the reason why it is there.
+type slot struct {
+	msg    message.Message
+	choice Choice
+}
+
+// emit puts the parts of the prompt in order: system messages, summaries, a note on what is left out, the window, and the recall
+// block in front of the newest turn. The provider's rules then run once more on the result.
+func (e *Engine) emit(f *frame, c *call) (AssembleResult, error) {
+	slots := e.slots(f, c)
+	msgs := make([]message.Message, len(slots))
+	for i := range slots {
+		msgs[i] = slots[i].msg
+		msgs[i].Entry = strconv.Itoa(i) // to find it again behind the rules
+	}
+	out := history.Apply(msgs, f.policy)
+	res := AssembleResult{
+		SystemPromptAddition: c.addition,
+		PromptAuthority:      AuthorityAssembled,
+		Epoch:                f.v.Epoch,
+		Stepped:              c.stepped,
+		Warnings:             c.warnings,
+		EstimatedTokens:      c.additionCost,
+		Messages:             out,
+	}
+	// A message that rules merged stands for all slots up to the next message's; one without a number was made by a rule.
+	next := len(slots)
+	ranges := make([][2]int, len(out))
+	for i, m := range slices.Backward(out) {
+		first, err := strconv.Atoi(m.Entry)
+		if err != nil {
+			ranges[i] = [2]int{next, next}
+			continue
+		}
+		ranges[i] = [2]int{first, next}
+		next = first
+	}
+	res.Choices = appendDropped(res.Choices, slots[:next])
+	for i := range out {
+		first, to := ranges[i][0], ranges[i][1]
+		out[i].Entry = ""
+		if first < to {
+			out[i].Entry = slots[first].choice.Entry
+		}
+		cost := e.costOf(f.s, out[i], f.known)
+		res.EstimatedTokens += cost
+		if first == to {
+			res.Choices = append(res.Choices, Choice{Message: i, Count: 1, Reason: ReasonNote, Tokens: cost})
+		}
+		explain(&res, c, slots[first:to], i)
+	}
+	if res.EstimatedTokens > c.budget {
+		return AssembleResult{}, e.budgetError(f, c, res.EstimatedTokens)
+	}
+	res.Choices = append(res.Choices, e.outside(f)...)
+	res.Choices = append(res.Choices, c.outAllowance...)
+	res.CompactionDue = e.due(&f.v)
+	return res, nil
+}
+
+// explain records why the messages that became message i are there.
+func explain(res *AssembleResult, c *call, from []slot, i int) {
+	for _, sl := range from {
+		ch := sl.choice
+		ch.Message = i
+		if ch.Reason == ReasonRecalled {
+			if len(from) == 1 {
+				res.RecallAt, res.RecallLen = i, 1
+			}
+			for _, it := range c.recall.Items {
+				res.Choices = append(res.Choices, Choice{
+					Message: i, Entry: it.ID, Count: 1, Reason: ReasonRecalled, Score: it.Score, Source: it.Source,
+				})
+			}
+			ch.Reason = ReasonNote
+		}
+		res.Choices = append(res.Choices, ch)
+	}
+}
+
+func appendDropped(choices []Choice, slots []slot) []Choice {
+	for _, sl := range slots {
+		ch := sl.choice
+		ch.Message, ch.Reason = -1, OutRule
+		choices = append(choices, ch)
+	}
+	return choices
+}
+
+// slots lists the prompt's messages before the last run of the rules.
+func (e *Engine) slots(f *frame, c *call) []slot {
+	s := f.s
+	var out []slot
+	add := func(m message.Message, ch Choice) {
+		ch.Count = 1
+		out = append(out, slot{m, ch})
+	}
+	for i := range s.lead {
+		add(s.lead[i].msg, Choice{Entry: s.lead[i].entry.ID, Reason: ReasonSystem, Tokens: s.lead[i].cost})
+	}
+	stampTime := f.v.newestSummary()
+	for _, sum := range e.shownSummaries(&f.v) {
+		add(summaryMessage(sum), Choice{Entry: sum.ID, Reason: ReasonSummary, Tokens: sum.Tokens})
+	}
+	if n := e.left(f); n > 0 {
+		m := noteMessage(n)
+		add(stamp(m, stampTime), Choice{Reason: ReasonNote, Tokens: e.messageCost(m)})
+	}
+	turn := f.newestTurn()
+	if c.req.Transcript != nil && c.req.Prompt != "" {
+		turn = len(f.msgs) // the host appends the newest turn itself
+	}
+	pinned := s.pinned != nil && f.v.Pinned != ""
+	if pinned {
+		e.addRecall(&out, c)
+		add(s.pinned.msg, Choice{Entry: s.pinned.entry.ID, Reason: ReasonPinned, Tokens: s.pinned.cost, Stub: f.v.Stubs[s.pinned.entry.ID].Kind})
+		if n := e.leftOfTurn(f); n > 0 {
+			m := turnMarker(n)
+			add(stamp(m, s.pinned.entry.Time), Choice{Reason: ReasonNote, Tokens: e.messageCost(m)})
+		}
+	}
+	for i, m := range f.msgs {
+		if i == turn && !pinned {
+			e.addRecall(&out, c)
+		}
+		ch := Choice{Entry: m.Entry, Reason: ReasonTail, Tokens: f.costs[i], Stub: f.v.Stubs[m.Entry].Kind}
+		if m.Entry == "" {
+			ch.Reason = ReasonNote
+		}
+		add(m, ch)
+	}
+	if turn == len(f.msgs) && !pinned {
+		e.addRecall(&out, c)
+	}
+	return out
+}
+
+// newestSummary returns the time of the newest summary; zero when there is none.
+func (v *View) newestSummary() (t time.Time) {
+	if n := len(v.Summaries); n > 0 {
+		return v.Summaries[n-1].Time
+	}
+	return t
+}
+
+// addRecall adds the recall block.
+func (e *Engine) addRecall(out *[]slot, c *call) {
+	if c.recall == nil || c.recall.Text == "" {
+		return
+	}
+	*out = append(*out, slot{recallMessage(c.recall), Choice{Reason: ReasonRecalled, Tokens: c.recall.Tokens, Count: 1}})
+}
+
+// newestTurn returns the index of the message that begins the newest turn, or the number of messages when none does.
+func (f *frame) newestTurn() int {
+	for i := range slices.Backward(f.msgs) {
+		if f.msgs[i].Role == message.User && f.isTurn(f.msgs[i].Entry) {
+			return i
+		}
+	}
+	return len(f.msgs)
+}
+
+// leftOfTurn is how many entries between the pinned message and the window are not shown.
+func (e *Engine) leftOfTurn(f *frame) int {
+	for i := f.s.base - 1; i >= 0; i-- {
+		if id, seq := f.v.At(i); id == f.s.pinned.entry.SessionID() && seq == f.s.pinned.entry.Seq {
+			return f.s.base - 1 - i
+		}
+	}
+	return 0
+}
+
+// outside explains what is not shown, in runs.
+func (e *Engine) outside(f *frame) []Choice {
+	var out []Choice
+	if n := f.v.Frontier - f.v.Lead; n > 0 {
+		out = append(out, Choice{Message: -1, Count: n, Reason: OutCompacted})
+	}
+	if n := f.s.base - max(f.v.Frontier, f.v.Lead); n > 0 {
+		out = append(out, Choice{Message: -1, Count: n, Reason: OutBudget, Tokens: f.v.Backlog})
+	}
+	shown := make(map[string]bool, len(f.msgs))
+	for i := range f.msgs {
+		shown[f.msgs[i].Entry] = true
+	}
+	for i := range f.s.items {
+		it := &f.s.items[i]
+		switch {
+		case it.entry.Type == TypeHeartbeat:
+			out = append(out, Choice{Message: -1, Entry: it.entry.ID, Count: 1, Reason: OutHeartbeat, Tokens: it.cost})
+		case !shown[it.entry.ID]:
+			out = append(out, Choice{Message: -1, Entry: it.entry.ID, Count: 1, Reason: OutRule, Tokens: it.cost})
+		}
+	}
+	return out
+}
+
+// due reports whether enough left the window for a compaction to be worth it.
+func (e *Engine) due(v *View) bool {
+	return v.Start > v.Frontier && v.Backlog >= int(e.cfg.Compaction.Due*float64(v.Budget))
+}

@@ -1,0 +1,230 @@
+package core
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// Engine composes a store, a retriever and a compactor into a context engine. Make one with New. It is safe for
+// concurrent use: calls for one session are serialised, sessions run in parallel. A compaction does not block the
+// session while its compactor works.
+type Engine struct {
+	cfg       Config
+	store     Store
+	views     ViewStore
+	retriever Retriever
+	compactor Compactor
+	count     TokenCounter
+	host      Host
+	observers []Observer
+	ownStore  bool
+	info      Info
+	log       *slog.Logger
+	newID     func() string
+	legacy    *Legacy
+	seed      maphash.Seed
+
+	health health
+	work   sync.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[SessionID]*session
+	closed   bool
+	clock    int64
+}
+
+var (
+	_ ContextEngine = (*Engine)(nil)
+	_ Bootstrapper  = (*Engine)(nil)
+	_ BatchIngester = (*Engine)(nil)
+	_ TurnCommitter = (*Engine)(nil)
+	_ AfterTurner   = (*Engine)(nil)
+	_ Maintainer    = (*Engine)(nil)
+	_ SubagentHost  = (*Engine)(nil)
+	_ Disposer      = (*Engine)(nil)
+)
+
+// The durable-turn contract that every Engine keeps, in the host's words.
+const (
+	CurrentTurnFence = "before-current-turn-entry-v1"
+	TurnIdempotency  = "atomic-idempotent-v1"
+)
+
+// maxSessions bounds the sessions whose window is kept in memory; the least recently used one is dropped and read again when needed.
+const maxSessions = 4096
+
+// New returns an engine made of parts. It fails with ErrInvalid on a missing part or a value out of range, and with a
+// RequirementError when the host lacks what the engine requires; no part has been used then.
+func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case parts.Store == nil:
+		return nil, invalid("new", "store", "give the engine a place to keep messages, such as backends/memory")
+	case parts.Compactor == nil:
+		return nil, invalid("new", "compactor", "choose one, such as strategies/archive")
+	case parts.Counter == nil:
+		return nil, invalid("new", "counter", "choose a tokenizer, such as models/tiktoken")
+	}
+	e := &Engine{
+		cfg: cfg, store: parts.Store, retriever: parts.Retriever, compactor: parts.Compactor, count: parts.Counter,
+		host: parts.Host, ownStore: parts.OwnStore, newID: randomID, log: slog.New(slog.DiscardHandler),
+		seed: maphash.MakeSeed(), sessions: make(map[SessionID]*session),
+		info: Info{ID: "composed", Name: "Composed context engine", Version: "1"},
+	}
+	if e.host == nil {
+		e.host = NoHost{}
+	}
+	for _, o := range opts {
+		o(e)
+	}
+	e.info.OwnsCompaction = e.compactor.OwnsCompaction()
+	e.info.TurnMaintenance = "background"
+	e.info.CurrentTurnFence, e.info.TurnIdempotency = CurrentTurnFence, TurnIdempotency
+	e.info.Parts = parts.Names
+	for op, need := range e.info.Requires {
+		if err := Require(e.host, e.info.ID, op, need); err != nil {
+			return nil, err
+		}
+	}
+	e.legacy = NewLegacy(e.host)
+	if v, ok := As[ViewStore](e.store); ok {
+		e.views = v
+	} else {
+		e.views = newLocalViews()
+	}
+	if err := e.attach(parts); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// attach hands the store to the parts that want it and collects the observers among them, each once.
+func (e *Engine) attach(parts Parts) error {
+	seen := make(map[any]bool)
+	add := func(part any) error {
+		if part == nil || seen[part] {
+			return nil
+		}
+		seen[part] = true
+		if a, ok := part.(Attacher); ok {
+			if err := a.Attach(e.store); err != nil {
+				return fmt.Errorf("core: new: attach %T: %w", part, err)
+			}
+		}
+		if o, ok := part.(Observer); ok {
+			e.observers = append(e.observers, o)
+		}
+		return nil
+	}
+	for _, o := range parts.Observers {
+		if err := add(o); err != nil {
+			return err
+		}
+	}
+	if err := add(e.retriever); err != nil {
+		return err
+	}
+	return add(e.compactor)
+}
+
+// Require returns a RequirementError naming the capabilities in need that host does not offer.
+func Require(host Host, engine, operation string, need []Capability) error {
+	have := host.Capabilities()
+	var missing []Capability
+next:
+	for _, n := range need {
+		for _, h := range have {
+			if h == n {
+				continue next
+			}
+		}
+		missing = append(missing, n)
+	}
+	if missing == nil {
+		return nil
+	}
+	return &RequirementError{Engine: engine, Operation: operation, Missing: missing, Have: have}
+}
+
+// Info describes the engine and what is wrong with it.
+func (e *Engine) Info() Info {
+	info := e.info
+	info.Health = e.health.problems()
+	return info
+}
+
+// Dispose waits for work under way, as long as ctx lasts, and closes the store if the engine owns it. Later calls return ErrClosed.
+func (e *Engine) Dispose(ctx context.Context) error {
+	e.mu.Lock()
+	closed := e.closed
+	e.closed = true
+	e.mu.Unlock()
+	if closed {
+		return nil
+	}
+	done := make(chan struct{})
+	go func() { e.work.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return fmt.Errorf("core: dispose: work still under way: %w", ctx.Err())
+	}
+	if e.ownStore {
+		return e.store.Close()
+	}
+	return nil
+}
+
+// Ping asks every part that can be asked whether it can be used now.
+func (e *Engine) Ping(ctx context.Context) error {
+	var errs []error
+	if p, ok := As[Pinger](e.store); ok {
+		errs = append(errs, p.Ping(ctx))
+	}
+	for _, part := range []any{e.retriever, e.compactor} {
+		if p, ok := part.(Pinger); ok {
+			errs = append(errs, p.Ping(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// policy returns the window policy in force.
+func (e *Engine) policy() window.Policy {
+	w := e.cfg.Window
+	return window.Policy{High: w.High, Low: w.Low, Reserve: w.Reserve, KeepResults: w.KeepResults}
+}
+
+// recallShare returns the share of the budget set aside for recall.
+func (e *Engine) recallShare(mode PromptMode) float64 {
+	if e.retriever == nil || mode == PromptNone {
+		return 0
+	}
+	share := e.cfg.Recall.Share
+	if s, ok := e.retriever.(Sharer); ok {
+		share = min(max(s.RecallShare(), 0), 0.5)
+	}
+	if mode == PromptMinimal {
+		share /= 2
+	}
+	return share
+}
+
+// now returns the host's time in UTC, to the millisecond: what a store can keep.
+func (e *Engine) now() time.Time { return e.host.Now().UTC().Truncate(time.Millisecond) }
+
+func randomID() string { return "e" + strings.ToLower(rand.Text()) }
+
+func ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

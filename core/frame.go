@@ -1,0 +1,246 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/contextengine/contextengine/core/history"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// warmUp brings the entries from the window's start on into memory. It reads from the end backwards, never the whole history.
+func (e *Engine) warmUp(ctx context.Context, s *session) error {
+	if s.warm {
+		return nil
+	}
+	v := &s.view
+	n := v.Len()
+	start := max(v.Start, v.Lead, 0)
+	if v.Start < 0 {
+		// The path was cut before the old start: a window of the old size is found anew from the end.
+		var err error
+		if start, err = e.walkBack(ctx, v, n, e.fresh(v)); err != nil {
+			return err
+		}
+	}
+	items, err := e.read(ctx, v, start, n)
+	if err != nil {
+		return err
+	}
+	lead, err := e.read(ctx, v, 0, min(v.Lead, n))
+	if err != nil {
+		return err
+	}
+	s.items, s.lead, s.base = items, lead, start
+	s.pinned = nil
+	if v.Pinned != "" {
+		got, err := e.store.Get(ctx, Scope{Agent: s.id.Agent}, []string{v.Pinned})
+		if err != nil {
+			return fmt.Errorf("core: session %q: pinned entry: %w", s.id, err)
+		}
+		it := e.item(got[0], stubOf(v, v.Pinned))
+		s.pinned = &it
+	}
+	s.warm = true
+	return nil
+}
+
+// fresh is how many tokens of history a window that is made anew reads.
+func (e *Engine) fresh(v *View) int {
+	return int(float64(max(v.Budget, 8000)) * e.cfg.Window.Low)
+}
+
+// walkBack returns the position from which the path to its end costs at most tokens.
+func (e *Engine) walkBack(ctx context.Context, v *View, end, tokens int) (int, error) {
+	pos := end
+	spans := v.Slice(max(v.Lead, v.Frontier), end)
+	for _, sp := range slices.Backward(spans) {
+		owner := v.Session
+		if sp.Session != nil {
+			owner = *sp.Session
+		}
+		q := ScanQuery{Scope: owner.Scope(), FromSeq: sp.From, ToSeq: sp.To, Reverse: true, Limit: 200}
+		for {
+			page, err := e.store.Scan(ctx, q)
+			if err != nil {
+				return 0, fmt.Errorf("core: read session %q: %w", owner, err)
+			}
+			for _, entry := range page.Entries {
+				if !inConversation(entry) {
+					continue
+				}
+				if tokens -= e.bounded(entry.Tokens, v.Budget); tokens < 0 {
+					return pos, nil
+				}
+				pos--
+			}
+			if page.Next == "" {
+				break
+			}
+			q.Cursor = page.Next
+		}
+	}
+	return pos, nil
+}
+
+// bounded is about what an entry costs once it is clipped.
+func (e *Engine) bounded(tokens, budget int) int {
+	if budget == 0 {
+		return tokens
+	}
+	return min(tokens, e.clipLimit(budget)+40)
+}
+
+// read returns the items of the positions from <= pos < to.
+func (e *Engine) read(ctx context.Context, v *View, from, to int) ([]item, error) {
+	if from >= to {
+		return nil, nil
+	}
+	items := make([]item, 0, to-from)
+	for _, sp := range v.Slice(from, to) {
+		err := e.scanSpan(ctx, v, sp, func(entry Entry) {
+			items = append(items, e.item(entry, stubOf(v, entry.ID)))
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(items) != to-from {
+		return nil, fmt.Errorf("core: session %q: %d of %d entries of the window are missing in the store: %w",
+			v.Session, to-from-len(items), to-from, ErrNotFound)
+	}
+	return items, nil
+}
+
+func stubOf(v *View, id string) *Stub {
+	if st, ok := v.Stubs[id]; ok {
+		return &st
+	}
+	return nil
+}
+
+// frame is the window of one call on its way to a prompt.
+type frame struct {
+	s      *session
+	v      View // the view as it will be published
+	policy history.Policy
+	// msgs are the window's messages after the history rules, costs what each costs, groups how they belong together.
+	msgs   []message.Message
+	costs  []int
+	groups []history.Group
+	known  map[string]*item
+	// place is the position on the path of each entry in the window.
+	place map[string]int
+	// dirty says that v differs from the published view.
+	dirty bool
+	// reset says that the window moved.
+	stepped bool
+}
+
+// frame applies the history rules to the window and measures it.
+func (e *Engine) frame(s *session, v View, policy history.Policy) *frame {
+	f := &frame{s: s, v: v, policy: policy}
+	f.known = make(map[string]*item, len(s.items))
+	f.place = make(map[string]int, len(s.items))
+	msgs := make([]message.Message, 0, len(s.items))
+	for i := range s.items {
+		it := &s.items[i]
+		if it.entry.Type == TypeHeartbeat {
+			continue
+		}
+		f.known[it.entry.ID] = it
+		f.place[it.entry.ID] = s.base + i
+		msgs = append(msgs, it.msg)
+	}
+	f.msgs = history.Apply(msgs, policy)
+	f.costs = make([]int, len(f.msgs))
+	for i := range f.msgs {
+		f.costs[i] = e.costOf(s, f.msgs[i], f.known)
+	}
+	f.groups = history.Groups(f.msgs)
+	return f
+}
+
+// fixed is what is shown besides the window, in tokens.
+func (e *Engine) fixed(f *frame, addition int) int {
+	n := addition
+	for i := range f.s.lead {
+		n += f.s.lead[i].cost
+	}
+	for _, sum := range e.shownSummaries(&f.v) {
+		n += sum.Tokens
+	}
+	if e.left(f) > 0 {
+		n += noteCost
+	}
+	if f.s.pinned != nil && f.v.Pinned != "" {
+		n += f.s.pinned.cost + noteCost
+	}
+	return n
+}
+
+// noteCost is more than a note of the engine's costs, whatever number it names.
+const noteCost = 24
+
+// summariesShare bounds what summaries may take of the budget.
+const summariesShare = 0.4
+
+// shownSummaries returns the newest summaries that have room.
+func (e *Engine) shownSummaries(v *View) []Summary {
+	room := int(float64(v.Budget) * summariesShare)
+	from := len(v.Summaries)
+	for from > 0 {
+		if room -= v.Summaries[from-1].Tokens; room < 0 {
+			break
+		}
+		from--
+	}
+	return v.Summaries[from:]
+}
+
+// left is the number of entries that neither the window nor a summary shows.
+func (e *Engine) left(f *frame) int {
+	if !e.cfg.Window.Note {
+		return 0
+	}
+	return max(f.s.base-max(f.v.Frontier, f.v.Lead), 0)
+}
+
+// plannerGroups describes the window to the planner.
+func (e *Engine) plannerGroups(f *frame) []window.Group {
+	out := make([]window.Group, len(f.groups))
+	for i, g := range f.groups {
+		wg := &out[i]
+		for j := g.From; j < g.To; j++ {
+			wg.Cost += f.costs[j]
+			m := &f.msgs[j]
+			if m.Role == message.User && f.isTurn(m.Entry) {
+				wg.Turn = true
+			}
+			if m.Role == message.Tool {
+				wg.Results = append(wg.Results, window.Result{Saves: e.maskSaving(f, m.Entry)})
+			}
+		}
+	}
+	return out
+}
+
+// isTurn reports whether the entry is a message with which a user begins a turn.
+func (f *frame) isTurn(id string) bool {
+	it := f.known[id]
+	return it != nil && it.entry.Role == message.User && it.entry.Type == TypeMessage && it.entry.Message.Type == ""
+}
+
+// maskSaving is what masking the entry's results would save; 0 when they are masked already.
+func (e *Engine) maskSaving(f *frame, id string) int {
+	it := f.known[id]
+	if it == nil {
+		return 0
+	}
+	if st, ok := f.v.Stubs[id]; ok && st.Kind == Masked {
+		return 0
+	}
+	return max(it.cost-e.mask(it.entry).Tokens, 0)
+}

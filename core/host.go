@@ -1,0 +1,105 @@
+package core
+
+import (
+	"context"
+	"time"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// Capability is something a host may offer. The names are the OpenClaw host's where it has one.
+type Capability string
+
+// The capabilities.
+const (
+	CanBootstrap      Capability = "bootstrap"
+	CanAssemble       Capability = "assemble-before-prompt"
+	CanAfterTurn      Capability = "after-turn"
+	CanMaintain       Capability = "maintain"
+	CanCompact        Capability = "compact"
+	CanComplete       Capability = "runtime-llm-complete"
+	CanThreadProject  Capability = "thread-bootstrap-projection"
+	CanDelegateHost   Capability = "delegated-compaction"
+	CanCommitTurn     Capability = "commit-turn"
+	CanSpawnSubagents Capability = "subagent-spawn"
+)
+
+// Host is what the runtime around an engine offers. It is given to New and outlives the engine; NoHost stands
+// for a runtime that offers nothing.
+//
+// Implementers: safe for concurrent use; a capability that is listed works. Callers: Compact and Complete are called only
+// when listed.
+type Host interface {
+	// Name identifies the runtime in messages and logs.
+	Name() string
+	Capabilities() []Capability
+	// Compact runs the runtime's own compaction. It needs CanDelegateHost.
+	Compact(ctx context.Context, req CompactRequest) (CompactResult, error)
+	// Complete asks the runtime's model. It needs CanComplete.
+	Complete(ctx context.Context, req CompletionRequest) (Completion, error)
+	// Now is the runtime's clock.
+	Now() time.Time
+}
+
+// RuntimeSettings is what a host says about the model run at hand. Zero values mean unknown.
+type RuntimeSettings struct {
+	Provider string `json:"provider,omitempty"`
+	Model    string `json:"model,omitempty"`
+	// ContextWindow and MaxOutputTokens are tokens.
+	ContextWindow   int `json:"contextWindow,omitempty"`
+	MaxOutputTokens int `json:"maxOutputTokens,omitempty"`
+	// PromptTokenBudget is the largest prompt, in tokens.
+	PromptTokenBudget int `json:"promptTokenBudget,omitempty"`
+	// Mode is "normal" or "degraded"; DegradedReason says why.
+	Mode           string `json:"mode,omitempty"`
+	DegradedReason string `json:"degradedReason,omitempty"`
+	// Format names the message format the host wants synthetic messages in, see message.Formats.
+	Format string `json:"format,omitempty"`
+}
+
+// MemoryPrompt is a section of the host's own that belongs behind the engine's system prompt addition: which memory
+// tools exist, and how to cite from memory.
+type MemoryPrompt struct {
+	// AvailableTools are the names of the tools the model may call in this turn.
+	AvailableTools []string `json:"availableTools,omitempty"`
+	// CitationMode is the host's setting: "auto", "on" or "off".
+	CitationMode string `json:"citationMode,omitempty"`
+	// Sections are ready texts that the host wants to be passed through.
+	Sections []string `json:"sections,omitempty"`
+}
+
+// NoHost is a runtime that offers nothing but the system clock.
+type NoHost struct{}
+
+var _ Host = NoHost{}
+
+// Name returns "standalone".
+func (NoHost) Name() string { return "standalone" }
+
+// Capabilities returns what needs no runtime: the caller drives the lifecycle itself.
+func (NoHost) Capabilities() []Capability {
+	return []Capability{CanBootstrap, CanAssemble, CanAfterTurn, CanMaintain, CanCompact, CanCommitTurn, CanSpawnSubagents}
+}
+
+// Compact fails: there is no runtime to delegate to.
+func (NoHost) Compact(context.Context, CompactRequest) (CompactResult, error) {
+	return CompactResult{}, &RequirementError{Operation: "compact", Missing: []Capability{CanDelegateHost}}
+}
+
+// Complete fails: there is no runtime with a model.
+func (NoHost) Complete(context.Context, CompletionRequest) (Completion, error) {
+	return Completion{}, &RequirementError{Operation: "complete", Missing: []Capability{CanComplete}}
+}
+
+// Now returns the system time.
+func (NoHost) Now() time.Time { return time.Now() }
+
+// Transcript is what a host says happened in a session before the current turn.
+type Transcript struct {
+	// Skipped is the number of messages before Messages that the host does not repeat, and Digest is message.DigestOf
+	// them. An engine that cannot match them answers ErrNeedTranscript; the host then repeats the call with all messages.
+	Skipped int            `json:"skipped,omitempty"`
+	Digest  message.Digest `json:"digest,omitempty"`
+	// Messages are the host's messages, oldest first.
+	Messages []message.Message `json:"messages"`
+}

@@ -1,0 +1,384 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// maxCommits is how many advancement keys a view remembers; older ones are found by the keys of their entries.
+const maxCommits = 64
+
+// Bootstrap loads a session and takes up what the host's transcript has and the store has not.
+func (e *Engine) Bootstrap(ctx context.Context, req BootstrapRequest) (BootstrapResult, error) {
+	if p, ok := As[Pinger](e.store); ok {
+		if err := p.Ping(ctx); err != nil {
+			return BootstrapResult{}, e.failed(ctx, "store", "bootstrap", fmt.Errorf("core: bootstrap %q: %w", req.Session, err))
+		}
+	}
+	e.health.restore()
+	var res BootstrapResult
+	err := e.retry(ctx, req.Session, func(s *session) error {
+		res = BootstrapResult{Bootstrapped: true}
+		if req.Transcript == nil {
+			return nil
+		}
+		n, err := e.reconcile(ctx, s, req.Transcript)
+		res.Imported = n
+		return err
+	})
+	if err != nil {
+		return BootstrapResult{}, e.failed(ctx, "store", "bootstrap", err)
+	}
+	return res, nil
+}
+
+// Ingest stores one message and puts it at the end of the conversation.
+func (e *Engine) Ingest(ctx context.Context, req IngestRequest) (IngestResult, error) {
+	return e.IngestBatch(ctx, IngestBatchRequest{
+		Session: req.Session, Messages: []message.Message{req.Message}, Heartbeat: req.Heartbeat,
+	})
+}
+
+// IngestBatch stores messages atomically, in order.
+func (e *Engine) IngestBatch(ctx context.Context, req IngestBatchRequest) (IngestResult, error) {
+	var res IngestResult
+	if len(req.Messages) == 0 {
+		return res, nil
+	}
+	if err := validMessages("ingest", req.Messages); err != nil {
+		return res, err
+	}
+	err := e.retry(ctx, req.Session, func(s *session) error {
+		v := s.view.Clone()
+		in, err := e.append(ctx, s, &v, draft{messages: req.Messages, heartbeat: req.Heartbeat})
+		if err != nil {
+			return err
+		}
+		res = IngestResult{IDs: in.ids, Duplicates: in.duplicates, Ingested: len(in.ids) - in.duplicates}
+		return e.adopt(ctx, s, v, in)
+	})
+	if err != nil {
+		return IngestResult{}, e.failed(ctx, "store", "ingest", err)
+	}
+	return res, nil
+}
+
+// CommitTurn stores an accepted turn, once for each advancement key: a second call with the same key changes nothing and says Duplicate.
+func (e *Engine) CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitTurnResult, error) {
+	if req.AdvancementKey == "" {
+		return CommitTurnResult{}, invalid("commit turn", "advancementKey", "give the key that identifies the turn")
+	}
+	if err := validMessages("commit turn", req.Messages); err != nil {
+		return CommitTurnResult{}, err
+	}
+	var res CommitTurnResult
+	err := e.retry(ctx, req.Session, func(s *session) error {
+		if slices.Contains(s.view.Commits, req.AdvancementKey) {
+			res = CommitTurnResult{Status: Duplicate}
+			return nil
+		}
+		v := s.view.Clone()
+		known, err := e.overlap(ctx, s, req.Messages)
+		if err != nil {
+			return err
+		}
+		in, err := e.append(ctx, s, &v, draft{
+			messages: req.Messages, heartbeat: req.Heartbeat, turn: req.AdvancementKey, known: known,
+		})
+		if err != nil {
+			return err
+		}
+		res = CommitTurnResult{Status: Committed, IDs: in.ids}
+		if in.duplicates == len(in.ids) && len(known) == 0 && len(in.ids) > 0 {
+			res.Status = Duplicate
+		}
+		v.Commits = append(v.Commits, req.AdvancementKey)
+		if n := len(v.Commits); n > maxCommits {
+			v.Commits = v.Commits[n-maxCommits:]
+		}
+		// The turn will be in the host's transcript too, unless a timer caused it.
+		if s.view.Host.Len == s.view.Len() {
+			if !req.Heartbeat {
+				v.Host = extend(v.Host, req.Messages)
+			}
+			v.Host.Len = v.Len()
+		}
+		return e.adopt(ctx, s, v, in)
+	})
+	if err != nil {
+		return CommitTurnResult{}, e.failed(ctx, "store", "commit turn", err)
+	}
+	return res, nil
+}
+
+// AfterTurn takes up a turn from hosts that do not commit turns. What was ingested before is recognised.
+func (e *Engine) AfterTurn(ctx context.Context, req AfterTurnRequest) error {
+	if req.PrePrompt < 0 || req.PrePrompt > len(req.Messages) {
+		return invalid("after turn", "prePromptMessageCount", "must be 0 to the number of messages")
+	}
+	if err := validMessages("after turn", req.Messages); err != nil {
+		return err
+	}
+	err := e.retry(ctx, req.Session, func(s *session) error {
+		turn := req.Messages[req.PrePrompt:]
+		v := s.view.Clone()
+		known, err := e.overlap(ctx, s, turn)
+		if err != nil {
+			return err
+		}
+		in, err := e.append(ctx, s, &v, draft{messages: turn, heartbeat: req.Heartbeat, known: known})
+		if err != nil {
+			return err
+		}
+		return e.adopt(ctx, s, v, in)
+	})
+	return e.failed(ctx, "store", "after turn", err)
+}
+
+// draft is what append makes entries of.
+type draft struct {
+	messages  []message.Message
+	heartbeat bool
+	kind      EntryType
+	// turn is the advancement key of a committed turn.
+	turn string
+	// known maps indices of messages to the ids of entries that hold them already.
+	known map[int]string
+	meta  map[string]string
+}
+
+// intake is what append did.
+type intake struct {
+	ids        []string
+	entries    []Entry // new ones, in order
+	duplicates int
+}
+
+// append stores the messages of a draft and extends the path of v by them. It changes nothing in memory: adopt does, once
+// v is published.
+func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (intake, error) {
+	in := intake{ids: make([]string, len(d.messages))}
+	var fresh []Entry
+	var at []int
+	next, turns := v.Next, v.Turns
+	for i, m := range d.messages {
+		if id, ok := d.known[i]; ok {
+			in.ids[i] = id
+			in.duplicates++
+			continue
+		}
+		entry := e.entry(s.id, m, next, d)
+		if entry.Type == TypeMessage && m.Role == message.User {
+			turns++
+		}
+		entry.Turn = turns
+		entry.Key = keyOf(m, next, i, d.turn, entry.Fingerprint)
+		fresh, at = append(fresh, entry), append(at, i)
+		next++
+	}
+	if len(fresh) == 0 {
+		return in, nil
+	}
+	res, err := e.store.Append(ctx, fresh)
+	if err != nil {
+		return intake{}, fmt.Errorf("core: append to %q: %w", s.id, err)
+	}
+	v.Next, v.Turns = next, turns
+	for i, entry := range fresh {
+		in.ids[at[i]] = res.IDs[i]
+		if res.IDs[i] == entry.ID {
+			in.entries = append(in.entries, entry)
+			extendPath(v, entry)
+			continue
+		}
+		in.duplicates++
+	}
+	if in.duplicates > len(d.known) {
+		if err := e.relink(ctx, s, v, in.ids, at, fresh); err != nil {
+			return intake{}, err
+		}
+	}
+	return in, nil
+}
+
+// relink brings entries that the store knew, but the path does not show, back into force.
+func (e *Engine) relink(ctx context.Context, s *session, v *View, ids []string, at []int, fresh []Entry) error {
+	for i := range fresh {
+		id := ids[at[i]]
+		if id == fresh[i].ID {
+			continue
+		}
+		got, err := e.store.Get(ctx, s.id.Scope(), []string{id})
+		if err != nil {
+			return fmt.Errorf("core: append to %q: read duplicate %q: %w", s.id, id, err)
+		}
+		if !onPath(v, s.id, got[0].Seq) {
+			extendPath(v, got[0])
+			s.warm = false
+		}
+	}
+	return nil
+}
+
+// adopt publishes v and takes the new entries into memory, then tells the observers.
+func (e *Engine) adopt(ctx context.Context, s *session, v View, in intake) error {
+	if err := e.publish(ctx, s, v); err != nil {
+		return err
+	}
+	if s.warm {
+		for _, entry := range in.entries {
+			if inConversation(entry) {
+				s.items = append(s.items, e.item(entry, nil))
+			}
+		}
+	}
+	e.observe(ctx, func(o Observer) error { return o.Appended(ctx, in.entries) }, len(in.entries))
+	return nil
+}
+
+// observe tells every observer; what fails is recorded, not returned.
+func (e *Engine) observe(ctx context.Context, tell func(Observer) error, n int) {
+	if n == 0 {
+		return
+	}
+	for _, o := range e.observers {
+		if err := tell(o); err != nil {
+			e.warn(ctx, fmt.Sprintf("observer %T", o), "observe", err)
+		}
+	}
+}
+
+func (e *Engine) entry(id SessionID, m message.Message, seq int64, d draft) Entry {
+	entry := Entry{
+		ID: e.newID(), Agent: id.Agent, Session: id.Session, Seq: seq, Role: m.Role, Type: TypeMessage,
+		Time: m.Time, Fingerprint: message.Fingerprint(m), Message: m, Meta: d.meta,
+	}
+	if entry.Time.IsZero() {
+		entry.Time = e.now()
+	}
+	entry.Time = entry.Time.UTC().Truncate(time.Millisecond)
+	if d.heartbeat {
+		entry.Type = TypeHeartbeat
+	}
+	if d.kind != "" {
+		entry.Type = d.kind
+	}
+	entry.Message.Entry = ""
+	entry.Tokens = e.messageCost(m)
+	if d.turn != "" {
+		entry.Meta = map[string]string{"advancement": d.turn}
+	}
+	return entry
+}
+
+// keyOf returns the idempotency key of a message: the turn's and the place in it, the host's own, or the place in the session.
+func keyOf(m message.Message, seq int64, i int, turn, fingerprint string) string {
+	switch {
+	case turn != "":
+		return "t:" + turn + ":" + strconv.Itoa(i)
+	case m.Key != "":
+		return "k:" + m.Key
+	case m.ID != "":
+		return "i:" + m.ID + ":" + fingerprint
+	}
+	return "s:" + strconv.FormatInt(seq, 10) + ":" + fingerprint
+}
+
+// overlap finds messages of a turn that are at the end of the path already, because an earlier call brought them. Only what the host itself
+// identifies (key, id or time) counts as the same: two users' "ok" do not.
+func (e *Engine) overlap(ctx context.Context, s *session, turn []message.Message) (map[int]string, error) {
+	if s.view.Len() == 0 || len(turn) == 0 {
+		return nil, nil
+	}
+	if err := e.warmUp(ctx, s); err != nil {
+		return nil, err
+	}
+	var known map[int]string
+	from := max(len(s.items)-2*len(turn)-32, 0)
+	for i, m := range turn {
+		fp := message.Fingerprint(m)
+		for j := from; j < len(s.items); j++ {
+			if old := s.items[j].entry; old.Fingerprint == fp && sameOrigin(old.Message, m) {
+				if known == nil {
+					known = make(map[int]string)
+				}
+				known[i] = old.ID
+				from = j + 1
+				break
+			}
+		}
+	}
+	return known, nil
+}
+
+// sameOrigin reports whether the host says of both that they are one and the same message.
+func sameOrigin(a, b message.Message) bool {
+	switch {
+	case a.Key != "" && b.Key != "":
+		return a.Key == b.Key
+	case a.ID != "" && b.ID != "":
+		return a.ID == b.ID
+	}
+	return !a.Time.IsZero() && a.Time.Equal(b.Time)
+}
+
+func validMessages(op string, messages []message.Message) error {
+	for i, m := range messages {
+		if !m.Role.Valid() {
+			return invalid(op, "messages["+strconv.Itoa(i)+"].role", fmt.Sprintf("%q is not system, user, assistant or tool", m.Role))
+		}
+	}
+	return nil
+}
+
+// extendPath puts a stored entry at the end of the path, if it is one that conversations are made of.
+func extendPath(v *View, entry Entry) {
+	if !inConversation(entry) {
+		return
+	}
+	if v.Len() == v.Lead && entry.Role == message.System && entry.Type == TypeMessage {
+		v.Lead++
+	}
+	v.ExtendFrom(entry.SessionID(), entry.Seq)
+}
+
+// inConversation reports whether an entry belongs on a path; summaries stand beside it.
+func inConversation(entry Entry) bool { return entry.Type != TypeSummary }
+
+// adopt takes an entry that the view does not know into it.
+func adopt(v *View, entry Entry) {
+	v.Next = entry.Seq + 1
+	v.Turns = max(v.Turns, entry.Turn)
+	if entry.Type == TypeSummary {
+		adoptSummary(v, entry)
+		return
+	}
+	extendPath(v, entry)
+}
+
+func onPath(v *View, id SessionID, seq int64) bool {
+	for _, sp := range v.Path {
+		owner := v.Session
+		if sp.Session != nil {
+			owner = *sp.Session
+		}
+		if owner == id && seq >= sp.From && seq < sp.To {
+			return true
+		}
+	}
+	return false
+}
+
+// extend returns the ledger of a transcript that grew by messages.
+func extend(l Ledger, messages []message.Message) Ledger {
+	for i := range messages {
+		l.Digest = l.Digest.Add(message.Fingerprint(messages[i]))
+	}
+	l.Count += len(messages)
+	return l
+}

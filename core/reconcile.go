@@ -1,0 +1,390 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// reconcile makes the view agree with what the host says happened, and stores what the engine has not seen: turns that failed or
+// were announced are never committed, but stand in the transcript. It returns the number of new entries.
+//
+// Four things can have happened besides growth: the host shows only the newest part (history limits), it was reset, it was rewound or forked,
+// or it compacted itself. Each is recognised and none is mixed with another.
+func (e *Engine) reconcile(ctx context.Context, s *session, t *Transcript) (int, error) {
+	if err := validMessages("reconcile", t.Messages); err != nil {
+		return 0, err
+	}
+	fps := make([]string, len(t.Messages))
+	for i := range t.Messages {
+		fps[i] = message.Fingerprint(t.Messages[i])
+	}
+	if n, ok, err := e.reconcileTail(ctx, s, t, fps); ok || err != nil {
+		return n, err
+	}
+	if t.Skipped > 0 {
+		return 0, fmt.Errorf("core: reconcile %q: %d skipped messages do not match: %w", s.id, t.Skipped, ErrNeedTranscript)
+	}
+	return e.reconcileAll(ctx, s, t, fps)
+}
+
+// reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output.
+func (e *Engine) reconcileTail(ctx context.Context, s *session, t *Transcript, fps []string) (int, bool, error) {
+	for _, l := range []Ledger{s.view.Host, s.output} {
+		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 {
+			continue
+		}
+		d := t.Digest
+		for _, fp := range fps[:l.Count-t.Skipped] {
+			d = d.Add(fp)
+		}
+		if d != l.Digest {
+			continue
+		}
+		fresh := t.Messages[l.Count-t.Skipped:]
+		own := l == s.output && l != s.view.Host
+		if len(fresh) == 0 {
+			return 0, true, nil
+		}
+		v := s.view.Clone()
+		in, err := e.append(ctx, s, &v, draft{messages: fresh})
+		if err != nil {
+			return 0, true, err
+		}
+		if !own {
+			v.Host = extend(l, fresh)
+		}
+		v.Host.Len = v.Len()
+		return len(in.entries), true, e.adopt(ctx, s, v, in)
+	}
+	return 0, false, nil
+}
+
+// syntheticFingerprints tells the engine's own messages in a transcript from the host's: the value is the fingerprint of the entry that
+// a shortened or merged message shows, or "" for what shows no entry.
+func (e *Engine) syntheticFingerprints(s *session) map[string]string {
+	out := make(map[string]string, len(s.variants)+4)
+	for _, sum := range s.view.Summaries {
+		out[message.Fingerprint(summaryMessage(sum))] = ""
+	}
+	if r := s.view.Recall; r != nil && r.Text != "" {
+		out[message.Fingerprint(recallMessage(r))] = ""
+	}
+	if n := s.view.Start - max(s.view.Frontier, s.view.Lead); n > 0 {
+		out[message.Fingerprint(noteMessage(n))] = ""
+	}
+	for fp, owner := range s.variants {
+		out[fp] = owner
+	}
+	return out
+}
+
+// knownEntry is what reconciling needs of an entry on the path.
+type knownEntry struct {
+	owner SessionID
+	seq   int64
+	fp    string
+	// soft entries are the engine's own or hidden: a host does not show them, and their absence means nothing.
+	soft bool
+}
+
+// reconcileAll compares the whole transcript with the whole path.
+func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fps []string) (int, error) {
+	known, err := e.pathEntries(ctx, &s.view)
+	if err != nil {
+		return 0, err
+	}
+	synthetic := e.syntheticFingerprints(s)
+	// What the engine itself put into its last output is not part of the conversation.
+	host := make([]int, 0, len(fps))
+	for i, fp := range fps {
+		if owner, ok := synthetic[fp]; ok {
+			if owner == "" {
+				continue
+			}
+			fps[i] = owner
+		}
+		host = append(host, i)
+	}
+	hard := make([]int, 0, len(known))
+	kf := make([]string, 0, len(known))
+	for i, k := range known {
+		if !k.soft {
+			hard, kf = append(hard, i), append(kf, k.fp)
+		}
+	}
+	hf := make([]string, len(host))
+	for i, h := range host {
+		hf[i] = fps[h]
+	}
+	match := align(kf, hf)
+	order, front := compose(match, len(kf), t, host)
+
+	v := s.view.Clone()
+	n, err := e.follow(ctx, s, &v, t, followed{order: order, front: front, host: host, hard: hard, known: known})
+	if err != nil {
+		return 0, err
+	}
+	ledger := Ledger{Count: t.Skipped + len(t.Messages), Digest: t.Digest, Len: v.Len()}
+	for i := range t.Messages {
+		ledger.Digest = ledger.Digest.Add(message.Fingerprint(t.Messages[i]))
+	}
+	v.Host = ledger
+	return len(n.entries), e.adopt(ctx, s, v, n)
+}
+
+// step is one entry of the new path: a known one (index into the hard entries) or a new message (index into host).
+type pathStep struct{ known, host int }
+
+// compose decides the new path from the matches: match[i] is the known entry that host message i is, or -1. front is the number of
+// leading steps that the host does not show, because it compacted them away itself; -1 when it did not.
+func compose(match []int, known int, t *Transcript, host []int) (order []pathStep, front int) {
+	first := slices.IndexFunc(match, func(k int) bool { return k >= 0 })
+	front = -1
+	summary := len(host) > 0 && t.Messages[host[0]].Type == message.CompactionSummary && (first < 0 || first > 0)
+	switch {
+	case first < 0 && !summary:
+		// Nothing in common: a new beginning. What was before stays stored, but is not part of this conversation.
+	case first < 0:
+		order = knownSteps(order, 0, known)
+		front = len(order)
+	case summary:
+		order = knownSteps(order, 0, match[first])
+		front = len(order)
+	default:
+		order = knownSteps(order, 0, match[first])
+	}
+	for i, k := range match {
+		if k >= 0 {
+			order = append(order, pathStep{known: k, host: -1})
+		} else {
+			order = append(order, pathStep{known: -1, host: i})
+		}
+	}
+	return order, front
+}
+
+func knownSteps(order []pathStep, from, to int) []pathStep {
+	for k := from; k < to; k++ {
+		order = append(order, pathStep{known: k, host: -1})
+	}
+	return order
+}
+
+// followed carries the outcome of an alignment.
+type followed struct {
+	order []pathStep
+	front int
+	host  []int
+	hard  []int
+	known []knownEntry
+}
+
+// follow rebuilds the path of v in the order found, storing what is new.
+func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript, f followed) (intake, error) {
+	common := commonPrefix(f)
+	before := v.Len()
+	var messages []message.Message
+	for _, st := range f.order {
+		if st.host >= 0 {
+			messages = append(messages, t.Messages[f.host[st.host]])
+		}
+	}
+	// New messages go to the store first; then the path is laid anew over known and new entries.
+	scratch := v.Clone()
+	in, err := e.append(ctx, s, &scratch, draft{messages: messages})
+	if err != nil {
+		return intake{}, err
+	}
+	entries, err := e.bySequence(ctx, s, in)
+	if err != nil {
+		return intake{}, err
+	}
+	v.Next, v.Turns = scratch.Next, scratch.Turns
+	if common < before {
+		v.cut(common)
+		s.warm = false
+	} else if front := f.front; front >= 0 {
+		s.warm = false
+	}
+	lay := newLayer(v, common)
+	soft := softAfter(f)
+	placed := 0
+	next := 0
+	for i, st := range f.order {
+		if st.known >= 0 {
+			k := f.known[f.hard[st.known]]
+			lay.put(k.owner, k.seq)
+			for _, so := range soft[st.known] {
+				lay.put(so.owner, so.seq)
+			}
+		} else {
+			lay.add(entries[next])
+			next++
+		}
+		if i+1 == f.front {
+			placed = lay.n
+		}
+	}
+	if f.front >= 0 {
+		v.Start, v.Frontier, v.Backlog = placed, placed, 0
+		v.Summaries, v.Pinned = nil, ""
+		v.Epoch++
+		s.warm = false
+	}
+	return in, nil
+}
+
+// commonPrefix returns how many entries at the beginning of the path stay where they are.
+func commonPrefix(f followed) int {
+	n := 0
+	for n < len(f.order) && f.order[n].known == n {
+		n++
+	}
+	if n == 0 {
+		// Soft entries in front of everything stay only if something behind them does.
+		return 0
+	}
+	if n == len(f.hard) {
+		return len(f.known)
+	}
+	return f.hard[n-1] + 1 + len(softRun(f, n-1))
+}
+
+// softRun returns the soft entries right behind a hard one.
+func softRun(f followed, hard int) []knownEntry {
+	from := f.hard[hard] + 1
+	to := len(f.known)
+	if hard+1 < len(f.hard) {
+		to = f.hard[hard+1]
+	}
+	return f.known[from:to]
+}
+
+func softAfter(f followed) map[int][]knownEntry {
+	out := make(map[int][]knownEntry)
+	for i := range f.hard {
+		if run := softRun(f, i); len(run) > 0 {
+			out[i] = run
+		}
+	}
+	return out
+}
+
+// layer lays a path, skipping the entries that stay where they are.
+type layer struct {
+	v    *View
+	keep int
+	n    int
+}
+
+func newLayer(v *View, keep int) *layer { return &layer{v: v, keep: keep} }
+
+func (l *layer) put(owner SessionID, seq int64) {
+	if l.n >= l.keep {
+		l.v.ExtendFrom(owner, seq)
+	}
+	l.n++
+}
+
+func (l *layer) add(entry Entry) {
+	if l.n >= l.keep {
+		extendPath(l.v, entry)
+	}
+	l.n++
+}
+
+// cut shortens the path of v to its first n entries and takes back everything that stood for what is cut.
+func (v *View) cut(n int) {
+	v.Truncate(n)
+	v.Epoch++
+	v.Recall, v.Pinned = nil, ""
+	v.Lead = min(v.Lead, n)
+	v.Seen = min(v.Seen, n)
+	if v.Start > n || n == 0 {
+		v.Start = -1 // found anew by the next assemble
+	}
+	covered := 0
+	for i, sum := range v.Summaries {
+		if covered += sum.Covers; covered > n {
+			v.Summaries = v.Summaries[:i:i]
+			break
+		}
+	}
+	if v.Frontier > n {
+		v.Frontier = 0
+		for _, sum := range v.Summaries {
+			v.Frontier += sum.Covers
+		}
+	}
+	if n == 0 {
+		v.Start, v.Frontier, v.Backlog, v.Stubs, v.Summaries = 0, 0, 0, nil, nil
+	}
+}
+
+// bySequence returns the entries of an intake in the order of its messages, known ones read from the store.
+func (e *Engine) bySequence(ctx context.Context, s *session, in intake) ([]Entry, error) {
+	fresh := make(map[string]Entry, len(in.entries))
+	for _, entry := range in.entries {
+		fresh[entry.ID] = entry
+	}
+	out := make([]Entry, len(in.ids))
+	for i, id := range in.ids {
+		entry, ok := fresh[id]
+		if !ok {
+			got, err := e.store.Get(ctx, s.id.Scope(), []string{id})
+			if err != nil {
+				return nil, fmt.Errorf("core: reconcile %q: %w", s.id, err)
+			}
+			entry = got[0]
+		}
+		out[i] = entry
+	}
+	return out, nil
+}
+
+// pathEntries reads what reconciling needs of all entries on a path.
+func (e *Engine) pathEntries(ctx context.Context, v *View) ([]knownEntry, error) {
+	var out []knownEntry
+	for _, sp := range v.Path {
+		err := e.scanSpan(ctx, v, sp, func(entry Entry) {
+			out = append(out, knownEntry{
+				owner: entry.SessionID(), seq: entry.Seq, fp: entry.Fingerprint, soft: entry.Type != TypeMessage,
+			})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(out) != v.Len() {
+		return nil, fmt.Errorf("core: session %q: %d of %d entries are missing in the store: %w",
+			v.Session, v.Len()-len(out), v.Len(), ErrNotFound)
+	}
+	return out, nil
+}
+
+// scanSpan reads the entries of a span in order.
+func (e *Engine) scanSpan(ctx context.Context, v *View, sp Span, visit func(Entry)) error {
+	owner := v.Session
+	if sp.Session != nil {
+		owner = *sp.Session
+	}
+	q := ScanQuery{Scope: owner.Scope(), FromSeq: sp.From, ToSeq: sp.To, Limit: MaxPage}
+	for {
+		page, err := e.store.Scan(ctx, q)
+		if err != nil {
+			return fmt.Errorf("core: read session %q: %w", owner, err)
+		}
+		for _, entry := range page.Entries {
+			if inConversation(entry) {
+				visit(entry)
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		q.Cursor = page.Next
+	}
+}

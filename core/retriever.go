@@ -1,0 +1,60 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// Retriever proposes entries worth recalling. The Engine decides which of them fit.
+//
+// Implementers: candidates come best first; none outside Query.Scope, none that Query.InWindow reports, none twice. The
+// call returns when ctx ends; what was found until then may be returned with a nil error. It is safe for concurrent use
+// and the same store and query give the same candidates. Callers: Tokens and Limit are positive.
+//
+// A retriever that keeps a memory of its own also implements Observer, and Attacher to read what was there before.
+type Retriever interface {
+	Retrieve(ctx context.Context, q Query) ([]Candidate, error)
+}
+
+// Query is what a Retriever is asked.
+type Query struct {
+	// Session is the session being assembled. Scope is where to look: this session, or all of the agent's.
+	Session SessionID
+	Scope   Scope
+	// Granted lists further scopes that a spawn grant opened for this session; most often empty.
+	Granted []Scope
+	// Prompt is the text of the current user turn; it may be empty.
+	Prompt string
+	// Recent holds the newest entries of the conversation, oldest first, the current turn included.
+	Recent []Entry
+	// InWindow reports the ids of entries that the window shows already.
+	InWindow func(id string) bool
+	// Now is the time of the turn, for relative dates and recency.
+	Now time.Time
+	// Tokens is the allowance for everything recalled, in tokens.
+	Tokens int
+	// Limit is the largest number of candidates that makes sense.
+	Limit int
+}
+
+// Scopes returns all scopes q may look into.
+func (q Query) Scopes() []Scope {
+	return append([]Scope{q.Scope}, q.Granted...)
+}
+
+// Candidate is an entry that may be recalled.
+type Candidate struct {
+	Entry Entry
+	// Text is what to quote of it; empty for Entry.Text().
+	Text string
+	// Score orders the candidates of one retriever.
+	Score float64
+	// Source names what found it ("lexical", "store", "recent", ...).
+	Source string
+}
+
+// Sharer is an optional companion of a Retriever that knows what share of the budget its recall is worth, 0 to 0.5. Without it the
+// configured share holds. A retriever that proposes nothing returns 0 and leaves all of the budget to the window.
+type Sharer interface {
+	RecallShare() float64
+}

@@ -1,0 +1,219 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// session is what the engine keeps in memory of a session: the view as last published, and the entries the window
+// shows. Everything in it can be read again from the store.
+type session struct {
+	id SessionID
+	// sem is held by whoever works on the session.
+	sem  chan struct{}
+	used int64
+
+	loaded bool
+	view   View
+	// lead are the entries of the leading system messages, items those at the positions from base to the end of the path.
+	lead  []item
+	items []item
+	base  int
+	warm  bool
+	// pinned is the entry of view.Pinned.
+	pinned *item
+	// output is what Assemble returned last; view.Output lags behind where nothing else was published.
+	output Ledger
+	// variants maps the fingerprints of messages as they were sent to the entries they show, where the two differ; synthetic
+	// ones map to "".
+	variants map[string]string
+	// turnBudget is the budget of the turn's first call.
+	turnBudget int
+	costs      map[uint64]int
+}
+
+// item is an entry in memory with what the window shows of it.
+type item struct {
+	entry Entry
+	msg   message.Message
+	cost  int
+}
+
+// open returns the session, locked and loaded. The caller calls done.
+func (e *Engine) open(ctx context.Context, id SessionID) (s *session, done func(), err error) {
+	if err := id.Validate(); err != nil {
+		return nil, nil, err
+	}
+	for {
+		if s, err = e.lookup(id); err != nil {
+			return nil, nil, err
+		}
+		select {
+		case s.sem <- struct{}{}:
+		case <-ctx.Done():
+			e.work.Done()
+			return nil, nil, fmt.Errorf("core: session %q: %w", id, ctx.Err())
+		}
+		break
+	}
+	done = func() { <-s.sem; e.work.Done() }
+	if err := ctx.Err(); err != nil {
+		done()
+		return nil, nil, fmt.Errorf("core: session %q: %w", id, err)
+	}
+	if !s.loaded {
+		if err := e.load(ctx, s); err != nil {
+			done()
+			return nil, nil, err
+		}
+	}
+	return s, done, nil
+}
+
+// lookup finds or makes the session's memory and counts the call as work under way.
+func (e *Engine) lookup(id SessionID) (*session, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, fmt.Errorf("core: session %q: engine: %w", id, ErrClosed)
+	}
+	e.clock++
+	s := e.sessions[id]
+	if s == nil {
+		if len(e.sessions) >= maxSessions {
+			e.evict()
+		}
+		s = &session{id: id, sem: make(chan struct{}, 1), costs: make(map[uint64]int)}
+		e.sessions[id] = s
+	}
+	s.used = e.clock
+	e.work.Add(1)
+	return s, nil
+}
+
+// evict forgets the least recently used session that nobody works on.
+func (e *Engine) evict() {
+	var oldest *session
+	for _, s := range e.sessions {
+		if len(s.sem) == 0 && (oldest == nil || s.used < oldest.used) {
+			oldest = s
+		}
+	}
+	if oldest != nil {
+		delete(e.sessions, oldest.id)
+	}
+}
+
+// load reads the view and takes up entries that were stored without it: a crash came between the two, or the store keeps no views.
+func (e *Engine) load(ctx context.Context, s *session) error {
+	v, err := e.views.LoadView(ctx, s.id)
+	if errors.Is(err, ErrNotFound) {
+		v, err = View{Session: s.id}, nil
+	}
+	if err != nil {
+		return fmt.Errorf("core: load view %q: %w", s.id, err)
+	}
+	q := ScanQuery{Scope: s.id.Scope(), FromSeq: v.Next, Limit: MaxPage}
+	changed := false
+	for {
+		page, err := e.store.Scan(ctx, q)
+		if err != nil {
+			return fmt.Errorf("core: load session %q: %w", s.id, err)
+		}
+		for _, entry := range page.Entries {
+			if entry.Seq >= v.Next {
+				adopt(&v, entry)
+				changed = true
+			}
+		}
+		if page.Next == "" {
+			break
+		}
+		q.Cursor = page.Next
+	}
+	s.forget()
+	s.view, s.output = v, v.Output
+	if changed {
+		if err := e.publish(ctx, s, v); err != nil {
+			return err
+		}
+	}
+	s.loaded = true
+	return nil
+}
+
+// forget drops what can be read again.
+func (s *session) forget() {
+	s.cool()
+	s.variants = nil
+	s.loaded = false
+}
+
+// publish stores a changed view and makes it the session's. On ErrConflict somebody else changed it: the session is read again
+// by the next call.
+func (e *Engine) publish(ctx context.Context, s *session, v View) error {
+	v.Version = s.view.Version + 1
+	v.Output = s.output
+	if err := e.views.SwapView(ctx, v); err != nil {
+		s.forget()
+		return fmt.Errorf("core: publish view %q: %w", s.id, err)
+	}
+	s.view = v
+	return nil
+}
+
+// retry runs op, and again when another process changed the view meanwhile.
+func (e *Engine) retry(ctx context.Context, id SessionID, op func(s *session) error) error {
+	for range 8 {
+		s, done, err := e.open(ctx, id)
+		if err != nil {
+			return err
+		}
+		err = op(s)
+		stale := !s.loaded
+		done()
+		if !errors.Is(err, ErrConflict) || !stale {
+			return err
+		}
+	}
+	return fmt.Errorf("core: session %q: view keeps changing: %w", id, ErrConflict)
+}
+
+// localViews keeps views of stores that have no room for them. They last as long as the engine and are rebuilt from the entries.
+type localViews struct {
+	mu sync.Mutex
+	m  map[SessionID]View
+}
+
+func newLocalViews() *localViews { return &localViews{m: make(map[SessionID]View)} }
+
+func (l *localViews) LoadView(_ context.Context, id SessionID) (View, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v, ok := l.m[id]
+	if !ok {
+		return View{}, ErrNotFound
+	}
+	return v.Clone(), nil
+}
+
+func (l *localViews) SwapView(_ context.Context, v View) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.m[v.Session].Version != v.Version-1 {
+		return ErrConflict
+	}
+	l.m[v.Session] = v.Clone()
+	return nil
+}
+
+func (l *localViews) DeleteView(_ context.Context, id SessionID) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.m, id)
+	return nil
+}

@@ -1,0 +1,197 @@
+package core
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// Store keeps entries. It is all that a backend must offer; Searcher, ViewStore and ChangeFeed are optional
+// companions found with As.
+//
+// Implementers: every method is safe for concurrent use, returns soon after ctx ends with ctx's error wrapped, and
+// returns ErrClosed after Close. What a call returned belongs to the caller; what it was given is not kept or changed. Raw bytes of
+// messages come back byte for byte, NUL and invalid UTF-8 included. Callers: entries are complete (see Entry), ids and keys are non-empty,
+// Limit is positive.
+type Store interface {
+	// Append stores all of the entries, or none when it returns an error. It is durable when it returns nil, as far
+	// as the backend promises durability at all.
+	//
+	// It is idempotent by (agent, session, key): an entry whose key is known is not stored again, and the result names the id
+	// it has. The same ID with another key is ErrConflict. After an error the caller may repeat the same call.
+	// Entries become visible in the order given; entries of one call may belong to several sessions.
+	Append(ctx context.Context, entries []Entry) (AppendResult, error)
+
+	// Get returns the entries with these ids, in the order asked for. Ids that the scope does not hold are ErrNotFound, and
+	// then nothing is returned.
+	Get(ctx context.Context, scope Scope, ids []string) ([]Entry, error)
+
+	// Scan returns one page of a scope. Within a session the order is by Seq and, where two have the same, by append; across
+	// sessions it is any order that stays the same. Following Next to the end visits every entry that was there when the
+	// scan began exactly once; entries appended later may or may not be visited.
+	Scan(ctx context.Context, q ScanQuery) (Page, error)
+
+	// Update changes one entry in place; ErrNotFound when the scope does not hold it. It exists for redaction and repair: the engine's
+	// own rules never change what was ingested.
+	Update(ctx context.Context, scope Scope, id string, change Change) error
+
+	// Delete erases entries for good and returns how many were there. Unknown ids are no error.
+	Delete(ctx context.Context, scope Scope, ids []string) (int, error)
+
+	// Close releases what the store holds. A second call returns nil.
+	Close() error
+}
+
+// AppendResult says what Append did.
+type AppendResult struct {
+	// IDs holds, for each entry given, the id under which it is stored.
+	IDs []string
+	// Duplicates is the number of entries that were there before.
+	Duplicates int
+}
+
+// ScanQuery asks for one page of a scope.
+type ScanQuery struct {
+	Scope Scope
+	// Cursor is the Next of the page before; empty to begin.
+	Cursor Cursor
+	// Reverse goes from the newest entry to the oldest.
+	Reverse bool
+	// Limit is the largest number of entries in the page, 1 to MaxPage.
+	Limit int
+	// FromSeq skips entries of a smaller Seq and, when ToSeq is positive, those of ToSeq and above. Only used with a session.
+	FromSeq, ToSeq int64
+}
+
+// MaxPage is the largest Limit of a ScanQuery.
+const MaxPage = 1000
+
+// Cursor marks a place in a scan. It means something only to the store that made it, for the same scope and direction.
+type Cursor string
+
+// Page is a part of a scan.
+type Page struct {
+	Entries []Entry
+	// Next continues the scan; empty at the end.
+	Next Cursor
+}
+
+// Change is what Update sets; nil fields stay as they are.
+type Change struct {
+	// Message replaces the content; Tokens and Fingerprint are then set to match it.
+	Message     *message.Message
+	Tokens      int
+	Fingerprint string
+	// Meta replaces all metadata when it is not nil.
+	Meta map[string]string
+}
+
+// Searcher finds entries by their text: stores that search on their side, lexical and vector indexes.
+//
+// Hits come best first, at most Limit, none outside the scope, none of TypeHeartbeat. The order is a function of the
+// stored entries and the query alone; ties go to the more recent entry, then to the smaller id.
+type Searcher interface {
+	Search(ctx context.Context, q SearchQuery) ([]Hit, error)
+}
+
+// SearchQuery asks a Searcher.
+type SearchQuery struct {
+	Scope Scope
+	// Text is natural language: a prompt, not an expression in a query language.
+	Text string
+	// Limit is the largest number of hits, at least 1.
+	Limit int
+	// Exclude, when not nil, reports entry ids that the caller does not want (they are in the window already).
+	Exclude func(id string) bool
+	// From and To bound the entries' time, half open; zero means unbounded.
+	From, To time.Time
+}
+
+// Hit is a found entry.
+type Hit struct {
+	Entry Entry
+	// Score orders hits of one search; scores of different searchers cannot be compared.
+	Score float64
+	// Passage is the part of the entry's text that matched; empty when it is all of it.
+	Passage string
+}
+
+// ViewStore keeps views. A store that has it commits them with its own durability; an Engine whose store has none
+// keeps views in memory and rebuilds them from the entries.
+type ViewStore interface {
+	// LoadView returns the newest view of a session, or ErrNotFound.
+	LoadView(ctx context.Context, id SessionID) (View, error)
+	// SwapView stores v when the stored version is v.Version-1 (0: none is stored); otherwise it is ErrConflict and
+	// nothing changes.
+	SwapView(ctx context.Context, v View) error
+	// DeleteView removes the view of a session. It is no error when there is none.
+	DeleteView(ctx context.Context, id SessionID) error
+}
+
+// Observer is told what happened to a store's entries: an index, or a retriever with a memory of its own. The Engine calls it after
+// the store acknowledged, from one goroutine per session, in order. An error is logged and reported by Info, but
+// does not undo the change; Observers catch up from the store when they were not there (see Attacher).
+type Observer interface {
+	Appended(ctx context.Context, entries []Entry) error
+	Updated(ctx context.Context, entry Entry) error
+	Deleted(ctx context.Context, scope Scope, ids []string) error
+}
+
+// Attacher is an optional companion of an Observer, Retriever or Searcher that wants to read the store it serves. New calls Attach
+// once, before any other method.
+type Attacher interface {
+	Attach(store Store) error
+}
+
+// Pinger is an optional companion of any part that talks to something outside. Ping returns nil when that can be used now; "doctor" and health
+// checks call it.
+type Pinger interface {
+	Ping(ctx context.Context) error
+}
+
+// Unwrapper is implemented by decorators of a Store.
+type Unwrapper interface {
+	Unwrap() Store
+}
+
+// As finds the companion T of a store, looking through decorators. It is the only way parts look for companions of a Store.
+func As[T any](s Store) (T, bool) {
+	for s != nil {
+		if t, ok := s.(T); ok {
+			return t, true
+		}
+		u, ok := s.(Unwrapper)
+		if !ok {
+			break
+		}
+		s = u.Unwrap()
+	}
+	var zero T
+	return zero, false
+}
+
+// All walks a scope to its end, oldest first or newest first, page by page. It stops at the first error, which is the last
+// thing it yields.
+func All(ctx context.Context, s Store, scope Scope, reverse bool) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		q := ScanQuery{Scope: scope, Reverse: reverse, Limit: MaxPage}
+		for {
+			page, err := s.Scan(ctx, q)
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			for _, e := range page.Entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			q.Cursor = page.Next
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package core
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// Maintain does what can wait: it compacts when enough history has left the window. It is meant to be called off the reply path.
+func (e *Engine) Maintain(ctx context.Context, req MaintainRequest) (MaintainResult, error) {
+	if !e.cfg.Compaction.Proactive || !e.compactor.OwnsCompaction() {
+		return MaintainResult{Reason: "nothing to do"}, nil
+	}
+	s, done, err := e.open(ctx, req.Session)
+	if err != nil {
+		return MaintainResult{}, e.failed(ctx, "store", "maintain", err)
+	}
+	due := e.due(&s.view)
+	done()
+	if !due {
+		return MaintainResult{Reason: ReasonBelowThreshold}, nil
+	}
+	res, err := e.Compact(ctx, CompactRequest{Session: req.Session, Budget: req.Budget, Target: TargetThreshold, Trigger: "maintain"})
+	if err != nil {
+		return MaintainResult{}, err
+	}
+	return MaintainResult{Changed: res.Compacted, Reason: res.Reason}, nil
+}
+
+// PrepareSubagentSpawn prepares a child session. A fork begins with what the parent shows now; both kinds may recall from the
+// parent until the grant expires. Rollback takes the preparation back.
+func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req SpawnRequest) (Spawn, error) {
+	if err := req.Parent.Validate(); err != nil {
+		return Spawn{}, err
+	}
+	if err := req.Child.Validate(); err != nil {
+		return Spawn{}, err
+	}
+	if req.Parent == req.Child {
+		return Spawn{}, invalid("spawn", "child", "must be another session than the parent")
+	}
+	ttl := req.TTL
+	if ttl == 0 {
+		ttl = e.cfg.Subagents.TTL
+	}
+	if ttl < 0 {
+		return Spawn{}, invalid("spawn", "ttl", "must not be negative")
+	}
+	if req.Mode != SpawnFork && req.Mode != SpawnIsolated && req.Mode != "" {
+		return Spawn{}, invalid("spawn", "contextMode", `must be "isolated" or "fork"`)
+	}
+	var parent *View
+	if req.Mode == SpawnFork {
+		s, done, err := e.open(ctx, req.Parent)
+		if err != nil {
+			return Spawn{}, e.failed(ctx, "store", "spawn", err)
+		}
+		v := s.view.Clone()
+		parent = &v
+		done()
+	}
+	var had View
+	spawn := Spawn{}
+	err := e.retry(ctx, req.Child, func(s *session) error {
+		if s.view.Len() > 0 {
+			return fmt.Errorf("core: spawn: child %q has messages already: %w", req.Child, ErrConflict)
+		}
+		had = s.view.Clone()
+		v := s.view.Clone()
+		v.Parent = &req.Parent
+		if parent != nil {
+			grant := Grant{ID: e.newID(), Scope: req.Parent.Scope(), Until: e.now().Add(ttl)}
+			inherit(&v, parent, grant)
+			spawn.GrantID = grant.ID
+		}
+		s.cool()
+		return e.publish(ctx, s, v)
+	})
+	if err != nil {
+		return Spawn{}, e.failed(ctx, "store", "spawn", err)
+	}
+	spawn.Rollback = func(ctx context.Context) error { return e.rollback(ctx, req.Child, had) }
+	return spawn, nil
+}
+
+// inherit gives a child's view what its parent shows.
+func inherit(v, parent *View, grant Grant) {
+	for _, sp := range parent.Path {
+		if sp.Session == nil {
+			owner := parent.Session
+			sp.Session = &owner
+		}
+		v.Path = append(v.Path, sp)
+	}
+	v.Lead, v.Start, v.Frontier, v.Seen = parent.Lead, parent.Start, parent.Frontier, parent.Seen
+	v.Summaries, v.Stubs, v.Budget, v.Backlog, v.Pinned = parent.Summaries, parent.Stubs, parent.Budget, parent.Backlog, parent.Pinned
+	v.Turns = parent.Turns
+	v.Grants = append(v.Grants, grant)
+	v.Host, v.Recall = parent.Host, nil
+	v.Epoch++
+}
+
+// rollback takes a preparation back, unless the child has been used.
+func (e *Engine) rollback(ctx context.Context, child SessionID, had View) error {
+	return e.retry(ctx, child, func(s *session) error {
+		if s.view.Parent == nil || s.view.Next > had.Next {
+			return nil
+		}
+		v := had.Clone()
+		s.cool()
+		s.output = Ledger{}
+		return e.publish(ctx, s, v)
+	})
+}
+
+// OnSubagentEnded puts the child's result into the parent's conversation and ends the child's access to its parent. Called again for the same
+// child and result it changes nothing.
+func (e *Engine) OnSubagentEnded(ctx context.Context, req SubagentEnded) error {
+	if err := req.Child.Validate(); err != nil {
+		return err
+	}
+	parent := req.Parent
+	result := req.Result
+	err := e.retry(ctx, req.Child, func(s *session) error {
+		if parent == (SessionID{}) && s.view.Parent != nil {
+			parent = *s.view.Parent
+		}
+		if result == "" {
+			var err error
+			if result, err = e.lastAnswer(ctx, s); err != nil {
+				return err
+			}
+		}
+		if len(s.view.Grants) == 0 {
+			return nil
+		}
+		v := s.view.Clone()
+		v.Grants = nil
+		return e.publish(ctx, s, v)
+	})
+	if err != nil {
+		return e.failed(ctx, "store", "subagent ended", err)
+	}
+	if parent.Validate() != nil || result == "" {
+		return nil
+	}
+	err = e.retry(ctx, parent, func(s *session) error {
+		v := s.view.Clone()
+		m := message.New(message.Assistant, result)
+		m.Key = "subagent:" + req.Child.String() + ":" + message.Fingerprint(m)
+		in, err := e.append(ctx, s, &v, draft{
+			messages: []message.Message{m}, kind: TypeSubagent,
+			meta: map[string]string{"child": req.Child.Session, "reason": req.Reason},
+		})
+		if err != nil {
+			return err
+		}
+		if s.view.Host.Len == s.view.Len() {
+			v.Host.Len = v.Len()
+		}
+		return e.adopt(ctx, s, v, in)
+	})
+	return e.failed(ctx, "store", "subagent ended", err)
+}
+
+// lastAnswer returns the text of the child's newest assistant message of its own.
+func (e *Engine) lastAnswer(ctx context.Context, s *session) (string, error) {
+	for entry, err := range All(ctx, e.store, s.id.Scope(), true) {
+		if err != nil {
+			return "", fmt.Errorf("core: subagent %q: %w", s.id, err)
+		}
+		if entry.Role == message.Assistant && entry.Type == TypeMessage {
+			if text := entry.Text(); text != "" {
+				return text, nil
+			}
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,235 @@
+package core
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// View is what a session's window is made of: the one owner of session state. It is small (it grows with the
+// window, not with the conversation), plain data, and marshals to JSON.
+//
+// Only the Engine makes views. Each published view has the version of its predecessor plus one.
+type View struct {
+	Session SessionID `json:"session"`
+	Version uint64    `json:"version"`
+	// Epoch rises whenever what was sent before is no longer a prefix of what will be sent: steps, compactions, resets and forks.
+	Epoch uint64 `json:"epoch"`
+	// Path lists the entries in force, in conversation order. A position is an index into the concatenated spans.
+	Path []Span `json:"path,omitempty"`
+	// Next is the Seq of the next entry, Turns the number of user turns so far.
+	Next  int64 `json:"next"`
+	Turns int64 `json:"turns"`
+	// Start is the position of the first entry that the window shows. It moves at steps and compactions only.
+	Start int `json:"start"`
+	// Frontier is the position up to which Summaries stand for the entries; Frontier <= Start except for a fork.
+	Frontier int `json:"frontier"`
+	// Summaries are shown before the window's first entry, oldest first.
+	Summaries []Summary `json:"summaries,omitempty"`
+	// Stubs say what is shown instead of an entry's content, by entry id. They hold for entries from Start on.
+	Stubs map[string]Stub `json:"stubs,omitempty"`
+	// Lead is the number of system messages at the beginning of the path; they always stay.
+	Lead int `json:"lead,omitempty"`
+	// Seen is the position up to which it was decided whether an entry has to be clipped.
+	Seen int `json:"seen,omitempty"`
+	// Backlog is about what the entries from Frontier to Start cost, in tokens.
+	Backlog int `json:"backlog,omitempty"`
+	// Budget is the token budget that the last step was made for. The marks of the window derive from it, so that a
+	// budget that jitters from call to call moves nothing.
+	Budget int `json:"budget,omitempty"`
+	// Pinned is the id of a user message that stays although the window starts behind it: the newest turn outgrew
+	// the budget.
+	Pinned string `json:"pinned,omitempty"`
+	// Recall is the recall block in force.
+	Recall *Recall `json:"recall,omitempty"`
+	// Host is what the host's transcript was when it was last matched; Output is what Assemble returned last.
+	Host   Ledger `json:"host,omitzero"`
+	Output Ledger `json:"output,omitzero"`
+	// Commits are the newest advancement keys, oldest first; older ones are recognised by the keys of their entries.
+	Commits []string `json:"commits,omitempty"`
+	// Parent is the session that spawned this one, if any.
+	Parent *SessionID `json:"parent,omitempty"`
+	// Grants open other sessions to this one for a limited time.
+	Grants []Grant `json:"grants,omitempty"`
+}
+
+// Span is a run of entries of one session: From <= Seq < To. Session is nil for the view's own session; a fork shows the parent's.
+type Span struct {
+	Session *SessionID `json:"session,omitempty"`
+	From    int64      `json:"from"`
+	To      int64      `json:"to"`
+}
+
+// Len returns the number of entries in s.
+func (s Span) Len() int { return int(s.To - s.From) }
+
+// Summary stands for entries that left the window for good.
+type Summary struct {
+	// ID is the entry that holds the summary.
+	ID string `json:"id"`
+	// Kind says who made it: "summary" (a model), "fallback" (deterministic, a model failed), "note" (a pointer, no content), "host".
+	Kind   string `json:"kind"`
+	Text   string `json:"text"`
+	Tokens int    `json:"tokens"`
+	// Covers is the number of entries it stands for.
+	Covers int       `json:"covers"`
+	Time   time.Time `json:"time"`
+}
+
+// StubKind says why an entry's content is not shown as it is.
+type StubKind string
+
+// The kinds of stubs.
+const (
+	// Clipped content keeps its head and tail around a marker.
+	Clipped StubKind = "clip"
+	// Masked content is replaced by a marker.
+	Masked StubKind = "mask"
+)
+
+// Stub is what the window shows of an entry instead of all its content. Once made it does not change while the
+// entry is in the window, except from Clipped to Masked at a step or compaction.
+type Stub struct {
+	Kind StubKind `json:"kind"`
+	// Texts holds, by the index of the message's part, what is shown instead of that part.
+	Texts map[int]string `json:"texts"`
+	// Tokens is what the entry costs so.
+	Tokens int `json:"tokens"`
+}
+
+// Recall is the block of recalled entries shown before the newest turn.
+type Recall struct {
+	// Turn is the turn the block was made for; within a turn it stays as it is until the window steps.
+	Turn int64 `json:"turn"`
+	// Prompt is the fingerprint of the prompt it was made for.
+	Prompt string       `json:"prompt,omitempty"`
+	Text   string       `json:"text,omitempty"`
+	Tokens int          `json:"tokens,omitempty"`
+	Items  []RecallItem `json:"items,omitempty"`
+	Time   time.Time    `json:"time"`
+}
+
+// RecallItem is one recalled entry.
+type RecallItem struct {
+	ID     string  `json:"id"`
+	Score  float64 `json:"score"`
+	Source string  `json:"source"`
+}
+
+// Ledger is the count and digest of a list of messages.
+type Ledger struct {
+	Count  int            `json:"count"`
+	Digest message.Digest `json:"digest"`
+	// Len is how long the view's path was then.
+	Len int `json:"len,omitempty"`
+}
+
+// Grant lets a session recall from another one until it expires.
+type Grant struct {
+	Scope Scope     `json:"scope"`
+	Until time.Time `json:"until"`
+	// ID identifies the grant for a rollback.
+	ID string `json:"id"`
+}
+
+// Len returns the number of entries in force.
+func (v *View) Len() int {
+	n := 0
+	for _, s := range v.Path {
+		n += s.Len()
+	}
+	return n
+}
+
+// At returns the session and Seq of the entry at a position, 0 <= pos < Len.
+func (v *View) At(pos int) (SessionID, int64) {
+	for _, s := range v.Path {
+		if n := s.Len(); pos >= n {
+			pos -= n
+			continue
+		}
+		if s.Session != nil {
+			return *s.Session, s.From + int64(pos)
+		}
+		return v.Session, s.From + int64(pos)
+	}
+	return v.Session, -1
+}
+
+// Extend puts an entry of the view's own session at the end of the path.
+func (v *View) Extend(seq int64) {
+	if n := len(v.Path); n > 0 && v.Path[n-1].Session == nil && v.Path[n-1].To == seq {
+		v.Path[n-1].To++
+		return
+	}
+	v.Path = append(v.Path, Span{From: seq, To: seq + 1})
+}
+
+// ExtendFrom puts an entry of any session at the end of the path.
+func (v *View) ExtendFrom(id SessionID, seq int64) {
+	if id == v.Session {
+		v.Extend(seq)
+		return
+	}
+	if n := len(v.Path); n > 0 && v.Path[n-1].Session != nil && *v.Path[n-1].Session == id && v.Path[n-1].To == seq {
+		v.Path[n-1].To++
+		return
+	}
+	v.Path = append(v.Path, Span{Session: &id, From: seq, To: seq + 1})
+}
+
+// Truncate cuts the path to its first n entries.
+func (v *View) Truncate(n int) {
+	var path []Span
+	for _, s := range v.Path {
+		if n <= 0 {
+			break
+		}
+		if l := s.Len(); l > n {
+			s.To = s.From + int64(n)
+		}
+		n -= s.Len()
+		path = append(path, s)
+	}
+	v.Path = path
+}
+
+// Slice returns the spans of the positions from <= pos < to, in order.
+func (v *View) Slice(from, to int) []Span {
+	var out []Span
+	pos := 0
+	for _, s := range v.Path {
+		a, b := max(from, pos), min(to, pos+s.Len())
+		if a < b {
+			out = append(out, Span{Session: s.Session, From: s.From + int64(a-pos), To: s.From + int64(b-pos)})
+		}
+		pos += s.Len()
+	}
+	return out
+}
+
+// disown takes the entries of other sessions off the path.
+func (v *View) disown() {
+	v.Path = slices.DeleteFunc(v.Path, func(s Span) bool { return s.Session != nil })
+	v.Start, v.Frontier, v.Lead, v.Seen, v.Backlog = -1, 0, 0, 0, 0
+	v.Summaries, v.Stubs, v.Pinned, v.Recall = nil, nil, "", nil
+	v.Host = Ledger{}
+	v.Epoch++
+}
+
+// Clone returns a view that shares nothing with v that could change.
+func (v *View) Clone() View {
+	c := *v
+	c.Path = slices.Clone(v.Path)
+	c.Summaries = slices.Clone(v.Summaries)
+	c.Stubs = maps.Clone(v.Stubs)
+	c.Commits = slices.Clone(v.Commits)
+	c.Grants = slices.Clone(v.Grants)
+	if v.Recall != nil {
+		r := *v.Recall
+		c.Recall = &r
+	}
+	return c
+}

@@ -1,0 +1,147 @@
+package openai
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// Names of the request field that bounds an answer, for Config.MaxTokensField.
+const (
+	// FieldAuto chooses by the model's name: max_completion_tokens for OpenAI's reasoning models, else max_tokens.
+	FieldAuto = "auto"
+	// FieldMaxTokens is what nearly every compatible endpoint knows.
+	FieldMaxTokens = "max_tokens"
+	// FieldMaxCompletionTokens is what OpenAI's reasoning models want; it includes their hidden tokens.
+	FieldMaxCompletionTokens = "max_completion_tokens"
+)
+
+// Limits of OpenAI's embeddings endpoint for one request.
+const (
+	maxBatchInputs = 2048
+	maxBatchTokens = 300_000
+)
+
+// Config is what an operator sets about one model at one endpoint. Printing or logging it hides the key.
+type Config struct {
+	// BaseURL is the endpoint up to and including its version, as in "http://localhost:11434/v1". Required.
+	BaseURL string `koanf:"baseUrl"`
+	// APIKey is sent as a bearer token; empty sends none.
+	APIKey string `koanf:"apiKey" json:"-"`
+	// Model is the endpoint's name for the model. Required.
+	Model string `koanf:"model"`
+	// Timeout bounds one attempt, from connecting to the last byte of the answer.
+	Timeout time.Duration `koanf:"timeout"`
+	// MaxRetries is how often a failed attempt is repeated, 0 to 20.
+	MaxRetries int `koanf:"maxRetries"`
+	// RetryDelay is the upper bound of the first wait between attempts; it doubles with each further one. The wait itself
+	// is random below the bound.
+	RetryDelay time.Duration `koanf:"retryDelay"`
+	// MaxRetryDelay bounds every wait. An endpoint that asks for a longer one is not asked again.
+	MaxRetryDelay time.Duration `koanf:"maxRetryDelay"`
+	// MaxTokensField is FieldAuto, FieldMaxTokens or FieldMaxCompletionTokens. Completions only.
+	MaxTokensField string `koanf:"maxTokensField"`
+	// Dimensions is the length every vector must have; 0 takes the length of the first one. Embeddings only.
+	Dimensions int `koanf:"dimensions"`
+	// RequestDimensions asks the endpoint for vectors of Dimensions; the text-embedding-3 models are always asked.
+	// Other models may refuse the question. Embeddings only.
+	RequestDimensions bool `koanf:"requestDimensions"`
+	// BatchInputs is how many texts one request carries at most, 1 to 2048. Embeddings only.
+	BatchInputs int `koanf:"batchInputs"`
+	// BatchTokens is how many tokens, taken as bytes/3, one request carries at most, 1 to 300,000; a single text above it
+	// goes alone. Embeddings only.
+	BatchTokens int `koanf:"batchTokens"`
+}
+
+// DefaultConfig returns a Config that lacks only BaseURL, Model and, where the endpoint wants one, APIKey.
+func DefaultConfig() Config {
+	return Config{
+		Timeout:        2 * time.Minute,
+		MaxRetries:     3,
+		RetryDelay:     500 * time.Millisecond,
+		MaxRetryDelay:  30 * time.Second,
+		MaxTokensField: FieldAuto,
+		BatchInputs:    maxBatchInputs,
+		BatchTokens:    maxBatchTokens,
+	}
+}
+
+// Validate returns nil or a core.ErrInvalid that names every wrong field and its remedy.
+func (c Config) Validate() error {
+	var problems []error
+	check := func(ok bool, field, remedy string) {
+		if !ok {
+			problems = append(problems, fmt.Errorf("openai: config: %s: %s: %w", field, remedy, core.ErrInvalid))
+		}
+	}
+	if remedy := checkBaseURL(c.BaseURL); remedy != "" {
+		check(false, "baseUrl", remedy)
+	}
+	check(!strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r >= 0x7f }), "apiKey",
+		"must be visible ASCII without blanks; look for a line break at its end")
+	check(strings.TrimSpace(c.Model) != "", "model", "is required, set it to a model the endpoint offers")
+	check(c.Timeout > 0, "timeout", `must be above 0, as in "2m"`)
+	check(c.MaxRetries >= 0 && c.MaxRetries <= 20, "maxRetries", "must be 0 to 20")
+	check(c.RetryDelay > 0, "retryDelay", `must be above 0, as in "500ms"`)
+	check(c.MaxRetryDelay >= c.RetryDelay, "maxRetryDelay", "must not be below retryDelay")
+	switch c.MaxTokensField {
+	case FieldAuto, FieldMaxTokens, FieldMaxCompletionTokens:
+	default:
+		check(false, "maxTokensField", fmt.Sprintf("must be %q, %q or %q", FieldAuto, FieldMaxTokens, FieldMaxCompletionTokens))
+	}
+	check(c.Dimensions >= 0, "dimensions", "must be 0 (unknown) or the length of the model's vectors")
+	check(!c.RequestDimensions || c.Dimensions > 0, "requestDimensions", "needs dimensions to be set")
+	check(c.BatchInputs >= 1 && c.BatchInputs <= maxBatchInputs, "batchInputs", "must be 1 to 2048")
+	check(c.BatchTokens >= 1 && c.BatchTokens <= maxBatchTokens, "batchTokens", "must be 1 to 300000")
+	return errors.Join(problems...)
+}
+
+// checkBaseURL returns what to change, or "". It never repeats the address, which may hold a password.
+func checkBaseURL(address string) (remedy string) {
+	if address == "" {
+		return `is required, set it to the endpoint up to its version, as in "http://localhost:11434/v1"`
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		return `must be an http or https address, as in "http://localhost:11434/v1"`
+	case u.User != nil:
+		return "must not hold a user or password, set apiKey instead"
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(address, "#"):
+		return "must have neither query nor fragment"
+	}
+	return ""
+}
+
+// String returns the fields that identify the model, without the key.
+func (c Config) String() string {
+	return fmt.Sprintf("openai.Config{BaseURL: %q, Model: %q, APIKey: %s}", c.safeBaseURL(), c.Model, c.keyState())
+}
+
+// GoString is String.
+func (c Config) GoString() string { return c.String() }
+
+// LogValue implements slog.LogValuer, without the key.
+func (c Config) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("baseUrl", c.safeBaseURL()), slog.String("model", c.Model), slog.String("apiKey", c.keyState()))
+}
+
+// safeBaseURL leaves out an address that Validate refuses, since that may hold a secret.
+func (c Config) safeBaseURL() string {
+	if checkBaseURL(c.BaseURL) != "" {
+		return ""
+	}
+	return c.BaseURL
+}
+
+func (c Config) keyState() string {
+	if c.APIKey == "" {
+		return "none"
+	}
+	return "set"
+}

@@ -1,0 +1,107 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// Env is what the factory of a part may use, besides its own configuration. Getenv, Logger and Host are never nil; the
+// other fields say when they are set. An Env and what its methods return is good for as long as the Instance, but
+// the methods themselves only until the factory returns.
+type Env struct {
+	// Getenv reads the environment; secrets come from there when no file has them.
+	Getenv func(name string) string
+	// Logger is for what an operator should know. Contents of messages and secrets are never logged.
+	Logger *slog.Logger
+	// Host is the runtime around the engine.
+	Host core.Host
+	// Factory holds the host's directories; its fields are empty where there are none.
+	Factory core.Factory
+	// Config is the resolved configuration of the engine that the part is made for. For a store, a searcher or a model, which engines share,
+	// it is that of the first engine.
+	Config Config
+	// Counter counts tokens. Nil for models and tokenizers.
+	Counter core.TokenCounter
+	// Store is what the engine writes to: for retrievers, compactors and searchers.
+	Store core.Store
+	// Completer is the configured model, or the host's where none is configured and the host offers one; else nil. For
+	// retrievers, compactors, searchers and stores.
+	Completer core.Completer
+	// Embedder is the configured one; nil when there is none. For the same parts as Completer.
+	Embedder core.Embedder
+
+	maker *maker
+	shelf *shelf
+}
+
+// StoreSearcher is the name of the search that a store has of its own.
+const StoreSearcher = "store"
+
+// Searcher returns a searcher by name: StoreSearcher for the store's own, else a registered one, made and fed once per store whoever
+// asks. An empty name stands for the best there is: the store's own, else the first configured. ErrInvalid names what there is. Only
+// for retrievers and compactors.
+func (e Env) Searcher(ctx context.Context, name string) (core.Searcher, error) {
+	names := e.Searchers()
+	if name == "" {
+		if len(names) == 0 {
+			return nil, fmt.Errorf("registry: searcher: the store has no search of its own and no searcher is configured: set searchers (known: %s): %w",
+				e.knownSearchers(), core.ErrInvalid)
+		}
+		name = names[0]
+	}
+	if name == StoreSearcher {
+		if s, ok := core.As[core.Searcher](e.Store); ok {
+			return s, nil
+		}
+		return nil, fmt.Errorf("registry: searcher: the store has no search of its own: choose another (known: %s): %w", e.knownSearchers(), core.ErrInvalid)
+	}
+	if e.maker == nil || e.shelf == nil {
+		return nil, fmt.Errorf("registry: searcher %q: only a part that an engine is made of can ask: %w", name, core.ErrInvalid)
+	}
+	return e.maker.searcher(ctx, e, name)
+}
+
+// Searchers returns the names of the searchers that there are: the store's own first, if any, then the configured ones
+// by name.
+func (e Env) Searchers() []string {
+	var out []string
+	if _, ok := core.As[core.Searcher](e.Store); ok {
+		out = append(out, StoreSearcher)
+	}
+	return append(out, sortedKeys(e.Config.Searchers)...)
+}
+
+func (e Env) knownSearchers() string {
+	if e.maker == nil {
+		return "none"
+	}
+	return list(e.maker.r.Names(KindSearcher))
+}
+
+// Compose makes an engine from the parts that Config names, after the edits. Parts that cost much (stores, searchers, models,
+// tokenizers) are shared with the other engines of an Instance. Only engine factories have it.
+func (e Env) Compose(ctx context.Context, edits ...func(*Config)) (*core.Engine, error) {
+	if e.maker == nil {
+		return nil, fmt.Errorf("registry: compose: only an engine's factory can do that: %w", core.ErrInvalid)
+	}
+	return e.maker.compose(ctx, e, edits)
+}
+
+// hostCompleter asks the host's model.
+type hostCompleter struct{ host core.Host }
+
+func (h hostCompleter) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
+	return h.host.Complete(ctx, req)
+}
+
+// named gives an error of a factory its place, unless it speaks for itself.
+func named(kind Kind, name string, err error) error {
+	if strings.HasPrefix(err.Error(), "registry: ") {
+		return err
+	}
+	return fmt.Errorf("registry: open %s %q: %w", kind, name, err)
+}

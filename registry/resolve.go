@@ -1,0 +1,288 @@
+package registry
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// ArmInfo says what a session was given.
+type ArmInfo struct {
+	// Name is the arm's; empty when the session belongs to no arm.
+	Name string `json:"name,omitempty"`
+	// Share is the share of the agent's sessions that the arm gets, 0 to 1; 1 without arms.
+	Share float64 `json:"share"`
+	// Config identifies the resolved configuration, secrets left out: equal configurations have equal ids, in every process.
+	Config string `json:"config"`
+}
+
+// Resolve returns the configuration that holds for a session: the base, with the agent's override and then that of the
+// session's arm merged over it. Everything the registry's defaults decide is filled in, and Agents and Arms are empty. The
+// arm follows from agent, session and configuration alone. Errors are ErrInvalid and name the key.
+func (r *Registry) Resolve(cfg Config, agent, session string) (Config, ArmInfo, error) {
+	arm, share := cfg.pick(agent, session)
+	out, err := r.resolve(cfg, agent, arm)
+	if err != nil {
+		return Config{}, ArmInfo{}, fmt.Errorf("registry: resolve %q: %w", agent, err)
+	}
+	info := ArmInfo{Share: share, Config: out.id()}
+	if arm >= 0 {
+		info.Name = cfg.Arms[arm].Name
+	}
+	return out, info, nil
+}
+
+// pick returns the index of the arm that a session belongs to, -1 for none, and the arm's share. A session's place in
+// [0, 1) is the SHA-256 of its name; the arms that take the agent divide that range by their weights, in their order.
+func (c Config) pick(agent, session string) (arm int, share float64) {
+	total := 0.0
+	for _, a := range c.Arms {
+		total += a.weightFor(agent)
+	}
+	if total <= 0 {
+		return -1, 1
+	}
+	name := binary.AppendUvarint(nil, uint64(len(agent)))
+	sum := sha256.Sum256(append(append(name, agent...), session...))
+	place := float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53) * total
+	last := -1
+	for i, a := range c.Arms {
+		w := a.weightFor(agent)
+		if w <= 0 {
+			continue
+		}
+		last = i
+		if place < w {
+			break
+		}
+		place -= w
+	}
+	return last, c.Arms[last].weightFor(agent) / total
+}
+
+func (a Arm) weightFor(agent string) float64 {
+	if len(a.Agents) > 0 && !slices.Contains(a.Agents, agent) {
+		return 0
+	}
+	return a.Weight
+}
+
+// id hashes what a configuration says, without its secrets.
+func (c Config) id() string {
+	sum := sha256.Sum256([]byte(c.String()))
+	return hex.EncodeToString(sum[:6])
+}
+
+// key identifies a configuration, or a part of one, within the process, secrets included.
+func key(v any) string {
+	sum := sha256.Sum256([]byte(text(encodeAny(v))))
+	return string(sum[:])
+}
+
+// resolve lays the overrides of an agent and of an arm (-1 for none) over the base.
+func (r *Registry) resolve(cfg Config, agent string, arm int) (Config, error) {
+	out := cfg
+	out.Agents, out.Arms = nil, nil
+	out, err := r.fill(out, nil)
+	if err != nil {
+		return Config{}, err
+	}
+	if o, ok := cfg.Agents[agent]; ok {
+		if out, err = r.override(out, o, path{"agents", agent}); err != nil {
+			return Config{}, err
+		}
+	}
+	if arm >= 0 {
+		if out, err = r.override(out, cfg.Arms[arm].Override, path{"arms", strconv.Itoa(arm), "override"}); err != nil {
+			return Config{}, err
+		}
+	}
+	return out, nil
+}
+
+// override returns base with o merged over it.
+func (r *Registry) override(base Config, o Override, at path) (Config, error) {
+	d := decoder{r: r, engine: base.Engine.Type}
+	if err := d.overlay(o, &base, at, overrideFields()); err != nil {
+		return Config{}, err
+	}
+	return r.fill(base, at)
+}
+
+// overlay reads m on top of cfg. Choosing another engine drops the parts chosen for the one before.
+func (d *decoder) overlay(m map[string]any, cfg *Config, at path, fields []field) error {
+	before := cfg.Engine.Type
+	d.engine = before
+	if v, ok := m["engine"]; ok {
+		if err := d.value(v, reflect.ValueOf(&cfg.Engine).Elem(), KindEngine, at.at("engine")); err != nil {
+			return err
+		}
+		if before != "" && cfg.Engine.Type != before {
+			cfg.Store, cfg.Retriever, cfg.Compactor, cfg.Searchers = Choice{}, Choice{}, Choice{}, nil
+		}
+		m = maps.Clone(m)
+		delete(m, "engine")
+	}
+	return d.structure(m, reflect.ValueOf(cfg).Elem(), fields, at)
+}
+
+// configFields are the keys of a configuration, overrideFields those that one agent or arm can have of its own.
+func configFields() []field { return fieldsOf(reflect.TypeFor[Config]()) }
+
+func overrideFields() []field {
+	return slices.DeleteFunc(configFields(), func(f field) bool { return f.key == "agents" || f.key == "arms" })
+}
+
+// fill completes a configuration: it names the parts that the engine takes where nobody said otherwise, and writes out every
+// option, so that configurations that mean the same are the same.
+func (r *Registry) fill(cfg Config, at path) (Config, error) {
+	if cfg.Engine.Type == "" {
+		cfg.Engine.Type = DefaultEngine
+	}
+	d := decoder{r: r, engine: cfg.Engine.Type}
+	for _, c := range []struct {
+		kind   Kind
+		key    string
+		choice *Choice
+	}{
+		{KindEngine, "engine", &cfg.Engine},
+		{KindStore, "store", &cfg.Store},
+		{KindRetriever, "retriever", &cfg.Retriever},
+		{KindCompactor, "compactor", &cfg.Compactor},
+		{KindModel, "model", &cfg.Model},
+		{KindModel, "embedder", &cfg.Embedder},
+	} {
+		if c.choice.Type == "" {
+			c.choice.Type = d.preset(c.kind)
+		}
+		full, err := d.complete(*c.choice, c.kind, at.at(c.key))
+		if err != nil {
+			return Config{}, err
+		}
+		*c.choice = full
+	}
+	searchers, err := d.completeSearchers(cfg.Searchers, at.at("searchers"))
+	if err != nil {
+		return Config{}, err
+	}
+	cfg.Searchers = searchers
+	if cfg.Tokenizer == "" {
+		cfg.Tokenizer = DefaultTokenizer
+	}
+	if cfg.Tokenizer != DefaultTokenizer {
+		if _, err := r.look(KindTokenizer, cfg.Tokenizer); err != nil {
+			return Config{}, fmt.Errorf("%s: %w", at.at("tokenizer"), err)
+		}
+	}
+	if err := cfg.Core.Validate(); err != nil {
+		if len(at) > 0 {
+			err = fmt.Errorf("%s: %w", at, err)
+		}
+		return Config{}, err
+	}
+	return cfg, nil
+}
+
+// complete returns a Choice with all options written out.
+func (d *decoder) complete(c Choice, kind Kind, at path) (Choice, error) {
+	if c.Type == "" {
+		if len(c.Options) > 0 {
+			return Choice{}, fmt.Errorf(`%s: options need the key "type" beside them (known: %s): %w`, at, list(d.r.Names(kind)), core.ErrInvalid)
+		}
+		return Choice{}, nil
+	}
+	p, err := d.r.look(kind, c.Type)
+	if err != nil {
+		return Choice{}, fmt.Errorf("%s: %w", at, err)
+	}
+	cfg, err := d.options(p, c.Options, at)
+	if err != nil {
+		return Choice{}, err
+	}
+	return Choice{Type: c.Type, Options: encode(cfg)}, nil
+}
+
+func (d *decoder) completeSearchers(s Searchers, at path) (Searchers, error) {
+	out := make(Searchers)
+	if s == nil {
+		if p := d.r.parts[KindEngine][d.engine]; p != nil {
+			s = make(Searchers)
+			for _, name := range p.parts.Searchers {
+				s[name] = nil
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		full, err := d.complete(Choice{Type: name, Options: s[name]}, KindSearcher, at.at(name))
+		if err != nil {
+			return nil, err
+		}
+		out[name] = full.Options
+	}
+	return out, nil
+}
+
+// Check returns the first thing that is wrong with a configuration, in any combination of agent and arm. It opens nothing.
+func (r *Registry) Check(cfg Config) error {
+	_, err := r.check(cfg)
+	if err != nil {
+		return fmt.Errorf("registry: check: %w", err)
+	}
+	return nil
+}
+
+// check returns the completed configuration.
+func (r *Registry) check(cfg Config) (Config, error) {
+	seen := make(map[string]bool)
+	for i, a := range cfg.Arms {
+		at := path{"arms", strconv.Itoa(i)}
+		switch {
+		case a.Name == "":
+			return Config{}, fmt.Errorf("%s: an arm needs a name: %w", at.at("name"), core.ErrInvalid)
+		case seen[a.Name]:
+			return Config{}, fmt.Errorf("%s: the arm %q is there twice: %w", at.at("name"), clip(a.Name), core.ErrInvalid)
+		case a.Weight < 0 || math.IsNaN(a.Weight) || a.Weight > 1e9:
+			return Config{}, fmt.Errorf("%s: must be 0 to 1e9: %w", at.at("weight"), core.ErrInvalid)
+		}
+		seen[a.Name] = true
+	}
+	agents := slices.Sorted(maps.Keys(cfg.Agents))
+	if slices.Contains(agents, "") {
+		return Config{}, fmt.Errorf("%s: the agent's id is empty: %w", path{"agents", ""}, core.ErrInvalid)
+	}
+	full, err := r.fill(cfg, nil)
+	if err != nil {
+		return Config{}, err
+	}
+	for _, agent := range append([]string{""}, agents...) {
+		for arm := -1; arm < len(cfg.Arms); arm++ {
+			if arm >= 0 && agent != "" && cfg.Arms[arm].weightFor(agent) == 0 {
+				continue
+			}
+			if _, err := r.resolve(full, agent, arm); err != nil {
+				return Config{}, err
+			}
+		}
+	}
+	return full, nil
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	out := names[0]
+	for _, n := range names[1:] {
+		out += ", " + n
+	}
+	return out
+}
+

@@ -1,0 +1,79 @@
+package lexical
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// Config is everything an operator sets about an Index. The defaults are what measured best on long conversations between people
+// and on chats with long answers of an assistant alike; K1 to LengthPower rarely need another value.
+type Config struct {
+	// PassageWords is the largest passage, in words, 10 to 400.
+	PassageWords int `koanf:"passageWords"`
+	// MaxPassages bounds the passages of one message, 4 to 10000; of longer ones the beginning and the end are indexed.
+	MaxPassages int `koanf:"maxPassages"`
+	// K1 and B are BM25's: how soon a repeated term stops counting (0 to 10), and how much length counts (0 to 1).
+	K1 float64 `koanf:"k1"`
+	B  float64 `koanf:"b"`
+	// Before and After are the shares of a term that a passage inherits from the passage before and the one after it in the
+	// session, 0 to 1. Each further step, up to three, passes on Decay of that, 0 to 1.
+	Before float64 `koanf:"before"`
+	After  float64 `koanf:"after"`
+	Decay  float64 `koanf:"decay"`
+	// NamedBoost multiplies the score of passages whose speaker the query names, 1 to 10; 1 turns it off.
+	NamedBoost float64 `koanf:"namedBoost"`
+	// LengthTerms and LengthPower damp long messages: scores are divided by max(1, terms/LengthTerms)^LengthPower. LengthTerms is
+	// 1 to 100000, LengthPower 0 to 2.
+	LengthTerms int     `koanf:"lengthTerms"`
+	LengthPower float64 `koanf:"lengthPower"`
+}
+
+// DefaultConfig returns the configuration that holds where nobody chose.
+func DefaultConfig() Config {
+	return Config{
+		PassageWords: 40, MaxPassages: 200,
+		K1: 0.9, B: 0.4,
+		Before: 0.4, After: 0.3, Decay: 0.7,
+		NamedBoost:  1.5,
+		LengthTerms: 64, LengthPower: 0.35,
+	}
+}
+
+// Validate returns an error that wraps core.ErrInvalid and names the first field out of range, and the range.
+func (c Config) Validate() error {
+	checks := []struct {
+		field     string
+		v, lo, hi float64
+	}{
+		{"passageWords", float64(c.PassageWords), 10, 400},
+		{"maxPassages", float64(c.MaxPassages), 4, 10000},
+		{"k1", c.K1, 0, 10},
+		{"b", c.B, 0, 1},
+		{"before", c.Before, 0, 1},
+		{"after", c.After, 0, 1},
+		{"decay", c.Decay, 0, 1},
+		{"namedBoost", c.NamedBoost, 1, 10},
+		{"lengthTerms", float64(c.LengthTerms), 1, 100000},
+		{"lengthPower", c.LengthPower, 0, 2},
+	}
+	for _, k := range checks {
+		if !(k.v >= k.lo && k.v <= k.hi) { // written so that NaN fails
+			return fmt.Errorf("lexical: config: %s: must be %g to %g: %w", k.field, k.lo, k.hi, core.ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// Option sets what no configuration file can hold.
+type Option func(*Index)
+
+// WithLogger sets the logger; without it nothing is logged. Contents of entries and queries are never logged.
+func WithLogger(l *slog.Logger) Option {
+	return func(x *Index) {
+		if l != nil {
+			x.log = l
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package summary
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// Config is what an operator sets about the compactor. The tags are the keys of configuration files.
+type Config struct {
+	// Model overrides the name of the completer's own model; empty keeps it.
+	Model string `koanf:"model"`
+	// ChunkTokens is the largest source of one model call, in tokens, 500 to 1000000.
+	ChunkTokens int `koanf:"chunkTokens"`
+	// Ratio is the share of its source that a summary may cost, 0.02 to 0.7. Small sources may keep more.
+	Ratio float64 `koanf:"ratio"`
+	// Parallel is the number of model calls at the same time, 1 to 32.
+	Parallel int `koanf:"parallel"`
+	// CallTimeout bounds one model call, positive.
+	CallTimeout time.Duration `koanf:"callTimeout"`
+	// Failures is the number of failed chunks in a row after which the rest of a compaction does without a model, at least 1.
+	Failures int `koanf:"failures"`
+	// MaxSummaries is the number of summaries a session may have before the earlier ones are condensed, 2 to 100.
+	MaxSummaries int `koanf:"maxSummaries"`
+	// TextTokens and ResultTokens are what the model sees of one message text and of one tool call's arguments or
+	// result, in tokens, at least 50; longer ones keep head and tail.
+	TextTokens   int `koanf:"textTokens"`
+	ResultTokens int `koanf:"resultTokens"`
+	// Prompts replaces the built-in prompts.
+	Prompts Prompts `koanf:"prompts"`
+}
+
+// Prompts names what is used instead of the built-in prompts: a text where one is set, otherwise the file system.md,
+// chunk.md or combine.md in Dir where it exists. Chunk and combine are templates (text/template) with the fields .Source, .Words, .Tokens
+// and .Instructions; .Source must appear. A first line "version: x" names the version that is recorded with each summary.
+type Prompts struct {
+	Dir     string `koanf:"dir"`
+	System  string `koanf:"system"`
+	Chunk   string `koanf:"chunk"`
+	Combine string `koanf:"combine"`
+}
+
+// DefaultConfig returns the configuration that holds where nobody chose.
+func DefaultConfig() Config {
+	return Config{
+		ChunkTokens: 12000, Ratio: 0.25, Parallel: 2, CallTimeout: time.Minute, Failures: 3, MaxSummaries: 6,
+		TextTokens: 3000, ResultTokens: 600,
+	}
+}
+
+// Validate returns a core.ErrInvalid that names the first field out of range, and the range.
+func (c Config) Validate() error {
+	for _, f := range []struct {
+		name   string
+		ok     bool
+		wanted string
+	}{
+		{"chunkTokens", c.ChunkTokens >= 500 && c.ChunkTokens <= 1_000_000, "must be 500 to 1000000"},
+		{"ratio", c.Ratio >= 0.02 && c.Ratio <= 0.7, "must be 0.02 to 0.7"},
+		{"parallel", c.Parallel >= 1 && c.Parallel <= 32, "must be 1 to 32"},
+		{"callTimeout", c.CallTimeout > 0, `must be positive, such as "60s"`},
+		{"failures", c.Failures >= 1, "must be at least 1"},
+		{"maxSummaries", c.MaxSummaries >= 2 && c.MaxSummaries <= 100, "must be 2 to 100"},
+		{"textTokens", c.TextTokens >= 50, "must be at least 50"},
+		{"resultTokens", c.ResultTokens >= 50, "must be at least 50"},
+	} {
+		if !f.ok {
+			return fmt.Errorf("summary: config: %s: %s: %w", f.name, f.wanted, core.ErrInvalid)
+		}
+	}
+	return nil
+}
