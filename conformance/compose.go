@@ -9,8 +9,9 @@ import (
 
 // item is a message of the model: what the suite knows of a message it handed over.
 type item struct {
-	mark string
-	msg  message.Message
+	// marks are the words that locate it in a prompt, in order.
+	marks []string
+	msg   message.Message
 	// wire is the message's bytes in its format.
 	wire string
 	// calls and results are call ids.
@@ -78,8 +79,11 @@ func (a author) calls(text, mark string, ids []string, extra bool) (item, error)
 		blocks = append(blocks, map[string]any{"type": "text", "text": text})
 		own.Parts = append(own.Parts, message.Part{Kind: message.Text, Text: text})
 	}
-	for _, id := range ids {
+	for i, id := range ids {
 		args := map[string]any{"path": mark, "extra": extra}
+		if i > 0 {
+			args["path"] = "README.md"
+		}
 		encoded, err := json.Marshal(args)
 		if err != nil {
 			return item{}, err

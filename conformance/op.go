@@ -15,27 +15,27 @@ type opKind int
 
 // The kinds. Every one is legal in every state: what makes no sense at a point does nothing there.
 const (
-	opUser     opKind = iota // the user speaks; with a host, a turn begins
-	opAnswer                 // the assistant speaks
-	opTool                   // the assistant calls tools, and results come back
-	opLate                   // a result comes for a call that had none
-	opRepeat                 // the same message again: with its key, or as a new message
-	opHeartbeat              // a timer speaks
-	opEnd                    // a host's turn is accepted and committed
-	opFail                   // a host's turn fails: it stands in the transcript only
-	opAssemble               // the next prompt is asked for
-	opCompact                // a compaction is asked for
-	opMaintain               // what can wait may be done
-	opSpawn                  // a subagent starts from the session
-	opEnded                  // the newest subagent is done
-	opReset                  // the host's transcript begins anew
-	opFork                   // the host's transcript is cut and goes on differently
-	opRestart                // a new engine over the same store
-	opStoreFault             // a store call of the next operation fails
-	opCancel                 // the next operation is cancelled
-	opModel                  // the model's mood changes
-	opWait                   // time passes
-	opParallel               // several sessions are written to at the same time
+	opUser       opKind = iota // the user speaks; with a host, a turn begins
+	opAnswer                   // the assistant speaks
+	opTool                     // the assistant calls tools, and results come back
+	opLate                     // a result comes for a call that had none
+	opRepeat                   // the same message again: with its key, or as a new message
+	opHeartbeat                // a timer speaks
+	opEnd                      // a host's turn is accepted and committed
+	opFail                     // a host's turn fails: it stands in the transcript only
+	opAssemble                 // the next prompt is asked for
+	opCompact                  // a compaction is asked for
+	opMaintain                 // what can wait may be done
+	opSpawn                    // a subagent starts from the session
+	opEnded                    // the newest subagent is done
+	opReset                    // the host's transcript begins anew
+	opFork                     // the host's transcript is cut and goes on differently
+	opRestart                  // a new engine over the same store
+	opStoreFault               // a store call of the next operation fails
+	opCancel                   // the next operation is cancelled
+	opModel                    // the model's mood changes
+	opWait                     // time passes
+	opParallel                 // several sessions are written to at the same time
 	opKinds
 )
 

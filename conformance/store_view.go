@@ -35,7 +35,7 @@ func richView(id core.SessionID, version uint64) core.View {
 		Session: id, Version: version, Epoch: version * 3, Next: 41, Turns: 7, Start: 5, Frontier: 3, Budget: 8000, Pinned: "E-5",
 		Path:      []core.Span{{Session: &parent, From: 0, To: 4}, {From: 0, To: 41}},
 		Summaries: []core.Summary{{ID: "E-9", Kind: "summary", Text: "界 \x00 \u2028 </a>", Tokens: 9, Covers: 3, Time: epoch}},
-		Stubs:     map[string]core.Stub{"E-6": {Kind: core.Clipped, Texts: []string{"head … tail", ""}, Tokens: 12}},
+		Stubs:     map[string]core.Stub{"E-6": {Kind: core.Clipped, Texts: map[int]string{0: "head … tail", 2: ""}, Tokens: 12}},
 		Recall: &core.Recall{Turn: 6, Prompt: "f00", Text: "> quoted", Tokens: 8, Time: epoch,
 			Items: []core.RecallItem{{ID: "E-1", Score: 0.125, Source: "lexical"}}},
 		Host: core.Ledger{Count: 12, Digest: "aa"}, Output: core.Ledger{Count: 3, Digest: "bb"}, Commits: []string{"turn-1", "turn-2"},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // apply checks a compactor's patch against the session as it is now and publishes it: all of it, or nothing.
@@ -31,6 +33,9 @@ func (e *Engine) apply(ctx context.Context, t *task, p Patch) error {
 				return fmt.Errorf("core: compact %q: store summary: %w", s.id, err)
 			}
 		}
+		if err := e.keepPrompt(ctx, t, &v); err != nil {
+			return err
+		}
 		v.Epoch++
 		s.cool()
 		if err := e.publish(ctx, s, v); err != nil {
@@ -39,6 +44,35 @@ func (e *Engine) apply(ctx context.Context, t *task, p Patch) error {
 		e.observe(ctx, func(o Observer) error { return o.Appended(ctx, summaries) }, len(summaries))
 		return nil
 	})
+}
+
+// keepPrompt pins the newest user message when a patch took it away: what the user asked for stays as long as its turn lasts.
+func (e *Engine) keepPrompt(ctx context.Context, t *task, v *View) error {
+	first := max(v.Frontier, v.Lead)
+	if v.Pinned != "" || first >= v.Len() {
+		return nil
+	}
+	items, err := e.read(ctx, v, first, v.Len())
+	if err != nil {
+		return err
+	}
+	for i := range items {
+		if isPrompt(items[i].entry) {
+			return nil
+		}
+	}
+	for _, entry := range slices.Backward(t.Entries) {
+		if isPrompt(entry) {
+			v.Pinned = entry.ID
+			return nil
+		}
+	}
+	return nil
+}
+
+// isPrompt reports whether an entry is a message with which a user begins a turn.
+func isPrompt(entry Entry) bool {
+	return entry.Role == message.User && entry.Type == TypeMessage && entry.Message.Type == ""
 }
 
 // refused returns the error for a patch that breaks a rule; nothing of it is published.
@@ -149,12 +183,11 @@ func (e *Engine) stub(ctx context.Context, t *task, v *View, stubs map[string]St
 		if protected[id] {
 			return refused(t, "it shortens an entry that must stay as it is")
 		}
-		got, err := e.store.Get(ctx, Scope{Agent: t.Session.Agent}, []string{id})
+		entry, err := e.find(ctx, v, id)
 		if err != nil {
 			return fmt.Errorf("core: compact %q: %w", t.Session, err)
 		}
-		shown := applyStub(got[0].Message, st)
-		if st.Tokens = e.messageCost(shown); st.Tokens >= got[0].Tokens {
+		if st.Tokens = e.messageCost(applyStub(entry.Message, st)); st.Tokens >= entry.Tokens {
 			return refused(t, "a stub costs more than what it stands for")
 		}
 		if v.Stubs == nil {

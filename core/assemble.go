@@ -366,7 +366,7 @@ func (e *Engine) moveStart(s *session, v *View, start int, c *call) {
 	}
 	// A turn that the window begins with needs no pin; one that ended is history.
 	for i := n; i < len(s.items); i++ {
-		if ent := &s.items[i].entry; ent.Role == message.User && ent.Type == TypeMessage {
+		if isPrompt(s.items[i].entry) {
 			if v.Pinned != "" {
 				delete(v.Stubs, v.Pinned)
 			}

@@ -119,6 +119,7 @@ func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*ta
 		t.budget = budget
 	}
 	t.Target = int(e.cfg.Compaction.Target * float64(budget))
+	t.Protected = e.protected(items, t.Target)
 	if t.Tokens <= t.Target {
 		if !req.Force {
 			res.Reason = ReasonUnderTarget
@@ -127,7 +128,6 @@ func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*ta
 		t.Target = t.Tokens * 3 / 4
 	}
 	t.SummaryTokens = max(min(e.cfg.Compaction.MaxSummary, int(e.cfg.Compaction.SummaryShare*float64(budget))), 64)
-	t.Protected = e.protected(items, t.Target)
 	if t.Protected >= len(t.Entries) && len(t.Summaries) < 2 {
 		res.Reason = ReasonAlreadyCompacted + ": only the newest messages are left"
 		return nil, res, nil
@@ -195,11 +195,9 @@ func (e *Engine) conclude(ctx context.Context, t *task, patch Patch, cerr error)
 // leave is the patch that needs nobody's help.
 func (e *Engine) leave(t *task) Patch {
 	r := Replacement{Kind: "note"}
-	free := t.Tokens
 	for _, it := range t.Entries[:len(t.Entries)-t.Protected] {
 		r.Entries = append(r.Entries, it.ID)
 	}
-	_ = free
 	r.Text = "[" + strconv.Itoa(len(r.Entries)) + " earlier messages are stored but not shown.]"
 	return Patch{Replace: []Replacement{r}}
 }

@@ -54,11 +54,15 @@ func (e *Engine) costOf(s *session, m message.Message, known map[string]*item) i
 		return n
 	}
 	n := e.messageCost(m)
+	s.rememberCost(key, n)
+	return n
+}
+
+func (s *session) rememberCost(key uint64, n int) {
 	if len(s.costs) >= maxCosts {
 		clear(s.costs)
 	}
 	s.costs[key] = n
-	return n
 }
 
 // same reports whether b is a, unchanged, by identity of the parts.

@@ -201,6 +201,10 @@ func (e *Engine) Ping(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Store returns where the engine keeps its entries. It is for reading: what is changed behind the engine's back is not seen by
+// its windows.
+func (e *Engine) Store() Store { return e.store }
+
 // policy returns the window policy in force.
 func (e *Engine) policy() window.Policy {
 	w := e.cfg.Window

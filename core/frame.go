@@ -36,15 +36,33 @@ func (e *Engine) warmUp(ctx context.Context, s *session) error {
 	s.items, s.lead, s.base = items, lead, start
 	s.pinned = nil
 	if v.Pinned != "" {
-		got, err := e.store.Get(ctx, Scope{Agent: s.id.Agent}, []string{v.Pinned})
+		pinned, err := e.find(ctx, v, v.Pinned)
 		if err != nil {
 			return fmt.Errorf("core: session %q: pinned entry: %w", s.id, err)
 		}
-		it := e.item(got[0], stubOf(v, v.Pinned))
+		it := e.item(pinned, stubOf(v, v.Pinned))
 		s.pinned = &it
 	}
 	s.warm = true
 	return nil
+}
+
+// find reads an entry of the session, or of one that it shows entries of.
+func (e *Engine) find(ctx context.Context, v *View, id string) (Entry, error) {
+	scopes := []Scope{v.Session.Scope()}
+	for _, sp := range v.Path {
+		if sp.Session != nil {
+			scopes = append(scopes, sp.Session.Scope())
+		}
+	}
+	var err error
+	for _, scope := range scopes {
+		var got []Entry
+		if got, err = e.store.Get(ctx, scope, []string{id}); err == nil {
+			return got[0], nil
+		}
+	}
+	return Entry{}, err
 }
 
 // fresh is how many tokens of history a window that is made anew reads.
@@ -230,7 +248,7 @@ func (e *Engine) plannerGroups(f *frame) []window.Group {
 // isTurn reports whether the entry is a message with which a user begins a turn.
 func (f *frame) isTurn(id string) bool {
 	it := f.known[id]
-	return it != nil && it.entry.Role == message.User && it.entry.Type == TypeMessage && it.entry.Message.Type == ""
+	return it != nil && isPrompt(it.entry)
 }
 
 // maskSaving is what masking the entry's results would save; 0 when they are masked already.

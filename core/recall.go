@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
@@ -147,19 +148,22 @@ func (e *Engine) ask(ctx context.Context, q Query) ([]Candidate, error) {
 	}
 }
 
-// build packs candidates in rank order and writes the block in the order in which things were said.
+// quotation is a candidate as it would stand in the block.
+type quotation struct {
+	Candidate
+	text string
+	cost int
+}
+
+// build packs candidates in rank order, skipping what does not fit, and writes the block in the order in which things were said.
 func (e *Engine) build(f *frame, c *call, r *Recall, q Query, candidates []Candidate, allowance int) {
-	type quoteOf struct {
-		Candidate
-		text string
-		cost int
-	}
-	var list []quoteOf
+	room := allowance - e.cachedCount(f.s, recallOpen) - e.cachedCount(f.s, recallClose) - messageOverhead - roleCost - 2
+	var in []quotation
 	seen := make(map[string]bool)
 	prompt := strings.TrimSpace(c.req.Prompt)
 	for _, cand := range candidates {
 		id := cand.Entry.ID
-		if seen[id] || !e.mayRecall(f, q, cand.Entry) || (prompt != "" && strings.TrimSpace(cand.Entry.Text()) == prompt) {
+		if seen[id] || !e.mayRecall(f, q, cand.Entry) {
 			continue
 		}
 		seen[id] = true
@@ -167,54 +171,68 @@ func (e *Engine) build(f *frame, c *call, r *Recall, q Query, candidates []Candi
 		if text == "" {
 			text = cand.Entry.Text()
 		}
-		if strings.TrimSpace(text) == "" {
+		if text = strings.TrimSpace(text); text == "" || text == prompt {
 			continue
 		}
-		cost := e.count(text)
-		if limit := e.cfg.Recall.Quote; cost > limit {
-			text = window.Clip(text, cost, limit, "\n...\n", e.count)
+		if room < minQuote {
+			c.leaveOut(cand, cand.Entry.Tokens)
+			continue
 		}
-		q := quoteOf{Candidate: cand, text: quoted(cand.Entry, text)}
-		q.cost = e.count(q.text)
-		list = append(list, q)
+		quote := quotation{Candidate: cand, text: quoted(cand.Entry, e.shorten(text, cand.Entry))}
+		// Quotations begin with "[" and end with a newline: what they cost together is the sum of what they cost alone.
+		if quote.cost = e.cachedCount(f.s, quote.text); quote.cost > room {
+			c.leaveOut(cand, quote.cost)
+			continue
+		}
+		room -= quote.cost
+		in = append(in, quote)
 	}
-	room := allowance - e.count(recallOpen) - e.count(recallClose) - messageOverhead - roleCost - 2
-	costs := make([]int, len(list))
-	for i := range list {
-		costs[i] = list[i].cost + 1
+	if len(in) == 0 {
+		return
 	}
-	chosen := window.Pack(costs, room)
-	for {
-		if len(chosen) == 0 {
-			break
-		}
-		in := slices.Clone(chosen)
-		slices.SortStableFunc(in, func(a, b int) int { return chronological(list[a].Entry, list[b].Entry) })
-		var b strings.Builder
-		b.WriteString(recallOpen)
-		for _, i := range in {
-			b.WriteString(list[i].text)
-		}
-		b.WriteString(recallClose)
-		r.Text = b.String()
-		r.Tokens = messageOverhead + roleCost + e.count(r.Text)
-		if r.Tokens <= allowance {
-			for _, i := range in {
-				r.Items = append(r.Items, RecallItem{ID: list[i].Entry.ID, Score: list[i].Score, Source: list[i].Source})
-			}
-			break
-		}
-		chosen = chosen[:len(chosen)-1]
-		r.Text, r.Tokens = "", 0
+	slices.SortStableFunc(in, func(a, b quotation) int { return chronological(a.Entry, b.Entry) })
+	var b strings.Builder
+	b.WriteString(recallOpen)
+	for _, quote := range in {
+		b.WriteString(quote.text)
+		r.Items = append(r.Items, RecallItem{ID: quote.Entry.ID, Score: quote.Score, Source: quote.Source})
 	}
-	for i := range list {
-		if !slices.Contains(chosen, i) {
-			c.outAllowance = append(c.outAllowance, Choice{
-				Message: -1, Entry: list[i].Entry.ID, Count: 1, Reason: OutAllowance, Tokens: list[i].cost,
-				Score: list[i].Score, Source: list[i].Source,
-			})
-		}
+	b.WriteString(recallClose)
+	r.Text, r.Tokens = b.String(), allowance-room
+}
+
+// minQuote is the smallest room worth looking for a quotation that fits it, in tokens.
+const minQuote = 24
+
+func (c *call) leaveOut(cand Candidate, cost int) {
+	c.outAllowance = append(c.outAllowance, Choice{
+		Message: -1, Entry: cand.Entry.ID, Count: 1, Reason: OutAllowance, Tokens: cost, Score: cand.Score, Source: cand.Source,
+	})
+}
+
+// shorten bounds a quotation. What the whole entry costs is known, so the length that fits is estimated instead of counted.
+func (e *Engine) shorten(text string, entry Entry) string {
+	limit := e.cfg.Recall.Quote
+	whole := len(entry.Text())
+	if entry.Tokens <= limit || whole == 0 {
+		return text
 	}
+	size := int(float64(limit) * float64(whole) / float64(entry.Tokens))
+	if len(text) <= size {
+		return text
+	}
+	return window.HeadTail(text, max(size, 16), "\n...\n")
+}
+
+// cachedCount counts a text that is likely to be counted again.
+func (e *Engine) cachedCount(s *session, text string) int {
+	key := maphash.String(e.seed, text)
+	if n, ok := s.costs[key]; ok {
+		return n
+	}
+	n := e.count(text)
+	s.rememberCost(key, n)
+	return n
 }
 
 func chronological(a, b Entry) int {

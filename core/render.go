@@ -94,7 +94,11 @@ func (e *Engine) clip(entry Entry, limit int) (Stub, bool) {
 		if p.Kind != kind {
 			continue
 		}
-		if n := e.count(p.Text); n > limit {
+		// The entry's cost bounds the part's: most parts need not be counted again.
+		if entry.Tokens <= limit {
+			break
+		}
+		if n := e.partCost(&p); n > limit {
 			st.Texts[i] = window.Clip(p.Text, n, limit, clipMarker(n, entry.ID), e.count)
 		}
 	}

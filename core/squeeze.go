@@ -95,7 +95,7 @@ func fairShare(items []item, batch, limit int) int {
 // isCurrent reports whether an item is the newest user message.
 func (e *Engine) isCurrent(s *session, i int) bool {
 	for j := len(s.items) - 1; j >= i; j-- {
-		if ent := &s.items[j].entry; ent.Role == message.User && ent.Type == TypeMessage {
+		if isPrompt(s.items[j].entry) {
 			return j == i
 		}
 	}

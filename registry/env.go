@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
+	"maps"
+	"slices"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -72,7 +73,7 @@ func (e Env) Searchers() []string {
 	if _, ok := core.As[core.Searcher](e.Store); ok {
 		out = append(out, StoreSearcher)
 	}
-	return append(out, sortedKeys(e.Config.Searchers)...)
+	return append(out, slices.Sorted(maps.Keys(e.Config.Searchers))...)
 }
 
 func (e Env) knownSearchers() string {
@@ -96,12 +97,4 @@ type hostCompleter struct{ host core.Host }
 
 func (h hostCompleter) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
 	return h.host.Complete(ctx, req)
-}
-
-// named gives an error of a factory its place, unless it speaks for itself.
-func named(kind Kind, name string, err error) error {
-	if strings.HasPrefix(err.Error(), "registry: ") {
-		return err
-	}
-	return fmt.Errorf("registry: open %s %q: %w", kind, name, err)
 }

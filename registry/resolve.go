@@ -285,4 +285,3 @@ func list(names []string) string {
 	}
 	return out
 }
-

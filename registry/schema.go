@@ -127,7 +127,7 @@ func typeName(t reflect.Type) string {
 	case t == searchersType:
 		return "searchers by name"
 	case t == overrideType:
-		return "keys to override"
+		return "object"
 	}
 	switch t.Kind() {
 	case reflect.Bool:

@@ -166,4 +166,3 @@ func openError(err error) error {
 	}
 	return err
 }
-

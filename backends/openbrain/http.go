@@ -40,6 +40,8 @@ type call struct {
 	one bool
 	// wantJSON says that an answer without JSON in it is useless.
 	wantJSON bool
+	// single means that there is no second try.
+	single bool
 }
 
 func (c call) String() string {
@@ -102,14 +104,18 @@ func (c *client) doUnless(ctx context.Context, op string, r call, done func(cont
 			return nil, err
 		}
 		if f.doubt && done != nil {
-			switch ok, lookErr := done(ctx); {
-			case ok:
+			ok, err := done(ctx)
+			if ok {
 				return nil, nil
-			case ctx.Err() != nil:
-				return nil, fmt.Errorf("%v: %w", f.what, lookErr)
+			}
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("%v, and then: %w", f.what, ctx.Err())
+			}
+			if err != nil {
+				c.log.DebugContext(ctx, "openbrain cannot be asked what it stored", "op", op, "err", err)
 			}
 		}
-		if !f.retry || try >= c.cfg.MaxRetries {
+		if !f.retry || r.single || try >= c.cfg.MaxRetries {
 			return nil, err
 		}
 		wait := c.wait(try, f.wait)

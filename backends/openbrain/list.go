@@ -89,11 +89,12 @@ func (l *lister) all(ctx context.Context) error {
 	}
 }
 
-// whole reports whether a first page is surely all there is.
+// whole reports whether a first page is surely all there is. A total proves that there is more, but not that there
+// is no more: some servers count the page.
 func (l *lister) whole(page listing) bool {
 	n := len(page.thoughts)
-	if n == 0 || page.total >= 0 {
-		return page.total <= n
+	if n == 0 || page.total > n {
+		return n == 0
 	}
 	return n < l.limit && n < max(surelyWhole, int(l.largest.Load()))
 }
@@ -181,12 +182,13 @@ func (l *lister) byGrowth(ctx context.Context, short bool) error {
 
 // verify tells a listing that ended from one that the server cut: by the total the server gave, or by its statistics.
 func (l *lister) verify(ctx context.Context, limit, total int) error {
-	if total < 0 {
-		body, err := l.once(ctx, call{method: http.MethodGet, path: pathStats, wantJSON: true})
-		if err != nil {
-			return ctx.Err() // no statistics: nothing says that it was cut
+	if total <= len(l.thoughts) {
+		// Without statistics nothing says that it was cut.
+		if body, err := l.once(ctx, call{method: http.MethodGet, path: pathStats, wantJSON: true}); err == nil {
+			total, _ = countOf(body, l.source, maxNesting)
+		} else if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		total, _ = countOf(body, l.source, maxNesting)
 	}
 	if total > len(l.thoughts) { // or something was stored meanwhile
 		page, err := l.page(ctx, limit, 0)
@@ -214,29 +216,37 @@ func (l *lister) add(page []thought) int {
 }
 
 func (l *lister) page(ctx context.Context, limit, offset int) (listing, error) {
-	page, err := l.thoughtsAt(ctx, l.op, l.path, l.source, limit, offset)
+	page, err := l.thoughtsAt(ctx, pageQuery{op: l.op, path: l.path, source: l.source, limit: limit, offset: offset})
 	if n := int64(len(page.thoughts)); n > l.largest.Load() {
 		l.largest.Store(n) // a race costs a request, no more
 	}
 	return page, err
 }
 
+// pageQuery asks for one page of a list of thoughts.
+type pageQuery struct {
+	op, path, source string
+	limit, offset    int
+	// single means that there is no second try.
+	single bool
+}
+
 // thoughtsAt reads one page of a list of thoughts. Each of them has an id.
-func (c *client) thoughtsAt(ctx context.Context, op, path, source string, limit, offset int) (listing, error) {
-	q := url.Values{"source": {source}, "limit": {strconv.Itoa(limit)}}
-	if offset > 0 {
-		q.Set("offset", strconv.Itoa(offset))
+func (c *client) thoughtsAt(ctx context.Context, p pageQuery) (listing, error) {
+	q := url.Values{"source": {p.source}, "limit": {strconv.Itoa(p.limit)}}
+	if p.offset > 0 {
+		q.Set("offset", strconv.Itoa(p.offset))
 	}
-	body, err := c.do(ctx, op, call{method: http.MethodGet, path: path, query: q, wantJSON: true})
+	body, err := c.do(ctx, p.op, call{method: http.MethodGet, path: p.path, query: q, wantJSON: true, single: p.single})
 	if err != nil {
 		return listing{}, err
 	}
 	page, err := decodeList(body)
 	if err != nil {
-		return listing{}, &failure{what: "answer to GET " + path + " is " + err.Error(), kind: core.ErrUnavailable}
+		return listing{}, &failure{what: "answer to GET " + p.path + " is " + err.Error(), kind: core.ErrUnavailable}
 	}
 	if slices.ContainsFunc(page.thoughts, func(t thought) bool { return t.ID == "" }) {
-		return listing{}, &failure{what: "answer to GET " + path + " has thoughts without an id", kind: errors.ErrUnsupported}
+		return listing{}, &failure{what: "answer to GET " + p.path + " has thoughts without an id", kind: errors.ErrUnsupported}
 	}
 	return page, nil
 }

@@ -49,6 +49,9 @@ type batch struct {
 	End bool
 }
 
+// last reports whether storing the entry makes something visible.
+func (b batch) last() bool { return b.ID == "" || b.End }
+
 // record is an entry as a server has it.
 type record struct {
 	entry core.Entry

@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -200,8 +201,7 @@ const nameChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 // reasoning checks which thinking is left, and where.
 func (c *checker) reasoning() {
 	current := true
-	for i := len(c.msgs) - 1; i >= 0; i-- {
-		m := c.msgs[i]
+	for i, m := range slices.Backward(c.msgs) {
 		for _, p := range m.Parts {
 			switch {
 			case p.Kind == message.Thinking && m.Role == message.Assistant:

@@ -40,6 +40,9 @@ func decode(t *testing.T, format string, raw []byte) message.Message {
 // replay holds every prefix that could have been a call of the model to the promises of Apply.
 func replay(t *testing.T, msgs []message.Message, step int) {
 	t.Helper()
+	if testing.Short() {
+		step *= 3
+	}
 	for k := len(msgs); k > 0; k -= step {
 		if why := broken(msgs[:k]); why != "" {
 			t.Fatalf("the first %d of %d messages: %s", k, len(msgs), why)

@@ -148,7 +148,7 @@ func clone(msgs []message.Message) []message.Message {
 	return out
 }
 
-// policies returns those of all providers and some that no provider has.
+// policies returns those of all provider families and some that no provider has.
 func policies() map[string]Policy {
 	out := map[string]Policy{}
 	for _, name := range Providers() {
@@ -156,7 +156,7 @@ func policies() map[string]Policy {
 		if err != nil {
 			panic(err)
 		}
-		out[name] = p
+		out[p.Provider] = p
 	}
 	strip := out[ProviderAnthropic]
 	strip.SyntheticResults, strip.SanitizeCallIDs, strip.DropThinking = false, IDsStrict9, true

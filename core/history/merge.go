@@ -1,6 +1,10 @@
 package history
 
-import "github.com/contextengine/contextengine/core/message"
+import (
+	"slices"
+
+	"github.com/contextengine/contextengine/core/message"
+)
 
 // join makes one message of a run of two or more: the later message is the base and gives stop reason and usage, the
 // first gives ID and Key, the parts are those of all in order.
@@ -12,9 +16,9 @@ func join(run []message.Message) message.Message {
 	first, base := &run[0], run[len(run)-1]
 	if base.Format == "" {
 		// A message of the framework's own lends itself to no host's bytes; take the newest that has some.
-		for i := len(run) - 1; i >= 0; i-- {
-			if run[i].Format != "" {
-				base.Format, base.Raw = run[i].Format, run[i].Raw
+		for _, m := range slices.Backward(run) {
+			if m.Format != "" {
+				base.Format, base.Raw = m.Format, m.Raw
 				break
 			}
 		}

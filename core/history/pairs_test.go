@@ -89,6 +89,31 @@ func TestRepairPairs(t *testing.T) {
 			[]message.Message{calls(call("a"), call("b")), tool(result("a")), missing("b"), calls(call("c")), tool(result("c"))},
 		},
 		{
+			"not adopted by the first of two", repair,
+			[]message.Message{calls(call("a"), call("b")), tool(result("")), tool(result("b"))},
+			[]message.Message{calls(call("a"), call("b")), missing("a"), tool(result("b"))},
+		},
+		{
+			"of two synthetic ones the first stays", repair,
+			[]message.Message{calls(call("a")), at(1, missing("a")), at(2, missing("a"))},
+			[]message.Message{calls(call("a")), at(1, missing("a"))},
+		},
+		{
+			"a duplicate does not move back", repair,
+			[]message.Message{calls(call("a")), calls(call("a")), tool(result("a")), tool(second)},
+			[]message.Message{calls(call("a")), missing("a"), calls(call("a")), tool(result("a"))},
+		},
+		{
+			"text stays with the newest of two owners", repair,
+			[]message.Message{calls(call("a")), calls(call("b")), tool(result("a"), result("b"), text("x"))},
+			[]message.Message{calls(call("a")), tool(result("a")), calls(call("b")), tool(result("b"), text("x"))},
+		},
+		{
+			"text of several messages stays in order", repair,
+			[]message.Message{calls(call("a"), call("b"), call("c")), tool(result("b"), text("x")), tool(result("c"), result("a"), text("y"))},
+			[]message.Message{calls(call("a"), call("b"), call("c")), tool(result("a"), result("b"), result("c"), text("x"), text("y"))},
+		},
+		{
 			"moved back", repair,
 			[]message.Message{calls(call("a")), calls(call("b")), tool(result("a")), tool(result("b"))},
 			[]message.Message{calls(call("a")), tool(result("a")), calls(call("b")), tool(result("b"))},
@@ -186,6 +211,10 @@ func TestGroups(t *testing.T) {
 		{
 			"a result of no call", []message.Message{tool(result("a")), calls(call("a")), tool(result("z")), tool(result("a"))},
 			[]Group{{0, 1}, {1, 2}, {2, 3}, {3, 4}},
+		},
+		{
+			"a result of an earlier call", []message.Message{calls(call("a")), tool(result("a")), calls(call("b")), tool(result("a"))},
+			[]Group{{0, 2}, {2, 3}, {3, 4}},
 		},
 		{"several in one", []message.Message{calls(call("a"), call("b")), tool(result("a"), result("b"), text("x"))}, []Group{{0, 2}}},
 		{"without an id", []message.Message{calls(call("a")), tool(result("")), calls(call("a"), call("b")), tool(result(""))}, []Group{{0, 2}, {2, 3}, {3, 4}}},

@@ -2,9 +2,9 @@ package message
 
 // anthropic is the codec of Anthropic's messages API.
 //
-// A user message with a tool result is Tool and keeps its other blocks as further parts; Tool is written as "user". The API
-// takes the system prompt beside the messages, not among them: role "system" is read and written all the same, and whoever
-// builds a request lifts it out.
+// A user message with a tool result is Tool and keeps its other blocks as further parts; Tool is written as
+// "user". The API takes the system prompt beside the messages, not among them: role "system" is read and written
+// all the same, and whoever builds a request lifts it out.
 type anthropic struct{}
 
 var _ Codec = anthropic{}

@@ -2,8 +2,9 @@ package message
 
 import "strings"
 
-// Encode writes an Anthropic message. Tool becomes "user", with the results first as the API demands. Thinking without a
-// signature, and thinking that another provider signed, is left out when a message is built: the API would reject it.
+// Encode writes an Anthropic message. Tool becomes "user", with the results first as the API demands. Thinking
+// without a signature, and thinking that another provider signed, is left out when a message is built: the API
+// would reject it.
 func (c anthropic) Encode(m Message) ([]byte, error) {
 	return encode(c, m, func(d *draft, m Message) error { return d.anthropicMessage(m) })
 }

@@ -224,3 +224,33 @@ func TestLookup(t *testing.T) {
 		t.Error("Lookup(morse) gave no error")
 	}
 }
+
+func TestDecodeTime(t *testing.T) {
+	tests := []struct {
+		raw  string
+		want time.Time
+	}{
+		{`1700000000123`, time.UnixMilli(1700000000123)},
+		{`1700000000123.7`, time.UnixMilli(1700000000123)},
+		{`-1000`, time.UnixMilli(-1000)},
+		{`"2026-01-02T03:04:05Z"`, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		{`0`, time.Time{}},
+		{`1e300`, time.Time{}},
+		{`-1e14`, time.Time{}},
+		{`3e14`, time.Time{}},
+		{`1e400`, time.Time{}},
+		{`"yesterday"`, time.Time{}},
+		{`"9999-12-31T23:59:59-05:00"`, time.Time{}},
+		{`{}`, time.Time{}},
+	}
+	for _, test := range tests {
+		m := decode(t, message.FormatPi, `{"role":"user","content":"","timestamp":`+test.raw+`}`)
+		if !m.Time.Equal(test.want) || m.Time.IsZero() != test.want.IsZero() {
+			t.Errorf("timestamp %s: Time = %v, want %v", test.raw, m.Time, test.want)
+		}
+		// A message is stored as JSON, which knows four digits of a year.
+		if _, err := m.Time.MarshalJSON(); err != nil {
+			t.Errorf("timestamp %s: %v", test.raw, err)
+		}
+	}
+}

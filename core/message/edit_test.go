@@ -203,3 +203,13 @@ func TestEncodeErrors(t *testing.T) {
 		}
 	}
 }
+
+// An original of another role has nothing that fits.
+func TestEncodeOtherRole(t *testing.T) {
+	m := decode(t, message.FormatOpenAI, `{"role":"assistant","content":"a","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}`)
+	m = m.WithParts(m.Parts[:1])
+	m.Role = message.User
+	if got, want := encode(t, message.FormatOpenAI, m), `{"role":"user","content":"a"}`; got != want {
+		t.Errorf("Encode = %s, want %s", got, want)
+	}
+}

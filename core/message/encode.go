@@ -73,8 +73,8 @@ func (d *draft) verbatim(p Part) []byte {
 	return nil
 }
 
-// block returns the original's block that an edited call or result was made from, so that fields the model of parts does not know
-// (cache marks, thought signatures) survive the edit. It is empty when there is none.
+// block returns the original's block that an edited call or result was made from, so that fields the model of
+// parts does not know (cache marks, thought signatures) survive the edit. It is empty when there is none.
 func (d *draft) block(kind Kind, callID string) object {
 	for _, p := range d.old.Parts {
 		if p.Kind == kind && p.CallID == callID && kindOf(p.Raw) == '{' {
@@ -129,8 +129,8 @@ func (d *draft) setContent(b body) {
 	}
 }
 
-// setResult writes the content of a message that is one result: its text as one block, or as a string if the original had
-// one, then the blocks that came with it. The original content stays if it says the same.
+// setResult writes the content of a message that is one result: its text as one block, or as a string if the
+// original had one, then the blocks that came with it. The original content stays if it says the same.
 func (d *draft) setResult(text string, others [][]byte, asBlocks bool) {
 	if !d.fresh() && sameResult(d.old.Parts, text, others) {
 		return

@@ -188,3 +188,15 @@ func TestSplitKeepsTheOriginal(t *testing.T) {
 		t.Errorf("Split of a Tool message without results = %+v, want one User message", got)
 	}
 }
+
+func TestSplitAssistant(t *testing.T) {
+	m := decode(t, message.FormatAnthropic, `{"role":"assistant","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"text","text":"so"}]}`)
+	var got []string
+	for _, piece := range message.Split(m, message.FormatOpenAI) {
+		got = append(got, encode(t, message.FormatOpenAI, piece))
+	}
+	want := []string{`{"role":"assistant","content":"so"}`, `{"role":"tool","tool_call_id":"a","content":"1"}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Split (-want +got):\n%s", diff)
+	}
+}

@@ -94,8 +94,8 @@ func placeholder(p Part) string {
 	return "[" + name + " omitted]"
 }
 
-// standIn returns the text to write for a part that cannot be carried; ok is false where a text would put words into the
-// model's mouth.
+// standIn returns the text to write for a part that cannot be carried; ok is false where a text would put words
+// into the model's mouth.
 func standIn(p Part, role Role) (text string, ok bool) {
 	if role == Assistant && p.Text == "" {
 		return "", false

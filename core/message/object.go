@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 )
 
 // space is what JSON calls white space.
@@ -68,8 +69,8 @@ func parseObject(raw []byte) (object, error) {
 // span is where an element of an array stands in the array's bytes.
 type span struct{ at, end int }
 
-// elements finds the elements of the one JSON array that raw holds. When the array is malformed, the elements in front of the
-// fault come with the error.
+// elements finds the elements of the one JSON array that raw holds. When the array is malformed, the elements in
+// front of the fault come with the error.
 func elements(raw []byte) ([]span, error) {
 	if k := kindOf(raw); k != '[' {
 		return nil, expected("a JSON array", describe(raw))
@@ -110,8 +111,8 @@ func closed(dec *json.Decoder) error {
 // index returns the position of the last field with that key, or -1. Of duplicate keys the last one counts, as in
 // every JSON reader hosts use.
 func (o object) index(key string) int {
-	for i := len(o.fields) - 1; i >= 0; i-- {
-		if o.fields[i].key == key {
+	for i, f := range slices.Backward(o.fields) {
+		if f.key == key {
 			return i
 		}
 	}

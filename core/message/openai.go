@@ -4,8 +4,9 @@ import "strings"
 
 // openAI is the codec of OpenAI's chat completions and of all servers that speak it.
 //
-// "developer" is System, "function" is Tool. The parts of an assistant message are its content, a refusal, then its calls. A
-// Tool message is one ToolResult part; blocks of its content that are no text follow as Image or Other.
+// "developer" is System, "function" is Tool. The parts of an assistant message are its content, a refusal, then
+// its calls. A Tool message is one ToolResult part; blocks of its content that are no text follow as Image or
+// Other.
 type openAI struct{}
 
 var _ Codec = openAI{}

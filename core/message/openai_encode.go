@@ -2,9 +2,9 @@ package message
 
 import "bytes"
 
-// Encode writes an OpenAI message. Thinking has no place in this format and is left out when a message is built; so is the
-// error flag of a result. A message with several tool results, or with text beside a result, is an error wrapping
-// ErrMalformed: one OpenAI message cannot say that, Split makes several of it.
+// Encode writes an OpenAI message. Thinking has no place in this format and is left out when a message is built;
+// so is the error flag of a result. A message with several tool results, or with text beside a result, is an error
+// wrapping ErrMalformed: one OpenAI message cannot say that, Split makes several of it.
 func (c openAI) Encode(m Message) ([]byte, error) {
 	return encode(c, m, func(d *draft, m Message) error {
 		if m.Role == Tool {
@@ -89,7 +89,8 @@ func (d *draft) setCalls(calls [][]byte, function []byte) {
 	}
 }
 
-// isFunction reports whether a call belongs into the field function_call, which came before tool_calls and knows no ids.
+// isFunction reports whether a call belongs into the field function_call, which came before tool_calls and knows
+// no ids.
 func (d *draft) isFunction(p Part) bool {
 	if raw := d.verbatim(p); raw != nil {
 		return bytes.Equal(raw, d.base.get("function_call"))

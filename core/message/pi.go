@@ -4,9 +4,10 @@ import "strings"
 
 // pi is the codec of the AgentMessage objects of pi and OpenClaw.
 //
-// A toolResult is one ToolResult part whose text is that of all text blocks, joined by newlines; its other blocks follow as
-// Image or Other. Roles that are none of the four are User with Type set: the summary of a compactionSummary and of a
-// branchSummary, command and output of a bashExecution, and the content of all others are the text.
+// A toolResult is one ToolResult part whose text is that of all text blocks, joined by newlines; its other blocks
+// follow as Image or Other. Roles that are none of the four are User with Type set: the summary of a
+// compactionSummary and of a branchSummary, command and output of a bashExecution, and the content of all others
+// are the text.
 type pi struct{}
 
 var _ Codec = pi{}

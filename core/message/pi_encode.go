@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Encode writes an AgentMessage. System is written as role "system", which the host takes beside the messages: whoever
-// hands messages to it lifts that one out. A message with several tool results, or with text beside a result, is an error
-// wrapping ErrMalformed: Split makes several of it.
+// Encode writes an AgentMessage. System is written as role "system", which the host takes beside the messages:
+// whoever hands messages to it lifts that one out. A message with several tool results, or with text beside a
+// result, is an error wrapping ErrMalformed: Split makes several of it.
 func (c pi) Encode(m Message) ([]byte, error) {
 	return encode(c, m, func(d *draft, m Message) error {
 		switch {

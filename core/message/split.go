@@ -2,14 +2,19 @@ package message
 
 import "slices"
 
-// Split returns m as the messages that say the same in the named format, each of which the codec of that format can encode.
-// That is m alone unless it carries tool results and the format (OpenAI, pi) has room for one result in a message and for
-// nothing beside it. Then every result becomes a Tool message of its own, in order, and the text and images that came with
-// them one User message after the last; what an assistant message says beside results stays in front of them.
+// Split returns m as the messages that say the same in the named format, each of which the codec of that format
+// can encode. That is m alone unless it carries tool results and the format (OpenAI, pi) has room for one result
+// in a message and for nothing beside it. Then every result becomes a Tool message of its own, in order, and the
+// text and images that came with them one User message after the last; what an assistant message says beside
+// results stays in front of them.
 //
-// The first message keeps the id and the key. If m is of that very format it also keeps m's original, so that its unknown
-// fields survive. Messages without results stay as they are; a Tool message without any becomes a User message.
+// The first message keeps the id and the key. If m is of that very format it also keeps m's original, so that its
+// unknown fields survive. Messages without results stay as they are; a Tool message without any becomes a User
+// message.
 func Split(m Message, format string) []Message {
+	if m.Format == format && m.Raw != nil && !m.Edited {
+		return []Message{m}
+	}
 	if format == FormatAnthropic && m.Role != Assistant || m.Role != Tool && !m.HasResults() || single(m, format) {
 		return []Message{m}
 	}
@@ -62,9 +67,6 @@ func single(m Message, format string) bool {
 	if m.Role != Tool {
 		return false
 	}
-	if m.Format == format && m.Raw != nil && !m.Edited {
-		return true
-	}
 	for i, p := range m.Parts {
 		if i == 0 != (p.Kind == ToolResult) {
 			return false
@@ -79,8 +81,9 @@ func single(m Message, format string) bool {
 	return m.Format != FormatAnthropic || len(nested(m.Parts[0])) == 0
 }
 
-// belongsToResult reports whether the i-th part of m is an image or an unknown block of the result in front of it. That is how
-// OpenAI and pi results are decoded; blocks of an Anthropic result are inside its Raw, and what follows it is the user's.
+// belongsToResult reports whether the i-th part of m is an image or an unknown block of the result in front of it.
+// That is how OpenAI and pi results are decoded; blocks of an Anthropic result are inside its Raw, and what
+// follows it is the user's.
 func belongsToResult(m Message, i int) bool {
 	if m.Role != Tool || m.Format == FormatAnthropic || m.Parts[i].Kind != Image && m.Parts[i].Kind != Other {
 		return false

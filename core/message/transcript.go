@@ -68,16 +68,17 @@ func (e *LineError) Unwrap() []error { return []error{ErrMalformed, e.Err} }
 //     A "system" beside the messages becomes a System message in front of them; it has no Raw.
 //   - runs of tau-bench: an array of objects whose "traj" is such an array.
 //
-// The format shows in the first message with something that only one format has. Session entries, stopReason, toolCall blocks and the roles
-// toolResult, compactionSummary, branchSummary, bashExecution and custom are pi's; tool_calls, function_call, tool_call_id, image_url
-// and input_audio blocks and the roles developer, tool and function are OpenAI's; stop_reason and the blocks tool_use, tool_result,
-// thinking, redacted_thinking, image and document are Anthropic's. Text alone is the same in all of them and is read as OpenAI's, or as
-// Anthropic's when a "system" stands beside the messages.
+// The format shows in the first message with something that only one format has. Session entries, stopReason,
+// toolCall blocks and the roles toolResult, compactionSummary, branchSummary, bashExecution and custom are pi's;
+// tool_calls, function_call, tool_call_id, image_url and input_audio blocks and the roles developer, tool and
+// function are OpenAI's; stop_reason and the blocks tool_use, tool_result, thinking, redacted_thinking, image and
+// document are Anthropic's. Text alone is the same in all of them and is read as OpenAI's, or as Anthropic's when
+// a "system" stands beside the messages.
 //
-// A malformed line, a message the codec rejects, and a last line that was cut off in the middle are each a *LineError. Without
-// KeepGoing Read returns the first one in the order of the file, and no conversations. A JSON document that spans lines cannot be
-// resumed behind a fault in its syntax: of an array, the elements in front of it are read. The transcript is held in memory; no line is
-// too long. An empty file has no conversations.
+// A malformed line, a message the codec rejects, and a last line that was cut off in the middle are each a
+// *LineError. Without KeepGoing Read returns the first one in the order of the file, and no conversations. A JSON
+// document that spans lines cannot be resumed behind a fault in its syntax: of an array, the elements in front of
+// it are read. The transcript is held in memory; no line is too long. An empty file has no conversations.
 func Read(r io.Reader, o ReadOptions) ([]Conversation, error) {
 	if o.Format != "" {
 		if _, err := Lookup(o.Format); err != nil {

@@ -120,8 +120,8 @@ func number(raw []byte) (float64, bool) {
 	return f, err == nil
 }
 
-// timeOf reads a time: milliseconds since 1970 as a number, or a string of RFC 3339. It is zero for everything else, for
-// 0 (hosts write it for "unknown") and for years that RFC 3339 cannot write.
+// timeOf reads a time: milliseconds since 1970 as a number, or a string of RFC 3339. It is zero for everything
+// else, for 0 (hosts write it for "unknown") and for years that RFC 3339 cannot write.
 func timeOf(raw []byte) time.Time {
 	if s, ok := unquote(raw); ok {
 		t, err := time.Parse(time.RFC3339, strings.TrimSpace(s))

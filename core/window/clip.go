@@ -26,7 +26,7 @@ func Clip(text string, tokens, limit int, marker string, count func(string) int)
 		if size < 8 {
 			break
 		}
-		out := headTail(text, size, marker)
+		out := HeadTail(text, size, marker)
 		if c := count(out); c <= limit {
 			return out
 		} else if next := int(float64(size) * float64(limit) / float64(c) * 0.97); next < size {
@@ -38,7 +38,8 @@ func Clip(text string, tokens, limit int, marker string, count func(string) int)
 	return marker
 }
 
-func headTail(text string, size int, marker string) string {
+// HeadTail returns about size bytes of text: its head and its tail around marker, cut as Clip cuts.
+func HeadTail(text string, size int, marker string) string {
 	if size >= len(text) {
 		size = len(text) - 1
 	}

@@ -94,3 +94,6 @@ func FirstLine(text string, limit int) string {
 	}
 	return ""
 }
+
+// HeadBytes returns at most limit bytes of the beginning of text, cut between runes and, where one is near, at the end of a line.
+func HeadBytes(text string, limit int) string { return cutHead(text, max(0, limit)) }

@@ -1,6 +1,8 @@
 package compacting
 
 import (
+	"time"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/history"
 	"github.com/contextengine/contextengine/core/message"
@@ -104,4 +106,21 @@ func EnoughFor(c core.Compaction) Enough {
 // Met reports whether taking the entries before to, after which the session costs after tokens, is enough.
 func (e Enough) Met(to, after int) bool {
 	return !e.forced && to >= e.left && after <= e.target
+}
+
+// Period returns the times of the oldest and the newest of entries, in UTC; zero when none has a time.
+func Period(entries []core.Entry) (first, last time.Time) {
+	for i := range entries {
+		t := entries[i].Time.UTC()
+		if t.IsZero() {
+			continue
+		}
+		if first.IsZero() || t.Before(first) {
+			first = t
+		}
+		if t.After(last) {
+			last = t
+		}
+	}
+	return first, last
 }

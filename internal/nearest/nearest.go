@@ -9,36 +9,39 @@ const longest = 64
 // Of returns the name of known that is closest to name, and whether it is close enough to be worth suggesting: at
 // most a third of its letters differ. Case does not count. Of equally close names the first one wins.
 func Of(name string, known []string) (string, bool) {
-	best, distance := "", longest
+	best, least := "", longest
 	for _, k := range known {
-		if d := levenshtein(strings.ToLower(name), strings.ToLower(k)); d < distance && d <= max(1, len(k)/3) {
-			best, distance = k, d
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least && d <= max(1, len(k)/3) {
+			best, least = k, d
 		}
 	}
 	return best, best != ""
 }
 
-// levenshtein returns the number of insertions, deletions and replacements that make a out of b.
-func levenshtein(a, b string) int {
+// distance returns the number of insertions, deletions, replacements and swaps of neighbours that make a out of b: Levenshtein's
+// measure, with the commonest slip of the keyboard counted once.
+func distance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	if len(s) > longest || len(t) > longest {
 		return longest
 	}
-	row := make([]int, len(t)+1)
+	before, row, next := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i, r := range s {
-		diagonal := row[0]
-		row[0] = i + 1
+		next[0] = i + 1
 		for j, u := range t {
-			replace := diagonal
+			replace := row[j]
 			if r != u {
 				replace++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, diagonal+1)
+			next[j+1] = min(replace, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && r == t[j-1] && s[i-1] == u {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row, next = row, next, before
 	}
 	return row[len(t)]
 }

@@ -26,15 +26,15 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestLevenshtein(t *testing.T) {
+func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"abc", "", 3}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"äöü", "äou", 2},
+		{"", "", 0}, {"abc", "", 3}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"äöü", "äou", 2}, {"hihg", "high", 1}, {"ab", "ba", 1}, {"abc", "ca", 3},
 	} {
-		if got := levenshtein(c.a, c.b); got != c.want {
-			t.Errorf("levenshtein(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package lexical
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // actor is a speaker with a name.
 type actor struct {
@@ -29,7 +32,7 @@ func (s *segment) actor(name string) uint32 {
 	id := uint32(len(s.actors))
 	name = strings.Clone(name)
 	a := actor{name: name}
-	for p := range strings.FieldsFuncSeq(name, func(r rune) bool { return r < 0x80 && !isAlnum(byte(r)) && r != '_' && r != '-' && r != '\'' }) {
+	for p := range strings.FieldsFuncSeq(name, endsName) {
 		if len(p) > 1 && !generic(p) {
 			a.pieces = append(a.pieces, p)
 		}
@@ -63,12 +66,14 @@ func (a actor) namedIn(text string, words map[string]struct{}) bool {
 // wordsOf returns the words of a query in lower case and, with "=" in front, as they are written.
 func wordsOf(text string) map[string]struct{} {
 	m := map[string]struct{}{}
-	for w := range strings.FieldsFuncSeq(text, func(r rune) bool {
-		return r < 0x80 && !isAlnum(byte(r)) && r != '_' && r != '-' && r != '\'' || r == '’'
-	}) {
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return endsName(r) || isDense(r) }) {
 		w = strings.TrimSuffix(strings.Trim(w, "'-_"), "'s")
 		m["="+w] = struct{}{}
 		m[strings.ToLower(w)] = struct{}{}
 	}
 	return m
+}
+
+func endsName(r rune) bool {
+	return r != '_' && r != '-' && r != '\'' && !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.Is(unicode.M, r)
 }

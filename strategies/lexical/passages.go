@@ -18,8 +18,10 @@ func passages(text string, limit, keep int) []span {
 	var out []span
 	cur := span{}
 	for s := range sentences(text, limit) {
-		if cur.words > 0 && (cur.words+s.words > limit || s.end-cur.start > maxPassageBytes) {
-			out = append(out, cur)
+		if cur.words+s.words > limit || s.end-cur.start > maxPassageBytes {
+			if cur.words > 0 {
+				out = append(out, cur)
+			}
 			cur = span{start: s.start}
 		}
 		cur.end = s.end

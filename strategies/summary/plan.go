@@ -92,15 +92,16 @@ func (w *work) take(tokens int) plan {
 		}
 		text := w.serialise(u)
 		n := w.c.Count(text)
-		if cur.text != "" && cur.tokens+n > w.cfg.ChunkTokens && cur.cost >= leastCost {
+		if cur.to > cur.from && cur.tokens+n > w.cfg.ChunkTokens && cur.cost >= leastCost {
 			parts = append(parts, cur)
 			spent += w.limit(cur.cost) + compacting.Overhead
 			cur = part{}
 		}
-		if cur.text == "" {
+		if cur.to == cur.from {
 			cur = part{from: u.From}
 		}
-		cur.to, cur.text = u.To, cur.text+text
+		cur.to = u.To
+		cur.text += text
 		cur.cost += u.Cost
 		cur.tokens += n
 		removed += u.Cost
@@ -111,7 +112,8 @@ func (w *work) take(tokens int) plan {
 	switch {
 	case cur.cost >= leastCost:
 		parts = append(parts, cur)
-	case cur.text != "" && len(parts) > 0:
+	case cur.to > cur.from && len(parts) > 0:
+		// Too little for a text of its own.
 		last := &parts[len(parts)-1]
 		last.to, last.text = cur.to, last.text+cur.text
 		last.cost += cur.cost

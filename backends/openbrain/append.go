@@ -1,0 +1,281 @@
+package openbrain
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// Append implements core.Store. The entries are sent one by one, in order; see the package comment for what makes
+// that a batch. An Append of one agent waits for the one before.
+func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	if err := s.ready(ctx, "append"); err != nil {
+		return core.AppendResult{}, err
+	}
+	for _, e := range entries {
+		if e.ID == "" || e.Agent == "" || e.Session == "" || e.Key == "" {
+			return core.AppendResult{}, failed("append", e.ID, fmt.Errorf("id, agent, session and key must be set: %w", core.ErrInvalid))
+		}
+	}
+	// Every agent's lock, in one order for all calls.
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Agent)
+	}
+	slices.Sort(names)
+	locked := map[string]*agent{}
+	for _, name := range slices.Compact(names) {
+		g, err := s.agents.acquire(ctx, name)
+		if err != nil {
+			return core.AppendResult{}, failed("append", "", err)
+		}
+		defer s.agents.release(g)
+		locked[name] = g
+	}
+	p := &plan{store: s, agents: locked, res: core.AppendResult{IDs: make([]string, len(entries))}}
+	if err := p.make(ctx, entries); err != nil {
+		return core.AppendResult{}, err
+	}
+	if err := p.run(ctx); err != nil {
+		for _, g := range locked {
+			g.forget() // what arrived is in doubt: look again next time
+		}
+		return core.AppendResult{}, err
+	}
+	return p.res, nil
+}
+
+// plan is what one Append has to send.
+type plan struct {
+	store  *Store
+	agents map[string]*agent
+	res    core.AppendResult
+	// send holds the new entries in order, stale the thoughts of given-up batches that stand in their way.
+	send  []record
+	stale []record
+	sent  []record
+}
+
+// make finds out which entries are new.
+func (p *plan) make(ctx context.Context, entries []core.Entry) error {
+	for _, g := range p.agents {
+		whole, err := p.store.catchUp(ctx, "append", g)
+		if err != nil {
+			return failed("append", "", err)
+		}
+		known := slices.ContainsFunc(entries, func(e core.Entry) bool {
+			return e.Agent == g.name && g.ids[sessionKey{e.Session, e.Key}] != ""
+		})
+		if known && !whole && !p.store.cfg.Exclusive {
+			// Somebody may have erased it meanwhile. Known keys are rare enough to make sure.
+			if _, err := p.store.load(ctx, "append", g); err != nil {
+				return failed("append", "", err)
+			}
+		}
+	}
+	type agentKey struct {
+		agent string
+		key   sessionKey
+	}
+	first := map[agentKey]string{}
+	byID := map[string]bool{}
+	for i, e := range entries {
+		g, k := p.agents[e.Agent], sessionKey{e.Session, e.Key}
+		if id := g.ids[k]; id != "" {
+			p.res.IDs[i], p.res.Duplicates = id, p.res.Duplicates+1
+			continue
+		}
+		if id, again := first[agentKey{e.Agent, k}]; again {
+			p.res.IDs[i], p.res.Duplicates = id, p.res.Duplicates+1
+			continue
+		}
+		taken, err := p.taken(ctx, e.ID)
+		if err != nil {
+			return failed("append", e.ID, err)
+		}
+		if taken || byID[e.ID] {
+			return failed("append", e.ID, fmt.Errorf("another entry has this id: %w", core.ErrConflict))
+		}
+		first[agentKey{e.Agent, k}], byID[e.ID] = e.ID, true
+		p.res.IDs[i] = e.ID
+		p.send = append(p.send, record{entry: e})
+	}
+	p.stamp()
+	return p.reuse()
+}
+
+// taken reports whether a stored entry has this id: one of the call's agents, or one that this store has seen.
+func (p *plan) taken(ctx context.Context, id string) (bool, error) {
+	for _, g := range p.agents {
+		if _, ok := g.keys[id]; ok {
+			return true, nil
+		}
+	}
+	thought, seen := p.store.ids.get(id)
+	if !seen {
+		return false, nil
+	}
+	t, ok, err := p.store.fetch(ctx, "append", thought)
+	return ok && firstText(t.Meta, keyID) == pack(id), err
+}
+
+// stamp makes the new entries of each agent a batch. Its id follows from what is in it, so that a repeated call makes
+// the same.
+func (p *plan) stamp() {
+	for name := range p.agents {
+		h, n, last := sha256.New(), 0, -1
+		for i, r := range p.send {
+			if r.entry.Agent == name {
+				fmt.Fprintf(h, "%q %q %q\n", r.entry.Session, r.entry.Key, r.entry.ID)
+				n, last = n+1, i
+			}
+		}
+		if n < 2 {
+			continue
+		}
+		id, index := hex.EncodeToString(h.Sum(nil)[:12]), 0
+		for i := range p.send {
+			if p.send[i].entry.Agent == name {
+				p.send[i].batch = batch{ID: id, Index: index, End: i == last}
+				index++
+			}
+		}
+	}
+	// The ends go last, so that no agent's batch is complete while another's is not nearly so.
+	slices.SortStableFunc(p.send, func(a, b record) int {
+		switch {
+		case a.batch.last() == b.batch.last():
+			return 0
+		case a.batch.last():
+			return 1
+		}
+		return -1
+	})
+}
+
+// reuse takes entries that a call before this one sent without getting to the end off the list, and puts what is left of
+// other such calls on the list of stale thoughts.
+func (p *plan) reuse() error {
+	want := map[string]map[string]any{}
+	for _, r := range p.send {
+		m, err := p.store.cfg.metadata(r, true)
+		if err != nil {
+			return failed("append", r.entry.ID, err)
+		}
+		want[r.entry.ID] = m
+	}
+	there := map[string]bool{}
+	for _, g := range p.agents {
+		for _, old := range g.hidden {
+			same := slices.ContainsFunc(p.send, func(r record) bool { return r.key() == old.key() && r.entry.Agent == g.name })
+			m, ok := want[old.entry.ID]
+			if !same && !ok {
+				continue
+			}
+			have, err := p.store.cfg.metadata(record{entry: old.entry, batch: old.batch}, true)
+			if ok && err == nil && equalJSON(m, have) && !there[old.entry.ID] {
+				there[old.entry.ID] = true
+				p.sent = append(p.sent, old)
+				continue
+			}
+			p.stale = append(p.stale, old)
+		}
+	}
+	p.send = slices.DeleteFunc(p.send, func(r record) bool { return there[r.entry.ID] })
+	return nil
+}
+
+func equalJSON(a, b any) bool {
+	x, err := json.Marshal(a)
+	y, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(x, y)
+}
+
+// run sends what is to be sent.
+func (p *plan) run(ctx context.Context) error {
+	for _, r := range p.stale {
+		if _, err := p.store.erase(ctx, "append", p.agents[r.entry.Agent], r); err != nil {
+			return failed("append", r.entry.ID, err)
+		}
+	}
+	var created []record
+	for _, r := range p.send {
+		id, err := p.store.create(ctx, p.agents[r.entry.Agent], r)
+		if err != nil {
+			p.undo(ctx, slices.Concat(p.sent, created), err)
+			return failed("append", r.entry.ID, err)
+		}
+		r.thought = id
+		created = append(created, r)
+	}
+	for _, r := range slices.Concat(p.sent, created) {
+		g := p.agents[r.entry.Agent]
+		g.add(r)
+		g.hidden = slices.DeleteFunc(g.hidden, func(h record) bool { return h.thought == r.thought })
+		p.store.ids.put(r.entry.ID, r.thought)
+	}
+	for _, r := range p.stale {
+		g := p.agents[r.entry.Agent]
+		g.hidden = slices.DeleteFunc(g.hidden, func(h record) bool { return h.thought == r.thought })
+	}
+	return nil
+}
+
+// undo erases what a batch left behind when the server refused one of its entries for good: repeating the call will
+// not complete it. In all other cases the repeated call goes on where this one stopped; until then nobody sees it.
+func (p *plan) undo(ctx context.Context, created []record, cause error) {
+	if ctx.Err() != nil || !(errors.Is(cause, core.ErrInvalid) || errors.Is(cause, core.ErrConflict)) {
+		return
+	}
+	for _, r := range slices.Backward(created) {
+		if _, err := p.store.erase(ctx, "append", p.agents[r.entry.Agent], r); err != nil {
+			p.store.client.log.WarnContext(ctx, "openbrain could not erase a part of a refused batch; it stays hidden", "err", err)
+			return
+		}
+	}
+}
+
+// create stores one entry and returns the id the server gave it.
+func (s *Store) create(ctx context.Context, g *agent, r record) (string, error) {
+	metadata, err := s.cfg.metadata(r, false)
+	if err != nil {
+		return "", err
+	}
+	var found string
+	look := func(ctx context.Context) (bool, error) {
+		id, ok, err := s.locate(ctx, "append", r)
+		found = id
+		return ok, err
+	}
+	body, err := s.client.doUnless(ctx, "append", call{
+		method: http.MethodPost, path: pathThoughts,
+		body: map[string]any{
+			"content": content(r.entry, s.cfg.MaxContent), "source": s.cfg.source(r.entry.Agent), "metadata": metadata,
+		},
+	}, look)
+	if err != nil || found != "" {
+		return found, err
+	}
+	if t, ok := decodeOne(body); ok {
+		if g.thoughts[t.ID] {
+			return "", fmt.Errorf("server merged the entry into another thought, and would lose it: %w", errors.ErrUnsupported)
+		}
+		return t.ID, nil
+	}
+	// 2xx without an id: only what can be read back is stored.
+	if ok, err := look(ctx); err != nil || !ok {
+		if err == nil {
+			err = garbage(http.StatusOK, "no id, and the thought cannot be found")
+		}
+		return "", err
+	}
+	return found, nil
+}

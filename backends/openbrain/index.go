@@ -1,0 +1,161 @@
+package openbrain
+
+import (
+	"context"
+	"sync"
+)
+
+const (
+	// maxIndexed is how many entries the agents' indexes hold before those of idle agents are dropped.
+	maxIndexed = 200_000
+	// maxThoughtIDs is how many server ids are remembered for Get.
+	maxThoughtIDs = 100_000
+)
+
+// agents holds, for each agent written to, which keys its thoughts have.
+type agents struct {
+	mu     sync.Mutex
+	byName map[string]*agent
+	// indexed is the sum of entries of all indexes.
+	indexed int
+}
+
+// agent is what this process knows of an agent. Whoever holds the lock may use the other fields.
+type agent struct {
+	name string
+	// lock is a mutex that can be waited for under a context.
+	lock chan struct{}
+
+	// loaded says that the index matched the server at some time; partial that the server did not show everything.
+	loaded, partial bool
+	// ids holds the visible entries' ids by key, keys the other way round.
+	ids  map[sessionKey]string
+	keys map[string]sessionKey
+	// hidden holds the thoughts of batches without an end.
+	hidden []record
+	// thoughts holds the server's ids of all thoughts that were listed or written.
+	thoughts map[string]bool
+	// size is what the index counts for in agents.indexed.
+	size int
+}
+
+// acquire returns the agent's state, locked, or ctx's error. It must be released.
+func (a *agents) acquire(ctx context.Context, name string) (*agent, error) {
+	a.mu.Lock()
+	if a.byName == nil {
+		a.byName = map[string]*agent{}
+	}
+	g := a.byName[name]
+	if g == nil {
+		g = &agent{name: name, lock: make(chan struct{}, 1)}
+		a.byName[name] = g
+	}
+	a.mu.Unlock()
+	select {
+	case g.lock <- struct{}{}:
+		return g, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// release gives the lock back and, where indexes have become too large, empties those that nobody uses.
+func (a *agents) release(g *agent) {
+	a.mu.Lock()
+	a.indexed += len(g.ids) - g.size
+	g.size = len(g.ids)
+	<-g.lock
+	if a.indexed > maxIndexed {
+		for _, other := range a.byName {
+			if other == g {
+				continue // it will be needed next
+			}
+			select {
+			case other.lock <- struct{}{}:
+				a.indexed -= other.size
+				other.forget()
+				other.size = 0
+				<-other.lock
+			default:
+			}
+			if a.indexed <= maxIndexed/2 {
+				break
+			}
+		}
+	}
+	a.mu.Unlock()
+}
+
+// forget empties the index: the next append lists the agent's thoughts again.
+func (g *agent) forget() {
+	g.loaded, g.partial, g.ids, g.keys, g.hidden, g.thoughts = false, false, nil, nil, nil, nil
+}
+
+// set makes the index match a census.
+func (g *agent) set(c census, partial bool) {
+	g.forget()
+	g.loaded, g.partial, g.hidden = true, partial, c.hidden
+	g.ids = make(map[sessionKey]string, len(c.visible))
+	g.keys = make(map[string]sessionKey, len(c.visible))
+	g.thoughts = make(map[string]bool, len(c.visible))
+	for _, r := range c.visible {
+		g.add(r)
+	}
+	for _, list := range [][]record{c.copies, c.hidden} {
+		for _, r := range list {
+			g.thoughts[r.thought] = true
+		}
+	}
+}
+
+// add puts a visible entry into the index.
+func (g *agent) add(r record) {
+	if _, known := g.ids[r.key()]; !known {
+		g.ids[r.key()] = r.entry.ID
+		g.keys[r.entry.ID] = r.key()
+	}
+	g.thoughts[r.thought] = true
+}
+
+// drop takes an entry out of the index.
+func (g *agent) drop(id string) {
+	if k, ok := g.keys[id]; ok {
+		delete(g.keys, id)
+		delete(g.ids, k)
+	}
+}
+
+// thoughtIDs remembers under which id the server keeps an entry. It only saves requests: what it says is checked
+// when it is used.
+type thoughtIDs struct {
+	mu sync.Mutex
+	m  map[string]string
+}
+
+func (t *thoughtIDs) put(id, thought string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.m == nil {
+		t.m = map[string]string{}
+	}
+	if _, known := t.m[id]; !known && len(t.m) >= maxThoughtIDs {
+		for old := range t.m { // any will do
+			delete(t.m, old)
+			break
+		}
+	}
+	t.m[id] = thought
+}
+
+func (t *thoughtIDs) get(id string) (string, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	thought, ok := t.m[id]
+	return thought, ok
+}
+
+func (t *thoughtIDs) remove(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.m, id)
+}

@@ -1,0 +1,203 @@
+package openbrain
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// maxSnapshots is how many scans may be under way before the one that was idle longest has to list again.
+const maxSnapshots = 8
+
+// Scan implements core.Store. The first page lists the agent's thoughts; the following pages come from what was listed
+// then, or, if that had to make room for other scans, from a new listing at the same place.
+func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
+	if err := s.readyFor(ctx, "scan", q.Scope); err != nil {
+		return core.Page{}, err
+	}
+	if q.Limit < 1 {
+		return core.Page{}, failed("scan", "", fmt.Errorf("limit: must be positive: %w", core.ErrInvalid))
+	}
+	var from *cursor
+	if q.Cursor != "" {
+		c, err := parseCursor(q)
+		if err != nil {
+			return core.Page{}, failed("scan", "", err)
+		}
+		from = &c
+	}
+	var records []record
+	name, there := "", false
+	if from != nil {
+		name = from.Snapshot
+		records, there = s.scans.get(name, from.Query)
+	}
+	if !there {
+		c, err := s.take(ctx, "scan", q.Scope.Agent)
+		if err != nil {
+			return core.Page{}, failed("scan", "", err)
+		}
+		records = selected(c.visible, q)
+	}
+	start := 0
+	if from != nil {
+		start = after(records, from.Place, q.Reverse)
+	}
+	end := min(start+min(q.Limit, core.MaxPage), len(records))
+	page := core.Page{Entries: make([]core.Entry, 0, end-start)}
+	for _, r := range records[start:end] {
+		page.Entries = append(page.Entries, cloneEntry(r.entry))
+	}
+	if end == len(records) {
+		s.scans.remove(name)
+		return page, nil
+	}
+	if !there {
+		name = s.scans.put(snapshot{agent: q.Scope.Agent, query: fingerprint(q), records: records})
+	}
+	page.Next = cursor{Snapshot: name, Query: fingerprint(q), Place: records[end-1].place()}.text()
+	return page, nil
+}
+
+// selected returns the records a query asks for, in its order.
+func selected(visible []record, q core.ScanQuery) []record {
+	var out []record
+	for _, r := range visible {
+		if q.Scope.Session != "" {
+			if r.entry.Session != q.Scope.Session || r.entry.Seq < q.FromSeq || (q.ToSeq > 0 && r.entry.Seq >= q.ToSeq) {
+				continue
+			}
+		}
+		out = append(out, r)
+	}
+	if q.Reverse {
+		slices.Reverse(out)
+	}
+	return out
+}
+
+// after returns the index of the first record behind a place.
+func after(records []record, p place, reverse bool) int {
+	i, found := slices.BinarySearchFunc(records, p, func(r record, p place) int {
+		if reverse {
+			return p.compare(r.place())
+		}
+		return r.place().compare(p)
+	})
+	if found {
+		i++
+	}
+	return i
+}
+
+// cursor is a place in a scan.
+type cursor struct {
+	Snapshot string `json:"n"`
+	// Query is the fingerprint of the query that the cursor belongs to.
+	Query string `json:"h"`
+	Place place  `json:"p"`
+}
+
+func (c cursor) text() core.Cursor {
+	c.Place.Session = pack(c.Place.Session)
+	b, _ := json.Marshal(c) // strings and integers: cannot fail
+	return core.Cursor(base64.RawURLEncoding.EncodeToString(b))
+}
+
+func parseCursor(q core.ScanQuery) (cursor, error) {
+	var c cursor
+	b, err := base64.RawURLEncoding.DecodeString(string(q.Cursor))
+	if err == nil {
+		err = json.Unmarshal(b, &c)
+	}
+	if err == nil {
+		c.Place.Session, err = unpack(c.Place.Session)
+	}
+	if err != nil || c.Query != fingerprint(q) {
+		return cursor{}, fmt.Errorf("cursor: is not of this scope and direction; begin with an empty one: %w", core.ErrInvalid)
+	}
+	return c, nil
+}
+
+// fingerprint tells queries apart that need different cursors.
+func fingerprint(q core.ScanQuery) string {
+	if q.Scope.Session == "" {
+		q.FromSeq, q.ToSeq = 0, 0
+	}
+	return string(message.Digest("").Add(fmt.Sprintf("%q %q %t %d %d", q.Scope.Agent, q.Scope.Session, q.Reverse, q.FromSeq, q.ToSeq)))
+}
+
+// snapshots keeps what scans under way have listed.
+type snapshots struct {
+	mu   sync.Mutex
+	next uint64
+	list []snapshot // longest idle first
+}
+
+type snapshot struct {
+	name, agent, query string
+	records            []record
+}
+
+func (s *snapshots) put(x snapshot) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next++
+	x.name = strconv.FormatUint(s.next, 36)
+	if len(s.list) >= maxSnapshots {
+		s.list = slices.Delete(s.list, 0, 1)
+	}
+	s.list = append(s.list, x)
+	return x.name
+}
+
+// get returns a snapshot of that name and query. Names alone may be those of another store's cursors.
+func (s *snapshots) get(name, query string) ([]record, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.list, func(x snapshot) bool { return x.name == name && x.query == query })
+	if i < 0 {
+		return nil, false
+	}
+	found := s.list[i]
+	s.list = append(slices.Delete(s.list, i, i+1), found)
+	return found.records, true
+}
+
+func (s *snapshots) remove(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = slices.DeleteFunc(s.list, func(x snapshot) bool { return x.name == name })
+}
+
+// outdate drops an agent's snapshots: they may hold what was erased or changed.
+func (s *snapshots) outdate(agent string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = slices.DeleteFunc(s.list, func(x snapshot) bool { return x.agent == agent })
+}
+
+func (s *snapshots) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = nil
+}
+
+// cloneEntry returns an entry that shares nothing with e.
+func cloneEntry(e core.Entry) core.Entry {
+	e.Meta = maps.Clone(e.Meta)
+	e.Message.Raw = slices.Clone(e.Message.Raw)
+	e.Message.Parts = slices.Clone(e.Message.Parts)
+	for i := range e.Message.Parts {
+		e.Message.Parts[i].Raw = slices.Clone(e.Message.Parts[i].Raw)
+	}
+	return e
+}

@@ -1,0 +1,148 @@
+package openbrain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+const (
+	// overfetch is how many times the wanted number of hits is asked for first: the server searches all its thoughts, those
+	// of other agents and of other programs too.
+	overfetch = 4
+	// minSearch and maxSearch bound the number of hits asked for.
+	minSearch, maxSearch = 20, 2000
+	// maxQuery bounds the query, in bytes; embedding models read no more.
+	maxQuery = 8 << 10
+)
+
+// Search implements core.Searcher: the server ranks, and what it finds outside the scope is left out here. Thoughts that the server
+// stored without an embedding are not found until it has made one.
+func (s *Store) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
+	if err := s.readyFor(ctx, "search", q.Scope); err != nil {
+		return nil, err
+	}
+	text := strings.TrimSpace(clip(clean(q.Text), maxQuery))
+	if text == "" || q.Limit < 1 {
+		return nil, nil
+	}
+	f := &finder{store: s, q: q}
+	limit, refused := min(max(overfetch*q.Limit, minSearch), maxSearch), maxSearch+1
+	for before := -1; ; {
+		found, err := f.ask(ctx, text, limit)
+		if err != nil && tooMuch(err) && limit > 1 {
+			refused, limit = limit, (limit+1)/2
+			continue
+		}
+		if err != nil {
+			return nil, failed("search", "", err)
+		}
+		hits, err := f.hits(ctx, found)
+		if err != nil {
+			return nil, failed("search", "", err)
+		}
+		next := min(2*limit, maxSearch)
+		if len(hits) >= q.Limit || len(found) < limit || len(found) <= before || next >= refused || next == limit {
+			for i := range hits[:min(len(hits), q.Limit)] {
+				hits[i].Entry = cloneEntry(hits[i].Entry)
+			}
+			return hits[:min(len(hits), q.Limit)], nil
+		}
+		before, limit = len(found), next
+	}
+}
+
+// finder turns what a server found into hits.
+type finder struct {
+	store *Store
+	q     core.SearchQuery
+	// visible and hidden are set when the agent's thoughts had to be listed; partial says that not all could be.
+	visible, hidden map[string]bool
+	partial         bool
+}
+
+func (f *finder) ask(ctx context.Context, text string, limit int) ([]thought, error) {
+	body, err := f.store.client.do(ctx, "search", call{
+		method: http.MethodPost, path: pathSearch, body: map[string]any{"query": text, "limit": limit}, wantJSON: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	found, err := decodeList(body)
+	if err != nil {
+		return nil, &failure{what: "answer to POST " + pathSearch + " is " + err.Error(), kind: core.ErrUnavailable}
+	}
+	return found.thoughts, nil
+}
+
+// hits keeps the entries that the query is about, each once, best first.
+func (f *finder) hits(ctx context.Context, found []thought) ([]core.Hit, error) {
+	// Scores of some only cannot be compared; then the server's order is the score.
+	ranked := slices.ContainsFunc(found, func(t thought) bool { return !t.Scored })
+	var hits []core.Hit
+	skipped := 0
+	seen := map[sessionKey]bool{}
+	for i, t := range found {
+		r, ok := f.store.cfg.record(t, f.q.Scope.Agent)
+		if !ok {
+			skipped++
+			continue
+		}
+		if !f.wanted(r.entry) || seen[r.key()] {
+			continue
+		}
+		shown, err := f.shown(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if !shown {
+			continue
+		}
+		seen[r.key()] = true
+		score := t.Score
+		if ranked {
+			score = 1 / float64(i+1)
+		}
+		hits = append(hits, core.Hit{Entry: r.entry, Score: score})
+	}
+	f.store.skipped.Add(int64(skipped))
+	slices.SortStableFunc(hits, func(a, b core.Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), b.Entry.Time.Compare(a.Entry.Time), strings.Compare(a.Entry.ID, b.Entry.ID))
+	})
+	return hits, nil
+}
+
+func (f *finder) wanted(e core.Entry) bool {
+	return f.q.Scope.Contains(e.SessionID()) && e.Type != core.TypeHeartbeat &&
+		(f.q.From.IsZero() || !e.Time.Before(f.q.From)) && (f.q.To.IsZero() || e.Time.Before(f.q.To)) &&
+		(f.q.Exclude == nil || !f.q.Exclude(e.ID))
+}
+
+// shown reports whether Scan would show the thought too: it is neither a part of an unfinished batch nor a copy. Only what this store
+// has not seen before needs a listing, once per search.
+func (f *finder) shown(ctx context.Context, r record) (bool, error) {
+	if known, ok := f.store.ids.get(r.entry.ID); ok && known == r.thought && r.thought != "" {
+		return true, nil
+	}
+	if f.visible == nil {
+		c, err := f.store.take(ctx, "search", f.q.Scope.Agent)
+		var p *partial
+		if err != nil && !errors.As(err, &p) {
+			return false, err
+		}
+		f.visible, f.hidden, f.partial = map[string]bool{}, map[string]bool{}, p != nil
+		for _, v := range c.visible {
+			f.visible[v.entry.ID] = true
+		}
+		for _, h := range slices.Concat(c.hidden, c.copies) {
+			f.hidden[h.entry.ID] = true
+		}
+	}
+	// What the listing did not reach is old, and so is the end of its batch.
+	return f.visible[r.entry.ID] || (f.partial && !f.hidden[r.entry.ID]), nil
+}

@@ -1,0 +1,107 @@
+package openbrain
+
+import (
+	"context"
+	"errors"
+)
+
+// newsLimit is how many of the newest thoughts are looked at before an append, and to find an entry whose request was cut off.
+const newsLimit = 20
+
+// load makes the index match the server by listing all of the agent's thoughts. A server that does not show all of
+// them leaves the index partial: what it does not show cannot be recognised.
+func (s *Store) load(ctx context.Context, op string, g *agent) (census, error) {
+	c, err := s.take(ctx, op, g.name)
+	var p *partial
+	if errors.As(err, &p) {
+		s.client.log.WarnContext(ctx, "openbrain server does not show all thoughts of an agent", "op", op, "seen", p.seen)
+		g.set(c, true)
+		return c, nil
+	}
+	if err != nil {
+		g.forget()
+		return census{}, err
+	}
+	g.set(c, false)
+	return c, nil
+}
+
+// catchUp brings the index up to date with what others wrote, by a look at the newest thoughts. It reports whether it
+// listed everything instead.
+func (s *Store) catchUp(ctx context.Context, op string, g *agent) (bool, error) {
+	if !g.loaded {
+		_, err := s.load(ctx, op, g)
+		return true, err
+	}
+	if s.cfg.Exclusive {
+		return false, nil
+	}
+	page, err := s.client.thoughtsAt(ctx, s.news(op, g.name))
+	if err != nil && !lacks(err) {
+		return false, err
+	}
+	if err == nil && s.merge(g, page.thoughts) {
+		return false, nil
+	}
+	_, err = s.load(ctx, op, g)
+	return true, err
+}
+
+// news asks for the newest thoughts of an agent. A server may show those of others with them.
+func (s *Store) news(op, agent string) pageQuery {
+	return pageQuery{op: op, path: pathRecent, source: s.cfg.source(agent), limit: newsLimit}
+}
+
+// merge takes the newest thoughts into the index. It returns false when they do not reach back to what is known, or cannot be judged
+// alone.
+func (s *Store) merge(g *agent, newest []thought) bool {
+	reaches := len(newest) < surelyWhole
+	var fresh []record
+	for _, t := range newest {
+		if g.thoughts[t.ID] {
+			reaches = true
+			continue
+		}
+		r, ok := s.cfg.record(t, g.name)
+		if ok && r.batch.ID != "" {
+			return false // whether it is visible depends on the rest of its batch
+		}
+		if ok {
+			fresh = append(fresh, r)
+		}
+	}
+	if !reaches {
+		return false
+	}
+	for _, r := range fresh {
+		g.add(r)
+		if g.ids[r.key()] == r.entry.ID {
+			s.ids.put(r.entry.ID, r.thought)
+		}
+	}
+	for _, t := range newest {
+		g.thoughts[t.ID] = true // those of others too: they mark how far the look reached
+	}
+	return true
+}
+
+// locate looks once for an entry among the newest thoughts, where it is if it was stored a moment ago.
+func (s *Store) locate(ctx context.Context, op string, want record) (string, bool, error) {
+	q := s.news(op, want.entry.Agent)
+	q.single = true
+	page, err := s.client.thoughtsAt(ctx, q)
+	if lacks(err) {
+		q.path, q.limit = pathThoughts, s.cfg.PageSize
+		page, err = s.client.thoughtsAt(ctx, q)
+	}
+	if err != nil {
+		return "", false, err
+	}
+	for _, t := range page.thoughts {
+		r, ok := s.cfg.record(t, want.entry.Agent)
+		if ok && r.entry.ID == want.entry.ID && r.key() == want.key() && r.batch == want.batch {
+			return t.ID, true, nil
+		}
+	}
+	return "", false, nil
+}

@@ -1,0 +1,96 @@
+package openbrain
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// census is what a listing of one agent's thoughts amounts to.
+type census struct {
+	// visible entries in order: by session, then by Seq, then as they were appended.
+	visible []record
+	// copies are further thoughts of visible entries, hidden thoughts of batches without an end.
+	copies, hidden []record
+	// foreign counts thoughts that are not entries.
+	foreign int
+}
+
+// sessionKey is what makes an append idempotent.
+type sessionKey struct{ session, key string }
+
+func (r record) key() sessionKey { return sessionKey{r.entry.Session, r.entry.Key} }
+
+// census sorts out an agent's thoughts.
+func (c Config) census(thoughts []thought, agent string) census {
+	var all []record
+	var out census
+	ended := map[string]bool{}
+	for _, t := range thoughts {
+		r, ok := c.record(t, agent)
+		if !ok {
+			out.foreign++
+			continue
+		}
+		all = append(all, r)
+		if r.batch.End {
+			ended[r.batch.ID] = true
+		}
+	}
+	// The first thought of a key is the entry, whoever looks; what came later is a copy.
+	slices.SortFunc(all, func(a, b record) int {
+		return cmp.Or(a.created.Compare(b.created), compareIDs(a.thought, b.thought))
+	})
+	known := map[sessionKey]bool{}
+	for _, r := range all {
+		switch {
+		case r.batch.ID != "" && !ended[r.batch.ID]:
+			out.hidden = append(out.hidden, r)
+		case known[r.key()]:
+			out.copies = append(out.copies, r)
+		default:
+			known[r.key()] = true
+			out.visible = append(out.visible, r)
+		}
+	}
+	slices.SortFunc(out.visible, record.compare)
+	return out
+}
+
+// compare orders records as Scan does. No two thoughts are equal.
+func (r record) compare(o record) int { return r.place().compare(o.place()) }
+
+// place is where a record stands in the order of its agent.
+type place struct {
+	Session string `json:"s"`
+	Seq     int64  `json:"q"`
+	// Created is in Unix nanoseconds, Index the index in the batch.
+	Created int64  `json:"c"`
+	Index   int    `json:"i"`
+	Thought string `json:"t"`
+}
+
+func (r record) place() place {
+	var created int64
+	if !r.created.IsZero() {
+		created = r.created.UnixNano()
+	}
+	return place{r.entry.Session, r.entry.Seq, created, r.batch.Index, r.thought}
+}
+
+func (p place) compare(o place) int {
+	return cmp.Or(strings.Compare(p.Session, o.Session), cmp.Compare(p.Seq, o.Seq), cmp.Compare(p.Created, o.Created),
+		cmp.Compare(p.Index, o.Index), compareIDs(p.Thought, o.Thought))
+}
+
+// compareIDs orders ids that count up as numbers, others as text.
+func compareIDs(a, b string) int {
+	if digits(a) && digits(b) {
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	}
+	return strings.Compare(a, b)
+}
+
+func digits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}

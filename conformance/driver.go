@@ -1,0 +1,272 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// driver plays one session against an engine and against a model of what must hold.
+type driver struct {
+	tb      testing.TB
+	comb    Combination
+	plan    plan
+	checks  map[string]Check
+	env     Env
+	engine  core.ContextEngine
+	store   core.Store
+	author  author
+	tracks  [4]*track
+	owner   map[string]*track
+	items   int
+	childs  int
+	closing []string
+	tokens  *tokenCache
+
+	// pending says what goes wrong in the next operation of the engine.
+	pendingFault  faultPlace
+	pendingCount  int
+	pendingCancel bool
+
+	// tolerated findings do not stop the session.
+	tolerated map[string]bool
+	failed    string
+	failure   string
+	seen      map[string]string
+
+	outputs  hash.Hash64
+	parallel bool
+}
+
+// callLimit bounds every call of an engine. Only a call that hangs comes near it.
+const callLimit = 60 * time.Second
+
+func newDriver(tb testing.TB, comb Combination, p plan, checks map[string]Check, tokens *tokenCache, tolerated map[string]bool) *driver {
+	model := &Model{}
+	d := &driver{
+		tb: tb, comb: comb, plan: p, checks: checks, author: author{p.Format}, owner: map[string]*track{}, tokens: tokens,
+		tolerated: tolerated, seen: map[string]string{}, outputs: fnv.New64a(),
+	}
+	d.env = Env{Host: NewHost(model), Model: model, Count: tokens.count, IDs: newIDs(), Deadline: 150 * time.Millisecond, faults: &faults{}}
+	for who := range 3 {
+		d.tracks[who] = newTrack(sessionOf(who))
+	}
+	d.env.Host.onCompact = d.hostCompacts
+	d.reopen(false)
+	return d
+}
+
+// reopen makes the engine, anew when there was one.
+func (d *driver) reopen(again bool) {
+	if again {
+		if d.comb.Reopen != nil {
+			d.store = d.comb.Reopen(d.tb, d.store)
+		}
+		d.env.Store = d.store
+	}
+	d.engine, d.store = d.comb.Open(d.tb, d.env)
+	if d.store == nil {
+		d.tb.Fatalf("conformance: combination %q opens no store", d.comb.Name)
+	}
+}
+
+// fail records a broken rule. Rules that are not claimed or whose needs are not met are left out of checks and pass.
+func (d *driver) fail(id, format string, args ...any) {
+	if _, ok := d.checks[id]; !ok {
+		return
+	}
+	text := fmt.Sprintf(format, args...)
+	if _, ok := d.seen[id]; !ok {
+		d.seen[id] = text
+	}
+	if d.failed == "" && !d.tolerated[id] {
+		d.failed, d.failure = id, text
+	}
+}
+
+// play runs the session and returns the id of the rule that broke, if any, and what was seen.
+func (d *driver) play() (string, string) {
+	defer d.dispose()
+	for i, o := range d.plan.Ops {
+		d.env.Host.advance(time.Second)
+		d.step(o)
+		if d.failed != "" {
+			return d.failed, fmt.Sprintf("step %d (%s): %s", i+1, o, d.failure)
+		}
+	}
+	d.env.Model.Set(Honest)
+	d.final()
+	if d.failed != "" {
+		return d.failed, "at the end: " + d.failure
+	}
+	return "", ""
+}
+
+func (d *driver) dispose() {
+	if e, ok := d.engine.(core.Disposer); ok {
+		_ = e.Dispose(context.WithoutCancel(d.tb.Context()))
+	}
+}
+
+// step plays one op.
+func (d *driver) step(o op) {
+	t := d.track(o.Who)
+	switch o.Kind {
+	case opUser:
+		d.user(t, o)
+	case opAnswer:
+		d.answer(t, o)
+	case opTool:
+		d.tool(t, o)
+	case opLate:
+		d.late(t, o)
+	case opRepeat:
+		d.repeat(t, o)
+	case opHeartbeat:
+		d.heartbeat(t, o)
+	case opEnd:
+		d.endTurn(t, o, true)
+	case opFail:
+		d.endTurn(t, o, false)
+	case opAssemble:
+		d.assemble(t, o)
+	case opCompact:
+		d.compact(t, o)
+	case opMaintain:
+		d.maintain(t, o)
+	case opSpawn:
+		d.spawn(t, o)
+	case opEnded:
+		d.ended(o)
+	case opReset, opFork:
+		d.rewind(t, o)
+	case opRestart:
+		d.restart(o.N%2 == 0)
+	case opStoreFault:
+		d.pendingFault, d.pendingCount = faultPlace(1+o.N%int(faultPlaces-1)), 1+o.N%3
+	case opCancel:
+		d.pendingCancel = true
+	case opModel:
+		mood := Mood(o.N % int(Hanging))
+		if o.N == 17 {
+			mood = Hanging
+		}
+		d.env.Model.Set(mood)
+	case opWait:
+		d.env.Host.advance([]time.Duration{time.Minute, time.Hour, 30 * time.Hour}[o.N%3])
+	case opParallel:
+		d.together(o)
+	}
+}
+
+func (d *driver) track(who int) *track {
+	if t := d.tracks[who%len(d.tracks)]; t != nil {
+		return t
+	}
+	return d.tracks[0]
+}
+
+// call runs one operation of the engine under the faults that are pending, and reports whether its failure is excused by them.
+func (d *driver) call(name string, keyed bool, f func(ctx context.Context) error) (excused bool, err error) {
+	ctx, cancel := context.WithTimeout(d.tb.Context(), callLimit)
+	defer cancel()
+	before := d.pendingCancel
+	place, count := d.pendingFault, d.pendingCount
+	d.pendingCancel, d.pendingFault = false, faultNone
+	if !keyed && (place == faultAck || place == faultSwap || place == faultCancel) {
+		// Without a key of its own nobody can tell the repeated message from a new one.
+		place = faultAppend
+	}
+	if before {
+		cancel()
+	} else if place != faultNone {
+		d.env.faults.cancel = cancel
+		d.env.faults.arm(place, count)
+	}
+	err = f(ctx)
+	hits := d.env.faults.disarm()
+	switch {
+	case before && err == nil:
+		d.fail("cancel.stops", "%s with a cancelled context succeeds", name)
+	case before && !errors.Is(err, context.Canceled):
+		d.fail("cancel.stops", "%s with a cancelled context: error %v, want context.Canceled", name, err)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		d.fail("failure.hangs", "%s did not return within %s", name, callLimit)
+	}
+	if before || hits > 0 {
+		d.recover()
+	}
+	return before || hits > 0, err
+}
+
+// recover replaces an engine that has quarantined itself.
+func (d *driver) recover() {
+	for _, p := range d.engine.Info().Health {
+		if p.Quarantined {
+			d.restart(false)
+			return
+		}
+	}
+}
+
+// spurious reports an error that nothing excuses.
+func (d *driver) spurious(name string, excused bool, err error) {
+	if err != nil && !excused {
+		d.fail("failure.spurious", "%s: error %v, nothing was wrong with the call", name, err)
+	}
+}
+
+func (d *driver) restart(polite bool) {
+	if polite {
+		d.dispose()
+	}
+	d.reopen(true)
+	_, keepsViews := core.As[core.ViewStore](d.store)
+	for _, t := range d.tracks {
+		if t != nil && !keepsViews {
+			// Without views the window is shaped anew.
+			t.prev = nil
+		}
+		if t != nil {
+			t.turn++
+		}
+	}
+}
+
+// tokenCache counts texts once.
+type tokenCache struct {
+	raw core.TokenCounter
+	mu  sync.Mutex
+	m   map[string]int
+}
+
+func newTokenCache(raw core.TokenCounter) *tokenCache {
+	return &tokenCache{raw: raw, m: map[string]int{}}
+}
+
+// cacheTexts bounds the cache.
+const cacheTexts = 50000
+
+func (c *tokenCache) count(s string) int {
+	c.mu.Lock()
+	n, ok := c.m[s]
+	c.mu.Unlock()
+	if ok {
+		return n
+	}
+	n = c.raw(s)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.m) >= cacheTexts {
+		clear(c.m)
+	}
+	c.m[s] = n
+	return n
+}

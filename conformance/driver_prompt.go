@@ -1,0 +1,351 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// prompt is an assembled prompt with what must hold for it.
+type prompt struct {
+	d   *driver
+	t   *track
+	req core.AssembleRequest
+	res core.AssembleResult
+	// log is what was in force, in order.
+	log []item
+	// current are marks that the host appends itself.
+	current []string
+	wire    []wireMessage
+	// made reports messages that are no history: summaries, notes, the recall block.
+	made []bool
+	turn int
+	prev *prompt
+}
+
+// inRecall reports whether message i belongs to the recall block.
+func (p *prompt) inRecall(i int) bool {
+	return i >= p.res.RecallAt && i < p.res.RecallAt+p.res.RecallLen
+}
+
+// assemble asks for the next prompt and looks at it from all sides.
+func (d *driver) assemble(t *track, o op) {
+	req := d.request(t, o)
+	full := req.Transcript
+	if full != nil && o.N%3 == 0 && len(full.Messages) > 2 && req.Call != core.CallLoop {
+		skip := len(full.Messages) - 1 - o.N%2
+		req.Transcript = &core.Transcript{Skipped: skip, Digest: message.DigestOf(full.Messages[:skip]), Messages: full.Messages[skip:]}
+	}
+	res, excused, err := d.ask(req)
+	if errors.Is(err, core.ErrNeedTranscript) && req.Transcript != full {
+		req.Transcript = full
+		res, excused, err = d.ask(req)
+	}
+	if excused {
+		t.prev = nil
+	}
+	p := d.newPrompt(t, req, res)
+	if err != nil {
+		d.refused(p, excused, err)
+		return
+	}
+	if res.Degraded != "" {
+		if !excused {
+			d.fail("failure.spurious", "assemble degrades (%s), nothing was wrong with the call", res.Degraded)
+		}
+		t.prev = nil
+		return
+	}
+	if d.failed != "" || !d.inspect(p) {
+		return
+	}
+	t.prev = p
+	switch o.N % 5 {
+	case 1:
+		d.askAgain(p)
+	case 2:
+		d.feedBack(p)
+	}
+}
+
+func (d *driver) ask(req core.AssembleRequest) (res core.AssembleResult, excused bool, err error) {
+	excused, err = d.call("assemble", true, func(ctx context.Context) (err error) {
+		res, err = d.engine.Assemble(ctx, req)
+		return err
+	})
+	return res, excused, err
+}
+
+// otherBudgets are asked for now and then.
+var otherBudgets = []int{300, 700, 2000, 5000, 16000, 32000}
+
+// request makes the request that a host or a caller would make now.
+func (d *driver) request(t *track, o op) core.AssembleRequest {
+	budget := d.plan.Budget + d.plan.Budget*(o.N%7-3)/100
+	if o.N%13 == 12 {
+		budget = otherBudgets[o.Size%len(otherBudgets)]
+	}
+	req := core.AssembleRequest{Session: t.id, Budget: budget, Call: core.CallPrompt, Settings: d.settings()}
+	if !d.plan.Managed {
+		if last, ok := t.last(); ok && !plainUser(last) {
+			req.Call = core.CallLoop
+		}
+		return req
+	}
+	req.Transcript = &core.Transcript{Messages: messagesOf(t.log)}
+	if t.open && plainUser(t.cur[0]) {
+		req.Prompt = t.cur[0].msg.Text()
+	}
+	if t.open && len(t.cur) > 1 {
+		req.Call = core.CallLoop
+		if p := t.prev; p != nil && p.turn == t.turn && o.N%2 == 0 {
+			req.Transcript = &core.Transcript{Messages: p.res.Messages}
+		}
+	}
+	return req
+}
+
+func (d *driver) newPrompt(t *track, req core.AssembleRequest, res core.AssembleResult) *prompt {
+	p := &prompt{d: d, t: t, req: req, res: res, log: append([]item(nil), t.log...), turn: t.turn, prev: t.prev, made: make([]bool, len(res.Messages))}
+	if t.open {
+		for _, it := range t.cur {
+			p.current = append(p.current, it.marks...)
+		}
+	}
+	for _, m := range res.Messages {
+		w, err := readWire(m, d.plan.Format)
+		if err != nil {
+			d.fail("lost.verbatim", "an emitted message cannot be read: %v", err)
+		}
+		p.wire = append(p.wire, w)
+	}
+	shown := make([]bool, len(p.made))
+	for _, c := range res.Choices {
+		if c.Message < 0 || c.Message >= len(p.made) {
+			continue
+		}
+		switch c.Reason {
+		case core.ReasonSummary, core.ReasonNote, core.ReasonRecalled:
+			p.made[c.Message] = true
+		default:
+			shown[c.Message] = true
+		}
+	}
+	for i := range p.made {
+		p.made[i] = (p.made[i] || p.inRecall(i)) && !shown[i]
+	}
+	return p
+}
+
+// history returns the texts of message i that were said. A rule of the provider may have merged a message with what the engine made; then the
+// parts that begin with a mark are history: all that the suite says does.
+func (p *prompt) history(i int) []string {
+	texts := p.wire[i].Texts
+	if len(texts) == 1 {
+		if p.made[i] || p.inRecall(i) {
+			return nil
+		}
+		return texts
+	}
+	var out []string
+	for _, s := range texts {
+		if at := markPattern.FindStringIndex(s); at != nil && (at[0] == 0 || strings.HasPrefix(s, "{")) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// recalled returns the recalled text of message i.
+func (p *prompt) recalled(i int) string {
+	if !p.inRecall(i) {
+		return ""
+	}
+	said := p.history(i)
+	var out []string
+	for _, s := range p.wire[i].Texts {
+		if !contains(said, s) {
+			out = append(out, s)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// inspect runs all checks on a prompt and reports whether it may be compared with later ones.
+func (d *driver) inspect(p *prompt) bool {
+	d.learn(p)
+	if p.t.minBudget == 0 || p.req.Budget < p.t.minBudget {
+		p.t.minBudget = p.req.Budget
+	}
+	for _, w := range p.wire {
+		fmt.Fprintln(d.outputs, w.Raw)
+	}
+	fmt.Fprintln(d.outputs, p.res.SystemPromptAddition, p.res.RecallAt, p.res.RecallLen)
+	for _, c := range promptChecks {
+		if _, ok := d.checks[c.ID]; !ok {
+			continue
+		}
+		if text := c.prompt(p); text != "" {
+			d.fail(c.ID, "%s%s", text, p.dump())
+		}
+	}
+	return d.failed == ""
+}
+
+// dump shows a prompt, shortened.
+func (p *prompt) dump() string {
+	var b strings.Builder
+	for i, w := range p.wire {
+		if i == 40 {
+			fmt.Fprintf(&b, "\n... %d more", len(p.wire)-i)
+			break
+		}
+		kind := " "
+		switch {
+		case p.inRecall(i):
+			kind = "r"
+		case p.made[i]:
+			kind = "m"
+		}
+		const shown = 160
+		raw := w.Raw
+		if len(raw) > shown {
+			raw = strings.ToValidUTF8(raw[:shown*2/3]+" … "+raw[len(raw)-shown/3:], "?")
+		}
+		fmt.Fprintf(&b, "\n%2d%s %s", i, kind, raw)
+	}
+	return b.String()
+}
+
+// learn remembers the tags of recall blocks: hostile messages try to close them.
+func (d *driver) learn(p *prompt) {
+	for i := range p.wire {
+		for _, tag := range tagsIn(p.recalled(i)) {
+			if len(d.closing) < 3 && !contains(d.closing, tag) {
+				d.closing = append(d.closing, tag)
+			}
+		}
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// refused judges an error of Assemble.
+func (d *driver) refused(p *prompt, excused bool, err error) {
+	if !errors.Is(err, core.ErrBudget) {
+		d.spurious("assemble", excused, err)
+		return
+	}
+	var b *core.BudgetError
+	if !errors.As(err, &b) {
+		d.fail("budget.refused", "assemble: error %v wraps ErrBudget and is no BudgetError", err)
+		return
+	}
+	if b.Needed <= b.Budget {
+		d.fail("budget.refused", "assemble refuses although %d of %d tokens are needed", b.Needed, b.Budget)
+		return
+	}
+	// What cannot be left out: system messages, the newest user message, the newest group. Marks and repairs take some room.
+	need, groups := 0, 0
+	users := 0
+	for i := len(p.log) - 1; i >= 0; i-- {
+		it := p.log[i]
+		cost := d.cost(it)
+		switch {
+		case it.beat:
+		case it.msg.Role == message.System:
+			need += cost
+		case groups == 0 || groups == 1 && len(it.results) > 0, plainUser(it) && users == 0:
+			need += cost
+		}
+		if !it.beat && len(it.results) == 0 {
+			groups++
+		}
+		if plainUser(it) && !it.beat {
+			users++
+		}
+	}
+	const slack = 250
+	if fits := need + slack; fits <= p.req.Budget*9/10 {
+		d.fail("budget.refused", "assemble refuses (%v) although the newest messages cost only %d of %d tokens", err, need, p.req.Budget)
+	}
+}
+
+// cost counts a message the way prompts are recounted.
+func (d *driver) cost(it item) int {
+	w, err := readWire(it.msg, d.plan.Format)
+	if err != nil {
+		return 0
+	}
+	return recount([]wireMessage{w}, "", d.env.Count)
+}
+
+// askAgain repeats a request: nothing happened in between, so nothing changes.
+func (d *driver) askAgain(p *prompt) {
+	res, excused, err := d.ask(p.req)
+	if excused || d.failed != "" {
+		p.t.prev = nil
+		return
+	}
+	if err != nil {
+		d.fail("idempotent.repeat", "the same request fails the second time: %v", err)
+		return
+	}
+	again := d.newPrompt(p.t, p.req, res)
+	if text := sameWire(again.wire, p.wire); text != "" {
+		d.fail("idempotent.repeat", "the same request a second time: %s%s", text, p.dump())
+	}
+	if res.SystemPromptAddition != p.res.SystemPromptAddition {
+		d.fail("idempotent.repeat", "the same request a second time has another system prompt addition")
+	}
+}
+
+// feedBack hands an engine its own output as the host's transcript, as hosts do inside a turn.
+func (d *driver) feedBack(p *prompt) {
+	if p.req.Transcript == nil {
+		return
+	}
+	before := d.storedCount(p.t)
+	req := p.req
+	req.Call = core.CallLoop
+	req.Transcript = &core.Transcript{Messages: p.res.Messages}
+	res, excused, err := d.ask(req)
+	if excused || d.failed != "" {
+		p.t.prev = nil
+		return
+	}
+	if err != nil {
+		d.fail("idempotent.own-output", "an engine fed its own output fails: %v", err)
+		return
+	}
+	again := d.newPrompt(p.t, req, res)
+	if text := sameWire(again.wire, p.wire); text != "" {
+		d.fail("idempotent.own-output", "fed its own output: %s%s\nafter:%s", text, p.dump(), again.dump())
+	}
+	if after := d.storedCount(p.t); after != before {
+		d.fail("idempotent.own-output", "fed its own output the engine stores %d more messages%s", after-before, p.dump())
+	}
+}
+
+func sameWire(got, want []wireMessage) string {
+	for i := range min(len(got), len(want)) {
+		if got[i].Raw != want[i].Raw {
+			return fmt.Sprintf("message %d is %.200q, was %.200q", i, got[i].Raw, want[i].Raw)
+		}
+	}
+	if len(got) != len(want) {
+		return fmt.Sprintf("%d messages, were %d", len(got), len(want))
+	}
+	return ""
+}

@@ -1,0 +1,236 @@
+package conformance
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// TestEngine plays generated sessions against one engine; see TestMatrix.
+func TestEngine(t *testing.T, name string, open func(tb testing.TB, env Env) (core.ContextEngine, core.Store), count core.TokenCounter, opts ...Option) {
+	t.Helper()
+	TestMatrix(t, []Combination{{Name: name, Open: open}}, count, opts...)
+}
+
+// TestMatrix holds combinations of parts to the promises, one subtest for each: 100 generated sessions (20 under -short), each of
+// which is held to all promises at once. count is the counter that engines are built with and prompts are recounted with; the promise is
+// made for o200k.
+func TestMatrix(t *testing.T, combinations []Combination, count core.TokenCounter, opts ...Option) {
+	t.Helper()
+	o := resolve(fewer(100), opts)
+	t.Logf("conformance seed %d", o.seed)
+	tokens := newTokenCache(count)
+	for _, c := range combinations {
+		t.Run(c.Name, func(t *testing.T) {
+			checks, left := applicable(t, c, tokens, o)
+			if len(left) > 0 {
+				t.Logf("not run: %v", left)
+			}
+			known := map[string]bool{}
+			for id := range knownOf(c, o) {
+				known[id] = true
+			}
+			f, seen, found := examineSession(t, c, checks, tokens, o, known)
+			if found {
+				report(t, f)
+			}
+			for id, link := range knownOf(c, o) {
+				if text, ok := seen[id]; ok {
+					t.Logf("%s is known to fail, see %s: %s", id, link, text)
+				} else if !found {
+					t.Errorf("%s passes now: it is no longer a known failure (%s)", id, link)
+				}
+			}
+		})
+	}
+}
+
+// ExamineEngine is TestMatrix for tools and for one combination: it returns the broken rules, at most one finding for each.
+func ExamineEngine(tb testing.TB, c Combination, count core.TokenCounter, opts ...Option) []Finding {
+	tb.Helper()
+	o := resolve(fewer(100), opts)
+	tokens := newTokenCache(count)
+	checks, _ := applicable(tb, c, tokens, o)
+	var out []Finding
+	tolerated := map[string]bool{}
+	for {
+		f, _, found := examineSession(tb, c, checks, tokens, o, tolerated)
+		if !found || tolerated[f.ID()] {
+			return out
+		}
+		out = append(out, f)
+		tolerated[f.ID()] = true
+	}
+}
+
+func knownOf(c Combination, o options) map[string]string {
+	out := map[string]string{}
+	for id, link := range o.known {
+		out[id] = link
+	}
+	for id, link := range c.Known {
+		out[id] = link
+	}
+	return out
+}
+
+// applicable returns the checks a combination is held to, and the ids of those left out.
+func applicable(tb testing.TB, c Combination, tokens *tokenCache, o options) (map[string]Check, []string) {
+	tb.Helper()
+	scope := &caseTB{TB: tb}
+	defer scope.end()
+	d := newDriver(scope, c, plan{}, nil, tokens, nil)
+	_, sub := d.engine.(core.SubagentHost)
+	_, turns := d.engine.(core.TurnCommitter)
+	owns := d.engine.Info().OwnsCompaction
+	have := map[Need]bool{NeedOwner: owns, NeedDelegate: !owns, NeedSubagents: sub, NeedTurns: turns}
+	d.dispose()
+	checks := map[string]Check{}
+	var left []string
+	for _, check := range engineChecks() {
+		claimed := (c.Claims == nil || matches(check, c.Claims)) && (o.claims == nil || matches(check, o.claims))
+		if len(missing(check, have)) > 0 || !claimed {
+			left = append(left, check.ID)
+			continue
+		}
+		checks[check.ID] = check
+	}
+	return checks, left
+}
+
+// examineSession plays sessions until a rule breaks. seen holds what was seen of tolerated ones.
+func examineSession(
+	tb testing.TB, c Combination, checks map[string]Check, tokens *tokenCache, o options, tolerated map[string]bool,
+) (f Finding, seen map[string]string, found bool) {
+	tb.Helper()
+	seen = map[string]string{}
+	broken := ""
+	n := 0
+	check := func(p plan) string {
+		n++
+		id, text, out := playOnce(tb, c, p, checks, tokens, tolerated, seen)
+		if id == "" && n%4 == 0 {
+			id, text = deterministic(tb, c, p, checks, tokens, tolerated, out)
+		}
+		if id == "" || broken != "" && id != broken {
+			return ""
+		}
+		broken = id
+		return text
+	}
+	text, smallest, found := forAll(seedFor(o.seed, c.Name), o.cases, o.shrink, genPlan, planShrinker(), check)
+	if !found {
+		return Finding{}, seen, false
+	}
+	return Finding{Check: checks[broken], Text: text, Case: smallest.String(), Seed: o.seed}, seen, true
+}
+
+// played is what a session left behind.
+type played struct {
+	outputs  uint64
+	parallel bool
+}
+
+// playOnce plays one session with an engine of its own.
+func playOnce(
+	tb testing.TB, c Combination, p plan, checks map[string]Check, tokens *tokenCache, tolerated map[string]bool, seen map[string]string,
+) (id, text string, out played) {
+	scope := &caseTB{TB: tb}
+	defer scope.end()
+	var d *driver
+	panicked := guard(func() string {
+		d = newDriver(scope, c, p, checks, tokens, tolerated)
+		id, text = d.play()
+		return ""
+	})
+	if panicked != "" {
+		return "failure.spurious", panicked, out
+	}
+	for id, text := range d.seen {
+		if _, ok := seen[id]; !ok {
+			seen[id] = text
+		}
+	}
+	return id, text, played{outputs: d.outputs.Sum64(), parallel: d.parallel}
+}
+
+// deterministic plays the session a second time and compares all bytes that were sent.
+func deterministic(
+	tb testing.TB, c Combination, p plan, checks map[string]Check, tokens *tokenCache, tolerated map[string]bool, first played,
+) (id, text string) {
+	const rule = "deterministic.same-bytes"
+	hangs := slices.ContainsFunc(p.Ops, func(o op) bool { return o.Kind == opModel && o.N == 17 })
+	if _, ok := checks[rule]; !ok || tolerated[rule] || first.parallel || hangs {
+		return "", ""
+	}
+	_, _, second := playOnce(tb, c, p, checks, tokens, tolerated, map[string]string{})
+	if second.outputs != first.outputs {
+		return rule, "the same session played twice sends different bytes"
+	}
+	return "", ""
+}
+
+// engineChecks lists the checks of engines: those of prompts and compactions, and those that the driver reports itself.
+func engineChecks() []Check {
+	return slices.Concat(promptChecks, compactChecks, []Check{
+		{ID: "budget.refused", Promise: 1, Suite: SuiteEngine,
+			Rule: "a typed error says that system prompt and newest group alone do not fit, and only then"},
+		{ID: "lost.readback", Promise: 2, Suite: SuiteEngine, final: lostReadback,
+			Rule: "every ingested message stays readable byte for byte after any number of compactions, crashes and restarts"},
+		{ID: "twice.stored", Promise: 6, Suite: SuiteEngine, final: twiceStored,
+			Rule: "what was handed over once, or again with its key, is stored once"},
+		{ID: "compact.converges", Promise: 4, Suite: SuiteEngine, Needs: []Need{NeedOwner},
+			Rule: "repeated compactions each begin where the one before ended, and come to an end"},
+		{ID: "deterministic.same-bytes", Promise: 6, Suite: SuiteEngine,
+			Rule: "the same session played twice sends the same bytes"},
+		{ID: "idempotent.repeat", Promise: 6, Suite: SuiteEngine,
+			Rule: "the same request twice in a row gives the same bytes"},
+		{ID: "idempotent.own-output", Promise: 6, Suite: SuiteEngine,
+			Rule: "feeding an engine its own output changes nothing"},
+		{ID: "idempotent.key", Promise: 6, Suite: SuiteEngine,
+			Rule: "a message is ingested once for each key, and the result says so"},
+		{ID: "idempotent.commit", Promise: 6, Suite: SuiteEngine, Needs: []Need{NeedTurns},
+			Rule: "a turn is committed once for each advancement key"},
+		{ID: "failure.no-half", Promise: 9, Suite: SuiteEngine,
+			Rule: "a failed call leaves no half-published unit"},
+		{ID: "failure.loud", Promise: 9, Suite: SuiteEngine,
+			Rule: "what was not done is reported: as an error, in the result, or in Info.Health"},
+		{ID: "failure.spurious", Promise: 9, Suite: SuiteEngine,
+			Rule: "a legal call fails only when a part failed, and then works when it is repeated"},
+		{ID: "failure.hangs", Promise: 9, Suite: SuiteEngine,
+			Rule: "every call returns"},
+		{ID: "cancel.stops", Promise: 9, Suite: SuiteEngine,
+			Rule: "cancelled means stopped, with the context's error"},
+	})
+}
+
+// final runs the checks of what a session leaves behind: after a last restart.
+func (d *driver) final() {
+	d.pendingCancel, d.pendingFault = false, faultNone
+	d.restart(true)
+	for _, t := range d.tracks {
+		if t == nil {
+			continue
+		}
+		if d.plan.Managed {
+			d.endTurn(t, op{N: 1}, true)
+		}
+		d.assemble(t, op{N: 3})
+	}
+	for _, c := range engineChecks() {
+		if _, ok := d.checks[c.ID]; ok && c.final != nil && d.failed == "" {
+			if text := c.final(d); text != "" {
+				d.fail(c.ID, "%s", text)
+			}
+		}
+	}
+}
+
+func lostReadback(d *driver) string {
+	return d.compareStored(func(have, want int) bool { return have < want })
+}
+
+func twiceStored(d *driver) string {
+	return d.compareStored(func(have, want int) bool { return have > want })
+}

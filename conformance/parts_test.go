@@ -1,0 +1,123 @@
+package conformance_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/conformance"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/models/tiktoken"
+	"github.com/contextengine/contextengine/strategies/archive"
+	"github.com/contextengine/contextengine/strategies/delegate"
+	"github.com/contextengine/contextengine/strategies/summary"
+)
+
+// o200k is the counter the promise is made for.
+var o200k = sync.OnceValues(func() (core.TokenCounter, error) {
+	c, err := tiktoken.New("o200k_base")
+	if err != nil {
+		return nil, err
+	}
+	return c.Count, nil
+})
+
+func counter(tb testing.TB) core.TokenCounter {
+	tb.Helper()
+	count, err := o200k()
+	if err != nil {
+		tb.Fatalf("tiktoken.New: %v", err)
+	}
+	return count
+}
+
+// wordRetriever recalls the entries that share most words with the prompt: a plain scan, enough to fill recall blocks.
+type wordRetriever struct{ store core.Store }
+
+var (
+	_ core.Retriever = (*wordRetriever)(nil)
+	_ core.Attacher  = (*wordRetriever)(nil)
+)
+
+func (r *wordRetriever) Attach(s core.Store) error { r.store = s; return nil }
+
+func (r *wordRetriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
+	words := strings.Fields(q.Prompt)
+	var out []core.Candidate
+	for _, scope := range q.Scopes() {
+		for e, err := range core.All(ctx, r.store, scope, true) {
+			if err != nil {
+				return nil, fmt.Errorf("words: scan %q: %w", scope.Session, err)
+			}
+			if e.Type == core.TypeHeartbeat || e.Type == core.TypeSummary || q.InWindow(e.ID) {
+				continue
+			}
+			if slices.ContainsFunc(out, func(c core.Candidate) bool { return c.Entry.ID == e.ID }) {
+				continue
+			}
+			score := 0.0
+			for _, w := range words {
+				if strings.Contains(e.Text(), w) {
+					score++
+				}
+			}
+			out = append(out, core.Candidate{Entry: e, Score: score, Source: "words"})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b core.Candidate) int { return int(b.Score - a.Score) })
+	return out[:min(len(out), q.Limit)], nil
+}
+
+// compactors builds each compactor of the framework.
+var compactors = map[string]func(conformance.Env) (core.Compactor, error){
+	"archive":  func(conformance.Env) (core.Compactor, error) { return archive.New(archive.DefaultConfig()) },
+	"delegate": func(env conformance.Env) (core.Compactor, error) { return delegate.New(env.Host) },
+	"summary": func(env conformance.Env) (core.Compactor, error) {
+		return summary.New(summary.DefaultConfig(), env.Model)
+	},
+}
+
+// setup says which parts an engine is made of.
+type setup struct {
+	compactor string
+	retriever func() core.Retriever
+	change    func(*core.Config)
+}
+
+// open builds an engine over the memory store.
+func (s setup) open(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
+	tb.Helper()
+	store := env.Store
+	if store == nil {
+		store = memory.New()
+	}
+	return s.over(tb, env, store), store
+}
+
+func (s setup) over(tb testing.TB, env conformance.Env, store core.Store) core.ContextEngine {
+	tb.Helper()
+	c, err := compactors[s.compactor](env)
+	if err != nil {
+		tb.Fatalf("compactor %s: %v", s.compactor, err)
+	}
+	cfg := core.DefaultConfig()
+	cfg.Compaction.Deadline = env.Deadline
+	if s.change != nil {
+		s.change(&cfg)
+	}
+	parts := core.Parts{Store: env.Wrap(store), Compactor: c, Counter: env.Count, Host: env.Host}
+	if s.retriever != nil {
+		parts.Retriever = s.retriever()
+	}
+	e, err := core.New(parts, cfg, core.WithIDs(env.IDs))
+	if err != nil {
+		tb.Fatalf("core.New: %v", err)
+	}
+	return e
+}
+
+func words() core.Retriever { return &wordRetriever{} }

@@ -1,0 +1,344 @@
+package conformance
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// promptChecks look at every prompt that is not flagged as degraded.
+var promptChecks = []Check{
+	{ID: "budget.recount", Promise: 1, Suite: SuiteEngine, prompt: budgetRecount,
+		Rule: "role, text, tool name, arguments and results, 4 per message and the addition, recounted from the emitted bytes, fit the budget"},
+	{ID: "budget.estimate", Promise: 1, Suite: SuiteEngine, prompt: budgetEstimate,
+		Rule: "the estimate fits the budget and is not below the recount"},
+	{ID: "order.chronological", Promise: 5, Suite: SuiteEngine, prompt: orderChronological,
+		Rule: "history is chronological, the recall block apart, and holds nothing that is not in force"},
+	{ID: "order.echo", Promise: 5, Suite: SuiteEngine, prompt: orderEcho,
+		Rule: "the current turn, which the host appends itself, is never returned"},
+	{ID: "order.tail", Promise: 5, Suite: SuiteEngine, prompt: orderTail,
+		Rule: "history ends with its newest message"},
+	{ID: "order.recall", Promise: 7, Suite: SuiteEngine, prompt: orderRecall,
+		Rule: "recall goes to the end, right in front of the newest turn"},
+	{ID: "pairs.torn", Promise: 5, Suite: SuiteEngine, prompt: pairsTorn,
+		Rule: "every tool call is followed by all of its results, and every result follows its call"},
+	{ID: "roles.provider", Promise: 5, Suite: SuiteEngine, prompt: rolesProvider,
+		Rule: "the order of roles is what the provider accepts"},
+	{ID: "twice.entry", Promise: 5, Suite: SuiteEngine, prompt: twiceEntry,
+		Rule: "nothing appears twice, neither in history nor in history and recall"},
+	{ID: "isolation.agent", Promise: 8, Suite: SuiteEngine, prompt: isolationAgent,
+		Rule: "no entry of one agent reaches another without a grant"},
+	{ID: "isolation.session", Promise: 8, Suite: SuiteEngine, prompt: isolationSession,
+		Rule: "no entry of one session reaches another, unless recall across sessions is on or a grant is in force"},
+	{ID: "hidden.heartbeat", Promise: 5, Suite: SuiteEngine, prompt: hiddenHeartbeat,
+		Rule: "a heartbeat is neither shown nor recalled"},
+	{ID: "recall.quoted", Promise: 10, Suite: SuiteEngine, prompt: recallQuoted,
+		Rule: "recalled text is quoted data: it opens no role, no tool call and no instruction block, and closes no quotation"},
+	{ID: "lost.shown", Promise: 2, Suite: SuiteEngine, prompt: lostShown,
+		Rule: "a conversation that never came near the budget is shown whole"},
+	{ID: "lost.verbatim", Promise: 2, Suite: SuiteEngine, prompt: lostVerbatim,
+		Rule: "an unedited message is emitted byte for byte as the host wrote it"},
+	{ID: "cache.prefix", Promise: 7, Suite: SuiteEngine, prompt: cachePrefix,
+		Rule: "between steps what was sent last, its recall block and newest turn left out, is a byte-for-byte prefix of what is sent now"},
+	{ID: "cache.loop", Promise: 7, Suite: SuiteEngine, prompt: cacheLoop,
+		Rule: "inside a turn the whole last prompt is a byte-for-byte prefix of the next one"},
+	{ID: "cache.addition", Promise: 7, Suite: SuiteEngine, prompt: cacheAddition,
+		Rule: "the system prompt addition does not change from call to call"},
+}
+
+func budgetRecount(p *prompt) string {
+	if n := recount(p.wire, p.res.SystemPromptAddition, p.d.env.Count); n > p.req.Budget {
+		return fmt.Sprintf("the prompt costs %d tokens, the budget is %d (estimate %d)", n, p.req.Budget, p.res.EstimatedTokens)
+	}
+	return ""
+}
+
+func budgetEstimate(p *prompt) string {
+	n := recount(p.wire, p.res.SystemPromptAddition, p.d.env.Count)
+	switch {
+	case p.res.EstimatedTokens > p.req.Budget:
+		return fmt.Sprintf("the estimate is %d tokens, the budget %d", p.res.EstimatedTokens, p.req.Budget)
+	case p.res.EstimatedTokens < n-n/20-8:
+		return fmt.Sprintf("the estimate is %d tokens, the recount %d", p.res.EstimatedTokens, n)
+	}
+	return ""
+}
+
+// places returns the positions of each mark in what is in force.
+func (p *prompt) places() map[string][]int {
+	at := map[string][]int{}
+	n := 0
+	for _, it := range p.log {
+		for _, m := range it.marks {
+			at[m] = append(at[m], n)
+			n++
+		}
+	}
+	return at
+}
+
+func orderChronological(p *prompt) string {
+	at, last := p.places(), -1
+	for i := range p.wire {
+		for _, m := range marksIn(strings.Join(p.history(i), "\n")) {
+			if p.t.floating[m] || contains(p.current, m) || p.d.hidden(m) {
+				continue // other checks judge these
+			}
+			if p.d.owner[m] != p.t && !p.t.inherited[m] {
+				continue
+			}
+			next := slices.IndexFunc(at[m], func(n int) bool { return n > last })
+			if next < 0 {
+				if len(at[m]) == 0 {
+					return fmt.Sprintf("message %d shows %s, which is not in force", i, m)
+				}
+				return fmt.Sprintf("message %d shows %s too late", i, m)
+			}
+			last = at[m][next]
+		}
+	}
+	return ""
+}
+
+// hidden reports whether a mark belongs to a heartbeat.
+func (d *driver) hidden(mark string) bool {
+	t := d.owner[mark]
+	if t == nil {
+		return false
+	}
+	for _, it := range t.stored {
+		if it.beat && contains(it.marks, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+func orderEcho(p *prompt) string {
+	for i, w := range p.wire {
+		for _, m := range marksIn(w.text()) {
+			if contains(p.current, m) && !p.placed(m) {
+				return fmt.Sprintf("message %d shows %s of the current turn", i, m)
+			}
+		}
+	}
+	return ""
+}
+
+// placed reports whether a mark is in force: a message may be repeated in the current turn.
+func (p *prompt) placed(m string) bool {
+	return slices.ContainsFunc(p.log, func(it item) bool { return contains(it.marks, m) })
+}
+
+func orderTail(p *prompt) string {
+	var want item
+	for _, it := range slices.Backward(p.log) {
+		if it.beat {
+			continue
+		}
+		want = it
+		break
+	}
+	if !plain(want) {
+		return ""
+	}
+	for i := len(p.wire) - 1; i >= 0; i-- {
+		marks := marksIn(strings.Join(p.history(i), "\n"))
+		if contains(marks, want.marks[len(want.marks)-1]) {
+			return ""
+		}
+		if p.inRecall(i) || slices.ContainsFunc(marks, func(m string) bool { return p.t.floating[m] }) {
+			continue
+		}
+		if len(marks) > 0 || !p.made[i] {
+			return fmt.Sprintf("the last message of history is number %d, want the one with %s", i, want.marks)
+		}
+	}
+	return fmt.Sprintf("history is empty, want the message with %s at its end", want.marks)
+}
+
+func orderRecall(p *prompt) string {
+	if p.res.RecallLen == 0 {
+		return ""
+	}
+	if p.res.RecallAt < 0 || p.res.RecallAt+p.res.RecallLen > len(p.wire) {
+		return fmt.Sprintf("RecallAt %d and RecallLen %d lie outside of %d messages", p.res.RecallAt, p.res.RecallLen, len(p.wire))
+	}
+	users := map[string]bool{}
+	for _, it := range p.log {
+		if plainUser(it) && !it.blank {
+			users[it.marks[0]] = true
+		}
+	}
+	n := 0
+	for _, w := range p.wire[p.res.RecallAt+p.res.RecallLen:] {
+		if slices.ContainsFunc(marksIn(w.text()), func(m string) bool { return users[m] }) {
+			n++
+		}
+	}
+	if n > 1 {
+		return fmt.Sprintf("%d user turns stand behind the recall block at %d", n, p.res.RecallAt)
+	}
+	return ""
+}
+
+func pairsTorn(p *prompt) string {
+	var open []string
+	for i, w := range p.wire {
+		for _, id := range w.Results {
+			at := slices.Index(open, id)
+			if at < 0 {
+				return fmt.Sprintf("message %d holds a result for call %q, which does not stand right before it", i, id)
+			}
+			open = slices.Delete(open, at, at+1)
+		}
+		if len(open) > 0 && len(w.Results) == 0 {
+			return fmt.Sprintf("message %d stands between calls %q and their results", i, open)
+		}
+		open = append(open, w.Calls...)
+	}
+	if len(open) > 0 {
+		return fmt.Sprintf("calls %q have no result", open)
+	}
+	return ""
+}
+
+// rolesProvider holds for every provider: tools answer, and known roles only. Some want more.
+func rolesProvider(p *prompt) string {
+	last := ""
+	first := true
+	for i, m := range p.res.Messages {
+		if !m.Role.Valid() {
+			return fmt.Sprintf("message %d has role %q", i, m.Role)
+		}
+		if p.inRecall(i) {
+			continue
+		}
+		role := string(m.Role)
+		if m.Type != "" || m.Role == message.System {
+			last = ""
+			continue
+		}
+		if first && p.d.plan.Provider != "" && role == "assistant" && p.res.RecallAt > 0 {
+			return fmt.Sprintf("message %d is the assistant's and the first", i)
+		}
+		first = false
+		if p.d.plan.Provider != "" && role == "assistant" && last == "assistant" {
+			return fmt.Sprintf("messages %d and the one before are both the assistant's", i)
+		}
+		last = role
+	}
+	return ""
+}
+
+func twiceEntry(p *prompt) string {
+	allowed := map[string]int{}
+	for _, it := range p.log {
+		for _, m := range it.marks {
+			allowed[m]++
+		}
+	}
+	shown := map[string]int{}
+	for i := range p.wire {
+		for _, m := range marksIn(strings.Join(append(p.history(i), p.recalled(i)), "\n")) {
+			shown[m]++ // a summary may quote what a late part of it shows
+		}
+	}
+	for _, w := range p.wire {
+		for _, m := range marksIn(w.text()) {
+			if shown[m] > max(allowed[m], p.d.copies(m)) {
+				return fmt.Sprintf("%s appears %d times, was said %d times", m, shown[m], max(allowed[m], 1))
+			}
+		}
+	}
+	return ""
+}
+
+// copies returns how often a mark was said, in force or not.
+func (d *driver) copies(mark string) int {
+	n := 0
+	if t := d.owner[mark]; t != nil {
+		for _, it := range t.stored {
+			if contains(it.marks, mark) {
+				n++
+			}
+		}
+	}
+	return max(n, 1)
+}
+
+func isolationAgent(p *prompt) string   { return p.leaks(true) }
+func isolationSession(p *prompt) string { return p.leaks(false) }
+
+func (p *prompt) leaks(agent bool) string {
+	texts := []string{p.res.SystemPromptAddition}
+	for _, w := range p.wire {
+		texts = append(texts, w.text())
+	}
+	now := p.d.env.Host.Now()
+	for i, text := range texts {
+		for _, m := range marksIn(text) {
+			owner := p.d.owner[m]
+			if owner == nil || p.t.reach(m, owner, now, p.d.comb.AcrossSessions) || (owner.id.Agent != p.t.id.Agent) != agent {
+				continue
+			}
+			return fmt.Sprintf("message %d shows %s of session %s to %s", i-1, m, owner.id, p.t.id)
+		}
+	}
+	return ""
+}
+
+func hiddenHeartbeat(p *prompt) string {
+	for i, w := range p.wire {
+		for _, m := range marksIn(w.text()) {
+			if p.d.hidden(m) {
+				return fmt.Sprintf("message %d shows the heartbeat %s", i, m)
+			}
+		}
+	}
+	return ""
+}
+
+var openTag = regexp.MustCompile(`<([a-zA-Z][a-zA-Z0-9_:-]*)[ >]`)
+
+// tagsIn returns the names of tags that a text opens and closes.
+func tagsIn(text string) []string {
+	var out []string
+	for _, m := range openTag.FindAllStringSubmatch(text, -1) {
+		if strings.Contains(text, "</"+m[1]+">") && !contains(out, m[1]) {
+			out = append(out, m[1])
+		}
+	}
+	return out
+}
+
+// openers begin a role, an instruction or a call where a line begins with them.
+var openers = regexp.MustCompile(`(?m)^(Human|System|Assistant|### Instruction): ` + trapWord + `|^(\[INST\] |<system>|<tool_call>).*` + trapWord + `|<\|im_start\|>system|<\|endoftext\|>`)
+
+func recallQuoted(p *prompt) string {
+	for i, w := range p.wire {
+		text := p.recalled(i)
+		if text == "" {
+			continue
+		}
+		if len(w.Calls)+len(w.Results) > 0 {
+			return fmt.Sprintf("message %d of the recall block calls a tool or answers one", i)
+		}
+		if w.Role != "user" && w.Role != "system" {
+			return fmt.Sprintf("message %d of the recall block speaks as %q", i, w.Role)
+		}
+		if hit := openers.FindString(text); hit != "" {
+			return fmt.Sprintf("message %d of the recall block opens %q", i, hit)
+		}
+		for _, tag := range p.d.closing {
+			opened := strings.Count(text, "<"+tag+">") + strings.Count(text, "<"+tag+" ")
+			if closed := strings.Count(text, "</"+tag+">"); closed > opened {
+				return fmt.Sprintf("message %d of the recall block closes <%s> %d times and opens it %d times", i, tag, closed, opened)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,132 @@
+package conformance
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+func lostShown(p *prompt) string {
+	if p.t.compacted {
+		return ""
+	}
+	total := 0
+	for _, it := range p.log {
+		total += p.d.cost(it)
+	}
+	if total > p.t.minBudget/2 {
+		return ""
+	}
+	var all strings.Builder
+	for i := range p.wire {
+		all.WriteString(strings.Join(p.history(i), "\n") + "\n")
+	}
+	shown := all.String()
+	for _, it := range p.log {
+		if plain(it) && !strings.Contains(shown, it.marks[0]) {
+			return fmt.Sprintf("%s is not shown although the whole conversation costs %d tokens and no budget was below %d", it.marks[0], total, p.t.minBudget)
+		}
+	}
+	return ""
+}
+
+func lostVerbatim(p *prompt) string {
+	var known [][]byte
+	for _, it := range p.log {
+		known = append(known, it.msg.Raw)
+	}
+	for _, it := range p.t.stored {
+		known = append(known, it.msg.Raw)
+	}
+	for i, m := range p.res.Messages {
+		if m.Raw == nil || p.made[i] {
+			continue
+		}
+		if !m.Edited && p.wire[i].Raw != string(m.Raw) {
+			return fmt.Sprintf("message %d is not emitted as its host wrote it: %.200q, want %.200q", i, p.wire[i].Raw, m.Raw)
+		}
+		if !m.Edited && !slices.ContainsFunc(known, func(raw []byte) bool { return bytes.Equal(raw, m.Raw) }) {
+			return fmt.Sprintf("message %d was never handed over like this: %.200q", i, m.Raw)
+		}
+	}
+	return ""
+}
+
+// comparable reports whether a prompt must continue the one before.
+func (p *prompt) comparable() bool {
+	return p.prev != nil && p.prev.res.Epoch == p.res.Epoch && !p.res.Stepped
+}
+
+func cachePrefix(p *prompt) string {
+	if !p.comparable() {
+		return ""
+	}
+	was, is := p.prev.withoutRecall(), p.withoutRecall()
+	// The newest turn begins with the last message of the user.
+	turn := len(was)
+	for i := len(was) - 1; i >= 0; i-- {
+		turn = i
+		if was[i].msg.Role == message.User {
+			break
+		}
+	}
+	return prefix(was[:turn], is)
+}
+
+func cacheLoop(p *prompt) string {
+	if !p.comparable() || p.prev.turn != p.turn || p.req.Call != "loop" {
+		return ""
+	}
+	if p.req.Transcript == nil && slices.ContainsFunc(p.log[min(len(p.prev.log), len(p.log)):], plainUser) {
+		return ""
+	}
+	was, is := p.prev.all(), p.all()
+	if p.d.plan.Provider != "" && len(was) > 0 {
+		was = was[:len(was)-1] // providers want consecutive messages merged into the last one
+	}
+	return prefix(was, is)
+}
+
+func cacheAddition(p *prompt) string {
+	if p.prev != nil && p.prev.res.SystemPromptAddition != p.res.SystemPromptAddition {
+		return fmt.Sprintf("the addition is %q, was %q", p.res.SystemPromptAddition, p.prev.res.SystemPromptAddition)
+	}
+	return ""
+}
+
+// sent is an emitted message with its bytes.
+type sent struct {
+	msg message.Message
+	raw string
+}
+
+func (p *prompt) all() []sent {
+	out := make([]sent, len(p.wire))
+	for i := range p.wire {
+		out[i] = sent{p.res.Messages[i], p.wire[i].Raw}
+	}
+	return out
+}
+
+func (p *prompt) withoutRecall() []sent {
+	all := p.all()
+	if p.res.RecallLen == 0 || p.res.RecallAt+p.res.RecallLen > len(all) {
+		return all
+	}
+	return slices.Delete(all, p.res.RecallAt, p.res.RecallAt+p.res.RecallLen)
+}
+
+func prefix(was, is []sent) string {
+	for i := range was {
+		if i >= len(is) {
+			return fmt.Sprintf("%d messages were sent before, now %d are", len(was), len(is))
+		}
+		if was[i].raw != is[i].raw {
+			return fmt.Sprintf("message %d was %.200q, now it is %.200q", i, was[i].raw, is[i].raw)
+		}
+	}
+	return ""
+}

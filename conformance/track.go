@@ -1,0 +1,95 @@
+package conformance
+
+import (
+	"slices"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// track is what the model knows of one session.
+type track struct {
+	id core.SessionID
+	// log is what is in force, in order: everything ingested, or the host's transcript.
+	log []item
+	// cur is the open turn of a host that appends it itself.
+	cur     []item
+	open    bool
+	curBeat bool
+	turn    int
+	// stored must stay readable.
+	stored []item
+	// loose counts, by their bytes, messages that only stand in the transcript: they are stored once the engine saw it.
+	loose map[string]int
+	// floating marks may stand anywhere: results that came late, what a subagent handed back.
+	floating map[string]bool
+	// inherited are marks of the parent that a fork shows.
+	inherited map[string]bool
+	parent    *track
+	granted   time.Time
+	// waiting are calls without a result.
+	waiting []string
+	// prev is the last prompt, nil when nothing can be compared with it.
+	prev *prompt
+	// minBudget is the smallest budget asked for so far.
+	minBudget int
+	compacted bool
+	commit    *core.CommitTurnRequest
+	commits   int
+	fresh     bool
+}
+
+func newTrack(id core.SessionID) *track {
+	return &track{id: id, loose: map[string]int{}, floating: map[string]bool{}, inherited: map[string]bool{}, fresh: true}
+}
+
+// stands puts items into the transcript that are not committed.
+func (t *track) stands(items []item) {
+	t.log = append(t.log, items...)
+	for _, it := range items {
+		t.loose[it.wire]++
+	}
+}
+
+// messagesOf returns the messages of items.
+func messagesOf(items []item) []message.Message {
+	out := make([]message.Message, len(items))
+	for i := range items {
+		out[i] = items[i].msg
+	}
+	return out
+}
+
+// reach reports whether a mark of another session may be shown in t.
+func (t *track) reach(mark string, owner *track, now time.Time, across bool) bool {
+	switch {
+	case owner == t, t.inherited[mark], t.floating[mark]:
+		return true
+	case across && owner.id.Agent == t.id.Agent:
+		return true
+	case t.parent != nil && owner == t.parent:
+		return now.Before(t.granted)
+	}
+	return false
+}
+
+// last returns the newest item that is neither hidden nor blank.
+func (t *track) last() (item, bool) {
+	for _, it := range slices.Backward(t.log) {
+		if !it.beat {
+			return it, true
+		}
+	}
+	return item{}, false
+}
+
+// plainUser reports whether an item is an ordinary message of the user.
+func plainUser(it item) bool {
+	return it.msg.Role == message.User && it.msg.Type == "" && len(it.results) == 0
+}
+
+// plain reports whether an item is an ordinary message that says something.
+func plain(it item) bool {
+	return !it.blank && !it.beat && !it.summary && len(it.marks) > 0 && len(it.calls)+len(it.results) == 0
+}

@@ -1,0 +1,23 @@
+package conformance_test
+
+import (
+	"testing"
+
+	"github.com/contextengine/contextengine/conformance"
+	"github.com/contextengine/contextengine/core"
+)
+
+func TestTmp(t *testing.T) {
+	across := func(c *core.Config) { c.Recall.AcrossSessions = true }
+	eager := func(c *core.Config) { c.RecentMessages, c.Compaction.Due, c.Failure = 2, 0.1, core.FailStrict }
+	for _, c := range []conformance.Combination{
+		{Name: "none-archive-memory", Open: setup{compactor: "archive"}.open},
+		{Name: "words-archive-memory", Open: setup{compactor: "archive", retriever: words, change: across}.open, AcrossSessions: true},
+		{Name: "words-delegate-memory", Open: setup{compactor: "delegate", retriever: words}.open},
+		{Name: "words-summary-memory", Open: setup{compactor: "summary", retriever: words, change: eager}.open},
+	} {
+		for _, f := range conformance.ExamineEngine(t, c, counter(t), conformance.WithCases(60)) {
+			t.Logf("%s\n%s", c.Name, f)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package window
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func turns(costs ...int) []Group {
+	out := make([]Group, len(costs))
+	for i, c := range costs {
+		out[i] = Group{Cost: c, Turn: i%2 == 0}
+	}
+	return out
+}
+
+func TestStep(t *testing.T) {
+	m := Marks{High: 900, Low: 700, Hard: 990}
+	for _, tc := range []struct {
+		name   string
+		groups []Group
+		fixed  int
+		keep   int
+		want   Plan
+	}{
+		{"nothing to do", turns(100, 100), 0, 0, Plan{Total: 200}},
+		{"oldest turns leave", turns(300, 300, 300, 100), 0, 0, Plan{Drop: 1, Total: 700}},
+		{
+			"results are masked first, only as many as needed",
+			[]Group{{Cost: 400, Results: []Result{{Saves: 350}}}, {Cost: 400, Results: []Result{{Saves: 350}}}, {Cost: 200, Turn: true}},
+			0, 0,
+			Plan{Masks: []Mask{{0, 0}}, Total: 650},
+		},
+		{
+			"the newest results stay",
+			[]Group{{Cost: 400, Results: []Result{{Saves: 350}}}, {Cost: 400, Results: []Result{{Saves: 350}}}, {Cost: 200, Turn: true}},
+			0, 2,
+			Plan{Drop: 1, Total: 600},
+		},
+		{
+			"a turn that outgrew the window keeps its user message",
+			[]Group{{Cost: 100, Turn: true}, {Cost: 400}, {Cost: 400}, {Cost: 300}},
+			0, 10,
+			Plan{Drop: 3, Pin: true, PinGroup: 0, Total: 430},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := Step(tc.groups, tc.fixed, m, tc.keep, 30)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Step differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A step never leaves out the newest group nor an unpinned user message of the newest turn, and masks only what stays.
+func TestStepKeepsTheNewest(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 5000 {
+		groups := make([]Group, 1+r.IntN(12))
+		for i := range groups {
+			groups[i] = Group{Cost: 1 + r.IntN(400), Turn: r.IntN(3) == 0}
+			for range r.IntN(3) {
+				groups[i].Results = append(groups[i].Results, Result{Saves: r.IntN(groups[i].Cost)})
+			}
+		}
+		m := Marks{High: 500 + r.IntN(1000), Hard: 2000}
+		m.Low = m.High * 3 / 4
+		p := Step(groups, r.IntN(300), m, r.IntN(4), 20)
+		if p.Drop >= len(groups) {
+			t.Fatalf("%+v: %+v leaves nothing", groups, p)
+		}
+		if turn := newestTurn(groups); turn >= 0 && p.Drop > turn && (!p.Pin || p.PinGroup != turn) {
+			t.Fatalf("%+v: %+v loses the user message %d", groups, p, turn)
+		}
+		for _, mask := range p.Masks {
+			if mask.Group < p.Drop {
+				t.Fatalf("%+v: %+v masks what leaves", groups, p)
+			}
+		}
+	}
+}
+
+func TestReferenceIgnoresJitter(t *testing.T) {
+	ref := 0
+	for i := range 50 {
+		ref = Reference(ref, 1000+(i*37%61)-30)
+	}
+	if ref != 970 {
+		t.Errorf("reference of budgets 970..1030 = %d, want the smallest, 970", ref)
+	}
+	if got := Reference(ref, 4000); got != 4000 {
+		t.Errorf("reference after the budget grew to 4000 = %d", got)
+	}
+	if got := Reference(4000, 970); got != 970 {
+		t.Errorf("reference after the budget shrank to 970 = %d", got)
+	}
+}
+
+func TestMarks(t *testing.T) {
+	p := Policy{High: 0.9, Low: 0.75, Reserve: 0.01}
+	for _, tc := range []struct {
+		name   string
+		recall float64
+		group  int
+		want   Marks
+	}{
+		{"with recall", 0.1, 10, Marks{High: 8900, Low: 7500, Hard: 9900, Recall: 1000}},
+		{"large groups step deeper", 0.1, 500, Marks{High: 8900, Low: 7000, Hard: 9900, Recall: 1000}},
+		{"lean", 0, 10, Marks{High: 9900, Low: 7000, Hard: 9900}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := p.Marks(10000, 10000, tc.recall, tc.group)
+			// Shares are binary fractions: a token more or less is not a difference.
+			if abs(got.High-tc.want.High) > 1 || abs(got.Low-tc.want.Low) > 1 || got.Hard != tc.want.Hard || got.Recall != tc.want.Recall {
+				t.Errorf("Marks = %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+func abs(v int) int { return max(v, -v) }
+
+func words(s string) int { return len(strings.Fields(s)) }
+
+func TestClip(t *testing.T) {
+	text := strings.Repeat("one two three four five six seven eight\n", 100)
+	got := Clip(text, words(text), 60, " CUT ", words)
+	if n := words(got); n > 60 || n < 40 {
+		t.Errorf("clipped to %d words, want 40 to 60", n)
+	}
+	if !strings.HasPrefix(got, "one two") || !strings.HasSuffix(got, "seven eight\n") || strings.Count(got, "CUT") != 1 {
+		t.Errorf("clipped text lacks head, marker or tail:\n%s", got)
+	}
+	if Clip("short", 1, 60, "CUT", words) != "short" {
+		t.Error("a text that fits was changed")
+	}
+	if got := Clip(text, words(text), 1, "CUT", words); got != "CUT" {
+		t.Errorf("without room: %q, want the marker", got)
+	}
+}
+
+func FuzzClip(f *testing.F) {
+	f.Add("héllo wörld, こんにちは世界", 20)
+	f.Add(strings.Repeat("🙂", 50), 30)
+	f.Fuzz(func(t *testing.T, text string, limit int) {
+		count := func(s string) int { return len(s) }
+		got := Clip(text, len(text), limit, "|", count)
+		if len(text) <= limit {
+			if got != text {
+				t.Errorf("Clip(%q, %d) = %q", text, limit, got)
+			}
+			return
+		}
+		if got != "|" && len(got) > limit {
+			t.Errorf("Clip(%q, %d) = %q: too long", text, limit, got)
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package openbraintest
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Behavior is everything that differs between servers. The zero value is not useful; see DefaultBehavior.
+type Behavior struct {
+	// List is the key under which lists are answered: "thoughts", "results", "items", "matches" or "data"; "" answers a
+	// bare array, "data.thoughts" an object in an object.
+	List string
+	// Create is the key under which a created thought is answered; "" answers the thought itself, "id" only its id, "none" an empty
+	// body.
+	Create string
+	// Nested puts each found thought under "thought", next to its score.
+	Nested bool
+	// IDField, TimeField and ScoreField name those fields. "distance" is one minus the score; "" leaves the field out.
+	IDField, TimeField, ScoreField string
+	// NumericIDs makes ids rising numbers.
+	NumericIDs bool
+	// NaiveTimes leaves the zone out of times.
+	NaiveTimes bool
+	// MetadataText answers metadata as a JSON text in a string, NoMetadata not at all.
+	MetadataText, NoMetadata bool
+	// Total adds the number of all matching thoughts to lists.
+	Total bool
+
+	// NoList, NoGet, NoRecent, NoStats and NoOffset take those features away.
+	NoList, NoGet, NoRecent, NoStats, NoOffset bool
+	// RecentIgnoresSource makes "recent" show the thoughts of all sources.
+	RecentIgnoresSource bool
+	// MaxLimit is the largest limit, 0 means none; larger ones are cut to it, or refused with 422 when RefuseLimit is set.
+	MaxLimit    int
+	RefuseLimit bool
+	// MergePatch makes PATCH keep metadata keys that it is not sent.
+	MergePatch bool
+	// MergeContent answers a create with the older thought of the same content.
+	MergeContent bool
+	// SearchAll makes a search find every thought, however unlike the query.
+	SearchAll bool
+	// NoContentDelete makes deletes and patches answer 204 without a body.
+	NoContentDelete bool
+}
+
+// DefaultBehavior is what the documented server most likely does.
+func DefaultBehavior() Behavior {
+	return Behavior{List: "thoughts", IDField: "id", TimeField: "created_at", ScoreField: "similarity"}
+}
+
+// one returns a thought as b writes it.
+func (b Behavior) one(t *Thought) map[string]any {
+	m := map[string]any{"content": t.Content, "source": t.Source}
+	if b.IDField != "" {
+		m[b.IDField] = b.id(t)
+	}
+	if b.TimeField != "" {
+		layout := "2006-01-02T15:04:05.000000Z07:00"
+		if b.NaiveTimes {
+			layout = "2006-01-02T15:04:05.000000"
+		}
+		m[b.TimeField] = t.Created.Format(layout)
+	}
+	if b.NoMetadata {
+		return m
+	}
+	m["metadata"] = t.Metadata
+	if b.MetadataText && t.Metadata != nil {
+		text, _ := json.Marshal(t.Metadata) // came from JSON
+		m["metadata"] = string(text)
+	}
+	return m
+}
+
+func (b Behavior) id(t *Thought) any {
+	if b.NumericIDs {
+		n, _ := strconv.Atoi(t.ID)
+		return n
+	}
+	return t.ID
+}
+
+// element returns a thought as it stands in a list. score is NaN where there is none.
+func (b Behavior) element(t *Thought, score float64) map[string]any {
+	m := b.one(t)
+	if b.Nested {
+		m = map[string]any{"thought": m}
+	}
+	switch {
+	case math.IsNaN(score) || b.ScoreField == "":
+	case b.ScoreField == "distance":
+		m["distance"] = 1 - score
+	default:
+		m[b.ScoreField] = score
+	}
+	return m
+}
+
+// list wraps the elements of a list.
+func (b Behavior) list(elements []map[string]any, total int) any {
+	if elements == nil {
+		elements = []map[string]any{}
+	}
+	if b.List == "" {
+		return elements
+	}
+	m := map[string]any{}
+	if b.List == "data.thoughts" {
+		inner := map[string]any{"thoughts": elements}
+		if b.Total {
+			inner["pagination"] = map[string]any{"total": total}
+		}
+		return map[string]any{"data": inner}
+	}
+	m[b.List], m["count"] = elements, len(elements)
+	if b.Total {
+		m["total"] = total
+	}
+	return m
+}
+
+// created wraps the answer to a create; nil means no body.
+func (b Behavior) created(t *Thought) any {
+	switch b.Create {
+	case "":
+		return b.one(t)
+	case "id":
+		return map[string]any{"id": b.id(t)}
+	case "none":
+		return nil
+	}
+	return map[string]any{"status": "created", b.Create: b.one(t), "time": time.Time{}}
+}

@@ -1,0 +1,215 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// BuildOptions is what no configuration file can hold. All of it is optional.
+type BuildOptions struct {
+	// Host is the runtime around the engines; core.NoHost when nil.
+	Host core.Host
+	// Logger gets what operators should know; nil discards it.
+	Logger *slog.Logger
+	// Getenv reads the environment; os.Getenv when nil.
+	Getenv func(name string) string
+	// Factory holds the host's directories.
+	Factory core.Factory
+	// IDs makes entry ids; random when nil. It must be safe for concurrent use.
+	IDs func() string
+	// Version is what core.Info reports.
+	Version string
+}
+
+// env returns what all factories get.
+func (o BuildOptions) env() Env {
+	e := Env{Getenv: o.Getenv, Logger: o.Logger, Host: o.Host, Factory: o.Factory}
+	if e.Getenv == nil {
+		e.Getenv = os.Getenv
+	}
+	if e.Logger == nil {
+		e.Logger = slog.New(slog.DiscardHandler)
+	}
+	if e.Host == nil {
+		e.Host = core.NoHost{}
+	}
+	return e
+}
+
+// Instance gives every session its engine. It is safe for concurrent use; Close ends it.
+type Instance struct {
+	cfg Config
+	// gate lets one goroutine at a time make engines.
+	gate  chan struct{}
+	maker *maker
+
+	mu     sync.RWMutex
+	closed bool
+	// built holds what was made by agent and arm; engines the same by configuration.
+	built   map[place]made
+	engines map[string]core.ContextEngine
+}
+
+// place is where a configuration comes from. Agents without an override share the empty one.
+type place struct {
+	agent string
+	arm   int
+}
+
+type made struct {
+	engine core.ContextEngine
+	config string
+}
+
+// Build checks cfg and returns what makes its engines. It opens nothing: engines are made when a session first needs them,
+// once for each distinct configuration. Stores, searchers, models and tokenizers of identical configuration are shared. ctx
+// bounds the call only.
+func (r *Registry) Build(ctx context.Context, cfg Config, opts BuildOptions) (*Instance, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("registry: build: %w", err)
+	}
+	full, err := r.check(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("registry: build: %w", err)
+	}
+	return &Instance{
+		cfg: full, gate: make(chan struct{}, 1), maker: newMaker(r, opts.env(), opts.IDs, opts.Version),
+		built: make(map[place]made), engines: make(map[string]core.ContextEngine),
+	}, nil
+}
+
+// Config returns the completed configuration.
+func (i *Instance) Config() Config { return i.cfg }
+
+// Engine returns the engine for a session, and why it is that one. Equal configurations have the same engine. The Instance
+// owns it: Close disposes of it, its user does not. It fails with what a part's factory reports, and then tries again on the next call; after Close with
+// core.ErrClosed.
+func (i *Instance) Engine(ctx context.Context, agent, session string) (core.ContextEngine, ArmInfo, error) {
+	arm, share := i.cfg.pick(agent, session)
+	info := ArmInfo{Share: share}
+	if arm >= 0 {
+		info.Name = i.cfg.Arms[arm].Name
+	}
+	p := place{agent: agent, arm: arm}
+	if _, ok := i.cfg.Agents[agent]; !ok {
+		p.agent = ""
+	}
+	m, ok, err := i.find(p)
+	if err == nil && !ok {
+		m, err = i.build(ctx, p)
+	}
+	if err != nil {
+		return nil, ArmInfo{}, fmt.Errorf("registry: engine for %q: %w", agent, err)
+	}
+	info.Config = m.config
+	return m.engine, info, nil
+}
+
+func (i *Instance) find(p place) (made, bool, error) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	if i.closed {
+		return made{}, false, core.ErrClosed
+	}
+	m, ok := i.built[p]
+	return m, ok, nil
+}
+
+func (i *Instance) build(ctx context.Context, p place) (made, error) {
+	select {
+	case i.gate <- struct{}{}:
+		defer func() { <-i.gate }()
+	case <-ctx.Done():
+		return made{}, ctx.Err()
+	}
+	if m, ok, err := i.find(p); ok || err != nil {
+		return m, err
+	}
+	cfg, err := i.maker.r.resolve(i.cfg, p.agent, p.arm)
+	if err != nil {
+		return made{}, err
+	}
+	k := key(cfg)
+	engine := i.engines[k]
+	if engine == nil {
+		if engine, err = i.maker.engine(ctx, cfg); err != nil {
+			return made{}, err
+		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	m := made{engine: engine, config: cfg.id()}
+	i.engines[k], i.built[p] = engine, m
+	return m, nil
+}
+
+// Engines returns the engines made so far, in no particular order.
+func (i *Instance) Engines() []core.ContextEngine {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	out := make([]core.ContextEngine, 0, len(i.engines))
+	for _, e := range i.engines {
+		out = append(out, e)
+	}
+	return out
+}
+
+// Ping asks every opened part that talks to something outside whether it can, and joins what they report.
+func (i *Instance) Ping(ctx context.Context) error {
+	select {
+	case i.gate <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("registry: ping: %w", ctx.Err())
+	}
+	parts := slices.Clone(i.maker.opened)
+	<-i.gate
+	var errs []error
+	for _, p := range parts {
+		pinger, ok := p.(core.Pinger)
+		if s, isStore := p.(core.Store); isStore && !ok {
+			pinger, ok = core.As[core.Pinger](s)
+		}
+		if !ok {
+			continue
+		}
+		if err := pinger.Ping(ctx); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("registry: ping: %w", err)
+	}
+	return nil
+}
+
+// Close disposes of the engines, then closes the parts they shared. It waits for an engine that is being made. ctx bounds the
+// engines' disposal. A second call does nothing.
+func (i *Instance) Close(ctx context.Context) error {
+	i.gate <- struct{}{}
+	defer func() { <-i.gate }()
+	i.mu.Lock()
+	if i.closed {
+		i.mu.Unlock()
+		return nil
+	}
+	i.closed = true
+	i.mu.Unlock()
+	var errs []error
+	for _, e := range i.engines {
+		if d, ok := e.(core.Disposer); ok {
+			errs = append(errs, d.Dispose(ctx))
+		}
+	}
+	errs = append(errs, closeAll(i.maker.opened))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("registry: close: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,362 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/registry"
+)
+
+func mustBuild(t *testing.T, r *registry.Registry, text string, opts registry.BuildOptions) *registry.Instance {
+	t.Helper()
+	i, err := r.Build(t.Context(), mustLoad(t, r, yaml(text)), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := i.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return i
+}
+
+func mustEngine(t *testing.T, i *registry.Instance, agent, session string) core.ContextEngine {
+	t.Helper()
+	e, _, err := i.Engine(t.Context(), agent, session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func say(t *testing.T, e core.ContextEngine, agent, session, text string) {
+	t.Helper()
+	_, err := e.Ingest(t.Context(), core.IngestRequest{
+		Session: core.SessionID{Agent: agent, Session: session}, Message: message.New(message.User, text),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSharing: one engine for each distinct configuration, one store for each distinct store, one index for each store.
+func TestSharing(t *testing.T) {
+	s := &shop{}
+	r := newRegistry(t, s)
+	i := mustBuild(t, r, `
+agents:
+  same: {recentMessages: 20, retriever: {type: hybrid, limit: 5}}
+  other: {recentMessages: 5}
+  disk: {store: disk}
+  disk2: {store: {type: disk, path: x.db}, recentMessages: 5}
+  old: {engine: legacy}
+`, registry.BuildOptions{IDs: counterIDs(), Version: "7"})
+	base := mustEngine(t, i, "any", "1")
+	for _, c := range []struct {
+		agent, session string
+		same           bool
+		stores         int
+	}{
+		{"any", "2", true, 1}, {"else", "1", true, 1}, {"same", "1", true, 1}, {"other", "1", false, 1},
+		{"disk", "1", false, 2}, {"disk2", "1", false, 2}, {"old", "1", false, 2},
+	} {
+		e := mustEngine(t, i, c.agent, c.session)
+		if (e == base) != c.same || len(s.stores) != c.stores || len(s.indexes) != c.stores {
+			t.Errorf("%s: same engine %v, %d stores, %d indexes; want %v, %d, %d",
+				c.agent, e == base, len(s.stores), len(s.indexes), c.same, c.stores, c.stores)
+		}
+	}
+	if n := len(i.Engines()); n != 5 {
+		t.Errorf("%d engines, want 5", n)
+	}
+	for n, x := range s.indexes {
+		if x.attached != 1 {
+			t.Errorf("index %d was attached %d times, want once", n, x.attached)
+		}
+	}
+	want := core.Info{ID: "composed", Name: "composed context engine", Version: "7"}
+	info := base.Info()
+	if got := (core.Info{ID: info.ID, Name: info.Name, Version: info.Version}); !cmp.Equal(got, want) {
+		t.Errorf("Info() = %+v, want %+v", got, want)
+	}
+	if got, want := info.Parts, (core.PartNames{Store: "memory", Retriever: "hybrid", Compactor: "archive"}); got != want {
+		t.Errorf("parts are %+v, want %+v", got, want)
+	}
+	if got := mustEngine(t, i, "old", "1").Info().ID; got != "legacy" {
+		t.Errorf("agent old has engine %q", got)
+	}
+}
+
+// TestAnnouncements: what one engine appends reaches the shared index once, and the memory of every retriever on the same store once.
+func TestAnnouncements(t *testing.T) {
+	s := &shop{}
+	i := mustBuild(t, newRegistry(t, s), "agents: {b: {recentMessages: 5}, c: {store: disk}}", registry.BuildOptions{})
+	a, b, c := mustEngine(t, i, "a", "1"), mustEngine(t, i, "b", "1"), mustEngine(t, i, "c", "1")
+	say(t, a, "a", "1", "from a")
+	say(t, b, "b", "1", "from b")
+	say(t, c, "c", "1", "from c")
+	shared, apart := []string{"from a", "from b"}, []string{"from c"}
+	for name, c := range map[string]struct{ got, want []string }{
+		"index of the shared store": {s.indexes[0].seen, shared},
+		"index of the other store":  {s.indexes[1].seen, apart},
+		"retriever of a":            {s.recalls[0].seen, shared},
+		"retriever of b":            {s.recalls[1].seen, shared},
+		"retriever of c":            {s.recalls[2].seen, apart},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if _, ok := s.recalls[0].searcher.(core.Observer); ok {
+		t.Error("a retriever can feed the shared index a second time")
+	}
+}
+
+func TestArmsInOneInstance(t *testing.T) {
+	s := &shop{}
+	r := newRegistry(t, s)
+	i := mustBuild(t, r, "arms: [{name: a}, {name: b, override: {recentMessages: 5}}, {name: c, agents: [x], override: {recentMessages: 20}}]", registry.BuildOptions{})
+	engines := map[string]core.ContextEngine{}
+	for n := range 200 {
+		session := fmt.Sprint(n)
+		e, info, err := i.Engine(t.Context(), "x", session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, want, _ := r.Resolve(i.Config(), "x", session); want != info {
+			t.Fatalf("Engine says %+v, Resolve %+v", info, want)
+		}
+		if old := engines[info.Name]; old != nil && old != e {
+			t.Fatalf("arm %q has two engines", info.Name)
+		}
+		engines[info.Name] = e
+	}
+	if len(engines) != 3 || engines["a"] == engines["b"] || engines["a"] != engines["c"] || len(s.stores) != 1 {
+		t.Errorf("%d arms, %d stores; a and b differ: %v, a and c are the same: %v",
+			len(engines), len(s.stores), engines["a"] != engines["b"], engines["a"] == engines["c"])
+	}
+}
+
+func TestConcurrentEngines(t *testing.T) {
+	s := &shop{}
+	i := mustBuild(t, newRegistry(t, s), "agents: {b: {recentMessages: 5}}", registry.BuildOptions{})
+	var wg sync.WaitGroup
+	for n := range 20 {
+		wg.Go(func() {
+			agent := []string{"a", "b"}[n%2]
+			e, _, err := i.Engine(t.Context(), agent, fmt.Sprint(n))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, err = e.Ingest(t.Context(), core.IngestRequest{
+				Session: core.SessionID{Agent: agent, Session: fmt.Sprint(n)}, Message: message.New(message.User, "hello"),
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(s.stores) != 1 || len(i.Engines()) != 2 {
+		t.Errorf("%d stores, %d engines, want 1 and 2", len(s.stores), len(i.Engines()))
+	}
+}
+
+func TestBuildErrors(t *testing.T) {
+	s := &shop{}
+	r := newRegistry(t, s)
+	cfg := registry.DefaultConfig()
+	cfg.Store = registry.Choice{Type: "disk", Options: map[string]any{"pth": "x"}}
+	_, err := r.Build(t.Context(), cfg, registry.BuildOptions{})
+	const want = `registry: build: store.pth: unknown key "pth", did you mean "path"? (known: path, type): invalid`
+	if err == nil || err.Error() != want {
+		t.Errorf("Build: %v, want %s", err, want)
+	}
+	for _, c := range []struct {
+		text, want string
+	}{
+		{"compactor: summary", `registry: engine for "a": open engine "composed": open compactor "summary": summary: needs a model`},
+		{"searchers: {}", `registry: engine for "a": open engine "composed": open retriever "hybrid": registry: searcher: ` +
+			`the store has no search of its own and no searcher is configured: set searchers (known: lexical): invalid`},
+		{"embedder: openai", `registry: engine for "a": open engine "composed": embedder: "openai" makes no vectors, choose another (known: openai): invalid`},
+	} {
+		i := mustBuild(t, r, c.text, registry.BuildOptions{})
+		if _, _, err := i.Engine(t.Context(), "a", "s"); err == nil || err.Error() != c.want {
+			t.Errorf("%s:\ngot  %v\nwant %s", c.text, err, c.want)
+		}
+	}
+	mustEngine(t, mustBuild(t, r, "{compactor: summary, model: openai}", registry.BuildOptions{}), "a", "s")
+	mustEngine(t, mustBuild(t, r, "compactor: summary", registry.BuildOptions{Host: modelHost{}}), "a", "s")
+}
+
+// modelHost is a host with a model.
+type modelHost struct{ core.NoHost }
+
+func (modelHost) Capabilities() []core.Capability { return []core.Capability{core.CanComplete} }
+
+// TestFailureIsTriedAgain: an engine that could not be made is made on the next call.
+func TestFailureIsTriedAgain(t *testing.T) {
+	s := &shop{fail: fmt.Errorf("no disk: %w", core.ErrUnavailable)}
+	i := mustBuild(t, newRegistry(t, s), "{}", registry.BuildOptions{})
+	if _, _, err := i.Engine(t.Context(), "a", "s"); !errors.Is(err, core.ErrUnavailable) {
+		t.Fatalf("Engine: %v, want ErrUnavailable", err)
+	}
+	s.fail = nil
+	mustEngine(t, i, "a", "s")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := newRegistry(t, s).Build(ctx, registry.DefaultConfig(), registry.BuildOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Build with a cancelled context: %v", err)
+	}
+}
+
+func TestClose(t *testing.T) {
+	s := &shop{}
+	r := newRegistry(t, s)
+	i := mustBuild(t, r, "agents: {b: {store: disk}}", registry.BuildOptions{})
+	mustEngine(t, i, "a", "s")
+	mustEngine(t, i, "b", "s")
+	for range 2 {
+		if err := i.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, st := range s.stores {
+		if st.closed != 1 {
+			t.Errorf("store %d was closed %d times", n, st.closed)
+		}
+	}
+	if _, _, err := i.Engine(t.Context(), "a", "s"); !errors.Is(err, core.ErrClosed) {
+		t.Errorf("Engine after Close: %v", err)
+	}
+}
+
+func TestCombinations(t *testing.T) {
+	s := &shop{}
+	r := newRegistry(t, s)
+	var names []string
+	for _, c := range r.Combinations() {
+		names = append(names, c.Name())
+		e, err := c.New(t.Context(), core.NoHost{}, counterIDs())
+		if err != nil {
+			t.Fatalf("%s: %v", c.Name(), err)
+		}
+		say(t, e, "a", "s", "hello")
+		if err := e.Dispose(t.Context()); err != nil {
+			t.Errorf("%s: %v", c.Name(), err)
+		}
+	}
+	want := []string{"hybrid+archive+disk/one", "hybrid+archive+disk/two", "hybrid+archive+memory"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("Combinations() (-want +got):\n%s", diff)
+	}
+	var paths []string
+	for _, st := range s.stores {
+		paths = append(paths, st.path)
+		if st.closed != 1 {
+			t.Errorf("store %q was closed %d times, want once", st.path, st.closed)
+		}
+	}
+	if diff := cmp.Diff([]string{"1", "2", ""}, paths); diff != "" {
+		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+}
+
+func TestAddErrors(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	store := func(context.Context, nothing, registry.Env) (core.Store, error) { return nil, nil }
+	none := func() nothing { return nothing{} }
+	type bad struct{ F func() }
+	type typed struct{ Type string }
+	type loop struct{ Next []loop }
+	for _, c := range []struct {
+		err  error
+		is   error
+		want string
+	}{
+		{registry.AddStore(r, "memory", "", none, store), core.ErrConflict, `registry: add store "memory": the name is taken: conflict`},
+		{registry.AddStore(r, "", "", none, store), core.ErrInvalid, `registry: add store "": a part needs a registry and a name without spaces around it: invalid`},
+		{registry.AddStore(r, "x", "", nil, store), core.ErrInvalid, `registry: add store "x": defaults and factory must not be nil: invalid`},
+		{registry.AddStore(r, "x", "", func() bad { return bad{} }, func(context.Context, bad, registry.Env) (core.Store, error) { return nil, nil }), core.ErrInvalid,
+			`registry: add store "x": key "f": type func() cannot be read from a file; tag the field koanf:"-" when it is not for operators: invalid`},
+		{registry.AddStore(r, "x", "", func() typed { return typed{} }, func(context.Context, typed, registry.Env) (core.Store, error) { return nil, nil }), core.ErrInvalid,
+			`registry: add store "x": configuration key "type" is taken: it names the part: invalid`},
+		{registry.AddStore(r, "x", "", func() loop { return loop{} }, func(context.Context, loop, registry.Env) (core.Store, error) { return nil, nil }), core.ErrInvalid,
+			`registry: add store "x": key "next": type registry_test.loop contains itself: invalid`},
+		{registry.AddStore(r, "x", "", func() int { return 0 }, func(context.Context, int, registry.Env) (core.Store, error) { return nil, nil }), core.ErrInvalid,
+			`registry: add store "x": configuration int is not a struct: invalid`},
+		{registry.AddStore(r, "x", "", none, store, registry.Conformance("", mixDefaults)), core.ErrInvalid,
+			`registry: add store "x": the conformance configuration is a registry_test.mixConfig, want registry_test.nothing: invalid`},
+	} {
+		if c.err == nil || c.err.Error() != c.want || !errors.Is(c.err, c.is) {
+			t.Errorf("got  %v\nwant %s", c.err, c.want)
+		}
+	}
+	if err := registry.AddStore(r, "x", "", none, store); err != nil {
+		t.Errorf("after the refusals: %v", err)
+	}
+	i := mustBuild(t, r, "store: x", registry.BuildOptions{})
+	if _, _, err := i.Engine(t.Context(), "a", "s"); err == nil || !strings.Contains(err.Error(), `open store "x": the factory returned none`) {
+		t.Errorf("a factory that returns nothing: %v", err)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	parts := map[string]registry.Part{}
+	for _, p := range r.Describe() {
+		parts[string(p.Kind)+" "+p.Name] = p
+	}
+	want := registry.Part{Kind: "retriever", Name: "hybrid", Doc: "mix", Offline: true, Keys: []registry.Key{
+		{Path: "limit", Type: "integer", Default: int64(5)},
+		{Path: "wait", Type: "duration", Default: "2s"},
+		{Path: "names", Type: "list of string"},
+		{Path: "weights", Type: "number by name", Default: map[string]any{"a": 1.0}},
+		{Path: "deep.on", Type: "boolean", Default: false},
+	}}
+	if diff := cmp.Diff(want, parts["retriever hybrid"]); diff != "" {
+		t.Errorf("Describe() (-want +got):\n%s", diff)
+	}
+	if got := parts["retriever recent"].Keys[0].Doc; got != "largest number of results" {
+		t.Errorf("doc is %q", got)
+	}
+	if len(parts) != 13 {
+		t.Errorf("%d parts, want 13", len(parts))
+	}
+	for _, k := range r.Keys() {
+		if k.Doc == "" {
+			t.Errorf("key %s has no explanation", k.Path)
+		}
+	}
+}
+
+func TestTemplate(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	text, err := r.Template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(mustLoad(t, r), mustLoad(t, r, yaml(string(text)))); diff != "" {
+		t.Errorf("the template is not the defaults (-want +got):\n%s\n%s", diff, text)
+	}
+	for _, want := range []string{"\n  high: 0.9\n", "\n    # largest number of results\n    limit: 3\n", "deadline: \"2m30s\"", "#   disk         on disk", "\nrecentMessages: 20\n"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the template lacks %q:\n%s", want, text)
+		}
+	}
+	for _, k := range r.Keys() {
+		if last := k.Path[strings.LastIndex(k.Path, ".")+1:]; !strings.Contains(string(text), last+":") {
+			t.Errorf("the template lacks the key %s", k.Path)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package registry
+
+import (
+	"cmp"
+	"reflect"
+)
+
+// Part describes a registered part.
+type Part struct {
+	Kind Kind   `json:"kind"`
+	Name string `json:"name"`
+	Doc  string `json:"doc"`
+	// Keys are what an operator can set.
+	Keys []Key `json:"keys,omitempty"`
+	// Offline says that the part has a configuration that needs nothing outside the process.
+	Offline bool `json:"offline,omitempty"`
+}
+
+// Key describes a key of a configuration file.
+type Key struct {
+	// Path is the key with those above it, separated by dots, from the part's object on.
+	Path string `json:"path"`
+	// Type is in words: "integer", "duration", "list of string", ...
+	Type string `json:"type"`
+	// Default is as a file would hold it, without secrets; nil when there is none.
+	Default any    `json:"default,omitempty"`
+	Doc     string `json:"doc,omitempty"`
+}
+
+// Describe lists all parts, by kind in the order of a configuration file and then by name.
+func (r *Registry) Describe() []Part {
+	var out []Part
+	for _, kind := range kinds {
+		for _, name := range r.Names(kind) {
+			p := r.parts[kind][name]
+			out = append(out, Part{Kind: kind, Name: name, Doc: p.doc, Keys: describe(p.defaults(), "", nil), Offline: len(p.samples) > 0})
+		}
+	}
+	return out
+}
+
+// Keys lists the keys of a configuration file, those of parts left out.
+func (r *Registry) Keys() []Key {
+	cfg := DefaultConfig()
+	return describe(reflect.ValueOf(cfg), "", coreDocs)
+}
+
+// describe lists the keys of a struct, and of those in it. docs explains fields without a tag, by path.
+func describe(v reflect.Value, prefix string, docs map[string]string) []Key {
+	var out []Key
+	for _, f := range fieldsOf(v.Type()) {
+		fv, at := v.FieldByIndex(f.index), prefix+f.key
+		if f.typ.Kind() == reflect.Struct && f.typ != choiceType {
+			out = append(out, describe(fv, at+".", docs)...)
+			continue
+		}
+		out = append(out, Key{
+			Path: at, Type: typeName(f.typ), Doc: cmp.Or(f.doc, docs[at]),
+			Default: redact(f.key, encodeValue(fv)),
+		})
+	}
+	return out
+}
+
+// coreDocs explains the keys of core.Config.
+var coreDocs = map[string]string{
+	"recentMessages":          "newest messages that compaction never touches",
+	"failure":                 "what happens when a part fails for good: degrade (pass messages through, loudly) or strict (fail)",
+	"window.high":             "share of the budget at which the window steps",
+	"window.low":              "share of the budget that the window steps down to",
+	"window.reserve":          "share of the budget that is never filled",
+	"window.clipShare":        "largest share of the budget for one tool result, unless clipTokens is more",
+	"window.clipTokens":       "tokens that one tool result may cost in any case",
+	"window.batchShare":       "largest share of the budget for all results of one step",
+	"window.keepResults":      "newest tool results that are never masked",
+	"window.note":             "say in the prompt how many earlier messages are not shown",
+	"recall.share":            "share of the budget for recalled messages, 0 to 0.5; 0 turns recall off",
+	"recall.candidates":       "candidates that a retriever is asked for",
+	"recall.deadline":         "how long a retriever may take",
+	"recall.acrossSessions":   "let recall reach the agent's other sessions",
+	"recall.quote":            "largest recalled message, in tokens; longer ones are clipped",
+	"compaction.due":          "share of the budget that may leave the window before a compaction is due",
+	"compaction.target":       "share of the budget that history should cost after a compaction",
+	"compaction.summaryShare": "largest share of the budget for one summary",
+	"compaction.maxSummary":   "largest summary, in tokens",
+	"compaction.deadline":     "how long a compaction may take",
+	"compaction.proactive":    "compact in the background when it is due",
+	"history.provider":        "provider whose turn rules hold; empty takes the host's word",
+	"history.limitTurns":      "largest number of user turns shown; 0 means no limit",
+	"history.limits.channels": "limits of user turns for each channel, its direct messages and its users",
+	"subagents.ttl":           "how long a subagent may reach its parent's history",
+}

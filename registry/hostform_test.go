@@ -1,0 +1,136 @@
+package registry_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contextengine/contextengine/registry"
+)
+
+func json5(text string) registry.Source {
+	return registry.Bytes("host.json5", "json5", []byte(text))
+}
+
+// TestHostSlot: the host's own form, with its other keys around it.
+func TestHostSlot(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	for _, c := range []struct {
+		name, text, engine string
+		options            map[string]any
+	}{
+		{"empty slot", `{plugins: {}, channels: {telegram: {}}}`, "legacy", map[string]any{}},
+		{"other slots", `{plugins: {slots: {memory: 'none'}}}`, "legacy", map[string]any{}},
+		{"engine", `{plugins: {slots: {contextEngine: 'openbrain'}}, models: {mode: 'merge'}}`, "openbrain", map[string]any{"baseUrl": "", "apiKey": ""}},
+		{"entry", `{plugins: {slots: {contextEngine: 'openbrain'}, entries: {openbrain: {config: {apiKey: 'k'}}, other: {config: {zzz: 1}}}}}`,
+			"openbrain", map[string]any{"baseUrl": "", "apiKey": "k"}},
+		{"entry of the plugin", `{plugins: {slots: {contextEngine: 'openbrain'}, entries: {'the-plugin': {enabled: true, config: {apiKey: 'k'}}}}}`,
+			"openbrain", map[string]any{"baseUrl": "", "apiKey": "k"}},
+		{"slot named like the plugin", `{plugins: {slots: {contextEngine: 'the-plugin'}, entries: {'the-plugin': {config: {apiKey: 'k'}}}}}`,
+			"openbrain", map[string]any{"baseUrl": "", "apiKey": "k"}},
+		{"plugin disabled", `{plugins: {slots: {contextEngine: 'openbrain'}, entries: {'the-plugin': {enabled: false, config: {apiKey: 'k'}}}}}`, "legacy", map[string]any{}},
+		{"plugin denied", `{plugins: {slots: {contextEngine: 'openbrain'}, deny: ['the-plugin']}}`, "legacy", map[string]any{}},
+		{"plugins disabled", `{plugins: {enabled: false, slots: {contextEngine: 'openbrain'}}}`, "legacy", map[string]any{}},
+		{"own keys beside", `{plugins: {slots: {contextEngine: 'composed'}, entries: {composed: {config: {recentMessages: 3, retriever: 'recent'}}}}}`, "composed", map[string]any{}},
+	} {
+		cfg := mustLoad(t, r, json5(c.text))
+		if diff := cmp.Diff(registry.Choice{Type: c.engine, Options: c.options}, cfg.Engine); diff != "" {
+			t.Errorf("%s: engine (-want +got):\n%s", c.name, diff)
+		}
+		if c.name == "own keys beside" && (cfg.Core.RecentMessages != 3 || cfg.Retriever.Type != "recent" || cfg.Store.Type != "memory") {
+			t.Errorf("%s: recentMessages %d, retriever %q, store %q", c.name, cfg.Core.RecentMessages, cfg.Retriever.Type, cfg.Store.Type)
+		}
+	}
+}
+
+// TestHostAgents: the product's form.
+func TestHostAgents(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	cfg := mustLoad(t, r, json5(`{
+		agents: {
+			defaults: {model: {primary: 'x'}, contextEngine: {engine: 'openbrain', apiKey: 'k', baseUrl: 'http://localhost', recentMessages: 9}},
+			coder: {workspace: '/w', contextEngine: 'legacy'},
+			writer: {contextEngine: {recentMessages: 4, config: {baseUrl: 'http://example.com', window: {high: 0.8}}}},
+			reader: {contextEngine: {type: 'composed', recentMessages: 2, retriever: {type: 'recent', limit: 3}}},
+			list: [{id: 'listed', contextEngine: {engine: 'composed'}}, {id: 'bare'}],
+		},
+	}`))
+	for agent, want := range map[string]struct {
+		engine string
+		recent any
+		core   int
+		url    any
+		high   float64
+	}{
+		"":       {"openbrain", int64(9), 20, "http://localhost", 0.9},
+		"other":  {"openbrain", int64(9), 20, "http://localhost", 0.9},
+		"bare":   {"openbrain", int64(9), 20, "http://localhost", 0.9},
+		"coder":  {"legacy", nil, 20, nil, 0.9},
+		"writer": {"openbrain", int64(4), 20, "http://example.com", 0.8},
+		"reader": {"composed", nil, 2, nil, 0.9},
+		"listed": {"composed", nil, 20, nil, 0.9},
+	} {
+		got, _ := mustResolve(t, r, cfg, agent, "s")
+		o := got.Engine.Options
+		if got.Engine.Type != want.engine || o["recentMessages"] != want.recent || got.Core.RecentMessages != want.core || o["baseUrl"] != want.url || got.Core.Window.High != want.high {
+			t.Errorf("agent %q: %v, recentMessages %d, high %v; want %+v", agent, got.Engine, got.Core.RecentMessages, got.Core.Window.High, want)
+		}
+	}
+	if got, _ := mustResolve(t, r, cfg, "reader", "s"); got.Retriever.Options["limit"] != int64(3) || got.Store.Type != "memory" {
+		t.Errorf("reader has %v and store %q", got.Retriever, got.Store.Type)
+	}
+	cfg = mustLoad(t, r, json5(`{plugins: {slots: {contextEngine: 'openbrain'}}, agents: {defaults: {contextEngine: 'composed'}}}`))
+	if cfg.Engine.Type != "composed" {
+		t.Errorf("agents.defaults says composed, engine is %q", cfg.Engine.Type)
+	}
+	cfg = mustLoad(t, r, json5(`{plugins: {slots: {contextEngine: 'openbrain'}}, agents: {defaults: {contextEngine: {apiKey: 'k'}}}}`))
+	if cfg.Engine.Type != "openbrain" || cfg.Engine.Options["apiKey"] != "k" {
+		t.Errorf("options without a name: engine is %v", cfg.Engine)
+	}
+}
+
+// TestHostBesideOwn: an empty slot says legacy only where nothing else names an engine.
+func TestHostBesideOwn(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	host := json5(`{plugins: {slots: {}}}`)
+	if cfg := mustLoad(t, r, yaml("engine: openbrain"), host); cfg.Engine.Type != "openbrain" {
+		t.Errorf("engine is %q, want the own file's", cfg.Engine.Type)
+	}
+	if cfg := mustLoad(t, r, host, registry.Environ([]string{"CONTEXTENGINE_ENGINE=composed"})); cfg.Engine.Type != "composed" || cfg.Retriever.Type != "hybrid" {
+		t.Errorf("engine is %v, want the environment's", cfg.Engine)
+	}
+	cfg := mustLoad(t, r, registry.HostValues("host", map[string]any{"channels": map[string]any{}}))
+	if cfg.Engine.Type != "legacy" {
+		t.Errorf("a host that says nothing has engine %q", cfg.Engine.Type)
+	}
+}
+
+func TestHostErrors(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	const more = "apiKey, arms, baseUrl, compaction, compactor, embedder, engine, failure, history, model, recall, recentMessages, retriever, searchers, store, subagents, tokenizer, window"
+	for _, c := range []struct {
+		text, want string
+	}{
+		{`{plugins: {slots: {contextEngine: 'opnbrain'}}}`, `plugins.slots.contextEngine: unknown engine "opnbrain", did you mean "openbrain"? (known: composed, legacy, openbrain)`},
+		{`{plugins: {slots: {contextEngine: 3}}}`, `plugins.slots.contextEngine: want a string, found a number`},
+		{`{plugins: {slots: 'x'}}`, `plugins.slots: want an object, found a string`},
+		{`{plugins: {slots: {contextEngine: 'openbrain'}, entries: {openbrain: {config: {apiKye: 'secret-1'}}}}}`,
+			`plugins.entries.openbrain.config.apiKye: unknown key "apiKye", did you mean "apiKey"? (known: agents, ` + more + `)`},
+		{`{plugins: {slots: {contextEngine: 'openbrain'}, entries: {openbrain: {config: {apiKey: 12345}}}}}`,
+			`plugins.entries.openbrain.config.apiKey: want a string, found a number`},
+		{`{plugins: {slots: {contextEngine: 'openbrain'}, entries: {openbrain: {config: {window: {high: 'x'}}}}}}`,
+			`plugins.entries.openbrain.config.window.high: want a number, found a string`},
+		{`{agents: {coder: {contextEngine: 'legcy'}}}`, `agents.coder.contextEngine: unknown engine "legcy", did you mean "legacy"? (known: composed, legacy, openbrain)`},
+		{`{agents: {coder: {contextEngine: 7}}}`, `agents.coder.contextEngine: want an engine's name or an object, found a number`},
+		{`{agents: {coder: {contextEngine: {engine: 'openbrain', type: 'legacy'}}}}`, `agents.coder.contextEngine.type: names another engine than the key beside it`},
+		{`{agents: {coder: {contextEngine: {engine: 'openbrain', config: {baseUrl: {}}}}}}`, `agents.coder.contextEngine.config.baseUrl: want a string, found an object`},
+		{`{agents: {coder: {contextEngine: {engine: 'openbrain', arm: 1}}}}`, `agents.coder.contextEngine.arm: unknown key "arm" (known: ` + "apiKey, " + more[len("apiKey, arms, "):] + `)`},
+		{`{agents: {list: [{id: 'x', contextEngine: {engine: 'openbrain', apiKey: []}}]}}`, `agents.list.0.contextEngine.apiKey: want a string, found a list`},
+	} {
+		_, err := r.Load(json5(c.text))
+		want := `registry: load "host.json5": ` + c.want + ": invalid"
+		if err == nil || err.Error() != want {
+			t.Errorf("%s:\ngot  %v\nwant %s", c.text, err, want)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package semantic
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// Config is everything an operator sets about a Retriever.
+type Config struct {
+	// Limit is the largest number of candidates, 1 to 1000; the Engine may ask for fewer.
+	Limit int `koanf:"limit"`
+	// ContextChars is the length in bytes up to which a short prompt is completed with what was said last, 0 to 100000.
+	ContextChars int `koanf:"contextChars"`
+	// PromptChars bounds how much of a prompt is looked for, in bytes, 100 to 100000.
+	PromptChars int `koanf:"promptChars"`
+}
+
+// DefaultConfig returns the configuration that holds where nobody chose.
+func DefaultConfig() Config {
+	return Config{Limit: 50, ContextChars: 40, PromptChars: 4000}
+}
+
+// Validate returns an error that wraps core.ErrInvalid and names the first field out of range, and the range.
+func (c Config) Validate() error {
+	return firstInvalid("config", []bound{
+		{"limit", c.Limit, 1, 1000},
+		{"contextChars", c.ContextChars, 0, 100_000},
+		{"promptChars", c.PromptChars, 100, 100_000},
+	})
+}
+
+// bound is a field and its range.
+type bound struct {
+	field     string
+	v, lo, hi int
+}
+
+func firstInvalid(op string, bounds []bound) error {
+	for _, b := range bounds {
+		if b.v < b.lo || b.v > b.hi {
+			return fmt.Errorf("semantic: %s: %s: must be %d to %d: %w", op, b.field, b.lo, b.hi, core.ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// Option sets what no configuration file can hold.
+type Option func(*Retriever)
+
+// WithSource sets the name that candidates carry as their source; the default is "semantic".
+func WithSource(name string) Option {
+	return func(r *Retriever) { r.source = name }
+}
+
+// Retriever proposes what one searcher finds. It is safe for concurrent use.
+type Retriever struct {
+	cfg      Config
+	searcher core.Searcher
+	source   string
+}
+
+var (
+	_ core.Retriever = (*Retriever)(nil)
+	_ core.Observer  = (*Retriever)(nil)
+	_ core.Attacher  = (*Retriever)(nil)
+)
+
+// New returns a retriever over searcher. The error wraps core.ErrInvalid when cfg is not valid or there is no searcher.
+func New(cfg Config, searcher core.Searcher, opts ...Option) (*Retriever, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if searcher == nil {
+		return nil, fmt.Errorf("semantic: new: no searcher given: %w", core.ErrInvalid)
+	}
+	r := &Retriever{cfg: cfg, searcher: searcher, source: "semantic"}
+	for _, o := range opts {
+		o(r)
+	}
+	return r, nil
+}
+
+// Retrieve implements core.Retriever. With more than one scope to look into, the finds of each take turns: their scores cannot be
+// compared. Where one of several scopes fails, the others answer; the error is that of the first.
+func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
+	text := queryText(q, r.cfg.PromptChars, r.cfg.ContextChars)
+	if text == "" {
+		return nil, ctx.Err()
+	}
+	limit := min(q.Limit, r.cfg.Limit)
+	scopes := q.Scopes()
+	lists := make([][]core.Hit, 0, len(scopes))
+	var failed error
+	for _, scope := range scopes {
+		// A searcher honours Exclude; a few more hits cover one that reports what has just entered the window.
+		hits, err := r.searcher.Search(ctx, core.SearchQuery{Scope: scope, Text: text, Limit: limit + limit/4, Exclude: q.InWindow})
+		if err != nil {
+			if failed == nil {
+				failed = fmt.Errorf("semantic: retrieve %q: %w", q.Session, err)
+			}
+			continue
+		}
+		lists = append(lists, admitted(hits, scope, q.InWindow))
+	}
+	if len(lists) == 0 {
+		return nil, failed
+	}
+	return r.merge(lists, limit), nil
+}
+
+// admitted drops hits that a sloppy searcher should not have returned.
+func admitted(hits []core.Hit, scope core.Scope, inWindow func(string) bool) []core.Hit {
+	out := make([]core.Hit, 0, len(hits))
+	for _, h := range hits {
+		e := h.Entry
+		if e.Type == core.TypeHeartbeat || !scope.Contains(e.SessionID()) || inWindow != nil && inWindow(e.ID) {
+			continue
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// merge takes from the lists in turn, the first scope first, each entry once.
+func (r *Retriever) merge(lists [][]core.Hit, limit int) []core.Candidate {
+	var out []core.Candidate
+	seen := map[string]bool{}
+	for rank, more := 0, true; more && len(out) < limit; rank++ {
+		more = false
+		for _, hits := range lists {
+			if rank >= len(hits) {
+				continue
+			}
+			more = true
+			h := hits[rank]
+			if seen[h.Entry.ID] || len(out) == limit {
+				continue
+			}
+			seen[h.Entry.ID] = true
+			score := h.Score
+			if len(lists) > 1 {
+				score = 1 / float64(1+rank)
+			}
+			out = append(out, core.Candidate{Entry: h.Entry, Text: h.Passage, Score: score, Source: r.source})
+		}
+	}
+	return out
+}
+
+// Attach hands the store to a searcher that wants it.
+func (r *Retriever) Attach(store core.Store) error {
+	if a, ok := r.searcher.(core.Attacher); ok {
+		return a.Attach(store)
+	}
+	return nil
+}
+
+// Appended passes the news on to a searcher that is an Observer.
+func (r *Retriever) Appended(ctx context.Context, entries []core.Entry) error {
+	if o, ok := r.searcher.(core.Observer); ok {
+		return o.Appended(ctx, entries)
+	}
+	return nil
+}
+
+// Updated passes the news on to a searcher that is an Observer.
+func (r *Retriever) Updated(ctx context.Context, entry core.Entry) error {
+	if o, ok := r.searcher.(core.Observer); ok {
+		return o.Updated(ctx, entry)
+	}
+	return nil
+}
+
+// Deleted passes the news on to a searcher that is an Observer.
+func (r *Retriever) Deleted(ctx context.Context, scope core.Scope, ids []string) error {
+	if o, ok := r.searcher.(core.Observer); ok {
+		return o.Deleted(ctx, scope, ids)
+	}
+	return nil
+}
