@@ -23,6 +23,8 @@ type item struct {
 	keyed bool
 	// summary marks what the simulated host put in place of history.
 	summary bool
+	// inherited items came with a fork.
+	inherited bool
 }
 
 // author builds messages in one host's format.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
@@ -23,8 +24,10 @@ type prompt struct {
 	wire    []wireMessage
 	// made reports messages that are no history: summaries, notes, the recall block.
 	made []bool
-	turn int
-	prev *prompt
+	// quotes reports messages that hold recalled text, alone or merged with what was said.
+	quotes []bool
+	turn   int
+	prev   *prompt
 }
 
 // inRecall reports whether message i belongs to the recall block.
@@ -110,7 +113,7 @@ func (d *driver) request(t *track, o op) core.AssembleRequest {
 }
 
 func (d *driver) newPrompt(t *track, req core.AssembleRequest, res core.AssembleResult) *prompt {
-	p := &prompt{d: d, t: t, req: req, res: res, log: append([]item(nil), t.log...), turn: t.turn, prev: t.prev, made: make([]bool, len(res.Messages))}
+	p := &prompt{d: d, t: t, req: req, res: res, log: t.inForce(d.env.Host.Now()), turn: t.turn, prev: t.prev, made: make([]bool, len(res.Messages)), quotes: make([]bool, len(res.Messages))}
 	if t.open {
 		for _, it := range t.cur {
 			p.current = append(p.current, it.marks...)
@@ -137,6 +140,8 @@ func (d *driver) newPrompt(t *track, req core.AssembleRequest, res core.Assemble
 	}
 	for i := range p.made {
 		p.made[i] = (p.made[i] || p.inRecall(i)) && !shown[i]
+		// Nothing that is said begins a line like this.
+		p.quotes[i] = strings.Contains("\n"+p.wire[i].text(), "\n>")
 	}
 	return p
 }
@@ -146,8 +151,11 @@ func (d *driver) newPrompt(t *track, req core.AssembleRequest, res core.Assemble
 func (p *prompt) history(i int) []string {
 	texts := p.wire[i].Texts
 	if len(texts) == 1 {
-		if p.made[i] || p.inRecall(i) {
+		switch {
+		case p.made[i] || p.inRecall(i):
 			return nil
+		case p.quotes[i]:
+			return []string{unquoted(texts[0])}
 		}
 		return texts
 	}
@@ -160,10 +168,19 @@ func (p *prompt) history(i int) []string {
 	return out
 }
 
+// unquoted leaves out the quoted lines of a text.
+func unquoted(text string) string {
+	lines := strings.Split(text, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, ">") }), "\n")
+}
+
 // recalled returns the recalled text of message i.
 func (p *prompt) recalled(i int) string {
-	if !p.inRecall(i) {
+	if !p.inRecall(i) && !p.quotes[i] {
 		return ""
+	}
+	if !p.inRecall(i) && len(p.wire[i].Texts) == 1 {
+		return p.wire[i].text()
 	}
 	said := p.history(i)
 	var out []string

@@ -30,8 +30,15 @@ func (d *driver) endTurn(t *track, o op, accepted bool) {
 	t.commits++
 	if e, ok := d.engine.(core.AfterTurner); ok && d.plan.AfterTurn && !beat {
 		req := core.AfterTurnRequest{Session: t.id, Messages: messagesOf(t.log), PrePrompt: before}
-		if d.persist("after turn", func(ctx context.Context) error { return e.AfterTurn(ctx, req) }, t, turn) {
+		excused, err := d.call("after turn", true, func(ctx context.Context) error { return e.AfterTurn(ctx, req) })
+		d.spurious("after turn", excused, err)
+		if err == nil {
 			d.took(t, turn)
+			return
+		}
+		// Hosts do not repeat this call: the turn stands in the transcript.
+		for _, it := range turn {
+			t.loose[it.wire]++
 		}
 		return
 	}
@@ -124,6 +131,17 @@ func (d *driver) rewind(t *track, o op) {
 	// What follows is new, whatever it says.
 	it := d.say(t, op{Size: 3, N: 1}, message.User)
 	t.stands([]item{it})
+	d.show(t)
+}
+
+// show lets the engine see the transcript, as every turn of a host begins.
+func (d *driver) show(t *track) {
+	for range 2 {
+		d.assemble(t, op{N: 3})
+		if t.prev != nil || d.failed != "" {
+			return
+		}
+	}
 }
 
 // hostCompacts is the simulated host's own compaction: the older half of its transcript gives way to a summary.
@@ -160,6 +178,9 @@ func (d *driver) spawn(t *track, o op) {
 	if !ok || t == d.tracks[3] {
 		return
 	}
+	if d.plan.Managed && len(t.log) > 0 {
+		d.show(t)
+	}
 	d.childs++
 	child := newTrack(core.SessionID{Agent: t.id.Agent, Session: fmt.Sprintf("child-%d", d.childs)})
 	if o.N%5 == 4 {
@@ -189,13 +210,15 @@ func (d *driver) spawn(t *track, o op) {
 		}
 		return
 	}
-	child.parent = t
+	child.parent, child.compacted, child.minBudget = t, t.compacted, t.minBudget
 	if sp.GrantID != "" {
 		child.granted = d.env.Host.Now().Add(ttl)
 	}
+	child.bounded = sp.GrantID != "" && !d.plan.Managed
 	if req.Mode == core.SpawnFork {
-		child.log = append(child.log, t.log...)
-		for _, it := range t.log {
+		for _, it := range t.inForce(d.env.Host.Now()) {
+			it.inherited = true
+			child.log = append(child.log, it)
 			for _, m := range it.marks {
 				child.inherited[m] = true
 			}

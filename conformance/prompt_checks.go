@@ -243,7 +243,11 @@ func twiceEntry(p *prompt) string {
 	}
 	shown := map[string]int{}
 	for i := range p.wire {
-		for _, m := range marksIn(strings.Join(append(p.history(i), p.recalled(i)), "\n")) {
+		texts := p.history(i)
+		if p.inRecall(i) || p.quotes[i] {
+			texts = p.wire[i].Texts
+		}
+		for _, m := range marksIn(strings.Join(texts, "\n")) {
 			shown[m]++ // a summary may quote what a late part of it shows
 		}
 	}
@@ -324,10 +328,10 @@ func recallQuoted(p *prompt) string {
 		if text == "" {
 			continue
 		}
-		if len(w.Calls)+len(w.Results) > 0 {
+		if p.inRecall(i) && len(w.Calls)+len(w.Results) > 0 && len(p.history(i)) == 0 {
 			return fmt.Sprintf("message %d of the recall block calls a tool or answers one", i)
 		}
-		if w.Role != "user" && w.Role != "system" {
+		if p.inRecall(i) && w.Role != "user" && w.Role != "system" && len(p.history(i)) == 0 {
 			return fmt.Sprintf("message %d of the recall block speaks as %q", i, w.Role)
 		}
 		if hit := openers.FindString(text); hit != "" {

@@ -83,6 +83,9 @@ func cacheLoop(p *prompt) string {
 	if p.req.Transcript == nil && slices.ContainsFunc(p.log[min(len(p.prev.log), len(p.log)):], plainUser) {
 		return ""
 	}
+	if !slices.ContainsFunc(p.prev.log, plainUser) {
+		return "" // no turn has begun
+	}
 	was, is := p.prev.all(), p.all()
 	if p.d.plan.Provider != "" && len(was) > 0 {
 		was = was[:len(was)-1] // providers want consecutive messages merged into the last one

@@ -27,7 +27,10 @@ type track struct {
 	// inherited are marks of the parent that a fork shows.
 	inherited map[string]bool
 	parent    *track
-	granted   time.Time
+	// granted is when the grant ends; bounded says that what a fork inherited goes with it. A host that hands over its transcript has
+	// copied what is inherited.
+	granted time.Time
+	bounded bool
 	// waiting are calls without a result.
 	waiting []string
 	// prev is the last prompt, nil when nothing can be compared with it.
@@ -64,14 +67,26 @@ func messagesOf(items []item) []message.Message {
 // reach reports whether a mark of another session may be shown in t.
 func (t *track) reach(mark string, owner *track, now time.Time, across bool) bool {
 	switch {
-	case owner == t, t.inherited[mark], t.floating[mark]:
+	case owner == t, t.floating[mark]:
 		return true
+	case t.inherited[mark]:
+		return !t.bounded || now.Before(t.granted)
 	case across && owner.id.Agent == t.id.Agent:
 		return true
 	case t.parent != nil && owner == t.parent:
 		return now.Before(t.granted)
 	}
 	return false
+}
+
+// inForce returns the log as it counts at a time: what a fork inherited ends with its grant.
+func (t *track) inForce(now time.Time) []item {
+	if !t.bounded || now.Before(t.granted) {
+		return slices.Clone(t.log)
+	}
+	return slices.DeleteFunc(slices.Clone(t.log), func(it item) bool {
+		return it.inherited || slices.ContainsFunc(it.marks, func(m string) bool { return t.inherited[m] })
+	})
 }
 
 // last returns the newest item that is neither hidden nor blank.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/contextengine/contextengine/core/history"
 	"github.com/contextengine/contextengine/core/message"
@@ -41,6 +42,9 @@ func (e *Engine) Assemble(ctx context.Context, req AssembleRequest) (AssembleRes
 
 // assemble works on an open session.
 func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) (AssembleResult, error) {
+	if err := e.expire(ctx, s); err != nil {
+		return AssembleResult{}, err
+	}
 	if req.Transcript != nil {
 		if _, err := e.reconcile(ctx, s, req.Transcript); err != nil {
 			return AssembleResult{}, err
@@ -59,12 +63,6 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 
 	v := s.view.Clone()
 	c.dirty = e.refer(&v, c)
-	if e.expired(&v) {
-		v.disown()
-		v.Grants = nil
-		c.dirty, c.stepped = true, true
-		s.cool()
-	}
 	if err := e.coldStart(ctx, s, &v, c); err != nil {
 		return AssembleResult{}, err
 	}
@@ -112,34 +110,35 @@ func (e *Engine) historyPolicy(req AssembleRequest) (history.Policy, error) {
 
 // addition returns the text behind the host's system prompt.
 func addition(m MemoryPrompt) string {
-	text := SystemPromptAddition
+	var text strings.Builder
+	text.WriteString(SystemPromptAddition)
 	for _, section := range m.Sections {
-		text += "\n\n" + section
+		text.WriteString("\n\n" + section)
 	}
 	if len(m.AvailableTools) > 0 && slices.Contains(m.AvailableTools, "context_search") {
-		text += "\n\nEntries that are not shown can be looked up with the tool context_search."
+		text.WriteString("\n\nEntries that are not shown can be looked up with the tool context_search.")
 		if m.CitationMode == "on" {
-			text += " Cite the entry id (#id) of what you use."
+			text.WriteString(" Cite the entry id (#id) of what you use.")
 		}
 	}
-	return text
+	return text.String()
 }
 
-// expired reports whether the path shows entries of a session that the grant for is over.
-func (e *Engine) expired(v *View) bool {
-	for _, sp := range v.Path {
-		if sp.Session == nil {
+// expire takes entries of other sessions off the path once the grant for them is over.
+func (e *Engine) expire(ctx context.Context, s *session) error {
+	open := e.granted(&s.view, e.now())
+	for _, sp := range s.view.Path {
+		if sp.Session == nil || slices.ContainsFunc(open, func(g Scope) bool { return g.Contains(*sp.Session) }) {
 			continue
 		}
-		open := false
-		for _, g := range e.granted(v, e.now()) {
-			open = open || g.Contains(*sp.Session)
-		}
-		if !open {
-			return true
-		}
+		v := s.view.Clone()
+		v.disown()
+		v.Grants = nil
+		s.cool()
+		s.output = Ledger{}
+		return e.publish(ctx, s, v)
 	}
-	return false
+	return nil
 }
 
 // callBudget returns what this call may use. Inside a turn a host often states a budget without the deductions it made before the turn; what holds
@@ -202,6 +201,9 @@ func (e *Engine) coldStart(ctx context.Context, s *session, v *View, c *call) er
 	}
 	old := s.view
 	v.Start = max(start, v.Frontier, v.Lead)
+	if v.Pinned, err = e.promptBefore(ctx, v, v.Start); err != nil {
+		return err
+	}
 	v.Backlog = e.backlogGuess(&old, v)
 	v.Epoch++
 	c.dirty, c.stepped = true, true
@@ -209,6 +211,32 @@ func (e *Engine) coldStart(ctx context.Context, s *session, v *View, c *call) er
 	err = e.warmUp(ctx, s)
 	s.view = old
 	return err
+}
+
+// promptBefore returns the user message that the window's first turn began with, when the window begins behind it; "" when a turn begins inside.
+func (e *Engine) promptBefore(ctx context.Context, v *View, start int) (string, error) {
+	items, err := e.read(ctx, v, start, v.Len())
+	if err != nil {
+		return "", err
+	}
+	for i := range items {
+		if isPrompt(items[i].entry) {
+			return "", nil
+		}
+	}
+	const page = 64
+	for to := start; to > v.Lead && start-to < coldEntries*4; to -= page {
+		from := max(to-page, v.Lead)
+		if items, err = e.read(ctx, v, from, to); err != nil {
+			return "", err
+		}
+		for _, it := range slices.Backward(items) {
+			if isPrompt(it.entry) {
+				return it.entry.ID, nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // coldEntries is how many entries a window may be made of before it is sought from its end.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,6 +67,8 @@ type task struct {
 	req    CompactRequest
 	budget int
 	before int
+	// next is the Seq of the first entry that came later.
+	next int64
 }
 
 // prepare takes stock of what is live. It returns no task, but a result, when there is nothing to do.
@@ -95,7 +99,7 @@ func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*ta
 	if budget <= 0 {
 		budget = v.Budget
 	}
-	t := &task{req: req, budget: budget}
+	t := &task{req: req, budget: budget, next: v.Next}
 	t.Compaction = Compaction{
 		Session: s.id, Summaries: v.Summaries, Force: req.Force, Instructions: req.Instructions,
 		Now: e.now(), Count: e.count, Host: e.host, Request: req, Left: max(v.Start-first, 0),
@@ -128,7 +132,7 @@ func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*ta
 		t.Target = t.Tokens * 3 / 4
 	}
 	t.SummaryTokens = max(min(e.cfg.Compaction.MaxSummary, int(e.cfg.Compaction.SummaryShare*float64(budget))), 64)
-	if t.Protected >= len(t.Entries) && len(t.Summaries) < 2 {
+	if len(t.Entries) == 0 || t.Protected >= len(t.Entries) && len(t.Summaries) < 2 {
 		res.Reason = ReasonAlreadyCompacted + ": only the newest messages are left"
 		return nil, res, nil
 	}
@@ -141,8 +145,8 @@ func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*ta
 func (e *Engine) protected(items []item, target int) int {
 	groups := groupsOf(items)
 	n, cost := 0, 0
-	for i := len(groups) - 1; i >= 0; i-- {
-		g := groups[i]
+	for _, g := range slices.Backward(groups) {
+
 		c := 0
 		for j := g.From; j < g.To; j++ {
 			c += items[j].cost
@@ -213,7 +217,6 @@ func (e *Engine) measure(ctx context.Context, t *task) (int, CompactResult, erro
 			return err
 		}
 		// Entries that came in meanwhile are not the compaction's doing.
-		newest := t.Entries[len(t.Entries)-1].Seq
 		total = 0
 		for _, sum := range v.Summaries {
 			total += sum.Tokens
@@ -221,7 +224,7 @@ func (e *Engine) measure(ctx context.Context, t *task) (int, CompactResult, erro
 		}
 		res.FirstKept = ""
 		for i := range items {
-			if items[i].entry.SessionID() == s.id && items[i].entry.Seq > newest {
+			if items[i].entry.SessionID() == s.id && items[i].entry.Seq >= t.next {
 				continue
 			}
 			total += items[i].cost
@@ -280,9 +283,7 @@ func summaryOf(entry Entry, covers int) Summary {
 // summaryEntry makes the entry of a replacement.
 func (e *Engine) summaryEntry(v *View, r Replacement, covers, frontier int, at time.Time) Entry {
 	meta := make(map[string]string, len(r.Meta)+4)
-	for k, val := range r.Meta {
-		meta[k] = val
-	}
+	maps.Copy(meta, r.Meta)
 	meta[metaKind], meta[metaCovers], meta[metaFrontier] = r.Kind, strconv.Itoa(covers), strconv.Itoa(frontier)
 	if len(r.Summaries) > 0 {
 		meta[metaSupersedes] = strings.Join(r.Summaries, ",")

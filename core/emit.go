@@ -117,13 +117,19 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 		m := noteMessage(n)
 		add(stamp(m, stampTime), Choice{Reason: ReasonNote, Tokens: e.messageCost(m)})
 	}
+	// The recall block stands in front of the newest turn: at the end where the host appends that turn itself, and in front of a pinned
+	// message whose turn is still the newest.
 	turn := f.newestTurn()
-	if c.req.Transcript != nil && c.req.Prompt != "" {
-		turn = len(f.msgs) // the host appends the newest turn itself
-	}
+	hosted := c.req.Transcript != nil && c.req.Prompt != ""
 	pinned := s.pinned != nil && f.v.Pinned != ""
-	if pinned {
+	first := pinned && !hosted && turn == len(f.msgs)
+	if hosted {
+		turn = len(f.msgs)
+	}
+	if first {
 		e.addRecall(&out, c)
+	}
+	if pinned {
 		add(s.pinned.msg, Choice{Entry: s.pinned.entry.ID, Reason: ReasonPinned, Tokens: s.pinned.cost, Stub: f.v.Stubs[s.pinned.entry.ID].Kind})
 		if n := e.leftOfTurn(f); n > 0 {
 			m := turnMarker(n)
@@ -131,7 +137,7 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 		}
 	}
 	for i, m := range f.msgs {
-		if i == turn && !pinned {
+		if i == turn {
 			e.addRecall(&out, c)
 		}
 		ch := Choice{Entry: m.Entry, Reason: ReasonTail, Tokens: f.costs[i], Stub: f.v.Stubs[m.Entry].Kind}
@@ -140,7 +146,7 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 		}
 		add(m, ch)
 	}
-	if turn == len(f.msgs) && !pinned {
+	if turn == len(f.msgs) && !first {
 		e.addRecall(&out, c)
 	}
 	return out

@@ -18,7 +18,9 @@ import (
 type nocompact struct{}
 
 func (nocompact) OwnsCompaction() bool { return true }
-func (nocompact) Compact(context.Context, core.Compaction) (core.Patch, error) { return core.Patch{}, nil }
+func (nocompact) Compact(context.Context, core.Compaction) (core.Patch, error) {
+	return core.Patch{}, nil
+}
 
 type stubRetriever struct{ st core.Store }
 
@@ -120,7 +122,7 @@ func run(t *testing.T, name string, msgs []message.Message, b int, count core.To
 				if err != nil {
 					t.Fatal(err)
 				}
-				if mm.Role == message.User && !(res.RecallLen > 0 && i == res.RecallAt) {
+				if mm.Role == message.User && (res.RecallLen <= 0 || i != res.RecallAt) {
 					lastUser = len(bs)
 				}
 				if res.RecallLen > 0 && i == res.RecallAt {

@@ -151,10 +151,6 @@ type frame struct {
 	known  map[string]*item
 	// place is the position on the path of each entry in the window.
 	place map[string]int
-	// dirty says that v differs from the published view.
-	dirty bool
-	// reset says that the window moved.
-	stepped bool
 }
 
 // frame applies the history rules to the window and measures it.

@@ -128,18 +128,16 @@ func (e *Engine) granted(v *View, now time.Time) []Scope {
 // ask runs the retriever under the deadline. A retriever that does not return in time is left behind; Dispose waits for it.
 func (e *Engine) ask(ctx context.Context, q Query) ([]Candidate, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Recall.Deadline)
+	defer cancel()
 	type answer struct {
 		candidates []Candidate
 		err        error
 	}
 	ch := make(chan answer, 1)
-	e.work.Add(1)
-	go func() {
-		defer e.work.Done()
-		defer cancel()
+	e.work.Go(func() {
 		c, err := e.retriever.Retrieve(ctx, q)
 		ch <- answer{c, err}
-	}()
+	})
 	select {
 	case a := <-ch:
 		return a.candidates, a.err

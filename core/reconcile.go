@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -32,7 +33,11 @@ func (e *Engine) reconcile(ctx context.Context, s *session, t *Transcript) (int,
 
 // reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output.
 func (e *Engine) reconcileTail(ctx context.Context, s *session, t *Transcript, fps []string) (int, bool, error) {
-	for _, l := range []Ledger{s.view.Host, s.output} {
+	ledgers := []Ledger{s.view.Host, s.output}
+	if s.output.Count > s.view.Host.Count {
+		slices.Reverse(ledgers)
+	}
+	for _, l := range ledgers {
 		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 {
 			continue
 		}
@@ -75,9 +80,7 @@ func (e *Engine) syntheticFingerprints(s *session) map[string]string {
 	if n := s.view.Start - max(s.view.Frontier, s.view.Lead); n > 0 {
 		out[message.Fingerprint(noteMessage(n))] = ""
 	}
-	for fp, owner := range s.variants {
-		out[fp] = owner
-	}
+	maps.Copy(out, s.variants)
 	return out
 }
 
@@ -192,7 +195,16 @@ func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript,
 			messages = append(messages, t.Messages[f.host[st.host]])
 		}
 	}
-	// New messages go to the store first; then the path is laid anew over known and new entries.
+	// What is cut is published before anything new is stored: should the rest fail, new entries are found behind the cut, not behind what
+	// is no longer in force.
+	if common < before {
+		v.cut(common)
+		s.cool()
+		if err := e.publish(ctx, s, *v); err != nil {
+			return intake{}, err
+		}
+		*v = s.view.Clone()
+	}
 	scratch := v.Clone()
 	in, err := e.append(ctx, s, &scratch, draft{messages: messages})
 	if err != nil {
@@ -203,13 +215,13 @@ func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript,
 		return intake{}, err
 	}
 	v.Next, v.Turns = scratch.Next, scratch.Turns
-	if common < before {
-		v.cut(common)
-		s.warm = false
-	} else if front := f.front; front >= 0 {
-		s.warm = false
+	if f.front >= 0 {
+		s.cool()
 	}
-	lay := newLayer(v, common)
+	lay := layer{v: v, keep: common}
+	if common > 0 {
+		lay.n = f.hard[0] // what is soft in front of everything stays too
+	}
 	soft := softAfter(f)
 	placed := 0
 	next := 0
@@ -232,7 +244,6 @@ func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript,
 		v.Start, v.Frontier, v.Backlog = placed, placed, 0
 		v.Summaries, v.Pinned = nil, ""
 		v.Epoch++
-		s.warm = false
 	}
 	return in, nil
 }
@@ -279,8 +290,6 @@ type layer struct {
 	keep int
 	n    int
 }
-
-func newLayer(v *View, keep int) *layer { return &layer{v: v, keep: keep} }
 
 func (l *layer) put(owner SessionID, seq int64) {
 	if l.n >= l.keep {

@@ -48,17 +48,14 @@ func (e *Engine) open(ctx context.Context, id SessionID) (s *session, done func(
 	if err := id.Validate(); err != nil {
 		return nil, nil, err
 	}
-	for {
-		if s, err = e.lookup(id); err != nil {
-			return nil, nil, err
-		}
-		select {
-		case s.sem <- struct{}{}:
-		case <-ctx.Done():
-			e.work.Done()
-			return nil, nil, fmt.Errorf("core: session %q: %w", id, ctx.Err())
-		}
-		break
+	if s, err = e.lookup(id); err != nil {
+		return nil, nil, err
+	}
+	select {
+	case s.sem <- struct{}{}:
+	case <-ctx.Done():
+		e.work.Done()
+		return nil, nil, fmt.Errorf("core: session %q: %w", id, ctx.Err())
 	}
 	done = func() { <-s.sem; e.work.Done() }
 	if err := ctx.Err(); err != nil {

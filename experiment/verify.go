@@ -28,6 +28,7 @@ type verifier struct {
 type prompt struct {
 	msgs []sent
 	// origin is for each of msgs the index of the message it shows, -1 for what the engine made.
+	// Of a message that is sent as several, only the first counts.
 	origin []int
 	// recall[0] <= i < recall[1] is the recall block.
 	recall [2]int
@@ -38,6 +39,7 @@ type prompt struct {
 	addition               string
 	epoch                  uint64
 	stepped                bool
+	turn                   int
 }
 
 func newVerifier(m *meter, format string) *verifier {
@@ -63,7 +65,10 @@ func (v *verifier) tell(m message.Message) error {
 		return err
 	}
 	total := sent{role: string(m.Role), blank: true}
-	for _, s := range msgs {
+	for i, s := range msgs {
+		if i == 0 {
+			total.sum = s.sum
+		}
 		total.tokens += s.tokens
 		total.floor += s.floor
 		total.size += s.size
@@ -91,7 +96,7 @@ func (v *verifier) see(res core.AssembleResult) (*prompt, error) {
 		epoch: res.Epoch, stepped: res.Stepped,
 	}
 	p.tokens, p.size = v.meter.count(res.SystemPromptAddition), len(res.SystemPromptAddition)
-	last, from := -1, -1
+	last := -1
 	for i, m := range msgs {
 		p.tokens += m.tokens
 		p.size += m.size
@@ -105,18 +110,17 @@ func (v *verifier) see(res core.AssembleResult) (*prompt, error) {
 			continue
 		}
 		if i > 0 && at[i] == at[i-1] {
-			p.origin[i] = p.origin[i-1] // a further piece of the same message
+			p.origin[i] = -1 // a further piece of the same message
 			continue
 		}
 		p.origin[i] = v.place(res.Messages[at[i]], last)
 		if p.origin[i] >= 0 {
-			last, from = p.origin[i], i
+			last = p.origin[i]
 			if v.isPrompt(last) {
 				p.newest = i
 			}
 		}
 	}
-	_ = from
 	return p, nil
 }
 
@@ -139,8 +143,8 @@ func (v *verifier) isPrompt(i int) bool {
 	return v.said[i].Role == message.User && v.said[i].Type == ""
 }
 
-// check verifies one prompt. loop says that it is not the first of its turn, fresh that the engine compacted since the last one.
-func (v *verifier) check(p *prompt, budget int, loop, fresh bool) {
+// check verifies one prompt; fresh says that something was compacted since the last one.
+func (v *verifier) check(p *prompt, budget int, fresh bool) {
 	if p.tokens > budget {
 		v.fail(RuleBudget, "%d tokens, the budget is %d", p.tokens, budget)
 	}
@@ -148,7 +152,7 @@ func (v *verifier) check(p *prompt, budget int, loop, fresh bool) {
 	v.order(p)
 	v.recallPlace(p)
 	if v.prev != nil && !fresh && !p.stepped && p.epoch == v.prev.epoch {
-		v.prefix(v.prev, p, loop)
+		v.prefix(v.prev, p, p.turn == v.prev.turn)
 	}
 	v.prev = p
 }
@@ -187,7 +191,7 @@ func (v *verifier) order(p *prompt) {
 	shown := make(map[int]bool, len(p.origin))
 	for i, o := range p.origin {
 		switch {
-		case o < 0 || i > 0 && o == p.origin[i-1] && len(p.msgs[i].results) > 0:
+		case o < 0:
 			continue
 		case shown[o]:
 			v.fail(RuleTwice, "message %d shows entry %d again", i, o)

@@ -14,7 +14,7 @@ const typeKey = "type"
 
 // choice reads a name, or an object with the key "type", on top of the Choice in dst.
 func (d *decoder) choice(v any, dst reflect.Value, kind Kind, at path) error {
-	old, _ := dst.Interface().(Choice)
+	old, _ := reflect.TypeAssert[Choice](dst)
 	name, options, err := splitChoice(v, at)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (d *decoder) preset(kind Kind) string {
 
 // searchers reads a list of names, or an object with the options of each.
 func (d *decoder) searchers(v any, dst reflect.Value, at path) error {
-	old, _ := dst.Interface().(Searchers)
+	old, _ := reflect.TypeAssert[Searchers](dst)
 	out := make(Searchers)
 	if _, ok := v.(map[string]any); !ok {
 		var names []string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -133,4 +134,13 @@ func text(v any) string {
 		return fmt.Sprintf("unprintable configuration (%T)", v)
 	}
 	return string(b)
+}
+
+// ChoiceOf returns the Choice of a part with all options set as in cfg, for programs that write configurations.
+func ChoiceOf[C any](name string, cfg C) Choice {
+	v := settable(cfg)
+	if v.Kind() != reflect.Struct {
+		return Choice{Type: name}
+	}
+	return Choice{Type: name, Options: encode(v)}
 }

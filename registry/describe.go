@@ -42,7 +42,7 @@ func (r *Registry) Describe() []Part {
 // Keys lists the keys of a configuration file, those of parts left out.
 func (r *Registry) Keys() []Key {
 	cfg := DefaultConfig()
-	return describe(reflect.ValueOf(cfg), "", coreDocs)
+	return describe(reflect.ValueOf(cfg), "", coreDocs())
 }
 
 // describe lists the keys of a struct, and of those in it. docs explains fields without a tag, by path.
@@ -62,31 +62,33 @@ func describe(v reflect.Value, prefix string, docs map[string]string) []Key {
 	return out
 }
 
-// coreDocs explains the keys of core.Config.
-var coreDocs = map[string]string{
-	"recentMessages":          "newest messages that compaction never touches",
-	"failure":                 "what happens when a part fails for good: degrade (pass messages through, loudly) or strict (fail)",
-	"window.high":             "share of the budget at which the window steps",
-	"window.low":              "share of the budget that the window steps down to",
-	"window.reserve":          "share of the budget that is never filled",
-	"window.clipShare":        "largest share of the budget for one tool result, unless clipTokens is more",
-	"window.clipTokens":       "tokens that one tool result may cost in any case",
-	"window.batchShare":       "largest share of the budget for all results of one step",
-	"window.keepResults":      "newest tool results that are never masked",
-	"window.note":             "say in the prompt how many earlier messages are not shown",
-	"recall.share":            "share of the budget for recalled messages, 0 to 0.5; 0 turns recall off",
-	"recall.candidates":       "candidates that a retriever is asked for",
-	"recall.deadline":         "how long a retriever may take",
-	"recall.acrossSessions":   "let recall reach the agent's other sessions",
-	"recall.quote":            "largest recalled message, in tokens; longer ones are clipped",
-	"compaction.due":          "share of the budget that may leave the window before a compaction is due",
-	"compaction.target":       "share of the budget that history should cost after a compaction",
-	"compaction.summaryShare": "largest share of the budget for one summary",
-	"compaction.maxSummary":   "largest summary, in tokens",
-	"compaction.deadline":     "how long a compaction may take",
-	"compaction.proactive":    "compact in the background when it is due",
-	"history.provider":        "provider whose turn rules hold; empty takes the host's word",
-	"history.limitTurns":      "largest number of user turns shown; 0 means no limit",
-	"history.limits.channels": "limits of user turns for each channel, its direct messages and its users",
-	"subagents.ttl":           "how long a subagent may reach its parent's history",
+// coreDocs explains the keys of core.Config, whose fields have no tag for it.
+func coreDocs() map[string]string {
+	return map[string]string{
+		"recentMessages":          "newest messages that compaction never touches",
+		"failure":                 "what happens when a part fails for good: degrade (pass messages through, loudly) or strict (fail)",
+		"window.high":             "share of the budget at which the window steps",
+		"window.low":              "share of the budget that the window steps down to",
+		"window.reserve":          "share of the budget that is never filled",
+		"window.clipShare":        "largest share of the budget for one tool result, unless clipTokens is more",
+		"window.clipTokens":       "tokens that one tool result may cost in any case",
+		"window.batchShare":       "largest share of the budget for all results of one step",
+		"window.keepResults":      "newest tool results that are never masked",
+		"window.note":             "say in the prompt how many earlier messages are not shown",
+		"recall.share":            "share of the budget for recalled messages, 0 to 0.5; 0 turns recall off",
+		"recall.candidates":       "candidates that a retriever is asked for",
+		"recall.deadline":         "how long a retriever may take",
+		"recall.acrossSessions":   "let recall reach the agent's other sessions",
+		"recall.quote":            "largest recalled message, in tokens; longer ones are clipped",
+		"compaction.due":          "share of the budget that may leave the window before a compaction is due",
+		"compaction.target":       "share of the budget that history should cost after a compaction",
+		"compaction.summaryShare": "largest share of the budget for one summary",
+		"compaction.maxSummary":   "largest summary, in tokens",
+		"compaction.deadline":     "how long a compaction may take",
+		"compaction.proactive":    "compact in the background when it is due",
+		"history.provider":        "provider whose turn rules hold; empty takes the host's word",
+		"history.limitTurns":      "largest number of user turns shown; 0 means no limit",
+		"history.limits.channels": "limits of user turns for each channel, its direct messages and its users",
+		"subagents.ttl":           "how long a subagent may reach its parent's history",
+	}
 }

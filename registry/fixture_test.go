@@ -110,8 +110,8 @@ func mixDefaults() mixConfig {
 }
 
 // newRegistry returns a registry with parts named like the real ones.
-func newRegistry(t testing.TB, s *shop) *registry.Registry {
-	t.Helper()
+func newRegistry(tb testing.TB, s *shop) *registry.Registry {
+	tb.Helper()
 	r := &registry.Registry{}
 	none := func() nothing { return nothing{} }
 	open := func(path string) (core.Store, error) {
@@ -165,7 +165,7 @@ func newRegistry(t testing.TB, s *shop) *registry.Registry {
 				return x, nil
 			}),
 		registry.AddModel(r, "openai", "an endpoint", func() remoteConfig { return remoteConfig{} },
-			func(_ context.Context, c remoteConfig, _ registry.Env) (registry.Model, error) {
+			func(_ context.Context, _ remoteConfig, _ registry.Env) (registry.Model, error) {
 				return registry.Model{Completer: fakeModel{}}, nil
 			}),
 		registry.AddTokenizer(r, "o200k_base", "four letters", func() (core.TokenCounter, error) { return words, nil }),
@@ -189,7 +189,7 @@ func newRegistry(t testing.TB, s *shop) *registry.Registry {
 			registry.Defaults(registry.Parts{Store: "disk", Retriever: "recent", Compactor: "archive"})),
 	} {
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	return r
@@ -203,20 +203,20 @@ func (fakeModel) Complete(context.Context, core.CompletionRequest) (core.Complet
 
 func yaml(text string) registry.Source { return registry.Bytes("test.yaml", "yaml", []byte(text)) }
 
-func mustLoad(t testing.TB, r *registry.Registry, sources ...registry.Source) registry.Config {
-	t.Helper()
+func mustLoad(tb testing.TB, r *registry.Registry, sources ...registry.Source) registry.Config {
+	tb.Helper()
 	cfg, err := r.Load(sources...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return cfg
 }
 
-func mustResolve(t testing.TB, r *registry.Registry, cfg registry.Config, agent, session string) (registry.Config, registry.ArmInfo) {
-	t.Helper()
+func mustResolve(tb testing.TB, r *registry.Registry, cfg registry.Config, agent, session string) (registry.Config, registry.ArmInfo) {
+	tb.Helper()
 	out, info, err := r.Resolve(cfg, agent, session)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return out, info
 }

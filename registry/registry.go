@@ -171,7 +171,7 @@ func add[C, P any](r *Registry, kind Kind, name, doc string, defaults func() C,
 		kind: kind, name: name, doc: doc, config: typ,
 		defaults: func() reflect.Value { return settable(defaults()) },
 		open: func(ctx context.Context, cfg reflect.Value, env Env) (any, error) {
-			c, ok := cfg.Interface().(C)
+			c, ok := reflect.TypeAssert[C](cfg)
 			if !ok {
 				return nil, fmt.Errorf("registry: open %s %q: configuration is a %s, want %s: %w", kind, name, cfg.Type(), typ, core.ErrInvalid)
 			}
@@ -237,11 +237,15 @@ func unknown(what, name string, known []string) error {
 	if best, ok := nearest.Of(name, known); ok {
 		text += fmt.Sprintf(", did you mean %q?", best)
 	}
-	list := strings.Join(known, ", ")
-	if list == "" {
-		list = "none"
+	return fmt.Errorf("%s (known: %s): %w", text, list(known), core.ErrInvalid)
+}
+
+// list writes names for an error message.
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
 	}
-	return fmt.Errorf("%s (known: %s): %w", text, list, core.ErrInvalid)
+	return strings.Join(names, ", ")
 }
 
 // clip bounds a name from outside for an error message.

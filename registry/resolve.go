@@ -274,14 +274,3 @@ func (r *Registry) check(cfg Config) (Config, error) {
 	}
 	return full, nil
 }
-
-func list(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	out := names[0]
-	for _, n := range names[1:] {
-		out += ", " + n
-	}
-	return out
-}

@@ -119,14 +119,14 @@ func checkType(t reflect.Type, above []reflect.Type) error {
 
 // typeName names a type in words for operators.
 func typeName(t reflect.Type) string {
-	switch {
-	case t == durationType:
+	switch t {
+	case durationType:
 		return "duration"
-	case t == choiceType:
+	case choiceType:
 		return "part"
-	case t == searchersType:
+	case searchersType:
 		return "searchers by name"
-	case t == overrideType:
+	case overrideType:
 		return "object"
 	}
 	switch t.Kind() {

@@ -76,7 +76,8 @@ func (m *maker) searcher(ctx context.Context, env Env, name string) (core.Search
 	if err != nil {
 		return nil, fmt.Errorf("registry: searcher: %w", err)
 	}
-	k := key(c)
+	// vectors of two embedders do not belong into one index
+	k := key(c) + key(env.Config.Embedder)
 	if found := s.searchers[k]; found != nil {
 		return searchOnly{found}, nil
 	}

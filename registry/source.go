@@ -42,7 +42,7 @@ func File(name string) Source {
 		if err != nil {
 			return nil, openError(err)
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }()
 		data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 		if err != nil {
 			return nil, openError(err)

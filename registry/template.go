@@ -17,12 +17,12 @@ func (r *Registry) Template() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{}
+	w := &writer{docs: coreDocs()}
 	w.line("# Configuration of a context engine. Every key may be left out; what stands here is what holds then.")
 	tree := cfg.tree()
 	for _, f := range configFields() {
 		w.line("")
-		w.line("# %s: %s", f.key, cmp.Or(f.doc, coreDocs[f.key]))
+		w.line("# %s: %s", f.key, cmp.Or(f.doc, w.docs[f.key]))
 		switch {
 		case f.key == "agents":
 			w.line("# agents:\n#   coder:\n#     recentMessages: 30\n#     window: {high: 0.8}")
@@ -42,10 +42,13 @@ func (r *Registry) Template() ([]byte, error) {
 }
 
 // writer writes YAML line by line.
-type writer struct{ strings.Builder }
+type writer struct {
+	strings.Builder
+	docs map[string]string
+}
 
 func (w *writer) line(format string, args ...any) {
-	fmt.Fprintf(w, format+"\n", args...)
+	w.WriteString(fmt.Sprintf(format, args...) + "\n")
 }
 
 // known lists what there is of a kind.
@@ -102,7 +105,7 @@ func (w *writer) value(depth int, f field, at string, v any) {
 		w.line("%s%s:", indent(depth), f.key)
 	}
 	for _, in := range fields {
-		if doc := coreDocs[at+"."+in.key]; doc != "" {
+		if doc := w.docs[at+"."+in.key]; doc != "" {
 			w.line("%s# %s", indent(depth+1), doc)
 		}
 		w.value(depth+1, in, at+"."+in.key, m[in.key])

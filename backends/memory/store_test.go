@@ -116,7 +116,11 @@ func TestEntriesAreCopied(t *testing.T) {
 		e.Message.Raw[0] = 'X'
 		e.Message.Parts[0].Raw[0] = 'X'
 		e.Message.Parts[0].Text = "spoilt"
+		before := string(e.Message.Parts[0].Raw)
 		_ = append(e.Message.Raw, "overflow"...)
+		if got := string(e.Message.Parts[0].Raw); got != before {
+			t.Errorf("appending to a message's bytes changed its part's from %q to %q", before, got)
+		}
 	}
 	spoil(given)
 	for range 2 {

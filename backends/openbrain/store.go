@@ -23,6 +23,8 @@ type Store struct {
 	// own says that the transport is the store's.
 	own     bool
 	skipped atomic.Int64
+	// newsLimit is the limit that the server accepts for news; 0 until it refused one.
+	newsLimit atomic.Int64
 
 	agents agents
 	ids    thoughtIDs

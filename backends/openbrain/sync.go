@@ -36,26 +36,38 @@ func (s *Store) catchUp(ctx context.Context, op string, g *agent) (bool, error) 
 	if s.cfg.Exclusive {
 		return false, nil
 	}
-	page, err := s.client.thoughtsAt(ctx, s.news(op, g.name))
+	page, limit, err := s.news(ctx, pageQuery{op: op, path: pathRecent, source: s.cfg.source(g.name)})
 	if err != nil && !lacks(err) {
 		return false, err
 	}
-	if err == nil && s.merge(g, page.thoughts) {
+	if err == nil && s.merge(g, page.thoughts, limit) {
 		return false, nil
 	}
 	_, err = s.load(ctx, op, g)
 	return true, err
 }
 
-// news asks for the newest thoughts of an agent. A server may show those of others with them.
-func (s *Store) news(op, agent string) pageQuery {
-	return pageQuery{op: op, path: pathRecent, source: s.cfg.source(agent), limit: newsLimit}
+// news asks for the newest thoughts of a source, as many as newsLimit or as the server will give, and says how many
+// that is. A server may show those of others with them.
+func (s *Store) news(ctx context.Context, q pageQuery) (listing, int, error) {
+	q.limit = newsLimit
+	if n := int(s.newsLimit.Load()); n > 0 {
+		q.limit = n
+	}
+	for {
+		page, err := s.client.thoughtsAt(ctx, q)
+		if !tooMuch(err) || q.limit == 1 {
+			return page, q.limit, err
+		}
+		q.limit = (q.limit + 1) / 2
+		s.newsLimit.Store(int64(q.limit))
+	}
 }
 
 // merge takes the newest thoughts into the index. It returns false when they do not reach back to what is known, or cannot be judged
 // alone.
-func (s *Store) merge(g *agent, newest []thought) bool {
-	reaches := len(newest) < surelyWhole
+func (s *Store) merge(g *agent, newest []thought, limit int) bool {
+	reaches := len(newest) < min(limit, surelyWhole)
 	var fresh []record
 	for _, t := range newest {
 		if g.thoughts[t.ID] {
@@ -87,12 +99,11 @@ func (s *Store) merge(g *agent, newest []thought) bool {
 
 // locate looks once for an entry among the newest thoughts, where it is if it was stored a moment ago.
 func (s *Store) locate(ctx context.Context, op string, want record) (string, bool, error) {
-	q := s.news(op, want.entry.Agent)
-	q.single = true
-	page, err := s.client.thoughtsAt(ctx, q)
+	q := pageQuery{op: op, path: pathRecent, source: s.cfg.source(want.entry.Agent), single: true}
+	page, _, err := s.news(ctx, q)
 	if lacks(err) {
-		q.path, q.limit = pathThoughts, s.cfg.PageSize
-		page, err = s.client.thoughtsAt(ctx, q)
+		q.path = pathThoughts
+		page, _, err = s.news(ctx, q)
 	}
 	if err != nil {
 		return "", false, err

@@ -23,13 +23,21 @@ func RewriteCallIDs(msgs []message.Message, policy Policy) []message.Message {
 	if policy.SanitizeCallIDs == "" {
 		return msgs
 	}
-	w := idWriter{Policy: policy, taken: make(map[string]bool), queue: make(map[string][]string)}
+	w := idWriter{
+		Policy: policy,
+		taken:  make(map[string]bool),
+		queue:  make(map[string][]string),
+		tries:  make(map[string]int),
+	}
 	l := list{src: msgs}
 	for i := range msgs {
 		m := &msgs[i]
 		parts := m.Parts
 		switch {
 		case m.Role == message.Assistant && m.HasCalls():
+			if len(w.queue) > fewIDs {
+				w.queue = make(map[string][]string)
+			}
 			clear(w.queue)
 			parts = mapParts(parts, w.call)
 		case m.Role == message.Tool:
@@ -49,6 +57,8 @@ type idWriter struct {
 	taken map[string]bool
 	// queue holds the new ids of the current message's calls by their old ones.
 	queue map[string][]string
+	// tries counts the replacements tried for an id: those up to it are taken.
+	tries map[string]int
 }
 
 func (w *idWriter) call(p *message.Part) bool {
@@ -100,8 +110,9 @@ func (w *idWriter) unique(raw string) string {
 		if len(base) >= strict9Len {
 			id = base[:strict9Len]
 		}
-		for n := 1; w.taken[id]; n++ {
-			sum = sha256.Sum256([]byte(raw + "#" + strconv.Itoa(n)))
+		for w.taken[id] {
+			w.tries[raw]++
+			sum = sha256.Sum256([]byte(raw + "#" + strconv.Itoa(w.tries[raw])))
 			id = hex.EncodeToString(sum[:])[:strict9Len]
 		}
 		return id
@@ -110,10 +121,13 @@ func (w *idWriter) unique(raw string) string {
 		base = "toolcall"
 	}
 	id := base[:min(len(base), strictLen)]
-	suffix := hash[:8]
-	for n := 2; w.taken[id]; n++ {
+	for w.taken[id] {
+		suffix := hash[:8]
+		w.tries[raw]++
+		if n := w.tries[raw]; n > 1 {
+			suffix += "x" + strconv.Itoa(n)
+		}
 		id = base[:min(len(base), strictLen-len(suffix))] + suffix
-		suffix = hash[:8] + "x" + strconv.Itoa(n)
 	}
 	return id
 }

@@ -24,7 +24,7 @@ func Groups(msgs []message.Message) []Group {
 		from := i
 		i++
 		if msgs[from].Role == message.Assistant && msgs[from].HasCalls() && i < len(msgs) && msgs[i].Role == message.Tool {
-			if ids == nil {
+			if ids == nil || len(ids) > fewIDs {
 				ids = make(map[string]bool)
 			}
 			clear(ids)
@@ -43,6 +43,9 @@ func Groups(msgs []message.Message) []Group {
 	}
 	return out
 }
+
+// fewIDs is up to how many entries a map is cleared for reuse: clearing takes as long as the map once was large.
+const fewIDs = 64
 
 // answers reports whether a tool message holds a result for one of the calls. A result without an id can only mean
 // the single call of its message.

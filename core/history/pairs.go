@@ -211,7 +211,7 @@ type matcher struct {
 }
 
 func (m *matcher) begin(calls []pending) {
-	if m.known == nil {
+	if m.known == nil || len(m.known) > fewIDs {
 		m.unanswered, m.synthetic, m.known = make(map[string][]int), make(map[string][]int), make(map[string]bool)
 	}
 	clear(m.unanswered)

@@ -96,11 +96,11 @@ func (s *sanitizer) assistant(i int) ([]message.Part, bool) {
 	m := &s.msgs[i]
 	parts := m.Parts
 	if s.Clean {
-		silenced := false
+		silenced, answered := false, s.answers(i)
 		parts = filterParts(trimNames(parts), func(p *message.Part) bool {
 			switch p.Kind {
 			case message.ToolCall:
-				return !s.validCall(i, p)
+				return !s.validCall(p, answered)
 			case message.Text:
 				mute := m.Type == "" && strings.TrimSpace(p.Text) == NoReply
 				silenced = silenced || mute
@@ -165,35 +165,26 @@ func (s *sanitizer) repeats(prev, m *message.Message, parts []message.Part) bool
 	return true
 }
 
-// validCall says whether the call p of message i may be replayed; its name is already trimmed.
-func (s *sanitizer) validCall(i int, p *message.Part) bool {
+// validCall says whether the call p may be replayed; its name is already trimmed. answered reports for an id whether
+// a result follows before the next message with calls.
+func (s *sanitizer) validCall(p *message.Part, answered func(id string) bool) bool {
 	if blank(p.CallID) || !validName(p.Name) {
 		return false
 	}
 	if (blank(p.Args) || !json.Valid([]byte(p.Args))) && !isCustom(p) {
 		return false
 	}
-	if len(s.AllowedTools) == 0 {
-		return true
-	}
-	return slices.Contains(s.AllowedTools, p.Name) || s.answered(i, p.CallID)
+	return len(s.AllowedTools) == 0 || slices.Contains(s.AllowedTools, p.Name) || answered(p.CallID)
 }
 
-// answered reports whether a result with this id follows message i before the next message with calls.
-func (s *sanitizer) answered(i int, id string) bool {
-	for j := i + 1; j < len(s.msgs); j++ {
-		m := &s.msgs[j]
-		if m.Role == message.Assistant && m.HasCalls() {
-			return false
-		}
-		if m.Role != message.Tool {
-			continue
-		}
-		for k := range m.Parts {
-			if p := &m.Parts[k]; p.Kind == message.ToolResult && p.CallID == id {
-				return true
-			}
-		}
+// answers returns the look-up that validCall wants for message i.
+func (s *sanitizer) answers(i int) func(id string) bool {
+	if len(s.AllowedTools) == 0 || !s.msgs[i].HasCalls() {
+		return nil
 	}
-	return false
+	end := i + 1
+	for end < len(s.msgs) && (s.msgs[end].Role != message.Assistant || !s.msgs[end].HasCalls()) {
+		end++
+	}
+	return resultIn(s.msgs[i+1:end], len(s.msgs[i].Parts))
 }

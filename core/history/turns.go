@@ -130,7 +130,8 @@ func stripDangling(msgs []message.Message) []message.Message {
 		for end < len(msgs) && msgs[end].Role != message.Assistant {
 			end++
 		}
-		stripped := stripCalls(*m, func(_ int, p *message.Part) bool { return hasResult(msgs[i+1:end], p.CallID) })
+		answered := resultIn(msgs[i+1:end], len(m.Parts))
+		stripped := stripCalls(*m, func(_ int, p *message.Part) bool { return answered(p.CallID) })
 		switch {
 		case sameParts(stripped.Parts, m.Parts):
 			l.keep(i)
@@ -139,6 +140,27 @@ func stripDangling(msgs []message.Message) []message.Message {
 		}
 	}
 	return l.done()
+}
+
+// resultIn returns a function that reports whether a tool message of msgs has a result with an id. It looks them up one by
+// one for the few calls a message usually has, and makes a set for more.
+func resultIn(msgs []message.Message, calls int) func(id string) bool {
+	const few = 16
+	if calls <= few {
+		return func(id string) bool { return hasResult(msgs, id) }
+	}
+	ids := make(map[string]bool)
+	for i := range msgs {
+		if msgs[i].Role != message.Tool {
+			continue
+		}
+		for _, p := range msgs[i].Parts {
+			if p.Kind == message.ToolResult {
+				ids[p.CallID] = true
+			}
+		}
+	}
+	return func(id string) bool { return ids[id] }
 }
 
 func hasResult(msgs []message.Message, id string) bool {

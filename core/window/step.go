@@ -1,5 +1,7 @@
 package window
 
+import "slices"
+
 // Group is what the planner knows of a group of messages: a tool call with all its results, or a single message.
 type Group struct {
 	// Cost is what the group costs now, in tokens.
@@ -141,8 +143,8 @@ func (p *planner) plan() Plan {
 
 // newestTurn returns the group that begins the newest turn, or -1.
 func newestTurn(groups []Group) int {
-	for i := len(groups) - 1; i >= 0; i-- {
-		if groups[i].Turn {
+	for i, group := range slices.Backward(groups) {
+		if group.Turn {
 			return i
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Clip returns text when it costs at most limit tokens, and otherwise its head and tail around a marker that says how
-// much is missing, at limit tokens or less. Cuts lie between runes and, where one is near, at the end of a line. A limit too small for the
+// much is missing, at limit tokens or less. Cuts lie between runes and, where one is near, at the end of a line or a word. A limit too small for the
 // marker gives a piece of the head alone, and 0 gives "".
 func Clip(text string, limit int, count core.TokenCounter) string {
 	if limit <= 0 || text == "" {
@@ -34,7 +34,7 @@ func Clip(text string, limit int, count core.TokenCounter) string {
 	return Head(text, limit, count)
 }
 
-// Head returns the beginning of text, at limit tokens or less, cut between runes and, where one is near, at the end of a line.
+// Head returns the beginning of text, at limit tokens or less, cut between runes and, where one is near, at the end of a line or a word.
 func Head(text string, limit int, count core.TokenCounter) string {
 	if limit <= 0 || text == "" {
 		return ""
@@ -63,7 +63,10 @@ func cutHead(s string, n int) string {
 		n--
 	}
 	if i := strings.LastIndexByte(s[:n], '\n'); i > n*4/5 {
-		n = i
+		return s[:i]
+	}
+	if i := strings.LastIndexByte(s[:n], ' '); i > n*3/5 {
+		return s[:i]
 	}
 	return s[:n]
 }
@@ -74,8 +77,14 @@ func cutTail(s string, n int) string {
 	for from < len(s) && !utf8.RuneStart(s[from]) {
 		from++
 	}
-	if i := strings.IndexByte(s[from:], '\n'); from > 0 && i >= 0 && i < n/5 {
-		from += i + 1
+	if from == 0 {
+		return s
+	}
+	if i := strings.IndexByte(s[from:], '\n'); i >= 0 && i < n/5 {
+		return s[from+i+1:]
+	}
+	if i := strings.IndexByte(s[from:], ' '); i >= 0 && i < n*2/5 {
+		return s[from+i+1:]
 	}
 	return s[from:]
 }
@@ -95,5 +104,5 @@ func FirstLine(text string, limit int) string {
 	return ""
 }
 
-// HeadBytes returns at most limit bytes of the beginning of text, cut between runes and, where one is near, at the end of a line.
+// HeadBytes returns at most limit bytes of the beginning of text, cut between runes and, where one is near, at the end of a line or a word.
 func HeadBytes(text string, limit int) string { return cutHead(text, max(0, limit)) }

@@ -81,10 +81,12 @@ func (a *Compactor) Compact(ctx context.Context, c core.Compaction) (core.Patch,
 	enough := compacting.EnoughFor(c)
 	// A note costs about the same whatever it counts, so the longest it can be is reserved once.
 	base := c.Tokens - earlier + a.reserve(c)
-	units := compacting.Units(c)
-	for i := 0; i < len(units) && !(taken.To > 0 && enough.Met(taken.To, base-taken.Cost)); i++ {
-		taken.To = units[i].To
-		taken.Cost += units[i].Cost
+	for _, u := range compacting.Units(c) {
+		if taken.To > 0 && enough.Met(taken.To, base-taken.Cost) {
+			break
+		}
+		taken.To = u.To
+		taken.Cost += u.Cost
 	}
 	if err := ctx.Err(); err != nil {
 		return core.Patch{}, fmt.Errorf("archive: compact %q: %w", c.Session, err)

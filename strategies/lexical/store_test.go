@@ -103,14 +103,14 @@ func (s *listStore) Delete(_ context.Context, scope core.Scope, ids []string) (i
 
 func (s *listStore) Close() error { return nil }
 
-func newIndex(t testing.TB, store core.Store) *lexical.Index {
-	t.Helper()
+func newIndex(tb testing.TB, store core.Store) *lexical.Index {
+	tb.Helper()
 	x, err := lexical.New(lexical.DefaultConfig())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := x.Attach(store); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return x
 }

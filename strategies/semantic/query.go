@@ -1,6 +1,7 @@
 package semantic
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -8,33 +9,38 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// queryText says what to look for: the prompt, or the newest user message where there is none. A prompt that is too short to stand
-// alone ("yes, do that") is filled up to contextChars bytes with what was said last, the assistant before the user.
-// Of prompts longer than promptChars the beginning and the end count.
-func queryText(q core.Query, promptChars, contextChars int) string {
+// queryText says what to look for: the prompt, or the newest user message where there is none. A prompt too short to stand alone
+// ("yes, do that") is completed by what was said last, the assistant before the user. Longer ones are not: on long
+// conversations a single unrelated sentence behind a question costs a third of what it would find.
+// Of prompts longer than cfg.PromptChars the beginning and the end count.
+func queryText(q core.Query, cfg Config) string {
 	prompt := strings.TrimSpace(q.Prompt)
 	rest := q.Recent
 	if prompt == "" {
-		for i := len(rest) - 1; i >= 0; i-- {
-			if prompt = spoken(rest[i], message.User); prompt != "" {
+		for i, e := range slices.Backward(rest) {
+			if prompt = spoken(e, message.User); prompt != "" {
 				rest = rest[:i]
 				break
 			}
 		}
 	}
-	if len(prompt) > promptChars {
-		half := promptChars / 2
+	if len(prompt) > cfg.PromptChars {
+		half := cfg.PromptChars / 2
 		return head(prompt, half) + "\n" + tail(prompt, half)
 	}
+	if len(prompt) >= cfg.ShortPrompt {
+		return prompt
+	}
+	room := cfg.ContextChars
 	for _, role := range []message.Role{message.Assistant, message.User} {
-		for i := len(rest) - 1; i >= 0; i-- {
-			text := spoken(rest[i], role)
+		for _, e := range slices.Backward(rest) {
+			text := spoken(e, role)
 			if text == "" || text == strings.TrimSpace(q.Prompt) {
 				continue
 			}
-			if room := contextChars - len(prompt); room > 0 {
-				prompt += "\n" + head(text, room)
-			}
+			text = head(text, room)
+			room -= len(text)
+			prompt += "\n" + text
 			break
 		}
 	}

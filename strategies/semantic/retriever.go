@@ -11,7 +11,9 @@ import (
 type Config struct {
 	// Limit is the largest number of candidates, 1 to 1000; the Engine may ask for fewer.
 	Limit int `koanf:"limit"`
-	// ContextChars is the length in bytes up to which a short prompt is completed with what was said last, 0 to 100000.
+	// ShortPrompt is the length in bytes below which a prompt cannot stand alone, 0 to 1000; 0 never adds context.
+	ShortPrompt int `koanf:"shortPrompt"`
+	// ContextChars is how much of what was said last completes a short prompt, in bytes, 0 to 100000.
 	ContextChars int `koanf:"contextChars"`
 	// PromptChars bounds how much of a prompt is looked for, in bytes, 100 to 100000.
 	PromptChars int `koanf:"promptChars"`
@@ -19,13 +21,14 @@ type Config struct {
 
 // DefaultConfig returns the configuration that holds where nobody chose.
 func DefaultConfig() Config {
-	return Config{Limit: 50, ContextChars: 40, PromptChars: 4000}
+	return Config{Limit: 50, ShortPrompt: 24, ContextChars: 300, PromptChars: 4000}
 }
 
 // Validate returns an error that wraps core.ErrInvalid and names the first field out of range, and the range.
 func (c Config) Validate() error {
 	return firstInvalid("config", []bound{
 		{"limit", c.Limit, 1, 1000},
+		{"shortPrompt", c.ShortPrompt, 0, 1000},
 		{"contextChars", c.ContextChars, 0, 100_000},
 		{"promptChars", c.PromptChars, 100, 100_000},
 	})
@@ -85,7 +88,7 @@ func New(cfg Config, searcher core.Searcher, opts ...Option) (*Retriever, error)
 // Retrieve implements core.Retriever. With more than one scope to look into, the finds of each take turns: their scores cannot be
 // compared. Where one of several scopes fails, the others answer; the error is that of the first.
 func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
-	text := queryText(q, r.cfg.PromptChars, r.cfg.ContextChars)
+	text := queryText(q, r.cfg)
 	if text == "" {
 		return nil, ctx.Err()
 	}

@@ -18,6 +18,9 @@ const (
 	causeGarbage = "garbage"
 )
 
+// leastAnswer is what an answer has to say, in tokens.
+const leastAnswer = 4
+
 // reasoning is what some models write before their answer.
 var reasoning = regexp.MustCompile(`(?s)^\s*<(think|thinking|analysis|reasoning)>.*?</(think|thinking|analysis|reasoning)>`)
 
@@ -37,7 +40,7 @@ func (w *work) accept(a core.Completion, q question) (text, cause string) {
 	switch {
 	case n >= q.sourceTokens:
 		return "", causeLonger
-	case n*400 < q.sourceTokens:
+	case n*400 < q.sourceTokens || n < leastAnswer && q.sourceTokens > leastCost:
 		return "", causeEmpty // "Done." for an hour of work
 	case n > q.limit:
 		text = compacting.Clip(text, q.limit, w.c.Count)

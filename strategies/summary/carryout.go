@@ -98,28 +98,34 @@ func (w *work) broken() bool { return w.failures >= w.cfg.Failures }
 
 // finish makes the replacement of a leaf from the outcomes of its parts.
 func (w *work) finish(ctx context.Context, l leaf, made []outcome) (core.Replacement, error) {
-	tally := tallyOf(w.prompts.chunk.version)
-	texts := make([]string, len(made))
-	for i, o := range made {
-		tally.add(o)
-		texts[i] = o.text
-		if o.cause != "" {
-			texts[i] = w.digest(l.parts[i].from, l.parts[i].to, w.partLimit(l, l.parts[i]))
-		}
+	t := tallyOf(w.prompts.chunk.version)
+	for _, o := range made {
+		t.add(o)
 	}
-	text := texts[0]
-	if len(texts) > 1 {
+	span := compacting.Unit{From: l.parts[0].from, To: l.parts[len(l.parts)-1].to}
+	var text string
+	switch {
+	case t.usable == 0:
+		text = w.digest(span.From, span.To, w.bodyLimit(l.limit))
+	case len(made) == 1:
+		text = made[0].text
+	default:
+		texts := make([]string, len(made))
+		for i, o := range made {
+			if texts[i] = o.text; o.cause != "" {
+				texts[i] = w.digest(l.parts[i].from, l.parts[i].to, w.partLimit(l, l.parts[i]))
+			}
+		}
 		var err error
-		if text, err = w.merge(ctx, texts, w.bodyLimit(l.limit), &tally); err != nil {
+		if text, err = w.merge(ctx, texts, w.bodyLimit(l.limit), &t); err != nil {
 			return core.Replacement{}, err
 		}
 	}
-	span := compacting.Unit{From: l.parts[0].from, To: l.parts[len(l.parts)-1].to}
 	return core.Replacement{
 		Entries: compacting.IDs(w.c, span),
-		Text:    w.headed(w.header(tally.kind(), span.To-span.From, w.period(span), l.limit), text, l.limit),
-		Kind:    tally.kind(),
-		Meta:    tally.meta(),
+		Text:    w.headed(w.header(t.kind(), span.To-span.From, w.period(span), l.limit), text, l.limit),
+		Kind:    t.kind(),
+		Meta:    t.meta(),
 	}, nil
 }
 
@@ -133,12 +139,12 @@ func (w *work) condense(ctx context.Context, p plan) (core.Replacement, error) {
 		covers += s.Covers
 		texts = append(texts, clean(s.Text))
 	}
-	tally := tallyOf(w.prompts.combine.version)
-	text, err := w.merge(ctx, texts, w.bodyLimit(p.condenseLimit), &tally)
+	t := tallyOf(w.prompts.combine.version)
+	text, err := w.merge(ctx, texts, w.bodyLimit(p.condenseLimit), &t)
 	if err != nil {
 		return rep, err
 	}
-	rep.Kind, rep.Meta = tally.kind(), tally.meta()
+	rep.Kind, rep.Meta = t.kind(), t.meta()
 	rep.Text = w.headed(w.header(rep.Kind, covers, "", p.condenseLimit), text, p.condenseLimit)
 	return rep, nil
 }

@@ -45,12 +45,15 @@ func honest() *model {
 	return &model{answer: func(_ context.Context, req core.CompletionRequest) (core.Completion, error) {
 		var kept []string
 		for line := range strings.SplitSeq(req.Prompt, "\n") {
-			if strings.Contains(line, "retryBudget was") || strings.HasPrefix(line, "> Done:") {
+			if strings.Contains(line, "> Please find") || strings.Contains(line, "retryBudget was") || strings.HasPrefix(line, "> Done:") {
 				kept = append(kept, "Done: "+strings.TrimPrefix(strings.TrimPrefix(line, "> "), "Done: "))
 			}
 			if len(kept) == 4 {
 				break
 			}
+		}
+		if len(kept) == 0 {
+			kept = []string{"Done: the tools were run and their output was read."}
 		}
 		return core.Completion{Text: strings.Join(kept, "\n"), Model: "honest", InputTokens: 100, OutputTokens: 10}, nil
 	}}
@@ -59,7 +62,9 @@ func honest() *model {
 var errDown = errors.New("the endpoint is down")
 
 func failing() *model {
-	return &model{answer: func(context.Context, core.CompletionRequest) (core.Completion, error) { return core.Completion{}, errDown }}
+	return &model{answer: func(context.Context, core.CompletionRequest) (core.Completion, error) {
+		return core.Completion{}, errDown
+	}}
 }
 
 // hanging waits for its context; deaf does not heed it until release is closed.

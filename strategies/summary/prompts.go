@@ -52,7 +52,7 @@ func loadPrompts(cfg Prompts) (promptSet, error) {
 		}
 		tmpl, err := template.New(p.name).Option("missingkey=error").Parse(text)
 		if err != nil {
-			return set, fmt.Errorf("summary: prompt %q: %v: %w", p.name, err, core.ErrInvalid)
+			return set, fmt.Errorf("summary: prompt %q: %w: %w", p.name, err, core.ErrInvalid)
 		}
 		*p.to = prompt{name: p.name, version: version, tmpl: tmpl}
 		const probe = "0f6d source 9ae1"
@@ -101,7 +101,7 @@ func promptText(name, override, dir string) (text, version string, err error) {
 func (p prompt) render(f fields) (string, error) {
 	var b strings.Builder
 	if err := p.tmpl.Execute(&b, f); err != nil {
-		return "", fmt.Errorf("summary: prompt %q: %v: %w", p.name, err, core.ErrInvalid)
+		return "", fmt.Errorf("summary: prompt %q: %w: %w", p.name, err, core.ErrInvalid)
 	}
 	return b.String(), nil
 }

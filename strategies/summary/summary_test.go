@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,19 +78,41 @@ func TestTextIsBounded(t *testing.T) {
 	}
 }
 
+func TestManySummariesShareTheirRoom(t *testing.T) {
+	var words []string
+	for n := range 200 {
+		words = append(words, fmt.Sprint("word", n))
+	}
+	cfg := config()
+	cfg.ChunkTokens = 4000
+	s := compactingtest.New(compactingtest.Conversation(80), 1500, 5)
+	patch := mustCompact(t, newCompactor(t, cfg, says(strings.Join(words, " "))), s)
+	tokens := 0
+	for _, sum := range s.Summaries {
+		tokens += sum.Tokens
+	}
+	if len(s.Summaries) < 3 || tokens > 600 || s.Tokens > 1500 || patch.Reason != "" {
+		t.Errorf("%d summaries of %d tokens, %d tokens in all (reason %q), want at most 40 %% of 1500", len(s.Summaries), tokens, s.Tokens, patch.Reason)
+	}
+}
+
 func TestPublishedInOrderAsSoonAsPaid(t *testing.T) {
 	release := make(chan struct{})
+	var once sync.Once
 	s := compactingtest.New(compactingtest.Conversation(40), 3000, 5)
 	h := honest()
 	m := &model{answer: func(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
-		if strings.Contains(req.Prompt, "request 1000 ") {
+		if strings.Contains(req.Prompt, "> Please find out why request 1000 ") {
 			<-release // the oldest chunk comes in last of the first two
-		} else if strings.Contains(req.Prompt, "request 1008 ") {
-			defer close(release)
+		} else {
+			defer once.Do(func() { close(release) })
 		}
 		return h.answer(ctx, req)
 	}}
 	patch := mustCompact(t, newCompactor(t, config(), m), s)
+	if got := kinds(s); got["summary"] != len(s.Summaries) {
+		t.Errorf("summaries = %v, want all by the model", got)
+	}
 	if len(patch.Replace) != 1 || s.Published != len(s.Summaries)-1 || s.Published < 2 {
 		t.Errorf("%d published, %d returned, %d summaries: want all but the last published", s.Published, len(patch.Replace), len(s.Summaries))
 	}
@@ -101,7 +124,7 @@ func TestSameAnswersGiveSameTexts(t *testing.T) {
 		for range 3 {
 			h := honest()
 			m := &model{answer: func(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
-				if strings.Contains(req.Prompt, "request 1008 ") {
+				if strings.Contains(req.Prompt, "> Please find out why request 1008 ") {
 					return core.Completion{}, errDown
 				}
 				return h.answer(ctx, req)

@@ -44,13 +44,14 @@ func TestOneHangingCallCostsItsTimeoutOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := honest()
 		m := &model{answer: func(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
-			if strings.Contains(req.Prompt, "request 1000 ") {
+			if strings.Contains(req.Prompt, "> Please find out why request 1000 ") {
 				<-ctx.Done()
 				return core.Completion{}, ctx.Err()
 			}
 			return h.answer(ctx, req)
 		}}
 		cfg := config()
+		cfg.MaxSummaries = 50 // every chunk is a summary of its own
 		begun := time.Now()
 		s := compactingtest.New(compactingtest.Conversation(40), 3000, 5)
 		patch := mustCompact(t, newCompactor(t, cfg, m), s)
@@ -69,14 +70,12 @@ func TestCancelledKeepsWhatIsFinished(t *testing.T) {
 		h := honest()
 		m := &model{}
 		m.answer = func(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
-			switch {
-			case strings.Contains(req.Prompt, "request 1000 "):
-				return h.answer(ctx, req)
-			case strings.Contains(req.Prompt, "request 1020 "):
+			switch n := m.calls(); {
+			case n == 8:
 				time.Sleep(time.Second)
 				cancel()
-			}
-			if m.calls() > 2 {
+				fallthrough
+			case n > 8:
 				<-ctx.Done()
 				return core.Completion{}, ctx.Err()
 			}

@@ -1,0 +1,214 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/conformance"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/strategies/archive"
+	"github.com/contextengine/contextengine/strategies/delegate"
+)
+
+// brokenRetriever is wordRetriever with its query or its answer changed.
+type brokenRetriever struct {
+	wordRetriever
+	query  func(*core.Query)
+	answer func(context.Context, core.Query, []core.Candidate) ([]core.Candidate, error)
+	share  func() float64
+}
+
+func (r *brokenRetriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
+	asked := q
+	if r.query != nil {
+		r.query(&q)
+	}
+	got, err := r.wordRetriever.Retrieve(ctx, q)
+	if err == nil && r.answer != nil {
+		return r.answer(ctx, asked, got)
+	}
+	return got, err
+}
+
+func (r *brokenRetriever) RecallShare() float64 {
+	if r.share == nil {
+		return 0.1
+	}
+	return r.share()
+}
+
+func retrieverFault(name string, change func(*brokenRetriever), caught []string, kin ...string) fault {
+	return fault{name: name, caught: caught, kin: kin, find: func(t *testing.T) []conformance.Finding {
+		t.Helper()
+		return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) {
+			r := &brokenRetriever{}
+			change(r)
+			return r, memory.New()
+		}, few(15)...)
+	}}
+}
+
+func faultyRetrievers() []fault {
+	answer := func(f func([]core.Candidate) []core.Candidate) func(*brokenRetriever) {
+		return func(r *brokenRetriever) {
+			r.answer = func(_ context.Context, _ core.Query, c []core.Candidate) ([]core.Candidate, error) { return f(c), nil }
+		}
+	}
+	return []fault{
+		retrieverFault("sound", func(*brokenRetriever) {}, []string{"none"}),
+		retrieverFault("the best one twice", answer(func(c []core.Candidate) []core.Candidate {
+			return append(c[:min(len(c), 1):min(len(c), 1)], c...)
+		}), []string{"retrieve.once"}),
+		retrieverFault("worst first", answer(func(c []core.Candidate) []core.Candidate { slices.Reverse(c); return c }), []string{"retrieve.order"}),
+		retrieverFault("text cut", answer(func(c []core.Candidate) []core.Candidate {
+			for i := range c {
+				c[i].Entry.Message.Parts = nil
+			}
+			return c
+		}), []string{"retrieve.content"}),
+		retrieverFault("memory of the erased", func(r *brokenRetriever) {
+			var seen []core.Candidate
+			r.answer = func(_ context.Context, q core.Query, c []core.Candidate) ([]core.Candidate, error) {
+				if len(seen) == 0 {
+					seen = slices.Clone(c)
+				}
+				return append(c, slices.DeleteFunc(slices.Clone(seen), func(s core.Candidate) bool {
+					return s.Score > 0 || q.InWindow(s.Entry.ID) || !q.Scope.Contains(s.Entry.SessionID()) ||
+						slices.ContainsFunc(c, func(x core.Candidate) bool { return x.Entry.ID == s.Entry.ID })
+				})...), nil
+			}
+			r.remember = func(e core.Entry) { seen = append(seen, core.Candidate{Entry: e, Source: "memory"}) }
+		}, []string{"retrieve.erased"}, "retrieve.*"),
+		retrieverFault("heartbeats recalled", func(r *brokenRetriever) { r.heartbeats = true }, []string{"retrieve.heartbeat"}),
+		retrieverFault("the whole agent", func(r *brokenRetriever) { r.query = func(q *core.Query) { q.Scope.Session = "" } }, []string{"isolation.retrieve"}),
+		retrieverFault("scores by chance", answer(func(c []core.Candidate) []core.Candidate {
+			rand.Shuffle(len(c), func(i, j int) { c[i], c[j] = c[j], c[i] })
+			for i := range c {
+				c[i].Score = 1
+			}
+			return c
+		}), []string{"deterministic.retrieve"}),
+		retrieverFault("cancellation is a failure", func(r *brokenRetriever) {
+			r.fail = errors.New("broken: no answer")
+		}, []string{"cancel.retrieve"}),
+		retrieverFault("all of the budget", func(r *brokenRetriever) { r.share = func() float64 { return 0.9 } }, []string{"retrieve.share"}),
+	}
+}
+
+// brokenCompactor changes what a sound compactor answers.
+type brokenCompactor struct {
+	core.Compactor
+	before func(context.Context, *core.Compaction)
+	after  func(context.Context, core.Compaction, core.Patch) (core.Patch, error)
+}
+
+func (b *brokenCompactor) Compact(ctx context.Context, c core.Compaction) (core.Patch, error) {
+	if b.before != nil {
+		b.before(ctx, &c)
+	}
+	p, err := b.Compactor.Compact(ctx, c)
+	if err == nil && b.after != nil {
+		return b.after(ctx, c, p)
+	}
+	return p, err
+}
+
+func compactorFault(name string, sound func() (core.Compactor, error), change func(*brokenCompactor, *conformance.Model), caught []string, kin ...string) fault {
+	return fault{name: name, caught: caught, kin: kin, find: func(t *testing.T) []conformance.Finding {
+		t.Helper()
+		return conformance.ExamineCompactor(t, func(tb testing.TB, m *conformance.Model) core.Compactor {
+			c, err := sound()
+			if err != nil {
+				tb.Fatalf("compactor: %v", err)
+			}
+			b := &brokenCompactor{Compactor: c}
+			change(b, m)
+			return b
+		}, few(20)...)
+	}}
+}
+
+func faultyCompactors() []fault {
+	sound := func() (core.Compactor, error) { return archive.New(archive.DefaultConfig()) }
+	delegating := func() (core.Compactor, error) { return delegate.New(conformance.NewHost(&conformance.Model{})) }
+	patch := func(f func(core.Compaction, core.Patch) core.Patch) func(*brokenCompactor, *conformance.Model) {
+		return func(b *brokenCompactor, _ *conformance.Model) {
+			b.after = func(_ context.Context, c core.Compaction, p core.Patch) (core.Patch, error) { return f(c, p), nil }
+		}
+	}
+	calls := 0
+	return []fault{
+		compactorFault("the newest first", sound, patch(func(c core.Compaction, p core.Patch) core.Patch {
+			for i := range p.Replace {
+				n := len(p.Replace[i].Entries)
+				p.Replace[i].Entries = nil
+				for _, e := range c.Entries[len(c.Entries)-n:] {
+					p.Replace[i].Entries = append(p.Replace[i].Entries, e.ID)
+				}
+			}
+			return p
+		}), []string{"patch.oldest"}, "patch.*"),
+		compactorFault("half a group", sound, patch(func(_ core.Compaction, p core.Patch) core.Patch {
+			for i := range p.Replace {
+				if n := len(p.Replace[i].Entries); n > 1 {
+					p.Replace[i].Entries = p.Replace[i].Entries[:n-1]
+				}
+			}
+			return p
+		}), []string{"patch.groups"}, "patch.progress", "patch.fallback", "patch.deadline"),
+		compactorFault("no text", sound, patch(func(_ core.Compaction, p core.Patch) core.Patch {
+			for i := range p.Replace {
+				p.Replace[i].Text = ""
+			}
+			return p
+		}), []string{"patch.text"}),
+		compactorFault("nothing, without a word", sound, patch(func(core.Compaction, core.Patch) core.Patch { return core.Patch{} }),
+			[]string{"patch.progress"}, "patch.fallback", "patch.deadline"),
+		compactorFault("fails with its model", sound, func(b *brokenCompactor, m *conformance.Model) {
+			b.after = func(ctx context.Context, c core.Compaction, p core.Patch) (core.Patch, error) {
+				_, err := m.Complete(ctx, core.CompletionRequest{Prompt: "summarise"})
+				return p, err
+			}
+		}, []string{"patch.fallback"}, "cancel.patch"),
+		compactorFault("gives up before its time", sound, func(b *brokenCompactor, m *conformance.Model) {
+			b.after = func(ctx context.Context, _ core.Compaction, p core.Patch) (core.Patch, error) {
+				ctx, cancel := context.WithTimeout(ctx, 1)
+				defer cancel()
+				if _, err := m.Complete(ctx, core.CompletionRequest{}); errors.Is(err, context.DeadlineExceeded) {
+					return core.Patch{}, nil
+				}
+				return p, nil
+			}
+		}, []string{"patch.deadline"}, "patch.*"),
+		compactorFault("writes to its entries", sound, func(b *brokenCompactor, _ *conformance.Model) {
+			b.before = func(_ context.Context, c *core.Compaction) { c.Entries[0].Tokens++ }
+		}, []string{"patch.pure"}),
+		compactorFault("texts by chance", sound, patch(func(_ core.Compaction, p core.Patch) core.Patch {
+			calls++
+			for i := range p.Replace {
+				p.Replace[i].Text += fmt.Sprint(calls)
+			}
+			p.Reason += fmt.Sprint(calls)
+			return p
+		}), []string{"deterministic.patch"}),
+		compactorFault("asks the runtime as well", sound, func(b *brokenCompactor, _ *conformance.Model) {
+			b.before = func(ctx context.Context, c *core.Compaction) { _, _ = c.Host.Compact(ctx, c.Request) }
+		}, []string{"patch.owner"}),
+		compactorFault("asks the runtime twice", delegating, func(b *brokenCompactor, _ *conformance.Model) {
+			b.before = func(ctx context.Context, c *core.Compaction) { _, _ = c.Host.Compact(ctx, c.Request) }
+		}, []string{"patch.delegate"}),
+		compactorFault("own error for a cancelled context", sound, func(b *brokenCompactor, _ *conformance.Model) {
+			b.after = func(ctx context.Context, _ core.Compaction, p core.Patch) (core.Patch, error) {
+				if ctx.Err() != nil {
+					return p, errors.New("broken: stopped")
+				}
+				return p, nil
+			}
+		}, []string{"cancel.patch"}, "patch.deadline"),
+	}
+}

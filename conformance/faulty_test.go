@@ -1,0 +1,75 @@
+package conformance_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/contextengine/contextengine/conformance"
+)
+
+// fault is a deliberately broken implementation and what must catch it.
+type fault struct {
+	name string
+	// caught are the checks of which at least one must catch it, kin those that may report it too.
+	caught []string
+	kin    []string
+	find   func(t *testing.T) []conformance.Finding
+}
+
+// judge holds what was found against what must be. Findings that the sound implementation has as well say nothing about the fault.
+func (f fault) judge(t *testing.T, sound []string) []string {
+	t.Helper()
+	var by, stray []string
+	for _, found := range f.find(t) {
+		id := found.ID()
+		switch {
+		case slices.Contains(f.caught, id):
+			by = append(by, id)
+		case slices.Contains(sound, id), slices.Contains(f.kin, id), slices.Contains(f.kin, found.Check.Family()+".*"):
+		default:
+			stray = append(stray, id)
+			t.Log(found)
+		}
+	}
+	if len(by) == 0 {
+		t.Errorf("fault %q: caught by none of %q", f.name, f.caught)
+	}
+	if len(stray) > 0 {
+		t.Errorf("fault %q: also reported by %q, which are no kin of %q", f.name, stray, f.caught)
+	}
+	return by
+}
+
+// TestFaulty shows that every check can fail: each broken implementation is caught by the checks made for it and by no others.
+func TestFaulty(t *testing.T) {
+	proven := map[string]bool{}
+	for suite, faults := range map[string][]fault{
+		"store": faultyStores(), "searcher": faultySearchers(), "retriever": faultyRetrievers(), "compactor": faultyCompactors(),
+		"engine": faultyEngines(t),
+	} {
+		t.Run(suite, func(t *testing.T) {
+			for _, f := range faults {
+				t.Run(f.name, func(t *testing.T) {
+					by := f.judge(t, nil)
+					t.Logf("caught by %s", strings.Join(by, ", "))
+					for _, id := range by {
+						proven[id] = true
+					}
+				})
+			}
+		})
+	}
+	var unproven []string
+	for _, c := range conformance.Checks() {
+		if !proven[c.ID] {
+			unproven = append(unproven, c.ID)
+		}
+	}
+	t.Logf("%d checks, without a broken implementation here: %q", len(conformance.Checks()), unproven)
+}
+
+// few are the options for faults: enough cases to find a gross fault, no time spent on the smallest example.
+func few(n int) []conformance.Option {
+	return []conformance.Option{conformance.WithCases(n), conformance.WithoutShrinking()}
+}

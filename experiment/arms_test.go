@@ -1,0 +1,69 @@
+package experiment_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/experiment"
+	"github.com/contextengine/contextengine/models/tiktoken"
+	"github.com/contextengine/contextengine/strategies/archive"
+	"github.com/contextengine/contextengine/strategies/delegate"
+	"github.com/contextengine/contextengine/strategies/hybrid"
+	"github.com/contextengine/contextengine/strategies/lexical"
+)
+
+// counter returns the counter that prompts are recounted with.
+func counter(t *testing.T) core.TokenCounter {
+	t.Helper()
+	c, err := tiktoken.New("o200k_base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Count
+}
+
+// hybridArm is hybrid retrieval over a lexical index, archive compaction and a store in memory.
+func hybridArm(count core.TokenCounter) experiment.Arm {
+	return experiment.Arm{Name: "hybrid+archive", Open: func(ctx context.Context, host core.Host, _ core.SessionID) (experiment.Subject, error) {
+		index, err := lexical.New(lexical.DefaultConfig())
+		if err != nil {
+			return experiment.Subject{}, err
+		}
+		retriever, err := hybrid.New(hybrid.DefaultConfig(), map[string]core.Searcher{"lexical": index})
+		if err != nil {
+			return experiment.Subject{}, err
+		}
+		compactor, err := archive.New(archive.DefaultConfig())
+		if err != nil {
+			return experiment.Subject{}, err
+		}
+		store := memory.New()
+		engine, err := core.New(core.Parts{
+			Store: store, Retriever: retriever, Compactor: compactor, Counter: count, Host: host,
+			Observers: []core.Observer{index}, OwnStore: true,
+		}, core.DefaultConfig())
+		return experiment.Subject{Engine: engine, Store: store, Close: engine.Dispose}, err
+	}}
+}
+
+// delegateArm has no retriever and leaves compaction to the host.
+func delegateArm(count core.TokenCounter) experiment.Arm {
+	return experiment.Arm{Name: "delegate", Open: func(_ context.Context, host core.Host, _ core.SessionID) (experiment.Subject, error) {
+		compactor, err := delegate.New(host)
+		if err != nil {
+			return experiment.Subject{}, err
+		}
+		store := memory.New()
+		engine, err := core.New(core.Parts{Store: store, Compactor: compactor, Counter: count, Host: host, OwnStore: true}, core.DefaultConfig())
+		return experiment.Subject{Engine: engine, Store: store, Close: engine.Dispose}, err
+	}}
+}
+
+// legacyArm changes nothing.
+func legacyArm() experiment.Arm {
+	return experiment.Arm{Name: "legacy", Open: func(_ context.Context, host core.Host, _ core.SessionID) (experiment.Subject, error) {
+		return experiment.Subject{Engine: core.NewLegacy(host)}, nil
+	}}
+}

@@ -1,0 +1,63 @@
+package experiment_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/contextengine/contextengine/experiment"
+	"github.com/contextengine/contextengine/experiment/dataset"
+)
+
+// realFile returns a real conversation, which is no part of the repository.
+func realFile(t *testing.T, name string) string {
+	t.Helper()
+	dir := os.Getenv("CONTEXTENGINE_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "data")
+	}
+	path := filepath.Join(dir, name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("not run: %s is absent: set CONTEXTENGINE_DATA", path)
+	}
+	return path
+}
+
+func TestRealConversations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not run: -short")
+	}
+	count := counter(t)
+	for _, tt := range []struct {
+		file  string
+		limit int
+	}{
+		{"pi/large-session.jsonl", 1},
+		{"tau-bench/airline-dev.json", 3},
+	} {
+		t.Run(tt.file, func(t *testing.T) {
+			sessions, err := dataset.Open(realFile(t, tt.file), dataset.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			reports, err := experiment.Run(t.Context(), experiment.Plan{
+				Sessions: sessions[:tt.limit], Budgets: []int{8000}, Counter: count,
+				Arms:    []experiment.Arm{hybridArm(count), delegateArm(count)},
+				Options: experiment.Options{Jitter: 0.03, Seed: 1},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range reports {
+				if r.Error != "" || !r.ReadBack {
+					t.Errorf("%s, %s: error %q, read back %v", r.Session, r.Arm, r.Error, r.ReadBack)
+				}
+				for _, v := range r.Violations[:min(len(r.Violations), 5)] {
+					t.Errorf("%s, %s: %d violations: %v", r.Session, r.Arm, len(r.Violations), v)
+				}
+				t.Logf("%s %s: %d calls, fill %.2f/%.2f, reuse %.3f/%.3f, steps %d of %d", r.Session, r.Arm, r.Calls, r.FillMedian, r.FillP10,
+					r.Reuse, r.ReuseAll, r.Steps, r.StepBound)
+			}
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/experiment"
+	"github.com/contextengine/contextengine/registry"
+)
+
+// selection says which configurations to use.
+type selection struct {
+	configs                          []string
+	stores, retrievers, compactors   []string
+	combinations                     string
+}
+
+// load reads a configuration file and the environment on top of it. Without a name it is the file that CONTEXTENGINE_CONFIG names, or the
+// defaults.
+func (a *app) load(file string, over map[string]any) (registry.Config, error) {
+	if file == "" {
+		file = a.getenv(registry.EnvPrefix + "CONFIG")
+	}
+	var sources []registry.Source
+	if file != "" {
+		sources = append(sources, registry.File(file))
+	}
+	sources = append(sources, registry.Environ(a.Environ))
+	if len(over) > 0 {
+		sources = append(sources, registry.Values("command line", over))
+	}
+	return a.reg.Load(sources...)
+}
+
+// arms returns what a replay compares.
+func (a *app) arms(s selection) ([]experiment.Arm, error) {
+	switch s.combinations {
+	case "":
+		return a.configured(s)
+	case "all":
+	default:
+		return nil, unknownName("value of --combinations", s.combinations, []string{"all"})
+	}
+	if len(s.configs) > 0 {
+		return nil, fmt.Errorf("--combinations uses no configuration file: leave out --config: %w", core.ErrInvalid)
+	}
+	for _, f := range []struct {
+		kind  registry.Kind
+		names []string
+	}{{registry.KindStore, s.stores}, {registry.KindRetriever, s.retrievers}, {registry.KindCompactor, s.compactors}} {
+		for _, n := range f.names {
+			if !slices.Contains(a.reg.Names(f.kind), n) {
+				return nil, unknownName(string(f.kind), n, a.reg.Names(f.kind))
+			}
+		}
+	}
+	var out []experiment.Arm
+	for _, c := range a.reg.Combinations() {
+		if wanted(s.stores, c.Store) && wanted(s.retrievers, c.Retriever) && wanted(s.compactors, c.Compactor) {
+			out = append(out, experiment.Arm{Name: c.Name(), Open: func(ctx context.Context, host core.Host, _ core.SessionID) (experiment.Subject, error) {
+				engine, err := c.New(ctx, host, nil)
+				if err != nil {
+					return experiment.Subject{}, err
+				}
+				return experiment.Subject{Engine: engine, Close: engine.Dispose}, nil
+			}})
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no combination has these parts and needs nothing outside; configure others with --config: %w", core.ErrInvalid)
+	}
+	return out, nil
+}
+
+// wanted reports whether a part is in a list, or the list empty. A variant is named after a slash.
+func wanted(names []string, label string) bool {
+	name, _, _ := strings.Cut(label, "/")
+	return len(names) == 0 || slices.Contains(names, name) || slices.Contains(names, label)
+}
+
+// configured returns an arm for every configuration file with every choice of parts on the command line.
+func (a *app) configured(s selection) ([]experiment.Arm, error) {
+	var out []experiment.Arm
+	for _, file := range orEmpty(s.configs) {
+		for _, retriever := range orEmpty(s.retrievers) {
+			for _, compactor := range orEmpty(s.compactors) {
+				for _, store := range orEmpty(s.stores) {
+					over := make(map[string]any)
+					for key, name := range map[string]string{"retriever": retriever, "compactor": compactor, "store": store} {
+						if name != "" {
+							over[key] = name
+						}
+					}
+					cfg, err := a.load(file, over)
+					if err != nil {
+						return nil, err
+					}
+					out = append(out, a.arm(armName(file, cfg, len(s.configs) > 1), cfg))
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+func orEmpty(list []string) []string {
+	if len(list) == 0 {
+		return []string{""}
+	}
+	return list
+}
+
+// armName says what a configuration is made of, and which file it is from where there are several.
+func armName(file string, cfg registry.Config, several bool) string {
+	name := cfg.Engine.Type
+	if cfg.Engine.Type == registry.DefaultEngine {
+		name = cfg.Retriever.Type + "+" + cfg.Compactor.Type + "+" + cfg.Store.Type
+	}
+	if several {
+		name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) + ":" + name
+	}
+	return name
+}
+
+// arm makes engines of a configuration, each replay its own.
+func (a *app) arm(name string, cfg registry.Config) experiment.Arm {
+	return experiment.Arm{Name: name, Window: cfg.Core.Window, Open: func(ctx context.Context, host core.Host, session core.SessionID) (experiment.Subject, error) {
+		instance, err := a.reg.Build(ctx, cfg, registry.BuildOptions{Host: host, Getenv: a.getenv})
+		if err != nil {
+			return experiment.Subject{}, err
+		}
+		engine, _, err := instance.Engine(ctx, session.Agent, session.Session)
+		if err != nil {
+			return experiment.Subject{}, closing(ctx, instance, err)
+		}
+		// What cannot be used says so here, in words meant for people.
+		if b, ok := engine.(core.Bootstrapper); ok {
+			if _, err := b.Bootstrap(ctx, core.BootstrapRequest{Session: session}); err != nil {
+				return experiment.Subject{}, closing(ctx, instance, err)
+			}
+		}
+		return experiment.Subject{Engine: engine, Close: instance.Close}, nil
+	}}
+}
+
+// closing closes an instance that is of no use because of err, and returns err.
+func closing(ctx context.Context, instance *registry.Instance, err error) error {
+	if cerr := instance.Close(context.WithoutCancel(ctx)); cerr != nil {
+		return fmt.Errorf("%w (and closing failed: %v)", err, cerr)
+	}
+	return err
+}

@@ -1,0 +1,63 @@
+// Package builtin registers the parts of this repository.
+//
+//	r := builtin.New()
+//	// add parts of your own with registry.AddStore and its like
+//	cfg, err := r.LoadFile("contextengine.yaml")
+package builtin
+
+import (
+	"errors"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/backends/openbrain"
+	"github.com/contextengine/contextengine/models/openai"
+	"github.com/contextengine/contextengine/registry"
+	"github.com/contextengine/contextengine/strategies/archive"
+	"github.com/contextengine/contextengine/strategies/hybrid"
+	"github.com/contextengine/contextengine/strategies/lexical"
+	"github.com/contextengine/contextengine/strategies/recent"
+	"github.com/contextengine/contextengine/strategies/semantic"
+	"github.com/contextengine/contextengine/strategies/summary"
+)
+
+// New returns a new registry with all parts of this repository.
+func New() *registry.Registry {
+	r := &registry.Registry{}
+	_ = Add(r) // an empty registry has no name that could be taken, and the package's test sees the rest
+	return r
+}
+
+// Add registers all parts of this repository. Where a name is taken it keeps what is there, goes on, and returns core.ErrConflict.
+func Add(r *registry.Registry) error {
+	return errors.Join(
+		registry.AddEngine(r, "composed", "the parts named by this configuration", nothing, composed, registry.Defaults(composedParts())),
+		registry.AddEngine(r, "legacy", "hands back the host's own messages and stores nothing", nothing, legacy),
+		registry.AddEngine(r, "openbrain", "keeps and searches everything on an OpenBrain server", openBrainDefaults, openBrain,
+			registry.Plugins("openclaw-openbrain-context"), registry.Defaults(openBrainParts())),
+
+		registry.AddStore(r, "memory", "in this process; gone when it ends", memory.DefaultConfig, memoryStore, registry.Conformance("", memory.DefaultConfig)),
+		registry.AddStore(r, "openbrain", "on an OpenBrain server, which also searches", openbrain.DefaultConfig, openBrainStore),
+
+		registry.AddRetriever(r, "recent", "recalls nothing: all of the budget shows the newest messages", recent.DefaultConfig, recentRetriever,
+			registry.Conformance("", recent.DefaultConfig)),
+		registry.AddRetriever(r, "semantic", "asks one searcher for what the prompt is about", semanticDefaults, semanticRetriever,
+			registry.Conformance("", semanticDefaults)),
+		registry.AddRetriever(r, "hybrid", "fuses what all searchers find", hybrid.DefaultConfig, hybridRetriever,
+			registry.Conformance("", hybrid.DefaultConfig)),
+
+		registry.AddCompactor(r, "archive", "leaves a note; the messages stay where recall finds them", archive.DefaultConfig, archiveCompactor,
+			registry.Conformance("", archive.DefaultConfig)),
+		registry.AddCompactor(r, "summary", "a model writes summaries", summary.DefaultConfig, summaryCompactor,
+			registry.Conformance("", summary.DefaultConfig)),
+		registry.AddCompactor(r, "delegate", "asks the host to compact", nothing, delegateCompactor,
+			registry.Conformance("", nothing)),
+
+		registry.AddSearcher(r, "lexical", "finds words", lexical.DefaultConfig, lexicalSearcher),
+		registry.AddSearcher(r, "vector", "finds meaning; needs an embedder", semantic.DefaultVectorConfig, vectorSearcher),
+
+		registry.AddModel(r, "openai", "any endpoint that speaks OpenAI's API", openai.DefaultConfig, openAIModel),
+
+		registry.AddTokenizer(r, "o200k_base", "GPT-4o and later", tokenizer("o200k_base")),
+		registry.AddTokenizer(r, "cl100k_base", "GPT-4 and GPT-3.5", tokenizer("cl100k_base")),
+	)
+}

@@ -1,0 +1,93 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"github.com/contextengine/contextengine/backends/openbrain"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/registry"
+)
+
+// composedParts and openBrainParts are what the engines are made of where the configuration does not say.
+func composedParts() registry.Parts {
+	return registry.Parts{Store: "memory", Retriever: "hybrid", Compactor: "archive", Searchers: []string{"lexical"}}
+}
+
+func openBrainParts() registry.Parts {
+	return registry.Parts{Store: openBrainName, Retriever: "hybrid", Compactor: "archive"}
+}
+
+// openBrainName is the name of both the engine and the store.
+const openBrainName = "openbrain"
+
+func composed(ctx context.Context, _ noConfig, env registry.Env) (core.ContextEngine, error) {
+	return env.Compose(ctx)
+}
+
+func legacy(_ context.Context, _ noConfig, env registry.Env) (core.ContextEngine, error) {
+	return core.NewLegacy(env.Host), nil
+}
+
+// openBrainConfig is what the plugin's configuration holds. The server's keys may also stand under "store".
+type openBrainConfig struct {
+	Server              openbrain.Config `koanf:",squash"`
+	RecentMessages      *int             `koanf:"recentMessages" doc:"newest messages that compaction never touches; the key of the same name beside the engine (20) when not set"`
+	SemanticSearchLimit int              `koanf:"semanticSearchLimit" doc:"largest number of messages to recall, instead of recall.candidates"`
+	// SubagentRecentMessages is read so that the plugin's configuration is valid here. An Engine has one RecentMessages for all sessions.
+	SubagentRecentMessages int `koanf:"subagentRecentMessages" doc:"known from the plugin, without effect: recentMessages holds for subagents too"`
+}
+
+const defaultSubagentRecentMessages = 8
+
+func openBrainDefaults() openBrainConfig {
+	return openBrainConfig{Server: openbrain.DefaultConfig(), SemanticSearchLimit: 10, SubagentRecentMessages: defaultSubagentRecentMessages}
+}
+
+// openBrain composes an engine around the server. Without address or key there is an engine nevertheless: it says so
+// at bootstrap, where the host shows it.
+func openBrain(ctx context.Context, cfg openBrainConfig, env registry.Env) (core.ContextEngine, error) {
+	if t := env.Config.Store.Type; t != openBrainName {
+		return nil, fmt.Errorf("store %q: this engine keeps everything on its server: leave out store, or choose the engine composed: %w", t, core.ErrInvalid)
+	}
+	if cfg.SemanticSearchLimit < 1 {
+		return nil, fmt.Errorf("semanticSearchLimit: must be 1 to 10000: %w", core.ErrInvalid)
+	}
+	if cfg.SubagentRecentMessages != defaultSubagentRecentMessages {
+		env.Logger.WarnContext(ctx, "subagentRecentMessages has no effect: recentMessages holds for the sessions of subagents too")
+	}
+	store := serverOptions(cfg.Server, env)
+	engine, err := env.Compose(ctx, func(c *registry.Config) {
+		c.Store = store
+		c.Core.Recall.Candidates = cfg.SemanticSearchLimit
+		if cfg.RecentMessages != nil {
+			c.Core.RecentMessages = *cfg.RecentMessages
+		}
+	})
+	if missing, ok := errors.AsType[*openbrain.ConfigError](err); ok {
+		env.Logger.WarnContext(ctx, missing.Error())
+		return unconfigured{id: openBrainName, err: missing}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return engine, nil
+}
+
+// serverOptions lays what the engine's own keys say over what stands under "store".
+func serverOptions(server openbrain.Config, env registry.Env) registry.Choice {
+	defaults := registry.ChoiceOf(openBrainName, openbrain.DefaultConfig()).Options
+	store := registry.Choice{Type: openBrainName, Options: maps.Clone(env.Config.Store.Options)}
+	if store.Options == nil {
+		store.Options = make(map[string]any)
+	}
+	for k, v := range registry.ChoiceOf(openBrainName, server).Options {
+		if !reflect.DeepEqual(v, defaults[k]) {
+			store.Options[k] = v
+		}
+	}
+	return store
+}

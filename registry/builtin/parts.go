@@ -1,0 +1,128 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/backends/openbrain"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/models/openai"
+	"github.com/contextengine/contextengine/models/tiktoken"
+	"github.com/contextengine/contextengine/registry"
+	"github.com/contextengine/contextengine/strategies/archive"
+	"github.com/contextengine/contextengine/strategies/delegate"
+	"github.com/contextengine/contextengine/strategies/hybrid"
+	"github.com/contextengine/contextengine/strategies/lexical"
+	"github.com/contextengine/contextengine/strategies/recent"
+	"github.com/contextengine/contextengine/strategies/semantic"
+	"github.com/contextengine/contextengine/strategies/summary"
+)
+
+// vectorName is the searcher that a semantic retriever prefers to words.
+const vectorName = "vector"
+
+// noConfig is the configuration of parts that have nothing to configure.
+type noConfig struct{}
+
+func nothing() noConfig { return noConfig{} }
+
+func memoryStore(ctx context.Context, cfg memory.Config, _ registry.Env) (core.Store, error) {
+	return memory.Open(ctx, cfg)
+}
+
+func openBrainStore(ctx context.Context, cfg openbrain.Config, env registry.Env) (core.Store, error) {
+	return openbrain.Open(ctx, cfg.WithEnv(env.Getenv), openbrain.WithLogger(env.Logger), openbrain.WithClock(env.Host.Now))
+}
+
+func recentRetriever(_ context.Context, cfg recent.Config, _ registry.Env) (core.Retriever, error) {
+	return recent.New(cfg)
+}
+
+// semanticConfig adds which searcher to ask.
+type semanticConfig struct {
+	Options  semantic.Config `koanf:",squash"`
+	Searcher string          `koanf:"searcher" doc:"which searcher to ask: store or one of searchers; empty takes the store's, else vectors, else words"`
+}
+
+func semanticDefaults() semanticConfig { return semanticConfig{Options: semantic.DefaultConfig()} }
+
+func semanticRetriever(ctx context.Context, cfg semanticConfig, env registry.Env) (core.Retriever, error) {
+	name, known := cfg.Searcher, env.Searchers()
+	if name == "" && !slices.Contains(known, registry.StoreSearcher) && slices.Contains(known, vectorName) {
+		name = vectorName
+	}
+	searcher, err := env.Searcher(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return semantic.New(cfg.Options, searcher)
+}
+
+// hybridRetriever asks the store's own search and every configured searcher.
+func hybridRetriever(ctx context.Context, cfg hybrid.Config, env registry.Env) (core.Retriever, error) {
+	searchers := make(map[string]core.Searcher)
+	names := env.Searchers()
+	if len(names) == 0 {
+		names = []string{""} // whose error says what to set
+	}
+	for _, name := range names {
+		s, err := env.Searcher(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		searchers[name] = s
+	}
+	return hybrid.New(cfg, searchers, hybrid.WithLogger(env.Logger))
+}
+
+func archiveCompactor(_ context.Context, cfg archive.Config, _ registry.Env) (core.Compactor, error) {
+	return archive.New(cfg)
+}
+
+func summaryCompactor(_ context.Context, cfg summary.Config, env registry.Env) (core.Compactor, error) {
+	model := env.Completer
+	if env.Config.Model.Type == "" {
+		model = nil // the compactor asks the host itself, and then says so
+	}
+	return summary.New(cfg, model, summary.WithLogger(env.Logger))
+}
+
+func delegateCompactor(_ context.Context, _ noConfig, env registry.Env) (core.Compactor, error) {
+	return delegate.New(env.Host)
+}
+
+func lexicalSearcher(_ context.Context, cfg lexical.Config, env registry.Env) (core.Searcher, error) {
+	return lexical.New(cfg, lexical.WithLogger(env.Logger))
+}
+
+func vectorSearcher(_ context.Context, cfg semantic.VectorConfig, env registry.Env) (core.Searcher, error) {
+	if env.Embedder == nil {
+		return nil, fmt.Errorf("it needs an embedder, set the key embedder: %w", core.ErrInvalid)
+	}
+	return semantic.NewVector(cfg, env.Embedder, semantic.WithLogger(env.Logger))
+}
+
+func openAIModel(_ context.Context, cfg openai.Config, env registry.Env) (registry.Model, error) {
+	opts := []openai.Option{openai.WithLogger(env.Logger), openai.WithClock(env.Host.Now)}
+	completer, err := openai.NewCompleter(cfg, opts...)
+	if err != nil {
+		return registry.Model{}, err
+	}
+	embedder, err := openai.NewEmbedder(cfg, opts...)
+	if err != nil {
+		return registry.Model{}, err
+	}
+	return registry.Model{Completer: completer, Embedder: embedder}, nil
+}
+
+func tokenizer(encoding string) func() (core.TokenCounter, error) {
+	return func() (core.TokenCounter, error) {
+		c, err := tiktoken.New(encoding)
+		if err != nil {
+			return nil, err
+		}
+		return c.Count, nil
+	}
+}

@@ -1,0 +1,102 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/registry"
+)
+
+func TestAddErrors(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	store := func(context.Context, nothing, registry.Env) (core.Store, error) { return nil, nil }
+	none := func() nothing { return nothing{} }
+	type bad struct{ F func() }
+	type typed struct{ Type string }
+	type loop struct{ Next []loop }
+	for _, c := range []struct {
+		err  error
+		is   error
+		want string
+	}{
+		{registry.AddStore(r, "memory", "", none, store), core.ErrConflict, `registry: add store "memory": the name is taken: conflict`},
+		{registry.AddStore(r, "", "", none, store), core.ErrInvalid, `registry: add store "": a part needs a registry and a name without spaces around it: invalid`},
+		{registry.AddStore(r, "x", "", nil, store), core.ErrInvalid, `registry: add store "x": defaults and factory must not be nil: invalid`},
+		{registry.AddStore(r, "x", "", func() bad { return bad{} }, func(context.Context, bad, registry.Env) (core.Store, error) { return nil, nil }), core.ErrInvalid,
+			`registry: add store "x": key "f": type func() cannot be read from a file; tag the field koanf:"-" when it is not for operators: invalid`},
+		{registry.AddStore(r, "x", "", func() typed { return typed{} }, func(context.Context, typed, registry.Env) (core.Store, error) { return nil, nil }), core.ErrInvalid,
+			`registry: add store "x": configuration key "type" is taken: it names the part: invalid`},
+		{registry.AddStore(r, "x", "", func() loop { return loop{} }, func(context.Context, loop, registry.Env) (core.Store, error) { return nil, nil }), core.ErrInvalid,
+			`registry: add store "x": key "next": type registry_test.loop contains itself: invalid`},
+		{registry.AddStore(r, "x", "", func() int { return 0 }, func(context.Context, int, registry.Env) (core.Store, error) { return nil, nil }), core.ErrInvalid,
+			`registry: add store "x": configuration int is not a struct: invalid`},
+		{registry.AddStore(r, "x", "", none, store, registry.Conformance("", mixDefaults)), core.ErrInvalid,
+			`registry: add store "x": the conformance configuration is a registry_test.mixConfig, want registry_test.nothing: invalid`},
+	} {
+		if c.err == nil || c.err.Error() != c.want || !errors.Is(c.err, c.is) {
+			t.Errorf("got  %v\nwant %s", c.err, c.want)
+		}
+	}
+	if err := registry.AddStore(r, "x", "", none, store); err != nil {
+		t.Errorf("after the refusals: %v", err)
+	}
+	i := mustBuild(t, r, "store: x", registry.BuildOptions{})
+	if _, _, err := i.Engine(t.Context(), "a", "s"); err == nil || !strings.Contains(err.Error(), `open store "x": the factory returned none`) {
+		t.Errorf("a factory that returns nothing: %v", err)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	parts := map[string]registry.Part{}
+	for _, p := range r.Describe() {
+		parts[string(p.Kind)+" "+p.Name] = p
+	}
+	want := registry.Part{Kind: "retriever", Name: "hybrid", Doc: "mix", Offline: true, Keys: []registry.Key{
+		{Path: "limit", Type: "integer", Default: int64(5)},
+		{Path: "wait", Type: "duration", Default: "2s"},
+		{Path: "names", Type: "list of string"},
+		{Path: "weights", Type: "number by name", Default: map[string]any{"a": 1.0}},
+		{Path: "deep.on", Type: "boolean", Default: false},
+	}}
+	if diff := cmp.Diff(want, parts["retriever hybrid"]); diff != "" {
+		t.Errorf("Describe() (-want +got):\n%s", diff)
+	}
+	if got := parts["retriever recent"].Keys[0].Doc; got != "largest number of results" {
+		t.Errorf("doc is %q", got)
+	}
+	if len(parts) != 13 {
+		t.Errorf("%d parts, want 13", len(parts))
+	}
+	for _, k := range r.Keys() {
+		if k.Doc == "" {
+			t.Errorf("key %s has no explanation", k.Path)
+		}
+	}
+}
+
+func TestTemplate(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	text, err := r.Template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(mustLoad(t, r), mustLoad(t, r, yaml(string(text)))); diff != "" {
+		t.Errorf("the template is not the defaults (-want +got):\n%s\n%s", diff, text)
+	}
+	for _, want := range []string{"\n  high: 0.9\n", "\n    # largest number of results\n    limit: 3\n", "deadline: \"2m30s\"", "#   disk         on disk", "\nrecentMessages: 20\n"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the template lacks %q:\n%s", want, text)
+		}
+	}
+	for _, k := range r.Keys() {
+		if last := k.Path[strings.LastIndex(k.Path, ".")+1:]; !strings.Contains(string(text), last+":") {
+			t.Errorf("the template lacks the key %s", k.Path)
+		}
+	}
+}

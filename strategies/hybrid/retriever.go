@@ -1,0 +1,167 @@
+package hybrid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// Retriever fuses what several searchers find. It is safe for concurrent use.
+type Retriever struct {
+	cfg   Config
+	log   *slog.Logger
+	parts []part // by name
+}
+
+// part is a searcher, its name and its weight.
+type part struct {
+	name     string
+	searcher core.Searcher
+	weight   float64
+}
+
+var (
+	_ core.Retriever = (*Retriever)(nil)
+	_ core.Observer  = (*Retriever)(nil)
+	_ core.Attacher  = (*Retriever)(nil)
+)
+
+// New returns a retriever over searchers, by the names that candidates carry as their source. The error wraps core.ErrInvalid when
+// cfg is not valid, a weight names nobody, or no searcher is left.
+func New(cfg Config, searchers map[string]core.Searcher, opts ...Option) (*Retriever, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	names := slices.Sorted(maps.Keys(searchers))
+	for _, name := range slices.Sorted(maps.Keys(cfg.Weights)) {
+		if _, ok := searchers[name]; !ok {
+			return nil, fmt.Errorf("hybrid: config: weights.%s: no such searcher, there are %q: %w", name, names, core.ErrInvalid)
+		}
+	}
+	r := &Retriever{cfg: cfg, log: slog.New(slog.DiscardHandler)}
+	for _, name := range names {
+		p := part{name: name, searcher: searchers[name], weight: 1}
+		if w, ok := cfg.Weights[name]; ok {
+			p.weight = w
+		}
+		if p.searcher == nil {
+			return nil, fmt.Errorf("hybrid: new: searcher %q is nil: %w", name, core.ErrInvalid)
+		}
+		if p.weight > 0 {
+			r.parts = append(r.parts, p)
+		}
+	}
+	if len(r.parts) == 0 {
+		return nil, fmt.Errorf("hybrid: new: at least one searcher with a weight above 0 is needed: %w", core.ErrInvalid)
+	}
+	for _, o := range opts {
+		o(r)
+	}
+	return r, nil
+}
+
+// list is what one searcher found in one scope.
+type list struct {
+	part part
+	hits []core.Hit
+	err  error
+}
+
+// Retrieve implements core.Retriever. It waits for every searcher, each of which returns when ctx ends: what the faster ones have found by
+// then is the answer. The error joins all errors, and is nil as long as one searcher answered.
+func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
+	text := queryText(q, r.cfg)
+	if text == "" {
+		return nil, ctx.Err()
+	}
+	limit := min(q.Limit, r.cfg.Limit)
+	lists := r.ask(ctx, q, text, limit)
+	answered := slices.DeleteFunc(slices.Clone(lists), func(l list) bool { return l.err != nil })
+	if len(answered) == 0 {
+		errs := make([]error, len(lists))
+		for i, l := range lists {
+			errs[i] = fmt.Errorf("%s: %w", l.part.name, l.err)
+		}
+		return nil, fmt.Errorf("hybrid: retrieve %q: %w", q.Session, errors.Join(errs...))
+	}
+	for _, l := range lists {
+		if l.err != nil {
+			r.log.WarnContext(ctx, "hybrid: a searcher is left out", slog.String("searcher", l.part.name), slog.String("error", l.err.Error()))
+		}
+	}
+	return fuse(answered, r.cfg.K, limit), nil
+}
+
+// ask searches with all parts in all scopes at the same time. The order of the result is that of scopes and names.
+func (r *Retriever) ask(ctx context.Context, q core.Query, text string, limit int) []list {
+	scopes := q.Scopes()
+	lists := make([]list, len(scopes)*len(r.parts))
+	want := limit + limit/4
+	if len(lists) > 1 {
+		want = max(want, limit*r.cfg.Overfetch)
+	}
+	var wg sync.WaitGroup
+	for i := range lists {
+		scope, p := scopes[i/len(r.parts)], r.parts[i%len(r.parts)]
+		wg.Go(func() {
+			hits, err := p.searcher.Search(ctx, core.SearchQuery{Scope: scope, Text: text, Limit: want, Exclude: q.InWindow})
+			lists[i] = list{part: p, hits: admitted(hits, scope, q.InWindow), err: err}
+		})
+	}
+	wg.Wait()
+	return lists
+}
+
+// admitted drops hits that a sloppy searcher should not have returned, and repetitions.
+func admitted(hits []core.Hit, scope core.Scope, inWindow func(string) bool) []core.Hit {
+	out := make([]core.Hit, 0, len(hits))
+	seen := make(map[string]bool, len(hits))
+	for _, h := range hits {
+		e := h.Entry
+		if e.Type == core.TypeHeartbeat || !scope.Contains(e.SessionID()) || seen[e.ID] || inWindow != nil && inWindow(e.ID) {
+			continue
+		}
+		seen[e.ID] = true
+		out = append(out, h)
+	}
+	return out
+}
+
+// Attach hands the store to every searcher that wants it.
+func (r *Retriever) Attach(store core.Store) error {
+	return each(r, func(a core.Attacher) error { return a.Attach(store) })
+}
+
+// Appended passes the news on to every searcher that is an Observer.
+func (r *Retriever) Appended(ctx context.Context, entries []core.Entry) error {
+	return each(r, func(o core.Observer) error { return o.Appended(ctx, entries) })
+}
+
+// Updated passes the news on to every searcher that is an Observer.
+func (r *Retriever) Updated(ctx context.Context, entry core.Entry) error {
+	return each(r, func(o core.Observer) error { return o.Updated(ctx, entry) })
+}
+
+// Deleted passes the news on to every searcher that is an Observer.
+func (r *Retriever) Deleted(ctx context.Context, scope core.Scope, ids []string) error {
+	return each(r, func(o core.Observer) error { return o.Deleted(ctx, scope, ids) })
+}
+
+// each calls all searchers that are a T, and joins what they return: one that fails does not keep the news from the others.
+func each[T any](r *Retriever, call func(T) error) error {
+	var errs []error
+	for _, p := range r.parts {
+		if t, ok := p.searcher.(T); ok {
+			if err := call(t); err != nil {
+				errs = append(errs, fmt.Errorf("hybrid: %s: %w", p.name, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

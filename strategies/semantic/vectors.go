@@ -1,0 +1,253 @@
+package semantic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// state says how far an agent's entries were read from the store.
+type state uint8
+
+const (
+	unread state = iota
+	reading
+	ready
+)
+
+// vectors is the index of one agent.
+type vectors struct {
+	turn chan struct{} // held by whoever reads the store or embeds
+
+	mu      sync.RWMutex // guards what follows
+	state   state
+	cursor  core.Cursor
+	gone    map[string]bool // what was deleted while the store is read
+	items   map[string]*item
+	pending []*item
+	done    int // items with a vector
+}
+
+// item is an entry that is, or will be, embedded. Its identity tells whether an embedding that took a while is still wanted.
+type item struct {
+	id, session string
+	seq         int64
+	time        time.Time
+	vector      []float32 // of length 1; nil while pending
+}
+
+func newVectors() *vectors {
+	return &vectors{turn: make(chan struct{}, 1), items: map[string]*item{}}
+}
+
+// enter waits until no other call reads the store or embeds.
+func (v *vectors) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case v.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (v *vectors) leave() { <-v.turn }
+
+// load notes the store's entries as pending, once. When ctx ends, the next call goes on from there.
+func (v *vectors) load(ctx context.Context, store core.Store, agent string) error {
+	v.mu.RLock()
+	done := v.state == ready
+	v.mu.RUnlock()
+	if done {
+		return ctx.Err()
+	}
+	if err := v.enter(ctx); err != nil {
+		return err
+	}
+	defer v.leave()
+	v.mu.Lock()
+	if v.state == unread {
+		v.state, v.gone = reading, map[string]bool{}
+	}
+	done = v.state == ready
+	cursor := v.cursor
+	v.mu.Unlock()
+	for !done {
+		page, err := store.Scan(ctx, core.ScanQuery{Scope: core.Scope{Agent: agent}, Cursor: cursor, Limit: core.MaxPage})
+		v.mu.Lock()
+		if err != nil {
+			if ctx.Err() == nil { // the cursor may be what is wrong
+				v.cursor = ""
+			}
+			v.mu.Unlock()
+			return err
+		}
+		for _, e := range page.Entries {
+			if !v.gone[e.ID] {
+				v.add(e)
+			}
+		}
+		v.cursor, cursor = page.Next, page.Next
+		if page.Next == "" {
+			v.state, v.gone, done = ready, nil, true
+		}
+		v.mu.Unlock()
+	}
+	return nil
+}
+
+// add makes an entry pending unless it is known or has nothing to embed. The caller holds mu.
+func (v *vectors) add(e core.Entry) {
+	if e.Type == core.TypeHeartbeat || v.items[e.ID] != nil || strings.TrimSpace(e.Text()) == "" {
+		return
+	}
+	it := &item{id: strings.Clone(e.ID), session: strings.Clone(e.Session), seq: e.Seq, time: e.Time}
+	v.items[it.id] = it
+	v.pending = append(v.pending, it)
+}
+
+// remove forgets an entry, its vector included. The caller holds mu.
+func (v *vectors) remove(id string) {
+	if v.state == reading {
+		v.gone[id] = true
+	}
+	it := v.items[id]
+	if it == nil {
+		return
+	}
+	delete(v.items, id)
+	if it.vector != nil {
+		v.done--
+		return
+	}
+	if i := slices.Index(v.pending, it); i >= 0 {
+		v.pending = slices.Delete(v.pending, i, i+1)
+	}
+}
+
+func (v *vectors) embedded() int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.done
+}
+
+// first returns the oldest n pending items.
+func (v *vectors) first(n int) []*item {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return slices.Clone(v.pending[:min(n, len(v.pending))])
+}
+
+// settle stores the vectors of a batch; items without one are no longer in the store. What was changed or deleted meanwhile is
+// not pending any more, and stays out.
+func (v *vectors) settle(batch []*item, found map[string][]float32) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	in := make(map[*item]bool, len(batch))
+	for _, it := range batch {
+		in[it] = true
+	}
+	v.pending = slices.DeleteFunc(v.pending, func(it *item) bool {
+		if !in[it] {
+			return false
+		}
+		if vec := found[it.id]; vec != nil {
+			it.vector = vec
+			v.done++
+		} else {
+			delete(v.items, it.id)
+		}
+		return true
+	})
+}
+
+// near is an item and how near it is.
+type near struct {
+	*item
+	score float64
+}
+
+// nearest returns the best items of a query, best first.
+func (v *vectors) nearest(to []float32, q core.SearchQuery) []near {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	var best []near
+	for _, it := range v.items {
+		if it.vector == nil || len(it.vector) != len(to) || q.Scope.Session != "" && it.session != q.Scope.Session ||
+			!q.From.IsZero() && it.time.Before(q.From) || !q.To.IsZero() && !it.time.Before(q.To) {
+			continue
+		}
+		n := near{it, dot(it.vector, to)}
+		at, _ := slices.BinarySearchFunc(best, n, compare)
+		if at >= q.Limit || q.Exclude != nil && q.Exclude(it.id) {
+			continue
+		}
+		if len(best) == q.Limit {
+			best = best[:len(best)-1]
+		}
+		best = slices.Insert(best, at, n)
+	}
+	return best
+}
+
+// compare orders best first: by score, then the more recent, then the smaller id.
+func compare(a, b near) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), b.time.Compare(a.time), cmp.Compare(b.seq, a.seq), cmp.Compare(a.id, b.id))
+}
+
+func dot(a, b []float32) float64 {
+	var sum float64
+	for i := range a {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}
+
+// fetch reads the entries of items from the store and leaves out those that are no longer there.
+func fetch(ctx context.Context, store core.Store, scope core.Scope, found []near) ([]core.Hit, error) {
+	ids := make([]string, len(found))
+	for i, n := range found {
+		ids[i] = n.id
+	}
+	entries, err := getSome(ctx, store, scope, ids)
+	if err != nil {
+		return nil, err
+	}
+	hits := make([]core.Hit, 0, len(found))
+	for i, e := range entries {
+		if e.ID != "" {
+			hits = append(hits, core.Hit{Entry: e, Score: found[i].score})
+		}
+	}
+	return hits, nil
+}
+
+// getSome is Store.Get with zero entries in the places of ids that are not there.
+func getSome(ctx context.Context, store core.Store, scope core.Scope, ids []string) ([]core.Entry, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	entries, err := store.Get(ctx, scope, ids)
+	if !errors.Is(err, core.ErrNotFound) {
+		return entries, err
+	}
+	entries = make([]core.Entry, len(ids))
+	for i, id := range ids {
+		one, err := store.Get(ctx, scope, []string{id})
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
+			return nil, err
+		}
+		if len(one) == 1 {
+			entries[i] = one[0]
+		}
+	}
+	return entries, nil
+}
