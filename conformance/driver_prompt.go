@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
@@ -146,46 +145,49 @@ func (d *driver) newPrompt(t *track, req core.AssembleRequest, res core.Assemble
 	return p
 }
 
-// history returns the texts of message i that were said. A rule of the provider may have merged a message with what the engine made; then the
-// parts that begin with a mark are history: all that the suite says does.
+// history returns what message i holds of what was said: the lines that begin with a mark, as all that the suite says does, and arguments of
+// calls. A rule of the provider may have merged a message with what the engine made.
 func (p *prompt) history(i int) []string {
 	texts := p.wire[i].Texts
-	if len(texts) == 1 {
-		switch {
-		case p.made[i] || p.inRecall(i):
-			return nil
-		case p.quotes[i]:
-			return []string{unquoted(texts[0])}
-		}
-		return texts
+	if len(texts) == 1 && (p.made[i] || p.inRecall(i)) {
+		return nil
 	}
 	var out []string
 	for _, s := range texts {
-		if at := markPattern.FindStringIndex(s); at != nil && (at[0] == 0 || strings.HasPrefix(s, "{")) {
+		if strings.HasPrefix(s, "{") {
 			out = append(out, s)
+			continue
+		}
+		for line := range strings.SplitSeq(s, "\n") {
+			if at := markPattern.FindStringIndex(line); at != nil && at[0] == 0 {
+				out = append(out, line)
+			}
 		}
 	}
 	return out
 }
 
-// unquoted leaves out the quoted lines of a text.
-func unquoted(text string) string {
-	lines := strings.Split(text, "\n")
-	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, ">") }), "\n")
+// quoted returns the quoted lines of message i.
+func (p *prompt) quoted(i int) []string {
+	var out []string
+	for line := range strings.SplitSeq(p.wire[i].text(), "\n") {
+		if strings.HasPrefix(line, ">") {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // recalled returns the recalled text of message i.
 func (p *prompt) recalled(i int) string {
-	if !p.inRecall(i) && !p.quotes[i] {
+	if !p.inRecall(i) && (!p.quotes[i] || len(p.wire[i].Texts) == 1) {
+		// Where a provider's rule made one text of both, what the user said may hold anything.
 		return ""
 	}
-	if !p.inRecall(i) && len(p.wire[i].Texts) == 1 {
-		return p.wire[i].text()
-	}
-	said := p.history(i)
 	var out []string
 	for _, s := range p.wire[i].Texts {
-		if !contains(said, s) {
+		at := markPattern.FindStringIndex(s)
+		if said := at != nil && at[0] == 0 && len(p.wire[i].Texts) > 1; !said {
 			out = append(out, s)
 		}
 	}

@@ -152,7 +152,7 @@ func (d *driver) repeat(t *track, o op) {
 	if d.plan.Managed {
 		if o.N%2 == 0 {
 			d.commitAgain(t)
-		} else if len(t.log) > 1 && t.open {
+		} else if len(t.log) > 1 && t.open && !t.curBeat {
 			if it := t.log[len(t.log)-1]; plain(it) && it.msg.Role == message.Assistant && !it.keyed {
 				t.cur = append(t.cur, it)
 			}
@@ -261,6 +261,9 @@ func (d *driver) noHalf(t *track, items []item) {
 	want := map[string]int{}
 	for _, it := range t.stored {
 		want[it.wire]++
+	}
+	for w, n := range t.loose {
+		want[w] += n
 	}
 	in := 0
 	for _, it := range items {

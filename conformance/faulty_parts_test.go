@@ -15,24 +15,52 @@ import (
 	"github.com/contextengine/contextengine/strategies/delegate"
 )
 
-// brokenRetriever is wordRetriever with its query or its answer changed.
+// brokenRetriever is wordRetriever with its query or its answer changed. It remembers what it was told.
 type brokenRetriever struct {
 	wordRetriever
 	query  func(*core.Query)
-	answer func(context.Context, core.Query, []core.Candidate) ([]core.Candidate, error)
+	answer func([]core.Candidate) []core.Candidate
+	// recall says which remembered entries it adds to its answers.
+	recall func(core.Entry) bool
 	share  func() float64
+	// stopped is its error when the context has ended.
+	stopped error
+	memory  []core.Entry
 }
 
+func (r *brokenRetriever) Appended(_ context.Context, entries []core.Entry) error {
+	r.memory = append(r.memory, entries...)
+	return nil
+}
+
+func (r *brokenRetriever) Updated(context.Context, core.Entry) error { return nil }
+
+func (r *brokenRetriever) Deleted(context.Context, core.Scope, []string) error { return nil }
+
 func (r *brokenRetriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
-	asked := q
+	if ctx.Err() != nil && r.stopped != nil {
+		return nil, r.stopped
+	}
 	if r.query != nil {
 		r.query(&q)
 	}
 	got, err := r.wordRetriever.Retrieve(ctx, q)
-	if err == nil && r.answer != nil {
-		return r.answer(ctx, asked, got)
+	if err != nil {
+		return nil, err
 	}
-	return got, err
+	if r.answer != nil {
+		got = r.answer(got)
+	}
+	if r.recall == nil {
+		return got, nil
+	}
+	for _, e := range r.memory {
+		known := slices.ContainsFunc(got, func(c core.Candidate) bool { return c.Entry.ID == e.ID })
+		if r.recall(e) && !known && q.Scope.Contains(e.SessionID()) && !q.InWindow(e.ID) {
+			got = append(got, core.Candidate{Entry: e, Score: -1, Source: "memory"})
+		}
+	}
+	return got, nil
 }
 
 func (r *brokenRetriever) RecallShare() float64 {
@@ -55,12 +83,9 @@ func retrieverFault(name string, change func(*brokenRetriever), caught []string,
 
 func faultyRetrievers() []fault {
 	answer := func(f func([]core.Candidate) []core.Candidate) func(*brokenRetriever) {
-		return func(r *brokenRetriever) {
-			r.answer = func(_ context.Context, _ core.Query, c []core.Candidate) ([]core.Candidate, error) { return f(c), nil }
-		}
+		return func(r *brokenRetriever) { r.answer = f }
 	}
 	return []fault{
-		retrieverFault("sound", func(*brokenRetriever) {}, []string{"none"}),
 		retrieverFault("the best one twice", answer(func(c []core.Candidate) []core.Candidate {
 			return append(c[:min(len(c), 1):min(len(c), 1)], c...)
 		}), []string{"retrieve.once"}),
@@ -72,19 +97,11 @@ func faultyRetrievers() []fault {
 			return c
 		}), []string{"retrieve.content"}),
 		retrieverFault("memory of the erased", func(r *brokenRetriever) {
-			var seen []core.Candidate
-			r.answer = func(_ context.Context, q core.Query, c []core.Candidate) ([]core.Candidate, error) {
-				if len(seen) == 0 {
-					seen = slices.Clone(c)
-				}
-				return append(c, slices.DeleteFunc(slices.Clone(seen), func(s core.Candidate) bool {
-					return s.Score > 0 || q.InWindow(s.Entry.ID) || !q.Scope.Contains(s.Entry.SessionID()) ||
-						slices.ContainsFunc(c, func(x core.Candidate) bool { return x.Entry.ID == s.Entry.ID })
-				})...), nil
-			}
-			r.remember = func(e core.Entry) { seen = append(seen, core.Candidate{Entry: e, Source: "memory"}) }
-		}, []string{"retrieve.erased"}, "retrieve.*"),
-		retrieverFault("heartbeats recalled", func(r *brokenRetriever) { r.heartbeats = true }, []string{"retrieve.heartbeat"}),
+			r.recall = func(e core.Entry) bool { return e.Type != core.TypeHeartbeat }
+		}, []string{"retrieve.erased"}),
+		retrieverFault("heartbeats recalled", func(r *brokenRetriever) {
+			r.recall = func(e core.Entry) bool { return e.Type == core.TypeHeartbeat }
+		}, []string{"retrieve.heartbeat"}, "retrieve.erased"),
 		retrieverFault("the whole agent", func(r *brokenRetriever) { r.query = func(q *core.Query) { q.Scope.Session = "" } }, []string{"isolation.retrieve"}),
 		retrieverFault("scores by chance", answer(func(c []core.Candidate) []core.Candidate {
 			rand.Shuffle(len(c), func(i, j int) { c[i], c[j] = c[j], c[i] })
@@ -94,7 +111,7 @@ func faultyRetrievers() []fault {
 			return c
 		}), []string{"deterministic.retrieve"}),
 		retrieverFault("cancellation is a failure", func(r *brokenRetriever) {
-			r.fail = errors.New("broken: no answer")
+			r.stopped = errors.New("broken: no answer")
 		}, []string{"cancel.retrieve"}),
 		retrieverFault("all of the budget", func(r *brokenRetriever) { r.share = func() float64 { return 0.9 } }, []string{"retrieve.share"}),
 	}
@@ -105,11 +122,16 @@ type brokenCompactor struct {
 	core.Compactor
 	before func(context.Context, *core.Compaction)
 	after  func(context.Context, core.Compaction, core.Patch) (core.Patch, error)
+	// stopped is its error when the context has ended.
+	stopped error
 }
 
 func (b *brokenCompactor) Compact(ctx context.Context, c core.Compaction) (core.Patch, error) {
 	if b.before != nil {
 		b.before(ctx, &c)
+	}
+	if b.stopped != nil && ctx.Err() != nil {
+		return core.Patch{}, b.stopped
 	}
 	p, err := b.Compactor.Compact(ctx, c)
 	if err == nil && b.after != nil {
@@ -203,12 +225,7 @@ func faultyCompactors() []fault {
 			b.before = func(ctx context.Context, c *core.Compaction) { _, _ = c.Host.Compact(ctx, c.Request) }
 		}, []string{"patch.delegate"}),
 		compactorFault("own error for a cancelled context", sound, func(b *brokenCompactor, _ *conformance.Model) {
-			b.after = func(ctx context.Context, _ core.Compaction, p core.Patch) (core.Patch, error) {
-				if ctx.Err() != nil {
-					return p, errors.New("broken: stopped")
-				}
-				return p, nil
-			}
+			b.stopped = errors.New("broken: stopped")
 		}, []string{"cancel.patch"}, "patch.deadline"),
 	}
 }

@@ -15,6 +15,14 @@ type fault struct {
 	caught []string
 	kin    []string
 	find   func(t *testing.T) []conformance.Finding
+	// examine is find for a number of cases.
+	examine func(t *testing.T, cases int) []conformance.Finding
+}
+
+// with returns f with a number of cases: rare faults need more.
+func (f fault) with(cases int) fault {
+	f.find = func(t *testing.T) []conformance.Finding { t.Helper(); return f.examine(t, cases) }
+	return f
 }
 
 // judge holds what was found against what must be. Findings that the sound implementation has as well say nothing about the fault.

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -150,7 +151,7 @@ func orderTail(p *prompt) string {
 		if contains(marks, want.marks[len(want.marks)-1]) {
 			return ""
 		}
-		if p.inRecall(i) || slices.ContainsFunc(marks, func(m string) bool { return p.t.floating[m] }) {
+		if p.inRecall(i) || slices.ContainsFunc(marksIn(p.wire[i].text()), func(m string) bool { return p.t.floating[m] }) {
 			continue
 		}
 		if len(marks) > 0 || !p.made[i] {
@@ -243,12 +244,9 @@ func twiceEntry(p *prompt) string {
 	}
 	shown := map[string]int{}
 	for i := range p.wire {
-		texts := p.history(i)
-		if p.inRecall(i) || p.quotes[i] {
-			texts = p.wire[i].Texts
-		}
-		for _, m := range marksIn(strings.Join(texts, "\n")) {
-			shown[m]++ // a summary may quote what a late part of it shows
+		// A summary may mention what is shown or recalled besides it.
+		for _, m := range marksIn(strings.Join(append(p.history(i), p.quoted(i)...), "\n")) {
+			shown[m]++
 		}
 	}
 	for _, w := range p.wire {
@@ -289,7 +287,8 @@ func (p *prompt) leaks(agent bool) string {
 			if owner == nil || p.t.reach(m, owner, now, p.d.comb.AcrossSessions) || (owner.id.Agent != p.t.id.Agent) != agent {
 				continue
 			}
-			return fmt.Sprintf("message %d shows %s of session %s to %s", i-1, m, owner.id, p.t.id)
+			return fmt.Sprintf("message %d shows %s of session %s to %s at %s (grant %q until %s)", i-1, m, owner.id, p.t.id,
+				now.Format(time.RFC3339), p.t.grant, p.t.granted.Format(time.RFC3339))
 		}
 	}
 	return ""

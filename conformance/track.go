@@ -30,6 +30,7 @@ type track struct {
 	// granted is when the grant ends; bounded says that what a fork inherited goes with it. A host that hands over its transcript has
 	// copied what is inherited.
 	granted time.Time
+	grant   string
 	bounded bool
 	// waiting are calls without a result.
 	waiting []string

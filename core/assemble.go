@@ -135,7 +135,7 @@ func (e *Engine) expire(ctx context.Context, s *session) error {
 		v.disown()
 		v.Grants = nil
 		s.cool()
-		s.output = Ledger{}
+		s.outputs = nil
 		return e.publish(ctx, s, v)
 	}
 	return nil
@@ -442,11 +442,16 @@ func (e *Engine) limitStart(s *session, v *View, c *call) int {
 	return s.base + first
 }
 
+// maxVariants bounds the memory of messages as they were sent.
+const maxVariants = 4096
+
 // remember publishes what changed and keeps what the next call compares with.
 func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *AssembleResult) error {
 	s := f.s
 	out := Ledger{Count: len(res.Messages), Len: f.v.Len()}
-	s.variants = make(map[string]string)
+	if s.variants == nil || len(s.variants) > maxVariants {
+		s.variants = make(map[string]string)
+	}
 	for i := range res.Messages {
 		fp := message.Fingerprint(res.Messages[i])
 		out.Digest = out.Digest.Add(fp)
@@ -460,7 +465,7 @@ func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *AssembleR
 			s.variants[fp] = it.entry.Fingerprint
 		}
 	}
-	s.output = out
+	s.sent(out)
 	if !c.dirty {
 		return nil
 	}

@@ -123,7 +123,7 @@ func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*ta
 		t.budget = budget
 	}
 	t.Target = int(e.cfg.Compaction.Target * float64(budget))
-	t.Protected = e.protected(items, t.Target)
+	t.Protected = protected(items, t.Target, e.recentMessages(&v))
 	if t.Tokens <= t.Target {
 		if !req.Force {
 			res.Reason = ReasonUnderTarget
@@ -140,9 +140,17 @@ func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*ta
 	return t, res, nil
 }
 
+// recentMessages is how many of a session's newest messages are not compacted.
+func (e *Engine) recentMessages(v *View) int {
+	if v.Parent != nil {
+		return e.cfg.Subagents.RecentMessages
+	}
+	return e.cfg.RecentMessages
+}
+
 // protected is how many of the newest entries must stay: RecentMessages, unless they alone exceed the target, and never less than the
 // newest group and what belongs to it.
-func (e *Engine) protected(items []item, target int) int {
+func protected(items []item, target, recent int) int {
 	groups := groupsOf(items)
 	n, cost := 0, 0
 	for _, g := range slices.Backward(groups) {
@@ -151,7 +159,7 @@ func (e *Engine) protected(items []item, target int) int {
 		for j := g.From; j < g.To; j++ {
 			c += items[j].cost
 		}
-		if n > 0 && (n+g.To-g.From > max(e.cfg.RecentMessages, 1) || float64(cost+c) > 0.8*float64(target)) {
+		if n > 0 && (n+g.To-g.From > max(recent, 1) || float64(cost+c) > 0.8*float64(target)) {
 			break
 		}
 		n, cost = n+g.To-g.From, cost+c

@@ -91,6 +91,8 @@ type HistoryConfig struct {
 type SubagentConfig struct {
 	// TTL is how long a child may reach its parent's history.
 	TTL time.Duration `koanf:"ttl"`
+	// RecentMessages is RecentMessages for the sessions of subagents.
+	RecentMessages int `koanf:"recentMessages"`
 }
 
 // DefaultConfig returns the configuration that holds where nobody chose. The window's figures are those of the policy that
@@ -107,14 +109,14 @@ func DefaultConfig() Config {
 		Compaction: CompactionConfig{
 			Due: 0.5, Target: 0.6, SummaryShare: 0.2, MaxSummary: 4000, Deadline: 150 * time.Second, Proactive: true,
 		},
-		Subagents: SubagentConfig{TTL: time.Hour},
+		Subagents: SubagentConfig{TTL: time.Hour, RecentMessages: 8},
 	}
 }
 
 // Validate returns an ErrInvalid that names the first field out of range, and the range.
 func (c Config) Validate() error {
 	share := func(field string, v, lo, hi float64) error {
-		if v < lo || v > hi {
+		if !(v >= lo && v <= hi) { // so that NaN fails too
 			return invalid("config", field, "must be "+ftoa(lo)+" to "+ftoa(hi))
 		}
 		return nil
@@ -130,6 +132,7 @@ func (c Config) Validate() error {
 		share("compaction.target", c.Compaction.Target, 0.1, 1),
 		share("compaction.summaryShare", c.Compaction.SummaryShare, 0.01, 0.5),
 		share("recentMessages", float64(c.RecentMessages), 0, 100000),
+		share("subagents.recentMessages", float64(c.Subagents.RecentMessages), 0, 100000),
 		share("window.clipTokens", float64(c.Window.ClipTokens), 0, 1e9),
 		share("window.keepResults", float64(c.Window.KeepResults), 0, 1e9),
 		share("recall.candidates", float64(c.Recall.Candidates), 1, 10000),

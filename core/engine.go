@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -114,10 +115,15 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 func (e *Engine) attach(parts Parts) error {
 	seen := make(map[any]bool)
 	add := func(part any) error {
-		if part == nil || seen[part] {
+		if part == nil {
 			return nil
 		}
-		seen[part] = true
+		if reflect.TypeOf(part).Comparable() {
+			if seen[part] {
+				return nil
+			}
+			seen[part] = true
+		}
 		if a, ok := part.(Attacher); ok {
 			if err := a.Attach(e.store); err != nil {
 				return fmt.Errorf("core: new: attach %T: %w", part, err)

@@ -173,8 +173,22 @@ func (e *Engine) frame(s *session, v View, policy history.Policy) *frame {
 	for i := range f.msgs {
 		f.costs[i] = e.costOf(s, f.msgs[i], f.known)
 	}
-	f.groups = history.Groups(f.msgs)
+	f.groups = f.attach(history.Groups(f.msgs))
 	return f
+}
+
+// attach joins subagents' results to the groups they follow: they came to what stands there, and must not displace it as the newest.
+func (f *frame) attach(groups []history.Group) []history.Group {
+	out := groups[:0]
+	for _, g := range groups {
+		it := f.known[f.msgs[g.From].Entry]
+		if n := len(out); n > 0 && it != nil && it.entry.Type == TypeSubagent {
+			out[n-1].To = g.To
+			continue
+		}
+		out = append(out, g)
+	}
+	return out
 }
 
 // fixed is what is shown besides the window, in tokens.

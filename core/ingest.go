@@ -186,6 +186,7 @@ func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (inta
 	}
 	res, err := e.store.Append(ctx, fresh)
 	if err != nil {
+		s.forget() // whether it was stored is known to the store alone
 		return intake{}, fmt.Errorf("core: append to %q: %w", s.id, err)
 	}
 	v.Next, v.Turns = next, turns

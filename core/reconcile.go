@@ -33,11 +33,7 @@ func (e *Engine) reconcile(ctx context.Context, s *session, t *Transcript) (int,
 
 // reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output.
 func (e *Engine) reconcileTail(ctx context.Context, s *session, t *Transcript, fps []string) (int, bool, error) {
-	ledgers := []Ledger{s.view.Host, s.output}
-	if s.output.Count > s.view.Host.Count {
-		slices.Reverse(ledgers)
-	}
-	for _, l := range ledgers {
+	for _, l := range s.ledgers() {
 		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 {
 			continue
 		}
@@ -49,7 +45,7 @@ func (e *Engine) reconcileTail(ctx context.Context, s *session, t *Transcript, f
 			continue
 		}
 		fresh := t.Messages[l.Count-t.Skipped:]
-		own := l == s.output && l != s.view.Host
+		own := l != s.view.Host
 		if len(fresh) == 0 {
 			return 0, true, nil
 		}
@@ -67,6 +63,13 @@ func (e *Engine) reconcileTail(ctx context.Context, s *session, t *Transcript, f
 	return 0, false, nil
 }
 
+// ledgers returns what a transcript may begin with, the longest first.
+func (s *session) ledgers() []Ledger {
+	out := append([]Ledger{s.view.Host}, s.outputs...)
+	slices.SortStableFunc(out, func(a, b Ledger) int { return b.Count - a.Count })
+	return out
+}
+
 // syntheticFingerprints tells the engine's own messages in a transcript from the host's: the value is the fingerprint of the entry that
 // a shortened or merged message shows, or "" for what shows no entry.
 func (e *Engine) syntheticFingerprints(s *session) map[string]string {
@@ -79,6 +82,11 @@ func (e *Engine) syntheticFingerprints(s *session) map[string]string {
 	}
 	if n := s.view.Start - max(s.view.Frontier, s.view.Lead); n > 0 {
 		out[message.Fingerprint(noteMessage(n))] = ""
+	}
+	for i := range s.items {
+		if it := &s.items[i]; !same(it.entry.Message, it.msg) {
+			out[message.Fingerprint(it.msg)] = it.entry.Fingerprint
+		}
 	}
 	maps.Copy(out, s.variants)
 	return out
@@ -146,7 +154,7 @@ type pathStep struct{ known, host int }
 func compose(match []int, known int, t *Transcript, host []int) (order []pathStep, front int) {
 	first := slices.IndexFunc(match, func(k int) bool { return k >= 0 })
 	front = -1
-	summary := len(host) > 0 && t.Messages[host[0]].Type == message.CompactionSummary && (first < 0 || first > 0)
+	summary := len(host) > 0 && t.Messages[host[0]].Type == message.CompactionSummary
 	switch {
 	case first < 0 && !summary:
 		// Nothing in common: a new beginning. What was before stays stored, but is not part of this conversation.
@@ -215,9 +223,6 @@ func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript,
 		return intake{}, err
 	}
 	v.Next, v.Turns = scratch.Next, scratch.Turns
-	if f.front >= 0 {
-		s.cool()
-	}
 	lay := layer{v: v, keep: common}
 	if common > 0 {
 		lay.n = f.hard[0] // what is soft in front of everything stays too
@@ -240,7 +245,8 @@ func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript,
 			placed = lay.n
 		}
 	}
-	if f.front >= 0 {
+	if f.front >= 0 && (v.Frontier < placed || v.Start < placed) {
+		s.cool()
 		v.Start, v.Frontier, v.Backlog = placed, placed, 0
 		v.Summaries, v.Pinned = nil, ""
 		v.Epoch++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -26,8 +27,8 @@ type session struct {
 	warm  bool
 	// pinned is the entry of view.Pinned.
 	pinned *item
-	// output is what Assemble returned last; view.Output lags behind where nothing else was published.
-	output Ledger
+	// outputs are what Assemble returned lately, newest last; view.Output lags behind where nothing else was published.
+	outputs []Ledger
 	// variants maps the fingerprints of messages as they were sent to the entries they show, where the two differ; synthetic
 	// ones map to "".
 	variants map[string]string
@@ -133,7 +134,10 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 		q.Cursor = page.Next
 	}
 	s.forget()
-	s.view, s.output = v, v.Output
+	s.view, s.outputs = v, nil
+	if v.Output.Count > 0 {
+		s.outputs = []Ledger{v.Output}
+	}
 	if changed {
 		if err := e.publish(ctx, s, v); err != nil {
 			return err
@@ -150,11 +154,23 @@ func (s *session) forget() {
 	s.loaded = false
 }
 
+// sent records what Assemble returned: a host may hand it back, also after a later call.
+func (s *session) sent(l Ledger) {
+	const keep = 8
+	s.outputs = slices.DeleteFunc(s.outputs, func(o Ledger) bool { return o == l })
+	if len(s.outputs) >= keep {
+		s.outputs = s.outputs[1:]
+	}
+	s.outputs = append(s.outputs, l)
+}
+
 // publish stores a changed view and makes it the session's. On ErrConflict somebody else changed it: the session is read again
 // by the next call.
 func (e *Engine) publish(ctx context.Context, s *session, v View) error {
 	v.Version = s.view.Version + 1
-	v.Output = s.output
+	if n := len(s.outputs); n > 0 {
+		v.Output = s.outputs[n-1]
+	}
 	if err := e.views.SwapView(ctx, v); err != nil {
 		s.forget()
 		return fmt.Errorf("core: publish view %q: %w", s.id, err)

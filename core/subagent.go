@@ -109,7 +109,7 @@ func (e *Engine) rollback(ctx context.Context, child SessionID, had View) error 
 		}
 		v := had.Clone()
 		s.cool()
-		s.output = Ledger{}
+		s.outputs = nil
 		return e.publish(ctx, s, v)
 	})
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/contextengine/contextengine/core"
 )
 
 // envText is a value from the environment, which knows no types: it is read as whatever the key wants.

@@ -134,7 +134,7 @@ func (p *plan) stamp() {
 		h, n, last := sha256.New(), 0, -1
 		for i, r := range p.send {
 			if r.entry.Agent == name {
-				fmt.Fprintf(h, "%q %q %q\n", r.entry.Session, r.entry.Key, r.entry.ID)
+				h.Write(fmt.Appendf(nil, "%q %q %q\n", r.entry.Session, r.entry.Key, r.entry.ID))
 				n, last = n+1, i
 			}
 		}
@@ -232,7 +232,8 @@ func (p *plan) run(ctx context.Context) error {
 // undo erases what a batch left behind when the server refused one of its entries for good: repeating the call will
 // not complete it. In all other cases the repeated call goes on where this one stopped; until then nobody sees it.
 func (p *plan) undo(ctx context.Context, created []record, cause error) {
-	if ctx.Err() != nil || !(errors.Is(cause, core.ErrInvalid) || errors.Is(cause, core.ErrConflict)) {
+	final := errors.Is(cause, core.ErrInvalid) || errors.Is(cause, core.ErrConflict)
+	if ctx.Err() != nil || !final {
 		return
 	}
 	for _, r := range slices.Backward(created) {

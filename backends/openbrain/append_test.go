@@ -2,6 +2,7 @@ package openbrain_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestAppendIsIdempotent(t *testing.T) {
 	for i := range more {
 		more[i].ID += "-again"
 	}
-	twice := append(more, more[3])
+	twice := slices.Concat(more, more[3:])
 	res := mustAppend(t, other, twice...)
 	want := core.AppendResult{
 		IDs:        []string{first[1].ID, first[2].ID, more[2].ID, more[3].ID, more[3].ID},

@@ -35,12 +35,23 @@ func validationDetail(body, sent []byte, key string) string {
 			}
 			loc = append(loc, s)
 		}
-		text := printable(strings.Join(loc, ".") + ": " + d.Msg)
+		text := printable(strings.Join(loc, ".") + ": " + builtIn(d.Msg))
 		if text != ": " && !repeats(text, sent, key) {
 			out = append(out, text)
 		}
 	}
 	return strings.Join(out, "; ")
+}
+
+// builtIn cuts a message of the server's own validators short: unlike those of its framework, they may quote what they
+// were given, or what is stored.
+func builtIn(msg string) string {
+	for _, own := range []string{"Value error", "Assertion failed"} {
+		if strings.HasPrefix(msg, own) {
+			return own
+		}
+	}
+	return msg
 }
 
 // repeats reports whether text holds the key or a piece of what was sent.

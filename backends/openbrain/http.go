@@ -1,6 +1,7 @@
 package openbrain
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,11 +129,8 @@ func (c *client) doUnless(ctx context.Context, op string, r call, done func(cont
 }
 
 func asFailure(err error) *failure {
-	var f *failure
-	if errors.As(err, &f) {
-		return f
-	}
-	return nil
+	f, _ := errors.AsType[*failure](err)
+	return f
 }
 
 // once sends a request once. Its errors are *failure, or wrap ctx's error.
@@ -176,21 +174,21 @@ func (c *client) once(ctx context.Context, r call) ([]byte, error) {
 	return c.usable(r, status, res.Header(), body)
 }
 
-// usable keeps answers of something that is not the server (a proxy, a login page) from counting as success.
+// usable keeps answers of something that is not the server (a proxy, a login page) from counting as success. Where
+// nothing is wanted from the body, plain text will do.
 func (c *client) usable(r call, status int, header http.Header, body []byte) ([]byte, error) {
-	if len(strings.TrimSpace(string(body[:min(len(body), 64)]))) == 0 {
-		if r.wantJSON {
-			return nil, garbage(status, "an empty body")
-		}
-		return nil, nil
-	}
+	kind := strings.ToLower(header.Get("Content-Type"))
 	switch {
-	case r.wantJSON && !json.Valid(body):
+	case len(bytes.TrimSpace(body)) == 0 && r.wantJSON:
+		return nil, garbage(status, "an empty body")
+	case len(bytes.TrimSpace(body)) == 0:
+		return nil, nil
+	case json.Valid(body):
+		return body, nil
+	case r.wantJSON || strings.Contains(kind, "json") || strings.Contains(kind, "html"):
 		return nil, garbage(status, "a body that is not JSON")
-	case !r.wantJSON && strings.Contains(strings.ToLower(header.Get("Content-Type")), "html"):
-		return nil, garbage(status, "a web page")
 	}
-	return body, nil
+	return nil, nil
 }
 
 // wait returns how long to wait before the next try: what the server asked for, or an exponential backoff with full jitter.

@@ -49,7 +49,7 @@ func (p *packed) UnmarshalText(b []byte) error {
 }
 
 // packedMessage is message.Message with strings that survive JSON whatever bytes they hold, and with slices that come back nil or
-// empty as they were. Its fields are those of message.Message, by name and order.
+// empty as they were. Its fields are those of message.Message that are stored, by name and order.
 type packedMessage struct {
 	Role   packed        `json:"role,omitempty"`
 	Parts  []packedPart  `json:"parts,omitzero"`

@@ -163,7 +163,7 @@ func TestListing(t *testing.T) {
 	for name, server := range servers() {
 		for _, n := range []int{0, 1, 2, 9, 12, 100, 101, 130} {
 			srv := openbraintest.New(t, server.set)
-			writer := open(t, srv)
+			writer := open(t, srv, func(c *openbrain.Config) { c.Exclusive = true })
 			want := run("main", "s", 0, n)
 			for i := range want { // one by one: most entries come so
 				mustAppend(t, writer, want[i])

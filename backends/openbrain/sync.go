@@ -12,8 +12,7 @@ const newsLimit = 20
 // them leaves the index partial: what it does not show cannot be recognised.
 func (s *Store) load(ctx context.Context, op string, g *agent) (census, error) {
 	c, err := s.take(ctx, op, g.name)
-	var p *partial
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*partial](err); ok {
 		s.client.log.WarnContext(ctx, "openbrain server does not show all thoughts of an agent", "op", op, "seen", p.seen)
 		g.set(c, true)
 		return c, nil

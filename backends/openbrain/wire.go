@@ -97,7 +97,7 @@ func (c Config) metadata(r record, all bool) (map[string]any, error) {
 	e := r.entry
 	text, err := encodeMessage(e.Message)
 	if err != nil {
-		return nil, fmt.Errorf("message cannot be written as JSON: %v: %w", err, core.ErrInvalid)
+		return nil, fmt.Errorf("message cannot be written as JSON, a time may be out of range: %w", core.ErrInvalid)
 	}
 	m := make(map[string]any, 20+len(r.extra))
 	for k, v := range r.extra {
@@ -112,7 +112,7 @@ func (c Config) metadata(r record, all bool) (map[string]any, error) {
 	if e.Meta != nil || all {
 		meta, err := encodeMeta(e.Meta)
 		if err != nil {
-			return nil, fmt.Errorf("meta cannot be written as JSON: %v: %w", err, core.ErrInvalid)
+			return nil, fmt.Errorf("meta cannot be written as JSON: %w", core.ErrInvalid)
 		}
 		m[keyMeta] = meta
 	}

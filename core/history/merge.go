@@ -7,7 +7,7 @@ import (
 )
 
 // join makes one message of a run of two or more: the later message is the base and gives stop reason and usage, the
-// first gives ID and Key, the parts are those of all in order.
+// first gives ID, Key and Entry, the parts are those of all in order.
 func join(run []message.Message) message.Message {
 	n := 0
 	for i := range run {
@@ -36,6 +36,6 @@ func join(run []message.Message) message.Message {
 			parts = append(parts, p)
 		}
 	}
-	base.ID, base.Key = first.ID, first.Key
+	base.ID, base.Key, base.Entry = first.ID, first.Key, first.Entry
 	return base.WithParts(parts)
 }

@@ -14,9 +14,9 @@ import (
 
 // selection says which configurations to use.
 type selection struct {
-	configs                          []string
-	stores, retrievers, compactors   []string
-	combinations                     string
+	configs                        []string
+	stores, retrievers, compactors []string
+	combinations                   string
 }
 
 // load reads a configuration file and the environment on top of it. Without a name it is the file that CONTEXTENGINE_CONFIG names, or the

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -115,7 +116,7 @@ func (a *app) replay(ctx context.Context, f replayFlags, files []string) error {
 		Sessions: sessions, Budgets: budgets, Arms: arms, Counter: counter.Count, Progress: bar.set,
 		Options: experiment.Options{
 			Jitter: f.jitter / 100, Seed: f.seed, CachePrice: f.cachePrice, Keep: f.keep,
-			Suffix: "+" + core.NewID(),
+			Suffix: "+" + rand.Text(),
 		},
 	})
 	bar.done()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -213,13 +214,9 @@ func (s *Server) single(w http.ResponseWriter, r *http.Request, id string) {
 		if in.Metadata != nil {
 			changed.Metadata = map[string]any{}
 			if s.behavior.MergePatch {
-				for k, v := range t.Metadata {
-					changed.Metadata[k] = v
-				}
+				maps.Copy(changed.Metadata, t.Metadata)
 			}
-			for k, v := range in.Metadata {
-				changed.Metadata[k] = v
-			}
+			maps.Copy(changed.Metadata, in.Metadata)
 		}
 		changed.Updated, changed.Patches = s.tick(), t.Patches+1
 		s.thoughts[i] = &changed

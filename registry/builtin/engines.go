@@ -37,14 +37,12 @@ type openBrainConfig struct {
 	Server              openbrain.Config `koanf:",squash"`
 	RecentMessages      *int             `koanf:"recentMessages" doc:"newest messages that compaction never touches; the key of the same name beside the engine (20) when not set"`
 	SemanticSearchLimit int              `koanf:"semanticSearchLimit" doc:"largest number of messages to recall, instead of recall.candidates"`
-	// SubagentRecentMessages is read so that the plugin's configuration is valid here. An Engine has one RecentMessages for all sessions.
-	SubagentRecentMessages int `koanf:"subagentRecentMessages" doc:"known from the plugin, without effect: recentMessages holds for subagents too"`
+	// SubagentRecentMessages is the plugin's name of subagents.recentMessages.
+	SubagentRecentMessages *int `koanf:"subagentRecentMessages" doc:"newest messages of a subagent's session that compaction never touches; subagents.recentMessages (8) when not set"`
 }
 
-const defaultSubagentRecentMessages = 8
-
 func openBrainDefaults() openBrainConfig {
-	return openBrainConfig{Server: openbrain.DefaultConfig(), SemanticSearchLimit: 10, SubagentRecentMessages: defaultSubagentRecentMessages}
+	return openBrainConfig{Server: openbrain.DefaultConfig(), SemanticSearchLimit: 10}
 }
 
 // openBrain composes an engine around the server. Without address or key there is an engine nevertheless: it says so
@@ -56,15 +54,15 @@ func openBrain(ctx context.Context, cfg openBrainConfig, env registry.Env) (core
 	if cfg.SemanticSearchLimit < 1 {
 		return nil, fmt.Errorf("semanticSearchLimit: must be 1 to 10000: %w", core.ErrInvalid)
 	}
-	if cfg.SubagentRecentMessages != defaultSubagentRecentMessages {
-		env.Logger.WarnContext(ctx, "subagentRecentMessages has no effect: recentMessages holds for the sessions of subagents too")
-	}
 	store := serverOptions(cfg.Server, env)
 	engine, err := env.Compose(ctx, func(c *registry.Config) {
 		c.Store = store
 		c.Core.Recall.Candidates = cfg.SemanticSearchLimit
 		if cfg.RecentMessages != nil {
 			c.Core.RecentMessages = *cfg.RecentMessages
+		}
+		if cfg.SubagentRecentMessages != nil {
+			c.Core.Subagents.RecentMessages = *cfg.SubagentRecentMessages
 		}
 	})
 	if missing, ok := errors.AsType[*openbrain.ConfigError](err); ok {

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/experiment"
+	"github.com/contextengine/contextengine/registry"
+)
+
+// finding is what doctor says about one thing.
+type finding struct {
+	Name string `json:"name"`
+	// Status is "ok", "note" or "fail".
+	Status string `json:"status"`
+	Text   string `json:"text"`
+	// Do says what to do about it.
+	Do string `json:"do,omitempty"`
+}
+
+func (a *app) doctorCmd() *cobra.Command {
+	var config, agent string
+	var timeout time.Duration
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check configuration, tokenizer, store and model, and say what to do",
+		Long:  "doctor checks that what is configured can be used. It reads, and writes nothing.\n\n" + exitHelp,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			findings, err := a.examine(ctx, config, agent)
+			if cmd.Context().Err() != nil {
+				return cmd.Context().Err()
+			}
+			if asJSON {
+				if werr := writeJSON(a.Stdout, map[string]any{"ok": err == nil, "findings": findings}); werr != nil {
+					return failed(werr)
+				}
+			} else {
+				a.print(findings)
+			}
+			if err != nil {
+				return &exitError{code: codeOf(failed(err))} // it was printed above
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&config, "config", "", "configuration file (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
+	cmd.Flags().StringVar(&agent, "agent", "main", "agent whose configuration is checked")
+	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Second, "how long all checks together may take")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) print(findings []finding) {
+	for _, f := range findings {
+		fmt.Fprintf(a.Stdout, "%-4s  %-13s  %s\n", f.Status, f.Name, f.Text)
+		if f.Do != "" {
+			fmt.Fprintf(a.Stdout, "      %-13s  -> %s\n", "", f.Do)
+		}
+	}
+}
+
+// examine checks one thing after the other and stops where the next one needs the last. The error is the first failure.
+func (a *app) examine(ctx context.Context, file, agent string) (out []finding, first error) {
+	add := func(name, ok string, err error) bool {
+		if err == nil {
+			out = append(out, finding{Name: name, Status: "ok", Text: ok})
+			return true
+		}
+		out = append(out, finding{Name: name, Status: "fail", Text: err.Error(), Do: advice(name, err)})
+		if first == nil {
+			first = err
+		}
+		return false
+	}
+	base, err := a.load(file, nil)
+	var cfg registry.Config
+	if err == nil {
+		cfg, _, err = a.reg.Resolve(base, agent, "doctor")
+	}
+	if !add("configuration", configText(cfg), err) {
+		return out, first
+	}
+	host := experiment.NewSimHost(8000, func(message.Message) int { return 0 })
+	instance, err := a.reg.Build(ctx, base, registry.BuildOptions{Host: host, Getenv: a.getenv})
+	if err != nil {
+		add("parts", "", err)
+		return out, first
+	}
+	defer func() { first = errors.Join(first, instance.Close(context.WithoutCancel(ctx))) }()
+	engine, _, err := instance.Engine(ctx, agent, "doctor")
+	if !add("parts", "all of them can be made", err) {
+		return out, first
+	}
+	add("tokenizer", cfg.Tokenizer, nil)
+	err = instance.Ping(ctx)
+	if b, ok := engine.(core.Bootstrapper); ok && err == nil {
+		_, err = b.Bootstrap(ctx, core.BootstrapRequest{Session: core.SessionID{Agent: agent, Session: "doctor"}})
+	}
+	add("store", orNone(cfg.Store.Type)+" can be used", err)
+	out = append(out, modelFinding(cfg))
+	return out, first
+}
+
+func configText(cfg registry.Config) string {
+	return fmt.Sprintf("engine %s, store %s, retriever %s, compactor %s", cfg.Engine.Type,
+		orNone(cfg.Store.Type), orNone(cfg.Retriever.Type), orNone(cfg.Compactor.Type))
+}
+
+func orNone(name string) string {
+	if name == "" {
+		return "none"
+	}
+	return name
+}
+
+// modelFinding says whether there is a model for what needs one.
+func modelFinding(cfg registry.Config) finding {
+	switch {
+	case cfg.Model.Type != "":
+		return finding{Name: "model", Status: "ok", Text: cfg.Model.Type + " is configured; doctor asks it nothing, because answers cost"}
+	case cfg.Compactor.Type == "summary":
+		return finding{
+			Name: "model", Status: "note", Text: "none is configured: summaries are written by the host's model, or without one where the host has none",
+			Do: `set "model", for instance to openai with a baseUrl`,
+		}
+	}
+	return finding{Name: "model", Status: "ok", Text: "none is configured, and none is needed"}
+}
+
+// advice says what most likely helps.
+func advice(name string, err error) string {
+	switch {
+	case errors.Is(err, core.ErrAuth):
+		return "check the API key: the server refused it"
+	case errors.Is(err, core.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		return "check that the server runs and that its address is right; it may also be overloaded"
+	case errors.Is(err, core.ErrRequirement):
+		return "choose parts that do without what the runtime lacks, such as the compactor archive"
+	case name == "configuration" && errors.Is(err, core.ErrInvalid):
+		return "correct the file or the environment; \"contextengine list\" shows all keys, \"contextengine init\" writes a file with them"
+	case errors.Is(err, core.ErrInvalid) || strings.Contains(err.Error(), "required"):
+		return "set what is missing, in the configuration or the environment"
+	}
+	return "see the text of the error"
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/contextengine/contextengine/registry"
+)
+
+func (a *app) listCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the parts there are, and their configuration keys with types and defaults",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			parts, keys := a.reg.Describe(), a.reg.Keys()
+			if asJSON {
+				return failed(writeJSON(a.Stdout, map[string]any{"parts": parts, "keys": keys}))
+			}
+			last := registry.Kind("")
+			for _, p := range parts {
+				if p.Kind != last {
+					fmt.Fprintf(a.Stdout, "%ss\n", p.Kind)
+					last = p.Kind
+				}
+				fmt.Fprintf(a.Stdout, "  %-12s %s\n", p.Name, p.Doc)
+				writeKeys(a.Stdout, "      ", p.Keys)
+			}
+			fmt.Fprintln(a.Stdout, "\nkeys of a configuration file")
+			writeKeys(a.Stdout, "  ", keys)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func writeKeys(w io.Writer, indent string, keys []registry.Key) {
+	wide := 0
+	for _, k := range keys {
+		wide = max(wide, len(k.Path))
+	}
+	for _, k := range keys {
+		line := fmt.Sprintf("%s%-*s  %s", indent, wide, k.Path, k.Type)
+		if k.Default != nil {
+			if text, err := json.Marshal(k.Default); err == nil && string(text) != `""` && string(text) != "{}" {
+				line += ", default " + string(text)
+			}
+		}
+		if k.Doc != "" {
+			line += ": " + k.Doc
+		}
+		fmt.Fprintln(w, line)
+	}
+}

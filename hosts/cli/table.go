@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/samber/lo"
+
+	"github.com/contextengine/contextengine/experiment"
+)
+
+const tableHelp = `The columns:
+  calls       model calls
+  window      tokens of a prompt, on average
+  fill, p10   share of the budget that prompts use: median and 10th percentile *
+  recall      tokens recalled, on average *
+  reuse, all  share of a prompt's history that the next prompt begins with: without steps and compactions, and in all calls *
+  steps       how often the window moved, and the share of calls *; "!" when it is more than ceil(history / ((high - low) budget)) + 1
+  compact     compactions that changed something
+  model       calls of a model for compaction
+  p50, p95    milliseconds to assemble a prompt
+  errors      typed budget errors: system prompt and newest messages did not fit
+  broken      violations of promises
+  cost        cost of all prompts with a prompt cache, relative to none
+  /sliding    and relative to naive sliding with the same cache, which is the last line of each budget
+  * after the history first exceeded the budget`
+
+var header = []string{
+	"budget", "configuration", "calls", "window", "fill", "p10", "recall", "reuse", "all", "steps", "compact", "model",
+	"p50", "p95", "errors", "broken", "cost", "/sliding",
+}
+
+// writeTable prints reports, grouped by session.
+func writeTable(w io.Writer, reports []experiment.Report) error {
+	out := bufio.NewWriter(w)
+	for i, group := range groupBy(reports, func(r experiment.Report) string { return r.Session }) {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		first := group[0]
+		fmt.Fprintf(out, "%s: %s, %s, %s tokens in the history, 95 %% of the model's steps cost at most %s\n", first.Session,
+			count(first.Sessions, "session"), count(first.Messages, "message"), short(float64(first.HistoryTokens)), short(float64(first.GroupTokens)))
+		rows := [][]string{header}
+		for _, budget := range groupBy(group, func(r experiment.Report) string { return strconv.Itoa(r.Budget) }) {
+			for _, r := range budget {
+				rows = append(rows, row(r))
+			}
+			rows = append(rows, slidingRow(budget[0]))
+		}
+		align(out, rows)
+	}
+	details(out, reports)
+	return out.Flush()
+}
+
+func groupBy(reports []experiment.Report, key func(experiment.Report) string) [][]experiment.Report {
+	var out [][]experiment.Report
+	last := ""
+	for _, r := range reports {
+		if k := key(r); len(out) == 0 || k != last {
+			out, last = append(out, nil), k
+		}
+		out[len(out)-1] = append(out[len(out)-1], r)
+	}
+	return out
+}
+
+func row(r experiment.Report) []string {
+	if r.Error != "" {
+		return append([]string{short(float64(r.Budget)), r.Arm, "failed"}, dashes(len(header)-3)...)
+	}
+	full := r.Full > 0
+	steps := strconv.Itoa(r.Steps)
+	if full {
+		steps += " " + percent(r.StepShare)
+	}
+	if r.Steps > r.StepBound {
+		steps += "!"
+	}
+	cells := []string{
+		short(float64(r.Budget)), r.Arm, strconv.Itoa(r.Calls), short(r.WindowTokens),
+		share(r.FillMedian, full), share(r.FillP10, full), dash(short(r.RecalledTokens), full),
+		exact(r.Reuse, full), exact(r.ReuseAll, full), steps,
+		strconv.Itoa(r.Compactions), strconv.Itoa(r.ModelCalls),
+		ms(r.AssembleP50), ms(r.AssembleP95),
+		strconv.Itoa(r.BudgetErrors), strconv.Itoa(len(r.Violations)),
+		share(r.CostNoCache, true), share(r.CostSliding, true),
+	}
+	if !r.Claims {
+		cells[15] = "-" // it promises nothing that could be broken
+	}
+	return cells
+}
+
+// slidingRow shows what configurations are compared with.
+func slidingRow(r experiment.Report) []string {
+	full := r.Full > 0
+	cells := append([]string{short(float64(r.Budget)), "(naive sliding)"}, dashes(len(header)-2)...)
+	cells[2] = strconv.Itoa(r.Calls)
+	cells[4], cells[5] = share(r.Sliding.FillMedian, full), share(r.Sliding.FillP10, full)
+	cells[16], cells[17] = share(r.Sliding.CostNoCache, true), "1.00"
+	return cells
+}
+
+func dashes(n int) []string {
+	return lo.Times(n, func(int) string { return "-" })
+}
+
+func dash(text string, there bool) string {
+	if there {
+		return text
+	}
+	return "-"
+}
+
+func share(v float64, there bool) string { return dash(strconv.FormatFloat(v, 'f', 2, 64), there) }
+
+// exact writes a share so that 1.000 means all of it.
+func exact(v float64, there bool) string {
+	if v < 1 {
+		v = min(v, 0.9994)
+	}
+	return dash(strconv.FormatFloat(v, 'f', 3, 64), there)
+}
+
+func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + "%" }
+
+func ms(v float64) string {
+	if v < 10 {
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+// align prints rows in columns: names to the left, figures to the right.
+func align(w io.Writer, rows [][]string) {
+	width := make([]int, len(rows[0]))
+	for _, r := range rows {
+		for i, cell := range r {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, r := range rows {
+		var b strings.Builder
+		for i, cell := range r {
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			if i == 1 {
+				b.WriteString(cell + pad)
+			} else {
+				b.WriteString(pad + cell)
+			}
+		}
+		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	}
+}
+
+// shown is how many violations of a report are printed.
+const shown = 10
+
+// details prints violations, what could not be verified, and the sum.
+func details(w io.Writer, reports []experiment.Report) {
+	fmt.Fprintln(w)
+	violations, calls := 0, 0
+	for _, r := range reports {
+		violations += len(r.Violations)
+		calls += r.Calls
+		for _, v := range r.Violations[:min(len(r.Violations), shown)] {
+			fmt.Fprintf(w, "broken: %s, %s, budget %d: %v\n", r.Session, r.Arm, r.Budget, v)
+		}
+		if n := len(r.Violations) - shown; n > 0 {
+			fmt.Fprintf(w, "broken: %s, %s, budget %d: %d more; --json has all\n", r.Session, r.Arm, r.Budget, n)
+		}
+		if r.Degraded > 0 {
+			fmt.Fprintf(w, "note: %s, %s, budget %d: legacy answered %s because the engine failed\n", r.Session, r.Arm, r.Budget, count(r.Degraded, "call"))
+		}
+		if r.Claims && !r.ReadBack && r.Error == "" {
+			fmt.Fprintf(w, "note: %s, %s, budget %d: the engine gives no access to its store: messages were not read back\n", r.Session, r.Arm, r.Budget)
+		}
+	}
+	fmt.Fprintf(w, "%s in %s\n", count(violations, "violation"), count(calls, "call"))
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
