@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/contextengine/contextengine/backends/memory"
@@ -91,7 +92,7 @@ func faultyWrites(sound func(setup) []string) []fault {
 				return conformance.ExamineEngine(t, conformance.Combination{Name: "forgets", Open: func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
 					env.Store = nil
 					return plain.open(tb, env)
-				}}, counter(t), few(20)...)
+				}}, cheap, few(20)...)
 			}},
 		engineFault("half a batch", plain, sound, func(b *brokenEngine) {
 			b.batch = func(ctx context.Context, req core.IngestBatchRequest) (core.IngestResult, error) {
@@ -101,11 +102,11 @@ func faultyWrites(sound func(setup) []string) []fault {
 				}
 				return res, err
 			}
-		}, []string{"failure.no-half"}, append(changed, "failure.spurious")...).with(150),
+		}, []string{"failure.no-half"}, append(changed, "failure.spurious")...).with(200),
 		engineFault("nothing stored, nothing said", plain, sound, func(b *brokenEngine) {
-			n := 0
+			var n atomic.Int32
 			b.ingest = func(ctx context.Context, req core.IngestRequest) (core.IngestResult, error) {
-				if n++; n%3 == 0 && ctx.Err() == nil {
+				if n.Add(1)%3 == 0 && ctx.Err() == nil {
 					return core.IngestResult{Ingested: 1, IDs: []string{"gone"}}, nil
 				}
 				return b.Engine.Ingest(ctx, req)
@@ -187,7 +188,7 @@ func faultyCompactions(sound func(setup) []string) []fault {
 				return core.CompactResult{}, err
 			}
 			return b.Engine.Compact(ctx, req)
-		}), []string{"compact.owner"}, changed...),
+		}), []string{"compact.owner"}, append(changed, "lost.*")...),
 		engineFault("silent no-op", plain, sound, instead(func(*brokenEngine, context.Context, core.CompactRequest) (core.CompactResult, error) {
 			return core.CompactResult{OK: true}, nil
 		}), []string{"compact.silent"}, "compact.progress"),

@@ -275,6 +275,16 @@ func (d *driver) copies(mark string) int {
 func isolationAgent(p *prompt) string   { return p.leaks(true) }
 func isolationSession(p *prompt) string { return p.leaks(false) }
 
+// handedBack reports whether a subagent handed m back to a session that recall may reach from here: what it hands back belongs to its parent.
+func (p *prompt) handedBack(m string) bool {
+	for _, o := range p.d.tracks {
+		if o != nil && o.floating[m] && p.d.comb.AcrossSessions && o.id.Agent == p.t.id.Agent {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *prompt) leaks(agent bool) string {
 	texts := []string{p.res.SystemPromptAddition}
 	for _, w := range p.wire {
@@ -284,7 +294,7 @@ func (p *prompt) leaks(agent bool) string {
 	for i, text := range texts {
 		for _, m := range marksIn(text) {
 			owner := p.d.owner[m]
-			if owner == nil || p.t.reach(m, owner, now, p.d.comb.AcrossSessions) || (owner.id.Agent != p.t.id.Agent) != agent {
+			if owner == nil || p.t.reach(m, owner, now, p.d.comb.AcrossSessions) || p.handedBack(m) || (owner.id.Agent != p.t.id.Agent) != agent {
 				continue
 			}
 			return fmt.Sprintf("message %d shows %s of session %s to %s at %s (grant %q until %s)", i-1, m, owner.id, p.t.id,

@@ -154,6 +154,12 @@ func searchHeartbeat(r *storeRun) string {
 
 func searchTime(r *storeRun) string {
 	from, to := epoch.Add(3*time.Second), epoch.Add(9*time.Second)
+	// Enough entries that some lie on either bound.
+	fill := batch{Entries: make([]entrySpec, 9)}
+	for i := range fill.Entries {
+		fill.Entries[i] = entrySpec{Size: 12}
+	}
+	r.steps = append([]batch{fill}, r.steps...)
 	within := func(q *core.SearchQuery) { q.From, q.To = from, to }
 	return r.eachSearch(50, within, func(q core.SearchQuery, hits []core.Hit) string {
 		for _, h := range hits {

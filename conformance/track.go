@@ -70,10 +70,10 @@ func (t *track) reach(mark string, owner *track, now time.Time, across bool) boo
 	switch {
 	case owner == t, t.floating[mark]:
 		return true
-	case t.inherited[mark]:
-		return !t.bounded || now.Before(t.granted)
 	case across && owner.id.Agent == t.id.Agent:
 		return true
+	case t.inherited[mark]:
+		return !t.bounded || now.Before(t.granted)
 	case t.parent != nil && owner == t.parent:
 		return now.Before(t.granted)
 	}

@@ -1,5 +1,7 @@
 package core
 
+import "slices"
+
 // align matches the fingerprints of a host's transcript with those of the known entries: for each of host the index of the known
 // entry it is, or -1. Matches increase. What is most alike wins: as many matches as possible, and among those the newest known entries, because
 // hosts that do not show everything show the newest part.
@@ -38,6 +40,32 @@ func align(known, host []string) []int {
 	}
 	for i := range overlap {
 		out[i] = len(known) - overlap + i
+	}
+	return out
+}
+
+// relink finds known entries for host messages that align left over because the order changed: no message is stored again only because it
+// stands elsewhere now. It returns for each of host the index of the known entry, or -1.
+func relink(known, host []string, match []int) []int {
+	free := make(map[string][]int)
+	taken := make([]bool, len(known))
+	for _, k := range match {
+		if k >= 0 {
+			taken[k] = true
+		}
+	}
+	for i, f := range known {
+		if !taken[i] {
+			free[f] = append(free[f], i)
+		}
+	}
+	out := slices.Clone(match)
+	for i, k := range match {
+		if k >= 0 || len(free[host[i]]) == 0 {
+			continue
+		}
+		out[i] = free[host[i]][0]
+		free[host[i]] = free[host[i]][1:]
 	}
 	return out
 }

@@ -137,7 +137,7 @@ func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement) (
 		frontier = first + n
 	}
 	// A text made from a conversation is no more trusted than the conversation: it must not open anything either.
-	r.Text = escape(r.Text)
+	r.Text = neutral(r.Text)
 	entry := e.summaryEntry(v, r, covers, frontier, t.Now)
 	if entry.Tokens >= cost && r.Kind != "note" {
 		return Entry{}, refused(t, fmt.Sprintf("%d tokens cannot stand for %d", entry.Tokens, cost))

@@ -281,11 +281,27 @@ func (e *Engine) fit(ctx context.Context, s *session, v View, policy history.Pol
 	if start := e.limitStart(s, &v, c); start > s.base {
 		e.moveStart(s, &v, start, c)
 	}
+	if v.Lean > 0 && c.req.Call != CallLoop {
+		v.Lean = 0 // a new turn may have room again
+		v.Epoch++
+		c.stepped, c.dirty = true, true
+	}
+	for {
+		f, err := e.fitLean(s, &v, policy, c)
+		if err == nil || v.Lean >= leanUnpinned {
+			return f, err
+		}
+		v.Lean++
+		c.stepped, c.dirty = true, true
+	}
+}
+
+// fitLean makes the window fit at one level of leanness.
+func (e *Engine) fitLean(s *session, v *View, policy history.Policy, c *call) (*frame, error) {
 	var f *frame
 	for range 6 {
-		f = e.frame(s, v, policy)
-		total := e.fixed(f, c.additionCost)
-		total += sum(f.costs)
+		f = e.frame(s, *v, policy)
+		total := e.fixed(f, c.additionCost) + sum(f.costs)
 		mean := 0
 		if len(f.groups) > 0 {
 			mean = sum(f.costs) / len(f.groups)
@@ -299,11 +315,18 @@ func (e *Engine) fit(ctx context.Context, s *session, v View, policy history.Pol
 		if total <= high {
 			return f, nil
 		}
-		if !e.step(f, &v, c) {
+		if !e.step(f, v, c) {
 			break
 		}
 	}
-	return f, e.squeeze(f, &v, c)
+	if v.Recall != nil && !c.stepped {
+		// The window cannot give way, so the recall block does.
+		v.Recall = nil
+		v.Epoch++
+		c.stepped, c.dirty = true, true
+		f.v = *v
+	}
+	return f, e.squeeze(f, v, c)
 }
 
 func sum(costs []int) int {
@@ -333,15 +356,25 @@ func (e *Engine) step(f *frame, v *View, c *call) bool {
 		e.pin(f, v, plan.PinGroup)
 	}
 	if plan.Drop > 0 {
-		first := f.groups[plan.Drop].From
-		if plan.Drop >= len(f.groups) {
+		start := f.start(plan.Drop)
+		if start <= s.base && len(plan.Masks) == 0 {
 			return false
 		}
-		e.moveStart(s, v, f.place[f.msgs[first].Entry], c)
+		e.moveStart(s, v, start, c)
 	}
 	c.stepped, c.dirty = true, true
 	v.Epoch++
 	return true
+}
+
+// start returns the position at which a group begins: that of its first message that shows an entry.
+func (f *frame) start(group int) int {
+	for _, m := range f.msgs[f.groups[group].From:] {
+		if place, ok := f.place[m.Entry]; ok {
+			return place
+		}
+	}
+	return f.s.base
 }
 
 // maskResult masks the entry that holds the r-th tool message of a group.

@@ -117,17 +117,14 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 		m := noteMessage(n)
 		add(stamp(m, stampTime), Choice{Reason: ReasonNote, Tokens: e.messageCost(m)})
 	}
-	// The recall block stands in front of the newest turn: at the end where the host appends that turn itself, and in front of a pinned
-	// message whose turn is still the newest.
-	turn := f.newestTurn()
-	hosted := c.req.Transcript != nil && c.req.Prompt != ""
-	pinned := s.pinned != nil && f.v.Pinned != ""
-	first := pinned && !hosted && turn == len(f.msgs)
-	if hosted {
-		turn = len(f.msgs)
+	at := -1
+	if c.recall != nil && c.recall.Text != "" {
+		at = c.recall.At
 	}
-	if first {
+	pinned := f.pinned() != nil
+	if at >= 0 && at < s.base {
 		e.addRecall(&out, c)
+		at = -1
 	}
 	if pinned {
 		add(s.pinned.msg, Choice{Entry: s.pinned.entry.ID, Reason: ReasonPinned, Tokens: s.pinned.cost, Stub: f.v.Stubs[s.pinned.entry.ID].Kind})
@@ -137,8 +134,9 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 		}
 	}
 	for i, m := range f.msgs {
-		if i == turn {
+		if place, ok := f.place[m.Entry]; ok && at >= 0 && place >= at {
 			e.addRecall(&out, c)
+			at = -1
 		}
 		ch := Choice{Entry: m.Entry, Reason: ReasonTail, Tokens: f.costs[i], Stub: f.v.Stubs[m.Entry].Kind}
 		if m.Entry == "" {
@@ -146,7 +144,7 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 		}
 		add(m, ch)
 	}
-	if turn == len(f.msgs) && !first {
+	if at >= 0 {
 		e.addRecall(&out, c)
 	}
 	return out
@@ -162,21 +160,37 @@ func (v *View) newestSummary() (t time.Time) {
 
 // addRecall adds the recall block.
 func (e *Engine) addRecall(out *[]slot, c *call) {
-	if c.recall == nil || c.recall.Text == "" {
-		return
-	}
 	*out = append(*out, slot{recallMessage(c.recall), Choice{Reason: ReasonRecalled, Tokens: c.recall.Tokens, Count: 1}})
 }
 
-// newestTurn returns the index of the message that begins the newest turn, or the number of messages when none does.
-func (f *frame) newestTurn() int {
-	for i := range slices.Backward(f.msgs) {
-		if f.msgs[i].Role == message.User && f.isTurn(f.msgs[i].Entry) {
-			return i
+// newestTurn returns the position in front of which the newest turn begins: the end of the path where the host appends that turn
+// itself or none has begun, and before the window where the turn's first message is pinned.
+func (f *frame) newestTurn(hosted bool) int {
+	end := f.v.Len()
+	if hosted {
+		return end
+	}
+	for _, m := range slices.Backward(f.msgs) {
+		if m.Role == message.User && f.isTurn(m.Entry) {
+			return f.place[m.Entry]
 		}
 	}
-	return len(f.msgs)
+	if f.pinned() != nil {
+		return max(f.s.base-1, 0)
+	}
+	return end
 }
+
+// pinned returns the pinned message, if it is shown.
+func (f *frame) pinned() *item {
+	if f.v.Pinned == "" || f.v.Lean >= leanUnpinned {
+		return nil
+	}
+	return f.s.pinned
+}
+
+// hosted reports whether the host appends the current turn behind the result.
+func (c *call) hosted() bool { return c.req.Transcript != nil && c.req.Prompt != "" }
 
 // leftOfTurn is how many entries between the pinned message and the window are not shown.
 func (e *Engine) leftOfTurn(f *frame) int {

@@ -203,11 +203,17 @@ func (e *Engine) fixed(f *frame, addition int) int {
 	if e.left(f) > 0 {
 		n += noteCost
 	}
-	if f.s.pinned != nil && f.v.Pinned != "" {
-		n += f.s.pinned.cost + noteCost
+	if p := f.pinned(); p != nil {
+		n += p.cost + noteCost
 	}
 	return n
 }
+
+// What View.Lean leaves out, level by level: when the newest messages do not fit otherwise, they go before anything else does.
+const (
+	leanSummaries = iota + 1 // summaries and notes
+	leanUnpinned             // the pinned message
+)
 
 // noteCost is more than a note of the engine's costs, whatever number it names.
 const noteCost = 24
@@ -217,6 +223,9 @@ const summariesShare = 0.4
 
 // shownSummaries returns the newest summaries that have room.
 func (e *Engine) shownSummaries(v *View) []Summary {
+	if v.Lean >= leanSummaries {
+		return nil
+	}
 	room := int(float64(v.Budget) * summariesShare)
 	from := len(v.Summaries)
 	for from > 0 {
@@ -230,7 +239,7 @@ func (e *Engine) shownSummaries(v *View) []Summary {
 
 // left is the number of entries that neither the window nor a summary shows.
 func (e *Engine) left(f *frame) int {
-	if !e.cfg.Window.Note {
+	if !e.cfg.Window.Note || f.v.Lean >= leanSummaries {
 		return 0
 	}
 	return max(f.s.base-max(f.v.Frontier, f.v.Lead), 0)

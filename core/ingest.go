@@ -290,8 +290,8 @@ func keyOf(m message.Message, seq int64, i int, turn, fingerprint string) string
 	return "s:" + strconv.FormatInt(seq, 10) + ":" + fingerprint
 }
 
-// overlap finds messages of a turn that are at the end of the path already, because an earlier call brought them. Only what the host itself
-// identifies (key, id or time) counts as the same: two users' "ok" do not.
+// overlap finds messages of a turn that are on the path already, because an earlier call brought them: the turn's beginning at the end of the path, or
+// the whole turn further up. Only what the host itself identifies (key, id or time) counts as the same: two users' "ok" do not.
 func (e *Engine) overlap(ctx context.Context, s *session, turn []message.Message) (map[int]string, error) {
 	if s.view.Len() == 0 || len(turn) == 0 {
 		return nil, nil
@@ -299,22 +299,26 @@ func (e *Engine) overlap(ctx context.Context, s *session, turn []message.Message
 	if err := e.warmUp(ctx, s); err != nil {
 		return nil, err
 	}
-	var known map[int]string
-	from := max(len(s.items)-2*len(turn)-32, 0)
-	for i, m := range turn {
-		fp := message.Fingerprint(m)
-		for j := from; j < len(s.items); j++ {
-			if old := s.items[j].entry; old.Fingerprint == fp && sameOrigin(old.Message, m) {
-				if known == nil {
-					known = make(map[int]string)
-				}
-				known[i] = old.ID
-				from = j + 1
+	fps := make([]string, len(turn))
+	for i := range turn {
+		fps[i] = message.Fingerprint(turn[i])
+	}
+	const far = 256
+	for p := len(s.items) - 1; p >= max(len(s.items)-len(turn)-far, 0); p-- {
+		k := min(len(turn), len(s.items)-p)
+		known := make(map[int]string, k)
+		for i := range k {
+			old := &s.items[p+i].entry
+			if old.Fingerprint != fps[i] || !sameOrigin(old.Message, turn[i]) {
 				break
 			}
+			known[i] = old.ID
+		}
+		if len(known) == k {
+			return known, nil
 		}
 	}
-	return known, nil
+	return nil, nil
 }
 
 // sameOrigin reports whether the host says of both that they are one and the same message.

@@ -56,7 +56,7 @@ const minRecall = 60
 
 // retrieve asks the retriever and builds the block of what fits.
 func (e *Engine) retrieve(ctx context.Context, f *frame, c *call, allowance int) (*Recall, error) {
-	r := &Recall{Turn: f.v.Turns, Prompt: promptKey(c.req), Time: f.v.newest(f.s, e.now)}
+	r := &Recall{Turn: f.v.Turns, Prompt: promptKey(c.req), Time: f.v.newest(f.s, e.now), At: f.newestTurn(c.hosted())}
 	if allowance < minRecall {
 		return r, nil
 	}
@@ -157,14 +157,18 @@ type quotation struct {
 func (e *Engine) build(f *frame, c *call, r *Recall, q Query, candidates []Candidate, allowance int) {
 	room := allowance - e.cachedCount(f.s, recallOpen) - e.cachedCount(f.s, recallClose) - messageOverhead - roleCost - 2
 	var in []quotation
-	seen := make(map[string]bool)
+	// What says the same as something in the window, or as a better candidate, says nothing new.
+	seen := make(map[string]bool, len(f.known)+len(candidates))
+	for _, it := range f.known {
+		seen[it.entry.Fingerprint] = true
+	}
 	prompt := strings.TrimSpace(c.req.Prompt)
 	for _, cand := range candidates {
-		id := cand.Entry.ID
-		if seen[id] || !e.mayRecall(f, q, cand.Entry) {
+		id, fp := cand.Entry.ID, cand.Entry.Fingerprint
+		if seen[id] || seen[fp] || !e.mayRecall(f, q, cand.Entry) {
 			continue
 		}
-		seen[id] = true
+		seen[id], seen[fp] = true, fp != ""
 		text := cand.Text
 		if text == "" {
 			text = cand.Entry.Text()

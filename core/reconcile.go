@@ -131,7 +131,7 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 		hf[i] = fps[h]
 	}
 	match := align(kf, hf)
-	order, front := compose(match, len(kf), t, host)
+	order, front := compose(match, relink(kf, hf, match), len(kf), t, host)
 
 	v := s.view.Clone()
 	n, err := e.follow(ctx, s, &v, t, followed{order: order, front: front, host: host, hard: hard, known: known})
@@ -149,25 +149,34 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 // step is one entry of the new path: a known one (index into the hard entries) or a new message (index into host).
 type pathStep struct{ known, host int }
 
-// compose decides the new path from the matches: match[i] is the known entry that host message i is, or -1. front is the number of
-// leading steps that the host does not show, because it compacted them away itself; -1 when it did not.
-func compose(match []int, known int, t *Transcript, host []int) (order []pathStep, front int) {
+// compose decides the new path. match[i] is the known entry that host message i is, in the same order as before, or -1; linked holds besides those that
+// stand elsewhere now. front is the number of leading steps that the host does not show, because it compacted them away itself; -1 when it
+// did not.
+func compose(match, linked []int, known int, t *Transcript, host []int) (order []pathStep, front int) {
 	first := slices.IndexFunc(match, func(k int) bool { return k >= 0 })
 	front = -1
 	summary := len(host) > 0 && t.Messages[host[0]].Type == message.CompactionSummary
+	hidden := 0 // how many known entries the host does not show any more, but which are in force
 	switch {
-	case first < 0 && !summary:
-		// Nothing in common: a new beginning. What was before stays stored, but is not part of this conversation.
-	case first < 0:
-		order = knownSteps(order, 0, known)
-		front = len(order)
+	case first >= 0:
+		hidden = match[first]
 	case summary:
-		order = knownSteps(order, 0, match[first])
-		front = len(order)
-	default:
-		order = knownSteps(order, 0, match[first])
+		hidden = known
 	}
-	for i, k := range match {
+	// With nothing in common it is a new beginning: what was before stays stored, but is not part of this conversation.
+	again := make(map[int]bool)
+	for _, k := range linked {
+		again[k] = true
+	}
+	for k := range hidden {
+		if !again[k] {
+			order = append(order, pathStep{known: k, host: -1})
+		}
+	}
+	if summary {
+		front = len(order)
+	}
+	for i, k := range linked {
 		if k >= 0 {
 			order = append(order, pathStep{known: k, host: -1})
 		} else {
@@ -175,13 +184,6 @@ func compose(match []int, known int, t *Transcript, host []int) (order []pathSte
 		}
 	}
 	return order, front
-}
-
-func knownSteps(order []pathStep, from, to int) []pathStep {
-	for k := from; k < to; k++ {
-		order = append(order, pathStep{known: k, host: -1})
-	}
-	return order
 }
 
 // followed carries the outcome of an alignment.
@@ -203,9 +205,9 @@ func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript,
 			messages = append(messages, t.Messages[f.host[st.host]])
 		}
 	}
-	// What is cut is published before anything new is stored: should the rest fail, new entries are found behind the cut, not behind what
-	// is no longer in force.
-	if common < before {
+	// What is given up for good is published before anything new is stored: should the rest fail, new entries are found behind the cut, not behind what
+	// is no longer in force. Entries that only move stay where they are until all is stored.
+	if common < before && !moves(f, common) {
 		v.cut(common)
 		s.cool()
 		if err := e.publish(ctx, s, *v); err != nil {
@@ -223,6 +225,10 @@ func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript,
 		return intake{}, err
 	}
 	v.Next, v.Turns = scratch.Next, scratch.Turns
+	if v.Len() > common {
+		v.cut(common)
+		s.cool()
+	}
 	lay := layer{v: v, keep: common}
 	if common > 0 {
 		lay.n = f.hard[0] // what is soft in front of everything stays too
@@ -252,6 +258,11 @@ func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript,
 		v.Epoch++
 	}
 	return in, nil
+}
+
+// moves reports whether known entries behind the common beginning stay in force.
+func moves(f followed, common int) bool {
+	return slices.ContainsFunc(f.order, func(st pathStep) bool { return st.known >= 0 && f.hard[st.known] >= common })
 }
 
 // commonPrefix returns how many entries at the beginning of the path stay where they are.

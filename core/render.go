@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -173,6 +174,14 @@ func quote(text string) string {
 		lines[i] = "> " + l
 	}
 	return strings.Join(lines, "\n")
+}
+
+// opener is how transcripts in plain text let somebody speak.
+var opener = regexp.MustCompile(`(?im)^[ \t]*(human|user|assistant|system|developer|tool|ai)[ \t]*:`)
+
+// neutral makes a text that stands for a conversation unable to speak for anybody in it. Unlike quote it leaves ordinary lines as they are.
+func neutral(text string) string {
+	return opener.ReplaceAllString(escape(text), "> $0")
 }
 
 // escape neutralises "<" and drops what a terminal or a parser could take for control. Line separators become newlines, so that every

@@ -136,7 +136,7 @@ func (e *Engine) squeezable(f *frame, role message.Role) []*item {
 			out = append(out, it)
 		}
 	}
-	if p := f.s.pinned; p != nil && f.v.Pinned != "" && role == message.User {
+	if p := f.pinned(); p != nil && role == message.User {
 		out = append(out, p)
 	}
 	return out

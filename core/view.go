@@ -42,6 +42,8 @@ type View struct {
 	// Pinned is the id of a user message that stays although the window starts behind it: the newest turn outgrew
 	// the budget.
 	Pinned string `json:"pinned,omitempty"`
+	// Lean is how much of what is not history had to be left out for the newest messages to fit, see fit.
+	Lean int `json:"lean,omitempty"`
 	// Recall is the recall block in force.
 	Recall *Recall `json:"recall,omitempty"`
 	// Host is what the host's transcript was when it was last matched; Output is what Assemble returned last.
@@ -109,6 +111,8 @@ type Recall struct {
 	Tokens int          `json:"tokens,omitempty"`
 	Items  []RecallItem `json:"items,omitempty"`
 	Time   time.Time    `json:"time"`
+	// At is the position on the path in front of which the block stands.
+	At int `json:"at"`
 }
 
 // RecallItem is one recalled entry.

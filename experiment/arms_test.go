@@ -26,7 +26,7 @@ func counter(t *testing.T) core.TokenCounter {
 
 // hybridArm is hybrid retrieval over a lexical index, archive compaction and a store in memory.
 func hybridArm(count core.TokenCounter) experiment.Arm {
-	return experiment.Arm{Name: "hybrid+archive", Open: func(ctx context.Context, host core.Host, _ core.SessionID) (experiment.Subject, error) {
+	return experiment.Arm{Name: "hybrid+archive", Open: func(ctx context.Context, host core.Host, id core.SessionID) (experiment.Subject, error) {
 		index, err := lexical.New(lexical.DefaultConfig())
 		if err != nil {
 			return experiment.Subject{}, err
@@ -43,7 +43,7 @@ func hybridArm(count core.TokenCounter) experiment.Arm {
 		engine, err := core.New(core.Parts{
 			Store: store, Retriever: retriever, Compactor: compactor, Counter: count, Host: host,
 			Observers: []core.Observer{index}, OwnStore: true,
-		}, core.DefaultConfig())
+		}, core.DefaultConfig(), core.WithIDs(experiment.IDs(id)))
 		return experiment.Subject{Engine: engine, Store: store, Close: engine.Dispose}, err
 	}}
 }

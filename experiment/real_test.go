@@ -31,9 +31,10 @@ func TestRealConversations(t *testing.T) {
 	for _, tt := range []struct {
 		file  string
 		limit int
+		arms  []experiment.Arm
 	}{
-		{"pi/large-session.jsonl", 1},
-		{"tau-bench/airline-dev.json", 3},
+		{"pi/large-session.jsonl", 1, []experiment.Arm{hybridArm(count)}},
+		{"tau-bench/airline-dev.json", 3, []experiment.Arm{hybridArm(count), delegateArm(count)}},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
 			sessions, err := dataset.Open(realFile(t, tt.file), dataset.Options{})
@@ -42,8 +43,7 @@ func TestRealConversations(t *testing.T) {
 			}
 			reports, err := experiment.Run(t.Context(), experiment.Plan{
 				Sessions: sessions[:tt.limit], Budgets: []int{8000}, Counter: count,
-				Arms:    []experiment.Arm{hybridArm(count), delegateArm(count)},
-				Options: experiment.Options{Jitter: 0.03, Seed: 1},
+				Arms: tt.arms, Options: experiment.Options{Jitter: 0.03, Seed: 1},
 			})
 			if err != nil {
 				t.Fatal(err)

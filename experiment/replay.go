@@ -2,9 +2,10 @@ package experiment
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -30,7 +31,10 @@ func replay(ctx context.Context, spec Spec, m *meter) (rep Report, err error) {
 	}
 	r := &runner{spec: spec, v: newVerifier(m, spec.Session.Format)}
 	r.host = NewSimHost(spec.Budget, r.cost)
-	r.id = core.SessionID{Agent: spec.Agent, Session: fmt.Sprintf("%s@%d+%s%s", spec.Session.Name(), spec.Budget, spec.Arm.Name, spec.Suffix)}
+	r.id = core.SessionID{Agent: spec.Agent, Session: fmt.Sprintf("%s@%d+%s", spec.Session.Name(), spec.Budget, spec.Arm.Name)}
+	if spec.Arm.Lasting {
+		r.id.Session += "+" + rand.Text()
+	}
 	r.rep = newReport(spec)
 	if r.sub, err = spec.Arm.Open(ctx, r.host, r.id); err != nil {
 		return r.rep, fmt.Errorf("experiment: open %q: %w", spec.Arm.Name, err)
@@ -52,7 +56,7 @@ func replay(ctx context.Context, spec Spec, m *meter) (rep Report, err error) {
 		err = r.readBack(ctx)
 	}
 	r.finish()
-	if !spec.Keep {
+	if spec.Arm.Lasting && !spec.Keep {
 		err = errors.Join(err, r.erase(context.WithoutCancel(ctx)))
 	}
 	return r.rep, err
@@ -93,7 +97,7 @@ func (r *runner) cost(m message.Message) int {
 
 func (r *runner) run(ctx context.Context) error {
 	msgs := r.spec.Session.Messages
-	jitter := rand.New(rand.NewPCG(r.spec.Seed, 1))
+	jitter := mathrand.New(mathrand.NewPCG(r.spec.Seed, 1))
 	fed := 0
 	for n, at := range callsOf(msgs) {
 		if err := r.feed(ctx, msgs[fed:at.behind]); err != nil {

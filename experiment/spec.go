@@ -26,6 +26,8 @@ type Arm struct {
 	Open func(ctx context.Context, host core.Host, session core.SessionID) (Subject, error)
 	// Window is the policy that bounds the number of steps; the zero value means the default.
 	Window core.WindowConfig
+	// Lasting says that the store outlives a replay. Sessions then get names of their own in every replay, and are erased at the end.
+	Lasting bool
 }
 
 // Options shape a replay. The zero value verifies everything.
@@ -39,9 +41,7 @@ type Options struct {
 	Sample int
 	// Agent owns the sessions, "replay" when empty.
 	Agent string
-	// Suffix is put behind the names of sessions, to tell replays into the same store apart.
-	Suffix string
-	// Keep leaves the entries in the store; otherwise a replay erases what it stored.
+	// Keep leaves the entries in a lasting store; otherwise a replay erases what it stored.
 	Keep bool
 	// Watch is called after every model call with what the engine answered. A false result ends the replay there.
 	Watch func(Call) bool

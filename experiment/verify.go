@@ -208,7 +208,8 @@ func (v *verifier) order(p *prompt) {
 		v.fail(RuleSystem, "%d of %d leading system messages are shown", leading, v.lead)
 	}
 	newest := len(v.said) - 1
-	if newest >= 0 && v.isPrompt(newest) && !v.cost[newest].blank && last != newest {
+	// People say the same thing twice: what is shown last counts as the newest message if it says the same.
+	if newest >= 0 && v.isPrompt(newest) && !v.cost[newest].blank && (last < 0 || identity(v.said[last]) != identity(v.said[newest])) {
 		v.fail(RuleNewest, "the newest message shown is entry %d, the newest there is %d", last, newest)
 	}
 }

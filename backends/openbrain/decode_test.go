@@ -72,6 +72,33 @@ func TestCountOf(t *testing.T) {
 	}
 }
 
+func TestValidationDetail(t *testing.T) {
+	const key, sent = "key-0123456789", `{"content":"something private"}`
+	body := func(loc, msg string) []byte {
+		return []byte(`{"detail":[{"loc":[` + loc + `],"msg":"` + msg + `","input":"something private"}]}`)
+	}
+	for want, in := range map[string][]byte{
+		"body.content.1: Field required": body(`"body","content",1`, "Field required"),
+		"body: Value error":              body(`"body"`, "Value error, stored text"),
+		"body: two lines":                body(`"body"`, `two\n lines`),
+	} {
+		if got := validationDetail(in, []byte(sent), key); got != want {
+			t.Errorf("validationDetail(%s) = %q, want %q", in, got, want)
+		}
+	}
+	for _, in := range [][]byte{
+		body(`"body"`, "Bad value: something private"), body(`"something private"`, "Field required"), body(`"body"`, "Not your key: "+key),
+		[]byte(`{"detail":"something"}`), []byte(`{"detail":[]}`), []byte(`<html>`), nil,
+	} {
+		if got := validationDetail(in, []byte(sent), key); got != "" {
+			t.Errorf("validationDetail(%s) = %q, want nothing", in, got)
+		}
+	}
+	if got := validationDetail(body(`"body"`, strings.Repeat("é", 500)), nil, ""); len(got) > maxDetail {
+		t.Errorf("validationDetail returned %d bytes, want at most %d", len(got), maxDetail)
+	}
+}
+
 // The packed types must not fall behind those they stand for.
 func TestPackedMessageIsComplete(t *testing.T) {
 	for _, pair := range [][2]reflect.Type{

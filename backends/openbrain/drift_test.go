@@ -15,13 +15,18 @@ import (
 // Thoughts come and go while a scan lists them: every entry that was there and stays is seen exactly once.
 func TestListingWhileThoughtsMove(t *testing.T) {
 	for name, move := range map[string]func(*openbraintest.Server){
-		"one comes":  func(s *openbraintest.Server) { s.Insert("new", "openclaw:main", nil) },
-		"many come":  func(s *openbraintest.Server) { comes(s, 11) },
-		"a page":     func(s *openbraintest.Server) { comes(s, 9) },
-		"newest go":  func(s *openbraintest.Server) { goes(s, 40, 3) },
-		"more go":    func(s *openbraintest.Server) { goes(s, 40, 12) },
-		"oldest go":  func(s *openbraintest.Server) { goes(s, 0, 3) },
-		"one moves":  func(s *openbraintest.Server) { moves(s, 3) },
+		"one comes": func(s *openbraintest.Server) { s.Insert("new", "openclaw:main", nil) },
+		"many come": func(s *openbraintest.Server) { comes(s, 11) },
+		"a page":    func(s *openbraintest.Server) { comes(s, 9) },
+		"newest go": func(s *openbraintest.Server) { goes(s, 47, 3) },
+		"more go":   func(s *openbraintest.Server) { goes(s, 38, 12) },
+		"oldest go": func(s *openbraintest.Server) { goes(s, 0, 3) },
+		"one moves": func(s *openbraintest.Server) { moves(s, 3) },
+		"many move": func(s *openbraintest.Server) {
+			for i := range 12 {
+				moves(s, i/2)
+			}
+		},
 		"all is new": func(s *openbraintest.Server) { comes(s, 60) },
 	} {
 		for skip := range 4 {
@@ -92,6 +97,21 @@ func TestAppendCatchesUp(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What another process sent of a batch does not count as stored before the batch is complete.
+func TestAppendIsNotFooledByHalfABatch(t *testing.T) {
+	srv := openbraintest.New(t)
+	s, other := open(t, srv), open(t, srv, noRetries)
+	mustAppend(t, s, run("main", "s", 0, 1)...)
+	srv.Inject(openbraintest.Fault{Method: "POST", Skip: 2, Do: openbraintest.Reset})
+	if _, err := other.Append(t.Context(), run("main", "s", 1, 4)); err == nil {
+		t.Fatal("Append succeeded through a fault")
+	}
+	if res := mustAppend(t, s, run("main", "s", 1, 2)...); res.Duplicates != 0 {
+		t.Errorf("%d duplicates, want 0", res.Duplicates)
+	}
+	holds(t, srv, "main", run("main", "s", 0, 2))
 }
 
 // An exclusive store spends one request on an entry.

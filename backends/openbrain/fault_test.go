@@ -157,6 +157,9 @@ func testFault(t *testing.T, srv *openbraintest.Server, op operation, f fault) {
 	}
 	if f.passes {
 		holds(t, srv, "main", after(op.name))
+		if got, want := len(srv.Thoughts()), len(after(op.name)); got != want {
+			t.Errorf("server has %d thoughts, want %d: nothing is sent twice", got, want)
+		}
 		return
 	}
 	// What fails for good changes nothing, and what comes after it works.

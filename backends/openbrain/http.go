@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -205,8 +206,7 @@ func retryAfter(s string, now time.Time) (time.Duration, bool) {
 	if s = strings.TrimSpace(s); s == "" {
 		return 0, false
 	}
-	var seconds float64
-	if json.Unmarshal([]byte(s), &seconds) == nil && seconds >= 0 {
+	if seconds, err := strconv.ParseFloat(s, 64); err == nil && seconds >= 0 {
 		return time.Duration(min(seconds, 1e6) * float64(time.Second)), true
 	}
 	if at, err := http.ParseTime(s); err == nil {

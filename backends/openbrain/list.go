@@ -136,15 +136,18 @@ func (l *lister) byOffset(ctx context.Context, first []thought) (paging, error) 
 			last = got[len(got)-1].ID
 			continue
 		}
-		if len(got) > 0 && got[0].ID != last {
+		// Nothing new: the end, unless the page was too short to reach it.
+		if n := len(got); n > 0 && got[0].ID != last && (got[n-1].ID != last || n >= len(first)) {
 			return shifted, nil
 		}
-		if moved { // what moved to the front is on the first page now
+		if moved { // what came or moved to the front is on the first page now
 			page, err := l.page(ctx, l.limit, 0)
 			if err != nil {
 				return shifted, err
 			}
-			l.add(page.thoughts)
+			if l.add(page.thoughts) == len(page.thoughts) {
+				return shifted, nil
+			}
 		}
 		return pagedAll, nil
 	}

@@ -89,6 +89,31 @@ func TestScanGoesOn(t *testing.T) {
 	}
 }
 
+// Two stores may give the same name to snapshots of different scans.
+func TestScanMixesNoSnapshots(t *testing.T) {
+	srv := openbraintest.New(t)
+	s, other := open(t, srv), open(t, srv)
+	a, b := run("main", "a", 0, 4), run("main", "b", 0, 4)
+	mustAppend(t, s, a...)
+	mustAppend(t, s, b...)
+	qa := core.ScanQuery{Scope: core.Scope{Agent: "main", Session: "a"}, Limit: 2}
+	qb := core.ScanQuery{Scope: core.Scope{Agent: "main", Session: "b"}, Limit: 2}
+	page, err := s.Scan(t.Context(), qa)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Scan(t.Context(), qb); err != nil {
+		t.Fatal(err)
+	}
+	qa.Cursor = page.Next
+	if page, err = other.Scan(t.Context(), qa); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(ids(a[2:]), ids(page.Entries)); diff != "" {
+		t.Errorf("second page (-want +got):\n%s", diff)
+	}
+}
+
 func TestScanShowsNothingErased(t *testing.T) {
 	srv := openbraintest.New(t)
 	s := open(t, srv)

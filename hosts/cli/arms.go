@@ -61,8 +61,8 @@ func (a *app) arms(s selection) ([]experiment.Arm, error) {
 	var out []experiment.Arm
 	for _, c := range a.reg.Combinations() {
 		if wanted(s.stores, c.Store) && wanted(s.retrievers, c.Retriever) && wanted(s.compactors, c.Compactor) {
-			out = append(out, experiment.Arm{Name: c.Name(), Open: func(ctx context.Context, host core.Host, _ core.SessionID) (experiment.Subject, error) {
-				engine, err := c.New(ctx, host, nil)
+			out = append(out, experiment.Arm{Name: c.Name(), Open: func(ctx context.Context, host core.Host, session core.SessionID) (experiment.Subject, error) {
+				engine, err := c.New(ctx, host, experiment.IDs(session))
 				if err != nil {
 					return experiment.Subject{}, err
 				}
@@ -126,10 +126,18 @@ func armName(file string, cfg registry.Config, several bool) string {
 	return name
 }
 
+// memoryStore is the one store that is known to be gone after a replay.
+const memoryStore = "memory"
+
 // arm makes engines of a configuration, each replay its own.
 func (a *app) arm(name string, cfg registry.Config) experiment.Arm {
-	return experiment.Arm{Name: name, Window: cfg.Core.Window, Open: func(ctx context.Context, host core.Host, session core.SessionID) (experiment.Subject, error) {
-		instance, err := a.reg.Build(ctx, cfg, registry.BuildOptions{Host: host, Getenv: a.getenv})
+	lasting := cfg.Store.Type != memoryStore
+	return experiment.Arm{Name: name, Window: cfg.Core.Window, Lasting: lasting, Open: func(ctx context.Context, host core.Host, session core.SessionID) (experiment.Subject, error) {
+		opts := registry.BuildOptions{Host: host, Getenv: a.getenv}
+		if !lasting {
+			opts.IDs = experiment.IDs(session)
+		}
+		instance, err := a.reg.Build(ctx, cfg, opts)
 		if err != nil {
 			return experiment.Subject{}, err
 		}

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -116,7 +115,6 @@ func (a *app) replay(ctx context.Context, f replayFlags, files []string) error {
 		Sessions: sessions, Budgets: budgets, Arms: arms, Counter: counter.Count, Progress: bar.set,
 		Options: experiment.Options{
 			Jitter: f.jitter / 100, Seed: f.seed, CachePrice: f.cachePrice, Keep: f.keep,
-			Suffix: "+" + rand.Text(),
 		},
 	})
 	bar.done()

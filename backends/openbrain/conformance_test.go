@@ -1,0 +1,48 @@
+package openbrain_test
+
+import (
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/openbrain"
+	"github.com/contextengine/contextengine/conformance"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/openbraintest"
+)
+
+func TestConformance(t *testing.T) {
+	type b = openbraintest.Behavior
+	for _, c := range []struct {
+		name  string
+		cases int
+		set   func(*b)
+	}{
+		{"documented", 6, func(*b) {}},
+		{"awkward", 2, func(x *b) {
+			x.NoList, x.NoOffset, x.NoGet, x.NumericIDs, x.Nested, x.MetadataText, x.RecentIgnoresSource = true, true, true, true, true, true, true
+			x.List, x.Create, x.ScoreField, x.NaiveTimes, x.MergePatch, x.NoStats = "data", "id", "distance", true, true, true
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			configs := map[core.Store]openbrain.Config{}
+			connect := func(tb testing.TB, cfg openbrain.Config) core.Store {
+				s, err := openbrain.Open(tb.Context(), cfg, openbrain.WithSleep(noSleep))
+				if err != nil {
+					tb.Fatalf("Open: %v", err)
+				}
+				tb.Cleanup(func() { _ = s.Close() })
+				configs[s] = cfg
+				return s
+			}
+			open := func(tb testing.TB) core.Store {
+				srv := openbraintest.New(tb, c.set)
+				cfg := openbrain.DefaultConfig()
+				cfg.BaseURL, cfg.APIKey = srv.URL(), srv.Key()
+				return connect(tb, cfg)
+			}
+			conformance.TestStore(t, open, conformance.WithCases(c.cases), conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {
+				_ = old.Close()
+				return connect(tb, configs[old])
+			}))
+		})
+	}
+}

@@ -1,0 +1,84 @@
+package sqlite
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// The first byte of a stored body.
+const (
+	bodyPlain   byte = 1
+	bodyDeflate byte = 2
+)
+
+const (
+	// minDeflate is the size in bytes from which compression is tried.
+	minDeflate = 1 << 10
+	// maxBody bounds what a compressed body may say it expands to.
+	maxBody = 1 << 30
+)
+
+// seal prepares a body for the file: compressed when that saves more than a fifth.
+func (s *Store) seal(body []byte) []byte {
+	if len(body) >= minDeflate {
+		if packed := s.deflate(body); packed != nil {
+			return packed
+		}
+	}
+	out := make([]byte, 0, len(body)+1)
+	return append(append(out, bodyPlain), body...)
+}
+
+func (s *Store) deflate(body []byte) []byte {
+	w, _ := s.deflaters.Get().(*flate.Writer)
+	var out bytes.Buffer
+	out.Grow(len(body) / 2)
+	out.WriteByte(bodyDeflate)
+	out.Write(binary.AppendUvarint(nil, uint64(len(body))))
+	if w == nil {
+		var err error
+		if w, err = flate.NewWriter(&out, flate.BestSpeed); err != nil {
+			return nil
+		}
+	} else {
+		w.Reset(&out)
+	}
+	defer s.deflaters.Put(w)
+	if _, err := w.Write(body); err != nil {
+		return nil
+	}
+	if err := w.Close(); err != nil || out.Len() > len(body)/5*4 {
+		return nil
+	}
+	return out.Bytes()
+}
+
+// unseal is the inverse of seal. The result may share memory with sealed.
+func unseal(sealed []byte) ([]byte, error) {
+	if len(sealed) == 0 {
+		return nil, errPacked
+	}
+	rest := sealed[1:]
+	switch sealed[0] {
+	case bodyPlain:
+		return rest, nil
+	case bodyDeflate:
+		size, n := binary.Uvarint(rest)
+		if n <= 0 || size > maxBody {
+			return nil, errPacked
+		}
+		var out bytes.Buffer
+		got, err := io.Copy(&out, io.LimitReader(flate.NewReader(bytes.NewReader(rest[n:])), int64(size)+1))
+		if err != nil {
+			return nil, fmt.Errorf("compressed body: %w", err)
+		}
+		if got != int64(size) {
+			return nil, errPacked
+		}
+		return out.Bytes(), nil
+	}
+	return nil, fmt.Errorf("body of unknown kind %d", sealed[0])
+}

@@ -1,0 +1,63 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// Get implements core.Store. An id that is asked for twice is returned twice.
+func (s *Store) Get(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
+	if err := validScope("get", scope); err != nil {
+		return nil, err
+	}
+	var out []core.Entry
+	err := s.read(ctx, "get", "", func(tx *sql.Tx) error {
+		// The statements are short: ctx is looked at between them, which saves its being watched in each.
+		quiet := context.WithoutCancel(ctx)
+		stmt := tx.StmtContext(quiet, s.r.get)
+		found := make([]core.Entry, 0, len(ids))
+		for _, id := range ids {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			_, _, e, err := s.lookup(quiet, stmt, scope, id)
+			if err != nil {
+				return fmt.Errorf("entry %q: %w", id, err)
+			}
+			found = append(found, e)
+		}
+		out = found
+		return nil
+	})
+	return out, err
+}
+
+// lookup returns the entry with this id, its row number and that of its scope, or core.ErrNotFound when the scope does
+// not hold it. stmt is selectByID.
+func (s *Store) lookup(ctx context.Context, stmt *sql.Stmt, scope core.Scope, id string) (n, number int64, e core.Entry, err error) {
+	var r row
+	var owner core.SessionID
+	if err := s.scanned(r.scan(stmt.QueryRowContext(ctx, id), &number, &owner.Agent, &owner.Session)); err != nil {
+		return 0, 0, core.Entry{}, err
+	}
+	if !scope.Contains(owner) {
+		return 0, 0, core.Entry{}, core.ErrNotFound
+	}
+	e, err = s.entry(owner, &r)
+	return r.n, number, e, err
+}
+
+// scanned tells apart why reading a row failed: there was none, SQLite said why, or a value is not of the column's type.
+func (s *Store) scanned(err error) error {
+	switch {
+	case err == nil, code(err) != 0, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, sql.ErrTxDone):
+		return err
+	case errors.Is(err, sql.ErrNoRows):
+		return core.ErrNotFound
+	}
+	return s.damaged("a row cannot be read: %v", err)
+}

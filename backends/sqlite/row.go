@@ -1,0 +1,152 @@
+package sqlite
+
+import (
+	"encoding/hex"
+	"hash/crc32"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// row is an entry as the table has it. Agent and session are in the table of scopes.
+type row struct {
+	n           int64
+	id          string
+	seq, turn   int64
+	role, kind  string
+	milli       int64
+	tokens      int64
+	key         string
+	fingerprint any
+	meta        []byte
+	body        []byte
+	sum         int64
+}
+
+// rowColumns are the columns that scan reads, in its order.
+const rowColumns = "e.n, e.id, e.seq, e.turn, e.role, e.type, e.time, e.tokens, e.key, e.fingerprint, e.meta, e.message, e.sum"
+
+// scan reads rowColumns and, behind them, what else the query selects.
+func (r *row) scan(from interface{ Scan(...any) error }, more ...any) error {
+	var fingerprint any
+	dest := []any{
+		&r.n, &r.id, &r.seq, &r.turn, &r.role, &r.kind, &r.milli, &r.tokens, &r.key, &fingerprint, &r.meta, &r.body, &r.sum,
+	}
+	if err := from.Scan(append(dest, more...)...); err != nil {
+		return err
+	}
+	r.fingerprint = fingerprint
+	return nil
+}
+
+// makeRow encodes an entry.
+func (s *Store) makeRow(e *core.Entry) row {
+	milli := e.Time.UnixMilli()
+	nanos := e.Time.Nanosecond() % int(time.Millisecond)
+	r := row{
+		id: e.ID, seq: e.Seq, turn: e.Turn, role: string(e.Role), kind: string(e.Type), milli: milli, tokens: int64(e.Tokens), key: e.Key,
+		fingerprint: shortFingerprint(e.Fingerprint), meta: packMeta(e.Meta), body: s.seal(packMessage(&e.Message, nanos)),
+	}
+	r.sum = r.checksum(e.SessionID())
+	return r
+}
+
+// entry decodes a row of a session, after it was compared with its checksum.
+func (s *Store) entry(id core.SessionID, r *row) (core.Entry, error) {
+	if r.sum != r.checksum(id) {
+		return core.Entry{}, s.damaged("entry %q does not match its checksum", r.id)
+	}
+	body, err := unseal(r.body)
+	if err != nil {
+		return core.Entry{}, s.damaged("entry %q: %v", r.id, err)
+	}
+	m, nanos, err := unpackMessage(body)
+	if err != nil {
+		return core.Entry{}, s.damaged("entry %q: %v", r.id, err)
+	}
+	meta, err := unpackMeta(r.meta)
+	if err != nil {
+		return core.Entry{}, s.damaged("entry %q: metadata: %v", r.id, err)
+	}
+	return core.Entry{
+		ID: r.id, Agent: id.Agent, Session: id.Session, Seq: r.seq, Turn: r.turn, Role: message.Role(r.role), Type: core.EntryType(r.kind),
+		Time: time.UnixMilli(r.milli).Add(time.Duration(nanos)).UTC(), Tokens: int(r.tokens), Key: r.key,
+		Fingerprint: longFingerprint(r.fingerprint), Message: m, Meta: meta,
+	}, nil
+}
+
+// checksum covers every column and the session, so that a change of any of them shows.
+func (r *row) checksum(id core.SessionID) int64 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	p := packer{b: make([]byte, 0, 256)}
+	for _, f := range []string{id.Agent, id.Session, r.id, r.role, r.kind, r.key, longFingerprint(r.fingerprint)} {
+		p.str(f)
+	}
+	for _, n := range []int64{r.seq, r.turn, r.milli, r.tokens} {
+		p.int(n)
+	}
+	p.bytes(r.meta)
+	return int64(crc32.Update(crc32.Checksum(p.b, table), table, r.body))
+}
+
+// shortFingerprint stores a fingerprint in hexadecimal digits as half as many bytes, any other as it is.
+func shortFingerprint(f string) any {
+	b, err := hex.DecodeString(f)
+	if err != nil || len(b) == 0 || hex.EncodeToString(b) != f {
+		return f
+	}
+	return b
+}
+
+func longFingerprint(v any) string {
+	switch f := v.(type) {
+	case []byte:
+		return hex.EncodeToString(f)
+	case string:
+		return f
+	}
+	return ""
+}
+
+// packMeta returns nil for no metadata.
+func packMeta(meta map[string]string) []byte {
+	if meta == nil {
+		return nil
+	}
+	var p packer
+	p.uint(uint64(len(meta)))
+	for _, k := range slices.Sorted(maps.Keys(meta)) {
+		p.str(k)
+		p.str(meta[k])
+	}
+	return p.b
+}
+
+func unpackMeta(b []byte) (map[string]string, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	u := unpacker{b: b}
+	n := u.count()
+	meta := make(map[string]string, n)
+	for range n {
+		k := u.str()
+		meta[k] = u.str()
+	}
+	return meta, u.end()
+}
+
+// args returns the values of the columns that Append and Update write.
+func (r *row) args() []any {
+	return []any{r.id, r.seq, r.turn, r.role, r.kind, r.milli, r.tokens, r.key, r.fingerprint, nullable(r.meta), r.body, r.sum}
+}
+
+func nullable(b []byte) any {
+	if b == nil {
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,161 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// Scan implements core.Store. Across sessions the order is that in which they first got an entry or a view. A cursor names
+// the last entry that was returned and not an offset, so what happens between two pages neither skips nor repeats anything.
+func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
+	if err := validScope("scan", q.Scope); err != nil {
+		return core.Page{}, err
+	}
+	if q.Limit < 1 || q.Limit > core.MaxPage {
+		return core.Page{}, fmt.Errorf("sqlite: scan: limit %d is not within 1 to %d: %w", q.Limit, core.MaxPage, core.ErrInvalid)
+	}
+	c := collector{s: s, q: q}
+	if q.Cursor != "" {
+		m, err := parseMark(q.Cursor, q.Reverse)
+		if err != nil {
+			return core.Page{}, err
+		}
+		c.from = &m
+	}
+	err := s.read(ctx, "scan", "", func(tx *sql.Tx) error { return c.collect(ctx, tx) })
+	if err != nil {
+		return core.Page{}, err
+	}
+	return core.Page{Entries: c.found, Next: c.next}, nil
+}
+
+// collector fills one page.
+type collector struct {
+	s     *Store
+	q     core.ScanQuery
+	from  *mark
+	found []core.Entry
+	last  mark
+	next  core.Cursor
+}
+
+func (c *collector) collect(ctx context.Context, tx *sql.Tx) error {
+	if c.q.Scope.Session != "" {
+		scope, name, err := c.scope(ctx, tx, c.s.r.scope, c.q.Scope.Session)
+		if err != nil || scope == 0 {
+			return err
+		}
+		return c.session(ctx, tx, scope, name, c.from, c.q.FromSeq, c.q.ToSeq)
+	}
+	stmt, at, step := c.s.r.nextScope, int64(0), int64(1)
+	if c.q.Reverse {
+		stmt, at, step = c.s.r.lastScope, math.MaxInt64, -1
+	}
+	if c.from != nil {
+		at = c.from.scope
+	}
+	for c.next == "" {
+		scope, name, err := c.scope(ctx, tx, stmt, at)
+		if err != nil || scope == 0 {
+			return err
+		}
+		var from *mark
+		if c.from != nil && c.from.scope == scope {
+			from = c.from
+		}
+		if err := c.session(ctx, tx, scope, name, from, 0, 0); err != nil {
+			return err
+		}
+		at = scope + step
+	}
+	return nil
+}
+
+// scope returns the number and name of a session, 0 when there is none.
+func (c *collector) scope(ctx context.Context, tx *sql.Tx, stmt *sql.Stmt, arg any) (scope int64, name string, err error) {
+	err = c.s.scanned(tx.StmtContext(ctx, stmt).QueryRowContext(ctx, c.q.Scope.Agent, arg).Scan(&scope, &name))
+	if errors.Is(err, core.ErrNotFound) {
+		return 0, "", nil
+	}
+	return scope, name, err
+}
+
+// session collects from one session, and sets next when the page is full and there is more.
+func (c *collector) session(ctx context.Context, tx *sql.Tx, scope int64, name string, from *mark, lo, hi int64) error {
+	first, end := int64(math.MinInt64), int64(math.MaxInt64)
+	if lo > 0 {
+		first = lo
+	}
+	if hi > 0 {
+		end = hi
+	}
+	stmt, seq, n := c.s.r.forward, int64(math.MinInt64), int64(math.MinInt64)
+	if c.q.Reverse {
+		stmt, seq, n = c.s.r.backward, math.MaxInt64, math.MaxInt64
+	}
+	if from != nil {
+		seq, n = from.seq, from.n
+	}
+	// One more than there is room for shows whether there is a next page.
+	rows, err := tx.StmtContext(ctx, stmt).QueryContext(ctx, scope, first, end, seq, n, c.q.Limit-len(c.found)+1)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	id := core.SessionID{Agent: c.q.Scope.Agent, Session: name}
+	for rows.Next() {
+		if len(c.found) == c.q.Limit {
+			c.next = c.last.cursor(c.q.Reverse)
+			break
+		}
+		var r row
+		if err := c.s.scanned(r.scan(rows)); err != nil {
+			return err
+		}
+		e, err := c.s.entry(id, &r)
+		if err != nil {
+			return err
+		}
+		c.found = append(c.found, e)
+		c.last = mark{scope: scope, seq: r.seq, n: r.n}
+	}
+	return rows.Err()
+}
+
+// mark is the place of an entry within its agent.
+type mark struct{ scope, seq, n int64 }
+
+func direction(reverse bool) string {
+	if reverse {
+		return "r"
+	}
+	return "f"
+}
+
+func (m mark) cursor(reverse bool) core.Cursor {
+	return core.Cursor(direction(reverse) + "." + strconv.FormatInt(m.scope, 36) + "." + strconv.FormatInt(m.seq, 36) + "." +
+		strconv.FormatInt(m.n, 36))
+}
+
+func parseMark(c core.Cursor, reverse bool) (mark, error) {
+	parts := strings.Split(string(c), ".")
+	var m mark
+	ok := len(parts) == 4 && parts[0] == direction(reverse)
+	if ok {
+		for i, to := range []*int64{&m.scope, &m.seq, &m.n} {
+			v, err := strconv.ParseInt(parts[i+1], 36, 64)
+			*to, ok = v, ok && err == nil
+		}
+	}
+	if !ok {
+		return mark{}, fmt.Errorf("sqlite: scan: the cursor is not one of this store for this direction: start again without one: %w", core.ErrInvalid)
+	}
+	return m, nil
+}

@@ -1,0 +1,140 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// Store keeps entries and views in a file. Make one with Open; it is safe for concurrent use, also by other processes
+// that have the same file open. It starts no goroutines of its own.
+type Store struct {
+	file string
+	cfg  Config
+	log  *slog.Logger
+	now  func() time.Time
+
+	// writer has one connection, readers have Config.Readers.
+	writer, readers *sql.DB
+	w               writeStatements
+	r               readStatements
+	// turn is the right to use the writer: a channel, so that waiting for it ends with the context.
+	turn chan struct{}
+
+	// open is held for reading by every call, so that Close waits for those that run.
+	open    sync.RWMutex
+	closed  bool
+	closing atomic.Bool
+
+	deflaters sync.Pool
+}
+
+var (
+	_ core.Store     = (*Store)(nil)
+	_ core.ViewStore = (*Store)(nil)
+	_ core.Pinger    = (*Store)(nil)
+)
+
+// Option sets what no configuration file can hold.
+type Option func(*Store)
+
+// WithLogger sets the logger; without it nothing is logged. Contents are never logged.
+func WithLogger(l *slog.Logger) Option { return func(s *Store) { s.log = l } }
+
+// WithClock sets the clock that Retain measures ages with.
+func WithClock(now func() time.Time) Option { return func(s *Store) { s.now = now } }
+
+// Path returns the absolute path of the store's file.
+func (s *Store) Path() string { return s.file }
+
+// Ping implements core.Pinger: it reads from the file.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.read(ctx, "ping", "", func(tx *sql.Tx) error {
+		var n int
+		return tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM scopes LIMIT 1)").Scan(&n)
+	})
+}
+
+// Close implements core.Store. It waits for calls that run, moves what is in the write-ahead log into the file, and
+// removes the log when no other process has the file open.
+func (s *Store) Close() error {
+	// Long calls look at this between their pages and give up.
+	s.closing.Store(true)
+	s.open.Lock()
+	defer s.open.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	// The writer goes last: the last connection of all is the one that removes the log.
+	err := errors.Join(s.readers.Close(), s.checkpoint(context.Background()), s.writer.Close())
+	if err != nil {
+		return fmt.Errorf("sqlite: close: %w", describe(s.file, err))
+	}
+	return nil
+}
+
+// enter begins a call. It is followed by leave when it returns nil.
+func (s *Store) enter(ctx context.Context) error {
+	s.open.RLock()
+	err := ctx.Err()
+	if s.closed {
+		err = core.ErrClosed
+	}
+	if err != nil {
+		s.open.RUnlock()
+	}
+	return err
+}
+
+func (s *Store) leave() { s.open.RUnlock() }
+
+// stopped returns the error of a long call that must not go on.
+func (s *Store) stopped(ctx context.Context) error {
+	if s.closing.Load() {
+		return core.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// read runs f in a read transaction: all it reads is of one moment.
+func (s *Store) read(ctx context.Context, op, id string, f func(tx *sql.Tx) error) error {
+	if err := s.enter(ctx); err != nil {
+		return fmt.Errorf("sqlite: %s: %w", op, err)
+	}
+	defer s.leave()
+	return s.failed(ctx, op, id, s.snapshot(ctx, f))
+}
+
+func (s *Store) snapshot(ctx context.Context, f func(tx *sql.Tx) error) error {
+	tx, err := s.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	// Nothing was written, so there is nothing that a failing rollback could lose.
+	defer func() { _ = tx.Rollback() }()
+	return f(tx)
+}
+
+// write runs f in a write transaction and commits it when f returns nil.
+func (s *Store) write(ctx context.Context, op, id string, f func(tx *sql.Tx) error) error {
+	if err := s.enter(ctx); err != nil {
+		return fmt.Errorf("sqlite: %s: %w", op, err)
+	}
+	defer s.leave()
+	return s.failed(ctx, op, id, s.transact(ctx, f))
+}
+
+func validScope(op string, scope core.Scope) error {
+	if scope.Agent == "" {
+		return fmt.Errorf("sqlite: %s: scope.agent is empty: name the agent that owns the entries: %w", op, core.ErrInvalid)
+	}
+	return nil
+}

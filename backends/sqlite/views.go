@@ -1,0 +1,136 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// LoadView implements core.ViewStore.
+func (s *Store) LoadView(ctx context.Context, id core.SessionID) (core.View, error) {
+	if err := id.Validate(); err != nil {
+		return core.View{}, fmt.Errorf("sqlite: load view: %w", err)
+	}
+	var v core.View
+	err := s.read(ctx, "load view", id.String(), func(tx *sql.Tx) error {
+		var version, sum int64
+		var body []byte
+		err := tx.StmtContext(ctx, s.r.view).QueryRowContext(ctx, id.Agent, id.Session).Scan(&version, &body, &sum)
+		if err := s.scanned(err); err != nil {
+			return err
+		}
+		v, err = s.decodeView(id, version, body, sum)
+		return err
+	})
+	if err != nil {
+		return core.View{}, err
+	}
+	return v, nil
+}
+
+// SwapView implements core.ViewStore.
+func (s *Store) SwapView(ctx context.Context, v core.View) error {
+	if err := v.Session.Validate(); err != nil {
+		return fmt.Errorf("sqlite: swap view: %w", err)
+	}
+	if v.Version == 0 || v.Version > math.MaxInt64 {
+		return fmt.Errorf("sqlite: swap view %q: version is %d: the first version of a view is 1: %w", v.Session, v.Version, core.ErrInvalid)
+	}
+	body, sum, err := s.encodeView(&v)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, "swap view", v.Session.String(), func(tx *sql.Tx) error {
+		quiet := context.WithoutCancel(ctx)
+		scope, err := s.ensureScope(quiet, tx, v.Session)
+		if err != nil {
+			return err
+		}
+		var res sql.Result
+		if v.Version == 1 {
+			res, err = tx.StmtContext(quiet, s.w.firstView).ExecContext(quiet, scope, body, sum)
+		} else {
+			res, err = tx.StmtContext(quiet, s.w.nextView).ExecContext(quiet, scope, int64(v.Version-1), body, sum)
+		}
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 1 {
+			return err
+		}
+		var have int64
+		err = tx.StmtContext(quiet, s.w.viewVersion).QueryRowContext(quiet, scope).Scan(&have)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		return fmt.Errorf("version %d is stored, %d does not follow it: %w", have, v.Version, core.ErrConflict)
+	})
+}
+
+// DeleteView implements core.ViewStore. Unless Config.Insecure is set, the view's bytes leave the file.
+func (s *Store) DeleteView(ctx context.Context, id core.SessionID) error {
+	if err := id.Validate(); err != nil {
+		return fmt.Errorf("sqlite: delete view: %w", err)
+	}
+	gone := false
+	err := s.write(ctx, "delete view", id.String(), func(tx *sql.Tx) error {
+		quiet := context.WithoutCancel(ctx)
+		var scope int64
+		err := tx.StmtContext(quiet, s.w.scope).QueryRowContext(quiet, id.Agent, id.Session).Scan(&scope)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.StmtContext(quiet, s.w.dropView).ExecContext(quiet, scope); err != nil {
+			return err
+		}
+		gone = true
+		return s.dropEmpty(quiet, tx, map[int64]bool{scope: true})
+	})
+	if err == nil && gone {
+		s.forget(ctx)
+	}
+	return err
+}
+
+// encodeView returns what the table holds of a view.
+func (s *Store) encodeView(v *core.View) (body []byte, sum int64, err error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, 0, fmt.Errorf("sqlite: swap view %q: %w: %w", v.Session, err, core.ErrInvalid)
+	}
+	body = s.seal(b)
+	return body, viewSum(v.Session, int64(v.Version), body), nil
+}
+
+func (s *Store) decodeView(id core.SessionID, version int64, body []byte, sum int64) (core.View, error) {
+	if sum != viewSum(id, version, body) {
+		return core.View{}, s.damaged("the view of session %q does not match its checksum", id)
+	}
+	b, err := unseal(body)
+	if err != nil {
+		return core.View{}, s.damaged("the view of session %q: %v", id, err)
+	}
+	var v core.View
+	if err := json.Unmarshal(b, &v); err != nil {
+		return core.View{}, s.damaged("the view of session %q: %v", id, err)
+	}
+	return v, nil
+}
+
+func viewSum(id core.SessionID, version int64, body []byte) int64 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	var p packer
+	p.str(id.Agent)
+	p.str(id.Session)
+	p.int(version)
+	return int64(crc32.Update(crc32.Checksum(p.b, table), table, body))
+}

@@ -1,0 +1,96 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"math/rand/v2"
+	"time"
+)
+
+// The pauses between two tries to get the write lock from another process.
+const (
+	minPause = 200 * time.Microsecond
+	maxPause = 10 * time.Millisecond
+)
+
+// transact waits for the writer, runs f in a transaction, and commits unless f fails or ctx has ended.
+func (s *Store) transact(ctx context.Context, f func(tx *sql.Tx) error) error {
+	return s.alone(ctx, func() error {
+		// An interrupted connection is thrown away with its statements, and what runs in here is short: ctx is looked at
+		// between statements instead.
+		quiet := context.WithoutCancel(ctx)
+		var tx *sql.Tx
+		err := s.patiently(ctx, func() (err error) {
+			tx, err = s.writer.BeginTx(quiet, nil)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err = f(tx); err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			// The error of the transaction is the one that counts; a failed rollback shows when the next one begins.
+			_ = tx.Rollback()
+			return err
+		}
+		return tx.Commit()
+	})
+}
+
+// alone runs f while no other goroutine uses the writer.
+func (s *Store) alone(ctx context.Context, f func() error) error {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return f()
+}
+
+// patiently repeats try while another process has the lock, until ctx ends or the busy timeout has passed. SQLite's own
+// waiting would not end with ctx.
+func (s *Store) patiently(ctx context.Context, try func() error) error {
+	var timeout *time.Timer
+	for pause := minPause; ; pause = min(pause*2, maxPause) {
+		err := try()
+		if !isBusy(err) {
+			return err
+		}
+		if timeout == nil {
+			timeout = time.NewTimer(s.cfg.BusyTimeout)
+			defer timeout.Stop()
+		}
+		// Some chance in the pause keeps two processes from meeting at every try.
+		again := time.NewTimer(pause/2 + rand.N(pause))
+		select {
+		case <-again.C:
+		case <-timeout.C:
+			again.Stop()
+			return err
+		case <-ctx.Done():
+			again.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// forget makes what was deleted or changed leave the write-ahead log too. Readers that still need the log keep it; then it
+// goes with a later call, or with Close.
+func (s *Store) forget(ctx context.Context) {
+	if s.cfg.Insecure || s.enter(ctx) != nil {
+		return
+	}
+	defer s.leave()
+	if err := s.alone(ctx, func() error { return s.checkpoint(ctx) }); err != nil {
+		s.log.WarnContext(ctx, "deleted content is still in the write-ahead log", "file", s.file, "error", describe(s.file, err))
+	}
+}
+
+// checkpoint moves the write-ahead log into the file and truncates it, as far as readers allow.
+func (s *Store) checkpoint(ctx context.Context) error {
+	var busy, logged, moved int
+	return s.writer.QueryRowContext(context.WithoutCancel(ctx), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &logged, &moved)
+}

@@ -1,0 +1,134 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/conformance"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// scanSearcher finds entries that share a word with the query. It is plain and sound; faults are put on top of it.
+type scanSearcher struct {
+	*memory.Store
+	change func(q *core.SearchQuery)
+	after  func(ctx context.Context, q core.SearchQuery, hits []core.Hit) ([]core.Hit, error)
+	stale  []core.Entry
+	keep   bool
+	// detached searches go on when their context has ended.
+	detached bool
+}
+
+func (s *scanSearcher) Delete(ctx context.Context, scope core.Scope, ids []string) (int, error) {
+	if s.keep {
+		if got, err := s.Store.Get(ctx, scope, ids); err == nil {
+			s.stale = append(s.stale, got...)
+		}
+	}
+	return s.Store.Delete(ctx, scope, ids)
+}
+
+func (s *scanSearcher) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
+	asked := q
+	if s.detached {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if s.change != nil {
+		s.change(&q)
+	}
+	var all []core.Entry
+	for e, err := range core.All(ctx, s.Store, q.Scope, true) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	var hits []core.Hit
+	for _, e := range append(all, s.stale...) {
+		if e.Type == core.TypeHeartbeat && s.change == nil || q.Exclude != nil && q.Exclude(e.ID) || !q.Scope.Contains(e.SessionID()) ||
+			!q.From.IsZero() && e.Time.Before(q.From) || !q.To.IsZero() && !e.Time.Before(q.To) {
+			continue
+		}
+		score := 0.0
+		for _, w := range strings.Fields(q.Text) {
+			if strings.Contains(e.Text(), w) {
+				score++
+			}
+		}
+		if score > 0 {
+			hits = append(hits, core.Hit{Entry: e, Score: score})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b core.Hit) int { return int(b.Score - a.Score) })
+	if s.change == nil || asked.Limit == q.Limit {
+		hits = hits[:min(len(hits), q.Limit)]
+	}
+	if s.after != nil {
+		return s.after(ctx, asked, hits)
+	}
+	return hits, nil
+}
+
+func searchFault(name string, change func(*scanSearcher), caught []string, kin ...string) fault {
+	return fault{name: name, caught: caught, kin: kin, find: func(t *testing.T) []conformance.Finding {
+		t.Helper()
+		return conformance.ExamineStore(t, func(testing.TB) core.Store {
+			s := &scanSearcher{Store: memory.New()}
+			change(s)
+			return s
+		}, few(15)...)
+	}}
+}
+
+func faultySearchers() []fault {
+	var flip sync.Mutex
+	turn := false
+	after := func(f func(core.SearchQuery, []core.Hit) ([]core.Hit, error)) func(*scanSearcher) {
+		return func(s *scanSearcher) {
+			s.after = func(_ context.Context, q core.SearchQuery, h []core.Hit) ([]core.Hit, error) { return f(q, h) }
+		}
+	}
+	return []fault{
+		searchFault("finds nothing", after(func(core.SearchQuery, []core.Hit) ([]core.Hit, error) { return nil, nil }), []string{"search.finds"}),
+		searchFault("limit ignored", func(s *scanSearcher) { s.change = func(q *core.SearchQuery) { q.Limit = 1000 } }, []string{"search.limit"}, "search.heartbeat"),
+		searchFault("exclude ignored", func(s *scanSearcher) { s.change = func(q *core.SearchQuery) { q.Exclude = nil } }, []string{"search.exclude"}, "search.heartbeat"),
+		searchFault("heartbeats found", func(s *scanSearcher) { s.change = func(*core.SearchQuery) {} }, []string{"search.heartbeat"}),
+		searchFault("end of time included", func(s *scanSearcher) {
+			s.change = func(q *core.SearchQuery) {
+				if !q.To.IsZero() {
+					q.To = q.To.Add(1)
+				}
+			}
+		}, []string{"search.time"}, "search.heartbeat"),
+		searchFault("whole agent searched", func(s *scanSearcher) { s.change = func(q *core.SearchQuery) { q.Scope.Session = "" } },
+			[]string{"isolation.search"}, "search.heartbeat"),
+		searchFault("order by chance", after(func(_ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
+			flip.Lock()
+			defer flip.Unlock()
+			if turn = !turn; turn {
+				slices.Reverse(h)
+			}
+			return h, nil
+		}), []string{"deterministic.search"}),
+		searchFault("erased entries found", func(s *scanSearcher) { s.keep = true }, []string{"search.erased"}, "search.content"),
+		searchFault("hits without their bytes", after(func(_ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
+			for i := range h {
+				h[i].Entry.Message = message.New(h[i].Entry.Role, h[i].Entry.Text()+" ")
+			}
+			return h, nil
+		}), []string{"search.content"}),
+		searchFault("query language", after(func(q core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
+			if strings.ContainsAny(q.Text, "\"(") {
+				return nil, errors.New("broken: syntax error")
+			}
+			return h, nil
+		}), []string{"search.robust"}),
+		searchFault("cancellation ignored", func(s *scanSearcher) { s.detached = true }, []string{"cancel.search"}),
+	}
+}

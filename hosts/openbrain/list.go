@@ -1,0 +1,188 @@
+package openbrain
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+const (
+	defaultLimit  = 20
+	defaultSearch = 10
+	maxOffset     = 1 << 30
+)
+
+// list is what a list is answered as.
+type list struct {
+	Thoughts []wireThought `json:"thoughts"`
+	Count    int           `json:"count"`
+	// Next continues the list, as the cursor parameter; empty at the end.
+	Next string `json:"next,omitempty"`
+}
+
+// listQuery is a request for a page of a list.
+type listQuery struct {
+	sources       []*source
+	metadataID    string
+	reverse       bool
+	limit, offset int
+	behind        *place
+}
+
+func (s *Server) getRecent(w http.ResponseWriter, r *http.Request, who *caller) error {
+	return s.getList(w, r, who, false)
+}
+
+func (s *Server) getThoughts(w http.ResponseWriter, r *http.Request, who *caller) error {
+	return s.getList(w, r, who, true)
+}
+
+// getList answers a list; all says that the parameters of the list with filters are read.
+func (s *Server) getList(w http.ResponseWriter, r *http.Request, who *caller, all bool) error {
+	q, err := parseQuery(r)
+	if err != nil {
+		return err
+	}
+	lq := listQuery{reverse: true}
+	if lq.limit, err = number(q, "limit", defaultLimit, 1, s.cfg.MaxLimit); err != nil {
+		return err
+	}
+	if all {
+		if err := lq.filters(q); err != nil {
+			return err
+		}
+	}
+	if lq.sources, err = s.sources(r.Context(), who, q.Get("source")); err != nil {
+		return err
+	}
+	found, next, err := s.list(r.Context(), lq)
+	if err != nil {
+		return err
+	}
+	out := list{Thoughts: make([]wireThought, len(found)), Count: len(found), Next: next}
+	for i, t := range found {
+		out.Thoughts[i] = t.wire()
+	}
+	if !all {
+		out.Next = "" // recent takes no cursor
+	}
+	return answer(w, http.StatusOK, out)
+}
+
+func (lq *listQuery) filters(q url.Values) (err error) {
+	if lq.offset, err = number(q, "offset", 0, 0, maxOffset); err != nil {
+		return err
+	}
+	switch q.Get("order") {
+	case "", "desc":
+	case "asc":
+		lq.reverse = false
+	default:
+		return unprocessable(queryProblem("enum", "order", "Input should be 'asc' or 'desc'"))
+	}
+	if text := q.Get("cursor"); text != "" {
+		p, ok := parseCursor(text)
+		if !ok {
+			return unprocessable(queryProblem("value_error", "cursor", "Input should be the next of a list"))
+		}
+		lq.behind = &p
+	}
+	lq.metadataID = q.Get("metadata_id")
+	return nil
+}
+
+// sources returns the sources that a request is about: the one it names, or all that the caller may use.
+func (s *Server) sources(ctx context.Context, who *caller, name string) ([]*source, error) {
+	if name == "" {
+		return s.catalogue.all(ctx, who)
+	}
+	if !who.may(name) {
+		return nil, errSource
+	}
+	src, err := s.catalogue.named(ctx, name)
+	if err != nil || src == nil {
+		return nil, err
+	}
+	return []*source{src}, nil
+}
+
+// list returns a page and the cursor behind it.
+func (s *Server) list(ctx context.Context, q listQuery) ([]thought, string, error) {
+	if len(q.sources) == 0 {
+		return nil, "", nil
+	}
+	skip := q.offset
+	var m mark
+	paged := len(q.sources) == 1 && q.metadataID == "" && q.behind == nil
+	if paged {
+		src := q.sources[0]
+		m = mark{created: src.created.Load(), deleted: src.deleted.Load()}
+		if at, newest, err := s.marked(ctx, src, q); err != nil {
+			return nil, "", err
+		} else if at != nil {
+			q.behind, skip, m.newest = at, 0, newest
+		}
+	}
+	walk, err := newWalk(ctx, s.store, q.sources, q.reverse, q.behind, skip+q.limit)
+	if err != nil {
+		return nil, "", err
+	}
+	var page []thought
+	for first := true; len(page) <= q.limit; first = false {
+		t, ok, err := walk.next(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		if !ok {
+			return page, "", nil
+		}
+		if first && m.newest == "" {
+			m.newest = t.ID
+		}
+		if q.metadataID != "" && scalar(t.Metadata, "id") != q.metadataID {
+			continue
+		}
+		if skip > 0 {
+			skip--
+			continue
+		}
+		page = append(page, t)
+	}
+	page = page[:q.limit] // the one more only says that there is more
+	if paged {
+		q.remember(page, m)
+	}
+	return page, placeOf(page[len(page)-1]).cursor(), nil
+}
+
+// remember marks where the next page will begin: behind this one, or with its last thought, as careful clients ask.
+func (q listQuery) remember(page []thought, m mark) {
+	for back := range min(2, len(page)) {
+		m.behind = placeOf(page[len(page)-1-back])
+		q.sources[0].marks.put(markKey{q.reverse, q.offset + len(page) - back}, m)
+	}
+}
+
+// marked returns the place behind which an offset begins, when it is known and nothing has shifted since.
+func (s *Server) marked(ctx context.Context, src *source, q listQuery) (at *place, newest string, err error) {
+	if q.offset == 0 {
+		return nil, "", nil
+	}
+	m, ok := src.marks.get(markKey{q.reverse, q.offset})
+	if !ok || m.deleted != src.deleted.Load() || (q.reverse && m.created != src.created.Load()) {
+		return nil, "", nil
+	}
+	if q.reverse { // another server may have stored something
+		page, err := s.store.Scan(ctx, core.ScanQuery{Scope: src.scope(), Reverse: true, Limit: 1})
+		if err != nil {
+			return nil, "", fmt.Errorf("openbrain: list: %w", err)
+		}
+		if len(page.Entries) == 0 || page.Entries[0].ID != m.newest {
+			return nil, "", nil
+		}
+	}
+	return &m.behind, m.newest, nil
+}

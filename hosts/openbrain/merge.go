@@ -1,0 +1,169 @@
+package openbrain
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// parallel is how many sources are asked at the same time for one request.
+const parallel = 4
+
+// each calls f for 0 to n-1, some at the same time, and returns the first error.
+func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(parallel, n) {
+		wg.Go(func() {
+			for i := range next {
+				if err := f(ctx, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return nil
+}
+
+// walk yields the thoughts of several sources as one list, by time of creation.
+type walk struct {
+	store   core.Store
+	reverse bool
+	heads   []*stream
+}
+
+// stream is the rest of one source.
+type stream struct {
+	q    core.ScanQuery
+	done bool
+	list []thought
+	// behind, when it is set, is where to begin; found says that it was passed.
+	behind *place
+	found  bool
+}
+
+// newWalk begins behind a place, or at the start when it is nil. expect is how many thoughts will be wanted.
+func newWalk(ctx context.Context, store core.Store, sources []*source, reverse bool, behind *place, expect int) (*walk, error) {
+	w := &walk{store: store, reverse: reverse}
+	page := min(max(2*expect/max(len(sources), 1)+2, 8), core.MaxPage)
+	if len(sources) == 1 {
+		page = min(expect+2, core.MaxPage)
+	}
+	all := make([]*stream, len(sources))
+	err := each(ctx, len(sources), func(ctx context.Context, i int) error {
+		st := &stream{q: core.ScanQuery{Scope: sources[i].scope(), Reverse: reverse, Limit: page}, behind: behind}
+		if behind != nil && reverse {
+			st.q.ToSeq = behind.Seq + 1
+		} else if behind != nil {
+			st.q.FromSeq = behind.Seq
+		}
+		all[i] = st
+		return st.fill(ctx, store)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, st := range all {
+		if len(st.list) > 0 {
+			w.heads = append(w.heads, st)
+		}
+	}
+	heap.Init(w)
+	return w, nil
+}
+
+// fill reads on until there is a thought, or none is left.
+func (s *stream) fill(ctx context.Context, store core.Store) error {
+	for len(s.list) == 0 && !s.done {
+		page, err := store.Scan(ctx, s.q)
+		if err != nil {
+			return fmt.Errorf("openbrain: list: %w", err)
+		}
+		for _, e := range page.Entries {
+			if t, ok := thoughtOf(e); ok && !s.before(t) {
+				s.list = append(s.list, t)
+			}
+		}
+		s.q.Cursor, s.done = page.Next, page.Next == ""
+	}
+	return nil
+}
+
+// before reports whether t was listed before the place where the stream begins. Sources share a Seq only when several servers stored
+// something in the same microsecond; then they are listed by name.
+func (s *stream) before(t thought) bool {
+	if s.behind == nil || t.Seq != s.behind.Seq {
+		return false
+	}
+	switch cmp.Compare(t.Source, s.behind.Source) {
+	case -1:
+		return true
+	case 1:
+		return false
+	}
+	if s.found {
+		return false
+	}
+	s.found = t.ID == s.behind.ID
+	return true
+}
+
+// next returns the next thought; ok is false at the end.
+func (w *walk) next(ctx context.Context) (t thought, ok bool, err error) {
+	if len(w.heads) == 0 {
+		return thought{}, false, nil
+	}
+	s := w.heads[0]
+	t, s.list = s.list[0], s.list[1:]
+	if err := s.fill(ctx, w.store); err != nil {
+		return thought{}, false, err
+	}
+	if len(s.list) == 0 {
+		heap.Pop(w)
+	} else {
+		heap.Fix(w, 0)
+	}
+	return t, true, nil
+}
+
+// Len, Less, Swap, Push and Pop make the walk a heap of its streams.
+func (w *walk) Len() int { return len(w.heads) }
+
+// Less orders by the first thought of each stream.
+func (w *walk) Less(i, j int) bool {
+	a, b := w.heads[i].list[0], w.heads[j].list[0]
+	if a.Seq != b.Seq {
+		return (a.Seq < b.Seq) != w.reverse
+	}
+	return a.Source < b.Source
+}
+
+// Swap implements heap.Interface.
+func (w *walk) Swap(i, j int) { w.heads[i], w.heads[j] = w.heads[j], w.heads[i] }
+
+// Push implements heap.Interface.
+func (w *walk) Push(x any) { w.heads = append(w.heads, x.(*stream)) }
+
+// Pop implements heap.Interface.
+func (w *walk) Pop() any {
+	last := w.heads[len(w.heads)-1]
+	w.heads = w.heads[:len(w.heads)-1]
+	return last
+}

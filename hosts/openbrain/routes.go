@@ -1,0 +1,161 @@
+package openbrain
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+)
+
+// handler answers one call. An error is answered by the caller; nothing must be written then.
+type handler func(w http.ResponseWriter, r *http.Request, who *caller) error
+
+// route is what a path answers, by method.
+type route struct {
+	pattern string
+	// open needs no key.
+	open    bool
+	methods map[string]handler
+}
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	for _, rt := range []route{
+		{pattern: "/v1/thoughts", methods: map[string]handler{
+			http.MethodPost: s.postThought, http.MethodGet: s.getThoughts, http.MethodDelete: s.deleteThoughts,
+		}},
+		{pattern: "/v1/thoughts/recent", methods: map[string]handler{http.MethodGet: s.getRecent}},
+		{pattern: "/v1/thoughts/{id}", methods: map[string]handler{
+			http.MethodGet: s.getThought, http.MethodPatch: s.patchThought, http.MethodDelete: s.deleteThought,
+		}},
+		{pattern: "/v1/search", methods: map[string]handler{http.MethodPost: s.postSearch}},
+		{pattern: "/v1/stats", methods: map[string]handler{http.MethodGet: s.getStats}},
+		{pattern: "/healthz", open: true, methods: map[string]handler{http.MethodGet: s.getHealth}},
+		{pattern: "/readyz", open: true, methods: map[string]handler{http.MethodGet: s.getReady}},
+		{pattern: "/"}, // everything else
+	} {
+		if get := rt.methods[http.MethodGet]; get != nil {
+			rt.methods[http.MethodHead] = get
+		}
+		mux.Handle(rt.pattern, s.serve(rt))
+	}
+	return mux
+}
+
+// serve is what every call goes through.
+func (s *Server) serve(rt route) http.Handler {
+	allow := strings.Join(slices.Sorted(maps.Keys(rt.methods)), ", ")
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		began := s.now()
+		w := &recorder{ResponseWriter: out}
+		var who *caller
+		defer func() {
+			if p := recover(); p != nil {
+				if p == http.ErrAbortHandler {
+					panic(p)
+				}
+				// What was panicked with may hold contents; where it happened does not.
+				s.log.ErrorContext(r.Context(), "openbrain: a call panicked", slog.String("route", rt.pattern), slog.String("stack", string(debug.Stack())))
+				if w.status == 0 {
+					refuse(http.StatusInternalServerError, "Internal Server Error").write(w)
+				}
+			}
+			s.access(r, rt, w, who, s.now().Sub(began))
+		}()
+		err := func() error {
+			handle := rt.methods[r.Method]
+			if s.keys.anyone != nil && !isLoopback(hostOf(r.Host)) {
+				// Without keys, a web page whose name was made to point here must not get in.
+				return refuse(http.StatusMisdirectedRequest, "This server has no keys and only answers on a loopback address")
+			}
+			if !rt.open {
+				if who = s.keys.find(r.Header.Get("Authorization")); who == nil {
+					return refuse(http.StatusUnauthorized, "Not authenticated")
+				}
+				if wait, ok := who.bucket.take(s.now()); !ok {
+					return &refusal{status: http.StatusTooManyRequests, detail: "Too many requests", retryAfter: max(wait, 1)}
+				}
+			}
+			switch {
+			case rt.methods == nil:
+				return refuse(http.StatusNotFound, "Not Found")
+			case handle == nil:
+				w.Header().Set("Allow", allow)
+				return refuse(http.StatusMethodNotAllowed, "Method Not Allowed")
+			}
+			r.Body = http.MaxBytesReader(w, r.Body, s.cfg.MaxBody)
+			return handle(w, r, who)
+		}()
+		if err == nil {
+			return
+		}
+		refusal, logged := refusalOf(r.Context(), err)
+		if logged {
+			s.logFailure(r.Context(), rt.pattern, err)
+		}
+		refusal.write(w)
+	})
+}
+
+func hostOf(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return strings.Trim(hostport, "[]")
+}
+
+// recorder notes what was answered.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *recorder) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// access writes a line of the access log: who called what and how it went, and nothing that was said.
+func (s *Server) access(r *http.Request, rt route, w *recorder, who *caller, took time.Duration) {
+	level, name := slog.LevelInfo, ""
+	if rt.open {
+		level = slog.LevelDebug
+	}
+	if who != nil {
+		name = who.name
+	}
+	method := r.Method
+	switch method { // any other is the client's own text
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	default:
+		method = "OTHER"
+	}
+	s.log.LogAttrs(r.Context(), level, "request", slog.String("method", method), slog.String("route", rt.pattern),
+		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("duration", took), slog.String("key", name))
+}
+
+func (s *Server) logFailure(ctx context.Context, route string, err error) {
+	s.log.ErrorContext(ctx, "openbrain: a call failed", slog.String("route", route), slog.Any("error", err))
+}
