@@ -54,7 +54,7 @@ func newDriver(tb testing.TB, comb Combination, p plan, checks map[string]Check,
 		tb: tb, comb: comb, plan: p, checks: checks, author: author{p.Format}, owner: map[string]*track{}, tokens: tokens,
 		tolerated: tolerated, seen: map[string]string{}, outputs: fnv.New64a(),
 	}
-	d.env = Env{Host: NewHost(model), Model: model, Count: tokens.count, IDs: newIDs(), Deadline: 150 * time.Millisecond, faults: &faults{}}
+	d.env = Env{Host: NewHost(model), Model: model, Count: tokens.count, IDs: newIDs(), Deadline: 2 * time.Second, faults: &faults{}}
 	for who := range 3 {
 		d.tracks[who] = newTrack(sessionOf(who))
 	}
@@ -93,25 +93,33 @@ func (d *driver) fail(id, format string, args ...any) {
 
 // play runs the session and returns the id of the rule that broke, if any, and what was seen.
 func (d *driver) play() (string, string) {
-	defer d.dispose()
 	for i, o := range d.plan.Ops {
 		d.env.Host.advance(time.Second)
 		d.step(o)
 		if d.failed != "" {
+			d.dispose()
 			return d.failed, fmt.Sprintf("step %d (%s): %s", i+1, o, d.failure)
 		}
 	}
 	d.env.Model.Set(Honest)
 	d.final()
+	d.dispose()
 	if d.failed != "" {
 		return d.failed, "at the end: " + d.failure
 	}
 	return "", ""
 }
 
+// dispose ends the engine. It is not called after a panic: the engine may wait for what will never end.
 func (d *driver) dispose() {
-	if e, ok := d.engine.(core.Disposer); ok {
-		_ = e.Dispose(context.WithoutCancel(d.tb.Context()))
+	e, ok := d.engine.(core.Disposer)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.tb.Context()), callLimit)
+	defer cancel()
+	if err := e.Dispose(ctx); err != nil {
+		d.fail("failure.hangs", "dispose: error %v, no call was under way", err)
 	}
 }
 

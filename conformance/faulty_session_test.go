@@ -61,7 +61,7 @@ func faultyRecall(sound func(setup) []string) []fault {
 			m := &res.Messages[res.RecallAt]
 			text := strings.ReplaceAll(m.Text(), "\n> ", "\n")
 			*m = message.New(message.User, strings.NewReplacer("<\\", "<", "‹", "<", "<​|", "<|").Replace(text))
-		}), []string{"recall.quoted"}, append(changed, "budget.*")...),
+		}), []string{"recall.quoted"}, append(changed, "budget.*")...).with(100),
 		engineFault("another agent's entry", plain, sound, leak(func(id core.SessionID) core.SessionID {
 			if id.Agent == "agent-b" {
 				return core.SessionID{Agent: "agent-a", Session: "main"}
@@ -97,12 +97,19 @@ func faultyWrites(sound func(setup) []string) []fault {
 		engineFault("half a batch", plain, sound, func(b *brokenEngine) {
 			b.batch = func(ctx context.Context, req core.IngestBatchRequest) (core.IngestResult, error) {
 				res, err := b.Engine.IngestBatch(ctx, req)
-				if err != nil && ctx.Err() == nil {
-					_, _ = b.Engine.Ingest(ctx, core.IngestRequest{Session: req.Session, Message: req.Messages[0]})
+				if err != nil {
+					_, _ = b.Engine.Ingest(context.WithoutCancel(ctx), core.IngestRequest{Session: req.Session, Message: req.Messages[0]})
 				}
 				return res, err
 			}
-		}, []string{"failure.no-half"}, append(changed, "failure.spurious")...).with(200),
+			b.commit = func(ctx context.Context, req core.CommitTurnRequest) (core.CommitTurnResult, error) {
+				res, err := b.Engine.CommitTurn(ctx, req)
+				if err != nil {
+					_, _ = b.Engine.Ingest(context.WithoutCancel(ctx), core.IngestRequest{Session: req.Session, Message: req.Messages[0]})
+				}
+				return res, err
+			}
+		}, []string{"failure.no-half"}, append(changed, "failure.spurious", "hidden.*")...).with(100),
 		engineFault("nothing stored, nothing said", plain, sound, func(b *brokenEngine) {
 			var n atomic.Int32
 			b.ingest = func(ctx context.Context, req core.IngestRequest) (core.IngestResult, error) {

@@ -77,7 +77,8 @@ func TestFaulty(t *testing.T) {
 	t.Logf("%d checks, without a broken implementation here: %q", len(conformance.Checks()), unproven)
 }
 
-// few are the options for faults: enough cases to find a gross fault, no time spent on the smallest example.
+// few are the options for faults: enough cases to find a gross fault, no time spent on the smallest example, and the same
+// cases every time, unless a flag says otherwise.
 func few(n int) []conformance.Option {
-	return []conformance.Option{conformance.WithCases(n), conformance.WithoutShrinking()}
+	return []conformance.Option{conformance.WithCases(n), conformance.WithSeed(20260301), conformance.WithoutShrinking()}
 }

@@ -36,8 +36,14 @@ func (e *Engine) apply(ctx context.Context, t *task, p Patch) error {
 		if err := e.keepPrompt(ctx, t, &v); err != nil {
 			return err
 		}
-		v.Epoch++
-		s.cool()
+		if v.Start == s.view.Start && len(p.Stubs) == 0 && s.view.Start >= 0 {
+			before := s.view.front()
+			v.Shown = &before
+		} else {
+			v.Shown = nil
+			v.Epoch++
+			s.cool()
+		}
 		if err := e.publish(ctx, s, v); err != nil {
 			return err
 		}

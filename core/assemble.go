@@ -200,7 +200,7 @@ func (e *Engine) coldStart(ctx context.Context, s *session, v *View, c *call) er
 		return err
 	}
 	old := s.view
-	v.Start = max(start, v.Frontier, v.Lead)
+	v.Start, v.Shown = max(start, v.Frontier, v.Lead), nil
 	if v.Pinned, err = e.promptBefore(ctx, v, v.Start); err != nil {
 		return err
 	}
@@ -349,6 +349,7 @@ func (e *Engine) step(f *frame, v *View, c *call) bool {
 	if plan.Drop == 0 && len(plan.Masks) == 0 {
 		return false
 	}
+	v.Shown = nil
 	for _, m := range plan.Masks {
 		e.maskResult(f, v, m)
 	}
@@ -436,7 +437,7 @@ func (e *Engine) moveStart(s *session, v *View, start int, c *call) {
 		}
 	}
 	s.drop(n)
-	v.Start = s.base
+	v.Start, v.Shown = s.base, nil
 	c.stepped, c.dirty = true, true
 }
 

@@ -124,11 +124,14 @@ func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*ta
 	}
 	t.Target = int(e.cfg.Compaction.Target * float64(budget))
 	t.Protected = protected(items, t.Target, e.recentMessages(&v))
-	if t.Tokens <= t.Target {
-		if !req.Force {
+	if !req.Force {
+		// Unasked it takes nothing that the window still shows.
+		t.Protected = max(t.Protected, len(t.Entries)-t.Left)
+		if t.Tokens <= t.Target || t.Left == 0 {
 			res.Reason = ReasonUnderTarget
 			return nil, res, nil
 		}
+	} else if t.Tokens <= t.Target {
 		t.Target = t.Tokens * 3 / 4
 	}
 	t.SummaryTokens = max(min(e.cfg.Compaction.MaxSummary, int(e.cfg.Compaction.SummaryShare*float64(budget))), 64)

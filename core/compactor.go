@@ -28,7 +28,7 @@ type Compaction struct {
 	Entries []Entry
 	// Cost is what each of Entries costs in the window now, in tokens (a stubbed one costs less than Entry.Tokens).
 	Cost []int
-	// Protected is the number of entries at the end of Entries that must stay.
+	// Protected is the number of entries at the end of Entries that must stay: the newest ones and, unless Force is set, all that the window shows.
 	Protected int
 	// Left is the number of entries at the beginning of Entries that the window does not show any more.
 	Left int

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// messageOverhead is what a message costs besides its content, roleCost covers the longest role name ("toolResult").
+	// messageOverhead is what a message costs besides its content, roleCost what the name of its role costs; "toolResult" costs one more.
 	messageOverhead = 4
-	roleCost        = 2
+	roleCost        = 1
 	// imageCost is what an image costs, in tokens; providers charge by size, this is the price of a large one.
 	imageCost = 1600
 )
@@ -17,8 +17,11 @@ const (
 // messageCost counts what m costs in a prompt, in tokens.
 func (e *Engine) messageCost(m message.Message) int {
 	n := messageOverhead + roleCost
+	if m.Role == message.Tool {
+		n++
+	}
 	if m.Name != "" {
-		n += e.count(m.Name) + 1
+		n += e.count(m.Name)
 	}
 	for i := range m.Parts {
 		n += e.partCost(&m.Parts[i])

@@ -109,13 +109,12 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 	for i := range s.lead {
 		add(s.lead[i].msg, Choice{Entry: s.lead[i].entry.ID, Reason: ReasonSystem, Tokens: s.lead[i].cost})
 	}
-	stampTime := f.v.newestSummary()
 	for _, sum := range e.shownSummaries(&f.v) {
 		add(summaryMessage(sum), Choice{Entry: sum.ID, Reason: ReasonSummary, Tokens: sum.Tokens})
 	}
 	if n := e.left(f); n > 0 {
 		m := noteMessage(n)
-		add(stamp(m, stampTime), Choice{Reason: ReasonNote, Tokens: e.messageCost(m)})
+		add(stamp(m, f.frontTime()), Choice{Reason: ReasonNote, Tokens: e.messageCost(m)})
 	}
 	at := -1
 	if c.recall != nil && c.recall.Text != "" {
@@ -150,12 +149,15 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 	return out
 }
 
-// newestSummary returns the time of the newest summary; zero when there is none.
-func (v *View) newestSummary() (t time.Time) {
-	if n := len(v.Summaries); n > 0 {
-		return v.Summaries[n-1].Time
+// frontTime is the time of what the engine itself puts in front of the window: it changes when the window steps, and no sooner.
+func (f *frame) frontTime() time.Time {
+	if sums := f.v.front().Summaries; len(sums) > 0 {
+		return sums[len(sums)-1].Time
 	}
-	return t
+	if len(f.s.items) > 0 {
+		return f.s.items[0].entry.Time
+	}
+	return time.Time{}
 }
 
 // addRecall adds the recall block.

@@ -227,22 +227,23 @@ func (e *Engine) shownSummaries(v *View) []Summary {
 		return nil
 	}
 	room := int(float64(v.Budget) * summariesShare)
-	from := len(v.Summaries)
+	summaries := v.front().Summaries
+	from := len(summaries)
 	for from > 0 {
-		if room -= v.Summaries[from-1].Tokens; room < 0 {
+		if room -= summaries[from-1].Tokens; room < 0 {
 			break
 		}
 		from--
 	}
-	return v.Summaries[from:]
+	return summaries[from:]
 }
 
-// left is the number of entries that neither the window nor a summary shows.
+// left is the number of entries that the note in front of the window speaks of: neither the window nor a summary shows them.
 func (e *Engine) left(f *frame) int {
 	if !e.cfg.Window.Note || f.v.Lean >= leanSummaries {
 		return 0
 	}
-	return max(f.s.base-max(f.v.Frontier, f.v.Lead), 0)
+	return f.v.front().Left
 }
 
 // plannerGroups describes the window to the planner.

@@ -189,10 +189,11 @@ func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (inta
 		s.forget() // whether it was stored is known to the store alone
 		return intake{}, fmt.Errorf("core: append to %q: %w", s.id, err)
 	}
-	v.Next, v.Turns = next, turns
+	v.Next = next
 	for i, entry := range fresh {
 		in.ids[at[i]] = res.IDs[i]
 		if res.IDs[i] == entry.ID {
+			v.Turns = max(v.Turns, entry.Turn)
 			in.entries = append(in.entries, entry)
 			extendPath(v, entry)
 			continue

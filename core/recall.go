@@ -89,7 +89,7 @@ func (e *Engine) query(f *frame, c *call, allowance int) Query {
 	q := Query{
 		Session: s.id, Scope: s.id.Scope(), Prompt: c.req.Prompt, Now: e.now(),
 		Tokens: allowance, Limit: e.cfg.Recall.Candidates,
-		InWindow: func(id string) bool { _, ok := f.place[id]; return ok || f.isLead(id) },
+		InWindow: f.shows,
 	}
 	if e.cfg.Recall.AcrossSessions && c.req.PromptMode != PromptMinimal {
 		q.Scope.Session = ""
@@ -112,6 +112,14 @@ func (e *Engine) query(f *frame, c *call, allowance int) Query {
 		q.Prompt = s.pinned.entry.Text()
 	}
 	return q
+}
+
+// shows reports whether the prompt shows an entry's content: what is masked may be recalled.
+func (f *frame) shows(id string) bool {
+	if _, ok := f.place[id]; ok {
+		return f.v.Stubs[id].Kind != Masked
+	}
+	return f.isLead(id)
 }
 
 // granted returns the scopes that are open at a time.
@@ -159,8 +167,10 @@ func (e *Engine) build(f *frame, c *call, r *Recall, q Query, candidates []Candi
 	var in []quotation
 	// What says the same as something in the window, or as a better candidate, says nothing new.
 	seen := make(map[string]bool, len(f.known)+len(candidates))
-	for _, it := range f.known {
-		seen[it.entry.Fingerprint] = true
+	for id, it := range f.known {
+		if f.shows(id) {
+			seen[it.entry.Fingerprint] = true
+		}
 	}
 	prompt := strings.TrimSpace(c.req.Prompt)
 	for _, cand := range candidates {

@@ -80,8 +80,12 @@ func (e *Engine) syntheticFingerprints(s *session) map[string]string {
 	if r := s.view.Recall; r != nil && r.Text != "" {
 		out[message.Fingerprint(recallMessage(r))] = ""
 	}
-	if n := s.view.Start - max(s.view.Frontier, s.view.Lead); n > 0 {
-		out[message.Fingerprint(noteMessage(n))] = ""
+	front := s.view.front()
+	if front.Left > 0 {
+		out[message.Fingerprint(noteMessage(front.Left))] = ""
+	}
+	for _, sum := range front.Summaries {
+		out[message.Fingerprint(summaryMessage(sum))] = ""
 	}
 	for i := range s.items {
 		if it := &s.items[i]; !same(it.entry.Message, it.msg) {
@@ -254,7 +258,7 @@ func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript,
 	if f.front >= 0 && (v.Frontier < placed || v.Start < placed) {
 		s.cool()
 		v.Start, v.Frontier, v.Backlog = placed, placed, 0
-		v.Summaries, v.Pinned = nil, ""
+		v.Summaries, v.Shown, v.Pinned = nil, nil, ""
 		v.Epoch++
 	}
 	return in, nil
@@ -326,12 +330,10 @@ func (l *layer) add(entry Entry) {
 func (v *View) cut(n int) {
 	v.Truncate(n)
 	v.Epoch++
-	v.Recall, v.Pinned = nil, ""
+	v.Recall, v.Shown, v.Pinned = nil, nil, ""
 	v.Lead = min(v.Lead, n)
 	v.Seen = min(v.Seen, n)
-	if v.Start > n || n == 0 {
-		v.Start = -1 // found anew by the next assemble
-	}
+	v.Start = -1 // found anew by the next assemble: what was too much before may fit now
 	covered := 0
 	for i, sum := range v.Summaries {
 		if covered += sum.Covers; covered > n {

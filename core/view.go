@@ -28,6 +28,9 @@ type View struct {
 	Frontier int `json:"frontier"`
 	// Summaries are shown before the window's first entry, oldest first.
 	Summaries []Summary `json:"summaries,omitempty"`
+	// Shown is what stands in front of the window when that is not what Summaries say: a compaction of entries that had left before is
+	// shown from the next step on, so that it costs no prompt cache.
+	Shown *Front `json:"shown,omitempty"`
 	// Stubs say what is shown instead of an entry's content, by entry id. They hold for entries from Start on.
 	Stubs map[string]Stub `json:"stubs,omitempty"`
 	// Lead is the number of system messages at the beginning of the path; they always stay.
@@ -55,6 +58,21 @@ type View struct {
 	Parent *SessionID `json:"parent,omitempty"`
 	// Grants open other sessions to this one for a limited time.
 	Grants []Grant `json:"grants,omitempty"`
+}
+
+// Front is what stands in front of a window.
+type Front struct {
+	Summaries []Summary `json:"summaries,omitempty"`
+	// Left is the number of entries that the note speaks of.
+	Left int `json:"left,omitempty"`
+}
+
+// front returns what stands in front of the window now.
+func (v *View) front() Front {
+	if v.Shown != nil {
+		return *v.Shown
+	}
+	return Front{Summaries: v.Summaries, Left: max(v.Start-max(v.Frontier, v.Lead), 0)}
 }
 
 // Span is a run of entries of one session: From <= Seq < To. Session is nil for the view's own session; a fork shows the parent's.
@@ -218,7 +236,7 @@ func (v *View) Slice(from, to int) []Span {
 func (v *View) disown() {
 	v.Path = slices.DeleteFunc(v.Path, func(s Span) bool { return s.Session != nil })
 	v.Start, v.Frontier, v.Lead, v.Seen, v.Backlog = -1, 0, 0, 0, 0
-	v.Summaries, v.Stubs, v.Pinned, v.Recall = nil, nil, "", nil
+	v.Summaries, v.Shown, v.Stubs, v.Pinned, v.Recall = nil, nil, nil, "", nil
 	v.Host = Ledger{}
 	v.Epoch++
 }

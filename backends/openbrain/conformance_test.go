@@ -25,6 +25,7 @@ func TestConformance(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			configs := map[core.Store]openbrain.Config{}
 			connect := func(tb testing.TB, cfg openbrain.Config) core.Store {
+				tb.Helper()
 				s, err := openbrain.Open(tb.Context(), cfg, openbrain.WithSleep(noSleep))
 				if err != nil {
 					tb.Fatalf("Open: %v", err)
@@ -34,12 +35,14 @@ func TestConformance(t *testing.T) {
 				return s
 			}
 			open := func(tb testing.TB) core.Store {
+				tb.Helper()
 				srv := openbraintest.New(tb, c.set)
 				cfg := openbrain.DefaultConfig()
 				cfg.BaseURL, cfg.APIKey = srv.URL(), srv.Key()
 				return connect(tb, cfg)
 			}
 			conformance.TestStore(t, open, conformance.WithCases(c.cases), conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {
+				tb.Helper()
 				_ = old.Close()
 				return connect(tb, configs[old])
 			}))

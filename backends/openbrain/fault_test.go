@@ -284,6 +284,36 @@ func TestKeyStaysOnItsHost(t *testing.T) {
 	}
 }
 
+// A caller's own client is used, not changed, and its redirects are refused as well.
+func TestOwnHTTPClient(t *testing.T) {
+	srv, thief := openbraintest.New(t), openbraintest.New(t)
+	counted := &countingTransport{base: http.DefaultTransport}
+	hc := &http.Client{Transport: counted}
+	cfg := openbrain.DefaultConfig()
+	cfg.BaseURL, cfg.APIKey = srv.URL()+"/ ", srv.Key()
+	s := openbrain.New(cfg, openbrain.WithHTTPClient(hc), openbrain.WithSleep(noSleep))
+	if err := s.Ping(t.Context()); err != nil || counted.n == 0 {
+		t.Errorf("Ping = %v after %d requests of the client's", err, counted.n)
+	}
+	srv.Inject(openbraintest.Fault{Times: -1, Do: openbraintest.Redirect(307, thief.URL())})
+	if err := s.Ping(t.Context()); !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("Ping through a redirect = %v, want ErrUnavailable", err)
+	}
+	if err := s.Close(); err != nil || hc.CheckRedirect != nil || len(thief.Requests()) != 0 {
+		t.Errorf("Close = %v; client changed: %t; %d requests went astray", err, hc.CheckRedirect != nil, len(thief.Requests()))
+	}
+}
+
+type countingTransport struct {
+	base http.RoundTripper
+	n    int
+}
+
+func (c *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.n++
+	return c.base.RoundTrip(r)
+}
+
 func TestContextEnds(t *testing.T) {
 	srv := openbraintest.New(t)
 	s := open(t, srv)

@@ -1,5 +1,151 @@
 package sqlite
 
-import "context"
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
 
-func (s *Store) checkLog(ctx context.Context) error { return nil }
+// The layout of a write-ahead log; see https://www.sqlite.org/fileformat2.html#walformat.
+const (
+	walHeaderSize = 32
+	frameHeader   = 24
+	walMagic      = 0x377f0682
+)
+
+// logLooks is how often a log is read again before it counts as damaged: another process may be writing it.
+const logLooks = 3
+
+// checkLog finds damage in the write-ahead log that SQLite passes over in silence. It reads a log up to the first frame that
+// does not match its checksum and takes that for the place where a crash cut it off. But a crash leaves no intact
+// commit behind that place; where there is one, acknowledged entries would disappear.
+func (s *Store) checkLog(ctx context.Context) error {
+	name := s.file + "-wal"
+	for look := 0; ; look++ {
+		lost, err := lostCommits(name)
+		if err != nil {
+			return fmt.Errorf("read the write-ahead log: %w", err)
+		}
+		if lost == 0 {
+			return nil
+		}
+		if look+1 < logLooks {
+			pause := time.NewTimer(20 * time.Millisecond)
+			select {
+			case <-pause.C:
+				continue
+			case <-ctx.Done():
+				pause.Stop()
+				return ctx.Err()
+			}
+		}
+		if s.cfg.Recover == RecoverAccept {
+			s.log.WarnContext(ctx, "damaged write-ahead log: the commits behind the damage are lost", "file", name, "commits", lost)
+			return nil
+		}
+		return fmt.Errorf("%s: at least %d commits stand behind a damaged part and would be lost: restore the file from a copy, "+
+			`or give them up with recover: "accept": %w`, name, lost, ErrDamaged)
+	}
+}
+
+// lostCommits counts the intact commits behind the first damaged frame of a log.
+func lostCommits(name string) (int, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	head := make([]byte, walHeaderSize)
+	if _, err := io.ReadFull(f, head); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return 0, nil
+		}
+		return 0, err
+	}
+	magic, size := binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[8:])
+	if magic&^1 != walMagic || size < 512 || size > 65536 || size&(size-1) != 0 {
+		// A header is written before anything is committed under it, so a damaged one may hide commits: their frames carry
+		// their own checksums, but nothing to begin with.
+		info, err := f.Stat()
+		if err != nil || info.Size() < walHeaderSize+frameHeader+512 || allZero(head) {
+			return 0, err
+		}
+		return 1, nil
+	}
+	order := binary.ByteOrder(binary.LittleEndian)
+	if magic&1 != 0 {
+		order = binary.BigEndian
+	}
+	sum := walSum{order: order}
+	sum.add(head[:24])
+	salt, broken := head[16:24], !sum.is(head[24:])
+	if broken {
+		salt = nil // it may be what is damaged
+	}
+	return countLost(f, salt, int(size), sum, broken)
+}
+
+// countLost reads the frames. Each holds the checksum of all before it, so a frame behind a damaged one can be verified
+// with what the one in front of it says. The salt tells apart frames of an older log that was written over; nil is any.
+func countLost(f io.Reader, salt []byte, size int, sum walSum, broken bool) (int, error) {
+	frame := make([]byte, frameHeader+size)
+	lost := 0
+	for {
+		if _, err := io.ReadFull(f, frame); err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				return lost, nil
+			}
+			return lost, err
+		}
+		sum.add(frame[:8])
+		sum.add(frame[frameHeader:])
+		intact := (salt == nil || bytes.Equal(frame[8:16], salt)) && sum.is(frame[16:24])
+		commit := binary.BigEndian.Uint32(frame[4:8]) != 0
+		switch {
+		case !intact:
+			broken = true
+			sum.set(frame[16:24])
+		case broken && commit:
+			lost++
+		}
+	}
+}
+
+func allZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// walSum is the checksum of a log.
+type walSum struct {
+	order  binary.ByteOrder
+	s0, s1 uint32
+}
+
+func (w *walSum) add(b []byte) {
+	for ; len(b) >= 8; b = b[8:] {
+		w.s0 += w.order.Uint32(b) + w.s1
+		w.s1 += w.order.Uint32(b[4:]) + w.s0
+	}
+}
+
+func (w *walSum) is(b []byte) bool {
+	return w.s0 == binary.BigEndian.Uint32(b) && w.s1 == binary.BigEndian.Uint32(b[4:])
+}
+
+func (w *walSum) set(b []byte) {
+	w.s0, w.s1 = binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
+}

@@ -123,10 +123,24 @@ func (p *planner) maskUpTo(candidates []Mask, low int) {
 	}
 }
 
-// dropUpTo leaves out groups before end until total is at most low.
+// dropUpTo leaves out groups before end until total is at most low. A group that would have to leave is masked instead where that is enough:
+// its calls stay, and the window is not emptied further than it has to be.
 func (p *planner) dropUpTo(end, low int) {
 	for p.drop < end && p.total > low {
-		p.total -= p.cost[p.drop]
+		g := p.drop
+		saves := 0
+		for r, res := range p.groups[g].Results {
+			if !p.masked[Mask{g, r}] {
+				saves += max(res.Saves, 0)
+			}
+		}
+		if saves > 0 && p.total-saves <= low {
+			for r := range p.groups[g].Results {
+				p.maskUpTo([]Mask{{g, r}}, low)
+			}
+			return
+		}
+		p.total -= p.cost[g]
 		p.drop++
 	}
 }

@@ -34,10 +34,16 @@ func TestStep(t *testing.T) {
 			Plan{Masks: []Mask{{0, 0}}, Total: 650},
 		},
 		{
-			"the newest results stay",
+			"the newest results stay as long as something else can leave",
+			[]Group{{Cost: 300}, {Cost: 400, Results: []Result{{Saves: 350}}}, {Cost: 200, Turn: true}, {Cost: 100}},
+			0, 2,
+			Plan{Drop: 1, Total: 700},
+		},
+		{
+			"a group that would have to leave is masked where that is enough",
 			[]Group{{Cost: 400, Results: []Result{{Saves: 350}}}, {Cost: 400, Results: []Result{{Saves: 350}}}, {Cost: 200, Turn: true}},
 			0, 2,
-			Plan{Drop: 1, Total: 600},
+			Plan{Masks: []Mask{{0, 0}}, Total: 650},
 		},
 		{
 			"a turn that outgrew the window keeps its user message",

@@ -196,7 +196,7 @@ func TestSearch(t *testing.T) {
 	f := serve(t, nil, nil)
 	f.post(t, "", "a", "the ferry leaves at nine", `{"sessionId":"x","tags":["t"]}`)
 	f.post(t, "", "b", "ferry ferry ferry timetable", `{"sessionId":"y"}`)
-	f.post(t, "", "b", "nothing of interest", `{"sessionId":"x"}`)
+	f.post(t, "", "c", "nothing of interest", `{"sessionId":"x"}`)
 	l := f.search(t, "", map[string]any{"query": "ferry"})
 	if len(l.Thoughts) != 2 {
 		t.Fatalf("search = %q, want both ferries", l.contents())

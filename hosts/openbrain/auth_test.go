@@ -275,7 +275,9 @@ func TestConfigValidate(t *testing.T) {
 		t.Errorf("DefaultConfig: %v", err)
 	}
 	for field, change := range map[string]func(*openbrain.Config){
-		"keys[0]": func(c *openbrain.Config) { c.Keys = []openbrain.Key{{Name: "x", SHA256: "short", Sources: []string{"*"}}} },
+		"keys[0]": func(c *openbrain.Config) {
+			c.Keys = []openbrain.Key{{Name: "x", SHA256: "short", Sources: []string{"*"}}}
+		},
 		"tlsCert": func(c *openbrain.Config) { c.TLSCert = "x" }, "maxBody": func(c *openbrain.Config) { c.MaxBody = 1 },
 		"maxLimit": func(c *openbrain.Config) { c.MaxLimit = 0 }, "rateBurst": func(c *openbrain.Config) { c.RatePerSecond, c.RateBurst = 1, 0 },
 		"ratePerSecond": func(c *openbrain.Config) { c.RatePerSecond = -1 }, "readTimeout": func(c *openbrain.Config) { c.ReadTimeout = 0 },

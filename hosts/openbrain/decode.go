@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"unicode/utf8"
 )
@@ -25,6 +26,9 @@ func readBody(r *http.Request) (body, error) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
 		var tooLarge *http.MaxBytesError
+		if errors.Is(err, os.ErrDeadlineExceeded) { // the context has ended with it
+			return nil, refuse(http.StatusRequestTimeout, "Request body took too long")
+		}
 		if errors.As(err, &tooLarge) || r.Context().Err() != nil {
 			return nil, err
 		}

@@ -161,11 +161,13 @@ func (l list) contents() []string {
 
 func encode(tb testing.TB, v any) string {
 	tb.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // metadata is to be sent as it is written
+	if err := e.Encode(v); err != nil {
 		tb.Fatalf("encode: %v", err)
 	}
-	return string(b)
+	return b.String()
 }
 
 func (f *fixture) post(tb testing.TB, secret, source, content, metadata string) thought {

@@ -27,14 +27,15 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	defer cut()
 	hs.BaseContext = func(net.Listener) context.Context { return base }
 	served := make(chan error, 1)
+	secure := hs.TLSConfig != nil // Serve changes the field
 	go func() {
-		if hs.TLSConfig != nil {
+		if secure {
 			served <- hs.ServeTLS(ln, "", "")
 			return
 		}
 		served <- hs.Serve(ln)
 	}()
-	s.log.InfoContext(ctx, "openbrain: listening", slog.String("address", ln.Addr().String()), slog.Bool("tls", hs.TLSConfig != nil))
+	s.log.InfoContext(ctx, "openbrain: listening", slog.String("address", ln.Addr().String()), slog.Bool("tls", secure))
 	select {
 	case err := <-served:
 		_ = hs.Close()

@@ -1,0 +1,203 @@
+package sqlite_test
+
+import (
+	"errors"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contextengine/contextengine/backends/sqlite"
+	"github.com/contextengine/contextengine/core"
+)
+
+// filled returns a store's file with some entries and a view, closed, and its bytes.
+func filled(t *testing.T) (sqlite.Config, []byte, []core.Entry) {
+	t.Helper()
+	cfg := config(t)
+	cfg.Check = sqlite.CheckOpen
+	s := open(t, cfg)
+	want := append(entries(ann, 0, 80), chats(t, 80, 40)...)
+	for i := 0; i < len(want); i += 3 {
+		mustAppend(t, s, want[i:min(i+3, len(want))]...)
+	}
+	if err := s.SwapView(t.Context(), viewOf(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(cfg.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg, b, want
+}
+
+// readAll opens the store and reads everything in it.
+func readAll(t *testing.T, cfg sqlite.Config) ([]core.Entry, error) {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var out []core.Entry
+	for e, err := range core.All(t.Context(), s, core.Scope{Agent: "ann"}, false) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	v, err := s.LoadView(t.Context(), ann)
+	if err != nil {
+		return nil, err
+	}
+	if diff := cmp.Diff(viewOf(1), v); diff != "" {
+		t.Errorf("the view is wrong, and nobody says so (-want +got):\n%s", diff)
+	}
+	return out, nil
+}
+
+// write replaces a file and removes what may stand beside it.
+func write(t *testing.T, path string, b []byte) {
+	t.Helper()
+	for _, tail := range []string{"-wal", "-shm"} {
+		if err := os.RemoveAll(path + tail); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNoFlippedBitGoesUnnoticed(t *testing.T) {
+	t.Parallel()
+	cfg, whole, want := filled(t)
+	r := rand.New(rand.NewSource(7))
+	noticed := 0
+	flips := number("DAMAGE_FLIPS", 60)
+	for range flips {
+		at, bit := r.Intn(len(whole)), r.Intn(8)
+		broken := append([]byte{}, whole...)
+		broken[at] ^= 1 << bit
+		write(t, cfg.Path, broken)
+		got, err := readAll(t, cfg)
+		if err == nil {
+			// Bits that mean nothing may flip: in free space, in counters.
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("bit %d of byte %d: other entries than before, and no error (-want +got):\n%s", bit, at, diff)
+			}
+			continue
+		}
+		noticed++
+		if !strings.Contains(err.Error(), cfg.Path) {
+			t.Errorf("bit %d of byte %d: the error %q does not name the file", bit, at, err)
+		}
+	}
+	if noticed < flips/3 {
+		t.Errorf("%d of %d flipped bits were noticed, want at least a third", noticed, flips)
+	}
+}
+
+func TestTornFile(t *testing.T) {
+	t.Parallel()
+	cfg, whole, want := filled(t)
+	for _, size := range []int{1, 50, 100, 1000, 4096, 5000, 8192, len(whole) / 2, len(whole) - 4096, len(whole) - 1} {
+		for _, check := range []string{sqlite.CheckOpen, sqlite.CheckNever} {
+			write(t, cfg.Path, whole[:size])
+			cfg.Check = check
+			got, err := readAll(t, cfg)
+			if err == nil && size > len(whole)-4096 && cmp.Diff(want, got) == "" {
+				continue // the page that was cut had nothing in its last bytes
+			}
+			if !errors.Is(err, sqlite.ErrDamaged) || !strings.Contains(err.Error(), cfg.Path) {
+				t.Errorf("the first %d of %d bytes, check %s: %v, want ErrDamaged naming the file", size, len(whole), check, err)
+			}
+		}
+	}
+}
+
+func TestFilesThatAreNoStore(t *testing.T) {
+	t.Parallel()
+	cfg := config(t)
+	write(t, cfg.Path, []byte(strings.Repeat("a letter to a friend\n", 50)))
+	if _, err := sqlite.Open(t.Context(), cfg); !errors.Is(err, sqlite.ErrDamaged) || !strings.Contains(err.Error(), cfg.Path) {
+		t.Errorf("Open of a text = %v, want ErrDamaged naming the file", err)
+	}
+	if b, _ := os.ReadFile(cfg.Path); !strings.HasPrefix(string(b), "a letter") {
+		t.Error("Open changed a file that is no store")
+	}
+	cfg.Path = t.TempDir()
+	if _, err := sqlite.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), cfg.Path) {
+		t.Errorf("Open of a folder = %v, want an error naming it", err)
+	}
+}
+
+// TestDamagedLog flips bytes in a log that holds many commits, as a crash left it.
+func TestDamagedLog(t *testing.T) {
+	t.Parallel()
+	cfg := config(t)
+	s := open(t, cfg)
+	want := entries(ann, 0, 60)
+	for i := range want {
+		mustAppend(t, s, want[i])
+	}
+	if err := s.SwapView(t.Context(), viewOf(1)); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(cfg.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(cfg.Path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := cfg
+	copied.Path = filepath.Join(t.TempDir(), "copy.db")
+	put := func(log []byte) {
+		write(t, copied.Path, file)
+		if err := os.WriteFile(copied.Path+"-wal", log, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(log)
+	if got, err := readAll(t, copied); err != nil || cmp.Diff(want, got) != "" {
+		t.Fatalf("the log as the crash left it: %d entries, %v, want all of %d", len(got), err, len(want))
+	}
+	for _, at := range []int{0, 9, 20, 30, 33, 40, 50, 60, len(log) / 4, len(log) / 2, len(log) * 3 / 4} {
+		broken := append([]byte{}, log...)
+		broken[at] ^= 0x40
+		put(broken)
+		copied.Recover = sqlite.RecoverRefuse
+		if s, err := sqlite.Open(t.Context(), copied); !errors.Is(err, sqlite.ErrDamaged) || !strings.Contains(err.Error(), copied.Path+"-wal") {
+			if err == nil {
+				s.Close()
+			}
+			t.Errorf("byte %d of the log flipped: Open = %v, want ErrDamaged naming the log", at, err)
+		}
+	}
+	copied.Recover = sqlite.RecoverAccept
+	s2, err := sqlite.Open(t.Context(), copied)
+	if err != nil {
+		t.Fatalf("Open that accepts the loss: %v", err)
+	}
+	defer s2.Close()
+	got := all(t, s2, ann.Scope())
+	if len(got) == 0 || len(got) >= len(want) || cmp.Diff(want[:len(got)], got) != "" {
+		t.Errorf("after the accepted loss there are %d of %d entries, want the first ones", len(got), len(want))
+	}
+	// A log that was cut off is what a crash leaves.
+	put(log[:len(log)-1000])
+	copied.Recover = sqlite.RecoverRefuse
+	if s3, err := sqlite.Open(t.Context(), copied); err != nil {
+		t.Errorf("Open with a log that was cut off: %v", err)
+	} else if err := s3.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,75 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// TestSeveralProcesses has two processes write and four read one file for 2 s, or as long as SOAK_SECONDS says.
+func TestSeveralProcesses(t *testing.T) {
+	t.Parallel()
+	cfg := config(t)
+	lasts := time.Duration(number("SOAK_SECONDS", 2)) * time.Second
+	var said [2]bytes.Buffer
+	var running []*exec.Cmd
+	for i := range 6 {
+		role := "writer"
+		if i >= len(said) {
+			role = "reader"
+		}
+		cmd := child(t, role, cfg.Path, i, lasts)
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		if i < len(said) {
+			cmd.Stdout = &said[i]
+		} else {
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("reader %d: %s", i, &out)
+				}
+			})
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		running = append(running, cmd)
+	}
+	for i, cmd := range running {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("process %d: %v", i, err)
+		}
+	}
+	s := open(t, cfg)
+	longest := 0
+	for i := range said {
+		var n, busy int
+		if _, err := fmt.Sscanf(said[i].String(), "wrote %d busy %d", &n, &busy); err != nil {
+			t.Fatalf("writer %d says %q: %v", i, &said[i], err)
+		}
+		t.Logf("writer %d: %d entries, %d times busy", i, n, busy)
+		longest = max(longest, n)
+		own := core.SessionID{Agent: "ann", Session: fmt.Sprint("writer", i)}
+		if diff := cmp.Diff(entries(own, 0, n), all(t, s, own.Scope())); diff != "" && n > 0 {
+			t.Errorf("entries of writer %d (-want +got):\n%s", i, diff)
+		}
+	}
+	got := all(t, s, shared.Scope())
+	if len(got) != longest/2 {
+		t.Errorf("the shared session has %d entries, want %d", len(got), longest/2)
+	}
+	for i, e := range got {
+		if e.Seq != int64(i)*2 {
+			t.Fatalf("entry %d of the shared session has position %d, want %d", i, e.Seq, i*2)
+		}
+	}
+	if err := s.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,95 @@
+package openbrain_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	client "github.com/contextengine/contextengine/backends/openbrain"
+	"github.com/contextengine/contextengine/conformance"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/hosts/openbrain"
+	"github.com/contextengine/contextengine/strategies/lexical"
+)
+
+func connect(tb testing.TB, url, secret string) *client.Store {
+	tb.Helper()
+	cfg := client.DefaultConfig()
+	cfg.BaseURL, cfg.APIKey = url, secret
+	s, err := client.Open(context.Background(), cfg)
+	if err != nil {
+		tb.Fatalf("client: %v", err)
+	}
+	tb.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// The client over this server keeps every promise of a store.
+func TestClientConforms(t *testing.T) {
+	t.Parallel()
+	conformance.TestStore(t, func(tb testing.TB) core.Store {
+		tb.Helper()
+		store := memory.New()
+		index, err := lexical.New(lexical.DefaultConfig())
+		if err == nil {
+			err = index.Attach(store)
+		}
+		if err != nil {
+			tb.Fatalf("lexical: %v", err)
+		}
+		cfg := openbrain.DefaultConfig()
+		cfg.Keys = []openbrain.Key{key("test", adminKey, "*")}
+		s, err := openbrain.New(cfg, store, index)
+		if err != nil {
+			tb.Fatalf("New: %v", err)
+		}
+		ts := httptest.NewServer(s.Handler())
+		tb.Cleanup(func() {
+			ts.Close()
+			_ = s.Close()
+			_ = store.Close()
+		})
+		return connect(tb, ts.URL, adminKey)
+	}, conformance.WithCases(5))
+}
+
+// A long history comes back through the client's listing, page after page by offset.
+func TestClientReadsALongHistory(t *testing.T) {
+	f := serve(t, nil, twoKeys)
+	a := connect(t, f.url, mainKey)
+	var want []core.Entry
+	for i := range 730 {
+		m := message.New(message.User, "message")
+		want = append(want, core.Entry{
+			ID: "e" + string(rune('a'+i%26)) + "-" + time.Duration(i).String(), Agent: "main", Session: "s", Seq: int64(i),
+			Role: m.Role, Type: core.TypeMessage, Time: time.UnixMilli(int64(i)).UTC(), Tokens: 5, Key: time.Duration(i).String(),
+			Fingerprint: message.Fingerprint(m), Message: m,
+		})
+	}
+	for i := 0; i < len(want); i += 73 {
+		if _, err := a.Append(t.Context(), want[i:i+73]); err != nil {
+			t.Fatalf("Append: %v", err)
+		}
+	}
+	var got []core.Entry
+	for e, err := range core.All(t.Context(), connect(t, f.url, mainKey), core.Scope{Agent: "main"}, false) {
+		if err != nil {
+			t.Fatalf("Scan: %v", err)
+		}
+		got = append(got, e)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	if err := a.Ping(t.Context()); err != nil {
+		t.Errorf("Ping: %v", err)
+	}
+	if _, err := a.Append(t.Context(), []core.Entry{func() core.Entry { e := want[0]; e.Agent, e.ID = "other", "x"; return e }()}); err == nil {
+		t.Error("a client whose key is limited to one agent wrote for another")
+	}
+}
