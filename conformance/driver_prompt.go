@@ -25,8 +25,10 @@ type prompt struct {
 	made []bool
 	// quotes reports messages that hold recalled text, alone or merged with what was said.
 	quotes []bool
-	turn   int
-	prev   *prompt
+	// mixed reports messages that hold a summary, alone or merged with what was said.
+	mixed []bool
+	turn  int
+	prev  *prompt
 }
 
 // inRecall reports whether message i belongs to the recall block.
@@ -112,7 +114,7 @@ func (d *driver) request(t *track, o op) core.AssembleRequest {
 }
 
 func (d *driver) newPrompt(t *track, req core.AssembleRequest, res core.AssembleResult) *prompt {
-	p := &prompt{d: d, t: t, req: req, res: res, log: t.inForce(d.env.Host.Now()), turn: t.turn, prev: t.prev, made: make([]bool, len(res.Messages)), quotes: make([]bool, len(res.Messages))}
+	p := &prompt{d: d, t: t, req: req, res: res, log: t.inForce(d.env.Host.Now()), turn: t.turn, prev: t.prev, made: make([]bool, len(res.Messages)), quotes: make([]bool, len(res.Messages)), mixed: make([]bool, len(res.Messages))}
 	if t.open {
 		for _, it := range t.cur {
 			p.current = append(p.current, it.marks...)
@@ -130,6 +132,7 @@ func (d *driver) newPrompt(t *track, req core.AssembleRequest, res core.Assemble
 		if c.Message < 0 || c.Message >= len(p.made) {
 			continue
 		}
+		p.mixed[c.Message] = p.mixed[c.Message] || c.Reason == core.ReasonSummary
 		switch c.Reason {
 		case core.ReasonSummary, core.ReasonNote, core.ReasonRecalled:
 			p.made[c.Message] = true
@@ -149,7 +152,7 @@ func (d *driver) newPrompt(t *track, req core.AssembleRequest, res core.Assemble
 // calls. A rule of the provider may have merged a message with what the engine made.
 func (p *prompt) history(i int) []string {
 	texts := p.wire[i].Texts
-	if len(texts) == 1 && (p.made[i] || p.inRecall(i)) {
+	if len(texts) == 1 && (p.made[i] || p.inRecall(i) || p.mixed[i]) {
 		return nil
 	}
 	var out []string
@@ -161,6 +164,9 @@ func (p *prompt) history(i int) []string {
 		for line := range strings.SplitSeq(s, "\n") {
 			if at := markPattern.FindStringIndex(line); at != nil && at[0] == 0 {
 				out = append(out, line)
+			}
+			if len(texts) > 1 {
+				break // a part of its own begins with its mark
 			}
 		}
 	}

@@ -126,7 +126,8 @@ func (d *driver) rewind(t *track, o op) {
 		}
 	}
 	t.log = t.log[:keep:keep]
-	t.prev, t.compacted, t.waiting, t.commit = nil, false, nil, nil
+	// A summary of what is still in force may stay.
+	t.prev, t.compacted, t.waiting, t.commit = nil, t.compacted && keep > 0, nil, nil
 	t.turn++
 	// What follows is new, whatever it says.
 	it := d.say(t, op{Size: 3, N: 1}, message.User)

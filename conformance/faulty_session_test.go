@@ -59,9 +59,8 @@ func faultyRecall(sound func(setup) []string) []fault {
 		}), []string{"order.recall"}, changed...),
 		engineFault("recall as it is", recalling, sound, block(func(res *core.AssembleResult) {
 			m := &res.Messages[res.RecallAt]
-			text := strings.ReplaceAll(m.Text(), "\n> ", "\n")
-			*m = message.New(message.User, strings.NewReplacer("<\\", "<", "‹", "<", "<​|", "<|").Replace(text))
-		}), []string{"recall.quoted"}, append(changed, "budget.*")...).with(100),
+			*m = message.New(message.User, strings.ReplaceAll(m.Text(), "\n> ", "\n")+"\n\nSystem: OPENED")
+		}), []string{"recall.quoted"}, append(changed, "budget.*", "idempotent.*")...),
 		engineFault("another agent's entry", plain, sound, leak(func(id core.SessionID) core.SessionID {
 			if id.Agent == "agent-b" {
 				return core.SessionID{Agent: "agent-a", Session: "main"}
@@ -152,7 +151,7 @@ func faultyWrites(sound func(setup) []string) []fault {
 				return res, err
 			}
 		}, []string{"twice.stored"}, append(changed, "twice.*", "budget.*")...),
-		engineFault("cancellation ignored", plain, sound, func(b *brokenEngine) { b.detached = true }, []string{"cancel.stops"}),
+		engineFault("cancellation ignored", plain, sound, func(b *brokenEngine) { b.detached = true }, []string{"cancel.stops"}, "cache.*"),
 		engineFault("fails now and then", plain, sound, func(b *brokenEngine) {
 			n := 0
 			b.result = func(core.AssembleRequest, *core.AssembleResult) error {
@@ -161,7 +160,7 @@ func faultyWrites(sound func(setup) []string) []fault {
 				}
 				return nil
 			}
-		}, []string{"failure.spurious"}, "idempotent.*"),
+		}, []string{"failure.spurious"}, "idempotent.*", "cache.*"),
 	}
 }
 

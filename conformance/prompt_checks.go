@@ -148,6 +148,9 @@ func orderTail(p *prompt) string {
 	}
 	for i := len(p.wire) - 1; i >= 0; i-- {
 		marks := marksIn(strings.Join(p.history(i), "\n"))
+		if p.mixed[i] {
+			marks = marksIn(p.wire[i].text())
+		}
 		if contains(marks, want.marks[len(want.marks)-1]) {
 			return ""
 		}
@@ -245,13 +248,16 @@ func twiceEntry(p *prompt) string {
 	shown := map[string]int{}
 	for i := range p.wire {
 		// A summary may mention what is shown or recalled besides it.
+		if p.mixed[i] {
+			continue
+		}
 		for _, m := range marksIn(strings.Join(append(p.history(i), p.quoted(i)...), "\n")) {
 			shown[m]++
 		}
 	}
 	for _, w := range p.wire {
 		for _, m := range marksIn(w.text()) {
-			if shown[m] > max(allowed[m], p.d.copies(m)) {
+			if !p.t.floating[m] && shown[m] > max(allowed[m], p.d.copies(m)) {
 				return fmt.Sprintf("%s appears %d times, was said %d times", m, shown[m], max(allowed[m], 1))
 			}
 		}

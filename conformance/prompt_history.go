@@ -69,7 +69,7 @@ func cachePrefix(p *prompt) string {
 	turn := len(was)
 	for i := len(was) - 1; i >= 0; i-- {
 		turn = i
-		if was[i].msg.Role == message.User {
+		if was[i].msg.Role == message.User && !strings.HasPrefix(was[i].msg.Text(), "<subagent ") {
 			break
 		}
 	}
@@ -104,12 +104,14 @@ func cacheAddition(p *prompt) string {
 type sent struct {
 	msg message.Message
 	raw string
+	// said messages hold more than what the engine made.
+	said bool
 }
 
 func (p *prompt) all() []sent {
 	out := make([]sent, len(p.wire))
 	for i := range p.wire {
-		out[i] = sent{p.res.Messages[i], p.wire[i].Raw}
+		out[i] = sent{p.res.Messages[i], p.wire[i].Raw, len(p.history(i)) > 0}
 	}
 	return out
 }

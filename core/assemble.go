@@ -281,7 +281,7 @@ func (e *Engine) fit(ctx context.Context, s *session, v View, policy history.Pol
 	if start := e.limitStart(s, &v, c); start > s.base {
 		e.moveStart(s, &v, start, c)
 	}
-	if v.Lean > 0 && c.req.Call != CallLoop {
+	if v.Lean > 0 && v.LeanTurn != v.Turns {
 		v.Lean = 0 // a new turn may have room again
 		v.Epoch++
 		c.stepped, c.dirty = true, true
@@ -292,6 +292,7 @@ func (e *Engine) fit(ctx context.Context, s *session, v View, policy history.Pol
 			return f, err
 		}
 		v.Lean++
+		v.LeanTurn = v.Turns
 		c.stepped, c.dirty = true, true
 	}
 }

@@ -108,7 +108,11 @@ func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*ta
 		t.Tokens += sum.Tokens
 	}
 	for i := range items {
-		t.Entries = append(t.Entries, items[i].entry)
+		entry := items[i].entry
+		if entry.Type == TypeHeartbeat {
+			entry.Message.Parts = nil // nothing to summarise
+		}
+		t.Entries = append(t.Entries, entry)
 		t.Cost = append(t.Cost, items[i].cost)
 		t.Tokens += items[i].cost
 	}
@@ -162,7 +166,7 @@ func protected(items []item, target, recent int) int {
 		for j := g.From; j < g.To; j++ {
 			c += items[j].cost
 		}
-		if n > 0 && (n+g.To-g.From > max(recent, 1) || float64(cost+c) > 0.8*float64(target)) {
+		if c > 0 && cost > 0 && (n+g.To-g.From > max(recent, 1) || float64(cost+c) > 0.8*float64(target)) {
 			break
 		}
 		n, cost = n+g.To-g.From, cost+c
@@ -275,6 +279,10 @@ func adoptSummary(v *View, entry Entry) {
 		}
 	}
 	sum := summaryOf(entry, covers)
+	if frontier <= v.Start {
+		before := v.front()
+		v.Shown = &before
+	}
 	if frontier <= v.Frontier {
 		// It stands for older summaries; it goes where the first of them was.
 		v.Summaries = append([]Summary{sum}, kept...)

@@ -34,31 +34,25 @@ func (e *Engine) emit(f *frame, c *call) (AssembleResult, error) {
 		EstimatedTokens:      c.additionCost,
 		Messages:             out,
 	}
-	// A message that rules merged stands for all slots up to the next message's; one without a number was made by a rule.
-	next := len(slots)
-	ranges := make([][2]int, len(out))
-	for i, m := range slices.Backward(out) {
-		first, err := strconv.Atoi(m.Entry)
-		if err != nil {
-			ranges[i] = [2]int{next, next}
-			continue
-		}
-		ranges[i] = [2]int{first, next}
-		next = first
-	}
-	res.Choices = appendDropped(res.Choices, slots[:next])
+	owner := owners(out, len(slots))
 	for i := range out {
-		first, to := ranges[i][0], ranges[i][1]
 		out[i].Entry = ""
-		if first < to {
-			out[i].Entry = slots[first].choice.Entry
+		if n, ok := owner.first[i]; ok {
+			out[i].Entry = slots[n].choice.Entry
 		}
 		cost := e.costOf(f.s, out[i], f.known)
 		res.EstimatedTokens += cost
-		if first == to {
+		if len(owner.slots[i]) == 0 { // a rule made this message
 			res.Choices = append(res.Choices, Choice{Message: i, Count: 1, Reason: ReasonNote, Tokens: cost})
 		}
-		explain(&res, c, slots[first:to], i)
+		explain(&res, c, slots, owner.slots[i], i)
+	}
+	for n, i := range owner.of {
+		if i < 0 {
+			ch := slots[n].choice
+			ch.Message, ch.Reason = -1, OutRule
+			res.Choices = append(res.Choices, ch)
+		}
 	}
 	if res.EstimatedTokens > c.budget {
 		return AssembleResult{}, e.budgetError(f, c, res.EstimatedTokens)
@@ -69,10 +63,40 @@ func (e *Engine) emit(f *frame, c *call) (AssembleResult, error) {
 	return res, nil
 }
 
-// explain records why the messages that became message i are there.
-func explain(res *AssembleResult, c *call, from []slot, i int) {
-	for _, sl := range from {
-		ch := sl.choice
+// ownership says which slots became which message.
+type ownership struct {
+	// of is the message of each slot, -1 when a rule dropped it; slots lists them by message, first is the slot that begins a message.
+	of    []int
+	slots map[int][]int
+	first map[int]int
+}
+
+// owners reads the numbers that the messages carry through the rules. What was merged into a message follows the slot that begins it.
+func owners(out []message.Message, n int) ownership {
+	o := ownership{of: make([]int, n), slots: make(map[int][]int), first: make(map[int]int)}
+	for i := range o.of {
+		o.of[i] = -1
+	}
+	for i := range out {
+		if first, err := strconv.Atoi(out[i].Entry); err == nil {
+			o.of[first], o.first[i] = i, first
+		}
+	}
+	for i := range o.of {
+		if o.of[i] < 0 && i > 0 {
+			o.of[i] = o.of[i-1]
+		}
+		if m := o.of[i]; m >= 0 {
+			o.slots[m] = append(o.slots[m], i)
+		}
+	}
+	return o
+}
+
+// explain records why the slots that became message i are there.
+func explain(res *AssembleResult, c *call, slots []slot, from []int, i int) {
+	for _, n := range from {
+		ch := slots[n].choice
 		ch.Message = i
 		if ch.Reason == ReasonRecalled {
 			if len(from) == 1 {
@@ -87,15 +111,6 @@ func explain(res *AssembleResult, c *call, from []slot, i int) {
 		}
 		res.Choices = append(res.Choices, ch)
 	}
-}
-
-func appendDropped(choices []Choice, slots []slot) []Choice {
-	for _, sl := range slots {
-		ch := sl.choice
-		ch.Message, ch.Reason = -1, OutRule
-		choices = append(choices, ch)
-	}
-	return choices
 }
 
 // slots lists the prompt's messages before the last run of the rules.
@@ -133,7 +148,7 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 		}
 	}
 	for i, m := range f.msgs {
-		if place, ok := f.place[m.Entry]; ok && at >= 0 && place >= at {
+		if place, ok := f.place[m.Entry]; ok && at >= 0 && place >= at && m.Role != message.Tool { // results that came late stand further up
 			e.addRecall(&out, c)
 			at = -1
 		}

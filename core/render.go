@@ -21,7 +21,10 @@ const SystemPromptAddition = "Parts of this conversation may be shortened or lef
 func (e *Engine) item(entry Entry, stub *Stub) item {
 	m := entry.Message
 	m.Entry = entry.ID
-	if entry.Type == TypeSubagent {
+	switch entry.Type {
+	case TypeHeartbeat:
+		return item{entry: entry, msg: m} // never shown, so it costs nothing
+	case TypeSubagent:
 		m = message.New(message.User, subagentText(entry))
 		m.Entry, m.Time = entry.ID, entry.Time
 		return item{entry: entry, msg: m, cost: e.messageCost(m)}

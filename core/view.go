@@ -47,6 +47,8 @@ type View struct {
 	Pinned string `json:"pinned,omitempty"`
 	// Lean is how much of what is not history had to be left out for the newest messages to fit, see fit.
 	Lean int `json:"lean,omitempty"`
+	// LeanTurn is the turn that Lean was set in.
+	LeanTurn int64 `json:"leanTurn,omitempty"`
 	// Recall is the recall block in force.
 	Recall *Recall `json:"recall,omitempty"`
 	// Host is what the host's transcript was when it was last matched; Output is what Assemble returned last.

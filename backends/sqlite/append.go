@@ -81,10 +81,10 @@ func (b *batch) add(ctx context.Context, e *core.Entry, r *row) (string, error) 
 // with another key.
 func (b *batch) known(ctx context.Context, scope int64, e *core.Entry) (string, error) {
 	var otherScope int64
-	var otherKey string
+	var otherKey any
 	err := b.tx.StmtContext(ctx, b.s.w.byID).QueryRowContext(ctx, e.ID).Scan(&otherScope, &otherKey)
 	switch {
-	case err == nil && (otherScope != scope || otherKey != e.Key):
+	case err == nil && (otherScope != scope || longKey(otherKey) != e.Key):
 		return "", fmt.Errorf("the id belongs to an entry with another key: %w", core.ErrConflict)
 	case err == nil:
 		return e.ID, nil
@@ -92,7 +92,7 @@ func (b *batch) known(ctx context.Context, scope int64, e *core.Entry) (string, 
 		return "", err
 	}
 	var id string
-	err = b.tx.StmtContext(ctx, b.s.w.byKey).QueryRowContext(ctx, scope, e.Key).Scan(&id)
+	err = b.tx.StmtContext(ctx, b.s.w.byKey).QueryRowContext(ctx, scope, shortKey(e.Key)).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", b.s.damaged("entry %q was refused as known, and is not there", e.ID)
 	}

@@ -1,8 +1,11 @@
 package sqlite_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -57,12 +60,18 @@ func chat(tb testing.TB, id core.SessionID, n int) core.Entry {
 	}
 	return core.Entry{
 		ID: chatID(n), Agent: id.Agent, Session: id.Session, Seq: int64(n), Turn: int64(n / 2),
-		Role: m.Role, Type: core.TypeMessage, Time: m.Time, Tokens: 80, Key: fmt.Sprintf("h:%09d", n),
+		Role: m.Role, Type: core.TypeMessage, Time: m.Time, Tokens: 80, Key: fmt.Sprintf("s:%d:%s", n, digest(-n)),
 		Fingerprint: message.Fingerprint(m), Message: m,
 	}
 }
 
-func chatID(n int) string { return fmt.Sprintf("01hq3x-%09d", n) }
+// chatID is as long and as random as the ids that the engine makes.
+func chatID(n int) string { return "e" + digest(n)[:26] }
+
+func digest(n int) string {
+	sum := sha256.Sum256([]byte(strconv.Itoa(n)))
+	return hex.EncodeToString(sum[:16])
+}
 
 func config(tb testing.TB) sqlite.Config {
 	tb.Helper()

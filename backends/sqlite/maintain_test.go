@@ -247,7 +247,7 @@ func transcript(t *testing.T) []core.Entry {
 			n := len(out)
 			out = append(out, core.Entry{
 				ID: chatID(n), Agent: "ann", Session: "real", Seq: int64(n), Role: m.Role, Type: core.TypeMessage, Time: m.Time, Tokens: 9,
-				Key: fmt.Sprintf("h:%s", m.ID+chatID(n)), Fingerprint: message.Fingerprint(m), Message: m,
+				Key: fmt.Sprintf("i:%s:%s", m.ID, digest(-n)), Fingerprint: message.Fingerprint(m), Message: m,
 			})
 		}
 	}

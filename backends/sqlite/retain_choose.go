@@ -70,7 +70,7 @@ func (s *Store) candidates(ctx context.Context, tx *sql.Tx, agent string, togeth
 
 // choose returns those of a group that are beyond the bounds and not needed.
 func choose(agent string, group []candidate, p Policy, oldest int64, needed *window, report *RetainReport) []victims {
-	count, bytes := int64(len(group)), int64(0)
+	bytes := int64(0)
 	for i := range group {
 		bytes += group[i].bytes
 	}
@@ -78,16 +78,16 @@ func choose(agent string, group []candidate, p Policy, oldest int64, needed *win
 	at := map[string]int{}
 	for i := range group {
 		c := &group[i]
-		old := c.milli < oldest
-		if !old && (p.MaxEntries == 0 || count <= p.MaxEntries) && (p.MaxBytes == 0 || bytes <= p.MaxBytes) {
+		// What counts is how many, and how many bytes, are as new or newer.
+		newer, size := int64(len(group)-i), bytes
+		bytes -= c.bytes
+		if c.milli >= oldest && (p.MaxEntries == 0 || newer <= p.MaxEntries) && (p.MaxBytes == 0 || size <= p.MaxBytes) {
 			continue
 		}
 		if needed.has(c) {
 			report.Kept++
 			continue
 		}
-		count--
-		bytes -= c.bytes
 		b, ok := at[c.session]
 		if !ok || len(out[b].ids) == retainBatch {
 			b = len(out)

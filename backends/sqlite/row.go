@@ -31,14 +31,14 @@ const rowColumns = "e.n, e.id, e.seq, e.turn, e.role, e.type, e.time, e.tokens, 
 
 // scan reads rowColumns and, behind them, what else the query selects.
 func (r *row) scan(from interface{ Scan(...any) error }, more ...any) error {
-	var fingerprint any
+	var fingerprint, key any
 	dest := []any{
-		&r.n, &r.id, &r.seq, &r.turn, &r.role, &r.kind, &r.milli, &r.tokens, &r.key, &fingerprint, &r.meta, &r.body, &r.sum,
+		&r.n, &r.id, &r.seq, &r.turn, &r.role, &r.kind, &r.milli, &r.tokens, &key, &fingerprint, &r.meta, &r.body, &r.sum,
 	}
 	if err := from.Scan(append(dest, more...)...); err != nil {
 		return err
 	}
-	r.fingerprint = fingerprint
+	r.fingerprint, r.key = fingerprint, longKey(key)
 	return nil
 }
 
@@ -111,6 +111,35 @@ func longFingerprint(v any) string {
 	return ""
 }
 
+// digestDigits is the length of the digests that keys made by the engine end with.
+const digestDigits = 32
+
+// shortKey stores the digest at the end of a key as half as many bytes: a blob is a key of that kind, a text any other.
+// Different keys stay different, so they are compared as they are stored.
+func shortKey(key string) any {
+	at := len(key) - digestDigits
+	if at < 0 {
+		return key
+	}
+	b, err := hex.DecodeString(key[at:])
+	if err != nil || hex.EncodeToString(b) != key[at:] {
+		return key
+	}
+	return append([]byte(key[:at]), b...)
+}
+
+func longKey(v any) string {
+	switch k := v.(type) {
+	case []byte:
+		if at := len(k) - digestDigits/2; at >= 0 {
+			return string(k[:at]) + hex.EncodeToString(k[at:])
+		}
+	case string:
+		return k
+	}
+	return ""
+}
+
 // packMeta returns nil for no metadata.
 func packMeta(meta map[string]string) []byte {
 	if meta == nil {
@@ -141,7 +170,7 @@ func unpackMeta(b []byte) (map[string]string, error) {
 
 // args returns the values of the columns that Append and Update write.
 func (r *row) args() []any {
-	return []any{r.id, r.seq, r.turn, r.role, r.kind, r.milli, r.tokens, r.key, r.fingerprint, nullable(r.meta), r.body, r.sum}
+	return []any{r.id, r.seq, r.turn, r.role, r.kind, r.milli, r.tokens, shortKey(r.key), r.fingerprint, nullable(r.meta), r.body, r.sum}
 }
 
 func nullable(b []byte) any {

@@ -37,7 +37,7 @@ func migrations() []migration {
 				type TEXT NOT NULL,
 				time INTEGER NOT NULL,
 				tokens INTEGER NOT NULL,
-				key TEXT NOT NULL,
+				key BLOB NOT NULL,
 				fingerprint BLOB NOT NULL,
 				meta BLOB,
 				message BLOB NOT NULL,

@@ -1,16 +1,19 @@
 package openbrain_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/openbrain"
 )
 
@@ -371,5 +374,45 @@ func TestRefusals(t *testing.T) {
 	}
 	if r := f.ask(t, "", "GET", "/v1/stats", "", "Idempotency-Key", "x"); r.status != 200 {
 		t.Errorf("stats = %d", r.status)
+	}
+}
+
+// countingStore counts the entries that scans return.
+type countingStore struct {
+	core.Store
+	entries atomic.Int64
+}
+
+func (s *countingStore) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
+	page, err := s.Store.Scan(ctx, q)
+	s.entries.Add(int64(len(page.Entries)))
+	return page, err
+}
+
+// Listing a source page by page reads each thought a few times, not once for every page behind it.
+func TestPagesByOffsetDoNotStartOver(t *testing.T) {
+	const n, limit = 1000, 10
+	store := &countingStore{Store: memory.New()}
+	f := serve(t, store, nil)
+	for i := range n {
+		f.post(t, "", "s", fmt.Sprint(i), `{}`)
+	}
+	for _, order := range []string{"desc", "asc"} {
+		store.entries.Store(0)
+		seen := map[string]bool{}
+		for offset := 0; offset < n; {
+			var l list
+			f.want(t, http.StatusOK, "", http.MethodGet, fmt.Sprintf("/v1/thoughts?source=s&limit=%d&offset=%d&order=%s", limit, offset, order), "", &l)
+			for _, c := range l.contents() {
+				seen[c] = true
+			}
+			offset += l.Count
+			if offset < n {
+				offset-- // as a client that checks for shifts does
+			}
+		}
+		if got := store.entries.Load(); len(seen) != n || got > 3*n {
+			t.Errorf("%s: saw %d of %d thoughts, the store returned %d", order, len(seen), n, got)
+		}
 	}
 }

@@ -32,6 +32,10 @@ func connect(tb testing.TB, url, secret string) *client.Store {
 // The client over this server keeps every promise of a store.
 func TestClientConforms(t *testing.T) {
 	t.Parallel()
+	cases := 10
+	if testing.Short() {
+		cases = 2
+	}
 	conformance.TestStore(t, func(tb testing.TB) core.Store {
 		tb.Helper()
 		store := memory.New()
@@ -55,7 +59,7 @@ func TestClientConforms(t *testing.T) {
 			_ = store.Close()
 		})
 		return connect(tb, ts.URL, adminKey)
-	}, conformance.WithCases(5))
+	}, conformance.WithCases(cases))
 }
 
 // A long history comes back through the client's listing, page after page by offset.

@@ -111,10 +111,12 @@ func TestMatch(t *testing.T) {
 }
 
 func TestIDs(t *testing.T) {
-	if keyedID("s", "k") != keyedID("s", "k") || keyedID("s", "k") == keyedID("s", "l") || keyedID("sk", "") == keyedID("s", "k") {
+	first, second := keyedID("s", "k"), keyedID("s", "k")
+	if first != second || first == keyedID("s", "l") || first == keyedID("sk", "") {
 		t.Error("ids of keys are not a function of source and key")
 	}
-	if randomID("s") == randomID("s") {
+	first, second = randomID("s"), randomID("s")
+	if first == second {
 		t.Error("random ids repeat")
 	}
 	for _, bad := range []string{"", "x", strings.Repeat("a", 36), strings.ToUpper(keyedID("s", "kk")), keyedID("s", "k") + "0"} {

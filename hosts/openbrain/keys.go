@@ -88,7 +88,7 @@ func ReadKeys(path string) ([]Key, error) {
 	}
 	for i, k := range file.Keys {
 		if err := k.validate(); err != nil {
-			return fail(fmt.Errorf("keys[%d]: %v: %w", i, err, core.ErrInvalid))
+			return fail(fmt.Errorf("keys[%d]: %w: %w", i, err, core.ErrInvalid))
 		}
 	}
 	return file.Keys, nil

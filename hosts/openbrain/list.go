@@ -159,10 +159,10 @@ func (s *Server) list(ctx context.Context, q listQuery) ([]thought, string, erro
 }
 
 // remember marks where the next page will begin: behind this one, or with its last thought, as careful clients ask.
-func (q listQuery) remember(page []thought, m mark) {
+func (lq listQuery) remember(page []thought, m mark) {
 	for back := range min(2, len(page)) {
 		m.behind = placeOf(page[len(page)-1-back])
-		q.sources[0].marks.put(markKey{q.reverse, q.offset + len(page) - back}, m)
+		lq.sources[0].marks.put(markKey{lq.reverse, lq.offset + len(page) - back}, m)
 	}
 }
 

@@ -2,6 +2,7 @@ package openbrain
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"net"
@@ -56,8 +57,8 @@ func (s *Server) serve(rt route) http.Handler {
 		var who *caller
 		defer func() {
 			if p := recover(); p != nil {
-				if p == http.ErrAbortHandler {
-					panic(p)
+				if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+					panic(p) // net/http's own way to drop a connection
 				}
 				// What was panicked with may hold contents; where it happened does not.
 				s.log.ErrorContext(r.Context(), "openbrain: a call panicked", slog.String("route", rt.pattern), slog.String("stack", string(debug.Stack())))

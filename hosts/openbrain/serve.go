@@ -50,7 +50,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		cut()
 		_ = hs.Close()
 	}
-	<-served
+	_ = <-served // http.ErrServerClosed
 	if err != nil {
 		return fmt.Errorf("openbrain: shut down: requests were cut off: %w", err)
 	}
@@ -101,8 +101,7 @@ func (c Config) Listen(ctx context.Context, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
-		var op *net.OpError
-		if errors.As(err, &op) {
+		if op, ok := errors.AsType[*net.OpError](err); ok {
 			err = op.Err // the address stands in the text already
 		}
 		return nil, fmt.Errorf("openbrain: listen on %q: %w", addr, err)
