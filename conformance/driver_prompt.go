@@ -165,7 +165,7 @@ func (p *prompt) history(i int) []string {
 			if at := markPattern.FindStringIndex(line); at != nil && at[0] == 0 {
 				out = append(out, line)
 			}
-			if len(texts) > 1 {
+			if len(texts) > 1 && p.mixed[i] {
 				break // a part of its own begins with its mark
 			}
 		}

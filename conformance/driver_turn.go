@@ -254,7 +254,9 @@ func (d *driver) ended(o op) {
 	// An empty result lets the engine take the last answer.
 	for _, it := range child.log {
 		for _, m := range it.marks {
-			parent.floating[m] = true
+			if !child.inherited[m] {
+				parent.floating[m] = true
+			}
 		}
 	}
 	excused, err := d.call("subagent ended", true, func(ctx context.Context) error { return e.OnSubagentEnded(ctx, req) })

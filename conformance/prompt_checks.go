@@ -257,7 +257,10 @@ func twiceEntry(p *prompt) string {
 	}
 	for _, w := range p.wire {
 		for _, m := range marksIn(w.text()) {
-			if !p.t.floating[m] && shown[m] > max(allowed[m], p.d.copies(m)) {
+			if p.t.inherited[m] || p.t.floating[m] {
+				continue // a fork's own copy and the parent's entry are two
+			}
+			if shown[m] > max(allowed[m], p.d.copies(m)) {
 				return fmt.Sprintf("%s appears %d times, was said %d times", m, shown[m], max(allowed[m], 1))
 			}
 		}

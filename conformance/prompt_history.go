@@ -87,8 +87,10 @@ func cacheLoop(p *prompt) string {
 		return "" // no turn has begun
 	}
 	was, is := p.prev.all(), p.all()
-	if p.d.plan.Provider != "" && len(was) > 0 {
-		was = was[:len(was)-1] // providers want consecutive messages merged into the last one
+	if p.d.plan.Provider != "" {
+		// Providers want consecutive messages merged into the last one.
+		was, is = p.prev.withoutRecall(), p.withoutRecall()
+		was = was[:max(len(was)-1, 0)]
 	}
 	return prefix(was, is)
 }

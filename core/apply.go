@@ -195,7 +195,7 @@ func (e *Engine) stub(ctx context.Context, t *task, v *View, stubs map[string]St
 		if err != nil {
 			return fmt.Errorf("core: compact %q: %w", t.Session, err)
 		}
-		if st.Tokens = e.messageCost(applyStub(entry.Message, st)); st.Tokens >= entry.Tokens {
+		if st.Tokens = e.messageCost(shownAs(entry, &st)); st.Tokens >= entry.Tokens {
 			return refused(t, "a stub costs more than what it stands for")
 		}
 		if v.Stubs == nil {

@@ -124,9 +124,18 @@ func addition(m MemoryPrompt) string {
 	return text.String()
 }
 
-// expire takes entries of other sessions off the path once the grant for them is over.
+// expire takes entries of other sessions off the path, and out of the recall block, once the grant for them is over.
 func (e *Engine) expire(ctx context.Context, s *session) error {
-	open := e.granted(&s.view, e.now())
+	now := e.now()
+	if r := s.view.Recall; r != nil && !r.Until.IsZero() && !now.Before(r.Until) {
+		v := s.view.Clone()
+		v.Recall = nil
+		v.Epoch++
+		if err := e.publish(ctx, s, v); err != nil {
+			return err
+		}
+	}
+	open := e.granted(&s.view, now)
 	for _, sp := range s.view.Path {
 		if sp.Session == nil || slices.ContainsFunc(open, func(g Scope) bool { return g.Contains(*sp.Session) }) {
 			continue
@@ -242,14 +251,15 @@ func (e *Engine) promptBefore(ctx context.Context, v *View, start int) (string, 
 // coldEntries is how many entries a window may be made of before it is sought from its end.
 const coldEntries = 512
 
-// groupStart moves a position back to the assistant message whose results stand there.
+// groupStart moves a position back to the beginning of a group: to the assistant message whose results stand there, and over what
+// is no message of the conversation.
 func (e *Engine) groupStart(ctx context.Context, v *View, pos int) (int, error) {
 	for back := 0; pos > max(v.Lead, v.Frontier) && back < coldEntries; back++ {
 		items, err := e.read(ctx, v, pos, pos+1)
 		if err != nil {
 			return 0, err
 		}
-		if items[0].entry.Role != message.Tool {
+		if ent := items[0].entry; ent.Role != message.Tool && ent.Type == TypeMessage {
 			return pos, nil
 		}
 		pos--
@@ -320,7 +330,7 @@ func (e *Engine) fitLean(s *session, v *View, policy history.Policy, c *call) (*
 			break
 		}
 	}
-	if v.Recall != nil && !c.stepped {
+	if r := v.Recall; r != nil && r.Tokens > 0 && !c.stepped && e.fixed(f, c.additionCost)+sum(f.costs)+r.Tokens > c.marks.Hard {
 		// The window cannot give way, so the recall block does.
 		v.Recall = nil
 		v.Epoch++
@@ -379,20 +389,24 @@ func (f *frame) start(group int) int {
 	return f.s.base
 }
 
-// maskResult masks the entry that holds the r-th tool message of a group.
+// maskResult masks the r-th entry of a group that carries results.
 func (e *Engine) maskResult(f *frame, v *View, m window.Mask) {
 	r := 0
 	for j := f.groups[m.Group].From; j < f.groups[m.Group].To; j++ {
 		if f.msgs[j].Role != message.Tool {
 			continue
 		}
-		if r == m.Result {
-			if it := f.known[f.msgs[j].Entry]; it != nil {
-				e.setStub(f.s, v, it, e.mask(it.entry))
+		for _, id := range f.members[j] {
+			if !f.isResult(id) {
+				continue
 			}
-			return
+			if r == m.Result {
+				it := f.known[id]
+				e.setStub(f.s, v, it, e.mask(it.entry))
+				return
+			}
+			r++
 		}
-		r++
 	}
 }
 
@@ -407,14 +421,14 @@ func (e *Engine) setStub(s *session, v *View, it *item, st Stub) {
 
 // pin keeps a user message in front although its turn begins behind it.
 func (e *Engine) pin(f *frame, v *View, group int) {
-	id := f.msgs[f.groups[group].From].Entry
-	it := f.known[id]
-	if it == nil || v.Pinned == id {
-		return
+	for _, id := range slices.Backward(f.members[f.groups[group].From]) {
+		if it := f.known[id]; f.isTurn(id) {
+			pinned := *it
+			f.s.pinned = &pinned
+			v.Pinned = id
+			return
+		}
 	}
-	pinned := *it
-	f.s.pinned = &pinned
-	v.Pinned = id
 }
 
 // moveStart lets the window begin at a position and forgets what only concerned the entries in front of it.
@@ -485,19 +499,14 @@ func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *AssembleR
 	s := f.s
 	out := Ledger{Count: len(res.Messages), Len: f.v.Len()}
 	if s.variants == nil || len(s.variants) > maxVariants {
-		s.variants = make(map[string]string)
+		s.variants = make(map[string][]string)
 	}
+	shows := f.shownBy(res)
 	for i := range res.Messages {
 		fp := message.Fingerprint(res.Messages[i])
 		out.Digest = out.Digest.Add(fp)
-		it := f.known[res.Messages[i].Entry]
-		switch {
-		case it == nil || it.entry.Type == TypeSubagent:
-			if !f.isLead(res.Messages[i].Entry) {
-				s.variants[fp] = ""
-			}
-		case it.entry.Fingerprint != fp:
-			s.variants[fp] = it.entry.Fingerprint
+		if of := shows[i]; len(of) != 1 || of[0] != fp {
+			s.variants[fp] = of
 		}
 	}
 	s.sent(out)
@@ -510,11 +519,35 @@ func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *AssembleR
 	return nil
 }
 
-func (f *frame) isLead(id string) bool {
-	for i := range f.s.lead {
-		if f.s.lead[i].entry.ID == id {
-			return true
+// shownBy lists for every message of a result the fingerprints of the entries it shows.
+func (f *frame) shownBy(res *AssembleResult) map[int][]string {
+	out := make(map[int][]string, len(res.Messages))
+	for _, ch := range res.Choices {
+		if ch.Message < 0 || ch.Reason == ReasonRecalled || ch.Reason == ReasonSummary {
+			continue
+		}
+		it := f.known[ch.Entry]
+		if it == nil {
+			it = f.leadItem(ch.Entry)
+		}
+		if it != nil && it.entry.Type == TypeMessage {
+			out[ch.Message] = append(out[ch.Message], it.entry.Fingerprint)
 		}
 	}
-	return f.s.pinned != nil && f.s.pinned.entry.ID == id
+	return out
+}
+
+func (f *frame) isLead(id string) bool { return f.leadItem(id) != nil }
+
+// leadItem returns the item of an entry that stands in front of the window: a leading system message or the pinned one.
+func (f *frame) leadItem(id string) *item {
+	for i := range f.s.lead {
+		if f.s.lead[i].entry.ID == id {
+			return &f.s.lead[i]
+		}
+	}
+	if p := f.s.pinned; p != nil && p.entry.ID == id {
+		return p
+	}
+	return nil
 }

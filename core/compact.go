@@ -158,18 +158,18 @@ func (e *Engine) recentMessages(v *View) int {
 // protected is how many of the newest entries must stay: RecentMessages, unless they alone exceed the target, and never less than the
 // newest group and what belongs to it.
 func protected(items []item, target, recent int) int {
-	groups := groupsOf(items)
-	n, cost := 0, 0
-	for _, g := range slices.Backward(groups) {
-
-		c := 0
-		for j := g.From; j < g.To; j++ {
-			c += items[j].cost
+	n, said, cost := 0, 0, 0
+	for _, g := range slices.Backward(groupsOf(items)) {
+		own, c := 0, 0
+		for _, it := range items[g.From:g.To] {
+			if c += it.cost; it.entry.Type == TypeMessage {
+				own++
+			}
 		}
-		if c > 0 && cost > 0 && (n+g.To-g.From > max(recent, 1) || float64(cost+c) > 0.8*float64(target)) {
+		if said > 0 && (said+own > max(recent, 1) || float64(cost+c) > 0.8*float64(target)) {
 			break
 		}
-		n, cost = n+g.To-g.From, cost+c
+		n, said, cost = n+g.To-g.From, said+own, cost+c
 	}
 	return n
 }

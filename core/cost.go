@@ -23,10 +23,15 @@ func (e *Engine) messageCost(m message.Message) int {
 	if m.Name != "" {
 		n += e.count(m.Name)
 	}
+	texts := 0
 	for i := range m.Parts {
 		n += e.partCost(&m.Parts[i])
+		if k := m.Parts[i].Kind; k == message.Text || k == message.ToolResult {
+			texts++
+		}
 	}
-	return n
+	// Formats without blocks join texts by a newline.
+	return n + max(texts-1, 0)
 }
 
 func (e *Engine) partCost(p *message.Part) int {

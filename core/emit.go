@@ -13,6 +13,8 @@ import (
 type slot struct {
 	msg    message.Message
 	choice Choice
+	// more explains the other entries that rules merged into the message.
+	more []Choice
 }
 
 // emit puts the parts of the prompt in order: system messages, summaries, a note on what is left out, the window, and the recall
@@ -110,6 +112,10 @@ func explain(res *AssembleResult, c *call, slots []slot, from []int, i int) {
 			ch.Reason = ReasonNote
 		}
 		res.Choices = append(res.Choices, ch)
+		for _, other := range slots[n].more {
+			other.Message = i
+			res.Choices = append(res.Choices, other)
+		}
 	}
 }
 
@@ -119,7 +125,7 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 	var out []slot
 	add := func(m message.Message, ch Choice) {
 		ch.Count = 1
-		out = append(out, slot{m, ch})
+		out = append(out, slot{msg: m, choice: ch})
 	}
 	for i := range s.lead {
 		add(s.lead[i].msg, Choice{Entry: s.lead[i].entry.ID, Reason: ReasonSystem, Tokens: s.lead[i].cost})
@@ -156,7 +162,15 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 		if m.Entry == "" {
 			ch.Reason = ReasonNote
 		}
+		var more []Choice
+		for _, id := range f.members[i] {
+			if it := f.known[id]; id != m.Entry && it != nil {
+				more = append(more, Choice{Entry: id, Count: 1, Reason: ReasonTail, Tokens: it.cost, Stub: f.v.Stubs[id].Kind})
+				ch.Tokens = max(ch.Tokens-it.cost, 0)
+			}
+		}
 		add(m, ch)
+		out[len(out)-1].more = more
 	}
 	if at >= 0 {
 		e.addRecall(&out, c)
@@ -177,7 +191,7 @@ func (f *frame) frontTime() time.Time {
 
 // addRecall adds the recall block.
 func (e *Engine) addRecall(out *[]slot, c *call) {
-	*out = append(*out, slot{recallMessage(c.recall), Choice{Reason: ReasonRecalled, Tokens: c.recall.Tokens, Count: 1}})
+	*out = append(*out, slot{msg: recallMessage(c.recall), choice: Choice{Reason: ReasonRecalled, Tokens: c.recall.Tokens, Count: 1}})
 }
 
 // newestTurn returns the position in front of which the newest turn begins: the end of the path where the host appends that turn
@@ -187,9 +201,11 @@ func (f *frame) newestTurn(hosted bool) int {
 	if hosted {
 		return end
 	}
-	for _, m := range slices.Backward(f.msgs) {
-		if m.Role == message.User && f.isTurn(m.Entry) {
-			return f.place[m.Entry]
+	for i := range slices.Backward(f.msgs) {
+		for _, id := range slices.Backward(f.members[i]) {
+			if f.isTurn(id) {
+				return f.place[f.msgs[i].Entry]
+			}
 		}
 	}
 	if f.pinned() != nil {
@@ -229,8 +245,10 @@ func (e *Engine) outside(f *frame) []Choice {
 		out = append(out, Choice{Message: -1, Count: n, Reason: OutBudget, Tokens: f.v.Backlog})
 	}
 	shown := make(map[string]bool, len(f.msgs))
-	for i := range f.msgs {
-		shown[f.msgs[i].Entry] = true
+	for _, ids := range f.members {
+		for _, id := range ids {
+			shown[id] = true
+		}
 	}
 	for i := range f.s.items {
 		it := &f.s.items[i]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/contextengine/contextengine/core/history"
 	"github.com/contextengine/contextengine/core/message"
@@ -148,7 +149,9 @@ type frame struct {
 	msgs   []message.Message
 	costs  []int
 	groups []history.Group
-	known  map[string]*item
+	// members lists for each of msgs the entries it shows: rules merge messages.
+	members [][]string
+	known   map[string]*item
 	// place is the position on the path of each entry in the window.
 	place map[string]int
 }
@@ -159,6 +162,7 @@ func (e *Engine) frame(s *session, v View, policy history.Policy) *frame {
 	f.known = make(map[string]*item, len(s.items))
 	f.place = make(map[string]int, len(s.items))
 	msgs := make([]message.Message, 0, len(s.items))
+	ids := make([]string, 0, len(s.items))
 	for i := range s.items {
 		it := &s.items[i]
 		if it.entry.Type == TypeHeartbeat {
@@ -167,8 +171,22 @@ func (e *Engine) frame(s *session, v View, policy history.Policy) *frame {
 		f.known[it.entry.ID] = it
 		f.place[it.entry.ID] = s.base + i
 		msgs = append(msgs, it.msg)
+		msgs[len(ids)].Entry = strconv.Itoa(len(ids)) // to find it again behind the rules
+		ids = append(ids, it.entry.ID)
 	}
-	f.msgs = history.Apply(msgs, policy)
+	out := history.Apply(msgs, policy)
+	own := owners(out, len(msgs))
+	f.msgs = slices.Clone(out)
+	f.members = make([][]string, len(out))
+	for i := range f.msgs {
+		f.msgs[i].Entry = ""
+		if first, ok := own.first[i]; ok {
+			f.msgs[i].Entry = ids[first]
+		}
+		for _, n := range own.slots[i] {
+			f.members[i] = append(f.members[i], ids[n])
+		}
+	}
 	f.costs = make([]int, len(f.msgs))
 	for i := range f.msgs {
 		f.costs[i] = e.costOf(s, f.msgs[i], f.known)
@@ -254,11 +272,13 @@ func (e *Engine) plannerGroups(f *frame) []window.Group {
 		for j := g.From; j < g.To; j++ {
 			wg.Cost += f.costs[j]
 			m := &f.msgs[j]
-			if m.Role == message.User && f.isTurn(m.Entry) {
-				wg.Turn = true
-			}
-			if m.Role == message.Tool {
-				wg.Results = append(wg.Results, window.Result{Saves: e.maskSaving(f, m.Entry)})
+			for _, id := range f.members[j] {
+				if f.isTurn(id) {
+					wg.Turn = true
+				}
+				if m.Role == message.Tool && f.isResult(id) {
+					wg.Results = append(wg.Results, window.Result{Saves: e.maskSaving(f, id)})
+				}
 			}
 		}
 	}
@@ -269,6 +289,12 @@ func (e *Engine) plannerGroups(f *frame) []window.Group {
 func (f *frame) isTurn(id string) bool {
 	it := f.known[id]
 	return it != nil && isPrompt(it.entry)
+}
+
+// isResult reports whether the entry carries tool results.
+func (f *frame) isResult(id string) bool {
+	it := f.known[id]
+	return it != nil && it.entry.Role == message.Tool
 }
 
 // maskSaving is what masking the entry's results would save; 0 when they are masked already.

@@ -208,9 +208,22 @@ func (e *Engine) build(f *frame, c *call, r *Recall, q Query, candidates []Candi
 	for _, quote := range in {
 		b.WriteString(quote.text)
 		r.Items = append(r.Items, RecallItem{ID: quote.Entry.ID, Score: quote.Score, Source: quote.Source})
+		r.bound(&f.v, q.Scope, quote.Entry.SessionID())
 	}
 	b.WriteString(recallClose)
 	r.Text, r.Tokens = b.String(), allowance-room
+}
+
+// bound ends the block with the grants that it needs.
+func (r *Recall) bound(v *View, scope Scope, owner SessionID) {
+	if scope.Contains(owner) {
+		return
+	}
+	for _, g := range v.Grants {
+		if g.Scope.Contains(owner) && (r.Until.IsZero() || g.Until.Before(r.Until)) {
+			r.Until = g.Until
+		}
+	}
 }
 
 // minQuote is the smallest room worth looking for a quotation that fits it, in tokens.

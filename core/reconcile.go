@@ -70,26 +70,38 @@ func (s *session) ledgers() []Ledger {
 	return out
 }
 
-// syntheticFingerprints tells the engine's own messages in a transcript from the host's: the value is the fingerprint of the entry that
-// a shortened or merged message shows, or "" for what shows no entry.
-func (e *Engine) syntheticFingerprints(s *session) map[string]string {
-	out := make(map[string]string, len(s.variants)+4)
-	for _, sum := range s.view.Summaries {
-		out[message.Fingerprint(summaryMessage(sum))] = ""
+// row is a message of a host's transcript, or one of those that a message of the engine's own shows.
+type row struct {
+	index int
+	fp    string
+	own   bool
+}
+
+func fingerprints(rows []row) []string {
+	out := make([]string, len(rows))
+	for i := range rows {
+		out[i] = rows[i].fp
+	}
+	return out
+}
+
+// ownMessages tells the engine's own messages in a transcript from the host's: the value lists the fingerprints of the entries that a
+// shortened or merged message shows; it is empty for what shows none.
+func (e *Engine) ownMessages(s *session) map[string][]string {
+	out := make(map[string][]string, len(s.variants)+4)
+	front := s.view.front()
+	for _, sum := range append(slices.Clone(s.view.Summaries), front.Summaries...) {
+		out[message.Fingerprint(summaryMessage(sum))] = nil
 	}
 	if r := s.view.Recall; r != nil && r.Text != "" {
-		out[message.Fingerprint(recallMessage(r))] = ""
+		out[message.Fingerprint(recallMessage(r))] = nil
 	}
-	front := s.view.front()
 	if front.Left > 0 {
-		out[message.Fingerprint(noteMessage(front.Left))] = ""
-	}
-	for _, sum := range front.Summaries {
-		out[message.Fingerprint(summaryMessage(sum))] = ""
+		out[message.Fingerprint(noteMessage(front.Left))] = nil
 	}
 	for i := range s.items {
 		if it := &s.items[i]; !same(it.entry.Message, it.msg) {
-			out[message.Fingerprint(it.msg)] = it.entry.Fingerprint
+			out[message.Fingerprint(it.msg)] = []string{it.entry.Fingerprint}
 		}
 	}
 	maps.Copy(out, s.variants)
@@ -111,17 +123,17 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 	if err != nil {
 		return 0, err
 	}
-	synthetic := e.syntheticFingerprints(s)
-	// What the engine itself put into its last output is not part of the conversation.
-	host := make([]int, 0, len(fps))
+	// What the engine itself put into its output is not part of the conversation, and what it shortened or merged stands for what it shows.
+	own := e.ownMessages(s)
+	var rows []row
 	for i, fp := range fps {
-		if owner, ok := synthetic[fp]; ok {
-			if owner == "" {
-				continue
-			}
-			fps[i] = owner
+		shows, ok := own[fp]
+		if !ok {
+			rows = append(rows, row{index: i, fp: fp})
 		}
-		host = append(host, i)
+		for _, of := range shows {
+			rows = append(rows, row{index: i, fp: of, own: true})
+		}
 	}
 	hard := make([]int, 0, len(known))
 	kf := make([]string, 0, len(known))
@@ -130,12 +142,16 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 			hard, kf = append(hard, i), append(kf, k.fp)
 		}
 	}
-	hf := make([]string, len(host))
-	for i, h := range host {
-		hf[i] = fps[h]
+	match := align(kf, fingerprints(rows))
+	linked := relink(kf, fingerprints(rows), match)
+	// What the engine made of an entry that is not in force is no new message.
+	var host, kept, linkedKept []int
+	for i, r := range rows {
+		if !r.own || linked[i] >= 0 {
+			host, kept, linkedKept = append(host, r.index), append(kept, match[i]), append(linkedKept, linked[i])
+		}
 	}
-	match := align(kf, hf)
-	order, front := compose(match, relink(kf, hf, match), len(kf), t, host)
+	order, front := compose(kept, linkedKept, len(kf), t, host)
 
 	v := s.view.Clone()
 	n, err := e.follow(ctx, s, &v, t, followed{order: order, front: front, host: host, hard: hard, known: known})

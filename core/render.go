@@ -21,18 +21,30 @@ const SystemPromptAddition = "Parts of this conversation may be shortened or lef
 func (e *Engine) item(entry Entry, stub *Stub) item {
 	m := entry.Message
 	m.Entry = entry.ID
-	switch entry.Type {
-	case TypeHeartbeat:
+	switch {
+	case entry.Type == TypeHeartbeat:
 		return item{entry: entry, msg: m} // never shown, so it costs nothing
-	case TypeSubagent:
-		m = message.New(message.User, subagentText(entry))
-		m.Entry, m.Time = entry.ID, entry.Time
+	case entry.Type == TypeSubagent:
+		m = shownAs(entry, stub)
 		return item{entry: entry, msg: m, cost: e.messageCost(m)}
-	}
-	if stub == nil {
+	case stub == nil:
 		return item{entry: entry, msg: m, cost: entry.Tokens}
 	}
-	return item{entry: entry, msg: applyStub(m, *stub), cost: stub.Tokens}
+	return item{entry: entry, msg: shownAs(entry, stub), cost: stub.Tokens}
+}
+
+// shownAs returns the message that shows an entry, shortened as the stub says.
+func shownAs(entry Entry, stub *Stub) message.Message {
+	m := entry.Message
+	if stub != nil {
+		m = applyStub(m, *stub)
+	}
+	if entry.Type == TypeSubagent {
+		m = message.New(message.User, subagentText(entry, m.Text()))
+		m.Time = entry.Time
+	}
+	m.Entry = entry.ID
+	return m
 }
 
 // applyStub replaces the parts a stub names.
@@ -82,7 +94,7 @@ func (e *Engine) mask(entry Entry) Stub {
 			st.Texts[i] = "[" + string(p.Kind) + " not shown; entry " + entry.ID + "]"
 		}
 	}
-	st.Tokens = e.messageCost(applyStub(entry.Message, st))
+	st.Tokens = e.messageCost(shownAs(entry, &st))
 	return st
 }
 
@@ -109,8 +121,8 @@ func (e *Engine) clip(entry Entry, limit int) (Stub, bool) {
 	if len(st.Texts) == 0 {
 		return Stub{}, false
 	}
-	st.Tokens = e.messageCost(applyStub(entry.Message, st))
-	return st, st.Tokens < entry.Tokens
+	st.Tokens = e.messageCost(shownAs(entry, &st))
+	return st, st.Tokens < e.item(entry, nil).cost
 }
 
 // noteMessage says how many messages are not shown.
@@ -130,9 +142,9 @@ func summaryMessage(s Summary) message.Message {
 	return m
 }
 
-func subagentText(entry Entry) string {
+func subagentText(entry Entry, text string) string {
 	return "<subagent session=\"" + escape(entry.Meta["child"]) + "\" outcome=\"" + escape(entry.Meta["reason"]) + "\">\n" +
-		quote(entry.Text()) + "\n</subagent>"
+		quote(text) + "\n</subagent>"
 }
 
 // quoted is a recalled entry as it stands in the recall block.

@@ -29,9 +29,9 @@ type session struct {
 	pinned *item
 	// outputs are what Assemble returned lately, newest last; view.Output lags behind where nothing else was published.
 	outputs []Ledger
-	// variants maps the fingerprints of messages as they were sent to the entries they show, where the two differ; synthetic
+	// variants maps the fingerprints of messages as they were sent to those of the entries they show, where the two differ; synthetic
 	// ones map to "".
-	variants map[string]string
+	variants map[string][]string
 	// turnBudget is the budget of the turn's first call.
 	turnBudget int
 	costs      map[uint64]int

@@ -107,8 +107,8 @@ func (e *Engine) isCurrent(s *session, i int) bool {
 func (e *Engine) squeeze(f *frame, v *View, c *call) error {
 	s := f.s
 	total := e.fixed(f, c.additionCost) + sum(f.costs)
-	if total <= c.marks.Hard {
-		return nil
+	if total <= c.budget {
+		return nil // into the reserve, if it must be: squeezing again and again would change the window in every call
 	}
 	for _, kind := range []message.Role{message.Tool, message.Assistant, message.User} {
 		for _, it := range e.squeezable(f, kind) {

@@ -133,6 +133,8 @@ type Recall struct {
 	Time   time.Time    `json:"time"`
 	// At is the position on the path in front of which the block stands.
 	At int `json:"at"`
+	// Until is when the first grant that the block needs expires; zero when it needs none.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // RecallItem is one recalled entry.

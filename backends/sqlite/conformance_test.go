@@ -12,6 +12,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	paths := map[core.Store]sqlite.Config{}
 	start := func(tb testing.TB, cfg sqlite.Config) core.Store {
+		tb.Helper()
 		s := open(tb, cfg)
 		paths[s] = cfg
 		return s

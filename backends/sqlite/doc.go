@@ -33,8 +33,8 @@
 //
 // # Size
 //
-// A message that its codec can read from its original bytes is stored as those bytes alone, and larger ones are
-// compressed, so the file is about as large as the hosts' JSON.
+// What a message's parts say is not stored again where the message's original bytes say it, and larger bodies are
+// compressed: the file is about as large as the hosts' JSON, and 1.6 times that when all messages are of 60 words.
 //
 // Search is not in here: strategies/lexical answers over any store.
 package sqlite

@@ -11,11 +11,11 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// ErrDamaged: the file, or an entry or view in it, is not what was written. The text names the file. Verify tells
+// ErrDamaged means that the file, or an entry or view in it, is not what was written. The text names the file. Verify tells
 // how far the damage goes; a copy made earlier, or Export of what can still be read, is the way out.
 var ErrDamaged = errors.New("damaged")
 
-// ErrSchema: the file belongs to another program, or to a newer version of this one. The text names the file and the versions.
+// ErrSchema means that the file belongs to another program, or to a newer version of this one. The text names the file and the versions.
 var ErrSchema = errors.New("schema not supported")
 
 // code returns the primary result code of SQLite in err, 0 when there is none.
@@ -49,20 +49,23 @@ func (s *Store) failed(ctx context.Context, op, id string, err error) error {
 
 // describe says in the words of an operator what SQLite reported about file.
 func describe(file string, err error) error {
+	if errors.Is(err, ErrDamaged) || errors.Is(err, core.ErrUnavailable) {
+		return err // it was described where it happened
+	}
 	switch code(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_FORMAT:
-		return fmt.Errorf("%s: %v: %w", file, err, ErrDamaged)
+		return fmt.Errorf("%s: %w: %w", file, err, ErrDamaged)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
 		return fmt.Errorf("%s is being written by another process: try again later: %w", file, core.ErrUnavailable)
 	case lib.SQLITE_FULL:
 		return fmt.Errorf("%s: the disk is full: %w", file, core.ErrUnavailable)
 	case lib.SQLITE_IOERR:
-		return fmt.Errorf("%s: %v: %w", file, err, core.ErrUnavailable)
+		return fmt.Errorf("%s: %w: %w", file, err, core.ErrUnavailable)
 	case lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_READONLY, lib.SQLITE_AUTH:
-		return fmt.Errorf("%s cannot be opened for reading and writing, check its folder, owner and permissions: %v", file, err)
+		return fmt.Errorf("%s cannot be opened for reading and writing, check its folder, owner and permissions: %w", file, err)
 	case lib.SQLITE_ERROR, lib.SQLITE_SCHEMA, lib.SQLITE_MISMATCH:
 		// The statements are constant, so an error in one means that the schema in the file is not what it was.
-		return fmt.Errorf("%s: %v: %w", file, err, ErrDamaged)
+		return fmt.Errorf("%s: %w: %w", file, err, ErrDamaged)
 	}
 	return err
 }

@@ -148,7 +148,7 @@ func packExact(e *core.Entry) []byte {
 		p.str(f)
 	}
 	p.bytes(packMeta(e.Meta))
-	p.bytes(packMessage(&e.Message, 0))
+	p.bytes(packMessage(&e.Message, home(e)))
 	return p.b
 }
 
@@ -167,6 +167,6 @@ func unpackExact(b []byte, e *core.Entry) error {
 	if e.Meta, err = unpackMeta(meta); err != nil {
 		return err
 	}
-	e.Message, _, err = unpackMessage(body)
+	e.Message, err = unpackMessage(body, home(e))
 	return err
 }

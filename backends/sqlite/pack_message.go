@@ -7,14 +7,14 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// The fields of a packed message. A field that is not there has the value of the message that decoding Raw gives, or
-// the zero value when hasDerived is not set.
+// The fields of a packed message. A field that is not there has the zero value, or that of its entry.
 const (
 	hasRaw uint64 = 1 << iota
-	// hasDerived says that the parts are those that the codec finds in Raw: they are not stored again.
-	hasDerived
+	// hasRole is set when the role is not the entry's.
 	hasRole
 	hasTime
+	// hasEntryTime says that the time is the entry's.
+	hasEntryTime
 	hasID
 	hasKey
 	hasName
@@ -23,98 +23,85 @@ const (
 	hasUsage
 	hasFormat
 	isEdited
-	// hasNanos is the entry's: what its time has below the millisecond.
-	hasNanos
 	// lastField bounds what this version understands.
 	lastField
 )
 
-// The fields of a packed part.
+// The fields of a packed part. Every text is followed by a bit that says that it is in the message's Raw, and one that says that
+// it is written there as in a JSON string.
 const (
-	partText uint64 = 1 << iota
-	partCallID
-	partName
-	partArgs
-	partIsError
-	partSignature
+	partIsError uint64 = 1 << iota
 	partRaw
-	// partRawRef says that Raw is a piece of the message's Raw.
+	// partRawRef says that the part's Raw is a piece of the message's.
 	partRawRef
-	lastPartField
+	// partTexts is the first of three bits for each of the texts.
+	partTexts
 )
 
-// minRef is the length in bytes from which a part's Raw is looked for in the message's Raw.
-const minRef = 8
+const (
+	textBits            = 3
+	hasText      uint64 = 1
+	textRef      uint64 = 2
+	textQuoted   uint64 = 4
+	partTextsAt         = 3 // log2 of partTexts
+	texts               = 5
+	lastPartBits        = partTexts << (texts * textBits)
+)
 
-// derive decodes the original bytes of m, and reports whether that gives the parts of m back.
-func derive(m *message.Message) (message.Message, bool) {
-	if m.Raw == nil || m.Format == "" || m.Edited {
-		return message.Message{}, false
-	}
-	base, err := decodeRaw(m.Format, m.Raw)
-	if err != nil || !bytes.Equal(base.Raw, m.Raw) || !sameParts(base.Parts, m.Parts) {
-		return message.Message{}, false
-	}
-	return base, true
+// partFields returns the texts of a part, in the order in which they are packed.
+func partFields(p *message.Part) [texts]*string {
+	return [texts]*string{&p.Text, &p.CallID, &p.Name, &p.Args, &p.Signature}
 }
 
-func decodeRaw(format string, raw []byte) (message.Message, error) {
-	codec, err := message.Lookup(format)
-	if err != nil {
-		return message.Message{}, err
-	}
-	return codec.Decode(raw)
+// kinds are packed as their number plus one; others as 0 and their name.
+func kinds() []message.Kind {
+	return []message.Kind{message.Text, message.Thinking, message.ToolCall, message.ToolResult, message.Image, message.Other}
 }
 
-func sameParts(a, b []message.Part) bool {
-	return (a == nil) == (b == nil) && slices.EqualFunc(a, b, func(x, y message.Part) bool {
-		return x.Kind == y.Kind && x.Text == y.Text && x.CallID == y.CallID && x.Name == y.Name && x.Args == y.Args &&
-			x.IsError == y.IsError && x.Signature == y.Signature && (x.Raw == nil) == (y.Raw == nil) && bytes.Equal(x.Raw, y.Raw)
-	})
+// messageFields returns the names of a message beside their flags.
+func messageFields(m *message.Message) [6]struct {
+	flag  uint64
+	field *string
+} {
+	return [6]struct {
+		flag  uint64
+		field *string
+	}{{hasFormat, &m.Format}, {hasID, &m.ID}, {hasKey, &m.Key}, {hasName, &m.Name}, {hasStop, &m.Stop}, {hasType, &m.Type}}
 }
 
-// packMessage encodes m, and the nanoseconds that its entry's time has below the millisecond.
-func packMessage(m *message.Message, nanos int) []byte {
-	base, derived := derive(m)
+// packMessage encodes m. home is what its entry says about it already: the role and the time.
+func packMessage(m *message.Message, home message.Message) []byte {
 	var flags uint64
 	set := func(flag uint64, on bool) {
 		if on {
 			flags |= flag
 		}
 	}
-	set(hasRaw, m.Raw != nil)
-	set(hasDerived, derived)
-	set(isEdited, m.Edited)
-	set(hasRole, m.Role != base.Role)
-	set(hasTime, !m.Time.Equal(base.Time))
-	set(hasID, m.ID != base.ID)
-	set(hasKey, m.Key != base.Key)
-	set(hasName, m.Name != base.Name)
-	set(hasStop, m.Stop != base.Stop)
-	set(hasType, m.Type != base.Type)
-	set(hasUsage, m.Usage != base.Usage)
-	set(hasFormat, m.Format != "")
-	set(hasNanos, nanos != 0)
-
-	p := packer{b: make([]byte, 0, 64+len(m.Raw))}
-	p.uint(flags)
-	if flags&hasFormat != 0 {
-		p.str(m.Format)
+	fields := messageFields(m)
+	for _, f := range fields {
+		set(f.flag, *f.field != "")
 	}
+	set(hasRaw, m.Raw != nil)
+	set(isEdited, m.Edited)
+	set(hasRole, m.Role != home.Role)
+	set(hasUsage, m.Usage != message.Usage{})
+	set(hasTime, !m.Time.IsZero())
+	set(hasEntryTime, !m.Time.IsZero() && m.Time.Equal(home.Time))
+
+	p := packer{b: make([]byte, 0, 128+len(m.Raw))}
+	p.uint(flags)
 	if flags&hasRaw != 0 {
 		p.bytes(m.Raw)
 	}
-	for _, f := range []struct {
-		flag  uint64
-		value string
-	}{
-		{hasRole, string(m.Role)}, {hasID, m.ID}, {hasKey, m.Key}, {hasName, m.Name}, {hasStop, m.Stop}, {hasType, m.Type},
-	} {
+	if flags&hasRole != 0 {
+		p.str(string(m.Role))
+	}
+	for _, f := range fields {
 		if flags&f.flag != 0 {
-			p.str(f.value)
+			p.str(*f.field)
 		}
 	}
-	if flags&hasTime != 0 {
+	if flags&(hasTime|hasEntryTime) == hasTime {
 		p.time(m.Time)
 	}
 	if flags&hasUsage != 0 {
@@ -122,40 +109,25 @@ func packMessage(m *message.Message, nanos int) []byte {
 			p.int(int64(n))
 		}
 	}
-	if flags&hasNanos != 0 {
-		p.uint(uint64(nanos))
-	}
-	if !derived {
-		p.parts(m)
-	}
-	return p.b
-}
-
-// parts writes the parts: 0 for nil, else their number plus one.
-func (p *packer) parts(m *message.Message) {
+	// The number of parts plus one; 0 is nil.
 	if m.Parts == nil {
 		p.uint(0)
-		return
+		return p.b
 	}
 	p.uint(uint64(len(m.Parts)) + 1)
 	for i := range m.Parts {
 		p.part(&m.Parts[i], m.Raw)
 	}
+	return p.b
 }
 
 func (p *packer) part(part *message.Part, whole []byte) {
+	kind := slices.Index(kinds(), part.Kind) + 1
+	p.uint(uint64(kind))
+	if kind == 0 {
+		p.str(string(part.Kind))
+	}
 	var flags uint64
-	fields := []struct {
-		flag  uint64
-		value string
-	}{
-		{partText, part.Text}, {partCallID, part.CallID}, {partName, part.Name}, {partArgs, part.Args}, {partSignature, part.Signature},
-	}
-	for _, f := range fields {
-		if f.value != "" {
-			flags |= f.flag
-		}
-	}
 	if part.IsError {
 		flags |= partIsError
 	}
@@ -169,11 +141,31 @@ func (p *packer) part(part *message.Part, whole []byte) {
 			flags |= partRawRef
 		}
 	}
-	p.str(string(part.Kind))
+	var refs [texts][2]int
+	fields := partFields(part)
+	for i, f := range fields {
+		if *f == "" {
+			continue
+		}
+		bits := hasText
+		from, n, quoted, ok := locate(whole, *f)
+		if ok {
+			bits |= textRef
+			refs[i] = [2]int{from, n}
+		}
+		if quoted {
+			bits |= textQuoted
+		}
+		flags |= bits << (partTextsAt + i*textBits)
+	}
 	p.uint(flags)
-	for _, f := range fields {
-		if flags&f.flag != 0 {
-			p.str(f.value)
+	for i, f := range fields {
+		switch bits := flags >> (partTextsAt + i*textBits); {
+		case bits&textRef != 0:
+			p.uint(uint64(refs[i][0]))
+			p.uint(uint64(refs[i][1]))
+		case bits&hasText != 0:
+			p.str(*f)
 		}
 	}
 	switch {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"hash/crc32"
 	"maps"
@@ -45,10 +46,12 @@ func (r *row) scan(from interface{ Scan(...any) error }, more ...any) error {
 // makeRow encodes an entry.
 func (s *Store) makeRow(e *core.Entry) row {
 	milli := e.Time.UnixMilli()
-	nanos := e.Time.Nanosecond() % int(time.Millisecond)
+	// The column has milliseconds; the body begins with what is below them.
+	body := packer{b: binary.AppendUvarint(nil, uint64(e.Time.Nanosecond()%int(time.Millisecond)))}
+	body.b = append(body.b, packMessage(&e.Message, home(e))...)
 	r := row{
 		id: e.ID, seq: e.Seq, turn: e.Turn, role: string(e.Role), kind: string(e.Type), milli: milli, tokens: int64(e.Tokens), key: e.Key,
-		fingerprint: shortFingerprint(e.Fingerprint), meta: packMeta(e.Meta), body: s.seal(packMessage(&e.Message, nanos)),
+		fingerprint: shortFingerprint(e.Fingerprint), meta: packMeta(e.Meta), body: s.seal(body.b),
 	}
 	r.sum = r.checksum(e.SessionID())
 	return r
@@ -63,20 +66,25 @@ func (s *Store) entry(id core.SessionID, r *row) (core.Entry, error) {
 	if err != nil {
 		return core.Entry{}, s.damaged("entry %q: %v", r.id, err)
 	}
-	m, nanos, err := unpackMessage(body)
-	if err != nil {
-		return core.Entry{}, s.damaged("entry %q: %v", r.id, err)
-	}
 	meta, err := unpackMeta(r.meta)
 	if err != nil {
 		return core.Entry{}, s.damaged("entry %q: metadata: %v", r.id, err)
 	}
-	return core.Entry{
+	u := unpacker{b: body}
+	nanos := u.uint()
+	e := core.Entry{
 		ID: r.id, Agent: id.Agent, Session: id.Session, Seq: r.seq, Turn: r.turn, Role: message.Role(r.role), Type: core.EntryType(r.kind),
 		Time: time.UnixMilli(r.milli).Add(time.Duration(nanos)).UTC(), Tokens: int(r.tokens), Key: r.key,
-		Fingerprint: longFingerprint(r.fingerprint), Message: m, Meta: meta,
-	}, nil
+		Fingerprint: longFingerprint(r.fingerprint), Meta: meta,
+	}
+	if e.Message, err = unpackMessage(u.b, home(&e)); err != nil {
+		return core.Entry{}, s.damaged("entry %q: %v", r.id, err)
+	}
+	return e, nil
 }
+
+// home is what an entry says about its message already.
+func home(e *core.Entry) message.Message { return message.Message{Role: e.Role, Time: e.Time.UTC()} }
 
 // checksum covers every column and the session, so that a change of any of them shows.
 func (r *row) checksum(id core.SessionID) int64 {

@@ -7,41 +7,28 @@ import (
 )
 
 // unpackMessage is the inverse of packMessage. Nothing it returns refers to b.
-func unpackMessage(b []byte) (m message.Message, nanos int, err error) {
+func unpackMessage(b []byte, home message.Message) (message.Message, error) {
 	u := unpacker{b: b}
 	flags := u.uint()
 	if flags >= lastField {
-		return message.Message{}, 0, errPacked
+		return message.Message{}, errPacked
 	}
-	var format string
-	var raw []byte
-	if flags&hasFormat != 0 {
-		format = u.str()
-	}
+	m := message.Message{Role: home.Role, Edited: flags&isEdited != 0}
 	if flags&hasRaw != 0 {
-		raw = append([]byte{}, u.view()...)
+		m.Raw = append([]byte{}, u.view()...)
 	}
-	if flags&hasDerived != 0 {
-		if u.err != nil {
-			return message.Message{}, 0, u.err
-		}
-		if m, err = decodeRaw(format, raw); err != nil {
-			return message.Message{}, 0, err
-		}
-	}
-	m.Format, m.Raw, m.Edited = format, raw, flags&isEdited != 0
 	if flags&hasRole != 0 {
 		m.Role = message.Role(u.str())
 	}
-	for _, f := range []struct {
-		flag  uint64
-		field *string
-	}{{hasID, &m.ID}, {hasKey, &m.Key}, {hasName, &m.Name}, {hasStop, &m.Stop}, {hasType, &m.Type}} {
+	for _, f := range messageFields(&m) {
 		if flags&f.flag != 0 {
 			*f.field = u.str()
 		}
 	}
-	if flags&hasTime != 0 {
+	switch {
+	case flags&hasEntryTime != 0:
+		m.Time = home.Time
+	case flags&hasTime != 0:
 		m.Time = u.time()
 	}
 	if flags&hasUsage != 0 {
@@ -49,16 +36,11 @@ func unpackMessage(b []byte) (m message.Message, nanos int, err error) {
 			*n = int(u.int())
 		}
 	}
-	if flags&hasNanos != 0 {
-		nanos = int(u.uint())
-	}
-	if flags&hasDerived == 0 {
-		m.Parts = u.parts(raw)
-	}
+	m.Parts = u.parts(m.Raw)
 	if err := u.end(); err != nil {
-		return message.Message{}, 0, err
+		return message.Message{}, err
 	}
-	return m, nanos, nil
+	return m, nil
 }
 
 func (u *unpacker) parts(whole []byte) []message.Part {
@@ -79,33 +61,50 @@ func (u *unpacker) parts(whole []byte) []message.Part {
 }
 
 func (u *unpacker) part(part *message.Part, whole []byte) {
-	part.Kind = message.Kind(u.str())
+	known := kinds()
+	switch kind := u.uint(); {
+	case kind == 0:
+		part.Kind = message.Kind(u.str())
+	case kind <= uint64(len(known)):
+		part.Kind = known[kind-1]
+	default:
+		u.fail()
+	}
 	flags := u.uint()
-	if flags >= lastPartField {
+	if flags >= lastPartBits {
 		u.fail()
 		return
 	}
-	for _, f := range []struct {
-		flag  uint64
-		field *string
-	}{
-		{partText, &part.Text}, {partCallID, &part.CallID}, {partName, &part.Name}, {partArgs, &part.Args}, {partSignature, &part.Signature},
-	} {
-		if flags&f.flag != 0 {
-			*f.field = u.str()
+	part.IsError = flags&partIsError != 0
+	for i, f := range partFields(part) {
+		switch bits := flags >> (partTextsAt + i*textBits); {
+		case bits&textQuoted != 0:
+			text, ok := unquote(u.piece(whole))
+			if !ok {
+				u.fail()
+			}
+			*f = text
+		case bits&textRef != 0:
+			*f = string(u.piece(whole))
+		case bits&hasText != 0:
+			*f = u.str()
 		}
 	}
-	part.IsError = flags&partIsError != 0
 	switch {
 	case flags&partRawRef != 0:
-		at, n := u.uint(), u.uint()
-		size := uint64(len(whole))
-		if at > size || n > size-at {
-			u.fail()
-			return
-		}
-		part.Raw = bytes.Clone(whole[at : at+n])
+		part.Raw = bytes.Clone(u.piece(whole))
 	case flags&partRaw != 0:
 		part.Raw = append([]byte{}, u.view()...)
 	}
+}
+
+// piece returns a part of the message's Raw.
+func (u *unpacker) piece(whole []byte) []byte {
+	at, n := u.uint(), u.uint()
+	size := uint64(len(whole))
+	if at > size || n > size-at {
+		u.fail()
+		return nil
+	}
+	return whole[at : at+n]
 }

@@ -10,7 +10,8 @@ import (
 
 // Fingerprint identifies what a message says, not how it is written: role, text, tool names, arguments and results.
 // Ids, times, usage, thinking and white space at the ends are left out, because hosts change them between the
-// call that stores a message and the call that hands it back; so is white space between the arguments of a call. The
+// call that stores a message and the call that hands it back; so is white space between the arguments of a call. One text and the same text in several
+// parts, a newline between them, are the same. The
 // order of arguments counts. Two messages that say the same thing ("ok", "ok") have the same fingerprint; position
 // tells them apart. 32 hexadecimal digits.
 func Fingerprint(m Message) string {
@@ -21,12 +22,13 @@ func Fingerprint(m Message) string {
 	}
 	b := make([]byte, 0, size)
 	b = appendFields(b, string(m.Role), m.Type)
-	for i := range m.Parts {
+	for i := 0; i < len(m.Parts); i++ {
 		switch p := &m.Parts[i]; p.Kind {
 		case Thinking:
 		case Text:
-			if t := strings.TrimSpace(p.Text); t != "" {
-				b = appendFields(b, string(p.Kind), t)
+			var text string
+			if text, i = run(m.Parts, i); text != "" {
+				b = appendFields(b, string(Text), text)
 			}
 		case ToolCall:
 			b = appendFields(b, string(p.Kind), p.Name, compactArgs(p.Args))
@@ -38,6 +40,24 @@ func Fingerprint(m Message) string {
 		}
 	}
 	return shortHash(b)
+}
+
+// run joins the texts of neighbouring parts, thinking between them aside, as formats do that know no blocks. It returns the index of the
+// last part it took.
+func run(parts []Part, i int) (text string, last int) {
+	text, last = parts[i].Text, i
+	for j := i + 1; j < len(parts); j++ {
+		switch parts[j].Kind {
+		case Thinking:
+			continue
+		case Text:
+			text += "\n" + parts[j].Text
+			last = j
+			continue
+		}
+		return strings.TrimSpace(text), last
+	}
+	return strings.TrimSpace(text), last
 }
 
 // appendFields writes every field after its length, so that ("ab", "c") and ("a", "bc") differ.

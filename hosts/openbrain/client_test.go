@@ -32,7 +32,7 @@ func connect(tb testing.TB, url, secret string) *client.Store {
 // The client over this server keeps every promise of a store.
 func TestClientConforms(t *testing.T) {
 	t.Parallel()
-	cases := 10
+	cases := 5
 	if testing.Short() {
 		cases = 2
 	}

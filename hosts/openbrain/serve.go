@@ -50,7 +50,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		cut()
 		_ = hs.Close()
 	}
-	_ = <-served // http.ErrServerClosed
+	if serr := <-served; err == nil && !errors.Is(serr, http.ErrServerClosed) {
+		return fmt.Errorf("openbrain: serve: %w", serr)
+	}
 	if err != nil {
 		return fmt.Errorf("openbrain: shut down: requests were cut off: %w", err)
 	}

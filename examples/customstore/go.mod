@@ -1,0 +1,7 @@
+module example.com/customstore
+
+go 1.26
+
+require github.com/contextengine/contextengine v0.0.0
+
+replace github.com/contextengine/contextengine => ../..
