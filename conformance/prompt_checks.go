@@ -223,6 +223,8 @@ func rolesProvider(p *prompt) string {
 		}
 		role := string(m.Role)
 		if m.Type != "" || m.Role == message.System {
+			// What a host puts in place of history speaks as the user.
+			first = first && m.Role == message.System
 			last = ""
 			continue
 		}

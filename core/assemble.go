@@ -180,7 +180,12 @@ func (e *Engine) refer(v *View, c *call) bool {
 	if v.Budget > 0 && float64(ref) >= reopen*float64(v.Budget) && v.Start > max(v.Frontier, v.Lead) {
 		v.Start = -1 // a much larger window has room for what had to leave a smaller one
 	}
+	before := len(e.shownSummaries(v))
 	v.Budget = ref
+	if len(e.shownSummaries(v)) != before {
+		v.Epoch++
+		c.stepped = true
+	}
 	return true
 }
 

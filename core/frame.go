@@ -90,7 +90,10 @@ func (e *Engine) walkBack(ctx context.Context, v *View, end, tokens int) (int, e
 				if !inConversation(entry) {
 					continue
 				}
-				if tokens -= e.bounded(entry.Tokens, v.Budget); tokens < 0 {
+				if entry.Type != TypeHeartbeat {
+					tokens -= e.bounded(entry.Tokens, v.Budget)
+				}
+				if tokens < 0 {
 					return pos, nil
 				}
 				pos--

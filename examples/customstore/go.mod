@@ -1,6 +1,6 @@
 module example.com/customstore
 
-go 1.26
+go 1.26.0
 
 require github.com/contextengine/contextengine v0.0.0
 

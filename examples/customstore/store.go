@@ -11,99 +11,66 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// Ledger is a core.Store in this process: a table of rows and a unique index over (agent, session, key). With a database every
-// method is one transaction, and Scan reads an index over (agent, session, seq, n) where this sorts. NewLedger makes one.
+// Ledger is a core.Store in this process: one sorted table. In a database the loops are indexes. The zero value is ready.
 type Ledger struct {
-	mu     sync.RWMutex
+	mu     sync.Mutex
 	closed bool
 	n      int64
-	rows   map[string]row // by entry id
-	keys   map[key]string // entry ids
+	rows   []row
 }
 
-// row is an entry and its number, which orders entries of equal Seq and never changes, so that a cursor can name it.
+// row numbers an entry: n orders equal positions, and a cursor can name a row that is gone by the next page.
 type row struct {
-	core.Entry
+	*core.Entry
 	n int64
 }
 
-type key struct{ agent, session, key string }
+func (a row) compare(b row) int {
+	return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.n, b.n))
+}
 
-var _ core.Store = (*Ledger)(nil)
+// own copies what a caller may write to: messages are values. A row's entry is never written to either.
+func own(e core.Entry) *core.Entry { e.Meta = maps.Clone(e.Meta); return &e }
 
-// NewLedger returns an empty store.
-func NewLedger() *Ledger { return &Ledger{rows: map[string]row{}, keys: map[key]string{}} }
-
-// Append implements core.Store. Nobody sees a batch before the lock is released, so a batch that fails can be taken back.
-func (l *Ledger) Append(ctx context.Context, entries []core.Entry) (res core.AppendResult, err error) {
+// do runs f as a transaction: alone, on a copy of the table that takes its place unless f fails.
+func (l *Ledger) do(ctx context.Context, op string, f func(rows []row) ([]row, error)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.usable(ctx, "append"); err != nil {
-		return res, err
+	rows, err := slices.Clone(l.rows), ctx.Err()
+	if l.closed {
+		err = core.ErrClosed
 	}
-	var added []string
-	for _, e := range entries {
-		k := key{e.Agent, e.Session, e.Key}
-		if id, known := l.keys[k]; known {
-			res.IDs, res.Duplicates = append(res.IDs, id), res.Duplicates+1
-			continue
-		}
-		if _, taken := l.rows[e.ID]; taken {
-			l.remove(added)
-			return core.AppendResult{}, fmt.Errorf("ledger: append %q: known with another key: %w", e.ID, core.ErrConflict)
-		}
-		l.n++
-		l.rows[e.ID], l.keys[k] = row{owned(e), l.n}, e.ID
-		res.IDs, added = append(res.IDs, e.ID), append(added, e.ID)
+	if err == nil {
+		rows, err = f(rows)
 	}
-	return res, nil
+	if err != nil {
+		return fmt.Errorf("ledger: %s: %w", op, err)
+	}
+	l.rows = rows
+	return nil
 }
 
-// Get implements core.Store.
-func (l *Ledger) Get(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if err := l.usable(ctx, "get"); err != nil {
-		return nil, err
+// find returns the place of an entry in the table.
+func find(rows []row, scope core.Scope, id string) (int, error) {
+	i := slices.IndexFunc(rows, func(r row) bool { return r.ID == id && scope.Contains(r.SessionID()) })
+	if i < 0 {
+		return 0, fmt.Errorf("entry %q: %w", id, core.ErrNotFound)
 	}
-	out := make([]core.Entry, len(ids))
-	for i, id := range ids {
-		r, ok := l.rows[id]
-		if !ok || !scope.Contains(r.SessionID()) {
-			return nil, fmt.Errorf("ledger: get %q: %w", id, core.ErrNotFound)
-		}
-		out[i] = owned(r.Entry)
-	}
-	return out, nil
+	return i, nil
 }
 
-// Scan implements core.Store. The cursor names the last row by its place, not by a count: rows may come and go between two pages.
-func (l *Ledger) Scan(ctx context.Context, q core.ScanQuery) (page core.Page, err error) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if err := l.usable(ctx, "scan"); err != nil {
-		return page, err
-	}
-	last := row{Entry: core.Entry{Agent: q.Scope.Agent}}
-	if q.Cursor != "" {
-		if _, err := fmt.Sscanf(string(q.Cursor), "%d %d %q", &last.Seq, &last.n, &last.Session); err != nil {
-			return page, fmt.Errorf("ledger: scan: the cursor is not one of this store: %w", core.ErrInvalid)
+// Append implements core.Store.
+func (l *Ledger) Append(ctx context.Context, entries []core.Entry) (res core.AppendResult, err error) {
+	return res, l.do(ctx, "append", func(rows []row) ([]row, error) {
+		for _, e := range entries {
+			if i := slices.IndexFunc(rows, func(r row) bool { return r.Key == e.Key && r.SessionID() == e.SessionID() }); i >= 0 {
+				res.IDs, res.Duplicates = append(res.IDs, rows[i].ID), res.Duplicates+1
+				continue
+			}
+			if _, err := find(rows, core.Scope{}, e.ID); err == nil {
+				return nil, core.ErrConflict
+			}
 		}
-	}
-	var found []row
-	for _, r := range l.rows {
-		inside := q.Scope.Session == "" || r.Seq >= q.FromSeq && (q.ToSeq <= 0 || r.Seq < q.ToSeq)
-		if inside && q.Scope.Contains(r.SessionID()) && (q.Cursor == "" || compare(last, r, q.Reverse) < 0) {
-			found = append(found, r)
-		}
-	}
-	slices.SortFunc(found, func(a, b row) int { return compare(a, b, q.Reverse) })
-	for _, r := range found[:min(q.Limit, len(found))] {
-		page.Entries = append(page.Entries, owned(r.Entry))
-		last = r
-	}
-	if len(found) > q.Limit {
-		page.Next = core.Cursor(fmt.Sprintf("%d %d %q", last.Seq, last.n, last.Session))
-	}
-	return page, nil
+		return rows, nil
+	})
 }
