@@ -110,6 +110,9 @@ func (s setup) over(tb testing.TB, env conformance.Env, store core.Store) core.C
 		s.change(&cfg)
 	}
 	parts := core.Parts{Store: env.Wrap(store), Compactor: c, Counter: env.Count, Host: env.Host}
+	if v, ok := store.(withViews); ok {
+		parts.Views = v.views
+	}
 	if s.retriever != nil {
 		parts.Retriever = s.retriever()
 	}

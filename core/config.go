@@ -165,6 +165,9 @@ func (c Config) Validate() error {
 type Parts struct {
 	// Store is required. The engine does not close it unless OwnStore is set.
 	Store Store
+	// Views keeps the sessions' views where Store is no ViewStore itself. Without either they last as long as the engine and are rebuilt
+	// from the entries, which knows nothing of resets and forks.
+	Views ViewStore
 	// Retriever may be nil: nothing is recalled.
 	Retriever Retriever
 	// Compactor is required.

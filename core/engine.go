@@ -102,7 +102,7 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 	e.legacy = NewLegacy(e.host)
 	if v, ok := As[ViewStore](e.store); ok {
 		e.views = v
-	} else {
+	} else if e.views = parts.Views; e.views == nil {
 		e.views = newLocalViews()
 	}
 	if err := e.attach(parts); err != nil {

@@ -1,76 +1,125 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
 )
 
-// Ledger is a core.Store in this process: one sorted table. In a database the loops are indexes. The zero value is ready.
+// Ledger is a core.Store in this process. Every method is one transaction, as it would be with a database.
 type Ledger struct {
 	mu     sync.Mutex
 	closed bool
-	n      int64
-	rows   []row
+	table  table
 }
 
-// row numbers an entry: n orders equal positions, and a cursor can name a row that is gone by the next page.
-type row struct {
-	*core.Entry
-	n int64
-}
+var _ core.Store = (*Ledger)(nil)
 
-func (a row) compare(b row) int {
-	return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.n, b.n))
-}
+// NewLedger returns an empty store.
+func NewLedger() *Ledger { return &Ledger{table: newTable()} }
 
-// own copies what a caller may write to: messages are values. A row's entry is never written to either.
-func own(e core.Entry) *core.Entry { e.Meta = maps.Clone(e.Meta); return &e }
-
-// do runs f as a transaction: alone, on a copy of the table that takes its place unless f fails.
-func (l *Ledger) do(ctx context.Context, op string, f func(rows []row) ([]row, error)) error {
+// do runs f alone, unless the store is closed or ctx has ended. It wraps errors, so that errors.Is finds the cause.
+func (l *Ledger) do(ctx context.Context, op string, f func(t *table) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	rows, err := slices.Clone(l.rows), ctx.Err()
+	err := ctx.Err()
 	if l.closed {
 		err = core.ErrClosed
 	}
 	if err == nil {
-		rows, err = f(rows)
+		err = f(&l.table)
 	}
 	if err != nil {
 		return fmt.Errorf("ledger: %s: %w", op, err)
 	}
-	l.rows = rows
 	return nil
 }
 
-// find returns the place of an entry in the table.
-func find(rows []row, scope core.Scope, id string) (int, error) {
-	i := slices.IndexFunc(rows, func(r row) bool { return r.ID == id && scope.Contains(r.SessionID()) })
-	if i < 0 {
-		return 0, fmt.Errorf("entry %q: %w", id, core.ErrNotFound)
-	}
-	return i, nil
-}
-
-// Append implements core.Store.
+// Append implements core.Store. A batch that fails is taken back before anybody sees it.
 func (l *Ledger) Append(ctx context.Context, entries []core.Entry) (res core.AppendResult, err error) {
-	return res, l.do(ctx, "append", func(rows []row) ([]row, error) {
+	err = l.do(ctx, "append", func(t *table) error {
+		var added []*row
 		for _, e := range entries {
-			if i := slices.IndexFunc(rows, func(r row) bool { return r.Key == e.Key && r.SessionID() == e.SessionID() }); i >= 0 {
-				res.IDs, res.Duplicates = append(res.IDs, rows[i].ID), res.Duplicates+1
+			if known := t.keys[keyOf(e)]; known != nil {
+				res.IDs, res.Duplicates = append(res.IDs, known.ID), res.Duplicates+1
 				continue
 			}
-			if _, err := find(rows, core.Scope{}, e.ID); err == nil {
-				return nil, core.ErrConflict
+			if t.ids[e.ID] != nil {
+				for _, r := range added {
+					t.remove(r)
+				}
+				res = core.AppendResult{}
+				return fmt.Errorf("entry %q is known with another key: %w", e.ID, core.ErrConflict)
+			}
+			added = append(added, t.add(e))
+			res.IDs = append(res.IDs, e.ID)
+		}
+		return nil
+	})
+	return res, err
+}
+
+// Get implements core.Store.
+func (l *Ledger) Get(ctx context.Context, scope core.Scope, ids []string) (out []core.Entry, err error) {
+	err = l.do(ctx, "get", func(t *table) error {
+		for _, id := range ids {
+			r, err := t.find(scope, id)
+			if err != nil {
+				out = nil
+				return err
+			}
+			out = append(out, own(r.Entry))
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Scan implements core.Store. A cursor names the place of the last row, not a count: rows may come and go between two pages.
+func (l *Ledger) Scan(ctx context.Context, q core.ScanQuery) (page core.Page, err error) {
+	err = l.do(ctx, "scan", func(t *table) error {
+		return t.page(q, &page)
+	})
+	return page, err
+}
+
+// Update implements core.Store.
+func (l *Ledger) Update(ctx context.Context, scope core.Scope, id string, c core.Change) error {
+	return l.do(ctx, "update", func(t *table) error {
+		r, err := t.find(scope, id)
+		if err != nil {
+			return err
+		}
+		if c.Message != nil {
+			r.Message, r.Tokens, r.Fingerprint = *c.Message, c.Tokens, c.Fingerprint
+		}
+		if c.Meta != nil {
+			r.Meta = own(core.Entry{Meta: c.Meta}).Meta
+		}
+		return nil
+	})
+}
+
+// Delete implements core.Store.
+func (l *Ledger) Delete(ctx context.Context, scope core.Scope, ids []string) (n int, err error) {
+	err = l.do(ctx, "delete", func(t *table) error {
+		for _, id := range ids {
+			if r, err := t.find(scope, id); err == nil {
+				t.remove(r)
+				n++
 			}
 		}
-		return rows, nil
+		return nil
 	})
+	return n, err
+}
+
+// Close implements core.Store.
+func (l *Ledger) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed, l.table = true, table{}
+	return nil
 }
