@@ -175,8 +175,7 @@ func (d *driver) hostCompacts(req core.CompactRequest) core.CompactResult {
 }
 
 func (d *driver) spawn(t *track, o op) {
-	e, ok := d.engine.(core.SubagentHost)
-	if !ok || t == d.tracks[3] {
+	if _, ok := d.engine.(core.SubagentHost); !ok || t == d.tracks[3] {
 		return
 	}
 	if d.plan.Managed && len(t.log) > 0 {
@@ -194,7 +193,7 @@ func (d *driver) spawn(t *track, o op) {
 	}
 	var sp core.Spawn
 	excused, err := d.call("prepare spawn", true, func(ctx context.Context) (err error) {
-		sp, err = e.PrepareSubagentSpawn(ctx, req)
+		sp, err = d.engine.(core.SubagentHost).PrepareSubagentSpawn(ctx, req) // a fault may have made a new engine
 		return err
 	})
 	d.spurious("prepare spawn", excused, err)
@@ -236,9 +235,8 @@ func (d *driver) spawn(t *track, o op) {
 
 // ended hands a subagent's result back to its parent.
 func (d *driver) ended(o op) {
-	e, ok := d.engine.(core.SubagentHost)
 	child := d.tracks[3]
-	if !ok || child == nil {
+	if _, ok := d.engine.(core.SubagentHost); !ok || child == nil {
 		return
 	}
 	parent := child.parent
@@ -259,7 +257,9 @@ func (d *driver) ended(o op) {
 			}
 		}
 	}
-	excused, err := d.call("subagent ended", true, func(ctx context.Context) error { return e.OnSubagentEnded(ctx, req) })
+	excused, err := d.call("subagent ended", true, func(ctx context.Context) error {
+		return d.engine.(core.SubagentHost).OnSubagentEnded(ctx, req)
+	})
 	d.spurious("subagent ended", excused, err)
 	d.tracks[3] = nil
 }

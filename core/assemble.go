@@ -315,7 +315,7 @@ func (e *Engine) fit(ctx context.Context, s *session, v View, policy history.Pol
 // fitLean makes the window fit at one level of leanness.
 func (e *Engine) fitLean(s *session, v *View, policy history.Policy, c *call) (*frame, error) {
 	var f *frame
-	for range 6 {
+	for range 64 {
 		f = e.frame(s, *v, policy)
 		total := e.fixed(f, c.additionCost) + sum(f.costs)
 		mean := 0
@@ -363,7 +363,7 @@ func (e *Engine) step(f *frame, v *View, c *call) bool {
 	}
 	plan := window.Step(groups, fixed, c.marks, e.cfg.Window.KeepResults, noteCost)
 	if plan.Drop == 0 && len(plan.Masks) == 0 {
-		return false
+		return e.splitMerged(f, v, c)
 	}
 	v.Shown = nil
 	for _, m := range plan.Masks {
@@ -380,6 +380,17 @@ func (e *Engine) step(f *frame, v *View, c *call) bool {
 		e.moveStart(s, v, start, c)
 	}
 	c.stepped, c.dirty = true, true
+	v.Epoch++
+	return true
+}
+
+// splitMerged lets the oldest of several texts leave that a rule merged into the window's first message. It returns false when there is none.
+func (e *Engine) splitMerged(f *frame, v *View, c *call) bool {
+	if len(f.msgs) == 0 || f.msgs[0].Role != message.User || !slices.ContainsFunc(f.members[0][min(1, len(f.members[0])):], f.isTurn) {
+		return false
+	}
+	v.Shown = nil
+	e.moveStart(f.s, v, f.place[f.members[0][1]], c)
 	v.Epoch++
 	return true
 }

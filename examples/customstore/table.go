@@ -2,20 +2,26 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/contextengine/contextengine/core"
 )
 
-// table is what a database would be: rows in the order of a scan, and unique indexes over id and (agent, session, key).
+// table stands for a database: transactions, rows in the order of a scan, and unique indexes over id and (agent, session, key).
 type table struct {
-	rows []*row
-	ids  map[string]*row
-	keys map[[3]string]*row
-	n    int64
+	mu     sync.Mutex
+	closed bool
+	rows   []*row
+	ids    map[string]*row
+	keys   map[[3]string]*row
+	views  map[core.SessionID][]byte
+	// n numbers rows; added are those of the transaction that is going on.
+	n     int64
+	added []*row
 }
 
 // row is an entry and its number, which orders entries of one Seq by append and is never given twice.
@@ -24,27 +30,44 @@ type row struct {
 	n int64
 }
 
-func newTable() table { return table{ids: map[string]*row{}, keys: map[[3]string]*row{}} }
-
-func keyOf(e core.Entry) [3]string { return [3]string{e.Agent, e.Session, e.Key} }
-
-func (r *row) compare(o *row) int {
-	return cmp.Or(cmp.Compare(r.Agent, o.Agent), cmp.Compare(r.Session, o.Session), cmp.Compare(r.Seq, o.Seq), cmp.Compare(r.n, o.n))
+func newTable() *table {
+	return &table{ids: map[string]*row{}, keys: map[[3]string]*row{}, views: map[core.SessionID][]byte{}}
 }
 
-// own copies what a caller may write to: the metadata. Messages are values whose slices nobody writes to.
-func own(e core.Entry) core.Entry {
-	e.Meta = maps.Clone(e.Meta)
-	return e
+// tx runs f alone and, when it fails, takes back what it added. It wraps the cause, so that errors.Is finds it.
+func (t *table) tx(ctx context.Context, op string, f func() error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := ctx.Err()
+	if t.closed {
+		err = core.ErrClosed
+	}
+	if t.added = nil; err == nil {
+		err = f()
+	}
+	if err == nil {
+		return nil
+	}
+	for _, r := range t.added {
+		t.remove(r)
+	}
+	return fmt.Errorf("ledger: %s: %w", op, err)
 }
 
-func (t *table) add(e core.Entry) *row {
+func (t *table) close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed, t.rows, t.ids, t.keys, t.views, t.added = true, nil, nil, nil, nil, nil
+	return nil
+}
+
+func (t *table) add(e core.Entry) {
 	t.n++
 	r := &row{Entry: own(e), n: t.n}
 	i, _ := slices.BinarySearchFunc(t.rows, r, (*row).compare)
 	t.rows = slices.Insert(t.rows, i, r)
 	t.ids[e.ID], t.keys[keyOf(e)] = r, r
-	return r
+	t.added = append(t.added, r)
 }
 
 func (t *table) remove(r *row) {
@@ -63,17 +86,51 @@ func (t *table) find(scope core.Scope, id string) (*row, error) {
 	return r, nil
 }
 
-// from yields the rows at a place and behind it; with reverse, those before it, the last first.
-func (t *table) from(place *row, reverse bool) iter.Seq[*row] {
-	i, _ := slices.BinarySearchFunc(t.rows, place, (*row).compare)
-	if !reverse {
-		return slices.Values(t.rows[i:])
-	}
-	return func(yield func(*row) bool) {
-		for _, r := range slices.Backward(t.rows[:i]) {
-			if !yield(r) {
-				return
-			}
+// page is SELECT ... WHERE place > cursor ORDER BY place LIMIT n. The cursor names the place of the last row and not a count, because
+// rows come and go between two pages; the row it names may be gone too.
+func (t *table) page(q core.ScanQuery) (page core.Page, err error) {
+	last := &row{Entry: core.Entry{Agent: q.Scope.Agent}}
+	if q.Cursor != "" {
+		if _, err := fmt.Sscanf(string(q.Cursor), "%d %d %q", &last.Seq, &last.n, &last.Session); err != nil {
+			return page, fmt.Errorf("the cursor is not one of this store, start again without: %w", core.ErrInvalid)
 		}
 	}
+	begin, direction, next := last, 1, slices.All(t.rows)
+	if q.Reverse {
+		direction, next = -1, slices.Backward(t.rows)
+	}
+	for _, r := range next {
+		outside := q.Scope.Session != "" && (r.Seq < q.FromSeq || q.ToSeq > 0 && r.Seq >= q.ToSeq)
+		if outside || !q.Scope.Contains(r.SessionID()) || q.Cursor != "" && direction*r.compare(begin) <= 0 {
+			continue
+		}
+		if len(page.Entries) == q.Limit {
+			page.Next = core.Cursor(fmt.Sprintf("%d %d %q", last.Seq, last.n, last.Session))
+			break
+		}
+		page.Entries, last = append(page.Entries, own(r.Entry)), r
+	}
+	return page, nil
 }
+
+func (r *row) compare(o *row) int {
+	return cmp.Or(cmp.Compare(r.Agent, o.Agent), cmp.Compare(r.Session, o.Session), cmp.Compare(r.Seq, o.Seq), cmp.Compare(r.n, o.n))
+}
+
+// set changes the fields that c sets.
+func (r *row) set(c core.Change) {
+	if c.Message != nil {
+		r.Message, r.Tokens, r.Fingerprint = *c.Message, c.Tokens, c.Fingerprint
+	}
+	if c.Meta != nil {
+		r.Meta = maps.Clone(c.Meta)
+	}
+}
+
+// own copies what a caller may write to: the metadata. Messages are values, nobody writes to their slices.
+func own(e core.Entry) core.Entry {
+	e.Meta = maps.Clone(e.Meta)
+	return e
+}
+
+func keyOf(e core.Entry) [3]string { return [3]string{e.Agent, e.Session, e.Key} }
