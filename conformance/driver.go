@@ -49,6 +49,7 @@ type driver struct {
 const callLimit = 60 * time.Second
 
 func newDriver(tb testing.TB, comb Combination, p plan, checks map[string]Check, tokens *tokenCache, tolerated map[string]bool) *driver {
+	tb.Helper()
 	model := &Model{}
 	d := &driver{
 		tb: tb, comb: comb, plan: p, checks: checks, author: author{p.Format}, owner: map[string]*track{}, tokens: tokens,

@@ -119,10 +119,10 @@ func compactOwner(c *compaction) string {
 }
 
 func compactExactlyOnce(c *compaction) string {
-	switch {
-	case c.calls == 1:
+	switch c.calls {
+	case 1:
 		return ""
-	case c.calls == 0:
+	case 0:
 		return "the runtime was not asked"
 	}
 	return "the runtime was asked more than once"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
@@ -258,12 +259,7 @@ func (d *driver) learn(p *prompt) {
 }
 
 func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, s)
 }
 
 // refused judges an error of Assemble.
@@ -284,8 +280,8 @@ func (d *driver) refused(p *prompt, excused bool, err error) {
 	// What cannot be left out: system messages, the newest user message, the newest group. Marks and repairs take some room.
 	need, groups := 0, 0
 	users := 0
-	for i := len(p.log) - 1; i >= 0; i-- {
-		it := p.log[i]
+	for _, it := range slices.Backward(p.log) {
+
 		cost := d.cost(it)
 		switch {
 		case it.beat:

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -66,12 +67,8 @@ func ExamineEngine(tb testing.TB, c Combination, count core.TokenCounter, opts .
 
 func knownOf(c Combination, o options) map[string]string {
 	out := map[string]string{}
-	for id, link := range o.known {
-		out[id] = link
-	}
-	for id, link := range c.Known {
-		out[id] = link
-	}
+	maps.Copy(out, o.known)
+	maps.Copy(out, c.Known)
 	return out
 }
 
@@ -136,6 +133,7 @@ type played struct {
 func playOnce(
 	tb testing.TB, c Combination, p plan, checks map[string]Check, tokens *tokenCache, tolerated map[string]bool, seen map[string]string,
 ) (id, text string, out played) {
+	tb.Helper()
 	scope := &caseTB{TB: tb}
 	defer scope.end()
 	var d *driver
@@ -159,6 +157,7 @@ func playOnce(
 func deterministic(
 	tb testing.TB, c Combination, p plan, checks map[string]Check, tokens *tokenCache, tolerated map[string]bool, first played,
 ) (id, text string) {
+	tb.Helper()
 	const rule = "deterministic.same-bytes"
 	hangs := slices.ContainsFunc(p.Ops, func(o op) bool { return o.Kind == opModel && o.N == 17 })
 	if _, ok := checks[rule]; !ok || tolerated[rule] || first.parallel || hangs {

@@ -128,6 +128,7 @@ func engineFault(name string, s setup, sound func(setup) []string, change func(*
 		t.Helper()
 		known := sound(s)
 		found := conformance.ExamineEngine(t, conformance.Combination{Name: name, Open: func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
+			tb.Helper()
 			e, store := s.open(tb, env)
 			engine, ok := e.(*core.Engine)
 			if !ok {

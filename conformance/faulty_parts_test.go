@@ -144,6 +144,7 @@ func compactorFault(name string, sound func() (core.Compactor, error), change fu
 	return fault{name: name, caught: caught, kin: kin, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		return conformance.ExamineCompactor(t, func(tb testing.TB, m *conformance.Model) core.Compactor {
+			tb.Helper()
 			c, err := sound()
 			if err != nil {
 				tb.Fatalf("compactor: %v", err)

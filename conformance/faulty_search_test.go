@@ -27,7 +27,7 @@ type scanSearcher struct {
 
 func (s *scanSearcher) Delete(ctx context.Context, scope core.Scope, ids []string) (int, error) {
 	if s.keep {
-		if got, err := s.Store.Get(ctx, scope, ids); err == nil {
+		if got, err := s.Get(ctx, scope, ids); err == nil {
 			s.stale = append(s.stale, got...)
 		}
 	}
@@ -56,7 +56,7 @@ func (s *scanSearcher) Search(ctx context.Context, q core.SearchQuery) ([]core.H
 			continue
 		}
 		score := 0.0
-		for _, w := range strings.Fields(q.Text) {
+		for w := range strings.FieldsSeq(q.Text) {
 			if strings.Contains(e.Text(), w) {
 				score++
 			}

@@ -71,7 +71,7 @@ func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.
 		return core.Completion{}, fmt.Errorf("conformance: complete: %w", err)
 	}
 	h := fnv.New32a()
-	h.Write([]byte(req.System + "\x00" + req.Prompt)) //nolint:errcheck // a hash never fails
+	h.Write([]byte(req.System + "\x00" + req.Prompt))
 	text := fmt.Sprintf("They agreed on plan %08x; the open question is the budget.", h.Sum32())
 	switch mood {
 	case Empty:

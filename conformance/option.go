@@ -29,8 +29,6 @@ type options struct {
 	known  map[string]string
 	claims []string
 	shrink bool
-	// acrossSessions allows recall across sessions.
-	acrossSessions bool
 }
 
 // WithCases sets the number of generated cases for each check, at least 1. The flag and the environment win.

@@ -146,15 +146,15 @@ func orderTail(p *prompt) string {
 	if !plain(want) {
 		return ""
 	}
-	for i := len(p.wire) - 1; i >= 0; i-- {
+	for i, v := range slices.Backward(p.wire) {
 		marks := marksIn(strings.Join(p.history(i), "\n"))
 		if p.mixed[i] {
-			marks = marksIn(p.wire[i].text())
+			marks = marksIn(v.text())
 		}
 		if contains(marks, want.marks[len(want.marks)-1]) {
 			return ""
 		}
-		if p.inRecall(i) || slices.ContainsFunc(marksIn(p.wire[i].text()), func(m string) bool { return p.t.floating[m] }) {
+		if p.inRecall(i) || slices.ContainsFunc(marksIn(v.text()), func(m string) bool { return p.t.floating[m] }) {
 			continue
 		}
 		if len(marks) > 0 || !p.made[i] {

@@ -67,9 +67,9 @@ func cachePrefix(p *prompt) string {
 	was, is := p.prev.withoutRecall(), p.withoutRecall()
 	// The newest turn begins with the last message of the user.
 	turn := len(was)
-	for i := len(was) - 1; i >= 0; i-- {
+	for i, wa := range slices.Backward(was) {
 		turn = i
-		if was[i].msg.Role == message.User && !strings.HasPrefix(was[i].msg.Text(), "<subagent ") {
+		if wa.msg.Role == message.User && !strings.HasPrefix(wa.msg.Text(), "<subagent ") {
 			break
 		}
 	}

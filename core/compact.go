@@ -187,7 +187,7 @@ func (e *Engine) conclude(ctx context.Context, t *task, patch Patch, cerr error)
 	if err != nil {
 		return CompactResult{}, err
 	}
-	if after >= t.before && t.Force && after > t.budget {
+	if after >= t.before && t.Force && after > t.budget && len(t.Entries) > t.Protected {
 		// Nothing came of it and the prompt does not fit: the oldest entries leave without a summary.
 		if err := e.apply(ctx, t, e.leave(t)); err != nil {
 			return CompactResult{}, e.failed(ctx, "engine", "compact", err)

@@ -138,8 +138,14 @@ var broken = []struct {
 		res.RecallAt = max(res.RecallAt-1, 0)
 		return nil
 	}},
-	{name: "start moved silently", rule: experiment.RulePrefix, result: func(b *breaker, _ core.AssembleRequest, res *core.AssembleResult) error {
+	{name: "start moved silently", rule: experiment.RulePrefix, result: func(b *breaker, req core.AssembleRequest, res *core.AssembleResult) error {
 		res.Epoch, res.Stepped = 1, false
+		if req.Call == core.CallPrompt && len(res.Messages) > 6 && b.calls > 20 {
+			res.Messages = slices.Delete(res.Messages, 1, 2)
+			if res.RecallLen > 0 {
+				res.RecallAt--
+			}
+		}
 		return nil
 	}},
 	{name: "clock in the prompt", rule: experiment.RuleLoop, result: func(b *breaker, _ core.AssembleRequest, res *core.AssembleResult) error {

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -71,7 +72,7 @@ func (h *SimHost) Say(m message.Message) {
 func (h *SimHost) Transcript() *core.Transcript {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &core.Transcript{Messages: h.msgs[:len(h.msgs):len(h.msgs)]}
+	return &core.Transcript{Messages: slices.Clip(h.msgs)}
 }
 
 // Tokens is what the transcript costs.

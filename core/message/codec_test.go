@@ -58,29 +58,29 @@ var shapes = map[string][]string{
 	},
 }
 
-func codec(t testing.TB, format string) message.Codec {
-	t.Helper()
+func codec(tb testing.TB, format string) message.Codec {
+	tb.Helper()
 	c, err := message.Lookup(format)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }
 
-func decode(t testing.TB, format, raw string) message.Message {
-	t.Helper()
-	m, err := codec(t, format).Decode([]byte(raw))
+func decode(tb testing.TB, format, raw string) message.Message {
+	tb.Helper()
+	m, err := codec(tb, format).Decode([]byte(raw))
 	if err != nil {
-		t.Fatalf("Decode(%s): %v", raw, err)
+		tb.Fatalf("Decode(%s): %v", raw, err)
 	}
 	return m
 }
 
-func encode(t testing.TB, format string, m message.Message) string {
-	t.Helper()
-	b, err := codec(t, format).Encode(m)
+func encode(tb testing.TB, format string, m message.Message) string {
+	tb.Helper()
+	b, err := codec(tb, format).Encode(m)
 	if err != nil {
-		t.Fatalf("Encode: %v", err)
+		tb.Fatalf("Encode: %v", err)
 	}
 	return string(b)
 }

@@ -15,6 +15,7 @@ func FuzzPi(f *testing.F)        { fuzzCodec(f, message.FormatPi) }
 // fuzzCodec checks what a codec promises for all bytes: it rejects them with ErrMalformed, or gives them back; and a
 // message it accepted can be edited and written in every format.
 func fuzzCodec(f *testing.F, format string) {
+	f.Helper()
 	for _, messages := range shapes {
 		for _, raw := range messages {
 			f.Add([]byte(raw))

@@ -158,7 +158,7 @@ func (a *app) arm(name string, cfg registry.Config) experiment.Arm {
 // closing closes an instance that is of no use because of err, and returns err.
 func closing(ctx context.Context, instance *registry.Instance, err error) error {
 	if cerr := instance.Close(context.WithoutCancel(ctx)); cerr != nil {
-		return fmt.Errorf("%w (and closing failed: %v)", err, cerr)
+		return fmt.Errorf("%w (and closing failed: %w)", err, cerr)
 	}
 	return err
 }

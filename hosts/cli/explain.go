@@ -197,11 +197,12 @@ func (e explanation) row(i int, m message.Message, ch core.Choice) []string {
 	if r.RecallLen > 0 && i >= r.RecallAt && i < r.RecallAt+r.RecallLen {
 		reason = string(core.ReasonRecalled)
 	}
-	text := m.Text()
+	var text strings.Builder
+	text.WriteString(m.Text())
 	for _, c := range m.Calls() {
-		text += " " + c.Name + "(" + c.Args + ")"
+		text.WriteString(" " + c.Name + "(" + c.Args + ")")
 	}
-	return []string{fmt.Sprint(i), reason, e.number(ch.Entry), string(m.Role), fmt.Sprint(ch.Tokens), string(ch.Stub), preview(text)}
+	return []string{fmt.Sprint(i), reason, e.number(ch.Entry), string(m.Role), fmt.Sprint(ch.Tokens), string(ch.Stub), preview(text.String())}
 }
 
 // recalled lists what the recall block quotes, and why.

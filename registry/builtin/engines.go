@@ -66,7 +66,7 @@ func openBrain(ctx context.Context, cfg openBrainConfig, env registry.Env) (core
 		}
 	})
 	if missing, ok := errors.AsType[*openbrain.ConfigError](err); ok {
-		env.Logger.WarnContext(ctx, missing.Error())
+		env.Logger.WarnContext(ctx, "the engine cannot be used as it is configured", "engine", openBrainName, "err", missing)
 		return unconfigured{id: openBrainName, err: missing}, nil
 	}
 	if err != nil {
