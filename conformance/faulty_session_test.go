@@ -89,6 +89,7 @@ func faultyWrites(sound func(setup) []string) []fault {
 			find: func(t *testing.T) []conformance.Finding {
 				t.Helper()
 				return conformance.ExamineEngine(t, conformance.Combination{Name: "forgets", Open: func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
+					tb.Helper()
 					env.Store = nil
 					return plain.open(tb, env)
 				}}, cheap, few(20)...)
