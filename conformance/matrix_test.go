@@ -42,9 +42,9 @@ var backends = map[string]backend{
 			}
 			return openFile(tb, s.Path())
 		},
-		cases: 20,
+		cases: 100,
 	},
-	"openbrain": {open: openServer, cases: 10},
+	"openbrain": {open: openServer, cases: 100},
 }
 
 func openFile(tb testing.TB, path string) core.Store {

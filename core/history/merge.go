@@ -36,6 +36,12 @@ func join(run []message.Message) message.Message {
 			parts = append(parts, p)
 		}
 	}
-	base.ID, base.Key, base.Entry = first.ID, first.Key, first.Entry
+	base.ID, base.Key, base.Entry = first.ID, first.Key, ""
+	for i := range run {
+		// What the rules themselves put in shows no entry.
+		if base.Entry = run[i].Entry; base.Entry != "" {
+			break
+		}
+	}
 	return base.WithParts(parts)
 }

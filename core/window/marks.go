@@ -42,7 +42,7 @@ func (p Policy) Marks(ref, budget int, recall float64, group int) Marks {
 	high := min(int(highShare*float64(ref)), hard)
 	m := Marks{
 		High:   high,
-		Low:    max(high-int((highShare-lowShare)*float64(ref)), 0),
+		Low:    max(high-int((highShare-lowShare)*float64(min(ref, budget))), 0),
 		Hard:   hard,
 		Recall: int(recall * float64(ref)),
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/asking"
 )
 
 // Retriever fuses what several searchers find. It is safe for concurrent use.
@@ -76,7 +77,9 @@ type list struct {
 // Retrieve implements core.Retriever. It waits for every searcher, each of which returns when ctx ends: what the faster ones have found by
 // then is the answer. The error joins all errors, and is nil as long as one searcher answered.
 func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
-	text := queryText(q, r.cfg)
+	text := asking.Text(q, asking.Limits{
+		PromptChars: r.cfg.PromptChars, ShortPrompt: r.cfg.ShortPrompt, ContextChars: r.cfg.ContextChars,
+	})
 	if text == "" {
 		return nil, ctx.Err()
 	}

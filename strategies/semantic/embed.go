@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/asking"
 )
 
 // embedPending embeds up to limit pending entries of an agent, all of them when limit is negative, batch by batch. Texts are read from
@@ -41,7 +42,7 @@ func (x *VectorIndex) embedPending(ctx context.Context, v *vectors, store core.S
 		}
 		var texts, of []string
 		for _, e := range entries {
-			if text := head(strings.TrimSpace(e.Text()), x.cfg.MaxChars); text != "" {
+			if text := asking.Head(strings.TrimSpace(e.Text()), x.cfg.MaxChars); text != "" {
 				texts, of = append(texts, text), append(of, e.ID)
 			}
 		}

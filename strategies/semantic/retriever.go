@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/asking"
 )
 
 // Config is everything an operator sets about a Retriever.
@@ -88,7 +89,9 @@ func New(cfg Config, searcher core.Searcher, opts ...Option) (*Retriever, error)
 // Retrieve implements core.Retriever. With more than one scope to look into, the finds of each take turns: their scores cannot be
 // compared. Where one of several scopes fails, the others answer; the error is that of the first.
 func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
-	text := queryText(q, r.cfg)
+	text := asking.Text(q, asking.Limits{
+		PromptChars: r.cfg.PromptChars, ShortPrompt: r.cfg.ShortPrompt, ContextChars: r.cfg.ContextChars,
+	})
 	if text == "" {
 		return nil, ctx.Err()
 	}

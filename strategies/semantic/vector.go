@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/asking"
 )
 
 // VectorConfig is everything an operator sets about a VectorIndex.
@@ -121,7 +122,7 @@ func (x *VectorIndex) Search(ctx context.Context, q core.SearchQuery) ([]core.Hi
 	if v.embedded() == 0 {
 		return nil, nil
 	}
-	text := head(q.Text, x.cfg.MaxChars)
+	text := asking.Head(q.Text, x.cfg.MaxChars)
 	if text == "" {
 		return nil, nil
 	}

@@ -1,4 +1,5 @@
-package hybrid
+// Package asking turns what a retriever is asked into the text that a searcher is asked.
+package asking
 
 import (
 	"slices"
@@ -9,11 +10,19 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// queryText says what to look for: the prompt, or the newest user message where there is none. A prompt too short to stand alone
+// Limits bound the text, in bytes.
+type Limits struct {
+	// PromptChars bounds the part that is the prompt.
+	PromptChars int
+	// ShortPrompt is the length below which a prompt does not stand alone; ContextChars bounds what is then added.
+	ShortPrompt, ContextChars int
+}
+
+// Text says what to look for: the prompt, or the newest user message where there is none. A prompt too short to stand alone
 // ("yes, do that") is completed by what was said last, the assistant before the user. Longer ones are not: on long
 // conversations a single unrelated sentence behind a question costs a third of what it would find.
-// Of prompts longer than cfg.PromptChars the beginning and the end count.
-func queryText(q core.Query, cfg Config) string {
+// Of prompts longer than l.PromptChars the beginning and the end count.
+func Text(q core.Query, l Limits) string {
 	prompt := strings.TrimSpace(q.Prompt)
 	rest := q.Recent
 	if prompt == "" {
@@ -24,21 +33,21 @@ func queryText(q core.Query, cfg Config) string {
 			}
 		}
 	}
-	if len(prompt) > cfg.PromptChars {
-		half := cfg.PromptChars / 2
-		return head(prompt, half) + "\n" + tail(prompt, half)
+	if len(prompt) > l.PromptChars {
+		half := l.PromptChars / 2
+		return Head(prompt, half) + "\n" + tail(prompt, half)
 	}
-	if len(prompt) >= cfg.ShortPrompt {
+	if len(prompt) >= l.ShortPrompt {
 		return prompt
 	}
-	room := cfg.ContextChars
+	room := l.ContextChars
 	for _, role := range []message.Role{message.Assistant, message.User} {
 		for _, e := range slices.Backward(rest) {
 			text := spoken(e, role)
 			if text == "" || text == strings.TrimSpace(q.Prompt) {
 				continue
 			}
-			text = head(text, room)
+			text = Head(text, room)
 			room -= len(text)
 			prompt += "\n" + text
 			break
@@ -55,8 +64,8 @@ func spoken(e core.Entry, role message.Role) string {
 	return strings.TrimSpace(e.Text())
 }
 
-// head returns at most n bytes from the beginning of s, and tail from its end; neither splits a character.
-func head(s string, n int) string {
+// Head returns at most n bytes from the beginning of s, and tail from its end; neither splits a character.
+func Head(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

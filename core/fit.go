@@ -1,0 +1,234 @@
+package core
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/contextengine/contextengine/core/history"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// fit makes the window fit: clips what is new and too large, and steps when the window exceeds the high mark.
+func (e *Engine) fit(ctx context.Context, s *session, v View, policy history.Policy, c *call) (*frame, error) {
+	if err := e.warmUp(ctx, s); err != nil {
+		return nil, err
+	}
+	if first := max(v.Start, v.Lead); first > s.base {
+		s.drop(first - s.base)
+	}
+	e.clipNew(s, &v, c)
+	if start := e.limitStart(s, &v, c); start > s.base {
+		e.moveStart(s, &v, start, c)
+	}
+	if v.Lean > 0 && v.LeanTurn != v.Turns {
+		v.Lean = 0 // a new turn may have room again
+		v.Epoch++
+		c.stepped, c.dirty = true, true
+	}
+	for {
+		f, err := e.fitLean(s, &v, policy, c)
+		if err == nil || v.Lean >= leanUnpinned {
+			return f, err
+		}
+		v.Lean++
+		v.LeanTurn = v.Turns
+		c.stepped, c.dirty = true, true
+	}
+}
+
+// fitLean makes the window fit at one level of leanness.
+func (e *Engine) fitLean(s *session, v *View, policy history.Policy, c *call) (*frame, error) {
+	var f *frame
+	for range 64 {
+		f = e.frame(s, *v, policy)
+		total := e.fixed(f, c.additionCost) + sum(f.costs)
+		mean := 0
+		if len(f.groups) > 0 {
+			mean = sum(f.costs) / len(f.groups)
+		}
+		c.marks = e.policy().Marks(v.Budget, c.budget, c.share, mean)
+		high := c.marks.High
+		if r := v.Recall; r != nil && !c.stepped && !e.recallStale(f, c) {
+			// Inside a turn the recall block stays: the window must leave room for it.
+			high = min(high, c.marks.Hard-r.Tokens)
+		}
+		if total <= high {
+			return f, nil
+		}
+		if !e.step(f, v, c) {
+			break
+		}
+	}
+	if r := v.Recall; r != nil && r.Tokens > 0 && !c.stepped && e.fixed(f, c.additionCost)+sum(f.costs)+r.Tokens > c.marks.Hard {
+		// The window cannot give way, so the recall block does.
+		v.Recall = nil
+		v.Epoch++
+		c.stepped, c.dirty = true, true
+		f.v = *v
+	}
+	return f, e.squeeze(f, v, c)
+}
+
+func sum(costs []int) int {
+	n := 0
+	for _, c := range costs {
+		n += c
+	}
+	return n
+}
+
+// step moves the window down to the low mark. It returns false when nothing can give way any more.
+func (e *Engine) step(f *frame, v *View, c *call) bool {
+	s := f.s
+	groups := e.plannerGroups(f)
+	fixed := e.fixed(f, c.additionCost)
+	if e.left(f) == 0 && e.cfg.Window.Note {
+		fixed += noteCost
+	}
+	plan := window.Step(groups, fixed, c.marks, e.cfg.Window.KeepResults, noteCost)
+	if plan.Drop == 0 && len(plan.Masks) == 0 {
+		return e.splitMerged(f, v, c)
+	}
+	v.Shown = nil
+	for _, m := range plan.Masks {
+		e.maskResult(f, v, m)
+	}
+	if plan.Pin {
+		e.pin(f, v, plan.PinGroup)
+	}
+	if plan.Drop > 0 {
+		start := f.start(plan.Drop)
+		if start <= s.base && len(plan.Masks) == 0 {
+			return false
+		}
+		e.moveStart(s, v, start, c)
+	}
+	c.stepped, c.dirty = true, true
+	v.Epoch++
+	return true
+}
+
+// splitMerged lets the oldest of several texts leave that a rule merged into the window's first message. It returns false when there is none.
+func (e *Engine) splitMerged(f *frame, v *View, c *call) bool {
+	if len(f.msgs) == 0 || f.msgs[0].Role != message.User || !slices.ContainsFunc(f.members[0][min(1, len(f.members[0])):], f.isTurn) {
+		return false
+	}
+	v.Shown = nil
+	e.moveStart(f.s, v, f.place[f.members[0][1]], c)
+	v.Epoch++
+	return true
+}
+
+// start returns the position at which a group begins: that of its first message that shows an entry.
+func (f *frame) start(group int) int {
+	for _, m := range f.msgs[f.groups[group].From:] {
+		if place, ok := f.place[m.Entry]; ok {
+			return place
+		}
+	}
+	return f.s.base
+}
+
+// maskResult masks the r-th entry of a group that carries results.
+func (e *Engine) maskResult(f *frame, v *View, m window.Mask) {
+	r := 0
+	for j := f.groups[m.Group].From; j < f.groups[m.Group].To; j++ {
+		if f.msgs[j].Role != message.Tool {
+			continue
+		}
+		for _, id := range f.members[j] {
+			if !f.isResult(id) {
+				continue
+			}
+			if r == m.Result {
+				it := f.known[id]
+				e.setStub(f.s, v, it, e.mask(it.entry))
+				return
+			}
+			r++
+		}
+	}
+}
+
+// setStub changes what the window shows of an entry.
+func (e *Engine) setStub(s *session, v *View, it *item, st Stub) {
+	if v.Stubs == nil {
+		v.Stubs = make(map[string]Stub)
+	}
+	v.Stubs[it.entry.ID] = st
+	*it = e.item(it.entry, &st)
+}
+
+// pin keeps a user message in front although its turn begins behind it.
+func (e *Engine) pin(f *frame, v *View, group int) {
+	for _, id := range slices.Backward(f.members[f.groups[group].From]) {
+		if it := f.known[id]; f.isTurn(id) {
+			pinned := *it
+			f.s.pinned = &pinned
+			v.Pinned = id
+			return
+		}
+	}
+}
+
+// moveStart lets the window begin at a position and forgets what only concerned the entries in front of it.
+func (e *Engine) moveStart(s *session, v *View, start int, c *call) {
+	n := min(max(start-s.base, 0), len(s.items))
+	for i := range n {
+		it := &s.items[i]
+		v.Backlog += it.cost
+		if it.entry.ID != v.Pinned {
+			delete(v.Stubs, it.entry.ID)
+		}
+	}
+	// A turn that the window begins with needs no pin; one that ended is history.
+	for i := n; i < len(s.items); i++ {
+		if isPrompt(s.items[i].entry) {
+			if v.Pinned != "" {
+				delete(v.Stubs, v.Pinned)
+			}
+			v.Pinned, s.pinned = "", nil
+			break
+		}
+	}
+	s.drop(n)
+	v.Start, v.Shown = s.base, nil
+	c.stepped, c.dirty = true, true
+}
+
+// cool forgets the window; the next call reads it again.
+func (s *session) cool() {
+	s.items, s.lead, s.pinned, s.base, s.warm = nil, nil, nil, 0, false
+}
+
+// drop forgets the first n items.
+func (s *session) drop(n int) {
+	n = min(n, len(s.items))
+	s.items = slices.Clone(s.items[n:])
+	s.base += n
+}
+
+// limitStart returns where the window must begin for the limit of user turns. Like the budget's it moves in steps.
+func (e *Engine) limitStart(s *session, v *View, c *call) int {
+	limit := history.LimitFor(c.req.Session.Session, e.cfg.History.Limits)
+	if limit <= 0 {
+		limit = e.cfg.History.LimitTurns
+	}
+	if limit <= 0 {
+		return s.base
+	}
+	msgs := make([]message.Message, len(s.items))
+	for i := range s.items {
+		msgs[i] = s.items[i].msg
+		msgs[i].Entry = strconv.Itoa(i)
+	}
+	kept := history.LimitTurns(msgs, limit)
+	if len(kept) == len(msgs) || len(kept) == 0 {
+		return s.base
+	}
+	v.Epoch++
+	first, _ := strconv.Atoi(kept[0].Entry)
+	return s.base + first
+}
