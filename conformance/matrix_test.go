@@ -99,30 +99,39 @@ var retrievers = map[string]func() (core.Retriever, error){
 
 // TestMatrix plays generated sessions with every retriever, every compactor and every store.
 func TestMatrix(t *testing.T) {
+	count := counter(t)
 	for store, b := range backends {
-		var combinations []conformance.Combination
-		for retriever, newRetriever := range retrievers {
-			for compactor := range compactors {
-				combinations = append(combinations, conformance.Combination{
-					Name:   retriever + "+" + compactor + "+" + store,
-					Reopen: b.reopen,
-					Open: func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
-						tb.Helper()
-						r, err := newRetriever()
-						if err != nil {
-							tb.Fatalf("%s: %v", retriever, err)
-						}
-						store := env.Store
-						if store == nil {
-							store = b.open(tb)
-						}
-						return setup{compactor: compactor, retriever: func() core.Retriever { return r }}.over(tb, env, store), store
-					},
-				})
-			}
-		}
-		conformance.TestMatrix(t, combinations, counter(t), conformance.WithCases(b.cases))
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			conformance.TestMatrix(t, b.combinations(store), count, conformance.WithCases(b.cases))
+		})
 	}
+}
+
+// combinations lists every retriever with every compactor over a store.
+func (b backend) combinations(name string) []conformance.Combination {
+	var out []conformance.Combination
+	for retriever, newRetriever := range retrievers {
+		for compactor := range compactors {
+			out = append(out, conformance.Combination{
+				Name:   retriever + "+" + compactor + "+" + name,
+				Reopen: b.reopen,
+				Open: func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
+					tb.Helper()
+					r, err := newRetriever()
+					if err != nil {
+						tb.Fatalf("%s: %v", retriever, err)
+					}
+					store := env.Store
+					if store == nil {
+						store = b.open(tb)
+					}
+					return setup{compactor: compactor, retriever: func() core.Retriever { return r }}.over(tb, env, store), store
+				},
+			})
+		}
+	}
+	return out
 }
 
 // TestMatrixVariants plays the settings that the defaults leave out: recall across sessions, strict failures, early compaction.
