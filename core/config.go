@@ -33,7 +33,7 @@ const (
 
 // WindowConfig shapes the window. Shares are shares of the token budget.
 type WindowConfig struct {
-	// High is the share of the budget at which the window steps, Low the share it steps down to; where one group costs more than 4 % of the budget it is Low - 0.05.
+	// High is the share of the budget at which the window steps, Low the share it steps down to; where a call adds more than 3 % of the budget it is lower by up to 0.05.
 	High float64 `koanf:"high"`
 	Low  float64 `koanf:"low"`
 	// Reserve is the share that is never filled: it covers what a provider counts differently.

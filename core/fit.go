@@ -44,11 +44,7 @@ func (e *Engine) fitLean(s *session, v *View, policy history.Policy, c *call) (*
 	for range 64 {
 		f = e.frame(s, *v, policy)
 		total := e.fixed(f, c.additionCost) + sum(f.costs)
-		mean := 0
-		if len(f.groups) > 0 {
-			mean = sum(f.costs) / len(f.groups)
-		}
-		c.marks = e.policy().Marks(v.Budget, c.budget, c.share, mean)
+		c.marks = e.policy().Marks(v.Budget, c.budget, c.share, sum(f.costs)/max(f.calls(), 1))
 		high := c.marks.High
 		if r := v.Recall; r != nil && !c.stepped && !e.recallStale(f, c) {
 			// Inside a turn the recall block stays: the window must leave room for it.
@@ -69,6 +65,17 @@ func (e *Engine) fitLean(s *session, v *View, policy history.Policy, c *call) (*
 		f.v = *v
 	}
 	return f, e.squeeze(f, v, c)
+}
+
+// calls is how many calls of the model the window shows.
+func (f *frame) calls() int {
+	n := 0
+	for i := range f.msgs {
+		if f.msgs[i].Role == message.Assistant {
+			n++
+		}
+	}
+	return n
 }
 
 func sum(costs []int) int {

@@ -18,25 +18,26 @@ type Marks struct {
 	Recall int
 }
 
-// largeGroup is the share of the budget above which a group counts as large, and largeStep is how much deeper a
-// window of large groups steps: with few groups in the window a shallow step would be followed by the next one at once.
+// A window to which each call adds much steps up to deepStep deeper: with few calls between two steps a shallow one would be followed by the next
+// at once. largeCall is the share of the budget from which on a call adds much, hugeCall the one at which the step is as deep as it gets.
 const (
-	largeGroup = 0.04
-	largeStep  = 0.05
+	deepStep  = 0.05
+	largeCall = 0.03
+	hugeCall  = 0.045
 )
 
 // Marks returns the marks for one call. ref is the budget that the window was shaped for, budget the one of this call; they differ when the
-// budget jitters. recall is the share for recalled entries, group the mean cost of a group in tokens.
-func (p Policy) Marks(ref, budget int, recall float64, group int) Marks {
+// budget jitters. recall is the share for recalled entries, added what a call adds to the window on average, in tokens.
+func (p Policy) Marks(ref, budget int, recall float64, added int) Marks {
 	hard := int(float64(budget) * (1 - p.Reserve))
 	highShare := min(p.High, 1-p.Reserve-recall)
 	lowShare := p.Low
 	if recall == 0 {
 		// Nothing comes behind the window: it may use the whole budget, and steps from there.
 		highShare = 1 - p.Reserve
-		lowShare = p.Low - largeStep
-	} else if float64(group) > largeGroup*float64(ref) {
-		lowShare = p.Low - largeStep
+		lowShare = p.Low - deepStep
+	} else if share := float64(added) / float64(max(ref, 1)); share > largeCall {
+		lowShare -= deepStep * min((share-largeCall)/(hugeCall-largeCall), 1)
 	}
 	lowShare = min(lowShare, highShare-0.05)
 	high := min(int(highShare*float64(ref)), hard)
