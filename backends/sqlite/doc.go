@@ -1,4 +1,4 @@
-// Package sqlite is a store that lasts, in one file and without a server: the default where no host chooses. It keeps
+// Package sqlite is a store that lasts, in one file and without a server. It keeps
 // entries and views, survives crashes, and may be open in several processes at once.
 //
 // Start with Open:
