@@ -3,6 +3,5 @@
 //
 // The policy is a stepped window. As long as the window costs less than the high mark it only grows, so that what was sent
 // before stays a prefix of what is sent next. Above the high mark it steps down to the low mark: old tool results are
-// masked first, then whole groups leave, oldest first. Start with Policy.Marks and Step; Clip shortens a single text; Pack chooses what
-// of a ranked list fits an allowance.
+// masked first, then whole groups leave, oldest first. Start with Policy.Marks and Step; Clip shortens a single text.
 package window
