@@ -142,3 +142,7 @@ func (s *faultViewStore) SwapView(ctx context.Context, v core.View) error {
 func (s *faultViewStore) DeleteView(ctx context.Context, id core.SessionID) error {
 	return s.views.DeleteView(ctx, id)
 }
+
+func (s *faultViewStore) ListViews(ctx context.Context, q core.ViewQuery) ([]core.SessionID, error) {
+	return s.views.ListViews(ctx, q)
+}

@@ -25,6 +25,7 @@ type brokenStore struct {
 	load       func(context.Context, core.SessionID) (core.View, error)
 	swap       func(context.Context, core.View) error
 	deleteView func(context.Context, core.SessionID) error
+	listViews  func(context.Context, core.ViewQuery) ([]core.SessionID, error)
 }
 
 func (s *brokenStore) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
@@ -53,6 +54,13 @@ func (s *brokenStore) Update(ctx context.Context, scope core.Scope, id string, c
 		return s.update(ctx, scope, id, c)
 	}
 	return s.Store.Update(ctx, scope, id, c)
+}
+
+func (s *brokenStore) ListViews(ctx context.Context, q core.ViewQuery) ([]core.SessionID, error) {
+	if s.listViews != nil {
+		return s.listViews(ctx, q)
+	}
+	return s.Store.ListViews(ctx, q)
 }
 
 func (s *brokenStore) Delete(ctx context.Context, scope core.Scope, ids []string) (int, error) {
@@ -277,7 +285,13 @@ func faultyChanges() []fault {
 			s.update = func(ctx context.Context, scope core.Scope, id string, _ core.Change) error {
 				return s.Store.Update(ctx, scope, id, core.Change{})
 			}
-		}, []string{"update.changes"}),
+		}, []string{"update.changes"}, "update.erase"),
+		storeFault("erased entries keep their key", func(s *brokenStore) {
+			s.update = func(ctx context.Context, scope core.Scope, id string, c core.Change) error {
+				c.Key = ""
+				return s.Store.Update(ctx, scope, id, c)
+			}
+		}, []string{"update.erase"}),
 		storeFault("update ignores the scope", func(s *brokenStore) {
 			s.update = func(ctx context.Context, _ core.Scope, id string, c core.Change) error {
 				return s.Store.Update(ctx, anySession(ctx, s.Store, id), id, c)
@@ -351,6 +365,12 @@ func faultyViews() []fault {
 				return err
 			}
 		}, []string{"view.race"}),
+		storeFault("list of views without a page", func(s *brokenStore) {
+			s.listViews = func(ctx context.Context, q core.ViewQuery) ([]core.SessionID, error) {
+				q.After = core.SessionID{}
+				return s.Store.ListViews(ctx, q)
+			}
+		}, []string{"view.list"}),
 		storeFault("views stay", func(s *brokenStore) {
 			s.deleteView = func(context.Context, core.SessionID) error { return nil }
 		}, []string{"view.delete"}),

@@ -46,6 +46,8 @@ func storeChecks() []Check {
 			Rule: "Update changes the fields that are set, and nothing else"},
 		{ID: "update.missing", Promise: 8, Suite: SuiteStore, store: updateMissing,
 			Rule: "Update of an entry outside the scope is ErrNotFound and changes nothing"},
+		{ID: "update.erase", Promise: 2, Suite: SuiteStore, store: updateErase,
+			Rule: "one Update empties an entry for good: another type and key, its place kept, its old key free again"},
 		{ID: "delete.gone", Promise: 2, Suite: SuiteStore, store: deleteGone,
 			Rule: "deleted entries are gone for Get and Scan, all others stay, and the count is that of entries deleted"},
 		{ID: "delete.scope", Promise: 8, Suite: SuiteStore, store: deleteScope,

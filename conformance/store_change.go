@@ -105,6 +105,38 @@ func updateChanges(r *storeRun) string {
 	return r.getAll()
 }
 
+// updateErase turns every second entry into a tombstone and appends one of them again under its old key.
+func updateErase(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	var first core.Entry
+	for i := 0; i < len(r.all); i += 2 {
+		e := &r.all[i]
+		if first.ID == "" {
+			first = *e
+		}
+		m := message.New(e.Role, "")
+		change := core.Change{
+			Message: &m, Tokens: 0, Fingerprint: "x" + e.ID, Type: core.TypeErased, Key: "x:" + e.ID, Meta: map[string]string{},
+		}
+		e.Message, e.Tokens, e.Fingerprint, e.Type, e.Key, e.Meta = m, 0, change.Fingerprint, change.Type, change.Key, nil
+		if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, change); err != nil {
+			return fmt.Sprintf("Update(%q) to an erased entry: error %v, want none", e.ID, err)
+		}
+	}
+	if text := r.getAll(); text != "" || first.ID == "" {
+		return text
+	}
+	again := first
+	again.ID, again.Seq = "E-again", first.Seq+1000
+	res, err := r.store.Append(r.ctx(), []core.Entry{again})
+	if err != nil || res.Duplicates != 0 {
+		return fmt.Sprintf("Append under the key that an erased entry had: error %v, %d duplicates, want none", err, res.Duplicates)
+	}
+	return ""
+}
+
 func updateMissing(r *storeRun) string {
 	if text := r.fill(); text != "" {
 		return text

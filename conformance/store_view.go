@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -23,6 +24,8 @@ func viewChecks() []Check {
 			Rule: "of several that swap the same version exactly one succeeds"},
 		{ID: "view.delete", Promise: 2, Suite: SuiteStore, store: viewDelete, Needs: needs,
 			Rule: "a deleted view is gone, those of other sessions stay, and the session can begin again"},
+		{ID: "view.list", Suite: SuiteStore, store: viewList, Needs: needs,
+			Rule: "ListViews names every session that has a view once, in order, page by page, and of one agent only when asked so"},
 		{ID: "view.reopen", Promise: 2, Suite: SuiteStore, store: viewReopen, Needs: []Need{NeedViewStore, NeedReopen},
 			Rule: "a published view is there after the store was closed and opened again"},
 	}
@@ -169,6 +172,36 @@ func viewDelete(r *storeRun) string {
 		}
 	}
 	return r.publish(id, 1)
+}
+
+func viewList(r *storeRun) string {
+	for who := range 3 {
+		if text := r.publish(sessionOf(who), 1); text != "" {
+			return text
+		}
+	}
+	all := []core.SessionID{sessionOf(0), sessionOf(1), sessionOf(2)}
+	slices.SortFunc(all, core.SessionID.Compare)
+	for agent, want := range map[string][]core.SessionID{"": all, "agent-a": all[:2], "agent-b": all[2:], "nobody": nil} {
+		for limit := 1; limit <= 4; limit++ {
+			var got []core.SessionID
+			q := core.ViewQuery{Agent: agent, Limit: limit}
+			for range len(all) + 1 {
+				page, err := r.views().ListViews(r.ctx(), q)
+				if err != nil || len(page) > limit {
+					return fmt.Sprintf("ListViews(%+v): %d sessions, error %v", q, len(page), err)
+				}
+				if got = append(got, page...); len(page) < limit {
+					break
+				}
+				q.After = page[len(page)-1]
+			}
+			if !slices.Equal(got, want) {
+				return fmt.Sprintf("ListViews of agent %q in pages of %d: %v, want %v", agent, limit, got, want)
+			}
+		}
+	}
+	return ""
 }
 
 func viewReopen(r *storeRun) string {

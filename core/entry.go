@@ -1,7 +1,9 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -17,6 +19,11 @@ func (s SessionID) String() string { return s.Agent + "/" + s.Session }
 
 // Scope returns the scope that holds just this session.
 func (s SessionID) Scope() Scope { return Scope(s) }
+
+// Compare orders sessions by agent and then session, in byte order.
+func (s SessionID) Compare(o SessionID) int {
+	return cmp.Or(strings.Compare(s.Agent, o.Agent), strings.Compare(s.Session, o.Session))
+}
 
 // Validate returns ErrInvalid when a part is missing.
 func (s SessionID) Validate() error {
@@ -55,6 +62,9 @@ const (
 	TypeSummary EntryType = "summary"
 	// TypeSubagent is what a subagent handed back to its parent.
 	TypeSubagent EntryType = "subagent"
+	// TypeErased is what stays of an erased entry: its place. It has no content, is never shown nor found, and keeps the host's copy of
+	// the message from being stored again.
+	TypeErased EntryType = "erased"
 )
 
 // Entry is a message (or a summary, or a subagent's result) at rest.

@@ -230,3 +230,16 @@ func (l *localViews) DeleteView(_ context.Context, id SessionID) error {
 	delete(l.m, id)
 	return nil
 }
+
+func (l *localViews) ListViews(_ context.Context, q ViewQuery) ([]SessionID, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []SessionID
+	for id := range l.m {
+		if (q.Agent == "" || id.Agent == q.Agent) && id.Compare(q.After) > 0 {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, SessionID.Compare)
+	return out[:min(len(out), q.Limit)], nil
+}

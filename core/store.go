@@ -33,8 +33,8 @@ type Store interface {
 	// scan began exactly once; entries appended later may or may not be visited.
 	Scan(ctx context.Context, q ScanQuery) (Page, error)
 
-	// Update changes one entry in place; ErrNotFound when the scope does not hold it. It exists for redaction and repair: the engine's
-	// own rules never change what was ingested.
+	// Update changes one entry in place; ErrNotFound when the scope does not hold it. It exists for erasure, redaction and repair: the
+	// engine's own rules never change what was ingested.
 	Update(ctx context.Context, scope Scope, id string, change Change) error
 
 	// Delete erases entries for good and returns how many were there. Unknown ids are no error.
@@ -84,13 +84,17 @@ type Change struct {
 	Message     *message.Message
 	Tokens      int
 	Fingerprint string
-	// Meta replaces all metadata when it is not nil.
+	// Type and Key replace the entry's when they are not empty. An erased entry becomes a TypeErased one in a single Update, so that
+	// nothing derived from its content stays.
+	Type EntryType
+	Key  string
+	// Meta replaces all metadata when it is not nil; an empty map removes it.
 	Meta map[string]string
 }
 
 // Searcher finds entries by their text: stores that search on their side, lexical and vector indexes.
 //
-// Hits come best first, at most Limit, none outside the scope, none of TypeHeartbeat. The order is a function of the
+// Hits come best first, at most Limit, none outside the scope, none of TypeHeartbeat or TypeErased. The order is a function of the
 // stored entries and the query alone; ties go to the more recent entry, then to the smaller id.
 type Searcher interface {
 	Search(ctx context.Context, q SearchQuery) ([]Hit, error)
@@ -128,6 +132,18 @@ type ViewStore interface {
 	SwapView(ctx context.Context, v View) error
 	// DeleteView removes the view of a session. It is no error when there is none.
 	DeleteView(ctx context.Context, id SessionID) error
+	// ListViews returns the sessions that have a view, ordered by agent and then session in byte order.
+	ListViews(ctx context.Context, q ViewQuery) ([]SessionID, error)
+}
+
+// ViewQuery asks for a part of the list of views.
+type ViewQuery struct {
+	// Agent is empty for all agents.
+	Agent string
+	// After continues behind a session; the zero value begins.
+	After SessionID
+	// Limit is the largest number of sessions, 1 to MaxPage. A shorter answer is the last.
+	Limit int
 }
 
 // Observer is told what happened to a store's entries: an index, or a retriever with a memory of its own. The Engine calls it after

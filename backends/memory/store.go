@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -162,6 +163,9 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 	if r == nil {
 		return fmt.Errorf("memory: update %q: %w", id, core.ErrNotFound)
 	}
+	if other := r.session.keys[change.Key]; change.Key != "" && other != nil && other != r {
+		return fmt.Errorf("memory: update %q: another entry of the session has the key: %w", id, core.ErrConflict)
+	}
 	// Readers copy entries outside the lock, so a stored entry is replaced, never written to.
 	e := *r.entry
 	if change.Message != nil {
@@ -170,6 +174,12 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 	}
 	if change.Meta != nil {
 		e.Meta = maps.Clone(change.Meta)
+	}
+	e.Type = cmp.Or(change.Type, e.Type)
+	if change.Key != "" {
+		delete(r.session.keys, e.Key)
+		e.Key = change.Key
+		r.session.keys[e.Key] = r
 	}
 	r.entry = &e
 	return nil

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -56,4 +57,24 @@ func (s *Store) DeleteView(ctx context.Context, id core.SessionID) error {
 	}
 	delete(s.views, id)
 	return nil
+}
+
+// ListViews implements core.ViewStore.
+func (s *Store) ListViews(ctx context.Context, q core.ViewQuery) ([]core.SessionID, error) {
+	if q.Limit < 1 || q.Limit > core.MaxPage {
+		return nil, fmt.Errorf("memory: list views: limit %d: must be 1 to %d: %w", q.Limit, core.MaxPage, core.ErrInvalid)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.usable(ctx, "list views"); err != nil {
+		return nil, err
+	}
+	var out []core.SessionID
+	for id := range s.views {
+		if (q.Agent == "" || id.Agent == q.Agent) && id.Compare(q.After) > 0 {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, core.SessionID.Compare)
+	return out[:min(len(out), q.Limit)], nil
 }

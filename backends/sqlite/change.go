@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -28,8 +29,9 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 		if change.Meta != nil {
 			e.Meta = change.Meta
 		}
+		e.Type, e.Key = cmp.Or(change.Type, e.Type), cmp.Or(change.Key, e.Key)
 		r := s.makeRow(&e)
-		_, err = tx.StmtContext(quiet, s.w.update).ExecContext(quiet, r.tokens, r.fingerprint, nullable(r.meta), r.body, r.sum, n)
+		_, err = tx.StmtContext(quiet, s.w.update).ExecContext(quiet, r.kind, r.tokens, shortKey(r.key), r.fingerprint, nullable(r.meta), r.body, r.sum, n)
 		return err
 	})
 	if err == nil {

@@ -34,7 +34,7 @@ func (w *writeStatements) prepare(ctx context.Context, db *sql.DB) error {
 		&w.byID:        "SELECT scope, key FROM entries WHERE id = ?",
 		&w.byKey:       "SELECT id FROM entries WHERE scope = ? AND key = ?",
 		&w.rowByID:     selectByID,
-		&w.update:      "UPDATE entries SET tokens = ?, fingerprint = ?, meta = ?, message = ?, sum = ? WHERE n = ?",
+		&w.update:      "UPDATE entries SET type = ?, tokens = ?, key = ?, fingerprint = ?, meta = ?, message = ?, sum = ? WHERE n = ?",
 		&w.remove:      "DELETE FROM entries WHERE n = ?",
 		&w.firstView:   "INSERT INTO views (scope, version, body, sum) VALUES (?, 1, ?, ?) ON CONFLICT DO NOTHING",
 		&w.nextView:    "UPDATE views SET version = ?2 + 1, body = ?3, sum = ?4 WHERE scope = ?1 AND version = ?2",

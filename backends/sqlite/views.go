@@ -101,6 +101,33 @@ func (s *Store) DeleteView(ctx context.Context, id core.SessionID) error {
 	return err
 }
 
+// ListViews implements core.ViewStore.
+func (s *Store) ListViews(ctx context.Context, q core.ViewQuery) ([]core.SessionID, error) {
+	if q.Limit < 1 || q.Limit > core.MaxPage {
+		return nil, fmt.Errorf("sqlite: list views: limit %d is not within 1 to %d: %w", q.Limit, core.MaxPage, core.ErrInvalid)
+	}
+	var out []core.SessionID
+	err := s.read(ctx, "list views", q.Agent, func(tx *sql.Tx) error {
+		out = nil
+		rows, err := tx.QueryContext(ctx, `SELECT s.agent, s.session FROM scopes s JOIN views v ON v.scope = s.id
+			WHERE (?1 = '' OR s.agent = ?1) AND (s.agent, s.session) > (?2, ?3) ORDER BY s.agent, s.session LIMIT ?4`,
+			q.Agent, q.After.Agent, q.After.Session, q.Limit)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var id core.SessionID
+			if err := rows.Scan(&id.Agent, &id.Session); err != nil {
+				return err
+			}
+			out = append(out, id)
+		}
+		return rows.Err()
+	})
+	return out, err
+}
+
 // encodeView returns what the table holds of a view.
 func (s *Store) encodeView(v *core.View) (body []byte, sum int64, err error) {
 	b, err := json.Marshal(v)

@@ -118,12 +118,18 @@ func (r *row) compare(o *row) int {
 }
 
 // set changes the fields that c sets.
-func (r *row) set(c core.Change) {
+func (t *table) set(r *row, c core.Change) {
 	if c.Message != nil {
 		r.Message, r.Tokens, r.Fingerprint = *c.Message, c.Tokens, c.Fingerprint
 	}
 	if c.Meta != nil {
 		r.Meta = maps.Clone(c.Meta)
+	}
+	r.Type = cmp.Or(c.Type, r.Type)
+	if c.Key != "" {
+		delete(t.keys, keyOf(r.Entry))
+		r.Key = c.Key
+		t.keys[keyOf(r.Entry)] = r
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -49,4 +50,18 @@ func (l Ledger) DeleteView(ctx context.Context, id core.SessionID) error {
 		delete(l.t.views, id)
 		return nil
 	})
+}
+
+// ListViews implements core.ViewStore.
+func (l Ledger) ListViews(ctx context.Context, q core.ViewQuery) (ids []core.SessionID, err error) {
+	err = l.t.tx(ctx, "list views", func() error {
+		for id := range l.t.views {
+			if (q.Agent == "" || id.Agent == q.Agent) && id.Compare(q.After) > 0 {
+				ids = append(ids, id)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(ids, core.SessionID.Compare)
+	return ids[:min(len(ids), q.Limit)], err
 }

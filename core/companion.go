@@ -1,0 +1,140 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// The interfaces of this file are optional companions of a Store, found with As. Implementing one is a promise; a decorator
+// whose inner store lacks it answers errors.ErrUnsupported, and the caller then does without.
+
+// ChangeFeed tells what changed in a store since a mark, also by other processes and before this one began. What follows a store, such
+// as an index, need not read all of it again.
+type ChangeFeed interface {
+	// Changes returns what happened to an agent's entries after a mark, oldest first. An empty mark begins before the
+	// first entry. A mark that the store cannot continue from (it is of another store, or of one that was restored since) is ErrNotFound: the
+	// caller forgets what it knows and begins anew.
+	//
+	// Every change that was acknowledged before the call is among the answers of following it to the end. An entry that is gone by now
+	// may be left out or named as gone, in any case it is named as gone to those who were told of it before.
+	Changes(ctx context.Context, q ChangeQuery) (ChangePage, error)
+}
+
+// ChangeQuery asks a ChangeFeed.
+type ChangeQuery struct {
+	// Agent is never empty.
+	Agent string
+	After Mark
+	// Limit is the largest number of changes, 1 to MaxPage.
+	Limit int
+}
+
+// Mark is a place in a ChangeFeed. It means something only to the store that made it, also after a restart.
+type Mark string
+
+// ChangePage is a part of a feed.
+type ChangePage struct {
+	Changes []EntryChange
+	// Mark is the place behind the page; it is the query's when nothing changed.
+	Mark Mark
+	// More says that there is more behind Mark now.
+	More bool
+}
+
+// EntryChange is one change: the entry as it is now, whether new or changed, or the id of one that is gone.
+type EntryChange struct {
+	// ID is the entry's.
+	ID string
+	// Entry is nil when the entry is gone.
+	Entry *Entry
+}
+
+// Beside names a folder that belongs to the store, for what is derived from it: the files of an index. What lies there can be deleted at
+// any time; whoever put it there makes it again. It is private to this machine.
+type Beside interface {
+	// Beside returns a folder for this use, made if need be. The use is letters and digits.
+	Beside(use string) (dir string, err error)
+}
+
+// Scrubber removes what is left of erased entries in places that nobody reads: free pages, logs, journals.
+type Scrubber interface {
+	// Scrub returns when no byte of what was erased before the call is left on the store's own media. Copies and backups are beyond it.
+	Scrub(ctx context.Context) error
+}
+
+// Drainer is a store that delivers to another one in the background.
+type Drainer interface {
+	// Drain delivers what waits, as long as ctx lasts, and returns how many changes still wait. The error is why they do.
+	Drain(ctx context.Context) (left int, err error)
+}
+
+// VectorStore keeps embedding vectors of entries. They go with their entries: erasing an entry erases its vectors.
+type VectorStore interface {
+	// PutVectors stores vectors in a space, replacing those with the same id and part. Ids that the store does not hold
+	// are skipped. Vectors of one space have the same length, else it is ErrInvalid.
+	PutVectors(ctx context.Context, space string, vectors []Vector) error
+	// ScanVectors returns one page of an agent's vectors in a space, in an order that stays.
+	ScanVectors(ctx context.Context, q VectorQuery) (VectorPage, error)
+	// VectorSpaces lists the spaces that hold vectors of an agent (of all agents when it is empty), by name.
+	VectorSpaces(ctx context.Context, agent string) ([]VectorSpace, error)
+	// DropVectors removes all vectors of a space, or only those of an agent.
+	DropVectors(ctx context.Context, space, agent string) error
+}
+
+// Vector is the embedding of a part of an entry.
+type Vector struct {
+	ID string
+	// Part counts the parts that an entry's text was cut into, from 0; Start and End delimit it in the text, in bytes.
+	Part       int
+	Start, End int
+	// Hash identifies the text that was embedded.
+	Hash uint64
+	// Values are not kept by the store nor changed.
+	Values []float32
+}
+
+// VectorQuery asks for a page of vectors.
+type VectorQuery struct {
+	Space string
+	// Agent is never empty.
+	Agent  string
+	Cursor Cursor
+	// Limit is 1 to MaxPage.
+	Limit int
+}
+
+// VectorPage is a part of a scan of vectors.
+type VectorPage struct {
+	Vectors []Vector
+	// Next continues the scan; empty at the end.
+	Next Cursor
+}
+
+// VectorSpace is what one model with one number of dimensions makes; vectors of different spaces cannot be compared.
+type VectorSpace struct {
+	// Name identifies model and dimensions, such as "bge-m3/1024".
+	Name       string
+	Dimensions int
+	// Entries is the number of entries that have vectors in it.
+	Entries int
+}
+
+// VectorSearcher finds entries by vector on the store's side.
+type VectorSearcher interface {
+	// SearchVectors returns the entries nearest to a vector by cosine similarity, which is their score, best first. Text of the
+	// query is not used.
+	SearchVectors(ctx context.Context, space string, vector []float32, q SearchQuery) ([]Hit, error)
+}
+
+// Statter tells how much a store holds.
+type Statter interface {
+	Stats(ctx context.Context) (StoreStats, error)
+}
+
+// StoreStats is what a Statter tells. Figures that a store does not know are 0.
+type StoreStats struct {
+	Agents, Sessions, Entries int
+	// Bytes is what the store takes on its medium; RawBytes the messages as the host gave them.
+	Bytes, RawBytes int64
+	Oldest, Newest  time.Time
+}
