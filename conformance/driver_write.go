@@ -284,6 +284,9 @@ func (d *driver) storedWires(t *track) map[string]int {
 			d.fail("lost.readback", "reading session %s: error %v", t.id, err)
 			break
 		}
+		if e.Type == core.TypeSubagent {
+			continue // it may say what somebody else said too
+		}
 		w, err := message.Encode(e.Message, message.FormatOpenAI)
 		if err != nil {
 			d.fail("lost.readback", "entry %q does not encode: %v", e.ID, err)

@@ -29,6 +29,7 @@ type options struct {
 	known  map[string]string
 	claims []string
 	shrink bool
+	exact  bool
 }
 
 // WithCases sets the number of generated cases for each check, at least 1. The flag and the environment win.
@@ -60,6 +61,11 @@ func Known(id, link string) Option {
 	}
 }
 
+// WithExactly sets the number of generated cases and the seed for good: neither the environment nor a flag changes them.
+func WithExactly(cases int, seed int64) Option {
+	return func(o *options) { o.cases, o.seed, o.exact = cases, seed, true }
+}
+
 // WithoutShrinking reports the first counter-example found instead of the smallest.
 func WithoutShrinking() Option { return func(o *options) { o.shrink = false } }
 
@@ -69,14 +75,12 @@ func resolve(cases int, opts []Option) options {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if n, err := strconv.Atoi(os.Getenv("CONFORMANCE_CASES")); err == nil && n > 0 {
-		o.cases = n
+	if o.exact {
+		return o
 	}
+	o.cases = max(wanted(o.cases), 1)
 	if n, err := strconv.ParseInt(os.Getenv("CONFORMANCE_SEED"), 10, 64); err == nil && n != 0 {
 		o.seed = n
-	}
-	if *casesFlag > 0 {
-		o.cases = *casesFlag
 	}
 	if *seedFlag != 0 {
 		o.seed = *seedFlag
@@ -84,8 +88,21 @@ func resolve(cases int, opts []Option) options {
 	for o.seed == 0 {
 		o.seed = int64(rand.Uint32())
 	}
-	o.cases = max(o.cases, 1)
 	return o
+}
+
+// wanted returns the number of cases that the environment and the flags ask for instead of n.
+func wanted(n int) int {
+	if v, err := strconv.Atoi(os.Getenv("CONFORMANCE_CASES")); err == nil && v > 0 {
+		n = v
+	}
+	if v, err := strconv.Atoi(os.Getenv("CONFORMANCE_TIMES")); err == nil && v > 0 {
+		n *= v
+	}
+	if *casesFlag > 0 {
+		n = *casesFlag
+	}
+	return n
 }
 
 // fewer returns n, or a fraction of it under -short.

@@ -113,6 +113,9 @@ func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement) (
 			if items[i].entry.ID != id {
 				return Entry{}, refused(t, "the entries are not the oldest live ones, without a gap")
 			}
+			if items[i].entry.Type != t.Entries[i].Type {
+				return Entry{}, refused(t, "an entry was erased meanwhile")
+			}
 			cost += items[i].cost
 		}
 		for _, g := range groupsOf(items) {
@@ -121,6 +124,10 @@ func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement) (
 			}
 		}
 		covers = n
+	}
+	var of []Span
+	for _, sp := range v.Slice(first, first+n) {
+		of = append(of, sp.owned(v.Session))
 	}
 	kept := v.Summaries[:0:0]
 	at := -1
@@ -133,6 +140,7 @@ func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement) (
 			at = len(kept)
 		}
 		covers += v.Summaries[i].Covers
+		of = append(of, sum.Of...)
 		cost += sum.Tokens
 	}
 	if len(v.Summaries)-len(kept) != len(r.Summaries) {
@@ -144,11 +152,11 @@ func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement) (
 	}
 	// A text made from a conversation is no more trusted than the conversation: it must not open anything either.
 	r.Text = neutral(r.Text)
-	entry := e.summaryEntry(v, r, covers, frontier, t.Now)
+	entry := e.summaryEntry(v, r, standing{covers: covers, of: joined(of), frontier: frontier}, t.Now)
 	if entry.Tokens >= cost && r.Kind != "note" {
 		return Entry{}, refused(t, fmt.Sprintf("%d tokens cannot stand for %d", entry.Tokens, cost))
 	}
-	sum := summaryOf(entry, covers)
+	sum := summaryOf(entry)
 	switch {
 	case n > 0:
 		kept = append(kept, sum)
@@ -194,6 +202,9 @@ func (e *Engine) stub(ctx context.Context, t *task, v *View, stubs map[string]St
 		entry, err := e.find(ctx, v, id)
 		if err != nil {
 			return fmt.Errorf("core: compact %q: %w", t.Session, err)
+		}
+		if entry.Type == TypeErased {
+			continue // it was erased meanwhile: there is nothing to shorten any more
 		}
 		if st.Tokens = e.messageCost(shownAs(entry, &st)); st.Tokens >= entry.Tokens {
 			return refused(t, "a stub costs more than what it stands for")

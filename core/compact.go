@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -109,7 +110,7 @@ func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*ta
 	}
 	for i := range items {
 		entry := items[i].entry
-		if entry.Type == TypeHeartbeat {
+		if entry.Hidden() {
 			entry.Message.Parts = nil // nothing to summarise
 		}
 		t.Entries = append(t.Entries, entry)
@@ -259,11 +260,11 @@ const (
 	metaFrontier   = "frontier"
 	metaCovers     = "covers"
 	metaSupersedes = "supersedes"
+	metaOf         = "of"
 )
 
 // adoptSummary puts a stored summary into a view that does not know it.
 func adoptSummary(v *View, entry Entry) {
-	covers, _ := strconv.Atoi(entry.Meta[metaCovers])
 	frontier, err := strconv.Atoi(entry.Meta[metaFrontier])
 	if err != nil || frontier > v.Len() {
 		return
@@ -278,10 +279,13 @@ func adoptSummary(v *View, entry Entry) {
 			kept = append(kept, sum)
 		}
 	}
-	sum := summaryOf(entry, covers)
+	sum := summaryOf(entry)
 	if frontier <= v.Start {
 		before := v.front()
 		v.Shown = &before
+	} else {
+		v.Shown = nil
+		v.Epoch++
 	}
 	if frontier <= v.Frontier {
 		// It stands for older summaries; it goes where the first of them was.
@@ -293,17 +297,39 @@ func adoptSummary(v *View, entry Entry) {
 	v.Start = max(v.Start, frontier)
 }
 
-func summaryOf(entry Entry, covers int) Summary {
+// summaryOf returns what a view holds of a summary's entry.
+func summaryOf(entry Entry) Summary {
+	covers, _ := strconv.Atoi(entry.Meta[metaCovers])
 	return Summary{
-		ID: entry.ID, Kind: entry.Meta[metaKind], Text: entry.Message.Text(), Tokens: entry.Tokens, Covers: covers, Time: entry.Time,
+		ID: entry.ID, Kind: entry.Meta[metaKind], Text: entry.Message.Text(), Tokens: entry.Tokens, Covers: covers, Of: spansOf(entry),
+		Time: entry.Time,
 	}
 }
 
+// spansOf returns which entries a summary's entry stands for; nil when it does not say.
+func spansOf(entry Entry) []Span {
+	var of []Span
+	if json.Unmarshal([]byte(entry.Meta[metaOf]), &of) != nil {
+		return nil
+	}
+	return of
+}
+
+// standing says what a summary stands for.
+type standing struct {
+	covers   int
+	of       []Span
+	frontier int
+}
+
 // summaryEntry makes the entry of a replacement.
-func (e *Engine) summaryEntry(v *View, r Replacement, covers, frontier int, at time.Time) Entry {
-	meta := make(map[string]string, len(r.Meta)+4)
+func (e *Engine) summaryEntry(v *View, r Replacement, s standing, at time.Time) Entry {
+	meta := make(map[string]string, len(r.Meta)+5)
 	maps.Copy(meta, r.Meta)
-	meta[metaKind], meta[metaCovers], meta[metaFrontier] = r.Kind, strconv.Itoa(covers), strconv.Itoa(frontier)
+	meta[metaKind], meta[metaCovers], meta[metaFrontier] = r.Kind, strconv.Itoa(s.covers), strconv.Itoa(s.frontier)
+	if of, err := json.Marshal(s.of); err == nil {
+		meta[metaOf] = string(of)
+	}
 	if len(r.Summaries) > 0 {
 		meta[metaSupersedes] = strings.Join(r.Summaries, ",")
 	}

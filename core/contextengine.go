@@ -52,6 +52,11 @@ type SubagentHost interface {
 	OnSubagentEnded(ctx context.Context, req SubagentEnded) error
 }
 
+// Forgetter erases what was stored, at somebody's explicit wish.
+type Forgetter interface {
+	Forget(ctx context.Context, req ForgetRequest) (Receipt, error)
+}
+
 // Disposer releases what an engine holds.
 type Disposer interface {
 	Dispose(ctx context.Context) error
@@ -268,7 +273,7 @@ type AssembleResult struct {
 // Reason says why something is in the prompt, or not.
 type Reason string
 
-// The reasons. The last six are reasons for being out.
+// The reasons. The last seven are reasons for being out.
 const (
 	ReasonSystem   Reason = "system"   // a system message of the conversation
 	ReasonTail     Reason = "tail"     // recent history
@@ -280,6 +285,7 @@ const (
 	OutBudget    Reason = "out: budget"    // left the window at a step
 	OutCompacted Reason = "out: compacted" // a summary stands for it
 	OutHeartbeat Reason = "out: heartbeat" // a timer's message
+	OutErased    Reason = "out: erased"    // somebody erased it
 	OutRule      Reason = "out: rule"      // a history rule removed it
 	OutLimit     Reason = "out: limit"     // beyond the limit of user turns
 	OutAllowance Reason = "out: allowance" // recalled, but the recall block was full

@@ -128,6 +128,9 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 		out = append(out, slot{msg: m, choice: ch})
 	}
 	for i := range s.lead {
+		if s.lead[i].entry.Hidden() {
+			continue
+		}
 		add(s.lead[i].msg, Choice{Entry: s.lead[i].entry.ID, Reason: ReasonSystem, Tokens: s.lead[i].cost})
 	}
 	for _, sum := range e.shownSummaries(&f.v) {
@@ -255,6 +258,8 @@ func (e *Engine) outside(f *frame) []Choice {
 		switch {
 		case it.entry.Type == TypeHeartbeat:
 			out = append(out, Choice{Message: -1, Entry: it.entry.ID, Count: 1, Reason: OutHeartbeat, Tokens: it.cost})
+		case it.entry.Type == TypeErased:
+			out = append(out, Choice{Message: -1, Entry: it.entry.ID, Count: 1, Reason: OutErased, Tokens: it.cost})
 		case !shown[it.entry.ID]:
 			out = append(out, Choice{Message: -1, Entry: it.entry.ID, Count: 1, Reason: OutRule, Tokens: it.cost})
 		}

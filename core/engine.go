@@ -52,6 +52,7 @@ var (
 	_ AfterTurner   = (*Engine)(nil)
 	_ Maintainer    = (*Engine)(nil)
 	_ SubagentHost  = (*Engine)(nil)
+	_ Forgetter     = (*Engine)(nil)
 	_ Disposer      = (*Engine)(nil)
 )
 

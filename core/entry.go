@@ -98,5 +98,8 @@ type Entry struct {
 // SessionID returns the session that e belongs to.
 func (e Entry) SessionID() SessionID { return SessionID{Agent: e.Agent, Session: e.Session} }
 
+// Hidden reports whether an entry is never shown, found nor summarised.
+func (e Entry) Hidden() bool { return e.Type == TypeHeartbeat || e.Type == TypeErased }
+
 // Text returns what can be searched and quoted of e.
 func (e Entry) Text() string { return e.Message.Text() }

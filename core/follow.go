@@ -11,34 +11,50 @@ import (
 // step is one entry of the new path: a known one (index into the hard entries) or a new message (index into host).
 type pathStep struct{ known, host int }
 
-// compose decides the new path. match[i] is the known entry that host message i is, in the same order as before, or -1; linked holds besides those that
-// stand elsewhere now. front is the number of leading steps that the host does not show, because it compacted them away itself; -1 when it
+// links are the messages of a host's transcript that count. match[i] is the known entry that host message i is, in the same order as before, or -1;
+// linked holds besides those that stand elsewhere now; gap says that known entries right before it are only not shown.
+type links struct {
+	host, match, linked []int
+	gap                 []bool
+}
+
+// compose decides the new path. front is the number of leading steps that the host does not show, because it compacted them away itself; -1 when it
 // did not.
-func compose(match, linked []int, known int, t *Transcript, host []int) (order []pathStep, front int) {
-	first := slices.IndexFunc(match, func(k int) bool { return k >= 0 })
+func compose(l links, known int, t *Transcript) (order []pathStep, front int) {
+	first := slices.IndexFunc(l.match, func(k int) bool { return k >= 0 })
 	front = -1
-	summary := len(host) > 0 && t.Messages[host[0]].Type == message.CompactionSummary
+	summary := len(l.host) > 0 && t.Messages[l.host[0]].Type == message.CompactionSummary
 	hidden := 0 // how many known entries the host does not show any more, but which are in force
 	switch {
 	case first >= 0:
-		hidden = match[first]
+		hidden = l.match[first]
 	case summary:
 		hidden = known
 	}
 	// With nothing in common it is a new beginning: what was before stays stored, but is not part of this conversation.
 	again := make(map[int]bool)
-	for _, k := range linked {
+	for _, k := range l.linked {
 		again[k] = true
 	}
-	for k := range hidden {
-		if !again[k] {
-			order = append(order, pathStep{known: k, host: -1})
+	show := func(from, to int) {
+		for k := from; k < to; k++ {
+			if !again[k] {
+				order = append(order, pathStep{known: k, host: -1})
+			}
 		}
 	}
+	show(0, hidden)
 	if summary {
 		front = len(order)
 	}
-	for i, k := range linked {
+	last := -1
+	for i, k := range l.linked {
+		if m := l.match[i]; m >= 0 {
+			if l.gap[i] && last >= 0 {
+				show(last+1, m)
+			}
+			last = m
+		}
 		if k >= 0 {
 			order = append(order, pathStep{known: k, host: -1})
 		} else {

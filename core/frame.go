@@ -90,7 +90,7 @@ func (e *Engine) walkBack(ctx context.Context, v *View, end, tokens int) (int, e
 				if !inConversation(entry) {
 					continue
 				}
-				if entry.Type != TypeHeartbeat {
+				if !entry.Hidden() {
 					tokens -= e.bounded(entry.Tokens, v.Budget)
 				}
 				if tokens < 0 {
@@ -168,7 +168,7 @@ func (e *Engine) frame(s *session, v View, policy history.Policy) *frame {
 	ids := make([]string, 0, len(s.items))
 	for i := range s.items {
 		it := &s.items[i]
-		if it.entry.Type == TypeHeartbeat {
+		if it.entry.Hidden() {
 			continue
 		}
 		f.known[it.entry.ID] = it

@@ -310,7 +310,11 @@ func (e *Engine) overlap(ctx context.Context, s *session, turn []message.Message
 		known := make(map[int]string, k)
 		for i := range k {
 			old := &s.items[p+i].entry
-			if old.Fingerprint != fps[i] || !sameOrigin(old.Message, turn[i]) {
+			if old.Type == TypeErased {
+				if old.Fingerprint != erasedPrint(old.SessionID(), fps[i]) {
+					break
+				}
+			} else if old.Fingerprint != fps[i] || !sameOrigin(old.Message, turn[i]) {
 				break
 			}
 			known[i] = old.ID

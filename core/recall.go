@@ -273,7 +273,7 @@ func chronological(a, b Entry) int {
 // mayRecall is the last guard in front of the prompt: whatever a retriever proposes, nothing of another agent or session gets in, nothing that
 // is shown already, and nothing of a conversation that was reset or forked away.
 func (e *Engine) mayRecall(f *frame, q Query, entry Entry) bool {
-	if entry.ID == "" || entry.Type == TypeHeartbeat || q.InWindow(entry.ID) {
+	if entry.ID == "" || entry.Hidden() || q.InWindow(entry.ID) {
 		return false
 	}
 	id := entry.SessionID()

@@ -75,6 +75,8 @@ type row struct {
 	index int
 	fp    string
 	own   bool
+	// gap says that a note of the engine's own stands in front of it: what is missing there is not shown, and still in force.
+	gap bool
 }
 
 func fingerprints(rows []row) []string {
@@ -113,6 +115,8 @@ type knownEntry struct {
 	owner SessionID
 	seq   int64
 	fp    string
+	// erased entries are known by what they leave, see erasedPrint.
+	erased bool
 	// soft entries are the engine's own or hidden: a host does not show them, and their absence means nothing.
 	soft bool
 }
@@ -126,15 +130,22 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 	// What the engine itself put into its output is not part of the conversation, and what it shortened or merged stands for what it shows.
 	own := e.ownMessages(s)
 	var rows []row
+	gap := false
 	for i, fp := range fps {
 		shows, ok := own[fp]
+		if ok && len(shows) == 0 {
+			gap = true
+			continue
+		}
 		if !ok {
-			rows = append(rows, row{index: i, fp: fp})
+			rows = append(rows, row{index: i, fp: fp, gap: gap})
 		}
 		for _, of := range shows {
-			rows = append(rows, row{index: i, fp: of, own: true})
+			rows = append(rows, row{index: i, fp: of, own: true, gap: gap})
 		}
+		gap = false
 	}
+	recognise(known, rows)
 	hard := make([]int, 0, len(known))
 	kf := make([]string, 0, len(known))
 	for i, k := range known {
@@ -145,16 +156,17 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 	match := align(kf, fingerprints(rows))
 	linked := relink(kf, fingerprints(rows), match)
 	// What the engine made of an entry that is not in force is no new message.
-	var host, kept, linkedKept []int
+	var l links
 	for i, r := range rows {
 		if !r.own || linked[i] >= 0 {
-			host, kept, linkedKept = append(host, r.index), append(kept, match[i]), append(linkedKept, linked[i])
+			l.host, l.match, l.linked = append(l.host, r.index), append(l.match, match[i]), append(l.linked, linked[i])
+			l.gap = append(l.gap, r.gap)
 		}
 	}
-	order, front := compose(kept, linkedKept, len(kf), t, host)
+	order, front := compose(l, len(kf), t)
 
 	v := s.view.Clone()
-	n, err := e.follow(ctx, s, &v, t, followed{order: order, front: front, host: host, hard: hard, known: known})
+	n, err := e.follow(ctx, s, &v, t, followed{order: order, front: front, host: l.host, hard: hard, known: known})
 	if err != nil {
 		return 0, err
 	}
@@ -198,7 +210,8 @@ func (e *Engine) pathEntries(ctx context.Context, v *View) ([]knownEntry, error)
 	for _, sp := range v.Path {
 		err := e.scanSpan(ctx, v, sp, func(entry Entry) {
 			out = append(out, knownEntry{
-				owner: entry.SessionID(), seq: entry.Seq, fp: entry.Fingerprint, soft: entry.Type != TypeMessage,
+				owner: entry.SessionID(), seq: entry.Seq, fp: entry.Fingerprint, erased: entry.Type == TypeErased,
+				soft: entry.Type != TypeMessage && entry.Type != TypeErased,
 			})
 		})
 		if err != nil {

@@ -22,7 +22,7 @@ func (e *Engine) item(entry Entry, stub *Stub) item {
 	m := entry.Message
 	m.Entry = entry.ID
 	switch {
-	case entry.Type == TypeHeartbeat:
+	case entry.Hidden():
 		return item{entry: entry, msg: m} // never shown, so it costs nothing
 	case entry.Type == TypeSubagent:
 		m = shownAs(entry, stub)

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -84,6 +85,33 @@ type Span struct {
 	To      int64      `json:"to"`
 }
 
+// owned returns s with its session named.
+func (s Span) owned(owner SessionID) Span {
+	if s.Session == nil {
+		s.Session = &owner
+	}
+	return s
+}
+
+// holds reports whether a span that names its session holds an entry.
+func (s Span) holds(id SessionID, seq int64) bool {
+	return s.Session != nil && *s.Session == id && seq >= s.From && seq < s.To
+}
+
+// joined returns the same spans, which name their sessions, in order and without repetition.
+func joined(spans []Span) []Span {
+	slices.SortFunc(spans, func(a, b Span) int { return cmp.Or(a.Session.Compare(*b.Session), cmp.Compare(a.From, b.From)) })
+	var out []Span
+	for _, s := range spans {
+		if n := len(out); n > 0 && *out[n-1].Session == *s.Session && s.From <= out[n-1].To {
+			out[n-1].To = max(out[n-1].To, s.To)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
 // Len returns the number of entries in s.
 func (s Span) Len() int { return int(s.To - s.From) }
 
@@ -95,8 +123,9 @@ type Summary struct {
 	Kind   string `json:"kind"`
 	Text   string `json:"text"`
 	Tokens int    `json:"tokens"`
-	// Covers is the number of entries it stands for.
+	// Covers is the number of entries it stands for, and Of which they are; every span names its session.
 	Covers int       `json:"covers"`
+	Of     []Span    `json:"of,omitempty"`
 	Time   time.Time `json:"time"`
 }
 

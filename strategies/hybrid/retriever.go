@@ -127,7 +127,7 @@ func admitted(hits []core.Hit, scope core.Scope, inWindow func(string) bool) []c
 	seen := make(map[string]bool, len(hits))
 	for _, h := range hits {
 		e := h.Entry
-		if e.Type == core.TypeHeartbeat || !scope.Contains(e.SessionID()) || seen[e.ID] || inWindow != nil && inWindow(e.ID) {
+		if e.Hidden() || !scope.Contains(e.SessionID()) || seen[e.ID] || inWindow != nil && inWindow(e.ID) {
 			continue
 		}
 		seen[e.ID] = true

@@ -63,7 +63,7 @@ func gather(entries []core.Entry) *gathered {
 	}
 	for i := range entries {
 		e := &entries[i]
-		if e.Type == core.TypeHeartbeat {
+		if e.Hidden() {
 			continue
 		}
 		for _, p := range e.Message.Parts {

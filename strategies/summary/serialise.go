@@ -24,7 +24,7 @@ func (w *work) serialise(u compacting.Unit) string {
 				names[p.CallID] = p.Name
 			}
 		}
-		if e.Type != core.TypeHeartbeat {
+		if !e.Hidden() {
 			w.entry(&b, e, names)
 		}
 	}

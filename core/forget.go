@@ -1,0 +1,373 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// ForgetRequest says what to erase for good.
+type ForgetRequest struct {
+	// Scope is an agent, or one of its sessions.
+	Scope Scope `json:"scope"`
+	// Entries are the ids to erase; empty means all of the scope. Unknown ones are ErrNotFound, and then nothing is erased.
+	Entries []string `json:"entries,omitempty"`
+	// From and To bound the entries' time, half open; zero means unbounded.
+	From time.Time `json:"from,omitzero"`
+	To   time.Time `json:"to,omitzero"`
+	// Purge removes whole sessions: also the empty places that erased entries leave, and the views. Entries, From and To must be empty then.
+	// Without it a host that still has a message in its transcript cannot bring it back; with it, it does.
+	Purge bool `json:"purge,omitempty"`
+	// Reason is kept with the receipt.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Receipt says what was erased. It names ids and counts, never contents.
+type Receipt struct {
+	ID      string        `json:"id"`
+	Time    time.Time     `json:"time"`
+	Request ForgetRequest `json:"request"`
+	// Entries is the number of messages erased, Sessions that of the sessions they were in.
+	Entries  int `json:"entries"`
+	Sessions int `json:"sessions"`
+	// Summaries is the number of summaries erased because they stood for an erased entry.
+	Summaries int `json:"summaries"`
+	// Views is the number of views from which something was taken.
+	Views int `json:"views"`
+	// Undelivered is the number of changes that a remote store has not taken yet; they are delivered when it can be reached.
+	Undelivered int `json:"undelivered,omitempty"`
+	// Left says what could not be reached, part by part; empty when nothing is left.
+	Left []string `json:"left,omitempty"`
+}
+
+// receiptSession is the session of an agent that keeps its receipts, as erased entries with metadata: they are never shown nor found.
+const receiptSession = "contextengine-receipts"
+
+// metaReceipt holds a receipt as JSON.
+const metaReceipt = "receipt"
+
+// drainTime bounds how long Forget waits for a remote store.
+const drainTime = 10 * time.Second
+
+// Forget erases entries from the store, the indexes, the summaries that stand for them, the views that show them, the vectors, and whatever
+// waits for delivery. It leaves a receipt, see Receipts.
+//
+// When it fails it says what for; everything it did stays done, and the same call again does the rest. Windows of other processes that hold
+// a session in memory learn of it with their next published view.
+func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (Receipt, error) {
+	if req.Scope.Agent == "" {
+		return Receipt{}, invalid("forget", "scope.agent", "name the agent whose entries are to be erased")
+	}
+	if !req.From.IsZero() && !req.To.IsZero() && !req.From.Before(req.To) {
+		return Receipt{}, invalid("forget", "to", "must be later than from")
+	}
+	if req.Purge && (len(req.Entries) > 0 || !req.From.IsZero() || !req.To.IsZero()) {
+		return Receipt{}, invalid("forget", "purge", "it removes whole sessions: leave entries, from and to out")
+	}
+	er := &erasure{e: e, req: req, ids: make(map[string]bool), spans: make(map[SessionID][]Entry)}
+	rec, err := er.run(ctx)
+	if errors.Is(err, ErrNotFound) {
+		return Receipt{}, fmt.Errorf("core: forget in %q: %w", req.Scope.Agent, err)
+	}
+	if err != nil {
+		return Receipt{}, e.failed(ctx, "store", "forget", fmt.Errorf("core: forget in %q: %w", req.Scope.Agent, err))
+	}
+	return rec, nil
+}
+
+// Receipts returns the receipts of an agent's erasures, oldest first.
+func (e *Engine) Receipts(ctx context.Context, agent string) ([]Receipt, error) {
+	var out []Receipt
+	for entry, err := range All(ctx, e.store, Scope{Agent: agent, Session: receiptSession}, false) {
+		if err != nil {
+			return nil, fmt.Errorf("core: receipts of %q: %w", agent, err)
+		}
+		var r Receipt
+		if err := json.Unmarshal([]byte(entry.Meta[metaReceipt]), &r); err != nil {
+			return nil, fmt.Errorf("core: receipts of %q: entry %q: %w", agent, entry.ID, err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// erasure is one Forget under way.
+type erasure struct {
+	e   *Engine
+	req ForgetRequest
+	// ids are the entries to erase, spans the same by session.
+	ids   map[string]bool
+	spans map[SessionID][]Entry
+	// summaries are the ids of summaries that have to go.
+	summaries map[string]bool
+	rec       Receipt
+}
+
+func (er *erasure) run(ctx context.Context) (Receipt, error) {
+	e := er.e
+	er.rec = Receipt{ID: e.newID(), Time: e.now(), Request: er.req}
+	if err := er.collect(ctx); err != nil {
+		return Receipt{}, err
+	}
+	if len(er.ids) > 0 || er.req.Purge {
+		if err := er.collectSummaries(ctx); err != nil {
+			return Receipt{}, err
+		}
+		if err := er.empty(ctx); err != nil {
+			return Receipt{}, err
+		}
+		if err := er.cleanViews(ctx); err != nil {
+			return Receipt{}, err
+		}
+		if er.req.Purge {
+			if err := er.purge(ctx); err != nil {
+				return Receipt{}, err
+			}
+		}
+		er.scrub(ctx)
+	}
+	return er.rec, er.keepReceipt(ctx)
+}
+
+// collect finds the entries to erase.
+func (er *erasure) collect(ctx context.Context) error {
+	if len(er.req.Entries) > 0 {
+		got, err := er.e.store.Get(ctx, er.req.Scope, er.req.Entries)
+		if err != nil {
+			return err
+		}
+		for _, entry := range got {
+			er.add(entry)
+		}
+		return nil
+	}
+	for entry, err := range All(ctx, er.e.store, er.req.Scope, false) {
+		if err != nil {
+			return err
+		}
+		er.add(entry)
+	}
+	return nil
+}
+
+func (er *erasure) add(entry Entry) {
+	switch {
+	case entry.Session == receiptSession || er.ids[entry.ID]:
+		return
+	case entry.Type == TypeErased && !er.req.Purge:
+		return
+	case !er.req.From.IsZero() && entry.Time.Before(er.req.From), !er.req.To.IsZero() && !entry.Time.Before(er.req.To):
+		return
+	}
+	entry.Message = message.Message{} // what is to be forgotten is not kept here
+	er.ids[entry.ID] = true
+	er.spans[entry.SessionID()] = append(er.spans[entry.SessionID()], entry)
+}
+
+// collectSummaries finds the summaries that stand for an erased entry. A summary that does not say what it stands for counts when it is
+// younger than one of them.
+func (er *erasure) collectSummaries(ctx context.Context) error {
+	er.summaries = make(map[string]bool)
+	agents := map[string]bool{er.req.Scope.Agent: true}
+	if err := er.eachView(ctx, "", func(v View) error {
+		if v.Parent != nil && v.Parent.Agent == er.req.Scope.Agent {
+			agents[v.Session.Agent] = true
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for agent := range agents {
+		for entry, err := range All(ctx, er.e.store, Scope{Agent: agent}, false) {
+			if err != nil {
+				return err
+			}
+			if entry.Type == TypeSummary && er.covers(entry) {
+				er.summaries[entry.ID] = true
+				if !er.ids[entry.ID] {
+					entry.Message = message.Message{}
+					er.ids[entry.ID] = true
+					er.spans[entry.SessionID()] = append(er.spans[entry.SessionID()], entry)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (er *erasure) covers(sum Entry) bool {
+	if er.ids[sum.ID] {
+		return true
+	}
+	of := spansOf(sum)
+	for id, entries := range er.spans {
+		for _, entry := range entries {
+			if of == nil && id == sum.SessionID() && entry.Seq < sum.Seq {
+				return true
+			}
+			for _, sp := range of {
+				if sp.holds(id, entry.Seq) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// empty turns the entries into empty places, and removes the summaries. Indexes and retrievers with a memory are told.
+func (er *erasure) empty(ctx context.Context) error {
+	for id, entries := range er.spans {
+		scope := id.Scope()
+		var gone, all []string
+		for _, entry := range entries {
+			all = append(all, entry.ID)
+			if entry.Type == TypeSummary {
+				gone = append(gone, entry.ID)
+				er.rec.Summaries++
+				continue
+			}
+			if entry.Type == TypeErased {
+				continue
+			}
+			err := er.e.store.Update(ctx, scope, entry.ID, er.tombstone(entry))
+			if err != nil && !errors.Is(err, ErrNotFound) {
+				return err
+			}
+			er.rec.Entries++
+		}
+		if len(gone) > 0 {
+			if _, err := er.e.store.Delete(ctx, scope, gone); err != nil {
+				return err
+			}
+		}
+		er.rec.Sessions++
+		er.e.observe(ctx, func(o Observer) error { return o.Deleted(ctx, scope, all) }, len(all))
+	}
+	return nil
+}
+
+// tombstone is the change that empties an entry. The keys that hold a fingerprint go too.
+func (er *erasure) tombstone(entry Entry) Change {
+	m := message.New(entry.Role, "")
+	c := Change{
+		Message: &m, Type: TypeErased, Fingerprint: erasedPrint(entry.SessionID(), entry.Fingerprint),
+		Meta: map[string]string{"erased": er.rec.ID},
+	}
+	if strings.HasPrefix(entry.Key, "i:") || strings.HasPrefix(entry.Key, "s:") {
+		c.Key = "x:" + entry.ID
+	}
+	return c
+}
+
+// purge removes the empty places, and the views.
+func (er *erasure) purge(ctx context.Context) error {
+	for id, entries := range er.spans {
+		ids := make([]string, len(entries))
+		for i := range entries {
+			ids[i] = entries[i].ID
+		}
+		if _, err := er.e.store.Delete(ctx, id.Scope(), ids); err != nil {
+			return err
+		}
+	}
+	var views []SessionID
+	err := er.eachView(ctx, er.req.Scope.Agent, func(v View) error {
+		if er.req.Scope.Contains(v.Session) {
+			views = append(views, v.Session)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range views {
+		if err := er.drop(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop removes the view of a session, in the store and in memory.
+func (er *erasure) drop(ctx context.Context, id SessionID) error {
+	return er.e.retry(ctx, id, func(s *session) error {
+		s.forget()
+		s.outputs = nil
+		return er.e.views.DeleteView(ctx, id)
+	})
+}
+
+// scrub asks every part to leave no trace, and a store that delivers elsewhere to do so now.
+func (er *erasure) scrub(ctx context.Context) {
+	left := func(part string, err error) {
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			er.rec.Left = append(er.rec.Left, part+": "+err.Error())
+		}
+	}
+	if d, ok := As[Drainer](er.e.store); ok {
+		ctx, cancel := context.WithTimeout(ctx, drainTime)
+		n, err := d.Drain(ctx)
+		cancel()
+		er.rec.Undelivered = n
+		if n > 0 {
+			left("remote store", err)
+		}
+	}
+	if s, ok := As[Scrubber](er.e.store); ok {
+		left("store", s.Scrub(ctx))
+	}
+	for _, o := range er.e.observers {
+		if s, ok := o.(Scrubber); ok {
+			left(fmt.Sprintf("%T", o), s.Scrub(ctx))
+		}
+	}
+}
+
+func (er *erasure) keepReceipt(ctx context.Context) error {
+	body, err := json.Marshal(er.rec)
+	if err != nil {
+		return err
+	}
+	m := message.New(message.System, "")
+	_, err = er.e.store.Append(ctx, []Entry{{
+		ID: er.rec.ID, Agent: er.req.Scope.Agent, Session: receiptSession, Role: m.Role, Type: TypeErased, Time: er.rec.Time,
+		Seq: er.rec.Time.UnixMilli(), Key: "r:" + er.rec.ID, Fingerprint: message.Fingerprint(m), Message: m,
+		Meta: map[string]string{metaReceipt: string(body)},
+	}})
+	return err
+}
+
+// touched reports whether a view shows something of what is erased.
+func (er *erasure) touched(v *View) bool {
+	if v.Recall != nil && slices.ContainsFunc(v.Recall.Items, func(it RecallItem) bool { return er.ids[it.ID] }) {
+		return true
+	}
+	for id := range v.Stubs {
+		if er.ids[id] {
+			return true
+		}
+	}
+	for _, sum := range v.Summaries {
+		if er.summaries[sum.ID] {
+			return true
+		}
+	}
+	if v.Shown != nil && slices.ContainsFunc(v.Shown.Summaries, func(s Summary) bool { return er.summaries[s.ID] }) {
+		return true
+	}
+	for _, sp := range v.Path {
+		for _, entry := range er.spans[*sp.owned(v.Session).Session] {
+			if entry.Seq >= sp.From && entry.Seq < sp.To {
+				return true
+			}
+		}
+	}
+	return false
+}

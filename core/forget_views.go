@@ -1,0 +1,134 @@
+package core
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+)
+
+// erasedText stands in a window where a summary was erased.
+const erasedText = "[A summary of earlier messages was erased; what else it stood for is stored but not shown.]"
+
+// eachView visits every view of an agent, of all agents when it is empty.
+func (er *erasure) eachView(ctx context.Context, agent string, visit func(View) error) error {
+	q := ViewQuery{Agent: agent, Limit: MaxPage}
+	for {
+		ids, err := er.e.views.ListViews(ctx, q)
+		if err != nil {
+			return fmt.Errorf("list views: %w", err)
+		}
+		for _, id := range ids {
+			v, err := er.e.views.LoadView(ctx, id)
+			if err != nil {
+				continue // it was dropped meanwhile
+			}
+			if err := visit(v); err != nil {
+				return err
+			}
+		}
+		if len(ids) < q.Limit {
+			return nil
+		}
+		q.After = ids[len(ids)-1]
+	}
+}
+
+// cleanViews takes what is erased out of every view that shows it: sessions in memory first, whatever they are about to publish, then all
+// others.
+func (er *erasure) cleanViews(ctx context.Context) error {
+	done := make(map[SessionID]bool)
+	for _, id := range er.e.inMemory() {
+		done[id] = true
+		if err := er.cleanView(ctx, id); err != nil {
+			return err
+		}
+	}
+	return er.eachView(ctx, "", func(v View) error {
+		if done[v.Session] || !er.touched(&v) {
+			return nil
+		}
+		return er.cleanView(ctx, v.Session)
+	})
+}
+
+// inMemory lists the sessions that the engine holds in memory.
+func (e *Engine) inMemory() []SessionID {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]SessionID, 0, len(e.sessions))
+	for id := range e.sessions {
+		out = append(out, id)
+	}
+	return out
+}
+
+// cleanView publishes a session's view without what is erased.
+func (er *erasure) cleanView(ctx context.Context, id SessionID) error {
+	return er.e.retry(ctx, id, func(s *session) error {
+		if !er.touched(&s.view) {
+			return nil
+		}
+		v := s.view.Clone()
+		for i := range v.Summaries {
+			er.blank(&v.Summaries[i])
+		}
+		for sid := range v.Stubs {
+			if er.ids[sid] {
+				delete(v.Stubs, sid)
+			}
+		}
+		if er.ids[v.Pinned] {
+			v.Pinned = ""
+		}
+		if er.req.Purge && slices.ContainsFunc(v.Path, func(sp Span) bool { return sp.Session != nil && er.req.Scope.Contains(*sp.Session) }) {
+			v.disown()
+		}
+		v.Recall, v.Shown = nil, nil
+		v.Epoch++
+		s.forget()
+		err := er.e.publish(ctx, s, v)
+		s.loaded = err == nil
+		if err == nil {
+			er.rec.Views++
+		}
+		return err
+	})
+}
+
+// blank empties a summary that stands for something erased. It keeps its place: what it covers stays out of the window.
+func (er *erasure) blank(sum *Summary) {
+	if !er.summaries[sum.ID] {
+		return
+	}
+	sum.Text, sum.Kind = erasedText, "erased"
+	sum.Tokens = er.e.messageCost(summaryMessage(*sum))
+}
+
+// erasedPrint is what an erased entry is known by: a digest that tells whether a host's message is the one that was erased, and nothing else.
+func erasedPrint(id SessionID, fingerprint string) string {
+	sum := sha256.Sum256([]byte("erased\x00" + id.Agent + "\x00" + id.Session + "\x00" + fingerprint))
+	return "erased:" + hex.EncodeToString(sum[:12])
+}
+
+// recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones.
+func recognise(known []knownEntry, rows []row) {
+	owners := make(map[SessionID]map[string][]int)
+	for i, k := range known {
+		if !k.erased {
+			continue
+		}
+		if owners[k.owner] == nil {
+			owners[k.owner] = make(map[string][]int)
+		}
+		owners[k.owner][k.fp] = append(owners[k.owner][k.fp], i)
+	}
+	for owner, prints := range owners {
+		for _, r := range rows {
+			for _, i := range prints[erasedPrint(owner, r.fp)] {
+				known[i].fp = r.fp
+			}
+		}
+	}
+}
