@@ -18,6 +18,8 @@ type Config struct {
 	Compaction CompactionConfig `koanf:"compaction"`
 	History    HistoryConfig    `koanf:"history"`
 	Subagents  SubagentConfig   `koanf:"subagents"`
+	// Redact lists what is never stored, see RedactRule; empty by default.
+	Redact []RedactRule `koanf:"redact"`
 }
 
 // FailurePolicy says what happens when a part fails in a way that a retry does not mend.
@@ -158,7 +160,8 @@ func (c Config) Validate() error {
 	if _, err := history.PolicyFor(c.History.Provider); err != nil {
 		return err
 	}
-	return nil
+	_, err := newRedactor(c.Redact)
+	return err
 }
 
 // Parts is what an Engine is made of.

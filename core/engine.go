@@ -33,6 +33,7 @@ type Engine struct {
 	log       *slog.Logger
 	newID     func() string
 	legacy    *Legacy
+	redact    redactor
 	seed      maphash.Seed
 
 	health health
@@ -71,6 +72,10 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	redact, err := newRedactor(cfg.Redact)
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case parts.Store == nil:
 		return nil, invalid("new", "store", "give the engine a place to keep messages, such as backends/memory")
@@ -82,7 +87,7 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: parts.Store, retriever: parts.Retriever, compactor: parts.Compactor, count: parts.Counter,
 		host: parts.Host, ownStore: parts.OwnStore, newID: randomID, log: slog.New(slog.DiscardHandler),
-		seed: maphash.MakeSeed(), sessions: make(map[SessionID]*session),
+		redact: redact, seed: maphash.MakeSeed(), sessions: make(map[SessionID]*session),
 		info: Info{ID: "composed", Name: "Composed context engine", Version: "1"},
 	}
 	if e.host == nil {

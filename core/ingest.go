@@ -53,9 +53,10 @@ func (e *Engine) IngestBatch(ctx context.Context, req IngestBatchRequest) (Inges
 	if err := validMessages("ingest", req.Messages); err != nil {
 		return res, err
 	}
+	messages := e.redacted(req.Messages)
 	err := e.retry(ctx, req.Session, func(s *session) error {
 		v := s.view.Clone()
-		in, err := e.append(ctx, s, &v, draft{messages: req.Messages, heartbeat: req.Heartbeat})
+		in, err := e.append(ctx, s, &v, draft{messages: messages, heartbeat: req.Heartbeat})
 		if err != nil {
 			return err
 		}
@@ -76,6 +77,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitT
 	if err := validMessages("commit turn", req.Messages); err != nil {
 		return CommitTurnResult{}, err
 	}
+	messages := e.redacted(req.Messages)
 	var res CommitTurnResult
 	err := e.retry(ctx, req.Session, func(s *session) error {
 		if slices.Contains(s.view.Commits, req.AdvancementKey) {
@@ -83,12 +85,12 @@ func (e *Engine) CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitT
 			return nil
 		}
 		v := s.view.Clone()
-		known, err := e.overlap(ctx, s, req.Messages)
+		known, err := e.overlap(ctx, s, messages)
 		if err != nil {
 			return err
 		}
 		in, err := e.append(ctx, s, &v, draft{
-			messages: req.Messages, heartbeat: req.Heartbeat, turn: req.AdvancementKey, known: known,
+			messages: messages, heartbeat: req.Heartbeat, turn: req.AdvancementKey, known: known,
 		})
 		if err != nil {
 			return err
@@ -104,7 +106,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitT
 		// The turn will be in the host's transcript too, unless a timer caused it.
 		if s.view.Host.Len == s.view.Len() {
 			if !req.Heartbeat {
-				v.Host = extend(v.Host, req.Messages)
+				v.Host = extend(v.Host, fingerprintsOf(req.Messages))
 			}
 			v.Host.Len = v.Len()
 		}
@@ -124,8 +126,8 @@ func (e *Engine) AfterTurn(ctx context.Context, req AfterTurnRequest) error {
 	if err := validMessages("after turn", req.Messages); err != nil {
 		return err
 	}
+	turn := e.redacted(req.Messages[req.PrePrompt:])
 	err := e.retry(ctx, req.Session, func(s *session) error {
-		turn := req.Messages[req.PrePrompt:]
 		v := s.view.Clone()
 		known, err := e.overlap(ctx, s, turn)
 		if err != nil {
@@ -384,11 +386,19 @@ func onPath(v *View, id SessionID, seq int64) bool {
 	return false
 }
 
-// extend returns the ledger of a transcript that grew by messages.
-func extend(l Ledger, messages []message.Message) Ledger {
-	for i := range messages {
-		l.Digest = l.Digest.Add(message.Fingerprint(messages[i]))
+// extend returns the ledger of a transcript that grew by messages with these fingerprints.
+func extend(l Ledger, fps []string) Ledger {
+	for _, fp := range fps {
+		l.Digest = l.Digest.Add(fp)
 	}
-	l.Count += len(messages)
+	l.Count += len(fps)
 	return l
+}
+
+func fingerprintsOf(messages []message.Message) []string {
+	out := make([]string, len(messages))
+	for i := range messages {
+		out[i] = message.Fingerprint(messages[i])
+	}
+	return out
 }

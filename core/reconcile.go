@@ -18,9 +18,12 @@ func (e *Engine) reconcile(ctx context.Context, s *session, t *Transcript) (int,
 	if err := validMessages("reconcile", t.Messages); err != nil {
 		return 0, err
 	}
-	fps := make([]string, len(t.Messages))
-	for i := range t.Messages {
-		fps[i] = message.Fingerprint(t.Messages[i])
+	// Ledgers speak of what the host has, everything else of what may be stored.
+	fps := fingerprintsOf(t.Messages)
+	kept := fps
+	if len(e.redact) > 0 {
+		t = &Transcript{Skipped: t.Skipped, Digest: t.Digest, Messages: e.redacted(t.Messages)}
+		kept = fingerprintsOf(t.Messages)
 	}
 	if n, ok, err := e.reconcileTail(ctx, s, t, fps); ok || err != nil {
 		return n, err
@@ -28,7 +31,7 @@ func (e *Engine) reconcile(ctx context.Context, s *session, t *Transcript) (int,
 	if t.Skipped > 0 {
 		return 0, fmt.Errorf("core: reconcile %q: %d skipped messages do not match: %w", s.id, t.Skipped, ErrNeedTranscript)
 	}
-	return e.reconcileAll(ctx, s, t, fps)
+	return e.reconcileAll(ctx, s, t, fps, kept)
 }
 
 // reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output.
@@ -55,7 +58,7 @@ func (e *Engine) reconcileTail(ctx context.Context, s *session, t *Transcript, f
 			return 0, true, err
 		}
 		if !own {
-			v.Host = extend(l, fresh)
+			v.Host = extend(l, fps[l.Count-t.Skipped:])
 		}
 		v.Host.Len = v.Len()
 		return len(in.entries), true, e.adopt(ctx, s, v, in)
@@ -121,8 +124,9 @@ type knownEntry struct {
 	soft bool
 }
 
-// reconcileAll compares the whole transcript with the whole path.
-func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fps []string) (int, error) {
+// reconcileAll compares the whole transcript with the whole path. fps are the fingerprints of the host's messages, kept those of the same as they
+// may be stored.
+func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fps, kept []string) (int, error) {
 	known, err := e.pathEntries(ctx, &s.view)
 	if err != nil {
 		return 0, err
@@ -131,7 +135,7 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 	own := e.ownMessages(s)
 	var rows []row
 	gap := false
-	for i, fp := range fps {
+	for i, fp := range kept {
 		shows, ok := own[fp]
 		if ok && len(shows) == 0 {
 			gap = true
@@ -170,11 +174,7 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 	if err != nil {
 		return 0, err
 	}
-	ledger := Ledger{Count: t.Skipped + len(t.Messages), Digest: t.Digest, Len: v.Len()}
-	for i := range t.Messages {
-		ledger.Digest = ledger.Digest.Add(message.Fingerprint(t.Messages[i]))
-	}
-	v.Host = ledger
+	v.Host = extend(Ledger{Count: t.Skipped, Digest: t.Digest, Len: v.Len()}, fps)
 	return len(n.entries), e.adopt(ctx, s, v, n)
 }
 

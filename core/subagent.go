@@ -148,7 +148,7 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req SubagentEnded) error {
 	}
 	err = e.retry(ctx, parent, func(s *session) error {
 		v := s.view.Clone()
-		m := message.New(message.Assistant, result)
+		m := message.New(message.Assistant, e.redact.edit(result))
 		m.Key = "subagent:" + req.Child.String() + ":" + message.Fingerprint(m)
 		in, err := e.append(ctx, s, &v, draft{
 			messages: []message.Message{m}, kind: TypeSubagent,
