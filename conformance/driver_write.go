@@ -153,7 +153,7 @@ func (d *driver) repeat(t *track, o op) {
 		if o.N%2 == 0 {
 			d.commitAgain(t)
 		} else if len(t.log) > 1 && t.open && !t.curBeat {
-			if it := t.log[len(t.log)-1]; plain(it) && it.msg.Role == message.Assistant && !it.keyed {
+			if it := t.log[len(t.log)-1]; plain(it) && it.msg.Role == message.Assistant && !it.keyed && !t.inherited[it.marks[0]] {
 				t.cur = append(t.cur, it)
 			}
 		}

@@ -154,6 +154,19 @@ func (s *session) forget() {
 	s.loaded = false
 }
 
+// Refresh makes the engine read every session anew before it is used again: somebody else changed the store. It waits for calls under way.
+func (e *Engine) Refresh(ctx context.Context) error {
+	for _, id := range e.inMemory() {
+		s, done, err := e.open(ctx, id)
+		if err != nil {
+			return err
+		}
+		s.forget()
+		done()
+	}
+	return nil
+}
+
 // sent records what Assemble returned: a host may hand it back, also after a later call.
 func (s *session) sent(l Ledger) {
 	const keep = 8

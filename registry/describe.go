@@ -90,6 +90,7 @@ func coreDocs() map[string]string {
 		"history.limitTurns":       "largest number of user turns shown; 0 means no limit",
 		"history.limits.channels":  "limits of user turns for each channel, its direct messages and its users",
 		"subagents.recentMessages": "newest messages of a subagent's session that compaction never touches",
+		"redact":                   "what is never stored: a list of {name, pattern, replace}; pattern is a regular expression",
 		"subagents.ttl":            "how long a subagent may reach its parent's history",
 	}
 }

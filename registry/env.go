@@ -37,6 +37,17 @@ type Env struct {
 
 	maker *maker
 	shelf *shelf
+	// nested opens further stores for a store that stands in front of others.
+	nested func(ctx context.Context, c Choice) (core.Store, error)
+}
+
+// OpenStore opens a store for one that stands in front of it: a decorator. The caller owns it and closes it with itself. Only
+// stores have it; their configuration holds the Choice, tagged kind:"store".
+func (e Env) OpenStore(ctx context.Context, c Choice) (core.Store, error) {
+	if e.nested == nil {
+		return nil, fmt.Errorf("registry: open store: only a store's factory can do that: %w", core.ErrInvalid)
+	}
+	return e.nested(ctx, c)
 }
 
 // StoreSearcher is the name of the search that a store has of its own.

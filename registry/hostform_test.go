@@ -107,7 +107,7 @@ func TestHostBesideOwn(t *testing.T) {
 
 func TestHostErrors(t *testing.T) {
 	r := newRegistry(t, &shop{})
-	const more = "apiKey, arms, baseUrl, compaction, compactor, embedder, engine, failure, history, model, recall, recentMessages, retriever, searchers, store, subagents, tokenizer, window"
+	const more = "apiKey, arms, baseUrl, compaction, compactor, embedder, engine, failure, history, model, recall, recentMessages, redact, retriever, searchers, store, subagents, tokenizer, window"
 	for _, c := range []struct {
 		text, want string
 	}{

@@ -226,8 +226,7 @@ func (m *maker) store(ctx context.Context, env Env) (*shelf, error) {
 	if s := m.shelves[k]; s != nil {
 		return s, nil
 	}
-	env.maker = nil
-	store, err := open[core.Store](ctx, m, KindStore, env.Config.Store, env)
+	store, err := m.openStore(ctx, env.Config.Store, env)
 	if err != nil {
 		return nil, err
 	}
@@ -237,6 +236,18 @@ func (m *maker) store(ctx context.Context, env Env) (*shelf, error) {
 		m.opened = append(m.opened, store)
 	}
 	return s, nil
+}
+
+// openStore opens a store, and for one that stands in front of others also those.
+func (m *maker) openStore(ctx context.Context, c Choice, env Env) (core.Store, error) {
+	env.maker = nil
+	env.nested = func(ctx context.Context, c Choice) (core.Store, error) {
+		if c.Type == "" {
+			return nil, fmt.Errorf("open store: name its type (known: %s): %w", list(m.r.Names(KindStore)), core.ErrInvalid)
+		}
+		return m.openStore(ctx, c, env)
+	}
+	return open[core.Store](ctx, m, KindStore, c, env)
 }
 
 // closeAll closes what can be closed, the last opened first.

@@ -30,7 +30,10 @@ type relay struct {
 	shelf *shelf
 }
 
-var _ core.Observer = (*relay)(nil)
+var (
+	_ core.Observer = (*relay)(nil)
+	_ core.Scrubber = (*relay)(nil)
+)
 
 func (r *relay) each(tell func(core.Observer) error) error {
 	r.shelf.mu.RLock()
@@ -56,6 +59,16 @@ func (r *relay) Updated(ctx context.Context, entry core.Entry) error {
 
 func (r *relay) Deleted(ctx context.Context, scope core.Scope, ids []string) error {
 	return r.each(func(o core.Observer) error { return o.Deleted(ctx, scope, ids) })
+}
+
+// Scrub asks everything that listens to remove what is left of erased entries.
+func (r *relay) Scrub(ctx context.Context) error {
+	return r.each(func(o core.Observer) error {
+		if s, ok := o.(core.Scrubber); ok {
+			return s.Scrub(ctx)
+		}
+		return nil
+	})
 }
 
 // searchOnly is what retrievers get of a shared searcher: it is fed and attached already, and a retriever that passes

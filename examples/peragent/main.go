@@ -12,6 +12,7 @@ import (
 
 // config is what a file would hold. What stands under agents is laid over the rest, for that agent alone.
 const config = `
+store: memory
 retriever: hybrid
 compactor: archive
 recentMessages: 20

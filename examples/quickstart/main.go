@@ -20,7 +20,8 @@ func main() {
 
 func run(ctx context.Context) error {
 	reg := builtin.New()
-	cfg, err := reg.Load() // the defaults: hybrid retrieval, archive compaction, a store in memory
+	// The defaults, hybrid retrieval and archive compaction, but for the store: nothing of this example is to last.
+	cfg, err := reg.Load(registry.Values("quickstart", map[string]any{"store": "memory"}))
 	if err != nil {
 		return err
 	}

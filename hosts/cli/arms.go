@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -95,7 +97,7 @@ func (a *app) configured(s selection) ([]experiment.Arm, error) {
 							over[key] = name
 						}
 					}
-					cfg, err := a.load(file, over)
+					cfg, err := a.loadForReplay(file, over)
 					if err != nil {
 						return nil, err
 					}
@@ -105,6 +107,21 @@ func (a *app) configured(s selection) ([]experiment.Arm, error) {
 		}
 	}
 	return out, nil
+}
+
+// loadForReplay is load, with the memory store where nobody chose one: what is replayed does not belong among what people keep.
+func (a *app) loadForReplay(file string, over map[string]any) (registry.Config, error) {
+	cfg, err := a.load(file, over)
+	if err != nil || over["store"] != nil {
+		return cfg, err
+	}
+	unsaid, err := a.reg.Load()
+	if err != nil || !reflect.DeepEqual(cfg.Store, unsaid.Store) || !slices.Contains(a.reg.Names(registry.KindStore), memoryStore) {
+		return cfg, err
+	}
+	over = maps.Clone(over)
+	over["store"] = memoryStore
+	return a.load(file, over)
 }
 
 func orEmpty(list []string) []string {

@@ -32,7 +32,7 @@ func (a *app) doctorCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check configuration, tokenizer, store and model, and say what to do",
-		Long:  "doctor checks that what is configured can be used. It reads, and writes nothing.\n\n" + exitHelp,
+		Long:  "doctor checks that what is configured can be used. It makes the store if there is none, and writes nothing into it.\n\n" + exitHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)

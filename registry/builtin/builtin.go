@@ -9,7 +9,7 @@ import (
 	"errors"
 
 	"github.com/contextengine/contextengine/backends/memory"
-	"github.com/contextengine/contextengine/backends/openbrain"
+	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/models/openai"
 	"github.com/contextengine/contextengine/registry"
 	"github.com/contextengine/contextengine/strategies/archive"
@@ -36,7 +36,8 @@ func Add(r *registry.Registry) error {
 			registry.Plugins("openclaw-openbrain-context"), registry.Defaults(openBrainParts())),
 
 		registry.AddStore(r, "memory", "in this process; gone when it ends", memory.DefaultConfig, memoryStore, registry.Conformance("", memory.DefaultConfig)),
-		registry.AddStore(r, "openbrain", "on an OpenBrain server, which also searches", openbrain.DefaultConfig, openBrainStore),
+		registry.AddStore(r, "openbrain", "on an OpenBrain server, which also searches", openBrainStoreDefaults, openBrainStore),
+		registry.AddStore(r, "sqlite", "in one file on this machine", sqlite.DefaultConfig, sqliteStore),
 
 		registry.AddRetriever(r, "recent", "recalls nothing: all of the budget shows the newest messages", recent.DefaultConfig, recentRetriever,
 			registry.Conformance("", recent.DefaultConfig)),

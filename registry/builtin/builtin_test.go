@@ -27,7 +27,7 @@ func TestAdd(t *testing.T) {
 	}
 	for kind, want := range map[registry.Kind][]string{
 		registry.KindEngine:    {"composed", "legacy", "openbrain"},
-		registry.KindStore:     {"memory", "openbrain"},
+		registry.KindStore:     {"memory", "openbrain", "sqlite"},
 		registry.KindRetriever: {"hybrid", "recent", "semantic"},
 		registry.KindCompactor: {"archive", "delegate", "summary"},
 		registry.KindSearcher:  {"lexical", "vector"},
@@ -61,7 +61,7 @@ func TestTemplate(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("template (-want +got):\n%s\n%s", diff, text)
 	}
-	if got.Store.Type != "memory" || got.Retriever.Type != "hybrid" || got.Compactor.Type != "archive" {
+	if got.Store.Type != "sqlite" || got.Retriever.Type != "hybrid" || got.Compactor.Type != "archive" {
 		t.Errorf("the defaults are %v, %v, %v", got.Store, got.Retriever, got.Compactor)
 	}
 }
@@ -133,13 +133,14 @@ func build(t *testing.T, values map[string]any, env map[string]string) *registry
 }
 
 func TestDefaults(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	i := build(t, nil, nil)
 	e, _, err := i.Engine(t.Context(), "a", "s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	talk(t, e, core.SessionID{Agent: "a", Session: "s"})
-	if got, want := e.Info().Parts, (core.PartNames{Store: "memory", Retriever: "hybrid", Compactor: "archive"}); got != want {
+	if got, want := e.Info().Parts, (core.PartNames{Store: "sqlite", Retriever: "hybrid", Compactor: "archive"}); got != want {
 		t.Errorf("parts are %+v, want %+v", got, want)
 	}
 }

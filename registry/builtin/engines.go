@@ -14,7 +14,7 @@ import (
 
 // composedParts and openBrainParts are what the engines are made of where the configuration does not say.
 func composedParts() registry.Parts {
-	return registry.Parts{Store: "memory", Retriever: "hybrid", Compactor: "archive", Searchers: []string{"lexical"}}
+	return registry.Parts{Store: "sqlite", Retriever: "hybrid", Compactor: "archive", Searchers: []string{"lexical"}}
 }
 
 func openBrainParts() registry.Parts {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/contextengine/contextengine/backends/memory"
-	"github.com/contextengine/contextengine/backends/openbrain"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/models/openai"
 	"github.com/contextengine/contextengine/models/tiktoken"
@@ -27,14 +25,6 @@ const vectorName = "vector"
 type noConfig struct{}
 
 func nothing() noConfig { return noConfig{} }
-
-func memoryStore(ctx context.Context, cfg memory.Config, _ registry.Env) (core.Store, error) {
-	return memory.Open(ctx, cfg)
-}
-
-func openBrainStore(ctx context.Context, cfg openbrain.Config, env registry.Env) (core.Store, error) {
-	return openbrain.Open(ctx, cfg.WithEnv(env.Getenv), openbrain.WithLogger(env.Logger), openbrain.WithClock(env.Host.Now))
-}
 
 func recentRetriever(_ context.Context, cfg recent.Config, _ registry.Env) (core.Retriever, error) {
 	return recent.New(cfg)

@@ -1,0 +1,62 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/backends/openbrain"
+	"github.com/contextengine/contextengine/backends/sqlite"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/registry"
+)
+
+func memoryStore(ctx context.Context, cfg memory.Config, _ registry.Env) (core.Store, error) {
+	return memory.Open(ctx, cfg)
+}
+
+// sqliteStore opens a file. Where no path is set, a host's folder for the agent goes before the user's.
+func sqliteStore(ctx context.Context, cfg sqlite.Config, env registry.Env) (core.Store, error) {
+	if cfg.Path == "" && env.Factory.AgentDir != "" {
+		cfg.Path = filepath.Join(env.Factory.AgentDir, "contextengine.db")
+	}
+	return sqlite.Open(ctx, cfg, sqlite.WithLogger(env.Logger))
+}
+
+// openBrainStoreConfig adds what the server has no room for.
+type openBrainStoreConfig struct {
+	Server openbrain.Config `koanf:",squash"`
+	Views  string           `koanf:"views" doc:"file for what sessions' windows are made of; without one that is found anew from the messages after a restart, which knows nothing of resets and forks"`
+}
+
+func openBrainStoreDefaults() openBrainStoreConfig {
+	return openBrainStoreConfig{Server: openbrain.DefaultConfig()}
+}
+
+func openBrainStore(ctx context.Context, cfg openBrainStoreConfig, env registry.Env) (core.Store, error) {
+	store, err := openbrain.Open(ctx, cfg.Server.WithEnv(env.Getenv), openbrain.WithLogger(env.Logger), openbrain.WithClock(env.Host.Now))
+	if err != nil || cfg.Views == "" {
+		return store, err
+	}
+	file := sqlite.DefaultConfig()
+	file.Path = cfg.Views
+	views, err := sqlite.Open(ctx, file, sqlite.WithLogger(env.Logger))
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return &homed{Store: store, ViewStore: views, file: views}, nil
+}
+
+// homed is a store without room for views beside a file that has some.
+type homed struct {
+	core.Store
+	core.ViewStore
+	file core.Store
+}
+
+// Unwrap implements core.Unwrapper.
+func (h *homed) Unwrap() core.Store { return h.Store }
+
+// Close closes both.
+func (h *homed) Close() error { return errors.Join(h.Store.Close(), h.file.Close()) }
