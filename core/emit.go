@@ -3,6 +3,7 @@ package core
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core/history"
@@ -73,15 +74,22 @@ type ownership struct {
 	first map[int]int
 }
 
-// owners reads the numbers that the messages carry through the rules. What was merged into a message follows the slot that begins it.
+// owners reads the numbers that the messages carry through the rules. What a rule dropped follows what stood before it.
 func owners(out []message.Message, n int) ownership {
 	o := ownership{of: make([]int, n), slots: make(map[int][]int), first: make(map[int]int)}
 	for i := range o.of {
 		o.of[i] = -1
 	}
 	for i := range out {
-		if first, err := strconv.Atoi(out[i].Entry); err == nil {
-			o.of[first], o.first[i] = i, first
+		for number := range strings.SplitSeq(out[i].Entry, ",") {
+			n, err := strconv.Atoi(number)
+			if err != nil {
+				continue
+			}
+			o.of[n] = i
+			if _, ok := o.first[i]; !ok {
+				o.first[i] = n
+			}
 		}
 	}
 	for i := range o.of {

@@ -82,6 +82,26 @@ type row struct {
 	gap bool
 }
 
+// withoutEchoes takes out what a message of the engine's own shows when the host shows it itself, too.
+func withoutEchoes(known []knownEntry, rows []row) []row {
+	free := make(map[string]int, len(known))
+	for _, k := range known {
+		free[k.fp]++
+	}
+	for _, r := range rows {
+		if !r.own {
+			free[r.fp]--
+		}
+	}
+	return slices.DeleteFunc(rows, func(r row) bool {
+		if !r.own {
+			return false
+		}
+		free[r.fp]--
+		return free[r.fp] < 0
+	})
+}
+
 func fingerprints(rows []row) []string {
 	out := make([]string, len(rows))
 	for i := range rows {
@@ -150,6 +170,7 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 		gap = false
 	}
 	recognise(known, rows)
+	rows = withoutEchoes(known, rows)
 	hard := make([]int, 0, len(known))
 	kf := make([]string, 0, len(known))
 	for i, k := range known {

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -165,15 +166,19 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req SubagentEnded) error {
 	return e.failed(ctx, "store", "subagent ended", err)
 }
 
-// lastAnswer returns the text of the child's newest assistant message of its own.
+// lastAnswer returns the text of the child's newest assistant message of its own that is in force.
 func (e *Engine) lastAnswer(ctx context.Context, s *session) (string, error) {
-	for entry, err := range All(ctx, e.store, s.id.Scope(), true) {
+	const step = 64
+	for to := s.view.Len(); to > 0; to -= step {
+		items, err := e.read(ctx, &s.view, max(to-step, 0), to)
 		if err != nil {
 			return "", fmt.Errorf("core: subagent %q: %w", s.id, err)
 		}
-		if entry.Role == message.Assistant && entry.Type == TypeMessage {
-			if text := entry.Text(); text != "" {
-				return text, nil
+		for _, it := range slices.Backward(items) {
+			if it.entry.Role == message.Assistant && it.entry.Type == TypeMessage && it.entry.SessionID() == s.id {
+				if text := it.entry.Text(); text != "" {
+					return text, nil
+				}
 			}
 		}
 	}

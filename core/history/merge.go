@@ -2,12 +2,13 @@ package history
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/contextengine/contextengine/core/message"
 )
 
 // join makes one message of a run of two or more: the later message is the base and gives stop reason and usage, the
-// first gives ID, Key and Entry, the parts are those of all in order.
+// first gives ID and Key, Entry lists those of all, separated by commas, and the parts are those of all in order.
 func join(run []message.Message) message.Message {
 	n := 0
 	for i := range run {
@@ -36,12 +37,13 @@ func join(run []message.Message) message.Message {
 			parts = append(parts, p)
 		}
 	}
-	base.ID, base.Key, base.Entry = first.ID, first.Key, ""
+	base.ID, base.Key = first.ID, first.Key
+	var entries []string
 	for i := range run {
-		// What the rules themselves put in shows no entry.
-		if base.Entry = run[i].Entry; base.Entry != "" {
-			break
+		if run[i].Entry != "" { // what the rules themselves put in shows no entry
+			entries = append(entries, run[i].Entry)
 		}
 	}
+	base.Entry = strings.Join(entries, ",")
 	return base.WithParts(parts)
 }
