@@ -25,6 +25,8 @@ type item struct {
 	summary bool
 	// inherited items came with a fork.
 	inherited bool
+	// erased items stand in the host's transcript only.
+	erased bool
 }
 
 // author builds messages in one host's format.

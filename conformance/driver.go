@@ -41,6 +41,9 @@ type driver struct {
 	failure   string
 	seen      map[string]string
 
+	// erased are the marks of messages that were erased, forked those that a subagent may have a copy of.
+	erased, forked map[string]bool
+
 	outputs  hash.Hash64
 	parallel bool
 }
@@ -53,7 +56,7 @@ func newDriver(tb testing.TB, comb Combination, p plan, checks map[string]Check,
 	model := &Model{}
 	d := &driver{
 		tb: tb, comb: comb, plan: p, checks: checks, author: author{p.Format}, owner: map[string]*track{}, tokens: tokens,
-		tolerated: tolerated, seen: map[string]string{}, outputs: fnv.New64a(),
+		tolerated: tolerated, seen: map[string]string{}, erased: map[string]bool{}, forked: map[string]bool{}, outputs: fnv.New64a(),
 	}
 	d.env = Env{Host: NewHost(model), Model: model, Count: tokens.count, IDs: newIDs(), Deadline: 2 * time.Second, faults: &faults{}}
 	for who := range 3 {
@@ -172,6 +175,8 @@ func (d *driver) step(o op) {
 		d.env.Host.advance([]time.Duration{time.Minute, time.Hour, 30 * time.Hour}[o.N%3])
 	case opParallel:
 		d.together(o)
+	case opForget:
+		d.forget(t, o)
 	}
 }
 

@@ -220,7 +220,7 @@ func (d *driver) spawn(t *track, o op) {
 			it.inherited = true
 			child.log = append(child.log, it)
 			for _, m := range it.marks {
-				child.inherited[m] = true
+				child.inherited[m], d.forked[m] = true, true
 			}
 		}
 		for m := range t.floating {

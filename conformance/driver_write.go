@@ -284,8 +284,8 @@ func (d *driver) storedWires(t *track) map[string]int {
 			d.fail("lost.readback", "reading session %s: error %v", t.id, err)
 			break
 		}
-		if e.Type == core.TypeSubagent {
-			continue // it may say what somebody else said too
+		if e.Type == core.TypeSubagent || e.Type == core.TypeErased {
+			continue // the one may say what somebody else said too, the other says nothing
 		}
 		w, err := message.Encode(e.Message, message.FormatOpenAI)
 		if err != nil {

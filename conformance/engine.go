@@ -179,6 +179,8 @@ func engineChecks() []Check {
 			Rule: "every ingested message stays readable byte for byte after any number of compactions, crashes and restarts"},
 		{ID: "twice.stored", Promise: 6, Suite: SuiteEngine, final: twiceStored,
 			Rule: "what was handed over once, or again with its key, is stored once"},
+		{ID: "erase.stored", Promise: 2, Suite: SuiteEngine, final: eraseStored,
+			Rule: "an erasure reaches the entries, the summaries that stand for them and the views"},
 		{ID: "compact.converges", Promise: 4, Suite: SuiteEngine, Needs: []Need{NeedOwner},
 			Rule: "repeated compactions each begin where the one before ended, and come to an end"},
 		{ID: "deterministic.same-bytes", Promise: 6, Suite: SuiteEngine,

@@ -23,9 +23,17 @@ type brokenEngine struct {
 	batch    func(context.Context, core.IngestBatchRequest) (core.IngestResult, error)
 	commit   func(context.Context, core.CommitTurnRequest) (core.CommitTurnResult, error)
 	compact  func(context.Context, core.CompactRequest) (core.CompactResult, error)
+	forget   func(context.Context, core.ForgetRequest) (core.Receipt, error)
 	detached bool
 	// silent engines report no problems.
 	silent bool
+}
+
+func (b *brokenEngine) Forget(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
+	if b.forget != nil {
+		return b.forget(ctx, req)
+	}
+	return b.Engine.Forget(ctx, req)
 }
 
 func (b *brokenEngine) Info() core.Info {
@@ -248,6 +256,20 @@ func faultyPrompts(sound func(setup) []string) []fault {
 				return nil
 			}
 		}, []string{"cache.addition"}, "idempotent.repeat", "budget.*"),
+		engineFault("forgets nothing", plain, sound, func(b *brokenEngine) {
+			b.forget = func(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
+				return core.Receipt{Entries: len(req.Entries)}, ctx.Err()
+			}
+		}, []string{"erase.shown", "erase.stored"}),
+		engineFault("forgets so well that the host brings it back", plain, sound, func(b *brokenEngine) {
+			b.forget = func(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
+				rec, err := b.Engine.Forget(ctx, req)
+				if err == nil {
+					_, err = b.Engine.Forget(ctx, core.ForgetRequest{Scope: req.Scope, Purge: true})
+				}
+				return rec, err
+			}
+		}, []string{"erase.shown"}, append(changed, "erase.stored", "failure.*", "idempotent.*")...),
 		engineFault("bytes changed", plain, sound, result(func(_ core.AssembleRequest, res *core.AssembleResult) {
 			if i := find(res, 0, ordinary); i >= 0 {
 				res.Messages[i].Raw = append(slices.Clone(res.Messages[i].Raw), ' ')

@@ -36,18 +36,19 @@ const (
 	opModel                    // the model's mood changes
 	opWait                     // time passes
 	opParallel                 // several sessions are written to at the same time
+	opForget                   // a message is erased
 	opKinds
 )
 
 var opNames = [...]string{
 	"user", "answer", "tool", "late", "repeat", "heartbeat", "end", "fail", "assemble", "compact", "maintain", "spawn", "ended",
-	"reset", "fork", "restart", "store-fault", "cancel", "model", "wait", "parallel",
+	"reset", "fork", "restart", "store-fault", "cancel", "model", "wait", "parallel", "forget",
 }
 
 // opWeights says how often each kind is generated.
 var opWeights = [opKinds]int{
 	opUser: 20, opAnswer: 14, opTool: 16, opLate: 2, opRepeat: 3, opHeartbeat: 2, opEnd: 12, opFail: 2, opAssemble: 26, opCompact: 6,
-	opMaintain: 2, opSpawn: 2, opEnded: 2, opReset: 1, opFork: 1, opRestart: 2, opStoreFault: 2, opCancel: 2, opModel: 2, opWait: 2, opParallel: 1,
+	opMaintain: 2, opSpawn: 2, opEnded: 2, opReset: 1, opFork: 1, opRestart: 2, opStoreFault: 2, opCancel: 2, opModel: 2, opWait: 2, opParallel: 1, opForget: 2,
 }
 
 // op is one step of a session: plain data, so that any part of a session is a session.

@@ -34,6 +34,8 @@ var promptChecks = []Check{
 		Rule: "no entry of one agent reaches another without a grant"},
 	{ID: "isolation.session", Promise: 8, Suite: SuiteEngine, prompt: isolationSession,
 		Rule: "no entry of one session reaches another, unless recall across sessions is on or a grant is in force"},
+	{ID: "erase.shown", Promise: 2, Suite: SuiteEngine, prompt: eraseShown,
+		Rule: "what was erased is never shown again, not even when the host still has it"},
 	{ID: "hidden.heartbeat", Promise: 5, Suite: SuiteEngine, prompt: hiddenHeartbeat,
 		Rule: "a heartbeat is neither shown nor recalled"},
 	{ID: "recall.quoted", Promise: 10, Suite: SuiteEngine, prompt: recallQuoted,

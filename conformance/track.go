@@ -80,12 +80,13 @@ func (t *track) reach(mark string, owner *track, now time.Time, across bool) boo
 	return false
 }
 
-// inForce returns the log as it counts at a time: what a fork inherited ends with its grant.
+// inForce returns the log as it counts at a time: without what was erased, and what a fork inherited ends with its grant.
 func (t *track) inForce(now time.Time) []item {
+	log := slices.DeleteFunc(slices.Clone(t.log), func(it item) bool { return it.erased })
 	if !t.bounded || now.Before(t.granted) {
-		return slices.Clone(t.log)
+		return log
 	}
-	return slices.DeleteFunc(slices.Clone(t.log), func(it item) bool {
+	return slices.DeleteFunc(log, func(it item) bool {
 		return it.inherited || slices.ContainsFunc(it.marks, func(m string) bool { return t.inherited[m] })
 	})
 }
@@ -93,7 +94,7 @@ func (t *track) inForce(now time.Time) []item {
 // last returns the newest item that is neither hidden nor blank.
 func (t *track) last() (item, bool) {
 	for _, it := range slices.Backward(t.log) {
-		if !it.beat {
+		if !it.beat && !it.erased {
 			return it, true
 		}
 	}
@@ -107,5 +108,5 @@ func plainUser(it item) bool {
 
 // plain reports whether an item is an ordinary message that says something.
 func plain(it item) bool {
-	return !it.blank && !it.beat && !it.summary && len(it.marks) > 0 && len(it.calls)+len(it.results) == 0
+	return !it.blank && !it.beat && !it.erased && !it.summary && len(it.marks) > 0 && len(it.calls)+len(it.results) == 0
 }

@@ -108,7 +108,7 @@ func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript,
 		s.cool()
 	}
 	lay := layer{v: v, keep: common}
-	if common > 0 {
+	if common > 0 && len(f.hard) > 0 {
 		lay.n = f.hard[0] // what is soft in front of everything stays too
 	}
 	soft := softAfter(f)
@@ -148,6 +148,9 @@ func commonPrefix(f followed) int {
 	n := 0
 	for n < len(f.order) && f.order[n].known == n {
 		n++
+	}
+	if len(f.hard)+len(f.order) == 0 {
+		return len(f.known) // there is nothing that could be missing
 	}
 	if n == 0 {
 		// Soft entries in front of everything stay only if something behind them does.

@@ -140,7 +140,8 @@ type knownEntry struct {
 	fp    string
 	// erased entries are known by what they leave, see erasedPrint.
 	erased bool
-	// soft entries are the engine's own or hidden: a host does not show them, and their absence means nothing.
+	// soft entries are the engine's own or hidden: a host does not show them, and their absence means nothing. An erased entry is one unless the host
+	// still has it.
 	soft bool
 }
 
@@ -232,7 +233,7 @@ func (e *Engine) pathEntries(ctx context.Context, v *View) ([]knownEntry, error)
 		err := e.scanSpan(ctx, v, sp, func(entry Entry) {
 			out = append(out, knownEntry{
 				owner: entry.SessionID(), seq: entry.Seq, fp: entry.Fingerprint, erased: entry.Type == TypeErased,
-				soft: entry.Type != TypeMessage && entry.Type != TypeErased,
+				soft: entry.Type != TypeMessage,
 			})
 		})
 		if err != nil {
