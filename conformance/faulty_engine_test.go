@@ -222,7 +222,7 @@ func faultyPrompts(sound func(setup) []string) []fault {
 			if req.Prompt != "" {
 				insert(res, len(res.Messages), message.New(message.User, req.Prompt))
 			}
-		}), []string{"order.echo"}, append(changed, "budget.*", "idempotent.*", "hidden.*")...),
+		}), []string{"order.echo"}, append(changed, "budget.*", "idempotent.*", "hidden.*", "erase.*")...),
 		engineFault("an entry twice", plain, sound, result(func(_ core.AssembleRequest, res *core.AssembleResult) {
 			if i := find(res, 0, ordinary); i >= 0 {
 				insert(res, i, res.Messages[i])
@@ -260,7 +260,7 @@ func faultyPrompts(sound func(setup) []string) []fault {
 			b.forget = func(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
 				return core.Receipt{Entries: len(req.Entries)}, ctx.Err()
 			}
-		}, []string{"erase.shown", "erase.stored"}),
+		}, []string{"erase.shown", "erase.stored"}, append(changed, "lost.verbatim")...),
 		engineFault("forgets so well that the host brings it back", plain, sound, func(b *brokenEngine) {
 			b.forget = func(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
 				rec, err := b.Engine.Forget(ctx, req)

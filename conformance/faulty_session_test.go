@@ -141,7 +141,7 @@ func faultyWrites(sound func(setup) []string) []fault {
 				res.Status = core.Committed
 				return res, err
 			}
-		}, []string{"idempotent.commit"}),
+		}, []string{"idempotent.commit"}).with(200),
 		engineFault("messages stored twice", plain, sound, func(b *brokenEngine) {
 			b.ingest = func(ctx context.Context, req core.IngestRequest) (core.IngestResult, error) {
 				res, err := b.Engine.Ingest(ctx, req)
@@ -151,7 +151,7 @@ func faultyWrites(sound func(setup) []string) []fault {
 				}
 				return res, err
 			}
-		}, []string{"twice.stored"}, append(changed, "twice.*", "budget.*")...),
+		}, []string{"twice.stored"}, append(changed, "twice.*", "budget.*", "erase.*", "lost.verbatim")...),
 		engineFault("cancellation ignored", plain, sound, func(b *brokenEngine) { b.detached = true }, []string{"cancel.stops"}, "cache.*"),
 		engineFault("fails now and then", plain, sound, func(b *brokenEngine) {
 			n := 0
@@ -206,7 +206,9 @@ func faultyCompactions(sound func(setup) []string) []fault {
 			return core.CompactResult{OK: true, Compacted: true, TokensBefore: 900, TokensAfter: 800}, nil
 		}), []string{"compact.converges"}),
 		engineFault("fails with its model", plain, sound, instead(func(b *brokenEngine, ctx context.Context, req core.CompactRequest) (core.CompactResult, error) {
-			if _, err := b.env.Model.Complete(ctx, core.CompletionRequest{Prompt: "summarise"}); err != nil && ctx.Err() == nil {
+			brief, cancel := context.WithTimeout(ctx, b.env.Deadline)
+			defer cancel()
+			if _, err := b.env.Model.Complete(brief, core.CompletionRequest{Prompt: "summarise"}); err != nil && ctx.Err() == nil {
 				return core.CompactResult{}, err
 			}
 			return b.Engine.Compact(ctx, req)
