@@ -1,0 +1,181 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// methods lists how each method is served.
+func methods() map[string]method {
+	session, parent, child := sessionOf("session"), sessionOf("parent"), sessionOf("child")
+	return map[string]method{
+		MethodInitialize:    {run: handle(initialize)},
+		MethodShutdown:      {early: true, run: shutdown},
+		MethodPing:          {early: true, run: now(func(*call) any { return NoResult{} })},
+		MethodHealth:        {early: true, run: now(func(k *call) any { return k.conn.s.health() })},
+		MethodInfo:          {run: handle(info)},
+		MethodBootstrap:     {key: session, run: handle(bootstrap)},
+		MethodIngest:        {key: session, run: handle(ingest)},
+		MethodIngestBatch:   {key: session, run: handle(ingestBatch)},
+		MethodCommitTurn:    {key: session, run: handle(commitTurn)},
+		MethodAfterTurn:     {key: session, run: handle(afterTurn)},
+		MethodAssemble:      {key: session, run: handle(assemble)},
+		MethodCompact:       {key: session, run: handle(compact)},
+		MethodMaintain:      {key: session, run: handle(maintain)},
+		MethodPrepareSpawn:  {key: parent, run: handle(prepareSpawn)},
+		MethodRollbackSpawn: {run: handle(rollbackSpawn)},
+		MethodSubagentEnded: {key: either(parent, child), run: handle(subagentEnded)},
+		MethodDispose:       {key: session, run: handle(dispose)},
+	}
+}
+
+// now serves a method that needs no engine and waits for nothing.
+func now(f func(k *call) any) func(context.Context, *call, json.RawMessage) ([]byte, error) {
+	return func(_ context.Context, k *call, params json.RawMessage) ([]byte, error) {
+		if err := decodeParams(params, &NoParams{}); err != nil {
+			return nil, err
+		}
+		return encode(f(k))
+	}
+}
+
+func initialize(ctx context.Context, k *call, p InitializeParams) (_ any, err error) {
+	c := k.conn
+	defer func() {
+		if err != nil {
+			c.mu.Lock()
+			c.initializing = nil // it may be tried again
+			c.mu.Unlock()
+		}
+	}()
+	chosen := slices.IndexFunc(p.ProtocolVersions, func(v string) bool { return slices.Contains(Versions(), v) })
+	if chosen < 0 {
+		e := fail(CodeUnsupportedVersion, "no common protocol version")
+		e.Data.Supported = Versions()
+		return nil, e
+	}
+	cl, err := p.client()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.client = cl
+	c.mu.Unlock()
+	c.s.host.join(c)
+	res := InitializeResult{
+		ProtocolVersion: p.ProtocolVersions[chosen], Server: c.s.program, Methods: Methods(), Formats: message.Formats(), Limits: c.s.limits(),
+	}
+	var id core.SessionID
+	if p.Session != nil {
+		id = *p.Session
+	}
+	e, _, err := c.s.engineFor(ctx, id)
+	if err != nil {
+		d := describe(ctx, k.method, err)
+		res.EngineError = &EngineError{Code: int(d.Code), Kind: d.Data.Kind, Message: d.Message}
+		return res, nil
+	}
+	about := e.Info()
+	res.Engine = &about
+	return res, nil
+}
+
+// client checks what a client says about itself.
+func (p InitializeParams) client() (*client, error) {
+	cl := &client{host: p.Host, format: p.Format, can: p.Capabilities}
+	if p.Client.Name == "" {
+		return nil, badField("client.name", "name the program that speaks the protocol")
+	}
+	if cl.format != "" {
+		if _, err := formatOf("format", cl.format, ""); err != nil {
+			return nil, err
+		}
+	}
+	if p.Session != nil {
+		if err := checkSession("session", *p.Session); err != nil {
+			return nil, err
+		}
+	}
+	for i, can := range cl.can {
+		if !slices.Contains(capabilities(), can) {
+			return nil, badField(fmt.Sprintf("capabilities[%d]", i), "not a known capability")
+		}
+	}
+	switch p.Log {
+	case "", "off":
+		cl.log = logOff
+	case "warn":
+		cl.log = slog.LevelWarn
+	case "info":
+		cl.log = slog.LevelInfo
+	default:
+		return nil, badField("log", `must be "off", "warn" or "info"`)
+	}
+	return cl, nil
+}
+
+func capabilities() []core.Capability {
+	return []core.Capability{
+		core.CanBootstrap, core.CanAssemble, core.CanAfterTurn, core.CanMaintain, core.CanCompact, core.CanComplete, core.CanThreadProject,
+		core.CanDelegateHost, core.CanCommitTurn, core.CanSpawnSubagents,
+	}
+}
+
+// shutdown answers when the connection's other calls have ended. The connection ends with the answer.
+func shutdown(ctx context.Context, k *call, params json.RawMessage) ([]byte, error) {
+	if err := decodeParams(params, &NoParams{}); err != nil {
+		return nil, err
+	}
+	c := k.conn
+	grace, cancel := context.WithTimeout(ctx, c.s.cfg.ShutdownTimeout)
+	defer cancel()
+	c.quiet(grace, 1)
+	return encode(NoResult{})
+}
+
+func info(ctx context.Context, k *call, p InfoParams) (any, error) {
+	var id core.SessionID
+	if p.Session != nil {
+		if err := checkSession("session", *p.Session); err != nil {
+			return nil, err
+		}
+		id = *p.Session
+	}
+	e, arm, err := k.conn.s.engineFor(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return InfoResult{Engine: e.Info(), Arm: arm}, nil
+}
+
+// dispose forgets what is remembered of a session. The engine is shared by others and stays.
+func dispose(_ context.Context, k *call, p DisposeParams) (any, error) {
+	if err := checkSession("session", p.Session); err != nil {
+		return nil, err
+	}
+	k.conn.s.known.forget(p.Session)
+	return NoResult{}, nil
+}
+
+// checkSession names the part of a session that is missing.
+func checkSession(field string, id core.SessionID) error {
+	const most = 1024
+	switch {
+	case id.Agent == "":
+		return badField(field+".agent", "name the agent that owns the session")
+	case id.Session == "":
+		return badField(field+".session", "give the host's session id or key")
+	case len(id.Agent) > most || len(id.Session) > most:
+		return badField(field, fmt.Sprintf("at most %d bytes each", most))
+	case strings.ContainsRune(id.Agent+id.Session, 0):
+		return badField(field, "must not contain NUL")
+	}
+	return nil
+}
