@@ -35,7 +35,7 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 			res.IDs[i] = id
 		}
 		res.Duplicates = b.duplicates
-		return nil
+		return s.cover(quiet, tx, b.next)
 	})
 	if err != nil {
 		return core.AppendResult{}, err
@@ -45,36 +45,58 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 
 // batch is the state of one transaction that appends.
 type batch struct {
-	s          *Store
-	tx         *sql.Tx
-	insert     *sql.Stmt
+	s      *Store
+	tx     *sql.Tx
+	insert *sql.Stmt
+	// next is the number of the next entry.
+	next       int64
 	scopes     map[core.SessionID]int64
+	args       []any
 	duplicates int
 }
 
 func (s *Store) batch(ctx context.Context, tx *sql.Tx) *batch {
-	return &batch{s: s, tx: tx, insert: tx.StmtContext(ctx, s.w.insert), scopes: make(map[core.SessionID]int64, 1)}
+	return &batch{s: s, tx: tx, insert: tx.StmtContext(ctx, s.w.insert)}
+}
+
+// scope returns the number of a session, and makes the session when it is new.
+func (b *batch) scope(ctx context.Context, id core.SessionID) (int64, error) {
+	if scope, ok := b.scopes[id]; ok {
+		return scope, nil
+	}
+	scope, next, err := b.s.ensureScope(ctx, b.tx, id)
+	if err != nil {
+		return 0, err
+	}
+	b.next = next
+	if b.scopes == nil {
+		b.scopes = make(map[core.SessionID]int64, 1)
+	}
+	b.scopes[id] = scope
+	return scope, nil
 }
 
 // add stores one entry unless its key is known, and returns the id under which it is stored.
 func (b *batch) add(ctx context.Context, e *core.Entry, r *row) (string, error) {
-	scope, ok := b.scopes[e.SessionID()]
-	if !ok {
-		var err error
-		if scope, err = b.s.ensureScope(ctx, b.tx, e.SessionID()); err != nil {
-			return "", err
-		}
-		b.scopes[e.SessionID()] = scope
-	}
-	res, err := b.insert.ExecContext(ctx, append([]any{scope}, r.args()...)...)
+	scope, err := b.scope(ctx, e.SessionID())
 	if err != nil {
 		return "", err
 	}
-	if n, err := res.RowsAffected(); err != nil || n == 1 {
-		return e.ID, err
+	b.args = r.args(append(b.args[:0], b.next, scope))
+	res, err := b.insert.ExecContext(ctx, b.args...)
+	if err != nil {
+		return "", err
 	}
-	b.duplicates++
-	return b.known(ctx, scope, e)
+	added, err := res.RowsAffected()
+	if err != nil {
+		return "", err
+	}
+	if added == 0 {
+		b.duplicates++
+		return b.known(ctx, scope, e)
+	}
+	b.next++
+	return e.ID, nil
 }
 
 // known returns the id of the stored entry that has the key of e, or core.ErrConflict when the id of e belongs to an entry
@@ -99,18 +121,21 @@ func (b *batch) known(ctx context.Context, scope int64, e *core.Entry) (string, 
 	return id, err
 }
 
-// ensureScope returns the number of a session, a new one if it has none.
-func (s *Store) ensureScope(ctx context.Context, tx *sql.Tx, id core.SessionID) (int64, error) {
-	var scope int64
-	err := tx.StmtContext(ctx, s.w.scope).QueryRowContext(ctx, id.Agent, id.Session).Scan(&scope)
+// ensureScope returns the number of a session, a new one if it has none, and the number of what happens next.
+func (s *Store) ensureScope(ctx context.Context, tx *sql.Tx, id core.SessionID) (scope, next int64, err error) {
+	err = tx.StmtContext(ctx, s.w.scope).QueryRowContext(ctx, id.Agent, id.Session).Scan(&scope, &next)
 	if !errors.Is(err, sql.ErrNoRows) {
-		return scope, err
+		return scope, next, err
 	}
 	res, err := tx.StmtContext(ctx, s.w.addScope).ExecContext(ctx, id.Agent, id.Session)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return res.LastInsertId()
+	if scope, err = res.LastInsertId(); err != nil {
+		return 0, 0, err
+	}
+	next, err = s.nextNumber(ctx, tx)
+	return scope, next, err
 }
 
 func complete(e *core.Entry) error {

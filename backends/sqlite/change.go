@@ -5,34 +5,26 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
 )
 
-// Update implements core.Store. The entry keeps its place; unless Config.Insecure is set, what it said before leaves the
-// file.
+// Update implements core.Store. The entry keeps its place; its vectors go when it says something else now. Unless
+// Config.Insecure is set, what it said before leaves the file.
 func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change core.Change) error {
 	if err := validScope("update", scope); err != nil {
 		return err
 	}
 	err := s.write(ctx, "update", id, func(tx *sql.Tx) error {
 		quiet := context.WithoutCancel(ctx)
-		n, _, e, err := s.lookup(quiet, tx.StmtContext(quiet, s.w.rowByID), scope, id)
+		next, err := s.nextNumber(quiet, tx)
 		if err != nil {
 			return err
 		}
-		if change.Message != nil {
-			e.Message, e.Tokens, e.Fingerprint = *change.Message, change.Tokens, change.Fingerprint
-		}
-		if change.Meta != nil {
-			e.Meta = change.Meta
-		}
-		e.Type, e.Key = cmp.Or(change.Type, e.Type), cmp.Or(change.Key, e.Key)
-		r := s.makeRow(&e)
-		_, err = tx.StmtContext(quiet, s.w.update).ExecContext(quiet, r.kind, r.tokens, shortKey(r.key), r.fingerprint, nullable(r.meta), r.body, r.sum, n)
-		return err
+		return s.change(quiet, tx, scope, id, change, next)
 	})
 	if err == nil {
 		s.forget(ctx)
@@ -40,36 +32,53 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 	return err
 }
 
-// Delete implements core.Store. Unless Config.Insecure is set, the entries' bytes leave the file. A damaged entry can be
-// deleted like any other.
+// change changes an entry, as what happens at number next.
+func (s *Store) change(ctx context.Context, tx *sql.Tx, scope core.Scope, id string, change core.Change, next int64) error {
+	n, number, e, err := s.lookup(ctx, tx.StmtContext(ctx, s.w.rowByID), scope, id)
+	if err != nil {
+		return err
+	}
+	if change.Message != nil {
+		e.Message, e.Tokens, e.Fingerprint = *change.Message, change.Tokens, change.Fingerprint
+	}
+	if change.Meta != nil {
+		e.Meta = change.Meta
+	}
+	if change.Key != "" && change.Key != e.Key {
+		var other string
+		err := s.scanned(tx.StmtContext(ctx, s.w.byKey).QueryRowContext(ctx, number, shortKey(change.Key)).Scan(&other))
+		if err == nil {
+			return fmt.Errorf("another entry of the session has the key: %w", core.ErrConflict)
+		}
+		if !errors.Is(err, core.ErrNotFound) {
+			return err
+		}
+	}
+	e.Type, e.Key = cmp.Or(change.Type, e.Type), cmp.Or(change.Key, e.Key)
+	r, owner := s.makeRow(&e), s.owner(e.Agent)
+	if change.Message != nil || change.Type != "" {
+		if _, err := tx.StmtContext(ctx, s.w.dropVectors).ExecContext(ctx, owner, n); err != nil {
+			return err
+		}
+	}
+	_, err = tx.StmtContext(ctx, s.w.update).
+		ExecContext(ctx, r.kind, r.tokens, shortKey(r.key), r.fingerprint, nullable(r.meta), r.body, r.sum, n)
+	if err != nil {
+		return err
+	}
+	return s.recordChange(ctx, tx, owner, next, id, n)
+}
+
+// Delete implements core.Store. Vectors of the entries go with them. Unless Config.Insecure is set, the entries' bytes leave the file. A
+// damaged entry can be deleted like any other.
 func (s *Store) Delete(ctx context.Context, scope core.Scope, ids []string) (int, error) {
 	if err := validScope("delete", scope); err != nil {
 		return 0, err
 	}
 	n := 0
-	err := s.write(ctx, "delete", "", func(tx *sql.Tx) error {
-		n = 0
-		quiet := context.WithoutCancel(ctx)
-		find, remove := tx.StmtContext(quiet, s.w.rowByID), tx.StmtContext(quiet, s.w.remove)
-		touched := map[int64]bool{}
-		for _, id := range ids {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			row, number, _, err := s.lookup(quiet, find, scope, id)
-			if errors.Is(err, core.ErrNotFound) {
-				continue
-			}
-			if err != nil && (!errors.Is(err, ErrDamaged) || row == 0) {
-				return err
-			}
-			if _, err := remove.ExecContext(quiet, row); err != nil {
-				return err
-			}
-			n++
-			touched[number] = true
-		}
-		return s.dropEmpty(quiet, tx, touched)
+	err := s.write(ctx, "delete", "", func(tx *sql.Tx) (err error) {
+		n, err = s.remove(ctx, tx, scope, ids)
+		return err
 	})
 	if err != nil {
 		return 0, err
@@ -78,6 +87,44 @@ func (s *Store) Delete(ctx context.Context, scope core.Scope, ids []string) (int
 		s.forget(ctx)
 	}
 	return n, nil
+}
+
+// remove deletes entries and returns how many were there.
+func (s *Store) remove(ctx context.Context, tx *sql.Tx, scope core.Scope, ids []string) (int, error) {
+	n := 0
+	quiet := context.WithoutCancel(ctx)
+	next, err := s.nextNumber(quiet, tx)
+	if err != nil {
+		return 0, err
+	}
+	find, remove := tx.StmtContext(quiet, s.w.rowByID), tx.StmtContext(quiet, s.w.remove)
+	vectors, owner := tx.StmtContext(quiet, s.w.dropVectors), s.owner(scope.Agent)
+	touched := map[int64]bool{}
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		row, number, _, err := s.lookup(quiet, find, scope, id)
+		if errors.Is(err, core.ErrNotFound) {
+			continue
+		}
+		if err != nil && (!errors.Is(err, ErrDamaged) || row == 0) {
+			return 0, err
+		}
+		if _, err := vectors.ExecContext(quiet, owner, row); err != nil {
+			return 0, err
+		}
+		if _, err := remove.ExecContext(quiet, row); err != nil {
+			return 0, err
+		}
+		if err := s.recordChange(quiet, tx, owner, next, id, row); err != nil {
+			return 0, err
+		}
+		next++
+		n++
+		touched[number] = true
+	}
+	return n, s.dropEmpty(quiet, tx, touched)
 }
 
 // dropEmpty forgets the sessions that have neither entries nor a view any more, names and all.

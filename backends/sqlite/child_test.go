@@ -62,9 +62,39 @@ func TestChild(t *testing.T) {
 		writeUntil(t, s, number(envNumber, 0), until)
 	case "reader":
 		readUntil(t, s, until)
+	case "follower":
+		follow(t, s, until)
 	default:
 		t.Fatalf("role %q is unknown", role)
 	}
+}
+
+// follow reads the changes while others write, and says of how many entries it was told once nothing came for a while.
+func follow(t *testing.T, s *sqlite.Store, until time.Time) {
+	t.Helper()
+	q := core.ChangeQuery{Agent: "ann", Limit: 100}
+	told := map[string]bool{}
+	for quiet := 0; quiet < 100; {
+		page, err := s.Changes(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range page.Changes {
+			if c.Entry == nil || told[c.ID] {
+				t.Fatalf("nothing is deleted or told twice, but %+v is", c)
+			}
+			told[c.ID] = true
+		}
+		q.After = page.Mark
+		if page.More {
+			continue
+		}
+		time.Sleep(20 * time.Millisecond)
+		if quiet++; len(page.Changes) > 0 || time.Now().Before(until) {
+			quiet = 0
+		}
+	}
+	say(t, "followed %d", len(told))
 }
 
 // say tells the parent, in one write that nothing buffers.
@@ -100,7 +130,15 @@ func ingest(t *testing.T, s *sqlite.Store, n int) {
 		if round%20 == 10 {
 			// Deleting truncates the log: another place to die in.
 			mustAppend(t, s, entry(scratch, round))
+			if err := s.PutVectors(t.Context(), "m/8", vectorsOf(entries(scratch, round, round+1), 8)); err != nil {
+				t.Fatal(err)
+			}
 			if _, err := s.Delete(t.Context(), scratch.Scope(), []string{entry(scratch, round).ID}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if round%50 == 30 {
+			if err := s.Scrub(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -44,22 +44,22 @@ const autoCheck = 16 << 20
 type Config struct {
 	// Path is the file; beside it SQLite puts two more, named like it with "-wal" and "-shm". Missing folders are made.
 	// Empty is DefaultPath. There is no ":memory:": use the memory store for that.
-	Path string `koanf:"path" json:"path"`
+	Path string `koanf:"path" json:"path" doc:"the file; empty is store.db in contextengine in the place for state, such as ~/.local/state"`
 	// Durability is "process" or "power".
-	Durability string `koanf:"durability" json:"durability"`
+	Durability string `koanf:"durability" json:"durability" doc:"process: appends survive the death of the process; power: also a power failure, slower"`
 	// BusyTimeout is how long a writer waits for a writer in another process, 1 ms to 10 min. A context may end it earlier.
-	BusyTimeout time.Duration `koanf:"busyTimeout" json:"busyTimeout"`
+	BusyTimeout time.Duration `koanf:"busyTimeout" json:"busyTimeout" doc:"how long a writer waits for one in another process, 1ms to 10m"`
 	// CacheMiB is the size of the page cache of all connections together, in MiB, 2 to 65536.
-	CacheMiB int `koanf:"cacheMiB" json:"cacheMiB"`
+	CacheMiB int `koanf:"cacheMiB" json:"cacheMiB" doc:"size of the page cache of all connections together in MiB, 2 to 65536"`
 	// Readers is the number of reads that can run at the same time, 1 to 64.
-	Readers int `koanf:"readers" json:"readers"`
+	Readers int `koanf:"readers" json:"readers" doc:"number of reads that can run at the same time, 1 to 64"`
 	// Check is "auto", "open" or "never": how much of the file Open verifies.
-	Check string `koanf:"check" json:"check"`
+	Check string `koanf:"check" json:"check" doc:"how much of the file is verified when it is opened: auto (all up to 16 MiB), open (all) or never"`
 	// Recover is "refuse" or "accept": what Open does about a write-ahead log that is damaged in front of intact commits.
-	Recover string `koanf:"recover" json:"recover"`
+	Recover string `koanf:"recover" json:"recover" doc:"what to do about a damaged write-ahead log that hides commits: refuse to open, or accept their loss"`
 	// Insecure leaves the bytes of deleted and changed entries in the file's free space until they are written over. By default they
 	// are overwritten with zeros and leave the write-ahead log as soon as no reader needs them.
-	Insecure bool `koanf:"insecure" json:"insecure"`
+	Insecure bool `koanf:"insecure" json:"insecure" doc:"leave the bytes of deleted and changed messages in the free space of the file"`
 }
 
 // DefaultConfig returns the defaults. Path is empty, which is DefaultPath.

@@ -14,18 +14,18 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// TestKilledWhileWriting kills a process that ingests, at 20 points or as many as CRASH_POINTS says, and looks after each
+// TestKilledWhileWriting kills a process that ingests, at 60 points or as many as CRASH_POINTS says, and looks after each
 // whether everything that was acknowledged is there, once and as it was.
 func TestKilledWhileWriting(t *testing.T) {
 	t.Parallel()
-	points := number("CRASH_POINTS", 20)
+	points := number("CRASH_POINTS", 60)
 	seed := int64(number("CRASH_SEED", 1))
 	r := rand.New(rand.NewSource(seed))
 	path := filepath.Join(t.TempDir(), "store.db")
 	n, version := 0, uint64(0)
 	for point := range points {
 		// Files that grow without end make the later points slow and not harder.
-		if n > 3000 {
+		if n > 800 {
 			path = filepath.Join(t.TempDir(), fmt.Sprint("store", point, ".db"))
 			n, version = 0, 0
 		}
@@ -89,7 +89,7 @@ func examine(t *testing.T, path string, acknowledged int, published uint64) (int
 	if len(got) < acknowledged {
 		t.Errorf("%d entries were acknowledged, %d are there", acknowledged, len(got))
 	}
-	if diff := cmp.Diff(entries(ann, 0, len(got)), got); diff != "" && len(got) > 0 {
+	if diff := differ(entries(ann, 0, len(got)), got); diff != "" {
 		t.Errorf("entries after the crash (-want +got):\n%s", diff)
 	}
 	version := uint64(0)
@@ -111,6 +111,12 @@ func examine(t *testing.T, path string, acknowledged int, published uint64) (int
 		if _, err := s.Delete(t.Context(), core.Scope{Agent: "ann"}, ids(scratch)); err != nil {
 			t.Error(err)
 		}
+	}
+	follower := copyOf{agent: "ann"}
+	follower.follow(t, s, 1000)
+	follower.compare(t, s)
+	if err := s.Verify(t.Context()); err != nil {
+		t.Error(err)
 	}
 	return len(got), version
 }

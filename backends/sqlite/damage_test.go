@@ -12,6 +12,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // filled returns a store's file with some entries and a view, closed, and its bytes.
@@ -23,6 +24,15 @@ func filled(t *testing.T) (sqlite.Config, []byte, []core.Entry) {
 	want := append(entries(ann, 0, 80), chats(t, 80, 40)...)
 	for i := 0; i < len(want); i += 3 {
 		mustAppend(t, s, want[i:min(i+3, len(want))]...)
+		mustAppend(t, s, entry(core.SessionID{Agent: "bob", Session: "one"}, i))
+	}
+	m := message.New(message.User, "changed")
+	want[3].Message, want[3].Tokens, want[3].Fingerprint = m, 1, "f"
+	if err := s.Update(t.Context(), ann.Scope(), want[3].ID, core.Change{Message: &m, Tokens: 1, Fingerprint: "f"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutVectors(t.Context(), "m/8", vectorsOf(want[:10], 8)); err != nil {
+		t.Fatal(err)
 	}
 	if err := s.SwapView(t.Context(), viewOf(1)); err != nil {
 		t.Fatal(err)
@@ -59,7 +69,40 @@ func readAll(t *testing.T, cfg sqlite.Config) ([]core.Entry, error) {
 	if diff := cmp.Diff(viewOf(1), v); diff != "" {
 		t.Errorf("the view is wrong, and nobody says so (-want +got):\n%s", diff)
 	}
-	return out, nil
+	return out, readDerived(t, s, out)
+}
+
+// readDerived reads the changes and vectors of what readAll found.
+func readDerived(t *testing.T, s *sqlite.Store, of []core.Entry) error {
+	t.Helper()
+	told := map[string]bool{}
+	for q := (core.ChangeQuery{Agent: "ann", Limit: 50}); ; {
+		page, err := s.Changes(t.Context(), q)
+		if err != nil {
+			return err
+		}
+		for _, c := range page.Changes {
+			told[c.ID] = true
+		}
+		if !page.More {
+			break
+		}
+		q.After = page.Mark
+	}
+	if len(told) != len(of) {
+		t.Errorf("who follows the changes was told of %d entries of %d, and nobody says so", len(told), len(of))
+	}
+	page, err := s.ScanVectors(t.Context(), core.VectorQuery{Space: "m/8", Agent: "ann", Limit: 100})
+	if err != nil {
+		return err
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	if diff := cmp.Diff(vectorsOf(of[:10], 8), page.Vectors); diff != "" {
+		t.Errorf("the vectors are wrong, and nobody says so (-want +got):\n%s", diff)
+	}
+	return nil
 }
 
 // write replaces a file and removes what may stand beside it.
@@ -80,7 +123,7 @@ func TestNoFlippedBitGoesUnnoticed(t *testing.T) {
 	cfg, whole, want := filled(t)
 	r := rand.New(rand.NewSource(7))
 	noticed := 0
-	flips := number("DAMAGE_FLIPS", 60)
+	flips := number("DAMAGE_PLACES", 60)
 	for range flips {
 		at, bit := r.Intn(len(whole)), r.Intn(8)
 		broken := append([]byte{}, whole...)
@@ -89,7 +132,7 @@ func TestNoFlippedBitGoesUnnoticed(t *testing.T) {
 		got, err := readAll(t, cfg)
 		if err == nil {
 			// Bits that mean nothing may flip: in free space, in counters.
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := differ(want, got); diff != "" {
 				t.Errorf("bit %d of byte %d: other entries than before, and no error (-want +got):\n%s", bit, at, diff)
 			}
 			continue
@@ -104,20 +147,45 @@ func TestNoFlippedBitGoesUnnoticed(t *testing.T) {
 	}
 }
 
+// TestTornFile cuts the file off, or has a part of it never written: zeros, or what another part says.
 func TestTornFile(t *testing.T) {
 	t.Parallel()
 	cfg, whole, want := filled(t)
-	for _, size := range []int{1, 50, 100, 1000, 4096, 5000, 8192, len(whole) / 2, len(whole) - 4096, len(whole) - 1} {
+	r := rand.New(rand.NewSource(8))
+	sizes := []int{1, 50, 100, 1000, 4096, 5000, 8192, len(whole) / 2, len(whole) - 4096, len(whole) - 1}
+	for range number("DAMAGE_PLACES", 60) / 4 {
+		sizes = append(sizes, r.Intn(len(whole)))
+	}
+	for _, size := range sizes {
 		for _, check := range []string{sqlite.CheckOpen, sqlite.CheckNever} {
 			write(t, cfg.Path, whole[:size])
 			cfg.Check = check
 			got, err := readAll(t, cfg)
-			if err == nil && size > len(whole)-4096 && cmp.Diff(want, got) == "" {
+			if err == nil && size > len(whole)-4096 && differ(want, got) == "" || size == 0 {
 				continue // the page that was cut had nothing in its last bytes
 			}
 			if !errors.Is(err, sqlite.ErrDamaged) || !strings.Contains(err.Error(), cfg.Path) {
 				t.Errorf("the first %d of %d bytes, check %s: %v, want ErrDamaged naming the file", size, len(whole), check, err)
 			}
+		}
+	}
+	cfg.Check = sqlite.CheckOpen
+	for range number("DAMAGE_PLACES", 60) / 2 {
+		broken := append([]byte{}, whole...)
+		at, n := r.Intn(len(whole)/512)*512, 512<<r.Intn(4)
+		part := broken[at:min(at+n, len(broken))]
+		clear(part)
+		if r.Intn(2) == 0 {
+			copy(part, whole[r.Intn(len(whole)/512)*512:])
+		}
+		write(t, cfg.Path, broken)
+		switch got, err := readAll(t, cfg); {
+		case err == nil:
+			if diff := differ(want, got); diff != "" {
+				t.Errorf("%d bytes from %d: other entries than before, and no error (-want +got):\n%s", n, at, diff)
+			}
+		case !strings.Contains(err.Error(), cfg.Path):
+			t.Errorf("%d bytes from %d: the error %q does not name the file", n, at, err)
 		}
 	}
 }
@@ -146,6 +214,9 @@ func TestDamagedLog(t *testing.T) {
 	want := entries(ann, 0, 60)
 	for i := range want {
 		mustAppend(t, s, want[i])
+	}
+	if err := s.PutVectors(t.Context(), "m/8", vectorsOf(want[:10], 8)); err != nil {
+		t.Fatal(err)
 	}
 	if err := s.SwapView(t.Context(), viewOf(1)); err != nil {
 		t.Fatal(err)

@@ -31,10 +31,27 @@
 // everything. A write-ahead log in which intact commits follow a damaged part is refused by Open, see Config.Recover.
 // What no check can tell from a crash is a log that lost its end, because that is what a crash leaves.
 //
+// # Following
+//
+// Changes tells what happened to an agent's entries since a mark, over all processes and restarts: an index follows it instead of
+// reading everything again. A mark of another file, of a Backup's original, or of a file that was put back since is core.ErrNotFound. Beside is a
+// folder for what such an index keeps; vectors are kept in the file and go with their entries.
+//
+// # Erasing
+//
+// Update and Delete overwrite what an entry said. SQLite may have left a copy of it in a page from which it was moved once; Scrub removes
+// these too, by writing the file anew. Retain bounds age, number and size of what is kept, and archives before it removes.
+//
+// # Copies
+//
+// Backup makes a copy while the store is in use. Export and Import move entries and views through JSON; vectors and marks are not part
+// of it, they are made anew.
+//
 // # Size
 //
 // What a message's parts say is not stored again where the message's original bytes say it, and larger bodies are
-// compressed: the file is about as large as the hosts' JSON, and 1.6 times that when all messages are of 60 words.
+// compressed: the file is about as large as the hosts' JSON, and 1.6 times that when all messages are of 60 words. What follows the
+// store costs about 100 bytes for each change and deletion, of which Vacuum keeps the newest 100,000.
 //
 // Search is not in here: strategies/lexical answers over any store.
 package sqlite

@@ -18,6 +18,9 @@ var ErrDamaged = errors.New("damaged")
 // ErrSchema means that the file belongs to another program, or to a newer version of this one. The text names the file and the versions.
 var ErrSchema = errors.New("schema not supported")
 
+// errLogHeld means that a reader needs what is in the write-ahead log.
+var errLogHeld = errors.New("a reader needs the write-ahead log")
+
 // code returns the primary result code of SQLite in err, 0 when there is none.
 func code(err error) int {
 	if e, ok := errors.AsType[*driver.Error](err); ok {
@@ -28,7 +31,7 @@ func code(err error) int {
 
 func isBusy(err error) bool {
 	c := code(err)
-	return c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED
+	return errors.Is(err, errLogHeld) || c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED
 }
 
 // failed wraps the error of an operation, once: what carries one of the house's errors only gets its place in front.
@@ -51,6 +54,9 @@ func (s *Store) failed(ctx context.Context, op, id string, err error) error {
 func describe(file string, err error) error {
 	if errors.Is(err, ErrDamaged) || errors.Is(err, core.ErrUnavailable) {
 		return err // it was described where it happened
+	}
+	if errors.Is(err, errLogHeld) {
+		return fmt.Errorf("%s is being read at length: %w: try again later: %w", file, err, core.ErrUnavailable)
 	}
 	switch code(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_FORMAT:

@@ -5,10 +5,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
@@ -122,4 +125,12 @@ func ids(es []core.Entry) []string {
 		out = append(out, e.ID)
 	}
 	return out
+}
+
+// differ compares entries; most are equal, which is quicker to find out than how they are not.
+func differ(want, got []core.Entry) string {
+	if reflect.DeepEqual(want, got) || len(want)+len(got) == 0 {
+		return ""
+	}
+	return cmp.Diff(want, got)
 }

@@ -61,3 +61,21 @@ func (s *Store) scanned(err error) error {
 	}
 	return s.damaged("a row cannot be read: %v", err)
 }
+
+// column returns the first column of a query.
+func column(ctx context.Context, tx *sql.Tx, query string, args ...any) ([]string, error) {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		var v string
+		if err := rows.Scan(&v); err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, rows.Err()
+}

@@ -144,7 +144,7 @@ func (in *importer) view(ctx context.Context, v *core.View) error {
 	}
 	return in.s.write(ctx, "import view", v.Session.String(), func(tx *sql.Tx) error {
 		quiet := context.WithoutCancel(ctx)
-		scope, err := in.s.ensureScope(quiet, tx, v.Session)
+		scope, _, err := in.s.ensureScope(quiet, tx, v.Session)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,6 +28,9 @@ func (s *Store) HoldWriteLock(tb testing.TB) (release func()) {
 		}
 	}
 }
+
+// ShortTail makes entries go into runs when n wait for it.
+func (s *Store) ShortTail(n int64) { s.tail = n }
 
 // openWith opens a store that knows these steps of the schema.
 func openWith(t *testing.T, path string, steps []migration) (*Store, error) {
@@ -69,7 +73,7 @@ func TestMigration(t *testing.T) {
 	if err := old.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openWith(t, path, broken); err == nil || !strings.Contains(err.Error(), "migrate to version 2 (broken)") {
+	if _, err := openWith(t, path, broken); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("migrate to version %d (broken)", len(broken))) {
 		t.Errorf("a migration that fails = %v, want an error naming it", err)
 	}
 	s, err := openWith(t, path, later)
@@ -84,16 +88,55 @@ func TestMigration(t *testing.T) {
 	if err := s.writer.QueryRow("SELECT count(*) FROM sqlite_schema WHERE name = 'half'").Scan(&half); err != nil || half != 0 {
 		t.Errorf("the failed migration left %d tables, %v", half, err)
 	}
-	if st, err := s.Stats(t.Context()); err != nil || st.Schema != 2 {
-		t.Errorf("the schema has version %d, %v, want 2", st.Schema, err)
+	if d, err := s.Details(t.Context()); err != nil || d.Schema != len(later) {
+		t.Errorf("the schema has version %d, %v, want %d", d.Schema, err, len(later))
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	_, err = openWith(t, path, now)
-	for _, part := range []string{path, "version 2", "up to 1"} {
+	for _, part := range []string{path, fmt.Sprint("version ", len(later)), fmt.Sprint("up to ", len(now))} {
 		if !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), part) {
 			t.Errorf("Open of a newer file = %v, want ErrSchema with %q", err, part)
+		}
+	}
+}
+
+// TestFirstSchema opens a file as the first version of the schema left it.
+func TestFirstSchema(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	s, err := openWith(t, path, migrations())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const each = 200 // more than fit into a tail
+	for n := range each {
+		for _, agent := range []string{"ann", "bob"} {
+			e := core.Entry{ID: fmt.Sprint(agent, n), Key: "k" + fmt.Sprint(n), Agent: agent, Session: "one", Message: message.New(message.User, "text")}
+			if _, err := s.Append(t.Context(), []core.Entry{e}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, statement := range []string{"DROP TABLE identity", "DROP TABLE runs", "DROP TABLE changes", "DROP TABLE spaces", "DROP TABLE vectors",
+		"DELETE FROM schema_version WHERE version > 1"} {
+		if _, err := s.writer.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = openWith(t, path, migrations()); err != nil {
+		t.Fatalf("Open of the first schema: %v", err)
+	}
+	if err := s.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, agent := range []string{"ann", "bob"} {
+		page, err := s.Changes(t.Context(), core.ChangeQuery{Agent: agent, Limit: core.MaxPage})
+		if err != nil || len(page.Changes) != each || page.More {
+			t.Errorf("Changes of %s = %d, more %t, %v, want the %d entries", agent, len(page.Changes), page.More, err, each)
 		}
 	}
 }
@@ -137,6 +180,91 @@ func FuzzUnpack(f *testing.F) {
 		again, err := unpackMessage(packMessage(&m, message.Message{}), message.Message{})
 		if err != nil || !cmp.Equal(m, again) {
 			t.Errorf("packed again: %v, differs: %s", err, cmp.Diff(m, again))
+		}
+	})
+}
+
+// TestPrunedChanges checks that whoever knows less than what was pruned begins anew, and nobody else.
+func TestPrunedChanges(t *testing.T) {
+	s, err := openWith(t, filepath.Join(t.TempDir(), "store.db"), migrations())
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(from, to int) {
+		t.Helper()
+		for n := from; n < to; n++ {
+			e := core.Entry{ID: fmt.Sprint("e", n), Key: fmt.Sprint("k", n), Agent: "ann", Session: "one", Seq: int64(n), Message: message.New(message.User, "text")}
+			if _, err := s.Append(t.Context(), []core.Entry{e}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	changes := func(after core.Mark, limit int) (core.ChangePage, error) {
+		return s.Changes(t.Context(), core.ChangeQuery{Agent: "ann", After: after, Limit: limit})
+	}
+	add(0, 20)
+	early, err := changes("", 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 3; n < 13; n++ {
+		if _, err := s.Delete(t.Context(), core.Scope{Agent: "ann"}, []string{fmt.Sprint("e", n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late, err := changes("", 100)
+	if err != nil || len(late.Changes) != 20 {
+		t.Fatalf("Changes = %d, %v, want the 10 entries that are there and 10 that are gone", len(late.Changes), err)
+	}
+	if err := s.prune(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := changes(early.Mark, 5); !errors.Is(err, core.ErrNotFound) {
+		t.Errorf("Changes after what was pruned since = %v, want ErrNotFound", err)
+	}
+	if page, err := changes(late.Mark, 5); err != nil || len(page.Changes) > 0 {
+		t.Errorf("Changes after all of it = %+v, %v, want nothing", page, err)
+	}
+	// Who begins now reads in pages that lie in front of the wall.
+	page, told := core.ChangePage{}, map[string]bool{}
+	for page.More = true; page.More; {
+		if page, err = changes(page.Mark, 2); err != nil {
+			t.Fatalf("Changes of one who began behind the wall: %v", err)
+		}
+		for _, c := range page.Changes {
+			told[c.ID] = c.Entry != nil
+		}
+	}
+	for n := range 20 {
+		if got, want := told[fmt.Sprint("e", n)], n < 3 || n >= 13; got != want {
+			t.Errorf("entry %d is told to be there: %t, want %t", n, got, want)
+		}
+	}
+	if err := s.prune(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if page, err := changes(page.Mark, 5); err != nil || len(page.Changes) > 0 {
+		t.Errorf("Changes after another wall = %+v, %v, want nothing", page, err)
+	}
+	if err := s.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// FuzzMark feeds the decoders of what callers keep.
+func FuzzMark(f *testing.F) {
+	f.Add("1.2.0.3.e1")
+	f.Add("f.1.2.3")
+	f.Fuzz(func(t *testing.T, text string) {
+		if p, ok := parsePlace(core.Mark(text)); ok {
+			if again, ok := parsePlace(p.mark()); !ok || again != p {
+				t.Errorf("%q is %+v and then %+v", text, p, again)
+			}
+		}
+		if m, err := parseMark(core.Cursor(text), false); err == nil {
+			if again, err := parseMark(m.cursor(false), false); err != nil || again != m {
+				t.Errorf("%q is %+v and then %+v", text, m, again)
+			}
 		}
 	})
 }

@@ -3,86 +3,32 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/contextengine/contextengine/core"
 )
 
-// Stats is what a store holds.
-type Stats struct {
-	// Path is the file.
-	Path string `json:"path"`
-	// Bytes is the size of the file and of its write-ahead log, Free the part of the file that Vacuum would give back.
-	Bytes int64 `json:"bytes"`
-	Free  int64 `json:"free"`
-	// Agents, Sessions, Entries and Views count what is stored.
-	Agents   int64 `json:"agents"`
-	Sessions int64 `json:"sessions"`
-	Entries  int64 `json:"entries"`
-	Views    int64 `json:"views"`
-	// Schema is the version of the schema.
-	Schema int `json:"schema"`
-}
-
-// Stats counts what the store holds. It reads an index from end to end, about a second for ten million entries.
-func (s *Store) Stats(ctx context.Context) (Stats, error) {
-	st := Stats{Path: s.file}
-	err := s.read(ctx, "stats", "", func(tx *sql.Tx) error {
-		var free, page int64
-		for query, to := range map[string]any{
-			"SELECT count(DISTINCT agent) FROM scopes":         &st.Agents,
-			"SELECT count(*) FROM scopes":                      &st.Sessions,
-			"SELECT count(*) FROM entries":                     &st.Entries,
-			"SELECT count(*) FROM views":                       &st.Views,
-			"SELECT max(version) FROM schema_version":          &st.Schema,
-			"SELECT freelist_count FROM pragma_freelist_count": &free,
-			"SELECT page_size FROM pragma_page_size":           &page,
-		} {
-			if err := tx.QueryRowContext(ctx, query).Scan(to); err != nil {
-				return err
-			}
-		}
-		st.Free = free * page
-		for _, name := range []string{s.file, s.file + "-wal"} {
-			info, err := os.Stat(name)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			if err == nil {
-				st.Bytes += info.Size()
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return Stats{}, err
-	}
-	return st, nil
-}
-
-// Vacuum rewrites the file without its free space. It needs as much room on the disk as the file has again, and other
-// processes cannot write meanwhile.
+// Vacuum rewrites the file without its free space, and forgets all but the newest 100,000 changes and deletions. It needs twice as much
+// room on the disk as the file has, and other processes cannot write meanwhile.
 func (s *Store) Vacuum(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return fmt.Errorf("sqlite: vacuum: %w", err)
 	}
 	defer s.leave()
-	return s.failed(ctx, "vacuum", "", s.alone(ctx, func() error {
-		err := s.patiently(ctx, func() error {
-			_, err := s.writer.ExecContext(ctx, "VACUUM")
+	err := s.prune(ctx, keepChanges)
+	if err == nil {
+		err = s.alone(ctx, func() error {
+			if err := s.rewrite(ctx); err != nil {
+				return err
+			}
+			_, err := s.checkpoint(ctx)
 			return err
 		})
-		if err != nil {
-			return err
-		}
-		return s.checkpoint(ctx)
-	}))
+	}
+	return s.failed(ctx, "vacuum", "", err)
 }
 
-// Verify reads everything in the file: SQLite's own integrity check, then the checksum of every entry and view. It returns ErrDamaged
+// Verify reads everything in the file: SQLite's own integrity check, then the checksum of every entry, view, change and vector. It returns ErrDamaged
 // for the first thing that is not what was written.
 func (s *Store) Verify(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
@@ -92,7 +38,14 @@ func (s *Store) Verify(ctx context.Context) error {
 	err := s.integrity(ctx, s.readers)
 	if err == nil {
 		err = s.snapshot(ctx, func(tx *sql.Tx) error {
-			return s.everything(ctx, tx, func(*core.Entry) error { return nil }, func(*core.View) error { return nil })
+			err := s.everything(ctx, tx, func(*core.Entry) error { return nil }, func(*core.View) error { return nil })
+			if err == nil {
+				err = s.coverage(ctx, tx)
+			}
+			if err == nil {
+				err = s.verifyVectors(ctx, tx)
+			}
+			return err
 		})
 	}
 	return s.failed(ctx, "verify", "", err)

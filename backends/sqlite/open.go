@@ -40,7 +40,7 @@ func newStore(cfg Config, opts []Option) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg.normalized(), log: slog.New(slog.DiscardHandler), now: time.Now, turn: make(chan struct{}, 1)}
+	s := &Store{cfg: cfg.normalized(), log: slog.New(slog.DiscardHandler), now: time.Now, turn: make(chan struct{}, 1), tail: longTail}
 	for _, opt := range opts {
 		opt(s)
 	}
@@ -75,7 +75,7 @@ func (s *Store) connect(ctx context.Context, steps []migration) (err error) {
 	}()
 	half := s.cfg.CacheMiB * 1024 / 2
 	// The writer does its own waiting, see patiently.
-	if s.writer, err = connectDB(s.file, 1, "immediate", 0, half, "wal_autocheckpoint(2000)", "journal_size_limit(67108864)",
+	if s.writer, err = connectDB(s.file, 1, "immediate", 0, half, "wal_autocheckpoint(4000)", "journal_size_limit(67108864)",
 		"synchronous("+s.synchronous()+")", "secure_delete("+s.secure()+")"); err != nil {
 		return err
 	}

@@ -7,29 +7,34 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/contextengine/contextengine/core"
 )
 
-// TestSeveralProcesses has two processes write and four read one file for 2 s, or as long as SOAK_SECONDS says.
+// TestSeveralProcesses has two processes write and four read one file for 5 s, or as long as SOAK_SECONDS says.
 func TestSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
-	lasts := time.Duration(number("SOAK_SECONDS", 2)) * time.Second
+	lasts := time.Duration(number("SOAK_SECONDS", 5)) * time.Second
 	var said [2]bytes.Buffer
+	var followed bytes.Buffer
 	var running []*exec.Cmd
 	for i := range 6 {
-		role := "writer"
-		if i >= len(said) {
-			role = "reader"
+		role := "reader"
+		switch {
+		case i < len(said):
+			role = "writer"
+		case i == len(said):
+			role = "follower"
 		}
 		cmd := child(t, role, cfg.Path, i, lasts)
 		var out bytes.Buffer
 		cmd.Stdout = &out
-		if i < len(said) {
+		switch role {
+		case "writer":
 			cmd.Stdout = &said[i]
-		} else {
+		case "follower":
+			cmd.Stdout = &followed
+		default:
 			t.Cleanup(func() {
 				if t.Failed() {
 					t.Logf("reader %d: %s", i, &out)
@@ -56,7 +61,7 @@ func TestSeveralProcesses(t *testing.T) {
 		t.Logf("writer %d: %d entries, %d times busy", i, n, busy)
 		longest = max(longest, n)
 		own := core.SessionID{Agent: "ann", Session: fmt.Sprint("writer", i)}
-		if diff := cmp.Diff(entries(own, 0, n), all(t, s, own.Scope())); diff != "" && n > 0 {
+		if diff := differ(entries(own, 0, n), all(t, s, own.Scope())); diff != "" {
 			t.Errorf("entries of writer %d (-want +got):\n%s", i, diff)
 		}
 	}
@@ -68,6 +73,13 @@ func TestSeveralProcesses(t *testing.T) {
 		if e.Seq != int64(i)*2 {
 			t.Fatalf("entry %d of the shared session has position %d, want %d", i, e.Seq, i*2)
 		}
+	}
+	var told int
+	if _, err := fmt.Sscanf(followed.String(), "followed %d", &told); err != nil {
+		t.Fatalf("the follower says %q: %v", &followed, err)
+	}
+	if n := len(all(t, s, core.Scope{Agent: "ann"})); told != n {
+		t.Errorf("who followed the changes was told of %d entries, want %d", told, n)
 	}
 	if err := s.Verify(t.Context()); err != nil {
 		t.Error(err)

@@ -176,9 +176,9 @@ func unpackMeta(b []byte) (map[string]string, error) {
 	return meta, u.end()
 }
 
-// args returns the values of the columns that Append and Update write.
-func (r *row) args() []any {
-	return []any{r.id, r.seq, r.turn, r.role, r.kind, r.milli, r.tokens, shortKey(r.key), r.fingerprint, nullable(r.meta), r.body, r.sum}
+// args puts the values of the columns that Append writes behind others.
+func (r *row) args(to []any) []any {
+	return append(to, r.id, r.seq, r.turn, r.role, r.kind, r.milli, r.tokens, shortKey(r.key), r.fingerprint, nullable(r.meta), r.body, r.sum)
 }
 
 func nullable(b []byte) any {

@@ -13,6 +13,8 @@ const applicationID = 0x63747865
 type migration struct {
 	name       string
 	statements []string
+	// fill, when not nil, brings what is there into the new tables.
+	fill func(s *Store, ctx context.Context, tx *sql.Tx) error
 }
 
 // migrations returns the steps; the schema's version is the number of steps that were taken.
@@ -50,6 +52,52 @@ func migrations() []migration {
 				body BLOB NOT NULL,
 				sum INTEGER NOT NULL)`,
 		},
+	}, {
+		name: "change feed",
+		statements: []string{
+			// covered is the number up to which entries are in runs.
+			`CREATE TABLE identity (
+				one INTEGER PRIMARY KEY,
+				id BLOB NOT NULL,
+				covered INTEGER NOT NULL,
+				sum INTEGER NOT NULL)`,
+			// All entries from first to last are of one agent. Owners are explained at Store.owner.
+			`CREATE TABLE runs (
+				owner INTEGER NOT NULL,
+				first INTEGER NOT NULL,
+				last INTEGER NOT NULL,
+				sum INTEGER NOT NULL,
+				PRIMARY KEY (owner, first)) WITHOUT ROWID`,
+			// n is of the same sequence as that of entries: what happens later has the higher number, in either table.
+			`CREATE TABLE changes (
+				n INTEGER PRIMARY KEY,
+				owner INTEGER NOT NULL,
+				id TEXT,
+				entry INTEGER NOT NULL,
+				token INTEGER NOT NULL,
+				sum INTEGER NOT NULL)`,
+			`CREATE INDEX changes_order ON changes (owner, n)`,
+		},
+		fill: (*Store).identify,
+	}, {
+		name: "vectors",
+		statements: []string{
+			`CREATE TABLE spaces (
+				id INTEGER PRIMARY KEY,
+				name TEXT NOT NULL UNIQUE,
+				dimensions INTEGER NOT NULL)`,
+			`CREATE TABLE vectors (
+				owner INTEGER NOT NULL,
+				space INTEGER NOT NULL,
+				n INTEGER NOT NULL,
+				part INTEGER NOT NULL,
+				first INTEGER NOT NULL,
+				last INTEGER NOT NULL,
+				hash INTEGER NOT NULL,
+				body BLOB NOT NULL,
+				sum INTEGER NOT NULL,
+				UNIQUE (owner, space, n, part))`,
+		},
 	}}
 }
 
@@ -69,7 +117,9 @@ func (s *Store) migrate(ctx context.Context, steps []migration) error {
 			}
 			if version == len(steps) {
 				done = true
-				return nil
+				is, err := s.readIdentity(tx.QueryRowContext(ctx, selectIdentity))
+				s.identity, s.covered = is.id, is.covered
+				return err
 			}
 			return s.step(ctx, tx, version+1, steps[version])
 		})
@@ -118,6 +168,11 @@ func (s *Store) step(ctx context.Context, tx *sql.Tx, version int, m migration) 
 	}
 	for _, statement := range statements {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("migrate to version %d (%s): %w", version, m.name, err)
+		}
+	}
+	if m.fill != nil {
+		if err := m.fill(s, ctx, tx); err != nil {
 			return fmt.Errorf("migrate to version %d (%s): %w", version, m.name, err)
 		}
 	}

@@ -12,6 +12,11 @@ type writeStatements struct {
 	update, remove               *sql.Stmt
 	firstView, nextView          *sql.Stmt
 	viewVersion, dropView        *sql.Stmt
+	next                         *sql.Stmt
+	addChange                    *sql.Stmt
+	space, addSpace, sizeSpace   *sql.Stmt
+	owned, addVector, hasVectors *sql.Stmt
+	dropVectors                  *sql.Stmt
 }
 
 // readStatements are prepared once on the readers.
@@ -19,18 +24,26 @@ type readStatements struct {
 	scope, nextScope, lastScope *sql.Stmt
 	get, forward, backward      *sql.Stmt
 	view                        *sql.Stmt
+	next, wall, idAt            *sql.Stmt
+	change, left                *sql.Stmt
+	identity, runs, changes     *sql.Stmt
+	between, tail               *sql.Stmt
+	vectors                     *sql.Stmt
 }
+
+// selectHighest is the highest number that was given so far.
+const selectHighest = "SELECT max(coalesce((SELECT max(n) FROM entries), 0), coalesce((SELECT max(n) FROM changes), 0))"
 
 const selectByID = "SELECT " + rowColumns + ", s.id, s.agent, s.session FROM entries e JOIN scopes s ON s.id = e.scope WHERE e.id = ?"
 
 func (w *writeStatements) prepare(ctx context.Context, db *sql.DB) error {
 	return prepare(ctx, db, map[**sql.Stmt]string{
-		&w.scope:    "SELECT id FROM scopes WHERE agent = ? AND session = ?",
+		&w.scope:    "SELECT id, (" + selectHighest + ") + 1 FROM scopes WHERE agent = ? AND session = ?",
 		&w.addScope: "INSERT INTO scopes (agent, session) VALUES (?, ?)",
 		&w.dropScope: `DELETE FROM scopes WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM entries WHERE scope = ?1)
 			AND NOT EXISTS (SELECT 1 FROM views WHERE scope = ?1)`,
-		&w.insert: `INSERT INTO entries (scope, id, seq, turn, role, type, time, tokens, key, fingerprint, meta, message, sum)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		&w.insert: `INSERT INTO entries (n, scope, id, seq, turn, role, type, time, tokens, key, fingerprint, meta, message, sum)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		&w.byID:        "SELECT scope, key FROM entries WHERE id = ?",
 		&w.byKey:       "SELECT id FROM entries WHERE scope = ? AND key = ?",
 		&w.rowByID:     selectByID,
@@ -40,6 +53,16 @@ func (w *writeStatements) prepare(ctx context.Context, db *sql.DB) error {
 		&w.nextView:    "UPDATE views SET version = ?2 + 1, body = ?3, sum = ?4 WHERE scope = ?1 AND version = ?2",
 		&w.viewVersion: "SELECT version FROM views WHERE scope = ?",
 		&w.dropView:    "DELETE FROM views WHERE scope = ?",
+		&w.next:        selectHighest + " + 1",
+		&w.addChange:   "INSERT INTO changes (n, owner, id, entry, token, sum) VALUES (?, ?, ?, ?, ?, ?)",
+		&w.space:       "SELECT id, dimensions FROM spaces WHERE name = ?",
+		&w.addSpace:    "INSERT INTO spaces (name, dimensions) VALUES (?, ?)",
+		&w.sizeSpace:   "UPDATE spaces SET dimensions = ? WHERE id = ?",
+		&w.hasVectors:  "SELECT count(*) FROM (SELECT 1 FROM vectors WHERE space = ? LIMIT 1)",
+		&w.owned:       "SELECT e.n, s.agent FROM entries e JOIN scopes s ON s.id = e.scope WHERE e.id = ?",
+		&w.addVector: `INSERT OR REPLACE INTO vectors (owner, space, n, part, first, last, hash, body, sum)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		&w.dropVectors: "DELETE FROM vectors WHERE owner = ? AND space IN (SELECT id FROM spaces) AND n = ?",
 	})
 }
 
@@ -53,6 +76,21 @@ func (r *readStatements) prepare(ctx context.Context, db *sql.DB) error {
 			AND (e.seq, e.n) > (?, ?) ORDER BY e.seq, e.n LIMIT ?`,
 		&r.backward: "SELECT " + rowColumns + ` FROM entries e WHERE e.scope = ? AND e.seq >= ? AND e.seq < ?
 			AND (e.seq, e.n) < (?, ?) ORDER BY e.seq DESC, e.n DESC LIMIT ?`,
+		&r.next:   selectHighest,
+		&r.wall:   "SELECT " + changeColumns + " FROM changes WHERE owner = ? AND id IS NULL ORDER BY n DESC LIMIT 1",
+		&r.idAt:   "SELECT id FROM entries WHERE n = ?",
+		&r.change: "SELECT " + changeColumns + " FROM changes WHERE n = ?2 AND owner = ?1",
+		&r.left:   "SELECT count(*) FROM (SELECT 1 FROM changes WHERE owner = ? AND n > ? AND entry = ? AND id = ? LIMIT 1)",
+		&r.runs: `SELECT first, last, sum FROM runs WHERE owner = ?1 AND last > ?2
+			AND first >= coalesce((SELECT max(first) FROM runs WHERE owner = ?1 AND first <= ?2), 0) ORDER BY first LIMIT 256`,
+		&r.between: "SELECT " + rowColumns + `, s.agent, s.session FROM entries e LEFT JOIN scopes s ON s.id = e.scope
+			WHERE e.n BETWEEN ? AND ? ORDER BY e.n LIMIT ?`,
+		&r.tail: "SELECT " + rowColumns + `, s.agent, s.session FROM entries e LEFT JOIN scopes s ON s.id = e.scope
+			WHERE e.n > ? AND (s.agent = ? OR s.agent IS NULL) ORDER BY e.n LIMIT ?`,
+		&r.identity: selectIdentity,
+		&r.changes:  "SELECT " + changeColumns + " FROM changes WHERE owner = ? AND n > ? AND id IS NOT NULL ORDER BY n LIMIT ?",
+		&r.vectors: `SELECT v.n, v.part, v.first, v.last, v.hash, v.body, v.sum, e.id FROM vectors v LEFT JOIN entries e ON e.n = v.n
+			WHERE v.owner = ?1 AND v.space = ?2 AND (v.n, v.part) > (?3, ?4) ORDER BY v.n, v.part LIMIT ?5`,
 		&r.view: "SELECT v.version, v.body, v.sum FROM views v JOIN scopes s ON s.id = v.scope WHERE s.agent = ? AND s.session = ?",
 	})
 }

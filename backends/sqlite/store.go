@@ -25,6 +25,12 @@ type Store struct {
 	writer, readers *sql.DB
 	w               writeStatements
 	r               readStatements
+	// identity tells this file from all others, also from copies of it made by Backup.
+	identity []byte
+	// covered is about the number up to which entries are in runs, see cover; who has the turn uses it.
+	covered int64
+	// tail is longTail, less in tests.
+	tail int64
 	// turn is the right to use the writer: a channel, so that waiting for it ends with the context.
 	turn chan struct{}
 
@@ -74,7 +80,9 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	// The writer goes last: the last connection of all is the one that removes the log.
-	err := errors.Join(s.readers.Close(), s.checkpoint(context.Background()), s.writer.Close())
+	err := s.readers.Close()
+	_, moved := s.checkpoint(context.Background())
+	err = errors.Join(err, moved, s.writer.Close())
 	if err != nil {
 		return fmt.Errorf("sqlite: close: %w", describe(s.file, err))
 	}

@@ -48,7 +48,7 @@ func (s *Store) SwapView(ctx context.Context, v core.View) error {
 	}
 	return s.write(ctx, "swap view", v.Session.String(), func(tx *sql.Tx) error {
 		quiet := context.WithoutCancel(ctx)
-		scope, err := s.ensureScope(quiet, tx, v.Session)
+		scope, _, err := s.ensureScope(quiet, tx, v.Session)
 		if err != nil {
 			return err
 		}
@@ -81,8 +81,8 @@ func (s *Store) DeleteView(ctx context.Context, id core.SessionID) error {
 	gone := false
 	err := s.write(ctx, "delete view", id.String(), func(tx *sql.Tx) error {
 		quiet := context.WithoutCancel(ctx)
-		var scope int64
-		err := tx.StmtContext(quiet, s.w.scope).QueryRowContext(quiet, id.Agent, id.Session).Scan(&scope)
+		var scope, next int64
+		err := tx.StmtContext(quiet, s.w.scope).QueryRowContext(quiet, id.Agent, id.Session).Scan(&scope, &next)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

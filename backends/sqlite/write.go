@@ -84,13 +84,19 @@ func (s *Store) forget(ctx context.Context) {
 		return
 	}
 	defer s.leave()
-	if err := s.alone(ctx, func() error { return s.checkpoint(ctx) }); err != nil {
+	err := s.alone(ctx, func() error {
+		_, err := s.checkpoint(ctx)
+		return err
+	})
+	if err != nil {
 		s.log.WarnContext(ctx, "deleted content is still in the write-ahead log", "file", s.file, "error", describe(s.file, err))
 	}
 }
 
-// checkpoint moves the write-ahead log into the file and truncates it, as far as readers allow.
-func (s *Store) checkpoint(ctx context.Context) error {
+// checkpoint moves the write-ahead log into the file and truncates it, as far as readers allow. It reports whether the
+// log is empty now.
+func (s *Store) checkpoint(ctx context.Context) (bool, error) {
 	var busy, logged, moved int
-	return s.writer.QueryRowContext(context.WithoutCancel(ctx), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &logged, &moved)
+	err := s.writer.QueryRowContext(context.WithoutCancel(ctx), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &logged, &moved)
+	return busy == 0, err
 }

@@ -1,0 +1,33 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+var _ core.Beside = (*Store)(nil)
+
+// Beside implements core.Beside: a folder of this name in one that is named like the file with ".d" behind, readable by the owner alone.
+// Use is at most 64 letters and digits, else it is core.ErrInvalid.
+func (s *Store) Beside(use string) (string, error) {
+	if err := s.enter(context.Background()); err != nil {
+		return "", fmt.Errorf("sqlite: beside %q: %w", use, err)
+	}
+	defer s.leave()
+	ok := use != "" && len(use) <= 64
+	for _, c := range []byte(use) {
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9')
+	}
+	if !ok {
+		return "", fmt.Errorf("sqlite: beside %q: the use must be 1 to 64 letters and digits: %w", use, core.ErrInvalid)
+	}
+	dir := filepath.Join(s.file+".d", use)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("sqlite: beside %q: %w", use, err)
+	}
+	return dir, nil
+}

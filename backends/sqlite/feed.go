@@ -1,0 +1,256 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+var _ core.ChangeFeed = (*Store)(nil)
+
+// The feed costs an append nearly nothing: entries are numbered in the order in which they were committed, by all processes together, and
+// changes and deletions get numbers of the same sequence in a table of their own. A table of runs says which numbers are whose, for all
+// but the newest.
+
+// Changes implements core.ChangeFeed, in one read transaction. A mark also stops being good when more than 100,000 changes and
+// deletions happened since and Vacuum was called.
+func (s *Store) Changes(ctx context.Context, q core.ChangeQuery) (core.ChangePage, error) {
+	if q.Agent == "" {
+		return core.ChangePage{}, fmt.Errorf("sqlite: changes: agent is empty: name the agent that owns the entries: %w", core.ErrInvalid)
+	}
+	if q.Limit < 1 || q.Limit > core.MaxPage {
+		return core.ChangePage{}, fmt.Errorf("sqlite: changes: limit %d is not within 1 to %d: %w", q.Limit, core.MaxPage, core.ErrInvalid)
+	}
+	f := follower{s: s, q: q, owner: s.owner(q.Agent)}
+	var page core.ChangePage
+	err := s.read(ctx, "changes", "", func(tx *sql.Tx) (err error) {
+		page, err = f.page(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return core.ChangePage{}, err
+	}
+	return page, nil
+}
+
+// follower makes one page of a feed.
+type follower struct {
+	s     *Store
+	q     core.ChangeQuery
+	owner int64
+}
+
+// record is something that happened: an entry was appended, or, with a token, changed or deleted.
+type record struct {
+	n, token int64
+	id       string
+	entry    *core.Entry
+}
+
+func (f *follower) page(ctx context.Context, tx *sql.Tx) (core.ChangePage, error) {
+	from, err := f.from(ctx, tx)
+	if err != nil {
+		return core.ChangePage{}, err
+	}
+	// One more than there is room for shows whether there is a next page.
+	appended, err := f.appended(ctx, tx, from.n)
+	if err != nil {
+		return core.ChangePage{}, err
+	}
+	changed, err := f.changed(ctx, tx, from.n)
+	if err != nil {
+		return core.ChangePage{}, err
+	}
+	page := core.ChangePage{Mark: f.q.After}
+	for len(appended)+len(changed) > 0 {
+		if len(page.Changes) == f.q.Limit {
+			page.More = true
+			break
+		}
+		var r record
+		if len(changed) == 0 || len(appended) > 0 && appended[0].n < changed[0].n {
+			r, appended = appended[0], appended[1:]
+		} else {
+			r, changed = changed[0], changed[1:]
+			if err := f.resolve(ctx, tx, &r); err != nil {
+				return core.ChangePage{}, err
+			}
+		}
+		page.Changes = append(page.Changes, core.EntryChange{ID: r.id, Entry: r.entry})
+		from.n, from.token, from.id = r.n, r.token, r.id
+		page.Mark = from.mark()
+	}
+	return page, nil
+}
+
+// from returns the place that the query's mark names, if the feed can go on from there.
+func (f *follower) from(ctx context.Context, tx *sql.Tx) (place, error) {
+	if f.q.After == "" {
+		from := place{owner: f.owner}
+		err := f.s.scanned(tx.StmtContext(ctx, f.s.r.next).QueryRowContext(ctx).Scan(&from.since))
+		return from, err
+	}
+	from, ok := parsePlace(f.q.After)
+	if ok && from.owner == f.owner {
+		var err error
+		if ok, err = f.known(ctx, tx, from); err != nil {
+			return place{}, err
+		}
+	}
+	if !ok || from.owner != f.owner {
+		return place{}, fmt.Errorf("the mark is not of this file, or of what it held before it was restored: begin without one: %w", core.ErrNotFound)
+	}
+	return from, nil
+}
+
+// known reports whether what a mark names last did happen in this file, and nothing behind it was pruned.
+func (f *follower) known(ctx context.Context, tx *sql.Tx, from place) (bool, error) {
+	wall, err := f.change(tx.StmtContext(ctx, f.s.r.wall).QueryRowContext(ctx, f.owner))
+	if err != nil || wall != nil && wall.n > max(from.n, from.since) {
+		return false, err
+	}
+	if from.token != 0 {
+		c, err := f.change(tx.StmtContext(ctx, f.s.r.change).QueryRowContext(ctx, f.owner, from.n))
+		return c != nil && c.token == from.token && c.id.String == from.id, err
+	}
+	var id string
+	err = f.s.scanned(tx.StmtContext(ctx, f.s.r.idAt).QueryRowContext(ctx, from.n).Scan(&id))
+	if err == nil && id == from.id || err != nil && !errors.Is(err, core.ErrNotFound) {
+		return err == nil, err
+	}
+	// It was there if it was deleted since.
+	var left int
+	err = f.s.scanned(tx.StmtContext(ctx, f.s.r.left).QueryRowContext(ctx, f.owner, from.n, from.n, from.id).Scan(&left))
+	return left > 0, err
+}
+
+// change returns a row of changes, nil when there is none.
+func (f *follower) change(of *sql.Row) (*changeRow, error) {
+	var c changeRow
+	err := f.s.scanned(c.scan(of))
+	if errors.Is(err, core.ErrNotFound) {
+		return nil, nil
+	}
+	if err == nil {
+		err = c.verify(f.s, f.owner)
+	}
+	return &c, err
+}
+
+// appended returns the entries behind a number, and one more than fits.
+func (f *follower) appended(ctx context.Context, tx *sql.Tx, after int64) ([]record, error) {
+	is, err := f.s.readIdentity(tx.StmtContext(ctx, f.s.r.identity).QueryRowContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for after < is.covered {
+		runs, err := f.runs(ctx, tx, after)
+		if err != nil {
+			return nil, err
+		}
+		if len(runs) == 0 {
+			break
+		}
+		for _, r := range runs {
+			if len(out) > f.q.Limit {
+				return out, nil
+			}
+			rows, err := tx.StmtContext(ctx, f.s.r.between).QueryContext(ctx, max(r.first, after+1), r.last, f.q.Limit+1-len(out))
+			if err == nil {
+				out, err = f.entries(rows, out)
+			}
+			if err != nil {
+				return nil, err
+			}
+			after = r.last
+		}
+	}
+	if len(out) > f.q.Limit {
+		return out, nil
+	}
+	rows, err := tx.StmtContext(ctx, f.s.r.tail).QueryContext(ctx, max(after, is.covered), f.q.Agent, f.q.Limit+1-len(out))
+	if err != nil {
+		return nil, err
+	}
+	return f.entries(rows, out)
+}
+
+// runs returns some of the runs that reach behind a number, in order.
+func (f *follower) runs(ctx context.Context, tx *sql.Tx, after int64) ([]run, error) {
+	rows, err := tx.StmtContext(ctx, f.s.r.runs).QueryContext(ctx, f.owner, after)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []run
+	for rows.Next() {
+		r := run{owner: f.owner}
+		var sum int64
+		if err := f.s.scanned(rows.Scan(&r.first, &r.last, &sum)); err != nil {
+			return nil, err
+		}
+		if sum != r.checksum() {
+			return nil, f.s.damaged("the run of entries %d to %d does not match its checksum", r.first, r.last)
+		}
+		out = append(out, r)
+	}
+	return out, rows.Err()
+}
+
+// entries reads rows of entries into out, and closes rows.
+func (f *follower) entries(rows *sql.Rows, out []record) ([]record, error) {
+	defer rows.Close()
+	for rows.Next() {
+		var r row
+		var agent, session sql.NullString
+		if err := f.s.scanned(r.scan(rows, &agent, &session)); err != nil {
+			return nil, err
+		}
+		e, err := f.s.entry(core.SessionID{Agent: agent.String, Session: session.String}, &r)
+		if err != nil {
+			return nil, err
+		}
+		if e.Agent != f.q.Agent {
+			return nil, f.s.damaged("entry %q is of another agent than its run", e.ID)
+		}
+		out = append(out, record{n: r.n, id: e.ID, entry: &e})
+	}
+	return out, rows.Err()
+}
+
+// changed returns the changes and deletions behind a number, and one more than fits.
+func (f *follower) changed(ctx context.Context, tx *sql.Tx, after int64) ([]record, error) {
+	rows, err := tx.StmtContext(ctx, f.s.r.changes).QueryContext(ctx, f.owner, after, f.q.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []record
+	for rows.Next() {
+		var c changeRow
+		if err := f.s.scanned(c.scan(rows)); err != nil {
+			return nil, err
+		}
+		if err := c.verify(f.s, f.owner); err != nil {
+			return nil, err
+		}
+		out = append(out, record{n: c.n, token: c.token, id: c.id.String})
+	}
+	return out, rows.Err()
+}
+
+// resolve finds the entry that a change is about, as it is now.
+func (f *follower) resolve(ctx context.Context, tx *sql.Tx, r *record) error {
+	_, _, e, err := f.s.lookup(ctx, tx.StmtContext(ctx, f.s.r.get), core.Scope{Agent: f.q.Agent}, r.id)
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		r.entry = &e
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+package sqlite_test
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/backends/sqlite"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/strategies/lexical"
+)
+
+// The sizes of a store at which BenchmarkIngest measures, and how many messages it appends then: slices, of which the median counts.
+const (
+	ingestSmall, ingestLarge  = 1_000, 100_000
+	ingestSlices, ingestSlice = 5, 2_000
+)
+
+// BenchmarkIngest appends turns of 2 and 3 messages of 60 words, to a store of 1,000 and then to the same one at 100,000, until the index has
+// them too. "at1k" and "at100k" are messages a second, "growth" is how many times as long a message takes at 100,000, "disk" what the
+// file and everything beside it take in the end, as a multiple of the messages' JSON.
+//
+// index=feed follows the changes and keeps nothing, as a lower bound; index=lexical is told by the engine's rules.
+func BenchmarkIngest(b *testing.B) {
+	for _, durability := range []string{sqlite.DurabilityProcess, sqlite.DurabilityPower} {
+		for _, index := range []string{"none", "feed", "lexical"} {
+			b.Run("durability="+durability+"/index="+index, func(b *testing.B) {
+				for b.Loop() {
+					measureIngest(b, durability, index)
+				}
+			})
+		}
+	}
+}
+
+// indexer is what is kept current.
+type indexer struct {
+	appended func(ctx context.Context, entries []core.Entry) error
+	// drained returns when everything that was appended can be found.
+	drained func(ctx context.Context) error
+	close   func() error
+}
+
+func measureIngest(b *testing.B, durability, index string) {
+	b.Helper()
+	cfg := config(b)
+	cfg.Durability = durability
+	s := open(b, cfg)
+	x := newIndexer(b, s, index)
+	n, raw := 0, 0
+	fill := func(to int) {
+		b.Helper()
+		for n < to {
+			batch := chats(b, n, min(500, to-n))
+			for i := range batch {
+				raw += len(batch[i].Message.Raw)
+			}
+			mustAppend(b, s, batch...)
+			if err := x.appended(b.Context(), batch); err != nil {
+				b.Fatal(err)
+			}
+			n += len(batch)
+		}
+		if err := x.drained(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	measure := func() float64 {
+		b.Helper()
+		var took []time.Duration
+		for range ingestSlices {
+			batches := turns(b, n, ingestSlice)
+			begin := time.Now()
+			for _, batch := range batches {
+				mustAppend(b, s, batch...)
+				if err := x.appended(b.Context(), batch); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := x.drained(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			took = append(took, time.Since(begin))
+			n += ingestSlice
+			for _, batch := range batches {
+				for i := range batch {
+					raw += len(batch[i].Message.Raw)
+				}
+			}
+		}
+		slices.Sort(took)
+		return took[ingestSlices/2].Seconds() / ingestSlice
+	}
+	fill(ingestSmall)
+	small := measure()
+	fill(ingestLarge)
+	large := measure()
+	b.ReportMetric(1/small, "at1k")
+	b.ReportMetric(1/large, "at100k")
+	b.ReportMetric(large/small, "growth")
+	if st, err := s.Stats(b.Context()); err != nil || st.Entries != n {
+		b.Fatalf("the store has %d entries, %v, want %d", st.Entries, err, n)
+	}
+	if err := x.close(); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(onDisk(b, filepath.Dir(cfg.Path)))/float64(raw), "disk")
+}
+
+func newIndexer(b *testing.B, s *sqlite.Store, index string) indexer {
+	b.Helper()
+	nothing := indexer{
+		appended: func(context.Context, []core.Entry) error { return nil },
+		drained:  func(context.Context) error { return nil },
+		close:    func() error { return nil },
+	}
+	switch index {
+	case "feed":
+		q := core.ChangeQuery{Agent: ann.Agent, Limit: core.MaxPage}
+		nothing.appended = func(ctx context.Context, _ []core.Entry) error {
+			for {
+				page, err := s.Changes(ctx, q)
+				if q.After = page.Mark; err != nil || !page.More {
+					return err
+				}
+			}
+		}
+	case "lexical":
+		x, err := lexical.New(lexical.DefaultConfig())
+		if err == nil {
+			err = x.Attach(s)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		find := func(ctx context.Context) error {
+			_, err := x.Search(ctx, core.SearchQuery{Scope: ann.Scope(), Text: "kestrel invoice on Tuesday", Limit: 5})
+			return err
+		}
+		if err := find(b.Context()); err != nil { // from now on it is told
+			b.Fatal(err)
+		}
+		nothing.appended, nothing.drained = x.Appended, find
+		nothing.close = func() error {
+			if c, ok := any(x).(io.Closer); ok {
+				return c.Close()
+			}
+			return nil
+		}
+	}
+	return nothing
+}
+
+// onDisk returns the size of all files in a folder.
+func onDisk(tb testing.TB, dir string) int64 {
+	tb.Helper()
+	size := int64(0)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := os.Stat(path)
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return size
+}
