@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
@@ -71,11 +70,13 @@ func (p *plan) make(ctx context.Context, entries []core.Entry) error {
 		if err != nil {
 			return failed("append", "", err)
 		}
+		hidden := g.begun()
 		known := slices.ContainsFunc(entries, func(e core.Entry) bool {
-			return e.Agent == g.name && g.ids[sessionKey{e.Session, e.Key}] != ""
+			k := sessionKey{e.Session, e.Key}
+			return e.Agent == g.name && (g.ids[k] != "" || hidden.of(record{entry: e}) != nil)
 		})
 		if known && !whole && !p.store.cfg.Exclusive {
-			// Somebody may have erased it meanwhile. Known keys are rare enough to make sure.
+			// Somebody may have erased it meanwhile. Known keys and batches that were begun are rare enough to make sure.
 			if _, err := p.store.load(ctx, "append", g); err != nil {
 				return failed("append", "", err)
 			}
@@ -164,45 +165,56 @@ func (p *plan) stamp() {
 // reuse takes entries that a call before this one sent without getting to the end off the list, and puts what is left of
 // other such calls on the list of stale thoughts.
 func (p *plan) reuse() error {
-	want := map[string]map[string]any{}
-	for _, r := range p.send {
-		m, err := p.store.cfg.metadata(r, true)
-		if err != nil {
-			return failed("append", r.entry.ID, err)
-		}
-		want[r.entry.ID] = m
-	}
-	there := map[string]bool{}
+	there, stale := map[string]bool{}, map[string]bool{}
 	for _, g := range p.agents {
-		for _, old := range g.hidden {
-			same := slices.ContainsFunc(p.send, func(r record) bool { return r.key() == old.key() && r.entry.Agent == g.name })
-			m, ok := want[old.entry.ID]
-			if !same && !ok {
+		hidden := g.begun()
+		for _, r := range p.send {
+			if r.entry.Agent != g.name {
 				continue
 			}
-			have, err := p.store.cfg.metadata(record{entry: old.entry, batch: old.batch}, true)
-			if ok && err == nil && equalJSON(m, have) && !there[old.entry.ID] {
-				there[old.entry.ID] = true
-				p.sent = append(p.sent, old)
-				continue
+			for _, old := range hidden.of(r) {
+				same, err := p.store.cfg.same(r, old)
+				switch {
+				case err != nil:
+					return failed("append", r.entry.ID, err)
+				case same && !there[r.entry.ID]:
+					there[r.entry.ID] = true
+					p.sent = append(p.sent, old)
+				case !stale[old.thought]:
+					stale[old.thought] = true
+					p.stale = append(p.stale, old)
+				}
 			}
-			p.stale = append(p.stale, old)
 		}
 	}
 	p.send = slices.DeleteFunc(p.send, func(r record) bool { return there[r.entry.ID] })
 	return nil
 }
 
-func equalJSON(a, b any) bool {
-	x, err := json.Marshal(a)
-	y, err2 := json.Marshal(b)
-	return err == nil && err2 == nil && bytes.Equal(x, y)
+// alike reports whether two entries are written alike.
+func (c Config) alike(a, b core.Entry) (bool, error) {
+	return c.same(record{entry: a}, record{entry: b})
+}
+
+// same reports whether two records are written alike.
+func (c Config) same(a, b record) (bool, error) {
+	want, err := c.metadata(record{entry: a.entry, batch: a.batch}, true)
+	if err != nil {
+		return false, err
+	}
+	have, err := c.metadata(record{entry: b.entry, batch: b.batch}, true)
+	if err != nil {
+		return false, nil
+	}
+	x, err := json.Marshal(want)
+	y, err2 := json.Marshal(have)
+	return err == nil && err2 == nil && bytes.Equal(x, y), nil
 }
 
 // run sends what is to be sent.
 func (p *plan) run(ctx context.Context) error {
 	for _, r := range p.stale {
-		if _, err := p.store.erase(ctx, "append", p.agents[r.entry.Agent], r); err != nil {
+		if _, _, err := p.store.erase(ctx, "append", p.agents[r.entry.Agent], r); err != nil {
 			return failed("append", r.entry.ID, err)
 		}
 	}
@@ -216,15 +228,16 @@ func (p *plan) run(ctx context.Context) error {
 		r.thought = id
 		created = append(created, r)
 	}
-	for _, r := range slices.Concat(p.sent, created) {
-		g := p.agents[r.entry.Agent]
-		g.add(r)
-		g.hidden = slices.DeleteFunc(g.hidden, func(h record) bool { return h.thought == r.thought })
-		p.store.ids.put(r.entry.ID, r.thought)
+	over := map[string]bool{}
+	for _, r := range slices.Concat(p.sent, created, p.stale) {
+		over[r.thought] = true
 	}
-	for _, r := range p.stale {
-		g := p.agents[r.entry.Agent]
-		g.hidden = slices.DeleteFunc(g.hidden, func(h record) bool { return h.thought == r.thought })
+	for _, g := range p.agents {
+		g.hidden = slices.DeleteFunc(g.hidden, func(h record) bool { return over[h.thought] })
+	}
+	for _, r := range slices.Concat(p.sent, created) {
+		p.agents[r.entry.Agent].add(r)
+		p.store.ids.put(r.entry.ID, r.thought)
 	}
 	return nil
 }
@@ -232,51 +245,14 @@ func (p *plan) run(ctx context.Context) error {
 // undo erases what a batch left behind when the server refused one of its entries for good: repeating the call will
 // not complete it. In all other cases the repeated call goes on where this one stopped; until then nobody sees it.
 func (p *plan) undo(ctx context.Context, created []record, cause error) {
-	final := errors.Is(cause, core.ErrInvalid) || errors.Is(cause, core.ErrConflict)
+	final := errors.Is(cause, core.ErrInvalid) || errors.Is(cause, core.ErrConflict) || errors.Is(cause, errors.ErrUnsupported)
 	if ctx.Err() != nil || !final {
 		return
 	}
 	for _, r := range slices.Backward(created) {
-		if _, err := p.store.erase(ctx, "append", p.agents[r.entry.Agent], r); err != nil {
+		if _, _, err := p.store.erase(ctx, "append", p.agents[r.entry.Agent], r); err != nil {
 			p.store.client.log.WarnContext(ctx, "openbrain could not erase a part of a refused batch; it stays hidden", "err", err)
 			return
 		}
 	}
-}
-
-// create stores one entry and returns the id the server gave it.
-func (s *Store) create(ctx context.Context, g *agent, r record) (string, error) {
-	metadata, err := s.cfg.metadata(r, false)
-	if err != nil {
-		return "", err
-	}
-	var found string
-	look := func(ctx context.Context) (bool, error) {
-		id, ok, err := s.locate(ctx, "append", r)
-		found = id
-		return ok, err
-	}
-	body, err := s.client.doUnless(ctx, "append", call{
-		method: http.MethodPost, path: pathThoughts,
-		body: map[string]any{
-			"content": content(r.entry, s.cfg.MaxContent), "source": s.cfg.source(r.entry.Agent), "metadata": metadata,
-		},
-	}, look)
-	if err != nil || found != "" {
-		return found, err
-	}
-	if t, ok := decodeOne(body); ok {
-		if g.thoughts[t.ID] {
-			return "", fmt.Errorf("server merged the entry into another thought, and would lose it: %w", errors.ErrUnsupported)
-		}
-		return t.ID, nil
-	}
-	// 2xx without an id: only what can be read back is stored.
-	if ok, err := look(ctx); err != nil || !ok {
-		if err == nil {
-			err = garbage(http.StatusOK, "no id, and the thought cannot be found")
-		}
-		return "", err
-	}
-	return found, nil
 }

@@ -163,11 +163,42 @@ func TestCopiesCountOnce(t *testing.T) {
 }
 
 func TestServerThatMergesContents(t *testing.T) {
-	srv := openbraintest.New(t, func(b *openbraintest.Behavior) { b.MergeContent = true })
-	s := open(t, srv)
-	mustAppend(t, s, entry("main", "s", 0, "ok"))
-	if _, err := s.Append(t.Context(), []core.Entry{entry("main", "s", 1, "ok")}); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("Append = %v, want ErrUnsupported: the entry is lost", err)
+	for name, set := range shapes() {
+		srv := openbraintest.New(t, set, func(b *openbraintest.Behavior) { b.Merge = openbraintest.MergeSame })
+		s := open(t, srv)
+		srv.Insert("ok", "notes", map[string]any{"id": "x"})
+		mustAppend(t, s, entry("main", "s", 0, "ok"))
+		mustAppend(t, s, entry("main", "s", 1, "ok"), entry("main", "s", 2, "ok"), entry("main", "s", 3, "ok"))
+		other := entry("other", "s", 0, "ok")
+		mustAppend(t, s, other)
+		holds(t, srv, "main", []core.Entry{entry("main", "s", 0, "ok"), entry("main", "s", 1, "ok"), entry("main", "s", 2, "ok"), entry("main", "s", 3, "ok")})
+		holds(t, srv, "other", []core.Entry{other})
+		if t.Failed() {
+			t.Fatalf("server that answers with %s", name)
+		}
+	}
+}
+
+// A server that takes whatever is alike for the same, or writes over it, is named, and the batch is none.
+func TestServerThatMergesAlike(t *testing.T) {
+	for name, set := range shapes() {
+		for _, how := range []openbraintest.Merge{openbraintest.MergeAlike, openbraintest.MergeOver} {
+			srv := openbraintest.New(t, set, func(b *openbraintest.Behavior) { b.Merge = how })
+			s := open(t, srv)
+			mustAppend(t, s, entry("main", "s", 0, "we met at the old bridge on friday"))
+			for try := range 2 {
+				_, err := s.Append(t.Context(), []core.Entry{entry("main", "s", 1, "zebra"), entry("main", "s", 2, "at the old bridge we met on friday")})
+				if how == openbraintest.MergeOver && try > 0 {
+					break // the first entry is gone, and that was said
+				}
+				if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, core.ErrUnavailable) {
+					t.Errorf("%s, %v: Append = %v, want ErrUnsupported: an entry would be lost", name, how, err)
+				}
+				if how == openbraintest.MergeAlike {
+					holds(t, srv, "main", []core.Entry{entry("main", "s", 0, "we met at the old bridge on friday")})
+				}
+			}
+		}
 	}
 }
 

@@ -19,25 +19,25 @@ const (
 // Config says which server to talk to, and how. BaseURL and APIKey have no default.
 type Config struct {
 	// BaseURL is the server's address, without "/v1": "http://127.0.0.1:8000".
-	BaseURL string `koanf:"baseUrl" json:"baseUrl"`
+	BaseURL string `koanf:"baseUrl" json:"baseUrl" doc:"address of the server, without /v1; else OPENBRAIN_URL"`
 	// APIKey is sent as bearer token. It is never printed.
-	APIKey string `koanf:"apiKey" json:"-"`
+	APIKey string `koanf:"apiKey" json:"-" doc:"sent as bearer token, never printed; else OPENBRAIN_API_KEY"`
 	// Source is what the source of every thought begins with, before the colon and the agent's id.
-	Source string `koanf:"source" json:"source"`
+	Source string `koanf:"source" json:"source" doc:"what the source of every thought begins with, before the colon and the agent's id"`
 	// Timeout bounds one request, 1 ms to 1 h. A call may make several.
-	Timeout time.Duration `koanf:"timeout" json:"timeout"`
+	Timeout time.Duration `koanf:"timeout" json:"timeout" doc:"bounds one request, 1ms to 1h"`
 	// MaxRetries is how often a request is repeated that failed in a way that may mend itself, 0 to 20.
-	MaxRetries int `koanf:"maxRetries" json:"maxRetries"`
+	MaxRetries int `koanf:"maxRetries" json:"maxRetries" doc:"how often a failed request is repeated, 0 to 20"`
 	// MaxWait bounds one wait between two tries, whatever the server asks for, 1 ms to 10 min.
-	MaxWait time.Duration `koanf:"maxWait" json:"maxWait"`
+	MaxWait time.Duration `koanf:"maxWait" json:"maxWait" doc:"bounds one wait between two tries, 1ms to 10m"`
 	// MaxContent is the largest content of a thought in bytes, 64 to 16 MiB; the text of longer entries is cut for search. The
 	// entry itself is kept whole.
-	MaxContent int `koanf:"maxContent" json:"maxContent"`
+	MaxContent int `koanf:"maxContent" json:"maxContent" doc:"largest content of a thought, in bytes, 64 to 16777216; longer text is cut for search, the message is kept whole"`
 	// PageSize is the limit of the first listing request, 10 to 10000. Servers that refuse it are asked for less.
-	PageSize int `koanf:"pageSize" json:"pageSize"`
+	PageSize int `koanf:"pageSize" json:"pageSize" doc:"limit of the first listing request, 10 to 10000; servers that refuse it are asked for less"`
 	// Exclusive says that no other process writes entries of the same agents. It saves the look for news before each
 	// Append; if it is not true, a key that another process wrote may be stored again, and is then hidden when read.
-	Exclusive bool `koanf:"exclusive" json:"exclusive"`
+	Exclusive bool `koanf:"exclusive" json:"exclusive" doc:"no other process writes for the same agents; saves a request per append"`
 }
 
 // DefaultConfig returns the defaults: everything but BaseURL and APIKey.
@@ -48,7 +48,7 @@ func DefaultConfig() Config {
 		MaxRetries: 4,
 		MaxWait:    30 * time.Second,
 		MaxContent: 16 << 10,
-		PageSize:   100,
+		PageSize:   500,
 	}
 }
 

@@ -72,7 +72,7 @@ func TestCountOf(t *testing.T) {
 	}
 }
 
-func TestValidationDetail(t *testing.T) {
+func TestReadRefusal(t *testing.T) {
 	const key, sent = "key-0123456789", `{"content":"something private"}`
 	body := func(loc, msg string) []byte {
 		return []byte(`{"detail":[{"loc":[` + loc + `],"msg":"` + msg + `","input":"something private"}]}`)
@@ -80,22 +80,24 @@ func TestValidationDetail(t *testing.T) {
 	for want, in := range map[string][]byte{
 		"body.content.1: Field required": body(`"body","content",1`, "Field required"),
 		"body: Value error":              body(`"body"`, "Value error, stored text"),
-		"body: two lines":                body(`"body"`, `two\n lines`),
+		"body: Input should be short":    body(`"body"`, `Input should be \u0000\nshort`),
+		"body: refused":                  body(`"body"`, "Like the stored text that nobody may see"),
+		"?.metadata: Field required":     body(`"something private","metadata"`, "Field required"),
 	} {
-		if got := validationDetail(in, []byte(sent), key); got != want {
-			t.Errorf("validationDetail(%s) = %q, want %q", in, got, want)
+		if got := readRefusal(in, []byte(sent), key).text; got != want {
+			t.Errorf("readRefusal(%s) = %q, want %q", in, got, want)
 		}
 	}
 	for _, in := range [][]byte{
-		body(`"body"`, "Bad value: something private"), body(`"something private"`, "Field required"), body(`"body"`, "Not your key: "+key),
-		[]byte(`{"detail":"something"}`), []byte(`{"detail":[]}`), []byte(`<html>`), nil,
+		body(`"body"`, "Input should be something private"), body(`"body"`, "Input should be "+key),
+		[]byte(`{"detail":[{"loc":[],"msg":""}]}`), []byte(`{"detail":"something"}`), []byte(`{"detail":[]}`), []byte(`<html>`), nil,
 	} {
-		if got := validationDetail(in, []byte(sent), key); got != "" {
-			t.Errorf("validationDetail(%s) = %q, want nothing", in, got)
+		if got := readRefusal(in, []byte(sent), key).text; got != "" {
+			t.Errorf("readRefusal(%s) = %q, want nothing", in, got)
 		}
 	}
-	if got := validationDetail(body(`"body"`, strings.Repeat("é", 500)), nil, ""); len(got) > maxDetail {
-		t.Errorf("validationDetail returned %d bytes, want at most %d", len(got), maxDetail)
+	if got := readRefusal(body(`"body"`, "Input should be "+strings.Repeat("é", 500)), nil, "").text; len(got) > maxDetail {
+		t.Errorf("readRefusal returned %d bytes, want at most %d", len(got), maxDetail)
 	}
 }
 
@@ -188,7 +190,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		decodeOne(body)
 		countOf(body, "openclaw:a", maxNesting)
-		validationDetail(body, body, "key")
+		readRefusal(body, body, "key")
 		list, err := decodeList(body)
 		if err != nil {
 			return

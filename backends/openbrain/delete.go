@@ -3,6 +3,7 @@ package openbrain
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -34,26 +35,35 @@ func (s *Store) Delete(ctx context.Context, scope core.Scope, ids []string) (int
 	}
 	defer s.scans.outdate(scope.Agent)
 	doomed := c.doomed(scope, ids)
-	if err := s.passOn(ctx, c, doomed); err != nil {
+	// Copies go before the entry itself: were it the other way round, a failure in between would show a copy.
+	others, hidden := c.twins(), map[string]bool{}
+	for _, h := range c.hidden {
+		hidden[h.thought] = true
+	}
+	var thoughts []record
+	for _, r := range doomed {
+		thoughts = append(append(thoughts, others.of(r)...), r)
+	}
+	if _, err := s.passOn(ctx, "delete", c, thoughts); err != nil {
 		return 0, err
 	}
-	n := 0
-	seen := map[string]bool{}
+	n, seen, entries := 0, map[string]bool{}, map[string]bool{}
 	for _, r := range doomed {
-		// Copies go before the entry itself: were it the other way round, a failure in between would show a copy.
-		for _, t := range append(c.twins(r), r) {
-			there, err := s.erase(ctx, "delete", g, t)
-			if err != nil {
-				g.forget()
-				return n, failed("delete", r.entry.ID, err)
-			}
-			if there && t.thought == r.thought && !c.isHidden(r) {
-				n++
-			}
-		}
 		seen[r.entry.ID] = true
-		g.drop(r.entry.ID)
-		s.ids.remove(r.entry.ID)
+		entries[r.thought] = !hidden[r.thought]
+	}
+	err = s.eraseAll(ctx, "delete", g, thoughts, func(r record) {
+		if entries[r.thought] {
+			n++
+		}
+	})
+	if err != nil {
+		g.forget()
+		return n, err
+	}
+	for id := range seen {
+		g.drop(id)
+		s.ids.remove(id)
 	}
 	if g.partial {
 		for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
@@ -90,18 +100,14 @@ func (c census) doomed(scope core.Scope, ids []string) []record {
 	return out
 }
 
-func (c census) isHidden(r record) bool {
-	return slices.ContainsFunc(c.hidden, func(h record) bool { return h.thought == r.thought })
-}
-
-// passOn makes a survivor the end of every batch that is about to lose the one it has.
-func (s *Store) passOn(ctx context.Context, c census, doomed []record) error {
-	goes := map[string]bool{}
+// passOn makes a survivor the end of every batch that is about to lose the one it has. It returns the thoughts that are ends now.
+func (s *Store) passOn(ctx context.Context, op string, c census, doomed []record) (map[string]bool, error) {
+	if len(doomed) == 0 {
+		return nil, nil
+	}
+	goes, ends := map[string]bool{}, map[string]bool{}
 	for _, r := range doomed {
 		goes[r.thought] = true
-		for _, t := range c.twins(r) {
-			goes[t.thought] = true
-		}
 	}
 	loses, keeps, heir := map[string]bool{}, map[string]bool{}, map[string]record{}
 	for _, r := range slices.Concat(c.visible, c.copies) {
@@ -121,27 +127,69 @@ func (s *Store) passOn(ctx context.Context, c census, doomed []record) error {
 			continue
 		}
 		r.batch.End = true
-		if err := s.patch(ctx, "delete", r, false); err != nil {
-			return failed("delete", r.entry.ID, fmt.Errorf("its batch cannot be kept whole: %w", err))
+		if err := s.patch(ctx, op, r, false); err != nil {
+			return nil, failed(op, r.entry.ID, fmt.Errorf("its batch cannot be kept whole: %w", err))
+		}
+		ends[r.thought] = true
+	}
+	return ends, nil
+}
+
+// eraseAll deletes thoughts, and tells erased of those that were there. A thought that the server says it does not have was erased by
+// somebody else, or by a try whose answer was lost; or the call reaches nobody who could erase it. So then the list must agree.
+func (s *Store) eraseAll(ctx context.Context, op string, g *agent, thoughts []record, erased func(record)) error {
+	var missing []record
+	done := map[string]bool{}
+	for _, r := range thoughts {
+		if done[r.thought] {
+			continue
+		}
+		done[r.thought] = true
+		there, listed, err := s.erase(ctx, op, g, r)
+		if err != nil {
+			return failed(op, r.entry.ID, err)
+		}
+		if !listed {
+			missing = append(missing, r)
+		}
+		if there && erased != nil {
+			erased(r)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	c, err := s.take(ctx, op, g.name)
+	if p := (*partial)(nil); err != nil && !errors.As(err, &p) {
+		return failed(op, missing[0].entry.ID, err)
+	}
+	still := map[string]bool{}
+	for _, r := range slices.Concat(c.visible, c.copies, c.hidden) {
+		still[r.thought] = true
+	}
+	for _, r := range missing {
+		if still[r.thought] {
+			return failed(op, r.entry.ID, fmt.Errorf("server answers 404 to DELETE %s/{id} and lists the thought all the same; check baseUrl: %w",
+				pathThoughts, errors.ErrUnsupported))
 		}
 	}
 	return nil
 }
 
-// erase deletes one thought and reports whether it was there.
-func (s *Store) erase(ctx context.Context, op string, g *agent, r record) (bool, error) {
+// erase deletes one thought. It reports whether it was there, as far as we know, and whether the server agreed.
+func (s *Store) erase(ctx context.Context, op string, g *agent, r record) (there, agreed bool, err error) {
 	again := false
-	_, err := s.client.doUnless(ctx, op, call{method: http.MethodDelete, path: thoughtPath(r.thought), one: true},
+	_, err = s.client.doUnless(ctx, op, call{method: http.MethodDelete, path: thoughtPath(r.thought), one: true},
 		func(context.Context) (bool, error) {
 			again = true // the try before may have done it
 			return false, nil
 		})
 	gone := isStatus(err, http.StatusNotFound)
 	if err != nil && !gone {
-		return false, err
+		return false, false, err
 	}
 	delete(g.thoughts, r.thought)
-	return !gone || again, nil
+	return !gone || again, !gone, nil
 }
 
 // eraseUnseen deletes an entry by its id in the metadata. The source is left out on purpose: a server that knew only

@@ -21,15 +21,27 @@
 // share a batch id; the last one ends the batch. Readers hide the entries of a batch that has no end, so a half-sent
 // batch shows nothing; a repeated Append sends only what is missing. A delete that would take the end of a batch away first
 // passes the end on to a survivor. An Append whose entries belong to several agents is one batch per agent.
-// Thoughts of one key that arrived twice (a request that timed out after the server had stored it, two writers at
-// once) count as one: readers show the first, deletes erase all.
+// Thoughts of one key or id that arrived twice (a request that timed out after the server had stored it, two writers at
+// once) count as one: readers show the first, updates and deletes erase the others.
+//
+// A create whose answer is lost is looked for before it is sent again. One that is answered is believed when the server shows the
+// entry: servers that remove duplicates answer with a thought they had. The entry is then sent again with a content of
+// its own; a server that merges that too is an error that wraps errors.ErrUnsupported, and the batch is none. A thought that a
+// server says it does not have, when told to delete it, must be gone from the list as well.
+//
+// Three things are beyond a client: a create that reaches the server after its entry was deleted brings the entry back (an erased entry
+// that stays as its place, core.TypeErased, hides it); a process that dies after it took over entries of a batch that another process is still
+// sending may leave them hidden, until one of the two repeats its Append; an entry of more than 24 MiB as JSON is refused.
 //
 // # What it costs
 //
 // The server can filter a listing by source only. A Scan lists the agent's thoughts once and pages through that snapshot;
 // the first Append of an agent and every Delete and Update list them too, to know what is there. Each further
-// Append costs one small request for news (see Config.Exclusive) and one request per entry. Where reads are
-// frequent, put a local store in front.
+// Append costs one small request for news (see Config.Exclusive) and one request per entry; two where the answer to a create does not
+// show it. A Get of few entries costs one request each. A listing takes one request per Config.PageSize thoughts, and one more to know that it
+// ended. Where reads are frequent, put a local store in front.
+//
+// A search names the source, for servers that honour it; those that refuse the field are asked without.
 //
 // A server that has no "list with filters" is read through "recent"; where that does not show everything, Scan says so
 // with an error that wraps errors.ErrUnsupported, rather than return a part. Views are not kept here.

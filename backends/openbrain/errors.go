@@ -30,14 +30,25 @@ type failure struct {
 	doubt bool
 	// wait is how long the server asked to be left alone, in the form it said it.
 	wait string
-	// limit says that a smaller page may be accepted.
+	// limit says that a smaller page may be accepted, and most how large it may be, 0 when the server did not say.
 	limit bool
+	most  int
+	// extra says that a field of the request may be what the server did not like: it said so, or did not say what it was.
+	extra bool
 }
 
 func (f *failure) Error() string { return f.what + ": " + f.kind.Error() }
 
 // Unwrap returns the sentinel.
 func (f *failure) Unwrap() error { return f.kind }
+
+// smaller returns the next limit to try.
+func (f *failure) smaller(limit int) int {
+	if f.most > 0 && f.most < limit {
+		return f.most
+	}
+	return (limit + 1) / 2
+}
 
 // statusFailure classifies an answer that is not 2xx. sent is the request's body.
 func statusFailure(status int, header http.Header, body, sent []byte, key string) *failure {
@@ -47,22 +58,28 @@ func statusFailure(status int, header http.Header, body, sent []byte, key string
 		f.what = fmt.Sprintf("server answered %d, a redirect, and redirects are not followed: set baseUrl to the final address", status)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		f.kind = core.ErrAuth
+		f.what += ": check apiKey"
 	case status == http.StatusNotFound:
 		f.kind = core.ErrNotFound
 	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
 		f.kind = errors.ErrUnsupported
 	case status == http.StatusConflict:
 		f.kind = core.ErrConflict
+		f.doubt = true // a try before this one may be what it is in conflict with
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly:
 		f.retry, f.doubt = true, true
 	case status == http.StatusTooManyRequests:
 		f.retry, f.wait = true, header.Get("Retry-After")
 	case status == http.StatusBadRequest, status == http.StatusRequestEntityTooLarge, status == http.StatusUnprocessableEntity:
-		f.kind = core.ErrInvalid
-		if detail := validationDetail(body, sent, key); detail != "" {
-			f.what += ": " + detail
+		f.kind, f.limit = core.ErrInvalid, true
+		d := readRefusal(body, sent, key)
+		f.most, f.extra = d.most, status != http.StatusRequestEntityTooLarge && (d.extra || d.text == "")
+		switch {
+		case d.text != "":
+			f.what += ": " + d.text
+		case status == http.StatusRequestEntityTooLarge && len(sent) > 0:
+			f.what += fmt.Sprintf(": %d bytes are more than it takes in one request; raise the server's limit", len(sent))
 		}
-		f.limit = true
 	case status >= 500:
 		f.retry, f.doubt, f.wait = true, true, header.Get("Retry-After")
 	}
@@ -101,9 +118,9 @@ func describe(err error) string {
 	case errors.Is(err, resty.ErrResponseBodyTooLarge):
 		return "answer is too large"
 	case errors.As(err, &dns):
-		return "host name cannot be resolved"
+		return "host name of baseUrl cannot be resolved"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
+		return "connection refused: is the server running at baseUrl?"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return "connection reset"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

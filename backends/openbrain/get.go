@@ -9,8 +9,13 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// singleGets is the largest number of entries that Get asks for one by one; more are taken from one listing.
-const singleGets = 8
+const (
+	// singleGets is the number of entries that Get asks for one by one in any case.
+	singleGets = 32
+	// listedPerGet is how many thoughts of a listing cost as much as one request. More entries than that allows are taken from one
+	// listing.
+	listedPerGet = 50
+)
 
 // Get implements core.Store. A few entries whose place on the server is known are asked for one by one; otherwise the
 // agent's thoughts are listed.
@@ -22,7 +27,7 @@ func (s *Store) Get(ctx context.Context, scope core.Scope, ids []string) ([]core
 		return nil, nil
 	}
 	found := map[string]core.Entry{}
-	if len(ids) <= singleGets {
+	if len(ids) <= max(singleGets, s.sizes.get(scope.Agent)/listedPerGet) {
 		ok, err := s.getSome(ctx, scope, ids, found)
 		if err != nil {
 			return nil, err

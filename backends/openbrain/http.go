@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -20,8 +19,9 @@ import (
 )
 
 const (
-	// maxBody bounds what is read of one answer.
-	maxBody = 64 << 20
+	// maxBody bounds what is read of one answer, maxRequest what is sent: an answer that holds it, with metadata written as
+	// a text in a string, must be readable.
+	maxBody, maxRequest = 64 << 20, 24 << 20
 	// firstBackoff and lastBackoff bound the waits between tries when the server names none.
 	firstBackoff = 200 * time.Millisecond
 	lastBackoff  = 10 * time.Second
@@ -63,8 +63,8 @@ type client struct {
 	log   *slog.Logger
 	sleep func(context.Context, time.Duration) error
 	now   func() time.Time
-	// largest is the longest page seen: a shorter one was not cut by the server.
-	largest atomic.Int64
+	// lists is what was learnt of the server's lists, by path.
+	lists pagings
 }
 
 func newClient(cfg Config, hc *http.Client) *client {
@@ -94,7 +94,7 @@ func (c *client) do(ctx context.Context, op string, r call) ([]byte, error) {
 }
 
 // doUnless is do, except that after a failure that leaves in doubt whether the server acted, it first asks done, and
-// stops with an empty body when that says so.
+// stops with an empty body when that says so. It asks after the wait: a server that is slow may act only then.
 func (c *client) doUnless(ctx context.Context, op string, r call, done func(context.Context) (bool, error)) ([]byte, error) {
 	for try := 0; ; try++ {
 		body, err := c.once(ctx, r)
@@ -104,6 +104,15 @@ func (c *client) doUnless(ctx context.Context, op string, r call, done func(cont
 		f := asFailure(err)
 		if f == nil { // ctx ended
 			return nil, err
+		}
+		again := f.retry && !r.single && try < c.cfg.MaxRetries
+		if again {
+			wait := c.wait(try, f.wait)
+			c.log.WarnContext(ctx, "openbrain request failed, trying again", "op", op, "call", r.String(),
+				"try", try+1, "status", f.status, "cause", f.what, "wait", wait)
+			if serr := c.sleep(ctx, wait); serr != nil {
+				return nil, fmt.Errorf("%v, and then: %w", f.what, serr)
+			}
 		}
 		if f.doubt && done != nil {
 			ok, err := done(ctx)
@@ -117,14 +126,8 @@ func (c *client) doUnless(ctx context.Context, op string, r call, done func(cont
 				c.log.DebugContext(ctx, "openbrain cannot be asked what it stored", "op", op, "err", err)
 			}
 		}
-		if !f.retry || r.single || try >= c.cfg.MaxRetries {
+		if !again {
 			return nil, err
-		}
-		wait := c.wait(try, f.wait)
-		c.log.WarnContext(ctx, "openbrain request failed, trying again", "op", op, "call", r.String(),
-			"try", try+1, "status", f.status, "cause", f.what, "wait", wait)
-		if serr := c.sleep(ctx, wait); serr != nil {
-			return nil, fmt.Errorf("%v, and then: %w", f.what, serr)
 		}
 	}
 }
@@ -148,6 +151,12 @@ func (c *client) once(ctx context.Context, r call) ([]byte, error) {
 		if sent, err = json.Marshal(r.body); err != nil {
 			return nil, &failure{what: "request cannot be written as JSON", kind: core.ErrInvalid}
 		}
+		if len(sent) > maxRequest {
+			return nil, &failure{
+				what: fmt.Sprintf("entry is too large: %d bytes as JSON, and more than %d could not be read back", len(sent), maxRequest),
+				kind: core.ErrInvalid,
+			}
+		}
 		req.SetHeader("Content-Type", "application/json").SetBody(sent)
 	}
 	target := c.cfg.BaseURL + r.path
@@ -168,7 +177,7 @@ func (c *client) once(ctx context.Context, r call) ([]byte, error) {
 			f.kind = errors.ErrUnsupported
 		}
 		if errors.Is(f.kind, errors.ErrUnsupported) {
-			f.what += " to " + r.String() + ", which this server does not offer"
+			f.what += " to " + r.String() + ", which this server does not offer; check baseUrl"
 		}
 		return nil, f
 	}
@@ -192,10 +201,11 @@ func (c *client) usable(r call, status int, header http.Header, body []byte) ([]
 	return nil, nil
 }
 
-// wait returns how long to wait before the next try: what the server asked for, or an exponential backoff with full jitter.
+// wait returns how long to wait before the next try: what the server asked for, or an exponential backoff with full
+// jitter. A date that has passed asks for nothing: the clocks may differ.
 func (c *client) wait(try int, asked string) time.Duration {
-	if d, ok := retryAfter(asked, c.now()); ok {
-		return min(max(d, 0), c.cfg.MaxWait)
+	if d, ok := retryAfter(asked, c.now()); ok && d > 0 {
+		return min(d, c.cfg.MaxWait)
 	}
 	top := min(firstBackoff<<min(try, 10), lastBackoff, c.cfg.MaxWait)
 	return rand.N(top) + 1

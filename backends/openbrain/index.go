@@ -10,6 +10,8 @@ const (
 	maxIndexed = 200_000
 	// maxThoughtIDs is how many server ids are remembered for Get.
 	maxThoughtIDs = 100_000
+	// maxSizes is for how many agents it is remembered what a listing costs.
+	maxSizes = 10_000
 )
 
 // agents holds, for each agent written to, which keys its thoughts have.
@@ -31,8 +33,9 @@ type agent struct {
 	// ids holds the visible entries' ids by key, keys the other way round.
 	ids  map[sessionKey]string
 	keys map[string]sessionKey
-	// hidden holds the thoughts of batches without an end.
+	// hidden holds the thoughts of batches without an end; ended the ids of those that have one.
 	hidden []record
+	ended  map[string]bool
 	// thoughts holds the server's ids of all thoughts that were listed or written.
 	thoughts map[string]bool
 	// size is what the index counts for in agents.indexed.
@@ -88,7 +91,7 @@ func (a *agents) release(g *agent) {
 
 // forget empties the index: the next append lists the agent's thoughts again.
 func (g *agent) forget() {
-	g.loaded, g.partial, g.ids, g.keys, g.hidden, g.thoughts = false, false, nil, nil, nil, nil
+	g.loaded, g.partial, g.ids, g.keys, g.hidden, g.ended, g.thoughts = false, false, nil, nil, nil, nil, nil
 }
 
 // set makes the index match a census.
@@ -98,23 +101,45 @@ func (g *agent) set(c census, partial bool) {
 	g.ids = make(map[sessionKey]string, len(c.visible))
 	g.keys = make(map[string]sessionKey, len(c.visible))
 	g.thoughts = make(map[string]bool, len(c.visible))
+	g.ended = map[string]bool{}
 	for _, r := range c.visible {
 		g.add(r)
 	}
 	for _, list := range [][]record{c.copies, c.hidden} {
 		for _, r := range list {
 			g.thoughts[r.thought] = true
+			if r.batch.End {
+				g.ended[r.batch.ID] = true
+			}
 		}
 	}
 }
 
-// add puts a visible entry into the index.
-func (g *agent) add(r record) {
-	if _, known := g.ids[r.key()]; !known {
-		g.ids[r.key()] = r.entry.ID
-		g.keys[r.entry.ID] = r.key()
-	}
+// add puts a visible entry into the index, and reports whether it is new there: not a copy of one that is.
+func (g *agent) add(r record) bool {
 	g.thoughts[r.thought] = true
+	if r.batch.End {
+		g.ended[r.batch.ID] = true
+	}
+	_, known := g.ids[r.key()]
+	_, same := g.keys[r.entry.ID]
+	if known || same {
+		return false
+	}
+	g.ids[r.key()] = r.entry.ID
+	g.keys[r.entry.ID] = r.key()
+	return true
+}
+
+// begun returns the thoughts of unfinished batches, by key and id.
+func (g *agent) begun() twins { return census{hidden: g.hidden}.twins() }
+
+// rename gives an entry another key.
+func (g *agent) rename(id string, k sessionKey) {
+	if _, known := g.keys[id]; known {
+		g.drop(id)
+		g.ids[k], g.keys[id] = id, k
+	}
 }
 
 // drop takes an entry out of the index.
@@ -123,6 +148,27 @@ func (g *agent) drop(id string) {
 		delete(g.keys, id)
 		delete(g.ids, k)
 	}
+}
+
+// sizes remembers how many thoughts an agent had when they were listed last: what it costs to list them again.
+type sizes struct {
+	mu sync.Mutex
+	m  map[string]int
+}
+
+func (s *sizes) put(agent string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.m == nil || len(s.m) >= maxSizes {
+		s.m = map[string]int{}
+	}
+	s.m[agent] = n
+}
+
+func (s *sizes) get(agent string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.m[agent]
 }
 
 // thoughtIDs remembers under which id the server keeps an entry. It only saves requests: what it says is checked

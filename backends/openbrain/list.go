@@ -19,6 +19,9 @@ const (
 	maxLimit = 1 << 20
 	// maxRestarts is how often a listing begins anew because the thoughts shifted under it.
 	maxRestarts = 3
+	// overlapped is how many thoughts of the page before are asked for again: as many less one may be erased between two
+	// pages.
+	overlapped = 4
 )
 
 // partial says that a server showed only some of the thoughts; it wraps errors.ErrUnsupported.
@@ -48,7 +51,7 @@ type lister struct {
 // list returns all thoughts of a source, each once, in no particular order; thoughts of others may be among them. When
 // the error is *partial, the thoughts that could be seen come with it.
 func (c *client) list(ctx context.Context, op, source string) ([]thought, error) {
-	l := &lister{client: c, op: op, path: pathThoughts, source: source, limit: c.cfg.PageSize}
+	l := &lister{client: c, op: op, path: pathThoughts, source: source}
 	err := l.all(ctx)
 	if lacks(err) {
 		l.path = pathRecent
@@ -63,19 +66,30 @@ func (c *client) list(ctx context.Context, op, source string) ([]thought, error)
 
 // all reads page after page by offset, and by growing limits where the server does not know offsets.
 func (l *lister) all(ctx context.Context) error {
+	known := l.lists.get(l.path)
+	l.limit = l.cfg.PageSize
+	if known.limit > 0 {
+		l.limit = min(l.limit, known.limit)
+	}
+	grows := known.grown > 0 // offsets are ignored: all at once
+	if grows {
+		l.limit = max(l.limit, known.grown)
+	}
 	for restart := 0; ; restart++ {
 		l.seen, l.thoughts = map[string]bool{}, nil
-		first, err := l.page(ctx, l.limit, 0)
-		for err != nil && tooMuch(err) && l.limit > 1 {
-			l.limit = (l.limit + 1) / 2
-			first, err = l.page(ctx, l.limit, 0)
-		}
+		first, err := l.shrink(ctx, 0)
 		if err != nil {
 			return err
 		}
 		l.add(first.thoughts)
 		if l.whole(first) {
 			return nil
+		}
+		if grows {
+			if len(first.thoughts) < l.limit {
+				return l.verify(ctx, l.limit, first.total)
+			}
+			return l.byGrowth(ctx, false)
 		}
 		way, err := l.byOffset(ctx, first.thoughts)
 		switch {
@@ -89,14 +103,28 @@ func (l *lister) all(ctx context.Context) error {
 	}
 }
 
+// shrink reads a page, and asks for smaller ones as long as they are too much for the server, or for us. A server that took the
+// limit for the first page means something else when it refuses a later one.
+func (l *lister) shrink(ctx context.Context, offset int) (listing, error) {
+	page, err := l.page(ctx, l.limit, offset)
+	for l.limit > 1 {
+		f := asFailure(err)
+		if f == nil || !f.limit || (offset > 0 && f.status != 0) {
+			break
+		}
+		l.limit = f.smaller(l.limit)
+		if page, err = l.page(ctx, l.limit, offset); err == nil && f.status != 0 {
+			l.lists.learn(l.path, func(p *paged) { p.limit, p.grown = l.limit, 0 })
+		}
+	}
+	return page, err
+}
+
 // whole reports whether a first page is surely all there is. A total proves that there is more, but not that there
 // is no more: some servers count the page.
 func (l *lister) whole(page listing) bool {
 	n := len(page.thoughts)
-	if n == 0 || page.total > n {
-		return n == 0
-	}
-	return n < l.limit && n < max(surelyWhole, int(l.largest.Load()))
+	return n == 0 || (page.total <= n && n < min(l.limit, surelyWhole))
 }
 
 // paging is how reading by offset ended.
@@ -109,43 +137,45 @@ const (
 	shifted
 )
 
-// byOffset reads on from the first page. Each page is asked to begin with the last thought of the one before: if that is
-// where it was, nothing was missed.
+// byOffset reads on from the first page. Each page is asked to begin with the last thoughts of the one before: if the very last
+// is among them still, nothing was missed.
 func (l *lister) byOffset(ctx context.Context, first []thought) (paging, error) {
-	last, moved := first[len(first)-1].ID, false
+	page, pos, most, moved := first, len(first), len(first), false
 	for {
-		overlap := min(1, len(l.thoughts)-1)
-		page, err := l.page(ctx, l.limit, len(l.thoughts)-overlap)
+		last := page[len(page)-1].ID
+		// At least one thought of the next page must be new, or it would seem to be the end.
+		overlap := min(overlapped, min(most, l.limit)-1, len(page), pos-1)
+		next, err := l.shrink(ctx, pos-overlap)
 		if isStatus(err, http.StatusUnprocessableEntity) || isStatus(err, http.StatusBadRequest) {
 			return offsetIgnored, nil
 		}
 		if err != nil {
 			return shifted, err
 		}
-		got := page.thoughts
+		got := next.thoughts
 		switch {
-		case len(got) == 0 && overlap == 1:
+		case len(got) == 0 && overlap > 0:
 			return shifted, nil
 		case len(got) > 0 && got[0].ID == first[0].ID:
 			return offsetIgnored, nil
-		case overlap == 1 && !slices.ContainsFunc(got, func(t thought) bool { return t.ID == last }):
+		case overlap > 0 && !slices.ContainsFunc(got, func(t thought) bool { return t.ID == last }):
 			return shifted, nil
 		}
-		moved = moved || (overlap == 1 && got[0].ID != last)
-		if fresh := l.add(got); fresh > 0 {
-			last = got[len(got)-1].ID
+		moved = moved || (overlap > 0 && got[0].ID != page[len(page)-overlap].ID)
+		if l.add(got) > 0 {
+			page, pos = got, pos-overlap+len(got)
 			continue
 		}
 		// Nothing new: the end, unless the page was too short to reach it.
-		if n := len(got); n > 0 && got[0].ID != last && (got[n-1].ID != last || n >= len(first)) {
+		if n := len(got); n > 0 && (got[n-1].ID != last || n >= min(most, l.limit)) {
 			return shifted, nil
 		}
 		if moved { // what came or moved to the front is on the first page now
-			page, err := l.page(ctx, l.limit, 0)
+			again, err := l.shrink(ctx, 0)
 			if err != nil {
 				return shifted, err
 			}
-			if l.add(page.thoughts) == len(page.thoughts) {
+			if l.add(again.thoughts) == len(again.thoughts) {
 				return shifted, nil
 			}
 		}
@@ -162,7 +192,7 @@ func (l *lister) byGrowth(ctx context.Context, short bool) error {
 		if refused > 0 {
 			limit = (accepted + refused) / 2
 		}
-		if limit > maxLimit || limit <= accepted+accepted/8 {
+		if limit > maxLimit || limit <= accepted+accepted/64 {
 			return &partial{path: l.path, seen: len(l.thoughts)}
 		}
 		page, err := l.page(ctx, limit, 0)
@@ -177,6 +207,7 @@ func (l *lister) byGrowth(ctx context.Context, short bool) error {
 			l.add(page.thoughts)
 			accepted = limit
 			if short = len(page.thoughts) < limit; short {
+				l.lists.learn(l.path, func(p *paged) { p.grown = limit })
 				return l.verify(ctx, limit, page.total)
 			}
 		}
@@ -219,11 +250,7 @@ func (l *lister) add(page []thought) int {
 }
 
 func (l *lister) page(ctx context.Context, limit, offset int) (listing, error) {
-	page, err := l.thoughtsAt(ctx, pageQuery{op: l.op, path: l.path, source: l.source, limit: limit, offset: offset})
-	if n := int64(len(page.thoughts)); n > l.largest.Load() {
-		l.largest.Store(n) // a race costs a request, no more
-	}
-	return page, err
+	return l.thoughtsAt(ctx, pageQuery{op: l.op, path: l.path, source: l.source, limit: limit, offset: offset})
 }
 
 // pageQuery asks for one page of a list of thoughts.

@@ -93,6 +93,8 @@ func shapes() map[string]func(*openbraintest.Behavior) {
 		"naive captured":  func(x *b) { x.TimeField, x.NaiveTimes = "captured_at", true },
 		"record, no body": func(x *b) { x.Create, x.NoContentDelete, x.MergePatch = "record", true, true },
 		"no create body":  func(x *b) { x.Create, x.TimeField = "none", "" },
+		"thought id only": func(x *b) { x.Create, x.List, x.SearchNoID = "thought_id", "results", true },
+		"id in data":      func(x *b) { x.Create, x.List, x.NoGet = "data.id", "data", true },
 		"no score":        func(x *b) { x.ScoreField, x.NoGet, x.NoStats = "", true, true },
 	}
 }

@@ -36,7 +36,7 @@ func (s *Store) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, err
 	for before := -1; ; {
 		found, err := f.ask(ctx, text, limit)
 		if err != nil && tooMuch(err) && limit > 1 {
-			refused, limit = limit, (limit+1)/2
+			refused, limit = limit, asFailure(err).smaller(limit)
 			continue
 		}
 		if err != nil {
@@ -61,15 +61,29 @@ func (s *Store) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, err
 type finder struct {
 	store *Store
 	q     core.SearchQuery
-	// visible and hidden are set when the agent's thoughts had to be listed; partial says that not all could be.
-	visible, hidden map[string]bool
-	partial         bool
+	// visible and hidden are set when the agent's thoughts had to be listed: the entries by id, and the ids of other thoughts. partial
+	// says that not all could be seen.
+	visible map[string]record
+	hidden  map[string]bool
+	partial bool
 }
 
+// ask sends the query, with the source where the server takes it: one that does not know the field ignores it, and one that
+// refuses it is not sent it again.
 func (f *finder) ask(ctx context.Context, text string, limit int) ([]thought, error) {
-	body, err := f.store.client.do(ctx, "search", call{
-		method: http.MethodPost, path: pathSearch, body: map[string]any{"query": text, "limit": limit}, wantJSON: true,
-	})
+	s := f.store
+	request := call{method: http.MethodPost, path: pathSearch, body: map[string]any{"query": text, "limit": limit}, wantJSON: true}
+	plain := request
+	if !s.noSource.Load() {
+		request.body = map[string]any{"query": text, "limit": limit, "source": s.cfg.source(f.q.Scope.Agent)}
+	}
+	body, err := s.client.do(ctx, "search", request)
+	if refused := asFailure(err); refused != nil && refused.extra && !s.noSource.Load() {
+		if body, err = s.client.do(ctx, "search", plain); err == nil {
+			s.noSource.Store(true)
+			s.client.log.DebugContext(ctx, "openbrain server takes no source in a search", "status", refused.status)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +132,13 @@ func (f *finder) hits(ctx context.Context, found []thought) ([]core.Hit, error) 
 }
 
 func (f *finder) wanted(e core.Entry) bool {
-	return f.q.Scope.Contains(e.SessionID()) && e.Type != core.TypeHeartbeat &&
+	return f.q.Scope.Contains(e.SessionID()) && e.Type != core.TypeHeartbeat && e.Type != core.TypeErased &&
 		(f.q.From.IsZero() || !e.Time.Before(f.q.From)) && (f.q.To.IsZero() || e.Time.Before(f.q.To)) &&
 		(f.q.Exclude == nil || !f.q.Exclude(e.ID))
 }
 
-// shown reports whether Scan would show the thought too: it is neither a part of an unfinished batch nor a copy. Only what this store
-// has not seen before needs a listing, once per search.
+// shown reports whether Scan would show the entry as it was found: the thought is no part of an unfinished batch, and no copy of
+// an entry that was changed since. Only what this store has not seen before needs a listing, once per search.
 func (f *finder) shown(ctx context.Context, r record) (bool, error) {
 	if known, ok := f.store.ids.get(r.entry.ID); ok && known == r.thought && r.thought != "" {
 		return true, nil
@@ -135,14 +149,20 @@ func (f *finder) shown(ctx context.Context, r record) (bool, error) {
 		if err != nil && !errors.As(err, &p) {
 			return false, err
 		}
-		f.visible, f.hidden, f.partial = map[string]bool{}, map[string]bool{}, p != nil
+		f.visible, f.hidden, f.partial = make(map[string]record, len(c.visible)), map[string]bool{}, p != nil
 		for _, v := range c.visible {
-			f.visible[v.entry.ID] = true
+			f.visible[v.entry.ID] = v
 		}
 		for _, h := range slices.Concat(c.hidden, c.copies) {
 			f.hidden[h.entry.ID] = true
 		}
 	}
+	if v, ok := f.visible[r.entry.ID]; ok {
+		if v.thought == r.thought {
+			return true, nil
+		}
+		return f.store.cfg.alike(v.entry, r.entry)
+	}
 	// What the listing did not reach is old, and so is the end of its batch.
-	return f.visible[r.entry.ID] || (f.partial && !f.hidden[r.entry.ID]), nil
+	return f.partial && !f.hidden[r.entry.ID], nil
 }

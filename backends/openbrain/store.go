@@ -25,9 +25,12 @@ type Store struct {
 	skipped atomic.Int64
 	// newsLimit is the limit that the server accepts for news; 0 until it refused one.
 	newsLimit atomic.Int64
+	// noSource says that the server refused a search that names a source.
+	noSource atomic.Bool
 
 	agents agents
 	ids    thoughtIDs
+	sizes  sizes
 	scans  snapshots
 }
 
@@ -165,6 +168,7 @@ func (s *Store) take(ctx context.Context, op, agent string) (census, error) {
 	}
 	c := s.cfg.census(thoughts, agent)
 	s.skipped.Add(int64(c.foreign))
+	s.sizes.put(agent, len(thoughts))
 	for _, r := range c.visible {
 		s.ids.put(r.entry.ID, r.thought)
 	}

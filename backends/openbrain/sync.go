@@ -3,6 +3,7 @@ package openbrain
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // newsLimit is how many of the newest thoughts are looked at before an append, and to find an entry whose request was cut off.
@@ -63,35 +64,38 @@ func (s *Store) news(ctx context.Context, q pageQuery) (listing, int, error) {
 	}
 }
 
-// merge takes the newest thoughts into the index. It returns false when they do not reach back to what is known, or cannot be judged
-// alone.
+// merge takes the newest thoughts into the index. It returns false when they do not reach back to what is known.
 func (s *Store) merge(g *agent, newest []thought, limit int) bool {
-	reaches := len(newest) < min(limit, surelyWhole)
+	n := len(newest)
+	if n >= min(limit, surelyWhole) && !g.thoughts[newest[n-1].ID] {
+		return false
+	}
 	var fresh []record
 	for _, t := range newest {
 		if g.thoughts[t.ID] {
-			reaches = true
 			continue
 		}
-		r, ok := s.cfg.record(t, g.name)
-		if ok && r.batch.ID != "" {
-			return false // whether it is visible depends on the rest of its batch
-		}
-		if ok {
+		g.thoughts[t.ID] = true // those of others too: they mark how far the look reached
+		if r, ok := s.cfg.record(t, g.name); ok {
 			fresh = append(fresh, r)
+			g.ended[r.batch.ID] = g.ended[r.batch.ID] || r.batch.End
 		}
 	}
-	if !reaches {
-		return false
+	if len(fresh) == 0 {
+		return true
 	}
-	for _, r := range fresh {
-		g.add(r)
-		if g.ids[r.key()] == r.entry.ID {
+	// What is new may end batches of which a part was seen before.
+	all := append(fresh, g.hidden...)
+	slices.SortFunc(all, record.earlier)
+	g.hidden = nil
+	for _, r := range all {
+		if r.batch.ID != "" && !g.ended[r.batch.ID] {
+			g.hidden = append(g.hidden, r)
+			continue
+		}
+		if g.add(r) {
 			s.ids.put(r.entry.ID, r.thought)
 		}
-	}
-	for _, t := range newest {
-		g.thoughts[t.ID] = true // those of others too: they mark how far the look reached
 	}
 	return true
 }
@@ -108,8 +112,7 @@ func (s *Store) locate(ctx context.Context, op string, want record) (string, boo
 		return "", false, err
 	}
 	for _, t := range page.thoughts {
-		r, ok := s.cfg.record(t, want.entry.Agent)
-		if ok && r.entry.ID == want.entry.ID && r.key() == want.key() && r.batch == want.batch {
+		if s.cfg.holds(t, want) {
 			return t.ID, true, nil
 		}
 	}

@@ -1,7 +1,10 @@
 package openbrain
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/contextengine/contextengine/core"
@@ -28,13 +31,33 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 	if err != nil {
 		return failed("update", id, err)
 	}
-	for _, twin := range c.twins(r) {
-		if _, err := s.erase(ctx, "update", g, twin); err != nil {
-			return failed("update", id, err)
-		}
+	changed := applied(r, change)
+	if other := g.ids[changed.key()]; other != "" && other != id {
+		return failed("update", id, fmt.Errorf("another entry of the session has the key: %w", core.ErrConflict))
 	}
-	if err := s.patch(ctx, "update", applied(r, change), change.Message != nil); err != nil {
-		return failed("update", id, err)
+	if err := s.update(ctx, g, c, r, changed, change.Message != nil); err != nil {
+		g.forget() // what the server did is in doubt
+		return err
+	}
+	g.rename(id, changed.key())
+	return nil
+}
+
+// update erases the copies of an entry and writes what it is now over its thought.
+func (s *Store) update(ctx context.Context, g *agent, c census, old, changed record, withContent bool) error {
+	copies := c.twins().of(old)
+	ends, err := s.passOn(ctx, "update", c, copies)
+	if err != nil {
+		return err
+	}
+	if ends[old.thought] {
+		changed.batch.End = true
+	}
+	if err := s.eraseAll(ctx, "update", g, copies, nil); err != nil {
+		return err
+	}
+	if err := s.patch(ctx, "update", changed, withContent); err != nil {
+		return failed("update", old.entry.ID, err)
 	}
 	return nil
 }
@@ -61,13 +84,22 @@ func (s *Store) find(ctx context.Context, g *agent, c census, scope core.Scope, 
 	return record{}, &partial{path: pathRecent, seen: len(c.visible)}
 }
 
-// applied returns r with a change.
+// applied returns r with a change. Metadata that others added to an entry may be derived from its content: they do not
+// outlive it.
 func applied(r record, change core.Change) record {
 	if change.Message != nil {
 		r.entry.Message, r.entry.Tokens, r.entry.Fingerprint = *change.Message, change.Tokens, change.Fingerprint
 	}
 	if change.Meta != nil {
 		r.entry.Meta = change.Meta
+	}
+	r.entry.Type, r.entry.Key = cmp.Or(change.Type, r.entry.Type), cmp.Or(change.Key, r.entry.Key)
+	if change.Type == core.TypeErased {
+		emptied := make(map[string]json.RawMessage, len(r.extra))
+		for k := range r.extra {
+			emptied[k] = json.RawMessage("null") // a server that merges would keep what is left out
+		}
+		r.extra = emptied
 	}
 	return r
 }
@@ -84,17 +116,4 @@ func (s *Store) patch(ctx context.Context, op string, r record, withContent bool
 	}
 	_, err = s.client.do(ctx, op, call{method: http.MethodPatch, path: thoughtPath(r.thought), one: true, body: body})
 	return err
-}
-
-// twins returns the hidden thoughts with the same key or id as a visible one.
-func (c census) twins(r record) []record {
-	var out []record
-	for _, list := range [][]record{c.copies, c.hidden} {
-		for _, t := range list {
-			if t.key() == r.key() || t.entry.ID == r.entry.ID {
-				out = append(out, t)
-			}
-		}
-	}
-	return out
 }

@@ -16,6 +16,38 @@ type census struct {
 	foreign int
 }
 
+// twins are the copies and hidden thoughts of a census, by what they share with entries.
+type twins struct {
+	byKey map[sessionKey][]record
+	byID  map[string][]record
+}
+
+func (c census) twins() twins {
+	t := twins{map[sessionKey][]record{}, map[string][]record{}}
+	for _, list := range [][]record{c.copies, c.hidden} {
+		for _, r := range list {
+			t.byKey[r.key()] = append(t.byKey[r.key()], r)
+			t.byID[r.entry.ID] = append(t.byID[r.entry.ID], r)
+		}
+	}
+	return t
+}
+
+// of returns the other thoughts with the key or id of r.
+func (t twins) of(r record) []record {
+	var out []record
+	seen := map[string]bool{r.thought: true}
+	for _, list := range [][]record{t.byKey[r.key()], t.byID[r.entry.ID]} {
+		for _, x := range list {
+			if !seen[x.thought] {
+				seen[x.thought] = true
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}
+
 // sessionKey is what makes an append idempotent.
 type sessionKey struct{ session, key string }
 
@@ -37,24 +69,28 @@ func (c Config) census(thoughts []thought, agent string) census {
 			ended[r.batch.ID] = true
 		}
 	}
-	// The first thought of a key is the entry, whoever looks; what came later is a copy.
-	slices.SortFunc(all, func(a, b record) int {
-		return cmp.Or(a.created.Compare(b.created), compareIDs(a.thought, b.thought))
-	})
-	known := map[sessionKey]bool{}
+	// The first thought of a key or id is the entry, whoever looks; what came later is a copy. The id counts because an erased entry has
+	// another key than a copy that is still on its way.
+	slices.SortFunc(all, record.earlier)
+	known, ids := make(map[sessionKey]bool, len(all)), make(map[string]bool, len(all))
 	for _, r := range all {
 		switch {
 		case r.batch.ID != "" && !ended[r.batch.ID]:
 			out.hidden = append(out.hidden, r)
-		case known[r.key()]:
+		case known[r.key()] || ids[r.entry.ID]:
 			out.copies = append(out.copies, r)
 		default:
-			known[r.key()] = true
+			known[r.key()], ids[r.entry.ID] = true, true
 			out.visible = append(out.visible, r)
 		}
 	}
 	slices.SortFunc(out.visible, record.compare)
 	return out
+}
+
+// earlier orders records by when the server stored them.
+func (r record) earlier(o record) int {
+	return cmp.Or(r.created.Compare(o.created), compareIDs(r.thought, o.thought))
 }
 
 // compare orders records as Scan does. No two thoughts are equal.

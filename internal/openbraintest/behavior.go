@@ -12,8 +12,8 @@ type Behavior struct {
 	// List is the key under which lists are answered: "thoughts", "results", "items", "matches" or "data"; "" answers a
 	// bare array, "data.thoughts" an object in an object.
 	List string
-	// Create is the key under which a created thought is answered; "" answers the thought itself, "id" only its id, "none" an empty
-	// body.
+	// Create is the key under which a created thought is answered; "" answers the thought itself, "id", "thought_id" and "data.id" only
+	// its id, "none" an empty body.
 	Create string
 	// Nested puts each found thought under "thought", next to its score.
 	Nested bool
@@ -37,13 +37,59 @@ type Behavior struct {
 	RefuseLimit bool
 	// MergePatch makes PATCH keep metadata keys that it is not sent.
 	MergePatch bool
-	// MergeContent answers a create with the older thought of the same content.
-	MergeContent bool
+	// Merge is what a create does that resembles an older thought of any source.
+	Merge Merge
+	// SearchSource is what is done with the source of a search.
+	SearchSource SearchSource
+	// OddIDs makes ids of characters that have a meaning in URLs and JSON.
+	OddIDs bool
+	// SearchNoID leaves the ids out of what a search finds.
+	SearchNoID bool
 	// SearchAll makes a search find every thought, however unlike the query.
 	SearchAll bool
 	// NoContentDelete makes deletes and patches answer 204 without a body.
 	NoContentDelete bool
 }
+
+// Merge is how a server removes duplicates.
+type Merge int
+
+// The ways to remove duplicates.
+const (
+	// MergeNone keeps all thoughts.
+	MergeNone Merge = iota
+	// MergeSame answers with the older thought of the same content.
+	MergeSame
+	// MergeAlike does so for all contents whose words are much the same.
+	MergeAlike
+	// MergeOver writes the new metadata over those of the older thought of much the same words.
+	MergeOver
+)
+
+// same reports whether a server takes two contents for duplicates.
+func (m Merge) same(a, b string) bool {
+	switch m {
+	case MergeSame:
+		return a == b
+	case MergeAlike, MergeOver:
+		return overlap(words(a), words(b)) > 0.7
+	}
+	return false
+}
+
+// SearchSource is what a server does with the source of a search.
+type SearchSource int
+
+// What servers do with the source of a search.
+const (
+	// SourceIgnored searches all sources.
+	SourceIgnored SearchSource = iota
+	// SourceHonoured finds thoughts of the source only.
+	SourceHonoured
+	// SourceForbidden answers 422 that names the field, SourceRefused 400 that names nothing.
+	SourceForbidden
+	SourceRefused
+)
 
 // DefaultBehavior is what the documented server most likely does.
 func DefaultBehavior() Behavior {
@@ -128,6 +174,10 @@ func (b Behavior) created(t *Thought) any {
 		return b.one(t)
 	case "id":
 		return map[string]any{"id": b.id(t)}
+	case "thought_id":
+		return map[string]any{"thought_id": b.id(t), "action": "created", "message": "captured"}
+	case "data.id":
+		return map[string]any{"data": map[string]any{"id": b.id(t)}}
 	case "none":
 		return nil
 	}

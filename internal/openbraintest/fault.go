@@ -1,13 +1,16 @@
 package openbraintest
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 )
 
 // Fault makes some requests fail.
@@ -115,6 +118,44 @@ func Then(then Action) Action {
 		serve(httptest.NewRecorder(), r)
 		then(w, r, serve)
 	}
+}
+
+// Late keeps requests that were sent and hands them to the server when Deliver is called: a proxy that gave up on them had passed them
+// on.
+type Late struct {
+	mu   sync.Mutex
+	held []func()
+}
+
+// Hold returns an action that keeps the request and does then instead.
+func (l *Late) Hold(then Action) Action {
+	return func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+		kept := r.Clone(context.WithoutCancel(r.Context()))
+		l.mu.Lock()
+		l.held = append(l.held, func() { serve(httptest.NewRecorder(), kept) })
+		l.mu.Unlock()
+		then(w, r, serve)
+	}
+}
+
+// Deliver hands over what was kept, the last first, and returns how much that was.
+func (l *Late) Deliver() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range slices.Backward(l.held) {
+		f()
+	}
+	n := len(l.held)
+	l.held = nil
+	return n
+}
+
+// TooLarge returns the 422 body for a limit above the largest.
+func TooLarge(limit, most int) any {
+	return map[string]any{"detail": []any{map[string]any{
+		"type": "less_than_equal", "loc": []any{"query", "limit"}, "msg": "Input should be less than or equal to " + strconv.Itoa(most),
+		"input": strconv.Itoa(limit), "ctx": map[string]any{"le": most},
+	}}}
 }
 
 // Validation returns a 422 body as FastAPI makes it, with the input echoed.

@@ -126,19 +126,21 @@ func (s *Server) list(w http.ResponseWriter, q url.Values, filtered bool) {
 	if !ok {
 		return
 	}
-	var found []*Thought
-	for _, t := range slices.Backward(s.thoughts) {
-		if source := q.Get("source"); !filtered || source == "" || t.Source == source {
-			found = append(found, t)
-		}
+	offset, _ := strconv.Atoi(q.Get("offset"))
+	if s.behavior.NoOffset {
+		offset = 0
 	}
-	total := len(found)
-	if offset, _ := strconv.Atoi(q.Get("offset")); !s.behavior.NoOffset {
-		found = found[min(offset, len(found)):]
-	}
+	source, total := q.Get("source"), 0
 	var elements []map[string]any
-	for _, t := range found[:min(limit, len(found))] {
-		elements = append(elements, s.behavior.element(t, math.NaN()))
+	for _, t := range slices.Backward(s.thoughts) {
+		if filtered && source != "" && t.Source != source {
+			continue
+		}
+		if total++; total > offset && len(elements) < limit {
+			elements = append(elements, s.behavior.element(t, math.NaN()))
+		} else if len(elements) == limit && !s.behavior.Total {
+			break // nobody is told how many there are
+		}
 	}
 	answer(w, http.StatusOK, s.behavior.list(elements, total))
 }
@@ -156,8 +158,7 @@ func (s *Server) limit(w http.ResponseWriter, text string, otherwise int) (int, 
 	}
 	if most := s.behavior.MaxLimit; most > 0 && limit > most {
 		if s.behavior.RefuseLimit {
-			msg := "Input should be less than or equal to " + strconv.Itoa(most)
-			answer(w, http.StatusUnprocessableEntity, Validation([]any{"query", "limit"}, msg, text))
+			answer(w, http.StatusUnprocessableEntity, TooLarge(limit, most))
 			return 0, false
 		}
 		limit = most
@@ -228,10 +229,22 @@ func (s *Server) single(w http.ResponseWriter, r *http.Request, id string) {
 
 func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	var in struct {
-		Query string `json:"query"`
-		Limit int    `json:"limit"`
+		Query  string  `json:"query"`
+		Limit  int     `json:"limit"`
+		Source *string `json:"source"`
 	}
 	if !read(w, r, &in) {
+		return
+	}
+	switch b := s.behavior.SearchSource; {
+	case b == SourceIgnored:
+		in.Source = nil
+	case in.Source != nil && b == SourceForbidden:
+		problem := Validation([]any{"body", "source"}, "Extra inputs are not permitted", *in.Source)
+		answer(w, http.StatusUnprocessableEntity, problem)
+		return
+	case in.Source != nil && b == SourceRefused:
+		answer(w, http.StatusBadRequest, detail("Bad request"))
 		return
 	}
 	limit, ok := s.limit(w, strconv.Itoa(max(in.Limit, 1)), 5)
@@ -245,6 +258,9 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	var hits []hit
 	query := words(in.Query)
 	for _, t := range slices.Backward(s.thoughts) {
+		if in.Source != nil && t.Source != *in.Source {
+			continue
+		}
 		if score := overlap(query, words(t.Content)); score > 0 || s.behavior.SearchAll {
 			hits = append(hits, hit{t, score})
 		}
@@ -260,7 +276,11 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	})
 	var elements []map[string]any
 	for _, h := range hits[:min(limit, len(hits))] {
-		elements = append(elements, s.behavior.element(h.t, h.score))
+		b := s.behavior
+		if b.SearchNoID {
+			b.IDField = ""
+		}
+		elements = append(elements, b.element(h.t, h.score))
 	}
 	answer(w, http.StatusOK, s.behavior.list(elements, len(hits)))
 }

@@ -164,17 +164,25 @@ func (s *Server) Forget() {
 
 // store keeps a new thought. Times rise strictly; ids are in no order unless they are numbers.
 func (s *Server) store(content, source string, metadata map[string]any) *Thought {
-	if s.behavior.MergeContent {
-		for _, t := range s.thoughts {
-			if t.Content == content {
-				return t
-			}
+	i := -1
+	if s.behavior.Merge != MergeNone {
+		i = slices.IndexFunc(s.thoughts, func(t *Thought) bool { return s.behavior.Merge.same(t.Content, content) })
+	}
+	if i >= 0 {
+		t := *s.thoughts[i] // Thoughts hands out copies: the maps in them must not change
+		if s.behavior.Merge == MergeOver {
+			t.Metadata = metadata
 		}
+		s.thoughts[i] = &t
+		return &t
 	}
 	s.serial++
 	id := strconv.Itoa(s.serial)
 	if !s.behavior.NumericIDs {
 		id = hash(id)
+	}
+	if s.behavior.OddIDs {
+		id = "a/b?c=#%2F&\u00e9 \"\\{}" + id
 	}
 	t := &Thought{ID: id, Content: content, Source: source, Metadata: metadata, Created: s.tick()}
 	s.thoughts = append(s.thoughts, t)

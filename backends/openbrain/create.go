@@ -1,0 +1,93 @@
+package openbrain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+var (
+	// errMerged says that the server answered a create with a thought that it had before, errUnseen that it may have done so.
+	errMerged = fmt.Errorf("server merged the entry into a thought it had, and would lose it: turn off its removal of duplicates: %w",
+		errors.ErrUnsupported)
+	errUnseen = fmt.Errorf("server says that it stored the entry, and does not show it: %w", core.ErrUnavailable)
+)
+
+// create stores one entry and returns the id the server gave it. The entry is where that id says when it returns: the server has shown it.
+func (s *Store) create(ctx context.Context, g *agent, r record) (string, error) {
+	text := content(r.entry, s.cfg.MaxContent)
+	id, err := s.post(ctx, r, text)
+	if errors.Is(err, errMerged) || errors.Is(err, errUnseen) {
+		// The content is only what is searched: one that nobody else has may get a thought of its own.
+		mark := "\n(entry " + clean(r.entry.ID) + ")"
+		id, err = s.post(ctx, r, clip(text, max(s.cfg.MaxContent-len(mark), 0))+mark)
+	}
+	if err == nil && g.thoughts[id] {
+		return "", fmt.Errorf("server wrote the entry over another one, which is lost: turn off its removal of duplicates: %w", errors.ErrUnsupported)
+	}
+	return id, err
+}
+
+// post sends one entry as a thought of this content.
+func (s *Store) post(ctx context.Context, r record, text string) (string, error) {
+	metadata, err := s.cfg.metadata(r, false)
+	if err != nil {
+		return "", err
+	}
+	var found string
+	look := func(ctx context.Context) (bool, error) {
+		id, ok, err := s.locate(ctx, "append", r)
+		found = id
+		return ok, err
+	}
+	body, err := s.client.doUnless(ctx, "append", call{
+		method: http.MethodPost, path: pathThoughts,
+		body: map[string]any{"content": text, "source": s.cfg.source(r.entry.Agent), "metadata": metadata},
+	}, look)
+	if err != nil || found != "" {
+		return found, err
+	}
+	if t, ok := decodeOne(body); ok {
+		return s.proven(ctx, r, t)
+	}
+	// 2xx without an id: only what can be read back is stored.
+	if ok, err := look(ctx); err != nil || ok {
+		return found, err
+	}
+	return "", errUnseen
+}
+
+// proven returns the id of the thought that a create was answered with, when that holds the entry: servers that remove duplicates
+// answer with the thought they had. An answer that does not show the metadata is checked by reading the thought.
+func (s *Store) proven(ctx context.Context, r record, t thought) (string, error) {
+	if s.cfg.holds(t, r) {
+		return t.ID, nil
+	}
+	read, ok, err := s.fetch(ctx, "append", t.ID)
+	switch {
+	case err != nil:
+		return "", err
+	case ok && s.cfg.holds(read, r):
+		return t.ID, nil
+	case ok:
+		return "", errMerged
+	}
+	// The server has no call to read one thought.
+	id, ok, err := s.locate(ctx, "append", r)
+	switch {
+	case err != nil || ok:
+		return id, err
+	case t.Meta != nil:
+		return "", errMerged
+	}
+	return "", errUnseen
+}
+
+// holds reports whether a thought is this record.
+func (c Config) holds(t thought, want record) bool {
+	r, ok := c.record(t, want.entry.Agent)
+	return ok && r.entry.ID == want.entry.ID && r.key() == want.key() && r.batch == want.batch
+}
