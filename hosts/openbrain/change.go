@@ -123,7 +123,7 @@ func (s *Server) patch(ctx context.Context, who *caller, id string, p patch) (th
 	e.Meta = meta
 	if change.Message != nil {
 		e.Message, e.Tokens, e.Fingerprint = *change.Message, change.Tokens, change.Fingerprint
-		s.tell(ctx, func(ctx context.Context, o core.Observer) error { return o.Updated(ctx, e) })
+		s.tell(ctx, src.name, func(ctx context.Context, o core.Observer) error { return o.Updated(ctx, e) })
 		if s.embedding != nil {
 			s.embedding.enqueue(src.name)
 		}
@@ -182,8 +182,11 @@ func (s *Server) deleteThoughts(w http.ResponseWriter, r *http.Request, who *cal
 
 // eraseAll deletes the thoughts that a source has now, those with this id in their metadata when it is not empty.
 func (s *Server) eraseAll(ctx context.Context, src *source, metadataID string) (int, error) {
+	if err := src.meet(ctx, s.store); err != nil {
+		return 0, fmt.Errorf("openbrain: delete: %w", err)
+	}
 	src.writes.Lock()
-	end := s.nextSeq()
+	end := src.next(s.nextSeq())
 	src.writes.Unlock()
 	q := core.ScanQuery{Scope: src.scope(), Limit: core.MaxPage, ToSeq: end}
 	n := 0
@@ -217,6 +220,6 @@ func (s *Server) erase(ctx context.Context, src *source, ids []string) (int, err
 	if err != nil {
 		return n, fmt.Errorf("openbrain: delete: %w", err)
 	}
-	s.tell(ctx, func(ctx context.Context, o core.Observer) error { return o.Deleted(ctx, src.scope(), ids) })
+	s.tell(ctx, src.name, func(ctx context.Context, o core.Observer) error { return o.Deleted(ctx, src.scope(), ids) })
 	return n, nil
 }

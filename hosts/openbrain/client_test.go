@@ -2,7 +2,10 @@ package openbrain_test
 
 import (
 	"context"
+	"errors"
 	"net/http/httptest"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,37 +32,77 @@ func connect(tb testing.TB, url, secret string) *client.Store {
 	return s
 }
 
-// The client over this server keeps every promise of a store.
+// remote is a client's store with all that is behind it: a server over a store.
+type remote struct {
+	core.Store
+	stop func()
+	path string // of the store's file, if it has one
+}
+
+// Unwrap lets companions of the client be found.
+func (r *remote) Unwrap() core.Store { return r.Store }
+
+// Close ends the client, the server and the server's store.
+func (r *remote) Close() error {
+	err := r.Store.Close()
+	r.stop()
+	return err
+}
+
+// startRemote serves a store on loopback and connects to it.
+func startRemote(tb testing.TB, store core.Store, path string) *remote {
+	tb.Helper()
+	index, err := lexical.New(lexical.DefaultConfig())
+	if err == nil {
+		err = index.Attach(store)
+	}
+	if err != nil {
+		tb.Fatalf("lexical: %v", err)
+	}
+	cfg := openbrain.DefaultConfig()
+	cfg.Keys = []openbrain.Key{key("test", adminKey, "*")}
+	s, err := openbrain.New(cfg, store, index)
+	if err != nil {
+		tb.Fatalf("New: %v", err)
+	}
+	ts := httptest.NewServer(s.Handler())
+	r := &remote{path: path, stop: sync.OnceFunc(func() {
+		ts.Close()
+		if err := errors.Join(s.Close(), store.Close()); err != nil {
+			tb.Errorf("close the server: %v", err)
+		}
+	})}
+	tb.Cleanup(r.stop)
+	r.Store = connect(tb, ts.URL, adminKey)
+	return r
+}
+
+// The client over this server over a store keeps every promise of a store, with restarts of both where the store has a file.
 func TestClientConforms(t *testing.T) {
-	t.Parallel()
-	cases := 5
+	cases := 10
 	if testing.Short() {
 		cases = 2
 	}
-	conformance.TestStore(t, func(tb testing.TB) core.Store {
-		tb.Helper()
-		store := memory.New()
-		index, err := lexical.New(lexical.DefaultConfig())
-		if err == nil {
-			err = index.Attach(store)
-		}
-		if err != nil {
-			tb.Fatalf("lexical: %v", err)
-		}
-		cfg := openbrain.DefaultConfig()
-		cfg.Keys = []openbrain.Key{key("test", adminKey, "*")}
-		s, err := openbrain.New(cfg, store, index)
-		if err != nil {
-			tb.Fatalf("New: %v", err)
-		}
-		ts := httptest.NewServer(s.Handler())
-		tb.Cleanup(func() {
-			ts.Close()
-			_ = s.Close()
-			_ = store.Close()
-		})
-		return connect(tb, ts.URL, adminKey)
-	}, conformance.WithCases(cases))
+	t.Run("memory", func(t *testing.T) {
+		t.Parallel()
+		conformance.TestStore(t, func(tb testing.TB) core.Store {
+			tb.Helper()
+			return startRemote(tb, memory.New(), "")
+		}, conformance.WithCases(cases))
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		conformance.TestStore(t, func(tb testing.TB) core.Store {
+			tb.Helper()
+			path := filepath.Join(tb.TempDir(), "thoughts.db")
+			return startRemote(tb, openSQLite(tb, path), path)
+		}, conformance.WithCases(cases), conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {
+			tb.Helper()
+			r := old.(*remote)
+			_ = r.Close()
+			return startRemote(tb, openSQLite(tb, r.path), r.path)
+		}))
+	})
 }
 
 // A long history comes back through the client's listing, page after page by offset.

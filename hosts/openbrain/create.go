@@ -130,9 +130,14 @@ func (s *Server) create(ctx context.Context, in newThought) (t thought, isNew bo
 
 // append stores a thought; known is the id of the thought that has its key already.
 func (s *Server) append(ctx context.Context, src *source, in newThought) (e core.Entry, known string, err error) {
+	if !src.met.Load() {
+		if err := src.meet(ctx, s.store); err != nil {
+			return e, "", err
+		}
+	}
 	src.writes.RLock()
 	defer src.writes.RUnlock()
-	e = entryOf(in.source, in.content, in.metadata, in.key, s.nextSeq())
+	e = entryOf(in.source, in.content, in.metadata, in.key, src.next(s.nextSeq()))
 	res, err := s.store.Append(ctx, []core.Entry{e})
 	switch {
 	case err != nil:

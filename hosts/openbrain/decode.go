@@ -25,11 +25,13 @@ func readBody(r *http.Request) (body, error) {
 	}
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
-		var tooLarge *http.MaxBytesError
 		if errors.Is(err, os.ErrDeadlineExceeded) { // the context has ended with it
 			return nil, refuse(http.StatusRequestTimeout, "Request body took too long")
 		}
-		if errors.As(err, &tooLarge) || r.Context().Err() != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return nil, err
+		}
+		if err := r.Context().Err(); err != nil {
 			return nil, err
 		}
 		return nil, refuse(http.StatusBadRequest, "Request body is incomplete")

@@ -9,6 +9,8 @@
 //	defer server.Close() // before the store is closed
 //	err = server.Serve(ctx, listener)
 //
+// Run does all of that in one call; package verbs is the command line around it, and docs/selfhosting.md says how to run one.
+//
 // # Calls
 //
 //	POST   /v1/thoughts                {content, source?, metadata?}: 201, or 200 when the key was known
@@ -38,8 +40,23 @@
 // five seconds. A text that was changed through one server may be found by its old words through another until that one restarts; what
 // is shown is always what the store holds.
 //
+// # Search
+//
+// Thoughts are found by words, and by meaning too where the server has an embedder. Embedding happens in the background and never holds up
+// storing. While the embedder is down, thoughts wait and searches go by words alone; the header OpenBrain-Search says how a search was
+// answered.
+//
 // # Keys
 //
 // A key is limited to the sources that match its patterns: thoughts of others do not exist for it. Without keys
-// a server only answers on loopback addresses, and only to requests that name one.
+// a server only answers on loopback addresses, and only to requests that name one. Keys are random and kept as their SHA-256 only, in the
+// configuration or in a keys file: a JSON object {"keys": [{"name", "sha256", "sources", "created"}]} that nobody but its owner may read. A
+// server reads the file again within a second of a change; one that cannot be read changes nothing, one without keys lets nobody in.
+// Certificate files are read again in the same way.
+//
+// # Limits
+//
+// Request bodies, pages, headers, requests a second for each key, and requests at the same time are bounded, and so is the time for
+// sending, working on and answering a request; see Config. A request that is too much is answered with 413, 422, 429 or 503, the last two with
+// Retry-After.
 package openbrain

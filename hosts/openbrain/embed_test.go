@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
@@ -16,10 +19,12 @@ import (
 
 // fakeEmbedder puts synonyms at the same place, and can be down.
 type fakeEmbedder struct {
-	mu    sync.Mutex
-	down  bool
-	calls int
-	texts map[string]int
+	mu      sync.Mutex
+	down    bool
+	missing bool   // the model is not there yet: every text is refused
+	bad     string // a text that it never takes
+	calls   int
+	texts   map[string]int
 }
 
 func (e *fakeEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
@@ -31,6 +36,9 @@ func (e *fakeEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, 
 	}
 	var out [][]float32
 	for _, text := range texts {
+		if e.missing || (e.bad != "" && strings.Contains(text, e.bad)) {
+			return nil, fmt.Errorf("fake: embed: %w", core.ErrInvalid)
+		}
 		if e.texts == nil {
 			e.texts = map[string]int{}
 		}
@@ -73,6 +81,103 @@ func (f *fixture) settle(t *testing.T, want stats) {
 			t.Fatalf("stats = %+v, want %+v", got, want)
 		case <-time.After(2 * time.Millisecond):
 		}
+	}
+}
+
+// searched returns how the server says it searched.
+func (f *fixture) searched(t *testing.T, query string) string {
+	t.Helper()
+	return f.want(t, http.StatusOK, "", "POST", "/v1/search", encode(t, map[string]any{"query": query}), nil).header.Get(openbrain.HeaderSearch)
+}
+
+// What was embedded stays so after a restart over a store that keeps vectors, and what was not is known.
+func TestVectorsLast(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "thoughts.db")
+	store := openSQLite(t, path)
+	if _, keeps := core.As[core.VectorStore](store); !keeps {
+		t.Skip("not run: the sqlite store keeps no vectors")
+	}
+	e := &fakeEmbedder{}
+	f := serve(t, store, quick, openbrain.WithEmbedder(e))
+	f.post(t, "", "a", "my automobile is red", `{}`)
+	f.post(t, "", "b", "light drizzle today", `{}`)
+	f.settle(t, stats{Total: 2, Embedded: 2})
+	e.set(true)
+	f.post(t, "", "a", "a car at last", `{}`)
+	f.settle(t, stats{Total: 3, Embedded: 2, Pending: 1})
+	if err := f.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store = openSQLite(t, path)
+	t.Cleanup(func() { _ = store.Close() })
+	again := &fakeEmbedder{}
+	f = serve(t, store, quick, openbrain.WithEmbedder(again))
+	f.settle(t, stats{Total: 3, Embedded: 3})
+	again.mu.Lock()
+	defer again.mu.Unlock()
+	if diff := cmp.Diff(map[string]int{"a car at last": 1}, again.texts); diff != "" {
+		t.Errorf("embedded after the restart (-want +got):\n%s", diff)
+	}
+}
+
+// The header of an answer says whether vectors were used.
+func TestSearchSaysHow(t *testing.T) {
+	if got := serve(t, nil, nil).searched(t, "x"); got != openbrain.SearchedWords {
+		t.Errorf("without an embedder: %q, want %q", got, openbrain.SearchedWords)
+	}
+	clock, e := newClock(), &fakeEmbedder{}
+	f := serve(t, nil, quick, openbrain.WithEmbedder(e), openbrain.WithClock(clock.Now))
+	f.post(t, "", "SECRETSOURCE", "my automobile is red", `{}`)
+	f.settle(t, stats{Total: 1, Embedded: 1})
+	if got := f.searched(t, "car one"); got != openbrain.SearchedBoth {
+		t.Errorf("with an embedder: %q, want %q", got, openbrain.SearchedBoth)
+	}
+	e.set(true)
+	for range 3 { // nobody waits for it every time
+		if got := f.searched(t, "car two"); got != openbrain.SearchedDegraded {
+			t.Errorf("with a broken embedder: %q, want %q", got, openbrain.SearchedDegraded)
+		}
+	}
+	if n := strings.Count(f.log.String(), "search goes without vectors"); n != 1 {
+		t.Errorf("%d searches asked the broken embedder, want 1", n)
+	}
+	e.set(false)
+	clock.add(10 * time.Second)
+	if got := f.searched(t, "car three"); got != openbrain.SearchedBoth {
+		t.Errorf("with the embedder back: %q, want %q", got, openbrain.SearchedBoth)
+	}
+	if strings.Contains(f.log.String(), "SECRETSOURCE") {
+		t.Error("the log names a source")
+	}
+}
+
+// Thoughts wait for a model that is not there yet; only a text that the model does not take, while it takes others, is given up.
+func TestModelThatIsNotThereYet(t *testing.T) {
+	e := &fakeEmbedder{missing: true, bad: "unembeddable"}
+	f := serve(t, nil, quick, openbrain.WithEmbedder(e))
+	f.post(t, "", "SECRETSOURCE", "my automobile is red", `{}`)
+	f.post(t, "", "SECRETSOURCE", "unembeddable", `{}`)
+	f.settle(t, stats{Total: 2, Pending: 2})
+	for !strings.Contains(f.log.String(), "stay pending") { // until the worker has tried
+		select {
+		case <-t.Context().Done():
+			t.Fatal("the worker never tried")
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	f.settle(t, stats{Total: 2, Pending: 2})
+	e.mu.Lock()
+	e.missing = false
+	e.mu.Unlock()
+	f.settle(t, stats{Total: 2, Embedded: 2}) // the one that was given up does not wait any more
+	if l := f.search(t, "", map[string]any{"query": "unembeddable", "limit": 1}); l.Count != 1 || l.Thoughts[0].Content != "unembeddable" {
+		t.Errorf("words find %q, want the thought without a vector", l.contents())
+	}
+	if strings.Contains(f.log.String(), "SECRETSOURCE") {
+		t.Errorf("the log names a source:\n%s", f.log)
 	}
 }
 

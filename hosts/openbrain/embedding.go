@@ -20,8 +20,10 @@ type embedding struct {
 	stop    context.CancelFunc
 	done    chan struct{}
 	wake    chan struct{}
-	// down says that the last try failed; searches then go without vectors.
+	// down says that the worker's last try failed; searches then go without vectors.
 	down atomic.Bool
+	// rest is until when searches do not ask an embedder that failed one of them, in nanoseconds of Unix time.
+	rest atomic.Int64
 
 	mu     sync.Mutex
 	queue  []string
@@ -124,7 +126,7 @@ func (e *embedding) embed(ctx context.Context, name string) error {
 	before := e.vectors.Pending(name)
 	round, cancel := context.WithTimeout(ctx, e.cfg.EmbedTimeout)
 	defer cancel()
-	err := e.vectors.Load(round, name)
+	err := hide(e.vectors.Load(round, name), name)
 	after := e.vectors.Pending(name)
 	e.mu.Lock()
 	if err == nil || after > 0 {
@@ -141,6 +143,14 @@ func (e *embedding) embed(ctx context.Context, name string) error {
 	}
 	e.down.Store(true)
 	return err
+}
+
+// searchRest is how long searches do without vectors after one of them had to.
+const searchRest = 5 * time.Second
+
+// usable reports whether a search should ask for vectors.
+func (e *embedding) usable(now time.Time) bool {
+	return !e.down.Load() && now.UnixNano() >= e.rest.Load()
 }
 
 // pending returns how many of a source's thoughts have no vector yet.

@@ -75,7 +75,7 @@ func (s *Server) serve(rt route) http.Handler {
 				return refuse(http.StatusMisdirectedRequest, "This server has no keys and only answers on a loopback address")
 			}
 			if !rt.open {
-				if who = s.keys.find(r.Header.Get("Authorization")); who == nil {
+				if who = s.keys.find(r.Context(), r.Header.Get("Authorization"), s.now()); who == nil {
 					return refuse(http.StatusUnauthorized, "Not authenticated")
 				}
 				if wait, ok := who.bucket.take(s.now()); !ok {
@@ -89,8 +89,18 @@ func (s *Server) serve(rt route) http.Handler {
 				w.Header().Set("Allow", allow)
 				return refuse(http.StatusMethodNotAllowed, "Method Not Allowed")
 			}
-			r.Body = http.MaxBytesReader(w, r.Body, s.cfg.MaxBody)
-			return handle(w, r, who)
+			ctx, cancel := context.WithTimeout(r.Context(), s.cfg.RequestTimeout)
+			defer cancel()
+			if !rt.open { // health is answered however busy the server is
+				release, err := s.slot(ctx)
+				if err != nil {
+					return err
+				}
+				defer release()
+			}
+			timed := r.WithContext(ctx)
+			timed.Body = http.MaxBytesReader(w, r.Body, s.cfg.MaxBody)
+			return handle(w, timed, who)
 		}()
 		if err == nil {
 			return
@@ -101,6 +111,29 @@ func (s *Server) serve(rt route) http.Handler {
 		}
 		refusal.write(w)
 	})
+}
+
+// slotWait is how long a request waits while the server works on as many as it may.
+const slotWait = 2 * time.Second
+
+// slot waits for its turn.
+func (s *Server) slot(ctx context.Context) (release func(), err error) {
+	release = func() { <-s.slots }
+	select {
+	case s.slots <- struct{}{}:
+		return release, nil
+	default:
+	}
+	timer := time.NewTimer(slotWait)
+	defer timer.Stop()
+	select {
+	case s.slots <- struct{}{}:
+		return release, nil
+	case <-timer.C:
+		return nil, &refusal{status: http.StatusServiceUnavailable, detail: "Too many requests at the same time", retryAfter: 1}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func hostOf(hostport string) string {

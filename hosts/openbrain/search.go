@@ -22,6 +22,18 @@ const (
 	fusion = 60
 )
 
+// HeaderSearch is the header of a search's answer that says how was searched; its values follow.
+const HeaderSearch = "OpenBrain-Search"
+
+const (
+	// SearchedWords is by words; the server has no embedder.
+	SearchedWords = "words"
+	// SearchedDegraded is by words alone, because the embedder is down.
+	SearchedDegraded = "words; degraded=embedder"
+	// SearchedBoth is by words and by meaning. Thoughts that wait for the embedder are found by words, see the statistics.
+	SearchedBoth = "words, vectors"
+)
+
 // find is a search.
 type find struct {
 	sources []*source
@@ -48,10 +60,11 @@ func (s *Server) postSearch(w http.ResponseWriter, r *http.Request, who *caller)
 	if f.sources, err = s.sources(r.Context(), who, source); err != nil {
 		return err
 	}
-	hits, err := s.search(r.Context(), f)
+	hits, how, err := s.search(r.Context(), f)
 	if err != nil {
 		return err
 	}
+	w.Header().Set(HeaderSearch, how)
 	out := list{Thoughts: make([]wireThought, len(hits)), Count: len(hits)}
 	for i, h := range hits {
 		out.Thoughts[i] = h.wire()
@@ -90,41 +103,63 @@ func (b body) find(maxLimit int) (f find, source string, err error) {
 	return f, source, nil
 }
 
-// search returns what is found by words and, where there are vectors, by meaning, best first. Scores are between 0 and 1.
-func (s *Server) search(ctx context.Context, f find) ([]found, error) {
-	if strings.TrimSpace(f.text) == "" || len(f.sources) == 0 {
-		return nil, nil
+// search returns what is found by words and, where there are vectors, by meaning, best first, and how was searched. Scores are between 0 and 1.
+func (s *Server) search(ctx context.Context, f find) (hits []found, how string, err error) {
+	how = SearchedWords
+	if s.embedding != nil {
+		how = SearchedBoth
+		if !s.embedding.usable(s.now()) {
+			how = SearchedDegraded
+		}
 	}
-	err := each(ctx, len(f.sources), func(ctx context.Context, i int) error {
+	if strings.TrimSpace(f.text) == "" || len(f.sources) == 0 {
+		return nil, how, nil
+	}
+	err = each(ctx, len(f.sources), func(ctx context.Context, i int) error {
 		return f.sources[i].sync(ctx, s.store, s.now(), func(fresh []core.Entry) { s.appended(ctx, fresh) })
 	})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	words, err := rank(ctx, s.searcher, f)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var meaning []found
-	if e := s.embedding; e != nil && !e.down.Load() {
-		vctx, cancel := context.WithTimeout(ctx, s.cfg.SearchEmbedFor)
-		meaning, err = rank(vctx, e.vectors, f)
-		cancel()
-		if err != nil && ctx.Err() != nil {
-			return nil, ctx.Err()
+	if how == SearchedBoth {
+		if meaning, err = s.byMeaning(ctx, f); err != nil {
+			return nil, "", err
 		}
-		if err != nil {
-			s.log.WarnContext(ctx, "openbrain: search goes without vectors", slog.Any("error", err))
-			meaning = nil
+		if meaning == nil {
+			how = SearchedDegraded
 		}
 	}
 	if len(meaning) == 0 {
 		for i := range words {
 			words[i].score /= 1 + words[i].score // any scale; the order stays
 		}
-		return words, nil
+		return words, how, nil
 	}
-	return fuse(f.limit, words, meaning), nil
+	return fuse(f.limit, words, meaning), how, nil
+}
+
+// byMeaning returns what vectors find, nil when the embedder does not answer in time. Then the next searches do not wait for it.
+func (s *Server) byMeaning(ctx context.Context, f find) ([]found, error) {
+	vctx, cancel := context.WithTimeout(ctx, s.cfg.SearchEmbedFor)
+	defer cancel()
+	meaning, err := rank(vctx, s.embedding.vectors, f)
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		s.embedding.rest.Store(s.now().Add(searchRest).UnixNano())
+		s.log.WarnContext(ctx, "openbrain: search goes without vectors", slog.Any("error", err))
+		return nil, nil
+	}
+	if meaning == nil {
+		meaning = []found{}
+	}
+	return meaning, nil
 }
 
 // rank asks a searcher in every source and joins the answers by score.
@@ -168,7 +203,7 @@ func (f find) in(ctx context.Context, searcher core.Searcher, src *source, limit
 		}
 		hits, err := searcher.Search(ctx, core.SearchQuery{Scope: src.scope(), Text: f.text, Limit: ask})
 		if err != nil {
-			return nil, err
+			return nil, hide(err, src.name)
 		}
 		out := make([]found, 0, min(len(hits), limit))
 		for _, h := range hits {

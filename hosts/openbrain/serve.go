@@ -36,6 +36,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		served <- hs.Serve(ln)
 	}()
 	s.log.InfoContext(ctx, "openbrain: listening", slog.String("address", ln.Addr().String()), slog.Bool("tls", secure))
+	if host, _, err := net.SplitHostPort(ln.Addr().String()); err == nil && !secure && !isLoopback(host) {
+		s.log.WarnContext(ctx, "openbrain: no TLS beyond loopback: keys and thoughts travel in clear unless something in front encrypts them")
+	}
 	select {
 	case err := <-served:
 		_ = hs.Close()
@@ -77,11 +80,11 @@ func (s *Server) prepare(ln net.Listener) (*http.Server, error) {
 		ErrorLog:          log.New(errorLog{s.log}, "", 0),
 	}
 	if s.cfg.TLSCert != "" {
-		cert, err := tls.LoadX509KeyPair(s.cfg.TLSCert, s.cfg.TLSKey)
+		cert, err := loadCertificate(s.cfg.TLSCert, s.cfg.TLSKey, s.log, s.now)
 		if err != nil {
-			return nil, fmt.Errorf("openbrain: load certificate: %w", err)
+			return nil, err
 		}
-		hs.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+		hs.TLSConfig = &tls.Config{GetCertificate: cert.get, MinVersion: tls.VersionTLS12}
 	}
 	return hs, nil
 }

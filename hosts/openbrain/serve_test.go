@@ -168,6 +168,74 @@ func TestServeTLS(t *testing.T) {
 	}
 }
 
+// A renewed certificate is used without a restart; one that does not fit its key is not.
+func TestCertificateIsReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	cert, keyFile, first := certificate(t, dir)
+	clock := newClock()
+	f := serve(t, nil, func(c *openbrain.Config) { c.TLSCert, c.TLSKey = cert, keyFile }, openbrain.WithClock(clock.Now))
+	addr, _ := listen(t, f)
+	trusted := func(pool *x509.CertPool) error {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
+		defer client.CloseIdleConnections()
+		res, err := client.Get("https://" + addr + "/healthz")
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		return err
+	}
+	if err := trusted(first); err != nil {
+		t.Fatalf("the first certificate: %v", err)
+	}
+	old, err := os.ReadFile(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, second := certificate(t, dir)
+	renewed, err := os.ReadFile(keyFile)
+	if err == nil {
+		err = os.WriteFile(keyFile, old, 0o600) // the key has not been replaced yet
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.add(2 * time.Second)
+	if err := trusted(first); err != nil {
+		t.Errorf("in the middle of a renewal: %v", err)
+	}
+	if err := os.WriteFile(keyFile, renewed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	clock.add(2 * time.Second)
+	if err := trusted(second); err != nil {
+		t.Errorf("the second certificate: %v\n%s", err, f.log)
+	}
+	if err := trusted(first); err == nil {
+		t.Error("the first certificate is still used")
+	}
+	if _, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: second, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}); err == nil {
+		t.Error("TLS 1.1 is spoken")
+	}
+}
+
+// A server that listens beyond loopback without TLS says so.
+func TestPlainHTTPIsWarnedAbout(t *testing.T) {
+	f := serve(t, nil, func(c *openbrain.Config) { twoKeys(c); c.AllowPlainHTTP = true })
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Skipf("not run: cannot listen: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.server.Serve(ctx, ln); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if !strings.Contains(f.log.String(), "travel in clear") {
+		t.Errorf("the log does not warn:\n%s", f.log)
+	}
+}
+
 func TestServeRefusesOpenAddresses(t *testing.T) {
 	f := serve(t, nil, nil)
 	var lc net.ListenConfig

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +27,8 @@ type Server struct {
 	embedding *embedding // nil without vectors
 	handler   http.Handler
 
+	// slots are taken by requests that are worked on.
+	slots    chan struct{}
 	seq      atomic.Int64
 	draining atomic.Bool
 	// patching keeps two changes of one thought from mixing.
@@ -61,8 +62,9 @@ func WithLogger(l *slog.Logger) Option { return func(o *options) { o.log = l } }
 func WithClock(now func() time.Time) Option { return func(o *options) { o.now = now } }
 
 // WithEmbedder makes searches find thoughts by meaning too. Thoughts are stored at once and embedded in the background; while the
-// embedder is down they wait, and searches go by words. Vectors are kept in memory: after a start the background worker embeds
-// every thought again.
+// embedder is down they wait, and searches go by words and say so in HeaderSearch. Which thoughts have no vector yet is known from
+// the store: after a start the background worker goes on with them. Where a store keeps no vectors (see core.VectorStore), those are
+// all thoughts.
 func WithEmbedder(e core.Embedder) Option { return func(o *options) { o.embedder = e } }
 
 // WithVectors is WithEmbedder for an index of the caller's, attached to the same store. It should not embed thoughts while it searches.
@@ -78,11 +80,14 @@ func New(cfg Config, store core.Store, searcher core.Searcher, opts ...Option) (
 	if store == nil {
 		return nil, fmt.Errorf("openbrain: new: no store given: %w", core.ErrInvalid)
 	}
-	o := options{log: slog.New(slog.DiscardHandler), now: time.Now}
+	o := options{log: discard(), now: time.Now}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	s := &Server{cfg: cfg, store: store, searcher: searcher, log: o.log, now: o.now, catalogue: newCatalogue(store, o.now)}
+	s := &Server{
+		cfg: cfg, store: store, searcher: searcher, log: o.log, now: o.now, catalogue: newCatalogue(store, o.now),
+		slots: make(chan struct{}, cfg.MaxConcurrent),
+	}
 	if obs, ok := searcher.(core.Observer); ok {
 		s.observers = append(s.observers, obs)
 	}
@@ -93,22 +98,14 @@ func New(cfg Config, store core.Store, searcher core.Searcher, opts ...Option) (
 		}
 		s.searcher = own
 	}
-	keys := slices.Clone(cfg.Keys)
-	if cfg.KeysFile != "" {
-		more, err := ReadKeys(cfg.KeysFile)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, more...)
-	}
 	var err error
-	if s.keys, err = newKeyring(keys, cfg); err != nil {
+	if s.keys, err = newKeyring(cfg, s.log); err != nil {
 		return nil, err
 	}
 	if o.embedder != nil && o.vectors == nil {
 		vc := semantic.DefaultVectorConfig()
-		vc.PerSearch = 0 // the worker embeds
-		index, err := semantic.NewVector(vc, newMemo(o.embedder), semantic.WithLogger(o.log))
+		vc.PerSearch, vc.MaxChars = 0, cfg.EmbedMaxBytes // the worker embeds
+		index, err := semantic.NewVector(vc, newMemo(patient{o.embedder}), semantic.WithLogger(o.log))
 		if err == nil {
 			err = index.Attach(store)
 		}
@@ -124,6 +121,8 @@ func New(cfg Config, store core.Store, searcher core.Searcher, opts ...Option) (
 	s.handler = s.routes()
 	return s, nil
 }
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // Handler returns the server as an http.Handler. Whoever serves it has to set timeouts and check the address; Serve does both.
 func (s *Server) Handler() http.Handler { return s.handler }
@@ -149,18 +148,23 @@ func (s *Server) nextSeq() int64 {
 }
 
 // tell hands a change to the observers. The store holds the change already, so it cannot fail any more.
-func (s *Server) tell(ctx context.Context, change func(context.Context, core.Observer) error) {
+func (s *Server) tell(ctx context.Context, source string, change func(context.Context, core.Observer) error) {
 	ctx = context.WithoutCancel(ctx)
 	for _, o := range s.observers {
 		if err := change(ctx, o); err != nil {
-			s.log.ErrorContext(ctx, "openbrain: an index did not take a change", slog.Any("error", err))
+			s.log.ErrorContext(ctx, "openbrain: an index did not take a change", slog.Any("error", hide(err, source)))
 		}
 	}
 }
 
+// appended tells of new thoughts of one source.
 func (s *Server) appended(ctx context.Context, entries []core.Entry) {
-	s.tell(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, entries) })
-	if s.embedding != nil && len(entries) > 0 {
-		s.embedding.enqueue(entries[0].Agent)
+	if len(entries) == 0 {
+		return
+	}
+	source := entries[0].Agent
+	s.tell(ctx, source, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, entries) })
+	if s.embedding != nil {
+		s.embedding.enqueue(source)
 	}
 }

@@ -25,6 +25,9 @@ const (
 type source struct {
 	name string
 
+	// seq is the highest Seq that was given out or seen in the store; met says that the store was looked at for it.
+	seq atomic.Int64
+	met atomic.Bool
 	// writes is held for reading from the moment a thought gets its Seq until it is stored and counted.
 	writes           sync.RWMutex
 	created, deleted atomic.Int64
@@ -40,6 +43,32 @@ type source struct {
 
 func newSource(name string) *source {
 	return &source{name: name, counting: make(chan struct{}, 1), syncing: make(chan struct{}, 1)}
+}
+
+// next returns a Seq for a new thought: now, or behind what the source has.
+func (s *source) next(now int64) int64 {
+	for {
+		last := s.seq.Load()
+		next := max(now, last+1)
+		if s.seq.CompareAndSwap(last, next) {
+			return next
+		}
+	}
+}
+
+// meet looks for the newest thought in the store, so that next is behind it: the clock may have been set back since, or be another
+// server's.
+func (s *source) meet(ctx context.Context, store core.Store) error {
+	page, err := store.Scan(ctx, core.ScanQuery{Scope: s.scope(), Reverse: true, Limit: 1})
+	if err != nil {
+		return err
+	}
+	for _, e := range page.Entries {
+		for last := s.seq.Load(); e.Seq > last && !s.seq.CompareAndSwap(last, e.Seq); last = s.seq.Load() {
+		}
+	}
+	s.met.Store(true)
+	return nil
 }
 
 func (s *source) scope() core.Scope { return core.Scope{Agent: s.name, Session: Session} }
@@ -70,9 +99,12 @@ func (s *source) count(ctx context.Context, store core.Store, now func() time.Ti
 	}
 	for try := range 3 {
 		began := now()
+		if err := s.meet(ctx, store); err != nil {
+			return 0, fmt.Errorf("openbrain: count: %w", err)
+		}
 		// Everything this server stored before is below end, everything after is counted by the counters.
 		s.writes.Lock()
-		end, created, deleted := nextSeq(), s.created.Load(), s.deleted.Load()
+		end, created, deleted := s.next(nextSeq()), s.created.Load(), s.deleted.Load()
 		s.writes.Unlock()
 		n := int64(0)
 		q := core.ScanQuery{Scope: s.scope(), Limit: core.MaxPage, ToSeq: end}

@@ -1,0 +1,159 @@
+// Package deploy_test keeps the files of this folder honest: what they name exists, and they parse.
+package deploy_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/contextengine/contextengine/hosts/openbrain/verbs"
+)
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// variables returns the names of all variables that serve reads.
+func variables(t *testing.T) []string {
+	t.Helper()
+	cmd, _, err := verbs.New(verbs.Parts{}).Find([]string{"serve"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{verbs.EnvEmbedKey}
+	for _, m := range regexp.MustCompile(`(?m)^ +--([a-z-]+)`).FindAllStringSubmatch(cmd.LocalFlags().FlagUsages(), -1) {
+		names = append(names, verbs.EnvName(m[1]))
+	}
+	return names
+}
+
+// No file here, nor the document about them, names a variable that nobody reads.
+func TestVariablesExist(t *testing.T) {
+	known := variables(t)
+	for _, name := range []string{"Dockerfile", "compose.yaml", "openbrain.env.example", "contextengine-openbrain.service", "../docs/selfhosting.md"} {
+		for _, v := range regexp.MustCompile(verbs.EnvPrefix+`[A-Z_]+`).FindAllString(read(t, name), -1) {
+			if !slices.Contains(known, v) {
+				t.Errorf("%s names %s, which is not read", name, v)
+			}
+		}
+	}
+}
+
+type service struct {
+	Build       struct{ Context, Dockerfile string }
+	Image       string
+	Profiles    []string
+	Environment map[string]string
+	Ports       []string
+	Volumes     []string
+	User        string
+	ReadOnly    bool     `yaml:"read_only"`
+	CapDrop     []string `yaml:"cap_drop"`
+	SecurityOpt []string `yaml:"security_opt"`
+	Healthcheck struct{ Test []string }
+	DependsOn   map[string]struct {
+		Condition string
+		Required  *bool
+	} `yaml:"depends_on"`
+}
+
+func TestCompose(t *testing.T) {
+	var file struct {
+		Services map[string]service
+		Volumes  map[string]any
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "compose.yaml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	s := file.Services["openbrain"]
+	if _, err := os.Stat(filepath.Join(s.Build.Context, s.Build.Dockerfile)); err != nil {
+		t.Errorf("build: %v", err)
+	}
+	if !s.ReadOnly || s.User == "" || strings.HasPrefix(s.User, "0") || !slices.Contains(s.CapDrop, "ALL") || !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
+		t.Errorf("the server's container is not confined: %+v", s)
+	}
+	if s.Environment["OPENBRAIN_SERVE_KEYS"] == "" || len(s.Profiles) != 0 {
+		t.Error("the server has no keys, or a profile")
+	}
+	if want := []string{"CMD", "/contextengine", "openbrain", "health"}; !slices.Equal(s.Healthcheck.Test, want) {
+		t.Errorf("health check %q, want %q", s.Healthcheck.Test, want)
+	}
+	for name, s := range file.Services {
+		if name != "openbrain" && !slices.Contains(s.Profiles, name) {
+			t.Errorf("%s is not optional", name)
+		}
+		for _, p := range s.Ports {
+			if !strings.HasPrefix(p, "127.0.0.1:") {
+				t.Errorf("%s is published beyond this machine: %s", name, p)
+			}
+		}
+		for _, v := range s.Volumes {
+			volume, _, _ := strings.Cut(v, ":")
+			if _, ok := file.Volumes[volume]; !ok {
+				t.Errorf("%s uses the volume %s, which is not declared", name, volume)
+			}
+		}
+		for on, d := range s.DependsOn {
+			if other, ok := file.Services[on]; !ok || len(other.Profiles) > 0 && (d.Required == nil || *d.Required) {
+				t.Errorf("%s needs %s, which may not be there", name, on)
+			}
+		}
+	}
+}
+
+func TestDockerfile(t *testing.T) {
+	text := read(t, "Dockerfile")
+	for _, want := range []string{
+		"CGO_ENABLED=0", "\nFROM scratch\n", "\nUSER 65532:65532\n", `ENTRYPOINT ["/contextengine"]`, `CMD ["openbrain", "serve"]`,
+		`"/contextengine", "openbrain", "health"`, "./cmd/contextengine",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the Dockerfile lacks %q", want)
+		}
+	}
+	// The toolchain is one that the module allows.
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod"))
+	if version == nil || !strings.Contains(text, "FROM golang:"+version[1]+" ") {
+		t.Errorf("the Dockerfile builds with another Go than go.mod's %v", version)
+	}
+}
+
+// The unit parses; systemd, where it is there, has nothing to complain about.
+func TestUnit(t *testing.T) {
+	const program = "/usr/local/bin/contextengine"
+	text := read(t, "contextengine-openbrain.service")
+	for _, want := range []string{
+		"ExecStart=" + program + " openbrain serve\n", "EnvironmentFile=/etc/contextengine/openbrain.env\n", "User=openbrain\n", "NoNewPrivileges=yes\n",
+		"ProtectSystem=strict\n", "CapabilityBoundingSet=\n", "StateDirectory=openbrain\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the unit lacks %q", want)
+		}
+	}
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("not run: there is no systemd-analyze")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := filepath.Join(t.TempDir(), "contextengine-openbrain.service")
+	if err := os.WriteFile(unit, []byte(strings.Replace(text, program, self, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", unit).CombinedOutput()
+	if err != nil || strings.Contains(string(out), "contextengine-openbrain") { // other units are none of ours
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+}

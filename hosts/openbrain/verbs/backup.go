@@ -1,0 +1,57 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// backupper is a store that copies itself while it is used.
+type backupper interface {
+	Backup(ctx context.Context, path string) error
+}
+
+func (p Parts) backupCmd() *cobra.Command {
+	var store, path, to string
+	cmd := &cobra.Command{
+		Use:   "backup",
+		Short: "Copy the store to a file, as of one moment, also while a server uses it",
+		Args:  cobra.NoArgs,
+		PreRun: func(cmd *cobra.Command, _ []string) {
+			for flag, value := range map[string]*string{"store": &store, "path": &path} {
+				if v := p.Getenv(EnvName(flag)); v != "" && !cmd.Flags().Changed(flag) {
+					*value = v
+				}
+			}
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := p.backup(cmd.Context(), store, path, to); err != nil {
+				return p.Failed(err)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", to)
+			return p.Failed(err)
+		},
+	}
+	cmd.Flags().StringVar(&store, "store", p.Store, "store to copy")
+	cmd.Flags().StringVar(&path, "path", "", "file of the store, as for serve")
+	cmd.Flags().StringVar(&to, "to", "", "file to write; it must not exist")
+	_ = cmd.MarkFlagRequired("to") // it exists
+	return cmd
+}
+
+func (p Parts) backup(ctx context.Context, store, path, to string) (err error) {
+	s, err := p.open(ctx, store, path, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	b, ok := core.As[backupper](s)
+	if !ok {
+		return fmt.Errorf("backup: store %q has its own tools for that: %w", store, errors.ErrUnsupported)
+	}
+	return b.Backup(ctx, to)
+}

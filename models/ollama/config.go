@@ -1,0 +1,117 @@
+package ollama
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// DefaultBaseURL is where Ollama listens unless it is told otherwise.
+const DefaultBaseURL = "http://127.0.0.1:11434"
+
+// Config is what an operator sets about one model on one server. Printing or logging it hides the key.
+type Config struct {
+	// BaseURL is the server's address, without "/api".
+	BaseURL string `koanf:"baseUrl" doc:"address of the server, without /api"`
+	// APIKey is sent as a bearer token, for servers behind a proxy that wants one; empty sends none.
+	APIKey string `koanf:"apiKey" json:"-" doc:"bearer token, where a proxy in front wants one"`
+	// Model is the server's name for the model. Required.
+	Model string `koanf:"model" doc:"name of the model, as in bge-m3"`
+	// Timeout bounds one attempt, from connecting to the last byte of the answer. The first one may have to load the model.
+	Timeout time.Duration `koanf:"timeout" doc:"how long one attempt may take"`
+	// MaxRetries is how often a failed attempt is repeated, 0 to 20.
+	MaxRetries int `koanf:"maxRetries" doc:"how often a failed attempt is repeated, 0 to 20"`
+	// RetryDelay is the upper bound of the first wait between attempts; it doubles with each further one, up to MaxRetryDelay. The wait
+	// itself is random below the bound.
+	RetryDelay time.Duration `koanf:"retryDelay" doc:"upper bound of the first wait between attempts; it doubles"`
+	// MaxRetryDelay bounds every wait. A server that asks for a longer one is not asked again.
+	MaxRetryDelay time.Duration `koanf:"maxRetryDelay" doc:"upper bound of every wait between attempts"`
+	// Dimensions is the length every vector must have; 0 takes the length of the first one.
+	Dimensions int `koanf:"dimensions" doc:"length every vector must have; 0 takes that of the first one"`
+	// RequestDimensions asks the model for vectors of Dimensions, which only some can shorten.
+	RequestDimensions bool `koanf:"requestDimensions" doc:"ask the model for vectors of that length; only some can"`
+	// BatchInputs is how many texts one request carries at most, 1 to 2048.
+	BatchInputs int `koanf:"batchInputs" doc:"texts in one request, 1 to 2048"`
+	// KeepAlive is how long the server keeps the model in memory after a request; 0 leaves it to the server.
+	KeepAlive time.Duration `koanf:"keepAlive" doc:"how long the server keeps the model loaded; 0 leaves it to the server"`
+}
+
+// DefaultConfig returns a Config that lacks only Model.
+func DefaultConfig() Config {
+	return Config{
+		BaseURL: DefaultBaseURL, Timeout: 2 * time.Minute, MaxRetries: 3, RetryDelay: 500 * time.Millisecond, MaxRetryDelay: 30 * time.Second,
+		BatchInputs: 64,
+	}
+}
+
+// Validate returns nil or a core.ErrInvalid that names every wrong field and its remedy.
+func (c Config) Validate() error {
+	var problems []error
+	check := func(ok bool, field, remedy string) {
+		if !ok {
+			problems = append(problems, fmt.Errorf("ollama: config: %s: %s: %w", field, remedy, core.ErrInvalid))
+		}
+	}
+	if remedy := checkBaseURL(c.BaseURL); remedy != "" {
+		check(false, "baseUrl", remedy)
+	}
+	check(!strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r >= 0x7f }), "apiKey",
+		"must be visible ASCII without blanks; look for a line break at its end")
+	check(strings.TrimSpace(c.Model) != "", "model", "is required, set it to a model the server has pulled")
+	check(c.Timeout > 0, "timeout", `must be above 0, as in "2m"`)
+	check(c.MaxRetries >= 0 && c.MaxRetries <= 20, "maxRetries", "must be 0 to 20")
+	check(c.RetryDelay > 0, "retryDelay", `must be above 0, as in "500ms"`)
+	check(c.MaxRetryDelay >= c.RetryDelay, "maxRetryDelay", "must not be below retryDelay")
+	check(c.Dimensions >= 0, "dimensions", "must be 0 (unknown) or the length of the model's vectors")
+	check(!c.RequestDimensions || c.Dimensions > 0, "requestDimensions", "needs dimensions to be set")
+	check(c.BatchInputs >= 1 && c.BatchInputs <= 2048, "batchInputs", "must be 1 to 2048")
+	check(c.KeepAlive >= 0, "keepAlive", "must not be negative")
+	return errors.Join(problems...)
+}
+
+// checkBaseURL returns what to change, or "". It never repeats the address, which may hold a password.
+func checkBaseURL(address string) (remedy string) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		return `must be an http or https address, as in "` + DefaultBaseURL + `"`
+	case u.User != nil:
+		return "must not hold a user or password, set apiKey instead"
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(address, "#"):
+		return "must have neither query nor fragment"
+	}
+	return ""
+}
+
+// String returns the fields that identify the model, without the key.
+func (c Config) String() string {
+	return fmt.Sprintf("ollama.Config{BaseURL: %q, Model: %q, APIKey: %s}", c.safeBaseURL(), c.Model, c.keyState())
+}
+
+// GoString is String.
+func (c Config) GoString() string { return c.String() }
+
+// LogValue implements slog.LogValuer, without the key.
+func (c Config) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("baseUrl", c.safeBaseURL()), slog.String("model", c.Model), slog.String("apiKey", c.keyState()))
+}
+
+// safeBaseURL leaves out an address that Validate refuses, since that may hold a secret.
+func (c Config) safeBaseURL() string {
+	if checkBaseURL(c.BaseURL) != "" {
+		return ""
+	}
+	return c.BaseURL
+}
+
+func (c Config) keyState() string {
+	if c.APIKey == "" {
+		return "none"
+	}
+	return "set"
+}
