@@ -1,0 +1,51 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// Get implements core.Store: the local store answers. With Config.Hydrate, what the remote has is copied first if need be.
+func (s *Store) Get(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
+	if err := s.enter(ctx, "get"); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if err := validScope("get", scope); err != nil {
+		return nil, err
+	}
+	found, err := s.local.Get(ctx, scope, ids)
+	if errors.Is(err, core.ErrNotFound) && !s.complete(scope) {
+		if err = s.copyFor(ctx, scope); err == nil {
+			found, err = s.local.Get(ctx, scope, ids)
+		}
+	}
+	if err != nil {
+		return nil, failed("get", "", err)
+	}
+	return found, nil
+}
+
+// Scan implements core.Store: the local store answers, and its cursors are used. With Config.Hydrate, what the remote has of the
+// scope is copied before the first page; core.ErrUnavailable means that it cannot be.
+func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
+	if err := s.enter(ctx, "scan"); err != nil {
+		return core.Page{}, err
+	}
+	defer s.leave()
+	if err := validScope("scan", q.Scope); err != nil {
+		return core.Page{}, err
+	}
+	if q.Cursor == "" {
+		if err := s.copyFor(ctx, q.Scope); err != nil {
+			return core.Page{}, failed("scan", "", err)
+		}
+	}
+	page, err := s.local.Scan(ctx, q)
+	if err != nil {
+		return core.Page{}, failed("scan", "", err)
+	}
+	return page, nil
+}
