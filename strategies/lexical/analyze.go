@@ -205,6 +205,9 @@ func (a *analyzer) compound(s string) {
 	}
 	if len(s) <= maxWhole {
 		a.put(s, whole)
+		if s[0]|0x20 == 'v' && isDigit(s[1]) { // a version
+			a.put(s[1:], whole)
+		}
 	}
 }
 
@@ -229,14 +232,57 @@ func (a *analyzer) contraction(s string) bool {
 	return false
 }
 
+// simple emits a run of ASCII letters and digits: a word, or a name made of words or of letters and a number.
 func (a *analyzer) simple(s string) {
+	digits, humps := 0, 0
 	for i := range len(s) {
-		if !isLetter(s[i]) {
-			a.put(s, literal)
+		switch {
+		case isDigit(s[i]):
+			digits++
+		case i > 0 && startsHump(s, i):
+			humps++
+		}
+	}
+	switch {
+	case digits > 0:
+		a.put(s, literal)
+		a.numbered(s, digits)
+	case humps == 0 || len(s) > maxWhole:
+		a.put(s, plain)
+	default:
+		start := 0
+		for i := 1; i <= len(s); i++ {
+			if i == len(s) || startsHump(s, i) {
+				a.put(s[start:i], plain)
+				start = i
+			}
+		}
+		a.put(s, whole)
+	}
+}
+
+// numbered emits the two parts of letters followed by a number, such as E1042 or HTTP404, unless they are too short to be looked for.
+func (a *analyzer) numbered(s string, digits int) {
+	letters := len(s) - digits
+	for i := range digits {
+		if !isDigit(s[letters+i]) {
 			return
 		}
 	}
-	a.put(s, plain)
+	if digits >= 3 && letters > 0 {
+		a.put(s[letters:], whole)
+		if letters >= 3 {
+			a.put(s[:letters], whole)
+		}
+	}
+}
+
+// startsHump reports whether a word of a camelCase name starts at s[i]: "getUser", "HTTPServer".
+func startsHump(s string, i int) bool {
+	if !isUpper(s[i]) {
+		return false
+	}
+	return !isUpper(s[i-1]) || i+1 < len(s) && !isUpper(s[i+1]) && i > 1
 }
 
 // put lower-cases a term and hands it on.
@@ -265,6 +311,7 @@ func (a *analyzer) put(s string, k kind) {
 func isSpace(c byte) bool  { return c == ' ' || '\t' <= c && c <= '\r' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }
 func isAlnum(c byte) bool  { return isLetter(c) || isDigit(c) }
 
 // isSeparator reports what divides an identifier into parts that are identifiers themselves.

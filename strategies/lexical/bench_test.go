@@ -3,6 +3,8 @@ package lexical_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,25 +13,26 @@ import (
 	"github.com/contextengine/contextengine/strategies/lexical"
 )
 
-// synthetic makes entries of one passage each, with words as unevenly spread as in a language.
-func synthetic(n int) []core.Entry {
+// synthetic makes entries of so many words, with words as unevenly spread as in a language, and the bytes of their text.
+func synthetic(n, words int) (entries []core.Entry, size int) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	zipf := rand.NewZipf(rng, 1.1, 20, 30_000)
-	out := make([]core.Entry, n)
-	for i := range out {
+	entries = make([]core.Entry, n)
+	for i := range entries {
 		var b strings.Builder
-		for range 10 + rng.IntN(28) {
+		for range words/2 + rng.IntN(words) {
 			fmt.Fprintf(&b, "w%xq ", zipf.Uint64())
 		}
-		out[i] = entry(fmt.Sprintf("e%d", i), fmt.Sprintf("s%d", i/200), int64(i), b.String())
-		out[i].Time = noon.Add(time.Duration(i) * time.Minute)
+		entries[i] = entry(fmt.Sprintf("entry%021d", i), fmt.Sprintf("s%d", i/200), int64(i), b.String())
+		entries[i].Time = noon.Add(time.Duration(i) * time.Minute)
+		size += b.Len()
 	}
-	return out
+	return entries, size
 }
 
 // BenchmarkAdd measures one entry of one passage; the index starts over every 20,000.
 func BenchmarkAdd(b *testing.B) {
-	entries := synthetic(20_000)
+	entries, _ := synthetic(20_000, 24)
 	b.ReportAllocs()
 	var x *lexical.Index
 	for i := 0; b.Loop(); i++ {
@@ -45,10 +48,11 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
+// BenchmarkSearch measures queries of eight words, in passages of one entry each; with 50 hits, which are fetched.
 func BenchmarkSearch(b *testing.B) {
-	for _, n := range []int{1_000, 10_000, 100_000} {
+	for _, n := range []int{1_000, 10_000, 100_000, 370_000} {
 		b.Run(fmt.Sprintf("passages=%d", n), func(b *testing.B) {
-			entries := synthetic(n)
+			entries, _ := synthetic(n, 24)
 			x := newIndex(b, newMapStore(entries))
 			if err := x.Load(b.Context(), "ada"); err != nil {
 				b.Fatal(err)
@@ -61,11 +65,95 @@ func BenchmarkSearch(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				q := core.SearchQuery{Scope: core.Scope{Agent: "ada"}, Text: queries[i%len(queries)], Limit: 10}
+				q := core.SearchQuery{Scope: core.Scope{Agent: "ada"}, Text: queries[i%len(queries)], Limit: 50}
 				if _, err := x.Search(b.Context(), q); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 	}
+}
+
+// BenchmarkQuestions measures the questions of the development chats over their messages, and over copies of them in which every fifth word is
+// another one.
+func BenchmarkQuestions(b *testing.B) {
+	for _, n := range []int{1_050, 38_000} {
+		entries, questions := chats(b, n)
+		x := newIndex(b, newMapStore(entries))
+		if err := x.Load(b.Context(), "ada"); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("passages=%d", lexical.Passages(x, "ada")), func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if err := lexical.Rank(b.Context(), x, "ada", questions[i%len(questions)], 50); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkRestore measures what the first search after a start waits for: reading an index of 100,000 entries of 60 words from its file.
+func BenchmarkRestore(b *testing.B) {
+	entries, text := synthetic(100_000, 60)
+	x := newIndex(b, newMapStore(entries))
+	if err := x.Load(b.Context(), "ada"); err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(b.TempDir(), "image")
+	if err := lexical.WriteImage(x, "ada", path); err != nil {
+		b.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := lexical.ReadImage(path); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(info.Size())/float64(text), "file/text")
+	b.ReportMetric(float64(lexical.Bytes(x, "ada"))/float64(text), "memory/text")
+}
+
+// chats returns n messages made of the development chats, and their questions.
+func chats(b *testing.B, n int) (entries []core.Entry, questions []string) {
+	b.Helper()
+	var all [][]string
+	for c := 2; c <= 20; c += 2 {
+		var batches []struct {
+			Turns [][]struct{ Role, Content string }
+		}
+		var probes map[string][]struct{ Question string }
+		readData(b, &batches, "beam", fmt.Sprint(c), "chat.json")
+		readData(b, &probes, "beam", fmt.Sprint(c), "pq.json")
+		for _, batch := range batches {
+			for _, group := range batch.Turns {
+				for _, turn := range group {
+					all = append(all, strings.SplitAfter(turn.Content, " "))
+				}
+			}
+		}
+		for _, kind := range probes {
+			for _, p := range kind {
+				questions = append(questions, p.Question)
+			}
+		}
+	}
+	rng := rand.New(rand.NewPCG(7, 8))
+	for i := range n {
+		var text strings.Builder
+		for j, w := range all[i%len(all)] {
+			if other := all[rng.IntN(len(all))]; i >= len(all) && j%5 == 0 {
+				w = other[rng.IntN(len(other))]
+			}
+			text.WriteString(w)
+		}
+		e := entry(fmt.Sprintf("entry%021d", i), fmt.Sprintf("s%d", i/50), int64(i), text.String())
+		entries = append(entries, e)
+	}
+	return entries, questions
 }

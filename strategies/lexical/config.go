@@ -18,16 +18,25 @@ type Config struct {
 	K1 float64 `koanf:"k1"`
 	B  float64 `koanf:"b"`
 	// Before and After are the shares of a term that a passage inherits from the passage before and the one after it in the
-	// session, 0 to 1. Each further step, up to three, passes on Decay of that, 0 to 1.
+	// session, 0 to 1. Each further step, up to five, passes on Decay of that, 0 to 1.
 	Before float64 `koanf:"before"`
 	After  float64 `koanf:"after"`
 	Decay  float64 `koanf:"decay"`
+	// AnswerBoost multiplies Before when a question is looked for, for what follows a message that ends with a question, 0 to 10;
+	// QuestionDamp multiplies the score of such a message, 0.01 to 1: one who asks is not looking for others who asked.
+	AnswerBoost  float64 `koanf:"answerBoost"`
+	QuestionDamp float64 `koanf:"questionDamp"`
+	// TimeBoost multiplies the score of passages that speak of a time when a question asks for one, 1 to 10.
+	TimeBoost float64 `koanf:"timeBoost"`
 	// NamedBoost multiplies the score of passages whose speaker the query names, 1 to 10; 1 turns it off.
 	NamedBoost float64 `koanf:"namedBoost"`
 	// LengthTerms and LengthPower damp long messages: scores are divided by max(1, terms/LengthTerms)^LengthPower. LengthTerms is
 	// 1 to 100000, LengthPower 0 to 2.
 	LengthTerms int     `koanf:"lengthTerms"`
 	LengthPower float64 `koanf:"lengthPower"`
+	// MaxBytes bounds the memory of the index, 1048576 to 2^50, about: of the agents that are in memory the least recently searched ones are
+	// let go, and read again when needed. The agent searched last always stays.
+	MaxBytes int64 `koanf:"maxBytes"`
 }
 
 // DefaultConfig returns the configuration that holds where nobody chose.
@@ -35,9 +44,11 @@ func DefaultConfig() Config {
 	return Config{
 		PassageWords: 40, MaxPassages: 200,
 		K1: 0.9, B: 0.4,
-		Before: 0.4, After: 0.3, Decay: 0.7,
+		Before: 0.4, After: 0.3, Decay: 0.75,
+		AnswerBoost: 1.5, QuestionDamp: 0.75, TimeBoost: 1.2,
 		NamedBoost:  1.5,
 		LengthTerms: 64, LengthPower: 0.35,
+		MaxBytes: 4 << 30,
 	}
 }
 
@@ -54,9 +65,13 @@ func (c Config) Validate() error {
 		{"before", c.Before, 0, 1},
 		{"after", c.After, 0, 1},
 		{"decay", c.Decay, 0, 1},
+		{"answerBoost", c.AnswerBoost, 0, 10},
+		{"questionDamp", c.QuestionDamp, 0.01, 1},
+		{"timeBoost", c.TimeBoost, 1, 10},
 		{"namedBoost", c.NamedBoost, 1, 10},
 		{"lengthTerms", float64(c.LengthTerms), 1, 100000},
 		{"lengthPower", c.LengthPower, 0, 2},
+		{"maxBytes", float64(c.MaxBytes), 1 << 20, 1 << 50},
 	}
 	for _, k := range checks {
 		if !(k.v >= k.lo && k.v <= k.hi) { // written so that NaN fails

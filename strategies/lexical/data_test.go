@@ -15,8 +15,8 @@ import (
 )
 
 // readData decodes a file of the measurement data, or skips the test.
-func readData(t *testing.T, into any, elem ...string) {
-	t.Helper()
+func readData(tb testing.TB, into any, elem ...string) {
+	tb.Helper()
 	root := os.Getenv("CONTEXTENGINE_DATA")
 	if root == "" {
 		root = filepath.Join("..", "..", "..", "shared", "data")
@@ -24,13 +24,13 @@ func readData(t *testing.T, into any, elem ...string) {
 	path := filepath.Join(append([]string{root}, elem...)...)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("not run: %s is absent; set CONTEXTENGINE_DATA to the folder of the measurement data", path)
+		tb.Skipf("not run: %s is absent; set CONTEXTENGINE_DATA to the folder of the measurement data", path)
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		t.Fatalf("%s: %v", path, err)
+		tb.Fatalf("%s: %v", path, err)
 	}
 }
 
@@ -38,7 +38,7 @@ func readData(t *testing.T, into any, elem ...string) {
 type question struct {
 	text     string
 	evidence map[string]bool
-	also     *tally // counted there, too; may be nil
+	also     []*tally // counted there, too
 }
 
 // tally sums recall over questions.
@@ -103,8 +103,8 @@ func measure(t *testing.T, sum *tally, entries []core.Entry, questions []questio
 			t.Fatal(err)
 		}
 		sum.add(q, hits, quote)
-		if q.also != nil {
-			q.also.add(q, hits, quote)
+		for _, also := range q.also {
+			also.add(q, hits, quote)
 		}
 	}
 }

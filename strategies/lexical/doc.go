@@ -5,14 +5,21 @@
 //	index, err := lexical.New(lexical.DefaultConfig())
 //	...
 //	engine, err := core.New(core.Parts{Store: store, Retriever: ..., Observers: []core.Observer{index}, ...})
+//	...
+//	err = index.Close() // before the store
 //
-// The first search for an agent reads that agent's entries from the store; from then on the index follows what it is told as an
-// Observer. Agents are indexed apart, so no statistics leak from one to another.
+// The first search for an agent reads that agent's entries from the store, or its index from the file beside the store. From then on the
+// index follows the store's change feed, where there is one, and what it is told as an Observer. However it came about, the same
+// entries give the same hits in the same order, with the same scores. Agents are indexed apart, so no statistics leak from one to another.
 //
 // How it ranks: messages are cut into passages of a few sentences. A passage is known by its own words, by who spoke and
 // when, and, with less weight, by the words of the passages around it in the session: an answer is found by the
 // words of its question. Passages are ranked by BM25 over these widened frequencies, speakers that the query names are preferred, long messages are
-// damped, and a message ranks as its best passage. English words are stemmed; Chinese, Japanese, Korean, Thai and other
-// scripts without spaces are indexed by pairs of characters; identifiers such as paths, versions and snake_case names
-// count both in one piece and by their parts.
+// damped, and a message ranks as its best passage. When the query is a question, messages that ask are worth less and what follows them
+// more; when it asks for a time, passages that speak of one are preferred. English words are brought to their base form and stemmed; Chinese,
+// Japanese, Korean, Thai and other scripts without spaces are indexed by pairs of characters; identifiers such as paths, versions, snake_case and
+// camelCase names count both in one piece and by their parts, and are found by their beginning. Days that a query names are matched with
+// the time of entries.
+//
+// A search gives up on passages as soon as they cannot get among the best any more; the result is that of the ranking of all passages.
 package lexical

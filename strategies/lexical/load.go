@@ -3,77 +3,122 @@ package lexical
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
+	"io/fs"
+	"log/slog"
 
 	"github.com/contextengine/contextengine/core"
 )
 
-// maxQueue bounds the changes that wait for a reading of the store to go on. Beyond it, the reading starts over when
-// somebody searches again.
-const maxQueue = 10_000
-
-// state says how far a partition is.
-type state uint8
-
 const (
-	unread  state = iota // nothing is indexed; changes are in the store and will be read from there
-	reading              // the store is being read; changes are queued
-	ready                // all is indexed; changes are applied
+	// maxQueue bounds the changes that wait for a reading of the store to go on. Beyond it, the reading starts over when
+	// somebody searches again.
+	maxQueue = 10_000
+	// readPage is how many entries are read at once: few, so that a search with a short deadline gets somewhere.
+	readPage = 200
 )
 
-// partition is the index of one agent.
-type partition struct {
-	turn chan struct{} // held by whoever reads the store
-
-	mu     sync.RWMutex // guards what follows
-	state  state
-	seg    *segment
-	queue  []func(*segment)
-	cursor core.Cursor
-	active bool // somebody is reading at this moment
-}
-
-// loaded returns the agent's partition once all of its entries are indexed.
-func (x *Index) loaded(ctx context.Context, agent string) (*partition, core.Store, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err
-	}
-	x.mu.Lock()
-	store := x.store
-	p := x.agents[agent]
-	if p == nil && store != nil {
-		p = &partition{turn: make(chan struct{}, 1)}
-		x.agents[agent] = p
-	}
-	x.mu.Unlock()
-	if store == nil {
-		return nil, nil, fmt.Errorf("no store attached: call Attach first: %w", core.ErrInvalid)
-	}
-	if p.is(ready) {
-		return p, store, nil
-	}
-	select {
-	case p.turn <- struct{}{}:
-		defer func() { <-p.turn }()
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+// read brings a partition up to date. The caller holds its turn. When ctx ends, what was read so far is kept for the next caller: an agent
+// with a long history is ready after a few searches with a deadline.
+func (x *Index) read(ctx context.Context, p *partition) error {
+	if p.src.follows() {
+		x.restore(ctx, p)
+		err := p.follow(ctx, &x.cfg, x.log)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+		p.src.stopFollowing()
+		p.mu.Lock()
+		p.forget()
+		p.mu.Unlock()
 	}
 	if p.is(ready) { // by the one who was waited for
-		return p, store, nil
+		return nil
 	}
-	return p, store, p.read(ctx, store, core.Scope{Agent: agent}, &x.cfg)
+	return p.scan(ctx, &x.cfg)
 }
 
-func (p *partition) is(s state) bool {
+// restore takes the index from its file, the first time. A file that cannot be used is as good as none.
+func (x *Index) restore(ctx context.Context, p *partition) {
 	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.state == s
+	known := p.seg != nil
+	p.mu.RUnlock()
+	if known {
+		return
+	}
+	seg, mark := newSegment(&x.cfg), core.Mark("")
+	if p.src.dir != "" {
+		s, m, err := p.src.dir.load(p.agent, &x.cfg)
+		switch {
+		case err == nil:
+			seg, mark = s, m
+		case !errors.Is(err, fs.ErrNotExist):
+			x.log.WarnContext(ctx, "lexical: index is built anew", slog.String("agent", p.agent), slog.String("error", err.Error()))
+		}
+	}
+	p.mu.Lock()
+	p.seg, p.mark, p.changes = seg, mark, 0
+	p.mu.Unlock()
 }
 
-// read indexes the store's entries page by page, then what was queued meanwhile. When ctx ends, what was read so far is kept for the
-// next caller: an agent with a long history is ready after a few searches with a deadline.
-func (p *partition) read(ctx context.Context, store core.Store, scope core.Scope, cfg *Config) error {
+// follow applies what the store's feed tells.
+func (p *partition) follow(ctx context.Context, cfg *Config, log *slog.Logger) error {
+	anew := false
+	for {
+		p.mu.Lock()
+		p.told = map[string]struct{}{}
+		mark := p.mark
+		p.mu.Unlock()
+		page, err := p.src.feed.Changes(ctx, core.ChangeQuery{Agent: p.agent, After: mark, Limit: readPage})
+		if errors.Is(err, core.ErrNotFound) && mark != "" && !anew {
+			log.WarnContext(ctx, "lexical: index is built anew: the store does not know its mark", slog.String("agent", p.agent))
+			p.mu.Lock()
+			p.seg, p.mark, p.changes, p.told = newSegment(cfg), "", 0, nil
+			p.mu.Unlock()
+			anew = true
+			continue
+		}
+		if err != nil {
+			p.mu.Lock()
+			p.told = nil
+			p.mu.Unlock()
+			return err
+		}
+		p.take(page)
+		if !page.More {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// take applies a page of the feed.
+func (p *partition) take(page core.ChangePage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.seg == nil {
+		return
+	}
+	for _, c := range page.Changes {
+		if _, newer := p.told[c.ID]; newer {
+			continue // the feed will tell that, too
+		}
+		if c.Entry == nil {
+			p.seg.remove(core.Scope{Agent: p.agent}, c.ID)
+		} else {
+			p.seg.put(*c.Entry)
+		}
+	}
+	p.changes += len(page.Changes)
+	p.mark, p.told = page.Mark, nil
+	if len(page.Changes) > 0 {
+		p.seg = p.seg.compacted()
+	}
+}
+
+// scan indexes all entries of a store without a feed page by page, then what was queued meanwhile.
+func (p *partition) scan(ctx context.Context, cfg *Config) error {
 	p.mu.Lock()
 	if p.state == unread {
 		p.state, p.seg, p.cursor = reading, newSegment(cfg), ""
@@ -82,15 +127,14 @@ func (p *partition) read(ctx context.Context, store core.Store, scope core.Scope
 	cursor := p.cursor
 	p.mu.Unlock()
 	for {
-		// Small pages: a search with a short deadline should get somewhere.
-		page, err := store.Scan(ctx, core.ScanQuery{Scope: scope, Cursor: cursor, Limit: 200})
+		page, err := p.src.store.Scan(ctx, core.ScanQuery{Scope: core.Scope{Agent: p.agent}, Cursor: cursor, Limit: readPage})
 		if err != nil {
 			p.interrupt(ctx.Err() == nil && !errors.Is(err, core.ErrUnavailable))
 			return err
 		}
 		p.mu.Lock()
 		for _, e := range page.Entries {
-			p.seg.add(e)
+			p.seg.put(e)
 		}
 		p.cursor = page.Next
 		if page.Next == "" {
@@ -118,32 +162,5 @@ func (p *partition) interrupt(forget bool) {
 	p.active = false
 	if forget || len(p.queue) > maxQueue {
 		p.forget()
-	}
-}
-
-func (p *partition) forget() {
-	p.state, p.seg, p.queue, p.cursor = unread, nil, nil, ""
-}
-
-// apply makes a change to an agent's index, now or when the store is read. The store holds the change already, so where
-// nothing was read yet there is nothing to do.
-func (x *Index) apply(agent string, change func(*segment)) {
-	x.mu.Lock()
-	p := x.agents[agent]
-	x.mu.Unlock()
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch p.state {
-	case ready:
-		change(p.seg)
-		p.seg = p.seg.compacted()
-	case reading:
-		p.queue = append(p.queue, change)
-		if !p.active && len(p.queue) > maxQueue {
-			p.forget()
-		}
 	}
 }

@@ -1,70 +1,43 @@
 package lexical
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/contextengine/contextengine/core"
 )
 
-// maxQueryTerms bounds the distinct terms of a query; of longer ones the first and the last half of that many count.
-const maxQueryTerms = 256
+const (
+	// maxQueryTerms bounds the distinct terms of a query; of longer ones the first and the last half of that many count.
+	maxQueryTerms = 256
+	// maxCompletions bounds the terms that the beginning of an identifier stands for.
+	maxCompletions = 16
+	// minPrefix is how long the beginning of an identifier has to be, in bytes.
+	minPrefix = 4
+)
 
-// match is a doc with the score of its best passage.
-type match struct {
-	doc, passage uint32
-	score        float64
+// queryTerm is a term of a query.
+type queryTerm struct {
+	id, df uint32
+	idf    float64
+	bound  float64 // no passage gets more than this from the term
 }
 
-// scratch is the working memory of a search: dense arrays, all zero between searches.
-type scratch struct {
-	tf      []uint32  // of one term, by passage, times unit
-	score   []float64 // by passage
-	best    []match   // by doc
-	touched []uint32  // passages with a score
-	hot     []uint32  // passages with a tf
-	docs    []uint32  // docs with a match
-	heap    []match
-	terms   []uint32
-	named   []bool // by actor
-}
-
-func (w *scratch) fit(s *segment) {
-	w.tf = grow(w.tf, len(s.passages))
-	w.score = grow(w.score, len(s.passages))
-	w.best = grow(w.best, len(s.docs))
-	w.named = grow(w.named, len(s.actors))
-	w.touched, w.hot, w.docs, w.heap, w.terms = w.touched[:0], w.hot[:0], w.docs[:0], w.heap[:0], w.terms[:0]
-}
-
-// grow returns a slice of at least n elements, keeping those of b.
-func grow[T any](b []T, n int) []T {
-	if n <= len(b) {
-		return b
-	}
-	return append(b, make([]T, n-len(b)+n/8)...)
-}
-
-func (w *scratch) reset() {
-	for _, p := range w.touched {
-		w.score[p] = 0
-	}
-	for _, p := range w.hot {
-		w.tf[p] = 0
-	}
-	for _, d := range w.docs {
-		w.best[d] = match{}
-	}
-	clear(w.named)
+// question is what a query asks, beyond its words.
+type question struct {
+	asks bool // it is a question: passages that ask themselves are no answer, but what follows them may be
+	when bool // it asks for a time
 }
 
 // search returns the best docs of a query, best first.
 func (s *segment) search(ctx context.Context, q core.SearchQuery, w *scratch) ([]match, error) {
 	only := uint32(none)
 	if q.Scope.Session != "" {
-		id, ok := s.sessionIDs[q.Scope.Session]
+		id, ok := s.names.find([]byte(q.Scope.Session))
 		if !ok {
 			return nil, nil
 		}
@@ -72,144 +45,120 @@ func (s *segment) search(ctx context.Context, q core.SearchQuery, w *scratch) ([
 	}
 	w.fit(s)
 	defer w.reset()
-	w.terms = s.queryTerms(q.Text, w.terms)
-	for _, t := range w.terms {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		s.scoreTerm(t, only, w)
+	k := ranking{segment: s, scratch: w, q: q, only: only}
+	k.prepare()
+	if err := k.run(ctx); err != nil {
+		return nil, err
 	}
-	s.collectDocs(q.Text, w)
-	return s.top(q, w), nil
+	found := slices.Clone(k.best(w.touched))
+	slices.SortFunc(found, s.compare)
+	return found, nil
 }
 
-// queryTerms returns the distinct known terms of a query in the order of their first use.
-func (s *segment) queryTerms(text string, terms []uint32) []uint32 {
+// queryTerms returns the distinct terms of a query that live passages hold, in the order of their first use.
+func (s *segment) queryTerms(text string, w *scratch) []queryTerm {
+	terms := w.parts[:0]
 	seen := map[uint32]struct{}{}
-	a := analyzer{emit: func(term []byte, k kind) {
-		id, ok := s.lookup(term, k, false)
+	// take reports whether the term is of use: one that only the dead hold is as good as unknown.
+	take := func(id uint32, ok bool) bool {
 		if !ok {
+			return false
+		}
+		if _, dup := seen[id]; dup {
+			return true
+		}
+		var df uint32
+		if df, w.list = s.alive(id, w.list); df == 0 {
+			return false
+		}
+		seen[id] = struct{}{}
+		terms = append(terms, queryTerm{id: id, df: df})
+		return true
+	}
+	a := analyzer{emit: func(word []byte, k kind) {
+		if take(s.lookup(word, k)) || k == plain && (isStopword(string(word)) || take(s.words.find(word))) {
 			return
 		}
-		if _, dup := seen[id]; !dup {
-			seen[id] = struct{}{}
-			terms = append(terms, id)
+		if k != plain && len(word) >= minPrefix && word[0] < 0x80 {
+			for _, id := range s.complete(word) {
+				take(id, true)
+			}
 		}
 	}}
 	a.run(text)
+	for _, d := range dates(text) {
+		take(s.words.find([]byte(d)))
+	}
 	if n := len(terms); n > maxQueryTerms {
 		terms = slices.Delete(terms, maxQueryTerms/2, n-maxQueryTerms/2)
 	}
 	return terms
 }
 
-// scoreTerm spreads the frequencies of a term to the neighbours of each passage that holds it, and adds what the term is worth to all of them.
-func (s *segment) scoreTerm(t, only uint32, w *scratch) {
-	ps, tf, hot := s.passages, w.tf, w.hot[:0]
-	add := func(p, n uint32) {
-		if tf[p] == 0 {
-			hot = append(hot, p)
-		}
-		tf[p] += n
-	}
-	found := 0
-	for _, e := range s.postings[t] {
-		p := &ps[e.passage]
-		if p.session == none {
+// complete returns the first terms, in byte order, that begin with part: the short form of a commit, the beginning of a path.
+func (s *segment) complete(part []byte) []uint32 {
+	var found []uint32
+	order := func(a, b uint32) int { return bytes.Compare(s.words.at(a), s.words.at(b)) }
+	for id := range uint32(s.words.len()) {
+		if !bytes.HasPrefix(s.words.at(id), part) {
 			continue
 		}
-		found++
-		if only != none && p.session != only {
+		if n, _ := s.alive(id, nil); n == 0 {
 			continue
 		}
-		body := uint32(e.body)
-		add(e.passage, (body+uint32(e.own))*unit)
-		if body == 0 {
+		at, _ := slices.BinarySearchFunc(found, id, order)
+		if at == maxCompletions {
 			continue
 		}
-		scale, div := body, uint32(1)
-		if p.length > neighbourCap {
-			scale, div = body*neighbourCap, p.length
+		if len(found) == maxCompletions {
+			found = found[:maxCompletions-1]
 		}
-		// What a passage gets from those before it is what this one gives to those after it.
-		for j, n := 0, p.next; j < reach && n != none; j, n = j+1, ps[n].next {
-			if v := s.weights[j] * scale / div; v > 0 {
-				add(n, v)
-			}
-		}
-		for j, n := 0, p.prev; j < reach && n != none; j, n = j+1, ps[n].prev {
-			if v := s.weights[reach+j] * scale / div; v > 0 {
-				add(n, v)
-			}
-		}
+		found = slices.Insert(found, at, id)
 	}
-	w.hot = hot
-	if found == 0 {
-		return
-	}
-	idf := math.Log(1 + (float64(s.live-found)+0.5)/(float64(found)+0.5))
-	k1 := s.cfg.K1
-	flat := k1 * (1 - s.cfg.B)
-	perLength := k1 * s.cfg.B * float64(s.live) / max(float64(s.context), 1)
-	for _, p := range hot {
-		f := float64(tf[p]) / unit
-		tf[p] = 0
-		if w.score[p] == 0 {
-			w.touched = append(w.touched, p)
-		}
-		w.score[p] += idf * f * (k1 + 1) / (f + flat + perLength*float64(ps[p].context))
-	}
-	w.hot = hot[:0]
+	return found
 }
 
-// collectDocs finds the best passage of each doc.
-func (s *segment) collectDocs(text string, w *scratch) {
-	if len(s.actors) > 0 && s.cfg.NamedBoost > 1 {
-		words := wordsOf(text)
-		for i, a := range s.actors {
-			w.named[i] = a.namedIn(text, words)
+// alive returns how many live passages hold a term. It uses buf, and returns it, perhaps grown.
+func (s *segment) alive(id uint32, buf []byte) (uint32, []byte) {
+	if s.dead == 0 {
+		return s.terms[id].df, buf
+	}
+	var list []byte
+	list, buf = s.list(id, buf)
+	n := uint32(0)
+	var p posting
+	for r := (reader{b: list}); r.next(&p); {
+		if s.metas[p.passage]&dead == 0 {
+			n++
 		}
 	}
-	for _, p := range w.touched {
-		n := s.passages[p].doc
-		m := &w.best[n]
-		if m.score == 0 {
-			w.docs = append(w.docs, n)
-		}
-		if v := w.score[p]; v > m.score || v == m.score && p < m.passage {
-			*m = match{n, p, v}
-		}
-	}
+	return n, buf
 }
 
-// top picks the best q.Limit docs that the query admits.
-func (s *segment) top(q core.SearchQuery, w *scratch) []match {
-	h := w.heap
-	for _, n := range w.docs {
-		d, m := &s.docs[n], w.best[n]
-		m.score *= d.damp
-		if d.actor != none && w.named[d.actor] {
-			m.score *= s.cfg.NamedBoost
-		}
-		full := len(h) >= q.Limit
-		if full && s.compare(m, h[0]) >= 0 {
-			continue
-		}
-		if !d.within(q) || q.Exclude != nil && q.Exclude(d.id) {
-			continue
-		}
-		if full {
-			h[0] = m
-			s.sink(h, 0)
-			continue
-		}
-		h = append(h, m)
-		s.rise(h)
+// questionOf looks for what a query asks.
+func questionOf(text string) question {
+	lower := strings.ToLower(strings.TrimSpace(text))
+	first, _, _ := strings.Cut(lower, " ")
+	var q question
+	switch first {
+	case "what", "when", "where", "who", "whom", "whose", "which", "why", "how", "what's", "who's", "where's", "when's":
+		q.asks = true
 	}
-	w.heap = h
-	out := slices.Clone(h)
-	slices.SortFunc(out, s.compare)
-	return out
+	q.asks = q.asks || strings.ContainsAny(lower, "?？؟")
+	if !q.asks {
+		return q
+	}
+	q.when = first == "when" || strings.Contains(lower, " when did ") || strings.Contains(lower, "how long")
+	for _, unit := range []string{"date", "day", "week", "month", "year", "time"} {
+		q.when = q.when || strings.Contains(lower, "what "+unit) || strings.Contains(lower, "which "+unit) ||
+			strings.Contains(lower, "how many "+unit)
+	}
+	return q
+}
+
+// idf is what a term is worth that so many of all passages hold.
+func (s *segment) idf(df uint32) float64 {
+	return math.Log(1 + (float64(s.live)-float64(df)+0.5)/(float64(df)+0.5))
 }
 
 // compare orders matches best first: by score, then the more recent, then the smaller id.
@@ -218,49 +167,20 @@ func (s *segment) compare(a, b match) int {
 		return cmp.Compare(b.score, a.score)
 	}
 	x, y := &s.docs[a.doc], &s.docs[b.doc]
-	return cmp.Or(
-		cmp.Compare(y.sec, x.sec), cmp.Compare(y.nsec, x.nsec), cmp.Compare(y.seq, x.seq),
-		cmp.Compare(x.id, y.id),
-	)
-}
-
-// rise and sink keep the worst match at h[0].
-func (s *segment) rise(h []match) {
-	for i := len(h) - 1; i > 0; {
-		up := (i - 1) / 2
-		if s.compare(h[i], h[up]) <= 0 {
-			return
-		}
-		h[i], h[up] = h[up], h[i]
-		i = up
+	if c := cmp.Or(cmp.Compare(y.sec, x.sec), cmp.Compare(y.nsec, x.nsec), cmp.Compare(y.seq, x.seq)); c != 0 {
+		return c
 	}
-}
-
-func (s *segment) sink(h []match, i int) {
-	for {
-		c := 2*i + 1
-		if c >= len(h) {
-			return
-		}
-		if c+1 < len(h) && s.compare(h[c+1], h[c]) > 0 {
-			c++
-		}
-		if s.compare(h[c], h[i]) <= 0 {
-			return
-		}
-		h[i], h[c] = h[c], h[i]
-		i = c
-	}
+	return bytes.Compare(s.ids.at(x.id), s.ids.at(y.id))
 }
 
 // within reports whether the doc's time lies in the query's bounds.
 func (d *doc) within(q core.SearchQuery) bool {
-	if !q.From.IsZero() && d.before(q.From.Unix(), uint32(q.From.Nanosecond())) {
+	if !q.From.IsZero() && d.earlier(q.From.Unix(), uint32(q.From.Nanosecond())) {
 		return false
 	}
-	return q.To.IsZero() || d.before(q.To.Unix(), uint32(q.To.Nanosecond()))
+	return q.To.IsZero() || d.earlier(q.To.Unix(), uint32(q.To.Nanosecond()))
 }
 
-func (d *doc) before(sec int64, nsec uint32) bool {
+func (d *doc) earlier(sec int64, nsec uint32) bool {
 	return d.sec < sec || d.sec == sec && d.nsec < nsec
 }

@@ -2,20 +2,15 @@ package lexical
 
 import (
 	"math"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/contextengine/contextengine/core"
-	"github.com/contextengine/contextengine/core/message"
-	"github.com/kljensen/snowball/english"
 )
 
 const (
 	// none is no doc, passage, session, actor or term.
 	none = math.MaxUint32
 	// reach is how many passages to either side a term spreads.
-	reach = 3
+	reach = 5
 	// neighbourCap is how many terms of a neighbour count; longer ones spread proportionally less.
 	neighbourCap = 40
 	// unit is 1 in the fixed-point numbers that frequencies and lengths are kept in. Their sums are exact, so an index that grew in any
@@ -23,69 +18,83 @@ const (
 	unit = 1000
 )
 
-// posting says that a passage holds a term: body times in its text, own times as its speaker, tool or date, which do not spread.
-type posting struct {
-	passage   uint32
-	body, own uint16
-}
+// meta is a passage's length in terms, and what else ranking wants to know of it.
+type meta uint16
 
-// passage is a stretch of a doc's text, linked to its neighbours in the session.
-type passage struct {
-	doc uint32
-	// session is none once the passage is dead.
-	session    uint32
-	prev, next uint32
-	start, end uint32
-	// length counts terms, context also those inherited from the neighbours, times unit.
-	length, context uint32
-}
+const (
+	dead   meta = 1 << 15 // it was removed
+	asking meta = 1 << 14 // it ends with a question mark
+	timed  meta = 1 << 13 // it speaks of a time: "yesterday", "last May"
 
-// doc is an indexed entry. The docs of a session are a list in the order of Seq.
+	maxLength = 1<<13 - 1 // terms
+)
+
+func (m meta) length() uint32 { return uint32(m & maxLength) }
+
+// span8 says how many neighbours a passage has before it (low four bits) and after it, up to reach, when their numbers are consecutive: then
+// they need not be looked up one by one. It is scattered when they are not.
+type span8 uint8
+
+const scattered span8 = 0xFF
+
+func (n span8) before() uint32 { return uint32(n & 15) }
+func (n span8) after() uint32  { return uint32(n >> 4) }
+
+// link leads from a passage to its neighbours in the session.
+type link struct{ prev, next uint32 }
+
+// doc is an indexed entry. The docs of a session are a list in the order of before.
 type doc struct {
-	id             string
-	seq            int64
-	sec            int64
+	seq, sec       int64
+	sum            uint64 // of what was indexed, to tell changes
 	nsec           uint32
+	id             uint32 // in the table of ids
 	session, actor uint32
 	prev, next     uint32
 	first, count   uint32 // its passages
-	damp           float64
-	dead           bool
 }
 
-// session is the two ends of the list of docs.
-type session struct{ head, tail uint32 }
+// session is the two ends of the list of docs, and the doc that was inserted last.
+type session struct{ head, tail, latest uint32 }
 
 // segment is the index of one agent's entries. The caller guards it.
 type segment struct {
 	cfg     *Config
 	weights [2 * reach]uint32 // of the neighbours before (nearest first), then after
 
-	docs       []doc
-	byID       map[string]uint32
-	passages   []passage
-	sessions   []session
-	sessionIDs map[string]uint32
-	actors     []actor
-	actorIDs   map[string]uint32
+	ids      table
+	docOf    []uint32 // by number of the id
+	docs     []doc
+	damp     []float32 // by doc: what scores are multiplied by; long ones are damped
+	names    table     // of sessions
+	sessions []session
+	actors   []actor
+	actorIDs map[string]uint32
 
-	terms    map[string]uint32
-	stems    map[string]uint32 // term of a word that was stemmed
-	postings [][]posting
+	// By passage: its doc, its place in the doc's text, its neighbours, its length, and its context: the length with what is inherited
+	// from the neighbours, times unit.
+	passageDoc []uint32
+	start      []uint32
+	size       []uint16
+	links      []link
+	metas      []meta
+	contexts   []uint32
+	spans      []span8 // how far the numbers of neighbours are consecutive
+
+	words table
+	terms []term // by number of the word
+	base  []byte // never changed
+	arena arena
 
 	live, dead int    // passages
 	context    uint64 // sum of the live passages' contexts
 
-	analyzer analyzer
-	bag      []uint32 // terms of the passage being added
-	length   uint32
+	writer
 }
 
 func newSegment(cfg *Config) *segment {
 	s := &segment{
-		cfg:  cfg,
-		byID: map[string]uint32{}, sessionIDs: map[string]uint32{}, actorIDs: map[string]uint32{},
-		terms: map[string]uint32{}, stems: map[string]uint32{},
+		cfg: cfg, ids: newTable(0), names: newTable(0), words: newTable(0), actorIDs: map[string]uint32{},
 	}
 	before, after := cfg.Before, cfg.After
 	for j := range reach {
@@ -93,122 +102,177 @@ func newSegment(cfg *Config) *segment {
 		s.weights[reach+j] = uint32(math.Round(after * unit))
 		before, after = before*cfg.Decay, after*cfg.Decay
 	}
-	s.analyzer.emit = s.collect
 	return s
 }
 
-// add indexes an entry, unless it is there already or not to be searched.
-func (s *segment) add(e core.Entry) {
-	if e.Type == core.TypeHeartbeat {
-		return
+// find returns the doc of an entry, none when there is no such.
+func (s *segment) find(id string) uint32 {
+	if n, ok := s.ids.find([]byte(id)); ok {
+		return s.docOf[n]
 	}
-	if _, ok := s.byID[e.ID]; ok {
-		return
-	}
-	sid, ok := s.sessionIDs[e.Session]
-	if !ok {
-		sid = uint32(len(s.sessions))
-		s.sessions = append(s.sessions, session{none, none})
-		s.sessionIDs[strings.Clone(e.Session)] = sid
-	}
-	after := s.sessions[sid].tail
-	for after != none && s.docs[after].seq > e.Seq {
-		after = s.docs[after].prev
-	}
-	s.insert(e, sid, after)
+	return none
 }
 
-// update indexes an entry anew, in its old place.
-func (s *segment) update(e core.Entry) {
-	old, ok := s.byID[e.ID]
-	if !ok {
-		s.add(e)
+// put indexes an entry as it is now, unless that is what the index holds already. Entries that are not to be searched are taken out.
+func (s *segment) put(e core.Entry) {
+	old := s.find(e.ID)
+	if e.Type == core.TypeHeartbeat || e.Type == core.TypeErased {
+		s.drop(old)
 		return
 	}
-	at := s.docs[old].prev
-	sid := s.docs[old].session
-	s.remove(e.ID)
-	s.insert(e, sid, at)
-}
-
-// insert adds e to a session behind the doc after.
-func (s *segment) insert(e core.Entry, sid, after uint32) {
-	id := uint32(len(s.docs))
 	text := e.Text()
-	spans := passages(text, s.cfg.PassageWords, s.cfg.MaxPassages)
-	d := doc{
-		id: strings.Clone(e.ID), seq: e.Seq, sec: e.Time.Unix(), nsec: uint32(e.Time.Nanosecond()),
-		session: sid, actor: s.actor(e.Message.Name),
-		prev: after, next: s.sessions[sid].head,
-		first: uint32(len(s.passages)), count: uint32(len(spans)), damp: 1,
+	sum := sumOf(e, text)
+	if old != none {
+		if s.docs[old].sum == sum {
+			return
+		}
+		s.drop(old)
 	}
-	if after != none {
-		d.next = s.docs[after].next
+	s.insert(e, text, sum)
+}
+
+// remove takes an entry out, if it is there and in scope.
+func (s *segment) remove(scope core.Scope, id string) {
+	n := s.find(id)
+	if n == none {
+		return
+	}
+	if scope.Session != "" && string(s.names.at(s.docs[n].session)) != scope.Session {
+		return
+	}
+	s.drop(n)
+}
+
+// before orders the docs of a session. It looks at nothing but the entries, so the order does not depend on when they were heard of.
+func (s *segment) before(a, b *doc) bool {
+	if a.seq != b.seq {
+		return a.seq < b.seq
+	}
+	if a.sec != b.sec {
+		return a.sec < b.sec
+	}
+	if a.nsec != b.nsec {
+		return a.nsec < b.nsec
+	}
+	return string(s.ids.at(a.id)) < string(s.ids.at(b.id))
+}
+
+// insert adds e, which is not there.
+func (s *segment) insert(e core.Entry, text string, sum uint64) {
+	n := uint32(len(s.docs))
+	id, fresh := s.ids.number([]byte(e.ID))
+	if fresh {
+		s.docOf = append(s.docOf, none)
+	}
+	s.docOf[id] = n
+	sid, fresh := s.names.number([]byte(e.Session))
+	if fresh {
+		s.sessions = append(s.sessions, session{none, none, none})
+	}
+	d := doc{
+		id: id, seq: e.Seq, sec: e.Time.Unix(), nsec: uint32(e.Time.Nanosecond()),
+		session: sid, actor: s.actor(e.Message.Name), first: uint32(len(s.metas)), sum: sum,
+	}
+	d.prev = s.placeOf(&d)
+	d.next = s.sessions[sid].head
+	if d.prev != none {
+		d.next = s.docs[d.prev].next
+	}
+	left, right := s.edge(d.prev, -1), s.edge(d.next, +1)
+	own := s.own(e)
+	length := uint32(0)
+	for _, sp := range passages(text, s.cfg.PassageWords, s.cfg.MaxPassages) {
+		p := uint32(len(s.metas))
+		m := s.write(p, text[sp.start:sp.end], own)
+		s.passageDoc = append(s.passageDoc, n)
+		s.start = append(s.start, uint32(sp.start))
+		s.size = append(s.size, uint16(sp.end-sp.start))
+		s.links = append(s.links, link{p - 1, p + 1})
+		s.metas = append(s.metas, m)
+		s.contexts = append(s.contexts, 0)
+		s.spans = append(s.spans, scattered)
+		d.count++
+		length += m.length()
 	}
 	s.docs = append(s.docs, d)
-	s.byID[d.id] = id
-	s.linkDoc(sid, d.prev, id, id, d.next)
-
-	left, right := s.edge(d.prev, -1), s.edge(d.next, +1)
-	var total uint32
-	for i, sp := range spans {
-		p := uint32(len(s.passages))
-		s.passages = append(s.passages, passage{
-			doc: id, session: sid, prev: p - 1, next: p + 1,
-			start: uint32(sp.start), end: uint32(sp.end), length: s.index(p, e, text[sp.start:sp.end]),
-		})
-		total += s.passages[p].length
-		if i == 0 {
-			s.passages[p].prev = left
-		}
-		if i == len(spans)-1 {
-			s.passages[p].next = right
-		}
-	}
-	if len(spans) == 0 {
+	s.damp = append(s.damp, s.damping(length))
+	s.linkDoc(sid, d.prev, n, n, d.next)
+	s.sessions[sid].latest = n
+	if d.count == 0 {
 		return
 	}
-	if r := float64(total) / float64(s.cfg.LengthTerms); r > 1 {
-		s.docs[id].damp = math.Pow(r, -s.cfg.LengthPower)
-	}
-	last := uint32(len(s.passages) - 1)
+	last := d.first + d.count - 1
+	s.links[d.first].prev, s.links[last].next = left, right
 	if left != none {
-		s.passages[left].next = d.first
+		s.links[left].next = d.first
 	}
 	if right != none {
-		s.passages[right].prev = last
+		s.links[right].prev = last
 	}
-	s.live += len(spans)
+	s.live += int(d.count)
 	for p := d.first; p <= last; p++ {
 		s.recount(p)
 	}
 	s.recountAround(left, right)
 }
 
-// remove takes an entry out. Its postings stay, dead, until there are too many of them.
-func (s *segment) remove(id string) {
-	n, ok := s.byID[id]
-	if !ok {
+// damping is what the scores of a doc of that length are multiplied by.
+func (s *segment) damping(length uint32) float32 {
+	if r := float64(length) / float64(s.cfg.LengthTerms); r > 1 {
+		return float32(math.Pow(r, -s.cfg.LengthPower))
+	}
+	return 1
+}
+
+// placeOf returns the doc that d comes behind, none when it is the first of its session. Entries nearly always come at the end, or
+// behind the one that came last.
+func (s *segment) placeOf(d *doc) uint32 {
+	v := &s.sessions[d.session]
+	if v.tail == none || !s.before(d, &s.docs[v.tail]) {
+		return v.tail
+	}
+	at := v.latest
+	if at == none {
+		at = v.head
+	}
+	if s.before(d, &s.docs[at]) {
+		for at != none && s.before(d, &s.docs[at]) {
+			at = s.docs[at].prev
+		}
+		return at
+	}
+	for next := s.docs[at].next; next != none && !s.before(d, &s.docs[next]); next = s.docs[next].next {
+		at = next
+	}
+	return at
+}
+
+// drop takes a doc out. Its postings stay, dead, until there are too many of them.
+func (s *segment) drop(n uint32) {
+	if n == none {
 		return
 	}
-	delete(s.byID, id)
 	d := &s.docs[n]
-	d.dead = true
+	s.docOf[d.id] = none
+	v := &s.sessions[d.session]
+	if v.latest == n {
+		v.latest = d.prev
+	}
 	s.linkDoc(d.session, d.prev, d.next, d.prev, d.next)
 	if d.count == 0 {
 		return
 	}
 	last := d.first + d.count - 1
-	left, right := s.passages[d.first].prev, s.passages[last].next
+	left, right := s.links[d.first].prev, s.links[last].next
 	for p := d.first; p <= last; p++ {
-		s.passages[p].session = none
-		s.context -= uint64(s.passages[p].context)
+		s.metas[p] |= dead
+		s.context -= uint64(s.contexts[p])
 	}
 	if left != none {
-		s.passages[left].next = right
+		s.links[left].next = right
 	}
 	if right != none {
-		s.passages[right].prev = left
+		s.links[right].prev = left
 	}
 	s.live -= int(d.count)
 	s.dead += int(d.count)
@@ -250,125 +314,42 @@ func (s *segment) edge(n uint32, dir int) uint32 {
 // recountAround brings the contexts of the passages next to a changed place up to date.
 func (s *segment) recountAround(left, right uint32) {
 	for j := 0; j < reach && left != none; j++ {
-		s.context -= uint64(s.passages[left].context)
+		s.context -= uint64(s.contexts[left])
 		s.recount(left)
-		left = s.passages[left].prev
+		left = s.links[left].prev
 	}
 	for j := 0; j < reach && right != none; j++ {
-		s.context -= uint64(s.passages[right].context)
+		s.context -= uint64(s.contexts[right])
 		s.recount(right)
-		right = s.passages[right].next
+		right = s.links[right].next
 	}
 }
 
-// recount sets the context of a passage and adds it to the sum.
-func (s *segment) recount(n uint32) {
-	p := &s.passages[n]
-	p.context = p.length * unit
-	for j, q := 0, p.prev; j < reach && q != none; j, q = j+1, s.passages[q].prev {
-		p.context += s.weights[j] * min(s.passages[q].length, neighbourCap)
+// recount sets what a passage knows of its neighbours: its context, which is added to the sum, and its span.
+func (s *segment) recount(p uint32) {
+	c := s.metas[p].length() * unit
+	before, after, apart := 0, 0, false
+	for q := s.links[p].prev; before < reach && q != none; before, q = before+1, s.links[q].prev {
+		c += s.weights[before] * min(s.metas[q].length(), neighbourCap)
+		apart = apart || q != p-1-uint32(before)
 	}
-	for j, q := 0, p.next; j < reach && q != none; j, q = j+1, s.passages[q].next {
-		p.context += s.weights[reach+j] * min(s.passages[q].length, neighbourCap)
+	for q := s.links[p].next; after < reach && q != none; after, q = after+1, s.links[q].next {
+		c += s.weights[reach+after] * min(s.metas[q].length(), neighbourCap)
+		apart = apart || q != p+1+uint32(after)
 	}
-	s.context += uint64(p.context)
-}
-
-// index adds the postings of a passage and returns its length in terms.
-func (s *segment) index(p uint32, e core.Entry, text string) uint32 {
-	s.bag, s.length = s.bag[:0], 0
-	s.analyzer.run(text)
-	body, length := len(s.bag), s.length
-	s.own(e)
-	slices.Sort(s.bag[:body])
-	slices.Sort(s.bag[body:])
-	b, o := s.bag[:body], s.bag[body:]
-	for len(b) > 0 || len(o) > 0 {
-		t := uint32(none)
-		if len(b) > 0 {
-			t = b[0]
-		}
-		if len(o) > 0 {
-			t = min(t, o[0])
-		}
-		entry := posting{passage: p}
-		for len(b) > 0 && b[0] == t {
-			entry.body, b = entry.body+1, b[1:]
-		}
-		for len(o) > 0 && o[0] == t {
-			entry.own, o = entry.own+1, o[1:]
-		}
-		s.postings[t] = append(s.postings[t], entry)
-	}
-	return length
-}
-
-// own collects what belongs to a passage without standing in its text: who speaks, which tool answered, and when.
-func (s *segment) own(e core.Entry) {
-	if !generic(e.Message.Name) {
-		s.analyzer.run(e.Message.Name)
-	}
-	for _, p := range e.Message.Parts {
-		if p.Kind == message.ToolResult {
-			s.analyzer.run(p.Name)
-		}
-	}
-	if e.Time.IsZero() {
-		return
-	}
-	t := e.Time.UTC()
-	s.analyzer.put(strconv.Itoa(t.Year()), literal)
-	s.analyzer.put(t.Month().String(), plain)
-	s.analyzer.put(strconv.Itoa(t.Day()), literal)
-	s.analyzer.put(t.Weekday().String(), plain)
-}
-
-// collect takes a term of the passage being added.
-func (s *segment) collect(term []byte, k kind) {
-	id, ok := s.lookup(term, k, true)
-	if !ok {
-		return
-	}
-	s.bag = append(s.bag, id)
-	if k != whole {
-		s.length++
+	s.contexts[p] = c
+	s.context += uint64(c)
+	s.spans[p] = scattered
+	if !apart {
+		s.spans[p] = span8(before | after<<4)
 	}
 }
 
-// lookup returns the id of a term; false for stopwords and, unless it may be made, for unknown terms. Without making it changes nothing.
-func (s *segment) lookup(term []byte, k kind, make bool) (uint32, bool) {
-	if k != plain {
-		id, ok := s.terms[string(term)]
-		if !ok && make {
-			return s.intern(string(term)), true
-		}
-		return id, ok
-	}
-	if id, ok := s.stems[string(term)]; ok {
-		return id, id != none
-	}
-	word := string(term)
-	if isStopword(word) {
-		if make {
-			s.stems[word] = none
-		}
-		return none, false
-	}
-	stem := english.Stem(word, true)
-	id, ok := s.terms[stem]
-	if !make {
-		return id, ok
-	}
-	if !ok {
-		id = s.intern(stem)
-	}
-	s.stems[word] = id
-	return id, true
-}
-
-func (s *segment) intern(term string) uint32 {
-	id := uint32(len(s.postings))
-	s.terms[term] = id
-	s.postings = append(s.postings, nil)
-	return id
+// bytes is the memory that s takes, about.
+func (s *segment) bytes() int64 {
+	n := s.ids.bytes() + s.names.bytes() + s.words.bytes() + s.arena.bytes() + cap(s.base)
+	n += 56*cap(s.docs) + 4*cap(s.damp) + 4*cap(s.docOf) + 12*cap(s.sessions) + 100*len(s.actors)
+	n += 4*cap(s.passageDoc) + 4*cap(s.start) + 2*cap(s.size) + 8*cap(s.links) + 2*cap(s.metas) + 4*cap(s.contexts) + cap(s.spans)
+	n += 28*cap(s.terms) + s.writer.bytes()
+	return int64(n)
 }

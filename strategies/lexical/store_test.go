@@ -85,6 +85,9 @@ func (s *listStore) Update(_ context.Context, scope core.Scope, id string, c cor
 			if c.Message != nil {
 				e.Message = *c.Message
 			}
+			if c.Type != "" {
+				e.Type = c.Type
+			}
 			return nil
 		}
 	}

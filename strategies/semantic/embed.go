@@ -5,16 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
-	"github.com/contextengine/contextengine/internal/asking"
 )
 
 // embedPending embeds up to limit pending entries of an agent, all of them when limit is negative, batch by batch. Texts are read from
-// the store at that moment, so a pending entry costs no text in memory and is never embedded in an old version.
-func (x *VectorIndex) embedPending(ctx context.Context, v *vectors, store core.Store, agent string, limit int) error {
+// the store at that moment, so a pending entry costs no text in memory and is never embedded in an old version. It tells progress, unless that
+// is nil, after each batch.
+func (x *VectorIndex) embedPending(ctx context.Context, v *vectors, limit int, progress func(done, total int)) error {
 	if limit == 0 || len(v.first(1)) == 0 {
 		return nil
 	}
@@ -32,27 +33,50 @@ func (x *VectorIndex) embedPending(ctx context.Context, v *vectors, store core.S
 		if len(batch) == 0 {
 			return nil
 		}
-		ids := make([]string, len(batch))
-		for i, it := range batch {
-			ids[i] = it.id
-		}
-		entries, err := getSome(ctx, store, core.Scope{Agent: agent}, ids)
-		if err != nil {
-			return err
-		}
-		var texts, of []string
-		for _, e := range entries {
-			if text := asking.Head(strings.TrimSpace(e.Text()), x.cfg.MaxChars); text != "" {
-				texts, of = append(texts, text), append(of, e.ID)
-			}
-		}
-		found, err := x.embedTexts(ctx, texts, of)
+		found, err := x.embedBatch(ctx, v, batch)
 		if err != nil {
 			return err
 		}
 		v.settle(batch, found)
+		if progress != nil {
+			progress(v.count())
+		}
 	}
 	return nil
+}
+
+// embedBatch returns the vectors of items, and keeps them in the store where it has room for them.
+func (x *VectorIndex) embedBatch(ctx context.Context, v *vectors, batch []*item) (map[string][]float32, error) {
+	ids := make([]string, len(batch))
+	for i, it := range batch {
+		ids[i] = it.id
+	}
+	entries, err := getSome(ctx, v.src.store, core.Scope{Agent: v.agent}, ids)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string][]float32, len(entries))
+	texts, of := make([]string, 0, len(entries)), make([]string, 0, len(entries))
+	kept := make([]core.Vector, 0, len(entries))
+	for _, e := range entries {
+		text := embedded(e, x.cfg.MaxChars)
+		if text == "" || e.Type == core.TypeErased {
+			continue
+		}
+		start := strings.Index(e.Text(), text)
+		kept = append(kept, core.Vector{ID: e.ID, Start: start, End: start + len(text), Hash: hashOf(text)})
+		if p, ok := v.paid[e.ID]; ok && p.hash == hashOf(text) {
+			found[e.ID] = p.vector
+			continue
+		}
+		texts, of = append(texts, text), append(of, e.ID)
+	}
+	fresh, err := x.embedTexts(ctx, texts, of)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(found, fresh)
+	return found, x.keep(ctx, v, kept, found)
 }
 
 // embedTexts returns the vectors of texts by entry id. Where the embedder calls a batch invalid, each text is tried on its own, and those
@@ -102,6 +126,9 @@ func (x *VectorIndex) embed(ctx context.Context, texts []string) ([][]float32, e
 			return nil, fmt.Errorf("embed with %q: vector of %d dimensions, want %d", x.embedder.Model(), len(v), want)
 		}
 		out[i] = normal(v)
+	}
+	if len(out) > 0 {
+		x.dimensions.Store(int64(len(out[0])))
 	}
 	return out, nil
 }

@@ -2,10 +2,12 @@ package semantic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/internal/asking"
@@ -51,15 +53,21 @@ func WithLogger(l *slog.Logger) VectorOption {
 // VectorIndex finds entries by the cosine of their embedding and the query's, comparing with every entry of the agent. It is
 // safe for concurrent use.
 //
-// Vectors live in memory: after a start, the first searches read the store and embed its entries, at most
-// VectorConfig.PerSearch each. Appends never wait for the embedder. While the embedder is down entries stay pending.
+// Where the store is a core.VectorStore, vectors are kept there, in a space named after the model and its dimensions: after a
+// start they are read back, and only what has none is embedded. Where it is a core.VectorSearcher as well, it compares on its side, and no
+// vectors are held in memory. In other stores vectors live in memory alone: after a start everything is embedded again.
+//
+// Searches embed what is pending, at most VectorConfig.PerSearch entries each. Appends never wait for the embedder. While the embedder is
+// down entries stay pending.
 type VectorIndex struct {
 	cfg      VectorConfig
 	embedder core.Embedder
 	log      *slog.Logger
+	// dimensions of the vectors last made, 0 before the first.
+	dimensions atomic.Int64
 
 	mu     sync.Mutex
-	store  core.Store
+	src    *source
 	agents map[string]*vectors
 }
 
@@ -92,7 +100,7 @@ func (x *VectorIndex) Attach(store core.Store) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.store = store
+	x.src = sourceOf(store)
 	clear(x.agents)
 	return nil
 }
@@ -106,35 +114,44 @@ func (x *VectorIndex) Search(ctx context.Context, q core.SearchQuery) ([]core.Hi
 	fail := func(err error) ([]core.Hit, error) {
 		return nil, fmt.Errorf("semantic: search %q: %w", q.Scope.Agent, err)
 	}
-	v, store, err := x.agent(q.Scope.Agent)
-	if err != nil {
-		return fail(err)
-	}
-	if err := v.load(ctx, store, q.Scope.Agent); err != nil {
-		return fail(err)
-	}
-	if err := x.embedPending(ctx, v, store, q.Scope.Agent, x.cfg.PerSearch); err != nil {
-		if v.embedded() == 0 || ctx.Err() != nil {
+	for {
+		v, err := x.agent(q.Scope.Agent)
+		if err != nil {
 			return fail(err)
+		}
+		hits, err := x.search(ctx, v, q)
+		if errors.Is(err, errors.ErrUnsupported) && x.doWithout(v) {
+			continue
+		}
+		if err != nil {
+			return fail(err)
+		}
+		return hits, nil
+	}
+}
+
+func (x *VectorIndex) search(ctx context.Context, v *vectors, q core.SearchQuery) ([]core.Hit, error) {
+	if err := x.load(ctx, v); err != nil {
+		return nil, err
+	}
+	if err := x.embedPending(ctx, v, x.cfg.PerSearch, nil); err != nil {
+		if v.embedded() == 0 || ctx.Err() != nil || errors.Is(err, errors.ErrUnsupported) {
+			return nil, err
 		}
 		x.log.WarnContext(ctx, "semantic: entries stay pending", slog.String("error", err.Error()))
 	}
-	if v.embedded() == 0 {
-		return nil, nil
-	}
 	text := asking.Head(q.Text, x.cfg.MaxChars)
-	if text == "" {
+	if text == "" || v.embedded() == 0 {
 		return nil, nil
 	}
 	got, err := x.embed(ctx, []string{text})
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
-	hits, err := fetch(ctx, store, q.Scope, v.nearest(got[0], q))
-	if err != nil {
-		return fail(err)
+	if v.src.searcher != nil {
+		return v.searchStore(ctx, x.spaceOf(len(got[0])), got[0], q)
 	}
-	return hits, nil
+	return fetch(ctx, v.src.store, q.Scope, v.nearest(got[0], q))
 }
 
 // Flush embeds all that is pending, of every agent that was searched before. It stops at the first error; what was embedded until then
@@ -157,17 +174,27 @@ func (x *VectorIndex) Flush(ctx context.Context) error {
 
 // Load reads an agent's entries from the store and embeds all of them now, so that searches need not.
 func (x *VectorIndex) Load(ctx context.Context, agent string) error {
-	v, store, err := x.agent(agent)
-	if err == nil {
-		err = v.load(ctx, store, agent)
-	}
-	if err == nil {
-		err = x.embedPending(ctx, v, store, agent, -1)
-	}
-	if err != nil {
+	if _, err := x.embedAll(ctx, agent, nil); err != nil {
 		return fmt.Errorf("semantic: load %q: %w", agent, err)
 	}
 	return nil
+}
+
+// embedAll embeds what is pending of an agent.
+func (x *VectorIndex) embedAll(ctx context.Context, agent string, progress func(done, total int)) (*vectors, error) {
+	for {
+		v, err := x.agent(agent)
+		if err == nil {
+			err = x.load(ctx, v)
+		}
+		if err == nil {
+			err = x.embedPending(ctx, v, -1, progress)
+		}
+		if errors.Is(err, errors.ErrUnsupported) && x.doWithout(v) {
+			continue
+		}
+		return v, err
+	}
 }
 
 // Pending returns how many entries of an agent wait for the embedder; 0 when the agent was never searched.
@@ -186,7 +213,7 @@ func (x *VectorIndex) Pending(agent string) int {
 // Appended implements core.Observer. It never fails and never waits for the embedder.
 func (x *VectorIndex) Appended(_ context.Context, entries []core.Entry) error {
 	for _, e := range entries {
-		x.apply(e.Agent, func(v *vectors) { v.add(e) })
+		x.apply(e.Agent, func(v *vectors) { v.add(e, x.cfg.MaxChars) })
 	}
 	return nil
 }
@@ -195,7 +222,7 @@ func (x *VectorIndex) Appended(_ context.Context, entries []core.Entry) error {
 func (x *VectorIndex) Updated(_ context.Context, entry core.Entry) error {
 	x.apply(entry.Agent, func(v *vectors) {
 		v.remove(entry.ID)
-		v.add(entry)
+		v.add(entry, x.cfg.MaxChars)
 	})
 	return nil
 }
@@ -212,18 +239,18 @@ func (x *VectorIndex) Deleted(_ context.Context, scope core.Scope, ids []string)
 	return nil
 }
 
-func (x *VectorIndex) agent(name string) (*vectors, core.Store, error) {
+func (x *VectorIndex) agent(name string) (*vectors, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.store == nil {
-		return nil, nil, fmt.Errorf("no store attached: call Attach first: %w", core.ErrInvalid)
+	if x.src == nil {
+		return nil, fmt.Errorf("no store attached: call Attach first: %w", core.ErrInvalid)
 	}
 	v := x.agents[name]
 	if v == nil {
-		v = newVectors()
+		v = newVectors(name, x.src)
 		x.agents[name] = v
 	}
-	return v, x.store, nil
+	return v, nil
 }
 
 func (x *VectorIndex) apply(agent string, change func(*vectors)) {

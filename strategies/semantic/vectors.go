@@ -23,15 +23,21 @@ const (
 
 // vectors is the index of one agent.
 type vectors struct {
+	agent string
+	src   *source
+
 	turn chan struct{} // held by whoever reads the store or embeds
 
 	mu      sync.RWMutex // guards what follows
 	state   state
 	cursor  core.Cursor
+	scanned bool            // all entries were read
 	gone    map[string]bool // what was deleted while the store is read
 	items   map[string]*item
 	pending []*item
 	done    int // items with a vector
+	// paid holds vectors that the store did not take, so that they need not be made again: one batch at most.
+	paid map[string]paid
 }
 
 // item is an entry that is, or will be, embedded. Its identity tells whether an embedding that took a while is still wanted.
@@ -39,11 +45,13 @@ type item struct {
 	id, session string
 	seq         int64
 	time        time.Time
-	vector      []float32 // of length 1; nil while pending
+	hash        uint64 // of the text that is embedded
+	embedded    bool
+	vector      []float32 // of length 1; nil while pending, and where the store compares
 }
 
-func newVectors() *vectors {
-	return &vectors{turn: make(chan struct{}, 1), items: map[string]*item{}}
+func newVectors(agent string, src *source) *vectors {
+	return &vectors{agent: agent, src: src, turn: make(chan struct{}, 1), items: map[string]*item{}}
 }
 
 // enter waits until no other call reads the store or embeds.
@@ -61,8 +69,9 @@ func (v *vectors) enter(ctx context.Context) error {
 
 func (v *vectors) leave() { <-v.turn }
 
-// load notes the store's entries as pending, once. When ctx ends, the next call goes on from there.
-func (v *vectors) load(ctx context.Context, store core.Store, agent string) error {
+// load notes the store's entries as pending, and those that have a vector in the store as embedded, once. When ctx ends, the next call goes
+// on from there.
+func (x *VectorIndex) load(ctx context.Context, v *vectors) error {
 	v.mu.RLock()
 	done := v.state == ready
 	v.mu.RUnlock()
@@ -79,9 +88,13 @@ func (v *vectors) load(ctx context.Context, store core.Store, agent string) erro
 	}
 	done = v.state == ready
 	cursor := v.cursor
+	scanned := v.scanned
 	v.mu.Unlock()
-	for !done {
-		page, err := store.Scan(ctx, core.ScanQuery{Scope: core.Scope{Agent: agent}, Cursor: cursor, Limit: core.MaxPage})
+	if done {
+		return nil
+	}
+	for !scanned {
+		page, err := v.src.store.Scan(ctx, core.ScanQuery{Scope: core.Scope{Agent: v.agent}, Cursor: cursor, Limit: core.MaxPage})
 		v.mu.Lock()
 		if err != nil {
 			if ctx.Err() == nil { // the cursor may be what is wrong
@@ -92,24 +105,34 @@ func (v *vectors) load(ctx context.Context, store core.Store, agent string) erro
 		}
 		for _, e := range page.Entries {
 			if !v.gone[e.ID] {
-				v.add(e)
+				v.add(e, x.cfg.MaxChars)
 			}
 		}
 		v.cursor, cursor = page.Next, page.Next
 		if page.Next == "" {
-			v.state, v.gone, done = ready, nil, true
+			v.scanned, scanned = true, true
 		}
 		v.mu.Unlock()
 	}
+	if err := x.restore(ctx, v); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	v.state, v.gone = ready, nil
+	v.mu.Unlock()
 	return nil
 }
 
 // add makes an entry pending unless it is known or has nothing to embed. The caller holds mu.
-func (v *vectors) add(e core.Entry) {
-	if e.Type == core.TypeHeartbeat || v.items[e.ID] != nil || strings.TrimSpace(e.Text()) == "" {
+func (v *vectors) add(e core.Entry, maxChars int) {
+	if e.Type == core.TypeHeartbeat || e.Type == core.TypeErased || v.items[e.ID] != nil {
 		return
 	}
-	it := &item{id: strings.Clone(e.ID), session: strings.Clone(e.Session), seq: e.Seq, time: e.Time}
+	text := embedded(e, maxChars)
+	if text == "" {
+		return
+	}
+	it := &item{id: strings.Clone(e.ID), session: strings.Clone(e.Session), seq: e.Seq, time: e.Time, hash: hashOf(text)}
 	v.items[it.id] = it
 	v.pending = append(v.pending, it)
 }
@@ -124,7 +147,8 @@ func (v *vectors) remove(id string) {
 		return
 	}
 	delete(v.items, id)
-	if it.vector != nil {
+	delete(v.paid, id)
+	if it.embedded {
 		v.done--
 		return
 	}
@@ -139,6 +163,13 @@ func (v *vectors) embedded() int {
 	return v.done
 }
 
+// count returns how many items are embedded, of how many.
+func (v *vectors) count() (done, total int) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.done, len(v.items)
+}
+
 // first returns the oldest n pending items.
 func (v *vectors) first(n int) []*item {
 	v.mu.RLock()
@@ -146,7 +177,7 @@ func (v *vectors) first(n int) []*item {
 	return slices.Clone(v.pending[:min(n, len(v.pending))])
 }
 
-// settle stores the vectors of a batch; items without one are no longer in the store. What was changed or deleted meanwhile is
+// settle notes the vectors of a batch; items without one are no longer in the store. What was changed or deleted meanwhile is
 // not pending any more, and stays out.
 func (v *vectors) settle(batch []*item, found map[string][]float32) {
 	v.mu.Lock()
@@ -160,13 +191,21 @@ func (v *vectors) settle(batch []*item, found map[string][]float32) {
 			return false
 		}
 		if vec := found[it.id]; vec != nil {
-			it.vector = vec
-			v.done++
+			v.have(it, vec)
 		} else {
 			delete(v.items, it.id)
 		}
 		return true
 	})
+}
+
+// have notes that an item is embedded. The caller holds mu.
+func (v *vectors) have(it *item, vector []float32) {
+	it.embedded = true
+	v.done++
+	if v.src.searcher == nil {
+		it.vector = vector
+	}
 }
 
 // near is an item and how near it is.
@@ -223,7 +262,7 @@ func fetch(ctx context.Context, store core.Store, scope core.Scope, found []near
 	}
 	hits := make([]core.Hit, 0, len(found))
 	for i, e := range entries {
-		if e.ID != "" {
+		if e.ID != "" && e.Type != core.TypeErased {
 			hits = append(hits, core.Hit{Entry: e, Score: found[i].score})
 		}
 	}

@@ -1,0 +1,246 @@
+package lexical
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// ranking is one search. The rarest terms come first, and every passage that holds one, or is near one, gets a score. As soon as what the
+// terms that are left can add is less than the worst of the best docs has already, no further passage is looked at: the remaining, frequent
+// terms are added up only for those passages that can still get among the best. The result is the same as if all were.
+type ranking struct {
+	*segment
+	*scratch
+	q     core.SearchQuery
+	only  uint32 // session, none for all
+	quest question
+
+	spread    [2 * reach]uint32 // the weights of neighbours
+	answering uint32            // the weight of the next passage after one that asks
+	highest   float64           // that a score can be multiplied by
+	top       float64           // the highest score of a passage before it is multiplied
+	k1, flat  float64           // of BM25, in the unit of frequencies
+	perLength float64
+}
+
+// slack makes bounds safe against rounding.
+const slack = 1 + 1e-9
+
+// prepare looks up the terms and what they can be worth.
+func (k *ranking) prepare() {
+	s, w := k.segment, k.scratch
+	k.quest = questionOf(k.q.Text)
+	k.spread, k.answering = s.weights, s.weights[0]
+	if k.quest.asks {
+		k.answering = uint32(math.Round(float64(s.weights[0]) * s.cfg.AnswerBoost))
+	}
+	k.highest = 1
+	if len(s.actors) > 0 && s.cfg.NamedBoost > 1 {
+		words := wordsOf(k.q.Text)
+		for i, a := range s.actors {
+			if w.named[i] = a.namedIn(k.q.Text, words); w.named[i] {
+				k.highest = s.cfg.NamedBoost
+			}
+		}
+	}
+	if k.quest.when {
+		k.highest *= s.cfg.TimeBoost
+	}
+	k.k1 = s.cfg.K1
+	k.flat = k.k1 * (1 - s.cfg.B) * unit
+	k.perLength = k.k1 * s.cfg.B * float64(s.live) / max(float64(s.context), 1) * unit
+
+	sum := float64(k.answering)
+	for _, v := range s.weights {
+		sum += float64(v)
+	}
+	w.parts = s.queryTerms(k.q.Text, w)
+	for i := range w.parts {
+		t := &w.parts[i]
+		t.idf = s.idf(t.df)
+		t.bound = t.idf * (k.k1 + 1)
+		if most := float64(s.terms[t.id].most); most < 255 {
+			f := most * (unit + sum)
+			t.bound *= f / (f + k.flat)
+		}
+	}
+	slices.SortStableFunc(w.parts, func(a, b queryTerm) int { return cmp.Compare(a.df, b.df) })
+}
+
+// run gives scores to all passages that can be among the best; those are left in touched.
+func (k *ranking) run(ctx context.Context) error {
+	w := k.scratch
+	rest := 0.0
+	for _, t := range w.parts {
+		rest += t.bound
+	}
+	closed, threshold := false, 0.0
+	for _, t := range w.parts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !closed && k.worthClosing(t, rest) {
+			threshold = k.threshold()
+			closed = threshold > rest*k.highest*slack
+			if closed {
+				k.shrink(threshold, rest)
+				k.gatherNear()
+			}
+		}
+		rest -= t.bound
+		if !closed {
+			k.scatter(t)
+			continue
+		}
+		k.gather(t)
+		if len(w.touched) > 2*k.q.Limit {
+			threshold = max(threshold, k.threshold())
+			k.shrink(threshold, rest)
+		}
+	}
+	return nil
+}
+
+// worthClosing reports whether the candidates may be settled before a term, and looking costs less than the term.
+func (k *ranking) worthClosing(t queryTerm, rest float64) bool {
+	w := k.scratch
+	return len(w.touched) >= k.q.Limit && int(t.df)*reach > len(w.touched) && rest*slack < k.top
+}
+
+// threshold returns the score of the worst of the best docs so far, 0 while there are too few.
+func (k *ranking) threshold() float64 {
+	if h := k.best(k.touched); len(h) == k.q.Limit {
+		return h[0].score
+	}
+	return 0
+}
+
+// shrink drops passages that cannot reach the threshold with what is left to add.
+func (k *ranking) shrink(threshold, rest float64) {
+	w := k.scratch
+	const row = 2 * reach
+	rows := len(w.near) > 0
+	n := 0
+	for i, p := range w.touched {
+		if v := (w.score[p] + rest) * slack; v*k.highest < threshold || v*k.factor(p) < threshold {
+			w.score[p] = 0
+			continue
+		}
+		w.touched[n] = p
+		if rows && n < i {
+			copy(w.near[n*row:(n+1)*row], w.near[i*row:(i+1)*row])
+		}
+		n++
+	}
+	w.touched = w.touched[:n]
+}
+
+// factor is what the score of a passage is multiplied by in the end.
+func (k *ranking) factor(p uint32) float64 {
+	n := k.passageDoc[p]
+	f := float64(k.damp[n])
+	if k.quest.asks && k.metas[p]&asking != 0 {
+		f *= k.cfg.QuestionDamp
+	}
+	if k.quest.when && k.metas[p]&timed != 0 {
+		f *= k.cfg.TimeBoost
+	}
+	if a := k.docs[n].actor; a != none && k.named[a] {
+		f *= k.cfg.NamedBoost
+	}
+	return f
+}
+
+// best returns the best k.q.Limit docs that the query admits, the worst of them first, the others in no order. It looks at the scores of ps.
+func (k *ranking) best(ps []uint32) []match {
+	w := k.scratch
+	many := max(4*k.q.Limit, 256)
+	floor := 0.0
+	for _, p := range ps {
+		if w.score[p]*k.highest*slack < floor {
+			continue
+		}
+		n := k.passageDoc[p]
+		m := &w.found[n]
+		if m.score == 0 {
+			w.met = append(w.met, n)
+		}
+		if v := w.score[p] * k.factor(p); v > m.score || v == m.score && p < m.passage {
+			*m = match{n, p, v}
+		}
+		if len(w.met) < many {
+			continue
+		}
+		// Docs that are not among the best now will be met again if another passage of theirs is.
+		h := k.choose()
+		if len(h) == k.q.Limit {
+			floor = h[0].score
+		}
+		w.forgetDocs()
+		for _, m := range h {
+			w.found[m.doc] = m
+			w.met = append(w.met, m.doc)
+		}
+	}
+	h := k.choose()
+	w.forgetDocs()
+	return h
+}
+
+// choose returns the best of the docs that were met, the worst of them first.
+func (k *ranking) choose() []match {
+	w := k.scratch
+	h := w.heap[:0]
+	for _, n := range w.met {
+		m := w.found[n]
+		full := len(h) >= k.q.Limit
+		if full && k.compare(m, h[0]) >= 0 {
+			continue
+		}
+		if !k.docs[n].within(k.q) || k.q.Exclude != nil && k.q.Exclude(string(k.ids.at(k.docs[n].id))) {
+			continue
+		}
+		if full {
+			h[0] = m
+			k.sink(h, 0)
+			continue
+		}
+		h = append(h, m)
+		k.rise(h)
+	}
+	w.heap = h
+	return h
+}
+
+// rise and sink keep the worst match at h[0].
+func (s *segment) rise(h []match) {
+	for i := len(h) - 1; i > 0; {
+		up := (i - 1) / 2
+		if s.compare(h[i], h[up]) <= 0 {
+			return
+		}
+		h[i], h[up] = h[up], h[i]
+		i = up
+	}
+}
+
+func (s *segment) sink(h []match, i int) {
+	for {
+		c := 2*i + 1
+		if c >= len(h) {
+			return
+		}
+		if c+1 < len(h) && s.compare(h[c+1], h[c]) > 0 {
+			c++
+		}
+		if s.compare(h[c], h[i]) <= 0 {
+			return
+		}
+		h[i], h[c] = h[c], h[i]
+		i = c
+	}
+}
