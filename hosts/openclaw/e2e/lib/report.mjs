@@ -1,0 +1,40 @@
+// What was checked, and how it went. One line for each scenario and each judged property.
+
+const entries = [];
+let started = Date.now();
+
+/** A scenario: passes unless body throws. Those that follow run anyway. */
+export async function scenario(name, body) {
+  started = Date.now();
+  try {
+    note(true, name, await body());
+  } catch (error) {
+    note(false, name, error instanceof Error ? error.message : String(error));
+    if (process.env.E2E_VERBOSE && error instanceof Error) console.log(error.stack);
+  }
+}
+
+/** A judged property. */
+export function judge(name, problems, detail = '') {
+  started = Date.now();
+  note(problems.length === 0, name, problems.length === 0 ? detail : `${problems.length} times, first: ${problems[0]}`);
+}
+
+function note(ok, name, detail) {
+  const seconds = ((Date.now() - started) / 1000).toFixed(1);
+  entries.push({ ok, name, detail: detail ?? '' });
+  console.log(`${ok ? 'pass' : 'FAIL'}  ${name}${detail ? `: ${String(detail).replace(/\s+/g, ' ').slice(0, 400)}` : ''}  (${seconds} s)`);
+}
+
+/** Throws with a text unless the condition holds. */
+export function check(condition, text) {
+  if (!condition) throw new Error(text);
+}
+
+/** Prints the list of everything and returns the exit code. */
+export function summary(elapsed) {
+  const failed = entries.filter((e) => !e.ok);
+  console.log(`\n${entries.length - failed.length} passed, ${failed.length} failed, ${Math.round(elapsed / 1000)} s`);
+  for (const e of failed) console.log(`  FAIL  ${e.name}: ${String(e.detail).slice(0, 400)}`);
+  return failed.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,58 @@
+// The folders, configurations and secrets of one run.
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const secret = (name) => `e2e-${name}-${randomBytes(12).toString('hex')}`;
+
+/** Unique texts that must be found nowhere but where they belong. */
+export const newSecrets = () => ({ gatewayToken: secret('gateway'), modelKey: secret('model'), openBrainKey: secret('brain') });
+
+/**
+ * @param {{work: string, modelPort: number, gatewayPort: number, secrets: ReturnType<typeof newSecrets>, window: number, plugin?: {id: string, path: string, config: object}}} o
+ */
+export function hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin }) {
+  return {
+    gateway: { mode: 'local', bind: 'loopback', port: gatewayPort, auth: { mode: 'token', token: secrets.gatewayToken } },
+    agents: {
+      defaults: {
+        workspace: join(folder, 'ws'), skipBootstrap: true, model: { primary: 'fake/fake-1' },
+        compaction: { memoryFlush: { enabled: false } },
+        heartbeat: { every: '0m' },
+      },
+    },
+    models: {
+      mode: 'merge',
+      providers: {
+        fake: {
+          baseUrl: `http://127.0.0.1:${modelPort}/v1`, apiKey: secrets.modelKey, api: 'openai-completions',
+          models: [{ id: 'fake-1', name: 'Fake 1', reasoning: false, input: ['text'], cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, contextWindow: window, maxTokens: 4096 }],
+        },
+      },
+    },
+    plugins: {
+      enabled: true,
+      slots: { memory: 'none', ...(plugin ? { contextEngine: plugin.id } : {}) },
+      ...(plugin ? { load: { paths: [plugin.path] }, entries: { [plugin.id]: { enabled: true, config: plugin.config } } } : {}),
+    },
+  };
+}
+
+/** Writes an engine configuration and returns its path. */
+export function engineFile(folder, engine) {
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, 'engine.json');
+  writeFileSync(path, JSON.stringify(engine, null, 2));
+  return path;
+}
+
+/** The plugin's configuration for a sidecar that it starts itself, with a tee on the wire. */
+export function launched({ folder, sidecar, configFile, more = {} }) {
+  const wire = join(folder, 'wire.jsonl');
+  return {
+    allowLaunch: true, command: 'node', configFile,
+    args: [fileURLToPath(new URL('./tee.mjs', import.meta.url)), wire, ...sidecar],
+    ...more,
+  };
+}

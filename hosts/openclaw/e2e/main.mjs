@@ -1,0 +1,41 @@
+// The end-to-end proof: the plugin in the real host, with the real sidecar and a model server on loopback. Usage: main.mjs RIG WORK, see run.sh.
+// E2E_SIDECAR is the sidecar's command line without "serve", E2E_HELPER the helper program. E2E_ONLY picks parts, E2E_TURNS shortens the long session.
+import { cpSync, mkdirSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+import { summary } from './lib/report.mjs';
+import { newSecrets } from './lib/setup.mjs';
+import { brokenPart } from './parts/broken.mjs';
+import { delegatingPart } from './parts/delegating.mjs';
+import { legacyPart } from './parts/legacy.mjs';
+import { openBrainPart } from './parts/openbrain.mjs';
+import { overheadPart } from './parts/overhead.mjs';
+import { owningPart } from './parts/owning.mjs';
+
+const [rig, work] = process.argv.slice(2).map((path) => resolve(path));
+const helper = process.env.E2E_HELPER;
+const sidecar = process.env.E2E_SIDECAR?.split(' ');
+if (!rig || !work || !helper || !sidecar) {
+  console.error('usage: E2E_SIDECAR=... E2E_HELPER=... main.mjs RIG WORK');
+  process.exit(2);
+}
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
+const started = Date.now();
+const parts = { owning: owningPart, delegating: delegatingPart, legacy: legacyPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart };
+const only = process.env.E2E_ONLY?.split(',') ?? Object.keys(parts);
+// What is installed is what a package would hold, without the tools that build it.
+const plugin = join(work, 'plugin');
+rmSync(plugin, { recursive: true, force: true });
+for (const name of ['package.json', 'openclaw.plugin.json', 'README.md', 'dist']) cpSync(resolve(import.meta.dirname, '../plugin', name), join(plugin, name), { recursive: true });
+let port = 18_700;
+for (const name of only) {
+  const folder = join(work, name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  port += 10;
+  await parts[name]({
+    rig, folder, helper, sidecar: [...sidecar, 'serve', '--stdio'], secrets: newSecrets(), plugin,
+    modelPort: port, gatewayPort: port + 1, extraPort: port + 2, turns: Number(process.env.E2E_TURNS ?? 60),
+  });
+}
+process.exit(summary(Date.now() - started));

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# run.sh RIG [WORK] runs the end-to-end proof with the rig that rig.sh made, in a network namespace that has nothing but loopback. WORK gets all that the
+# run writes; it is kept when something fails. Exit code 0: everything passed. E2E_ONLY=owning,delegating,legacy,openbrain,broken,overhead picks parts.
+set -euo pipefail
+[ $# -ge 1 ] || { echo "usage: run.sh RIG [WORK]" >&2; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd)
+rig=$(cd "$1" && pwd)
+work=${2:-$(mktemp -d "${TMPDIR:-/tmp}/openclaw-e2e.XXXXXX")}
+mkdir -p "$work"
+work=$(cd "$work" && pwd)
+root=$(cd "$here/../../.." && pwd)
+
+(cd "$root" && go build -o "$work/bin/contextengine" ./cmd/contextengine && go build -o "$work/bin/helper" ./hosts/openclaw/e2e/helper)
+export E2E_SIDECAR="${E2E_SIDECAR:-$work/bin/contextengine}" E2E_HELPER="$work/bin/helper"
+export PATH="$rig/node/node_modules/node/bin:$PATH"
+
+program=(node "$here/main.mjs" "$rig" "$work")
+code=0
+if unshare -n true 2>/dev/null; then
+  unshare -n sh -c 'ip link set lo up 2>/dev/null || ifconfig lo up; exec "$@"' sh "${program[@]}" || code=$?
+else
+  echo "run.sh: no permission for a network namespace: this run can reach the network"
+  "${program[@]}" || code=$?
+fi
+if [ "$code" -eq 0 ] && [ $# -lt 2 ]; then rm -rf "$work"; else echo "run.sh: files are in $work"; fi
+exit "$code"

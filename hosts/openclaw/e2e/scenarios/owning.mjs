@@ -1,0 +1,119 @@
+// The engine owns compaction: the whole life of an installation, from the link install to the uninstall.
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+
+import { check, scenario } from '../lib/report.mjs';
+import { call, catalogued, tools } from '../lib/talk.mjs';
+import { until } from '../lib/wait.mjs';
+import { calls } from '../lib/wire.mjs';
+
+export const FACT = 'saffron-quartz-7741';
+
+export async function installing(installation, pluginFolder, pluginConfig) {
+  await scenario('link install', async () => {
+    const before = installation.readConfig();
+    check(!before.plugins.slots?.contextEngine, 'the slot is set before anything was installed');
+    const { code, stdout, stderr } = await installation.cli(['plugins', 'install', '-l', pluginFolder, '--force', '--accept-capabilities']);
+    check(code === 0, `exit code ${code}: ${stdout.slice(-300)} ${stderr.slice(-300)}`);
+  });
+  await scenario('selection: the slot names the engine', async () => {
+    const config = installation.readConfig();
+    check(config.plugins.slots.contextEngine === 'openbrain', `the slot is ${config.plugins.slots.contextEngine}`);
+    check(config.plugins.entries.openbrain.enabled === true, 'the plugin is not enabled');
+    config.plugins.entries.openbrain.config = pluginConfig;
+    installation.writeConfig(config);
+  });
+}
+
+/** Sixty turns that pass the window several times, with a fact stated early and asked for late. */
+export async function longSession(talk, session, { turns = 60 } = {}) {
+  await scenario(`owning: a session of ${turns} turns`, async () => {
+    for (let i = 1; i <= turns; i++) {
+      const name = `long-${i}`;
+      if (i === 3) await talk.turn(session, name, `Keep this in mind: the vault phrase of the observatory is ${FACT}.`, '@@words 30');
+      else if (i === turns - 10) await talk.turn(session, name, 'What was the vault phrase of the observatory that I told you?');
+      else if (i % 9 === 5) await talk.turn(session, name, 'Look it up.', tools([call('read', { path: 'note.txt' })], [call('ls', { path: '.' })]), '@@words 300');
+      else await talk.turn(session, name, `Chapter ${i} of the travel diary, please.`, '@@words 620');
+    }
+  });
+}
+
+export async function subagents(talk, session, wirePath) {
+  const ended = () => calls(wirePath).filter((c) => c.method === 'onSubagentEnded' && c.result);
+  for (const mode of ['isolated', 'fork']) {
+    await scenario(`owning: a subagent in ${mode} mode, its result back`, async () => {
+      const before = ended().length;
+      const result = `the ${mode} child counted 42 herons`;
+      await talk.turn(session, `sub-${mode}`, 'Send somebody.', tools([catalogued('sessions_spawn', { task: `@@turn child-${mode}\n@@say ok child-${mode} ${result}`, context: mode })]));
+      await until(() => ended().length > before, 60_000, `the ${mode} subagent to end`);
+      const prepared = calls(wirePath).filter((c) => c.method === 'prepareSubagentSpawn' && c.params.contextMode === mode);
+      check(prepared.length === 1 && prepared[0].result?.spawnId, `${prepared.length} preparations`);
+      await new Promise((resolve) => { setTimeout(resolve, 4000); }); // the host announces the result to the parent
+      await talk.turn(session, `sub-${mode}-after`, 'What did the child find?');
+      const log = readFileSync(talk.requestLog, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
+      const asked = log.filter((r) => r.turn === `sub-${mode}-after`).at(-1);
+      check(JSON.stringify(asked.body.messages.slice(0, -1)).includes(result), 'the result is not in the parent\'s prompt');
+      if (mode === 'fork') {
+        const child = log.find((r) => r.turn === 'child-fork');
+        check(child && JSON.stringify(child.body.messages).includes('@@turn sub-fork'), 'the forked child does not see its parent\'s conversation');
+      }
+    });
+  }
+  await scenario('owning: a spawn that fails after its preparation, rolled back', async () => {
+    const made = (method) => calls(wirePath).filter((c) => c.method === method);
+    const before = made('prepareSubagentSpawn').length;
+    const rolledBack = made('rollbackSubagentSpawn').length;
+    // The child's session is archived while its preparation is under way, so that it cannot start.
+    writeFileSync(`${wirePath}.hold`, 'prepareSubagentSpawn');
+    const turn = talk.turn(session, 'sub-broken', 'Send somebody who cannot start.', tools([catalogued('sessions_spawn', { task: 'never' })]));
+    try {
+      await until(() => made('prepareSubagentSpawn').length > before, 60_000, 'the preparation');
+      await talk.installation.call('sessions.patch', { key: made('prepareSubagentSpawn').at(-1).params.child.session, archived: true });
+    } finally {
+      rmSync(`${wirePath}.hold`);
+    }
+    await turn;
+    await until(() => made('rollbackSubagentSpawn').length > rolledBack, 20_000, 'the rollback');
+    check(made('rollbackSubagentSpawn').at(-1).result, 'the rollback failed');
+    await talk.turn(session, 'sub-broken-after', 'Never mind.');
+  });
+}
+
+export async function providerFailures(talk, session) {
+  await scenario('owning: the provider fails: 500, 429, cut off', async () => {
+    const outcomes = [];
+    for (const [name, ...lines] of [['bad-500', '@@fail 500 1'], ['bad-429', '@@fail 429 1'], ['bad-cut', '@@cut 1', '@@words 200']]) {
+      const { status } = await talk.attempt(session, name, 'Something goes wrong at the provider.', ...lines);
+      outcomes.push(`${name} ${status}`);
+      await talk.turn(session, `${name}-after`, 'Next.');
+    }
+    return outcomes.join(', ');
+  });
+}
+
+export async function sidecarKilled(talk, session, wirePath) {
+  const kill = () => process.kill(Number(readFileSync(`${wirePath}.pid`, 'utf8')), 'SIGKILL');
+  await scenario('owning: sidecar SIGKILL between turns, back for the next', async () => {
+    kill();
+    await talk.turn(session, 'crash-1', 'The sidecar died before this.');
+    await talk.turn(session, 'crash-2', 'And on.');
+  });
+  await scenario('owning: sidecar SIGKILL in the middle of a turn, nothing lost', async () => {
+    const before = talk.model.requests();
+    const turn = talk.turn(session, 'crash-3', 'The sidecar dies while this is answered.', '@@delay 1500');
+    await until(() => talk.model.requests() > before, 60_000, 'the model to be asked');
+    kill();
+    await turn;
+    await talk.turn(session, 'crash-4', 'And on.');
+  });
+}
+
+export async function uninstalling(installation) {
+  await scenario('uninstall: the slot is back to legacy', async () => {
+    const { code, stdout, stderr } = await installation.cli(['plugins', 'uninstall', 'openbrain', '--force']);
+    check(code === 0, `exit code ${code}: ${stdout.slice(-300)} ${stderr.slice(-300)}`);
+    const { plugins } = installation.readConfig();
+    check((plugins.slots?.contextEngine ?? 'legacy') === 'legacy', `the slot is ${plugins.slots?.contextEngine}`);
+    check((plugins.load?.paths ?? []).length === 0, 'the load path is still there');
+    check(plugins.entries?.openbrain?.config === undefined, 'the configuration is still there');
+  });
+}

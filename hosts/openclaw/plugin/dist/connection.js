@@ -1,0 +1,169 @@
+// The way to the sidecar: opened when first needed, opened again after it broke, with pauses that grow while it fails.
+import { Client } from "./client.js";
+import { OutOfTime, Unavailable, textOf } from "./errors.js";
+import { dial, launch } from "./launch.js";
+import { PACKAGE, VERSION } from "./names.js";
+const firstPauseMs = 200;
+const longestPauseMs = 15_000;
+/** A connection that lived this long was no failure. */
+const healthyMs = 5_000;
+const endMs = 3_000;
+/** A connection that mends itself. All its calls settle within their time. Safe for use by several sessions at once. */
+export class Connection {
+    options;
+    #live;
+    #engine;
+    #failures = 0;
+    #notBefore = 0;
+    #stopped = false;
+    #channels = new Set();
+    #now;
+    constructor(options) {
+        this.options = options;
+        this.#now = options.now ?? Date.now;
+    }
+    /** What the engine said when it was last reached. */
+    get engine() {
+        return this.#engine;
+    }
+    /**
+     * Calls a method, opening the connection where there is none. A call whose connection was lost is made once more in the time that is left: calling again is
+     * always safe, turns are stored once per key.
+     */
+    async call(method, params, options) {
+        const end = this.#now() + options.timeoutMs;
+        for (let attempt = 1;; attempt++) {
+            const live = await this.#reach(Math.min(this.options.settings.timeouts.connect, end - this.#now()));
+            const left = end - this.#now();
+            if (left <= 0)
+                throw new OutOfTime(method, options.timeoutMs);
+            try {
+                return await live.client.call(method, params, { ...options, timeoutMs: left });
+            }
+            catch (error) {
+                if (!(error instanceof Unavailable && error.lost) || attempt > 1 || this.#stopped || options.signal?.aborted)
+                    throw error;
+            }
+        }
+    }
+    /** Asks what the engine is; undefined when it cannot be reached in time. */
+    async describe(timeoutMs) {
+        try {
+            await this.#reach(timeoutMs);
+        }
+        catch {
+            return this.#engine;
+        }
+        return this.#engine;
+    }
+    /** Ends what there is. The next call opens a new one, unless final. */
+    async stop(final = true) {
+        this.#stopped = final;
+        const live = this.#live;
+        this.#live = undefined;
+        const client = await live?.then((l) => l.client, () => undefined);
+        if (client) {
+            // A sidecar that was told finishes what it has.
+            await client.call("shutdown", {}, { timeoutMs: endMs }).catch(() => undefined);
+        }
+        const channels = [...this.#channels];
+        for (const channel of channels)
+            channel.end();
+        const force = setTimeout(() => { for (const channel of channels)
+            channel.destroy(); }, endMs);
+        await Promise.all(channels.map((channel) => channel.gone));
+        clearTimeout(force);
+    }
+    /** Allows calls again after a final stop. */
+    revive() {
+        this.#stopped = false;
+    }
+    async #reach(timeoutMs) {
+        if (this.#stopped)
+            throw new Unavailable("the plugin was stopped");
+        const opening = (this.#live ??= this.#open());
+        opening.catch(() => { if (this.#live === opening)
+            this.#live = undefined; });
+        let timer;
+        const late = new Promise((_, reject) => {
+            timer = setTimeout(() => { reject(new Unavailable(`it did not answer within ${Math.max(0, Math.round(timeoutMs))} ms`)); }, Math.max(0, timeoutMs));
+        });
+        try {
+            return await Promise.race([opening, late]);
+        }
+        finally {
+            clearTimeout(timer);
+        }
+    }
+    async #open() {
+        const pause = this.#notBefore - this.#now();
+        if (pause > 0)
+            throw new Unavailable(`it failed ${this.#failures} times; it is tried again in ${Math.ceil(pause / 1000)} s`);
+        const { settings, env, logger, hostVersion } = this.options;
+        const begun = this.#now();
+        let channel;
+        if (this.options.open)
+            channel = this.options.open();
+        else if (settings.socket !== undefined)
+            channel = dial(settings.socket);
+        else if (settings.allowLaunch)
+            channel = launch(settings, env, (line) => { relay(logger, line); });
+        else
+            throw new Unavailable("set socket to that of a running sidecar, or allowLaunch to true to let the plugin start one");
+        this.#channels.add(channel);
+        const client = new Client({ write: (text) => { channel.write(text); }, end: () => { channel.end(); } }, (level, message) => { (level === "warn" ? logger.warn : logger.info)(`${PACKAGE}: sidecar: ${message.slice(0, 1000)}`); });
+        channel.onData((bytes) => { client.data(bytes); });
+        const state = { open: false };
+        channel.onClose((cause) => {
+            this.#channels.delete(channel);
+            client.closed(cause);
+            if (!state.open)
+                return;
+            this.#live = undefined;
+            if (this.#stopped)
+                return;
+            logger.warn(`${PACKAGE}: the sidecar is gone: ${cause}`);
+            if (this.#now() - begun < healthyMs)
+                this.#failed();
+        });
+        try {
+            const answer = await client.call("initialize", {
+                protocolVersions: ["1"],
+                client: { name: PACKAGE, version: VERSION },
+                host: { name: "openclaw", version: hostVersion ?? "unknown" },
+                capabilities: ["delegated-compaction", "runtime-llm-complete", "bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact", "commit-turn", "subagent-spawn"],
+                format: "pi",
+                log: "warn",
+            }, { timeoutMs: settings.timeouts.connect });
+            const { engine, engineError } = answer;
+            if (engine)
+                this.#engine = engine;
+            if (engineError)
+                logger.error(`${PACKAGE}: the engine cannot be used as configured: ${engineError.message ?? "unknown cause"}`);
+            this.#failures = 0;
+            state.open = true;
+            return { client, channel, engine: engine ?? {} };
+        }
+        catch (error) {
+            channel.destroy();
+            this.#failed();
+            throw error instanceof Unavailable ? new Unavailable(error.message.replace(/^.*?not available: /, "")) : new Unavailable(`initialize: ${textOf(error)}`);
+        }
+    }
+    #failed() {
+        this.#failures++;
+        // The first failure costs no pause: a sidecar that was killed is back at once.
+        const pause = this.#failures === 1 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (this.#failures - 2));
+        this.#notBefore = this.#now() + pause;
+    }
+}
+/** Passes on what a sidecar wrote to standard error: warnings and errors as such, the rest for those who look closely. */
+function relay(logger, line) {
+    const text = `${PACKAGE}: sidecar: ${line}`;
+    if (/\blevel=(WARN|ERROR)\b/.test(line))
+        logger.warn(text);
+    else if (/\blevel=(INFO|DEBUG)\b/.test(line))
+        logger.debug?.(text);
+    else
+        logger.info(text);
+}

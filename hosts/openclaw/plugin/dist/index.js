@@ -1,0 +1,37 @@
+// The plugin's entry: registers the engine, and owns the sidecar while the gateway runs.
+import { engineIds, readSettings } from "./config.js";
+import { installationProblems } from "./doctor.js";
+import { newEngine } from "./engine.js";
+import { PACKAGE, PLUGIN_ID } from "./names.js";
+import { sharedFor } from "./shared.js";
+/** How long the first turn waits to learn whether the engine compacts itself, where the configuration does not say. */
+const describeMs = 5_000;
+/** The host calls this several times in a process, in several modes. Only the full registration may start anything. */
+export function register(api) {
+    const settings = readSettings(api.pluginConfig ?? {}, process.env);
+    const ids = engineIds(settings);
+    const full = (api.registrationMode ?? "full") === "full";
+    const shared = sharedFor(settings, api.logger, hostVersion(api));
+    if (full) {
+        shared.logger = api.logger;
+        shared.connection.revive();
+        for (const problem of installationProblems(api.config, ids))
+            api.logger.info(`${PACKAGE}: installed, but not used: ${problem}`);
+        api.registerService?.({
+            id: `${PLUGIN_ID}-sidecar`,
+            start: () => { shared.connection.revive(); },
+            stop: () => shared.connection.stop(),
+        });
+    }
+    for (const id of ids) {
+        api.registerContextEngine(id, async () => {
+            const owns = settings.ownsCompaction ?? (full ? (await shared.connection.describe(describeMs))?.ownsCompaction : undefined) ?? true;
+            return newEngine(shared, id, owns);
+        });
+    }
+}
+function hostVersion(api) {
+    const version = api.runtime?.version;
+    return typeof version === "string" ? version : undefined;
+}
+export default { id: PLUGIN_ID, name: "OpenBrain context engine", description: "Keeps every message and shows what fits.", register };

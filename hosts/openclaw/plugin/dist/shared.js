@@ -1,0 +1,61 @@
+// What outlives an engine instance. The host makes an instance for every turn, and registers the plugin several times in one process.
+import { Budget } from "./budget.js";
+import { Connection } from "./connection.js";
+import { adviceFor } from "./doctor.js";
+import { textOf } from "./errors.js";
+import { PACKAGE } from "./names.js";
+import { hostSdk } from "./sdk.js";
+import { Memory } from "./transcript.js";
+const maxSessions = 2_000;
+const quietMs = 60_000;
+/** One sidecar, and what this process knows of the sessions there. */
+export class Shared {
+    settings;
+    connection;
+    logger;
+    sdk;
+    #sessions = new Map();
+    #warned = new Map();
+    constructor(settings, connection, logger, sdk = hostSdk) {
+        this.settings = settings;
+        this.connection = connection;
+        this.logger = logger;
+        this.sdk = sdk;
+    }
+    state(session) {
+        const key = `${session.agent}\n${session.session}`;
+        const state = this.#sessions.get(key) ?? { memory: new Memory(), budget: new Budget(), bootstrapped: false };
+        this.#sessions.delete(key); // the newest are at the end
+        this.#sessions.set(key, state);
+        if (this.#sessions.size > maxSessions) {
+            const [oldest] = this.#sessions.keys();
+            if (oldest !== undefined)
+                this.#sessions.delete(oldest);
+        }
+        return state;
+    }
+    /** Tells an operator what failed and what to do about it; the same thing at most once a minute. */
+    warn(what, error) {
+        const advice = adviceFor(error);
+        const line = `${PACKAGE}: ${what}: ${textOf(error).replace(`${PACKAGE}: `, "")}${advice === "" ? "" : ` -> ${advice}`}`;
+        const now = Date.now();
+        const last = this.#warned.get(line);
+        if (last !== undefined && now - last < quietMs)
+            return;
+        if (this.#warned.size > 200)
+            this.#warned.clear();
+        this.#warned.set(line, now);
+        this.logger.warn(line);
+    }
+}
+const sidecars = new Map();
+/** The sidecar for a configuration: the same one however often the plugin is registered with it. */
+export function sharedFor(settings, logger, hostVersion) {
+    const key = JSON.stringify(settings);
+    let shared = sidecars.get(key);
+    if (!shared) {
+        shared = new Shared(settings, new Connection({ settings, env: process.env, logger, hostVersion }), logger);
+        sidecars.set(key, shared);
+    }
+    return shared;
+}

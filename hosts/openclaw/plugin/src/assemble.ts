@@ -1,0 +1,104 @@
+// One assemble: the list goes out as count, digest and tail, and comes back as references to it.
+import { Code, ProtocolError } from "./errors.js";
+import type { AssembleParams, AssembleResult, HostMessage } from "./host-types.js";
+import { PACKAGE } from "./names.js";
+import type { Sdk } from "./sdk.js";
+import type { Shared } from "./shared.js";
+import { Hasher, expand, type Memory, type WireTranscript } from "./transcript.js";
+import { compacted, memoryOf, sessionOf, settingsOf } from "./whitelist.js";
+
+/** What one logical turn remembers between its calls. */
+export interface Turn {
+  /** The prompt of this attempt was assembled: what follows are calls of the tool loop. */
+  assembled: boolean;
+  /** The host's texts about its memory, as of the prompt's call. */
+  sections: readonly string[];
+}
+
+interface Answer {
+  items?: unknown;
+  estimatedTokens?: number;
+  systemPromptAddition?: string;
+  promptAuthority?: "assembled" | "preassembly_may_overflow";
+  output?: { count?: unknown; digest?: unknown };
+  warnings?: unknown;
+  degraded?: unknown;
+}
+
+/** Asks the sidecar for the next prompt. Throws when there is none; the caller then goes on with what it has. */
+export async function assemble(shared: Shared, turn: Turn, params: AssembleParams): Promise<AssembleResult> {
+  const session = sessionOf(params);
+  const state = shared.state(session);
+  const { messages } = params;
+  // In the tool loop the host hands back what it was given, and knows no limit of the output.
+  const loop = turn.assembled && (params.runtimeSettings?.limits?.maxOutputTokens ?? null) === null;
+  if (!loop) turn.sections = memorySections(await shared.sdk(), params);
+  const granted = params.tokenBudget ?? params.runtimeSettings?.limits?.promptTokenBudget ?? state.budget.now();
+  if (granted === undefined || granted < 1) throw new Error(`${PACKAGE}: the host gave no token budget`);
+  // The loop's budget is taken as it is: the engine knows the turn's own.
+  const budget = loop ? Math.floor(granted) : state.budget.grant(granted, params.model);
+
+  const hasher = new Hasher(messages);
+  const fields = compacted<Record<string, unknown>>({
+    tokenBudget: budget,
+    prompt: typeof params.prompt === "string" && params.prompt !== "" ? params.prompt : undefined,
+    call: loop ? "loop" : "prompt",
+    memory: memoryOf(params, turn.sections),
+    settings: settingsOf(params.runtimeSettings, params.runtimeContext, loop),
+    references: true,
+  });
+  const end = Date.now() + shared.settings.timeouts.assemble;
+  let transcript = state.memory.plan(messages, hasher);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const answer = await shared.connection.call("assemble", { session, transcript, ...fields }, { timeoutMs: Math.max(1, end - Date.now()), signal: params.abortSignal }) as Answer;
+      const list = expand(answer.items, messages);
+      state.memory.learn(messages.length, transcript.digest);
+      learnOutput(state.memory, answer, list, hasher.texts(messages));
+      report(shared, answer);
+      state.budget.spent(answer.estimatedTokens ?? 0);
+      return compacted<AssembleResult>({
+        messages: list,
+        estimatedTokens: answer.estimatedTokens ?? 0,
+        systemPromptAddition: answer.systemPromptAddition === "" ? undefined : answer.systemPromptAddition,
+        promptAuthority: answer.promptAuthority,
+      });
+    } catch (error) {
+      if (!(error instanceof ProtocolError) || error.code !== Code.needTranscript || transcript.skipped === undefined) throw error;
+      transcript = more(state.memory, params, hasher, error, transcript, attempt);
+    }
+  }
+}
+
+/** What to send after a refusal: a longer tail, and after the second refusal everything. */
+function more(memory: Memory, params: AssembleParams, hasher: Hasher, error: ProtocolError, refused: WireTranscript, attempt: number): WireTranscript {
+  if (attempt === 1) return memory.replan(params.messages, hasher, error.data["known"], refused);
+  memory.forget();
+  return memory.plan(params.messages, hasher);
+}
+
+/** Remembers the result as a list of its own: in a tool loop the host hands it back. */
+function learnOutput(memory: Memory, answer: Answer, list: readonly HostMessage[], texts: ReadonlyMap<HostMessage, string>): void {
+  const { count, digest } = answer.output ?? {};
+  if (count !== list.length || typeof digest !== "string" || list.length === 0) return;
+  const hash = new Hasher(list, texts).at([list.length]).get(list.length);
+  if (hash !== undefined) memory.learn(list.length, hash, digest);
+}
+
+function report(shared: Shared, answer: Answer): void {
+  if (typeof answer.degraded === "string" && answer.degraded !== "") shared.warn("assemble", new Error(`the engine is degraded: ${answer.degraded}`));
+  if (Array.isArray(answer.warnings)) for (const warning of answer.warnings) shared.warn("assemble", new Error(String(warning)));
+}
+
+function memorySections(sdk: Sdk, params: AssembleParams): readonly string[] {
+  try {
+    const section = sdk.buildMemorySystemPromptAddition?.(compacted({
+      availableTools: params.availableTools ?? new Set<string>(),
+      citationsMode: params.citationsMode,
+      agentSessionKey: params.sessionKey,
+    }));
+    return section === undefined || section === "" ? [] : [section];
+  } catch {
+    return []; // a host without memory
+  }
+}

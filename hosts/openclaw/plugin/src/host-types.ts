@@ -1,0 +1,145 @@
+// The parts of the host's contract that this plugin uses, in words of its own: the host's package is large, and nothing of it is needed to build.
+// What the host passes is not trusted to have these shapes; whitelist.ts picks what crosses to the sidecar.
+
+/** A message in the host's own form. Its bytes are kept; nothing here looks inside except at the role. */
+export type HostMessage = Record<string, unknown>;
+
+/** Where the host keeps a session. */
+export interface SessionTarget {
+  agentId?: string;
+  sessionId?: string;
+  sessionKey?: string;
+  storePath?: string;
+}
+
+/** What the host says about the model run at hand; null where it does not know. */
+export interface RuntimeSettings {
+  runtime?: { mode?: string };
+  model?: { requested?: string | null; resolved?: string | null; provider?: string | null };
+  limits?: { promptTokenBudget?: number | null; maxOutputTokens?: number | null };
+  diagnostics?: { degradedReason?: string | null };
+}
+
+/** A completion by the host's model. */
+export interface CompletionParams {
+  messages: { role: string; content: string }[];
+  systemPrompt?: string;
+  maxTokens?: number;
+  model?: string;
+  purpose?: string;
+  signal?: AbortSignal;
+}
+
+export interface CompletionResult {
+  text: string;
+  model?: string;
+  stopReason?: string;
+  usage?: { inputTokens?: number; outputTokens?: number };
+}
+
+/** What the host lends to one call. It also holds its whole configuration and keys: it never leaves this process. */
+export interface RuntimeContext {
+  trigger?: string;
+  provider?: string;
+  modelId?: string;
+  modelContextWindow?: number;
+  tokenBudget?: number;
+  currentTokenCount?: number;
+  allowDeferredCompactionExecution?: boolean;
+  llm?: { complete: (params: CompletionParams) => Promise<CompletionResult> };
+}
+
+/** What most calls of the host have in common. */
+export interface SessionParams {
+  sessionId: string;
+  sessionKey?: string;
+  agentId?: string;
+  sessionTarget?: SessionTarget;
+  runtimeSettings?: RuntimeSettings;
+  runtimeContext?: RuntimeContext;
+  abortSignal?: AbortSignal;
+}
+
+export interface AssembleParams extends SessionParams {
+  messages: HostMessage[];
+  tokenBudget?: number;
+  prompt?: string;
+  model?: string;
+  availableTools?: Set<string>;
+  citationsMode?: string;
+}
+
+export interface AssembleResult {
+  messages: HostMessage[];
+  estimatedTokens: number;
+  systemPromptAddition?: string;
+  promptAuthority?: "assembled" | "preassembly_may_overflow";
+  contextProjection?: { mode: "per_turn" };
+}
+
+export interface CommitTurnParams extends SessionParams {
+  advancementKey: string;
+  messages: HostMessage[];
+  isHeartbeat?: boolean;
+}
+
+export interface AfterTurnParams extends SessionParams {
+  messages: HostMessage[];
+  prePromptMessageCount: number;
+  isHeartbeat?: boolean;
+}
+
+export interface CompactParams extends SessionParams {
+  tokenBudget?: number;
+  force?: boolean;
+  currentTokenCount?: number;
+  compactionTarget?: "budget" | "threshold";
+  customInstructions?: string;
+}
+
+export interface CompactResult {
+  ok: boolean;
+  compacted: boolean;
+  reason?: string;
+  result?: { summary?: string; tokensBefore: number; tokensAfter?: number };
+}
+
+export interface SpawnParams {
+  parentSessionKey: string;
+  childSessionKey: string;
+  contextMode?: "isolated" | "fork";
+  ttlMs?: number;
+}
+
+/** The members of an engine, as the host calls them. */
+export interface ContextEngine {
+  readonly info: Record<string, unknown>;
+  bootstrap: (params: SessionParams) => Promise<{ bootstrapped: boolean; importedMessages?: number; reason?: string }>;
+  maintain: (params: SessionParams) => Promise<{ changed: boolean; bytesFreed: number; rewrittenEntries: number; reason?: string }>;
+  ingest: (params: SessionParams & { message: HostMessage; isHeartbeat?: boolean }) => Promise<{ ingested: boolean }>;
+  ingestBatch: (params: SessionParams & { messages: HostMessage[]; isHeartbeat?: boolean }) => Promise<{ ingestedCount: number }>;
+  afterTurn: (params: AfterTurnParams) => Promise<void>;
+  commitTurn: (params: CommitTurnParams) => Promise<{ status: "committed" | "duplicate" }>;
+  assemble: (params: AssembleParams) => Promise<AssembleResult>;
+  compact: (params: CompactParams) => Promise<CompactResult>;
+  prepareSubagentSpawn: (params: SpawnParams) => Promise<{ rollback: () => Promise<void> } | undefined>;
+  onSubagentEnded: (params: { childSessionKey: string; reason: string }) => Promise<void>;
+  dispose: () => Promise<void>;
+}
+
+export interface Logger {
+  debug?: (message: string) => void;
+  info: (message: string) => void;
+  warn: (message: string) => void;
+  error: (message: string) => void;
+}
+
+/** What a plugin is handed at registration. */
+export interface PluginApi {
+  registrationMode?: string;
+  pluginConfig?: Record<string, unknown>;
+  config?: Record<string, unknown>;
+  logger: Logger;
+  registerContextEngine: (id: string, factory: (context: unknown) => Promise<ContextEngine>) => void;
+  registerService?: (service: { id: string; start: () => void; stop: () => Promise<void> }) => void;
+}

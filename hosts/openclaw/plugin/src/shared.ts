@@ -1,0 +1,72 @@
+// What outlives an engine instance. The host makes an instance for every turn, and registers the plugin several times in one process.
+import { Budget } from "./budget.js";
+import type { Settings } from "./config.js";
+import { Connection } from "./connection.js";
+import { adviceFor } from "./doctor.js";
+import { textOf } from "./errors.js";
+import type { Logger } from "./host-types.js";
+import { PACKAGE } from "./names.js";
+import { hostSdk, type Sdk } from "./sdk.js";
+import { Memory } from "./transcript.js";
+import type { WireSession } from "./whitelist.js";
+
+/** What is remembered of a session. Nothing here is needed: it saves bytes and time. */
+export interface SessionState {
+  memory: Memory;
+  budget: Budget;
+  /** What the host has stored was handed over in this process. */
+  bootstrapped: boolean;
+}
+
+const maxSessions = 2_000;
+const quietMs = 60_000;
+
+/** One sidecar, and what this process knows of the sessions there. */
+export class Shared {
+  readonly #sessions = new Map<string, SessionState>();
+  readonly #warned = new Map<string, number>();
+
+  constructor(
+    readonly settings: Settings,
+    readonly connection: Connection,
+    public logger: Logger,
+    readonly sdk: () => Promise<Sdk> = hostSdk,
+  ) {}
+
+  state(session: WireSession): SessionState {
+    const key = `${session.agent}\n${session.session}`;
+    const state = this.#sessions.get(key) ?? { memory: new Memory(), budget: new Budget(), bootstrapped: false };
+    this.#sessions.delete(key); // the newest are at the end
+    this.#sessions.set(key, state);
+    if (this.#sessions.size > maxSessions) {
+      const [oldest] = this.#sessions.keys();
+      if (oldest !== undefined) this.#sessions.delete(oldest);
+    }
+    return state;
+  }
+
+  /** Tells an operator what failed and what to do about it; the same thing at most once a minute. */
+  warn(what: string, error: unknown): void {
+    const advice = adviceFor(error);
+    const line = `${PACKAGE}: ${what}: ${textOf(error).replace(`${PACKAGE}: `, "")}${advice === "" ? "" : ` -> ${advice}`}`;
+    const now = Date.now();
+    const last = this.#warned.get(line);
+    if (last !== undefined && now - last < quietMs) return;
+    if (this.#warned.size > 200) this.#warned.clear();
+    this.#warned.set(line, now);
+    this.logger.warn(line);
+  }
+}
+
+const sidecars = new Map<string, Shared>();
+
+/** The sidecar for a configuration: the same one however often the plugin is registered with it. */
+export function sharedFor(settings: Settings, logger: Logger, hostVersion: string | undefined): Shared {
+  const key = JSON.stringify(settings);
+  let shared = sidecars.get(key);
+  if (!shared) {
+    shared = new Shared(settings, new Connection({ settings, env: process.env, logger, hostVersion }), logger);
+    sidecars.set(key, shared);
+  }
+  return shared;
+}

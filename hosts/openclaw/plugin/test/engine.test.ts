@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { CompactParams, RuntimeContext } from "../src/host-types.js";
+import { MISSING_CREDENTIALS } from "../src/names.js";
+import { FakeSidecar, Refusal, silence, type Params } from "./fake-sidecar.js";
+import { assistant, session, setup, settle, user } from "./setup.js";
+
+const passing = (method: string, params: Params): unknown => {
+  if (method !== "assemble") return { status: "committed", bootstrapped: true };
+  const { skipped = 0, messages, digest } = params["transcript"] as { skipped?: number; messages: unknown[]; digest: string };
+  const count = skipped + messages.length;
+  return { items: count === 0 ? [] : [{ from: 0, to: count }], estimatedTokens: 10 * count, promptAuthority: "assembled", projectionEpoch: 0, output: { count, digest: `out:${digest}` } };
+};
+const prompt = { runtimeSettings: { limits: { promptTokenBudget: 8000, maxOutputTokens: 4000 } }, tokenBudget: 8000 };
+const loop = { runtimeSettings: { limits: { promptTokenBudget: 12_000, maxOutputTokens: null } }, tokenBudget: 11_900 };
+
+test("the engine declares the durable-turn contract", () => {
+  const { engine } = setup(passing);
+  assert.deepEqual(engine.info["transcriptSemantics"], { currentTurnFence: "before-current-turn-entry-v1", turnAdvancementIdempotency: "atomic-idempotent-v1" });
+  assert.equal(engine.info["id"], "openbrain");
+  assert.equal(engine.info["turnMaintenanceMode"], "background");
+});
+
+test("a turn: the list is sent once, then its tail; the loop's call names the output", async () => {
+  const { engine, next, sidecar } = setup(passing);
+  const history = [user("one"), assistant("two")];
+  const first = await engine.assemble({ ...session, ...prompt, messages: history, prompt: "three?" });
+  assert.deepEqual(first.messages, history);
+  assert.equal(first.messages[0], history[0]);
+  await engine.assemble({ ...session, ...loop, messages: first.messages, prompt: "three?" });
+  await engine.commitTurn({ ...session, advancementKey: "k1", messages: [user("three?"), assistant("four")] });
+  await next().assemble({ ...session, ...prompt, messages: [...structuredClone(history), user("three?"), assistant("four")], prompt: "five?" });
+  const [a, b, c] = sidecar.calls("assemble");
+  assert.ok(a && b && c);
+  assert.deepEqual([a["call"], b["call"], c["call"]], ["prompt", "loop", "prompt"]);
+  const sent = (params: Params): { skipped?: number; prefix?: string; messages: unknown[] } => params["transcript"] as never;
+  assert.equal(sent(a).messages.length, 2);
+  assert.deepEqual([sent(b).skipped, sent(b).messages.length], [2, 0]);
+  assert.deepEqual([sent(c).skipped, sent(c).messages.length], [2, 2]);
+  assert.equal(JSON.stringify(sent(c).messages[1]), JSON.stringify(assistant("four")));
+  assert.equal(sidecar.opened, 1);
+});
+
+test("need transcript: everything is sent again, once", async () => {
+  let refusals = 0;
+  const { next, sidecar } = setup((method, params) => {
+    const { skipped } = (params["transcript"] ?? {}) as { skipped?: number };
+    if (method === "assemble" && skipped !== undefined) {
+      refusals++;
+      throw new Refusal(-32010, { known: [] });
+    }
+    return passing(method, params);
+  });
+  const history = [user("one"), assistant("two")];
+  await next().assemble({ ...session, ...prompt, messages: history });
+  const result = await next().assemble({ ...session, ...prompt, messages: [...history, user("three"), assistant("four")] });
+  assert.equal(result.messages.length, 4);
+  assert.equal(refusals, 1);
+  assert.equal(sidecar.calls("assemble").length, 3);
+});
+
+test("only listed fields cross", async () => {
+  const { engine, sidecar } = setup(passing);
+  const secret = "planted-secret";
+  const runtimeContext = { config: { gateway: { token: secret } }, apiKey: secret, trigger: "manual", llm: { complete: () => Promise.reject(new Error(secret)) }, provider: "p" } as unknown as RuntimeContext;
+  const more = { runtimeContext, config: secret, sessionTarget: { agentId: "main", storePath: secret }, runtimeSettings: { ...prompt.runtimeSettings, model: { provider: "p", resolved: "m" }, auth: secret } };
+  await engine.bootstrap({ ...session, ...more });
+  await engine.assemble({ ...session, ...more, tokenBudget: 8000, messages: [user("hello")], prompt: "hi", availableTools: new Set(["read", "exec"]) });
+  await engine.commitTurn({ ...session, ...more, advancementKey: "k", messages: [user("hi")] });
+  await engine.compact({ ...session, ...more });
+  await engine.maintain({ ...session, ...more });
+  assert.ok(!sidecar.text.join("").includes(secret));
+  assert.deepEqual(sidecar.calls("assemble")[0]?.["settings"], { provider: "p", model: "m", maxOutputTokens: 4000, promptTokenBudget: 8000 });
+  assert.deepEqual(sidecar.calls("assemble")[0]?.["memory"], { availableTools: ["exec", "read"] });
+  assert.deepEqual(sidecar.calls("commitTurn")[0]?.["session"], { agent: "main", session: "agent:main:main" });
+});
+
+test("rows that the host shows to no model are not stored", async () => {
+  const { engine, sidecar } = setup(passing);
+  await engine.commitTurn({ ...session, advancementKey: "k", messages: [user("hi"), { role: "custom", excludeFromContext: true, content: "" }, assistant("hello")] });
+  assert.equal((sidecar.calls("commitTurn")[0]?.["messages"] as unknown[]).length, 2);
+});
+
+test("a sidecar that fails: the messages come back unchanged, the turn is not taken for stored", async () => {
+  const { engine, log } = setup(() => { throw new Refusal(-32603); });
+  const history = [user("one"), assistant("two")];
+  assert.equal((await engine.assemble({ ...session, ...prompt, messages: history })).messages, history);
+  await assert.rejects(engine.commitTurn({ ...session, advancementKey: "k", messages: history }));
+  const compaction = await engine.compact({ ...session });
+  assert.deepEqual([compaction.ok, compaction.compacted], [false, false]);
+  assert.ok(compaction.reason);
+  assert.equal((await engine.bootstrap({ ...session })).bootstrapped, false);
+  assert.equal(await engine.prepareSubagentSpawn({ parentSessionKey: "agent:main:main", childSessionKey: "agent:main:subagent:1" }), undefined);
+  await engine.onSubagentEnded({ childSessionKey: "agent:main:subagent:1", reason: "completed" });
+  assert.ok(log.some((line) => line.includes("assemble")));
+});
+
+test("a sidecar that lies: the messages come back unchanged", async () => {
+  for (const items of [[{ from: 0, to: 99 }], "text", [{ message: 5 }]]) {
+    const { engine } = setup(() => ({ items }));
+    const history = [user("one")];
+    assert.equal((await engine.assemble({ ...session, ...prompt, messages: history })).messages, history);
+  }
+  const { engine } = setup(() => ({ status: "perhaps" }));
+  await assert.rejects(engine.commitTurn({ ...session, advancementKey: "k", messages: [user("hi")] }), /did not say that the turn is stored/);
+});
+
+test("a sidecar that hangs: every call ends", async () => {
+  const { engine, sidecar } = setup(() => silence, { config: { assembleTimeoutMs: 20, commitTimeoutMs: 20, callTimeoutMs: 20, compactTimeoutMs: 20 } });
+  const history = [user("one")];
+  assert.equal((await engine.assemble({ ...session, ...prompt, messages: history })).messages, history);
+  await assert.rejects(engine.commitTurn({ ...session, advancementKey: "k", messages: history }), /no answer/);
+  assert.equal((await engine.compact({ ...session })).ok, false);
+  assert.ok(sidecar.calls("rpc.cancel").length >= 3);
+});
+
+test("without address and key nothing is started, and the text says what to do", async () => {
+  const sidecar = new FakeSidecar(passing);
+  const { engine, log } = setup(passing, { config: { engine: "openbrain" }, sidecar });
+  await assert.rejects(engine.bootstrap({ ...session }), { message: MISSING_CREDENTIALS });
+  await assert.rejects(engine.commitTurn({ ...session, advancementKey: "k", messages: [user("hi")] }), { message: MISSING_CREDENTIALS });
+  const history = [user("one")];
+  assert.equal((await engine.assemble({ ...session, ...prompt, messages: history })).messages, history);
+  assert.equal(sidecar.opened, 0);
+  assert.ok(log.some((line) => line.includes("baseUrl and apiKey are required")));
+});
+
+test("bootstrap hands over what the host has stored, once in a process", async () => {
+  const rows = [user("old"), assistant("broken", { stopReason: "error" }), { role: "custom", excludeFromContext: true }, assistant("answer")];
+  const sdk = {
+    readSessionTranscriptVisibleMessageDelta: (query: { cursor?: unknown }) => query.cursor === undefined
+      ? { kind: "page" as const, cursor: 1, hasMore: true, entries: rows.slice(0, 2).map((message) => ({ message })) }
+      : { kind: "page" as const, cursor: 2, hasMore: false, entries: rows.slice(2).map((message) => ({ message })) },
+  };
+  const { next, sidecar } = setup(passing, { sdk });
+  await next().bootstrap({ ...session });
+  await next().bootstrap({ ...session });
+  const [first, second] = sidecar.calls("bootstrap");
+  assert.deepEqual((first?.["transcript"] as Params)["messages"], [rows[0], rows[3]]);
+  assert.equal(second?.["transcript"], undefined);
+});
+
+test("delegated compaction: the host is asked once, and its own result comes back whole", async () => {
+  const answer = { ok: true, compacted: true, result: { summary: "s", tokensBefore: 100, tokensAfter: 10, details: { kept: 3 } } };
+  let asked = 0;
+  const sdk = { delegateCompactionToRuntime: async (params: CompactParams) => { asked++; assert.equal(params.sessionId, "id-1"); return answer; } };
+  const { engine } = setup(async (method, _params, id, sidecar) => {
+    if (method !== "compact") return {};
+    const reply = await sidecar.ask("host.compact", { call: id, session: {} });
+    assert.deepEqual(reply["result"], { ok: true, compacted: true, tokensBefore: 100, tokensAfter: 10, delegated: true });
+    return { ok: true, compacted: true, tokensBefore: 100, tokensAfter: 10, delegated: true };
+  }, { sdk });
+  assert.equal(await engine.compact({ ...session }), answer);
+  assert.equal(asked, 1);
+});
+
+test("the host's model: asked through the call that lends it, its errors stay here", async () => {
+  const replies: Params[] = [];
+  const { engine } = setup(async (method, _params, id, sidecar) => {
+    if (method === "maintain") replies.push(await sidecar.ask("host.complete", { call: id, prompt: "p", system: "s", maxTokens: 5 }));
+    return {};
+  });
+  const lend = (complete: NonNullable<RuntimeContext["llm"]>["complete"]): RuntimeContext => ({ llm: { complete }, allowDeferredCompactionExecution: true });
+  await engine.maintain({ ...session, runtimeContext: lend(async (params) => { assert.equal(params.systemPrompt, "s"); return { text: "t", usage: { inputTokens: 3 } }; }) });
+  await engine.maintain({ ...session, runtimeContext: lend(async () => { throw new Error("key sk-123 is wrong"); }) });
+  await engine.maintain({ ...session, runtimeContext: { allowDeferredCompactionExecution: true } });
+  assert.deepEqual(replies[0]?.["result"], { text: "t", inputTokens: 3 });
+  assert.ok(!JSON.stringify(replies[1]).includes("sk-123"));
+  assert.equal((replies[2]?.["error"] as Params)["code"], -32016);
+});
+
+test("maintenance waits for the background", async () => {
+  const { engine, sidecar } = setup(passing);
+  await engine.bootstrap({ ...session });
+  await engine.maintain({ ...session });
+  assert.equal(sidecar.calls("maintain").length, 0);
+  await engine.commitTurn({ ...session, advancementKey: "k", messages: [user("hi")] });
+  await engine.maintain({ ...session });
+  assert.equal(sidecar.calls("maintain").length, 1);
+});
+
+test("subagents: prepared, rolled back, ended", async () => {
+  const { engine, sidecar } = setup((method) => (method === "prepareSubagentSpawn" ? { spawnId: "s-1" } : {}));
+  const spawn = await engine.prepareSubagentSpawn({ parentSessionKey: "agent:main:main", childSessionKey: "agent:helper:subagent:1", contextMode: "fork", ttlMs: 1000.5 });
+  await spawn?.rollback();
+  await engine.onSubagentEnded({ childSessionKey: "agent:helper:subagent:1", reason: "completed" });
+  assert.deepEqual(sidecar.calls("prepareSubagentSpawn").map(({ parent, child, contextMode, ttlMs }) => ({ parent, child, contextMode, ttlMs })), [
+    { parent: { agent: "main", session: "agent:main:main" }, child: { agent: "helper", session: "agent:helper:subagent:1" }, contextMode: "fork", ttlMs: 1000 },
+  ]);
+  assert.equal(sidecar.calls("rollbackSubagentSpawn")[0]?.["spawnId"], "s-1");
+  assert.equal(sidecar.calls("onSubagentEnded").length, 1);
+});
+
+test("hosts that do not commit turns", async () => {
+  const { engine, sidecar } = setup(() => ({ ingested: 2 }));
+  const all = [user("old"), assistant("old"), user("new"), assistant("new")];
+  await engine.afterTurn({ ...session, messages: all, prePromptMessageCount: 2 });
+  assert.deepEqual(sidecar.calls("afterTurn")[0]?.["messages"], all.slice(2));
+  assert.deepEqual(await engine.ingestBatch({ ...session, messages: all }), { ingestedCount: 2 });
+  assert.deepEqual(await engine.ingest({ ...session, message: user("x"), isHeartbeat: true }), { ingested: true });
+  assert.equal(sidecar.calls("ingest")[0]?.["heartbeat"], true);
+});
+
+test("an aborted compaction is cancelled there and rejected here", async () => {
+  const controller = new AbortController();
+  const { engine, sidecar } = setup((method) => (method === "compact" ? silence : {}));
+  const compaction = engine.compact({ ...session, abortSignal: controller.signal });
+  while (sidecar.calls("compact").length === 0) await settle();
+  controller.abort();
+  await assert.rejects(compaction, { name: "AbortError" });
+  assert.equal(sidecar.calls("rpc.cancel").length, 1);
+});
