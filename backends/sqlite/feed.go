@@ -51,18 +51,31 @@ type record struct {
 }
 
 func (f *follower) page(ctx context.Context, tx *sql.Tx) (core.ChangePage, error) {
-	from, err := f.from(ctx, tx)
+	from, ok := parsePlace(f.q.After)
+	h, err := f.head(ctx, tx, from.n)
 	if err != nil {
 		return core.ChangePage{}, err
+	}
+	if f.q.After == "" {
+		from = place{owner: f.owner, since: h.highest}
+	} else if ok = ok && from.owner == f.owner; ok {
+		if ok, err = f.known(ctx, tx, from, h); err != nil {
+			return core.ChangePage{}, err
+		}
+	}
+	if !ok && f.q.After != "" {
+		return core.ChangePage{}, fmt.Errorf("the mark is not of this file, or of what it held before it was put back: begin without one: %w", core.ErrNotFound)
 	}
 	// One more than there is room for shows whether there is a next page.
-	appended, err := f.appended(ctx, tx, from.n)
+	appended, err := f.appended(ctx, tx, from.n, h.covered)
 	if err != nil {
 		return core.ChangePage{}, err
 	}
-	changed, err := f.changed(ctx, tx, from.n)
-	if err != nil {
-		return core.ChangePage{}, err
+	var changed []record
+	if h.newest.Int64 > from.n {
+		if changed, err = f.changed(ctx, tx, from.n); err != nil {
+			return core.ChangePage{}, err
+		}
 	}
 	page := core.ChangePage{Mark: f.q.After}
 	for len(appended)+len(changed) > 0 {
@@ -86,44 +99,36 @@ func (f *follower) page(ctx context.Context, tx *sql.Tx) (core.ChangePage, error
 	return page, nil
 }
 
-// from returns the place that the query's mark names, if the feed can go on from there.
-func (f *follower) from(ctx context.Context, tx *sql.Tx) (place, error) {
-	if f.q.After == "" {
-		from := place{owner: f.owner}
-		err := f.s.scanned(tx.StmtContext(ctx, f.s.r.next).QueryRowContext(ctx).Scan(&from.since))
-		return from, err
-	}
-	from, ok := parsePlace(f.q.After)
-	if ok && from.owner == f.owner {
-		var err error
-		if ok, err = f.known(ctx, tx, from); err != nil {
-			return place{}, err
-		}
-	}
-	if !ok || from.owner != f.owner {
-		return place{}, fmt.Errorf("the mark is not of this file, or of what it held before it was restored: begin without one: %w", core.ErrNotFound)
-	}
-	return from, nil
+// head is what every page begins with, read in one statement.
+type head struct {
+	covered, highest int64
+	// id is that of the entry at the mark; newest and wall are the numbers of the agent's newest change and newest wall.
+	id           sql.NullString
+	newest, wall sql.NullInt64
+}
+
+func (f *follower) head(ctx context.Context, tx *sql.Tx, n int64) (head, error) {
+	var h head
+	is, err := f.s.readIdentity(tx.StmtContext(ctx, f.s.r.head).QueryRowContext(ctx, f.owner, n), &h.id, &h.newest, &h.wall, &h.highest)
+	h.covered = is.covered
+	return h, err
 }
 
 // known reports whether what a mark names last did happen in this file, and nothing behind it was pruned.
-func (f *follower) known(ctx context.Context, tx *sql.Tx, from place) (bool, error) {
-	wall, err := f.change(tx.StmtContext(ctx, f.s.r.wall).QueryRowContext(ctx, f.owner))
-	if err != nil || wall != nil && wall.n > max(from.n, from.since) {
-		return false, err
+func (f *follower) known(ctx context.Context, tx *sql.Tx, from place, h head) (bool, error) {
+	if h.wall.Int64 > max(from.n, from.since) {
+		return false, nil
 	}
 	if from.token != 0 {
 		c, err := f.change(tx.StmtContext(ctx, f.s.r.change).QueryRowContext(ctx, f.owner, from.n))
 		return c != nil && c.token == from.token && c.id.String == from.id, err
 	}
-	var id string
-	err = f.s.scanned(tx.StmtContext(ctx, f.s.r.idAt).QueryRowContext(ctx, from.n).Scan(&id))
-	if err == nil && id == from.id || err != nil && !errors.Is(err, core.ErrNotFound) {
-		return err == nil, err
+	if h.id.Valid && h.id.String == from.id {
+		return true, nil
 	}
 	// It was there if it was deleted since.
 	var left int
-	err = f.s.scanned(tx.StmtContext(ctx, f.s.r.left).QueryRowContext(ctx, f.owner, from.n, from.n, from.id).Scan(&left))
+	err := f.s.scanned(tx.StmtContext(ctx, f.s.r.left).QueryRowContext(ctx, f.owner, from.n, from.n, from.id).Scan(&left))
 	return left > 0, err
 }
 
@@ -141,13 +146,9 @@ func (f *follower) change(of *sql.Row) (*changeRow, error) {
 }
 
 // appended returns the entries behind a number, and one more than fits.
-func (f *follower) appended(ctx context.Context, tx *sql.Tx, after int64) ([]record, error) {
-	is, err := f.s.readIdentity(tx.StmtContext(ctx, f.s.r.identity).QueryRowContext(ctx))
-	if err != nil {
-		return nil, err
-	}
+func (f *follower) appended(ctx context.Context, tx *sql.Tx, after, covered int64) ([]record, error) {
 	var out []record
-	for after < is.covered {
+	for after < covered {
 		runs, err := f.runs(ctx, tx, after)
 		if err != nil {
 			return nil, err
@@ -172,7 +173,7 @@ func (f *follower) appended(ctx context.Context, tx *sql.Tx, after int64) ([]rec
 	if len(out) > f.q.Limit {
 		return out, nil
 	}
-	rows, err := tx.StmtContext(ctx, f.s.r.tail).QueryContext(ctx, max(after, is.covered), f.q.Agent, f.q.Limit+1-len(out))
+	rows, err := tx.StmtContext(ctx, f.s.r.tail).QueryContext(ctx, max(after, covered), f.q.Agent, f.q.Limit+1-len(out))
 	if err != nil {
 		return nil, err
 	}

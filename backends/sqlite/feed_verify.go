@@ -10,7 +10,7 @@ import (
 
 // coverage finds entries that should be in a run and are in none: who follows the feed would never hear of them.
 func (s *Store) coverage(ctx context.Context, tx *sql.Tx) error {
-	is, err := s.readIdentity(tx.StmtContext(ctx, s.r.identity).QueryRowContext(ctx))
+	is, err := s.readIdentity(tx.QueryRowContext(ctx, selectIdentity))
 	if err != nil {
 		return err
 	}

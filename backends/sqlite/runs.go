@@ -148,11 +148,11 @@ func (is identity) owner(agent string) int64 {
 // owner returns the number that stands for an agent in this file.
 func (s *Store) owner(agent string) int64 { return identity{id: s.identity}.owner(agent) }
 
-// readIdentity reads the result of selectIdentity.
-func (s *Store) readIdentity(row *sql.Row) (identity, error) {
+// readIdentity reads the result of selectIdentity, and what else is selected behind it.
+func (s *Store) readIdentity(row *sql.Row, more ...any) (identity, error) {
 	var is identity
 	var sum int64
-	err := s.scanned(row.Scan(&is.id, &is.covered, &sum))
+	err := s.scanned(row.Scan(append([]any{&is.id, &is.covered, &sum}, more...)...))
 	if errors.Is(err, core.ErrNotFound) || err == nil && (len(is.id) != identitySize || sum != is.checksum()) {
 		return identity{}, s.damaged("the file's identity is not what was written")
 	}

@@ -77,6 +77,7 @@ func migrations() []migration {
 				token INTEGER NOT NULL,
 				sum INTEGER NOT NULL)`,
 			`CREATE INDEX changes_order ON changes (owner, n)`,
+			`CREATE INDEX changes_walls ON changes (owner, n) WHERE id IS NULL`,
 		},
 		fill: (*Store).identify,
 	}, {

@@ -24,9 +24,9 @@ type readStatements struct {
 	scope, nextScope, lastScope *sql.Stmt
 	get, forward, backward      *sql.Stmt
 	view                        *sql.Stmt
-	next, wall, idAt            *sql.Stmt
+	head                        *sql.Stmt
 	change, left                *sql.Stmt
-	identity, runs, changes     *sql.Stmt
+	runs, changes               *sql.Stmt
 	between, tail               *sql.Stmt
 	vectors                     *sql.Stmt
 }
@@ -76,9 +76,9 @@ func (r *readStatements) prepare(ctx context.Context, db *sql.DB) error {
 			AND (e.seq, e.n) > (?, ?) ORDER BY e.seq, e.n LIMIT ?`,
 		&r.backward: "SELECT " + rowColumns + ` FROM entries e WHERE e.scope = ? AND e.seq >= ? AND e.seq < ?
 			AND (e.seq, e.n) < (?, ?) ORDER BY e.seq DESC, e.n DESC LIMIT ?`,
-		&r.next:   selectHighest,
-		&r.wall:   "SELECT " + changeColumns + " FROM changes WHERE owner = ? AND id IS NULL ORDER BY n DESC LIMIT 1",
-		&r.idAt:   "SELECT id FROM entries WHERE n = ?",
+		&r.head: `SELECT id, covered, sum, (SELECT e.id FROM entries e WHERE e.n = ?2),
+			(SELECT max(c.n) FROM changes c WHERE c.owner = ?1),
+			(SELECT max(c.n) FROM changes c WHERE c.owner = ?1 AND c.id IS NULL), (` + selectHighest + ") FROM identity WHERE one = 1",
 		&r.change: "SELECT " + changeColumns + " FROM changes WHERE n = ?2 AND owner = ?1",
 		&r.left:   "SELECT count(*) FROM (SELECT 1 FROM changes WHERE owner = ? AND n > ? AND entry = ? AND id = ? LIMIT 1)",
 		&r.runs: `SELECT first, last, sum FROM runs WHERE owner = ?1 AND last > ?2
@@ -87,8 +87,7 @@ func (r *readStatements) prepare(ctx context.Context, db *sql.DB) error {
 			WHERE e.n BETWEEN ? AND ? ORDER BY e.n LIMIT ?`,
 		&r.tail: "SELECT " + rowColumns + `, s.agent, s.session FROM entries e LEFT JOIN scopes s ON s.id = e.scope
 			WHERE e.n > ? AND (s.agent = ? OR s.agent IS NULL) ORDER BY e.n LIMIT ?`,
-		&r.identity: selectIdentity,
-		&r.changes:  "SELECT " + changeColumns + " FROM changes WHERE owner = ? AND n > ? AND id IS NOT NULL ORDER BY n LIMIT ?",
+		&r.changes: "SELECT " + changeColumns + " FROM changes WHERE owner = ? AND n > ? AND id IS NOT NULL ORDER BY n LIMIT ?",
 		&r.vectors: `SELECT v.n, v.part, v.first, v.last, v.hash, v.body, v.sum, e.id FROM vectors v LEFT JOIN entries e ON e.n = v.n
 			WHERE v.owner = ?1 AND v.space = ?2 AND (v.n, v.part) > (?3, ?4) ORDER BY v.n, v.part LIMIT ?5`,
 		&r.view: "SELECT v.version, v.body, v.sum FROM views v JOIN scopes s ON s.id = v.scope WHERE s.agent = ? AND s.session = ?",

@@ -133,7 +133,7 @@ func (a *app) root() *cobra.Command {
 		}
 		return unknownName("command", args[0], names)
 	}
-	root.AddCommand(a.replayCmd(), a.explainCmd(), a.doctorCmd(), a.listCmd(), a.initCmd(), a.serveCmd(), a.versionCmd())
+	root.AddCommand(a.replayCmd(), a.explainCmd(), a.doctorCmd(), a.listCmd(), a.initCmd(), a.serveCmd(), a.openBrainCmd(), a.versionCmd())
 	return root
 }
 

@@ -9,7 +9,9 @@ import (
 	"errors"
 
 	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/backends/postgres"
 	"github.com/contextengine/contextengine/backends/sqlite"
+	"github.com/contextengine/contextengine/models/ollama"
 	"github.com/contextengine/contextengine/models/openai"
 	"github.com/contextengine/contextengine/registry"
 	"github.com/contextengine/contextengine/strategies/archive"
@@ -37,6 +39,8 @@ func Add(r *registry.Registry) error {
 
 		registry.AddStore(r, "memory", "in this process; gone when it ends", memory.DefaultConfig, memoryStore, registry.Conformance("", memory.DefaultConfig)),
 		registry.AddStore(r, "openbrain", "on an OpenBrain server, which also searches", openBrainStoreDefaults, openBrainStore),
+		registry.AddStore(r, "outbox", "a store on this machine in front of another one, which gets everything when it can be reached", outboxDefaults, outboxStore),
+		registry.AddStore(r, "postgres", "on a PostgreSQL server, which also searches; with pgvector also by meaning", postgres.DefaultConfig, postgresStore),
 		registry.AddStore(r, "sqlite", "in one file on this machine", sqlite.DefaultConfig, sqliteStore),
 
 		registry.AddRetriever(r, "recent", "recalls nothing: all of the budget shows the newest messages", recent.DefaultConfig, recentRetriever,
@@ -56,6 +60,7 @@ func Add(r *registry.Registry) error {
 		registry.AddSearcher(r, "lexical", "finds words", lexical.DefaultConfig, lexicalSearcher),
 		registry.AddSearcher(r, "vector", "finds meaning; needs an embedder", semantic.DefaultVectorConfig, vectorSearcher),
 
+		registry.AddModel(r, "ollama", "vectors from an Ollama server", ollama.DefaultConfig, ollamaModel),
 		registry.AddModel(r, "openai", "any endpoint that speaks OpenAI's API", openai.DefaultConfig, openAIModel),
 
 		registry.AddTokenizer(r, "o200k_base", "GPT-4o and later", tokenizer("o200k_base")),

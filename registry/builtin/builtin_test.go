@@ -27,11 +27,11 @@ func TestAdd(t *testing.T) {
 	}
 	for kind, want := range map[registry.Kind][]string{
 		registry.KindEngine:    {"composed", "legacy", "openbrain"},
-		registry.KindStore:     {"memory", "openbrain", "sqlite"},
+		registry.KindStore:     {"memory", "openbrain", "outbox", "postgres", "sqlite"},
 		registry.KindRetriever: {"hybrid", "recent", "semantic"},
 		registry.KindCompactor: {"archive", "delegate", "summary"},
 		registry.KindSearcher:  {"lexical", "vector"},
-		registry.KindModel:     {"openai"},
+		registry.KindModel:     {"ollama", "openai"},
 		registry.KindTokenizer: {"cl100k_base", "o200k_base"},
 	} {
 		if got := r.Names(kind); !slices.Equal(got, want) {

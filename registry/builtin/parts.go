@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/models/ollama"
 	"github.com/contextengine/contextengine/models/openai"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/registry"
@@ -105,6 +106,14 @@ func openAIModel(_ context.Context, cfg openai.Config, env registry.Env) (regist
 		return registry.Model{}, err
 	}
 	return registry.Model{Completer: completer, Embedder: embedder}, nil
+}
+
+func ollamaModel(_ context.Context, cfg ollama.Config, env registry.Env) (registry.Model, error) {
+	embedder, err := ollama.NewEmbedder(cfg, ollama.WithLogger(env.Logger))
+	if err != nil {
+		return registry.Model{}, err
+	}
+	return registry.Model{Embedder: embedder}, nil
 }
 
 func tokenizer(encoding string) func() (core.TokenCounter, error) {

@@ -3,10 +3,13 @@ package builtin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/openbrain"
+	"github.com/contextengine/contextengine/backends/outbox"
+	"github.com/contextengine/contextengine/backends/postgres"
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/registry"
@@ -22,6 +25,37 @@ func sqliteStore(ctx context.Context, cfg sqlite.Config, env registry.Env) (core
 		cfg.Path = filepath.Join(env.Factory.AgentDir, "contextengine.db")
 	}
 	return sqlite.Open(ctx, cfg, sqlite.WithLogger(env.Logger))
+}
+
+func postgresStore(ctx context.Context, cfg postgres.Config, env registry.Env) (core.Store, error) {
+	return postgres.Open(ctx, cfg.WithEnv(env.Getenv), postgres.WithLogger(env.Logger))
+}
+
+// outboxConfig adds which stores there are on the two sides.
+type outboxConfig struct {
+	Queue  outbox.Config   `koanf:",squash"`
+	Local  registry.Choice `koanf:"local" kind:"store" doc:"the store in front, which keeps everything on this machine"`
+	Remote registry.Choice `koanf:"remote" kind:"store" doc:"the store that everything is delivered to"`
+}
+
+func outboxDefaults() outboxConfig {
+	return outboxConfig{Queue: outbox.DefaultConfig(), Local: registry.Choice{Type: "sqlite"}, Remote: registry.Choice{Type: openBrainName}}
+}
+
+func outboxStore(ctx context.Context, cfg outboxConfig, env registry.Env) (core.Store, error) {
+	local, err := env.OpenStore(ctx, cfg.Local)
+	if err != nil {
+		return nil, fmt.Errorf("local: %w", err)
+	}
+	remote, err := env.OpenStore(ctx, cfg.Remote)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("remote: %w", err), local.Close())
+	}
+	store, err := outbox.Open(ctx, cfg.Queue, local, remote, outbox.WithLogger(env.Logger))
+	if err != nil {
+		return nil, errors.Join(err, remote.Close(), local.Close())
+	}
+	return store, nil
 }
 
 // openBrainStoreConfig adds what the server has no room for.
