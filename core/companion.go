@@ -138,3 +138,33 @@ type StoreStats struct {
 	Bytes, RawBytes int64
 	Oldest, Newest  time.Time
 }
+
+// Transfer says how far an export or import of a whole store is.
+type Transfer struct {
+	// Entries and Views are how many of each were written or read so far; Duplicates is how many of an import's entries were there before.
+	Entries    int64 `json:"entries"`
+	Duplicates int64 `json:"duplicates,omitempty"`
+	Views      int64 `json:"views"`
+	// KeptViews is the number of an import's views that were left out because the session has one.
+	KeptViews int64 `json:"keptViews,omitempty"`
+}
+
+// StoreDetails is what a store in a file knows of itself besides StoreStats. Figures that a store does not know are 0.
+type StoreDetails struct {
+	// Path is the file.
+	Path string `json:"path"`
+	// Free is the part of the file that a vacuum would give back, in bytes.
+	Free int64 `json:"free"`
+	// Erased is the number of entries of which only their place is left; Views counts views, Vectors vectors, and Changes the changes and
+	// deletions that those who follow the store can still ask for.
+	Erased  int64 `json:"erased"`
+	Views   int64 `json:"views"`
+	Vectors int64 `json:"vectors"`
+	Changes int64 `json:"changes"`
+	// Schema is the version of the schema.
+	Schema int `json:"schema"`
+}
+
+// ErasedFingerprint returns the Fingerprint that the TypeErased entry in the place of a message has: who has the message can tell that
+// it was erased from a session, and nobody can tell from the entry what it said.
+func ErasedFingerprint(id SessionID, fingerprint string) string { return erasedPrint(id, fingerprint) }
