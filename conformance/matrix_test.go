@@ -44,7 +44,7 @@ var backends = map[string]backend{
 		},
 		cases: 100,
 	},
-	"openbrain": {open: openServer, cases: 100},
+	"openbrain": {open: openServer, cases: 10},
 }
 
 func openFile(tb testing.TB, path string) core.Store {

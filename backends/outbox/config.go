@@ -37,44 +37,44 @@ const (
 type Config struct {
 	// Path is the journal. Empty is the file of the local store with "-outbox" behind it; a local store without a file needs a path. Beside
 	// it lie two empty files, named like it with ".lock" and ".lease".
-	Path string `koanf:"path" json:"path"`
+	Path string `koanf:"path" json:"path" doc:"the journal of what waits; empty is the file of the local store with -outbox behind it"`
 	// Volatile keeps the queue in memory, for local stores that do not outlive the process either. What waits is gone when it ends.
-	Volatile bool `koanf:"volatile" json:"volatile"`
+	Volatile bool `koanf:"volatile" json:"volatile" doc:"keep the queue in memory, for a local store that does not outlive the process either"`
 	// Durability is "process" or "power".
-	Durability string `koanf:"durability" json:"durability"`
+	Durability string `koanf:"durability" json:"durability" doc:"what the local store has: process (survives the death of the process) or power (also a power failure, slower)"`
 	// Recover is "refuse" or "accept": what Open does about a damaged journal.
-	Recover string `koanf:"recover" json:"recover"`
+	Recover string `koanf:"recover" json:"recover" doc:"what to do about a damaged journal: refuse to open, or accept its intact records"`
 
 	// MaxEntries bounds the changes that wait or were set aside, 1 to 10 million.
-	MaxEntries int `koanf:"maxEntries" json:"maxEntries"`
+	MaxEntries int `koanf:"maxEntries" json:"maxEntries" doc:"largest number of changes that wait or were set aside, 1 to 10000000"`
 	// MaxBytes bounds the content of the entries that wait or were set aside, in bytes of their messages, at least 1 KiB.
-	MaxBytes int64 `koanf:"maxBytes" json:"maxBytes"`
+	MaxBytes int64 `koanf:"maxBytes" json:"maxBytes" doc:"largest size of the messages that wait or were set aside in bytes, at least 1024"`
 	// MaxAge bounds how long the oldest change that can still be delivered has waited; 0 is no bound, else at least 1 s.
-	MaxAge time.Duration `koanf:"maxAge" json:"maxAge"`
+	MaxAge time.Duration `koanf:"maxAge" json:"maxAge" doc:"how long the oldest change may wait before appends are refused, at least 1s; 0 is no bound"`
 	// Full is "fail" or "block": what Append does at a bound.
-	Full string `koanf:"full" json:"full"`
+	Full string `koanf:"full" json:"full" doc:"what appends do at a bound: fail, or block until there is room"`
 
 	// BatchEntries is the largest number of entries in one append to the remote, 1 to 1000.
-	BatchEntries int `koanf:"batchEntries" json:"batchEntries"`
+	BatchEntries int `koanf:"batchEntries" json:"batchEntries" doc:"largest number of messages in one append to the remote store, 1 to 1000"`
 	// BatchBytes is about the largest size of one append to the remote, in bytes; one entry may be larger. At least 1 KiB.
-	BatchBytes int64 `koanf:"batchBytes" json:"batchBytes"`
+	BatchBytes int64 `koanf:"batchBytes" json:"batchBytes" doc:"about the largest size of one append to the remote store in bytes, at least 1024"`
 	// MaxAttempts is how often a change that the remote refuses for good is tried before it is set aside, 1 to 1000.
-	MaxAttempts int `koanf:"maxAttempts" json:"maxAttempts"`
+	MaxAttempts int `koanf:"maxAttempts" json:"maxAttempts" doc:"how often a change that the remote store refuses for good is tried before it is set aside, 1 to 1000"`
 	// AttemptTimeout bounds one call of the remote, 1 ms to 1 h. The first call for an agent may have to list all of its history there.
-	AttemptTimeout time.Duration `koanf:"attemptTimeout" json:"attemptTimeout"`
+	AttemptTimeout time.Duration `koanf:"attemptTimeout" json:"attemptTimeout" doc:"how long one call of the remote store may take, 1ms to 1h"`
 	// MinBackoff and MaxBackoff bound the wait between two tries where the remote does not ask for another one, 1 ms to 24 h.
-	MinBackoff time.Duration `koanf:"minBackoff" json:"minBackoff"`
-	MaxBackoff time.Duration `koanf:"maxBackoff" json:"maxBackoff"`
+	MinBackoff time.Duration `koanf:"minBackoff" json:"minBackoff" doc:"shortest wait between two tries, 1ms to 24h"`
+	MaxBackoff time.Duration `koanf:"maxBackoff" json:"maxBackoff" doc:"longest wait between two tries, minBackoff to 24h"`
 	// CloseTimeout is how long Close goes on delivering, 1 ms to 1 h. What is left is delivered after the next Open.
-	CloseTimeout time.Duration `koanf:"closeTimeout" json:"closeTimeout"`
+	CloseTimeout time.Duration `koanf:"closeTimeout" json:"closeTimeout" doc:"how long delivery goes on when the store is closed, 1ms to 1h"`
 	// Poll is how often a process looks for what others put into the journal, and for the lease, 1 ms to 1 h.
-	Poll time.Duration `koanf:"poll" json:"poll"`
+	Poll time.Duration `koanf:"poll" json:"poll" doc:"how often to look for what other processes append, 1ms to 1h"`
 
 	// Hydrate copies the history that the remote store has into the local one.
-	Hydrate bool `koanf:"hydrate" json:"hydrate"`
+	Hydrate bool `koanf:"hydrate" json:"hydrate" doc:"copy the history that the remote store has into the local one, as agents are first used"`
 	// SearchWait is how long a search waits for the delivery of what was appended before it, so that the remote finds that too; up
 	// to 1 min. 0 is not at all: entries that wait are then matched by their words.
-	SearchWait time.Duration `koanf:"searchWait" json:"searchWait"`
+	SearchWait time.Duration `koanf:"searchWait" json:"searchWait" doc:"how long a search waits for what was appended before it to be delivered, up to 1m"`
 }
 
 // DefaultConfig returns the defaults.

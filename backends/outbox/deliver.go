@@ -164,11 +164,6 @@ func (s *Store) settle(ctx context.Context, p *parcel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tell()
-	for _, r := range p.dead {
-		if d := s.q.dead[r.seq]; d != nil {
-			d.detail = r.text
-		}
-	}
 	l := s.q.lanes[p.session]
 	if l == nil {
 		l = &lane{}

@@ -103,7 +103,7 @@ func (q *queue) apply(r *record) {
 		}
 	case kindDead:
 		for _, it := range q.remove(r.session, r.seqs) {
-			q.dead[it.seq] = &dead{item: it, session: r.session, since: r.at, attempts: int(r.attempts), reason: r.reason}
+			q.dead[it.seq] = &dead{item: it, session: r.session, since: r.at, attempts: int(r.attempts), reason: r.reason, detail: r.detail}
 			q.deadBytes += it.size
 		}
 	case kindRetry:

@@ -67,6 +67,8 @@ type record struct {
 	next, delivered, missing uint64
 	attempts                 uint64
 	reason                   string
+	// detail belongs to a dead, and stays in memory: the journal holds no text of others.
+	detail string
 	// id and remote are the two names of an alias; remote is empty when there is none any more.
 	id, remote string
 	cursor     string

@@ -43,7 +43,7 @@ func (p *parcel) records(at int64) []record {
 		out = append(out, record{kind: kindDone, session: p.session, seqs: p.done, delivered: p.delivered, missing: p.missing})
 	}
 	for _, d := range p.dead {
-		out = append(out, record{kind: kindDead, session: p.session, seqs: []uint64{d.seq}, at: at, attempts: uint64(d.attempts), reason: d.reason})
+		out = append(out, record{kind: kindDead, session: p.session, seqs: []uint64{d.seq}, at: at, attempts: uint64(d.attempts), reason: d.reason, detail: d.text})
 	}
 	return out
 }

@@ -1,0 +1,156 @@
+package openbrain_test
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/backends/postgres"
+	"github.com/contextengine/contextengine/conformance"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/pgtest"
+	"github.com/contextengine/contextengine/models/tiktoken"
+	"github.com/contextengine/contextengine/strategies/archive"
+	"github.com/contextengine/contextengine/strategies/delegate"
+	"github.com/contextengine/contextengine/strategies/hybrid"
+	"github.com/contextengine/contextengine/strategies/lexical"
+	"github.com/contextengine/contextengine/strategies/recent"
+	"github.com/contextengine/contextengine/strategies/semantic"
+	"github.com/contextengine/contextengine/strategies/summary"
+)
+
+var servers pgtest.Servers
+
+func TestMain(m *testing.M) { os.Exit(servers.Main(m)) }
+
+// chainCases is how many sessions are played with each combination; every message crosses HTTP and a store.
+const chainCases = 10
+
+// behind opens what the server of a chain keeps thoughts in.
+var behind = map[string]func(t *testing.T) func(tb testing.TB) core.Store{
+	"memory": func(*testing.T) func(testing.TB) core.Store {
+		return func(testing.TB) core.Store { return memory.New() }
+	},
+	"sqlite": func(*testing.T) func(testing.TB) core.Store {
+		return func(tb testing.TB) core.Store {
+			tb.Helper()
+			return openSQLite(tb, filepath.Join(tb.TempDir(), "thoughts.db"))
+		}
+	},
+	"postgres": func(t *testing.T) func(testing.TB) core.Store { t.Helper(); return schemas(t, servers.Plain(t)) },
+	"pgvector": func(t *testing.T) func(testing.TB) core.Store { t.Helper(); return schemas(t, servers.Vector(t)) },
+}
+
+// schemas opens stores in schemas of their own in one database of a server.
+func schemas(t *testing.T, server *pgtest.Server) func(testing.TB) core.Store {
+	t.Helper()
+	dsn := server.Database(t)
+	return func(tb testing.TB) core.Store {
+		tb.Helper()
+		cfg := postgres.DefaultConfig()
+		cfg.DSN, cfg.Schema, cfg.MaxConns = dsn, "c"+strings.ToLower(rand.Text()[:16]), min(server.MaxConns(), 4)
+		cfg.Pooler = server.MaxConns() == 1 // PGlite is one session for all connections
+		s, err := postgres.Open(context.WithoutCancel(tb.Context()), cfg)
+		if err != nil {
+			tb.Fatalf("postgres: %v", err)
+		}
+		tb.Cleanup(func() {
+			_ = s.Close()
+			server.Exec(tb, dsn, "DROP SCHEMA IF EXISTS "+cfg.Schema+" CASCADE")
+		})
+		return s
+	}
+}
+
+// TestChain plays every combination through the client, this server and each store behind it. What a store promises is checked through the
+// PostgreSQL ones too; TestClientConforms does so for the others.
+func TestChain(t *testing.T) {
+	counter, err := tiktoken.New("o200k_base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, with := range behind {
+		t.Run(name, func(t *testing.T) {
+			open := with(t)
+			if strings.HasPrefix(name, "p") {
+				t.Run("store", func(t *testing.T) {
+					conformance.TestStore(t, func(tb testing.TB) core.Store {
+						tb.Helper()
+						return startRemote(tb, open(tb), "")
+					}, conformance.WithCases(chainCases))
+				})
+			}
+			conformance.TestMatrix(t, chains(name, open), counter.Count, conformance.WithCases(chainCases))
+		})
+	}
+}
+
+// homed is a client's store beside a home for views, which the server has no room for.
+type homed struct {
+	core.Store
+	core.ViewStore
+}
+
+func (h homed) Unwrap() core.Store { return h.Store }
+
+// chains lists every retriever with every compactor over a chain.
+func chains(name string, open func(testing.TB) core.Store) []conformance.Combination {
+	retrievers := map[string]func(core.Searcher) (core.Retriever, error){
+		"recent":   func(core.Searcher) (core.Retriever, error) { return recent.New(recent.DefaultConfig()) },
+		"semantic": func(s core.Searcher) (core.Retriever, error) { return semantic.New(semantic.DefaultConfig(), s) },
+		"hybrid": func(core.Searcher) (core.Retriever, error) {
+			index, err := lexical.New(lexical.DefaultConfig())
+			if err != nil {
+				return nil, err
+			}
+			return hybrid.New(hybrid.DefaultConfig(), map[string]core.Searcher{"lexical": index})
+		},
+	}
+	compactors := map[string]func(conformance.Env) (core.Compactor, error){
+		"archive":  func(conformance.Env) (core.Compactor, error) { return archive.New(archive.DefaultConfig()) },
+		"delegate": func(env conformance.Env) (core.Compactor, error) { return delegate.New(env.Host) },
+		"summary": func(env conformance.Env) (core.Compactor, error) {
+			return summary.New(summary.DefaultConfig(), env.Model)
+		},
+	}
+	var out []conformance.Combination
+	for retriever, newRetriever := range retrievers {
+		for compactor, newCompactor := range compactors {
+			out = append(out, conformance.Combination{
+				Name: retriever + "+" + compactor + "+openbrain-" + name,
+				Open: func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
+					tb.Helper()
+					store := env.Store
+					if store == nil {
+						store = homed{startRemote(tb, open(tb), ""), memory.New()}
+					}
+					searcher, ok := core.As[core.Searcher](store)
+					if !ok {
+						tb.Fatal("the client has no search")
+					}
+					r, err := newRetriever(searcher)
+					if err != nil {
+						tb.Fatal(err)
+					}
+					c, err := newCompactor(env)
+					if err != nil {
+						tb.Fatal(err)
+					}
+					cfg := core.DefaultConfig()
+					cfg.Compaction.Deadline = env.Deadline
+					parts := core.Parts{Store: env.Wrap(store), Retriever: r, Compactor: c, Counter: env.Count, Host: env.Host}
+					e, err := core.New(parts, cfg, core.WithIDs(env.IDs))
+					if err != nil {
+						tb.Fatal(err)
+					}
+					return e, store
+				},
+			})
+		}
+	}
+	return out
+}
