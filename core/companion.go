@@ -168,3 +168,22 @@ type StoreDetails struct {
 // ErasedFingerprint returns the Fingerprint that the TypeErased entry in the place of a message has: who has the message can tell that
 // it was erased from a session, and nobody can tell from the entry what it said.
 func ErasedFingerprint(id SessionID, fingerprint string) string { return erasedPrint(id, fingerprint) }
+
+// Backlog is what a Drainer has not delivered yet.
+type Backlog struct {
+	// Waiting counts the changes that are to be delivered, Bytes the content of the entries among them; Oldest is when the first was made.
+	Waiting int       `json:"waiting"`
+	Bytes   int64     `json:"bytes"`
+	Oldest  time.Time `json:"oldest,omitzero"`
+	// SetAside counts the changes that the other store refused for good.
+	SetAside int `json:"setAside"`
+	// Full is why nothing more is taken now; empty when there is room. LastError is what went wrong last.
+	Full      string `json:"full,omitempty"`
+	LastError string `json:"lastError,omitempty"`
+}
+
+// Backlogger is a Drainer that tells what waits, and whether the other store can be reached now.
+type Backlogger interface {
+	Backlog(ctx context.Context) (Backlog, error)
+	CheckRemote(ctx context.Context) error
+}

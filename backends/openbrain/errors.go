@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/go-resty/resty/v2"
@@ -38,6 +39,12 @@ type failure struct {
 }
 
 func (f *failure) Error() string { return f.what + ": " + f.kind.Error() }
+
+// RetryAfter is how long the server asked to be left alone when the last try failed; 0 when it did not ask. Decorators look for it.
+func (f *failure) RetryAfter() time.Duration {
+	d, _ := retryAfter(f.wait, time.Now())
+	return max(d, 0)
+}
 
 // Unwrap returns the sentinel.
 func (f *failure) Unwrap() error { return f.kind }

@@ -183,3 +183,14 @@ func (s *Store) CheckRemote(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Backlog implements core.Backlogger: the part of Status that concerns an operator.
+func (s *Store) Backlog(ctx context.Context) (core.Backlog, error) {
+	st, err := s.Status(ctx)
+	if err != nil {
+		return core.Backlog{}, err
+	}
+	return core.Backlog{
+		Waiting: st.Waiting, Bytes: st.WaitingBytes, Oldest: st.Oldest, SetAside: st.DeadLetters, Full: st.Full, LastError: st.LastError,
+	}, nil
+}

@@ -65,10 +65,11 @@ type failure struct {
 }
 
 var (
-	_ core.Store     = (*Store)(nil)
-	_ core.Pinger    = (*Store)(nil)
-	_ core.Drainer   = (*Store)(nil)
-	_ core.Unwrapper = (*Store)(nil)
+	_ core.Store      = (*Store)(nil)
+	_ core.Pinger     = (*Store)(nil)
+	_ core.Drainer    = (*Store)(nil)
+	_ core.Backlogger = (*Store)(nil)
+	_ core.Unwrapper  = (*Store)(nil)
 )
 
 // Option sets what no configuration file can hold.

@@ -108,8 +108,36 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 		_, err = b.Bootstrap(ctx, core.BootstrapRequest{Session: core.SessionID{Agent: agent, Session: "doctor"}})
 	}
 	add("store", orNone(cfg.Store.Type)+" can be used", err)
+	if e, ok := engine.(*core.Engine); ok {
+		if b, ok := core.As[core.Backlogger](e.Store()); ok {
+			out = append(out, backlogFinding(ctx, b))
+			add("remote store", "can be reached", b.CheckRemote(ctx))
+		}
+	}
 	out = append(out, modelFinding(cfg))
 	return out, first
+}
+
+// backlogFinding says what an outbox still has to deliver.
+func backlogFinding(ctx context.Context, b core.Backlogger) finding {
+	f := finding{Name: "outbox", Status: "ok", Text: "everything is delivered"}
+	log, err := b.Backlog(ctx)
+	switch {
+	case err != nil:
+		f.Status, f.Text = "fail", err.Error()
+	case log.SetAside > 0:
+		f.Status, f.Text = "note", fmt.Sprintf("%d changes were refused by the remote store and set aside; the last error: %s", log.SetAside, log.LastError)
+		f.Do = "mend what the remote store refused, then try them again; everything is kept in the local store"
+	case log.Full != "":
+		f.Status, f.Text, f.Do = "note", "it is full: "+log.Full, "bring the remote store back, or raise the bounds"
+	case log.Waiting > 0:
+		f.Status, f.Text = "note", fmt.Sprintf("%d changes (%d bytes) wait since %s", log.Waiting, log.Bytes, log.Oldest.Format(time.DateTime))
+		if log.LastError != "" {
+			f.Text += "; the last error: " + log.LastError
+		}
+		f.Do = "nothing, if the remote store comes back: they are delivered then"
+	}
+	return f
 }
 
 func configText(cfg registry.Config) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 
 	"github.com/contextengine/contextengine/backends/memory"
@@ -47,7 +48,7 @@ func outboxStore(ctx context.Context, cfg outboxConfig, env registry.Env) (core.
 	if err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
-	remote, err := env.OpenStore(ctx, cfg.Remote)
+	remote, err := env.OpenStore(ctx, patient(cfg.Remote))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("remote: %w", err), local.Close())
 	}
@@ -56,6 +57,19 @@ func outboxStore(ctx context.Context, cfg outboxConfig, env registry.Env) (core.
 		return nil, errors.Join(err, remote.Close(), local.Close())
 	}
 	return store, nil
+}
+
+// patient lets the outbox do the waiting, where nobody chose how often the client itself repeats a request.
+func patient(c registry.Choice) registry.Choice {
+	if _, ok := c.Options["maxRetries"]; ok || c.Type != openBrainName {
+		return c
+	}
+	options := maps.Clone(c.Options)
+	if options == nil {
+		options = make(map[string]any)
+	}
+	options["maxRetries"] = 1
+	return registry.Choice{Type: c.Type, Options: options}
 }
 
 // openBrainStoreConfig adds what the server has no room for.
