@@ -69,6 +69,7 @@ var (
 	_ core.Retriever = (*Retriever)(nil)
 	_ core.Observer  = (*Retriever)(nil)
 	_ core.Attacher  = (*Retriever)(nil)
+	_ core.Scrubber  = (*Retriever)(nil)
 )
 
 // New returns a retriever over searcher. The error wraps core.ErrInvalid when cfg is not valid or there is no searcher.
@@ -183,6 +184,14 @@ func (r *Retriever) Updated(ctx context.Context, entry core.Entry) error {
 func (r *Retriever) Deleted(ctx context.Context, scope core.Scope, ids []string) error {
 	if o, ok := r.searcher.(core.Observer); ok {
 		return o.Deleted(ctx, scope, ids)
+	}
+	return nil
+}
+
+// Scrub has a searcher that is a Scrubber leave nothing of what was erased.
+func (r *Retriever) Scrub(ctx context.Context) error {
+	if s, ok := r.searcher.(core.Scrubber); ok {
+		return s.Scrub(ctx)
 	}
 	return nil
 }
