@@ -86,6 +86,7 @@ func (er *erasure) cleanView(ctx context.Context, id SessionID) error {
 			v.disown()
 		}
 		v.Recall, v.Shown = nil, nil
+		v.Start = -1 // what was too much before may fit now, and something must be shown
 		v.Epoch++
 		s.forget()
 		err := er.e.publish(ctx, s, v)

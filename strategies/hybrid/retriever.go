@@ -31,6 +31,7 @@ var (
 	_ core.Retriever = (*Retriever)(nil)
 	_ core.Observer  = (*Retriever)(nil)
 	_ core.Attacher  = (*Retriever)(nil)
+	_ core.Scrubber  = (*Retriever)(nil)
 )
 
 // New returns a retriever over searchers, by the names that candidates carry as their source. The error wraps core.ErrInvalid when
@@ -164,6 +165,17 @@ func each[T any](r *Retriever, call func(T) error) error {
 			if err := call(t); err != nil {
 				errs = append(errs, fmt.Errorf("hybrid: %s: %w", p.name, err))
 			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Scrub has every searcher that is a Scrubber leave nothing of what was erased.
+func (r *Retriever) Scrub(ctx context.Context) error {
+	var errs []error
+	for _, p := range r.parts {
+		if s, ok := p.searcher.(core.Scrubber); ok {
+			errs = append(errs, s.Scrub(ctx))
 		}
 	}
 	return errors.Join(errs...)
