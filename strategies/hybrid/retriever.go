@@ -172,11 +172,5 @@ func each[T any](r *Retriever, call func(T) error) error {
 
 // Scrub has every searcher that is a Scrubber leave nothing of what was erased.
 func (r *Retriever) Scrub(ctx context.Context) error {
-	var errs []error
-	for _, p := range r.parts {
-		if s, ok := p.searcher.(core.Scrubber); ok {
-			errs = append(errs, s.Scrub(ctx))
-		}
-	}
-	return errors.Join(errs...)
+	return each(r, func(s core.Scrubber) error { return s.Scrub(ctx) })
 }

@@ -22,9 +22,12 @@ const opening = /(?:^|\n|\] )@@turn (\S+)/g;
 /** The names of the turns that begin in a text. */
 export const turnsIn = (text) => [...text.matchAll(opening)].map((found) => found[1]);
 
+/** No directives at all. */
+export const plain = (kind) => ({ turn: '', kind, say: '', words: 0, rounds: [], round: 0, overflow: 0, fail: [], cut: 0, delay: 0, usage: 0 });
+
 /** Reads the directives that the newest messages ask for, and how far the turn has come. */
 export function currentDirectives(messages) {
-  const out = { turn: '', kind: 'plain', say: '', words: 0, rounds: [], round: 0, overflow: 0, fail: [], cut: 0, delay: 0, usage: 0 };
+  const out = plain('plain');
   let at = messages.length - 1;
   while (at >= 0 && !(messages[at].role === 'user' && turnsIn(textOf(messages[at].content)).length > 0)) at--;
   if (at < 0) return out;
@@ -77,8 +80,12 @@ export function words(seed, count) {
   return out.join(' ');
 }
 
+/** What a request of the host's summarizer is answered with: the sections it asks for. */
+const summary = ['Decisions', 'Open TODOs', 'Constraints/Rules', 'Pending user asks', 'Exact identifiers'].map((name) => `## ${name}\nNone.`).join('\n\n');
+
 /** The final answer that a turn's directives ask for. */
 export function finalText(directives) {
+  if (directives.kind === 'summary') return summary;
   const say = directives.say || (directives.turn ? `ok ${directives.turn}` : 'noted');
   return directives.words > 0 ? `${say} ${words(directives.turn, directives.words)}` : say;
 }

@@ -55,7 +55,20 @@ export class Installation {
 
   get pid() { return this.#gateway?.pid; }
 
+  /** Starts the gateway. On a machine that is very busy the host misses deadlines of its own while it starts, and says so; then it is started again. */
   async start() {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.#startOnce();
+        return;
+      } catch (error) {
+        await this.kill();
+        if (attempt === 3 || !/startup migrations did not complete|lease .* was lost/.test(String(error))) throw error;
+      }
+    }
+  }
+
+  async #startOnce() {
     const from = this.log().length;
     const out = openSync(this.logPath, 'a');
     const child = spawn('node', [join(this.hostPackage, 'openclaw.mjs'), 'gateway', 'run', '--port', String(this.port)], {
@@ -64,7 +77,7 @@ export class Installation {
     closeSync(out);
     this.#gateway = child;
     child.exited = new Promise((resolve) => { child.once('exit', (code, signal) => resolve(signal ?? code)); });
-    const ended = child.exited.then((how) => { throw new Error(`the gateway ended while it started (${how}): ${this.log().slice(from).slice(-2000)}`); });
+    const ended = child.exited.then((how) => { throw new Error(`the gateway ended while it started (${how}): ${this.log().slice(from).slice(0, 2000)}`); });
     await Promise.race([until(() => /\[gateway\].*\bready\b(?! pid)/.test(this.log().slice(from).replace(/spawn broker ready.*/g, '')), 240_000, 'the gateway to be ready'), ended]);
     await this.#connect();
   }

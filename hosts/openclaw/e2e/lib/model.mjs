@@ -3,7 +3,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 
-import { currentDirectives } from './directives.mjs';
+import { currentDirectives, plain } from './directives.mjs';
 import { answer } from './stream.mjs';
 import { countTokens } from './tokens.mjs';
 
@@ -53,7 +53,8 @@ export async function startModel(options) {
 function respond(state, log, body, response) {
   const messages = body.messages ?? [];
   const tokens = countTokens(body);
-  const directives = currentDirectives(messages);
+  // A request without tools is a summarizer's.
+  const directives = body.tools ? currentDirectives(messages) : plain('summary');
   const record = { n: ++state.requests, label: state.label, at: Date.now(), window: state.window, tokens, outcome: 'answered', turn: directives.turn, kind: directives.kind, body };
   const note = (outcome) => {
     record.outcome = outcome;

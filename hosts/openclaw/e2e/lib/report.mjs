@@ -3,14 +3,16 @@
 const entries = [];
 let started = Date.now();
 
-/** A scenario: passes unless body throws. Those that follow run anyway. */
+/** A scenario: passes unless body throws; the result says which. Those that follow run anyway. */
 export async function scenario(name, body) {
   started = Date.now();
   try {
     note(true, name, await body());
+    return true;
   } catch (error) {
     note(false, name, error instanceof Error ? error.message : String(error));
     if (process.env.E2E_VERBOSE && error instanceof Error) console.log(error.stack);
+    return false;
   }
 }
 

@@ -37,12 +37,18 @@ export function missingOrTwice(entries, accepted, wirePath) {
 
 const textOf = (message) => (typeof message.content === 'string' ? message.content : message.content.map((part) => part.text ?? '').join('\n'));
 
-/** No turn, accepted or not, is stored twice. */
+/**
+ * No message of the host is stored twice, and no turn has two user messages of its own. Where a turn failed, the host shows its user message merged with
+ * the next one: such a message begins several turns and is another one.
+ */
 export function storedTwice(entries) {
   const seen = new Map();
+  const count = (what) => seen.set(what, (seen.get(what) ?? 0) + 1);
   for (const e of entries) {
-    if (e.type !== 'message' || e.role !== 'user') continue;
-    for (const name of turnsIn(e.text)) seen.set(`${e.session} ${name}`, (seen.get(`${e.session} ${name}`) ?? 0) + 1);
+    if (e.type !== 'message') continue;
+    if (e.raw) count(`${e.session} ${e.role} ${e.raw.slice(0, 2000)}`);
+    const names = e.role === 'user' ? turnsIn(e.text) : [];
+    if (names.length === 1) count(`${e.session} turn ${names[0]}`);
   }
-  return [...seen].filter(([, n]) => n > 1).map(([what, n]) => `${what} is stored ${n} times`);
+  return [...seen].filter(([, n]) => n > 1).map(([what, n]) => `stored ${n} times: ${what.slice(0, 200)}`);
 }

@@ -19,6 +19,20 @@ export class Talk {
     return answer;
   }
 
+  /** One turn after a restart: as long as the host still recovers what was under way, it asks to come again. */
+  async turnAfterRestart(session, name, ...lines) {
+    for (let i = 0; i < 60; i++) {
+      const answer = await this.attempt(session, name, ...lines);
+      if (answer.status === 'ok' || !answer.text.includes('Retry.')) {
+        check(answer.status === 'ok' && answer.text.includes(`ok ${name}`), `turn ${name}: ${answer.status}: ${answer.text.slice(0, 200)}`);
+        return answer;
+      }
+      this.turns.pop();
+      await new Promise((resolve) => { setTimeout(resolve, 1000); });
+    }
+    throw new Error(`turn ${name}: the host still asks to retry`);
+  }
+
   /** One turn that may fail; the result says how. */
   async attempt(session, name, ...lines) {
     this.model.label(this.label);

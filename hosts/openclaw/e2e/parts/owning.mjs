@@ -21,7 +21,7 @@ export async function owningPart(context) {
   const work = 'agent:main:work';
   await stage(context, 'owning', { start: false, env: { OPENBRAIN_API_KEY: secrets.openBrainKey } }, async ({ installation, talk, requests }) => {
     await installing(installation, plugin, launched({ folder, sidecar, configFile }));
-    await scenario('owning: gateway start', () => installation.start());
+    if (!await scenario('owning: gateway start', () => installation.start())) return;
     await talking('owning', talk, work);
     await longSession(talk, long, { turns });
     const asked = () => calls(wire).filter((c) => c.method === 'compact');
@@ -59,9 +59,10 @@ export async function owningPart(context) {
     judge('owning: no turn is stored twice', storedTwice(entries));
     const places = [wire, store, `${store}-wal`, configFile, installation.logPath, join(folder, 'requests.jsonl'), join(folder, 'home'), join(folder, 'ws')].filter((p) => existsSync(p));
     judge('owning: no planted secret on the wire, in the store, in logs or files', leaks(secrets, places), `${places.length} places, ${(readFileSync(wire).length / 1e6).toFixed(1)} MB of traffic`);
-    const reads = traffic.filter((c) => c.method === 'assemble');
-    const resent = reads.filter((c) => (c.params.transcript?.skipped ?? 0) === 0 && c.params.transcript?.messages.length > 0).length;
-    judge('owning: long histories are not sent again', resent <= 12 ? [] : [`${resent} of ${reads.length} calls sent everything`], `${resent} of ${reads.length} assembles sent everything`);
+    const reads = traffic.filter((c) => c.method === 'assemble' && c.params.transcript);
+    const sent = reads.reduce((n, c) => n + c.params.transcript.messages.length, 0);
+    const held = reads.reduce((n, c) => n + c.params.transcript.messages.length + (c.params.transcript.skipped ?? 0), 0);
+    judge('owning: long histories are not sent again and again', sent <= held / 4 ? [] : [`${sent} messages sent for ${held} in the lists`], `${sent} messages sent for ${held} in the lists of ${reads.length} calls`);
     await uninstalling(installation);
   });
 }

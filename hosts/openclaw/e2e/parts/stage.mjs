@@ -18,7 +18,8 @@ export async function stage(context, label, { plugin, window = WINDOW, env, star
   const installation = new Installation({ rig, folder, port: gatewayPort, token: secrets.gatewayToken, env, config: hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin }) });
   const talk = Object.assign(new Talk(installation, model, label), { requestLog, window });
   try {
-    if (start) await scenario(`${label}: gateway start`, () => installation.start());
+    // Without a gateway there is nothing to play.
+    if (start && !await scenario(`${label}: gateway start`, () => installation.start())) return;
     await body({ installation, model, talk, requests: () => readLines(requestLog) });
   } finally {
     await installation.stop();

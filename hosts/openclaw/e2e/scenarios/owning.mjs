@@ -64,14 +64,16 @@ export async function subagents(talk, session, wirePath) {
     const rolledBack = made('rollbackSubagentSpawn').length;
     // The child's session is archived while its preparation is under way, so that it cannot start.
     writeFileSync(`${wirePath}.hold`, 'prepareSubagentSpawn');
-    const turn = talk.turn(session, 'sub-broken', 'Send somebody who cannot start.', tools([catalogued('sessions_spawn', { task: 'never' })]));
+    const turn = talk.attempt(session, 'sub-broken', 'Send somebody who cannot start.', tools([catalogued('sessions_spawn', { task: 'never' })]));
     try {
       await until(() => made('prepareSubagentSpawn').length > before, 60_000, 'the preparation');
-      await talk.installation.call('sessions.patch', { key: made('prepareSubagentSpawn').at(-1).params.child.session, archived: true });
+      const key = made('prepareSubagentSpawn').at(-1).params.child.session;
+      const { sessions } = await talk.installation.call('sessions.list', { limit: 200 });
+      await talk.installation.call('sessions.patch', { key, archived: true, expectedSessionId: sessions.find((s) => s.key === key)?.sessionId });
     } finally {
       rmSync(`${wirePath}.hold`);
     }
-    await turn;
+    check((await turn).status === 'ok', 'the parent\'s turn failed');
     await until(() => made('rollbackSubagentSpawn').length > rolledBack, 20_000, 'the rollback');
     check(made('rollbackSubagentSpawn').at(-1).result, 'the rollback failed');
     await talk.turn(session, 'sub-broken-after', 'Never mind.');
@@ -99,10 +101,11 @@ export async function sidecarKilled(talk, session, wirePath) {
   });
   await scenario('owning: sidecar SIGKILL in the middle of a turn, nothing lost', async () => {
     const before = talk.model.requests();
-    const turn = talk.turn(session, 'crash-3', 'The sidecar dies while this is answered.', '@@delay 1500');
+    const turn = talk.attempt(session, 'crash-3', 'The sidecar dies while this is answered.', '@@delay 1500');
     await until(() => talk.model.requests() > before, 60_000, 'the model to be asked');
     kill();
-    await turn;
+    const { status, text } = await turn;
+    check(status === 'ok' && text.includes('ok crash-3'), `the turn ended with ${status}: ${text}`);
     await talk.turn(session, 'crash-4', 'And on.');
   });
 }

@@ -56,7 +56,7 @@ export async function gatewayKilled(mode, talk, session) {
     await installation.kill();
     await dying;
     await installation.start();
-    await talk.turn(session, `${mode}-k2`, 'Are you back?');
+    await talk.turnAfterRestart(session, `${mode}-k2`, 'Are you back?');
     await talk.turn(session, `${mode}-k3`, 'Good.');
   });
 }

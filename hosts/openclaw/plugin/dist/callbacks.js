@@ -1,16 +1,28 @@
+// What the sidecar may ask of the host while a call of the host runs: its own compaction, and its model.
+import { AsyncLocalStorage } from "node:async_hooks";
 import { Code, ProtocolError } from "./errors.js";
 import { compacted } from "./whitelist.js";
 const text = (value) => (typeof value === "string" ? value : undefined);
 const count = (value) => (typeof value === "number" ? value : undefined);
-/** Answers the sidecar's requests for one call of the host. */
+/**
+ * Answers the sidecar's requests for one call of the host. The host's functions find their run by the asynchronous context of that call; a request of the sidecar
+ * arrives in another one.
+ */
 export function hostSide(options) {
-    return async (method, params, signal) => {
-        if (method === "host.compact")
-            return delegate(options, params, signal);
-        if (method === "host.complete")
-            return complete(options, params, signal);
+    const inCall = AsyncLocalStorage.snapshot();
+    return async (method, params, signal) => inCall(async () => {
+        try {
+            if (method === "host.compact")
+                return await delegate(options, params, signal);
+            if (method === "host.complete")
+                return await complete(options, params, signal);
+        }
+        catch (error) {
+            options.failed?.(method, error);
+            throw error;
+        }
         throw new ProtocolError(Code.methodNotFound, `${method}: not known`);
-    };
+    });
 }
 async function delegate(options, params, signal) {
     const { delegateCompactionToRuntime } = await options.sdk();

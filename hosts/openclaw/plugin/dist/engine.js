@@ -29,7 +29,7 @@ class Engine {
             transcriptSemantics: { currentTurnFence: "before-current-turn-entry-v1", turnAdvancementIdempotency: "atomic-idempotent-v1" },
         };
     }
-    /** Throws only where the configuration is incomplete. What the host has stored is handed over once in a process. */
+    /** Throws only where the configuration is incomplete. A session that is new to the engine gets what the host has stored of it. */
     async bootstrap(params) {
         this.#last = "bootstrap";
         this.#turn.assembled = false;
@@ -37,12 +37,14 @@ class Engine {
         const session = sessionOf(params);
         const state = this.shared.state(session);
         try {
-            const history = state.bootstrapped ? undefined : await this.#history(params);
-            const answer = await this.#call("bootstrap", {
-                session,
-                ...(history === undefined || history.length === 0 ? {} : { transcript: { messages: history } }),
-                ...this.#settings(params),
-            }, params);
+            const fields = { session, ...this.#settings(params) };
+            let answer = await this.#call("bootstrap", fields, params);
+            // A session that the engine holds is brought up to date from what assemble is handed: the rows as stored differ from that where the host merges or drops some.
+            if (!state.bootstrapped && answer.known === 0) {
+                const history = await this.#history(params);
+                if (history !== undefined && history.length > 0)
+                    answer = await this.#call("bootstrap", { ...fields, transcript: { messages: history } }, params);
+            }
             state.bootstrapped = true;
             return compacted({ bootstrapped: answer.bootstrapped === true, importedMessages: answer.imported, reason: answer.reason });
         }
@@ -90,7 +92,7 @@ class Engine {
             const answer = await this.shared.connection.call("compact", { session, ...compactionOf(params, budget.now()) }, {
                 timeoutMs: this.shared.settings.timeouts.compact,
                 signal: params.abortSignal,
-                host: hostSide({ sdk: this.shared.sdk, context: params.runtimeContext, compaction: params, delegated: (result) => { delegated = result; } }),
+                host: hostSide({ sdk: this.shared.sdk, failed: this.#failed, context: params.runtimeContext, compaction: params, delegated: (result) => { delegated = result; } }),
             });
             this.#last = "compaction";
             if (delegated)
@@ -203,6 +205,7 @@ class Engine {
     async dispose() {
         // nothing is held
     }
+    #failed = (what, error) => { this.shared.warn(what, error); };
     #check() {
         if (lacksCredentials(this.shared.settings))
             throw new Error(MISSING_CREDENTIALS);
@@ -220,7 +223,7 @@ class Engine {
         return settings === undefined ? {} : { settings };
     }
     #call(method, fields, params, timeoutMs = this.shared.settings.timeouts.call) {
-        const options = { timeoutMs, signal: params?.abortSignal, host: hostSide({ sdk: this.shared.sdk, context: params?.runtimeContext }) };
+        const options = { timeoutMs, signal: params?.abortSignal, host: hostSide({ sdk: this.shared.sdk, failed: this.#failed, context: params?.runtimeContext }) };
         return this.shared.connection.call(method, fields, options);
     }
 }

@@ -1,4 +1,6 @@
 // What the sidecar may ask of the host while a call of the host runs: its own compaction, and its model.
+import { AsyncLocalStorage } from "node:async_hooks";
+
 import type { HostSide } from "./client.js";
 import { Code, ProtocolError } from "./errors.js";
 import type { CompactParams, CompactResult, CompletionParams, RuntimeContext } from "./host-types.js";
@@ -15,17 +17,28 @@ export interface CallbackOptions {
   context: RuntimeContext | undefined;
   /** The host's own parameters of the compaction that is under way, if one is. */
   compaction?: CompactParams;
+  /** Is told what failed on the host's side; the sidecar is not told why. */
+  failed?: (what: string, error: unknown) => void;
   /** Gets the host's whole result of a delegated compaction. */
   delegated?: (result: CompactResult) => void;
 }
 
-/** Answers the sidecar's requests for one call of the host. */
+/**
+ * Answers the sidecar's requests for one call of the host. The host's functions find their run by the asynchronous context of that call; a request of the sidecar
+ * arrives in another one.
+ */
 export function hostSide(options: CallbackOptions): HostSide {
-  return async (method, params, signal) => {
-    if (method === "host.compact") return delegate(options, params, signal);
-    if (method === "host.complete") return complete(options, params, signal);
+  const inCall = AsyncLocalStorage.snapshot();
+  return async (method, params, signal) => inCall(async () => {
+    try {
+      if (method === "host.compact") return await delegate(options, params, signal);
+      if (method === "host.complete") return await complete(options, params, signal);
+    } catch (error) {
+      options.failed?.(method, error);
+      throw error;
+    }
     throw new ProtocolError(Code.methodNotFound, `${method}: not known`);
-  };
+  });
 }
 
 async function delegate(options: CallbackOptions, params: Fields, signal: AbortSignal): Promise<object> {

@@ -10,6 +10,14 @@ import { MISSING_CREDENTIALS, PACKAGE, VERSION } from "./names.js";
 import type { Shared } from "./shared.js";
 import { compacted, compactionOf, sessionOf, sessionOfKey, settingsOf } from "./whitelist.js";
 
+interface BootstrapAnswer {
+  bootstrapped?: boolean;
+  imported?: number;
+  reason?: string;
+  /** Messages of the session that are in force; sidecars that do not say so get no history here. */
+  known?: number;
+}
+
 const noRewrite = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
 
 /** Makes the engine of one logical turn. */
@@ -35,7 +43,7 @@ class Engine implements ContextEngine {
     };
   }
 
-  /** Throws only where the configuration is incomplete. What the host has stored is handed over once in a process. */
+  /** Throws only where the configuration is incomplete. A session that is new to the engine gets what the host has stored of it. */
   async bootstrap(params: SessionParams): Promise<{ bootstrapped: boolean; importedMessages?: number; reason?: string }> {
     this.#last = "bootstrap";
     this.#turn.assembled = false;
@@ -43,12 +51,13 @@ class Engine implements ContextEngine {
     const session = sessionOf(params);
     const state = this.shared.state(session);
     try {
-      const history = state.bootstrapped ? undefined : await this.#history(params);
-      const answer = await this.#call("bootstrap", {
-        session,
-        ...(history === undefined || history.length === 0 ? {} : { transcript: { messages: history } }),
-        ...this.#settings(params),
-      }, params) as { bootstrapped?: boolean; imported?: number; reason?: string };
+      const fields = { session, ...this.#settings(params) };
+      let answer = await this.#call("bootstrap", fields, params) as BootstrapAnswer;
+      // A session that the engine holds is brought up to date from what assemble is handed: the rows as stored differ from that where the host merges or drops some.
+      if (!state.bootstrapped && answer.known === 0) {
+        const history = await this.#history(params);
+        if (history !== undefined && history.length > 0) answer = await this.#call("bootstrap", { ...fields, transcript: { messages: history } }, params) as BootstrapAnswer;
+      }
       state.bootstrapped = true;
       return compacted({ bootstrapped: answer.bootstrapped === true, importedMessages: answer.imported, reason: answer.reason });
     } catch (error) {
@@ -95,7 +104,7 @@ class Engine implements ContextEngine {
       const answer = await this.shared.connection.call("compact", { session, ...compactionOf(params, budget.now()) }, {
         timeoutMs: this.shared.settings.timeouts.compact,
         signal: params.abortSignal,
-        host: hostSide({ sdk: this.shared.sdk, context: params.runtimeContext, compaction: params, delegated: (result) => { delegated = result; } }),
+        host: hostSide({ sdk: this.shared.sdk, failed: this.#failed, context: params.runtimeContext, compaction: params, delegated: (result) => { delegated = result; } }),
       }) as { ok?: boolean; compacted?: boolean; reason?: string; summary?: string; tokensBefore?: number; tokensAfter?: number };
       this.#last = "compaction";
       if (delegated) return delegated;
@@ -203,6 +212,8 @@ class Engine implements ContextEngine {
     // nothing is held
   }
 
+  readonly #failed = (what: string, error: unknown): void => { this.shared.warn(what, error); };
+
   #check(): void {
     if (lacksCredentials(this.shared.settings)) throw new Error(MISSING_CREDENTIALS);
   }
@@ -221,7 +232,7 @@ class Engine implements ContextEngine {
   }
 
   #call(method: string, fields: Readonly<Record<string, unknown>>, params?: SessionParams, timeoutMs = this.shared.settings.timeouts.call): Promise<unknown> {
-    const options: CallOptions = { timeoutMs, signal: params?.abortSignal, host: hostSide({ sdk: this.shared.sdk, context: params?.runtimeContext }) };
+    const options: CallOptions = { timeoutMs, signal: params?.abortSignal, host: hostSide({ sdk: this.shared.sdk, failed: this.#failed, context: params?.runtimeContext }) };
     return this.shared.connection.call(method, fields, options);
   }
 }

@@ -107,12 +107,14 @@ test("a sidecar that lies: the messages come back unchanged", async () => {
 });
 
 test("a sidecar that hangs: every call ends", async () => {
-  const { engine, sidecar } = setup(() => silence, { config: { assembleTimeoutMs: 20, commitTimeoutMs: 20, callTimeoutMs: 20, compactTimeoutMs: 20 } });
+  const ms = 200;
+  const { engine, shared, sidecar } = setup(() => silence, { config: { assembleTimeoutMs: ms, commitTimeoutMs: ms, callTimeoutMs: ms, compactTimeoutMs: ms } });
+  await shared.connection.describe(60_000);
   const history = [user("one")];
   assert.equal((await engine.assemble({ ...session, ...prompt, messages: history })).messages, history);
   await assert.rejects(engine.commitTurn({ ...session, advancementKey: "k", messages: history }), /no answer/);
   assert.equal((await engine.compact({ ...session })).ok, false);
-  assert.ok(sidecar.calls("rpc.cancel").length >= 3);
+  assert.equal(sidecar.calls("rpc.cancel").length, 3);
 });
 
 test("without address and key nothing is started, and the text says what to do", async () => {
@@ -126,19 +128,19 @@ test("without address and key nothing is started, and the text says what to do",
   assert.ok(log.some((line) => line.includes("baseUrl and apiKey are required")));
 });
 
-test("bootstrap hands over what the host has stored, once in a process", async () => {
+test("bootstrap hands over what the host has stored of a session that is new to the engine", async () => {
   const rows = [user("old"), assistant("broken", { stopReason: "error" }), { role: "custom", excludeFromContext: true }, assistant("answer")];
   const sdk = {
     readSessionTranscriptVisibleMessageDelta: (query: { cursor?: unknown }) => query.cursor === undefined
       ? { kind: "page" as const, cursor: 1, hasMore: true, entries: rows.slice(0, 2).map((message) => ({ message })) }
       : { kind: "page" as const, cursor: 2, hasMore: false, entries: rows.slice(2).map((message) => ({ message })) },
   };
-  const { next, sidecar } = setup(passing, { sdk });
-  await next().bootstrap({ ...session });
-  await next().bootstrap({ ...session });
-  const [first, second] = sidecar.calls("bootstrap");
-  assert.deepEqual((first?.["transcript"] as Params)["messages"], [rows[0], rows[3]]);
-  assert.equal(second?.["transcript"], undefined);
+  for (const [known, transcripts] of [[0, [undefined, [rows[0], rows[3]], undefined]], [5, [undefined, undefined]], [undefined, [undefined, undefined]]] as const) {
+    const { next, sidecar } = setup(() => ({ bootstrapped: true, imported: 0, ...(known === undefined ? {} : { known }) }), { sdk });
+    await next().bootstrap({ ...session });
+    await next().bootstrap({ ...session });
+    assert.deepEqual(sidecar.calls("bootstrap").map((c) => (c["transcript"] as Params | undefined)?.["messages"]), transcripts);
+  }
 });
 
 test("delegated compaction: the host is asked once, and its own result comes back whole", async () => {
