@@ -27,6 +27,9 @@ type ChangeQuery struct {
 	After Mark
 	// Limit is the largest number of changes, 1 to MaxPage.
 	Limit int
+	// Known, when not nil, reports ids whose content the caller has as it was appended. A store may leave out that they were appended, which spares it
+	// reading them; later changes of them are told all the same. It must not use the store.
+	Known func(id string) bool
 }
 
 // Mark is a place in a ChangeFeed. It means something only to the store that made it, also after a restart.

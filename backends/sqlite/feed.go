@@ -48,6 +48,8 @@ type record struct {
 	n, token int64
 	id       string
 	entry    *core.Entry
+	// known entries are left out of the page.
+	known bool
 }
 
 func (f *follower) page(ctx context.Context, tx *sql.Tx) (core.ChangePage, error) {
@@ -78,11 +80,13 @@ func (f *follower) page(ctx context.Context, tx *sql.Tx) (core.ChangePage, error
 		}
 	}
 	page := core.ChangePage{Mark: f.q.After}
+	taken := 0
 	for len(appended)+len(changed) > 0 {
-		if len(page.Changes) == f.q.Limit {
+		if taken == f.q.Limit {
 			page.More = true
 			break
 		}
+		taken++
 		var r record
 		if len(changed) == 0 || len(appended) > 0 && appended[0].n < changed[0].n {
 			r, appended = appended[0], appended[1:]
@@ -92,7 +96,9 @@ func (f *follower) page(ctx context.Context, tx *sql.Tx) (core.ChangePage, error
 				return core.ChangePage{}, err
 			}
 		}
-		page.Changes = append(page.Changes, core.EntryChange{ID: r.id, Entry: r.entry})
+		if !r.known {
+			page.Changes = append(page.Changes, core.EntryChange{ID: r.id, Entry: r.entry})
+		}
 		from.n, from.token, from.id = r.n, r.token, r.id
 		page.Mark = from.mark()
 	}
@@ -210,6 +216,10 @@ func (f *follower) entries(rows *sql.Rows, out []record) ([]record, error) {
 		var agent, session sql.NullString
 		if err := f.s.scanned(r.scan(rows, &agent, &session)); err != nil {
 			return nil, err
+		}
+		if f.q.Known != nil && f.q.Known(r.id) {
+			out = append(out, record{n: r.n, id: r.id, known: true})
+			continue
 		}
 		e, err := f.s.entry(core.SessionID{Agent: agent.String, Session: session.String}, &r)
 		if err != nil {

@@ -68,7 +68,7 @@ func (p *partition) follow(ctx context.Context, cfg *Config, log *slog.Logger) e
 		p.told = map[string]struct{}{}
 		mark := p.mark
 		p.mu.Unlock()
-		page, err := p.src.feed.Changes(ctx, core.ChangeQuery{Agent: p.agent, After: mark, Limit: readPage})
+		page, err := p.src.feed.Changes(ctx, core.ChangeQuery{Agent: p.agent, After: mark, Limit: readPage, Known: p.knows})
 		if errors.Is(err, core.ErrNotFound) && mark != "" && !anew {
 			log.WarnContext(ctx, "lexical: index is built anew: the store does not know its mark", slog.String("agent", p.agent))
 			p.mu.Lock()
@@ -91,6 +91,13 @@ func (p *partition) follow(ctx context.Context, cfg *Config, log *slog.Logger) e
 			return err
 		}
 	}
+}
+
+// knows reports whether the index has an entry as it was appended: whoever appended it told, and changes are told again.
+func (p *partition) knows(id string) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.seg != nil && p.seg.find(id) != none
 }
 
 // take applies a page of the feed.
