@@ -1,13 +1,26 @@
 # Long versions of what .ci/run checks, and tools for people. Everything else is plain go.
 FUZZTIME ?= 60s
+RIG ?= .tools/openclaw
+PGLITE ?= .tools/pglite
 
-.PHONY: test full fuzz bench
+.PHONY: test full fuzz bench servers openclaw-e2e
 test:
 	.ci/run
 
-# Ten times the generated sessions, and every fuzz target for a minute.
-full: fuzz
-	CONFORMANCE_TIMES=10 go test -race -shuffle=on -timeout 3h ./...
+# Ten times the generated sessions, the long crash, damage and soak tests, and every fuzz target for a minute.
+full: fuzz servers
+	CONTEXTENGINE_CI=1 CONTEXTENGINE_PGLITE="$(abspath $(PGLITE))" CONFORMANCE_TIMES=10 \
+	CRASH_POINTS=300 DAMAGE_PLACES=200 FEED_CASES=200 OUTBOX_RUNS=300 SOAK_SECONDS=60 \
+	go test -race -shuffle=on -timeout 8h ./...
+
+# What the integration suites need from npm; PostgreSQL itself is Debian's package.
+servers:
+	mkdir -p "$(PGLITE)" && cp .ci/pglite/package*.json "$(PGLITE)/" && npm install --prefix "$(PGLITE)" --no-audit --no-fund --loglevel=error
+
+# The plugin in the real OpenClaw host, in a network namespace of its own.
+openclaw-e2e:
+	hosts/openclaw/e2e/rig.sh "$(RIG)"
+	hosts/openclaw/e2e/run.sh "$(RIG)"
 
 fuzz:
 	@set -e; for pkg in $$(go list ./...); do \
