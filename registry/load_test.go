@@ -101,7 +101,7 @@ func TestPrecedence(t *testing.T) {
 	cfg := mustLoad(t, r, file, registry.Environ([]string{
 		"CONTEXTENGINE_RECENT_MESSAGES=8", "CONTEXTENGINE_RETRIEVER__LIMIT=4", "CONTEXTENGINE_WINDOW__HIGH=0.7",
 		"CONTEXTENGINE_RETRIEVER__NAMES=x, y", "CONTEXTENGINE_WINDOW__NOTE=false", "CONTEXTENGINE_RECALL__DEADLINE=9s",
-		"CONTEXTENGINE_AGENTS__coder__RETRIEVER=recent", "CONTEXTENGINE_CONFIG=/somewhere", "CONTEXTENGINE_DATA=/data", "OTHER=1",
+		"CONTEXTENGINE_AGENTS__coder__RETRIEVER=recent", "CONTEXTENGINE_CONFIG=/somewhere", "CONTEXTENGINE_DATA=/data", "CONTEXTENGINE_CI=1", "CONTEXTENGINE_POSTGRES_DSN=x", "CONTEXTENGINE_PGLITE=x", "OTHER=1",
 	}))
 	o := cfg.Retriever.Options
 	if cfg.Core.RecentMessages != 8 || o["limit"] != int64(4) || o["wait"] != "1s" || cfg.Core.Window.High != 0.7 || cfg.Core.Window.Low != 0.3 {

@@ -20,8 +20,11 @@ import (
 // EnvPrefix is what the names of environment variables with configuration begin with.
 const EnvPrefix = "CONTEXTENGINE_"
 
-// envOther are variables with the prefix that are no configuration: where it is, and where test data are.
-var envOther = [...]string{EnvPrefix + "CONFIG", EnvPrefix + "DATA"}
+// envOther are variables with the prefix that are no keys of the configuration: where it is, what stores read themselves, and what tests need.
+var envOther = [...]string{
+	EnvPrefix + "CONFIG", EnvPrefix + "POSTGRES_DSN", EnvPrefix + "POSTGRES_REPLICA_DSN",
+	EnvPrefix + "DATA", EnvPrefix + "CI", EnvPrefix + "PGLITE", EnvPrefix + "POSTGRES_BIN", EnvPrefix + "OPENCLAW",
+}
 
 // Source is a place that configuration comes from. Make one with File, HostFile, Bytes, Values or Environ.
 type Source struct {
