@@ -24,14 +24,7 @@ const (
 const progressEvery = 1000
 
 // Progress says how far an export or import is.
-type Progress struct {
-	// Entries and Views are how many of each were written or read so far; Duplicates is how many of an import's were there before.
-	Entries    int64 `json:"entries"`
-	Duplicates int64 `json:"duplicates,omitempty"`
-	Views      int64 `json:"views"`
-	// KeptViews is the number of an import's views that were left out because the session has one.
-	KeptViews int64 `json:"keptViews,omitempty"`
-}
+type Progress = core.Transfer
 
 // line is one line of an export: one of its fields is set. Exact, beside an entry, is its message and metadata in the
 // store's own encoding, for the few that JSON cannot hold: text that is not UTF-8.

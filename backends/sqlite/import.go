@@ -104,6 +104,10 @@ func (in *importer) line(ctx context.Context, text []byte) error {
 		return in.flush(ctx)
 	case l.View != nil:
 		in.part.Views++
+		// What a view shows is there before it.
+		if err := in.flush(ctx); err != nil {
+			return err
+		}
 		return in.view(ctx, l.View)
 	case l.End != nil:
 		in.open = false

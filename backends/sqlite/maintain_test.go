@@ -134,9 +134,16 @@ func TestRetain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := fill(t)
+			foretold, err := s.WouldRetain(t.Context(), tc.policy)
+			if err != nil {
+				t.Fatal(err)
+			}
 			report, err := s.Retain(t.Context(), tc.policy)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if diff := cmp.Diff(report, foretold); diff != "" {
+				t.Errorf("what was done and what was foretold (-done +foretold):\n%s", diff)
 			}
 			if want := int64(150 - tc.one - tc.another); report.Deleted != want {
 				t.Errorf("Retain deleted %d, want %d", report.Deleted, want)

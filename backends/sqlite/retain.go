@@ -5,51 +5,16 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
-	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// Policy bounds what is kept. Zero fields bound nothing, and the zero Policy keeps everything: nothing is ever deleted unless
-// somebody asks for it.
-type Policy struct {
-	// MaxAge removes entries whose time is longer ago.
-	MaxAge time.Duration `koanf:"maxAge" json:"maxAge" doc:"remove messages that are older"`
-	// MaxEntries and MaxBytes remove the oldest entries beyond that number, and beyond that size of stored content in bytes.
-	MaxEntries int64 `koanf:"maxEntries" json:"maxEntries" doc:"largest number of messages of a session; the oldest beyond are removed"`
-	MaxBytes   int64 `koanf:"maxBytes" json:"maxBytes" doc:"largest size of a session's stored messages in bytes; the oldest beyond are removed"`
-	// PerAgent applies MaxEntries and MaxBytes to all sessions of an agent together, instead of to each session.
-	PerAgent bool `koanf:"perAgent" json:"perAgent" doc:"the bounds hold for all sessions of an agent together"`
-	// Archive, when not nil, gets what is removed before it is: an export compressed with gzip, which Import reads. Several calls
-	// may write to one file, one after the other. If it has a method Sync() error, that is called before anything is removed.
-	Archive io.Writer `koanf:"-" json:"-"`
-	// Deleted, when not nil, is called after entries were deleted or emptied, for indexes that do not follow core.ChangeFeed. Its error ends
-	// the call.
-	Deleted func(ctx context.Context, scope core.Scope, ids []string) error `koanf:"-" json:"-"`
-}
-
-// Validate returns core.ErrInvalid naming the field that is out of range.
-func (p Policy) Validate() error {
-	for field, bad := range map[string]bool{"maxAge": p.MaxAge < 0, "maxEntries": p.MaxEntries < 0, "maxBytes": p.MaxBytes < 0} {
-		if bad {
-			return fmt.Errorf("sqlite: retain: %s: must not be negative: %w", field, core.ErrInvalid)
-		}
-	}
-	return nil
-}
-
-// RetainReport says what Retain did.
-type RetainReport struct {
-	// Deleted is the number of entries that were deleted, Emptied that of those of which the place stayed. Bytes is the size of
-	// the content of both.
-	Deleted int64 `json:"deleted"`
-	Emptied int64 `json:"emptied"`
-	Bytes   int64 `json:"bytes"`
-	// Kept is the number of entries beyond a bound that were kept because a view shows them, or has yet to compact them.
-	Kept int64 `json:"kept"`
-}
+// Policy and RetainReport are what Retain is asked and what it answers.
+type (
+	Policy       = core.RetainPolicy
+	RetainReport = core.RetainReport
+)
 
 // retainBatch is the number of entries that one transaction of Retain removes.
 const retainBatch = 500
@@ -63,11 +28,56 @@ const retainBatch = 500
 // meanwhile; what it appends is looked at by the next call.
 func (s *Store) Retain(ctx context.Context, p Policy) (RetainReport, error) {
 	var report RetainReport
+	err := s.eachBeyond(ctx, p, &report, func(of []victims, needed *window) error {
+		if err := s.archive(ctx, p.Archive, of); err != nil {
+			return err
+		}
+		for i := range of {
+			if err := s.stopped(ctx); err != nil {
+				return fmt.Errorf("sqlite: retain: %w", err)
+			}
+			removed, err := s.retire(ctx, &of[i], needed, &report)
+			if err != nil {
+				return err
+			}
+			if p.Deleted != nil && len(removed) > 0 {
+				if err := p.Deleted(ctx, of[i].scope, removed); err != nil {
+					return fmt.Errorf("sqlite: retain: deleted: %w", err)
+				}
+			}
+		}
+		return nil
+	})
+	return report, err
+}
+
+// WouldRetain reports what Retain would do now, and does nothing.
+func (s *Store) WouldRetain(ctx context.Context, p Policy) (RetainReport, error) {
+	var report RetainReport
+	err := s.eachBeyond(ctx, p, &report, func(of []victims, needed *window) error {
+		for i := range of {
+			for j := range of[i].of {
+				c := &of[i].of[j]
+				report.Bytes += c.bytes
+				if needed.counts(c) {
+					report.Emptied++
+				} else {
+					report.Deleted++
+				}
+			}
+		}
+		return nil
+	})
+	return report, err
+}
+
+// eachBeyond calls f for what a policy does not keep, agent by agent.
+func (s *Store) eachBeyond(ctx context.Context, p Policy, report *RetainReport, f func(of []victims, needed *window) error) error {
 	if err := p.Validate(); err != nil {
-		return report, err
+		return fmt.Errorf("sqlite: %w", err)
 	}
 	if p.MaxAge == 0 && p.MaxEntries == 0 && p.MaxBytes == 0 {
-		return report, nil
+		return nil
 	}
 	var agents []string
 	var needed window
@@ -78,32 +88,18 @@ func (s *Store) Retain(ctx context.Context, p Policy) (RetainReport, error) {
 		return err
 	})
 	if err != nil {
-		return report, err
+		return err
 	}
 	for _, agent := range agents {
-		victims, err := s.beyond(ctx, agent, p, &needed, &report)
+		of, err := s.beyond(ctx, agent, p, &needed, report)
+		if err == nil {
+			err = f(of, &needed)
+		}
 		if err != nil {
-			return report, err
-		}
-		if err := s.archive(ctx, p.Archive, victims); err != nil {
-			return report, err
-		}
-		for i := range victims {
-			if err := s.stopped(ctx); err != nil {
-				return report, fmt.Errorf("sqlite: retain: %w", err)
-			}
-			removed, err := s.retire(ctx, &victims[i], &needed, &report)
-			if err != nil {
-				return report, err
-			}
-			if p.Deleted != nil && len(removed) > 0 {
-				if err := p.Deleted(ctx, victims[i].scope, removed); err != nil {
-					return report, fmt.Errorf("sqlite: retain: deleted: %w", err)
-				}
-			}
+			return err
 		}
 	}
-	return report, nil
+	return nil
 }
 
 // retire deletes or empties victims in one transaction, and returns the ids of those it did. A view that was published since they were

@@ -45,20 +45,7 @@ func (s *Store) Stats(ctx context.Context) (core.StoreStats, error) {
 }
 
 // Details is what only this kind of store has.
-type Details struct {
-	// Path is the file.
-	Path string `json:"path"`
-	// Free is the part of the file that Vacuum would give back, in bytes.
-	Free int64 `json:"free"`
-	// Erased is the number of entries of which only their place is left; Views counts views, Vectors vectors, and Changes the changes and
-	// deletions that those who follow the store can still ask for.
-	Erased  int64 `json:"erased"`
-	Views   int64 `json:"views"`
-	Vectors int64 `json:"vectors"`
-	Changes int64 `json:"changes"`
-	// Schema is the version of the schema.
-	Schema int `json:"schema"`
-}
+type Details = core.StoreDetails
 
 // Details counts what Stats does not speak of. It reads all entries.
 func (s *Store) Details(ctx context.Context) (Details, error) {

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/hosts/imports"
+)
+
+type exportFlags struct {
+	storeFlags
+	output  string
+	force   bool
+	session string
+}
+
+func (a *app) exportCmd() *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write everything the store holds as JSON lines",
+		Long: `export writes entries and views, one a line, without loss: "import" makes the same store of it, in a store of any kind. Indexes
+and vectors are not part of it; they are made anew. With --agent, and --session, it is only theirs.
+
+A name that ends with ".gz" is compressed.
+
+` + exitHelp,
+		Example: `  contextengine export -o store.jsonl.gz
+  contextengine export --agent main --session agent:main:work | wc -l`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return failed(a.export(cmd.Context(), f))
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "-", `file to write; "-" is standard output`)
+	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the file if it exists")
+	cmd.Flags().StringVar(&f.agent, "agent", "", "only what this agent has, in the store of its configuration")
+	cmd.Flags().StringVar(&f.session, "session", "", "only this session of the agent")
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, f exportFlags) error {
+	if f.session != "" && f.agent == "" {
+		return fmt.Errorf("--session: name the agent it belongs to with --agent: %w", core.ErrInvalid)
+	}
+	return a.keeping(ctx, f.storeFlags, func(k *keeper) error {
+		bar := newProgress(a.Stderr)
+		defer bar.done()
+		total := -1
+		if s, ok := core.As[core.Statter](k.store); ok && f.agent == "" {
+			if st, err := s.Stats(ctx); err == nil && st.Entries > 0 {
+				total = st.Entries
+			}
+		}
+		var done core.Transfer
+		err := a.output(f.output, f.force, func(w io.Writer) error {
+			var err error
+			done, err = imports.Export(ctx, k.store, w, core.Scope{Agent: f.agent, Session: f.session},
+				func(t core.Transfer) { bar.set(int(t.Entries), total) })
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		bar.done()
+		fmt.Fprintf(a.Stderr, "exported %s and %s\n", plural(done.Entries, "entry", "entries"), plural(done.Views, "view", "views"))
+		return nil
+	})
+}
+
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n) + " " + many
+}
+
+// output runs f with a file, or with standard output. A file is there under its name when all of it is.
+func (a *app) output(name string, force bool, f func(w io.Writer) error) error {
+	if name == "-" {
+		return f(a.Stdout)
+	}
+	if _, err := os.Lstat(name); err == nil && !force {
+		return fmt.Errorf("%s exists: choose another --output, or overwrite it with --force", name)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	part := name + ".part"
+	file, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	err = compressed(file, strings.HasSuffix(name, ".gz"), f)
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = os.Rename(part, name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	return nil
+}
+
+func compressed(w io.Writer, yes bool, f func(w io.Writer) error) error {
+	if !yes {
+		return f(w)
+	}
+	z := gzip.NewWriter(w)
+	if err := f(z); err != nil {
+		return err
+	}
+	return z.Close()
+}

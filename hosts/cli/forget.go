@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+type forgetFlags struct {
+	storeFlags
+	session, since, before string
+	entries                []string
+	reason                 string
+	purge, yes             bool
+	receipts, json         bool
+}
+
+func (a *app) forgetCmd() *cobra.Command {
+	var f forgetFlags
+	cmd := &cobra.Command{
+		Use:   "forget --agent AGENT",
+		Short: "Erase messages for good: from the store, indexes, summaries, windows and vectors",
+		Long: `forget erases an agent's messages, a session's, those of a time, or single ones. It shows what that is and asks first, unless
+--yes is given. It leaves a receipt, which says how many and when and never what; --receipts lists them.
+
+An erased message leaves its place, so that a host that still has it in its transcript does not bring it back. --purge removes
+whole sessions, places included: what the host still has then comes back.
+
+Copies made before, by backup and export, are beyond its reach. Other processes that use the store learn of it with their next turn.
+
+` + exitHelp,
+		Example: `  contextengine forget --agent main --session agent:main:work --reason "asked for by the user"
+  contextengine forget --agent main --since 2026-01-01 --before 2026-02-01
+  contextengine forget --agent main --entry e1x2y3 --yes
+  contextengine forget --agent main --receipts`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return failed(a.forget(cmd.Context(), f))
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().StringVar(&f.agent, "agent", "", "agent whose messages are erased; required")
+	cmd.Flags().StringVar(&f.session, "session", "", "only those of this session")
+	cmd.Flags().StringSliceVar(&f.entries, "entry", nil, "only the entries with these ids")
+	cmd.Flags().StringVar(&f.since, "since", "", "only those of this time and later: a date, or a date with a time")
+	cmd.Flags().StringVar(&f.before, "before", "", "only those before this time")
+	cmd.Flags().BoolVar(&f.purge, "purge", false, "remove whole sessions, with the places of erased messages")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why; it is kept with the receipt")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&f.receipts, "receipts", false, "list the receipts of the agent's erasures, and erase nothing")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	return cmd
+}
+
+// request is what is to be erased.
+func (f *forgetFlags) request() (core.ForgetRequest, error) {
+	if f.agent == "" {
+		return core.ForgetRequest{}, fmt.Errorf("--agent: name the agent: %w", core.ErrInvalid)
+	}
+	req := core.ForgetRequest{Scope: core.Scope{Agent: f.agent, Session: f.session}, Entries: f.entries, Purge: f.purge, Reason: f.reason}
+	var err error
+	if req.From, err = parseMoment("--since", f.since); err != nil {
+		return req, err
+	}
+	if req.To, err = parseMoment("--before", f.before); err != nil {
+		return req, err
+	}
+	switch {
+	case !req.From.IsZero() && !req.To.IsZero() && !req.From.Before(req.To):
+		return req, fmt.Errorf("--before: must be later than --since: %w", core.ErrInvalid)
+	case f.purge && (len(f.entries) > 0 || f.since != "" || f.before != ""):
+		return req, fmt.Errorf("--purge: it removes whole sessions: leave out --entry, --since and --before: %w", core.ErrInvalid)
+	case len(f.entries) > 0 && (f.since != "" || f.before != ""):
+		return req, fmt.Errorf("--entry: it names what to erase: leave out --since and --before: %w", core.ErrInvalid)
+	}
+	return req, nil
+}
+
+func (a *app) forget(ctx context.Context, f forgetFlags) error {
+	req, err := f.request()
+	if err != nil {
+		return err
+	}
+	return a.keeping(ctx, f.storeFlags, func(k *keeper) error {
+		if f.receipts {
+			return k.receipts(ctx, f)
+		}
+		what, err := k.preview(ctx, req)
+		if err != nil {
+			return err
+		}
+		if !f.json || !f.yes {
+			fmt.Fprintln(a.Stderr, what.text(req))
+		}
+		if what.nothing() && !f.purge {
+			return nil
+		}
+		if !f.yes {
+			if err := a.confirm(ctx); err != nil {
+				return err
+			}
+		}
+		receipt, err := k.instance.Forget(ctx, req)
+		if receipt.ID != "" {
+			err = errors.Join(err, a.printReceipts(f.json, receipt))
+		}
+		if err == nil && len(receipt.Left) > 0 {
+			err = errors.New("not everything could be reached; running it again tries the rest")
+		}
+		return err
+	})
+}
+
+// extent is what would be erased.
+type extent struct {
+	messages, places int
+	sessions         map[string]bool
+	first, last      time.Time
+}
+
+func (p *extent) nothing() bool { return p.messages == 0 }
+
+func (p *extent) text(req core.ForgetRequest) string {
+	text := fmt.Sprintf("%s in %s of agent %q", count(p.messages, "message"), count(len(p.sessions), "session"), req.Scope.Agent)
+	if p.messages > 0 {
+		text += fmt.Sprintf(", from %s to %s", moment(p.first), moment(p.last))
+	}
+	if req.Purge {
+		text += fmt.Sprintf(", with %s of erased messages, and windows", count(p.places, "place"))
+	}
+	return text
+}
+
+// preview counts what a request would erase.
+func (k *keeper) preview(ctx context.Context, req core.ForgetRequest) (*extent, error) {
+	p := &extent{sessions: make(map[string]bool)}
+	if len(req.Entries) > 0 {
+		entries, err := k.store.Get(ctx, req.Scope, req.Entries)
+		for _, e := range entries {
+			p.add(e, req)
+		}
+		return p, err
+	}
+	bar := newProgress(k.a.Stderr)
+	defer bar.done()
+	n := 0
+	for e, err := range core.All(ctx, k.store, req.Scope, false) {
+		if err != nil {
+			return nil, err
+		}
+		if n++; n%1000 == 0 {
+			bar.set(n, -1)
+		}
+		p.add(e, req)
+	}
+	return p, nil
+}
+
+func (p *extent) add(e core.Entry, req core.ForgetRequest) {
+	switch {
+	case e.Meta["receipt"] != "":
+		return // receipts are kept
+	case !req.From.IsZero() && e.Time.Before(req.From), !req.To.IsZero() && !e.Time.Before(req.To):
+		return
+	case e.Type == core.TypeErased:
+		p.places++
+		return
+	}
+	p.messages++
+	p.sessions[e.Session] = true
+	if p.first.IsZero() || e.Time.Before(p.first) {
+		p.first = e.Time
+	}
+	if e.Time.After(p.last) {
+		p.last = e.Time
+	}
+}
+
+// confirm asks on standard input. An interrupt while it waits ends the process only with the line, or with a second one.
+func (a *app) confirm(ctx context.Context) error {
+	fmt.Fprint(a.Stderr, "Erase this for good? Type yes: ")
+	line, err := bufio.NewReader(a.Stdin).ReadString('\n')
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case strings.EqualFold(strings.TrimSpace(line), "yes"):
+		return nil
+	case errors.Is(err, io.EOF) && line == "":
+		return fmt.Errorf("nothing was erased: nobody answered; --yes does it without asking: %w", core.ErrInvalid)
+	case err != nil && !errors.Is(err, io.EOF):
+		return fmt.Errorf("nothing was erased: standard input: %w", err)
+	}
+	return errors.New("nothing was erased")
+}
+
+// receipts lists the receipts of an agent.
+func (k *keeper) receipts(ctx context.Context, f forgetFlags) error {
+	session := f.session
+	if session == "" {
+		session = storeSession
+	}
+	engine, _, err := k.instance.Engine(ctx, f.agent, session)
+	if err != nil {
+		return err
+	}
+	r, ok := engine.(interface {
+		Receipts(ctx context.Context, agent string) ([]core.Receipt, error)
+	})
+	if !ok {
+		return fmt.Errorf("engine %q keeps no receipts: %w", engine.Info().ID, errors.ErrUnsupported)
+	}
+	list, err := r.Receipts(ctx, f.agent)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return writeJSON(k.a.Stdout, map[string]any{"receipts": list})
+	}
+	if len(list) == 0 {
+		fmt.Fprintf(k.a.Stdout, "nothing was erased of agent %q\n", f.agent)
+	}
+	return k.a.printReceipts(false, list...)
+}
+
+func (a *app) printReceipts(asJSON bool, list ...core.Receipt) error {
+	for _, r := range list {
+		if asJSON {
+			if err := writeJSON(a.Stdout, r); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(a.Stdout, "receipt %s of %s: erased %s in %s, %s, and took them out of %s\n", r.ID, moment(r.Time), count(r.Entries, "message"),
+			count(r.Sessions, "session"), plural(int64(r.Summaries), "summary", "summaries"), count(r.Views, "window"))
+		if r.Request.Reason != "" {
+			fmt.Fprintf(a.Stdout, "  reason: %s\n", r.Request.Reason)
+		}
+		if r.Undelivered > 0 {
+			fmt.Fprintf(a.Stdout, "  %s wait for a server that cannot be reached\n", count(r.Undelivered, "change"))
+		}
+		for _, left := range r.Left {
+			fmt.Fprintf(a.Stdout, "  not reached: %s\n", left)
+		}
+	}
+	return nil
+}
