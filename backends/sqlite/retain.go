@@ -10,11 +10,11 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// Policy and RetainReport are what Retain is asked and what it answers.
-type (
-	Policy       = core.RetainPolicy
-	RetainReport = core.RetainReport
-)
+// Policy is what Retain is asked for.
+type Policy = core.RetainPolicy
+
+// RetainReport is what Retain answers.
+type RetainReport = core.RetainReport
 
 // retainBatch is the number of entries that one transaction of Retain removes.
 const retainBatch = 500

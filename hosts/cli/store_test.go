@@ -152,8 +152,7 @@ type bounded struct {
 
 func (b bounded) Retain(ctx context.Context, p core.RetainPolicy) (core.RetainReport, error) {
 	*b.asked = append(*b.asked, p)
-	r, err := b.Store.Retain(ctx, sqlite.Policy{MaxAge: p.MaxAge, MaxEntries: p.MaxEntries, MaxBytes: p.MaxBytes, PerAgent: p.PerAgent, Archive: p.Archive})
-	return core.RetainReport{Deleted: r.Deleted, Emptied: r.Emptied, Bytes: r.Bytes, Kept: r.Kept}, err
+	return b.Store.Retain(ctx, p)
 }
 
 func (b bounded) WouldRetain(_ context.Context, p core.RetainPolicy) (core.RetainReport, error) {

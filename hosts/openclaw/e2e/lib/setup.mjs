@@ -19,7 +19,7 @@ export function hostConfig({ folder, modelPort, gatewayPort, secrets, window, pl
       defaults: {
         workspace: join(folder, 'ws'), skipBootstrap: true, model: { primary: 'fake/fake-1' },
         // The host's audit of summaries is not what is tested here.
-        compaction: { memoryFlush: { enabled: false }, qualityGuard: { enabled: false } },
+        compaction: { memoryFlush: { enabled: false }, qualityGuard: { enabled: false }, keepRecentTokens: 3000 },
         heartbeat: { every: '0m' },
       },
     },

@@ -46,7 +46,7 @@ export function storedTwice(entries) {
   const count = (what) => seen.set(what, (seen.get(what) ?? 0) + 1);
   for (const e of entries) {
     if (e.type !== 'message') continue;
-    if (e.raw) count(`${e.session} ${e.role} ${e.raw.slice(0, 2000)}`);
+    if (e.raw) count(`${e.session} ${e.role} ${e.raw}`);
     const names = e.role === 'user' ? turnsIn(e.text) : [];
     if (names.length === 1) count(`${e.session} turn ${names[0]}`);
   }

@@ -40,7 +40,7 @@ export async function openBrainPart(context) {
         await installation.start();
       });
       await talking('openbrain', talk, session);
-      await scenario('openbrain: recall from another session\'s past in the same agent is off, in the same session on', async () => {
+      await scenario('openbrain: the server holds the conversation under the configured source', async () => {
         await talk.turn(session, 'brain-last', 'What did the note say?');
         const stats = await fetch(`${baseUrl}/v1/stats`, { headers: { authorization: `Bearer ${secrets.openBrainKey}` } }).then((r) => r.json());
         check(stats.total > 0 && Object.keys(stats.by_source ?? {}).some((s) => s.startsWith('e2e')), `the server has ${JSON.stringify(stats).slice(0, 200)}`);

@@ -1,7 +1,7 @@
 // One assemble: the list goes out as count, digest and tail, and comes back as references to it.
 import { Code, ProtocolError } from "./errors.js";
 import { PACKAGE } from "./names.js";
-import { Hasher, expand } from "./transcript.js";
+import { NotShown, expand, hashOf, hashesOf } from "./transcript.js";
 import { compacted, memoryOf, sessionOf, settingsOf } from "./whitelist.js";
 /** Asks the sidecar for the next prompt. Throws when there is none; the caller then goes on with what it has. */
 export async function assemble(shared, turn, params) {
@@ -17,7 +17,7 @@ export async function assemble(shared, turn, params) {
         throw new Error(`${PACKAGE}: the host gave no token budget`);
     // The loop's budget is taken as it is: the engine knows the turn's own.
     const budget = loop ? Math.floor(granted) : state.budget.grant(granted, params.model);
-    const hasher = new Hasher(messages);
+    const hashes = hashesOf(messages);
     const fields = compacted({
         tokenBudget: budget,
         prompt: typeof params.prompt === "string" && params.prompt !== "" ? params.prompt : undefined,
@@ -27,13 +27,14 @@ export async function assemble(shared, turn, params) {
         references: true,
     });
     const end = Date.now() + shared.settings.timeouts.assemble;
-    let transcript = state.memory.plan(messages, hasher);
+    let plan = state.memory.plan(messages, hashes);
     for (let attempt = 1;; attempt++) {
+        const { transcript } = plan;
         try {
             const answer = await shared.connection.call("assemble", { session, transcript, ...fields }, { timeoutMs: Math.max(1, end - Date.now()), signal: params.abortSignal });
-            const list = expand(answer.items, messages);
-            state.memory.learn(messages.length, transcript.digest);
-            learnOutput(state.memory, answer, list, hasher.texts(messages));
+            const list = expand(answer.items, messages, plan);
+            state.memory.learn(plan.hashes, transcript.digest, loop);
+            learnOutput(state.memory, answer, list, new Map(messages.map((message, i) => [message, hashes[i] ?? ""])));
             report(shared, answer);
             state.budget.spent(answer.estimatedTokens ?? 0);
             return compacted({
@@ -44,27 +45,24 @@ export async function assemble(shared, turn, params) {
             });
         }
         catch (error) {
-            if (!(error instanceof ProtocolError) || error.code !== Code.needTranscript || transcript.skipped === undefined)
+            const needed = error instanceof ProtocolError && error.code === Code.needTranscript;
+            if (transcript.skipped === undefined || !(needed || error instanceof NotShown))
                 throw error;
-            transcript = more(state.memory, params, hasher, error, transcript, attempt);
+            // A longer tail first, where the sidecar knows one; then everything.
+            if (needed && attempt === 1)
+                state.memory.refused(error.data["known"], transcript);
+            else
+                state.memory.forget();
+            plan = state.memory.plan(messages, hashes);
         }
     }
 }
-/** What to send after a refusal: a longer tail, and after the second refusal everything. */
-function more(memory, params, hasher, error, refused, attempt) {
-    if (attempt === 1)
-        return memory.replan(params.messages, hasher, error.data["known"], refused);
-    memory.forget();
-    return memory.plan(params.messages, hasher);
-}
 /** Remembers the result as a list of its own: in a tool loop the host hands it back. */
-function learnOutput(memory, answer, list, texts) {
+function learnOutput(memory, answer, list, known) {
     const { count, digest } = answer.output ?? {};
-    if (count !== list.length || typeof digest !== "string" || list.length === 0)
+    if (count !== list.length || typeof digest !== "string")
         return;
-    const hash = new Hasher(list, texts).at([list.length]).get(list.length);
-    if (hash !== undefined)
-        memory.learn(list.length, hash, digest);
+    memory.learn(list.map((message) => known.get(message) ?? hashOf(message)), digest, true);
 }
 function report(shared, answer) {
     if (typeof answer.degraded === "string" && answer.degraded !== "")

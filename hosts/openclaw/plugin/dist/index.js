@@ -1,5 +1,5 @@
 // The plugin's entry: registers the engine, and owns the sidecar while the gateway runs.
-import { engineIds, readSettings } from "./config.js";
+import { engineIds, lacksCredentials, readSettings } from "./config.js";
 import { installationProblems } from "./doctor.js";
 import { newEngine } from "./engine.js";
 import { PACKAGE, PLUGIN_ID } from "./names.js";
@@ -25,7 +25,8 @@ export function register(api) {
     }
     for (const id of ids) {
         api.registerContextEngine(id, async () => {
-            const owns = settings.ownsCompaction ?? (full ? (await shared.connection.describe(describeMs))?.ownsCompaction : undefined) ?? true;
+            const ask = full && settings.ownsCompaction === undefined && !lacksCredentials(settings);
+            const owns = settings.ownsCompaction ?? (ask ? (await shared.connection.describe(describeMs))?.ownsCompaction : undefined) ?? true;
             return newEngine(shared, id, owns);
         });
     }

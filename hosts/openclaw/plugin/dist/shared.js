@@ -6,7 +6,7 @@ import { textOf } from "./errors.js";
 import { PACKAGE } from "./names.js";
 import { hostSdk } from "./sdk.js";
 import { Memory } from "./transcript.js";
-const maxSessions = 2_000;
+const maxSessions = 500;
 const quietMs = 60_000;
 /** One sidecar, and what this process knows of the sessions there. */
 export class Shared {

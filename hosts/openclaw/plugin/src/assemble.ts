@@ -4,7 +4,7 @@ import type { AssembleParams, AssembleResult, HostMessage } from "./host-types.j
 import { PACKAGE } from "./names.js";
 import type { Sdk } from "./sdk.js";
 import type { Shared } from "./shared.js";
-import { Hasher, expand, type Memory, type WireTranscript } from "./transcript.js";
+import { NotShown, expand, hashOf, hashesOf, type Memory } from "./transcript.js";
 import { compacted, memoryOf, sessionOf, settingsOf } from "./whitelist.js";
 
 /** What one logical turn remembers between its calls. */
@@ -38,7 +38,7 @@ export async function assemble(shared: Shared, turn: Turn, params: AssembleParam
   // The loop's budget is taken as it is: the engine knows the turn's own.
   const budget = loop ? Math.floor(granted) : state.budget.grant(granted, params.model);
 
-  const hasher = new Hasher(messages);
+  const hashes = hashesOf(messages);
   const fields = compacted<Record<string, unknown>>({
     tokenBudget: budget,
     prompt: typeof params.prompt === "string" && params.prompt !== "" ? params.prompt : undefined,
@@ -48,13 +48,14 @@ export async function assemble(shared: Shared, turn: Turn, params: AssembleParam
     references: true,
   });
   const end = Date.now() + shared.settings.timeouts.assemble;
-  let transcript = state.memory.plan(messages, hasher);
+  let plan = state.memory.plan(messages, hashes);
   for (let attempt = 1; ; attempt++) {
+    const { transcript } = plan;
     try {
       const answer = await shared.connection.call("assemble", { session, transcript, ...fields }, { timeoutMs: Math.max(1, end - Date.now()), signal: params.abortSignal }) as Answer;
-      const list = expand(answer.items, messages);
-      state.memory.learn(messages.length, transcript.digest);
-      learnOutput(state.memory, answer, list, hasher.texts(messages));
+      const list = expand(answer.items, messages, plan);
+      state.memory.learn(plan.hashes, transcript.digest, loop);
+      learnOutput(state.memory, answer, list, new Map(messages.map((message, i) => [message, hashes[i] ?? ""])));
       report(shared, answer);
       state.budget.spent(answer.estimatedTokens ?? 0);
       return compacted<AssembleResult>({
@@ -64,25 +65,21 @@ export async function assemble(shared: Shared, turn: Turn, params: AssembleParam
         promptAuthority: answer.promptAuthority,
       });
     } catch (error) {
-      if (!(error instanceof ProtocolError) || error.code !== Code.needTranscript || transcript.skipped === undefined) throw error;
-      transcript = more(state.memory, params, hasher, error, transcript, attempt);
+      const needed = error instanceof ProtocolError && error.code === Code.needTranscript;
+      if (transcript.skipped === undefined || !(needed || error instanceof NotShown)) throw error;
+      // A longer tail first, where the sidecar knows one; then everything.
+      if (needed && attempt === 1) state.memory.refused(error.data["known"], transcript);
+      else state.memory.forget();
+      plan = state.memory.plan(messages, hashes);
     }
   }
 }
 
-/** What to send after a refusal: a longer tail, and after the second refusal everything. */
-function more(memory: Memory, params: AssembleParams, hasher: Hasher, error: ProtocolError, refused: WireTranscript, attempt: number): WireTranscript {
-  if (attempt === 1) return memory.replan(params.messages, hasher, error.data["known"], refused);
-  memory.forget();
-  return memory.plan(params.messages, hasher);
-}
-
 /** Remembers the result as a list of its own: in a tool loop the host hands it back. */
-function learnOutput(memory: Memory, answer: Answer, list: readonly HostMessage[], texts: ReadonlyMap<HostMessage, string>): void {
+function learnOutput(memory: Memory, answer: Answer, list: readonly HostMessage[], known: ReadonlyMap<HostMessage, string>): void {
   const { count, digest } = answer.output ?? {};
-  if (count !== list.length || typeof digest !== "string" || list.length === 0) return;
-  const hash = new Hasher(list, texts).at([list.length]).get(list.length);
-  if (hash !== undefined) memory.learn(list.length, hash, digest);
+  if (count !== list.length || typeof digest !== "string") return;
+  memory.learn(list.map((message) => known.get(message) ?? hashOf(message)), digest, true);
 }
 
 function report(shared: Shared, answer: Answer): void {

@@ -18,7 +18,7 @@ export interface SessionState {
   bootstrapped: boolean;
 }
 
-const maxSessions = 2_000;
+const maxSessions = 500;
 const quietMs = 60_000;
 
 /** One sidecar, and what this process knows of the sessions there. */

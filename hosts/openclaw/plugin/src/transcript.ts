@@ -1,15 +1,8 @@
-// What the sidecar already has of a session's messages, so that a long list is not sent again with every call. Lists are compared by a running hash of
-// the messages' JSON text; what the sidecar remembers may be lost at any time, and then everything is sent.
-import { createHash, type Hash } from "node:crypto";
+// What the sidecar already has of a session's messages, so that a long list is not sent again with every call. Lists are compared by a hash of each
+// message's JSON text. What the sidecar remembers may be lost at any time, and then everything is sent.
+import { hash, randomBytes } from "node:crypto";
 
 import type { HostMessage } from "./host-types.js";
-
-/** A list that the sidecar knows: its length, its hash here, and the name that the sidecar knows it by. */
-interface Known {
-  count: number;
-  hash: string;
-  name: string;
-}
 
 /** A transcript as the protocol has it. */
 export interface WireTranscript {
@@ -19,82 +12,82 @@ export interface WireTranscript {
   digest: string;
 }
 
-const maxKnown = 8;
-const batch = 1 << 16;
-
-/** The hashes of the first n messages of a list, for each n asked for. */
-export class Hasher {
-  readonly #texts: readonly string[];
-
-  /** known holds texts of messages that were written before. */
-  constructor(messages: readonly HostMessage[], known?: ReadonlyMap<HostMessage, string>) {
-    this.#texts = messages.map((message) => known?.get(message) ?? JSON.stringify(message));
-  }
-
-  /** The JSON texts, by message. */
-  texts(messages: readonly HostMessage[]): Map<HostMessage, string> {
-    return new Map(messages.map((message, i) => [message, this.#texts[i] ?? ""]));
-  }
-
-  /** Hashes of the leading messages, by count. Counts beyond the list are left out. */
-  at(counts: Iterable<number>): Map<number, string> {
-    const wanted = [...new Set(counts)].filter((n) => n <= this.#texts.length).sort((a, b) => a - b);
-    const out = new Map<number, string>();
-    const hash = createHash("sha256");
-    let text = "";
-    let done = 0;
-    for (const count of wanted) {
-      for (; done < count; done++) {
-        const message = this.#texts[done] ?? "";
-        text += `${message.length}:${message}`;
-        if (text.length > batch) {
-          hash.update(text);
-          text = "";
-        }
-      }
-      hash.update(text);
-      text = "";
-      out.set(count, finish(hash.copy()));
-    }
-    return out;
-  }
+/** How a list is told to the sidecar. */
+export interface Plan {
+  transcript: WireTranscript;
+  /** Hashes of the list as the sidecar sees it: in front of the host's there may be messages that the host does not show any more. */
+  hashes: readonly string[];
+  /** Index in the sidecar's list minus index in the host's. */
+  offset: number;
+  /** Leading messages of the host's list that are not the conversation's. */
+  lead: number;
 }
 
-const finish = (hash: Hash): string => hash.digest("base64url");
+/** A list that the sidecar knows, and the name it knows it by. */
+interface Known {
+  hashes: readonly string[];
+  name: string;
+  /** The engine's own output: what the host shows is never the end of it. */
+  output: boolean;
+}
 
-/** The lists of one session that the sidecar knows. */
+/** How many lists are remembered of either kind. */
+const maxKnown = 3;
+/** The longest list with a front that the host does not show. */
+const longest = 20_000;
+/** At least so many messages, and half of what the host shows, have to be known for a list to be the end of another. */
+const leastOverlap = 8;
+
+/** The hash of a message's JSON text. */
+export const hashOf = (message: HostMessage): string => hash("sha256", JSON.stringify(message), "base64url").slice(0, 32);
+
+export const hashesOf = (messages: readonly HostMessage[]): string[] => messages.map(hashOf);
+
+/** Reports whether list has part at an index. */
+function has(list: readonly string[], part: readonly string[], at: number, from: number, length: number): boolean {
+  // From the end: where lists differ, they differ there.
+  for (let i = length - 1; i >= 0; i--) if (list[at + i] !== part[from + i]) return false;
+  return true;
+}
+
+/** The lists of one session that the sidecar knows, the newest first. */
 export class Memory {
   #known: Known[] = [];
+  readonly #nonce = randomBytes(9).toString("base64url");
+  #next = 0;
 
-  /** A transcript of the list behind the longest part that the sidecar knows. */
-  plan(messages: readonly HostMessage[], hasher: Hasher): WireTranscript {
-    const hashes = hasher.at([...this.#known.map((k) => k.count), messages.length]);
-    let best: Known | undefined;
+  /** How to tell the sidecar a list: what is behind the longest part that it knows. */
+  plan(messages: readonly HostMessage[], hashes: readonly string[]): Plan {
+    let best: { known: Known; offset: number; lead: number; covered: number } | undefined;
     for (const known of this.#known) {
-      if (known.count > 0 && known.count > (best?.count ?? 0) && hashes.get(known.count) === known.hash) best = known;
+      const found = match(known, hashes);
+      if (found && found.covered > (best?.covered ?? 0)) best = { known, ...found };
     }
-    const digest = hashes.get(messages.length) ?? "";
-    if (!best) return { messages, digest };
-    return { skipped: best.count, prefix: best.name, messages: messages.slice(best.count), digest };
+    const digest = `${this.#nonce}.${this.#next++}`;
+    if (!best) return { transcript: { messages, digest }, hashes, offset: 0, lead: 0 };
+    const { known, offset, lead, covered } = best;
+    const rest = lead + covered;
+    return {
+      transcript: { skipped: known.hashes.length, prefix: known.name, messages: messages.slice(rest), digest },
+      hashes: rest === hashes.length ? known.hashes : [...known.hashes, ...hashes.slice(rest)],
+      offset,
+      lead,
+    };
   }
 
-  /**
-   * A transcript after the sidecar said that it needs more: behind the longest part that is true of the list and among the ones it named, else everything.
-   * What it did not name is forgotten. A part that was refused already is not tried again.
-   */
-  replan(messages: readonly HostMessage[], hasher: Hasher, named: unknown, refused: WireTranscript): WireTranscript {
-    const pairs = Array.isArray(named) ? named.filter(isPair) : [];
-    const renamed = new Map(this.#known.map((k) => [k.name, k.hash]));
-    this.#known = pairs
-      .map(({ count, digest }) => ({ count, name: digest, hash: renamed.get(digest) ?? digest }))
-      .filter((k) => !(k.count === refused.skipped && k.name === refused.prefix))
-      .slice(0, maxKnown);
-    return this.plan(messages, hasher);
+  /** After the sidecar said that it needs more: forgets the lists that it did not name, and the one that it refused. */
+  refused(named: unknown, transcript: WireTranscript): void {
+    const names = new Set(Array.isArray(named) ? named.map((pair: { digest?: unknown } | null) => pair?.digest) : []);
+    this.#known = this.#known.filter((k) => names.has(k.name) && k.name !== transcript.prefix);
   }
 
   /** Remembers a list that the sidecar has now. */
-  learn(count: number, hash: string, name = hash): void {
-    this.#known = [{ count, hash, name }, ...this.#known.filter((k) => k.name !== name)].slice(0, maxKnown);
+  learn(hashes: readonly string[], name: string, output = false): void {
+    if (hashes.length === 0) return;
+    const others = this.#known.filter((k) => k.name !== name);
+    // A long tool loop must not push out what the host shows.
+    const same = others.filter((k) => k.output === output).slice(0, maxKnown - 1);
+    this.#known = [{ hashes, name, output }, ...same, ...others.filter((k) => k.output !== output)];
   }
 
   forget(): void {
@@ -102,19 +95,39 @@ export class Memory {
   }
 }
 
-function isPair(value: unknown): value is { count: number; digest: string } {
-  const pair = value as { count?: unknown; digest?: unknown } | null;
-  return typeof pair === "object" && pair !== null && typeof pair.count === "number" && typeof pair.digest === "string";
+/** Where a known list meets the host's: at the beginning of it, or its end, where the host shows only the newest part, maybe behind a message of its own. */
+function match(known: Known, hashes: readonly string[]): { offset: number; lead: number; covered: number } | undefined {
+  const { length } = known.hashes;
+  if (length <= hashes.length && has(known.hashes, hashes, 0, 0, length)) return { offset: 0, lead: 0, covered: length };
+  if (known.output || length >= longest) return undefined;
+  for (const lead of [0, 1]) {
+    const first = hashes[lead];
+    if (first === undefined) return undefined;
+    for (let at = known.hashes.indexOf(first); at >= 0; at = known.hashes.indexOf(first, at + 1)) {
+      const covered = length - at;
+      if (at > lead && covered >= leastOverlap && 2 * covered >= hashes.length && lead + covered <= hashes.length && has(known.hashes, hashes, at, lead, covered)) {
+        return { offset: at - lead, lead, covered };
+      }
+    }
+  }
+  return undefined;
+}
+
+/** The sidecar referred to a message that the host does not show any more. */
+export class NotShown extends Error {
+  override readonly name = "NotShown";
 }
 
 /** Puts together the list that an answer with references stands for. Throws where it refers to what is not there. */
-export function expand(items: unknown, list: readonly HostMessage[]): HostMessage[] {
+export function expand(items: unknown, list: readonly HostMessage[], plan: Pick<Plan, "offset" | "lead"> = { offset: 0, lead: 0 }): HostMessage[] {
   if (!Array.isArray(items)) throw new Error("the sidecar's answer has no items");
   const out: HostMessage[] = [];
   for (const item of items as ({ from?: unknown; to?: unknown; message?: unknown } | null)[]) {
     if (typeof item?.from === "number" && typeof item.to === "number") {
-      if (item.from < 0 || item.to <= item.from || item.to > list.length) throw new Error("the sidecar's answer refers to messages that are not there");
-      for (const message of list.slice(item.from, item.to)) out.push(message);
+      const [from, to] = [item.from - plan.offset, item.to - plan.offset];
+      if (item.from < 0 || to <= from || to > list.length) throw new Error("the sidecar's answer refers to messages that are not there");
+      if (from < plan.lead) throw new NotShown("the sidecar's answer refers to messages that the host does not show");
+      for (const message of list.slice(from, to)) out.push(message);
     } else if (typeof item?.message === "object" && item.message !== null && typeof (item.message as HostMessage)["role"] === "string") {
       out.push(item.message as HostMessage);
     } else {

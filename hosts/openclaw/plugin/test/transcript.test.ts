@@ -2,56 +2,90 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { HostMessage } from "../src/host-types.js";
-import { Hasher, Memory, expand } from "../src/transcript.js";
+import { Memory, NotShown, expand, hashOf, hashesOf, type Plan } from "../src/transcript.js";
 import { assistant, user } from "./setup.js";
 
 const list = (n: number, tag = ""): HostMessage[] => Array.from({ length: n }, (_, i) => (i % 2 === 0 ? user(`q${i}${tag}`) : assistant(`a${i}${tag}`)));
-const digestOf = (messages: HostMessage[]): string => new Hasher(messages).at([messages.length]).get(messages.length) ?? "";
+const plan = (memory: Memory, messages: HostMessage[]): Plan => memory.plan(messages, hashesOf(messages));
+const told = ({ transcript }: Plan): unknown[] => [transcript.skipped, transcript.prefix, transcript.messages.length];
 
-test("hashes tell lists apart, and are the same for the same messages", () => {
-  assert.equal(digestOf(list(5)), digestOf(structuredClone(list(5))));
-  assert.notEqual(digestOf(list(5)), digestOf(list(4)));
-  assert.notEqual(digestOf(list(5)), digestOf(list(5, "x")));
-  assert.notEqual(digestOf([{ a: "1" }, { b: "2" }]), digestOf([{ b: "2" }, { a: "1" }]));
-  const long = list(3000, "x".repeat(100));
-  assert.equal(new Hasher(long).at([7, 3000]).get(7), digestOf(long.slice(0, 7)));
-  assert.equal(new Hasher(list(3)).at([4]).size, 0);
+/** A memory that knows the list. */
+function knowing(messages: HostMessage[], name = "known"): Memory {
+  const memory = new Memory();
+  memory.learn(hashesOf(messages), name);
+  return memory;
+}
+
+test("hashes are the same for the same messages", () => {
+  assert.deepEqual(hashesOf(list(5)), hashesOf(structuredClone(list(5))));
+  assert.notEqual(hashOf(user("a")), hashOf(user("b")));
+  assert.notEqual(hashOf(user("a")), hashOf(assistant("a")));
 });
 
 test("only what is new is sent, and everything where history changed", () => {
-  const memory = new Memory();
-  const first = memory.plan(list(4), new Hasher(list(4)));
-  assert.equal(first.skipped, undefined);
-  assert.equal(first.messages.length, 4);
-  memory.learn(4, first.digest);
-  const grown = memory.plan(list(6), new Hasher(list(6)));
-  assert.deepEqual([grown.skipped, grown.prefix, grown.messages.length, grown.digest], [4, first.digest, 2, digestOf(list(6))]);
-  const same = memory.plan(list(4), new Hasher(list(4)));
-  assert.deepEqual([same.skipped, same.messages.length], [4, 0]);
+  assert.deepEqual(told(plan(new Memory(), list(4))), [undefined, undefined, 4]);
+  const grown = plan(knowing(list(4)), list(6));
+  assert.deepEqual(told(grown), [4, "known", 2]);
+  assert.deepEqual(grown.hashes, hashesOf(list(6)));
+  assert.deepEqual(told(plan(knowing(list(4)), list(4))), [4, "known", 0]);
   const changed = [user("another beginning"), ...list(6).slice(1)];
-  assert.equal(memory.plan(changed, new Hasher(changed)).skipped, undefined);
-  assert.equal(memory.plan(list(2), new Hasher(list(2))).skipped, undefined);
-  assert.equal(memory.plan([], new Hasher([])).skipped, undefined);
+  for (const messages of [changed, list(2), list(6, "x")]) assert.deepEqual(told(plan(knowing(list(4)), messages)), [undefined, undefined, messages.length]);
+  assert.deepEqual(told(plan(knowing(list(4)), [])), [undefined, undefined, 0]);
 });
 
-test("a list that the sidecar made goes by the sidecar's name", () => {
-  const memory = new Memory();
-  memory.learn(3, digestOf(list(3)), "out:1");
-  const plan = memory.plan(list(3), new Hasher(list(3)));
-  assert.deepEqual([plan.skipped, plan.prefix, plan.messages.length], [3, "out:1", 0]);
-  assert.equal(plan.digest, digestOf(list(3)));
+test("every list has a name of its own", () => {
+  const memory = knowing(list(4));
+  assert.notEqual(plan(memory, list(6)).transcript.digest, plan(memory, list(6)).transcript.digest);
+});
+
+test("where the host shows only the newest part, the front stays told", () => {
+  const memory = knowing(list(40));
+  const shownNow = list(44).slice(10);
+  const slid = plan(memory, shownNow);
+  assert.deepEqual(told(slid), [40, "known", 4]);
+  assert.deepEqual([slid.offset, slid.lead], [10, 0]);
+  assert.deepEqual(slid.hashes, hashesOf(list(44)));
+  // It slides on, and the host puts something of its own in front.
+  memory.learn(slid.hashes, "second");
+  const further = [user("(something of the host's)"), ...list(46).slice(15)];
+  const again = plan(memory, further);
+  assert.deepEqual(told(again), [44, "second", 2]);
+  assert.deepEqual(expand([{ from: 15, to: 16 }, { from: 45, to: 46 }], further, again), [list(46)[15], list(46)[45]]);
+  assert.throws(() => expand([{ from: 14, to: 16 }], further, again), NotShown);
+});
+
+test("little in common is no common end", () => {
+  for (const messages of [list(40).slice(35), [...list(40).slice(38), ...list(30, "x")], [user("q2"), ...list(20, "x")], list(40).slice(5, 30)]) {
+    assert.deepEqual(told(plan(knowing(list(40)), messages)), [undefined, undefined, messages.length]);
+  }
+});
+
+test("the longest known part counts", () => {
+  const memory = knowing(list(2), "short");
+  memory.learn(hashesOf(list(6)), "long");
+  memory.learn(hashesOf(list(4)), "middle");
+  assert.deepEqual(told(plan(memory, list(8))), [6, "long", 2]);
 });
 
 test("after a refusal the longest part that both know is used, and never the refused one", () => {
+  const memory = knowing(list(2), "short");
+  memory.learn(hashesOf(list(4)), "middle");
+  memory.learn(hashesOf(list(6)), "long");
+  const first = plan(memory, list(8));
+  memory.refused([{ count: 6, digest: "long" }, { count: 4, digest: "middle" }, null], first.transcript);
+  assert.deepEqual(told(plan(memory, list(8))), [4, "middle", 4]);
+  memory.refused("nonsense", first.transcript);
+  assert.deepEqual(told(plan(memory, list(8))), [undefined, undefined, 8]);
+});
+
+test("an output that comes back is known, and is no part of anything longer", () => {
   const memory = new Memory();
-  for (const n of [2, 4, 6]) memory.learn(n, digestOf(list(n)));
-  const hasher = new Hasher(list(8));
-  const refused = memory.plan(list(8), hasher);
-  assert.equal(refused.skipped, 6);
-  const known = [{ count: 6, digest: digestOf(list(6)) }, { count: 5, digest: "another list" }, { count: 4, digest: digestOf(list(4)) }];
-  const second = memory.replan(list(8), hasher, known, refused);
-  assert.deepEqual([second.skipped, second.prefix], [4, digestOf(list(4))]);
-  assert.equal(memory.replan(list(8), hasher, "nonsense", second).skipped, undefined);
+  memory.learn(hashesOf(list(20)), "out:1", true);
+  assert.deepEqual(told(plan(memory, list(20))), [20, "out:1", 0]);
+  assert.deepEqual(told(plan(memory, list(22).slice(4))), [undefined, undefined, 18]);
+  memory.learn(hashesOf(list(30, "host")), "host");
+  for (let i = 0; i < 10; i++) memory.learn(hashesOf(list(20 + i)), `out:${i}`, true);
+  assert.deepEqual(told(plan(memory, list(32, "host"))), [30, "host", 2]);
 });
 
 test("answers with references are put together, and refused where they lie", () => {
