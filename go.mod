@@ -2,6 +2,9 @@ module github.com/contextengine/contextengine
 
 go 1.26.0
 
+// An npm dependency of the OpenClaw plugin holds a Go package.
+ignore node_modules
+
 require (
 	github.com/clipperhouse/uax29/v2 v2.7.0
 	github.com/creachadair/jrpc2 v1.3.6

@@ -132,7 +132,11 @@ func (d *decoder) slot(plugins map[string]any) ([]fragment, error) {
 		if entry["config"] == nil || len(out) > 0 {
 			continue
 		}
-		if out, err = d.hostObject(entry["config"], engine, at.at("entries").at(owner).at("config"), configFields()); err != nil {
+		config := entry["config"]
+		if m, ok := config.(map[string]any); ok {
+			config = without(m, p.pluginKeys)
+		}
+		if out, err = d.hostObject(config, engine, at.at("entries").at(owner).at("config"), configFields()); err != nil {
 			return nil, err
 		}
 	}
@@ -142,6 +146,15 @@ func (d *decoder) slot(plugins map[string]any) ([]fragment, error) {
 		return selected, nil
 	}
 	return append(selected, out...), nil
+}
+
+// without returns m without some keys.
+func without(m map[string]any, keys []string) map[string]any {
+	m = maps.Clone(m)
+	for _, k := range keys {
+		delete(m, k)
+	}
+	return m
 }
 
 // hostAgent reads what a host's configuration says about one agent.

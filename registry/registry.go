@@ -39,11 +39,12 @@ type part struct {
 	kind      Kind
 	name, doc string
 	// config is the configuration's type; defaults returns a new value of it.
-	config   reflect.Type
-	defaults func() reflect.Value
-	open     func(ctx context.Context, cfg reflect.Value, env Env) (any, error)
-	parts    Parts
-	plugins  []string
+	config     reflect.Type
+	defaults   func() reflect.Value
+	open       func(ctx context.Context, cfg reflect.Value, env Env) (any, error)
+	parts      Parts
+	plugins    []string
+	pluginKeys []string
 	// samples are configurations that need nothing outside, by variant.
 	samples []sample
 }
@@ -85,6 +86,12 @@ func Conformance[C any](variant string, config func() C) PartOption {
 // Defaults names the parts an engine is made of where the configuration does not say. Only engines have it.
 func Defaults(parts Parts) PartOption {
 	return func(p *part) { p.parts = parts }
+}
+
+// PluginKeys names keys of a host plugin's configuration that concern the plugin alone, such as how it reaches this program. They are passed
+// over. Only engines have it.
+func PluginKeys(keys ...string) PartOption {
+	return func(p *part) { p.pluginKeys = append(p.pluginKeys, keys...) }
 }
 
 // Plugins names host plugins, besides one with the engine's own name, whose configuration belongs to the engine. Only

@@ -2,10 +2,12 @@ package builtin_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -289,5 +291,50 @@ func TestOpenBrainKeys(t *testing.T) {
 	}
 	if err := i.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPluginKeys: every key of the plugin's manifest can stand in a host's configuration that the command line reads.
+func TestPluginKeys(t *testing.T) {
+	b, err := os.ReadFile("../../hosts/openclaw/plugin/openclaw.plugin.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct {
+		ID           string
+		ConfigSchema struct {
+			Properties map[string]struct {
+				Type    string
+				Default any
+			}
+		}
+	}
+	if err := json.Unmarshal(b, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	config := map[string]any{}
+	for key, p := range manifest.ConfigSchema.Properties {
+		switch {
+		case key == "engine":
+			config[key] = "openbrain"
+		case p.Default != nil:
+			config[key] = p.Default
+		default:
+			config[key] = map[string]any{"string": "x", "array": []any{}, "boolean": true, "integer": 1, "number": 1}[p.Type]
+		}
+	}
+	if len(config) < 10 {
+		t.Fatalf("the manifest has %d keys", len(config))
+	}
+	host, err := json.Marshal(map[string]any{"plugins": map[string]any{
+		"slots":   map[string]any{"contextEngine": manifest.ID},
+		"entries": map[string]any{manifest.ID: map[string]any{"enabled": true, "config": config}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := builtin.New().Load(registry.Bytes("openclaw.json", "json", host))
+	if err != nil || cfg.Engine.Type != "openbrain" {
+		t.Errorf("%v, %v", cfg.Engine, err)
 	}
 }

@@ -21,6 +21,14 @@ func openBrainParts() registry.Parts {
 	return registry.Parts{Store: openBrainName, Retriever: "hybrid", Compactor: "archive"}
 }
 
+// pluginKeys are the keys with which the OpenClaw plugin finds this program, and how long it waits for it.
+func pluginKeys() []string {
+	return []string{
+		"configFile", "socket", "command", "args", "allowLaunch", "passEnv", "ownsCompaction",
+		"connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs",
+	}
+}
+
 // openBrainName is the name of both the engine and the store.
 const openBrainName = "openbrain"
 
