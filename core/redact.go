@@ -62,6 +62,15 @@ func (r redactor) edit(text string) string {
 	return text
 }
 
+// Redactor returns what the rules of Redact make of a message, for whoever compares with what is stored; nil when there are no rules.
+func (c Config) Redactor() (func(message.Message) message.Message, error) {
+	rules, err := newRedactor(c.Redact)
+	if err != nil || len(rules) == 0 {
+		return nil, err
+	}
+	return func(m message.Message) message.Message { return message.Redact(m, rules.edit) }, nil
+}
+
 // redacted returns the messages as they may be stored. The slice given is not changed.
 func (e *Engine) redacted(messages []message.Message) []message.Message {
 	if len(e.redact) == 0 {

@@ -2,11 +2,13 @@ package experiment_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/experiment"
+	"github.com/contextengine/contextengine/experiment/dataset"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/delegate"
@@ -66,4 +68,43 @@ func legacyArm() experiment.Arm {
 	return experiment.Arm{Name: "legacy", Open: func(_ context.Context, host core.Host, _ core.SessionID) (experiment.Subject, error) {
 		return experiment.Subject{Engine: core.NewLegacy(host)}, nil
 	}}
+}
+
+// TestRedactingArm: an engine that redacts is held to what its rules make of the messages.
+func TestRedactingArm(t *testing.T) {
+	count := counter(t)
+	cfg := core.DefaultConfig()
+	cfg.Redact = []core.RedactRule{{Name: "word", Pattern: `(?i)please`}}
+	redact, err := cfg.Redactor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"told": true, "not told": false} {
+		arm := experiment.Arm{Name: name, Open: func(_ context.Context, host core.Host, _ core.SessionID) (experiment.Subject, error) {
+			compactor, err := archive.New(archive.DefaultConfig())
+			if err != nil {
+				return experiment.Subject{}, err
+			}
+			store := memory.New()
+			engine, err := core.New(core.Parts{Store: store, Compactor: compactor, Counter: count, Host: host, OwnStore: true}, cfg)
+			return experiment.Subject{Engine: engine, Store: store}, err
+		}}
+		if want {
+			arm.Redact = redact
+		}
+		sessions, err := dataset.Read(strings.NewReader(`{"role":"user","content":"Please look"}
+{"role":"assistant","content":"I did, please wait"}
+{"role":"user","content":"and now?"}
+`), "polite", dataset.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rep, err := experiment.Replay(t.Context(), experiment.Spec{Session: sessions[0], Budget: 2000, Arm: arm, Counter: count})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if clean := len(rep.Violations) == 0; clean != want {
+			t.Errorf("%s: violations %v", name, rep.Violations)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -97,6 +98,12 @@ func (r *runner) cost(m message.Message) int {
 
 func (r *runner) run(ctx context.Context) error {
 	msgs := r.spec.Session.Messages
+	if r.spec.Arm.Redact != nil {
+		msgs = slices.Clone(msgs)
+		for i := range msgs {
+			msgs[i] = r.spec.Arm.Redact(msgs[i])
+		}
+	}
 	jitter := mathrand.New(mathrand.NewPCG(r.spec.Seed, 1))
 	fed := 0
 	for n, at := range callsOf(msgs) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment/dataset"
 )
 
@@ -28,6 +29,8 @@ type Arm struct {
 	Window core.WindowConfig
 	// Lasting says that the store outlives a replay. Sessions then get names of their own in every replay, and are erased at the end.
 	Lasting bool
+	// Redact is what the engine makes of a message before it stores it; nil when it changes nothing. The replay expects no other.
+	Redact func(message.Message) message.Message
 }
 
 // Options shape a replay. The zero value verifies everything.

@@ -149,7 +149,8 @@ const memoryStore = "memory"
 // arm makes engines of a configuration, each replay its own.
 func (a *app) arm(name string, cfg registry.Config) experiment.Arm {
 	lasting := cfg.Store.Type != memoryStore
-	return experiment.Arm{Name: name, Window: cfg.Core.Window, Lasting: lasting, Open: func(ctx context.Context, host core.Host, session core.SessionID) (experiment.Subject, error) {
+	redact, _ := cfg.Core.Redactor() // a configuration that was loaded is valid
+	return experiment.Arm{Name: name, Window: cfg.Core.Window, Lasting: lasting, Redact: redact, Open: func(ctx context.Context, host core.Host, session core.SessionID) (experiment.Subject, error) {
 		opts := registry.BuildOptions{Host: host, Getenv: a.getenv}
 		if !lasting {
 			opts.IDs = experiment.IDs(session)
