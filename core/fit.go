@@ -108,7 +108,7 @@ func (e *Engine) step(f *frame, v *View, c *call) bool {
 	if plan.Drop > 0 {
 		start := f.start(plan.Drop)
 		if start <= s.base && len(plan.Masks) == 0 {
-			return false
+			return e.splitMerged(f, v, c)
 		}
 		e.moveStart(s, v, start, c)
 	}
@@ -117,13 +117,26 @@ func (e *Engine) step(f *frame, v *View, c *call) bool {
 	return true
 }
 
-// splitMerged lets the oldest of several texts leave that a rule merged into the window's first message. It returns false when there is none.
+// splitMerged lets the oldest of several texts leave that a rule merged into one message, or the calls and results in front of such a text. It
+// returns false when there is none.
 func (e *Engine) splitMerged(f *frame, v *View, c *call) bool {
-	if len(f.msgs) == 0 || f.msgs[0].Role != message.User || !slices.ContainsFunc(f.members[0][min(1, len(f.members[0])):], f.isTurn) {
+	start := -1
+	if len(f.msgs) > 0 && f.msgs[0].Role == message.User && slices.ContainsFunc(f.members[0][min(1, len(f.members[0])):], f.isTurn) {
+		start = f.place[f.members[0][1]]
+	} else {
+		for _, ids := range f.members {
+			for _, id := range ids {
+				if at := f.place[id]; f.isTurn(id) && at > f.s.base && (start < 0 || at < start) {
+					start = at
+				}
+			}
+		}
+	}
+	if start <= f.s.base {
 		return false
 	}
 	v.Shown = nil
-	e.moveStart(f.s, v, f.place[f.members[0][1]], c)
+	e.moveStart(f.s, v, start, c)
 	v.Epoch++
 	return true
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -250,7 +251,14 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 		}
 	}
-	if n := lexical.Loaded(x); n < 1 || n > 6 {
+	// What is not saved yet stays until it is; then the next search makes room.
+	n := lexical.Loaded(x)
+	for try := 0; n > 6 && try < 500; try++ {
+		time.Sleep(10 * time.Millisecond)
+		ask(try % 8)
+		n = lexical.Loaded(x)
+	}
+	if n < 1 || n > 6 {
 		t.Errorf("%d of 8 agents in memory, want a few", n)
 	}
 	closeIndex(t, x)
