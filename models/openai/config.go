@@ -30,32 +30,32 @@ const (
 // Config is what an operator sets about one model at one endpoint. Printing or logging it hides the key.
 type Config struct {
 	// BaseURL is the endpoint up to and including its version, as in "http://localhost:11434/v1". Required.
-	BaseURL string `koanf:"baseUrl"`
+	BaseURL string `koanf:"baseUrl" doc:"endpoint up to its version, such as http://localhost:11434/v1; required"`
 	// APIKey is sent as a bearer token; empty sends none.
-	APIKey string `koanf:"apiKey" json:"-"`
+	APIKey string `koanf:"apiKey" json:"-" doc:"sent as bearer token, never printed; empty sends none"`
 	// Model is the endpoint's name for the model. Required.
-	Model string `koanf:"model"`
+	Model string `koanf:"model" doc:"the endpoint's name for the model; required"`
 	// Timeout bounds one attempt, from connecting to the last byte of the answer.
-	Timeout time.Duration `koanf:"timeout"`
+	Timeout time.Duration `koanf:"timeout" doc:"bounds one attempt"`
 	// MaxRetries is how often a failed attempt is repeated, 0 to 20.
-	MaxRetries int `koanf:"maxRetries"`
+	MaxRetries int `koanf:"maxRetries" doc:"repeats of a failed attempt, 0 to 20"`
 	// RetryDelay is the upper bound of the first wait between attempts; it doubles with each further one. The wait itself
 	// is random below the bound.
-	RetryDelay time.Duration `koanf:"retryDelay"`
+	RetryDelay time.Duration `koanf:"retryDelay" doc:"upper bound of the first wait; it doubles"`
 	// MaxRetryDelay bounds every wait. An endpoint that asks for a longer one is not asked again.
-	MaxRetryDelay time.Duration `koanf:"maxRetryDelay"`
+	MaxRetryDelay time.Duration `koanf:"maxRetryDelay" doc:"upper bound of every wait"`
 	// MaxTokensField is FieldAuto, FieldMaxTokens or FieldMaxCompletionTokens. Completions only.
-	MaxTokensField string `koanf:"maxTokensField"`
+	MaxTokensField string `koanf:"maxTokensField" doc:"auto, max_tokens or max_completion_tokens"`
 	// Dimensions is the length every vector must have; 0 takes the length of the first one. Embeddings only.
-	Dimensions int `koanf:"dimensions"`
+	Dimensions int `koanf:"dimensions" doc:"length every vector must have; 0 takes that of the first"`
 	// RequestDimensions asks the endpoint for vectors of Dimensions; the text-embedding-3 models are always asked.
 	// Other models may refuse the question. Embeddings only.
-	RequestDimensions bool `koanf:"requestDimensions"`
+	RequestDimensions bool `koanf:"requestDimensions" doc:"ask the endpoint for vectors of dimensions"`
 	// BatchInputs is how many texts one request carries at most, 1 to 2048. Embeddings only.
-	BatchInputs int `koanf:"batchInputs"`
+	BatchInputs int `koanf:"batchInputs" doc:"texts in one request, 1 to 2048"`
 	// BatchTokens is how many tokens, taken as bytes/3, one request carries at most, 1 to 300,000; a single text above it
 	// goes alone. Embeddings only.
-	BatchTokens int `koanf:"batchTokens"`
+	BatchTokens int `koanf:"batchTokens" doc:"tokens in one request, taken as bytes/3, 1 to 300000"`
 }
 
 // DefaultConfig returns a Config that lacks only BaseURL, Model and, where the endpoint wants one, APIKey.

@@ -23,7 +23,7 @@ import (
 type Config struct {
 	// Hint is put at the end of the note, on one line of at most 500 bytes: how the agent gets at archived messages, for instance the
 	// name of a tool. Empty adds nothing.
-	Hint string `koanf:"hint"`
+	Hint string `koanf:"hint" doc:"end of the note, one line of at most 500 bytes: how the agent gets at archived messages"`
 }
 
 // DefaultConfig returns the configuration that holds where nobody chose.

@@ -12,20 +12,20 @@ import (
 // Config is everything an operator sets about a Retriever.
 type Config struct {
 	// Limit is the largest number of candidates, 1 to 1000; the Engine may ask for fewer.
-	Limit int `koanf:"limit"`
+	Limit int `koanf:"limit" doc:"largest number of candidates, 1 to 1000"`
 	// Weights says how much a searcher counts, by name, 0 to 100. Those not named count 1; 0 does not ask them at all.
-	Weights map[string]float64 `koanf:"weights"`
+	Weights map[string]float64 `koanf:"weights" doc:"how much a searcher counts, by name, 0 to 100; 1 where not named, 0 does not ask it"`
 	// K flattens the ranks, 1 to 1000: the larger, the more it counts to be found by several searchers, and the less to be found first.
-	K int `koanf:"k"`
+	K int `koanf:"k" doc:"flattens ranks, 1 to 1000: larger favours what several searchers found"`
 	// Overfetch is how many times the wanted number of candidates each searcher is asked for when there are several, 1 to 10:
 	// what one ranks low another may confirm.
-	Overfetch int `koanf:"overfetch"`
+	Overfetch int `koanf:"overfetch" doc:"how many times the wanted number each of several searchers is asked for, 1 to 10"`
 	// ShortPrompt is the length in bytes below which a prompt cannot stand alone, 0 to 1000; 0 never adds context.
-	ShortPrompt int `koanf:"shortPrompt"`
+	ShortPrompt int `koanf:"shortPrompt" doc:"bytes below which a prompt is completed by what was said last, 0 to 1000; 0 never"`
 	// ContextChars is how much of what was said last completes a short prompt, in bytes, 0 to 100000.
-	ContextChars int `koanf:"contextChars"`
+	ContextChars int `koanf:"contextChars" doc:"how much of that completes it, in bytes, 0 to 100000"`
 	// PromptChars bounds how much of a prompt is looked for, in bytes, 100 to 100000.
-	PromptChars int `koanf:"promptChars"`
+	PromptChars int `koanf:"promptChars" doc:"how much of a prompt is looked for, in bytes, 100 to 100000"`
 }
 
 // DefaultConfig returns the configuration that holds where nobody chose.

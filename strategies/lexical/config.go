@@ -11,32 +11,32 @@ import (
 // and on chats with long answers of an assistant alike; K1 to LengthPower rarely need another value.
 type Config struct {
 	// PassageWords is the largest passage, in words, 10 to 400.
-	PassageWords int `koanf:"passageWords"`
+	PassageWords int `koanf:"passageWords" doc:"largest passage, in words, 10 to 400"`
 	// MaxPassages bounds the passages of one message, 4 to 10000; of longer ones the beginning and the end are indexed.
-	MaxPassages int `koanf:"maxPassages"`
+	MaxPassages int `koanf:"maxPassages" doc:"passages of one message, 4 to 10000"`
 	// K1 and B are BM25's: how soon a repeated term stops counting (0 to 10), and how much length counts (0 to 1).
-	K1 float64 `koanf:"k1"`
-	B  float64 `koanf:"b"`
+	K1 float64 `koanf:"k1" doc:"BM25: how soon a repeated term stops counting, 0 to 10"`
+	B  float64 `koanf:"b" doc:"BM25: how much length counts, 0 to 1"`
 	// Before and After are the shares of a term that a passage inherits from the passage before and the one after it in the
 	// session, 0 to 1. Each further step, up to five, passes on Decay of that, 0 to 1.
-	Before float64 `koanf:"before"`
-	After  float64 `koanf:"after"`
-	Decay  float64 `koanf:"decay"`
+	Before float64 `koanf:"before" doc:"share of a term inherited from the passage before, 0 to 1"`
+	After  float64 `koanf:"after" doc:"and from the one after, 0 to 1"`
+	Decay  float64 `koanf:"decay" doc:"what each further step, up to five, passes on, 0 to 1"`
 	// AnswerBoost multiplies Before when a question is looked for, for what follows a message that ends with a question, 0 to 10;
 	// QuestionDamp multiplies the score of such a message, 0.01 to 1: one who asks is not looking for others who asked.
-	AnswerBoost  float64 `koanf:"answerBoost"`
-	QuestionDamp float64 `koanf:"questionDamp"`
+	AnswerBoost  float64 `koanf:"answerBoost" doc:"factor for before in what follows a message that ends with a question, when the query is a question, 0 to 10"`
+	QuestionDamp float64 `koanf:"questionDamp" doc:"factor for messages that ask, when the query is a question, 0.01 to 1"`
 	// TimeBoost multiplies the score of passages that speak of a time when a question asks for one, 1 to 10.
-	TimeBoost float64 `koanf:"timeBoost"`
+	TimeBoost float64 `koanf:"timeBoost" doc:"factor for passages that speak of a time, when the query asks for one, 1 to 10"`
 	// NamedBoost multiplies the score of passages whose speaker the query names, 1 to 10; 1 turns it off.
-	NamedBoost float64 `koanf:"namedBoost"`
+	NamedBoost float64 `koanf:"namedBoost" doc:"factor for passages whose speaker the query names, 1 to 10"`
 	// LengthTerms and LengthPower damp long messages: scores are divided by max(1, terms/LengthTerms)^LengthPower. LengthTerms is
 	// 1 to 100000, LengthPower 0 to 2.
-	LengthTerms int     `koanf:"lengthTerms"`
-	LengthPower float64 `koanf:"lengthPower"`
+	LengthTerms int     `koanf:"lengthTerms" doc:"messages longer than this are damped, in terms, 1 to 100000"`
+	LengthPower float64 `koanf:"lengthPower" doc:"how much they are damped, 0 to 2"`
 	// MaxBytes bounds the memory of the index, 1048576 to 2^50, about: of the agents that are in memory the least recently searched ones are
 	// let go, and read again when needed. The agent searched last always stays.
-	MaxBytes int64 `koanf:"maxBytes"`
+	MaxBytes int64 `koanf:"maxBytes" doc:"about how much memory the index may take, in bytes, 1048576 to 2^50; the agents searched longest ago are let go, and read again when needed"`
 }
 
 // DefaultConfig returns the configuration that holds where nobody chose.

@@ -11,13 +11,13 @@ import (
 // Config is everything an operator sets about a Retriever.
 type Config struct {
 	// Limit is the largest number of candidates, 1 to 1000; the Engine may ask for fewer.
-	Limit int `koanf:"limit"`
+	Limit int `koanf:"limit" doc:"largest number of candidates, 1 to 1000"`
 	// ShortPrompt is the length in bytes below which a prompt cannot stand alone, 0 to 1000; 0 never adds context.
-	ShortPrompt int `koanf:"shortPrompt"`
+	ShortPrompt int `koanf:"shortPrompt" doc:"bytes below which a prompt is completed by what was said last, 0 to 1000; 0 never"`
 	// ContextChars is how much of what was said last completes a short prompt, in bytes, 0 to 100000.
-	ContextChars int `koanf:"contextChars"`
+	ContextChars int `koanf:"contextChars" doc:"how much of that completes it, in bytes, 0 to 100000"`
 	// PromptChars bounds how much of a prompt is looked for, in bytes, 100 to 100000.
-	PromptChars int `koanf:"promptChars"`
+	PromptChars int `koanf:"promptChars" doc:"how much of a prompt is looked for, in bytes, 100 to 100000"`
 }
 
 // DefaultConfig returns the configuration that holds where nobody chose.

@@ -16,12 +16,12 @@ import (
 // VectorConfig is everything an operator sets about a VectorIndex.
 type VectorConfig struct {
 	// Batch is how many texts one call of the embedder gets, 1 to 2048.
-	Batch int `koanf:"batch"`
+	Batch int `koanf:"batch" doc:"texts in one call of the embedder, 1 to 2048"`
 	// PerSearch bounds how many pending entries of an agent one search embeds before it answers, 0 to 1000000; the rest waits for
 	// the next search or for Flush. With 0 only Flush embeds.
-	PerSearch int `koanf:"perSearch"`
+	PerSearch int `koanf:"perSearch" doc:"pending entries one search embeds before it answers, 0 to 1000000"`
 	// MaxChars is how much of an entry's text is embedded, from its beginning, in bytes, 100 to 1000000.
-	MaxChars int `koanf:"maxChars"`
+	MaxChars int `koanf:"maxChars" doc:"how much of an entry is embedded, in bytes, 100 to 1000000"`
 }
 
 // DefaultVectorConfig returns the configuration that holds where nobody chose.

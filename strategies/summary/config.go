@@ -10,23 +10,23 @@ import (
 // Config is what an operator sets about the compactor. The tags are the keys of configuration files.
 type Config struct {
 	// Model overrides the name of the completer's own model; empty keeps it.
-	Model string `koanf:"model"`
+	Model string `koanf:"model" doc:"name of another model at the same endpoint; empty keeps the model's own"`
 	// ChunkTokens is the largest source of one model call, in tokens, 500 to 1000000.
-	ChunkTokens int `koanf:"chunkTokens"`
+	ChunkTokens int `koanf:"chunkTokens" doc:"largest source of one model call, in tokens, 500 to 1000000"`
 	// Ratio is the share of its source that a summary may cost, 0.02 to 0.7. Small sources may keep more.
-	Ratio float64 `koanf:"ratio"`
+	Ratio float64 `koanf:"ratio" doc:"share of its source that a summary may cost, 0.02 to 0.7"`
 	// Parallel is the number of model calls at the same time, 1 to 32.
-	Parallel int `koanf:"parallel"`
+	Parallel int `koanf:"parallel" doc:"model calls at the same time, 1 to 32"`
 	// CallTimeout bounds one model call, positive.
-	CallTimeout time.Duration `koanf:"callTimeout"`
+	CallTimeout time.Duration `koanf:"callTimeout" doc:"bounds one model call"`
 	// Failures is the number of failed chunks in a row after which the rest of a compaction does without a model, at least 1.
-	Failures int `koanf:"failures"`
+	Failures int `koanf:"failures" doc:"failed chunks in a row after which no model is asked any more, at least 1"`
 	// MaxSummaries is the number of summaries a session may have before the earlier ones are condensed, 2 to 100.
-	MaxSummaries int `koanf:"maxSummaries"`
+	MaxSummaries int `koanf:"maxSummaries" doc:"summaries before the earlier ones are condensed, 2 to 100"`
 	// TextTokens and ResultTokens are what the model sees of one message text and of one tool call's arguments or
 	// result, in tokens, at least 50; longer ones keep head and tail.
-	TextTokens   int `koanf:"textTokens"`
-	ResultTokens int `koanf:"resultTokens"`
+	TextTokens   int `koanf:"textTokens" doc:"what the model sees of one message, in tokens, at least 50"`
+	ResultTokens int `koanf:"resultTokens" doc:"what it sees of one call's arguments or result, in tokens, at least 50"`
 	// Prompts replaces the built-in prompts.
 	Prompts Prompts `koanf:"prompts"`
 }
@@ -35,10 +35,10 @@ type Config struct {
 // chunk.md or combine.md in Dir where it exists. Chunk and combine are templates (text/template) with the fields .Source, .Words, .Tokens
 // and .Instructions; .Source must appear. A first line "version: x" names the version that is recorded with each summary.
 type Prompts struct {
-	Dir     string `koanf:"dir"`
-	System  string `koanf:"system"`
-	Chunk   string `koanf:"chunk"`
-	Combine string `koanf:"combine"`
+	Dir     string `koanf:"dir" doc:"folder with system.md, chunk.md, combine.md instead of the built-in prompts"`
+	System  string `koanf:"system" doc:"text instead of the file"`
+	Chunk   string `koanf:"chunk" doc:"text instead of the file; a template with .Source, .Words, .Tokens, .Instructions"`
+	Combine string `koanf:"combine" doc:"the same, for joining summaries"`
 }
 
 // DefaultConfig returns the configuration that holds where nobody chose.
