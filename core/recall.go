@@ -212,6 +212,8 @@ func (e *Engine) build(f *frame, c *call, r *Recall, q Query, candidates []Candi
 	}
 	b.WriteString(recallClose)
 	r.Text, r.Tokens = b.String(), allowance-room
+	// It was counted quotation by quotation; counting it again as a whole would take as long as all the rest of the call.
+	f.s.rememberCost(e.hash(recallMessage(r)), r.Tokens)
 }
 
 // bound ends the block with the grants that it needs.
