@@ -29,15 +29,21 @@ func (a *app) doctorCmd() *cobra.Command {
 	var config, agent string
 	var timeout time.Duration
 	var asJSON bool
+	var host openClawFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check configuration, tokenizer, store and model, and say what to do",
-		Long:  "doctor checks that what is configured can be used. It makes the store if there is none, and writes nothing into it.\n\n" + exitHelp,
-		Args:  cobra.NoArgs,
+		Long: "doctor checks that what is configured can be used. It makes the store if there is none, and writes nothing into it.\n\n" +
+			"With --openclaw [FILE] it looks at an OpenClaw host instead, and says why the plugin is installed there but not used. It changes nothing there.\n\n" + exitHelp,
+		Args: host.args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			findings, err := a.examine(ctx, config, agent)
+			examine := func() ([]finding, error) { return a.examine(ctx, config, agent) }
+			if host.file != "" {
+				examine = func() ([]finding, error) { return a.examineOpenClaw(ctx, host) }
+			}
+			findings, err := examine()
 			if cmd.Context().Err() != nil {
 				return cmd.Context().Err()
 			}
@@ -58,6 +64,7 @@ func (a *app) doctorCmd() *cobra.Command {
 	cmd.Flags().StringVar(&agent, "agent", "main", "agent whose configuration is checked")
 	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Second, "how long all checks together may take")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	host.add(cmd)
 	return cmd
 }
 
