@@ -22,6 +22,11 @@ export function judge(name, problems, detail = '') {
   note(problems.length === 0, name, problems.length === 0 ? detail : `${problems.length} times, first: ${problems[0]}`);
 }
 
+/** A figure. It is printed and passes whatever it is: machines differ. */
+export function measured(name, text) {
+  console.log(`      ${name}: ${text}`);
+}
+
 function note(ok, name, detail) {
   const seconds = ((Date.now() - started) / 1000).toFixed(1);
   entries.push({ ok, name, detail: detail ?? '' });
