@@ -47,8 +47,12 @@ func (e *Engine) fitLean(s *session, v *View, policy history.Policy, c *call) (*
 		c.marks = e.policy().Marks(v.Budget, c.budget, c.share, sum(f.costs)/max(f.calls(), 1))
 		high := c.marks.High
 		if r := v.Recall; r != nil && !c.stepped && !e.recallStale(f, c) {
-			// Inside a turn the recall block stays: the window must leave room for it.
-			high = min(high, c.marks.Hard-r.Tokens)
+			// Inside a turn the recall block stays: the window must leave room for it, unless it was made for a larger budget.
+			if room := c.marks.Hard - r.Tokens; float64(r.Tokens) <= 1.1*c.share*float64(c.budget) {
+				high = min(high, room)
+			} else if total > room {
+				f.giveUpRecall(v, c)
+			}
 		}
 		if total <= high {
 			return f, nil
@@ -59,12 +63,17 @@ func (e *Engine) fitLean(s *session, v *View, policy history.Policy, c *call) (*
 	}
 	if r := v.Recall; r != nil && r.Tokens > 0 && !c.stepped && e.fixed(f, c.additionCost)+sum(f.costs)+r.Tokens > c.marks.Hard {
 		// The window cannot give way, so the recall block does.
-		v.Recall = nil
-		v.Epoch++
-		c.stepped, c.dirty = true, true
-		f.v = *v
+		f.giveUpRecall(v, c)
 	}
 	return f, e.squeeze(f, v, c)
+}
+
+// giveUpRecall takes the recall block out; what has room is recalled anew.
+func (f *frame) giveUpRecall(v *View, c *call) {
+	v.Recall = nil
+	v.Epoch++
+	c.stepped, c.dirty = true, true
+	f.v = *v
 }
 
 // calls is how many calls of the model the window shows.

@@ -52,6 +52,9 @@ const receiptSession = "contextengine-receipts"
 // metaReceipt holds a receipt as JSON.
 const metaReceipt = "receipt"
 
+// metaErased names the receipt of the erasure that emptied an entry.
+const metaErased = "erased"
+
 // drainTime bounds how long Forget waits for a remote store.
 const drainTime = 10 * time.Second
 
@@ -106,7 +109,9 @@ type erasure struct {
 	spans map[SessionID][]Entry
 	// summaries are the ids of summaries that have to go.
 	summaries map[string]bool
-	rec       Receipt
+	// receipts are the ids of the agent's receipts, read when they are needed.
+	receipts map[string]bool
+	rec      Receipt
 }
 
 func (er *erasure) run(ctx context.Context) (Receipt, error) {
@@ -143,7 +148,9 @@ func (er *erasure) collect(ctx context.Context) error {
 			return err
 		}
 		for _, entry := range got {
-			er.add(entry)
+			if err := er.add(ctx, entry); err != nil {
+				return err
+			}
 		}
 		return nil
 	}
@@ -151,23 +158,43 @@ func (er *erasure) collect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		er.add(entry)
+		if err := er.add(ctx, entry); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (er *erasure) add(entry Entry) {
+func (er *erasure) add(ctx context.Context, entry Entry) error {
 	switch {
 	case entry.Session == receiptSession || er.ids[entry.ID]:
-		return
-	case entry.Type == TypeErased && !er.req.Purge:
-		return
+		return nil
 	case !er.req.From.IsZero() && entry.Time.Before(er.req.From), !er.req.To.IsZero() && !entry.Time.Before(er.req.To):
-		return
+		return nil
+	case entry.Type == TypeErased && !er.req.Purge:
+		if done, err := er.finished(ctx, entry.Meta[metaErased]); done || err != nil {
+			return err
+		}
 	}
 	entry.Message = message.Message{} // what is to be forgotten is not kept here
 	er.ids[entry.ID] = true
 	er.spans[entry.SessionID()] = append(er.spans[entry.SessionID()], entry)
+	return nil
+}
+
+// finished reports whether an erasure left its receipt: what one that failed halfway emptied may still be in summaries, views and indexes.
+func (er *erasure) finished(ctx context.Context, receipt string) (bool, error) {
+	if er.receipts == nil {
+		er.receipts = make(map[string]bool)
+		got, err := er.e.Receipts(ctx, er.req.Scope.Agent)
+		if err != nil {
+			return false, err
+		}
+		for _, r := range got {
+			er.receipts[r.ID] = true
+		}
+	}
+	return er.receipts[receipt], nil
 }
 
 // collectSummaries finds the summaries that stand for an erased entry. A summary that does not say what it stands for counts when it is
@@ -233,8 +260,8 @@ func (er *erasure) empty(ctx context.Context) error {
 				er.rec.Summaries++
 				continue
 			}
-			if entry.Type == TypeErased {
-				continue
+			if entry.Type == TypeErased && er.req.Purge {
+				continue // its place goes, too
 			}
 			err := er.e.store.Update(ctx, scope, entry.ID, er.tombstone(entry))
 			if err != nil && !errors.Is(err, ErrNotFound) {
@@ -255,10 +282,14 @@ func (er *erasure) empty(ctx context.Context) error {
 
 // tombstone is the change that empties an entry. The keys that hold a fingerprint go too.
 func (er *erasure) tombstone(entry Entry) Change {
+	meta := map[string]string{metaErased: er.rec.ID}
+	if entry.Type == TypeErased {
+		return Change{Meta: meta}
+	}
 	m := message.New(entry.Role, "")
 	c := Change{
 		Message: &m, Type: TypeErased, Fingerprint: erasedPrint(entry.SessionID(), entry.Fingerprint),
-		Meta: map[string]string{"erased": er.rec.ID},
+		Meta: meta,
 	}
 	if strings.HasPrefix(entry.Key, "i:") || strings.HasPrefix(entry.Key, "s:") {
 		c.Key = "x:" + entry.ID
