@@ -79,9 +79,13 @@ func (e *Engine) promptBefore(ctx context.Context, v *View, start int) (string, 
 			return "", nil
 		}
 	}
+	first := v.Lead
+	if len(v.Summaries) == 0 {
+		first = max(first, v.Frontier) // what the host compacted is not in force any more
+	}
 	const page = 64
-	for to := start; to > v.Lead && start-to < coldEntries*4; to -= page {
-		from := max(to-page, v.Lead)
+	for to := start; to > first && start-to < coldEntries*4; to -= page {
+		from := max(to-page, first)
 		if items, err = e.read(ctx, v, from, to); err != nil {
 			return "", err
 		}

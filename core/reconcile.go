@@ -143,6 +143,8 @@ type knownEntry struct {
 	// soft entries are the engine's own or hidden: a host does not show them, and their absence means nothing. An erased entry is one unless the host
 	// still has it.
 	soft bool
+	role message.Role
+	id   string
 }
 
 // reconcileAll compares the whole transcript with the whole path. fps are the fingerprints of the host's messages, kept those of the same as they
@@ -171,6 +173,9 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 		gap = false
 	}
 	recognise(known, rows)
+	if rows, err = e.splitJoined(ctx, known, rows, t.Messages); err != nil {
+		return 0, err
+	}
 	rows = withoutEchoes(known, rows)
 	hard := make([]int, 0, len(known))
 	kf := make([]string, 0, len(known))
@@ -233,7 +238,7 @@ func (e *Engine) pathEntries(ctx context.Context, v *View) ([]knownEntry, error)
 		err := e.scanSpan(ctx, v, sp, func(entry Entry) {
 			out = append(out, knownEntry{
 				owner: entry.SessionID(), seq: entry.Seq, fp: entry.Fingerprint, erased: entry.Type == TypeErased,
-				soft: entry.Type != TypeMessage,
+				soft: entry.Type != TypeMessage, role: entry.Role, id: entry.ID,
 			})
 		})
 		if err != nil {

@@ -1,0 +1,168 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// joinable reports whether hosts merge messages of a role with their neighbours. Hosts do so where a provider wants roles to alternate: a turn
+// that failed leaves a user's message next to the following one, an announced answer stands next to the one before it.
+func joinable(role message.Role) bool { return role == message.User || role == message.Assistant }
+
+// neighbour is a known entry next to one of the same role.
+type neighbour struct {
+	knownEntry
+	parts []message.Part
+}
+
+// splitJoined puts known entries in the place of rows that are several of them, one behind the other, in one message. Such a row is no new
+// message, and the entries are still in force.
+func (e *Engine) splitJoined(ctx context.Context, known []knownEntry, rows []row, messages []message.Message) ([]row, error) {
+	have := make(map[string]bool, len(known))
+	for _, k := range known {
+		have[k.fp] = true
+	}
+	odd := func(r row) bool { return !r.own && !have[r.fp] && joinable(messages[r.index].Role) }
+	if !slices.ContainsFunc(rows, odd) {
+		return rows, nil
+	}
+	runs, err := e.neighbours(ctx, known)
+	if err != nil || len(runs) == 0 {
+		return rows, err
+	}
+	out := make([]row, 0, len(rows))
+	for _, r := range rows {
+		var of []neighbour
+		if odd(r) {
+			of = findJoined(runs, &messages[r.index])
+		}
+		if len(of) == 0 {
+			out = append(out, r)
+		}
+		for i, k := range of {
+			out = append(out, row{index: r.index, fp: k.fp, own: true, gap: r.gap && i == 0})
+		}
+	}
+	return out, nil
+}
+
+// neighbours returns the known entries that stand next to one of the same role, together with what they hold.
+func (e *Engine) neighbours(ctx context.Context, known []knownEntry) ([][]neighbour, error) {
+	var runs [][]neighbour
+	var run []neighbour
+	end := func() {
+		if len(run) > 1 {
+			runs = append(runs, run)
+		}
+		run = nil
+	}
+	for _, k := range known {
+		if k.soft {
+			continue
+		}
+		if len(run) > 0 && run[0].role != k.role || !joinable(k.role) || k.erased {
+			end()
+		}
+		if joinable(k.role) && !k.erased {
+			run = append(run, neighbour{knownEntry: k})
+		}
+	}
+	end()
+	for _, run := range runs {
+		for i := range run {
+			got, err := e.store.Get(ctx, run[i].owner.Scope(), []string{run[i].id})
+			if err != nil {
+				return nil, fmt.Errorf("core: reconcile: %w", err)
+			}
+			run[i].parts = got[0].Message.Parts
+		}
+	}
+	return runs, nil
+}
+
+// findJoined returns the neighbours that m is made of, nil when there are none.
+func findJoined(runs [][]neighbour, m *message.Message) []neighbour {
+	for _, run := range runs {
+		if run[0].role != m.Role {
+			continue
+		}
+		for from := range run[:len(run)-1] {
+			if n := joinedFrom(run[from:], m); n > 1 {
+				return run[from : from+n]
+			}
+		}
+	}
+	return nil
+}
+
+// joinedFrom returns how many of the first entries m consists of, 0 when it is something else.
+func joinedFrom(run []neighbour, m *message.Message) int {
+	rest := joinedRest{parts: m.Parts}
+	for n := range run {
+		if !rest.take(run[n].parts) {
+			return 0
+		}
+		if rest.empty() {
+			return n + 1
+		}
+	}
+	return 0
+}
+
+// joinedRest is what is left of a message from which parts were taken at its beginning. Blanks between two texts count for nothing: hosts
+// differ in what they put there.
+type joinedRest struct {
+	parts []message.Part
+	text  string // what is left of the text that was begun
+	begun bool
+}
+
+func (r *joinedRest) take(parts []message.Part) bool {
+	for i := range parts {
+		p := &parts[i]
+		if p.Kind != message.Text {
+			r.skip()
+			if r.begun || len(r.parts) == 0 || !samePart(&r.parts[0], p) {
+				return false
+			}
+			r.parts = r.parts[1:]
+			continue
+		}
+		want := strings.TrimSpace(p.Text)
+		if want == "" {
+			continue
+		}
+		if !r.begun {
+			if len(r.parts) == 0 || r.parts[0].Kind != message.Text {
+				return false
+			}
+			r.text, r.begun, r.parts = r.parts[0].Text, true, r.parts[1:]
+		}
+		left, ok := strings.CutPrefix(strings.TrimLeftFunc(r.text, unicode.IsSpace), want)
+		if !ok {
+			return false
+		}
+		r.text = left
+		r.skip()
+	}
+	return true
+}
+
+// skip leaves a text behind of which only blanks are left.
+func (r *joinedRest) skip() {
+	if r.begun && strings.TrimSpace(r.text) == "" {
+		r.text, r.begun = "", false
+	}
+}
+
+func (r *joinedRest) empty() bool { return !r.begun && len(r.parts) == 0 }
+
+func samePart(a, b *message.Part) bool {
+	return a.Kind == b.Kind && a.Text == b.Text && a.CallID == b.CallID && a.Name == b.Name && a.Args == b.Args &&
+		a.IsError == b.IsError && (a.Kind != message.Image && a.Kind != message.Other || string(a.Raw) == string(b.Raw))
+}

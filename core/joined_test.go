@@ -1,0 +1,61 @@
+package core_test
+
+import (
+	"testing"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// TestJoinedNeighbours: a host that merges what stands next to each other has said nothing new, and nothing is out of force.
+func TestJoinedNeighbours(t *testing.T) {
+	call := message.Message{Role: message.Assistant, Parts: []message.Part{
+		{Kind: message.Text, Text: "looking"}, {Kind: message.ToolCall, CallID: "c1", Name: "read", Args: `{"path":"a"}`}}}
+	result := message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: "c1", Name: "read", Text: "found"}}}
+	for name, c := range map[string]struct {
+		known, host []message.Message
+		stored      int
+		want        string
+	}{
+		"a failed turn's question": {
+			known:  []message.Message{user("first try"), user("second try"), assistant("answer")},
+			host:   []message.Message{user("first try\n\nsecond try"), assistant("answer")},
+			stored: 3, want: "first try | second try | answer",
+		},
+		"blocks": {
+			known: []message.Message{user("one"), user("two"), user("three"), assistant("answer")},
+			host: []message.Message{
+				{Role: message.User, Parts: []message.Part{{Kind: message.Text, Text: "one"}, {Kind: message.Text, Text: "two\nthree"}}}, assistant("answer")},
+			stored: 4, want: "one | two | three | answer",
+		},
+		"an announced answer": {
+			known:  []message.Message{user("go"), assistant("started"), call, result, assistant("done")},
+			host:   []message.Message{user("go"), {Role: message.Assistant, Parts: append([]message.Part{{Kind: message.Text, Text: "started"}}, call.Parts...)}, result, assistant("done")},
+			stored: 5, want: "go | started | looking | found | done",
+		},
+		"something else": {
+			known:  []message.Message{user("one"), user("two"), assistant("answer")},
+			host:   []message.Message{user("one\ntwo three"), assistant("answer")},
+			stored: 4, want: "one | two | one\ntwo three | answer",
+		},
+		"a new question behind it": {
+			known:  []message.Message{user("one"), user("two"), assistant("answer")},
+			host:   []message.Message{user("one\ntwo"), assistant("answer"), user("next")},
+			stored: 4, want: "one | two | answer | next",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.ingest(c.known...)
+			for range 2 {
+				res := f.assemble(1000, transcript("", c.host...))
+				if got := shown(res); got != c.want {
+					t.Errorf("shown %q, want %q", got, c.want)
+				}
+				if n := f.stored(); n != c.stored {
+					t.Errorf("%d messages stored, want %d", n, c.stored)
+				}
+				f.restart()
+			}
+		})
+	}
+}
