@@ -38,9 +38,10 @@ func (e *Engine) emit(f *frame, c *call) (AssembleResult, error) {
 		Messages:             out,
 	}
 	owner := owners(out, len(slots))
+	res.Choices = make([]Choice, 0, len(slots)+len(f.s.items)/8+16)
 	for i := range out {
 		out[i].Entry = ""
-		if n, ok := owner.first[i]; ok {
+		if n := owner.first[i]; n >= 0 {
 			out[i].Entry = slots[n].choice.Entry
 		}
 		cost := e.costOf(f.s, out[i], f.known)
@@ -68,35 +69,49 @@ func (e *Engine) emit(f *frame, c *call) (AssembleResult, error) {
 
 // ownership says which slots became which message.
 type ownership struct {
-	// of is the message of each slot, -1 when a rule dropped it; slots lists them by message, first is the slot that begins a message.
+	// of is the message of each slot, -1 when a rule dropped it; slots lists them by message, first is the slot that begins a message, -1 where none does.
 	of    []int
-	slots map[int][]int
-	first map[int]int
+	slots [][]int
+	first []int
 }
 
 // owners reads the numbers that the messages carry through the rules. What a rule dropped follows what stood before it.
 func owners(out []message.Message, n int) ownership {
-	o := ownership{of: make([]int, n), slots: make(map[int][]int), first: make(map[int]int)}
+	ints := make([]int, 2*n+len(out)) // of, the backing of slots, first
+	o := ownership{of: ints[:n:n], slots: make([][]int, len(out)), first: ints[2*n:]}
 	for i := range o.of {
 		o.of[i] = -1
 	}
 	for i := range out {
-		for number := range strings.SplitSeq(out[i].Entry, ",") {
+		o.first[i] = -1
+		for rest, more := out[i].Entry, true; more; {
+			var number string
+			number, rest, more = strings.Cut(rest, ",")
 			n, err := strconv.Atoi(number)
 			if err != nil {
 				continue
 			}
 			o.of[n] = i
-			if _, ok := o.first[i]; !ok {
+			if o.first[i] < 0 {
 				o.first[i] = n
 			}
 		}
 	}
+	sizes := make([]int, len(out))
 	for i := range o.of {
 		if o.of[i] < 0 && i > 0 {
 			o.of[i] = o.of[i-1]
 		}
 		if m := o.of[i]; m >= 0 {
+			sizes[m]++
+		}
+	}
+	room := ints[n : 2*n]
+	for m, size := range sizes {
+		o.slots[m], room = room[:0:size], room[size:]
+	}
+	for i, m := range o.of {
+		if m >= 0 {
 			o.slots[m] = append(o.slots[m], i)
 		}
 	}
@@ -130,7 +145,8 @@ func explain(res *AssembleResult, c *call, slots []slot, from []int, i int) {
 // slots lists the prompt's messages before the last run of the rules.
 func (e *Engine) slots(f *frame, c *call) []slot {
 	s := f.s
-	var out []slot
+	const around = 4 // notes, the pinned message and the recall block
+	out := make([]slot, 0, len(s.lead)+len(f.v.front().Summaries)+len(f.msgs)+around)
 	add := func(m message.Message, ch Choice) {
 		ch.Count = 1
 		out = append(out, slot{msg: m, choice: ch})

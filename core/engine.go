@@ -54,6 +54,8 @@ var (
 	_ Maintainer    = (*Engine)(nil)
 	_ SubagentHost  = (*Engine)(nil)
 	_ Forgetter     = (*Engine)(nil)
+	_ Armed         = (*Engine)(nil)
+	_ Scorer        = (*Engine)(nil)
 	_ Disposer      = (*Engine)(nil)
 )
 

@@ -167,7 +167,7 @@ func (er *erasure) collect(ctx context.Context) error {
 
 func (er *erasure) add(ctx context.Context, entry Entry) error {
 	switch {
-	case entry.Session == receiptSession || er.ids[entry.ID]:
+	case Reserved(entry.Session) || er.ids[entry.ID]:
 		return nil
 	case !er.req.From.IsZero() && entry.Time.Before(er.req.From), !er.req.To.IsZero() && !entry.Time.Before(er.req.To):
 		return nil

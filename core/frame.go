@@ -181,14 +181,17 @@ func (e *Engine) frame(s *session, v View, policy history.Policy) *frame {
 	own := owners(out, len(msgs))
 	f.msgs = slices.Clone(out)
 	f.members = make([][]string, len(out))
+	room := make([]string, 0, len(ids))
 	for i := range f.msgs {
 		f.msgs[i].Entry = ""
-		if first, ok := own.first[i]; ok {
+		if first := own.first[i]; first >= 0 {
 			f.msgs[i].Entry = ids[first]
 		}
+		from := len(room)
 		for _, n := range own.slots[i] {
-			f.members[i] = append(f.members[i], ids[n])
+			room = append(room, ids[n])
 		}
+		f.members[i] = room[from:len(room):len(room)]
 	}
 	f.costs = make([]int, len(f.msgs))
 	for i := range f.msgs {

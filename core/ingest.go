@@ -179,6 +179,9 @@ func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (inta
 			turns++
 		}
 		entry.Turn = turns
+		if v.Arm != "" && (i == 0 || m.Role == message.User) {
+			entry.Meta = armed(entry.Meta, v.Arm)
+		}
 		entry.Key = keyOf(m, next, i, d.turn, entry.Fingerprint)
 		fresh, at = append(fresh, entry), append(at, i)
 		next++
@@ -366,6 +369,9 @@ func inConversation(entry Entry) bool { return entry.Type != TypeSummary }
 func adopt(v *View, entry Entry) {
 	v.Next = entry.Seq + 1
 	v.Turns = max(v.Turns, entry.Turn)
+	if v.Arm == "" {
+		v.Arm = entry.Meta[metaArm] // a store without room for views remembers it all the same
+	}
 	if entry.Type == TypeSummary {
 		adoptSummary(v, entry)
 		return

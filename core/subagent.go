@@ -52,24 +52,25 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req SpawnRequest) (Sp
 		return Spawn{}, invalid("spawn", "contextMode", `must be "isolated" or "fork"`)
 	}
 	var parent *View
+	s, done, err := e.open(ctx, req.Parent)
+	if err != nil {
+		return Spawn{}, e.failed(ctx, "store", "spawn", err)
+	}
+	arm := s.view.Arm
 	if req.Mode == SpawnFork {
-		s, done, err := e.open(ctx, req.Parent)
-		if err != nil {
-			return Spawn{}, e.failed(ctx, "store", "spawn", err)
-		}
 		v := s.view.Clone()
 		parent = &v
-		done()
 	}
+	done()
 	var had View
 	spawn := Spawn{}
-	err := e.retry(ctx, req.Child, func(s *session) error {
+	err = e.retry(ctx, req.Child, func(s *session) error {
 		if s.view.Len() > 0 {
 			return fmt.Errorf("core: spawn: child %q has messages already: %w", req.Child, ErrConflict)
 		}
 		had = s.view.Clone()
 		v := s.view.Clone()
-		v.Parent = &req.Parent
+		v.Parent, v.Arm = &req.Parent, arm
 		if parent != nil {
 			grant := Grant{ID: e.newID(), Scope: req.Parent.Scope(), Until: e.now().Add(ttl)}
 			inherit(&v, parent, grant)

@@ -57,6 +57,8 @@ type View struct {
 	Output Ledger `json:"output,omitzero"`
 	// Commits are the newest advancement keys, oldest first; older ones are recognised by the keys of their entries.
 	Commits []string `json:"commits,omitempty"`
+	// Arm is the arm of an experiment that the session belongs to; empty when it belongs to none.
+	Arm string `json:"arm,omitempty"`
 	// Parent is the session that spawned this one, if any.
 	Parent *SessionID `json:"parent,omitempty"`
 	// Grants open other sessions to this one for a limited time.

@@ -55,6 +55,8 @@ type Instance struct {
 	// built holds what was made by agent and arm; engines the same by configuration.
 	built   map[place]made
 	engines map[string]core.ContextEngine
+	// arms are the arms of sessions used lately.
+	arms map[core.SessionID]int
 }
 
 // place is where a configuration comes from. Agents without an override share the empty one.
@@ -66,6 +68,7 @@ type place struct {
 type made struct {
 	engine core.ContextEngine
 	config string
+	store  string // identifies the store's configuration
 }
 
 // Build checks cfg and returns what makes its engines. It opens nothing: engines are made when a session first needs them,
@@ -81,7 +84,7 @@ func (r *Registry) Build(ctx context.Context, cfg Config, opts BuildOptions) (*I
 	}
 	return &Instance{
 		cfg: full, gate: make(chan struct{}, 1), maker: newMaker(r, opts.env(), opts.IDs, opts.Version),
-		built: make(map[place]made), engines: make(map[string]core.ContextEngine),
+		built: make(map[place]made), engines: make(map[string]core.ContextEngine), arms: make(map[core.SessionID]int),
 	}, nil
 }
 
@@ -91,12 +94,23 @@ func (i *Instance) Config() Config { return i.cfg }
 // Engine returns the engine for a session, and why it is that one. Equal configurations have the same engine. The Instance
 // owns it: Close disposes of it, its user does not. It fails with what a part's factory reports, and then tries again on the next call; after Close with
 // core.ErrClosed.
+//
+// A session stays in the arm that it began in, whatever becomes of the weights: the engine records it (see core.Armed), and a subagent's session belongs
+// to its parent's arm. Only an arm that is no longer configured loses its sessions.
 func (i *Instance) Engine(ctx context.Context, agent, session string) (core.ContextEngine, ArmInfo, error) {
-	arm, share := i.cfg.pick(agent, session)
-	info := ArmInfo{Share: share}
-	if arm >= 0 {
-		info.Name = i.cfg.Arms[arm].Name
+	arm, err := i.arm(ctx, agent, session)
+	var m made
+	if err == nil {
+		m, err = i.made(ctx, agent, arm)
 	}
+	if err != nil {
+		return nil, ArmInfo{}, fmt.Errorf("registry: engine for %q: %w", agent, err)
+	}
+	return m.engine, i.cfg.info(agent, arm, m.config), nil
+}
+
+// made returns what is made for an agent and an arm.
+func (i *Instance) made(ctx context.Context, agent string, arm int) (made, error) {
 	p := place{agent: agent, arm: arm}
 	if _, ok := i.cfg.Agents[agent]; !ok {
 		p.agent = ""
@@ -105,11 +119,7 @@ func (i *Instance) Engine(ctx context.Context, agent, session string) (core.Cont
 	if err == nil && !ok {
 		m, err = i.build(ctx, p)
 	}
-	if err != nil {
-		return nil, ArmInfo{}, fmt.Errorf("registry: engine for %q: %w", agent, err)
-	}
-	info.Config = m.config
-	return m.engine, info, nil
+	return m, err
 }
 
 func (i *Instance) find(p place) (made, bool, error) {
@@ -145,7 +155,7 @@ func (i *Instance) build(ctx context.Context, p place) (made, error) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	m := made{engine: engine, config: cfg.id()}
+	m := made{engine: engine, config: cfg.id(), store: key(cfg.Store)}
 	i.engines[k], i.built[p] = engine, m
 	return m, nil
 }

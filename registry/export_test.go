@@ -1,10 +1,7 @@
 package registry
 
-// PickArm returns the arm of a session and its share.
+// PickArm returns the arm of a new session and its share.
 func PickArm(cfg Config, agent, session string) (string, float64) {
-	arm, share := cfg.pick(agent, session)
-	if arm < 0 {
-		return "", share
-	}
-	return cfg.Arms[arm].Name, share
+	info := cfg.info(agent, cfg.pick(agent, session), "")
+	return info.Name, info.Share
 }

@@ -26,29 +26,25 @@ type ArmInfo struct {
 
 // Resolve returns the configuration that holds for a session: the base, with the agent's override and then that of the
 // session's arm merged over it. Everything the registry's defaults decide is filled in, and Agents and Arms are empty. The
-// arm follows from agent, session and configuration alone. Errors are ErrInvalid and name the key.
+// arm is the one that a new session is given: it follows from agent, session and configuration alone. Errors are ErrInvalid and name the key.
 func (r *Registry) Resolve(cfg Config, agent, session string) (Config, ArmInfo, error) {
-	arm, share := cfg.pick(agent, session)
+	arm := cfg.pick(agent, session)
 	out, err := r.resolve(cfg, agent, arm)
 	if err != nil {
 		return Config{}, ArmInfo{}, fmt.Errorf("registry: resolve %q: %w", agent, err)
 	}
-	info := ArmInfo{Share: share, Config: out.id()}
-	if arm >= 0 {
-		info.Name = cfg.Arms[arm].Name
-	}
-	return out, info, nil
+	return out, cfg.info(agent, arm, out.id()), nil
 }
 
-// pick returns the index of the arm that a session belongs to, -1 for none, and the arm's share. A session's place in
+// pick returns the index of the arm that a new session is given, -1 for none. A session's place in
 // [0, 1) is the SHA-256 of its name; the arms that take the agent divide that range by their weights, in their order.
-func (c Config) pick(agent, session string) (arm int, share float64) {
+func (c Config) pick(agent, session string) int {
 	total := 0.0
 	for _, a := range c.Arms {
 		total += a.weightFor(agent)
 	}
 	if total <= 0 {
-		return -1, 1
+		return -1
 	}
 	name := binary.AppendUvarint(nil, uint64(len(agent)))
 	sum := sha256.Sum256(append(append(name, agent...), session...))
@@ -65,11 +61,11 @@ func (c Config) pick(agent, session string) (arm int, share float64) {
 		}
 		place -= w
 	}
-	return last, c.Arms[last].weightFor(agent) / total
+	return last
 }
 
 func (a Arm) weightFor(agent string) float64 {
-	if len(a.Agents) > 0 && !slices.Contains(a.Agents, agent) {
+	if !a.takes(agent) {
 		return 0
 	}
 	return a.Weight

@@ -1,0 +1,113 @@
+package registry
+
+import (
+	"context"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// maxArms bounds the sessions whose arm an Instance remembers; others are asked for again.
+const maxArms = 1 << 16
+
+// arm returns the index of the arm that a session belongs to, -1 for none: the recorded one, else the one that it is given now.
+func (i *Instance) arm(ctx context.Context, agent, session string) (int, error) {
+	picked := i.cfg.pick(agent, session)
+	id := core.SessionID{Agent: agent, Session: session}
+	if len(i.cfg.Arms) == 0 || id.Validate() != nil {
+		return picked, nil // a session without a name cannot have begun
+	}
+	i.mu.RLock()
+	arm, ok := i.arms[id]
+	i.mu.RUnlock()
+	if ok {
+		return arm, nil
+	}
+	arm, err := i.recorded(ctx, id, picked)
+	if err != nil {
+		return 0, err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.arms) >= maxArms {
+		clear(i.arms)
+	}
+	i.arms[id] = arm
+	return arm, nil
+}
+
+// recorded asks the stores of all arms that take the agent, that of the picked one first, for the arm of a session, and records the picked one where
+// there is none.
+func (i *Instance) recorded(ctx context.Context, id core.SessionID, picked int) (int, error) {
+	var order []int
+	for n, a := range i.cfg.Arms {
+		if n == picked {
+			order = slices.Insert(order, 0, n)
+		} else if a.takes(id.Agent) {
+			order = append(order, n)
+		}
+	}
+	asked := make(map[string]bool)
+	for _, n := range order {
+		m, err := i.made(ctx, id.Agent, n)
+		if err != nil {
+			return 0, err
+		}
+		armed, ok := m.engine.(core.Armed)
+		if !ok || asked[m.store] {
+			continue
+		}
+		asked[m.store] = true
+		name, err := armed.Arm(ctx, id, func(recorded string) string { return recorded })
+		if err != nil {
+			return 0, err
+		}
+		if at := i.armNamed(name); at >= 0 {
+			return at, nil
+		}
+	}
+	if picked < 0 {
+		return picked, nil // no arm has any weight
+	}
+	m, err := i.made(ctx, id.Agent, picked)
+	if err != nil {
+		return 0, err
+	}
+	armed, ok := m.engine.(core.Armed)
+	if !ok {
+		return picked, nil
+	}
+	// Another process may have been quicker, with other weights.
+	name, err := armed.Arm(ctx, id, func(recorded string) string {
+		if i.armNamed(recorded) >= 0 {
+			return recorded
+		}
+		return i.cfg.Arms[picked].Name
+	})
+	if err != nil {
+		return 0, err
+	}
+	return i.armNamed(name), nil
+}
+
+func (i *Instance) armNamed(name string) int {
+	return slices.IndexFunc(i.cfg.Arms, func(a Arm) bool { return name != "" && a.Name == name })
+}
+
+func (a Arm) takes(agent string) bool { return len(a.Agents) == 0 || slices.Contains(a.Agents, agent) }
+
+// info says what a session of an arm was given.
+func (c Config) info(agent string, arm int, config string) ArmInfo {
+	if arm < 0 {
+		return ArmInfo{Share: 1, Config: config}
+	}
+	total := 0.0
+	for _, a := range c.Arms {
+		total += a.weightFor(agent)
+	}
+	info := ArmInfo{Name: c.Arms[arm].Name, Config: config}
+	if total > 0 {
+		info.Share = c.Arms[arm].weightFor(agent) / total
+	}
+	return info
+}
