@@ -173,6 +173,8 @@ type Parts struct {
 	Views ViewStore
 	// Retriever may be nil: nothing is recalled.
 	Retriever Retriever
+	// Searcher answers Engine.Search; the store's own search when nil, and without that entries are read one by one.
+	Searcher Searcher
 	// Compactor is required.
 	Compactor Compactor
 	// Counter is required; models/tiktoken has the usual ones.

@@ -24,6 +24,7 @@ type Engine struct {
 	store     Store
 	views     ViewStore
 	retriever Retriever
+	searcher  Searcher
 	compactor Compactor
 	count     TokenCounter
 	host      Host
@@ -55,6 +56,7 @@ var (
 	_ SubagentHost  = (*Engine)(nil)
 	_ Forgetter     = (*Engine)(nil)
 	_ Armed         = (*Engine)(nil)
+	_ Recaller      = (*Engine)(nil)
 	_ Scorer        = (*Engine)(nil)
 	_ Disposer      = (*Engine)(nil)
 )
@@ -87,7 +89,7 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 		return nil, invalid("new", "counter", "choose a tokenizer, such as models/tiktoken")
 	}
 	e := &Engine{
-		cfg: cfg, store: parts.Store, retriever: parts.Retriever, compactor: parts.Compactor, count: parts.Counter,
+		cfg: cfg, store: parts.Store, retriever: parts.Retriever, searcher: parts.Searcher, compactor: parts.Compactor, count: parts.Counter,
 		host: parts.Host, ownStore: parts.OwnStore, newID: randomID, log: slog.New(slog.DiscardHandler),
 		redact: redact, seed: maphash.MakeSeed(), sessions: make(map[SessionID]*session),
 		info: Info{ID: "composed", Name: "Composed context engine", Version: "1"},
@@ -112,6 +114,9 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 		e.views = v
 	} else if e.views = parts.Views; e.views == nil {
 		e.views = newLocalViews()
+	}
+	if e.searcher == nil {
+		e.searcher, _ = As[Searcher](e.store)
 	}
 	if err := e.attach(parts); err != nil {
 		return nil, err
@@ -146,6 +151,9 @@ func (e *Engine) attach(parts Parts) error {
 		if err := add(o); err != nil {
 			return err
 		}
+	}
+	if err := add(parts.Searcher); err != nil {
+		return err
 	}
 	if err := add(e.retriever); err != nil {
 		return err

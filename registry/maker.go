@@ -132,12 +132,32 @@ func (m *maker) compose(ctx context.Context, e Env, edits []func(*Config)) (*cor
 		return nil, errors.Join(err, closeAll(opened))
 	}
 	opened = append(opened, parts.Compactor)
+	parts.Searcher = m.openedSearcher(env)
 	engine, err := m.assemble(cfg, env, parts, opened)
 	if err != nil {
 		return nil, errors.Join(err, closeAll(opened))
 	}
 	m.opened = append(m.opened, opened...)
 	return engine, nil
+}
+
+// openedSearcher returns the best searcher that is open for this configuration; nil when there is none but the store's own. An index is not made for the
+// sake of a person's rare question.
+func (m *maker) openedSearcher(env Env) core.Searcher {
+	for _, name := range env.Searchers() {
+		if name == StoreSearcher {
+			return nil
+		}
+		d := decoder{r: m.r, engine: env.Config.Engine.Type}
+		c, err := d.complete(Choice{Type: name, Options: env.Config.Searchers[name]}, KindSearcher, path{"searchers", name})
+		if err != nil {
+			continue
+		}
+		if found := env.shelf.searchers[searcherKey(c, env)]; found != nil {
+			return searchOnly{found}
+		}
+	}
+	return nil
 }
 
 // assemble calls core.New while nothing is announced on the shelf, so that an observer's catching up and the first

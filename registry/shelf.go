@@ -81,6 +81,9 @@ func (s searchOnly) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit,
 	return s.searcher.Search(ctx, q)
 }
 
+// searcherKey identifies a searcher on a shelf: vectors of two embedders do not belong into one index.
+func searcherKey(c Choice, env Env) string { return key(c) + key(env.Config.Embedder) }
+
 // searcher returns a registered searcher over the store of env, opened, attached and fed.
 func (m *maker) searcher(ctx context.Context, env Env, name string) (core.Searcher, error) {
 	s := env.shelf
@@ -89,8 +92,7 @@ func (m *maker) searcher(ctx context.Context, env Env, name string) (core.Search
 	if err != nil {
 		return nil, fmt.Errorf("registry: searcher: %w", err)
 	}
-	// vectors of two embedders do not belong into one index
-	k := key(c) + key(env.Config.Embedder)
+	k := searcherKey(c, env)
 	if found := s.searchers[k]; found != nil {
 		return searchOnly{found}, nil
 	}
