@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -18,12 +19,17 @@ func (e *Engine) apply(ctx context.Context, t *task, p Patch) error {
 	return e.retry(ctx, t.Session, func(s *session) error {
 		v := s.view.Clone()
 		var summaries []Entry
+		made := maps.Clone(t.refs)
 		for _, r := range p.Replace {
+			r.Summaries = resolved(r.Summaries, made)
 			entry, err := e.replace(ctx, t, &v, r)
 			if err != nil {
 				return err
 			}
 			summaries = append(summaries, entry)
+			if r.Ref != "" {
+				made[r.Ref] = entry.ID
+			}
 		}
 		if err := e.stub(ctx, t, &v, p.Stubs); err != nil {
 			return err
@@ -47,9 +53,21 @@ func (e *Engine) apply(ctx context.Context, t *task, p Patch) error {
 		if err := e.publish(ctx, s, v); err != nil {
 			return err
 		}
+		t.refs = made
 		e.observe(ctx, func(o Observer) error { return o.Appended(ctx, summaries) }, len(summaries))
 		return nil
 	})
+}
+
+// resolved replaces the refs among ids of summaries by the ids they stand for.
+func resolved(ids []string, refs map[string]string) []string {
+	out := slices.Clone(ids)
+	for i, id := range out {
+		if to, ok := refs[id]; ok {
+			out[i] = to
+		}
+	}
+	return out
 }
 
 // keepPrompt pins the newest user message when a patch took it away: what the user asked for stays as long as its turn lasts.

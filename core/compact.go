@@ -70,6 +70,8 @@ type task struct {
 	before int
 	// next is the Seq of the first entry that came later.
 	next int64
+	// refs are the ids of the summaries published so far, by their Ref.
+	refs map[string]string
 }
 
 // prepare takes stock of what is live. It returns no task, but a result, when there is nothing to do.
@@ -100,7 +102,7 @@ func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*ta
 	if budget <= 0 {
 		budget = v.Budget
 	}
-	t := &task{req: req, budget: budget, next: v.Next}
+	t := &task{req: req, budget: budget, next: v.Next, refs: make(map[string]string)}
 	t.Compaction = Compaction{
 		Session: s.id, Summaries: v.Summaries, Force: req.Force, Instructions: req.Instructions,
 		Now: e.now(), Count: e.count, Host: e.host, Request: req, Left: max(v.Start-first, 0),
@@ -188,9 +190,14 @@ func (e *Engine) conclude(ctx context.Context, t *task, patch Patch, cerr error)
 	if err != nil {
 		return CompactResult{}, err
 	}
-	if after >= t.before && t.Force && after > t.budget && len(t.Entries) > t.Protected {
-		// Nothing came of it and the prompt does not fit: the oldest entries leave without a summary.
-		if err := e.apply(ctx, t, e.leave(t)); err != nil {
+	// Where not enough came of it and the prompt does not fit, the oldest entries leave without a summary. What was shortened meanwhile costs less than the
+	// task says, so one round may not be enough.
+	for t.Force && after > t.budget {
+		p := e.leave(t, after, res.FirstKept)
+		if p.Empty() {
+			break
+		}
+		if err := e.apply(ctx, t, p); err != nil {
 			return CompactResult{}, e.failed(ctx, "engine", "compact", err)
 		}
 		if after, res, err = e.measure(ctx, t); err != nil {
@@ -212,11 +219,28 @@ func (e *Engine) conclude(ctx context.Context, t *task, patch Patch, cerr error)
 	return res, nil
 }
 
-// leave is the patch that needs nobody's help.
-func (e *Engine) leave(t *task) Patch {
+// leave is the patch that needs nobody's help: the oldest groups from the first live entry on go, until the target is reached.
+func (e *Engine) leave(t *task, after int, first string) Patch {
+	from := slices.IndexFunc(t.Entries, func(entry Entry) bool { return entry.ID == first })
+	if from < 0 {
+		return Patch{}
+	}
+	live := make([]item, 0, len(t.Entries)-from)
+	for _, entry := range t.Entries[from:] {
+		live = append(live, item{entry: entry})
+	}
 	r := Replacement{Kind: "note"}
-	for _, it := range t.Entries[:len(t.Entries)-t.Protected] {
-		r.Entries = append(r.Entries, it.ID)
+	for _, g := range groupsOf(live) {
+		if after+noteCost <= t.Target || from+g.To > len(t.Entries)-t.Protected {
+			break
+		}
+		for i := g.From; i < g.To; i++ {
+			r.Entries = append(r.Entries, live[i].entry.ID)
+			after -= t.Cost[from+i]
+		}
+	}
+	if len(r.Entries) == 0 {
+		return Patch{}
 	}
 	r.Text = "[" + strconv.Itoa(len(r.Entries)) + " earlier messages are stored but not shown.]"
 	return Patch{Replace: []Replacement{r}}

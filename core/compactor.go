@@ -70,7 +70,10 @@ func (p Patch) Empty() bool {
 
 // Replacement lets one text stand for the oldest entries.
 type Replacement struct {
-	// Summaries are the ids of earlier summaries that the text includes; they end there.
+	// Ref names this replacement within one compaction; empty when nobody needs to. Unique within the compaction.
+	Ref string
+	// Summaries are the ids of earlier summaries that the text includes; they end there. What the same compaction made, in this patch or an earlier
+	// one, is named by its Ref.
 	Summaries []string
 	// Entries are the ids of the entries it stands for: the oldest live ones, without a gap.
 	Entries []string

@@ -121,7 +121,8 @@ func (s Span) Len() int { return int(s.To - s.From) }
 type Summary struct {
 	// ID is the entry that holds the summary.
 	ID string `json:"id"`
-	// Kind says who made it: "summary" (a model), "fallback" (deterministic, a model failed), "note" (a pointer, no content), "host".
+	// Kind says who made it: "summary" (a model), "fallback" (deterministic, a model failed), "note" (a pointer, no content),
+	// "index" (identifiers and open points, extracted without a model), "host".
 	Kind   string `json:"kind"`
 	Text   string `json:"text"`
 	Tokens int    `json:"tokens"`
