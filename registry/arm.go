@@ -10,8 +10,9 @@ import (
 // maxArms bounds the sessions whose arm an Instance remembers; others are asked for again.
 const maxArms = 1 << 16
 
-// arm returns the index of the arm that a session belongs to, -1 for none: the recorded one, else the one that it is given now.
-func (i *Instance) arm(ctx context.Context, agent, session string) (int, error) {
+// arm returns the index of the arm that a session belongs to, -1 for none: the recorded one, else the one that it is given, which is recorded when the
+// session begins.
+func (i *Instance) arm(ctx context.Context, agent, session string, begin bool) (int, error) {
 	picked := i.cfg.pick(agent, session)
 	id := core.SessionID{Agent: agent, Session: session}
 	if len(i.cfg.Arms) == 0 || id.Validate() != nil {
@@ -23,7 +24,13 @@ func (i *Instance) arm(ctx context.Context, agent, session string) (int, error) 
 	if ok {
 		return arm, nil
 	}
-	arm, err := i.recorded(ctx, id, picked)
+	arm, known, err := i.recorded(ctx, id, picked)
+	if err == nil && !known && picked >= 0 {
+		if !begin {
+			return picked, nil
+		}
+		arm, err = i.record(ctx, id, picked)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -36,9 +43,8 @@ func (i *Instance) arm(ctx context.Context, agent, session string) (int, error) 
 	return arm, nil
 }
 
-// recorded asks the stores of all arms that take the agent, that of the picked one first, for the arm of a session, and records the picked one where
-// there is none.
-func (i *Instance) recorded(ctx context.Context, id core.SessionID, picked int) (int, error) {
+// recorded asks the stores of all arms that take the agent, that of the picked one first, for the arm of a session. Without one it is the picked one.
+func (i *Instance) recorded(ctx context.Context, id core.SessionID, picked int) (arm int, known bool, err error) {
 	var order []int
 	for n, a := range i.cfg.Arms {
 		if n == picked {
@@ -51,7 +57,7 @@ func (i *Instance) recorded(ctx context.Context, id core.SessionID, picked int) 
 	for _, n := range order {
 		m, err := i.made(ctx, id.Agent, n)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		armed, ok := m.engine.(core.Armed)
 		if !ok || asked[m.store] {
@@ -60,15 +66,17 @@ func (i *Instance) recorded(ctx context.Context, id core.SessionID, picked int) 
 		asked[m.store] = true
 		name, err := armed.Arm(ctx, id, func(recorded string) string { return recorded })
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		if at := i.armNamed(name); at >= 0 {
-			return at, nil
+			return at, true, nil
 		}
 	}
-	if picked < 0 {
-		return picked, nil // no arm has any weight
-	}
+	return picked, false, nil
+}
+
+// record lets a session begin in an arm, unless another process, with other weights, was quicker.
+func (i *Instance) record(ctx context.Context, id core.SessionID, picked int) (int, error) {
 	m, err := i.made(ctx, id.Agent, picked)
 	if err != nil {
 		return 0, err
@@ -77,7 +85,6 @@ func (i *Instance) recorded(ctx context.Context, id core.SessionID, picked int) 
 	if !ok {
 		return picked, nil
 	}
-	// Another process may have been quicker, with other weights.
 	name, err := armed.Arm(ctx, id, func(recorded string) string {
 		if i.armNamed(recorded) >= 0 {
 			return recorded

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -98,7 +99,16 @@ func (i *Instance) Config() Config { return i.cfg }
 // A session stays in the arm that it began in, whatever becomes of the weights: the engine records it (see core.Armed), and a subagent's session belongs
 // to its parent's arm. Only an arm that is no longer configured loses its sessions.
 func (i *Instance) Engine(ctx context.Context, agent, session string) (core.ContextEngine, ArmInfo, error) {
-	arm, err := i.arm(ctx, agent, session)
+	return i.engine(ctx, agent, session, true)
+}
+
+// Lookup is Engine for those who only look: a session that has not begun is not given an arm by it.
+func (i *Instance) Lookup(ctx context.Context, agent, session string) (core.ContextEngine, ArmInfo, error) {
+	return i.engine(ctx, agent, session, false)
+}
+
+func (i *Instance) engine(ctx context.Context, agent, session string, begin bool) (core.ContextEngine, ArmInfo, error) {
+	arm, err := i.arm(ctx, agent, session, begin)
 	var m made
 	if err == nil {
 		m, err = i.made(ctx, agent, arm)
@@ -169,6 +179,27 @@ func (i *Instance) Engines() []core.ContextEngine {
 		out = append(out, e)
 	}
 	return out
+}
+
+// All makes the engines of every arm, for agents with an override and for all others, and returns them, each once.
+func (i *Instance) All(ctx context.Context) ([]core.ContextEngine, error) {
+	agents := append([]string{""}, slices.Sorted(maps.Keys(i.cfg.Agents))...)
+	for _, agent := range agents {
+		if len(i.cfg.Arms) == 0 {
+			if _, err := i.made(ctx, agent, -1); err != nil {
+				return nil, fmt.Errorf("registry: engine for %q: %w", agent, err)
+			}
+		}
+		for n, a := range i.cfg.Arms {
+			if agent != "" && !a.takes(agent) {
+				continue
+			}
+			if _, err := i.made(ctx, agent, n); err != nil {
+				return nil, fmt.Errorf("registry: engine for %q, arm %q: %w", agent, a.Name, err)
+			}
+		}
+	}
+	return i.Engines(), nil
 }
 
 // Ping asks every opened part that talks to something outside whether it can, and joins what they report.

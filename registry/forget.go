@@ -14,7 +14,7 @@ func (i *Instance) Forget(ctx context.Context, req core.ForgetRequest) (core.Rec
 	if req.Scope.Agent == "" {
 		return core.Receipt{}, fmt.Errorf("registry: forget: name the agent: %w", core.ErrInvalid)
 	}
-	engine, _, err := i.Engine(ctx, req.Scope.Agent, req.Scope.Session)
+	engine, _, err := i.Lookup(ctx, req.Scope.Agent, req.Scope.Session)
 	if err != nil {
 		return core.Receipt{}, err
 	}

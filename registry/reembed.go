@@ -15,7 +15,7 @@ type reembedder interface {
 // Reembed makes the vectors of an agent's entries anew where they are missing or of another model than the configured one, in every searcher
 // that keeps vectors. Progress, when not nil, is told from this goroutine. Without such a searcher it is errors.ErrUnsupported.
 func (i *Instance) Reembed(ctx context.Context, agent string, progress func(done, total int)) error {
-	if _, _, err := i.Engine(ctx, agent, ""); err != nil {
+	if _, _, err := i.Lookup(ctx, agent, ""); err != nil {
 		return err
 	}
 	select {

@@ -134,7 +134,8 @@ func (a *app) root() *cobra.Command {
 		return unknownName("command", args[0], names)
 	}
 	root.AddCommand(a.replayCmd(), a.explainCmd(), a.doctorCmd(), a.listCmd(), a.initCmd(), a.serveCmd(), a.openBrainCmd(), a.versionCmd(),
-		a.importCmd(), a.exportCmd(), a.statsCmd(), a.verifyCmd(), a.backupCmd(), a.vacuumCmd(), a.retainCmd(), a.forgetCmd(), a.reembedCmd())
+		a.importCmd(), a.exportCmd(), a.statsCmd(), a.verifyCmd(), a.backupCmd(), a.vacuumCmd(), a.retainCmd(), a.forgetCmd(), a.reembedCmd(),
+		a.inspectCmd(), a.experimentCmd())
 	return root
 }
 

@@ -105,7 +105,7 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 		return out, first
 	}
 	defer func() { first = errors.Join(first, instance.Close(context.WithoutCancel(ctx))) }()
-	engine, _, err := instance.Engine(ctx, agent, "doctor")
+	engine, _, err := instance.Lookup(ctx, agent, "")
 	if !add("parts", "all of them can be made", err) {
 		return out, first
 	}

@@ -207,7 +207,7 @@ func (k *keeper) receipts(ctx context.Context, f forgetFlags) error {
 	if session == "" {
 		session = storeSession
 	}
-	engine, _, err := k.instance.Engine(ctx, f.agent, session)
+	engine, _, err := k.instance.Lookup(ctx, f.agent, session)
 	if err != nil {
 		return err
 	}

@@ -92,12 +92,12 @@ func (a *app) keeping(ctx context.Context, f storeFlags, do func(k *keeper) erro
 	return errors.Join(err, instance.Close(end))
 }
 
-// storeSession stands for any session where a configuration has arms.
-const storeSession = "store"
+// storeSession stands for any session where a configuration has arms: one that can never begin.
+const storeSession = ""
 
 // storeOf returns where the engine of a session keeps its entries.
 func (k *keeper) storeOf(ctx context.Context, agent, session string) (core.Store, error) {
-	engine, _, err := k.instance.Engine(ctx, agent, session)
+	engine, _, err := k.instance.Lookup(ctx, agent, session)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (k *keeper) storeOf(ctx context.Context, agent, session string) (core.Store
 	if !ok {
 		// What an engine lacks before it can be used, it says at bootstrap.
 		if b, can := engine.(core.Bootstrapper); can {
-			if _, err := b.Bootstrap(ctx, core.BootstrapRequest{Session: core.SessionID{Agent: agent, Session: session}}); err != nil {
+			if _, err := b.Bootstrap(ctx, core.BootstrapRequest{Session: core.SessionID{Agent: agent, Session: cmp.Or(session, "store")}}); err != nil {
 				return nil, err
 			}
 		}
@@ -116,11 +116,11 @@ func (k *keeper) storeOf(ctx context.Context, agent, session string) (core.Store
 
 // Target implements imports.Sink: the engine that a session's configuration names.
 func (k *keeper) Target(ctx context.Context, id core.SessionID) (imports.Target, error) {
-	store, err := k.storeOf(ctx, id.Agent, id.Session)
+	engine, _, err := k.instance.Engine(ctx, id.Agent, id.Session)
 	if err != nil {
 		return imports.Target{}, err
 	}
-	engine, _, err := k.instance.Engine(ctx, id.Agent, id.Session)
+	store, err := k.storeOf(ctx, id.Agent, id.Session)
 	if err != nil {
 		return imports.Target{}, err
 	}
