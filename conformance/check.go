@@ -38,6 +38,8 @@ const (
 	NeedSubagents Need = "core.SubagentHost"
 	// NeedTurns: the engine is a core.TurnCommitter.
 	NeedTurns Need = "core.TurnCommitter"
+	// NeedRecaller: the engine is a core.Recaller.
+	NeedRecaller Need = "core.Recaller"
 )
 
 // Check is one rule and the property that examines it.

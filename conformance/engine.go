@@ -80,8 +80,9 @@ func applicable(tb testing.TB, c Combination, tokens *tokenCache, o options) (ma
 	d := newDriver(scope, c, plan{}, nil, tokens, nil)
 	_, sub := d.engine.(core.SubagentHost)
 	_, turns := d.engine.(core.TurnCommitter)
+	_, back := d.engine.(core.Recaller)
 	owns := d.engine.Info().OwnsCompaction
-	have := map[Need]bool{NeedOwner: owns, NeedDelegate: !owns, NeedSubagents: sub, NeedTurns: turns}
+	have := map[Need]bool{NeedOwner: owns, NeedDelegate: !owns, NeedSubagents: sub, NeedTurns: turns, NeedRecaller: back}
 	d.dispose()
 	checks := map[string]Check{}
 	var left []string
@@ -172,7 +173,7 @@ func deterministic(
 
 // engineChecks lists the checks of engines: those of prompts and compactions, and those that the driver reports itself.
 func engineChecks() []Check {
-	return slices.Concat(promptChecks, compactChecks, []Check{
+	return slices.Concat(promptChecks, compactChecks, backChecks, []Check{
 		{ID: "budget.refused", Promise: 1, Suite: SuiteEngine,
 			Rule: "a typed error says that system prompt and newest group alone do not fit, and only then"},
 		{ID: "lost.readback", Promise: 2, Suite: SuiteEngine, final: lostReadback,

@@ -24,6 +24,8 @@ type brokenEngine struct {
 	commit   func(context.Context, core.CommitTurnRequest) (core.CommitTurnResult, error)
 	compact  func(context.Context, core.CompactRequest) (core.CompactResult, error)
 	forget   func(context.Context, core.ForgetRequest) (core.Receipt, error)
+	search   func(context.Context, core.SearchRequest) (core.SearchResult, error)
+	expand   func(*core.ExpandResult)
 	detached bool
 	// silent engines report no problems.
 	silent bool
@@ -34,6 +36,21 @@ func (b *brokenEngine) Forget(ctx context.Context, req core.ForgetRequest) (core
 		return b.forget(ctx, req)
 	}
 	return b.Engine.Forget(ctx, req)
+}
+
+func (b *brokenEngine) Search(ctx context.Context, req core.SearchRequest) (core.SearchResult, error) {
+	if b.search != nil {
+		return b.search(ctx, req)
+	}
+	return b.Engine.Search(ctx, req)
+}
+
+func (b *brokenEngine) Expand(ctx context.Context, req core.ExpandRequest) (core.ExpandResult, error) {
+	res, err := b.Engine.Expand(ctx, req)
+	if b.expand != nil && err == nil {
+		b.expand(&res)
+	}
+	return res, err
 }
 
 func (b *brokenEngine) Info() core.Info {
@@ -270,6 +287,33 @@ func faultyPrompts(sound func(setup) []string) []fault {
 				return rec, err
 			}
 		}, []string{"erase.shown"}, append(changed, "erase.stored", "failure.*", "idempotent.*")...),
+		engineFault("searches what the window shows alone", plain, sound, func(b *brokenEngine) {
+			b.search = func(ctx context.Context, req core.SearchRequest) (core.SearchResult, error) {
+				res, err := b.Engine.Search(ctx, req)
+				res.Found = slices.DeleteFunc(res.Found, func(f core.Found) bool { return f.Seq == 0 })
+				return res, err
+			}
+		}, []string{"back.found"}),
+		engineFault("expands the beginning alone", plain, sound, func(b *brokenEngine) {
+			b.expand = func(res *core.ExpandResult) {
+				if len(res.Found) > 0 && len(res.Found[0].Excerpt) > 12 {
+					res.Found[0].Excerpt, res.Next = res.Found[0].Excerpt[:12], 0
+				}
+			}
+		}, []string{"back.found"}),
+		engineFault("searches everything there is", plain, sound, func(b *brokenEngine) {
+			b.search = func(ctx context.Context, req core.SearchRequest) (core.SearchResult, error) {
+				res, err := b.Engine.Search(ctx, req)
+				for _, agent := range []string{"agent-a", "agent-b"} {
+					for entry, err := range core.All(ctx, b.Store(), core.Scope{Agent: agent}, false) {
+						if err == nil && strings.Contains(entry.Text(), req.Query) {
+							res.Text += entry.Text()
+						}
+					}
+				}
+				return res, err
+			}
+		}, []string{"isolation.back"}, "back.found"),
 		engineFault("bytes changed", plain, sound, result(func(_ core.AssembleRequest, res *core.AssembleResult) {
 			if i := find(res, 0, ordinary); i >= 0 {
 				res.Messages[i].Raw = append(slices.Clone(res.Messages[i].Raw), ' ')

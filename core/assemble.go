@@ -177,13 +177,21 @@ func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *AssembleR
 		s.variants = make(map[string][]string)
 	}
 	shows := f.shownBy(res)
+	trail, before := s.trail, true // most of what is sent was sent before
 	for i := range res.Messages {
-		fp := message.Fingerprint(res.Messages[i])
-		out.Digest = out.Digest.Add(fp)
+		fp := f.print(&res.Messages[i])
+		if before && (i == len(trail) || trail[i].print != fp) {
+			trail, before = trail[:i], false
+		}
+		if !before {
+			trail = append(trail, sentMessage{print: fp, digest: out.Digest.Add(fp)})
+		}
+		out.Digest = trail[i].digest
 		if of := shows[i]; len(of) != 1 || of[0] != fp {
-			s.variants[fp] = of
+			s.variants[fp] = slices.Clone(of)
 		}
 	}
+	s.trail = trail[:len(res.Messages)]
 	s.sent(out)
 	if !c.dirty {
 		return nil
@@ -194,9 +202,28 @@ func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *AssembleR
 	return nil
 }
 
+// sentMessage is one of the messages that were sent: its fingerprint, and the digest of the list up to it.
+type sentMessage struct {
+	print  string
+	digest message.Digest
+}
+
+// print returns the fingerprint of a message of the result. That of a message which shows an entry as it is in the window is computed once.
+func (f *frame) print(m *message.Message) string {
+	it := f.known[m.Entry]
+	if it == nil || it.msg.Type != m.Type || !same(it.msg, *m) {
+		return message.Fingerprint(*m)
+	}
+	if it.print == "" {
+		it.print = message.Fingerprint(*m)
+	}
+	return it.print
+}
+
 // shownBy lists for every message of a result the fingerprints of the entries it shows.
-func (f *frame) shownBy(res *AssembleResult) map[int][]string {
-	out := make(map[int][]string, len(res.Messages))
+func (f *frame) shownBy(res *AssembleResult) [][]string {
+	out := make([][]string, len(res.Messages))
+	room := make([]string, len(res.Messages)) // one for each: few show more
 	for _, ch := range res.Choices {
 		if ch.Message < 0 || ch.Reason == ReasonRecalled || ch.Reason == ReasonSummary {
 			continue
@@ -205,9 +232,13 @@ func (f *frame) shownBy(res *AssembleResult) map[int][]string {
 		if it == nil {
 			it = f.leadItem(ch.Entry)
 		}
-		if it != nil && it.entry.Type == TypeMessage {
-			out[ch.Message] = append(out[ch.Message], it.entry.Fingerprint)
+		if it == nil || it.entry.Type != TypeMessage {
+			continue
 		}
+		if of := &out[ch.Message]; *of == nil {
+			*of = room[ch.Message : ch.Message : ch.Message+1]
+		}
+		out[ch.Message] = append(out[ch.Message], it.entry.Fingerprint)
 	}
 	return out
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// slot is one message on its way out, with the reason why it is there.
+// slot is the place of one message on its way out: the reason why it is there.
 type slot struct {
-	msg    message.Message
 	choice Choice
 	// more explains the other entries that rules merged into the message.
 	more []Choice
@@ -21,10 +20,8 @@ type slot struct {
 // emit puts the parts of the prompt in order: system messages, summaries, a note on what is left out, the window, and the recall
 // block in front of the newest turn. The provider's rules then run once more on the result.
 func (e *Engine) emit(f *frame, c *call) (AssembleResult, error) {
-	slots := e.slots(f, c)
-	msgs := make([]message.Message, len(slots))
-	for i := range slots {
-		msgs[i] = slots[i].msg
+	msgs, slots := e.slots(f, c)
+	for i := range msgs {
 		msgs[i].Entry = strconv.Itoa(i) // to find it again behind the rules
 	}
 	out := history.Apply(msgs, f.policy)
@@ -142,14 +139,15 @@ func explain(res *AssembleResult, c *call, slots []slot, from []int, i int) {
 	}
 }
 
-// slots lists the prompt's messages before the last run of the rules.
-func (e *Engine) slots(f *frame, c *call) []slot {
+// slots lists the prompt's messages before the last run of the rules, and why each is there.
+func (e *Engine) slots(f *frame, c *call) ([]message.Message, []slot) {
 	s := f.s
 	const around = 4 // notes, the pinned message and the recall block
-	out := make([]slot, 0, len(s.lead)+len(f.v.front().Summaries)+len(f.msgs)+around)
+	room := len(s.lead) + len(f.v.front().Summaries) + len(f.msgs) + around
+	msgs, out := make([]message.Message, 0, room), make([]slot, 0, room)
 	add := func(m message.Message, ch Choice) {
 		ch.Count = 1
-		out = append(out, slot{msg: m, choice: ch})
+		msgs, out = append(msgs, m), append(out, slot{choice: ch})
 	}
 	for i := range s.lead {
 		if s.lead[i].entry.Hidden() {
@@ -168,10 +166,13 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 	if c.recall != nil && c.recall.Text != "" {
 		at = c.recall.At
 	}
+	recalled := func() {
+		add(recallMessage(c.recall), Choice{Reason: ReasonRecalled, Tokens: c.recall.Tokens})
+		at = -1
+	}
 	pinned := f.pinned() != nil
 	if at >= 0 && at < s.base {
-		e.addRecall(&out, c)
-		at = -1
+		recalled()
 	}
 	if pinned {
 		add(s.pinned.msg, Choice{Entry: s.pinned.entry.ID, Reason: ReasonPinned, Tokens: s.pinned.cost, Stub: f.v.Stubs[s.pinned.entry.ID].Kind})
@@ -182,8 +183,7 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 	}
 	for i, m := range f.msgs {
 		if place, ok := f.place[m.Entry]; ok && at >= 0 && place >= at && m.Role != message.Tool { // results that came late stand further up
-			e.addRecall(&out, c)
-			at = -1
+			recalled()
 		}
 		ch := Choice{Entry: m.Entry, Reason: ReasonTail, Tokens: f.costs[i], Stub: f.v.Stubs[m.Entry].Kind}
 		if m.Entry == "" {
@@ -200,9 +200,9 @@ func (e *Engine) slots(f *frame, c *call) []slot {
 		out[len(out)-1].more = more
 	}
 	if at >= 0 {
-		e.addRecall(&out, c)
+		recalled()
 	}
-	return out
+	return msgs, out
 }
 
 // frontTime is the time of what the engine itself puts in front of the window: it changes when the window steps, and no sooner.
@@ -214,11 +214,6 @@ func (f *frame) frontTime() time.Time {
 		return f.s.items[0].entry.Time
 	}
 	return time.Time{}
-}
-
-// addRecall adds the recall block.
-func (e *Engine) addRecall(out *[]slot, c *call) {
-	*out = append(*out, slot{msg: recallMessage(c.recall), choice: Choice{Reason: ReasonRecalled, Tokens: c.recall.Tokens, Count: 1}})
 }
 
 // newestTurn returns the position in front of which the newest turn begins: the end of the path where the host appends that turn

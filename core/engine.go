@@ -1,6 +1,7 @@
 package core
 
 import (
+	"container/list"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -42,8 +43,9 @@ type Engine struct {
 
 	mu       sync.Mutex
 	sessions map[SessionID]*session
-	closed   bool
-	clock    int64
+	// lately holds the same sessions, the one used last in front.
+	lately *list.List
+	closed bool
 }
 
 var (
@@ -91,7 +93,7 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: parts.Store, retriever: parts.Retriever, searcher: parts.Searcher, compactor: parts.Compactor, count: parts.Counter,
 		host: parts.Host, ownStore: parts.OwnStore, newID: randomID, log: slog.New(slog.DiscardHandler),
-		redact: redact, seed: maphash.MakeSeed(), sessions: make(map[SessionID]*session),
+		redact: redact, seed: maphash.MakeSeed(), sessions: make(map[SessionID]*session), lately: list.New(),
 		info: Info{ID: "composed", Name: "Composed context engine", Version: "1"},
 	}
 	if e.host == nil {
@@ -226,6 +228,12 @@ func (e *Engine) Ping(ctx context.Context) error {
 // Store returns where the engine keeps its entries. It is for reading: what is changed behind the engine's back is not seen by
 // its windows.
 func (e *Engine) Store() Store { return e.store }
+
+// Retriever returns what proposes entries worth recalling; nil when nothing is recalled. It is for measuring it apart.
+func (e *Engine) Retriever() Retriever { return e.retriever }
+
+// Compactor returns the engine's compactor. It is for measuring it apart; Engine.Compact checks and publishes what it proposes.
+func (e *Engine) Compactor() Compactor { return e.compactor }
 
 // policy returns the window policy in force.
 func (e *Engine) policy() window.Policy {

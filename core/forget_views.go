@@ -39,7 +39,7 @@ func (er *erasure) eachView(ctx context.Context, agent string, visit func(View) 
 // others.
 func (er *erasure) cleanViews(ctx context.Context) error {
 	done := make(map[SessionID]bool)
-	for _, id := range er.e.inMemory() {
+	for _, id := range er.e.inMemory(er.req.Scope.Agent) {
 		done[id] = true
 		if err := er.cleanView(ctx, id); err != nil {
 			return err
@@ -53,13 +53,15 @@ func (er *erasure) cleanViews(ctx context.Context) error {
 	})
 }
 
-// inMemory lists the sessions that the engine holds in memory.
-func (e *Engine) inMemory() []SessionID {
+// inMemory lists the sessions that the engine holds in memory and that may show entries of an agent; all when it is empty.
+func (e *Engine) inMemory(agent string) []SessionID {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	out := make([]SessionID, 0, len(e.sessions))
-	for id := range e.sessions {
-		out = append(out, id)
+	for id, s := range e.sessions {
+		if agent == "" || id.Agent == agent || s.adopted.Load() {
+			out = append(out, id)
+		}
 	}
 	return out
 }

@@ -177,10 +177,9 @@ func (e *Engine) frame(s *session, v View, policy history.Policy) *frame {
 		msgs[len(ids)].Entry = strconv.Itoa(len(ids)) // to find it again behind the rules
 		ids = append(ids, it.entry.ID)
 	}
-	out := history.Apply(msgs, policy)
-	own := owners(out, len(msgs))
-	f.msgs = slices.Clone(out)
-	f.members = make([][]string, len(out))
+	f.msgs = history.Apply(msgs, policy)
+	own := owners(f.msgs, len(msgs))
+	f.members = make([][]string, len(f.msgs))
 	room := make([]string, 0, len(ids))
 	for i := range f.msgs {
 		f.msgs[i].Entry = ""

@@ -275,14 +275,12 @@ func chronological(a, b Entry) int {
 // mayRecall is the last guard in front of the prompt: whatever a retriever proposes, nothing of another agent or session gets in, nothing that
 // is shown already, and nothing of a conversation that was reset or forked away.
 func (e *Engine) mayRecall(f *frame, q Query, entry Entry) bool {
-	if entry.ID == "" || entry.Hidden() || q.InWindow(entry.ID) {
+	// What a summary says is recalled from the entries it stands for.
+	if entry.ID == "" || entry.Hidden() || entry.Type == TypeSummary || Reserved(entry.Session) || q.InWindow(entry.ID) {
 		return false
 	}
 	id := entry.SessionID()
 	if id == f.s.id {
-		if entry.Type == TypeSummary {
-			return false
-		}
 		return e.cfg.Recall.AcrossSessions || onPath(&f.v, id, entry.Seq)
 	}
 	if q.Scope.Contains(id) {

@@ -137,8 +137,15 @@ func (e *Engine) searched(ctx context.Context, r *reach, req SearchRequest, quer
 			}
 		}
 	}
-	// Who asks for an identifier wants the entries that hold it as it stands.
+	// Who asks for an identifier wants the entries that hold it as it stands, and a search by meaning may not know it.
 	exact := strings.ToLower(query)
+	if e.searcher != nil && !strings.ContainsFunc(query, unicode.IsSpace) && !slices.ContainsFunc(hits, func(h Hit) bool { return holdsExact(&h.Entry, exact) > 0 }) {
+		found, err := e.scanFor(ctx, r, SearchQuery{Scope: r.session.Scope(), Text: query, Limit: want, From: req.From, To: req.To, Exclude: func(id string) bool { return seen[id] }})
+		if err != nil {
+			return nil, err
+		}
+		hits = append(found, hits...)
+	}
 	slices.SortStableFunc(hits, func(a, b Hit) int {
 		return cmp.Compare(holdsExact(&b.Entry, exact), holdsExact(&a.Entry, exact))
 	})

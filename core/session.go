@@ -1,11 +1,13 @@
 package core
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -15,8 +17,12 @@ import (
 type session struct {
 	id SessionID
 	// sem is held by whoever works on the session.
-	sem  chan struct{}
-	used int64
+	sem chan struct{}
+	// users counts those who hold sem or wait for it, place is where the session stands among those used lately. Engine.mu guards both.
+	users int
+	place *list.Element
+	// adopted says that the view's parent belongs to another agent: it may show entries of that one.
+	adopted atomic.Bool
 
 	loaded bool
 	view   View
@@ -32,6 +38,8 @@ type session struct {
 	// variants maps the fingerprints of messages as they were sent to those of the entries they show, where the two differ; synthetic
 	// ones map to "".
 	variants map[string][]string
+	// trail is what Assemble sent last.
+	trail []sentMessage
 	// turnBudget is the budget of the turn's first call.
 	turnBudget int
 	costs      map[uint64]int
@@ -42,6 +50,8 @@ type item struct {
 	entry Entry
 	msg   message.Message
 	cost  int
+	// print is the fingerprint of msg, once somebody asked for it.
+	print string
 }
 
 // open returns the session, locked and loaded. The caller calls done.
@@ -55,10 +65,10 @@ func (e *Engine) open(ctx context.Context, id SessionID) (s *session, done func(
 	select {
 	case s.sem <- struct{}{}:
 	case <-ctx.Done():
-		e.work.Done()
+		e.leaveSession(s)
 		return nil, nil, fmt.Errorf("core: session %q: %w", id, ctx.Err())
 	}
-	done = func() { <-s.sem; e.work.Done() }
+	done = func() { <-s.sem; e.leaveSession(s) }
 	if err := ctx.Err(); err != nil {
 		done()
 		return nil, nil, fmt.Errorf("core: session %q: %w", id, err)
@@ -79,30 +89,37 @@ func (e *Engine) lookup(id SessionID) (*session, error) {
 	if e.closed {
 		return nil, fmt.Errorf("core: session %q: engine: %w", id, ErrClosed)
 	}
-	e.clock++
 	s := e.sessions[id]
 	if s == nil {
 		if len(e.sessions) >= maxSessions {
 			e.evict()
 		}
 		s = &session{id: id, sem: make(chan struct{}, 1), costs: make(map[uint64]int)}
+		s.place = e.lately.PushFront(s)
 		e.sessions[id] = s
 	}
-	s.used = e.clock
+	e.lately.MoveToFront(s.place)
+	s.users++
 	e.work.Add(1)
 	return s, nil
 }
 
+// leaveSession ends what lookup began.
+func (e *Engine) leaveSession(s *session) {
+	e.mu.Lock()
+	s.users--
+	e.mu.Unlock()
+	e.work.Done()
+}
+
 // evict forgets the least recently used session that nobody works on.
 func (e *Engine) evict() {
-	var oldest *session
-	for _, s := range e.sessions {
-		if len(s.sem) == 0 && (oldest == nil || s.used < oldest.used) {
-			oldest = s
+	for at := e.lately.Back(); at != nil; at = at.Prev() {
+		if s, ok := at.Value.(*session); ok && s.users == 0 {
+			e.lately.Remove(at)
+			delete(e.sessions, s.id)
+			return
 		}
-	}
-	if oldest != nil {
-		delete(e.sessions, oldest.id)
 	}
 }
 
@@ -134,7 +151,8 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 		q.Cursor = page.Next
 	}
 	s.forget()
-	s.view, s.outputs = v, nil
+	s.hold(v)
+	s.outputs = nil
 	if v.Output.Count > 0 {
 		s.outputs = []Ledger{v.Output}
 	}
@@ -150,13 +168,13 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 // forget drops what can be read again.
 func (s *session) forget() {
 	s.cool()
-	s.variants = nil
+	s.variants, s.trail = nil, nil
 	s.loaded = false
 }
 
 // Refresh makes the engine read every session anew before it is used again: somebody else changed the store. It waits for calls under way.
 func (e *Engine) Refresh(ctx context.Context) error {
-	for _, id := range e.inMemory() {
+	for _, id := range e.inMemory("") {
 		s, done, err := e.open(ctx, id)
 		if err != nil {
 			return err
@@ -188,14 +206,23 @@ func (e *Engine) publish(ctx context.Context, s *session, v View) error {
 		s.forget()
 		return fmt.Errorf("core: publish view %q: %w", s.id, err)
 	}
-	s.view = v
+	s.hold(v)
 	return nil
+}
+
+// hold makes v the session's view.
+func (s *session) hold(v View) {
+	s.view = v
+	s.adopted.Store(v.Parent != nil && v.Parent.Agent != s.id.Agent)
 }
 
 // retry runs op, and again when another process changed the view meanwhile.
 func (e *Engine) retry(ctx context.Context, id SessionID, op func(s *session) error) error {
 	for range 8 {
 		s, done, err := e.open(ctx, id)
+		if errors.Is(err, ErrConflict) {
+			continue // it was changed while it was read
+		}
 		if err != nil {
 			return err
 		}

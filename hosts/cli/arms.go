@@ -84,9 +84,27 @@ func wanted(names []string, label string) bool {
 	return len(names) == 0 || slices.Contains(names, name) || slices.Contains(names, label)
 }
 
+// named is a configuration and what it is called.
+type named struct {
+	name string
+	cfg  registry.Config
+}
+
 // configured returns an arm for every configuration file with every choice of parts on the command line.
 func (a *app) configured(s selection) ([]experiment.Arm, error) {
+	list, err := a.configurations(s)
+	if err != nil {
+		return nil, err
+	}
 	var out []experiment.Arm
+	for _, c := range list {
+		out = append(out, a.arm(c.name, c.cfg))
+	}
+	return out, nil
+}
+
+func (a *app) configurations(s selection) ([]named, error) {
+	var out []named
 	for _, file := range orEmpty(s.configs) {
 		for _, retriever := range orEmpty(s.retrievers) {
 			for _, compactor := range orEmpty(s.compactors) {
@@ -101,7 +119,7 @@ func (a *app) configured(s selection) ([]experiment.Arm, error) {
 					if err != nil {
 						return nil, err
 					}
-					out = append(out, a.arm(armName(file, cfg, len(s.configs) > 1), cfg))
+					out = append(out, named{armName(file, cfg, len(s.configs) > 1), cfg})
 				}
 			}
 		}

@@ -134,8 +134,8 @@ func (a *app) root() *cobra.Command {
 		return unknownName("command", args[0], names)
 	}
 	root.AddCommand(a.replayCmd(), a.explainCmd(), a.doctorCmd(), a.listCmd(), a.initCmd(), a.serveCmd(), a.openBrainCmd(), a.versionCmd(),
-		a.importCmd(), a.exportCmd(), a.statsCmd(), a.verifyCmd(), a.backupCmd(), a.vacuumCmd(), a.retainCmd(), a.forgetCmd(), a.reembedCmd(),
-		a.inspectCmd(), a.experimentCmd())
+		a.importCmd(), a.exportCmd(), a.statsCmd(), a.verifyCmd(), a.backupCmd(), a.vacuumCmd(), a.retainCmd(), a.forgetCmd(), a.reembedCmd(), a.evaluateCmd(),
+		a.inspectCmd(), a.experimentCmd(), a.compareCmd(), a.soakCmd())
 	return root
 }
 

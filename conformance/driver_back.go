@@ -1,0 +1,126 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// backChecks hold engines to what the way back promises.
+var backChecks = []Check{
+	{ID: "back.found", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, final: backFound,
+		Rule: "what is in force is found by searching for what it says, and expanded in full, whatever left the window"},
+	{ID: "isolation.back", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, final: backIsolated,
+		Rule: "searching and expanding show what the session may recall, and nothing that was erased"},
+}
+
+// lookedFor is how many messages of a session are looked for, spread over it.
+const lookedFor = 4
+
+// sought returns messages of a session that must be found.
+func (d *driver) sought(t *track) []item {
+	items := slices.DeleteFunc(t.inForce(d.env.Host.Now()), func(it item) bool { return !plain(it) || it.inherited })
+	var out []item
+	for i := range min(lookedFor, len(items)) {
+		out = append(out, items[i*len(items)/min(lookedFor, len(items))])
+	}
+	return out
+}
+
+func backFound(d *driver) string {
+	r, ok := d.engine.(core.Recaller)
+	if !ok {
+		return ""
+	}
+	for _, t := range d.tracks {
+		if t == nil {
+			continue
+		}
+		for _, it := range d.sought(t) {
+			if text := d.lookFor(r, t, it); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// lookFor searches for a message by its mark and expands what it finds.
+func (d *driver) lookFor(r core.Recaller, t *track, it item) string {
+	mark := it.marks[0]
+	ctx := d.tb.Context()
+	res, err := r.Search(ctx, core.SearchRequest{Session: t.id, Query: mark, Limit: core.MaxFound, Tokens: core.MaxAnswer})
+	if err != nil {
+		return fmt.Sprintf("searching for %s in session %s: error %v", mark, t.id, err)
+	}
+	at := slices.IndexFunc(res.Found, func(f core.Found) bool {
+		return f.Type == core.TypeMessage && f.Session == t.id.Session && strings.Contains(f.Excerpt, mark)
+	})
+	if at < 0 {
+		return fmt.Sprintf("searching for %s in session %s finds %d entries, and not the one that says it", mark, t.id, len(res.Found))
+	}
+	if n := d.tokens.count(res.Text); n > core.MaxAnswer || n != res.Tokens {
+		return fmt.Sprintf("a search answers with %d tokens, says %d, and was bounded to %d", n, res.Tokens, core.MaxAnswer)
+	}
+	var whole strings.Builder
+	req := core.ExpandRequest{Session: t.id, ID: res.Found[at].ID, Tokens: core.MaxAnswer}
+	for range 1000 {
+		page, err := r.Expand(ctx, req)
+		if err != nil || len(page.Found) != 1 {
+			return fmt.Sprintf("expanding %s in session %s shows %d entries, error %v", mark, t.id, len(page.Found), err)
+		}
+		whole.WriteString(page.Found[0].Excerpt)
+		if req.Offset = page.Next; req.Offset == 0 {
+			break
+		}
+	}
+	if want := it.msg.Text(); whole.String() != want {
+		return fmt.Sprintf("expanding %s in session %s shows %d bytes, it says %d", mark, t.id, whole.Len(), len(want))
+	}
+	return ""
+}
+
+// backIsolated searches from every session for what every other one said.
+func backIsolated(d *driver) string {
+	r, ok := d.engine.(core.Recaller)
+	if !ok {
+		return ""
+	}
+	now := d.env.Host.Now()
+	for _, t := range d.tracks {
+		if t == nil {
+			continue
+		}
+		p := &prompt{d: d, t: t}
+		for _, other := range d.tracks {
+			if other == nil {
+				continue
+			}
+			for _, it := range append(d.sought(other), d.forgotten(other)...) {
+				res, err := r.Search(context.WithoutCancel(d.tb.Context()), core.SearchRequest{Session: t.id, Query: it.marks[0], Limit: core.MaxFound})
+				if err != nil {
+					return fmt.Sprintf("searching in session %s: error %v", t.id, err)
+				}
+				for _, m := range marksIn(res.Text) {
+					owner := d.owner[m]
+					if d.erased[m] {
+						return fmt.Sprintf("a search in session %s shows %s, which was erased", t.id, m)
+					}
+					if owner != nil && !t.reach(m, owner, now, d.comb.AcrossSessions) && !p.handedBack(m) {
+						return fmt.Sprintf("a search in session %s shows %s of session %s", t.id, m, owner.id)
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// forgotten returns what was erased of a session.
+func (d *driver) forgotten(t *track) []item {
+	out := slices.DeleteFunc(slices.Clone(t.log), func(it item) bool { return !it.erased || len(it.marks) == 0 })
+	return out[:min(len(out), lookedFor)]
+}

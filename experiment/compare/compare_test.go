@@ -1,0 +1,85 @@
+package compare_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/contextengine/contextengine/experiment"
+	"github.com/contextengine/contextengine/experiment/compare"
+)
+
+// reports are replays of n conversations in which the second arm fills f points more and costs c points more than the first.
+func reports(n int, fill, cost float64) []experiment.Report {
+	var out []experiment.Report
+	for i := range n {
+		for a, arm := range []string{"A", "B"} {
+			r := experiment.Report{Session: fmt.Sprint("s", i), Arm: arm, Budget: 2000, Calls: 10, Full: 5, FillMedian: 0.5 + float64(i)/100, CostNoCache: 0.4}
+			r.FillMedian += float64(a) * (fill + float64(i%2)/1000)
+			r.CostNoCache += float64(a) * (cost + float64(i%2)/1000)
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func TestVerdicts(t *testing.T) {
+	res, err := compare.From(reports(8, 0.03, 0.0512), []string{"A", "B"}, []int{2000}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]compare.Difference{}
+	for _, d := range res.Differences {
+		got[d.Metric] = d
+	}
+	for metric, want := range map[string]struct {
+		begins string
+		better int
+	}{
+		"fill":  {"B better by 3.1 points, 95 % 3.", 1}, // more is better
+		"cost":  {"A better by 5.2 points, 95 % 5.", -1},
+		"reuse": {"no difference: the same in every conversation", 0},
+	} {
+		if d := got[metric]; !strings.HasPrefix(d.Verdict, want.begins) || d.Better != want.better {
+			t.Errorf("%s: %q, better %d; want %q, %d", metric, d.Verdict, d.Better, want.begins, want.better)
+		}
+	}
+	if len(res.Values) != 2*len(compare.Metrics()) || res.Conversations != 8 {
+		t.Errorf("%d values, %d conversations", len(res.Values), res.Conversations)
+	}
+}
+
+// TestOneConversation: no interval can be had from one, and the verdict does not pretend.
+func TestOneConversation(t *testing.T) {
+	res, err := compare.From(reports(1, 0.03, 0), []string{"A", "B"}, []int{2000}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range res.Differences {
+		if d.Better != 0 || d.Metric == "fill" && !strings.HasSuffix(d.Verdict, "too few to tell") {
+			t.Errorf("%s: %q, better %d", d.Metric, d.Verdict, d.Better)
+		}
+	}
+}
+
+// TestFailedReplay: what could not be finished is told, and does not enter the figures.
+func TestFailedReplay(t *testing.T) {
+	all := reports(3, 0, 0)
+	all[1].Error, all[1].FillMedian = "store is gone", 99
+	res, err := compare.From(all, []string{"A", "B"}, []int{2000}, 1)
+	if err == nil || !strings.Contains(err.Error(), "store is gone") {
+		t.Errorf("error %v", err)
+	}
+	for _, d := range res.Differences {
+		if d.Metric == "fill" && (d.Difference.Clusters != 2 || d.Difference.Mean > 1) {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
+func TestNamesTwice(t *testing.T) {
+	_, err := compare.Run(t.Context(), compare.Plan{Plan: experiment.Plan{Arms: []experiment.Arm{{Name: "A"}, {Name: "A"}}}})
+	if err == nil {
+		t.Error("two arms of one name are accepted")
+	}
+}

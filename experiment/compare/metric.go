@@ -1,0 +1,109 @@
+package compare
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/contextengine/contextengine/experiment"
+	"github.com/contextengine/contextengine/experiment/stats"
+)
+
+// Metric is a figure that every replay has.
+type Metric struct {
+	// Name is shown, Doc says in a sentence what it is.
+	Name string `json:"name"`
+	Doc  string `json:"doc"`
+	// Unit is "share" (0 to 1, told in points of a hundred), "tokens", "ms" or "" for a number.
+	Unit string `json:"unit,omitempty"`
+	// Better is 1 where more is better, -1 where less is, 0 where neither is.
+	Better int `json:"better"`
+	of     func(experiment.Report) (value float64, ok bool)
+}
+
+// full is a figure of the calls after the history first exceeded the budget; a conversation that never did has none.
+func full(f func(experiment.Report) float64) func(experiment.Report) (float64, bool) {
+	return func(r experiment.Report) (float64, bool) { return f(r), r.Full > 0 && r.Error == "" }
+}
+
+func every(f func(experiment.Report) float64) func(experiment.Report) (float64, bool) {
+	return func(r experiment.Report) (float64, bool) { return f(r), r.Calls > 0 && r.Error == "" }
+}
+
+// Metrics are the figures of replays, in the order in which they are shown.
+func Metrics() []Metric {
+	return []Metric{
+		{"fill", "median share of the budget that a prompt uses, once the history exceeds it", "share", 1, full(func(r experiment.Report) float64 { return r.FillMedian })},
+		{"fill p10", "10th percentile of the same", "share", 1, full(func(r experiment.Report) float64 { return r.FillP10 })},
+		{"reuse", "share of a prompt's history that the next prompt begins with, without steps and compactions", "share", 1, full(func(r experiment.Report) float64 { return r.Reuse })},
+		{"reuse all", "the same in all calls", "share", 1, full(func(r experiment.Report) float64 { return r.ReuseAll })},
+		{"steps", "share of calls in which the window moved", "share", -1, full(func(r experiment.Report) float64 { return r.StepShare })},
+		{"cached", "share of all prompts' bytes that a prompt cache has", "share", 1, every(func(r experiment.Report) float64 { return r.Cached })},
+		{"cost", "cost of all prompts with a prompt cache, relative to none", "share", -1, every(func(r experiment.Report) float64 { return r.CostNoCache })},
+		{"cost to sliding", "the same, relative to a window that slides by a message at a time", "share", -1, every(func(r experiment.Report) float64 { return r.CostSliding })},
+		{"window", "tokens of a prompt, on average", "tokens", 0, every(func(r experiment.Report) float64 { return r.WindowTokens })},
+		{"recalled", "tokens recalled, on average", "tokens", 0, full(func(r experiment.Report) float64 { return r.RecalledTokens })},
+		{"compactions", "compactions that changed something", "", 0, every(func(r experiment.Report) float64 { return float64(r.Compactions) })},
+		{"model calls", "calls of a model for compaction", "", -1, every(func(r experiment.Report) float64 { return float64(r.ModelCalls) })},
+		{"budget errors", "calls in which system prompt and newest messages did not fit", "", -1, every(func(r experiment.Report) float64 { return float64(r.BudgetErrors) })},
+		{"violations", "broken promises", "", -1, every(func(r experiment.Report) float64 { return float64(len(r.Violations)) })},
+		{"assemble p50", "time to assemble a prompt, median", "ms", -1, every(func(r experiment.Report) float64 { return r.AssembleP50 })},
+		{"assemble p95", "time to assemble a prompt, 95th percentile", "ms", -1, every(func(r experiment.Report) float64 { return r.AssembleP95 })},
+	}
+}
+
+// number writes a value without its unit.
+func (m Metric) number(v float64) string {
+	switch m.Unit {
+	case "share":
+		return stats.Points(v)
+	case "tokens":
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// Format writes a value of the metric with its unit.
+func (m Metric) Format(v float64) string {
+	switch m.Unit {
+	case "share":
+		return m.number(v) + " %"
+	case "":
+		return m.number(v)
+	}
+	return m.number(v) + " " + m.Unit
+}
+
+// Verdict says in words what a difference (b minus a) means.
+func (m Metric) Verdict(a, b string, d stats.Interval) string {
+	switch {
+	case d.N == 0:
+		return "nothing to compare"
+	case d.Mean == 0 && d.Low == 0 && d.High == 0:
+		return "no difference: the same in every conversation"
+	case d.Basis == "" || d.Clusters < 2:
+		return fmt.Sprintf("%s has %s more in the one conversation: too few to tell", b, m.delta(d.Mean))
+	case !d.ExcludesZero():
+		return fmt.Sprintf("no difference shown (%s, 95 %% %s to %s)", m.delta(d.Mean), m.number(d.Low), m.number(d.High))
+	}
+	more, less := b, a
+	if d.Mean < 0 {
+		more, less = a, b
+		d.Mean, d.Low, d.High = -d.Mean, -d.High, -d.Low
+	}
+	named, word := more, "higher"
+	switch {
+	case m.Better > 0:
+		word = "better"
+	case m.Better < 0:
+		named, word = less, "better"
+	}
+	return fmt.Sprintf("%s %s by %s, 95 %% %s to %s", named, word, m.delta(d.Mean), m.number(d.Low), m.number(d.High))
+}
+
+// delta writes a difference.
+func (m Metric) delta(v float64) string {
+	if m.Unit == "share" {
+		return m.number(v) + " points"
+	}
+	return m.Format(v)
+}

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/experiment/questions"
+	"github.com/contextengine/contextengine/experiment/recall"
+	"github.com/contextengine/contextengine/experiment/sweep"
+)
+
+// evaluateFlags are the flags of evaluate.
+type evaluateFlags struct {
+	configs, retrievers, stores []string
+	// settings are those of --set.
+	settings   []string
+	parts      bool
+	budgets    []string
+	depths     []int
+	candidates int
+	ownLimit   bool
+	pack       string
+	seed       uint64
+	workers    int
+	resume     string
+	json       bool
+	details    string
+	measures   []string
+}
+
+const datasetHelp = `DATASET is a LoCoMo file, a BEAM folder (one chat with chat.json and pq.json, or a folder of such), or a file of JSON lines:
+  {"conversation":"c1","session":"monday","id":"m1","role":"user","name":"Ana","time":"2025-05-05T09:00:00Z","text":"The boat is called Wren."}
+  {"conversation":"c1","question":"What is the boat called?","answer":"Wren","category":"names","evidence":["m1"]}
+A line with "text" is a message: "id" and "text" are required. A line with "question" is a question: "question" and "evidence", the ids of the
+messages that hold the answer, are required.`
+
+const evaluateProtocol = `Each conversation is imported into the configured store through the engine, and the engine's retriever is asked every question. Evidence
+recall is the share of the messages with the answer that are found: R@10 among the first 10 candidates, 2k among what is packed into 2,000 tokens,
+greedily in rank order, skipping what does not fit; a token is ceil(1.3 x words) of "speaker: text". Figures are percent, means over questions;
+"±" is half the width of the 95 % interval over conversations. Every later configuration is compared with the first, question by question.
+The memory store is used where none is chosen, and a file store always gets a file of its own, which is removed; what is stored elsewhere is erased again.
+So that the budget is what bounds the measure, a retriever's own "limit" is raised to --candidates unless --own-limit is given.`
+
+func (a *app) evaluateCmd() *cobra.Command {
+	var f evaluateFlags
+	cmd := &cobra.Command{
+		Use:   "evaluate DATASET",
+		Short: "Measure how much of what answers questions is recalled, and compare configurations",
+		Long: "evaluate asks the retrievers of one or more configurations the questions of a data set, and says what they find.\n\n" +
+			datasetHelp + "\n\n" + evaluateProtocol + "\n\n" +
+			"--set tries every combination of values. With --resume what is finished is kept in a file and not measured again, as long as configuration, data and\n" +
+			"program are the same; results during which a part failed are measured again.\n\n" + evaluateColumns + "\n\n" + exitHelp,
+		Example: `  contextengine evaluate locomo-dev.json
+  contextengine evaluate beam/ --config a.yaml --config b.yaml --details questions.jsonl
+  contextengine evaluate locomo-dev.json --store memory,sqlite,postgres --parts
+  contextengine evaluate locomo-dev.json --set searchers.lexical.k1=0.7,0.9,1.2 --set retriever.hybrid.shortPrompt=0,24 --resume sweep.jsonl`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return failed(a.evaluate(cmd.Context(), f, args[0]))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.configs, "config", nil, "configuration file, JSON, JSON5, YAML or TOML; may be given several times (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
+	flags.StringSliceVar(&f.retrievers, "retriever", nil, "retrievers instead of the configured one")
+	flags.StringSliceVar(&f.stores, "store", nil, "stores instead of the configured one")
+	flags.StringArrayVar(&f.settings, "set", nil, "key=value,value,...: try these values of a key of the configuration; may be given several times, for every combination")
+	flags.BoolVar(&f.parts, "parts", false, "also measure each searcher of a configuration alone, the store's own search among them")
+	flags.StringSliceVar(&f.budgets, "budget", nil, "token budgets to measure recall at (default 1k,2k,4k,8k)")
+	flags.IntSliceVar(&f.depths, "depth", nil, "numbers of candidates to measure recall at (default 5,10,25,50)")
+	flags.IntVar(&f.candidates, "candidates", 1000, "how many candidates the retriever is asked for")
+	flags.BoolVar(&f.ownLimit, "own-limit", false, "leave the retriever's own limit of candidates as it is configured")
+	flags.StringVar(&f.pack, "pack", "", "what is packed of a message: message (all of it) or passage (what the retriever quotes) (default: message for LoCoMo, else passage)")
+	flags.StringSliceVar(&f.measures, "verdict", []string{"R@10", "2k"}, "measures for which a verdict is printed")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of the intervals")
+	flags.IntVar(&f.workers, "workers", 0, "how many configurations are measured at once; latency is best taken with 1 (default: one for each processor)")
+	flags.StringVar(&f.resume, "resume", "", "file that keeps finished results, to go on from after an interruption")
+	flags.StringVar(&f.details, "details", "", "file for one JSON line for each question and configuration")
+	flags.BoolVar(&f.json, "json", false, "print JSON instead of tables")
+	return cmd
+}
+
+func (a *app) evaluate(ctx context.Context, f evaluateFlags, path string) (err error) {
+	plan := recall.Plan{
+		Depths: f.depths, Candidates: f.candidates, Unit: questions.Unit(f.pack), Seed: f.seed, Workers: f.workers, Version: revision(),
+	}
+	if f.workers < 0 {
+		return fmt.Errorf("--workers: must not be negative: %w", core.ErrInvalid)
+	}
+	if len(f.budgets) > 0 {
+		if plan.Budgets, err = allTokens(f.budgets); err != nil {
+			return err
+		}
+	}
+	if plan.Unit != "" && plan.Unit != questions.WholeMessage && plan.Unit != questions.Passage {
+		return unknownName("value of --pack", f.pack, []string{string(questions.WholeMessage), string(questions.Passage)})
+	}
+	if plan.Dataset, err = questions.Open(path); err != nil {
+		return err
+	}
+	files, err := os.MkdirTemp("", "contextengine-evaluate")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(files)) }()
+	if plan.Arms, err = a.evaluated(ctx, f, files); err != nil {
+		return err
+	}
+	if f.resume != "" {
+		journal, err := sweep.OpenJournal(f.resume)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = journal.Close() }() // every result is on the disk already
+		if journal.Torn {
+			fmt.Fprintf(a.Stderr, "warning: %s: the last line was not complete and is left out\n", f.resume)
+		}
+		plan.Journal = journal
+	}
+	bar := newCountdown(a.Stderr, "questions")
+	plan.Progress = bar.set
+	result, err := recall.Run(ctx, plan)
+	bar.done()
+	if err != nil {
+		return err
+	}
+	return a.evaluation(result, f)
+}
+
+// evaluation prints a result, and returns what it means.
+func (a *app) evaluation(result *recall.Result, f evaluateFlags) error {
+	if f.details != "" {
+		if err := writeDetails(f.details, result); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		short := *result
+		short.Arms = append([]recall.ArmResult(nil), result.Arms...)
+		for i := range short.Arms {
+			short.Arms[i].Questions = nil
+		}
+		if err := writeJSON(a.Stdout, short); err != nil {
+			return err
+		}
+	} else if err := writeEvaluation(a.Stdout, result, f.measures); err != nil {
+		return err
+	}
+	var errs []error
+	for _, arm := range result.Arms {
+		if arm.Error != "" {
+			errs = append(errs, fmt.Errorf("%s: %s", arm.Name, arm.Error))
+		}
+	}
+	if len(errs) > 0 {
+		return &exitError{code: ExitFailure, err: errors.Join(errs...)}
+	}
+	return nil
+}
+
+// writeDetails writes a line for each question and arm.
+func writeDetails(path string, result *recall.Result) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("--details: %w", err)
+	}
+	return errors.Join(encodeDetails(file, result), file.Close())
+}
+
+func encodeDetails(w io.Writer, result *recall.Result) error {
+	out := bufio.NewWriter(w)
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	for _, arm := range result.Arms {
+		for _, q := range arm.Questions {
+			named := make(map[string]float64, len(q.Recall))
+			for i, m := range result.Measures {
+				named[m.Name] = q.Recall[i]
+			}
+			if err := e.Encode(struct {
+				Arm string `json:"arm"`
+				recall.QuestionResult
+				Recall map[string]float64 `json:"recall"`
+			}{arm.Name, q, named}); err != nil {
+				return fmt.Errorf("--details: %w", err)
+			}
+		}
+	}
+	return out.Flush()
+}
