@@ -1,7 +1,6 @@
 package semantic
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -35,7 +34,8 @@ type vectors struct {
 	gone    map[string]bool // what was deleted while the store is read
 	items   map[string]*item
 	pending []*item
-	done    int // items with a vector
+	done    int             // items with a vector
+	rows    map[int]*matrix // vectors by their length
 	// paid holds vectors that the store did not take, so that they need not be made again: one batch at most.
 	paid map[string]paid
 }
@@ -47,11 +47,12 @@ type item struct {
 	time        time.Time
 	hash        uint64 // of the text that is embedded
 	embedded    bool
-	vector      []float32 // of length 1; nil while pending, and where the store compares
+	rows        *matrix // where its vector is, of length 1; nil while pending, and where the store compares
+	slot        int
 }
 
 func newVectors(agent string, src *source) *vectors {
-	return &vectors{agent: agent, src: src, turn: make(chan struct{}, 1), items: map[string]*item{}}
+	return &vectors{agent: agent, src: src, turn: make(chan struct{}, 1), items: map[string]*item{}, rows: map[int]*matrix{}}
 }
 
 // enter waits until no other call reads the store or embeds.
@@ -150,6 +151,9 @@ func (v *vectors) remove(id string) {
 	delete(v.paid, id)
 	if it.embedded {
 		v.done--
+		if it.rows != nil {
+			it.rows.remove(it)
+		}
 		return
 	}
 	if i := slices.Index(v.pending, it); i >= 0 {
@@ -204,50 +208,13 @@ func (v *vectors) have(it *item, vector []float32) {
 	it.embedded = true
 	v.done++
 	if v.src.searcher == nil {
-		it.vector = vector
-	}
-}
-
-// near is an item and how near it is.
-type near struct {
-	*item
-	score float64
-}
-
-// nearest returns the best items of a query, best first.
-func (v *vectors) nearest(to []float32, q core.SearchQuery) []near {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	var best []near
-	for _, it := range v.items {
-		if it.vector == nil || len(it.vector) != len(to) || q.Scope.Session != "" && it.session != q.Scope.Session ||
-			!q.From.IsZero() && it.time.Before(q.From) || !q.To.IsZero() && !it.time.Before(q.To) {
-			continue
+		m := v.rows[len(vector)]
+		if m == nil {
+			m = newMatrix(len(vector))
+			v.rows[len(vector)] = m
 		}
-		n := near{it, dot(it.vector, to)}
-		at, _ := slices.BinarySearchFunc(best, n, compare)
-		if at >= q.Limit || q.Exclude != nil && q.Exclude(it.id) {
-			continue
-		}
-		if len(best) == q.Limit {
-			best = best[:len(best)-1]
-		}
-		best = slices.Insert(best, at, n)
+		m.add(it, vector)
 	}
-	return best
-}
-
-// compare orders best first: by score, then the more recent, then the smaller id.
-func compare(a, b near) int {
-	return cmp.Or(cmp.Compare(b.score, a.score), b.time.Compare(a.time), cmp.Compare(b.seq, a.seq), cmp.Compare(a.id, b.id))
-}
-
-func dot(a, b []float32) float64 {
-	var sum float64
-	for i := range a {
-		sum += float64(a[i]) * float64(b[i])
-	}
-	return sum
 }
 
 // fetch reads the entries of items from the store and leaves out those that are no longer there.
