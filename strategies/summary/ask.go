@@ -27,6 +27,7 @@ const (
 	causeTimeout  = "timeout"
 	causeError    = "error"
 	causeNoSource = "nothing to summarise"
+	causeSpent    = "spend limit"
 )
 
 // question is what a model is asked.
@@ -37,21 +38,32 @@ type question struct {
 	sourceTokens, limit int
 }
 
-// summarise asks for the text about one part.
-func (w *work) summarise(ctx context.Context, t part, limit int, broken bool) outcome {
-	return w.ask(ctx, question{prompt: w.prompts.chunk, source: t.text, sourceTokens: t.tokens, limit: limit}, broken)
+// summarise asks for the text about one part, which mayAsk allowed.
+func (w *work) summarise(ctx context.Context, t part, limit int) outcome {
+	return w.ask(ctx, question{prompt: w.prompts.chunk, source: t.text, sourceTokens: t.tokens, limit: limit})
 }
 
-// ask puts q to one model after the other until an answer is usable.
-func (w *work) ask(ctx context.Context, q question, broken bool) outcome {
+// mayAsk returns "" and counts a call when a model may be asked about source, or says why not.
+func (w *work) mayAsk(source string) (cause string) {
 	switch {
 	case len(w.models) == 0:
-		return outcome{cause: causeNoModel}
-	case q.source == "":
-		return outcome{cause: causeNoSource}
-	case broken:
-		return outcome{cause: causeBroken}
+		return causeNoModel
+	case source == "":
+		return causeNoSource
+	case w.broken():
+		return causeBroken
 	}
+	if _, ok := w.timeout(); !ok {
+		return causeDeadline
+	}
+	if !w.reserve() {
+		return causeSpent
+	}
+	return ""
+}
+
+// ask puts q to one model after the other until an answer is usable. The first call is counted already.
+func (w *work) ask(ctx context.Context, q question) outcome {
 	text, err := q.prompt.render(fields{
 		Source: q.source, Instructions: compacting.HeadBytes(clean(w.c.Instructions), maxInstructions),
 		Tokens: q.limit, Words: max(10, q.limit*6/10),
@@ -63,7 +75,7 @@ func (w *work) ask(ctx context.Context, q question, broken bool) outcome {
 		System: w.prompts.system, Prompt: text, MaxTokens: 2 * q.limit, Purpose: "summary", Model: w.cfg.Model,
 	}
 	var o outcome
-	for _, m := range w.models {
+	for i, m := range w.models {
 		timeout, ok := w.timeout()
 		switch {
 		case ctx.Err() != nil:
@@ -74,11 +86,14 @@ func (w *work) ask(ctx context.Context, q question, broken bool) outcome {
 				o.cause = causeDeadline
 			}
 			return o
+		case i > 0 && !w.reserve():
+			return o
 		}
 		o.calls++
 		answer, err := call(ctx, m, req, timeout)
 		o.inTokens += max(0, answer.InputTokens)
 		o.outTokens += max(0, answer.OutputTokens)
+		w.pay(max(0, answer.InputTokens) + max(0, answer.OutputTokens))
 		switch {
 		case err == nil:
 			if o.text, o.cause = w.accept(answer, q); o.cause == "" {

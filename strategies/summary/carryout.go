@@ -3,84 +3,201 @@ package summary
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/internal/compacting"
+	"github.com/contextengine/contextengine/internal/compacting/inventory"
 )
 
-// carryOut makes the texts of a plan and publishes all but the last of them.
+// carryOut makes the texts of a plan. Each is published as soon as it is there; the last one is returned.
 func (w *work) carryOut(ctx context.Context, p plan) (core.Patch, error) {
-	out := publisher{publish: w.c.Publish}
-	if len(p.condense) > 0 {
-		rep, err := w.condense(ctx, p)
-		if err != nil {
-			return out.patch(), fmt.Errorf("summary: compact: %w", err)
-		}
-		if err := out.add(ctx, rep, len(p.leaves) == 0); err != nil {
-			return out.patch(), err
-		}
-	}
-
-	var parts []part
-	var limits []int
-	for _, l := range p.leaves {
-		for _, t := range l.parts {
-			parts = append(parts, t)
-			limits = append(limits, w.partLimit(l, t))
-		}
-	}
+	b := &builder{work: w, plan: p, all: w.living(), out: publisher{publish: w.c.Publish}}
 	ctxCalls, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	results := make([]chan outcome, len(parts))
+	results := make([]chan outcome, len(p.parts))
 	// A part starts when the one Parallel places before it has been dealt with. What it knows of earlier failures is
 	// then the same in every run.
 	start := func(i int) {
-		if i >= len(parts) {
+		if i >= len(p.parts) {
 			return
 		}
 		results[i] = make(chan outcome, 1)
-		broken := w.broken()
-		wg.Go(func() { results[i] <- w.summarise(ctxCalls, parts[i], limits[i], broken) })
+		if cause := w.mayAsk(p.parts[i].text); cause != "" {
+			results[i] <- outcome{cause: cause}
+			return
+		}
+		wg.Go(func() { results[i] <- w.summarise(ctxCalls, p.parts[i], w.said(p.parts[i].limit)) })
 	}
-	for i := range min(w.cfg.Parallel, len(parts)) {
+	for i := range min(w.cfg.Parallel, len(p.parts)) {
 		start(i)
 	}
-	i := 0
-	for n, l := range p.leaves {
-		var made []outcome
-		for range l.parts {
-			o := <-results[i]
-			if o.cause != "" && ctx.Err() != nil {
-				return out.patch(), fmt.Errorf("summary: compact: %w", ctx.Err())
-			}
-			w.note(o)
-			made = append(made, o)
-			i++
-			start(i - 1 + w.cfg.Parallel)
+	paused := false
+	for i := 0; i < len(p.parts); {
+		o := <-results[i]
+		if o.cause != "" && ctx.Err() != nil {
+			return b.out.patch(), fmt.Errorf("summary: compact: %w", ctx.Err())
 		}
-		rep, err := w.finish(ctx, l, made)
+		w.note(o)
+		if o.cause == causeSpent && o.calls == 0 && !w.c.Force {
+			paused = true
+			break
+		}
+		span := p.parts[i]
+		n := 1
+		if o.cause != "" && o.calls == 0 {
+			// Nobody can be asked: what was not asked about yet needs no text for every part.
+			n = b.join(&span, p.parts[i:], results[i:])
+		}
+		rep, err := b.leaf(ctx, span, o)
 		if err != nil {
-			return out.patch(), fmt.Errorf("summary: compact: %w", err)
+			return b.out.patch(), fmt.Errorf("summary: compact: %w", err)
 		}
-		if err := out.add(ctx, rep, n == len(p.leaves)-1); err != nil {
-			return out.patch(), err
+		i += n
+		if err := b.add(ctx, rep, span.to-span.from, i == len(p.parts)); err != nil {
+			return b.out.patch(), err
+		}
+		for j := i - n; j < i; j++ {
+			if at := j + w.cfg.Parallel; at >= i {
+				start(at)
+			}
+		}
+		if err := b.condense(ctx, i == len(p.parts)); err != nil {
+			return b.out.patch(), err
+		}
+	}
+	if len(p.parts) == 0 {
+		if err := b.condense(ctx, true); err != nil {
+			return b.out.patch(), err
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return out.patch(), fmt.Errorf("summary: compact: %w", err)
+		return b.out.patch(), fmt.Errorf("summary: compact: %w", err)
 	}
-	return out.patch(), nil
+	patch := b.out.patch()
+	if paused {
+		patch.Reason = "the spend limit is reached: the rest of the history is compacted later"
+	}
+	return patch, nil
 }
 
-// partLimit bounds the text about one part: that of its summary, or less where texts are merged.
-func (w *work) partLimit(l leaf, t part) int {
-	if len(l.parts) == 1 {
-		return w.bodyLimit(l.limit)
+// builder puts the texts of a compaction together.
+type builder struct {
+	*work
+	plan plan
+	// all are the summaries as they are now.
+	all  []live
+	out  publisher
+	refs int
+}
+
+// join widens span by the parts behind the first of parts that nobody was asked about, so that those left become at most half of the
+// summaries that have room. It returns the number of parts that span has then.
+func (b *builder) join(span *part, parts []part, results []chan outcome) int {
+	most := max(b.plan.most/2, 1)
+	n := 1
+	for want := (len(parts) + most - 1) / most; n < want; n++ {
+		if results[n] != nil {
+			o := <-results[n]
+			results[n] <- o
+			if o.cause == "" || o.calls > 0 {
+				break
+			}
+		}
+		span.to = parts[n].to
+		span.cost += parts[n].cost
+		span.limit = min(span.limit+parts[n].limit, b.limit(span.cost), max(b.plan.room/b.plan.most-compacting.Overhead, shortText))
 	}
-	return min(w.summaryTokens(), w.cfg.ChunkTokens/3, max(smallText, int(w.cfg.Ratio*float64(t.tokens))))
+	return n
+}
+
+// leaf makes the replacement of a part's entries from what came of asking about it.
+func (b *builder) leaf(ctx context.Context, t part, o outcome) (core.Replacement, error) {
+	count := tallyOf(b.prompts.chunk.version)
+	count.add(o)
+	entries := b.c.Entries[t.from:t.to]
+	inv := inventory.New()
+	if err := inv.Read(ctx, entries); err != nil {
+		return core.Replacement{}, err
+	}
+	src := sourceOf(inv, entriesText(entries))
+	said, words := o.text, wordsShare
+	if o.cause != "" {
+		said, words = b.digest(t.from, t.to, b.said(t.limit)*2/3), digestWordsShare
+	}
+	span := compacting.Unit{From: t.from, To: t.to}
+	rep := core.Replacement{Entries: compacting.IDs(b.c, span), Kind: count.kind()}
+	var f findings
+	rep.Text, f = b.compose(b.header(rep.Kind, t.to-t.from, b.period(span), t.limit), said, src, words, t.limit)
+	rep.Meta = count.meta(f)
+	return rep, nil
+}
+
+// add publishes a replacement for entries, or keeps it for the patch when it is the last.
+func (b *builder) add(ctx context.Context, rep core.Replacement, covers int, last bool) error {
+	b.refs++
+	rep.Ref = "summary:" + strconv.Itoa(b.refs)
+	b.all = append(b.all, live{id: rep.Ref, text: rep.Text, tokens: b.c.Count(rep.Text) + compacting.Overhead, covers: covers})
+	if last {
+		_, _, limit := b.crowded(b.all, &b.plan)
+		last = limit == 0
+	}
+	return b.out.add(ctx, rep, last)
+}
+
+// condense merges summaries as long as there are too many of them, or too long ones. It stops when the compaction's context ends: the texts are there.
+func (b *builder) condense(ctx context.Context, last bool) error {
+	for ctx.Err() == nil {
+		from, to, limit := b.crowded(b.all, &b.plan)
+		if limit == 0 || !b.c.Force && len(b.models) > 0 && b.exhausted() {
+			return nil // or it waits for the next compaction: paid texts are not shortened without a model unasked
+		}
+		rep, node, err := b.node(ctx, b.all[from:to], limit)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("summary: compact: %w", err)
+		}
+		b.refs++
+		rep.Ref = "summary:" + strconv.Itoa(b.refs)
+		node.id = rep.Ref
+		b.all = append(append(append([]live(nil), b.all[:from]...), node), b.all[to:]...)
+		_, _, more := b.crowded(b.all, &b.plan)
+		if err := b.out.add(ctx, rep, last && more == 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// node makes one text of neighbouring summaries.
+func (b *builder) node(ctx context.Context, these []live, limit int) (core.Replacement, live, error) {
+	rep := core.Replacement{}
+	var node live
+	texts := make([]string, 0, len(these))
+	inv := inventory.New()
+	for _, l := range these {
+		rep.Summaries = append(rep.Summaries, l.id)
+		node.covers += l.covers
+		texts = append(texts, clean(l.text))
+		inv.Include(l.text)
+	}
+	count := tallyOf(b.prompts.combine.version)
+	said, err := b.merge(ctx, texts, b.said(limit), &count)
+	if err != nil {
+		return rep, node, err
+	}
+	rep.Kind = count.kind()
+	var f findings
+	rep.Text, f = b.compose(b.header(rep.Kind, node.covers, "", limit), said, sourceOf(inv, strings.Join(texts, "\n")), wordsShare, limit)
+	rep.Meta = count.meta(f)
+	node.text, node.tokens = rep.Text, b.c.Count(rep.Text)+compacting.Overhead
+	return rep, node, nil
 }
 
 // note counts failures in a row.
@@ -89,65 +206,14 @@ func (w *work) note(o outcome) {
 	case o.cause == "":
 		w.failures = 0
 	case o.calls > 0:
-		w.failures++
+		if w.failures++; w.failures == w.cfg.Failures {
+			w.trip()
+		}
 	}
 }
 
 // broken reports whether models failed too often to be asked again.
-func (w *work) broken() bool { return w.failures >= w.cfg.Failures }
-
-// finish makes the replacement of a leaf from the outcomes of its parts.
-func (w *work) finish(ctx context.Context, l leaf, made []outcome) (core.Replacement, error) {
-	t := tallyOf(w.prompts.chunk.version)
-	for _, o := range made {
-		t.add(o)
-	}
-	span := compacting.Unit{From: l.parts[0].from, To: l.parts[len(l.parts)-1].to}
-	var text string
-	switch {
-	case t.usable == 0:
-		text = w.digest(span.From, span.To, w.bodyLimit(l.limit))
-	case len(made) == 1:
-		text = made[0].text
-	default:
-		texts := make([]string, len(made))
-		for i, o := range made {
-			if texts[i] = o.text; o.cause != "" {
-				texts[i] = w.digest(l.parts[i].from, l.parts[i].to, w.partLimit(l, l.parts[i]))
-			}
-		}
-		var err error
-		if text, err = w.merge(ctx, texts, w.bodyLimit(l.limit), &t); err != nil {
-			return core.Replacement{}, err
-		}
-	}
-	return core.Replacement{
-		Entries: compacting.IDs(w.c, span),
-		Text:    w.headed(w.header(t.kind(), span.To-span.From, w.period(span), l.limit), text, l.limit),
-		Kind:    t.kind(),
-		Meta:    t.meta(),
-	}, nil
-}
-
-// condense makes one text of all earlier summaries.
-func (w *work) condense(ctx context.Context, p plan) (core.Replacement, error) {
-	rep := core.Replacement{}
-	covers := 0
-	texts := make([]string, 0, len(p.condense))
-	for _, s := range p.condense {
-		rep.Summaries = append(rep.Summaries, s.ID)
-		covers += s.Covers
-		texts = append(texts, clean(s.Text))
-	}
-	t := tallyOf(w.prompts.combine.version)
-	text, err := w.merge(ctx, texts, w.bodyLimit(p.condenseLimit), &t)
-	if err != nil {
-		return rep, err
-	}
-	rep.Kind, rep.Meta = t.kind(), t.meta()
-	rep.Text = w.headed(w.header(rep.Kind, covers, "", p.condenseLimit), text, p.condenseLimit)
-	return rep, nil
-}
+func (w *work) broken() bool { return w.down || w.failures >= w.cfg.Failures }
 
 // publisher hands finished replacements on, in order.
 type publisher struct {

@@ -27,6 +27,12 @@ type Config struct {
 	// result, in tokens, at least 50; longer ones keep head and tail.
 	TextTokens   int `koanf:"textTokens" doc:"what the model sees of one message, in tokens, at least 50"`
 	ResultTokens int `koanf:"resultTokens" doc:"what it sees of one call's arguments or result, in tokens, at least 50"`
+	// Fanout is the number of neighbouring summaries that are condensed into one, 2 to 32.
+	Fanout int `koanf:"fanout" doc:"neighbouring summaries that are condensed into one, 2 to 32"`
+	// Cooldown is how long no model is asked after Failures failures in a row, in later compactions too; 0 asks again in the next one.
+	Cooldown time.Duration `koanf:"cooldown" doc:"how long no model is asked after that many failures; 0 asks again in the next compaction"`
+	// Spend limits what model calls may cost.
+	Spend Spend `koanf:"spend"`
 	// Prompts replaces the built-in prompts.
 	Prompts Prompts `koanf:"prompts"`
 }
@@ -45,7 +51,8 @@ type Prompts struct {
 func DefaultConfig() Config {
 	return Config{
 		ChunkTokens: 12000, Ratio: 0.25, Parallel: 2, CallTimeout: time.Minute, Failures: 3, MaxSummaries: 6,
-		TextTokens: 3000, ResultTokens: 600,
+		TextTokens: 3000, ResultTokens: 600, Fanout: 4, Cooldown: time.Minute,
+		Spend: Spend{Calls: 120, SessionCalls: 240, Per: 10 * time.Minute},
 	}
 }
 
@@ -62,6 +69,10 @@ func (c Config) Validate() error {
 		{"callTimeout", c.CallTimeout > 0, `must be positive, such as "60s"`},
 		{"failures", c.Failures >= 1, "must be at least 1"},
 		{"maxSummaries", c.MaxSummaries >= 2 && c.MaxSummaries <= 100, "must be 2 to 100"},
+		{"fanout", c.Fanout >= 2 && c.Fanout <= 32, "must be 2 to 32"},
+		{"cooldown", c.Cooldown >= 0, "must not be negative"},
+		{"spend", min(c.Spend.Calls, c.Spend.Tokens, c.Spend.SessionCalls, c.Spend.SessionTokens) >= 0, "limits must not be negative"},
+		{"spend.per", c.Spend.Per > 0 || c.Spend.SessionCalls == 0 && c.Spend.SessionTokens == 0, `must be positive, such as "10m"`},
 		{"textTokens", c.TextTokens >= 50, "must be at least 50"},
 		{"resultTokens", c.ResultTokens >= 50, "must be at least 50"},
 	} {

@@ -23,11 +23,9 @@ func (w *work) digest(from, to, limit int) string {
 	if d.conclusion != "" {
 		last = compacting.Head("Last answer: "+strings.Join(strings.Fields(compacting.HeadBytes(d.conclusion, 4000)), " "), limit/4, count)
 	}
-	asked := d.askedLines(limit/3, count)
-	room := limit - count(asked) - count(tools) - count(last) - 4
-	mentioned := d.mentions.line(room, count)
+	asked := d.askedLines(limit-count(tools)-count(last)-4, count)
 	var lines []string
-	for _, s := range []string{asked, tools, mentioned, last} {
+	for _, s := range []string{asked, tools, last} {
 		if s != "" {
 			lines = append(lines, s)
 		}
@@ -40,7 +38,6 @@ type gathered struct {
 	asked      []string
 	tools      []*toolUse
 	conclusion string
-	mentions   mentions
 }
 
 type toolUse struct {
@@ -49,7 +46,7 @@ type toolUse struct {
 }
 
 func gather(entries []core.Entry) *gathered {
-	d := &gathered{mentions: mentions{index: make(map[string]int)}}
+	d := &gathered{}
 	byName, byCall := make(map[string]*toolUse), make(map[string]*toolUse)
 	use := func(name string) *toolUse {
 		if name = compacting.FirstLine(clean(name), 80); name == "" {
@@ -72,7 +69,6 @@ func gather(entries []core.Entry) *gathered {
 				t := use(p.Name)
 				t.calls++
 				byCall[p.CallID] = t
-				d.mentions.scan(p.Args, 2)
 			case message.ToolResult:
 				if p.IsError {
 					t := byCall[p.CallID]
@@ -80,12 +76,6 @@ func gather(entries []core.Entry) *gathered {
 						t = use(p.Name)
 					}
 					t.errors++
-				}
-				d.mentions.scan(p.Text, 1)
-			case message.Text:
-				d.mentions.scan(p.Text, 2)
-				if e.Role == message.User && e.Type == core.TypeMessage {
-					d.mentions.scan(p.Text, 1)
 				}
 			}
 		}

@@ -23,7 +23,7 @@ func TestDigestSaysWhatHappened(t *testing.T) {
 	for _, want := range []string{
 		"[Digest, made without a model, of ", ", 2031-03-04 09:00 to ",
 		"\n- user: Move invoice INV-2031/77 to /srv/data/ledger_v2.sqlite, at most 1,499.50 EUR.\n",
-		"subagent: The review of turn 6 found nothing.", "\nTools: ", "bash ", "failed)", "Mentioned: ", "retryBudget", "src/module_",
+		"subagent: The review of turn 6 found nothing.", "\nTools: ", "bash ", "failed)", "\nExact: ", "retryBudget", "src/module_",
 		"Last answer: Request 10",
 	} {
 		if !strings.Contains(text, want) {
@@ -48,9 +48,9 @@ func TestMentionsAreExactOrAbsent(t *testing.T) {
 		mustCompact(t, newCompactor(t, config(), nil), s)
 		seen := 0
 		for _, sum := range s.Summaries {
-			_, line, _ := strings.Cut(sum.Text, "Mentioned: ")
+			_, line, _ := strings.Cut(sum.Text, "\nExact: ")
 			line, _, _ = strings.Cut(line, "\n")
-			for item := range strings.SplitSeq(line, ", ") {
+			for item := range strings.SplitSeq(line, " ") {
 				if strings.Contains(item, "pkg") || strings.Contains(item, "Datei") {
 					seen++
 					if !names[item] {

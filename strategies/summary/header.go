@@ -2,7 +2,6 @@ package summary
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/contextengine/contextengine/internal/compacting"
 )
@@ -23,23 +22,11 @@ func (w *work) header(kind string, covers int, period string, limit int) string 
 	return "[" + messages + "]"
 }
 
-// bodyLimit is what a text of at most limit tokens has left behind its header.
-func (w *work) bodyLimit(limit int) int {
+// said is what the model, or a digest, may say in a text of at most limit tokens: the header and what is kept word for word have the rest.
+func (w *work) said(limit int) int {
 	const period = ", " + timeLayout + " to " + timeLayout + " UTC"
-	longest := w.header(kindFallback, 99999, period, limit)
-	return max(limit-w.c.Count(longest+"\n")-1, limit/4)
-}
-
-// headed puts the header in front of text, within limit tokens and never empty.
-func (w *work) headed(header, text string, limit int) string {
-	out := header
-	if room := limit - w.c.Count(header+"\n") - 1; room > 0 && strings.TrimSpace(text) != "" {
-		out += "\n" + compacting.Clip(text, room, w.c.Count)
-	}
-	if out = strings.TrimRight(compacting.Head(out, limit, w.c.Count), "\n"); out == "" {
-		return "…"
-	}
-	return out
+	room := limit - w.c.Count(w.header(kindFallback, 99999, period, limit)+"\n") - 1
+	return max(int(float64(room)*(1-linesShare-wordsShare)), limit/4)
 }
 
 // period says when the entries of u were made, for a header.

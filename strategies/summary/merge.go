@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/internal/compacting"
+	"github.com/contextengine/contextengine/internal/compacting/inventory"
 )
 
 // merge makes one text of several, of at most limit tokens. Where they are too long for one call they are merged in batches first.
@@ -48,7 +49,10 @@ func (w *work) mergeBatch(ctx context.Context, texts []string, limit int, t *tal
 		quote(&b, text)
 	}
 	source := b.String()
-	o := w.ask(ctx, question{prompt: w.prompts.combine, source: source, sourceTokens: w.c.Count(source), limit: limit}, w.broken())
+	o := outcome{cause: w.mayAsk(source)}
+	if o.cause == "" {
+		o = w.ask(ctx, question{prompt: w.prompts.combine, source: source, sourceTokens: w.c.Count(source), limit: limit})
+	}
 	if o.cause != "" && ctx.Err() != nil {
 		return "", ctx.Err()
 	}
@@ -57,10 +61,11 @@ func (w *work) mergeBatch(ctx context.Context, texts []string, limit int, t *tal
 	if o.cause == "" {
 		return o.text, nil
 	}
-	// Without a model every text keeps its beginning and end.
+	// Without a model every text keeps its beginning and end. What is kept word for word is added behind them again.
 	share := limit / len(texts)
 	var parts []string
 	for _, text := range texts {
+		text = inventory.Strip(text)
 		if text = compacting.Clip(text, share-2, w.c.Count); text != "" {
 			parts = append(parts, text)
 		}

@@ -16,85 +16,60 @@ const (
 	summariesShare = 0.4
 )
 
-// part is what the model sees in one call: a run of whole units.
+// part is what the model sees in one call: a run of whole units. It becomes a leaf, a summary of raw entries.
 type part struct {
 	from, to int
 	cost     int
 	text     string
 	tokens   int
-}
-
-// leaf becomes one summary. It has one part, or neighbouring ones whose texts are merged.
-type leaf struct {
-	parts []part
-	cost  int
 	// limit bounds the summary's text, in tokens.
 	limit int
 }
 
 // plan says what a compaction will do.
 type plan struct {
-	leaves []leaf
-	// condense are the earlier summaries to be merged into one of at most condenseLimit tokens.
-	condense      []core.Summary
-	condenseLimit int
-	// after is what the session costs then, at most.
+	parts []part
+	// most is the number of summaries that may be live at once, room what they may cost together.
+	most, room int
+	// after is what the session costs then, about.
 	after int
 }
 
+// plan takes units until the target is met and divides them into parts.
 func (w *work) plan() plan {
-	c := w.c
-	var earlier int
-	for _, s := range c.Summaries {
-		earlier += compacting.SummaryCost(c, s)
+	p := plan{room: max(int(summariesShare*float64(w.c.Target)), shortText+compacting.Overhead)}
+	p.most = min(w.cfg.MaxSummaries, max(p.room/(shortText+compacting.Overhead), 1))
+	earlier := 0
+	for _, s := range w.c.Summaries {
+		earlier += compacting.SummaryCost(w.c, s)
 	}
-	condensed := w.condensedLimit(earlier)
-	p := w.take(c.Tokens)
-	crowded := len(c.Summaries)+len(p.leaves) > w.cfg.MaxSummaries ||
-		float64(earlier+p.spent()) > summariesShare*float64(c.Target) && len(p.leaves) > 0 ||
-		p.after > c.Target
-	tooLong := len(c.Summaries) == 1 && earlier > w.summaryTokens()+compacting.Overhead
-	if condensed > 0 && (crowded && len(c.Summaries) > 1 || tooLong) {
-		saved := earlier - condensed - compacting.Overhead
-		// With the room that is won fewer entries may have to go.
-		p = w.take(c.Tokens - saved)
-		p.condense, p.condenseLimit = c.Summaries, condensed
-		earlier -= saved
-	}
-	room := int(summariesShare*float64(c.Target)) - earlier
-	if over := p.after - c.Target; over > 0 {
-		room = min(room, p.spent()-over)
-	}
-	p.shorten(room)
+	w.take(&p, earlier)
+	w.share(&p, earlier)
 	return p
 }
 
-// condensedLimit bounds the text that stands for all earlier summaries; 0 when there is nothing to win.
-func (w *work) condensedLimit(earlier int) int {
-	limit := min(w.summaryTokens(), max(earlier/2, smallText), earlier*3/4-compacting.Overhead)
-	if limit < shortText/2 {
-		return 0
-	}
-	return limit
-}
-
-// take takes units from the oldest on until the rest of tokens is within the target.
-func (w *work) take(tokens int) plan {
+// take takes units from the oldest on until the rest is within the target. Summaries that become too many are condensed: they never count for more than
+// their room.
+func (w *work) take(p *plan, earlier int) {
 	enough := compacting.EnoughFor(w.c)
-	units := compacting.Units(w.c)
-	var parts []part
+	raw := w.c.Tokens - earlier
+	texts, removed := earlier, 0 // what all texts cost, and what was taken
+	after := func(more int) int { return raw - removed + min(texts+more, max(p.room, min(earlier, p.room))) }
+	if len(w.c.Summaries) < 2 {
+		// A single one is not condensed just to make room.
+		after = func(more int) int { return raw - removed + max(min(texts+more, p.room), min(earlier, texts)) }
+	}
 	var cur part
-	spent, removed := 0, 0 // of closed parts; of all
-	for i, u := range units {
+	for i, u := range compacting.Units(w.c) {
 		// A session that is within the target once its summaries are condensed loses nothing else.
-		if i == 0 && enough.Met(0, tokens) {
+		if i == 0 && len(w.c.Summaries) > 1 && enough.Met(0, after(0)) {
 			break
 		}
 		text := w.serialise(u)
 		n := w.c.Count(text)
 		if cur.to > cur.from && cur.tokens+n > w.cfg.ChunkTokens && cur.cost >= leastCost {
-			parts = append(parts, cur)
-			spent += w.limit(cur.cost) + compacting.Overhead
+			p.parts = append(p.parts, cur)
+			texts += w.limit(cur.cost) + compacting.Overhead
 			cur = part{}
 		}
 		if cur.to == cur.from {
@@ -105,49 +80,51 @@ func (w *work) take(tokens int) plan {
 		cur.cost += u.Cost
 		cur.tokens += n
 		removed += u.Cost
-		if cur.cost >= leastCost && enough.Met(u.To, tokens-removed+spent+w.limit(cur.cost)+compacting.Overhead) {
+		if cur.cost >= leastCost && enough.Met(u.To, after(w.limit(cur.cost)+compacting.Overhead)) {
 			break
 		}
 	}
 	switch {
 	case cur.cost >= leastCost:
-		parts = append(parts, cur)
-	case cur.to > cur.from && len(parts) > 0:
+		p.parts = append(p.parts, cur)
+		texts += w.limit(cur.cost) + compacting.Overhead
+	case cur.to > cur.from && len(p.parts) > 0:
 		// Too little for a text of its own.
-		last := &parts[len(parts)-1]
+		last := &p.parts[len(p.parts)-1]
 		last.to, last.text = cur.to, last.text+cur.text
 		last.cost += cur.cost
 		last.tokens += cur.tokens
+	case cur.to > cur.from:
+		removed -= cur.cost
 	}
-	for i := range parts {
-		if parts[i].tokens > w.cfg.ChunkTokens {
-			parts[i].text = compacting.Clip(parts[i].text, w.cfg.ChunkTokens, w.c.Count)
-			parts[i].tokens = w.c.Count(parts[i].text)
+	for i := range p.parts {
+		if t := &p.parts[i]; t.tokens > w.cfg.ChunkTokens {
+			t.text = compacting.Clip(t.text, w.cfg.ChunkTokens, w.c.Count)
+			t.tokens = w.c.Count(t.text)
 		}
 	}
-	p := plan{leaves: w.leaves(parts), after: tokens}
-	for _, l := range p.leaves {
-		p.after -= l.cost
-	}
-	p.after += p.spent()
-	return p
+	p.after = after(0)
 }
 
-// leaves spreads parts over at most MaxSummaries summaries.
-func (w *work) leaves(parts []part) []leaf {
-	var out []leaf
-	each := (len(parts) + w.cfg.MaxSummaries - 1) / w.cfg.MaxSummaries
-	for len(parts) > 0 {
-		n := min(each, len(parts))
-		l := leaf{parts: parts[:n:n]}
-		for _, p := range l.parts {
-			l.cost += p.cost
-		}
-		l.limit = w.limit(l.cost)
-		out = append(out, l)
-		parts = parts[n:]
+// share gives every part its limit: all texts together have room, as far as they stay useful.
+func (w *work) share(p *plan, earlier int) {
+	whole := 0
+	for i := range p.parts {
+		p.parts[i].limit = w.limit(p.parts[i].cost)
+		whole += p.parts[i].limit + compacting.Overhead
 	}
-	return out
+	room := p.room - earlier
+	if len(w.c.Summaries)+len(p.parts) > p.most {
+		room = p.room * len(p.parts) / p.most // they are condensed as they come
+	}
+	if whole <= room {
+		return
+	}
+	for i := range p.parts {
+		t := &p.parts[i]
+		fair := int(float64(t.limit+compacting.Overhead)*float64(max(room, 0))/float64(whole)) - compacting.Overhead
+		t.limit = min(t.limit, max(fair, shortText))
+	}
 }
 
 // limit bounds the text that stands for entries of this cost: always less than they cost.
@@ -155,25 +132,91 @@ func (w *work) limit(cost int) int {
 	return min(w.summaryTokens(), max(smallText, int(w.cfg.Ratio*float64(cost))), cost*3/4-compacting.Overhead)
 }
 
-// spent returns what the texts of p cost at most.
-func (p *plan) spent() int {
-	n := 0
-	for _, l := range p.leaves {
-		n += l.limit + compacting.Overhead
-	}
-	return n
+// live is a summary of the session as it is now.
+type live struct {
+	// id is a summary's id, or the ref of one that this compaction made.
+	id, text       string
+	tokens, covers int
 }
 
-// shorten lowers the limits so that all texts have room, as far as they stay useful.
-func (p *plan) shorten(room int) {
-	before := p.spent()
-	if before <= room {
-		return
+func (w *work) living() []live {
+	var out []live
+	for _, s := range w.c.Summaries {
+		out = append(out, live{id: s.ID, text: s.Text, tokens: compacting.SummaryCost(w.c, s), covers: s.Covers})
 	}
-	for i := range p.leaves {
-		l := &p.leaves[i]
-		share := int(float64(l.limit+compacting.Overhead)*float64(max(room, 0))/float64(before)) - compacting.Overhead
-		l.limit = min(l.limit, max(share, shortText))
+	return out
+}
+
+// crowded returns the run of neighbouring summaries to be condensed next, and what their text may cost; limit is 0 when there is room for
+// all. The smallest go together, so that no text is written anew more often than the logarithm of their number.
+func (w *work) crowded(all []live, p *plan) (from, to, limit int) {
+	total := 0
+	for _, l := range all {
+		total += l.tokens
 	}
-	p.after -= before - p.spent()
+	if len(all) <= p.most && total <= p.room {
+		return 0, 0, 0
+	}
+	if len(all) == 1 {
+		if all[0].tokens <= w.summaryTokens()+compacting.Overhead {
+			return 0, 0, 0
+		}
+		return 0, 1, w.condensed(all, p, total)
+	}
+	n := min(w.cfg.Fanout, len(all))
+	best := -1
+	for i := 0; i+n <= len(all); i++ {
+		covers := 0
+		for _, l := range all[i : i+n] {
+			covers += l.covers
+		}
+		if best < 0 || covers < best {
+			best, from = covers, i
+		}
+	}
+	return from, from + n, w.condensed(all[from:from+n], p, total)
+}
+
+// condensed bounds the text that stands for summaries; 0 when there is nothing to win. total is what all live ones cost.
+func (w *work) condensed(these []live, p *plan, total int) int {
+	sum := 0
+	for _, l := range these {
+		sum += l.tokens
+	}
+	limit := min(w.summaryTokens(), max(sum/2, smallText), sum*3/4-compacting.Overhead)
+	// As much shorter as the others leave room for.
+	limit = min(limit, max(p.room-(total-sum)-compacting.Overhead, p.room/p.most-compacting.Overhead, shortText))
+	if limit < shortText/2 || limit+compacting.Overhead >= sum {
+		return 0
+	}
+	return limit
+}
+
+// worthwhile reports whether a session without anything to take has summaries to be condensed.
+func (w *work) worthwhile(p *plan) bool {
+	_, _, limit := w.crowded(w.living(), p)
+	return limit > 0
+}
+
+// text of entries for an audit.
+func entriesText(entries []core.Entry) string {
+	n := 0
+	for i := range entries {
+		for _, p := range entries[i].Message.Parts {
+			n += len(p.Text) + len(p.Args) + 2
+		}
+	}
+	b := make([]byte, 0, n)
+	for i := range entries {
+		if entries[i].Hidden() {
+			continue
+		}
+		for _, p := range entries[i].Message.Parts {
+			b = append(append(b, p.Text...), '\n')
+			for _, t := range compacting.ArgTexts(p.Args) {
+				b = append(append(b, t...), '\n')
+			}
+		}
+	}
+	return string(b)
 }

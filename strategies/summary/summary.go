@@ -24,6 +24,7 @@ type Compactor struct {
 	fallbacks []core.Completer
 	prompts   promptSet
 	log       *slog.Logger
+	purse     purse
 }
 
 var _ core.Compactor = (*Compactor)(nil)
@@ -103,12 +104,13 @@ func (s *Compactor) Compact(ctx context.Context, c core.Compaction) (core.Patch,
 		w.deadline = deadline
 		w.near = min(s.cfg.CallTimeout, time.Until(deadline)) / 4
 	}
+	w.down = w.tripped()
 	p := w.plan()
-	if len(p.leaves) == 0 && len(p.condense) == 0 {
+	if len(p.parts) == 0 && !w.worthwhile(&p) {
 		return core.Patch{Reason: core.ReasonAlreadyCompacted + ": nothing is left that a shorter text could stand for"}, nil
 	}
 	patch, err := w.carryOut(ctx, p)
-	if err == nil && p.after > c.Target && c.Tokens > c.Target {
+	if err == nil && p.after > c.Target && c.Tokens > c.Target && patch.Reason == "" {
 		patch.Reason = "the protected messages and the summaries cost more than the target"
 	}
 	return patch, err
@@ -141,6 +143,9 @@ type work struct {
 	// failures counts failed questions in a row. Only the goroutine that called Compact touches it, in the order of the
 	// history, so that it does not depend on which call returns first.
 	failures int
+	// down says that an earlier compaction found the models failing.
+	down  bool
+	spent account
 }
 
 // summaryTokens is the largest cost of one text in the window.

@@ -41,7 +41,7 @@ func (t *tally) kind() string {
 }
 
 // meta is what is stored with the summary. Calls and tokens include those of answers that were dropped.
-func (t *tally) meta() map[string]string {
+func (t *tally) meta(f findings) map[string]string {
 	m := map[string]string{
 		"prompt": t.prompt, "calls": strconv.Itoa(t.calls),
 		"inputTokens": strconv.Itoa(t.inTokens), "outputTokens": strconv.Itoa(t.outTokens),
@@ -52,5 +52,6 @@ func (t *tally) meta() map[string]string {
 	if len(t.causes) > 0 {
 		m["cause"] = strings.Join(t.causes, ", ")
 	}
+	f.meta(m)
 	return m
 }

@@ -5,6 +5,7 @@ package compactingtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -67,6 +68,8 @@ type Session struct {
 	// Published is the number of patches that came through Publish.
 	Published int
 	next      int
+	refs      map[string]string
+	stubbed   map[string]int
 }
 
 // New returns a session of these entries to be compacted to target, with the newest protected ones fixed.
@@ -84,8 +87,12 @@ func (s *Session) refresh() int {
 	s.Cost = nil
 	s.Tokens = 0
 	for _, e := range s.Entries {
-		s.Cost = append(s.Cost, e.Tokens)
-		s.Tokens += e.Tokens
+		cost := e.Tokens
+		if n, ok := s.stubbed[e.ID]; ok {
+			cost = n
+		}
+		s.Cost = append(s.Cost, cost)
+		s.Tokens += cost
 	}
 	for _, sum := range s.Summaries {
 		s.Tokens += sum.Tokens
@@ -110,11 +117,37 @@ func (s *Session) Task() core.Compaction {
 
 // Apply applies a patch, or says which promise it breaks.
 func (s *Session) Apply(p core.Patch) error {
+	p.Stubs = maps.Clone(p.Stubs)
 	for _, r := range p.Replace {
 		if err := s.replace(r); err != nil {
 			return err
 		}
 	}
+	return s.stub(p.Stubs)
+}
+
+// stub takes over stubs: of entries that are live and not protected, and cheaper than they are.
+func (s *Session) stub(stubs map[string]core.Stub) error {
+	for i, e := range s.Entries {
+		st, ok := stubs[e.ID]
+		switch {
+		case !ok:
+			continue
+		case i >= len(s.Entries)-s.Protected:
+			return fmt.Errorf("entry %s is protected and gets a stub", e.ID)
+		case st.Tokens >= s.Cost[i]:
+			return fmt.Errorf("the stub of entry %s costs %d tokens, it costs %d", e.ID, st.Tokens, s.Cost[i])
+		}
+		if s.stubbed == nil {
+			s.stubbed = make(map[string]int)
+		}
+		s.stubbed[e.ID] = st.Tokens
+		delete(stubs, e.ID)
+	}
+	if len(stubs) > 0 {
+		return fmt.Errorf("%d stubs are for entries that are not live", len(stubs))
+	}
+	s.refresh()
 	return nil
 }
 
@@ -142,7 +175,19 @@ func (s *Session) replace(r core.Replacement) error {
 			return fmt.Errorf("the cut at %d tears the group %v", n, g)
 		}
 	}
+	for i, id := range r.Summaries {
+		if to, ok := s.refs[id]; ok {
+			r.Summaries = slices.Clone(r.Summaries)
+			r.Summaries[i] = to
+		}
+	}
 	s.next++
+	if r.Ref != "" {
+		if s.refs == nil {
+			s.refs = make(map[string]string)
+		}
+		s.refs[r.Ref] = fmt.Sprint("s", s.next)
+	}
 	sum := core.Summary{ID: fmt.Sprint("s", s.next), Kind: r.Kind, Text: r.Text, Tokens: Count(r.Text) + overhead, Covers: n, Time: s.Now}
 	var kept []core.Summary
 	at := -1

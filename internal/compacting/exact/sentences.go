@@ -1,0 +1,144 @@
+package exact
+
+import (
+	"iter"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Sense says why a sentence holds for longer than the moment.
+type Sense uint8
+
+// The senses, the most binding first.
+const (
+	Plain    Sense = iota
+	Rule           // what always or never is to be done, what somebody prefers
+	Task           // what is still to be done
+	Decision       // what was chosen
+	Negation       // what is not so, or does not work
+)
+
+func (s Sense) String() string {
+	names := [...]string{"plain", "rule", "task", "decision", "negation"}
+	if int(s) >= len(names) {
+		return "plain"
+	}
+	return names[s]
+}
+
+// longestSentence bounds what is kept of one sentence, in bytes.
+const longestSentence = 400
+
+// Sentences yields the sentences of text, as they stand in it, without the marks of lists and quotes in front of them. One
+// that is too long to be quoted is cut at a clause.
+func Sentences(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range strings.SplitSeq(text, "\n") {
+			line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "-*>#•·|"))
+			for line != "" {
+				n := sentenceEnd(line)
+				s := strings.TrimSpace(line[:n])
+				line = strings.TrimSpace(line[n:])
+				if utf8.RuneCountInString(s) >= 4 && !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sentenceEnd returns the length of the first sentence of line, at most longestSentence bytes.
+func sentenceEnd(line string) int {
+	clause := 0
+	for i, r := range line {
+		next := i + utf8.RuneLen(r)
+		if i >= longestSentence {
+			if clause > longestSentence/3 {
+				return clause
+			}
+			return i
+		}
+		switch r {
+		case '。', '！', '？', '；', '।', '॥', '…':
+			return next
+		case '.', '!', '?', ';':
+			if next >= len(line) || line[next] == ' ' || line[next] == '\t' {
+				if r != '.' || !abbreviates(line[:i]) {
+					return next
+				}
+			}
+		case ',', '，', '、', ':', '：':
+			if next >= len(line) || r > 127 || line[next] == ' ' {
+				clause = next
+			}
+		}
+	}
+	return len(line)
+}
+
+// abbreviates reports whether the full stop behind head belongs to an abbreviation or the number of a list.
+func abbreviates(head string) bool {
+	word := head[strings.LastIndexByte(head, ' ')+1:]
+	if len(word) <= 2 && strings.Trim(word, "0123456789") == "" {
+		return word == head // "1." at the beginning
+	}
+	switch strings.ToLower(word) {
+	case "e.g", "i.e", "etc", "vs", "no", "nr", "mr", "mrs", "dr", "st", "approx":
+		return true
+	}
+	return false
+}
+
+// SenseOf returns why a sentence is worth keeping; Plain when it says nothing lasting. It goes by the words of a few languages, so it misses some
+// and now and then takes one that is none.
+func SenseOf(sentence string) Sense {
+	if strings.HasSuffix(sentence, "?") || strings.HasSuffix(sentence, "？") {
+		return Plain
+	}
+	low := " " + strings.Map(plainApostrophe, strings.ToLower(sentence)) + " "
+	for _, s := range [...]struct {
+		sense Sense
+		cues  []string
+	}{{Rule, ruleCues}, {Task, taskCues}, {Decision, decisionCues}, {Negation, negationCues}} {
+		for _, cue := range s.cues {
+			if holds(low, cue) {
+				return s.sense
+			}
+		}
+	}
+	return Plain
+}
+
+func plainApostrophe(r rune) rune {
+	if r == '’' {
+		return '\''
+	}
+	return r
+}
+
+// holds reports whether low has cue in it: as words of its own where the script has words.
+func holds(low, cue string) bool {
+	first, _ := utf8.DecodeRuneInString(cue)
+	worded := joins(first) || first < 128
+	for from := 0; ; {
+		i := strings.Index(low[from:], cue)
+		if i < 0 {
+			return false
+		}
+		i += from
+		if !worded {
+			return true
+		}
+		before, _ := utf8.DecodeLastRuneInString(low[:i])
+		after, _ := utf8.DecodeRuneInString(low[i+len(cue):])
+		if !wordly(before) && !wordly(after) {
+			return true
+		}
+		from = i + len(cue)
+	}
+}
+
+func wordly(r rune) bool {
+	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+}

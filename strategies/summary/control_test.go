@@ -1,0 +1,193 @@
+package summary_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/compacting/compactingtest"
+	"github.com/contextengine/contextengine/strategies/summary"
+)
+
+// published counts the replacements of a kind that a task hands over.
+func counting(s *compactingtest.Session, into map[string]int) core.Compaction {
+	c := s.Task()
+	publish := c.Publish
+	c.Publish = func(ctx context.Context, p core.Patch) error {
+		for _, r := range p.Replace {
+			into[r.Kind]++
+		}
+		return publish(ctx, p)
+	}
+	return c
+}
+
+func TestEveryCallThatIsAllowedIsPublished(t *testing.T) {
+	for _, parallel := range []int{1, 2, 8} {
+		m := honest()
+		cfg := config()
+		cfg.Spend, cfg.Parallel = summary.Spend{Calls: 24}, parallel
+		s := compactingtest.New(compactingtest.Conversation(400), 6000, 5)
+		s.Force = true
+		kinds := map[string]int{}
+		patch, err := newCompactor(t, cfg, m).Compact(t.Context(), counting(s, kinds))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range patch.Replace {
+			kinds[r.Kind]++
+		}
+		if err := s.Apply(patch); err != nil {
+			t.Fatalf("the patch breaks a promise: %v", err)
+		}
+		if m.calls() != 24 || kinds["summary"] != 24 || s.Tokens > 6000 {
+			t.Errorf("parallel %d: %d calls, published %v, %d tokens left; want 24 calls, 24 results and at most 6000", parallel, m.calls(), kinds, s.Tokens)
+		}
+	}
+}
+
+func TestASpendLimitPausesWhatIsNotForced(t *testing.T) {
+	m := honest()
+	cfg := config()
+	cfg.Spend = summary.Spend{SessionCalls: 10, Per: time.Minute}
+	c := newCompactor(t, cfg, m)
+	s := compactingtest.New(compactingtest.Conversation(100), 6000, 5)
+	for round := range 3 {
+		before := s.Tokens
+		patch, err := compact(t.Context(), t, c, s)
+		if err != nil || !strings.HasPrefix(patch.Reason, "the spend limit is reached") && s.Tokens > 6000 {
+			t.Fatalf("round %d: %+v, %v", round, patch, err)
+		}
+		if m.calls() > 10*(round+1) || s.Tokens >= before || kinds(s)["fallback"] > 0 {
+			t.Fatalf("round %d: %d calls, %d tokens of %d, summaries %v", round, m.calls(), s.Tokens, before, kinds(s))
+		}
+		if patch, _ := compact(t.Context(), t, c, s); m.calls() > 10*(round+1) || !patch.Empty() {
+			t.Errorf("round %d: the same minute pays for %d calls", round, m.calls())
+		}
+		s.Now = s.Now.Add(2 * time.Minute)
+	}
+}
+
+func TestTokensAreLimitedToo(t *testing.T) {
+	m := honest() // 110 tokens a call
+	cfg := config()
+	cfg.Spend, cfg.Parallel = summary.Spend{Tokens: 1000}, 1
+	s := compactingtest.New(compactingtest.Conversation(100), 6000, 5)
+	s.Force = true
+	mustCompact(t, newCompactor(t, cfg, m), s)
+	if m.calls() != 10 || s.Tokens > 6000 {
+		t.Errorf("%d calls, %d tokens left; want 10 calls and at most 6000", m.calls(), s.Tokens)
+	}
+}
+
+func TestModelsThatAreDownRest(t *testing.T) {
+	m := failing()
+	cfg := config()
+	cfg.Parallel, cfg.Failures, cfg.Cooldown = 1, 2, time.Minute
+	c := newCompactor(t, cfg, m)
+	for round, want := range []int{2, 2, 4} {
+		s := compactingtest.New(compactingtest.Conversation(60), 3000, 5)
+		s.Now = s.Now.Add(time.Duration(round) * 40 * time.Second)
+		mustCompact(t, c, s)
+		if m.calls() != want {
+			t.Errorf("compaction %d: %d calls so far, want %d", round, m.calls(), want)
+		}
+	}
+}
+
+// TestARerunPaysOnlyForWhatWasInFlight ends compactions after each number of calls and goes on with a new compactor.
+func TestARerunPaysOnlyForWhatWasInFlight(t *testing.T) {
+	cfg := config()
+	whole := honest()
+	mustCompact(t, newCompactor(t, cfg, whole), compactingtest.New(compactingtest.Conversation(80), 4000, 5))
+	for stop := int64(1); stop < int64(whole.calls()); stop += 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls atomic.Int64
+		h := honest()
+		m := &model{answer: func(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
+			if calls.Add(1) == stop {
+				cancel()
+			}
+			return h.answer(ctx, req)
+		}}
+		s := compactingtest.New(compactingtest.Conversation(80), 4000, 5)
+		_, _ = compact(ctx, t, newCompactor(t, cfg, m), s)
+		cancel()
+		mustCompact(t, newCompactor(t, cfg, m), s)
+		// Texts of a killed run may be condensed once more than those of one that went through.
+		if most := whole.calls() + cfg.Parallel + 3; m.calls() > most || s.Tokens > 4000 {
+			t.Errorf("stopped at call %d: %d calls in all, %d went through at once; %d tokens left", stop, m.calls(), whole.calls(), s.Tokens)
+		}
+	}
+}
+
+func TestAnAuditPutsATextRight(t *testing.T) {
+	es := compactingtest.Conversation(12)
+	es[0].Message = message.New(message.User, "Never delete bucket 4f9ab03c77de. Use /srv/deep/er_2/list.csv for it. The fee is 1,499.50 EUR.")
+	s := compactingtest.New(es, 900, 5)
+	cfg := config()
+	cfg.ChunkTokens = 10000
+	m := says("The bucket 4F9AB03C77DE is to be kept, the list is at /srv/deep/er_2/LIST.csv, and token deadbeef00112233 opens https://example.com/x. " +
+		"Several requests failed because retryBudget was 0, and each of them was put right.")
+	patch := mustCompact(t, newCompactor(t, cfg, m), s)
+	rep := patch.Replace[0]
+	for _, want := range []string{"4f9ab03c77de", "/srv/deep/er_2/list.csv", "Never delete bucket 4f9ab03c77de.", "1,499.50"} {
+		if !strings.Contains(rep.Text, want) {
+			t.Errorf("the summary lacks %q:\n%s", want, rep.Text)
+		}
+	}
+	for _, lie := range []string{"4F9AB03C77DE", "LIST.csv", "deadbeef00112233", "example.com"} {
+		if strings.Contains(rep.Text, lie) {
+			t.Errorf("the summary says %q, which nobody said:\n%s", lie, rep.Text)
+		}
+	}
+	if rep.Kind != "summary" || rep.Meta["auditAltered"] != "2" || rep.Meta["auditInvented"] != "2" || rep.Meta["auditPinned"] == "" || rep.Meta["auditRepaired"] == "" {
+		t.Errorf("kind %q, meta = %v", rep.Kind, rep.Meta)
+	}
+}
+
+func TestSpendIsValidated(t *testing.T) {
+	for _, change := range []func(*summary.Config){
+		func(c *summary.Config) { c.Spend.Calls = -1 }, func(c *summary.Config) { c.Spend.Per = 0 }, func(c *summary.Config) { c.Fanout = 1 },
+		func(c *summary.Config) { c.Cooldown = -1 },
+	} {
+		cfg := config()
+		change(&cfg)
+		if cfg.Validate() == nil {
+			t.Errorf("Validate accepts %+v", cfg)
+		}
+	}
+}
+
+// BenchmarkBacklog compacts a backlog with an instant model, forced, to a fixed target. The time per message must not depend on their number.
+func BenchmarkBacklog(b *testing.B) {
+	instant := honest()
+	cfg := summary.DefaultConfig()
+	cfg.Spend = summary.Spend{}
+	for _, turns := range []int{1950, 19500} {
+		es := compactingtest.Conversation(turns)
+		b.Run(strconv.Itoa(len(es))+"-messages", func(b *testing.B) {
+			for b.Loop() {
+				c, err := summary.New(cfg, instant)
+				if err != nil {
+					b.Fatal(err)
+				}
+				s := compactingtest.New(es, 19_200, 20)
+				s.SummaryTokens, s.Force = 4000, true
+				task := s.Task()
+				published := 0
+				task.Publish = func(context.Context, core.Patch) error { published++; return nil }
+				if _, err := c.Compact(context.Background(), task); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(published), "published")
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(es)), "ns/message")
+		})
+	}
+}
