@@ -186,7 +186,8 @@ func (e *Engine) build(f *frame, c *call, r *Recall, q Query, candidates []Candi
 		if text = strings.TrimSpace(text); text == "" || text == prompt {
 			continue
 		}
-		if room < minQuote {
+		// Counting is most of what recall costs: what surely does not fit is not counted.
+		if room < minQuote || cand.Text == "" && e.quoteFloor(&cand.Entry) > room {
 			c.leaveOut(cand, cand.Entry.Tokens)
 			continue
 		}
@@ -226,6 +227,14 @@ func (r *Recall) bound(v *View, scope Scope, owner SessionID) {
 			r.Until = g.Until
 		}
 	}
+}
+
+// quoteFloor is less than what a quotation of all of an entry costs, in tokens; 0 when that is not known without counting.
+func (e *Engine) quoteFloor(entry *Entry) int {
+	if entry.Tokens > e.cfg.Recall.Quote || len(entry.Message.Parts) != 1 || entry.Message.Parts[0].Kind != message.Text {
+		return 0
+	}
+	return (entry.Tokens - messageOverhead - roleCost) * 9 / 10
 }
 
 // minQuote is the smallest room worth looking for a quotation that fits it, in tokens.

@@ -20,12 +20,17 @@ type reach struct {
 }
 
 func (e *Engine) reachOf(ctx context.Context, op string, id SessionID) (reach, error) {
-	s, done, err := e.open(ctx, id)
+	r := reach{across: e.cfg.Recall.AcrossSessions, session: id}
+	err := e.retry(ctx, id, func(s *session) error {
+		if err := e.expire(ctx, s); err != nil {
+			return err
+		}
+		r.view = s.view.Clone()
+		return nil
+	})
 	if err != nil {
 		return reach{}, e.failed(ctx, "store", op, err)
 	}
-	r := reach{view: s.view.Clone(), across: e.cfg.Recall.AcrossSessions, session: id}
-	done()
 	scope := id.Scope()
 	if r.across {
 		scope.Session = ""
@@ -40,12 +45,20 @@ func (r *reach) holds(entry *Entry) bool {
 		return false
 	}
 	id := entry.SessionID()
-	if onPath(&r.view, id, entry.Seq) || entry.Type == TypeSummary && id == r.session {
+	if entry.Type == TypeSummary {
+		// A fork's summary may speak of what its parent said: it can be seen as long as that can.
+		return r.opens(id) && !slices.ContainsFunc(spansOf(*entry), func(sp Span) bool { return sp.Session == nil || !r.opens(*sp.Session) })
+	}
+	if onPath(&r.view, id, entry.Seq) {
 		return true
 	}
 	if id == r.session && !r.across {
 		return false // reset or forked away
 	}
+	return r.opens(id)
+}
+
+func (r *reach) opens(id SessionID) bool {
 	return slices.ContainsFunc(r.scopes, func(s Scope) bool { return s.Contains(id) })
 }
 
