@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"crypto/rand"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -259,6 +260,15 @@ func (e *Engine) recallShare(mode PromptMode) float64 {
 // now returns the host's time in UTC, to the millisecond: what a store can keep.
 func (e *Engine) now() time.Time { return e.host.Now().UTC().Truncate(time.Millisecond) }
 
-func randomID() string { return "e" + strings.ToLower(rand.Text()) }
+// randomID begins with the time, so that a store's index of ids grows at its end, and ends in 80 random bits.
+func randomID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[6:]) // never fails
+	ms := uint64(time.Now().UnixMilli())
+	for i := range 6 {
+		b[i] = byte(ms >> (40 - 8*i))
+	}
+	return "e" + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
+}
 
 func ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -20,10 +21,14 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 		rows[i] = s.makeRow(&entries[i])
 	}
 	var res core.AppendResult
-	err := s.write(ctx, "append", "", func(tx *sql.Tx) error {
+	if err := s.enter(ctx); err != nil {
+		return core.AppendResult{}, fmt.Errorf("sqlite: append: %w", err)
+	}
+	defer s.leave()
+	b := batch{s: s}
+	err := s.transactDirect(ctx, func(d *direct) error {
 		quiet := context.WithoutCancel(ctx)
-		b := s.batch(quiet, tx)
-		res = core.AppendResult{IDs: make([]string, len(entries))}
+		b.d, res.IDs = d, make([]string, len(entries))
 		for i := range entries {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -35,28 +40,23 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 			res.IDs[i] = id
 		}
 		res.Duplicates = b.duplicates
-		return s.cover(quiet, tx, b.next)
-	})
+		return nil
+	}, func(conn *sql.Conn) error { return s.cover(context.WithoutCancel(ctx), conn, b.next) })
 	if err != nil {
-		return core.AppendResult{}, err
+		return core.AppendResult{}, s.failed(ctx, "append", "", err)
 	}
 	return res, nil
 }
 
 // batch is the state of one transaction that appends.
 type batch struct {
-	s      *Store
-	tx     *sql.Tx
-	insert *sql.Stmt
+	s *Store
+	d *direct
 	// next is the number of the next entry.
 	next       int64
 	scopes     map[core.SessionID]int64
-	args       []any
+	args       []driver.Value
 	duplicates int
-}
-
-func (s *Store) batch(ctx context.Context, tx *sql.Tx) *batch {
-	return &batch{s: s, tx: tx, insert: tx.StmtContext(ctx, s.w.insert)}
 }
 
 // scope returns the number of a session, and makes the session when it is new.
@@ -64,9 +64,24 @@ func (b *batch) scope(ctx context.Context, id core.SessionID) (int64, error) {
 	if scope, ok := b.scopes[id]; ok {
 		return scope, nil
 	}
-	scope, next, err := b.s.ensureScope(ctx, b.tx, id)
+	var found [2]driver.Value
+	err := b.d.one(ctx, b.d.scope, found[:], id.Agent, id.Session)
+	if errors.Is(err, sql.ErrNoRows) {
+		var res driver.Result
+		if res, err = b.d.exec(ctx, b.d.addScope, id.Agent, id.Session); err != nil {
+			return 0, err
+		}
+		if found[0], err = res.LastInsertId(); err == nil {
+			err = b.d.one(ctx, b.d.next, found[1:])
+		}
+	}
 	if err != nil {
 		return 0, err
+	}
+	scope, ok := found[0].(int64)
+	next, is := found[1].(int64)
+	if !ok || !is {
+		return 0, b.s.damaged("the numbers of a session are a %T and a %T", found[0], found[1])
 	}
 	b.next = next
 	if b.scopes == nil {
@@ -83,7 +98,7 @@ func (b *batch) add(ctx context.Context, e *core.Entry, r *row) (string, error) 
 		return "", err
 	}
 	b.args = r.args(append(b.args[:0], b.next, scope))
-	res, err := b.insert.ExecContext(ctx, b.args...)
+	res, err := b.d.exec(ctx, b.d.insert, b.args...)
 	if err != nil {
 		return "", err
 	}
@@ -102,20 +117,19 @@ func (b *batch) add(ctx context.Context, e *core.Entry, r *row) (string, error) 
 // known returns the id of the stored entry that has the key of e, or core.ErrConflict when the id of e belongs to an entry
 // with another key.
 func (b *batch) known(ctx context.Context, scope int64, e *core.Entry) (string, error) {
-	var otherScope int64
-	var otherKey any
-	err := b.tx.StmtContext(ctx, b.s.w.byID).QueryRowContext(ctx, e.ID).Scan(&otherScope, &otherKey)
+	var found [2]driver.Value
+	err := b.d.one(ctx, b.d.byID, found[:], e.ID)
 	switch {
-	case err == nil && (otherScope != scope || longKey(otherKey) != e.Key):
+	case err == nil && (found[0] != driver.Value(scope) || longKey(found[1]) != e.Key):
 		return "", fmt.Errorf("the id belongs to an entry with another key: %w", core.ErrConflict)
 	case err == nil:
 		return e.ID, nil
 	case !errors.Is(err, sql.ErrNoRows):
 		return "", err
 	}
-	var id string
-	err = b.tx.StmtContext(ctx, b.s.w.byKey).QueryRowContext(ctx, scope, shortKey(e.Key)).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
+	err = b.d.one(ctx, b.d.byKey, found[:1], scope, shortKey(e.Key))
+	id, ok := found[0].(string)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !ok {
 		return "", b.s.damaged("entry %q was refused as known, and is not there", e.ID)
 	}
 	return id, err

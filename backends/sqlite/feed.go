@@ -166,11 +166,8 @@ func (f *follower) appended(ctx context.Context, tx *sql.Tx, after, covered int6
 			if len(out) > f.q.Limit {
 				return out, nil
 			}
-			rows, err := tx.StmtContext(ctx, f.s.r.between).QueryContext(ctx, max(r.first, after+1), r.last, f.q.Limit+1-len(out))
-			if err == nil {
-				out, err = f.entries(rows, out)
-			}
-			if err != nil {
+			in := stretch{ids: f.s.r.betweenIDs, rows: f.s.r.between, args: []any{max(r.first, after+1), r.last}}
+			if out, err = f.entries(ctx, tx, in, out); err != nil {
 				return nil, err
 			}
 			after = r.last
@@ -179,11 +176,7 @@ func (f *follower) appended(ctx context.Context, tx *sql.Tx, after, covered int6
 	if len(out) > f.q.Limit {
 		return out, nil
 	}
-	rows, err := tx.StmtContext(ctx, f.s.r.tail).QueryContext(ctx, max(after, covered), f.q.Agent, f.q.Limit+1-len(out))
-	if err != nil {
-		return nil, err
-	}
-	return f.entries(rows, out)
+	return f.entries(ctx, tx, stretch{ids: f.s.r.tailIDs, rows: f.s.r.tail, args: []any{max(after, covered), f.q.Agent}}, out)
 }
 
 // runs returns some of the runs that reach behind a number, in order.
@@ -204,31 +197,6 @@ func (f *follower) runs(ctx context.Context, tx *sql.Tx, after int64) ([]run, er
 			return nil, f.s.damaged("the run of entries %d to %d does not match its checksum", r.first, r.last)
 		}
 		out = append(out, r)
-	}
-	return out, rows.Err()
-}
-
-// entries reads rows of entries into out, and closes rows.
-func (f *follower) entries(rows *sql.Rows, out []record) ([]record, error) {
-	defer rows.Close()
-	for rows.Next() {
-		var r row
-		var agent, session sql.NullString
-		if err := f.s.scanned(r.scan(rows, &agent, &session)); err != nil {
-			return nil, err
-		}
-		if f.q.Known != nil && f.q.Known(r.id) {
-			out = append(out, record{n: r.n, id: r.id, known: true})
-			continue
-		}
-		e, err := f.s.entry(core.SessionID{Agent: agent.String, Session: session.String}, &r)
-		if err != nil {
-			return nil, err
-		}
-		if e.Agent != f.q.Agent {
-			return nil, f.s.damaged("entry %q is of another agent than its run", e.ID)
-		}
-		out = append(out, record{n: r.n, id: e.ID, entry: &e})
 	}
 	return out, rows.Err()
 }

@@ -23,7 +23,8 @@ const (
 
 // BenchmarkIngest appends turns of 2 and 3 messages of 60 words, to a store of 1,000 and then to the same one at 100,000, until the index has
 // them too. "at1k" and "at100k" are messages a second, "growth" is how many times as long a message takes at 100,000, "disk" what the
-// file and everything beside it take in the end, as a multiple of the messages' JSON.
+// file and everything beside it take in the end, as a multiple of the messages' JSON. "cpu1k" and "cpu100k" are the microseconds of processor
+// time that a message takes, and "cpugrowth" their ratio: where other processes keep the machine busy, they say more.
 //
 // index=feed follows the changes and keeps nothing, as a lower bound; index=lexical is told by the engine's rules.
 func BenchmarkIngest(b *testing.B) {
@@ -70,12 +71,12 @@ func measureIngest(b *testing.B, durability, index string) {
 			b.Fatal(err)
 		}
 	}
-	measure := func() float64 {
+	measure := func() (wall, cpu float64) {
 		b.Helper()
-		var took []time.Duration
+		var took, used []time.Duration
 		for range ingestSlices {
 			batches := turns(b, n, ingestSlice)
-			begin := time.Now()
+			begin, usedBefore := time.Now(), cpuTime()
 			for _, batch := range batches {
 				mustAppend(b, s, batch...)
 				if err := x.appended(b.Context(), batch); err != nil {
@@ -85,7 +86,7 @@ func measureIngest(b *testing.B, durability, index string) {
 			if err := x.drained(b.Context()); err != nil {
 				b.Fatal(err)
 			}
-			took = append(took, time.Since(begin))
+			took, used = append(took, time.Since(begin)), append(used, cpuTime()-usedBefore)
 			n += ingestSlice
 			for _, batch := range batches {
 				for i := range batch {
@@ -94,15 +95,21 @@ func measureIngest(b *testing.B, durability, index string) {
 			}
 		}
 		slices.Sort(took)
-		return took[ingestSlices/2].Seconds() / ingestSlice
+		slices.Sort(used)
+		return took[ingestSlices/2].Seconds() / ingestSlice, used[ingestSlices/2].Seconds() / ingestSlice
 	}
 	fill(ingestSmall)
-	small := measure()
+	small, smallCPU := measure()
 	fill(ingestLarge)
-	large := measure()
+	large, largeCPU := measure()
 	b.ReportMetric(1/small, "at1k")
 	b.ReportMetric(1/large, "at100k")
 	b.ReportMetric(large/small, "growth")
+	if smallCPU > 0 {
+		b.ReportMetric(smallCPU*1e6, "cpu1k")
+		b.ReportMetric(largeCPU*1e6, "cpu100k")
+		b.ReportMetric(largeCPU/smallCPU, "cpugrowth")
+	}
 	if st, err := s.Stats(b.Context()); err != nil || st.Entries != n {
 		b.Fatalf("the store has %d entries, %v, want %d", st.Entries, err, n)
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql/driver"
 	"encoding/binary"
 	"encoding/hex"
 	"hash/crc32"
@@ -177,7 +178,7 @@ func unpackMeta(b []byte) (map[string]string, error) {
 }
 
 // args puts the values of the columns that Append writes behind others.
-func (r *row) args(to []any) []any {
+func (r *row) args(to []driver.Value) []driver.Value {
 	return append(to, r.id, r.seq, r.turn, r.role, r.kind, r.milli, r.tokens, shortKey(r.key), r.fingerprint, nullable(r.meta), r.body, r.sum)
 }
 

@@ -27,8 +27,16 @@ func (r run) checksum() int64 {
 // follows an agent need not look at many entries of others.
 const longTail = 256
 
+// transaction is an *sql.Tx, or an *sql.Conn on which one has begun.
+type transaction interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+}
+
 // cover puts the newest entries into runs when there are many. Who calls it is about to commit.
-func (s *Store) cover(ctx context.Context, tx *sql.Tx, next int64) error {
+func (s *Store) cover(ctx context.Context, tx transaction, next int64) error {
 	if next-s.covered <= s.tail {
 		return nil
 	}
@@ -44,7 +52,7 @@ func (s *Store) cover(ctx context.Context, tx *sql.Tx, next int64) error {
 }
 
 // coverFrom puts the entries behind is.covered into runs.
-func (s *Store) coverFrom(ctx context.Context, tx *sql.Tx, is identity) error {
+func (s *Store) coverFrom(ctx context.Context, tx transaction, is identity) error {
 	runs, err := s.newRuns(ctx, tx, is)
 	if err != nil || len(runs) == 0 {
 		return err
@@ -76,7 +84,7 @@ func (s *Store) coverFrom(ctx context.Context, tx *sql.Tx, is identity) error {
 }
 
 // newRuns returns the runs of the entries behind is.covered. What is gone between two entries of an agent does not part them.
-func (s *Store) newRuns(ctx context.Context, tx *sql.Tx, is identity) ([]run, error) {
+func (s *Store) newRuns(ctx context.Context, tx transaction, is identity) ([]run, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT e.n, s.agent FROM entries e LEFT JOIN scopes s ON s.id = e.scope WHERE e.n > ? ORDER BY e.n", is.covered)
 	if err != nil {
 		return nil, err
@@ -125,7 +133,7 @@ func (s *Store) identify(ctx context.Context, tx *sql.Tx) error {
 	return s.coverFrom(ctx, tx, is)
 }
 
-func (is identity) write(ctx context.Context, tx *sql.Tx) error {
+func (is identity) write(ctx context.Context, tx transaction) error {
 	_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO identity (one, id, covered, sum) VALUES (1, ?, ?, ?)", is.id, is.covered, is.checksum())
 	return err
 }

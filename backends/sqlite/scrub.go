@@ -35,6 +35,10 @@ func (s *Store) Scrub(ctx context.Context) error {
 
 // rewrite has SQLite write the whole file anew. Who calls it has the turn.
 func (s *Store) rewrite(ctx context.Context) error {
+	// An interrupted connection is closed.
+	if err := s.releaseDirect(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
 	return s.patiently(ctx, func() error {
 		_, err := s.writer.ExecContext(ctx, "VACUUM")
 		return err

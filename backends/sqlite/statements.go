@@ -8,7 +8,7 @@ import (
 // writeStatements are prepared once on the writer.
 type writeStatements struct {
 	scope, addScope, dropScope   *sql.Stmt
-	insert, byID, byKey, rowByID *sql.Stmt
+	byKey, rowByID               *sql.Stmt
 	update, remove               *sql.Stmt
 	firstView, nextView          *sql.Stmt
 	viewVersion, dropView        *sql.Stmt
@@ -27,25 +27,34 @@ type readStatements struct {
 	head                        *sql.Stmt
 	change, left                *sql.Stmt
 	runs, changes               *sql.Stmt
-	between, tail               *sql.Stmt
+	between, betweenIDs         *sql.Stmt
+	tail, tailIDs               *sql.Stmt
 	vectors                     *sql.Stmt
 }
 
 // selectHighest is the highest number that was given so far.
 const selectHighest = "SELECT max(coalesce((SELECT max(n) FROM entries), 0), coalesce((SELECT max(n) FROM changes), 0))"
 
+// What Append runs, see direct.
+const (
+	selectNext  = selectHighest + " + 1"
+	selectScope = "SELECT id, (" + selectHighest + ") + 1 FROM scopes WHERE agent = ? AND session = ?"
+	insertScope = "INSERT INTO scopes (agent, session) VALUES (?, ?)"
+	insertEntry = `INSERT INTO entries (n, scope, id, seq, turn, role, type, time, tokens, key, fingerprint, meta, message, sum)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	selectKeyByID = "SELECT scope, key FROM entries WHERE id = ?"
+	selectIDByKey = "SELECT id FROM entries WHERE scope = ? AND key = ?"
+)
+
 const selectByID = "SELECT " + rowColumns + ", s.id, s.agent, s.session FROM entries e JOIN scopes s ON s.id = e.scope WHERE e.id = ?"
 
 func (w *writeStatements) prepare(ctx context.Context, db *sql.DB) error {
 	return prepare(ctx, db, map[**sql.Stmt]string{
-		&w.scope:    "SELECT id, (" + selectHighest + ") + 1 FROM scopes WHERE agent = ? AND session = ?",
-		&w.addScope: "INSERT INTO scopes (agent, session) VALUES (?, ?)",
+		&w.scope:    selectScope,
+		&w.addScope: insertScope,
 		&w.dropScope: `DELETE FROM scopes WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM entries WHERE scope = ?1)
 			AND NOT EXISTS (SELECT 1 FROM views WHERE scope = ?1)`,
-		&w.insert: `INSERT INTO entries (n, scope, id, seq, turn, role, type, time, tokens, key, fingerprint, meta, message, sum)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		&w.byID:        "SELECT scope, key FROM entries WHERE id = ?",
-		&w.byKey:       "SELECT id FROM entries WHERE scope = ? AND key = ?",
+		&w.byKey:       selectIDByKey,
 		&w.rowByID:     selectByID,
 		&w.update:      "UPDATE entries SET type = ?, tokens = ?, key = ?, fingerprint = ?, meta = ?, message = ?, sum = ? WHERE n = ?",
 		&w.remove:      "DELETE FROM entries WHERE n = ?",
@@ -53,7 +62,7 @@ func (w *writeStatements) prepare(ctx context.Context, db *sql.DB) error {
 		&w.nextView:    "UPDATE views SET version = ?2 + 1, body = ?3, sum = ?4 WHERE scope = ?1 AND version = ?2",
 		&w.viewVersion: "SELECT version FROM views WHERE scope = ?",
 		&w.dropView:    "DELETE FROM views WHERE scope = ?",
-		&w.next:        selectHighest + " + 1",
+		&w.next:        selectNext,
 		&w.addChange:   "INSERT INTO changes (n, owner, id, entry, token, sum) VALUES (?, ?, ?, ?, ?, ?)",
 		&w.space:       "SELECT id, dimensions FROM spaces WHERE name = ?",
 		&w.addSpace:    "INSERT INTO spaces (name, dimensions) VALUES (?, ?)",
@@ -86,6 +95,9 @@ func (r *readStatements) prepare(ctx context.Context, db *sql.DB) error {
 		&r.between: "SELECT " + rowColumns + `, s.agent, s.session FROM entries e LEFT JOIN scopes s ON s.id = e.scope
 			WHERE e.n BETWEEN ? AND ? ORDER BY e.n LIMIT ?`,
 		&r.tail: "SELECT " + rowColumns + `, s.agent, s.session FROM entries e LEFT JOIN scopes s ON s.id = e.scope
+			WHERE e.n > ? AND (s.agent = ? OR s.agent IS NULL) ORDER BY e.n LIMIT ?`,
+		&r.betweenIDs: "SELECT e.n, e.id FROM entries e WHERE e.n BETWEEN ? AND ? ORDER BY e.n LIMIT ?",
+		&r.tailIDs: `SELECT e.n, e.id FROM entries e LEFT JOIN scopes s ON s.id = e.scope
 			WHERE e.n > ? AND (s.agent = ? OR s.agent IS NULL) ORDER BY e.n LIMIT ?`,
 		&r.changes: "SELECT " + changeColumns + " FROM changes WHERE owner = ? AND n > ? AND id IS NOT NULL ORDER BY n LIMIT ?",
 		&r.vectors: `SELECT v.n, v.part, v.first, v.last, v.hash, v.body, v.sum, e.id FROM vectors v LEFT JOIN entries e ON e.n = v.n

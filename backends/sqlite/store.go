@@ -25,6 +25,8 @@ type Store struct {
 	writer, readers *sql.DB
 	w               writeStatements
 	r               readStatements
+	// direct is what Append uses; who has the turn uses it.
+	direct direct
 	// identity tells this file from all others, also from copies of it made by Backup.
 	identity []byte
 	// covered is about the number up to which entries are in runs, see cover; who has the turn uses it.
@@ -82,7 +84,7 @@ func (s *Store) Close() error {
 	// The writer goes last: the last connection of all is the one that removes the log.
 	err := s.readers.Close()
 	_, moved := s.checkpoint(context.Background())
-	err = errors.Join(err, moved, s.writer.Close())
+	err = errors.Join(err, moved, s.releaseDirect(context.Background()), s.writer.Close())
 	if err != nil {
 		return fmt.Errorf("sqlite: close: %w", describe(s.file, err))
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -171,6 +172,32 @@ func TestClosedAndCancelled(t *testing.T) {
 		if err := call(t.Context()); !errors.Is(err, core.ErrClosed) {
 			t.Errorf("%s after Close = %v, want ErrClosed", name, err)
 		}
+	}
+	if _, err := os.Stat(s.Path() + "-wal"); !os.IsNotExist(err) {
+		t.Errorf("Close left the write-ahead log: %v", err)
+	}
+}
+
+// TestAppendAfterVacuumWasCancelled breaks off what closes the writer's connection, at any moment of it.
+func TestAppendAfterVacuumWasCancelled(t *testing.T) {
+	t.Parallel()
+	s := open(t, config(t))
+	r := rand.New(rand.NewPCG(1, 2))
+	const rounds, each = 20, 100
+	for round := range rounds {
+		mustAppend(t, s, entries(ann, each*round, each*(round+1))...)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Duration(r.IntN(20_000))*time.Microsecond, cancel)
+		if err := s.Vacuum(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		cancel()
+	}
+	if got := all(t, s, ann.Scope()); len(got) != rounds*each {
+		t.Errorf("%d entries, want %d", len(got), rounds*each)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := os.Stat(s.Path() + "-wal"); !os.IsNotExist(err) {
 		t.Errorf("Close left the write-ahead log: %v", err)

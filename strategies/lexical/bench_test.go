@@ -119,6 +119,25 @@ func BenchmarkRestore(b *testing.B) {
 	b.ReportMetric(float64(lexical.Bytes(x, "ada"))/float64(text), "memory/text")
 }
 
+// BenchmarkMemory measures what the index takes of 100,000 entries that were added one after the other, as a multiple of their text, which has
+// no more than the words in it: about 5.6 bytes each.
+func BenchmarkMemory(b *testing.B) {
+	for _, words := range []int{60, 24} {
+		b.Run(fmt.Sprintf("words=%d", words), func(b *testing.B) {
+			entries, text := synthetic(100_000, words)
+			store := newMapStore(entries)
+			for b.Loop() {
+				x := newIndex(b, store)
+				if err := x.Load(b.Context(), "ada"); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(lexical.Bytes(x, "ada"))/float64(text), "memory/text")
+			}
+			b.ReportMetric(float64(text)/float64(len(entries)), "text-bytes")
+		})
+	}
+}
+
 // chats returns n messages made of the development chats, and their questions.
 func chats(b *testing.B, n int) (entries []core.Entry, questions []string) {
 	b.Helper()

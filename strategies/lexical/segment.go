@@ -162,7 +162,7 @@ func (s *segment) insert(e core.Entry, text string, sum uint64) {
 	n := uint32(len(s.docs))
 	id, fresh := s.ids.number([]byte(e.ID))
 	if fresh {
-		s.docOf = append(s.docOf, none)
+		s.docOf = push(s.docOf, none)
 	}
 	s.docOf[id] = n
 	sid, fresh := s.names.number([]byte(e.Session))
@@ -184,18 +184,18 @@ func (s *segment) insert(e core.Entry, text string, sum uint64) {
 	for _, sp := range passages(text, s.cfg.PassageWords, s.cfg.MaxPassages) {
 		p := uint32(len(s.metas))
 		m := s.write(p, text[sp.start:sp.end], own)
-		s.passageDoc = append(s.passageDoc, n)
-		s.start = append(s.start, uint32(sp.start))
-		s.size = append(s.size, uint16(sp.end-sp.start))
-		s.links = append(s.links, link{p - 1, p + 1})
-		s.metas = append(s.metas, m)
-		s.contexts = append(s.contexts, 0)
-		s.spans = append(s.spans, scattered)
+		s.passageDoc = push(s.passageDoc, n)
+		s.start = push(s.start, uint32(sp.start))
+		s.size = push(s.size, uint16(sp.end-sp.start))
+		s.links = push(s.links, link{p - 1, p + 1})
+		s.metas = push(s.metas, m)
+		s.contexts = push(s.contexts, 0)
+		s.spans = push(s.spans, scattered)
 		d.count++
 		length += m.length()
 	}
-	s.docs = append(s.docs, d)
-	s.damp = append(s.damp, s.damping(length))
+	s.docs = push(s.docs, d)
+	s.damp = push(s.damp, s.damping(length))
 	s.linkDoc(sid, d.prev, n, n, d.next)
 	s.sessions[sid].latest = n
 	if d.count == 0 {
@@ -286,4 +286,13 @@ func (s *segment) bytes() int64 {
 	n += 4*cap(s.passageDoc) + 4*cap(s.start) + 2*cap(s.size) + 8*cap(s.links) + 2*cap(s.metas) + 4*cap(s.contexts) + cap(s.spans)
 	n += 28*cap(s.terms) + s.writer.bytes()
 	return int64(n)
+}
+
+// push appends v. It makes room for an eighth more, where append makes a quarter: the arrays of an index hardly ever shrink, and what was free in
+// them was a tenth of its memory.
+func push[T any](b []T, v T) []T {
+	if len(b) == cap(b) {
+		b = append(make([]T, 0, len(b)+len(b)/8+16), b...)
+	}
+	return append(b, v)
 }

@@ -53,8 +53,11 @@ func (t *table) number(s []byte) (n uint32, fresh bool) {
 	if (len(t.ends)+1)*4 > len(t.slots)*3 {
 		t.grow(2 * len(t.slots))
 	}
+	if len(t.text)+len(s) > cap(t.text) {
+		t.text = append(make([]byte, 0, len(t.text)+len(t.text)/8+len(s)+64), t.text...)
+	}
 	t.text = append(t.text, s...)
-	t.ends = append(t.ends, uint32(len(t.text)))
+	t.ends = push(t.ends, uint32(len(t.text)))
 	n = uint32(len(t.ends) - 1)
 	t.place(n)
 	return n, true

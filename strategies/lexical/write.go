@@ -142,7 +142,7 @@ func stemOf(word string) string { return english.Stem(baseForm(word), true) }
 func (s *segment) number(word []byte) uint32 {
 	id, fresh := s.words.number(word)
 	if fresh {
-		s.terms = append(s.terms, term{room: 8})
+		s.terms = push(s.terms, term{room: 8})
 	}
 	return id
 }
