@@ -39,10 +39,10 @@ func assemble(ctx context.Context, k *call, p AssembleParams) (any, error) {
 		return nil, err
 	}
 	answer := out.assembled(res, p.Explain)
-	ids := hashes(out.raw)
+	ids := k.conn.s.known.hashes(p.Session, out.raw)
 	answer.Output.Count = len(out.raw)
 	if out.whole && res.Degraded == "" {
-		answer.Output.Digest = k.conn.s.known.output(p.Session, ids, res.Messages)
+		answer.Output.Digest = k.conn.s.known.output(p.Session, ids, out.raw, res.Messages)
 	} else {
 		answer.Output.Digest = "out:none" // never known: the next transcript comes whole
 	}

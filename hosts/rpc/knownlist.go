@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -11,11 +12,13 @@ type known struct {
 	// output says that it is an engine's result, not a transcript of the host's.
 	output bool
 	hashes []hash
-	// at finds a place of each message.
+	// at finds a place of each message. It is made when somebody asks: most outputs are never handed back.
 	at    map[hash]int32
 	marks []mark // by count
 	// version changes with hashes.
 	version int
+	// raw are the messages of an output that hashes are of, as long as they are held.
+	raw []json.RawMessage
 }
 
 // mark is a place in a list: the digests of the messages before it.
@@ -60,7 +63,7 @@ func (r *remembered) listFor(c claim) *known {
 			return k
 		}
 	}
-	return &known{output: c.output, at: make(map[hash]int32)}
+	return &known{output: c.output}
 }
 
 // use puts a list in front, drops those beyond the bounds and returns how many messages they had.
@@ -90,16 +93,42 @@ func (k *known) follow(skipped int, tail []hash) {
 	}
 	k.version++
 	k.cut(skipped + same)
-	for _, h := range tail[same:] {
-		if _, ok := k.at[h]; !ok {
-			k.at[h] = int32(len(k.hashes)) //nolint:gosec // bounded by Config.MaxTranscript
-		}
-		k.hashes = append(k.hashes, h)
+	from := len(k.hashes)
+	k.hashes = append(k.hashes, tail[same:]...)
+	if k.at != nil {
+		k.index(from)
 	}
+}
+
+// index records the places of the messages from an index on. The first place of a message counts.
+func (k *known) index(from int) {
+	for i, h := range k.hashes[from:] {
+		if _, ok := k.at[h]; !ok {
+			k.at[h] = int32(from + i) //nolint:gosec // bounded by Config.MaxTranscript
+		}
+	}
+}
+
+// place finds a message among the first total, best behind the one at after; -1 when it is not there.
+func (k *known) place(h hash, after, total int) int {
+	if after+1 < total && k.hashes[after+1] == h {
+		return after + 1
+	}
+	if k.at == nil {
+		k.at = make(map[hash]int32, len(k.hashes))
+		k.index(0)
+	}
+	if at, ok := k.at[h]; ok && int(at) < total {
+		return int(at)
+	}
+	return -1
 }
 
 // cut shortens the list to its first n messages.
 func (k *known) cut(n int) {
+	if n < len(k.raw) {
+		k.raw = nil
+	}
 	for i, h := range k.hashes[n:] {
 		if k.at[h] == int32(n+i) { //nolint:gosec // bounded by Config.MaxTranscript
 			delete(k.at, h)

@@ -71,6 +71,7 @@ type claim struct {
 	// end is the engine's digest of all; when it is still to be computed, all are the messages.
 	end message.Digest
 	all []message.Message
+	raw []json.RawMessage // as the client gets them
 }
 
 func newTranscripts(most int) *transcripts {
@@ -136,6 +137,7 @@ func (t *transcripts) keep(c claim) (place func(h hash, after int) int) {
 	if c.digest != "" && total > 0 {
 		k.mark(mark{count: total, digest: c.digest, core: c.end, later: c.all})
 		if c.all != nil {
+			k.raw = c.raw
 			t.hold(k)
 		}
 	}
@@ -148,24 +150,56 @@ func (t *transcripts) keep(c claim) (place func(h hash, after int) int) {
 		if k.version != version {
 			return -1
 		}
-		if after+1 < total && k.hashes[after+1] == h {
-			return after + 1
-		}
-		if at, ok := k.at[h]; ok && int(at) < total {
-			return int(at)
-		}
-		return -1
+		return k.place(h, after, total)
 	}
 }
 
+// hashes returns the hashes of an engine's result. Most of its messages stand where they stood in the result before, as the very same bytes, and
+// need not be hashed again.
+func (t *transcripts) hashes(id core.SessionID, raw []json.RawMessage) []hash {
+	out, known := t.unchanged(id, raw)
+	for i := range raw {
+		if !known[i] {
+			out[i] = hashOf(raw[i])
+		}
+	}
+	return out
+}
+
+// unchanged returns the hashes of those messages that stand in the newest result whose messages are held, and which they are.
+func (t *transcripts) unchanged(id core.SessionID, raw []json.RawMessage) ([]hash, []bool) {
+	out, known := make([]hash, len(raw)), make([]bool, len(raw))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.touch(id, false)
+	if r == nil {
+		return out, known
+	}
+	for _, k := range r.lists {
+		if k.raw == nil {
+			continue
+		}
+		for i := range min(len(raw), len(k.raw)) {
+			if known[i] = sameBytes(raw[i], k.raw[i]); known[i] {
+				out[i] = k.hashes[i]
+			}
+		}
+		break
+	}
+	return out, known
+}
+
+// sameBytes reports whether a and b are the same bytes in memory, which nobody writes to.
+func sameBytes(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
+
 // output remembers an engine's result and returns its name.
-func (t *transcripts) output(id core.SessionID, ids []hash, messages []message.Message) string {
+func (t *transcripts) output(id core.SessionID, ids []hash, raw []json.RawMessage, messages []message.Message) string {
 	h := sha256.New()
 	for i := range ids {
 		h.Write(ids[i][:])
 	}
 	name := "out:" + hex.EncodeToString(h.Sum(nil)[:16])
-	t.keep(claim{session: id, output: true, tail: ids, digest: name, all: messages})
+	t.keep(claim{session: id, output: true, tail: ids, digest: name, all: messages, raw: raw})
 	return name
 }
 
@@ -175,6 +209,7 @@ func (t *transcripts) hold(k *known) {
 	if len(t.results) <= maxResults {
 		return
 	}
+	t.results[0].raw = nil
 	t.results[0].marks = slices.DeleteFunc(t.results[0].marks, func(m mark) bool { return m.later != nil })
 	t.results = slices.Delete(t.results, 0, 1)
 }

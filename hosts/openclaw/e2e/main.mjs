@@ -7,6 +7,7 @@ import { summary } from './lib/report.mjs';
 import { newSecrets } from './lib/setup.mjs';
 import { brokenPart } from './parts/broken.mjs';
 import { delegatingPart } from './parts/delegating.mjs';
+import { doctorPart } from './parts/doctor.mjs';
 import { legacyPart } from './parts/legacy.mjs';
 import { openBrainPart } from './parts/openbrain.mjs';
 import { overheadPart } from './parts/overhead.mjs';
@@ -21,7 +22,7 @@ if (!rig || !work || !helper || !sidecar) {
 }
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 const started = Date.now();
-const parts = { owning: owningPart, delegating: delegatingPart, legacy: legacyPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart };
+const parts = { owning: owningPart, delegating: delegatingPart, legacy: legacyPart, openbrain: openBrainPart, broken: brokenPart, doctor: doctorPart, overhead: overheadPart };
 const only = process.env.E2E_ONLY?.split(',') ?? Object.keys(parts);
 // What is installed is what a package would hold, without the tools that build it.
 const plugin = join(work, 'plugin');

@@ -1,7 +1,8 @@
 // One assemble: the list goes out as count, digest and tail, and comes back as references to it.
 import { Code, ProtocolError } from "./errors.js";
 import { PACKAGE } from "./names.js";
-import { NotShown, expand, hashOf, hashesOf } from "./transcript.js";
+import { printOf } from "./prints.js";
+import { NotShown, expand } from "./transcript.js";
 import { compacted, memoryOf, sessionOf, settingsOf } from "./whitelist.js";
 /** Asks the sidecar for the next prompt. Throws when there is none; the caller then goes on with what it has. */
 export async function assemble(shared, turn, params) {
@@ -17,7 +18,7 @@ export async function assemble(shared, turn, params) {
         throw new Error(`${PACKAGE}: the host gave no token budget`);
     // The loop's budget is taken as it is: the engine knows the turn's own.
     const budget = loop ? Math.floor(granted) : state.budget.grant(granted, params.model);
-    const hashes = hashesOf(messages);
+    const prints = state.memory.prints(messages, loop);
     const fields = compacted({
         tokenBudget: budget,
         prompt: typeof params.prompt === "string" && params.prompt !== "" ? params.prompt : undefined,
@@ -27,18 +28,19 @@ export async function assemble(shared, turn, params) {
         references: true,
     });
     const end = Date.now() + shared.settings.timeouts.assemble;
-    let plan = state.memory.plan(messages, hashes);
+    let plan = state.memory.plan(messages, prints);
     for (let attempt = 1;; attempt++) {
         const { transcript } = plan;
         try {
             const answer = await shared.connection.call("assemble", { session, transcript, ...fields }, { timeoutMs: Math.max(1, end - Date.now()), signal: params.abortSignal });
             const list = expand(answer.items, messages, plan);
-            state.memory.learn(plan.hashes, transcript.digest, loop);
-            learnOutput(state.memory, answer, list, new Map(messages.map((message, i) => [message, hashes[i] ?? ""])));
+            state.memory.learn(plan.prints, transcript.digest, loop);
+            learnOutput(state.memory, answer, list, prints);
+            shared.spare(state);
             report(shared, answer);
             state.budget.spent(answer.estimatedTokens ?? 0);
             return compacted({
-                messages: list,
+                messages: list.messages,
                 estimatedTokens: answer.estimatedTokens ?? 0,
                 systemPromptAddition: answer.systemPromptAddition === "" ? undefined : answer.systemPromptAddition,
                 promptAuthority: answer.promptAuthority,
@@ -53,16 +55,16 @@ export async function assemble(shared, turn, params) {
                 state.memory.refused(error.data["known"], transcript);
             else
                 state.memory.forget();
-            plan = state.memory.plan(messages, hashes);
+            plan = state.memory.plan(messages, prints);
         }
     }
 }
 /** Remembers the result as a list of its own: in a tool loop the host hands it back. */
-function learnOutput(memory, answer, list, known) {
+function learnOutput(memory, answer, { messages, places }, prints) {
     const { count, digest } = answer.output ?? {};
-    if (count !== list.length || typeof digest !== "string")
+    if (count !== messages.length || typeof digest !== "string")
         return;
-    memory.learn(list.map((message) => known.get(message) ?? hashOf(message)), digest, true);
+    memory.learn(messages.map((message, i) => prints[places[i] ?? -1] ?? printOf(message)), digest, true);
 }
 function report(shared, answer) {
     if (typeof answer.degraded === "string" && answer.degraded !== "")

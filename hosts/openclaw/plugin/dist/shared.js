@@ -7,6 +7,8 @@ import { PACKAGE } from "./names.js";
 import { hostSdk } from "./sdk.js";
 import { Memory } from "./transcript.js";
 const maxSessions = 500;
+/** How many bytes of messages, about, are kept to compare with; beyond that the sessions that were used longest ago have theirs hashed anew. */
+const mostWeight = 64 << 20;
 const quietMs = 60_000;
 /** One sidecar, and what this process knows of the sessions there. */
 export class Shared {
@@ -14,17 +16,19 @@ export class Shared {
     connection;
     logger;
     sdk;
+    maxWeight;
     #sessions = new Map();
     #warned = new Map();
-    constructor(settings, connection, logger, sdk = hostSdk) {
+    constructor(settings, connection, logger, sdk = hostSdk, maxWeight = mostWeight) {
         this.settings = settings;
         this.connection = connection;
         this.logger = logger;
         this.sdk = sdk;
+        this.maxWeight = maxWeight;
     }
     state(session) {
         const key = `${session.agent}\n${session.session}`;
-        const state = this.#sessions.get(key) ?? { memory: new Memory(), budget: new Budget(), bootstrapped: false };
+        const state = this.#sessions.get(key) ?? { memory: new Memory(), budget: new Budget(), bootstrapped: false, weight: 0 };
         this.#sessions.delete(key); // the newest are at the end
         this.#sessions.set(key, state);
         if (this.#sessions.size > maxSessions) {
@@ -33,6 +37,22 @@ export class Shared {
                 this.#sessions.delete(oldest);
         }
         return state;
+    }
+    /** Keeps what is remembered of messages within its bound. The session at hand keeps what it has. */
+    spare(current) {
+        current.weight = current.memory.weight();
+        let sum = 0;
+        for (const state of this.#sessions.values())
+            sum += state.weight;
+        for (const state of this.#sessions.values()) { // the oldest first
+            if (sum <= this.maxWeight)
+                return;
+            if (state === current || state.weight === 0)
+                continue;
+            state.memory.lighten();
+            sum -= state.weight;
+            state.weight = 0;
+        }
     }
     /** Tells an operator what failed and what to do about it; the same thing at most once a minute. */
     warn(what, error) {

@@ -1,10 +1,11 @@
 // One assemble: the list goes out as count, digest and tail, and comes back as references to it.
 import { Code, ProtocolError } from "./errors.js";
-import type { AssembleParams, AssembleResult, HostMessage } from "./host-types.js";
+import type { AssembleParams, AssembleResult } from "./host-types.js";
 import { PACKAGE } from "./names.js";
+import { printOf, type Print } from "./prints.js";
 import type { Sdk } from "./sdk.js";
 import type { Shared } from "./shared.js";
-import { NotShown, expand, hashOf, hashesOf, type Memory } from "./transcript.js";
+import { NotShown, expand, type Expanded, type Memory } from "./transcript.js";
 import { compacted, memoryOf, sessionOf, settingsOf } from "./whitelist.js";
 
 /** What one logical turn remembers between its calls. */
@@ -38,7 +39,7 @@ export async function assemble(shared: Shared, turn: Turn, params: AssembleParam
   // The loop's budget is taken as it is: the engine knows the turn's own.
   const budget = loop ? Math.floor(granted) : state.budget.grant(granted, params.model);
 
-  const hashes = hashesOf(messages);
+  const prints = state.memory.prints(messages, loop);
   const fields = compacted<Record<string, unknown>>({
     tokenBudget: budget,
     prompt: typeof params.prompt === "string" && params.prompt !== "" ? params.prompt : undefined,
@@ -48,18 +49,19 @@ export async function assemble(shared: Shared, turn: Turn, params: AssembleParam
     references: true,
   });
   const end = Date.now() + shared.settings.timeouts.assemble;
-  let plan = state.memory.plan(messages, hashes);
+  let plan = state.memory.plan(messages, prints);
   for (let attempt = 1; ; attempt++) {
     const { transcript } = plan;
     try {
       const answer = await shared.connection.call("assemble", { session, transcript, ...fields }, { timeoutMs: Math.max(1, end - Date.now()), signal: params.abortSignal }) as Answer;
       const list = expand(answer.items, messages, plan);
-      state.memory.learn(plan.hashes, transcript.digest, loop);
-      learnOutput(state.memory, answer, list, new Map(messages.map((message, i) => [message, hashes[i] ?? ""])));
+      state.memory.learn(plan.prints, transcript.digest, loop);
+      learnOutput(state.memory, answer, list, prints);
+      shared.spare(state);
       report(shared, answer);
       state.budget.spent(answer.estimatedTokens ?? 0);
       return compacted<AssembleResult>({
-        messages: list,
+        messages: list.messages,
         estimatedTokens: answer.estimatedTokens ?? 0,
         systemPromptAddition: answer.systemPromptAddition === "" ? undefined : answer.systemPromptAddition,
         promptAuthority: answer.promptAuthority,
@@ -70,16 +72,16 @@ export async function assemble(shared: Shared, turn: Turn, params: AssembleParam
       // A longer tail first, where the sidecar knows one; then everything.
       if (needed && attempt === 1) state.memory.refused(error.data["known"], transcript);
       else state.memory.forget();
-      plan = state.memory.plan(messages, hashes);
+      plan = state.memory.plan(messages, prints);
     }
   }
 }
 
 /** Remembers the result as a list of its own: in a tool loop the host hands it back. */
-function learnOutput(memory: Memory, answer: Answer, list: readonly HostMessage[], known: ReadonlyMap<HostMessage, string>): void {
+function learnOutput(memory: Memory, answer: Answer, { messages, places }: Expanded, prints: readonly Print[]): void {
   const { count, digest } = answer.output ?? {};
-  if (count !== list.length || typeof digest !== "string") return;
-  memory.learn(list.map((message) => known.get(message) ?? hashOf(message)), digest, true);
+  if (count !== messages.length || typeof digest !== "string") return;
+  memory.learn(messages.map((message, i) => prints[places[i] ?? -1] ?? printOf(message)), digest, true);
 }
 
 function report(shared: Shared, answer: Answer): void {

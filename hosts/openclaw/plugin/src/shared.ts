@@ -16,9 +16,13 @@ export interface SessionState {
   budget: Budget;
   /** What the host has stored was handed over in this process. */
   bootstrapped: boolean;
+  /** What memory.weight said last. */
+  weight: number;
 }
 
 const maxSessions = 500;
+/** How many bytes of messages, about, are kept to compare with; beyond that the sessions that were used longest ago have theirs hashed anew. */
+const mostWeight = 64 << 20;
 const quietMs = 60_000;
 
 /** One sidecar, and what this process knows of the sessions there. */
@@ -31,11 +35,12 @@ export class Shared {
     readonly connection: Connection,
     public logger: Logger,
     readonly sdk: () => Promise<Sdk> = hostSdk,
+    private readonly maxWeight = mostWeight,
   ) {}
 
   state(session: WireSession): SessionState {
     const key = `${session.agent}\n${session.session}`;
-    const state = this.#sessions.get(key) ?? { memory: new Memory(), budget: new Budget(), bootstrapped: false };
+    const state = this.#sessions.get(key) ?? { memory: new Memory(), budget: new Budget(), bootstrapped: false, weight: 0 };
     this.#sessions.delete(key); // the newest are at the end
     this.#sessions.set(key, state);
     if (this.#sessions.size > maxSessions) {
@@ -43,6 +48,20 @@ export class Shared {
       if (oldest !== undefined) this.#sessions.delete(oldest);
     }
     return state;
+  }
+
+  /** Keeps what is remembered of messages within its bound. The session at hand keeps what it has. */
+  spare(current: SessionState): void {
+    current.weight = current.memory.weight();
+    let sum = 0;
+    for (const state of this.#sessions.values()) sum += state.weight;
+    for (const state of this.#sessions.values()) { // the oldest first
+      if (sum <= this.maxWeight) return;
+      if (state === current || state.weight === 0) continue;
+      state.memory.lighten();
+      sum -= state.weight;
+      state.weight = 0;
+    }
   }
 
   /** Tells an operator what failed and what to do about it; the same thing at most once a minute. */

@@ -1,8 +1,9 @@
-// What the sidecar already has of a session's messages, so that a long list is not sent again with every call. Lists are compared by a hash of each
-// message's JSON text. What the sidecar remembers may be lost at any time, and then everything is sent.
-import { hash, randomBytes } from "node:crypto";
+// What the sidecar already has of a session's messages, so that a long list is not sent again with every call. Lists are compared by prints of their
+// messages. What the sidecar remembers may be lost at any time, and then everything is sent.
+import { randomBytes } from "node:crypto";
 
 import type { HostMessage } from "./host-types.js";
+import { alike, printsOf, type Print } from "./prints.js";
 
 /** A transcript as the protocol has it. */
 export interface WireTranscript {
@@ -15,8 +16,8 @@ export interface WireTranscript {
 /** How a list is told to the sidecar. */
 export interface Plan {
   transcript: WireTranscript;
-  /** Hashes of the list as the sidecar sees it: in front of the host's there may be messages that the host does not show any more. */
-  hashes: readonly string[];
+  /** Prints of the list as the sidecar sees it: in front of the host's there may be messages that the host does not show any more. */
+  prints: readonly Print[];
   /** Index in the sidecar's list minus index in the host's. */
   offset: number;
   /** Leading messages of the host's list that are not the conversation's. */
@@ -25,7 +26,7 @@ export interface Plan {
 
 /** A list that the sidecar knows, and the name it knows it by. */
 interface Known {
-  hashes: readonly string[];
+  prints: readonly Print[];
   name: string;
   /** The engine's own output: what the host shows is never the end of it. */
   output: boolean;
@@ -38,15 +39,10 @@ const longest = 20_000;
 /** At least so many messages, and half of what the host shows, have to be known for a list to be the end of another. */
 const leastOverlap = 8;
 
-/** The hash of a message's JSON text. */
-export const hashOf = (message: HostMessage): string => hash("sha256", JSON.stringify(message), "base64url").slice(0, 32);
-
-export const hashesOf = (messages: readonly HostMessage[]): string[] => messages.map(hashOf);
-
 /** Reports whether list has part at an index. */
-function has(list: readonly string[], part: readonly string[], at: number, from: number, length: number): boolean {
+function has(list: readonly Print[], part: readonly Print[], at: number, from: number, length: number): boolean {
   // From the end: where lists differ, they differ there.
-  for (let i = length - 1; i >= 0; i--) if (list[at + i] !== part[from + i]) return false;
+  for (let i = length - 1; i >= 0; i--) if (!alike(list[at + i], part[from + i])) return false;
   return true;
 }
 
@@ -56,20 +52,46 @@ export class Memory {
   readonly #nonce = randomBytes(9).toString("base64url");
   #next = 0;
 
+  #count = 0;
+
+  /** Prints of a list, compared with the newest of its kind: only what is new or was changed is hashed. */
+  prints(messages: readonly HostMessage[], output = false): readonly Print[] {
+    return printsOf(messages, this.#known.find((k) => k.output === output)?.prints);
+  }
+
+  /** About how many bytes of messages are kept to compare with. */
+  weight(): number {
+    const count = ++this.#count;
+    let sum = 0;
+    for (const { prints } of this.#known) {
+      for (const print of prints) {
+        if (print.values === undefined || print.counted === count) continue;
+        print.counted = count;
+        sum += print.weight;
+      }
+    }
+    return sum;
+  }
+
+  /** Keeps hashes alone: the next call hashes everything once. */
+  lighten(): void {
+    for (const { prints } of this.#known) for (const print of prints) print.values = undefined;
+  }
+
   /** How to tell the sidecar a list: what is behind the longest part that it knows. */
-  plan(messages: readonly HostMessage[], hashes: readonly string[]): Plan {
+  plan(messages: readonly HostMessage[], prints: readonly Print[]): Plan {
     let best: { known: Known; offset: number; lead: number; covered: number } | undefined;
     for (const known of this.#known) {
-      const found = match(known, hashes);
+      const found = match(known, prints);
       if (found && found.covered > (best?.covered ?? 0)) best = { known, ...found };
     }
     const digest = `${this.#nonce}.${this.#next++}`;
-    if (!best) return { transcript: { messages, digest }, hashes, offset: 0, lead: 0 };
+    if (!best) return { transcript: { messages, digest }, prints, offset: 0, lead: 0 };
     const { known, offset, lead, covered } = best;
     const rest = lead + covered;
     return {
-      transcript: { skipped: known.hashes.length, prefix: known.name, messages: messages.slice(rest), digest },
-      hashes: rest === hashes.length ? known.hashes : [...known.hashes, ...hashes.slice(rest)],
+      transcript: { skipped: known.prints.length, prefix: known.name, messages: messages.slice(rest), digest },
+      prints: rest === prints.length ? known.prints : [...known.prints, ...prints.slice(rest)],
       offset,
       lead,
     };
@@ -82,12 +104,12 @@ export class Memory {
   }
 
   /** Remembers a list that the sidecar has now. */
-  learn(hashes: readonly string[], name: string, output = false): void {
-    if (hashes.length === 0) return;
+  learn(prints: readonly Print[], name: string, output = false): void {
+    if (prints.length === 0) return;
     const others = this.#known.filter((k) => k.name !== name);
     // A long tool loop must not push out what the host shows.
     const same = others.filter((k) => k.output === output).slice(0, maxKnown - 1);
-    this.#known = [{ hashes, name, output }, ...same, ...others.filter((k) => k.output !== output)];
+    this.#known = [{ prints, name, output }, ...same, ...others.filter((k) => k.output !== output)];
   }
 
   forget(): void {
@@ -96,16 +118,17 @@ export class Memory {
 }
 
 /** Where a known list meets the host's: at the beginning of it, or its end, where the host shows only the newest part, maybe behind a message of its own. */
-function match(known: Known, hashes: readonly string[]): { offset: number; lead: number; covered: number } | undefined {
-  const { length } = known.hashes;
-  if (length <= hashes.length && has(known.hashes, hashes, 0, 0, length)) return { offset: 0, lead: 0, covered: length };
+function match(known: Known, prints: readonly Print[]): { offset: number; lead: number; covered: number } | undefined {
+  const { length } = known.prints;
+  if (length <= prints.length && has(known.prints, prints, 0, 0, length)) return { offset: 0, lead: 0, covered: length };
   if (known.output || length >= longest) return undefined;
   for (const lead of [0, 1]) {
-    const first = hashes[lead];
+    const first = prints[lead];
     if (first === undefined) return undefined;
-    for (let at = known.hashes.indexOf(first); at >= 0; at = known.hashes.indexOf(first, at + 1)) {
+    for (let at = lead + 1; at < length; at++) {
       const covered = length - at;
-      if (at > lead && covered >= leastOverlap && 2 * covered >= hashes.length && lead + covered <= hashes.length && has(known.hashes, hashes, at, lead, covered)) {
+      if (covered < leastOverlap || 2 * covered < prints.length) break;
+      if (lead + covered <= prints.length && alike(known.prints[at], first) && has(known.prints, prints, at, lead, covered)) {
         return { offset: at - lead, lead, covered };
       }
     }
@@ -118,18 +141,28 @@ export class NotShown extends Error {
   override readonly name = "NotShown";
 }
 
+/** The list that an answer with references stands for, and for each of its messages the place in the host's list; -1 for those that are not the host's. */
+export interface Expanded {
+  messages: HostMessage[];
+  places: number[];
+}
+
 /** Puts together the list that an answer with references stands for. Throws where it refers to what is not there. */
-export function expand(items: unknown, list: readonly HostMessage[], plan: Pick<Plan, "offset" | "lead"> = { offset: 0, lead: 0 }): HostMessage[] {
+export function expand(items: unknown, list: readonly HostMessage[], plan: Pick<Plan, "offset" | "lead"> = { offset: 0, lead: 0 }): Expanded {
   if (!Array.isArray(items)) throw new Error("the sidecar's answer has no items");
-  const out: HostMessage[] = [];
+  const out: Expanded = { messages: [], places: [] };
   for (const item of items as ({ from?: unknown; to?: unknown; message?: unknown } | null)[]) {
     if (typeof item?.from === "number" && typeof item.to === "number") {
       const [from, to] = [item.from - plan.offset, item.to - plan.offset];
       if (item.from < 0 || to <= from || to > list.length) throw new Error("the sidecar's answer refers to messages that are not there");
       if (from < plan.lead) throw new NotShown("the sidecar's answer refers to messages that the host does not show");
-      for (const message of list.slice(from, to)) out.push(message);
+      list.slice(from, to).forEach((message, i) => {
+        out.messages.push(message);
+        out.places.push(from + i);
+      });
     } else if (typeof item?.message === "object" && item.message !== null && typeof (item.message as HostMessage)["role"] === "string") {
-      out.push(item.message as HostMessage);
+      out.messages.push(item.message as HostMessage);
+      out.places.push(-1);
     } else {
       throw new Error("the sidecar's answer has an item that is no message");
     }

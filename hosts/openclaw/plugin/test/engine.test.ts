@@ -3,6 +3,8 @@ import { test } from "node:test";
 
 import type { CompactParams, RuntimeContext } from "../src/host-types.js";
 import { MISSING_CREDENTIALS } from "../src/names.js";
+import { printsOf } from "../src/prints.js";
+import type { SessionState } from "../src/shared.js";
 import { FakeSidecar, Refusal, silence, type Params } from "./fake-sidecar.js";
 import { assistant, session, setup, settle, user } from "./setup.js";
 
@@ -40,6 +42,46 @@ test("a turn: the list is sent once, then its tail; the loop's call names the ou
   assert.deepEqual([sent(c).skipped, sent(c).messages.length], [2, 2]);
   assert.equal(JSON.stringify(sent(c).messages[1]), JSON.stringify(assistant("four")));
   assert.equal(sidecar.opened, 1);
+});
+
+test("whatever the host did to its list, the sidecar is told the list as it is", async () => {
+  const { next, sidecar } = setup(passing);
+  // What the sidecar has, by the names that it was told.
+  const told = new Map<string, string[]>();
+  let history = [user("one"), assistant("two"), user("three"), assistant("four")];
+  const changes: (() => void)[] = [
+    () => { history.push(user("five"), assistant("six")); },
+    () => { history = structuredClone(history); },
+    () => { Object.assign(history[1] ?? {}, { content: [{ type: "text", text: "changed in place" }] }); },
+    () => { history = history.slice(0, 2); }, // rewound
+    () => { history = [...history, user("another branch")]; }, // forked
+    () => { history = [user("reset")]; },
+    () => { history.unshift(user("in front")); },
+  ];
+  for (const change of changes) {
+    change();
+    const result = await next().assemble({ ...session, ...prompt, messages: history, prompt: "?" });
+    assert.deepEqual(result.messages, history);
+    const { skipped = 0, prefix = "", messages, digest } = sidecar.calls("assemble").at(-1)?.["transcript"] as { skipped?: number; prefix?: string; messages: unknown[]; digest: string };
+    const known = told.get(prefix) ?? [];
+    assert.equal(known.length, skipped);
+    const list = [...known, ...messages.map((m) => JSON.stringify(m))];
+    assert.deepEqual(list, history.map((m) => JSON.stringify(m)));
+    told.set(digest, list).set(`out:${digest}`, list); // the result is the list
+  }
+});
+
+test("what is kept of messages is bounded: the session that was used longest ago is hashed anew", () => {
+  const { shared } = setup(passing, { maxWeight: 1000 });
+  const use = (name: string): SessionState => {
+    const state = shared.state({ agent: "main", session: name });
+    state.memory.learn(printsOf([user("x".repeat(400)), assistant("y".repeat(400))]), name);
+    shared.spare(state);
+    return state;
+  };
+  const [a, b, c] = ["a", "b", "c"].map(use);
+  assert.deepEqual([a?.memory.weight(), b?.memory.weight()], [0, 0]);
+  assert.ok((c?.memory.weight() ?? 0) > 800);
 });
 
 test("need transcript: everything is sent again, once", async () => {

@@ -15,13 +15,13 @@ export interface Setup {
   next: () => ContextEngine;
 }
 
-export function setup(answer: Answer, options: { config?: Record<string, unknown>; sdk?: Sdk; sidecar?: FakeSidecar } = {}): Setup {
+export function setup(answer: Answer, options: { config?: Record<string, unknown>; sdk?: Sdk; sidecar?: FakeSidecar; maxWeight?: number } = {}): Setup {
   const log: string[] = [];
   const logger: Logger = { info: (m) => log.push(m), warn: (m) => log.push(m), error: (m) => log.push(m) };
   const settings = readSettings({ engine: "composed", ...options.config }, {});
   const sidecar = options.sidecar ?? new FakeSidecar(answer);
   const connection = new Connection({ settings, env: {}, logger, open: sidecar.open });
-  const shared = new Shared(settings, connection, logger, async () => options.sdk ?? {});
+  const shared = new Shared(settings, connection, logger, async () => options.sdk ?? {}, options.maxWeight);
   const next = (): ContextEngine => newEngine(shared, "openbrain", true);
   return { sidecar, shared, engine: next(), log, next };
 }
