@@ -130,7 +130,7 @@ func (d *decoder) searchers(v any, dst reflect.Value, at path) error {
 	out := make(Searchers)
 	if _, ok := v.(map[string]any); !ok {
 		var names []string
-		if err := d.list(v, reflect.ValueOf(&names).Elem(), at); err != nil {
+		if err := d.list(v, reflect.ValueOf(&names).Elem(), "", at); err != nil {
 			return fmt.Errorf("%w (or give an object with the options of each)", err)
 		}
 		m := make(map[string]any, len(names))

@@ -65,7 +65,7 @@ func (d *decoder) value(v any, dst reflect.Value, kind Kind, at path) error {
 	case reflect.Map:
 		return d.table(v, dst, at)
 	case reflect.Slice:
-		return d.list(v, dst, at)
+		return d.list(v, dst, kind, at)
 	case reflect.Pointer:
 		elem := reflect.New(t.Elem())
 		if !dst.IsNil() {
@@ -149,7 +149,7 @@ func (d *decoder) table(v any, dst reflect.Value, at path) error {
 	return nil
 }
 
-func (d *decoder) list(v any, dst reflect.Value, at path) error {
+func (d *decoder) list(v any, dst reflect.Value, kind Kind, at path) error {
 	if s, ok := v.(envText); ok {
 		var items []any
 		for item := range strings.SplitSeq(string(s), ",") {
@@ -169,7 +169,7 @@ func (d *decoder) list(v any, dst reflect.Value, at path) error {
 		if t.Elem() == armType {
 			out.Index(i).Set(reflect.ValueOf(Arm{Weight: 1}))
 		}
-		if err := d.value(item, out.Index(i), "", at.at(strconv.Itoa(i))); err != nil {
+		if err := d.value(item, out.Index(i), kind, at.at(strconv.Itoa(i))); err != nil {
 			return err
 		}
 	}

@@ -39,6 +39,17 @@ type Env struct {
 	shelf *shelf
 	// nested opens further stores for a store that stands in front of others.
 	nested func(ctx context.Context, c Choice) (core.Store, error)
+	// tier opens further compactors for one that works with others.
+	tier func(ctx context.Context, c Choice) (core.Compactor, error)
+}
+
+// OpenCompactor opens a compactor for one that works with others. It is closed with the engine. Only compactors have it; their configuration holds
+// the Choice, tagged kind:"compactor".
+func (e Env) OpenCompactor(ctx context.Context, c Choice) (core.Compactor, error) {
+	if e.tier == nil {
+		return nil, fmt.Errorf("registry: open compactor: only a compactor's factory can do that: %w", core.ErrInvalid)
+	}
+	return e.tier(ctx, c)
 }
 
 // OpenStore opens a store for one that stands in front of it: a decorator. The caller owns it and closes it with itself. Only

@@ -128,7 +128,7 @@ func (m *maker) compose(ctx context.Context, e Env, edits []func(*Config)) (*cor
 			opened = append(opened, r)
 		}
 	}
-	if parts.Compactor, err = open[core.Compactor](ctx, m, KindCompactor, cfg.Compactor, env); err != nil {
+	if parts.Compactor, err = m.openCompactor(ctx, cfg.Compactor, env, &opened); err != nil {
 		return nil, errors.Join(err, closeAll(opened))
 	}
 	opened = append(opened, parts.Compactor)
@@ -256,6 +256,18 @@ func (m *maker) store(ctx context.Context, env Env) (*shelf, error) {
 		m.opened = append(m.opened, store)
 	}
 	return s, nil
+}
+
+// openCompactor opens a compactor, and for one that works with others also those.
+func (m *maker) openCompactor(ctx context.Context, c Choice, env Env, opened *[]any) (core.Compactor, error) {
+	env.tier = func(ctx context.Context, c Choice) (core.Compactor, error) {
+		tier, err := m.openCompactor(ctx, c, env, opened)
+		if err == nil {
+			*opened = append(*opened, tier)
+		}
+		return tier, err
+	}
+	return open[core.Compactor](ctx, m, KindCompactor, c, env)
 }
 
 // openStore opens a store, and for one that stands in front of others also those.

@@ -16,7 +16,9 @@ import (
 	"github.com/contextengine/contextengine/registry"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/hybrid"
+	"github.com/contextengine/contextengine/strategies/index"
 	"github.com/contextengine/contextengine/strategies/lexical"
+	"github.com/contextengine/contextengine/strategies/mask"
 	"github.com/contextengine/contextengine/strategies/recent"
 	"github.com/contextengine/contextengine/strategies/semantic"
 	"github.com/contextengine/contextengine/strategies/summary"
@@ -52,6 +54,12 @@ func Add(r *registry.Registry) error {
 
 		registry.AddCompactor(r, "archive", "leaves a note; the messages stay where recall finds them", archive.DefaultConfig, archiveCompactor,
 			registry.Conformance("", archive.DefaultConfig)),
+		registry.AddCompactor(r, "mask", "old tool results give way to a line; oversized ones keep head and tail", mask.DefaultConfig, maskCompactor,
+			registry.Conformance("", mask.DefaultConfig)),
+		registry.AddCompactor(r, "index", "identifiers, paths, numbers, rules and open tasks stand for what leaves, exact to the byte", index.DefaultConfig, indexCompactor,
+			registry.Conformance("", index.DefaultConfig)),
+		registry.AddCompactor(r, "chain", "several compactors one after the other, until the target is reached", chainDefaults, chainCompactor,
+			registry.Conformance("", chainDefaults)),
 		registry.AddCompactor(r, "summary", "a model writes summaries", summary.DefaultConfig, summaryCompactor,
 			registry.Conformance("", summary.DefaultConfig)),
 		registry.AddCompactor(r, "delegate", "asks the host to compact", nothing, delegateCompactor,

@@ -31,7 +31,7 @@ func TestAdd(t *testing.T) {
 		registry.KindEngine:    {"composed", "legacy", "openbrain"},
 		registry.KindStore:     {"memory", "openbrain", "outbox", "postgres", "sqlite"},
 		registry.KindRetriever: {"hybrid", "recent", "semantic"},
-		registry.KindCompactor: {"archive", "delegate", "summary"},
+		registry.KindCompactor: {"archive", "chain", "delegate", "index", "mask", "summary"},
 		registry.KindSearcher:  {"lexical", "vector"},
 		registry.KindModel:     {"ollama", "openai"},
 		registry.KindTokenizer: {"cl100k_base", "o200k_base"},
@@ -93,8 +93,8 @@ func TestCombinations(t *testing.T) {
 			t.Errorf("%s without a host: %v", c.Name(), err)
 		}
 	}
-	if len(names) != 9 {
-		t.Errorf("combinations are %v, want 9", names)
+	if len(names) != 18 {
+		t.Errorf("combinations are %v, want 18", names)
 	}
 }
 

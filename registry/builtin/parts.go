@@ -11,9 +11,12 @@ import (
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/registry"
 	"github.com/contextengine/contextengine/strategies/archive"
+	"github.com/contextengine/contextengine/strategies/chain"
 	"github.com/contextengine/contextengine/strategies/delegate"
 	"github.com/contextengine/contextengine/strategies/hybrid"
+	"github.com/contextengine/contextengine/strategies/index"
 	"github.com/contextengine/contextengine/strategies/lexical"
+	"github.com/contextengine/contextengine/strategies/mask"
 	"github.com/contextengine/contextengine/strategies/recent"
 	"github.com/contextengine/contextengine/strategies/semantic"
 	"github.com/contextengine/contextengine/strategies/summary"
@@ -70,6 +73,34 @@ func hybridRetriever(ctx context.Context, cfg hybrid.Config, env registry.Env) (
 
 func archiveCompactor(_ context.Context, cfg archive.Config, _ registry.Env) (core.Compactor, error) {
 	return archive.New(cfg)
+}
+
+func maskCompactor(_ context.Context, cfg mask.Config, _ registry.Env) (core.Compactor, error) {
+	return mask.New(cfg)
+}
+
+func indexCompactor(_ context.Context, cfg index.Config, _ registry.Env) (core.Compactor, error) {
+	return index.New(cfg)
+}
+
+// chainConfig names the tiers.
+type chainConfig struct {
+	Tiers []registry.Choice `koanf:"tiers" kind:"compactor" doc:"compactors in their order: names, or objects with the key type"`
+}
+
+func chainDefaults() chainConfig {
+	return chainConfig{Tiers: []registry.Choice{{Type: "mask"}, {Type: "index"}, {Type: "archive"}}}
+}
+
+func chainCompactor(ctx context.Context, cfg chainConfig, env registry.Env) (core.Compactor, error) {
+	tiers := make([]core.Compactor, len(cfg.Tiers))
+	for i, c := range cfg.Tiers {
+		var err error
+		if tiers[i], err = env.OpenCompactor(ctx, c); err != nil {
+			return nil, fmt.Errorf("tiers.%d: %w", i, err)
+		}
+	}
+	return chain.New(tiers...)
 }
 
 func summaryCompactor(_ context.Context, cfg summary.Config, env registry.Env) (core.Compactor, error) {
