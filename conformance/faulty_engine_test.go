@@ -239,12 +239,12 @@ func faultyPrompts(sound func(setup) []string) []fault {
 			if req.Prompt != "" {
 				insert(res, len(res.Messages), message.New(message.User, req.Prompt))
 			}
-		}), []string{"order.echo"}, append(changed, "budget.*", "idempotent.*", "hidden.*", "erase.*")...),
+		}), []string{"order.echo"}, append(changed, "budget.*", "idempotent.*", "hidden.*", "erase.*", "isolation.back")...),
 		engineFault("an entry twice", plain, sound, result(func(_ core.AssembleRequest, res *core.AssembleResult) {
 			if i := find(res, 0, ordinary); i >= 0 {
 				insert(res, i, res.Messages[i])
 			}
-		}), []string{"twice.entry"}, append(changed, "budget.*")...),
+		}), []string{"twice.entry"}, append(changed, "budget.*", "compact.*")...),
 		engineFault("two entries swapped", plain, sound, result(func(_ core.AssembleRequest, res *core.AssembleResult) {
 			i := find(res, 0, ordinary)
 			if i < 0 {
@@ -277,7 +277,7 @@ func faultyPrompts(sound func(setup) []string) []fault {
 			b.forget = func(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
 				return core.Receipt{Entries: len(req.Entries)}, ctx.Err()
 			}
-		}, []string{"erase.shown", "erase.stored"}, append(changed, "lost.verbatim")...),
+		}, []string{"erase.shown", "erase.stored"}, append(changed, "lost.verbatim", "isolation.back")...),
 		engineFault("forgets so well that the host brings it back", plain, sound, func(b *brokenEngine) {
 			b.forget = func(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
 				rec, err := b.Engine.Forget(ctx, req)
@@ -286,7 +286,7 @@ func faultyPrompts(sound func(setup) []string) []fault {
 				}
 				return rec, err
 			}
-		}, []string{"erase.shown"}, append(changed, "erase.stored", "failure.*", "idempotent.*")...),
+		}, []string{"erase.shown"}, append(changed, "erase.stored", "failure.*", "idempotent.*", "isolation.back", "back.*")...),
 		engineFault("searches what the window shows alone", plain, sound, func(b *brokenEngine) {
 			b.search = func(ctx context.Context, req core.SearchRequest) (core.SearchResult, error) {
 				res, err := b.Engine.Search(ctx, req)

@@ -85,7 +85,7 @@ func faultyRecall(sound func(setup) []string) []fault {
 func faultyWrites(sound func(setup) []string) []fault {
 	plain := setup{compactor: "archive"}
 	return []fault{
-		{name: "forgets on restart", caught: []string{"lost.readback"}, kin: append(changed, "isolation.*", "budget.*", "failure.*", "idempotent.*", "compact.*"),
+		{name: "forgets on restart", caught: []string{"lost.readback"}, kin: append(changed, "isolation.*", "back.*", "budget.*", "failure.*", "idempotent.*", "compact.*"),
 			find: func(t *testing.T) []conformance.Finding {
 				t.Helper()
 				return conformance.ExamineEngine(t, conformance.Combination{Name: "forgets", Open: func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
@@ -151,7 +151,7 @@ func faultyWrites(sound func(setup) []string) []fault {
 				}
 				return res, err
 			}
-		}, []string{"twice.stored"}, append(changed, "twice.*", "budget.*", "erase.*", "lost.verbatim")...),
+		}, []string{"twice.stored"}, append(changed, "isolation.back", "twice.*", "budget.*", "erase.*", "lost.verbatim")...),
 		engineFault("cancellation ignored", plain, sound, func(b *brokenEngine) { b.detached = true }, []string{"cancel.stops"}, "cache.*"),
 		engineFault("fails now and then", plain, sound, func(b *brokenEngine) {
 			n := 0

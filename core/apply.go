@@ -76,7 +76,16 @@ func (e *Engine) keepPrompt(ctx context.Context, t *task, v *View) error {
 	if v.Pinned != "" || first >= v.Len() {
 		return nil
 	}
-	items, err := e.read(ctx, v, first, v.Len())
+	live := len(t.Entries)
+	for _, sp := range v.Slice(first, first+1) {
+		if i, ok := t.seq[place{*sp.owned(v.Session).Session, sp.From}]; ok {
+			live = i
+		}
+	}
+	if slices.ContainsFunc(t.Entries[live:], isPrompt) {
+		return nil
+	}
+	items, err := e.read(ctx, v, max(first, min(t.end, v.Len())), v.Len())
 	if err != nil {
 		return err
 	}
@@ -117,31 +126,12 @@ func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement) (
 	if n > len(t.Entries)-t.Protected {
 		return Entry{}, refused(t, "it takes entries that must stay")
 	}
-	covers, cost := 0, 0
+	covers, cost := n, 0
 	if n > 0 {
-		// One more is read: the cut must not fall into a group.
-		items, err := e.read(ctx, v, first, min(first+n+1, v.Len()))
-		if err != nil {
+		var err error
+		if cost, err = e.checkEntries(ctx, t, v, r.Entries, first); err != nil {
 			return Entry{}, err
 		}
-		if len(items) < n {
-			return Entry{}, refused(t, "the entries are not live any more")
-		}
-		for i, id := range r.Entries {
-			if items[i].entry.ID != id {
-				return Entry{}, refused(t, "the entries are not the oldest live ones, without a gap")
-			}
-			if items[i].entry.Type != t.Entries[i].Type {
-				return Entry{}, refused(t, "an entry was erased meanwhile")
-			}
-			cost += items[i].cost
-		}
-		for _, g := range groupsOf(items) {
-			if g.From < n && g.To > n {
-				return Entry{}, refused(t, "it tears a tool call from its results")
-			}
-		}
-		covers = n
 	}
 	var of []Span
 	for _, sp := range v.Slice(first, first+n) {
@@ -189,6 +179,50 @@ func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement) (
 	return entry, nil
 }
 
+// checkEntries returns what the entries of a replacement cost now. It refuses them when they are not the oldest live ones, from position first on, or the cut
+// behind them falls into a group.
+func (e *Engine) checkEntries(ctx context.Context, t *task, v *View, ids []string, first int) (int, error) {
+	from, ok := t.at[ids[0]]
+	if !ok || from+len(ids) > len(t.Entries) {
+		return 0, refused(t, "it takes entries that are not there")
+	}
+	if first+len(ids) > v.Len() {
+		return 0, refused(t, "the entries are not live any more")
+	}
+	cost, i := 0, from
+	for _, sp := range v.Slice(first, first+len(ids)) {
+		owner := *sp.owned(v.Session).Session
+		for seq := sp.From; seq < sp.To; seq++ {
+			entry := &t.Entries[i]
+			if entry.ID != ids[i-from] || entry.Seq != seq || entry.SessionID() != owner {
+				return 0, refused(t, "the entries are not the oldest live ones, without a gap")
+			}
+			if st, ok := v.Stubs[entry.ID]; ok {
+				cost += st.Tokens
+			} else {
+				cost += t.Cost[i]
+			}
+			i++
+		}
+	}
+	if !t.cut[i] {
+		return 0, refused(t, "it tears a tool call from its results")
+	}
+	if v.Erased == t.erased {
+		return cost, nil
+	}
+	items, err := e.read(ctx, v, first, first+len(ids))
+	if err != nil {
+		return 0, err
+	}
+	for j := range items {
+		if items[j].entry.Type != t.Entries[from+j].Type {
+			return 0, refused(t, "an entry was erased meanwhile")
+		}
+	}
+	return cost, nil
+}
+
 // advance moves frontier and start.
 func (e *Engine) advance(v *View, frontier int, gone []string) {
 	left := v.Start - v.Frontier
@@ -217,7 +251,7 @@ func (e *Engine) stub(ctx context.Context, t *task, v *View, stubs map[string]St
 		if protected[id] {
 			return refused(t, "it shortens an entry that must stay as it is")
 		}
-		entry, err := e.find(ctx, v, id)
+		entry, err := e.known(ctx, t, v, id)
 		if err != nil {
 			return fmt.Errorf("core: compact %q: %w", t.Session, err)
 		}
@@ -233,4 +267,12 @@ func (e *Engine) stub(ctx context.Context, t *task, v *View, stubs map[string]St
 		v.Stubs[id] = st
 	}
 	return nil
+}
+
+// known returns an entry of the task. It is read again when something was erased meanwhile.
+func (e *Engine) known(ctx context.Context, t *task, v *View, id string) (Entry, error) {
+	if i, ok := t.at[id]; ok && v.Erased == t.erased {
+		return t.Entries[i], nil
+	}
+	return e.find(ctx, v, id)
 }

@@ -68,31 +68,64 @@ type task struct {
 	req    CompactRequest
 	budget int
 	before int
-	// next is the Seq of the first entry that came later.
-	next int64
+	// next is the Seq of the first entry that came later, end the length of the path, erased the view's count of erasures.
+	next   int64
+	end    int
+	erased uint64
+	// at finds Entries by id and by place; cut says for each, and for the end, whether a group begins there.
+	at  map[string]int
+	seq map[place]int
+	cut []bool
 	// refs are the ids of the summaries published so far, by their Ref.
 	refs map[string]string
 }
 
-// prepare takes stock of what is live. It returns no task, but a result, when there is nothing to do.
-func (e *Engine) prepare(ctx context.Context, req CompactRequest) (*task, CompactResult, error) {
-	var t *task
-	var res CompactResult
-	err := e.retry(ctx, req.Session, func(s *session) error {
-		if req.Transcript != nil {
-			if _, err := e.reconcile(ctx, s, req.Transcript); err != nil {
-				return err
-			}
-		}
-		var err error
-		t, res, err = e.stock(ctx, s, req)
-		return err
-	})
-	return t, res, err
+// place is where an entry is stored.
+type place struct {
+	owner SessionID
+	seq   int64
 }
 
-func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*task, CompactResult, error) {
-	v := s.view.Clone()
+// survey notes what publishing checks patches against, so that it has nothing to read while the session waits.
+func (t *task) survey(items []item) {
+	t.at, t.seq = make(map[string]int, len(items)), make(map[place]int, len(items))
+	for i := range items {
+		t.at[items[i].entry.ID] = i
+		t.seq[place{items[i].entry.SessionID(), items[i].entry.Seq}] = i
+	}
+	t.cut = make([]bool, len(items)+1)
+	t.cut[len(items)] = true
+	for _, g := range groupsOf(items) {
+		t.cut[g.From] = true
+	}
+}
+
+// prepare takes stock of what is live. It returns no task, but a result, when there is nothing to do. The session does not wait while
+// the entries are read.
+func (e *Engine) prepare(ctx context.Context, req CompactRequest) (*task, CompactResult, error) {
+	for try := 0; ; try++ {
+		var v View
+		err := e.retry(ctx, req.Session, func(s *session) error {
+			if req.Transcript != nil {
+				if _, err := e.reconcile(ctx, s, req.Transcript); err != nil {
+					return err
+				}
+			}
+			v = s.view.Clone()
+			return nil
+		})
+		if err != nil {
+			return nil, CompactResult{}, err
+		}
+		t, res, err := e.stock(ctx, v, req)
+		if try < 3 && errors.Is(err, ErrNotFound) {
+			continue // it was changed while it was read
+		}
+		return t, res, err
+	}
+}
+
+func (e *Engine) stock(ctx context.Context, v View, req CompactRequest) (*task, CompactResult, error) {
 	first := max(v.Frontier, v.Lead)
 	items, err := e.read(ctx, &v, first, v.Len())
 	if err != nil {
@@ -102,9 +135,10 @@ func (e *Engine) stock(ctx context.Context, s *session, req CompactRequest) (*ta
 	if budget <= 0 {
 		budget = v.Budget
 	}
-	t := &task{req: req, budget: budget, next: v.Next, refs: make(map[string]string)}
+	t := &task{req: req, budget: budget, next: v.Next, end: v.Len(), erased: v.Erased, refs: make(map[string]string)}
+	t.survey(items)
 	t.Compaction = Compaction{
-		Session: s.id, Summaries: v.Summaries, Force: req.Force, Instructions: req.Instructions,
+		Session: v.Session, Summaries: v.Summaries, Force: req.Force, Instructions: req.Instructions,
 		Now: e.now(), Count: e.count, Host: e.host, Request: req, Left: max(v.Start-first, 0),
 	}
 	for _, sum := range v.Summaries {
@@ -250,30 +284,29 @@ func (e *Engine) leave(t *task, after int, first string) Patch {
 func (e *Engine) measure(ctx context.Context, t *task) (int, CompactResult, error) {
 	var res CompactResult
 	total := 0
-	err := e.retry(ctx, t.Session, func(s *session) error {
-		v := &s.view
-		items, err := e.read(ctx, v, max(v.Frontier, v.Lead), v.Len())
-		if err != nil {
-			return err
-		}
+	var v View
+	err := e.retry(ctx, t.Session, func(s *session) error { v = s.view.Clone(); return nil })
+	if err != nil {
+		return 0, res, err
+	}
+	items, err := e.read(ctx, &v, max(v.Frontier, v.Lead), v.Len())
+	if err != nil {
+		return 0, res, err
+	}
+	for _, sum := range v.Summaries {
+		total += sum.Tokens
+		res.Summary = sum.Text
+	}
+	for i := range items {
 		// Entries that came in meanwhile are not the compaction's doing.
-		total = 0
-		for _, sum := range v.Summaries {
-			total += sum.Tokens
-			res.Summary = sum.Text
+		if items[i].entry.SessionID() == t.Session && items[i].entry.Seq >= t.next {
+			continue
 		}
-		res.FirstKept = ""
-		for i := range items {
-			if items[i].entry.SessionID() == s.id && items[i].entry.Seq >= t.next {
-				continue
-			}
-			total += items[i].cost
-			if res.FirstKept == "" {
-				res.FirstKept = items[i].entry.ID
-			}
+		total += items[i].cost
+		if res.FirstKept == "" {
+			res.FirstKept = items[i].entry.ID
 		}
-		return nil
-	})
+	}
 	res.OK, res.TokensBefore, res.TokensAfter = true, t.before, total
 	return total, res, err
 }

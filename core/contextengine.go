@@ -118,8 +118,10 @@ type BootstrapRequest struct {
 type BootstrapResult struct {
 	Bootstrapped bool `json:"bootstrapped"`
 	// Imported is the number of messages that were not stored before.
-	Imported int    `json:"imported"`
-	Reason   string `json:"reason,omitempty"`
+	Imported int `json:"imported"`
+	// Known is the number of entries of the session that are in force.
+	Known  int    `json:"known"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // IngestRequest carries one message.

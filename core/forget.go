@@ -232,20 +232,10 @@ func (er *erasure) covers(sum Entry) bool {
 	if er.ids[sum.ID] {
 		return true
 	}
-	of := spansOf(sum)
-	for id, entries := range er.spans {
-		for _, entry := range entries {
-			if of == nil && id == sum.SessionID() && entry.Seq < sum.Seq {
-				return true
-			}
-			for _, sp := range of {
-				if sp.holds(id, entry.Seq) {
-					return true
-				}
-			}
-		}
+	if of := spansOf(sum); of != nil {
+		return er.standsFor(of)
 	}
-	return false
+	return slices.ContainsFunc(er.spans[sum.SessionID()], func(entry Entry) bool { return entry.Seq < sum.Seq })
 }
 
 // empty turns the entries into empty places, and removes the summaries. Indexes and retrievers with a memory are told.

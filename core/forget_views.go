@@ -11,6 +11,8 @@ import (
 // erasedText stands in a window where a summary was erased.
 const erasedText = "[A summary of earlier messages was erased; what else it stood for is stored but not shown.]"
 
+const erasedKind = "erased"
+
 // eachView visits every view of an agent, of all agents when it is empty.
 func (er *erasure) eachView(ctx context.Context, agent string, visit func(View) error) error {
 	q := ViewQuery{Agent: agent, Limit: MaxPage}
@@ -74,6 +76,9 @@ func (er *erasure) cleanView(ctx context.Context, id SessionID) error {
 		}
 		v := s.view.Clone()
 		for i := range v.Summaries {
+			if err := er.late(ctx, id, &v.Summaries[i]); err != nil {
+				return err
+			}
 			er.blank(&v.Summaries[i])
 		}
 		for sid := range v.Stubs {
@@ -90,6 +95,7 @@ func (er *erasure) cleanView(ctx context.Context, id SessionID) error {
 		v.Recall, v.Shown = nil, nil
 		v.Start = -1 // what was too much before may fit now, and something must be shown
 		v.Epoch++
+		v.Erased++
 		s.forget()
 		err := er.e.publish(ctx, s, v)
 		s.loaded = err == nil
@@ -100,12 +106,38 @@ func (er *erasure) cleanView(ctx context.Context, id SessionID) error {
 	})
 }
 
+// late finds a summary of erased entries that a compaction published while the erasure was under way.
+func (er *erasure) late(ctx context.Context, id SessionID, sum *Summary) error {
+	if er.summaries[sum.ID] || sum.Kind == erasedKind || !er.standsFor(sum.Of) {
+		return nil
+	}
+	if _, err := er.e.store.Delete(ctx, id.Scope(), []string{sum.ID}); err != nil {
+		return err
+	}
+	er.summaries[sum.ID] = true
+	er.rec.Summaries++
+	er.e.observe(ctx, func(o Observer) error { return o.Deleted(ctx, id.Scope(), []string{sum.ID}) }, 1)
+	return nil
+}
+
+// standsFor reports whether spans hold an erased entry.
+func (er *erasure) standsFor(of []Span) bool {
+	for id, entries := range er.spans {
+		for _, entry := range entries {
+			if slices.ContainsFunc(of, func(sp Span) bool { return sp.holds(id, entry.Seq) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // blank empties a summary that stands for something erased. It keeps its place: what it covers stays out of the window.
 func (er *erasure) blank(sum *Summary) {
 	if !er.summaries[sum.ID] {
 		return
 	}
-	sum.Text, sum.Kind = erasedText, "erased"
+	sum.Text, sum.Kind = erasedText, erasedKind
 	sum.Tokens = er.e.messageCost(summaryMessage(*sum))
 }
 

@@ -25,10 +25,11 @@ func (e *Engine) Bootstrap(ctx context.Context, req BootstrapRequest) (Bootstrap
 	err := e.retry(ctx, req.Session, func(s *session) error {
 		res = BootstrapResult{Bootstrapped: true}
 		if req.Transcript == nil {
+			res.Known = s.view.Len()
 			return nil
 		}
 		n, err := e.reconcile(ctx, s, req.Transcript)
-		res.Imported = n
+		res.Imported, res.Known = n, s.view.Len()
 		return err
 	})
 	if err != nil {

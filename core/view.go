@@ -57,6 +57,8 @@ type View struct {
 	Output Ledger `json:"output,omitzero"`
 	// Commits are the newest advancement keys, oldest first; older ones are recognised by the keys of their entries.
 	Commits []string `json:"commits,omitempty"`
+	// Erased counts the erasures that took something out of the view.
+	Erased uint64 `json:"erased,omitempty"`
 	// Arm is the arm of an experiment that the session belongs to; empty when it belongs to none.
 	Arm string `json:"arm,omitempty"`
 	// Parent is the session that spawned this one, if any.

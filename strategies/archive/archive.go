@@ -31,8 +31,8 @@ func DefaultConfig() Config { return Config{} }
 
 // Validate returns a core.ErrInvalid when the hint is not one short line.
 func (c Config) Validate() error {
-	if !shortLine(c.Hint) {
-		return fmt.Errorf("archive: config: hint: must be one line of at most %d bytes: %w", maxHint, core.ErrInvalid)
+	if !compacting.ShortLine(c.Hint) {
+		return fmt.Errorf("archive: config: hint: must be one line of at most 500 bytes: %w", core.ErrInvalid)
 	}
 	return nil
 }

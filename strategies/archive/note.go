@@ -14,7 +14,6 @@ const (
 	kindNote = "note"
 	// timeLayout is how times are shown, in UTC.
 	timeLayout = "2006-01-02 15:04"
-	maxHint    = 500
 )
 
 // The words around the figures of a note. Notes of earlier compactions are read back by them.
@@ -92,5 +91,3 @@ func period(text string) (first, last time.Time) {
 	}
 	return first, last
 }
-
-func shortLine(s string) bool { return len(s) <= maxHint && !strings.ContainsAny(s, "\r\n") }

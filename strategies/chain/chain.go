@@ -24,6 +24,7 @@ import (
 	"fmt"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/compacting"
 )
 
 // Compactor is a chain of compactors. Make one with New; it is safe for concurrent use when its tiers are.
@@ -51,7 +52,13 @@ func New(tiers ...core.Compactor) (*Compactor, error) {
 	if passing > 0 && len(tiers) > 1 {
 		return nil, fmt.Errorf("chain: a compactor that passes the task on to the runtime works alone: leave out the other tiers: %w", core.ErrInvalid)
 	}
-	return &Compactor{tiers: append([]core.Compactor(nil), tiers...)}, nil
+	k := &Compactor{tiers: append([]core.Compactor(nil), tiers...)}
+	for i, t := range k.tiers {
+		if t, ok := t.(compacting.Tier); ok {
+			k.tiers[i] = t.AsTier() // what it does when nothing else helps is up to the chain
+		}
+	}
+	return k, nil
 }
 
 // OwnsCompaction reports whether the tiers own compaction.
@@ -93,8 +100,6 @@ func (k *Compactor) Compact(ctx context.Context, c core.Compaction) (core.Patch,
 			return s.patch(), errors.Join(errs...)
 		}
 	}
-	if s.stuck() {
-		s.note()
-	}
+	s.leave()
 	return s.patch(), errors.Join(errs...)
 }

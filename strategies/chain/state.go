@@ -68,7 +68,10 @@ func (s *state) task() core.Compaction {
 func (s *state) publish(ctx context.Context, p core.Patch) error {
 	whole := *s
 	whole.stubs, whole.replace, whole.refs = maps.Clone(s.stubs), slices.Clone(s.replace), maps.Clone(s.refs)
-	whole.c.Entries, whole.c.Cost, whole.c.Summaries = slices.Clone(s.c.Entries), slices.Clone(s.c.Cost), slices.Clone(s.c.Summaries)
+	whole.c.Summaries = slices.Clone(s.c.Summaries) // entries and costs are only cut off in front
+	if len(p.Stubs) > 0 {
+		whole.c.Cost = slices.Clone(s.c.Cost)
+	}
 	whole.take(p)
 	out := whole.patch()
 	out.Reason = ""
@@ -179,29 +182,13 @@ func (s *state) patch() core.Patch {
 	return p
 }
 
-// stuck reports whether nothing was achieved although entries could go.
-func (s *state) stuck() bool {
-	return !s.changed && len(compacting.Units(s.c)) > 0
-}
-
-// note lets the oldest entries leave behind a line that counts them.
-func (s *state) note() {
-	enough := compacting.EnoughFor(s.c)
-	var taken compacting.Unit
-	for _, u := range compacting.Units(s.c) {
-		if taken.To > 0 && enough.Met(taken.To, s.c.Tokens-taken.Cost+noteTokens) {
-			break
-		}
-		taken.To, taken.Cost = u.To, taken.Cost+u.Cost
-	}
-	if taken.Cost <= noteTokens {
+// leave lets the oldest entries leave behind a line that counts them, when nothing was achieved although entries could go.
+func (s *state) leave() {
+	if s.changed {
 		return
 	}
-	s.reason = ""
-	s.take(core.Patch{Replace: []core.Replacement{{
-		Entries: compacting.IDs(s.c, taken), Kind: "note", Text: "[" + strconv.Itoa(taken.To) + " earlier messages are stored but not shown.]",
-	}}})
+	if r, ok := compacting.Leave(s.c); ok {
+		s.reason = ""
+		s.take(core.Patch{Replace: []core.Replacement{r}})
+	}
 }
-
-// noteTokens is more than a note costs.
-const noteTokens = 24

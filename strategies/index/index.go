@@ -34,7 +34,8 @@ const (
 type Config struct {
 	// Share is what the index may cost of all that the session cost so far, 0.005 to 0.2.
 	Share float64 `koanf:"share" doc:"what the index may cost of all that the session cost so far, 0.005 to 0.2"`
-	// LeastTokens is what it may cost however short the session is, MostTokens what it may cost however long, 32 to 100000.
+	// LeastTokens is what it may cost in a session so short that Share of it says nothing, as long as that is no more than a sixth of the session or the target
+	// leaves room for it; MostTokens is what it may cost in the longest one. Both are 32 to 100000.
 	LeastTokens int `koanf:"leastTokens" doc:"what the index may cost in a short session, 32 to 100000 tokens"`
 	MostTokens  int `koanf:"mostTokens" doc:"what it may cost in the longest one, 32 to 100000 tokens"`
 	// Sentences is the share of the index for sentences, 0 to 0.9; identifiers get the rest.

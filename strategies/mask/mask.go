@@ -7,7 +7,7 @@
 //
 // The newest results and those that report an error stay as they are, the oldest give way first, and no more than the target asks for.
 // Calls, their arguments and what people said are never touched, so in a conversation without tools there is little to
-// gain: the chain is what goes on from there.
+// gain. In a chain the next tier goes on from there; alone, the oldest messages leave behind a note that counts them when there is nothing to mask.
 package mask
 
 import (
@@ -56,9 +56,14 @@ func (c Config) Validate() error {
 // Compactor masks old tool results. Make one with New; it is safe for concurrent use.
 type Compactor struct {
 	cfg Config
+	// tier says that others work behind it.
+	tier bool
 }
 
-var _ core.Compactor = (*Compactor)(nil)
+var (
+	_ core.Compactor  = (*Compactor)(nil)
+	_ compacting.Tier = (*Compactor)(nil)
+)
 
 // New returns a compactor; the error is that of Config.Validate.
 func New(cfg Config) (*Compactor, error) {
@@ -68,10 +73,14 @@ func New(cfg Config) (*Compactor, error) {
 	return &Compactor{cfg: cfg}, nil
 }
 
+// AsTier returns a compactor that does nothing when there is nothing to mask.
+func (m *Compactor) AsTier() core.Compactor { return &Compactor{cfg: m.cfg, tier: true} }
+
 // OwnsCompaction returns true.
 func (*Compactor) OwnsCompaction() bool { return true }
 
-// Compact implements core.Compactor. The patch holds stubs only, for entries that the window shows and nobody protects.
+// Compact implements core.Compactor. The patch holds stubs, for entries that the window shows and nobody protects; or a note when there is nothing
+// to mask and no tier behind this one.
 func (m *Compactor) Compact(ctx context.Context, c core.Compaction) (core.Patch, error) {
 	if err := ctx.Err(); err != nil {
 		return core.Patch{}, fmt.Errorf("mask: compact %q: %w", c.Session, err)
@@ -95,6 +104,9 @@ func (m *Compactor) Compact(ctx context.Context, c core.Compaction) (core.Patch,
 		}
 	}
 	if len(w.stubs) == 0 {
+		if r, ok := compacting.Leave(c); ok && !m.tier {
+			return core.Patch{Replace: []core.Replacement{r}}, nil
+		}
 		return core.Patch{Reason: core.ReasonAlreadyCompacted + ": no old tool result is left to mask"}, nil
 	}
 	patch := core.Patch{Stubs: w.stubs}

@@ -26,7 +26,7 @@ func compactor(t *testing.T, change func(*mask.Config)) *mask.Compactor {
 	return m
 }
 
-func compact(t *testing.T, m *mask.Compactor, s *compactingtest.Session) core.Patch {
+func compact(t *testing.T, m core.Compactor, s *compactingtest.Session) core.Patch {
 	t.Helper()
 	p, err := m.Compact(t.Context(), s.Task())
 	if err != nil {
@@ -89,7 +89,7 @@ func TestTheNewestResultsStay(t *testing.T) {
 		if p.Reason == "" {
 			t.Errorf("keep %d: %d tokens are left, target 10, and no reason is given", keep, s.Tokens)
 		}
-		if p := compact(t, compactor(t, func(c *mask.Config) { c.KeepResults, c.KeepFailed = keep, false }), s); !p.Empty() || !strings.HasPrefix(p.Reason, core.ReasonAlreadyCompacted) {
+		if p := compact(t, compactor(t, func(c *mask.Config) { c.KeepResults, c.KeepFailed = keep, false }).AsTier(), s); !p.Empty() || !strings.HasPrefix(p.Reason, core.ReasonAlreadyCompacted) {
 			t.Errorf("keep %d: the second compaction masks %d more (%q)", keep, len(p.Stubs), p.Reason)
 		}
 	}
@@ -116,7 +116,7 @@ func TestOversizedTextsKeepHeadAndTailOnce(t *testing.T) {
 	if _, ok := p.Stubs["e5"]; ok {
 		t.Error("a user's text was shortened")
 	}
-	if p := compact(t, m, s); !p.Empty() {
+	if p := compact(t, m.AsTier(), s); !p.Empty() {
 		t.Errorf("a second compaction shortens again: %+v", p.Stubs)
 	}
 }
@@ -141,8 +141,11 @@ func TestNothingToMask(t *testing.T) {
 		}
 	}
 	s := compactingtest.New(es, 100, 3)
-	if p := compact(t, compactor(t, nil), s); !p.Empty() || !strings.HasPrefix(p.Reason, core.ReasonAlreadyCompacted) {
+	if p := compact(t, compactor(t, nil).AsTier(), s); !p.Empty() || !strings.HasPrefix(p.Reason, core.ReasonAlreadyCompacted) {
 		t.Errorf("patch = %+v, want only a reason", p)
+	}
+	if p := compact(t, compactor(t, nil), s); len(p.Replace) != 1 || p.Replace[0].Kind != "note" {
+		t.Errorf("alone: patch = %+v, want a note", p)
 	}
 	s.Target = 100000
 	if p := compact(t, compactor(t, nil), s); !p.Empty() || p.Reason != core.ReasonUnderTarget {

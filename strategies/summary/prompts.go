@@ -35,6 +35,30 @@ type promptSet struct {
 	chunk, combine prompt
 }
 
+// Prompt is a text that models are asked with.
+type Prompt struct {
+	// Name is that of its file without ".md", Version what is recorded with each summary ("chunk@1").
+	Name, Version string
+	// Text is a template, see Prompts.
+	Text string
+}
+
+// ListPrompts returns the prompts that a configuration leads to, those of its files and texts included. The error is that of New.
+func ListPrompts(cfg Prompts) ([]Prompt, error) {
+	if _, err := loadPrompts(cfg); err != nil {
+		return nil, err
+	}
+	var out []Prompt
+	for _, p := range []struct{ name, text string }{{"system", cfg.System}, {"chunk", cfg.Chunk}, {"combine", cfg.Combine}} {
+		text, version, err := promptText(p.name, p.text, cfg.Dir)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Prompt{Name: p.name, Version: version, Text: text})
+	}
+	return out, nil
+}
+
 func loadPrompts(cfg Prompts) (promptSet, error) {
 	var set promptSet
 	text, _, err := promptText("system", cfg.System, cfg.Dir)

@@ -50,3 +50,13 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestListPrompts(t *testing.T) {
+	got, err := summary.ListPrompts(summary.Prompts{Chunk: "version: 7\nShorten: {{.Source}}"})
+	if err != nil || len(got) != 3 || got[0].Version != "system@1" || !strings.HasPrefix(got[1].Version, "chunk@7+custom-") || got[1].Text != "Shorten: {{.Source}}" {
+		t.Errorf("ListPrompts = %+v, %v", got, err)
+	}
+	if _, err := summary.ListPrompts(summary.Prompts{Chunk: "no source"}); err == nil {
+		t.Error("ListPrompts accepts a template without a source")
+	}
+}

@@ -89,7 +89,7 @@ func shapeOf(word string) shape {
 
 // KindOf returns what a word looks like; None when it is an ordinary one.
 func KindOf(word string) Kind {
-	if len(word) < shortest && !(len(word) == 2 && word[0] >= '0' && word[0] <= '9') || len(word) > longest || !utf8.ValidString(word) {
+	if len(word) < 2 || len(word) < shortest && !isDigit(word[0]) || len(word) > longest || !utf8.ValidString(word) {
 		return None
 	}
 	s := shapeOf(word)

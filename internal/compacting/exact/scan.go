@@ -79,16 +79,18 @@ func wordEnd(text string, i int) int {
 				i += 3
 				continue
 			}
-			if !(follows(text, i+1, isDigit) || strings.HasPrefix(text[i:], "::") || i > start && text[i-1] == ':' || drive(text, start, i)) {
+			inside := follows(text, i+1, isDigit) || strings.HasPrefix(text[i:], "::") || i > start && text[i-1] == ':' || drive(text, start, i)
+			if !inside {
 				return i
 			}
 		case c == '\\':
-			if !(i-start >= 2 && text[start+1] == ':') || !follows(text, i+1, alnum) {
+			if i-start < 2 || text[start+1] != ':' || !follows(text, i+1, alnum) {
 				return i
 			}
 		case c == ',' || c == '\'':
 			// 12,345.67 and 12'345
-			if !(i > start && isDigit(text[i-1]) && digitsFollow(text, i+1, 3)) || address {
+			grouped := i > start && isDigit(text[i-1]) && digitsFollow(text, i+1, 3)
+			if !grouped || address {
 				return i
 			}
 		case address && strings.IndexByte("?&=%;!*", c) >= 0:
