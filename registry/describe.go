@@ -14,6 +14,8 @@ type Part struct {
 	Keys []Key `json:"keys,omitempty"`
 	// Offline says that the part has a configuration that needs nothing outside the process.
 	Offline bool `json:"offline,omitempty"`
+	// Prompts are what the part asks models with.
+	Prompts []Prompt `json:"prompts,omitempty"`
 }
 
 // Key describes a key of a configuration file.
@@ -33,7 +35,11 @@ func (r *Registry) Describe() []Part {
 	for _, kind := range kinds {
 		for _, name := range r.Names(kind) {
 			p := r.parts[kind][name]
-			out = append(out, Part{Kind: kind, Name: name, Doc: p.doc, Keys: describe(p.defaults(), "", nil), Offline: len(p.samples) > 0})
+			d := Part{Kind: kind, Name: name, Doc: p.doc, Keys: describe(p.defaults(), "", nil), Offline: len(p.samples) > 0}
+			if p.prompts != nil {
+				d.Prompts, _ = p.prompts() // built-in ones can always be read; the part's own test sees to it
+			}
+			out = append(out, d)
 		}
 	}
 	return out

@@ -52,6 +52,15 @@ func (e Env) OpenCompactor(ctx context.Context, c Choice) (core.Compactor, error
 	return e.tier(ctx, c)
 }
 
+// OpenModel opens a further model, such as one that is asked when the first one fails. Equal ones are shared, and the Instance closes them. For
+// compactors and retrievers.
+func (e Env) OpenModel(ctx context.Context, c Choice) (Model, error) {
+	if e.maker == nil {
+		return Model{}, fmt.Errorf("registry: open model: only a part that an engine is made of can ask: %w", core.ErrInvalid)
+	}
+	return e.maker.model(ctx, c, e)
+}
+
 // OpenStore opens a store for one that stands in front of it: a decorator. The caller owns it and closes it with itself. Only
 // stores have it; their configuration holds the Choice, tagged kind:"store".
 func (e Env) OpenStore(ctx context.Context, c Choice) (core.Store, error) {

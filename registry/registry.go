@@ -47,6 +47,15 @@ type part struct {
 	pluginKeys []string
 	// samples are configurations that need nothing outside, by variant.
 	samples []sample
+	prompts func() ([]Prompt, error)
+}
+
+// Prompt is a text that a part asks models with.
+type Prompt struct {
+	Name string `json:"name"`
+	// Version is recorded with what a model answered.
+	Version string `json:"version"`
+	Text    string `json:"text"`
 }
 
 type sample struct {
@@ -81,6 +90,11 @@ func Conformance[C any](variant string, config func() C) PartOption {
 			config: func() reflect.Value { return settable(config()) },
 		})
 	}
+}
+
+// Prompts says what a part asks models with unless it is configured otherwise.
+func Prompts(list func() ([]Prompt, error)) PartOption {
+	return func(p *part) { p.prompts = list }
 }
 
 // Defaults names the parts an engine is made of where the configuration does not say. Only engines have it.

@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) listCmd() *cobra.Command {
-	var asJSON bool
+	var asJSON, prompts bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the parts there are, and their configuration keys with types and defaults",
@@ -21,6 +21,10 @@ func (a *app) listCmd() *cobra.Command {
 			if asJSON {
 				return failed(writeJSON(a.Stdout, map[string]any{"parts": parts, "keys": keys}))
 			}
+			if prompts {
+				writePrompts(a.Stdout, parts)
+				return nil
+			}
 			last := registry.Kind("")
 			for _, p := range parts {
 				if p.Kind != last {
@@ -29,6 +33,9 @@ func (a *app) listCmd() *cobra.Command {
 				}
 				fmt.Fprintf(a.Stdout, "  %-12s %s\n", p.Name, p.Doc)
 				writeKeys(a.Stdout, "      ", p.Keys)
+				for _, text := range p.Prompts {
+					fmt.Fprintf(a.Stdout, "      asks models with %s (--prompts shows it)\n", text.Version)
+				}
 			}
 			fmt.Fprintln(a.Stdout, "\nkeys of a configuration file")
 			writeKeys(a.Stdout, "  ", keys)
@@ -36,7 +43,16 @@ func (a *app) listCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&prompts, "prompts", false, "print the built-in prompts in full; the parts' keys say how to replace them")
 	return cmd
+}
+
+func writePrompts(w io.Writer, parts []registry.Part) {
+	for _, p := range parts {
+		for _, text := range p.Prompts {
+			fmt.Fprintf(w, "%s %s: %s\n\n%s\n\n", p.Kind, p.Name, text.Version, text.Text)
+		}
+	}
 }
 
 func writeKeys(w io.Writer, indent string, keys []registry.Key) {

@@ -21,7 +21,6 @@ import (
 	"github.com/contextengine/contextengine/strategies/mask"
 	"github.com/contextengine/contextengine/strategies/recent"
 	"github.com/contextengine/contextengine/strategies/semantic"
-	"github.com/contextengine/contextengine/strategies/summary"
 )
 
 // New returns a new registry with all parts of this repository.
@@ -60,8 +59,8 @@ func Add(r *registry.Registry) error {
 			registry.Conformance("", index.DefaultConfig)),
 		registry.AddCompactor(r, "chain", "several compactors one after the other, until the target is reached", chainDefaults, chainCompactor,
 			registry.Conformance("", chainDefaults)),
-		registry.AddCompactor(r, "summary", "a model writes summaries", summary.DefaultConfig, summaryCompactor,
-			registry.Conformance("", summary.DefaultConfig)),
+		registry.AddCompactor(r, "summary", "a model writes summaries", summaryDefaults, summaryCompactor,
+			registry.Conformance("", summaryDefaults), registry.Prompts(summaryPrompts)),
 		registry.AddCompactor(r, "delegate", "asks the host to compact", nothing, delegateCompactor,
 			registry.Conformance("", nothing)),
 

@@ -24,7 +24,7 @@ func openBrainParts() registry.Parts {
 // pluginKeys are the keys with which the OpenClaw plugin finds this program, and how long it waits for it.
 func pluginKeys() []string {
 	return []string{
-		"configFile", "socket", "command", "args", "allowLaunch", "passEnv", "ownsCompaction",
+		"configFile", "socket", "command", "args", "allowLaunch", "passEnv", "ownsCompaction", "tools",
 		"connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs",
 	}
 }

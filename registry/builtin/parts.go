@@ -103,12 +103,43 @@ func chainCompactor(ctx context.Context, cfg chainConfig, env registry.Env) (cor
 	return chain.New(tiers...)
 }
 
-func summaryCompactor(_ context.Context, cfg summary.Config, env registry.Env) (core.Compactor, error) {
+// summaryConfig adds the models that are asked when the first one fails.
+type summaryConfig struct {
+	Options   summary.Config    `koanf:",squash"`
+	Fallbacks []registry.Choice `koanf:"fallbacks" kind:"model" doc:"models that are asked in this order when the one before fails"`
+}
+
+func summaryDefaults() summaryConfig { return summaryConfig{Options: summary.DefaultConfig()} }
+
+func summaryCompactor(ctx context.Context, cfg summaryConfig, env registry.Env) (core.Compactor, error) {
 	model := env.Completer
 	if env.Config.Model.Type == "" {
 		model = nil // the compactor asks the host itself, and then says so
 	}
-	return summary.New(cfg, model, summary.WithLogger(env.Logger))
+	var fallbacks []core.Completer
+	for i, c := range cfg.Fallbacks {
+		m, err := env.OpenModel(ctx, c)
+		if err != nil {
+			return nil, fmt.Errorf("fallbacks.%d: %w", i, err)
+		}
+		if m.Completer == nil {
+			return nil, fmt.Errorf("fallbacks.%d: %q completes no text: %w", i, c.Type, core.ErrInvalid)
+		}
+		fallbacks = append(fallbacks, m.Completer)
+	}
+	return summary.New(cfg.Options, model, summary.WithLogger(env.Logger), summary.WithFallbacks(fallbacks...))
+}
+
+func summaryPrompts() ([]registry.Prompt, error) {
+	list, err := summary.ListPrompts(summary.Prompts{})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]registry.Prompt, len(list))
+	for i, p := range list {
+		out[i] = registry.Prompt{Name: p.Name, Version: p.Version, Text: p.Text}
+	}
+	return out, nil
 }
 
 func delegateCompactor(_ context.Context, _ noConfig, env registry.Env) (core.Compactor, error) {
