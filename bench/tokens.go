@@ -9,7 +9,7 @@ import (
 	"github.com/contextengine/contextengine/models/tiktoken"
 )
 
-// tokens compares our counter with the library it is made of, entry by entry.
+// tokens compares our counter with the library its counts equal, entry by entry.
 func tokens(ctx context.Context, b *board, _ options) error {
 	ours, err := tiktoken.New(tiktoken.DefaultEncoding)
 	if err != nil {

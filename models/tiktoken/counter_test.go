@@ -114,25 +114,3 @@ func TestConcurrentCounts(t *testing.T) {
 	}
 	wg.Wait()
 }
-
-func BenchmarkCount(b *testing.B) {
-	counter := mustNew(b, tiktoken.DefaultEncoding)
-	chat := "Could you look at why the nightly job failed? It says \"connection reset\" after 30 s, " +
-		"and the retry in run.go line 212 never fires. I'd rather not raise the timeout again; last week it hid a real leak. " +
-		"The log is in /tmp/job.log (about 4 MB). Thanks — and please keep the change small, we ship on Friday!"
-	for _, bench := range []struct{ name, text string }{
-		{"chat", chat},
-		{"prose1MiB", strings.Repeat(chat+"\n", 1<<20/(len(chat)+1))},
-		{"letters1MB", strings.Repeat("a", 1_000_000)},
-		{"blanks1MB", strings.Repeat(" ", 1_000_000)},
-		{"mixed1MB", strings.Repeat("qzjxkvbw", 125_000)},
-	} {
-		b.Run(bench.name, func(b *testing.B) {
-			b.SetBytes(int64(len(bench.text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				counter.Count(bench.text)
-			}
-		})
-	}
-}

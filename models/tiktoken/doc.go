@@ -7,7 +7,8 @@
 // A *Counter's Count method fits core.TokenCounter. ForModel names the encoding of a model; AtLeast combines counters
 // when a budget must hold for several encodings at once.
 //
-// Counts are those of the reference implementation, for any input. Texts with very long words or runs of blanks, on
-// which the usual merge takes quadratic time, are counted by a merge that takes n log n; only a single word larger than
-// a mebibyte is counted in parts, with a margin on top.
+// Counts are those of the library tiktoken-go and of OpenAI's own implementation, for any input; the tests hold both.
+// This package takes the same embedded vocabularies, but divides text by hand-written rules instead of a backtracking
+// expression, and merges in place: some ten times faster, without allocating, in n log n time for any text. Only a
+// single word larger than a mebibyte is counted in parts, with a margin on top.
 package tiktoken

@@ -6,9 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dlclark/regexp2"
-	library "github.com/pkoukk/tiktoken-go"
-	loader "github.com/pkoukk/tiktoken-go-loader"
+	"github.com/pkoukk/tiktoken-go-loader/assets"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -19,30 +17,19 @@ const DefaultEncoding = "o200k_base"
 // cl100k is the encoding of gpt-4, gpt-3.5 and the text-embedding-3 models.
 const cl100k = "cl100k_base"
 
-// maxToken is an upper bound for the length of a token of either vocabulary, in bytes; a test holds it.
-const maxToken = 128
-
-// How the encodings divide text into words, as published with the vocabularies.
-const (
-	o200kWords = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
-		`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
-		`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	cl100kWords = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}` +
-		`| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-)
-
-// encoding is a loaded vocabulary. Nothing changes it after loading.
+// encoding is a loaded vocabulary and its rule. Nothing but the pool changes after loading.
 type encoding struct {
-	name  string
-	ranks map[string]int
-	words *regexp2.Regexp
-	lib   *library.Tiktoken
+	name       string
+	rule       rule
+	classes    *classes
+	vocabulary *vocabulary
+	mergers    sync.Pool // of *merger
 }
 
 // Each vocabulary is loaded once in a process, when first asked for, and never changes.
 var (
-	loadO200k  = sync.OnceValues(func() (*encoding, error) { return build(DefaultEncoding, o200kWords) })
-	loadCL100k = sync.OnceValues(func() (*encoding, error) { return build(cl100k, cl100kWords) })
+	loadO200k  = sync.OnceValues(func() (*encoding, error) { return build(DefaultEncoding, o200kRule) })
+	loadCL100k = sync.OnceValues(func() (*encoding, error) { return build(cl100k, cl100kRule) })
 )
 
 func load(name string) (*encoding, error) {
@@ -61,24 +48,20 @@ func load(name string) (*encoding, error) {
 // Encodings returns the names New knows, sorted.
 func Encodings() []string { return []string{cl100k, DefaultEncoding} }
 
-// build makes an encoding from the embedded vocabulary. It goes around the library's global loader, which defaults to
-// the network.
-func build(name, words string) (*encoding, error) {
-	ranks, err := loader.NewOfflineLoader().LoadTiktokenBpe(name + ".tiktoken")
+// build makes an encoding from the embedded vocabulary.
+func build(name string, divide rule) (*encoding, error) {
+	data, err := assets.Assets.ReadFile(name + ".tiktoken")
 	if err != nil {
 		return nil, fmt.Errorf("tiktoken: load %q: %w", name, err)
 	}
-	expression, err := regexp2.Compile(words, regexp2.None)
+	v, err := parseVocabulary(data)
 	if err != nil {
 		return nil, fmt.Errorf("tiktoken: load %q: %w", name, err)
 	}
-	// Only ordinary text is ever counted, so no special tokens are given.
-	bpe, err := library.NewCoreBPE(ranks, nil, words)
-	if err != nil {
-		return nil, fmt.Errorf("tiktoken: load %q: %w", name, err)
-	}
-	lib := library.NewTiktoken(bpe, &library.Encoding{Name: name, PatStr: words, MergeableRanks: ranks}, nil)
-	return &encoding{name: name, ranks: ranks, words: expression, lib: lib}, nil
+	return &encoding{
+		name: name, rule: divide, classes: loadClasses(), vocabulary: v,
+		mergers: sync.Pool{New: func() any { return new(merger) }},
+	}, nil
 }
 
 // nearest returns the candidate with the smallest edit distance to name.

@@ -1,10 +1,5 @@
 package tiktoken
 
-import (
-	"cmp"
-	"slices"
-)
-
 // queue is a min-heap with four children to a node: half as deep as a binary one, and its children share a cache line.
 type queue []uint64
 
@@ -51,8 +46,4 @@ func (q *queue) pop() uint64 {
 	}
 	h[i] = last
 	return top
-}
-
-func sortDescending(keys []uint64) {
-	slices.SortFunc(keys, func(a, b uint64) int { return cmp.Compare(b, a) })
 }
