@@ -81,7 +81,11 @@ func (m Metric) Verdict(a, b string, d stats.Interval) string {
 	case d.Mean == 0 && d.Low == 0 && d.High == 0:
 		return "no difference: the same in every conversation"
 	case d.Basis == "" || d.Clusters < 2:
-		return fmt.Sprintf("%s has %s more in the one conversation: too few to tell", b, m.delta(d.Mean))
+		word := "more"
+		if d.Mean < 0 {
+			d.Mean, word = -d.Mean, "less"
+		}
+		return fmt.Sprintf("%s has %s %s in the one conversation: too few to tell", b, m.delta(d.Mean), word)
 	case !d.ExcludesZero():
 		return fmt.Sprintf("no difference shown (%s, 95 %% %s to %s)", m.delta(d.Mean), m.number(d.Low), m.number(d.High))
 	}

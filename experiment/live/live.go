@@ -101,8 +101,8 @@ func Read(ctx context.Context, src Source) (Status, error) {
 		}
 		agents := make(map[string]map[core.SessionID]string)
 		err := eachView(ctx, views, src.Agents, func(v *core.View) {
-			if core.Reserved(v.Session.Session) {
-				return
+			if core.Reserved(v.Session.Session) || v.Len() == 0 && v.Turns == 0 {
+				return // nothing was said in it
 			}
 			if agents[v.Session.Agent] == nil {
 				agents[v.Session.Agent] = make(map[core.SessionID]string)

@@ -63,59 +63,8 @@ func (c BarChart) drawable() bool {
 	})
 }
 
-// rows is the layout of horizontal bars: the names of groups stand beside them on a wide page and above them on a narrow one.
-type rows struct {
-	width, bar, gap, name int
-	beside                bool
-}
-
-func rowsFor(width int, bars int) rows {
-	r := rows{width: width, bar: 15, gap: 18, name: 0, beside: width > 600}
-	if bars > 4 {
-		r.bar = 11
-	}
-	if !r.beside {
-		r.name, r.gap, r.bar = 19, 12, max(r.bar-2, 10)
-	}
-	return r
-}
-
-func (r rows) group(bars int) int { return r.name + bars*(r.bar+3) + r.gap }
-
-// plot makes an empty plot for so many groups. Its y axis counts pixels from the top, negative.
-func (r rows) plot(groups, bars int, hi float64, name string) *plot {
-	height := groups * r.group(bars)
-	p := &plot{width: r.width, height: height + 58, top: 4, left: 8, right: 56, x: niceAxis(0, hi, r.width/110)}
-	if r.beside {
-		p.left = 190
-	}
-	p.x.name = name
-	p.y = axis{min: -float64(height), max: 0, hidden: true}
-	return p
-}
-
-// label writes a group's name, and returns where its first bar begins.
-func (r rows) label(d *pen, i, bars int, name, note string) int {
-	top := d.box.Top + i*r.group(bars) + r.gap/2
-	if !r.beside {
-		if note != "" {
-			name += " · " + note
-		}
-		d.text("group", clipLine(name, 44), d.box.Left, top+12)
-		return top + r.name
-	}
-	mid := top + (bars*(r.bar+3)-3)/2
-	if note == "" {
-		d.text("group end", clipLine(name, 28), d.box.Left-14, mid+5)
-		return top
-	}
-	d.text("group end", clipLine(name, 28), d.box.Left-14, mid-2)
-	d.text("note end", note, d.box.Left-14, mid+14)
-	return top
-}
-
 func (c BarChart) draw(width int) *plot {
-	r := rowsFor(width, len(c.Arms))
+	r := rowsFor(width, len(c.Arms), c.labels())
 	hi := 0.0
 	for _, g := range c.Groups {
 		for _, v := range g.Values {
@@ -130,20 +79,28 @@ func (c BarChart) draw(width int) *plot {
 	if hi <= 0 {
 		hi = 1
 	}
-	p := r.plot(len(c.Groups), len(c.Arms), hi, label(c.Label, c.Unit))
+	p := r.plot(len(c.Groups), hi, label(c.Label, c.Unit))
 	p.draw = func(d *pen) {
 		for i, g := range c.Groups {
-			note := ""
-			if g.Count > 0 {
-				note = "n = " + formatNumber(float64(g.Count), 0)
-			}
-			y := r.label(d, i, len(c.Arms), g.Name, note)
+			y := r.label(d, i)
 			for k, v := range g.Values {
 				c.bar(d, k, g, v, y+k*(r.bar+3), r.bar)
 			}
 		}
 	}
 	return p
+}
+
+// labels are the groups' names and how many cases are behind them.
+func (c BarChart) labels() []rowLabel {
+	out := make([]rowLabel, len(c.Groups))
+	for i, g := range c.Groups {
+		out[i].name = g.Name
+		if g.Count > 0 {
+			out[i].note = "n = " + formatNumber(float64(g.Count), 0)
+		}
+	}
+	return out
 }
 
 func (c BarChart) bar(d *pen, k int, g BarGroup, v Value, y, height int) {

@@ -46,15 +46,11 @@ func (l Latency) prepare(p *page) (view, error) {
 }
 
 func (l Latency) draw(width int, hi float64) *plot {
-	r := rowsFor(width, 2)
-	p := r.plot(len(l.Arms), 2, hi, label("Time per call", l.Unit))
+	r := rowsFor(width, 2, l.labels())
+	p := r.plot(len(l.Arms), hi, label("Time per call", l.Unit))
 	p.draw = func(d *pen) {
 		for i, a := range l.Arms {
-			note := ""
-			if a.Count > 0 {
-				note = formatNumber(float64(a.Count), 0) + " calls"
-			}
-			y := r.label(d, i, 2, a.Arm, note)
+			y := r.label(d, i)
 			for k, v := range []float64{a.P50, a.P95} {
 				name := []string{"p50", "p95"}[k]
 				if !finite(v) {
@@ -64,11 +60,27 @@ func (l Latency) draw(width int, hi float64) *plot {
 				x1, _ := d.at(max(v, 0), 0)
 				top := y + k*(r.bar+3)
 				d.rect("bar "+name+d.p.tip("%s, %s: %s", a.Arm, name, withUnit(Value{Value: v}, l.Unit)), x0, top, max(x1, x0+1), top+r.bar)
-				d.text("value", formatNumber(v, decimalsFor(v)), x1+6, top+r.bar/2+4)
+				decimals := decimalsFor(hi)
+				if v < 0.1 && decimals < 2 {
+					decimals = decimalsFor(v)
+				}
+				d.text("value", formatNumber(v, decimals), x1+6, top+r.bar/2+4)
 			}
 		}
 	}
 	return p
+}
+
+// labels are the arms' names and how many calls were measured.
+func (l Latency) labels() []rowLabel {
+	out := make([]rowLabel, len(l.Arms))
+	for i, a := range l.Arms {
+		out[i].name = a.Arm
+		if a.Count > 0 {
+			out[i].note = formatNumber(float64(a.Count), 0) + " calls"
+		}
+	}
+	return out
 }
 
 // swatch is the legend's sample of a curve: line style and mark.

@@ -93,7 +93,7 @@ func (p *page) render(w io.Writer) error {
 	if p.cut > 0 {
 		p.omit("%d texts, to keep the file small. The figures beside them are complete.", p.cut)
 	}
-	t, err := template.New("page").Parse(pageHTML)
+	t, err := template.New("page").Funcs(template.FuncMap{"soft": soft}).Parse(pageHTML)
 	if err != nil {
 		return err
 	}

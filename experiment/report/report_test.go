@@ -180,7 +180,7 @@ func FuzzHostileText(f *testing.F) {
 		if _, err := r.WriteTo(&buf); err != nil {
 			tb.Fatal(err)
 		}
-		return buf.String()
+		return strings.ReplaceAll(buf.String(), "<wbr>", "") // where names may break depends on them
 	}
 	elements := regexp.MustCompile(`<[a-zA-Z!/]`)
 	f.Fuzz(func(t *testing.T, s string) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"html/template"
 	"strings"
 	"unicode/utf8"
 )
@@ -34,6 +35,14 @@ func clipLine(s string, limit int) string {
 	}
 	return visible(s[:cutAt(s, limit)]) + "…"
 }
+
+// soft lets a text break behind the signs within names of configurations, which are longer than a phone is wide, and never before a percent sign.
+func soft(s string) template.HTML {
+	s = template.HTMLEscapeString(strings.ReplaceAll(s, " %", "\u00a0%"))
+	return template.HTML(softener.Replace(s)) //nolint:gosec // escaped above
+}
+
+var softener = strings.NewReplacer("&#43;", "+<wbr>", "+", "+<wbr>", ")", ")<wbr>", ":", ":<wbr>", "/", "/<wbr>", "_", "_<wbr>")
 
 // cutAt returns the largest start of a character that is no larger than at.
 func cutAt(s string, at int) int {

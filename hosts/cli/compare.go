@@ -56,7 +56,7 @@ conversation, with 95 % intervals over conversations and a plain verdict. No mod
   contextengine compare runs.json --compactor archive,mask --budget 8k`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return failed(a.compare(cmd.Context(), f, args))
+			return failed(a.compare(cmd.Context(), f, commandLine(cmd, args), args))
 		},
 	}
 	f.selection.register(cmd)
@@ -88,7 +88,7 @@ func (f *compareFlags) validate() ([]int, error) {
 	return allTokens(f.budgets)
 }
 
-func (a *app) compare(ctx context.Context, f compareFlags, files []string) error {
+func (a *app) compare(ctx context.Context, f compareFlags, command string, files []string) error {
 	budgets, err := f.validate()
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (a *app) compare(ctx context.Context, f compareFlags, files []string) error
 		return errors.Join(failures, err)
 	}
 	if f.html != "" {
-		if err := a.comparePage(ctx, f, found, sessions, arms, budgets, counter.Count); err != nil {
+		if err := a.comparePage(ctx, f, command, found, sessions, arms, budgets, counter.Count); err != nil {
 			return errors.Join(failures, err)
 		}
 	}
@@ -150,7 +150,7 @@ func (a *app) identifiers(ctx context.Context, f compareFlags, sessions []datase
 		if err != nil {
 			return nil, err
 		}
-		defer instance.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing was stored in it
+		defer instance.Close(context.WithoutCancel(ctx))
 		engine, _, err := instance.Lookup(ctx, "compare", "")
 		if err != nil {
 			return nil, err

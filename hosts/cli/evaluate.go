@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,7 @@ type evaluateFlags struct {
 	resume     string
 	json       bool
 	details    string
+	html       string
 	measures   []string
 }
 
@@ -59,12 +61,12 @@ func (a *app) evaluateCmd() *cobra.Command {
 			"--set tries every combination of values. With --resume what is finished is kept in a file and not measured again, as long as configuration, data and\n" +
 			"program are the same; results during which a part failed are measured again.\n\n" + evaluateColumns + "\n\n" + exitHelp,
 		Example: `  contextengine evaluate locomo-dev.json
-  contextengine evaluate beam/ --config a.yaml --config b.yaml --details questions.jsonl
+  contextengine evaluate beam/ --config a.yaml --config b.yaml --html report.html --details questions.jsonl
   contextengine evaluate locomo-dev.json --store memory,sqlite,postgres --parts
   contextengine evaluate locomo-dev.json --set searchers.lexical.k1=0.7,0.9,1.2 --set retriever.hybrid.shortPrompt=0,24 --resume sweep.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return failed(a.evaluate(cmd.Context(), f, args[0]))
+			return failed(a.evaluate(cmd.Context(), f, args[0], commandLine(cmd, args)))
 		},
 	}
 	flags := cmd.Flags()
@@ -78,16 +80,17 @@ func (a *app) evaluateCmd() *cobra.Command {
 	flags.IntVar(&f.candidates, "candidates", 1000, "how many candidates the retriever is asked for")
 	flags.BoolVar(&f.ownLimit, "own-limit", false, "leave the retriever's own limit of candidates as it is configured")
 	flags.StringVar(&f.pack, "pack", "", "what is packed of a message: message (all of it) or passage (what the retriever quotes) (default: message for LoCoMo, else passage)")
-	flags.StringSliceVar(&f.measures, "verdict", []string{"R@10", "2k"}, "measures for which a verdict is printed")
+	flags.StringSliceVar(&f.measures, "verdict", []string{"R@10", "2k"}, "measures for which a verdict is printed; where none of them is measured, the first depth and the first budget")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of the intervals")
 	flags.IntVar(&f.workers, "workers", 0, "how many configurations are measured at once; latency is best taken with 1 (default: one for each processor)")
 	flags.StringVar(&f.resume, "resume", "", "file that keeps finished results, to go on from after an interruption")
 	flags.StringVar(&f.details, "details", "", "file for one JSON line for each question and configuration")
+	flags.StringVar(&f.html, "html", "", "write a report with charts to this file, which works offline")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of tables")
 	return cmd
 }
 
-func (a *app) evaluate(ctx context.Context, f evaluateFlags, path string) (err error) {
+func (a *app) evaluate(ctx context.Context, f evaluateFlags, path, command string) (err error) {
 	plan := recall.Plan{
 		Depths: f.depths, Candidates: f.candidates, Unit: questions.Unit(f.pack), Seed: f.seed, Workers: f.workers, Version: revision(),
 	}
@@ -131,11 +134,17 @@ func (a *app) evaluate(ctx context.Context, f evaluateFlags, path string) (err e
 	if err != nil {
 		return err
 	}
-	return a.evaluation(result, f)
+	return a.evaluation(result, f, command)
 }
 
-// evaluation prints a result, and returns what it means.
-func (a *app) evaluation(result *recall.Result, f evaluateFlags) error {
+// evaluation prints a result and writes it where files are asked for, and returns what it means.
+func (a *app) evaluation(result *recall.Result, f evaluateFlags, command string) error {
+	f.measures = judged(result.Measures, f.measures)
+	if f.html != "" {
+		if err := evaluatePage(f, command, result); err != nil {
+			return err
+		}
+	}
 	if f.details != "" {
 		if err := writeDetails(f.details, result); err != nil {
 			return err
@@ -163,6 +172,25 @@ func (a *app) evaluation(result *recall.Result, f evaluateFlags) error {
 		return &exitError{code: ExitFailure, err: errors.Join(errs...)}
 	}
 	return nil
+}
+
+// judged returns the names that there are measures for; where there is none, the first measure of each kind gets a verdict.
+func judged(measures []recall.Measure, names []string) []string {
+	var out []string
+	for _, name := range names {
+		if slices.ContainsFunc(measures, func(m recall.Measure) bool { return m.Name == name }) {
+			out = append(out, name)
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, kind := range []string{recall.ByDepth, recall.ByBudget} {
+		if i := slices.IndexFunc(measures, func(m recall.Measure) bool { return m.Kind == kind }); i >= 0 {
+			out = append(out, measures[i].Name)
+		}
+	}
+	return out
 }
 
 // writeDetails writes a line for each question and arm.

@@ -164,7 +164,7 @@ func (e *evaluator) arm(prefix string, cfg registry.Config, point sweep.Point, s
 	}
 	name = prefix + name
 	if len(point) > 0 {
-		name += " " + point.String()
+		name += " " + shownPoint(point).String()
 	}
 	unique := name
 	for n := 2; e.names[unique]; n++ {
@@ -172,7 +172,7 @@ func (e *evaluator) arm(prefix string, cfg registry.Config, point sweep.Point, s
 	}
 	e.names[unique] = true
 	e.arms = append(e.arms, recall.Arm{
-		Name: unique, Digest: info.Config, Searchers: searchers, Settings: point.Map(),
+		Name: unique, Digest: info.Config, Searchers: searchers, Settings: shownPoint(point).Map(),
 		Parts: core.PartNames{Store: cfg.Store.Type, Retriever: cfg.Retriever.Type, Compactor: cfg.Compactor.Type},
 		Open:  func(ctx context.Context) (recall.Subject, error) { return e.open(ctx, cfg) },
 	})

@@ -22,7 +22,33 @@ type Limits struct {
 // ("yes, do that") is completed by what was said last, the assistant before the user. Longer ones are not: on long
 // conversations a single unrelated sentence behind a question costs a third of what it would find.
 // Of prompts longer than l.PromptChars the beginning and the end count.
+//
+// What the prompt says about time ("last Tuesday") is added as the dates it means at q.Now, and their months, see [Dates]; without such
+// an expression nothing is.
 func Text(q core.Query, l Limits) string {
+	text := words(q, l)
+	if dates := Dates(text.prompt, q.Now); len(dates) > 0 {
+		return text.all + "\n" + strings.Join(withMonths(dates), " ")
+	}
+	return text.all
+}
+
+// withMonths adds the months that days are in: who is wrong about the day is mostly right about the month, and what is talked about of a day was
+// often said on another.
+func withMonths(dates []string) []string {
+	out := slices.Clone(dates)
+	for _, d := range dates {
+		if len(d) == len(dayWord) && !slices.Contains(out, d[:len(monthWord)]) {
+			out = append(out, d[:len(monthWord)])
+		}
+	}
+	return out
+}
+
+// wording is what is looked for: the prompt, and it with what completes it.
+type wording struct{ prompt, all string }
+
+func words(q core.Query, l Limits) wording {
 	prompt := strings.TrimSpace(q.Prompt)
 	rest := q.Recent
 	if prompt == "" {
@@ -35,12 +61,13 @@ func Text(q core.Query, l Limits) string {
 	}
 	if len(prompt) > l.PromptChars {
 		half := l.PromptChars / 2
-		return Head(prompt, half) + "\n" + tail(prompt, half)
+		prompt = Head(prompt, half) + "\n" + tail(prompt, half)
+		return wording{prompt, prompt}
 	}
 	if len(prompt) >= l.ShortPrompt {
-		return prompt
+		return wording{prompt, prompt}
 	}
-	room := l.ContextChars
+	room, all := l.ContextChars, prompt
 	for _, role := range []message.Role{message.Assistant, message.User} {
 		for _, e := range slices.Backward(rest) {
 			text := spoken(e, role)
@@ -49,11 +76,11 @@ func Text(q core.Query, l Limits) string {
 			}
 			text = Head(text, room)
 			room -= len(text)
-			prompt += "\n" + text
+			all += "\n" + text
 			break
 		}
 	}
-	return strings.TrimSpace(prompt)
+	return wording{prompt, strings.TrimSpace(all)}
 }
 
 // spoken returns the text of an entry that someone in that role said in the conversation.
