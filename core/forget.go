@@ -202,10 +202,8 @@ func (er *erasure) finished(ctx context.Context, receipt string) (bool, error) {
 func (er *erasure) collectSummaries(ctx context.Context) error {
 	er.summaries = make(map[string]bool)
 	agents := map[string]bool{er.req.Scope.Agent: true}
-	if err := er.eachView(ctx, "", func(v View) error {
-		if v.Parent != nil && v.Parent.Agent == er.req.Scope.Agent {
-			agents[v.Session.Agent] = true
-		}
+	if err := er.eachHolder(ctx, func(v View) error {
+		agents[v.Session.Agent] = true
 		return nil
 	}); err != nil {
 		return err
@@ -299,7 +297,7 @@ func (er *erasure) purge(ctx context.Context) error {
 		}
 	}
 	var views []SessionID
-	err := er.eachView(ctx, er.req.Scope.Agent, func(v View) error {
+	err := er.eachView(ctx, func(v View) error {
 		if er.req.Scope.Contains(v.Session) {
 			views = append(views, v.Session)
 		}

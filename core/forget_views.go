@@ -13,9 +13,9 @@ const erasedText = "[A summary of earlier messages was erased; what else it stoo
 
 const erasedKind = "erased"
 
-// eachView visits every view of an agent, of all agents when it is empty.
-func (er *erasure) eachView(ctx context.Context, agent string, visit func(View) error) error {
-	q := ViewQuery{Agent: agent, Limit: MaxPage}
+// eachView visits every view of the agent whose entries are erased.
+func (er *erasure) eachView(ctx context.Context, visit func(View) error) error {
+	q := ViewQuery{Agent: er.req.Scope.Agent, Limit: MaxPage}
 	for {
 		ids, err := er.e.views.ListViews(ctx, q)
 		if err != nil {
@@ -37,6 +37,35 @@ func (er *erasure) eachView(ctx context.Context, agent string, visit func(View) 
 	}
 }
 
+// eachHolder visits every view that may show an entry of the agent: its own, and those of forks that belong to others.
+func (er *erasure) eachHolder(ctx context.Context, visit func(View) error) error {
+	seen := make(map[SessionID]bool)
+	var heirs []SessionID
+	see := func(v View) error {
+		seen[v.Session] = true
+		heirs = append(heirs, v.Heirs...)
+		return visit(v)
+	}
+	if err := er.eachView(ctx, see); err != nil {
+		return err
+	}
+	for len(heirs) > 0 {
+		id := heirs[0]
+		if heirs = heirs[1:]; seen[id] {
+			continue
+		}
+		seen[id] = true
+		v, err := er.e.views.LoadView(ctx, id)
+		if err != nil {
+			continue // it was dropped meanwhile
+		}
+		if err := see(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // cleanViews takes what is erased out of every view that shows it: sessions in memory first, whatever they are about to publish, then all
 // others.
 func (er *erasure) cleanViews(ctx context.Context) error {
@@ -47,7 +76,7 @@ func (er *erasure) cleanViews(ctx context.Context) error {
 			return err
 		}
 	}
-	return er.eachView(ctx, "", func(v View) error {
+	return er.eachHolder(ctx, func(v View) error {
 		if done[v.Session] || !er.touched(&v) {
 			return nil
 		}

@@ -62,6 +62,11 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req SpawnRequest) (Sp
 		parent = &v
 	}
 	done()
+	if parent != nil && req.Child.Agent != req.Parent.Agent {
+		if err := e.inherits(ctx, req.Parent, req.Child); err != nil {
+			return Spawn{}, e.failed(ctx, "store", "spawn", err)
+		}
+	}
 	var had View
 	spawn := Spawn{}
 	err = e.retry(ctx, req.Child, func(s *session) error {
@@ -84,6 +89,18 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req SpawnRequest) (Sp
 	}
 	spawn.Rollback = func(ctx context.Context) error { return e.rollback(ctx, req.Child, had) }
 	return spawn, nil
+}
+
+// inherits notes a fork that belongs to another agent. It is noted before the fork is made, so that none is missed.
+func (e *Engine) inherits(ctx context.Context, parent, child SessionID) error {
+	return e.retry(ctx, parent, func(s *session) error {
+		if slices.Contains(s.view.Heirs, child) {
+			return nil
+		}
+		v := s.view.Clone()
+		v.Heirs = append(v.Heirs, child)
+		return e.publish(ctx, s, v)
+	})
 }
 
 // inherit gives a child's view what its parent shows.

@@ -63,6 +63,8 @@ type View struct {
 	Arm string `json:"arm,omitempty"`
 	// Parent is the session that spawned this one, if any.
 	Parent *SessionID `json:"parent,omitempty"`
+	// Heirs are the sessions of other agents that were forked from this one: an erasure has to reach them.
+	Heirs []SessionID `json:"heirs,omitempty"`
 	// Grants open other sessions to this one for a limited time.
 	Grants []Grant `json:"grants,omitempty"`
 }
@@ -287,6 +289,7 @@ func (v *View) Clone() View {
 	c.Stubs = maps.Clone(v.Stubs)
 	c.Commits = slices.Clone(v.Commits)
 	c.Grants = slices.Clone(v.Grants)
+	c.Heirs = slices.Clone(v.Heirs)
 	if v.Recall != nil {
 		r := *v.Recall
 		c.Recall = &r
