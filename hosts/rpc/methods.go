@@ -33,6 +33,11 @@ func methods() map[string]method {
 		MethodRollbackSpawn: {run: handle(rollbackSpawn)},
 		MethodSubagentEnded: {key: either(parent, child), run: handle(subagentEnded)},
 		MethodDispose:       {key: session, run: handle(dispose)},
+		// Reads run beside the session's other calls.
+		MethodSearch:   {run: handle(search)},
+		MethodExpand:   {run: handle(expand)},
+		MethodDescribe: {run: handle(describeSession)},
+		MethodScore:    {key: session, run: handle(score)},
 	}
 }
 

@@ -30,6 +30,10 @@ const (
 	MethodRollbackSpawn = "rollbackSubagentSpawn"
 	MethodSubagentEnded = "onSubagentEnded"
 	MethodDispose       = "dispose"
+	MethodSearch        = "search"
+	MethodExpand        = "expand"
+	MethodDescribe      = "describe"
+	MethodScore         = "score"
 )
 
 // NotifyCancel is the notification that ends a request of the client.
@@ -48,7 +52,7 @@ func Methods() []string {
 	return slices.Sorted(slices.Values([]string{
 		MethodInitialize, MethodShutdown, MethodPing, MethodHealth, MethodInfo, MethodBootstrap, MethodIngest, MethodIngestBatch,
 		MethodCommitTurn, MethodAfterTurn, MethodAssemble, MethodCompact, MethodMaintain, MethodPrepareSpawn,
-		MethodRollbackSpawn, MethodSubagentEnded, MethodDispose,
+		MethodRollbackSpawn, MethodSubagentEnded, MethodDispose, MethodSearch, MethodExpand, MethodDescribe, MethodScore,
 	}))
 }
 

@@ -91,6 +91,12 @@ func (s schema) word(rule map[string]any, word string, want, v any, at string) e
 				return fail()
 			}
 		}
+	case "maximum":
+		if n, ok := v.(json.Number); ok {
+			if f, err := n.Float64(); err != nil || f > want.(float64) {
+				return fail()
+			}
+		}
 	case "minLength":
 		if isText && len(text) < int(want.(float64)) {
 			return fail()
@@ -272,7 +278,7 @@ func TestExamplesOfTheDocumentAreServed(t *testing.T) {
 			t.Fatalf("%.100s was answered with %s", f, got.line)
 		}
 		switch {
-		case req.Method == rpc.MethodRollbackSpawn:
+		case req.Method == rpc.MethodRollbackSpawn, req.Method == rpc.MethodExpand: // nobody has these ids
 			if got.Error == nil || got.Error.Code != int(rpc.CodeNotFound) {
 				t.Errorf("%.100s was answered with %s", f, got.line)
 			}
@@ -304,6 +310,7 @@ func TestSchemaListsTheServersFields(t *testing.T) {
 		"assemble": rpc.AssembleParams{}, "compact": rpc.CompactParams{}, "maintain": rpc.MaintainParams{},
 		"prepareSubagentSpawn": rpc.SpawnParams{}, "rollbackSubagentSpawn": rpc.RollbackParams{},
 		"onSubagentEnded": rpc.SubagentEndedParams{}, "dispose": rpc.DisposeParams{}, "ping": rpc.NoParams{},
+		"search": rpc.SearchParams{}, "expand": rpc.ExpandParams{}, "describe": rpc.DescribeParams{}, "score": rpc.ScoreParams{},
 		"host.compact": rpc.HostCompactParams{}, "host.complete": rpc.HostCompleteParams{},
 	} {
 		listed := defs["params."+name].(map[string]any)["properties"].(map[string]any)

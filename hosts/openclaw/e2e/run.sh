@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # run.sh RIG [WORK] runs the end-to-end proof with the rig that rig.sh made, in a network namespace that has nothing but loopback. WORK gets all that the
-# run writes; it is kept when something fails. Exit code 0: everything passed. E2E_ONLY=owning,delegating,legacy,openbrain,broken,doctor,overhead picks parts.
+# run writes; it is kept when something fails. Exit code 0: everything passed. E2E_ONLY=owning,delegating,legacy,openbrain,tools,broken,doctor,overhead picks parts,
+# E2E_LANES says how many run at once (2). What the host's modules compile to is kept in RIG/compile-cache.
 set -euo pipefail
 [ $# -ge 1 ] || { echo "usage: run.sh RIG [WORK]" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)

@@ -33,16 +33,18 @@ func dump(ctx context.Context, file string, out io.Writer) error {
 	}
 	w := bufio.NewWriter(out)
 	enc := json.NewEncoder(w)
-	for entry, serr := range core.All(ctx, store, core.Scope{Agent: "main"}, false) {
-		if serr != nil {
-			return errors.Join(serr, store.Close())
-		}
-		l := line{
-			ID: entry.ID, Agent: entry.Agent, Session: entry.Session, Type: string(entry.Type), Role: string(entry.Role),
-			Raw: entry.Message.Raw, Text: entry.Text(),
-		}
-		if err := enc.Encode(l); err != nil {
-			return errors.Join(err, store.Close())
+	for _, agent := range []string{"main", "other"} {
+		for entry, serr := range core.All(ctx, store, core.Scope{Agent: agent}, false) {
+			if serr != nil {
+				return errors.Join(serr, store.Close())
+			}
+			l := line{
+				ID: entry.ID, Agent: entry.Agent, Session: entry.Session, Type: string(entry.Type), Role: string(entry.Role),
+				Raw: entry.Message.Raw, Text: entry.Text(),
+			}
+			if err := enc.Encode(l); err != nil {
+				return errors.Join(err, store.Close())
+			}
 		}
 	}
 	return errors.Join(w.Flush(), store.Close())

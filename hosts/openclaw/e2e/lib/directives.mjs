@@ -3,7 +3,8 @@
 //	@@turn NAME          begins: the turn's name, for the log and the judge
 //	@@say TEXT           the final answer; "ok NAME" when absent
 //	@@words N            lengthens the answer to about N words
-//	@@tools JSON         rounds of tool calls: [[{"name": "read", "args": {"path": "a.txt"}}], ...]
+//	@@tools JSON         rounds of tool calls: [[{"name": "read", "args": {"path": "a.txt"}}], ...]; an argument {"found": REGEXP} is what the first group of
+//	                     it matches in the turn's newest result that has it, as a model copies it
 //	@@overflow N         answers the first N requests of the turn with context_length_exceeded
 //	@@fail STATUS N      answers the first N requests of the turn with an error
 //	@@cut N              breaks off the first N answers in the middle
@@ -36,7 +37,17 @@ export function currentDirectives(messages) {
   parse(out, textOf(messages[at].content));
   out.kind = 'turn';
   out.round = after.filter((m) => m.role === 'assistant' && m.tool_calls?.length).length;
+  const results = after.filter((m) => m.role === 'tool').map((m) => textOf(m.content)).reverse();
+  out.rounds = out.rounds.map((calls, i) => (i === out.round ? calls.map((call) => ({ ...call, args: copied(call.args, results) })) : calls));
   return out;
+}
+
+function copied(args, results) {
+  return Object.fromEntries(Object.entries(args ?? {}).map(([key, value]) => {
+    if (typeof value?.found !== 'string') return [key, value];
+    const pattern = new RegExp(value.found);
+    return [key, results.map((text) => pattern.exec(text)?.[1]).find((text) => text !== undefined) ?? ''];
+  }));
 }
 
 function parse(out, text) {

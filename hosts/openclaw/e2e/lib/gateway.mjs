@@ -1,7 +1,7 @@
 // A gateway of the host: started with a folder of its own, driven, killed, started again.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,8 @@ import { until } from './wait.mjs';
 export class Installation {
   #gateway;
   #driver;
+  #link;
+  #refusal = '';
   #pending = new Map();
   #next = 1;
   #logFrom = 0;
@@ -23,6 +25,10 @@ export class Installation {
   constructor({ rig, folder, port, token, config, env = {} }) {
     Object.assign(this, { rig, folder, port, token });
     for (const sub of ['', 'home', 'state', 'ws', 'tmp']) mkdirSync(join(folder, sub), { recursive: true });
+    // What the host's modules compile to is the same for all installations of a rig.
+    mkdirSync(join(rig, 'compile-cache'), { recursive: true });
+    rmSync(join(folder, 'tmp/node-compile-cache'), { recursive: true, force: true });
+    symlinkSync(join(rig, 'compile-cache'), join(folder, 'tmp/node-compile-cache'));
     this.configPath = join(folder, 'openclaw.json');
     this.logPath = join(folder, 'gateway.log');
     writeFileSync(this.logPath, '');
@@ -76,33 +82,54 @@ export class Installation {
     });
     closeSync(out);
     this.#gateway = child;
+    this.#talker(); // loads meanwhile
     child.exited = new Promise((resolve) => { child.once('exit', (code, signal) => resolve(signal ?? code)); });
     const ended = child.exited.then((how) => { throw new Error(`the gateway ended while it started (${how}): ${this.log().slice(from).slice(0, 2000)}`); });
     await Promise.race([until(() => /\[gateway\].*\bready\b(?! pid)/.test(this.log().slice(from).replace(/spawn broker ready.*/g, '')), 240_000, 'the gateway to be ready'), ended]);
     await this.#connect();
   }
 
-  async #connect() {
+  /** The process that talks to the gateways of this installation. */
+  #talker() {
+    if (this.#driver) return this.#driver;
     const driver = spawn('node', [fileURLToPath(new URL('./driver.mjs', import.meta.url)), this.hostPackage, `ws://127.0.0.1:${this.port}`], {
       env: { ...this.env, E2E_GATEWAY_TOKEN: this.token }, stdio: ['pipe', 'pipe', 'ignore'],
     });
-    this.#driver = driver;
-    let last = 'no answer';
-    const connected = new Promise((resolve) => {
-      createInterface({ input: driver.stdout }).on('line', (line) => {
-        let message;
-        try { message = JSON.parse(line); } catch { return; } // the host's client also prints
-        if (message.connected) resolve(undefined);
-        if (message.connectError) last = message.connectError;
-        const call = this.#pending.get(message.id);
-        if (!call) return;
-        this.#pending.delete(message.id);
-        if (message.error !== undefined) call.reject(new Error(message.error));
-        else call.resolve(message.result);
-      });
+    driver.stdin.on('error', () => {});
+    driver.once('exit', () => {
+      if (this.#driver === driver) this.#driver = undefined;
+      this.#fail('the client of the gateway ended');
     });
-    const timer = new Promise((_, reject) => { setTimeout(() => reject(new Error(`no connection to the gateway: ${last}`)), 180_000).unref(); });
-    await Promise.race([connected, timer]);
+    createInterface({ input: driver.stdout }).on('line', (line) => {
+      let message;
+      try { message = JSON.parse(line); } catch { return; } // the host's client also prints
+      if (message.connected !== undefined) this.#link?.(message.connected);
+      if (message.connectError) this.#refusal = message.connectError;
+      const call = this.#pending.get(message.id);
+      if (!call) return;
+      this.#pending.delete(message.id);
+      if (message.error !== undefined) call.reject(new Error(message.error));
+      else call.resolve(message.result);
+    });
+    return this.#driver = driver;
+  }
+
+  #say(line) { this.#talker().stdin.write(`${JSON.stringify(line)}\n`); }
+
+  /** Connects to the gateway. A client that gets no answer in time is replaced by another one. */
+  async #connect() {
+    this.#refusal = 'no answer';
+    for (let attempt = 1; attempt <= 4; attempt++) {
+      const n = this.#next++;
+      const linked = new Promise((resolve) => { this.#link = (which) => { if (which === n) resolve(true); }; });
+      this.#say({ connect: n });
+      let timer;
+      const late = new Promise((resolve) => { timer = setTimeout(resolve, 45_000, false); });
+      const connected = await Promise.race([linked, late]);
+      clearTimeout(timer);
+      if (connected) return;
+    }
+    throw new Error(`no connection to the gateway: ${this.#refusal}`);
   }
 
   /** Calls a method of the gateway. */
@@ -110,7 +137,7 @@ export class Installation {
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });
-      this.#driver.stdin.write(`${JSON.stringify({ id, method, params, final, timeoutMs })}\n`);
+      this.#say({ id, method, params, final, timeoutMs });
     });
   }
 
@@ -122,11 +149,27 @@ export class Installation {
 
   compact(sessionKey) { return this.call('sessions.compact', { key: sessionKey }); }
 
-  #dropDriver(why) {
-    this.#driver?.kill('SIGKILL');
-    this.#driver = undefined;
+  #fail(why) {
     for (const call of this.#pending.values()) call.reject(new Error(why));
     this.#pending.clear();
+  }
+
+  #disconnect(why) {
+    if (this.#driver) this.#say({ disconnect: true });
+    this.#fail(why);
+  }
+
+  /**
+   * Changes the configuration under the running gateway, as an operator does, and waits until the host says that it holds. change edits the
+   * configuration, or runs a command that does and returns nothing new.
+   */
+  async reconfigure(change) {
+    const from = this.log().length;
+    const before = readFileSync(this.configPath, 'utf8');
+    const config = this.readConfig();
+    await change(config);
+    if (readFileSync(this.configPath, 'utf8') === before) this.writeConfig(config);
+    await until(() => /\[reload\] config hot reload applied/.test(this.log().slice(from)), 60_000, 'the gateway to take up its configuration');
   }
 
   /** Takes the gateway away without a word. */
@@ -134,14 +177,20 @@ export class Installation {
     this.#gateway?.kill('SIGKILL');
     await this.#gateway?.exited;
     this.#gateway = undefined;
-    this.#dropDriver('the gateway was killed');
+    this.#disconnect('the gateway was killed');
+  }
+
+  /** Ends everything. */
+  async close() {
+    await this.stop();
+    this.#driver?.kill('SIGKILL');
   }
 
   /** Ends the gateway as an operator does; after a while by force, which the result tells. */
   async stop() {
     const gateway = this.#gateway;
     if (!gateway) return 'not running';
-    this.#dropDriver('the gateway was stopped');
+    this.#disconnect('the gateway was stopped');
     gateway.kill('SIGTERM');
     const force = setTimeout(() => gateway.kill('SIGKILL'), 30_000);
     const how = await gateway.exited;

@@ -1,16 +1,16 @@
 // What was checked, and how it went. One line for each scenario and each judged property.
 
 const entries = [];
-let started = Date.now();
 
 /** A scenario: passes unless body throws; the result says which. Those that follow run anyway. */
 export async function scenario(name, body) {
-  started = Date.now();
+  const started = Date.now();
   try {
-    note(true, name, await body());
+    const detail = await body();
+    note(true, name, detail, started);
     return true;
   } catch (error) {
-    note(false, name, error instanceof Error ? error.message : String(error));
+    note(false, name, error instanceof Error ? error.message : String(error), started);
     if (process.env.E2E_VERBOSE && error instanceof Error) console.log(error.stack);
     return false;
   }
@@ -18,7 +18,6 @@ export async function scenario(name, body) {
 
 /** A judged property. */
 export function judge(name, problems, detail = '') {
-  started = Date.now();
   note(problems.length === 0, name, problems.length === 0 ? detail : `${problems.length} times, first: ${problems[0]}`);
 }
 
@@ -27,7 +26,7 @@ export function measured(name, text) {
   console.log(`      ${name}: ${text}`);
 }
 
-function note(ok, name, detail) {
+function note(ok, name, detail, started = Date.now()) {
   const seconds = ((Date.now() - started) / 1000).toFixed(1);
   entries.push({ ok, name, detail: detail ?? '' });
   console.log(`${ok ? 'pass' : 'FAIL'}  ${name}${detail ? `: ${String(detail).replace(/\s+/g, ' ').slice(0, 400)}` : ''}  (${seconds} s)`);

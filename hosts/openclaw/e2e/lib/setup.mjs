@@ -10,9 +10,9 @@ const secret = (name) => `e2e-${name}-${randomBytes(12).toString('hex')}`;
 export const newSecrets = () => ({ gatewayToken: secret('gateway'), modelKey: secret('model'), openBrainKey: secret('brain') });
 
 /**
- * @param {{work: string, modelPort: number, gatewayPort: number, secrets: ReturnType<typeof newSecrets>, window: number, plugin?: {id: string, path: string, config: object}}} o
+ * @param {{work: string, modelPort: number, gatewayPort: number, secrets: ReturnType<typeof newSecrets>, window: number, plugin?: {id: string, path: string, config: object}, agents?: string[]}} o
  */
-export function hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin }) {
+export function hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin, agents = [] }) {
   return {
     gateway: { mode: 'local', bind: 'loopback', port: gatewayPort, auth: { mode: 'token', token: secrets.gatewayToken } },
     agents: {
@@ -22,6 +22,7 @@ export function hostConfig({ folder, modelPort, gatewayPort, secrets, window, pl
         compaction: { memoryFlush: { enabled: false }, qualityGuard: { enabled: false }, keepRecentTokens: 3000 },
         heartbeat: { every: '0m' },
       },
+      ...(agents.length > 0 ? { entries: Object.fromEntries(agents.map((id) => [id, {}])) } : {}),
     },
     models: {
       mode: 'merge',

@@ -3,9 +3,11 @@ import { existsSync, readFileSync } from 'node:fs';
 
 /** @typedef {{at: number, answered?: number, method: string, params: any, result?: any, error?: any, asked: {method: string}[]}} Call */
 
+/** The lines of a log of JSON; one that is still being written is left out. */
 export function readLines(path) {
   if (!existsSync(path)) return [];
-  return readFileSync(path, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
+  const text = readFileSync(path, 'utf8');
+  return text.slice(0, text.lastIndexOf('\n') + 1).split('\n').filter(Boolean).map((line) => JSON.parse(line));
 }
 
 /** The calls in order, each with its answer. Ids begin anew with every sidecar. @returns {Call[]} */

@@ -23,11 +23,7 @@ export async function brokenPart(context) {
       });
     }
     await scenario('broken: no sidecar at all loses no reply', async () => {
-      await installation.stop();
-      const now = installation.readConfig();
-      now.plugins.entries.openbrain.config = { socket: join(folder, 'nobody.sock'), connectTimeoutMs: 1000 };
-      installation.writeConfig(now);
-      await installation.start();
+      await installation.reconfigure((config) => { config.plugins.entries.openbrain.config = { socket: join(folder, 'nobody.sock'), connectTimeoutMs: 1000 }; });
       for (let i = 1; i <= 3; i++) await talk.turn('agent:main:none', `none-${i}`, 'Are you there?');
     });
     const log = installation.log();

@@ -36,14 +36,16 @@ export async function doctorPart(context) {
       await talk.turn(session(name), `doctor-${name}-2`, 'Good evening.');
       return (await dump(helper, store)).filter((entry) => entry.session === session(name)).length > 0;
     };
-    /** Changes the host's configuration as an operator would, with the gateway stopped. */
-    const changed = async (change, { start = true } = {}) => {
+    /** Changes the host's configuration with the gateway stopped. */
+    const restarted = async (change) => {
       await installation.stop();
       const config = installation.readConfig();
-      await change(config);
+      change(config);
       installation.writeConfig(config);
-      if (start) await installation.start();
+      await installation.start();
     };
+    /** Changes it under the running gateway: the host takes it up in a second. */
+    const changed = (change) => installation.reconfigure(change);
     const copyOf = (name, edit) => {
       const copy = join(folder, name);
       rmSync(copy, { recursive: true, force: true });
@@ -71,7 +73,7 @@ export async function doctorPart(context) {
       const { code, stdout, stderr } = await installation.cli(['plugins', 'install', '-l', plugin, '--force', '--accept-capabilities']);
       check(code === 0, `install: exit code ${code}: ${stdout.slice(-300)} ${stderr.slice(-300)}`);
       await startSidecar();
-      await changed((config) => {
+      await restarted((config) => {
         config.plugins.entries.openbrain.config = settings;
         config.logging = { ...config.logging, file: join(folder, 'host.log') };
       });
@@ -91,7 +93,7 @@ export async function doctorPart(context) {
     await scenario('doctor: the sidecar is back, what is past is only noted', async () => {
       rmSync(socket, { force: true });
       await startSidecar();
-      await changed(() => {});
+      await restarted(() => {});
       check(await used('back'), 'the engine was not used');
       const report = await doctor();
       check(report.code === 0, `exit code ${report.code}: ${report.text}`);
@@ -109,10 +111,11 @@ export async function doctorPart(context) {
       failing(await doctor(), 'slot', /almost that of the plugin's engine: probably mistyped/, /set plugins\.slots\.contextEngine to "openbrain"/);
     });
     await scenario('doctor: the plugin is disabled', async () => {
-      await changed((config) => { config.plugins.slots.contextEngine = 'openbrain'; }, { start: false });
-      const { code, stdout, stderr } = await installation.cli(['plugins', 'disable', 'openbrain']);
-      check(code === 0, `disable: exit code ${code}: ${stdout.slice(-300)} ${stderr.slice(-300)}`);
-      await installation.start();
+      await changed((config) => { config.plugins.slots.contextEngine = 'openbrain'; });
+      await changed(async () => {
+        const { code, stdout, stderr } = await installation.cli(['plugins', 'disable', 'openbrain']);
+        check(code === 0, `disable: exit code ${code}: ${stdout.slice(-300)} ${stderr.slice(-300)}`);
+      });
       check(!await used('disabled'), 'the engine was used');
       failing(await doctor(), 'selection', /plugins\.entries\.openbrain\.enabled is false/, /set it to true and restart the gateway/);
     });
@@ -160,7 +163,10 @@ export async function doctorPart(context) {
     });
     await scenario('doctor: uninstalled', async () => {
       // The host uninstalls what it installed.
-      await changed((config) => { config.plugins.load.paths = [plugin]; }, { start: false });
+      await installation.stop();
+      const config = installation.readConfig();
+      config.plugins.load.paths = [plugin];
+      installation.writeConfig(config);
       const { code, stdout, stderr } = await installation.cli(['plugins', 'uninstall', 'openbrain', '--force']);
       check(code === 0, `uninstall: exit code ${code}: ${stdout.slice(-300)} ${stderr.slice(-300)}`);
       const report = await doctor();

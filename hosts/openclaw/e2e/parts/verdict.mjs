@@ -36,5 +36,5 @@ export function movesOf(wire, session) {
 
 /** Signs in the host's log that a turn was not the engine's. */
 export function degradations(log) {
-  return log.split('\n').filter((line) => /degraded to "legacy"|context engine assemble failed|context engine bootstrap failed|quarantin/i.test(line)).map((line) => line.slice(0, 300));
+  return log.split('\n').filter((line) => /degraded to "legacy"|context engine assemble failed|context engine bootstrap failed|quarantin(?!ed=f)/i.test(line)).map((line) => line.slice(0, 300));
 }

@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { check, scenario } from '../lib/report.mjs';
 import { call, catalogued, tools } from '../lib/talk.mjs';
 import { until } from '../lib/wait.mjs';
-import { calls } from '../lib/wire.mjs';
+import { calls, readLines } from '../lib/wire.mjs';
 
 export const FACT = 'saffron-quartz-7741';
 
@@ -47,9 +47,11 @@ export async function subagents(talk, session, wirePath) {
       await until(() => ended().length > before, 60_000, `the ${mode} subagent to end`);
       const prepared = calls(wirePath).filter((c) => c.method === 'prepareSubagentSpawn' && c.params.contextMode === mode);
       check(prepared.length === 1 && prepared[0].result?.spawnId, `${prepared.length} preparations`);
-      await new Promise((resolve) => { setTimeout(resolve, 4000); }); // the host announces the result to the parent
+      // The host announces the result to the parent, with a turn of its own.
+      const announced = () => readLines(talk.requestLog).some((r) => ![`sub-${mode}`, `child-${mode}`].includes(r.turn) && JSON.stringify(r.body.messages).includes(result));
+      await until(announced, 20_000, 'the announcement of the result');
       await talk.turn(session, `sub-${mode}-after`, 'What did the child find?');
-      const log = readFileSync(talk.requestLog, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
+      const log = readLines(talk.requestLog);
       const asked = log.filter((r) => r.turn === `sub-${mode}-after`).at(-1);
       check(JSON.stringify(asked.body.messages.slice(0, -1)).includes(result), 'the result is not in the parent\'s prompt');
       if (mode === 'fork') {

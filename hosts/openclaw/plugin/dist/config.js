@@ -2,7 +2,7 @@
 import { PACKAGE, PLUGIN_ID } from "./names.js";
 const known = new Set([
     "baseUrl", "apiKey", "source", "recentMessages", "semanticSearchLimit", "subagentRecentMessages", "engine", "configFile", "socket", "command", "args",
-    "allowLaunch", "passEnv", "ownsCompaction", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs",
+    "allowLaunch", "passEnv", "ownsCompaction", "tools", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs",
 ]);
 function fail(key, remedy) {
     throw new Error(`${PACKAGE}: config: ${key}: ${remedy}`);
@@ -68,6 +68,7 @@ export function readSettings(raw, env) {
         allowLaunch: flag(raw, "allowLaunch") ?? false,
         passEnv: texts(raw, "passEnv") ?? [],
         ownsCompaction: flag(raw, "ownsCompaction"),
+        tools: flag(raw, "tools") ?? true,
         timeouts: {
             connect: ms("connectTimeoutMs", 10_000),
             assemble: ms("assembleTimeoutMs", 15_000),

@@ -3,6 +3,7 @@ import { PACKAGE } from "./names.js";
 /** The codes of the protocol that the plugin looks at. */
 export const Code = {
     methodNotFound: -32601,
+    invalidParams: -32602,
     internal: -32603,
     deadline: -32096,
     cancelled: -32097,
@@ -10,10 +11,17 @@ export const Code = {
     budget: -32011,
     notFound: -32013,
     missingCapability: -32016,
+    unsupported: -32017,
     configuration: -32018,
 };
+/** Errors that are told apart by their names: the host may load this module more than once in a process, and the connection is shared by all of them. */
+class Named extends Error {
+    static [Symbol.hasInstance](value) {
+        return value instanceof Object && value.name === this.name;
+    }
+}
 /** An error that the sidecar answered with, or that the plugin answers the sidecar with. */
-export class ProtocolError extends Error {
+export class ProtocolError extends Named {
     code;
     data;
     name = "ProtocolError";
@@ -24,7 +32,7 @@ export class ProtocolError extends Error {
     }
 }
 /** There is no sidecar to talk to, or it went away in the middle of a call. Calling again later may help. */
-export class Unavailable extends Error {
+export class Unavailable extends Named {
     lost;
     name = "Unavailable";
     constructor(cause, lost = false) {
@@ -33,7 +41,7 @@ export class Unavailable extends Error {
     }
 }
 /** A call was out of time. */
-export class OutOfTime extends Error {
+export class OutOfTime extends Named {
     name = "OutOfTime";
     constructor(method, ms) {
         super(`${PACKAGE}: ${method}: no answer from the sidecar within ${ms} ms`);

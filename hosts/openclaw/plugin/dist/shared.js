@@ -3,7 +3,7 @@ import { Budget } from "./budget.js";
 import { Connection } from "./connection.js";
 import { adviceFor } from "./doctor.js";
 import { textOf } from "./errors.js";
-import { PACKAGE } from "./names.js";
+import { PACKAGE, VERSION } from "./names.js";
 import { hostSdk } from "./sdk.js";
 import { Memory } from "./transcript.js";
 const maxSessions = 500;
@@ -68,8 +68,10 @@ export class Shared {
         this.logger.warn(line);
     }
 }
-const sidecars = new Map();
-/** The sidecar for a configuration: the same one however often the plugin is registered with it. */
+/** The host loads this module anew for the tools of a run, and a second sidecar on the same store would only be in the way of the first. */
+const known = Symbol.for(`${PACKAGE}@${VERSION} sidecars`);
+const sidecars = (globalThis[known] ??= new Map());
+/** The sidecar for a configuration: the same one in all of the process, however often the plugin is loaded and registered with it. */
 export function sharedFor(settings, logger, hostVersion) {
     const key = JSON.stringify(settings);
     let shared = sidecars.get(key);

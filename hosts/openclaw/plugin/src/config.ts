@@ -29,6 +29,8 @@ export interface Settings {
   passEnv: readonly string[];
   /** Undefined asks the engine. */
   ownsCompaction: boolean | undefined;
+  /** Agents are offered the recall tools. */
+  tools: boolean;
   timeouts: Timeouts;
 }
 
@@ -37,7 +39,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const known = new Set([
   "baseUrl", "apiKey", "source", "recentMessages", "semanticSearchLimit", "subagentRecentMessages", "engine", "configFile", "socket", "command", "args",
-  "allowLaunch", "passEnv", "ownsCompaction", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs",
+  "allowLaunch", "passEnv", "ownsCompaction", "tools", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs",
 ]);
 
 function fail(key: string, remedy: string): never {
@@ -99,6 +101,7 @@ export function readSettings(raw: Raw, env: Environment): Settings {
     allowLaunch: flag(raw, "allowLaunch") ?? false,
     passEnv: texts(raw, "passEnv") ?? [],
     ownsCompaction: flag(raw, "ownsCompaction"),
+    tools: flag(raw, "tools") ?? true,
     timeouts: {
       connect: ms("connectTimeoutMs", 10_000),
       assemble: ms("assembleTimeoutMs", 15_000),

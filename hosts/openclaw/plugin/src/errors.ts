@@ -4,6 +4,7 @@ import { PACKAGE } from "./names.js";
 /** The codes of the protocol that the plugin looks at. */
 export const Code = {
   methodNotFound: -32601,
+  invalidParams: -32602,
   internal: -32603,
   deadline: -32096,
   cancelled: -32097,
@@ -11,11 +12,19 @@ export const Code = {
   budget: -32011,
   notFound: -32013,
   missingCapability: -32016,
+  unsupported: -32017,
   configuration: -32018,
 } as const;
 
+/** Errors that are told apart by their names: the host may load this module more than once in a process, and the connection is shared by all of them. */
+class Named extends Error {
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof Object && (value as { name?: unknown }).name === this.name;
+  }
+}
+
 /** An error that the sidecar answered with, or that the plugin answers the sidecar with. */
-export class ProtocolError extends Error {
+export class ProtocolError extends Named {
   override readonly name = "ProtocolError";
   constructor(readonly code: number, message: string, readonly data: Readonly<Record<string, unknown>> = {}) {
     super(message);
@@ -23,7 +32,7 @@ export class ProtocolError extends Error {
 }
 
 /** There is no sidecar to talk to, or it went away in the middle of a call. Calling again later may help. */
-export class Unavailable extends Error {
+export class Unavailable extends Named {
   override readonly name = "Unavailable";
   constructor(cause: string, readonly lost = false) {
     super(`${PACKAGE}: sidecar not available: ${cause}`);
@@ -31,7 +40,7 @@ export class Unavailable extends Error {
 }
 
 /** A call was out of time. */
-export class OutOfTime extends Error {
+export class OutOfTime extends Named {
   override readonly name = "OutOfTime";
   constructor(method: string, ms: number) {
     super(`${PACKAGE}: ${method}: no answer from the sidecar within ${ms} ms`);

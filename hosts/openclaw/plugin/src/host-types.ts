@@ -134,6 +134,30 @@ export interface Logger {
   error: (message: string) => void;
 }
 
+/** Whose run a tool is made for. Other fields of the host's context are not looked at. */
+export interface ToolContext {
+  sessionKey?: string;
+  sessionId?: string;
+  agentId?: string;
+}
+
+export interface ToolResult {
+  content: { type: "text"; text: string }[];
+  details: Record<string, unknown>;
+}
+
+/** A tool that the host offers to models. */
+export interface AgentTool {
+  name: string;
+  label: string;
+  description: string;
+  /** JSON Schema of the arguments. */
+  parameters: Record<string, unknown>;
+  /** Shown to the model itself. The host's catalogue would hand the text on as JSON inside JSON. */
+  catalogMode: "direct-only";
+  execute: (callId: string, params: unknown, signal?: AbortSignal) => Promise<ToolResult>;
+}
+
 /** What a plugin is handed at registration. */
 export interface PluginApi {
   registrationMode?: string;
@@ -141,5 +165,6 @@ export interface PluginApi {
   config?: Record<string, unknown>;
   logger: Logger;
   registerContextEngine: (id: string, factory: (context: unknown) => Promise<ContextEngine>) => void;
+  registerTool?: (factory: (context: ToolContext) => AgentTool | null, options: { name: string }) => void;
   registerService?: (service: { id: string; start: () => void; stop: () => Promise<void> }) => void;
 }

@@ -5,6 +5,7 @@ import { newEngine } from "./engine.js";
 import type { PluginApi } from "./host-types.js";
 import { PACKAGE, PLUGIN_ID } from "./names.js";
 import { sharedFor } from "./shared.js";
+import { contextTools, toolNames } from "./tools.js";
 
 /** How long the first turn waits to learn whether the engine compacts itself, where the configuration does not say. */
 const describeMs = 5_000;
@@ -24,6 +25,11 @@ export function register(api: PluginApi): void {
       start: () => { shared.connection.revive(); },
       stop: () => shared.connection.stop(),
     });
+  }
+  // A tool looks into what the engine keeps: where another engine is chosen, or none can be reached, there is nothing to look into.
+  const offered = settings.tools && !lacksCredentials(settings) && installationProblems(api.config, ids).length === 0;
+  for (const name of toolNames) {
+    api.registerTool?.((context) => (offered ? contextTools(shared, context)?.[name] ?? null : null), { name });
   }
   for (const id of ids) {
     api.registerContextEngine(id, async () => {

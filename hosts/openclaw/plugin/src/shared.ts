@@ -5,7 +5,7 @@ import { Connection } from "./connection.js";
 import { adviceFor } from "./doctor.js";
 import { textOf } from "./errors.js";
 import type { Logger } from "./host-types.js";
-import { PACKAGE } from "./names.js";
+import { PACKAGE, VERSION } from "./names.js";
 import { hostSdk, type Sdk } from "./sdk.js";
 import { Memory } from "./transcript.js";
 import type { WireSession } from "./whitelist.js";
@@ -77,9 +77,11 @@ export class Shared {
   }
 }
 
-const sidecars = new Map<string, Shared>();
+/** The host loads this module anew for the tools of a run, and a second sidecar on the same store would only be in the way of the first. */
+const known = Symbol.for(`${PACKAGE}@${VERSION} sidecars`);
+const sidecars = (((globalThis as unknown as Record<symbol, unknown>)[known] ??= new Map<string, Shared>()) as Map<string, Shared>);
 
-/** The sidecar for a configuration: the same one however often the plugin is registered with it. */
+/** The sidecar for a configuration: the same one in all of the process, however often the plugin is loaded and registered with it. */
 export function sharedFor(settings: Settings, logger: Logger, hostVersion: string | undefined): Shared {
   const key = JSON.stringify(settings);
   let shared = sidecars.get(key);

@@ -27,6 +27,7 @@ test("the manifest and the code know the same settings and defaults", () => {
   assert.equal(defaults.subagentRecentMessages, properties["subagentRecentMessages"]?.default);
   assert.equal(defaults.command, properties["command"]?.default);
   assert.equal(defaults.allowLaunch, properties["allowLaunch"]?.default);
+  assert.equal(defaults.tools, properties["tools"]?.default);
   for (const [key, value] of Object.entries(defaults.timeouts)) assert.equal(value, properties[`${key}TimeoutMs`]?.default, key);
 });
 

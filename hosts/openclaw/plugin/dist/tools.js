@@ -1,0 +1,137 @@
+// The way back for agents: tools that look into what their window does not show any more. The session is always that of the run that calls.
+import { describeText, expandText, failureText, searchText } from "./answers.js";
+import { compacted, sessionOf } from "./whitelist.js";
+export const toolNames = ["context_search", "context_expand", "context_describe"];
+/** What an answer may cost in tokens: what is asked for, at most this, and never more than a share of the prompt. */
+const mostTokens = 8_000;
+const usualTokens = 2_000;
+const leastTokens = 200;
+const share = 0.2;
+const mostFound = 20;
+const mostAround = 20;
+const mostOffset = 1 << 30;
+const whole = (description, minimum, maximum) => ({ type: "integer", minimum, maximum, description });
+const tokensField = whole(`Largest size of the answer in tokens; ${usualTokens} when left out.`, leastTokens, mostTokens);
+const parameters = {
+    context_search: {
+        properties: {
+            query: { type: "string", description: "Words, or one exact string such as an identifier, a path or an error code. Exact matches come first." },
+            limit: whole("Most entries of one answer; 8 when left out.", 1, mostFound),
+            offset: whole("For the next page: the offset that the page before names.", 0, mostOffset),
+            since: { type: "string", description: "Only entries from this time on: 2026-01-31 or 2026-01-31T15:00:00Z." },
+            until: { type: "string", description: "Only entries before this time." },
+            tokens: tokensField,
+        },
+        required: ["query"],
+    },
+    context_expand: {
+        properties: {
+            id: { type: "string", description: "Id of an entry or a summary: what stands behind the # of a citation or a marker." },
+            before: whole("Also so many entries before it.", 0, mostAround),
+            after: whole("Also so many entries after it.", 0, mostAround),
+            offset: whole("For the next page: the offset that the page before names.", 0, mostOffset),
+            tokens: tokensField,
+        },
+        required: ["id"],
+    },
+    context_describe: { properties: {}, required: [] },
+};
+const labels = { context_search: "Search history", context_expand: "Show history", context_describe: "Describe history" };
+const descriptions = {
+    context_search: "Search everything that was said and done in this conversation, including what is not shown to you any more: messages, tool calls and their results. Use it before you say that you do not know or remember something, "
+        + "and when you need the exact form of a name, number, path, error or instruction. Answers are quotations, each cited as #id; context_expand shows an entry in full.",
+    context_expand: "Show a stored entry in full, byte for byte, by the id behind the # of a citation or of a marker such as one that stands for a shortened or masked result; with before and after also what stood around it. For a summary: the messages it stands for. Long ones come in pages.",
+    context_describe: "Say what this conversation's stored history is made of: how many messages and turns, from when to when, what you are shown, what is stored but not shown, and which summaries (#id) stand for what.",
+};
+/** The tools of one run; undefined where the host does not say whose it is. */
+export function contextTools(shared, context) {
+    if (context.sessionKey === undefined || context.sessionKey === "")
+        return undefined;
+    const session = sessionOf({ sessionId: context.sessionId ?? "", ...compacted({ sessionKey: context.sessionKey, agentId: context.agentId }) });
+    const call = (method, fields, signal) => shared.connection.call(method, { session, ...fields }, { timeoutMs: shared.settings.timeouts.call, signal });
+    const most = () => Math.max(leastTokens, Math.min(mostTokens, Math.floor((shared.state(session).budget.now() ?? Infinity) * share)));
+    const run = {
+        context_search: async (args, signal) => {
+            const query = textArgument(args, "query").trim();
+            if (query === "")
+                throw new BadArgument("query: say what to look for");
+            const fields = compacted({
+                query, limit: countArgument(args, "limit", 1, mostFound), offset: countArgument(args, "offset", 0, mostOffset),
+                from: timeArgument(args, "since"), to: timeArgument(args, "until"), tokens: tokensArgument(args, most()),
+            });
+            return searchText(query, await call("search", fields, signal), session.session);
+        },
+        context_expand: async (args, signal) => {
+            const id = idArgument(args);
+            const around = compacted({ before: countArgument(args, "before", 0, mostAround), after: countArgument(args, "after", 0, mostAround) });
+            const offset = countArgument(args, "offset", 0, mostOffset);
+            const fields = compacted({ id, ...around, offset, tokens: tokensArgument(args, most()) });
+            return expandText(id, around, offset ?? 0, await call("expand", fields, signal), session.session);
+        },
+        context_describe: async (_, signal) => describeText(await call("describe", {}, signal), most()),
+    };
+    const make = (name) => ({
+        name,
+        label: labels[name],
+        description: descriptions[name],
+        parameters: { type: "object", ...parameters[name], additionalProperties: false },
+        catalogMode: "direct-only",
+        execute: async (_callId, params, signal) => {
+            try {
+                const args = typeof params === "object" && params !== null ? params : {};
+                return result(await run[name](args, signal));
+            }
+            catch (error) {
+                if (signal?.aborted)
+                    throw error;
+                // A thrown error would be shown to the user as a failed tool; this is for the model to act on.
+                const { text, expected } = failureText(error);
+                if (!expected)
+                    shared.warn(name, error);
+                return result({ text, details: { ok: false } });
+            }
+        },
+    });
+    return { context_search: make("context_search"), context_expand: make("context_expand"), context_describe: make("context_describe") };
+}
+const result = ({ text, details }) => ({ content: [{ type: "text", text }], details });
+/** An argument that cannot be used; the text says what to do instead. */
+export class BadArgument extends Error {
+    name = "BadArgument";
+}
+function textArgument(args, key) {
+    const value = args[key];
+    if (typeof value === "string")
+        return value;
+    if (value === undefined || value === null)
+        return "";
+    throw new BadArgument(`${key}: must be a text`);
+}
+/** A number within bounds. Models write numbers as texts, and too large ones: both are taken for what is meant. */
+function countArgument(args, key, least, most) {
+    const value = args[key];
+    if (value === undefined || value === null || value === "")
+        return undefined;
+    const n = typeof value === "string" || typeof value === "number" ? Number(value) : NaN;
+    if (!Number.isFinite(n))
+        throw new BadArgument(`${key}: must be a whole number, ${least} to ${most}`);
+    return Math.min(most, Math.max(least, Math.floor(n)));
+}
+const tokensArgument = (args, most) => Math.min(most, countArgument(args, "tokens", leastTokens, mostTokens) ?? usualTokens);
+function timeArgument(args, key) {
+    const value = textArgument(args, key).trim();
+    if (value === "")
+        return undefined;
+    const at = new Date(value);
+    if (Number.isNaN(at.getTime()))
+        throw new BadArgument(`${key}: write a time as 2026-01-31 or 2026-01-31T15:00:00Z`);
+    return at.toISOString();
+}
+/** The id, also where the whole citation was copied. */
+function idArgument(args) {
+    const value = textArgument(args, "id").trim();
+    const id = (/#([^\s\],#]+)/.exec(value)?.[1] ?? value.replace(/^#+/, "")).trim();
+    if (id === "")
+        throw new BadArgument("id: give what stands behind the # of a citation; context_search finds entries");
+    return id;
+}
