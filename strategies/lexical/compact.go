@@ -22,7 +22,7 @@ func (s *segment) snapshot() *segment {
 	n.writer = writer{}
 	n.docs, n.docOf, n.sessions = slices.Clone(s.docs), slices.Clone(s.docOf), slices.Clone(s.sessions)
 	n.links, n.metas, n.contexts = slices.Clone(s.links), slices.Clone(s.metas), slices.Clone(s.contexts)
-	n.spans = slices.Clone(s.spans)
+	n.spans, n.floors = slices.Clone(s.spans), slices.Clone(s.floors)
 	n.terms = slices.Clone(s.terms)
 	n.arena.pages = slices.Clone(s.arena.pages)
 	n.actorIDs = maps.Clone(s.actorIDs)
@@ -84,6 +84,7 @@ func (s *segment) takeDocs(was *segment) []uint32 {
 		s.chain(from)
 	}
 	s.chainDocs()
+	s.refloorAll()
 	return moved
 }
 

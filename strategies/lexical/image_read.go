@@ -210,6 +210,7 @@ func (s *segment) readPassages(r *imageReader) {
 		s.damp = append(s.damp, s.damping(length))
 	}
 	s.chain(len(s.links))
+	s.refloorAll()
 }
 
 func (s *segment) readTerms(r *imageReader) {

@@ -1,5 +1,7 @@
 package lexical
 
+import "slices"
+
 // linkDoc makes first the doc behind left and last the one before right.
 func (s *segment) linkDoc(sid, left, first, last, right uint32) {
 	if left == none {
@@ -49,19 +51,39 @@ func (s *segment) recountAround(left, right uint32) {
 // recount sets what a passage knows of its neighbours: its context, which is added to the sum, and its span.
 func (s *segment) recount(p uint32) {
 	c := s.metas[p].length() * unit
-	before, after, apart := 0, 0, false
-	for q := s.links[p].prev; before < reach && q != none; before, q = before+1, s.links[q].prev {
-		c += s.weights[before] * min(s.metas[q].length(), neighbourCap)
-		apart = apart || q != p-1-uint32(before)
+	before, after := uint32(0), uint32(0) // consecutive ones
+	span := span8(0)
+	for j, q := uint32(0), s.links[p].prev; j < reach && q != none; j, q = j+1, s.links[q].prev {
+		c += s.weights[j] * min(s.metas[q].length(), neighbourCap)
+		if span&moreBefore == 0 && q == p-1-j {
+			before++
+		} else {
+			span |= moreBefore
+		}
 	}
-	for q := s.links[p].next; after < reach && q != none; after, q = after+1, s.links[q].next {
-		c += s.weights[reach+after] * min(s.metas[q].length(), neighbourCap)
-		apart = apart || q != p+1+uint32(after)
+	for j, q := uint32(0), s.links[p].next; j < reach && q != none; j, q = j+1, s.links[q].next {
+		c += s.weights[reach+j] * min(s.metas[q].length(), neighbourCap)
+		if span&moreAfter == 0 && q == p+1+j {
+			after++
+		} else {
+			span |= moreAfter
+		}
 	}
 	s.contexts[p] = c
+	s.refloor(p / region)
 	s.context += uint64(c)
-	s.spans[p] = scattered
-	if !apart {
-		s.spans[p] = span8(before | after<<4)
+	s.spans[p] = span | span8(before|after<<4)
+}
+
+// refloor brings the smallest context of a region up to date.
+func (s *segment) refloor(r uint32) {
+	s.floors[r] = slices.Min(s.contexts[r*region : min((r+1)*region, uint32(len(s.contexts)))])
+}
+
+// refloorAll makes the smallest contexts of all regions.
+func (s *segment) refloorAll() {
+	s.floors = make([]uint32, (len(s.contexts)+region-1)/region)
+	for r := range s.floors {
+		s.refloor(uint32(r))
 	}
 }

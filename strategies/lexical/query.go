@@ -25,6 +25,9 @@ type queryTerm struct {
 	id, df uint32
 	idf    float64
 	bound  float64 // no passage gets more than this from the term
+	rest   float64 // nor more than this from the terms behind it
+
+	from, to, at int // its postings in scratch, and how far they were looked at
 }
 
 // question is what a query asks, beyond its words.

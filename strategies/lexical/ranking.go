@@ -9,9 +9,9 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// ranking is one search. The rarest terms come first, and every passage that holds one, or is near one, gets a score. As soon as what the
-// terms that are left can add is less than the worst of the best docs has already, no further passage is looked at: the remaining, frequent
-// terms are added up only for those passages that can still get among the best. The result is the same as if all were.
+// ranking is one search. What the passages of a region can have at most is found out first, from the terms that are in it or near it. The most
+// promising regions get their scores, which says how good the worst of the best docs is at least; then those get theirs that can reach
+// it. The result is the same as if all did.
 type ranking struct {
 	*segment
 	*scratch
@@ -22,7 +22,8 @@ type ranking struct {
 	spread    [2 * reach]uint32 // the weights of neighbours
 	answering uint32            // the weight of the next passage after one that asks
 	highest   float64           // that a score can be multiplied by
-	top       float64           // the highest score of a passage before it is multiplied
+	base      float64           // see bound
+	floor     float64           // scores below it are not among the best
 	k1, flat  float64           // of BM25, in the unit of frequencies
 	perLength float64
 }
@@ -69,46 +70,23 @@ func (k *ranking) prepare() {
 		}
 	}
 	slices.SortStableFunc(w.parts, func(a, b queryTerm) int { return cmp.Compare(a.df, b.df) })
+	rest := 0.0
+	for i := range slices.Backward(w.parts) {
+		w.parts[i].rest = rest
+		rest += w.parts[i].bound
+	}
 }
 
 // run gives scores to all passages that can be among the best; those are left in touched.
 func (k *ranking) run(ctx context.Context) error {
-	w := k.scratch
-	rest := 0.0
-	for _, t := range w.parts {
-		rest += t.bound
+	if err := k.bound(ctx); err != nil {
+		return err
 	}
-	closed, threshold := false, 0.0
-	for _, t := range w.parts {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if !closed && k.worthClosing(t, rest) {
-			threshold = k.threshold()
-			closed = threshold > rest*k.highest*slack
-			if closed {
-				k.shrink(threshold, rest)
-				k.gatherNear()
-			}
-		}
-		rest -= t.bound
-		if !closed {
-			k.scatter(t)
-			continue
-		}
-		k.gather(t)
-		if len(w.touched) > 2*k.q.Limit {
-			threshold = max(threshold, k.threshold())
-			k.shrink(threshold, rest)
-		}
+	if err := k.evaluate(ctx, k.promising()); err != nil {
+		return err
 	}
-	return nil
-}
-
-// worthClosing reports whether the candidates may be settled before a term, and looking costs less than the term.
-func (k *ranking) worthClosing(t queryTerm, rest float64) bool {
-	w := k.scratch
-	return len(w.touched) >= k.q.Limit && int(t.df)*reach > len(w.touched) && rest*slack < k.top
+	k.floor = k.threshold()
+	return k.evaluate(ctx, k.possible(k.floor))
 }
 
 // threshold returns the score of the worst of the best docs so far, 0 while there are too few.
@@ -117,26 +95,6 @@ func (k *ranking) threshold() float64 {
 		return h[0].score
 	}
 	return 0
-}
-
-// shrink drops passages that cannot reach the threshold with what is left to add.
-func (k *ranking) shrink(threshold, rest float64) {
-	w := k.scratch
-	const row = 2 * reach
-	rows := len(w.near) > 0
-	n := 0
-	for i, p := range w.touched {
-		if v := (w.score[p] + rest) * slack; v*k.highest < threshold || v*k.factor(p) < threshold {
-			w.score[p] = 0
-			continue
-		}
-		w.touched[n] = p
-		if rows && n < i {
-			copy(w.near[n*row:(n+1)*row], w.near[i*row:(i+1)*row])
-		}
-		n++
-	}
-	w.touched = w.touched[:n]
 }
 
 // factor is what the score of a passage is multiplied by in the end.
@@ -159,9 +117,13 @@ func (k *ranking) factor(p uint32) float64 {
 func (k *ranking) best(ps []uint32) []match {
 	w := k.scratch
 	many := max(4*k.q.Limit, 256)
-	floor := 0.0
+	floor := k.floor
 	for _, p := range ps {
 		if w.score[p]*k.highest*slack < floor {
+			continue
+		}
+		v := w.score[p] * k.factor(p)
+		if v < floor {
 			continue
 		}
 		n := k.passageDoc[p]
@@ -169,14 +131,14 @@ func (k *ranking) best(ps []uint32) []match {
 		if m.score == 0 {
 			w.met = append(w.met, n)
 		}
-		if v := w.score[p] * k.factor(p); v > m.score || v == m.score && p < m.passage {
+		if v > m.score || v == m.score && p < m.passage {
 			*m = match{n, p, v}
 		}
 		if len(w.met) < many {
 			continue
 		}
 		// Docs that are not among the best now will be met again if another passage of theirs is.
-		h := k.choose()
+		h := k.pick()
 		if len(h) == k.q.Limit {
 			floor = h[0].score
 		}
@@ -186,13 +148,13 @@ func (k *ranking) best(ps []uint32) []match {
 			w.met = append(w.met, m.doc)
 		}
 	}
-	h := k.choose()
+	h := k.pick()
 	w.forgetDocs()
 	return h
 }
 
-// choose returns the best of the docs that were met, the worst of them first.
-func (k *ranking) choose() []match {
+// pick returns the best of the docs that were met, the worst of them first.
+func (k *ranking) pick() []match {
 	w := k.scratch
 	h := w.heap[:0]
 	for _, n := range w.met {

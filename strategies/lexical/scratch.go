@@ -6,29 +6,32 @@ type match struct {
 	score        float64
 }
 
-// scratch is the working memory of a search: dense arrays, all zero between searches.
+// scratch is the working memory of a search: dense arrays, all zero between searches unless they say otherwise.
 type scratch struct {
-	tf      []uint32  // of one term, by passage: times unit while it is spread, or as it is packed
-	score   []float64 // by passage
-	found   []match   // by doc
-	touched []uint32  // passages with a score
-	hot     []uint32  // passages with a tf
-	met     []uint32  // docs with a match
-	heap    []match
-	runs    []run
-	parts   []queryTerm
-	near    []uint32 // the neighbours of touched passages, row by row
-	named   []bool   // by actor
-	list    []byte
+	score    []float64 // by passage
+	found    []match   // by doc
+	touched  []uint32  // passages with a score
+	met      []uint32  // docs with a match
+	heap     []match
+	parts    []queryTerm
+	named    []bool // by actor
+	list     []byte
+	postings []posting // of all terms, one after the other
+	sums     sums
+	differ   [window - 1 + region + 2*reach]uint32 // of one term, by place: see gather
+
+	bounds []float64 // by region: what its passages can have, negative once they have their scores
+	least  []float64 // by region: what a score has to be to matter
+	chosen []uint32  // regions whose passages have their scores
 }
 
 func (w *scratch) fit(s *segment) {
-	// One more than there are passages: the one that stands for no neighbour.
-	w.tf = grow(w.tf, len(s.metas)+1)
+	w.sums.fit(s.weights)
 	w.score = grow(w.score, len(s.metas))
+	w.bounds, w.least = sized(w.bounds, len(s.floors)), sized(w.least, len(s.floors))
 	w.found = grow(w.found, len(s.docs))
 	w.named = grow(w.named, len(s.actors))
-	w.touched, w.hot, w.met, w.heap, w.near = w.touched[:0], w.hot[:0], w.met[:0], w.heap[:0], w.near[:0]
+	w.touched, w.met, w.heap, w.chosen = w.touched[:0], w.met[:0], w.heap[:0], w.chosen[:0]
 }
 
 // grow returns a slice of at least n elements, keeping those of b.
@@ -39,10 +42,18 @@ func grow[T any](b []T, n int) []T {
 	return append(b, make([]T, n-len(b)+n/8)...)
 }
 
+// sized returns a slice of n elements, whatever they are.
+func sized[T any](b []T, n int) []T {
+	if n <= cap(b) {
+		return b[:n]
+	}
+	return make([]T, n, n+n/8)
+}
+
 // reset makes all arrays zero again, also after a search that was broken off between two terms.
 func (w *scratch) reset() {
-	for _, p := range w.touched {
-		w.score[p] = 0
+	for _, r := range w.chosen {
+		clear(w.score[r*region : min((r+1)*region, uint32(len(w.score)))])
 	}
 	w.forgetDocs()
 	clear(w.named)

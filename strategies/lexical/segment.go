@@ -31,14 +31,17 @@ const (
 
 func (m meta) length() uint32 { return uint32(m & maxLength) }
 
-// span8 says how many neighbours a passage has before it (low four bits) and after it, up to reach, when their numbers are consecutive: then
-// they need not be looked up one by one. It is scattered when they are not.
+// span8 says how many neighbours a passage has before it and after it, up to reach, whose numbers are consecutive: those need not be looked up one by
+// one. It also says whether there are more within reach, which have to be. It is 0 for the dead.
 type span8 uint8
 
-const scattered span8 = 0xFF
+const (
+	moreBefore span8 = 1 << 3
+	moreAfter  span8 = 1 << 7
+)
 
-func (n span8) before() uint32 { return uint32(n & 15) }
-func (n span8) after() uint32  { return uint32(n >> 4) }
+func (n span8) before() uint32 { return uint32(n & 7) }
+func (n span8) after() uint32  { return uint32(n >> 4 & 7) }
 
 // link leads from a passage to its neighbours in the session.
 type link struct{ prev, next uint32 }
@@ -79,7 +82,8 @@ type segment struct {
 	links      []link
 	metas      []meta
 	contexts   []uint32
-	spans      []span8 // how far the numbers of neighbours are consecutive
+	spans      []span8  // how far the numbers of neighbours are consecutive
+	floors     []uint32 // by region: the smallest context
 
 	words table
 	terms []term // by number of the word
@@ -190,7 +194,10 @@ func (s *segment) insert(e core.Entry, text string, sum uint64) {
 		s.links = push(s.links, link{p - 1, p + 1})
 		s.metas = push(s.metas, m)
 		s.contexts = push(s.contexts, 0)
-		s.spans = push(s.spans, scattered)
+		s.spans = push(s.spans, 0)
+		if p%region == 0 {
+			s.floors = push(s.floors, 0)
+		}
 		d.count++
 		length += m.length()
 	}
@@ -266,6 +273,7 @@ func (s *segment) drop(n uint32) {
 	left, right := s.links[d.first].prev, s.links[last].next
 	for p := d.first; p <= last; p++ {
 		s.metas[p] |= dead
+		s.spans[p] = 0
 		s.context -= uint64(s.contexts[p])
 	}
 	if left != none {
@@ -283,7 +291,7 @@ func (s *segment) drop(n uint32) {
 func (s *segment) bytes() int64 {
 	n := s.ids.bytes() + s.names.bytes() + s.words.bytes() + s.arena.bytes() + cap(s.base)
 	n += 56*cap(s.docs) + 4*cap(s.damp) + 4*cap(s.docOf) + 12*cap(s.sessions) + 100*len(s.actors)
-	n += 4*cap(s.passageDoc) + 4*cap(s.start) + 2*cap(s.size) + 8*cap(s.links) + 2*cap(s.metas) + 4*cap(s.contexts) + cap(s.spans)
+	n += 4*cap(s.passageDoc) + 4*cap(s.start) + 2*cap(s.size) + 8*cap(s.links) + 2*cap(s.metas) + 4*cap(s.contexts) + cap(s.spans) + 4*cap(s.floors)
 	n += 28*cap(s.terms) + s.writer.bytes()
 	return int64(n)
 }

@@ -1,131 +1,227 @@
 package lexical
 
-// run is a range of passages.
-type run struct{ from, to uint32 }
+import (
+	"context"
+	"encoding/binary"
+	"sort"
+)
 
-// scatter spreads the frequencies of a term to the neighbours of each passage that holds it, and adds what the term is worth to all of them.
-func (k *ranking) scatter(t queryTerm) {
-	s, w := k.segment, k.scratch
-	tf, hot, runs := w.tf, w.hot[:0], w.runs[:0]
-	var list []byte
-	list, w.list = s.list(t.id, w.list)
-	var last run
-	var v posting
-	for r := (reader{b: list}); r.next(&v); {
-		p := v.passage
-		m := s.metas[p]
-		if m&dead != 0 || k.only != none && s.docs[s.passageDoc[p]].session != k.only {
-			continue
-		}
-		body, span := uint32(v.body), s.spans[p]
-		if span == scattered {
-			hot = k.scatterFar(p, m, v, hot)
-			continue
-		}
-		from, to := p-span.before(), p+span.after()+1
-		if from > last.to || last.to == 0 {
-			if last.to > 0 {
-				runs = append(runs, last)
-			}
-			last.from = from
-		}
-		last.to = max(last.to, to)
-		tf[p] += (body + uint32(v.own)) * unit
-		if body == 0 {
-			continue
-		}
-		if body == 1 && m.length() <= neighbourCap && to-from == 2*reach+1 {
-			// By far the most.
-			row := (*[2*reach + 1]uint32)(tf[from:to])
-			for j := range reach {
-				row[reach-1-j] += k.spread[reach+j]
-				row[reach+1+j] += k.spread[j]
-			}
-		} else {
-			scale, div := share(body, m)
-			for j, n := 0, p+1; n < to; j, n = j+1, n+1 {
-				tf[n] += k.spread[j] * scale / div
-			}
-			for j, n := 0, p; n > from; j, n = j+1, n-1 {
-				tf[n-1] += k.spread[reach+j] * scale / div
-			}
-		}
-		if m&asking != 0 && p+1 < to && k.answering != k.spread[0] && s.passageDoc[p+1] != s.passageDoc[p] {
-			scale, div := share(body, m)
-			tf[p+1] += k.answering*scale/div - k.spread[0]*scale/div
-		}
-	}
-	if last.to > 0 {
-		runs = append(runs, last)
-	}
-	w.runs = runs
-	k.reward(t.idf, runs, hot)
-	w.hot, w.runs = hot[:0], runs[:0]
+// window is a passage and all its neighbours as bits, whether they hold a term: bit reach is the passage itself, those before have the lower bits.
+const window = 2*reach + 1
+
+// sums are what windows are worth, when each passage in them holds the term once. Nearly all are worth just that.
+type sums struct {
+	weights [2 * reach]uint32
+	of      [1 << window]uint32
+	// within masks a window, by span: consecutive numbers need not be neighbours.
+	within [256]uint16
 }
 
-// scatterFar spreads one posting of a passage whose neighbours have to be looked up. It adds to hot what has a frequency now.
-func (k *ranking) scatterFar(p uint32, m meta, v posting, hot []uint32) []uint32 {
-	s, tf := k.segment, k.tf
-	hot = append(hot, p)
-	body := uint32(v.body)
-	tf[p] += (body + uint32(v.own)) * unit
-	if body == 0 {
-		return hot
+// fit makes the table for weights of neighbours, unless it is for these.
+func (t *sums) fit(weights [2 * reach]uint32) {
+	if t.within[0] != 0 && t.weights == weights {
+		return
 	}
+	t.weights = weights
+	bit := [window]uint32{reach: unit}
+	for j := range reach {
+		bit[reach-1-j], bit[reach+1+j] = weights[j], weights[reach+j]
+	}
+	for i, v := range bit {
+		for x := range 1 << i {
+			t.of[x|1<<i] = t.of[x] + v
+		}
+	}
+	for i := range t.within {
+		n := span8(i)
+		t.within[i] = uint16(1<<(n.before()+1+n.after())-1) << (reach - min(n.before(), reach))
+	}
+}
+
+// read appends the postings of a term that count: those of live passages, in the query's session.
+func (k *ranking) read(id uint32) {
+	s, w := k.segment, k.scratch
+	var list []byte
+	list, w.list = s.list(id, w.list)
+	out, all := w.postings, s.dead == 0 && k.only == none
+	next := uint32(0)
+	for i := 0; i < len(list); {
+		// As reader does it, which is not inlined.
+		v := uint64(list[i])
+		if i++; v >= 0x80 {
+			var n int
+			v, n = binary.Uvarint(list[i-1:])
+			i += n - 1
+		}
+		next += uint32(v >> 2)
+		p := posting{next - 1, uint16(0x201 >> (v & 3 * 4) & 3), uint16(v & 1)}
+		if v&3 == 3 {
+			u, n := binary.Uvarint(list[i:])
+			p.body, i = uint16(u), i+n
+			u, n = binary.Uvarint(list[i:])
+			p.own, i = uint16(u), i+n
+		}
+		if all || s.metas[p.passage]&dead == 0 && (k.only == none || s.docs[s.passageDoc[p.passage]].session == k.only) {
+			out = append(out, p)
+		}
+	}
+	w.postings = out
+}
+
+// evaluate gives their scores to all passages of regions, which are in order.
+func (k *ranking) evaluate(ctx context.Context, regions []uint32) error {
+	w := k.scratch
+	for i := range w.parts {
+		w.parts[i].at = w.parts[i].from
+	}
+	for i, r := range regions {
+		if i%256 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		from, to := r*region, min((r+1)*region, uint32(len(k.metas)))
+		far := span8(0)
+		for _, span := range k.spans[from:to] {
+			far |= span
+		}
+		if !k.scoreRegion(from, to, w.least[r], far&(moreBefore|moreAfter) != 0) {
+			clear(w.score[from:to])
+			continue
+		}
+		for p := from; p < to; p++ {
+			if w.score[p] > 0 {
+				w.touched = append(w.touched, p)
+			}
+		}
+	}
+	return nil
+}
+
+// scoreRegion gives their scores to the passages of a region. It gives up, and reports false, when none of them can reach the floor any more.
+func (k *ranking) scoreRegion(from, to uint32, floor float64, far bool) bool {
+	for i := range k.parts {
+		t := &k.parts[i]
+		if !far && (t.at == t.to || k.postings[t.at].passage >= to+reach) {
+			continue
+		}
+		if top := k.gather(t, from, to, far); top >= 0 && top+t.rest < floor {
+			return false
+		}
+	}
+	return true
+}
+
+// gather adds what a term is worth to the passages of a region, and returns the highest score among them, -1 when nothing was added. With far, some of
+// them have neighbours far away.
+func (k *ranking) gather(t *queryTerm, from, to uint32, far bool) (top float64) {
+	w := k.scratch
+	list := w.postings[t.at:t.to]
+	// Skip what is before the region: by steps that double, then by halves.
+	first := from - min(from, reach)
+	if len(list) > 0 && list[0].passage < first {
+		hi := 1
+		for hi < len(list) && list[hi].passage < first {
+			hi *= 2
+		}
+		lo := hi/2 + 1
+		hi = min(hi, len(list))
+		for lo < hi {
+			if mid := (lo + hi) / 2; list[mid].passage < first {
+				lo = mid + 1
+			} else {
+				hi = mid
+			}
+		}
+		t.at += lo
+		list = list[lo:]
+	}
+	// Bit i, and the i-th of differ, are of the passage i - reach places from the first.
+	var x uint32
+	differ, differs := &w.differ, false
+	for _, v := range list {
+		i := v.passage + reach - from
+		if i >= window-1+region {
+			break
+		}
+		if v.body > 0 {
+			x |= 1 << i
+		}
+		if v.body != 1 || v.own != 0 || k.metas[v.passage]&^timed > neighbourCap {
+			if !differs {
+				clear(differ[:])
+			}
+			k.correct(v, (*[window]uint32)(differ[i:]))
+			differs = true
+		}
+	}
+	if x == 0 && !differs && !far {
+		return -1
+	}
+	table := &w.sums
+	gain, flat, perLength := t.idf*(k.k1+1), k.flat, k.perLength
+	spans := k.spans[from:to]
+	scores, ctxs := w.score[from:][:len(spans)], k.contexts[from:][:len(spans)]
+	for i, span := range spans {
+		n := table.of[x>>i&uint32(table.within[span])]
+		if differs {
+			n += differ[(i+2*reach)%len(differ)]
+		}
+		if far && span&(moreBefore|moreAfter) != 0 {
+			n += k.fromFar(t, from+uint32(i))
+		}
+		v := scores[i]
+		if n > 0 {
+			f := float64(n)
+			v += gain * f / (f + flat + perLength*float64(ctxs[i]))
+			scores[i] = v
+		}
+		if v > top {
+			top = v
+		}
+	}
+	return top
+}
+
+// correct adds to differ what a posting is worth beyond its bit, to its passage, in the middle, and to the neighbours. Differences may be
+// negative: sums of uint32 come out right all the same.
+func (k *ranking) correct(v posting, differ *[window]uint32) {
+	p, body := v.passage, uint32(v.body)
+	differ[reach] += (body + uint32(v.own)) * unit
+	if body == 0 {
+		return
+	}
+	differ[reach] -= unit
+	m := k.metas[p]
 	scale, div := share(body, m)
-	// What a passage gets from those before it is what this one gives to those after it.
-	for j, n := 0, s.links[p].next; j < reach && n != none; j, n = j+1, s.links[n].next {
-		weight := k.spread[j]
-		if j == 0 && m&asking != 0 && s.passageDoc[n] != s.passageDoc[p] {
+	before, after := k.spans[p].before(), k.spans[p].after()
+	for j := range after {
+		differ[reach+1+j] += k.spread[j]*scale/div - k.spread[j]
+	}
+	for j := range before {
+		differ[reach-1-j] += k.spread[reach+j]*scale/div - k.spread[reach+j]
+	}
+	if after > 0 && m&asking != 0 && k.passageDoc[p+1] != k.passageDoc[p] {
+		differ[reach+1] += k.answering*scale/div - k.spread[0]*scale/div
+	}
+}
+
+// fromFar returns what a passage gets from neighbours whose numbers are not consecutive.
+func (k *ranking) fromFar(t *queryTerm, p uint32) (f uint32) {
+	list := k.postings[t.from:t.to]
+	k.distant(p, func(j, n uint32) {
+		i := sort.Search(len(list), func(i int) bool { return list[i].passage >= n })
+		if i == len(list) || list[i].passage != n || list[i].body == 0 {
+			return
+		}
+		m := k.metas[n]
+		scale, div := share(uint32(list[i].body), m)
+		// Those behind p are what p is before, and the other way round.
+		weight := k.spread[(j+reach)%(2*reach)]
+		if j == reach && m&asking != 0 && k.passageDoc[n] != k.passageDoc[p] {
 			weight = k.answering
 		}
-		tf[n] += weight * scale / div
-		hot = append(hot, n)
-	}
-	for j, n := 0, s.links[p].prev; j < reach && n != none; j, n = j+1, s.links[n].prev {
-		tf[n] += k.spread[reach+j] * scale / div
-		hot = append(hot, n)
-	}
-	return hot
-}
-
-// reward turns the frequencies of one term, which are in runs and at hot, into scores. Frequencies are 0 afterwards.
-func (k *ranking) reward(idf float64, runs []run, hot []uint32) {
-	w := k.scratch
-	tf, score, contexts, touched, top := w.tf, w.score, k.contexts, w.touched, k.top
-	gain, flat, perLength := idf*(k.k1+1), k.flat, k.perLength
-	for _, r := range runs {
-		tfs, scores, ctxs := tf[r.from:r.to], score[r.from:r.to], contexts[r.from:r.to]
-		for i, n := range tfs {
-			if n == 0 {
-				continue
-			}
-			f := float64(n)
-			before := scores[i]
-			if before == 0 {
-				touched = append(touched, r.from+uint32(i))
-			}
-			after := before + gain*f/(f+flat+perLength*float64(ctxs[i]))
-			scores[i] = after
-			if after > top { // max is several times slower, for the sake of NaN
-				top = after
-			}
-		}
-		clear(tfs)
-	}
-	for _, p := range hot {
-		if tf[p] == 0 {
-			continue
-		}
-		f := float64(tf[p])
-		tf[p] = 0
-		if score[p] == 0 {
-			touched = append(touched, p)
-		}
-		score[p] += gain * f / (f + flat + perLength*float64(contexts[p]))
-		top = max(top, score[p])
-	}
-	w.touched, k.top = touched, top
+		f += weight * scale / div
+	})
+	return f
 }
 
 // share is what of a frequency is spread, as a fraction: a long passage gives less.
@@ -134,72 +230,4 @@ func share(body uint32, m meta) (scale, div uint32) {
 		return body * neighbourCap, length
 	}
 	return body, 1
-}
-
-// gatherNear notes the neighbours of all candidates: those before, nearest first, then those after.
-func (k *ranking) gatherNear() {
-	s, w := k.segment, k.scratch
-	nobody := uint32(len(s.metas))
-	w.near = w.near[:0]
-	for _, p := range w.touched {
-		n := s.links[p].prev
-		for range reach {
-			if n == none {
-				w.near = append(w.near, nobody)
-				continue
-			}
-			w.near = append(w.near, n)
-			n = s.links[n].prev
-		}
-		n = s.links[p].next
-		for range reach {
-			if n == none {
-				w.near = append(w.near, nobody)
-				continue
-			}
-			w.near = append(w.near, n)
-			n = s.links[n].next
-		}
-	}
-}
-
-// gather adds what a term is worth to the candidates alone: the same as scatter adds to them.
-func (k *ranking) gather(t queryTerm) {
-	s, w := k.segment, k.scratch
-	tf, hot := w.tf, w.hot[:0]
-	var list []byte
-	list, w.list = s.list(t.id, w.list)
-	var v posting
-	for r := (reader{b: list}); r.next(&v); {
-		tf[v.passage] = uint32(v.body)<<16 | uint32(v.own)
-		hot = append(hot, v.passage)
-	}
-	w.hot = hot
-	const row = 2 * reach
-	gain := t.idf * (k.k1 + 1)
-	for i, p := range w.touched {
-		own := tf[p]
-		f := (own>>16 + own&0xFFFF) * unit
-		for j, n := range w.near[i*row : (i+1)*row] {
-			body := tf[n] >> 16
-			if body == 0 {
-				continue
-			}
-			m := s.metas[n]
-			weight := k.spread[j]
-			if j == 0 && m&asking != 0 && s.passageDoc[n] != s.passageDoc[p] {
-				weight = k.answering
-			}
-			scale, div := share(body, m)
-			f += weight * scale / div
-		}
-		if f > 0 {
-			f := float64(f)
-			w.score[p] += gain * f / (f + k.flat + k.perLength*float64(k.contexts[p]))
-		}
-	}
-	for _, p := range hot {
-		tf[p] = 0
-	}
-	w.hot = hot[:0]
 }
