@@ -108,6 +108,9 @@ func (e *Engine) Expand(ctx context.Context, req ExpandRequest) (ExpandResult, e
 		return ExpandResult{}, err
 	}
 	entry, err := e.reached(ctx, &r, req.ID)
+	if errors.Is(err, ErrNotFound) { // a mistyped id is nobody's failure
+		return ExpandResult{}, fmt.Errorf("core: expand %q in %q: %w", req.ID, req.Session, err)
+	}
 	if err != nil {
 		return ExpandResult{}, e.failed(ctx, "store", "expand", fmt.Errorf("core: expand %q in %q: %w", req.ID, req.Session, err))
 	}
