@@ -23,7 +23,7 @@ const EnvPrefix = "CONTEXTENGINE_"
 // envOther are variables with the prefix that are no keys of the configuration: where it is, what stores read themselves, and what tests need.
 var envOther = [...]string{
 	EnvPrefix + "CONFIG", EnvPrefix + "POSTGRES_DSN", EnvPrefix + "POSTGRES_REPLICA_DSN",
-	EnvPrefix + "DATA", EnvPrefix + "CI", EnvPrefix + "PGLITE", EnvPrefix + "POSTGRES_BIN", EnvPrefix + "OPENCLAW",
+	EnvPrefix + "DATA", EnvPrefix + "CI", EnvPrefix + "PGLITE", EnvPrefix + "POSTGRES_BIN", EnvPrefix + "OPENCLAW", EnvPrefix + "BROWSER", EnvPrefix + "SHOTS",
 }
 
 // Source is a place that configuration comes from. Make one with File, HostFile, Bytes, Values or Environ.
