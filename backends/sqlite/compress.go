@@ -17,6 +17,8 @@ const (
 const (
 	// minDeflate is the size in bytes from which compression is tried.
 	minDeflate = 1 << 10
+	// minDeflateView is the same for views, which every turn writes over: compressing one of 30 KB takes longer than writing it.
+	minDeflateView = 256 << 10
 	// maxBody bounds what a compressed body may say it expands to.
 	maxBody = 1 << 30
 )
@@ -28,6 +30,11 @@ func (s *Store) seal(body []byte) []byte {
 			return packed
 		}
 	}
+	return plain(body)
+}
+
+// plain is seal without compression.
+func plain(body []byte) []byte {
 	out := make([]byte, 0, len(body)+1)
 	return append(append(out, bodyPlain), body...)
 }

@@ -21,15 +21,15 @@ type writeStatements struct {
 
 // readStatements are prepared once on the readers.
 type readStatements struct {
-	scope, nextScope, lastScope *sql.Stmt
-	get, forward, backward      *sql.Stmt
-	view                        *sql.Stmt
-	head                        *sql.Stmt
-	change, left                *sql.Stmt
-	runs, changes               *sql.Stmt
-	between, betweenIDs         *sql.Stmt
-	tail, tailIDs               *sql.Stmt
-	vectors                     *sql.Stmt
+	scope, nextScope, lastScope     *sql.Stmt
+	get, getMany, forward, backward *sql.Stmt
+	view                            *sql.Stmt
+	head                            *sql.Stmt
+	change, left                    *sql.Stmt
+	runs, changes                   *sql.Stmt
+	between, betweenIDs             *sql.Stmt
+	tail, tailIDs                   *sql.Stmt
+	vectors                         *sql.Stmt
 }
 
 // selectHighest is the highest number that was given so far.
@@ -46,7 +46,14 @@ const (
 	selectIDByKey = "SELECT id FROM entries WHERE scope = ? AND key = ?"
 )
 
-const selectByID = "SELECT " + rowColumns + ", s.id, s.agent, s.session FROM entries e JOIN scopes s ON s.id = e.scope WHERE e.id = ?"
+const (
+	selectByID  = selectRow + "e.id = ?"
+	selectByIDs = selectRow + "e.id IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	selectRow   = "SELECT " + rowColumns + ", s.id, s.agent, s.session FROM entries e JOIN scopes s ON s.id = e.scope WHERE "
+)
+
+// manyIDs is how many ids selectByIDs takes.
+const manyIDs = 16
 
 func (w *writeStatements) prepare(ctx context.Context, db *sql.DB) error {
 	return prepare(ctx, db, map[**sql.Stmt]string{
@@ -81,6 +88,7 @@ func (r *readStatements) prepare(ctx context.Context, db *sql.DB) error {
 		&r.nextScope: "SELECT id, session FROM scopes WHERE agent = ? AND id >= ? ORDER BY id LIMIT 1",
 		&r.lastScope: "SELECT id, session FROM scopes WHERE agent = ? AND id <= ? ORDER BY id DESC LIMIT 1",
 		&r.get:       selectByID,
+		&r.getMany:   selectByIDs,
 		&r.forward: "SELECT " + rowColumns + ` FROM entries e WHERE e.scope = ? AND e.seq >= ? AND e.seq < ?
 			AND (e.seq, e.n) > (?, ?) ORDER BY e.seq, e.n LIMIT ?`,
 		&r.backward: "SELECT " + rowColumns + ` FROM entries e WHERE e.scope = ? AND e.seq >= ? AND e.seq < ?

@@ -134,7 +134,9 @@ func (s *Store) encodeView(v *core.View) (body []byte, sum int64, err error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("sqlite: swap view %q: %w: %w", v.Session, err, core.ErrInvalid)
 	}
-	body = s.seal(b)
+	if body = plain(b); len(b) >= minDeflateView {
+		body = s.seal(b)
+	}
 	return body, viewSum(v.Session, int64(v.Version), body), nil
 }
 

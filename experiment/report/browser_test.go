@@ -14,6 +14,8 @@ import (
 // loaded opens a page from disk and waits until its script ran.
 func loaded(tb *tab, file string) {
 	tb.t.Helper()
+	// Without it a page shows no focus while its window has none, as happens on a busy machine.
+	tb.do("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil)
 	address := (&url.URL{Scheme: "file", Path: file}).String()
 	tb.do("Page.navigate", map[string]any{"url": address}, nil)
 	for range 600 {
@@ -138,10 +140,16 @@ func keyboardWorks(tb *tab) {
 			Kind    string
 			Outline string
 		}
-		tb.eval(`(() => { const e = document.activeElement; const s = getComputedStyle(e);
+		const look = `(() => { const e = document.activeElement; const s = getComputedStyle(e);
 			const kind = e.matches("th button") ? "sort" : e.matches("input[type=range]") ? "slider" : e.matches(".legend button") ? "legend" : e.matches("summary") ? "summary"
 				: e.id === "theme" ? "theme" : e.matches(".pieces, .scroll") ? "list" : e.matches("a") ? "link" : e.tagName;
-			return {Kind: kind, Outline: s.outlineStyle === "none" || s.outlineWidth === "0px" ? "" : s.outlineStyle}; })()`, &at)
+			return {Kind: kind, Outline: s.outlineStyle === "none" || s.outlineWidth === "0px" ? "" : s.outlineStyle}; })()`
+		for range 60 { // the mark follows the key, not always at once
+			if tb.eval(look, &at); at.Outline != "" || at.Kind == "BODY" {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
 		if at.Outline == "" && at.Kind != "BODY" {
 			tb.t.Errorf("the focus on %s cannot be seen", at.Kind)
 		}
