@@ -114,8 +114,8 @@ func addition(m MemoryPrompt) string {
 	for _, section := range m.Sections {
 		text.WriteString("\n\n" + section)
 	}
-	if len(m.AvailableTools) > 0 && slices.Contains(m.AvailableTools, "context_search") {
-		text.WriteString("\n\nEntries that are not shown can be looked up with the tool context_search.")
+	if len(m.AvailableTools) > 0 && slices.Contains(m.AvailableTools, ToolSearch) {
+		text.WriteString("\n\nEntries that are not shown can be looked up with the tool " + ToolSearch + ".")
 		if m.CitationMode == "on" {
 			text.WriteString(" Cite the entry id (#id) of what you use.")
 		}

@@ -285,7 +285,7 @@ func chronological(a, b Entry) int {
 // is shown already, and nothing of a conversation that was reset or forked away.
 func (e *Engine) mayRecall(f *frame, q Query, entry Entry) bool {
 	// What a summary says is recalled from the entries it stands for.
-	if entry.ID == "" || entry.Hidden() || entry.Type == TypeSummary || Reserved(entry.Session) || q.InWindow(entry.ID) {
+	if entry.ID == "" || entry.Hidden() || entry.Type == TypeSummary || lookedUp(&entry) || Reserved(entry.Session) || q.InWindow(entry.ID) {
 		return false
 	}
 	id := entry.SessionID()

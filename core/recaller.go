@@ -19,6 +19,32 @@ type Recaller interface {
 	Describe(ctx context.Context, req DescribeRequest) (DescribeResult, error)
 }
 
+// The names under which hosts offer Search, Expand and Describe to a model as tools.
+const (
+	ToolSearch   = "context_search"
+	ToolExpand   = "context_expand"
+	ToolDescribe = "context_describe"
+)
+
+// lookedUp reports whether an entry is nothing but calls of the tools above, or their results. Those say again what stands in other entries, and would
+// be found before them. They can be expanded by id like everything.
+func lookedUp(entry *Entry) bool {
+	found := false
+	for _, p := range entry.Message.Parts {
+		switch p.Kind {
+		case message.ToolCall, message.ToolResult:
+			if p.Name != ToolSearch && p.Name != ToolExpand && p.Name != ToolDescribe {
+				return false
+			}
+			found = true
+		case message.Thinking:
+		default:
+			return false
+		}
+	}
+	return found
+}
+
 // The limits of a Recaller's answers.
 const (
 	DefaultFound  = 8

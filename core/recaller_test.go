@@ -44,6 +44,25 @@ func TestSearchFindsWhatTheWindowDoesNotShow(t *testing.T) {
 	}
 }
 
+// What an agent looked up is not found in place of what it looked up.
+func TestSearchFindsSourcesNotAnswers(t *testing.T) {
+	f := newFixture(t)
+	talk(f, 4)
+	for i, name := range []string{core.ToolSearch, core.ToolExpand, core.ToolDescribe} {
+		id := fmt.Sprint("look", i)
+		f.ingest(user("what was the code of kestrel?"),
+			message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: id, Name: name, Args: `{"query":"E-4711/b kestrel"}`}}},
+			message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: id, Name: name, Text: "#x fatal: E-4711/b in module kestrel"}}})
+	}
+	res, err := f.engine.Search(t.Context(), core.SearchRequest{Session: f.id, Query: "E-4711/b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(res.Found) != 1 || !strings.Contains(res.Found[0].Excerpt, "nothing to see on this line") {
+		t.Errorf("found %+v, want only the result that says it first", res.Found)
+	}
+}
+
 func TestSearchPages(t *testing.T) {
 	f := newFixture(t)
 	talk(f, 40)

@@ -144,7 +144,7 @@ func (e *Engine) searched(ctx context.Context, r *reach, req SearchRequest, quer
 			return nil, err
 		}
 		for _, h := range found {
-			if !seen[h.Entry.ID] && r.holds(&h.Entry) {
+			if !seen[h.Entry.ID] && !lookedUp(&h.Entry) && r.holds(&h.Entry) {
 				seen[h.Entry.ID] = true
 				hits = append(hits, h)
 			}
@@ -184,7 +184,7 @@ func (e *Engine) scanFor(ctx context.Context, r *reach, q SearchQuery) ([]Hit, e
 		if n++; n > maxScanned {
 			break
 		}
-		if !r.holds(&entry) || q.Exclude(entry.ID) || !q.From.IsZero() && entry.Time.Before(q.From) || !q.To.IsZero() && !entry.Time.Before(q.To) {
+		if lookedUp(&entry) || !r.holds(&entry) || q.Exclude(entry.ID) || !q.From.IsZero() && entry.Time.Before(q.From) || !q.To.IsZero() && !entry.Time.Before(q.To) {
 			continue
 		}
 		text := strings.ToLower(plainText(&entry))

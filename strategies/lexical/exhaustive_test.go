@@ -269,7 +269,7 @@ func TestLikeExhaustive(t *testing.T) {
 			s = s.tidy()
 		}
 		want := newExhaustive(cfg, entries)
-		w := new(scratch)
+		w := &scratch{perHand: int(seed%4) * 40} // with 40 and more there are several hands
 		for range 9 {
 			q := core.SearchQuery{Scope: core.Scope{Agent: "ada"}, Text: text(25), Limit: 1 + rng.IntN(8)}
 			if rng.IntN(3) == 0 {

@@ -27,7 +27,9 @@ type queryTerm struct {
 	bound  float64 // no passage gets more than this from the term
 	rest   float64 // nor more than this from the terms behind it
 
-	from, to, at int // its postings in scratch, and how far they were looked at
+	hand     int       // reads its postings
+	from, to int       // where those are among the hand's
+	postings []posting // once all are read
 }
 
 // question is what a query asks, beyond its words.

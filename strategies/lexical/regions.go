@@ -8,30 +8,51 @@ const region = 8
 // bound reads the postings of all terms and finds out what the passages of each region can have at most: what is in bounds, and the constant base.
 func (k *ranking) bound(ctx context.Context) error {
 	w := k.scratch
-	clear(w.bounds)
-	w.postings = w.postings[:0]
+	w.deal()
+	err := w.byHands(ctx, func(ctx context.Context, h *hand, mine int) error {
+		clear(h.bounds)
+		for i := range w.parts {
+			t := &w.parts[i]
+			if t.hand != mine {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			t.from = len(h.postings)
+			k.read(h, t.id)
+			t.to = len(h.postings)
+			if !k.everywhere(t) {
+				k.boundTerm(h, t, h.postings[t.from:t.to])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	k.base = 0
 	for i := range w.parts {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		t := &w.parts[i]
-		t.from = len(w.postings)
-		k.read(t.id)
-		t.to = len(w.postings)
-		// A term that is nearly everywhere tells no region from another.
-		if t.to-t.from > len(k.metas)/4 {
+		t.postings = w.hands[t.hand].postings[t.from:t.to]
+		if k.everywhere(t) {
 			k.base += t.bound
-			continue
 		}
-		k.boundTerm(t, w.postings[t.from:t.to])
+	}
+	for i := range w.hands[1:] {
+		for r, v := range w.hands[i+1].bounds {
+			w.bounds[r] += v
+		}
 	}
 	return nil
 }
 
+// everywhere reports whether a term is in so many passages that it tells no region from another.
+func (k *ranking) everywhere(t *queryTerm) bool { return t.to-t.from > len(k.metas)/4 }
+
 // boundTerm adds to the bounds what a term can be worth. A region gets from a passage beside it no more than the nearest of its own does.
-func (k *ranking) boundTerm(t *queryTerm, list []posting) {
-	bounds, floors := k.bounds, k.floors
+func (k *ranking) boundTerm(h *hand, t *queryTerm, list []posting) {
+	bounds, floors := h.bounds, k.floors
 	gain, flat, perLength := t.idf*(k.k1+1), k.flat, k.perLength
 	add := func(r uint32, f uint32) {
 		if f > 0 && int(r) < len(bounds) {

@@ -8,19 +8,19 @@ type match struct {
 
 // scratch is the working memory of a search: dense arrays, all zero between searches unless they say otherwise.
 type scratch struct {
-	score    []float64 // by passage
-	found    []match   // by doc
-	touched  []uint32  // passages with a score
-	met      []uint32  // docs with a match
-	heap     []match
-	parts    []queryTerm
-	named    []bool // by actor
-	list     []byte
-	postings []posting // of all terms, one after the other
-	sums     sums
-	differ   [window - 1 + region + 2*reach]uint32 // of one term, by place: see gather
+	score   []float64 // by passage
+	found   []match   // by doc
+	touched []uint32  // passages with a score
+	met     []uint32  // docs with a match
+	heap    []match
+	parts   []queryTerm
+	named   []bool // by actor
+	list    []byte
+	sums    sums
+	hands   []hand
+	perHand int // passages that are worth another hand, the default when 0
 
-	bounds []float64 // by region: what its passages can have, negative once they have their scores
+	bounds []float64 // by region: what its passages can have, negative once they have their scores; the first hand's
 	least  []float64 // by region: what a score has to be to matter
 	chosen []uint32  // regions whose passages have their scores
 }
@@ -28,7 +28,13 @@ type scratch struct {
 func (w *scratch) fit(s *segment) {
 	w.sums.fit(s.weights)
 	w.score = grow(w.score, len(s.metas))
-	w.bounds, w.least = sized(w.bounds, len(s.floors)), sized(w.least, len(s.floors))
+	w.least = sized(w.least, len(s.floors))
+	w.hands = sized(w.hands, w.handsFor(len(s.metas)))
+	for i := range w.hands {
+		h := &w.hands[i]
+		h.bounds, h.postings, h.touched = sized(h.bounds, len(s.floors)), h.postings[:0], h.touched[:0]
+	}
+	w.bounds = w.hands[0].bounds
 	w.found = grow(w.found, len(s.docs))
 	w.named = grow(w.named, len(s.actors))
 	w.touched, w.met, w.heap, w.chosen = w.touched[:0], w.met[:0], w.heap[:0], w.chosen[:0]

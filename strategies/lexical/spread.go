@@ -39,11 +39,11 @@ func (t *sums) fit(weights [2 * reach]uint32) {
 }
 
 // read appends the postings of a term that count: those of live passages, in the query's session.
-func (k *ranking) read(id uint32) {
-	s, w := k.segment, k.scratch
+func (k *ranking) read(h *hand, id uint32) {
+	s := k.segment
 	var list []byte
-	list, w.list = s.list(id, w.list)
-	out, all := w.postings, s.dead == 0 && k.only == none
+	list, h.list = s.list(id, h.list)
+	out, all := h.postings, s.dead == 0 && k.only == none
 	next := uint32(0)
 	for i := 0; i < len(list); {
 		// As reader does it, which is not inlined.
@@ -65,15 +65,27 @@ func (k *ranking) read(id uint32) {
 			out = append(out, p)
 		}
 	}
-	w.postings = out
+	h.postings = out
 }
 
 // evaluate gives their scores to all passages of regions, which are in order.
 func (k *ranking) evaluate(ctx context.Context, regions []uint32) error {
 	w := k.scratch
-	for i := range w.parts {
-		w.parts[i].at = w.parts[i].from
+	err := w.byHands(ctx, func(ctx context.Context, h *hand, i int) error {
+		n := len(w.hands)
+		return k.evaluateSome(ctx, h, regions[len(regions)*i/n:len(regions)*(i+1)/n])
+	})
+	for i := range w.hands {
+		h := &w.hands[i]
+		w.touched, h.touched = append(w.touched, h.touched...), h.touched[:0]
 	}
+	return err
+}
+
+func (k *ranking) evaluateSome(ctx context.Context, h *hand, regions []uint32) error {
+	w := k.scratch
+	h.at = sized(h.at, len(w.parts))
+	clear(h.at)
 	for i, r := range regions {
 		if i%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -83,13 +95,13 @@ func (k *ranking) evaluate(ctx context.Context, regions []uint32) error {
 		for _, span := range k.spans[from:to] {
 			far |= span
 		}
-		if !k.scoreRegion(from, to, w.least[r], far&(moreBefore|moreAfter) != 0) {
+		if !k.scoreRegion(h, from, to, w.least[r], far&(moreBefore|moreAfter) != 0) {
 			clear(w.score[from:to])
 			continue
 		}
 		for p := from; p < to; p++ {
 			if w.score[p] > 0 {
-				w.touched = append(w.touched, p)
+				h.touched = append(h.touched, p)
 			}
 		}
 	}
@@ -97,13 +109,13 @@ func (k *ranking) evaluate(ctx context.Context, regions []uint32) error {
 }
 
 // scoreRegion gives their scores to the passages of a region. It gives up, and reports false, when none of them can reach the floor any more.
-func (k *ranking) scoreRegion(from, to uint32, floor float64, far bool) bool {
+func (k *ranking) scoreRegion(h *hand, from, to uint32, floor float64, far bool) bool {
 	for i := range k.parts {
 		t := &k.parts[i]
-		if !far && (t.at == t.to || k.postings[t.at].passage >= to+reach) {
+		if !far && (h.at[i] == len(t.postings) || t.postings[h.at[i]].passage >= to+reach) {
 			continue
 		}
-		if top := k.gather(t, from, to, far); top >= 0 && top+t.rest < floor {
+		if top := k.gather(h, i, from, to, far); top >= 0 && top+t.rest < floor {
 			return false
 		}
 	}
@@ -112,9 +124,9 @@ func (k *ranking) scoreRegion(from, to uint32, floor float64, far bool) bool {
 
 // gather adds what a term is worth to the passages of a region, and returns the highest score among them, -1 when nothing was added. With far, some of
 // them have neighbours far away.
-func (k *ranking) gather(t *queryTerm, from, to uint32, far bool) (top float64) {
-	w := k.scratch
-	list := w.postings[t.at:t.to]
+func (k *ranking) gather(h *hand, term int, from, to uint32, far bool) (top float64) {
+	w, t := k.scratch, &k.parts[term]
+	list := t.postings[h.at[term]:]
 	// Skip what is before the region: by steps that double, then by halves.
 	first := from - min(from, reach)
 	if len(list) > 0 && list[0].passage < first {
@@ -131,12 +143,12 @@ func (k *ranking) gather(t *queryTerm, from, to uint32, far bool) (top float64) 
 				hi = mid
 			}
 		}
-		t.at += lo
+		h.at[term] += lo
 		list = list[lo:]
 	}
 	// Bit i, and the i-th of differ, are of the passage i - reach places from the first.
 	var x uint32
-	differ, differs := &w.differ, false
+	differ, differs := &h.differ, false
 	for _, v := range list {
 		i := v.passage + reach - from
 		if i >= window-1+region {
@@ -206,7 +218,7 @@ func (k *ranking) correct(v posting, differ *[window]uint32) {
 
 // fromFar returns what a passage gets from neighbours whose numbers are not consecutive.
 func (k *ranking) fromFar(t *queryTerm, p uint32) (f uint32) {
-	list := k.postings[t.from:t.to]
+	list := t.postings
 	k.distant(p, func(j, n uint32) {
 		i := sort.Search(len(list), func(i int) bool { return list[i].passage >= n })
 		if i == len(list) || list[i].passage != n || list[i].body == 0 {

@@ -1,0 +1,69 @@
+package lexical
+
+import (
+	"context"
+	"runtime"
+	"sync"
+)
+
+// hand is the working memory of one of the goroutines that share a search.
+type hand struct {
+	load     int // postings to read
+	list     []byte
+	postings []posting // of the terms that it reads, one after the other
+	bounds   []float64 // by region: what those terms are worth
+	at       []int     // by term: how far the postings were looked at
+	touched  []uint32  // passages that it gave scores
+	differ   [window - 1 + region + 2*reach]uint32
+	err      error
+}
+
+const (
+	// maxHands bounds the goroutines of a search.
+	maxHands = 4
+	// defaultPerHand is the number of passages that are worth another goroutine: with fewer, waking it takes as long as what it saves.
+	defaultPerHand = 1 << 15
+)
+
+// handsFor returns how many goroutines a search among so many passages is shared by. With two, it takes 0.6 times as long among 370,000.
+func (w *scratch) handsFor(passages int) int {
+	per := w.perHand
+	if per == 0 {
+		per = defaultPerHand
+	}
+	return min(maxHands, runtime.GOMAXPROCS(0), 1+passages/per)
+}
+
+// byHands has f done by all hands at once, the first one here, and returns when they are done.
+func (w *scratch) byHands(ctx context.Context, f func(ctx context.Context, h *hand, i int) error) error {
+	var others sync.WaitGroup
+	for i := range w.hands[1:] {
+		h := &w.hands[i+1]
+		others.Go(func() { h.err = f(ctx, h, i+1) })
+	}
+	err := f(ctx, &w.hands[0], 0)
+	others.Wait()
+	for i := range w.hands[1:] {
+		if err == nil {
+			err = w.hands[i+1].err
+		}
+	}
+	return err
+}
+
+// deal gives each term to the hand that has least to read so far, those with most postings first.
+func (w *scratch) deal() {
+	for i := range w.hands {
+		w.hands[i].load = 0
+	}
+	for i := len(w.parts) - 1; i >= 0; i-- { // by df, ascending
+		least := 0
+		for j := range w.hands {
+			if w.hands[j].load < w.hands[least].load {
+				least = j
+			}
+		}
+		w.parts[i].hand = least
+		w.hands[least].load += int(w.parts[i].df)
+	}
+}
