@@ -21,6 +21,8 @@ var (
 	_ core.AfterTurner   = unconfigured{}
 	_ core.Maintainer    = unconfigured{}
 	_ core.SubagentHost  = unconfigured{}
+	_ core.Recaller      = unconfigured{}
+	_ core.Scorer        = unconfigured{}
 	_ core.Disposer      = unconfigured{}
 	_ core.Pinger        = unconfigured{}
 )
@@ -68,6 +70,22 @@ func (u unconfigured) PrepareSubagentSpawn(context.Context, core.SpawnRequest) (
 }
 
 func (u unconfigured) OnSubagentEnded(context.Context, core.SubagentEnded) error { return u.err }
+
+func (u unconfigured) Search(context.Context, core.SearchRequest) (core.SearchResult, error) {
+	return core.SearchResult{}, u.err
+}
+
+func (u unconfigured) Expand(context.Context, core.ExpandRequest) (core.ExpandResult, error) {
+	return core.ExpandResult{}, u.err
+}
+
+func (u unconfigured) Describe(context.Context, core.DescribeRequest) (core.DescribeResult, error) {
+	return core.DescribeResult{}, u.err
+}
+
+func (u unconfigured) Score(context.Context, core.Outcome) error { return u.err }
+
+func (u unconfigured) Outcomes(context.Context, string) ([]core.Outcome, error) { return nil, u.err }
 
 // Dispose releases nothing: there is nothing.
 func (u unconfigured) Dispose(context.Context) error { return nil }
