@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"strings"
 	"sync"
 
@@ -33,10 +34,13 @@ type meter struct {
 	count core.TokenCounter
 	mu    sync.Mutex
 	seen  map[[sha256.Size]byte]sent
+	// pieces are what messages were measured as. Most of a prompt stood in the one before, and encoding it anew takes longer than all else.
+	pieces map[uint64][]sent
+	seed   maphash.Seed
 }
 
 func newMeter(count core.TokenCounter) *meter {
-	return &meter{count: count, seen: make(map[[sha256.Size]byte]sent)}
+	return &meter{count: count, seen: make(map[[sha256.Size]byte]sent), pieces: make(map[uint64][]sent), seed: maphash.MakeSeed()}
 }
 
 // encode writes m as its host would send it; format is for messages that the engine made.
@@ -59,15 +63,55 @@ func encode(m message.Message, format string) ([][]byte, error) {
 // prompt measures messages; at holds for each measured one the index of the message it came from.
 func (t *meter) prompt(msgs []message.Message, format string) (out []sent, at []int, err error) {
 	for i := range msgs {
-		raws, err := encode(msgs[i], format)
-		if err != nil {
-			return nil, nil, err
+		key := t.key(&msgs[i], format)
+		t.mu.Lock()
+		pieces, ok := t.pieces[key]
+		t.mu.Unlock()
+		if !ok {
+			raws, err := encode(msgs[i], format)
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, raw := range raws {
+				pieces = append(pieces, t.measure(raw))
+			}
+			t.mu.Lock()
+			t.pieces[key] = pieces
+			t.mu.Unlock()
 		}
-		for _, raw := range raws {
-			out, at = append(out, t.measure(raw)), append(at, i)
+		for _, s := range pieces {
+			out, at = append(out, s), append(at, i)
 		}
 	}
 	return out, at, nil
+}
+
+// key is a hash of all that encode looks at.
+func (t *meter) key(m *message.Message, format string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(t.seed)
+	text := func(s string) {
+		maphash.WriteComparable(&h, len(s))
+		h.WriteString(s)
+	}
+	for _, s := range []string{format, m.Format, string(m.Role), m.ID, m.Key, m.Name, m.Stop, m.Type} {
+		text(s)
+	}
+	maphash.WriteComparable(&h, m.Usage)
+	maphash.WriteComparable(&h, [2]int64{m.Time.Unix(), int64(m.Time.Nanosecond())})
+	maphash.WriteComparable(&h, [2]int{len(m.Raw), len(m.Parts)})
+	maphash.WriteComparable(&h, m.Edited)
+	h.Write(m.Raw)
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		for _, s := range []string{string(p.Kind), p.Text, p.CallID, p.Name, p.Args, p.Signature} {
+			text(s)
+		}
+		maphash.WriteComparable(&h, p.IsError)
+		maphash.WriteComparable(&h, len(p.Raw))
+		h.Write(p.Raw)
+	}
+	return h.Sum64()
 }
 
 // measure reads one encoded message.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,6 +63,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	defer a.spacious()()
 	host := rpc.NewHost()
 	instance, err := a.reg.Build(ctx, cfg, registry.BuildOptions{Getenv: a.getenv, Logger: log, Host: host, Version: version()})
 	if err != nil {
@@ -82,6 +84,23 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	return errors.Join(err, server.Close(end))
+}
+
+// headroom is how much garbage may gather before the collector runs, in bytes, besides as much as is in use. An agent's sidecar has little in
+// use, some 30 MiB with 5,000 messages, and makes 5 MiB of garbage a turn: by Go's default the collector runs every sixth turn. With the headroom a
+// turn takes a sixth less processor time, for 30 to 60 MiB more of memory; four times the headroom saves hardly more, and takes 100 to 250 MiB.
+const headroom = 32 << 20
+
+// spacious gives the garbage collector its headroom, unless GOGC or GOMEMLIMIT say what the operator wants. It ends with the function returned. A
+// higher GOGC would do the same for a small heap, but waste as many times the memory of a large one; a memory limit that a large heap outgrows keeps
+// the collector running without end.
+func (a *app) spacious() (end func()) {
+	if a.getenv("GOGC") != "" || a.getenv("GOMEMLIMIT") != "" {
+		return func() {}
+	}
+	// Nobody writes to it, so the system never gives it memory: it only counts.
+	unused := make([]byte, headroom)
+	return func() { runtime.KeepAlive(unused) }
 }
 
 // logger writes to standard error from a level on.

@@ -17,8 +17,9 @@ type known struct {
 	marks []mark // by count
 	// version changes with hashes.
 	version int
-	// raw are the messages of an output that hashes are of, as long as they are held.
-	raw []json.RawMessage
+	// raw are the messages of an output that hashes are of, as long as they are held, and prints their fingerprints as far as they were computed.
+	raw    []json.RawMessage
+	prints []string
 }
 
 // mark is a place in a list: the digests of the messages before it.
@@ -28,13 +29,23 @@ type mark struct {
 	core   message.Digest
 	// later are the messages that core is still to be computed of: most results are never handed back.
 	later []message.Message
+	// prints are the fingerprints of later as far as they are known.
+	prints []string
 }
 
-// settle computes what was put off.
+// settle computes what was put off. Most messages of a result stood in the one before, and had their fingerprints computed then.
 func (m *mark) settle() {
-	if m.later != nil {
-		m.core, m.later = message.DigestOf(m.later), nil
+	if m.later == nil {
+		return
 	}
+	m.core = ""
+	for i := range m.later {
+		if m.prints[i] == "" {
+			m.prints[i] = message.Fingerprint(m.later[i])
+		}
+		m.core = m.core.Add(m.prints[i])
+	}
+	m.later = nil
 }
 
 // find returns the list and the mark that a client's count and digest name.
@@ -127,7 +138,7 @@ func (k *known) place(h hash, after, total int) int {
 // cut shortens the list to its first n messages.
 func (k *known) cut(n int) {
 	if n < len(k.raw) {
-		k.raw = nil
+		k.raw, k.prints = nil, nil
 	}
 	for i, h := range k.hashes[n:] {
 		if k.at[h] == int32(n+i) { //nolint:gosec // bounded by Config.MaxTranscript

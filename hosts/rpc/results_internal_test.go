@@ -42,15 +42,24 @@ func TestResultsAreNamedByTheirBytes(t *testing.T) {
 				t.Fatalf("round %d: message %d has another's hash", round, i)
 			}
 		}
-		name := known.output(id, got, raw, make([]message.Message, len(raw)))
+		messages := make([]message.Message, len(raw))
+		for i := range raw {
+			messages[i] = message.New(message.User, string(raw[i]))
+		}
+		name := known.output(id, got, raw, messages)
 		if fresh := newTranscripts(10_000).output(id, got, raw, make([]message.Message, len(raw))); name != fresh {
 			t.Fatalf("round %d: %s, and %s where nothing is known", round, name, fresh)
 		}
+		if round%3 == 0 { // handed back
+			if digest, ok := known.begin(id, len(raw), name); !ok || digest != message.DigestOf(messages) {
+				t.Fatalf("round %d: the digest of what is handed back is %q, %t, want %q", round, digest, ok, message.DigestOf(messages))
+			}
+		}
 	}
-	if _, same := known.unchanged(id, raw); slices.Contains(same, false) {
+	if _, _, same := known.unchanged(id, raw); slices.Contains(same, false) {
 		t.Error("a result that is given again is hashed again")
 	}
-	if _, same := known.unchanged(core.SessionID{Agent: "a", Session: "other"}, raw); slices.Contains(same, true) {
+	if _, _, same := known.unchanged(core.SessionID{Agent: "a", Session: "other"}, raw); slices.Contains(same, true) {
 		t.Error("another session has its messages")
 	}
 }

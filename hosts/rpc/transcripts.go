@@ -69,9 +69,10 @@ type claim struct {
 	tail   []hash
 	digest string
 	// end is the engine's digest of all; when it is still to be computed, all are the messages.
-	end message.Digest
-	all []message.Message
-	raw []json.RawMessage // as the client gets them
+	end    message.Digest
+	all    []message.Message
+	raw    []json.RawMessage // as the client gets them
+	prints []string          // of all, as far as they are known
 }
 
 func newTranscripts(most int) *transcripts {
@@ -135,9 +136,9 @@ func (t *transcripts) keep(c claim) (place func(h hash, after int) int) {
 	k.follow(c.skipped, c.tail)
 	t.size += len(k.hashes)
 	if c.digest != "" && total > 0 {
-		k.mark(mark{count: total, digest: c.digest, core: c.end, later: c.all})
+		k.mark(mark{count: total, digest: c.digest, core: c.end, later: c.all, prints: c.prints})
 		if c.all != nil {
-			k.raw = c.raw
+			k.raw, k.prints = c.raw, c.prints
 			t.hold(k)
 		}
 	}
@@ -157,7 +158,7 @@ func (t *transcripts) keep(c claim) (place func(h hash, after int) int) {
 // hashes returns the hashes of an engine's result. Most of its messages stand where they stood in the result before, as the very same bytes, and
 // need not be hashed again.
 func (t *transcripts) hashes(id core.SessionID, raw []json.RawMessage) []hash {
-	out, known := t.unchanged(id, raw)
+	out, _, known := t.unchanged(id, raw)
 	for i := range raw {
 		if !known[i] {
 			out[i] = hashOf(raw[i])
@@ -166,14 +167,15 @@ func (t *transcripts) hashes(id core.SessionID, raw []json.RawMessage) []hash {
 	return out
 }
 
-// unchanged returns the hashes of those messages that stand in the newest result whose messages are held, and which they are.
-func (t *transcripts) unchanged(id core.SessionID, raw []json.RawMessage) ([]hash, []bool) {
-	out, known := make([]hash, len(raw)), make([]bool, len(raw))
+// unchanged returns the hashes of those messages that stand in the newest result whose messages are held, their fingerprints where they were computed,
+// and which they are.
+func (t *transcripts) unchanged(id core.SessionID, raw []json.RawMessage) (out []hash, prints []string, known []bool) {
+	out, prints, known = make([]hash, len(raw)), make([]string, len(raw)), make([]bool, len(raw))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.touch(id, false)
 	if r == nil {
-		return out, known
+		return out, prints, known
 	}
 	for _, k := range r.lists {
 		if k.raw == nil {
@@ -181,12 +183,12 @@ func (t *transcripts) unchanged(id core.SessionID, raw []json.RawMessage) ([]has
 		}
 		for i := range min(len(raw), len(k.raw)) {
 			if known[i] = sameBytes(raw[i], k.raw[i]); known[i] {
-				out[i] = k.hashes[i]
+				out[i], prints[i] = k.hashes[i], k.prints[i]
 			}
 		}
 		break
 	}
-	return out, known
+	return out, prints, known
 }
 
 // sameBytes reports whether a and b are the same bytes in memory, which nobody writes to.
@@ -199,7 +201,8 @@ func (t *transcripts) output(id core.SessionID, ids []hash, raw []json.RawMessag
 		h.Write(ids[i][:])
 	}
 	name := "out:" + hex.EncodeToString(h.Sum(nil)[:16])
-	t.keep(claim{session: id, output: true, tail: ids, digest: name, all: messages, raw: raw})
+	_, prints, _ := t.unchanged(id, raw)
+	t.keep(claim{session: id, output: true, tail: ids, digest: name, all: messages, raw: raw, prints: prints})
 	return name
 }
 
@@ -209,7 +212,7 @@ func (t *transcripts) hold(k *known) {
 	if len(t.results) <= maxResults {
 		return
 	}
-	t.results[0].raw = nil
+	t.results[0].raw, t.results[0].prints = nil, nil
 	t.results[0].marks = slices.DeleteFunc(t.results[0].marks, func(m mark) bool { return m.later != nil })
 	t.results = slices.Delete(t.results, 0, 1)
 }

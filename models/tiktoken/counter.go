@@ -24,7 +24,7 @@ type Counter struct {
 }
 
 // New returns the counter of an encoding, "o200k_base" or "cl100k_base". The vocabulary is loaded on the first use of
-// an encoding in the process (20 to 50 ms, 4 to 8 MiB) and shared by all its counters. An unknown name is a
+// an encoding in the process (10 to 25 ms, 4 to 8 MiB) and shared by all its counters. An unknown name is a
 // core.ErrInvalid that lists the known ones.
 func New(name string) (*Counter, error) {
 	enc, err := load(name)

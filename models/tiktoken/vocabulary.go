@@ -2,11 +2,9 @@ package tiktoken
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"math"
 	"math/bits"
-	"strconv"
 )
 
 const (
@@ -23,12 +21,12 @@ const (
 // vocabulary gives the rank of each token. It is immutable.
 //
 // Tokens of at most keySize bytes, three quarters of all and nearly all that a text asks for, are in an open-addressed
-// table under their bytes, so that a look-up compares one number and copies nothing.
+// table under their bytes, so that a look-up compares one number and copies nothing. The longer ones are in another.
 type vocabulary struct {
 	pairs []int32 // rank by the two bytes of a token
 	slots []slot
 	shift int
-	long  map[string]int32
+	long  longTable
 }
 
 // slot holds a token of at most keySize bytes: its bytes, the first lowest, and its length and rank. The latter is 0 if
@@ -38,7 +36,9 @@ type slot struct {
 	sized uint32
 }
 
-// parseVocabulary reads a vocabulary as published: a token in base64, a space, its rank; one to a line.
+// parseVocabulary reads a vocabulary as published: a token in base64, a space, its rank; one to a line. Every start of a
+// program that counts waits for it, so it takes a line apart by hand, which is three times as fast as with the standard
+// library's decoders.
 func parseVocabulary(data []byte) (*vocabulary, error) {
 	lines := bytes.Count(data, []byte{'\n'}) + 1
 	width := bits.Len(uint(lines))
@@ -46,35 +46,38 @@ func parseVocabulary(data []byte) (*vocabulary, error) {
 		pairs: make([]int32, 1<<16),
 		slots: make([]slot, 1<<width), // more than there are tokens, so that a search ends
 		shift: 64 - width,
-		long:  make(map[string]int32, lines/4),
+		long:  newLongTable(lines / 4),
 	}
 	for i := range v.pairs {
 		v.pairs[i] = noRank
 	}
 	var buf [maxToken + 3]byte
+	var wait waiting
 	for number := 1; len(data) > 0; number++ {
 		var line []byte
-		line, data, _ = bytes.Cut(data, []byte{'\n'})
+		line, data = cut(data, '\n')
 		if len(line) == 0 {
 			continue
 		}
-		coded, digits, _ := bytes.Cut(line, []byte{' '})
-		if base64.StdEncoding.DecodedLen(len(coded)) > len(buf) {
+		coded, digits := cut(line, ' ')
+		if len(coded)/4*3 > len(buf) {
 			return nil, fmt.Errorf("line %d: token of more than %d bytes", number, maxToken)
 		}
-		n, err := base64.StdEncoding.Decode(buf[:], coded)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", number, err)
+		n, ok := decodeToken(&buf, coded)
+		if !ok {
+			return nil, fmt.Errorf("line %d: the token is not in base64", number)
 		}
-		rank, err := strconv.ParseUint(string(digits), 10, rankBits)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", number, err)
+		rank, ok := parseRank(digits)
+		if !ok {
+			return nil, fmt.Errorf("line %d: the rank is not a number of less than %d bits", number, rankBits+1)
 		}
 		if n == 0 || n > maxToken {
 			return nil, fmt.Errorf("line %d: token of %d bytes", number, n)
 		}
-		v.add(buf[:n], uint32(rank))
+		v.add(&wait, buf[:n], rank)
 	}
+	v.place(&wait)
+	v.long.settle()
 	for b := range 256 {
 		if v.find(uint64(b), 1) == noRank {
 			return nil, fmt.Errorf("byte %#x is no token", b)
@@ -83,9 +86,18 @@ func parseVocabulary(data []byte) (*vocabulary, error) {
 	return v, nil
 }
 
-func (v *vocabulary) add(token []byte, rank uint32) {
+// waiting are slots that are still to be placed. Their places are far apart in memory: looking at many of them before any is
+// written lets the processor fetch them at the same time, which makes reading a vocabulary a third faster.
+type waiting struct {
+	slots [32]slot
+	homes [32]int
+	n     int
+	seen  uint32 // keeps the compiler from leaving out the looking
+}
+
+func (v *vocabulary) add(wait *waiting, token []byte, rank uint32) {
 	if len(token) > keySize {
-		v.long[string(token)] = int32(rank)
+		v.long.add(token, int32(rank))
 		return
 	}
 	if len(token) == 2 {
@@ -95,11 +107,28 @@ func (v *vocabulary) add(token []byte, rank uint32) {
 	for i, b := range token {
 		key |= uint64(b) << (8 * i)
 	}
-	i := v.home(key)
-	for v.slots[i].sized != 0 {
-		i = (i + 1) & (len(v.slots) - 1)
+	if wait.n == len(wait.slots) {
+		v.place(wait)
 	}
-	v.slots[i] = slot{key: key, sized: uint32(len(token))<<rankBits | rank}
+	wait.slots[wait.n] = slot{key: key, sized: uint32(len(token))<<rankBits | rank}
+	wait.homes[wait.n] = v.home(key)
+	wait.n++
+}
+
+// place puts what waits into its slots.
+func (v *vocabulary) place(wait *waiting) {
+	seen := uint32(0)
+	for _, i := range wait.homes[:wait.n] {
+		seen |= v.slots[i].sized
+	}
+	wait.seen = seen
+	for k, i := range wait.homes[:wait.n] {
+		for v.slots[i].sized != 0 {
+			i = (i + 1) & (len(v.slots) - 1)
+		}
+		v.slots[i] = wait.slots[k]
+	}
+	wait.n = 0
 }
 
 // home is the slot where the search for a key begins.
@@ -130,9 +159,7 @@ func (v *vocabulary) rank(text string, from, to int) int32 {
 
 func (v *vocabulary) rankLong(text string) int32 {
 	if len(text) <= maxToken {
-		if rank, ok := v.long[text]; ok {
-			return rank
-		}
+		return v.long.rank(text)
 	}
 	return noRank
 }

@@ -106,16 +106,25 @@ func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidat
 func (r *Retriever) ask(ctx context.Context, q core.Query, text string, limit int) []list {
 	scopes := q.Scopes()
 	lists := make([]list, len(scopes)*len(r.parts))
-	want := limit + limit/4
+	want := limit
 	if len(lists) > 1 {
-		want = max(want, limit*r.cfg.Overfetch)
+		want = max(limit+limit/4, limit*r.cfg.Overfetch)
 	}
 	var wg sync.WaitGroup
 	for i := range lists {
 		scope, p := scopes[i/len(r.parts)], r.parts[i%len(r.parts)]
 		wg.Go(func() {
-			hits, err := p.searcher.Search(ctx, core.SearchQuery{Scope: scope, Text: text, Limit: want, Exclude: q.InWindow})
-			lists[i] = list{part: p, hits: admitted(hits, scope, q.InWindow), err: err}
+			query := core.SearchQuery{Scope: scope, Text: text, Limit: want, Exclude: q.InWindow}
+			hits, err := p.searcher.Search(ctx, query)
+			good := admitted(hits, scope, q.InWindow)
+			// Entries are read from the store for every hit, so one that is asked alone is asked for more only when some had to be dropped.
+			if len(lists) == 1 && err == nil && len(hits) == want && len(good) < limit {
+				query.Limit = limit + limit/4
+				if more, err := p.searcher.Search(ctx, query); err == nil {
+					good = admitted(more, scope, q.InWindow)
+				}
+			}
+			lists[i] = list{part: p, hits: good, err: err}
 		})
 	}
 	wg.Wait()

@@ -241,3 +241,39 @@ func TestInvalid(t *testing.T) {
 		})
 	}
 }
+
+// A searcher that is alone reads from the store what is wanted, and more only when some of it cannot be used.
+func TestAsksForMoreOnlyWhenNeeded(t *testing.T) {
+	in := hits("a", "b", "c", "d", "e")
+	for _, c := range []struct {
+		name   string
+		shown  string
+		asked  int
+		wanted string
+	}{
+		{"all can be used", "", 1, "a b c d"},
+		{"one is in the window", "b", 2, "a c d e"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &scripted{hits: in}
+			r, err := hybrid.New(hybrid.DefaultConfig(), map[string]core.Searcher{"words": s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.Retrieve(t.Context(), core.Query{
+				Scope: core.Scope{Agent: "ada"}, Prompt: "where is the red kite now", Limit: 4, Tokens: 100,
+				InWindow: func(id string) bool { return id == c.shown },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			for _, one := range got {
+				ids = append(ids, one.Entry.ID)
+			}
+			if found := strings.Join(ids, " "); found != c.wanted || s.asked != c.asked {
+				t.Errorf("found %q in %d searches, want %q in %d", found, s.asked, c.wanted, c.asked)
+			}
+		})
+	}
+}

@@ -205,11 +205,20 @@ func (k *ranking) correct(v posting, differ *[window]uint32) {
 	m := k.metas[p]
 	scale, div := share(body, m)
 	before, after := k.spans[p].before(), k.spans[p].after()
-	for j := range after {
-		differ[reach+1+j] += k.spread[j]*scale/div - k.spread[j]
-	}
-	for j := range before {
-		differ[reach-1-j] += k.spread[reach+j]*scale/div - k.spread[reach+j]
+	if div == 1 { // nearly always; a division takes as long as all the rest
+		for j := range after {
+			differ[reach+1+j] += k.spread[j] * (scale - 1)
+		}
+		for j := range before {
+			differ[reach-1-j] += k.spread[reach+j] * (scale - 1)
+		}
+	} else {
+		for j := range after {
+			differ[reach+1+j] += k.spread[j]*scale/div - k.spread[j]
+		}
+		for j := range before {
+			differ[reach-1-j] += k.spread[reach+j]*scale/div - k.spread[reach+j]
+		}
 	}
 	if after > 0 && m&asking != 0 && k.passageDoc[p+1] != k.passageDoc[p] {
 		differ[reach+1] += k.answering*scale/div - k.spread[0]*scale/div
