@@ -138,7 +138,7 @@ func (e *Engine) stock(ctx context.Context, v View, req CompactRequest) (*task, 
 	t := &task{req: req, budget: budget, next: v.Next, end: v.Len(), erased: v.Erased, refs: make(map[string]string)}
 	t.survey(items)
 	t.Compaction = Compaction{
-		Session: v.Session, Summaries: v.Summaries, Force: req.Force, Instructions: req.Instructions,
+		Session: v.Session, Summaries: v.Summaries, Stubs: v.Stubs, Force: req.Force, Instructions: req.Instructions,
 		Now: e.now(), Count: e.count, Host: e.host, Request: req, Left: max(v.Start-first, 0),
 	}
 	for _, sum := range v.Summaries {
@@ -166,7 +166,10 @@ func (e *Engine) stock(ctx context.Context, v View, req CompactRequest) (*task, 
 	t.Target = int(e.cfg.Compaction.Target * float64(budget))
 	t.Protected = protected(items, t.Target, e.recentMessages(&v))
 	if !req.Force {
-		// Unasked it takes nothing that the window still shows.
+		// Unasked it takes nothing that the window still shows. Where no window was cut to this budget yet, that is what it will have room for.
+		if t.shown() > budget {
+			t.Left = max(t.Left, len(t.Entries)-protected(items, t.Target, len(items)))
+		}
 		t.Protected = max(t.Protected, len(t.Entries)-t.Left)
 		if t.Tokens <= t.Target || t.Left == 0 {
 			res.Reason = ReasonUnderTarget
@@ -182,6 +185,15 @@ func (e *Engine) stock(ctx context.Context, v View, req CompactRequest) (*task, 
 	}
 	t.Publish = func(ctx context.Context, p Patch) error { return e.apply(ctx, t, p) }
 	return t, res, nil
+}
+
+// shown is what the summaries and the entries that the window shows cost.
+func (t *task) shown() int {
+	n := t.Tokens
+	for _, cost := range t.Cost[:t.Left] {
+		n -= cost
+	}
+	return n
 }
 
 // recentMessages is how many of a session's newest messages are not compacted.
@@ -331,9 +343,13 @@ func adoptSummary(v *View, entry Entry) {
 		gone[id] = true
 	}
 	var kept []Summary
-	for _, sum := range v.Summaries {
-		if !gone[sum.ID] {
+	at := 0
+	for i, sum := range v.Summaries {
+		switch {
+		case !gone[sum.ID]:
 			kept = append(kept, sum)
+		case len(kept) == i:
+			at = i
 		}
 	}
 	sum := summaryOf(entry)
@@ -346,7 +362,7 @@ func adoptSummary(v *View, entry Entry) {
 	}
 	if frontier <= v.Frontier {
 		// It stands for older summaries; it goes where the first of them was.
-		v.Summaries = append([]Summary{sum}, kept...)
+		v.Summaries = slices.Insert(kept, at, sum)
 		return
 	}
 	v.Summaries = append(kept, sum)

@@ -123,7 +123,7 @@ func live(t *testing.T, compactor core.Compactor) *lived {
 	cfg := core.DefaultConfig()
 	cfg.Compaction.Deadline = 20 * time.Second
 	n := 0
-	e, err := core.New(core.Parts{Store: store, Compactor: compactor, Counter: quick, Observers: []core.Observer{search}}, cfg,
+	e, err := core.New(core.Parts{Store: store, Searcher: search, Compactor: compactor, Counter: quick, Observers: []core.Observer{search}}, cfg,
 		core.WithIDs(func() string { n++; return fmt.Sprintf("e%d", n) }))
 	if err != nil {
 		t.Fatal(err)
@@ -173,8 +173,8 @@ func (l *lived) window(t *testing.T, budget int) string {
 	return b.String()
 }
 
-// reachable reports whether one search finds a fact.
-func (l *lived) reachable(t *testing.T, c canary) bool {
+// indexed reports whether the index finds a fact.
+func (l *lived) indexed(t *testing.T, c canary) bool {
 	t.Helper()
 	hits, err := l.search.Search(t.Context(), core.SearchQuery{Scope: l.id.Scope(), Text: c.ask, Limit: 10})
 	if err != nil {
@@ -186,6 +186,47 @@ func (l *lived) reachable(t *testing.T, c canary) bool {
 		}
 	}
 	return false
+}
+
+// reachable reports whether one page of a search, as an agent gets it, says a fact. What the page shows a part of can be read in full.
+func (l *lived) reachable(t *testing.T, c canary) bool {
+	t.Helper()
+	page, err := l.engine.Search(t.Context(), core.SearchRequest{Session: l.id, Query: c.ask})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page.Tokens > core.DefaultAnswer || len(page.Found) > core.DefaultFound {
+		t.Errorf("%q: a page of %d entries and %d tokens", c.ask, len(page.Found), page.Tokens)
+	}
+	for _, f := range page.Found {
+		whole := f.Excerpt
+		if !f.Whole {
+			whole = l.read(t, f.ID)
+		}
+		if f.Type == core.TypeMessage && strings.Contains(whole, c.fact) && !strings.Contains(whole, c.said) {
+			t.Errorf("%q: entry %s reads %q, which nobody said", c.ask, f.ID, whole)
+		}
+	}
+	return strings.Contains(page.Text, c.fact)
+}
+
+// read returns all of an entry, page by page.
+func (l *lived) read(t *testing.T, id string) string {
+	t.Helper()
+	var b strings.Builder
+	for offset := 0; ; {
+		page, err := l.engine.Expand(t.Context(), core.ExpandRequest{Session: l.id, ID: id, Offset: offset})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range page.Found {
+			b.WriteString(f.Excerpt)
+		}
+		if page.Next <= offset {
+			return b.String()
+		}
+		offset = page.Next
+	}
 }
 
 // modelChain masks, lets a model write, and goes on without it.
@@ -238,10 +279,15 @@ func TestCanariesSurvive(t *testing.T) {
 						}
 					}
 					for _, c := range facts {
-						if strings.Contains(window, c.fact) {
+						there, reached := strings.Contains(window, c.fact), l.reachable(t, c)
+						// More than is promised: also what the window shows is on one page.
+						if !reached {
+							t.Errorf("round %d: %q is not on the page that answers %q (in the window: %t)", round, c.fact, c.ask, there)
+						}
+						if there {
 							shown++
-						} else if !l.reachable(t, c) {
-							t.Errorf("round %d: %q is neither in the window nor found by %q", round, c.fact, c.ask)
+						} else if !l.indexed(t, c) {
+							t.Errorf("round %d: %q is neither in the window nor in what the index finds for %q", round, c.fact, c.ask)
 						}
 					}
 				}

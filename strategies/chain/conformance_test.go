@@ -50,9 +50,15 @@ func chains() []string {
 
 func build(tb testing.TB, name string, model core.Completer) core.Compactor {
 	tb.Helper()
+	return buildOf(tb, tiers, name, model)
+}
+
+// buildOf links tiers that are made as kinds says.
+func buildOf(tb testing.TB, kinds map[string]func(core.Completer) (core.Compactor, error), name string, model core.Completer) core.Compactor {
+	tb.Helper()
 	var parts []core.Compactor
 	for n := range strings.SplitSeq(name, "+") {
-		c, err := tiers[n](model)
+		c, err := kinds[n](model)
 		if err != nil {
 			tb.Fatalf("%s: %v", n, err)
 		}

@@ -33,11 +33,19 @@ type state struct {
 func newState(c core.Compaction) *state {
 	s := &state{c: c, given: c, stubs: make(map[string]core.Stub)}
 	s.c.Summaries, s.c.Entries = slices.Clone(c.Summaries), slices.Clone(c.Entries)
+	s.c.Stubs = cloned(c.Stubs)
 	s.c.Cost = make([]int, len(c.Entries))
 	for i := range c.Entries {
 		s.c.Cost[i] = compacting.CostOf(c, i)
 	}
 	return s
+}
+
+// cloned is maps.Clone, and never nil.
+func cloned(stubs map[string]core.Stub) map[string]core.Stub {
+	out := make(map[string]core.Stub, len(stubs))
+	maps.Copy(out, stubs)
+	return out
 }
 
 // done reports whether nothing is left to do for further tiers.
@@ -48,7 +56,7 @@ func (s *state) done() bool {
 // task returns what the next tier is told.
 func (s *state) task() core.Compaction {
 	c := s.c
-	c.Summaries, c.Entries, c.Cost = slices.Clone(c.Summaries), slices.Clone(c.Entries), slices.Clone(c.Cost)
+	c.Summaries, c.Entries, c.Cost, c.Stubs = slices.Clone(c.Summaries), slices.Clone(c.Entries), slices.Clone(c.Cost), cloned(c.Stubs)
 	if s.changed && c.Tokens <= c.Target {
 		// What the window does not show still needs a text: that, and not all that a forced compaction may take.
 		left := 0
@@ -70,7 +78,7 @@ func (s *state) publish(ctx context.Context, p core.Patch) error {
 	whole.stubs, whole.replace, whole.refs = maps.Clone(s.stubs), slices.Clone(s.replace), maps.Clone(s.refs)
 	whole.c.Summaries = slices.Clone(s.c.Summaries) // entries and costs are only cut off in front
 	if len(p.Stubs) > 0 {
-		whole.c.Cost = slices.Clone(s.c.Cost)
+		whole.c.Cost, whole.c.Stubs = slices.Clone(s.c.Cost), cloned(s.c.Stubs)
 	}
 	whole.take(p)
 	out := whole.patch()
@@ -98,7 +106,7 @@ func (s *state) take(p core.Patch) {
 	for id, st := range p.Stubs {
 		// One for an entry that just left has no place any more.
 		if i, ok := at[id]; ok {
-			s.stubs[id] = st
+			s.stubs[id], s.c.Stubs[id] = st, st
 			s.c.Tokens += st.Tokens - s.c.Cost[i]
 			s.c.Cost[i] = st.Tokens
 		}

@@ -61,13 +61,14 @@ func (w *work) carryOut(ctx context.Context, p plan) (core.Patch, error) {
 		if err := b.add(ctx, rep, span.to-span.from, i == len(p.parts)); err != nil {
 			return b.out.patch(), err
 		}
+		// Condensing asks too: it comes before the next part, so that never more than Parallel calls are under way, nor paid for and not published.
+		if err := b.condense(ctx, i == len(p.parts)); err != nil {
+			return b.out.patch(), err
+		}
 		for j := i - n; j < i; j++ {
 			if at := j + w.cfg.Parallel; at >= i {
 				start(at)
 			}
-		}
-		if err := b.condense(ctx, i == len(p.parts)); err != nil {
-			return b.out.patch(), err
 		}
 	}
 	if len(p.parts) == 0 {

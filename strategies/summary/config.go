@@ -27,7 +27,7 @@ type Config struct {
 	// result, in tokens, at least 50; longer ones keep head and tail.
 	TextTokens   int `koanf:"textTokens" doc:"what the model sees of one message, in tokens, at least 50"`
 	ResultTokens int `koanf:"resultTokens" doc:"what it sees of one call's arguments or result, in tokens, at least 50"`
-	// Fanout is the number of neighbouring summaries that are condensed into one, 2 to 32.
+	// Fanout is the number of neighbouring summaries that are condensed into one, 2 to 32; fewer, but at least two, where ChunkTokens has no room for them.
 	Fanout int `koanf:"fanout" doc:"neighbouring summaries that are condensed into one, 2 to 32"`
 	// Cooldown is how long no model is asked after Failures failures in a row, in later compactions too; 0 asks again in the next one.
 	Cooldown time.Duration `koanf:"cooldown" doc:"how long no model is asked after that many failures; 0 asks again in the next compaction"`

@@ -51,6 +51,39 @@ func TestEveryCallThatIsAllowedIsPublished(t *testing.T) {
 	}
 }
 
+// TestNoCallIsForNothing: never more than Parallel calls are under way, and each one's answer is published, also when one call has no room for Fanout texts.
+func TestNoCallIsForNothing(t *testing.T) {
+	for _, parallel := range []int{1, 2, 5} {
+		h := honest()
+		var open, most atomic.Int64
+		m := &model{answer: func(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
+			n := open.Add(1)
+			defer open.Add(-1)
+			for seen := most.Load(); n > seen && !most.CompareAndSwap(seen, n); seen = most.Load() {
+			}
+			time.Sleep(time.Millisecond) // so that calls meet
+			answer, err := h.answer(ctx, req)
+			answer.Text += strings.Repeat("\nThe rest of it went as expected, and nothing of that is needed again.", 20)
+			return answer, err
+		}}
+		cfg := config()
+		cfg.Parallel, cfg.Fanout, cfg.MaxSummaries = parallel, 8, 12
+		s := compactingtest.New(compactingtest.Conversation(100), 4000, 5)
+		s.SummaryTokens = 600
+		made := map[string]int{}
+		patch, err := newCompactor(t, cfg, m).Compact(t.Context(), counting(s, made))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range patch.Replace {
+			made[r.Kind]++
+		}
+		if made["summary"] != m.calls() || made["fallback"] > 0 || most.Load() > int64(parallel) {
+			t.Errorf("parallel %d: %d calls, %d at once, published %v", parallel, m.calls(), most.Load(), made)
+		}
+	}
+}
+
 func TestASpendLimitPausesWhatIsNotForced(t *testing.T) {
 	m := honest()
 	cfg := config()

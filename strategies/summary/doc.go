@@ -13,7 +13,7 @@
 // goes on behind it.
 //
 // When there are more than MaxSummaries, or they cost more than 40 % of the target, Fanout neighbours become one text, a node: the
-// smallest ones first, so that what is old is rarely written anew. Earlier summaries are condensed in the same way. Every summary names what it stands
+// smallest ones first, so that what is old is rarely written anew, and in one call, so that whatever is paid for is published. Earlier summaries are condensed in the same way. Every summary names what it stands
 // for: a leaf its entries, a node the summaries it includes.
 //
 // # What the model does not decide

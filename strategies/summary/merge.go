@@ -9,44 +9,19 @@ import (
 	"github.com/contextengine/contextengine/internal/compacting/inventory"
 )
 
-// merge makes one text of several, of at most limit tokens. Where they are too long for one call they are merged in batches first.
-// It returns an error only when ctx has ended.
+// quoteOverhead is more than the line in front of a text costs in a question, in tokens.
+const quoteOverhead = 10
+
+// quoteTokens is what a question shows of one of the texts that it merges: two always have room.
+func (w *work) quoteTokens() int { return w.cfg.ChunkTokens/2 - 2*quoteOverhead }
+
+// merge makes one text of several, of at most limit tokens, in one call. It returns an error only when ctx has ended.
 func (w *work) merge(ctx context.Context, texts []string, limit int, t *tally) (string, error) {
 	t.prompt = w.prompts.combine.version
-	// Half a batch at most, so that every round at least halves their number.
-	most := w.cfg.ChunkTokens/2 - 20
-	for {
-		var batches [][]string
-		var batch []string
-		tokens := 0
-		for _, text := range texts {
-			text = compacting.Clip(text, most, w.c.Count)
-			n := w.c.Count(text) + 10
-			if len(batch) > 0 && tokens+n > w.cfg.ChunkTokens {
-				batches, batch, tokens = append(batches, batch), nil, 0
-			}
-			batch, tokens = append(batch, text), tokens+n
-		}
-		batches = append(batches, batch)
-		if len(batches) == 1 {
-			return w.mergeBatch(ctx, batch, limit, t)
-		}
-		texts = nil
-		for _, b := range batches {
-			text, err := w.mergeBatch(ctx, b, max(limit, min(w.summaryTokens(), most)), t)
-			if err != nil {
-				return "", err
-			}
-			texts = append(texts, text)
-		}
-	}
-}
-
-func (w *work) mergeBatch(ctx context.Context, texts []string, limit int, t *tally) (string, error) {
 	var b strings.Builder
 	for i, text := range texts {
 		b.WriteString("[text " + strconv.Itoa(i+1) + " of " + strconv.Itoa(len(texts)) + "]\n")
-		quote(&b, text)
+		quote(&b, compacting.Clip(text, w.quoteTokens(), w.c.Count))
 	}
 	source := b.String()
 	o := outcome{cause: w.mayAsk(source)}

@@ -163,18 +163,35 @@ func (w *work) crowded(all []live, p *plan) (from, to, limit int) {
 		}
 		return 0, 1, w.condensed(all, p, total)
 	}
-	n := min(w.cfg.Fanout, len(all))
-	best := -1
-	for i := 0; i+n <= len(all); i++ {
+	fewest, last := 0.0, 0
+	for i := range all {
+		n := w.together(all[i:])
+		if n < 2 || i+n == last {
+			continue // or a part of the run before it
+		}
 		covers := 0
 		for _, l := range all[i : i+n] {
 			covers += l.covers
 		}
-		if best < 0 || covers < best {
-			best, from = covers, i
+		if share := float64(covers) / float64(n); last == 0 || share < fewest {
+			fewest, from, to = share, i, i+n
 		}
+		last = i + n
 	}
-	return from, from + n, w.condensed(all[from:from+n], p, total)
+	return from, to, w.condensed(all[from:to], p, total)
+}
+
+// together returns how many of these go into one text: Fanout, or as many as one call has room for, but two always have. So every call that is paid for is
+// published, and none only prepares another.
+func (w *work) together(these []live) int {
+	n, tokens := 0, 0
+	for n < min(w.cfg.Fanout, len(these)) {
+		if tokens += min(these[n].tokens, w.quoteTokens()) + quoteOverhead; tokens > w.cfg.ChunkTokens {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // condensed bounds the text that stands for summaries; 0 when there is nothing to win. total is what all live ones cost.
