@@ -59,6 +59,9 @@ func (a author) say(role message.Role, text string, extra bool) (item, error) {
 	if extra {
 		fields["x_host"] = map[string]any{"n": 1.50, "s": "<é>"}
 	}
+	if role == message.User && len(text)%3 == 0 && text != "" {
+		return a.shows(fields, text)
+	}
 	switch a.format {
 	case "":
 		it, err := a.own(message.New(role, text))
@@ -70,6 +73,36 @@ func (a author) say(role message.Role, text string, extra bool) (item, error) {
 			fields["stopReason"] = "stop"
 			fields["usage"] = map[string]any{"input": 3, "output": 2}
 		}
+	}
+	return a.raw(fields, false)
+}
+
+// pixel is an image of one pixel.
+const pixel = "R0lGODlhAQABAAAAACw="
+
+// image is an image block in the host's format.
+func (a author) image() map[string]any {
+	switch a.format {
+	case message.FormatOpenAI:
+		return map[string]any{"type": "image_url", "image_url": map[string]any{"url": "data:image/gif;base64," + pixel}}
+	case message.FormatAnthropic:
+		return map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": "image/gif", "data": pixel}}
+	}
+	return map[string]any{"type": "image", "data": pixel, "mimeType": "image/gif"}
+}
+
+// shows builds a user's message of a text and an image.
+func (a author) shows(fields map[string]any, text string) (item, error) {
+	if a.format == "" {
+		raw, err := json.Marshal(a.image())
+		if err != nil {
+			return item{}, err
+		}
+		return a.own(message.Message{Role: message.User, Parts: []message.Part{{Kind: message.Text, Text: text}, {Kind: message.Image, Raw: raw}}})
+	}
+	fields["content"] = []any{map[string]any{"type": "text", "text": text}, a.image()}
+	if a.format == message.FormatPi {
+		fields["timestamp"] = epoch.UnixMilli()
 	}
 	return a.raw(fields, false)
 }
@@ -122,6 +155,21 @@ func (a author) calls(text, mark string, ids []string, extra bool) (item, error)
 	return it, err
 }
 
+func (a author) withImage(text string) any {
+	if len(text)%5 != 0 || text == "" {
+		return text
+	}
+	return a.blocks(text)
+}
+
+func (a author) blocks(text string) []any {
+	out := []any{map[string]any{"type": "text", "text": text}}
+	if len(text)%5 == 0 && text != "" {
+		out = append(out, a.image())
+	}
+	return out
+}
+
 // results builds the messages that answer calls: one for all in Anthropic's format, otherwise one each.
 func (a author) results(texts map[string]string, ids []string, failed bool) ([]item, error) {
 	if len(ids) == 0 {
@@ -134,13 +182,13 @@ func (a author) results(texts map[string]string, ids []string, failed bool) ([]i
 		var err error
 		switch a.format {
 		case message.FormatAnthropic:
-			blocks = append(blocks, map[string]any{"type": "tool_result", "tool_use_id": id, "content": texts[id], "is_error": failed})
+			blocks = append(blocks, map[string]any{"type": "tool_result", "tool_use_id": id, "content": a.withImage(texts[id]), "is_error": failed})
 			continue
 		case message.FormatOpenAI:
-			it, err = a.raw(map[string]any{"role": "tool", "tool_call_id": id, "content": texts[id]}, false)
+			it, err = a.raw(map[string]any{"role": "tool", "tool_call_id": id, "content": a.withImage(texts[id])}, false)
 		case message.FormatPi:
 			it, err = a.raw(map[string]any{"role": "toolResult", "toolCallId": id, "toolName": "read_file", "isError": failed,
-				"timestamp": epoch.UnixMilli(), "content": []any{map[string]any{"type": "text", "text": texts[id]}}}, false)
+				"timestamp": epoch.UnixMilli(), "content": a.blocks(texts[id])}, false)
 		default:
 			it, err = a.own(message.Message{Role: message.Tool, Parts: []message.Part{
 				{Kind: message.ToolResult, CallID: id, Name: "read_file", Text: texts[id], IsError: failed},

@@ -282,7 +282,7 @@ func (d *driver) refused(p *prompt, excused bool, err error) {
 	users := 0
 	for _, it := range slices.Backward(p.log) {
 
-		cost := d.cost(it)
+		cost := d.words(it) // images give way
 		switch {
 		case it.beat:
 		case it.msg.Role == message.System:
@@ -301,6 +301,16 @@ func (d *driver) refused(p *prompt, excused bool, err error) {
 	if fits := need + slack; fits <= p.req.Budget*9/10 {
 		d.fail("budget.refused", "assemble refuses (%v) although the newest messages cost only %d of %d tokens", err, need, p.req.Budget)
 	}
+}
+
+// words counts a message without its images.
+func (d *driver) words(it item) int {
+	w, err := readWire(it.msg, d.plan.Format)
+	if err != nil {
+		return 0
+	}
+	w.Images = 0
+	return recount([]wireMessage{w}, "", d.env.Count)
 }
 
 // cost counts a message the way prompts are recounted.

@@ -20,6 +20,8 @@ type wireMessage struct {
 	Results []string
 	// Counted is everything that costs tokens.
 	Counted []string
+	// Images is the number of images.
+	Images int
 }
 
 // text returns all that is said.
@@ -99,6 +101,8 @@ func (w *wireMessage) content(raw json.RawMessage) {
 		switch str(b["type"]) {
 		case "text":
 			w.say(str(b["text"]))
+		case "image", "image_url":
+			w.Images++
 		case "tool_use":
 			w.call(str(b["id"]), str(b["name"]), b["input"])
 		case "toolCall":
@@ -123,7 +127,7 @@ func str(raw json.RawMessage) string {
 func recount(wire []wireMessage, addition string, count core.TokenCounter) int {
 	n := 0
 	for _, w := range wire {
-		n += 4
+		n += 4 + imageTokens*w.Images
 		for _, s := range w.Counted {
 			n += count(s)
 		}
@@ -133,3 +137,6 @@ func recount(wire []wireMessage, addition string, count core.TokenCounter) int {
 	}
 	return n
 }
+
+// imageTokens is what the engine reckons with for an image.
+const imageTokens = 1600

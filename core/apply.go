@@ -258,8 +258,15 @@ func (e *Engine) stub(ctx context.Context, t *task, v *View, stubs map[string]St
 		if entry.Type == TypeErased {
 			continue // it was erased meanwhile: there is nothing to shorten any more
 		}
+		before, had := v.Stubs[id]
+		if had {
+			st = st.over(before)
+		}
 		if st.Tokens = e.messageCost(shownAs(entry, &st)); st.Tokens >= entry.Tokens {
 			return refused(t, "a stub costs more than what it stands for")
+		}
+		if had && st.Tokens >= before.Tokens {
+			continue // a step has shortened it further meanwhile
 		}
 		if v.Stubs == nil {
 			v.Stubs = make(map[string]Stub)

@@ -28,6 +28,9 @@ type Compaction struct {
 	Entries []Entry
 	// Cost is what each of Entries costs in the window now, in tokens (a stubbed one costs less than Entry.Tokens).
 	Cost []int
+	// Stubs are what the window shows of those of Entries that were shortened before, by entry id. A stub in a Patch is laid over them: parts that it does
+	// not name stay as they are shown. Implementers must not change them.
+	Stubs map[string]Stub
 	// Protected is the number of entries at the end of Entries that must stay: the newest ones and, unless Force is set, all that the window shows.
 	Protected int
 	// Left is the number of entries at the beginning of Entries that the window does not show any more.

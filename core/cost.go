@@ -41,12 +41,21 @@ func (e *Engine) partCost(p *message.Part) int {
 	case message.ToolCall:
 		return e.count(p.Name) + e.count(p.Args)
 	case message.ToolResult:
-		return e.count(p.Name) + e.count(p.Text)
+		return e.count(p.Name) + e.count(p.Text) + e.insideCost(p)
 	case message.Image:
 		return imageCost + e.count(p.Text)
 	default:
 		return e.count(p.Text) + e.count(string(p.Raw))
 	}
+}
+
+// insideCost counts the images and other blocks inside a result.
+func (e *Engine) insideCost(p *message.Part) int {
+	n := 0
+	for _, in := range message.Inside(*p) {
+		n += e.partCost(&in)
+	}
+	return n
 }
 
 // maxCosts bounds the memory of costs per session.
@@ -91,7 +100,7 @@ func (e *Engine) hash(m message.Message) uint64 {
 			h.WriteString(f)
 			h.WriteByte(0)
 		}
-		if p.Kind == message.Other || p.Kind == message.Image {
+		if p.Kind == message.Other || p.Kind == message.Image || p.Kind == message.ToolResult {
 			h.Write(p.Raw)
 		}
 	}

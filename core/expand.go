@@ -28,12 +28,34 @@ func plainText(entry *Entry) string {
 		case message.ToolCall:
 			b.WriteString("call " + p.Name + " " + p.Args)
 		case message.Image, message.Other:
-			fmt.Fprintf(&b, "(%s, %d bytes) %s", p.Kind, len(p.Raw), p.Text)
+			writeMedia(&b, p)
 		default:
 			b.WriteString(p.Text)
+			for _, in := range message.Inside(*p) {
+				b.WriteByte('\n')
+				writeMedia(&b, &in)
+			}
 		}
 	}
 	return b.String()
+}
+
+// writeMedia says what a block is and, of a document that is text, what it holds. Anything else is no text: it stays in the store.
+func writeMedia(b *strings.Builder, p *message.Part) {
+	m, _ := message.MediaOf(*p)
+	b.WriteString("(" + m.Kind)
+	if s := m.String(); s != "" {
+		b.WriteString(": " + s)
+	}
+	if m.Text == "" {
+		b.WriteString("; stored whole, its data is no text")
+	}
+	b.WriteByte(')')
+	for _, text := range []string{p.Text, m.Text} {
+		if text != "" {
+			b.WriteString(" " + text)
+		}
+	}
 }
 
 // bytesFor estimates how many bytes of an entry's text cost so many tokens, the citation included.
@@ -271,7 +293,7 @@ func (e *Engine) Describe(ctx context.Context, req DescribeRequest) (DescribeRes
 			d.Last = items[0].entry.Time
 		}
 	}
-	d.Text = d.text()
+	d.Text = d.text() + shortenedText(v.Stubs)
 	d.Tokens = e.count(d.Text)
 	return d, nil
 }

@@ -181,8 +181,12 @@ func (e *Engine) maskResult(f *frame, v *View, m window.Mask) {
 	}
 }
 
-// setStub changes what the window shows of an entry.
+// setStub changes what the window shows of an entry; what was shortened of it before stays so.
 func (e *Engine) setStub(s *session, v *View, it *item, st Stub) {
+	if before, ok := v.Stubs[it.entry.ID]; ok {
+		st = st.over(before)
+		st.Tokens = e.messageCost(shownAs(it.entry, &st))
+	}
 	if v.Stubs == nil {
 		v.Stubs = make(map[string]Stub)
 	}

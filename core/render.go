@@ -47,19 +47,9 @@ func shownAs(entry Entry, stub *Stub) message.Message {
 	return m
 }
 
-// applyStub replaces the parts a stub names.
+// applyStub replaces the parts a stub names. The images inside a masked result go with it.
 func applyStub(m message.Message, stub Stub) message.Message {
-	parts := make([]message.Part, len(m.Parts))
-	for i, p := range m.Parts {
-		if text, ok := stub.Texts[i]; ok {
-			if p.Kind != message.ToolResult && p.Kind != message.Text {
-				p = message.Part{Kind: message.Text}
-			}
-			p.Text, p.Raw = text, nil
-		}
-		parts[i] = p
-	}
-	return m.WithParts(parts)
+	return message.Shorten(m, stub.Texts, stub.Kind == Masked)
 }
 
 // maskText stands for a tool result that was masked.
@@ -89,9 +79,9 @@ func (e *Engine) mask(entry Entry) Stub {
 	for i, p := range entry.Message.Parts {
 		switch p.Kind {
 		case message.ToolResult:
-			st.Texts[i] = maskText(p, entry.Tokens, entry.ID)
+			st.Texts[i] = withNotes(maskText(p, entry.Tokens, entry.ID), p, entry.ID)
 		case message.Image, message.Other:
-			st.Texts[i] = "[" + string(p.Kind) + " not shown; entry " + entry.ID + "]"
+			st.Texts[i] = MediaNote(p, entry.ID)
 		}
 	}
 	st.Tokens = e.messageCost(shownAs(entry, &st))
@@ -114,7 +104,7 @@ func (e *Engine) clip(entry Entry, limit int) (Stub, bool) {
 		if entry.Tokens <= limit {
 			break
 		}
-		if n := e.partCost(&p); n > limit {
+		if n := e.partCost(&p) - e.insideCost(&p); n > limit {
 			st.Texts[i] = window.Clip(p.Text, n, limit, clipMarker(n, entry.ID), e.count)
 		}
 	}

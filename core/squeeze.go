@@ -151,8 +151,19 @@ func (e *Engine) squeezeItem(f *frame, v *View, it *item, hard, total int) int {
 	if over <= 0 || it.cost <= minClip {
 		return total
 	}
+	shown := v.Stubs[it.entry.ID]
+	if st, ok := e.maskMedia(it.entry); ok && len(st.over(shown).Texts) > len(shown.Texts) {
+		// A user's images go before any of the words.
+		before := it.cost
+		e.setStub(f.s, v, it, st)
+		return e.squeezeItem(f, v, it, hard, total-before+it.cost)
+	}
 	limit := max(it.cost-over-messageOverhead-roleCost-8, minClip)
 	st, ok := e.clip(it.entry, perPart(it.entry, limit))
+	if ok && len(shown.Texts) > 0 {
+		st = st.over(shown)
+		st.Tokens = e.messageCost(shownAs(it.entry, &st))
+	}
 	if !ok || st.Tokens >= it.cost {
 		if it.entry.Role != message.Tool {
 			return total

@@ -61,10 +61,6 @@ func cloneView(v *core.View) core.View {
 			c.Path[i].Session = &id
 		}
 	}
-	for id, stub := range c.Stubs {
-		stub.Texts = maps.Clone(stub.Texts)
-		c.Stubs[id] = stub
-	}
 	if c.Recall != nil {
 		c.Recall.Items = slices.Clone(c.Recall.Items)
 	}

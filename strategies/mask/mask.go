@@ -1,13 +1,14 @@
 // Package mask compacts without a model and without taking anything out of the conversation: old tool results give way to a line that says which
-// tool it was, how it ended, how large the result is and under which id it is stored; oversized texts keep head and tail.
+// tool it was, how it ended, how large the result is and under which id it is stored; old images and files to one that says what they are; oversized
+// texts keep head and tail.
 //
 // Start with New and hand the result to core.New as Parts.Compactor, or make it the first tier of a chain:
 //
 //	compactor, err := mask.New(mask.DefaultConfig())
 //
 // The newest results and those that report an error stay as they are, the oldest give way first, and no more than the target asks for.
-// Calls, their arguments and what people said are never touched, so in a conversation without tools there is little to
-// gain. In a chain the next tier goes on from there; alone, the oldest messages leave behind a note that counts them when there is nothing to mask.
+// Calls and their arguments are never touched, and what people wrote only where it is as long as nobody writes (PayloadTokens): a log or a file that was
+// pasted. So in a conversation without tools there is little to gain. In a chain the next tier goes on from there; alone, the oldest messages leave behind a note that counts them when there is nothing to mask.
 package mask
 
 import (
@@ -26,13 +27,19 @@ type Config struct {
 	KeepFailed bool `koanf:"keepFailed" doc:"results that report an error stay as they are"`
 	// ClipTokens is the cost above which a result or an answer that is not masked keeps head and tail only, at least 100 tokens; 0 clips nothing.
 	ClipTokens int `koanf:"clipTokens" doc:"what costs more and is not masked keeps head and tail, at least 100 tokens; 0 clips nothing"`
+	// KeepImages is the number of newest images and files, of users and of results, that stay, 0 to 1000; so do those of the newest request. Those inside an Anthropic result go when the
+	// result does.
+	KeepImages int `koanf:"keepImages" doc:"newest images and files that stay in the window, 0 to 1000; older ones leave behind a line that says what they are"`
+	// PayloadTokens is the cost above which a user's text, the newest message aside, keeps head and tail of half of that; at least 1000 tokens, 0 clips
+	// nothing. It is meant for what was pasted, so choose it larger than anything that people write themselves.
+	PayloadTokens int `koanf:"payloadTokens" doc:"a user's older text that costs more (a pasted log or file) keeps head and tail of half of that, at least 1000 tokens; 0 clips nothing"`
 	// LeastTokens is what masking a result must save at least, 1 to 10000 tokens.
 	LeastTokens int `koanf:"leastTokens" doc:"what masking a result must save at least, 1 to 10000 tokens"`
 }
 
 // DefaultConfig returns the configuration that holds where nobody chose.
 func DefaultConfig() Config {
-	return Config{KeepResults: 10, KeepFailed: true, ClipTokens: 2000, LeastTokens: 16}
+	return Config{KeepResults: 10, KeepFailed: true, ClipTokens: 2000, KeepImages: 4, PayloadTokens: 10000, LeastTokens: 16}
 }
 
 // Validate returns a core.ErrInvalid that names the first field out of range, and the range.
@@ -44,6 +51,8 @@ func (c Config) Validate() error {
 	}{
 		{"keepResults", c.KeepResults >= 0 && c.KeepResults <= 10000, "must be 0 to 10000"},
 		{"clipTokens", c.ClipTokens == 0 || c.ClipTokens >= 100, "must be 0 or at least 100"},
+		{"keepImages", c.KeepImages >= 0 && c.KeepImages <= 1000, "must be 0 to 1000"},
+		{"payloadTokens", c.PayloadTokens == 0 || c.PayloadTokens >= 1000, "must be 0 or at least 1000"},
 		{"leastTokens", c.LeastTokens >= 1 && c.LeastTokens <= 10000, "must be 1 to 10000"},
 	} {
 		if !f.ok {
@@ -92,7 +101,7 @@ func (m *Compactor) Compact(ctx context.Context, c core.Compaction) (core.Patch,
 		return core.Patch{Reason: core.ReasonUnderTarget}, nil
 	}
 	w := &work{cfg: m.cfg, c: c, names: namesOf(c.Entries), left: c.Tokens, all: c.Force && c.Tokens <= c.Target}
-	for _, pass := range []func(int){w.clipLarge, w.maskOld} {
+	for _, pass := range []func(int){w.clipLarge, w.clipPayload, w.maskMedia, w.maskOld} {
 		for i := min(max(c.Left, 0), len(c.Entries)); i < len(c.Entries)-max(c.Protected, 0); i++ {
 			if w.enough() {
 				break
@@ -107,11 +116,11 @@ func (m *Compactor) Compact(ctx context.Context, c core.Compaction) (core.Patch,
 		if r, ok := compacting.Leave(c); ok && !m.tier {
 			return core.Patch{Replace: []core.Replacement{r}}, nil
 		}
-		return core.Patch{Reason: core.ReasonAlreadyCompacted + ": no old tool result is left to mask"}, nil
+		return core.Patch{Reason: core.ReasonAlreadyCompacted + ": no old tool result or image is left to mask"}, nil
 	}
 	patch := core.Patch{Stubs: w.stubs}
 	if w.left > c.Target && c.Tokens > c.Target {
-		patch.Reason = "masking old tool results alone does not reach the target"
+		patch.Reason = "masking old tool results and images alone does not reach the target"
 	}
 	return patch, nil
 }

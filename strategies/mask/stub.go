@@ -2,6 +2,7 @@ package mask
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
@@ -16,8 +17,8 @@ type work struct {
 	c     core.Compaction
 	names map[string]string
 	stubs map[string]core.Stub
-	// kept is the set of the newest results, by the position of their entries.
-	kept map[int]bool
+	// kept is the set of the newest results, by the position of their entries; pictured that of the newest images and files.
+	kept, pictured map[int]bool
 	// left is what the session costs so far.
 	left int
 	// all says that everything is to be masked that may be.
@@ -70,8 +71,11 @@ func (w *work) maskOld(i int) {
 		switch p.Kind {
 		case message.ToolResult:
 			st.Texts[n] = w.line(p, e)
+			for _, in := range message.Inside(p) {
+				st.Texts[n] += "\n" + core.MediaNote(in, e.ID)
+			}
 		case message.Image, message.Other:
-			st.Texts[n] = "[" + string(p.Kind) + " not shown; entry " + e.ID + "]"
+			st.Texts[n] = core.MediaNote(p, e.ID)
 		}
 	}
 	w.put(i, st)
@@ -114,8 +118,7 @@ func (w *work) clipLarge(i int) {
 			continue
 		}
 		if size := w.c.Count(p.Text); size > w.cfg.ClipTokens {
-			marker := fmt.Sprintf("\n[... shortened, %d tokens in all; entry %s ...]\n", size, e.ID)
-			st.Texts[n] = window.Clip(p.Text, size, w.cfg.ClipTokens, marker, w.c.Count)
+			st.Texts[n] = w.clipped(p.Text, size, w.cfg.ClipTokens, e.ID)
 		}
 	}
 	if len(st.Texts) > 0 {
@@ -123,22 +126,47 @@ func (w *work) clipLarge(i int) {
 	}
 }
 
-// put takes a stub over when it saves enough.
+// clipped returns head and tail of a text, at most limit tokens of it, around a line that names size and entry.
+func (w *work) clipped(text string, size, limit int, id string) string {
+	marker := fmt.Sprintf("\n[... shortened, %d tokens in all; entry %s ...]\n", size, id)
+	return window.Clip(text, size, limit, marker, w.c.Count)
+}
+
+// before returns what is shown of entry i already. It is unknown where it costs less than it should and nobody says why.
+func (w *work) before(i int) (st core.Stub, known bool) {
+	e := &w.c.Entries[i]
+	if st, ok := w.stubs[e.ID]; ok {
+		return st, true
+	}
+	cost := compacting.CostOf(w.c, i)
+	if st, ok := w.c.Stubs[e.ID]; ok && st.Tokens == cost {
+		return st, true
+	}
+	return core.Stub{}, cost >= e.Tokens
+}
+
+// put takes a stub over when it saves enough. What was shortened of the entry before stays so.
 func (w *work) put(i int, st core.Stub) {
 	e := &w.c.Entries[i]
+	if old, known := w.before(i); known && len(old.Texts) > 0 {
+		texts := maps.Clone(old.Texts)
+		maps.Copy(texts, st.Texts)
+		st.Texts = texts
+	}
 	st.Tokens = perMessage + len(e.Message.Parts)
 	for n, p := range e.Message.Parts {
-		if text, ok := st.Texts[n]; ok {
-			st.Tokens += w.c.Count(p.Name) + w.c.Count(text)
+		st.Tokens += w.c.Count(p.Name)
+		text, named := st.Texts[n]
+		if !named || st.Kind != core.Masked {
+			for _, in := range message.Inside(p) {
+				st.Tokens += w.blockCost(in)
+			}
+		}
+		if named {
+			st.Tokens += w.c.Count(text)
 			continue
 		}
-		st.Tokens += w.c.Count(p.Name) + w.c.Count(p.Text) + w.c.Count(p.Args)
-		switch p.Kind {
-		case message.Image:
-			st.Tokens += imageTokens
-		case message.Other:
-			st.Tokens += w.c.Count(string(p.Raw))
-		}
+		st.Tokens += w.c.Count(p.Text) + w.c.Count(p.Args) + w.blockCost(p)
 	}
 	before := w.costOf(i)
 	if before-st.Tokens < w.cfg.LeastTokens || st.Tokens >= e.Tokens {
@@ -149,6 +177,17 @@ func (w *work) put(i int, st core.Stub) {
 	}
 	w.stubs[e.ID] = st
 	w.left -= before - st.Tokens
+}
+
+// blockCost is what a block costs besides its text, in tokens.
+func (w *work) blockCost(p message.Part) int {
+	switch p.Kind {
+	case message.Image:
+		return imageTokens
+	case message.Other:
+		return w.c.Count(string(p.Raw))
+	}
+	return 0
 }
 
 const (
