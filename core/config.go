@@ -48,6 +48,8 @@ type WindowConfig struct {
 	KeepResults int `koanf:"keepResults"`
 	// Note adds a line that says how many earlier messages are not shown.
 	Note bool `koanf:"note"`
+	// Memory bounds what the windows of all sessions may take in memory, in MiB, 1 to 1048576; the least recently used one is let go, and read again when needed.
+	Memory int `koanf:"memory"`
 }
 
 // RecallConfig shapes the recall block.
@@ -105,7 +107,7 @@ func DefaultConfig() Config {
 		Failure:        FailDegrade,
 		Window: WindowConfig{
 			High: 0.90, Low: 0.75, Reserve: 0.01,
-			ClipShare: 0.10, ClipTokens: 600, BatchShare: 0.40, KeepResults: 10, Note: true,
+			ClipShare: 0.10, ClipTokens: 600, BatchShare: 0.40, KeepResults: 10, Note: true, Memory: 512,
 		},
 		Recall: RecallConfig{Share: 0.10, Candidates: 50, Deadline: 2 * time.Second, Quote: 400},
 		Compaction: CompactionConfig{
@@ -137,6 +139,7 @@ func (c Config) Validate() error {
 		share("subagents.recentMessages", float64(c.Subagents.RecentMessages), 0, 100000),
 		share("window.clipTokens", float64(c.Window.ClipTokens), 0, 1e9),
 		share("window.keepResults", float64(c.Window.KeepResults), 0, 1e9),
+		share("window.memory", float64(c.Window.Memory), 1, 1<<20),
 		share("recall.candidates", float64(c.Recall.Candidates), 1, 10000),
 		share("recall.quote", float64(c.Recall.Quote), 20, 1e9),
 		share("compaction.maxSummary", float64(c.Compaction.MaxSummary), 50, 1e9),

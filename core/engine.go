@@ -46,6 +46,8 @@ type Engine struct {
 	sessions map[SessionID]*session
 	// lately holds the same sessions, the one used last in front.
 	lately *list.List
+	// held is what their windows take in memory, in bytes.
+	held   int
 	closed bool
 }
 

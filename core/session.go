@@ -21,6 +21,8 @@ type session struct {
 	// users counts those who hold sem or wait for it, place is where the session stands among those used lately. Engine.mu guards both.
 	users int
 	place *list.Element
+	// size is what the items take in memory, in bytes, as counted for this many of them. Engine.mu guards both.
+	size, sized int
 	// adopted says that the view's parent belongs to another agent: it may show entries of that one.
 	adopted atomic.Bool
 
@@ -68,7 +70,7 @@ func (e *Engine) open(ctx context.Context, id SessionID) (s *session, done func(
 		e.leaveSession(s)
 		return nil, nil, fmt.Errorf("core: session %q: %w", id, ctx.Err())
 	}
-	done = func() { <-s.sem; e.leaveSession(s) }
+	done = func() { e.weigh(s); <-s.sem; e.leaveSession(s) }
 	if err := ctx.Err(); err != nil {
 		done()
 		return nil, nil, fmt.Errorf("core: session %q: %w", id, err)
@@ -92,7 +94,7 @@ func (e *Engine) lookup(id SessionID) (*session, error) {
 	s := e.sessions[id]
 	if s == nil {
 		if len(e.sessions) >= maxSessions {
-			e.evict()
+			e.evict(nil)
 		}
 		s = &session{id: id, sem: make(chan struct{}, 1), costs: make(map[uint64]int)}
 		s.place = e.lately.PushFront(s)
@@ -112,15 +114,44 @@ func (e *Engine) leaveSession(s *session) {
 	e.work.Done()
 }
 
-// evict forgets the least recently used session that nobody works on.
-func (e *Engine) evict() {
+// evict forgets the least recently used session that nobody works on, other than spare. It reports whether there was one.
+func (e *Engine) evict(spare *session) bool {
 	for at := e.lately.Back(); at != nil; at = at.Prev() {
-		if s, ok := at.Value.(*session); ok && s.users == 0 {
+		if s, ok := at.Value.(*session); ok && s.users == 0 && s != spare {
 			e.lately.Remove(at)
 			delete(e.sessions, s.id)
-			return
+			e.held -= s.size
+			return true
 		}
 	}
+	return false
+}
+
+// weigh finds out what the session takes in memory, and lets go of others when all together take too much. The caller holds the session.
+func (e *Engine) weigh(s *session) {
+	if len(s.items) == s.sized {
+		return
+	}
+	size := 0
+	for i := range s.items {
+		size += s.items[i].size()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.held += size - s.size
+	s.size, s.sized = size, len(s.items)
+	for e.held > e.cfg.Window.Memory<<20 && e.evict(s) {
+	}
+}
+
+// size is about what an item takes in memory, in bytes.
+func (it *item) size() int {
+	n := 1024 + len(it.entry.Message.Raw) // what is beside the content: the structures, ids and metadata
+	for i := range it.entry.Message.Parts {
+		p := &it.entry.Message.Parts[i]
+		n += 150 + len(p.Text) + len(p.Args) + len(p.Raw)
+	}
+	return n
 }
 
 // load reads the view and takes up entries that were stored without it: a crash came between the two, or the store keeps no views.

@@ -80,6 +80,7 @@ func coreDocs() map[string]string {
 		"window.clipTokens":        "tokens that one tool result may cost in any case",
 		"window.batchShare":        "largest share of the budget for all results of one step",
 		"window.keepResults":       "newest tool results that are never masked",
+		"window.memory":            "MiB that the windows of all sessions may take in memory; the least recently used one is read again when needed",
 		"window.note":              "say in the prompt how many earlier messages are not shown",
 		"recall.share":             "share of the budget for recalled messages, 0 to 0.5; 0 turns recall off",
 		"recall.candidates":        "candidates that a retriever is asked for",
