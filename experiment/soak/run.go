@@ -173,7 +173,7 @@ type seat struct {
 func (r *runner) newSeat(i int) *seat {
 	s := &seat{rng: rand.New(rand.NewPCG(r.o.Seed, uint64(i)))}
 	s.id.Agent = fmt.Sprintf("%s-%d", r.o.Agent, i%r.o.Agents)
-	s.turn = s.rng.IntN(r.o.Turns)
+	s.turn = 1 + s.rng.IntN(r.o.Turns) // as many as sessions have at any time later: what grows from then on is a leak
 	r.name(s)
 	return s
 }
@@ -206,7 +206,8 @@ func (r *runner) ingest(ctx context.Context, id core.SessionID, messages []messa
 
 // sit lives turns until ctx ends.
 func (r *runner) sit(ctx context.Context, s *seat) {
-	timer := time.NewTimer(time.Duration(s.rng.Int64N(int64(r.o.Think) + 1))) // not all at once
+	// Not all at once, but all before the time that the verdict compares with begins: the first turn of a session fills its memory.
+	timer := time.NewTimer(time.Duration(s.rng.Int64N(int64(min(r.o.Think, r.o.Time/10)) + 1)))
 	defer timer.Stop()
 	for {
 		select {

@@ -8,9 +8,9 @@ import (
 // minDead is how many dead passages are not worth a compaction.
 const minDead = 64
 
-// compacted returns s, or a tidy copy when more than a quarter of all passages are dead.
+// compacted returns s, or a tidy copy when more than an eighth of all passages are dead.
 func (s *segment) compacted() *segment {
-	if s.dead < minDead || s.dead*4 <= s.dead+s.live {
+	if s.dead < minDead || s.dead*8 <= s.dead+s.live {
 		return s
 	}
 	return s.tidy()
