@@ -69,7 +69,7 @@ type part struct {
 }
 
 func parts() []part {
-	return []part{{"tokens", tokens}, {"lexical", lexicalPart}, {"vectors", vectorPart}, {"ingest", ingest}, {"assemble", assemble}, {"cost", cost}}
+	return []part{{"tokens", tokens}, {"lexical", lexicalPart}, {"vectors", vectorPart}, {"ingest", ingest}, {"assemble", assemble}, {"cost", cost}, {"startup", startup}}
 }
 
 func names() []string {
