@@ -229,7 +229,7 @@ func faultyPrompts(sound func(setup) []string) []fault {
 			if n := len(res.Messages); n > 0 {
 				remove(res, n-1)
 			}
-		}), []string{"order.tail"}, append(changed, "pairs.torn", "idempotent.repeat")...),
+		}), []string{"order.tail"}, append(changed, "pairs.torn", "idempotent.repeat", "isolation.back", "erase.stored")...),
 		engineFault("a pair torn", plain, sound, result(func(_ core.AssembleRequest, res *core.AssembleResult) {
 			if i := find(res, 0, message.Message.HasResults); i >= 0 {
 				remove(res, i)
@@ -286,7 +286,7 @@ func faultyPrompts(sound func(setup) []string) []fault {
 				}
 				return rec, err
 			}
-		}, []string{"erase.shown"}, append(changed, "erase.stored", "failure.*", "idempotent.*", "isolation.back", "back.*")...),
+		}, []string{"erase.shown"}, append(changed, "erase.stored", "failure.*", "idempotent.*", "isolation.back", "back.*", "lost.verbatim")...).with(120),
 		engineFault("searches what the window shows alone", plain, sound, func(b *brokenEngine) {
 			b.search = func(ctx context.Context, req core.SearchRequest) (core.SearchResult, error) {
 				res, err := b.Engine.Search(ctx, req)

@@ -118,7 +118,7 @@ func faultyWrites(sound func(setup) []string) []fault {
 				}
 				return b.Engine.Ingest(ctx, req)
 			}
-		}, []string{"lost.readback"}, append(changed, "pairs.torn", "idempotent.key", "isolation.*", "roles.provider")...),
+		}, []string{"lost.readback"}, append(changed, "back.found", "pairs.torn", "idempotent.key", "isolation.*", "roles.provider")...),
 		engineFault("failures swallowed", plain, sound, func(b *brokenEngine) {
 			b.silent = true
 			b.ingest = func(ctx context.Context, req core.IngestRequest) (core.IngestResult, error) {
@@ -128,7 +128,7 @@ func faultyWrites(sound func(setup) []string) []fault {
 				}
 				return res, err
 			}
-		}, []string{"failure.loud"}, append(changed, "idempotent.*", "lost.*", "twice.*", "failure.*")...),
+		}, []string{"failure.loud"}, append(changed, "back.found", "idempotent.*", "lost.*", "twice.*", "failure.*")...),
 		engineFault("keys ignored", plain, sound, func(b *brokenEngine) {
 			b.ingest = func(ctx context.Context, req core.IngestRequest) (core.IngestResult, error) {
 				req.Message.Key, req.Message.ID = "", ""

@@ -25,7 +25,7 @@ type backend struct {
 }
 
 var backends = map[string]backend{
-	"memory": {open: func(testing.TB) core.Store { return memory.New() }, cases: 100},
+	"memory": {open: func(testing.TB) core.Store { return memory.New() }, cases: 60},
 	"sqlite": {
 		open: func(tb testing.TB) core.Store {
 			tb.Helper()
@@ -42,9 +42,9 @@ var backends = map[string]backend{
 			}
 			return openFile(tb, s.Path())
 		},
-		cases: 100,
+		cases: 30,
 	},
-	"openbrain": {open: openServer, cases: 10},
+	"openbrain": {open: openServer, cases: 6},
 }
 
 func openFile(tb testing.TB, path string) core.Store {

@@ -150,7 +150,8 @@ func (e *Engine) Expand(ctx context.Context, req ExpandRequest) (ExpandResult, e
 	if err != nil {
 		return ExpandResult{}, e.failed(ctx, "store", "expand", fmt.Errorf("core: expand %q in %q: %w", req.ID, req.Session, err))
 	}
-	res.Found, res.Text, res.Tokens = w.found, w.b.String(), tokens-w.room
+	res.Found, res.Text = w.found, w.b.String()
+	res.Tokens = e.count(res.Text)
 	return res, nil
 }
 

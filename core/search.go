@@ -110,7 +110,8 @@ func (e *Engine) Search(ctx context.Context, req SearchRequest) (SearchResult, e
 	if res.Next >= len(hits) {
 		res.Next = 0
 	}
-	res.Found, res.Text, res.Tokens = w.found, w.b.String(), tokens-w.room
+	res.Found, res.Text = w.found, w.b.String()
+	res.Tokens = e.count(res.Text)
 	return res, nil
 }
 
