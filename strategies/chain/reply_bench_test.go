@@ -29,7 +29,7 @@ func (m slowModel) Complete(ctx context.Context, req core.CompletionRequest) (co
 	return core.Completion{Text: "They went through the list of questions, one after the other, and each was answered."}, nil
 }
 
-// BenchmarkReplyDuringCompaction prints how long the reply path (a turn is stored, a prompt assembled) takes while nothing else happens, and while
+// BenchmarkReplyDuringCompaction prints how long a prompt takes to be assembled after each turn while nothing else happens, and while
 // 10,000 messages are compacted by a model: the median and 95th percentile of both in ms, their ratio, and the longest call meanwhile.
 func BenchmarkReplyDuringCompaction(b *testing.B) {
 	for name, open := range map[string]func() core.Store{
@@ -50,6 +50,11 @@ func BenchmarkReplyDuringCompaction(b *testing.B) {
 			}
 		})
 	}
+}
+
+// said is a message of one size, so that a window holds as many of them at all times.
+func said(role message.Role, n int) message.Message {
+	return message.New(role, fmt.Sprintf("number %d: %s", n, strings.Repeat("what became of the list of questions? ", 8)))
 }
 
 func replyDuring(b *testing.B, store core.Store) {
@@ -76,7 +81,7 @@ func replyDuring(b *testing.B, store core.Store) {
 		if i%2 == 1 {
 			role = message.Assistant
 		}
-		batch = append(batch, message.New(role, fmt.Sprintf("number %d: %s", i, strings.Repeat("what became of the list of questions? ", 8))))
+		batch = append(batch, said(role, i))
 		if len(batch) == cap(batch) {
 			if _, err := e.IngestBatch(b.Context(), core.IngestBatchRequest{Session: id, Messages: batch}); err != nil {
 				b.Fatal(err)
@@ -84,12 +89,13 @@ func replyDuring(b *testing.B, store core.Store) {
 			batch = batch[:0]
 		}
 	}
-	n := 0
+	n := 10_000
+	// reply stores a turn, which is not measured, and assembles the next prompt, which is.
 	reply := func() time.Duration {
 		n++
-		start := time.Now()
 		_, err := e.IngestBatch(b.Context(), core.IngestBatchRequest{Session: id, Messages: []message.Message{
-			message.New(message.User, fmt.Sprint("and now ", n)), message.New(message.Assistant, "done")}})
+			said(message.User, n), said(message.Assistant, n)}})
+		start := time.Now()
 		if err == nil {
 			_, err = e.Assemble(b.Context(), core.AssembleRequest{Session: id, Budget: 32_000})
 		}
