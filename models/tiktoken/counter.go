@@ -74,7 +74,7 @@ func replaceInvalid(text string) string {
 // more tokens than bytes, so that is the upper bound.
 func (c *Counter) countPiece(text string, from, to int) int {
 	if to-from <= c.short {
-		return c.enc.vocabulary.mergeShort(text, from, to)
+		return c.enc.lately.count(text[from:to], func() int { return c.enc.vocabulary.mergeShort(text, from, to) })
 	}
 	m := c.enc.mergers.Get().(*merger)
 	total := 0

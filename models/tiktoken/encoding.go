@@ -24,6 +24,7 @@ type encoding struct {
 	classes    *classes
 	vocabulary *vocabulary
 	mergers    sync.Pool // of *merger
+	lately     *lately
 }
 
 // Each vocabulary is loaded once in a process, when first asked for, and never changes.
@@ -60,7 +61,7 @@ func build(name string, divide rule) (*encoding, error) {
 	}
 	return &encoding{
 		name: name, rule: divide, classes: loadClasses(), vocabulary: v,
-		mergers: sync.Pool{New: func() any { return new(merger) }},
+		mergers: sync.Pool{New: func() any { return new(merger) }}, lately: newLately(),
 	}, nil
 }
 

@@ -30,7 +30,7 @@ func (m slowModel) Complete(ctx context.Context, req core.CompletionRequest) (co
 }
 
 // BenchmarkReplyDuringCompaction prints how long a prompt takes to be assembled after each turn while nothing else happens, and while
-// 10,000 messages are compacted by a model: the median and 95th percentile of both in ms, their ratio, and the longest call meanwhile.
+// 10,000 messages are compacted by a model: the median and 95th percentile of both in ms, their ratio, the longest call meanwhile, and how long a call that needs only the session's lock takes then.
 func BenchmarkReplyDuringCompaction(b *testing.B) {
 	for name, open := range map[string]func() core.Store{
 		"memory": func() core.Store { return memory.New() },
@@ -44,11 +44,13 @@ func BenchmarkReplyDuringCompaction(b *testing.B) {
 			return s
 		},
 	} {
-		b.Run(name, func(b *testing.B) {
-			for range b.N {
-				replyDuring(b, open())
-			}
-		})
+		for what, locks := range map[string]bool{"assemble": false, "lock": true} {
+			b.Run(name+"/"+what, func(b *testing.B) {
+				for range b.N {
+					replyDuring(b, open(), locks)
+				}
+			})
+		}
 	}
 }
 
@@ -57,7 +59,7 @@ func said(role message.Role, n int) message.Message {
 	return message.New(role, fmt.Sprintf("number %d: %s", n, strings.Repeat("what became of the list of questions? ", 8)))
 }
 
-func replyDuring(b *testing.B, store core.Store) {
+func replyDuring(b *testing.B, store core.Store, locks bool) {
 	b.Helper()
 	counter, err := tiktoken.New(tiktoken.DefaultEncoding)
 	if err != nil {
@@ -110,6 +112,8 @@ func replyDuring(b *testing.B, store core.Store) {
 		alone = append(alone, reply())
 		time.Sleep(2 * time.Millisecond)
 	}
+	// Describe needs the session's lock and hardly any time: how long it takes is how long somebody else held the lock.
+	var waits []time.Duration
 	done := make(chan core.CompactResult, 1)
 	go func() {
 		res, err := e.Compact(context.WithoutCancel(b.Context()), core.CompactRequest{Session: id, Target: core.TargetThreshold, Trigger: "maintain"})
@@ -124,13 +128,26 @@ func replyDuring(b *testing.B, store core.Store) {
 			running = false
 			b.ReportMetric(float64(res.TokensBefore-res.TokensAfter), "tokens-gone")
 		default:
-			during = append(during, reply())
 			time.Sleep(2 * time.Millisecond)
+			if !locks {
+				during = append(during, reply())
+				continue
+			}
+			start := time.Now()
+			if _, err := e.Describe(b.Context(), core.DescribeRequest{Session: id}); err != nil {
+				b.Fatal(err)
+			}
+			waits = append(waits, time.Since(start))
 		}
 	}
 	ms := func(d []time.Duration, share float64) float64 {
 		slices.Sort(d)
 		return float64(d[int(share*float64(len(d)-1))].Microseconds()) / 1000
+	}
+	if locks {
+		b.ReportMetric(ms(waits, 0.99), "lock-p99-ms")
+		b.ReportMetric(ms(waits, 1), "lock-longest-ms")
+		return
 	}
 	b.ReportMetric(ms(alone, 0.5), "alone-p50-ms")
 	b.ReportMetric(ms(alone, 0.95), "alone-p95-ms")
