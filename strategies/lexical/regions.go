@@ -129,7 +129,8 @@ func (s *segment) distant(p uint32, f func(j, n uint32)) {
 // steps are how finely promising tells bounds apart.
 const steps = 256
 
-// promising returns the regions with the highest bounds, so many that they probably hold enough docs. What one passage of a region is damped by
+// promising returns the regions with the highest bounds, four for each doc that is wanted: the better they are, the fewer of the others can reach what they
+// hold. With as many regions as docs, questions to long chats take 1.4 times as long. What one passage of a region is damped by
 // stands for all of them.
 func (k *ranking) promising() []uint32 {
 	w := k.scratch
@@ -150,7 +151,7 @@ func (k *ranking) promising() []uint32 {
 		count[int(v*scale)]++
 	}
 	least, n := steps-1, count[steps-1]
-	for many := max(k.q.Limit, 16); n < many && least > 0; {
+	for many := max(4*k.q.Limit, 16); n < many && least > 0; {
 		least--
 		n += count[least]
 	}
