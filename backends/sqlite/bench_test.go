@@ -85,6 +85,32 @@ func BenchmarkRead(b *testing.B) {
 			}
 		}
 	})
+	b.Run("get=50", func(b *testing.B) {
+		ids := make([]string, 50)
+		for i := 0; b.Loop(); i++ {
+			for j := range ids {
+				ids[j] = chatID((50*i + j) * 7919 % 20_000)
+			}
+			if _, err := s.Get(b.Context(), ann.Scope(), ids); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("nothing-new", func(b *testing.B) {
+		q := core.ChangeQuery{Agent: ann.Agent, Limit: core.MaxPage}
+		for more := true; more; {
+			page, err := s.Changes(b.Context(), q)
+			if err != nil {
+				b.Fatal(err)
+			}
+			q.After, more = page.Mark, page.More
+		}
+		for b.Loop() {
+			if _, err := s.Changes(b.Context(), q); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("newest=20", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := s.Scan(b.Context(), core.ScanQuery{Scope: ann.Scope(), Reverse: true, Limit: 20}); err != nil {
