@@ -94,7 +94,7 @@ func (e *Engine) lookup(id SessionID) (*session, error) {
 	s := e.sessions[id]
 	if s == nil {
 		if len(e.sessions) >= maxSessions {
-			e.evict(nil)
+			e.evict()
 		}
 		s = &session{id: id, sem: make(chan struct{}, 1), costs: make(map[uint64]int)}
 		s.place = e.lately.PushFront(s)
@@ -114,10 +114,10 @@ func (e *Engine) leaveSession(s *session) {
 	e.work.Done()
 }
 
-// evict forgets the least recently used session that nobody works on, other than spare. It reports whether there was one.
-func (e *Engine) evict(spare *session) bool {
+// evict forgets the least recently used session that nobody works on. It reports whether there was one.
+func (e *Engine) evict() bool {
 	for at := e.lately.Back(); at != nil; at = at.Prev() {
-		if s, ok := at.Value.(*session); ok && s.users == 0 && s != spare {
+		if s, ok := at.Value.(*session); ok && s.users == 0 {
 			e.lately.Remove(at)
 			delete(e.sessions, s.id)
 			e.held -= s.size
@@ -127,7 +127,7 @@ func (e *Engine) evict(spare *session) bool {
 	return false
 }
 
-// weigh finds out what the session takes in memory, and lets go of others when all together take too much. The caller holds the session.
+// weigh finds out what the session takes in memory, and lets go of others when all together take too much. The caller holds the session, so it stays.
 func (e *Engine) weigh(s *session) {
 	if len(s.items) == s.sized {
 		return
@@ -140,7 +140,7 @@ func (e *Engine) weigh(s *session) {
 	defer e.mu.Unlock()
 	e.held += size - s.size
 	s.size, s.sized = size, len(s.items)
-	for e.held > e.cfg.Window.Memory<<20 && e.evict(s) {
+	for e.held > e.cfg.Window.Memory<<20 && e.evict() {
 	}
 }
 
