@@ -75,7 +75,7 @@ func kinds() [8]kind {
 	}
 }
 
-// at returns the class of the character of text at i, which is less than len(text), and its length in bytes.
+// at returns the class of the character of text, which is valid UTF-8, at i, which is less than len(text), and its length in bytes.
 func (t *classes) at(text string, i int) (class, int) {
 	if b := text[i]; b < utf8.RuneSelf {
 		return t.table[b], 1
@@ -83,9 +83,16 @@ func (t *classes) at(text string, i int) (class, int) {
 	return t.wide(text, i)
 }
 
+// wide is at for a character that is not ASCII. The text is valid UTF-8, which takes half of the decoding away.
 func (t *classes) wide(text string, i int) (class, int) {
-	r, size := utf8.DecodeRuneInString(text[i:])
-	return t.of(r), size
+	switch b := rune(text[i]); {
+	case b < 0xe0:
+		return t.table[b&0x1f<<6|rune(text[i+1]&0x3f)], 2
+	case b < 0xf0:
+		return t.table[b&0xf<<12|rune(text[i+1]&0x3f)<<6|rune(text[i+2]&0x3f)], 3
+	default:
+		return t.of(b&7<<18 | rune(text[i+1]&0x3f)<<12 | rune(text[i+2]&0x3f)<<6 | rune(text[i+3]&0x3f)), 4
+	}
 }
 
 // of returns the class of a character, which is not negative.

@@ -45,11 +45,23 @@ func (c *Counter) Count(text string) int {
 	}
 	total := 0
 	for at := 0; at < len(text); {
-		end := c.enc.rule(c.enc.classes, text, at)
-		if c.enc.vocabulary.rank(text, at, end) != noRank {
+		end, token := c.enc.ascii(text, at)
+		if end == at {
+			end = c.enc.rule(c.enc.classes, text, at)
+		}
+		switch size := end - at; {
+		case token, size == 1:
 			total++
-		} else {
-			total += c.countPiece(text, at, end)
+		case size > c.short:
+			total += c.countLong(text, at, end)
+		default:
+			s, name := c.enc.lately.place(text, at, end)
+			n := s.count(name)
+			if n == 0 {
+				n = c.enc.vocabulary.countShort(text, at, end)
+				s.keep(name, n)
+			}
+			total += n
 		}
 		at = end
 	}
@@ -66,15 +78,15 @@ func replaceInvalid(text string) string {
 	return b.String()
 }
 
-// countPiece counts the word text[from:to], which is no token.
+// countLong counts the word text[from:to], which is too long for mergeShort.
 //
 // A word of more than maxPiece bytes is cut. A cut changes merges only in its neighbourhood: away from it a merge can
 // differ only next to a merge that differed at an earlier, lower rank, and each such step needs a longer token or a new
 // rank. The tests measure at small limits how many tokens a cut can save; cutMargin is many times that. No word has
 // more tokens than bytes, so that is the upper bound.
-func (c *Counter) countPiece(text string, from, to int) int {
-	if to-from <= c.short {
-		return c.enc.lately.count(text[from:to], func() int { return c.enc.vocabulary.mergeShort(text, from, to) })
+func (c *Counter) countLong(text string, from, to int) int {
+	if c.enc.vocabulary.rank(text, from, to) != noRank {
+		return 1
 	}
 	m := c.enc.mergers.Get().(*merger)
 	total := 0

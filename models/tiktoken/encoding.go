@@ -17,7 +17,7 @@ const DefaultEncoding = "o200k_base"
 // cl100k is the encoding of gpt-4, gpt-3.5 and the text-embedding-3 models.
 const cl100k = "cl100k_base"
 
-// encoding is a loaded vocabulary and its rule. Nothing but the pool changes after loading.
+// encoding is a loaded vocabulary and its rule. Nothing but the pool and what is remembered changes after loading.
 type encoding struct {
 	name       string
 	rule       rule
@@ -25,6 +25,7 @@ type encoding struct {
 	vocabulary *vocabulary
 	mergers    sync.Pool // of *merger
 	lately     *lately
+	cased      bool // small and capital letters are told apart by the rule
 }
 
 // Each vocabulary is loaded once in a process, when first asked for, and never changes.
@@ -59,9 +60,12 @@ func build(name string, divide rule) (*encoding, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tiktoken: load %q: %w", name, err)
 	}
+	if missing := v.missingNumber(); missing != "" {
+		return nil, fmt.Errorf("tiktoken: load %q: the number %s is no token", name, missing)
+	}
 	return &encoding{
 		name: name, rule: divide, classes: loadClasses(), vocabulary: v,
-		mergers: sync.Pool{New: func() any { return new(merger) }}, lately: newLately(),
+		mergers: sync.Pool{New: func() any { return new(merger) }}, lately: newLately(), cased: name == DefaultEncoding,
 	}, nil
 }
 

@@ -164,13 +164,26 @@ func (v *vocabulary) rankLong(text string) int32 {
 	return noRank
 }
 
+// missingNumber returns a number of up to three digits that is no token, "" if all of them are.
+func (v *vocabulary) missingNumber() string {
+	for size, count := range [...]int{1: 10, 2: 100, 3: 1000} {
+		for n := range count {
+			var digits [3]byte
+			for i, rest := size-1, n; i >= 0; i, rest = i-1, rest/10 {
+				digits[i] = '0' + byte(rest%10)
+			}
+			if text := digits[:size]; v.find(keyAt(string(text), 0, size), size) == noRank {
+				return string(text)
+			}
+		}
+	}
+	return ""
+}
+
 // keyAt returns the key of the size bytes of text at i, 1 to keySize of them.
 func keyAt(text string, i, size int) uint64 {
 	if i+keySize <= len(text) {
-		b := text[i : i+keySize]
-		key := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56 // one load
-		return key & (math.MaxUint64 >> (64 - 8*size))
+		return load8(text, i) & (math.MaxUint64 >> (64 - 8*size))
 	}
 	var key uint64
 	for j := size - 1; j >= 0; j-- {

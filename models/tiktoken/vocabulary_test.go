@@ -53,13 +53,18 @@ func TestVocabularyEqualsLibrary(t *testing.T) {
 	}
 }
 
+// singleBytes is a vocabulary of nothing else.
+func singleBytes() string {
+	var lines strings.Builder
+	for b := range 256 {
+		fmt.Fprintf(&lines, "%s %d\n", base64.StdEncoding.EncodeToString([]byte{byte(b)}), b)
+	}
+	return lines.String()
+}
+
 func TestParseVocabularyRejects(t *testing.T) {
 	t.Parallel()
-	var bytes strings.Builder
-	for b := range 256 {
-		fmt.Fprintf(&bytes, "%s %d\n", base64.StdEncoding.EncodeToString([]byte{byte(b)}), b)
-	}
-	whole := bytes.String()
+	whole := singleBytes()
 	if _, err := parseVocabulary([]byte(whole)); err != nil {
 		t.Fatalf("parseVocabulary of the single bytes: %v", err)
 	}
