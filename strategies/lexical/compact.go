@@ -16,13 +16,15 @@ func (s *segment) compacted() *segment {
 	return s.tidy()
 }
 
-// snapshot returns a copy of s that stays as it is while s goes on. It copies what is changed in place and shares what only grows.
+// snapshot returns a copy of s that stays as it is while s goes on, to be tidied: what only searches need is not in it. It copies what is changed in place
+// and shares what only grows.
 func (s *segment) snapshot() *segment {
 	n := *s
 	n.writer = writer{}
 	n.docs, n.docOf, n.sessions = slices.Clone(s.docs), slices.Clone(s.docOf), slices.Clone(s.sessions)
 	n.links, n.metas, n.contexts = slices.Clone(s.links), slices.Clone(s.metas), slices.Clone(s.contexts)
-	n.spans, n.floors = slices.Clone(s.spans), slices.Clone(s.floors)
+	n.spans = slices.Clone(s.spans)
+	n.regions, n.frequent = regions{}, nil
 	n.terms = slices.Clone(s.terms)
 	n.arena.pages = slices.Clone(s.arena.pages)
 	n.actorIDs = maps.Clone(s.actorIDs)
@@ -84,7 +86,7 @@ func (s *segment) takeDocs(was *segment) []uint32 {
 		s.chain(from)
 	}
 	s.chainDocs()
-	s.refloorAll()
+	s.survey()
 	return moved
 }
 

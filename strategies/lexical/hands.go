@@ -11,7 +11,10 @@ type hand struct {
 	load     int // postings to read
 	list     []byte
 	postings []posting // of the terms that it reads, one after the other
+	bits     []byte    // of bitmaps, with the passages that count alone
 	bounds   []float64 // by region: what those terms are worth
+	common   []float64 // by region: and what frequent terms are worth
+	extra    []uint32  // by region
 	at       []int     // by term: how far the postings were looked at
 	touched  []uint32  // passages that it gave scores
 	differ   [window - 1 + region + 2*reach]uint32
@@ -22,7 +25,7 @@ const (
 	// maxHands bounds the goroutines of a search.
 	maxHands = 4
 	// defaultPerHand is the number of passages that are worth another goroutine: with fewer, waking it takes as long as what it saves.
-	defaultPerHand = 1 << 17
+	defaultPerHand = 1 << 18
 )
 
 // handsFor returns how many goroutines a search among so many passages is shared by. On two threads of

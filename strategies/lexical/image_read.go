@@ -210,7 +210,7 @@ func (s *segment) readPassages(r *imageReader) {
 		s.damp = append(s.damp, s.damping(length))
 	}
 	s.chain(len(s.links))
-	s.refloorAll()
+	s.survey()
 }
 
 func (s *segment) readTerms(r *imageReader) {

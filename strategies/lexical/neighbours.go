@@ -1,7 +1,5 @@
 package lexical
 
-import "slices"
-
 // linkDoc makes first the doc behind left and last the one before right.
 func (s *segment) linkDoc(sid, left, first, last, right uint32) {
 	if left == none {
@@ -73,17 +71,5 @@ func (s *segment) recount(p uint32) {
 	s.refloor(p / region)
 	s.context += uint64(c)
 	s.spans[p] = span | span8(before|after<<4)
-}
-
-// refloor brings the smallest context of a region up to date.
-func (s *segment) refloor(r uint32) {
-	s.floors[r] = slices.Min(s.contexts[r*region : min((r+1)*region, uint32(len(s.contexts)))])
-}
-
-// refloorAll makes the smallest contexts of all regions.
-func (s *segment) refloorAll() {
-	s.floors = make([]uint32, (len(s.contexts)+region-1)/region)
-	for r := range s.floors {
-		s.refloor(uint32(r))
-	}
+	set(s.fars, p, span&(moreBefore|moreAfter) != 0)
 }

@@ -29,7 +29,8 @@ type queryTerm struct {
 
 	hand     int       // reads its postings
 	from, to int       // where those are among the hand's
-	postings []posting // once all are read
+	postings []posting // once all are read; with maps, their more
+	maps     *bitmaps  // of a frequent term
 }
 
 // question is what a query asks, beyond its words.
@@ -51,6 +52,7 @@ func (s *segment) search(ctx context.Context, q core.SearchQuery, w *scratch) ([
 	w.fit(s)
 	defer w.reset()
 	k := ranking{segment: s, scratch: w, q: q, only: only}
+	k.admit()
 	k.prepare()
 	if err := k.run(ctx); err != nil {
 		return nil, err
@@ -127,6 +129,9 @@ func (s *segment) complete(part []byte) []uint32 {
 func (s *segment) alive(id uint32, buf []byte) (uint32, []byte) {
 	if s.dead == 0 {
 		return s.terms[id].df, buf
+	}
+	if m := s.frequent.find(id); m != nil {
+		return m.count(s.lives), buf
 	}
 	var list []byte
 	list, buf = s.list(id, buf)

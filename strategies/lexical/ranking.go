@@ -20,12 +20,15 @@ type ranking struct {
 	quest question
 
 	spread    [2 * reach]uint32 // the weights of neighbours
+	scattered bool              // there are neighbours whose numbers are not consecutive
 	answering uint32            // the weight of the next passage after one that asks
+	naming    bool              // the query names a speaker
 	highest   float64           // that a score can be multiplied by
 	base      float64           // see bound
 	floor     float64           // scores below it are not among the best
 	k1, flat  float64           // of BM25, in the unit of frequencies
 	perLength float64
+	sparse    int // terms, before those that all have bitmaps
 }
 
 // slack makes bounds safe against rounding.
@@ -39,12 +42,14 @@ func (k *ranking) prepare() {
 	if k.quest.asks {
 		k.answering = uint32(math.Round(float64(s.weights[0]) * s.cfg.AnswerBoost))
 	}
+	k.tops.fit(k)
+	k.scattered = slices.ContainsFunc(s.fars, func(x byte) bool { return x != 0 })
 	k.highest = 1
 	if len(s.actors) > 0 && s.cfg.NamedBoost > 1 {
 		words := wordsOf(k.q.Text)
 		for i, a := range s.actors {
 			if w.named[i] = a.namedIn(k.q.Text, words); w.named[i] {
-				k.highest = s.cfg.NamedBoost
+				k.highest, k.naming = s.cfg.NamedBoost, true
 			}
 		}
 	}
@@ -54,6 +59,14 @@ func (k *ranking) prepare() {
 	k.k1 = s.cfg.K1
 	k.flat = k.k1 * (1 - s.cfg.B) * unit
 	k.perLength = k.k1 * s.cfg.B * float64(s.live) / max(float64(s.context), 1) * unit
+
+	for r := range w.lengths {
+		v := k.flat + k.perLength*float64(s.floors[r])
+		if v <= 0 {
+			v = 1e-300 // so that what nobody has is worth 0
+		}
+		w.lengths[r] = v
+	}
 
 	sum := float64(k.answering)
 	for _, v := range s.weights {
@@ -107,8 +120,10 @@ func (k *ranking) factor(p uint32) float64 {
 	if k.quest.when && k.metas[p]&timed != 0 {
 		f *= k.cfg.TimeBoost
 	}
-	if a := k.docs[n].actor; a != none && k.named[a] {
-		f *= k.cfg.NamedBoost
+	if k.naming {
+		if a := k.docs[n].actor; a != none && k.named[a] {
+			f *= k.cfg.NamedBoost
+		}
 	}
 	return f
 }

@@ -17,24 +17,29 @@ type scratch struct {
 	named   []bool // by actor
 	list    []byte
 	sums    sums
+	tops    tops
 	hands   []hand
 	perHand int // passages that are worth another hand, the default when 0
 
-	bounds []float64 // by region: what its passages can have, negative once they have their scores; the first hand's
-	least  []float64 // by region: what a score has to be to matter
-	chosen []uint32  // regions whose passages have their scores
+	mask    []byte    // the passages that count; nil for all
+	bounds  []float64 // by region: what its passages can have, negative once they have their scores; the first hand's
+	common  []float64 // by region: what of that is from frequent terms; the first hand's
+	least   []float64 // by region: what a score has to be to matter
+	lengths []float64 // by region: what a frequency is compared with at least
+	chosen  []uint32  // regions whose passages have their scores
 }
 
 func (w *scratch) fit(s *segment) {
 	w.sums.fit(s.weights)
 	w.score = grow(w.score, len(s.metas))
-	w.least = sized(w.least, len(s.floors))
+	w.least, w.lengths = sized(w.least, len(s.floors)), sized(w.lengths, len(s.floors))
 	w.hands = sized(w.hands, w.handsFor(len(s.metas)))
 	for i := range w.hands {
 		h := &w.hands[i]
-		h.bounds, h.postings, h.touched = sized(h.bounds, len(s.floors)), h.postings[:0], h.touched[:0]
+		h.bounds, h.common = sized(h.bounds, len(s.floors)), sized(h.common, len(s.floors))
+		h.postings, h.bits, h.touched = h.postings[:0], h.bits[:0], h.touched[:0]
 	}
-	w.bounds = w.hands[0].bounds
+	w.bounds, w.common = w.hands[0].bounds, w.hands[0].common
 	w.found = grow(w.found, len(s.docs))
 	w.named = grow(w.named, len(s.actors))
 	w.touched, w.met, w.heap, w.chosen = w.touched[:0], w.met[:0], w.heap[:0], w.chosen[:0]

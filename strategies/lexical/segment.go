@@ -82,13 +82,14 @@ type segment struct {
 	links      []link
 	metas      []meta
 	contexts   []uint32
-	spans      []span8  // how far the numbers of neighbours are consecutive
-	floors     []uint32 // by region: the smallest context
+	spans      []span8 // how far the numbers of neighbours are consecutive
+	regions
 
-	words table
-	terms []term // by number of the word
-	base  []byte // never changed
-	arena arena
+	words    table
+	terms    []term // by number of the word
+	base     []byte // never changed
+	arena    arena
+	frequent *frequent
 
 	live, dead int    // passages
 	context    uint64 // sum of the live passages' contexts
@@ -98,7 +99,7 @@ type segment struct {
 
 func newSegment(cfg *Config) *segment {
 	s := &segment{
-		cfg: cfg, ids: newTable(0), names: newTable(0), words: newTable(0), actorIDs: map[string]uint32{},
+		cfg: cfg, ids: newTable(0), names: newTable(0), words: newTable(0), actorIDs: map[string]uint32{}, frequent: newFrequent(),
 	}
 	before, after := cfg.Before, cfg.After
 	for j := range reach {
@@ -195,9 +196,7 @@ func (s *segment) insert(e core.Entry, text string, sum uint64) {
 		s.metas = push(s.metas, m)
 		s.contexts = push(s.contexts, 0)
 		s.spans = push(s.spans, 0)
-		if p%region == 0 {
-			s.floors = push(s.floors, 0)
-		}
+		s.extend(p, m)
 		d.count++
 		length += m.length()
 	}
@@ -217,7 +216,9 @@ func (s *segment) insert(e core.Entry, text string, sum uint64) {
 		s.links[right].prev = last
 	}
 	s.live += int(d.count)
+	s.frequent.moved(&d, true)
 	for p := d.first; p <= last; p++ {
+		s.damps[p/region] = max(s.damps[p/region], s.damp[n])
 		s.recount(p)
 	}
 	s.recountAround(left, right)
@@ -274,6 +275,8 @@ func (s *segment) drop(n uint32) {
 	for p := d.first; p <= last; p++ {
 		s.metas[p] |= dead
 		s.spans[p] = 0
+		set(s.lives, p, false)
+		set(s.fars, p, false)
 		s.context -= uint64(s.contexts[p])
 	}
 	if left != none {
@@ -283,6 +286,7 @@ func (s *segment) drop(n uint32) {
 		s.links[right].prev = left
 	}
 	s.live -= int(d.count)
+	s.frequent.moved(d, false)
 	s.dead += int(d.count)
 	s.recountAround(left, right)
 }
@@ -291,8 +295,8 @@ func (s *segment) drop(n uint32) {
 func (s *segment) bytes() int64 {
 	n := s.ids.bytes() + s.names.bytes() + s.words.bytes() + s.arena.bytes() + cap(s.base)
 	n += 56*cap(s.docs) + 4*cap(s.damp) + 4*cap(s.docOf) + 12*cap(s.sessions) + 100*len(s.actors)
-	n += 4*cap(s.passageDoc) + 4*cap(s.start) + 2*cap(s.size) + 8*cap(s.links) + 2*cap(s.metas) + 4*cap(s.contexts) + cap(s.spans) + 4*cap(s.floors)
-	n += 28*cap(s.terms) + s.writer.bytes()
+	n += 4*cap(s.passageDoc) + 4*cap(s.start) + 2*cap(s.size) + 8*cap(s.links) + 2*cap(s.metas) + 4*cap(s.contexts) + cap(s.spans) + s.regions.bytes()
+	n += 28*cap(s.terms) + s.writer.bytes() + s.frequent.bytes()
 	return int64(n)
 }
 

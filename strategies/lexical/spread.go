@@ -3,7 +3,7 @@ package lexical
 import (
 	"context"
 	"encoding/binary"
-	"sort"
+	"math/bits"
 )
 
 // window is a passage and all its neighbours as bits, whether they hold a term: bit reach is the passage itself, those before have the lower bits.
@@ -38,12 +38,23 @@ func (t *sums) fit(weights [2 * reach]uint32) {
 	}
 }
 
-// read appends the postings of a term that count: those of live passages, in the query's session.
+// admit finds out which passages count: those of live entries, in the query's session.
+func (k *ranking) admit() {
+	s, w := k.segment, k.scratch
+	w.mask = nil
+	if s.dead > 0 {
+		w.mask = s.lives
+	}
+	if k.only != none {
+		w.mask = s.maskOf(k.only)
+	}
+}
+
+// read appends the postings of a term that count.
 func (k *ranking) read(h *hand, id uint32) {
-	s := k.segment
 	var list []byte
-	list, h.list = s.list(id, h.list)
-	out, all := h.postings, s.dead == 0 && k.only == none
+	list, h.list = k.segment.list(id, h.list)
+	out, mask := h.postings, k.mask
 	next := uint32(0)
 	for i := 0; i < len(list); {
 		// As reader does it, which is not inlined.
@@ -61,7 +72,7 @@ func (k *ranking) read(h *hand, id uint32) {
 			u, n = binary.Uvarint(list[i:])
 			p.own, i = uint16(u), i+n
 		}
-		if all || s.metas[p.passage]&dead == 0 && (k.only == none || s.docs[s.passageDoc[p.passage]].session == k.only) {
+		if mask == nil || at(mask, p.passage/region)>>(p.passage%region)&1 != 0 {
 			out = append(out, p)
 		}
 	}
@@ -110,13 +121,23 @@ func (k *ranking) evaluateSome(ctx context.Context, h *hand, regions []uint32) e
 
 // scoreRegion gives their scores to the passages of a region. It gives up, and reports false, when none of them can reach the floor any more.
 func (k *ranking) scoreRegion(h *hand, from, to uint32, floor float64, far bool) bool {
+	best, r := 0.0, from/region
+	rest := k.common[r] * slack // what frequent terms that are not in the scores yet can add
 	for i := range k.parts {
 		t := &k.parts[i]
-		if !far && (h.at[i] == len(t.postings) || t.postings[h.at[i]].passage >= to+reach) {
+		if i >= k.sparse && best+rest < floor {
+			return false
+		}
+		if !far && t.maps == nil && (h.at[i] == len(t.postings) || t.postings[h.at[i]].passage >= to+reach) {
 			continue
 		}
-		if top := k.gather(h, i, from, to, far); top >= 0 && top+t.rest < floor {
-			return false
+		if top := k.gather(h, i, from, to, far); top >= 0 {
+			if best = top; top+t.rest < floor {
+				return false
+			}
+		}
+		if t.maps != nil {
+			rest -= k.worth(t, r)
 		}
 	}
 	return true
@@ -146,34 +167,16 @@ func (k *ranking) gather(h *hand, term int, from, to uint32, far bool) (top floa
 		h.at[term] += lo
 		list = list[lo:]
 	}
-	// Bit i, and the i-th of differ, are of the passage i - reach places from the first.
-	var x uint32
-	differ, differs := &h.differ, false
-	for _, v := range list {
-		i := v.passage + reach - from
-		if i >= window-1+region {
-			break
-		}
-		if v.body > 0 {
-			x |= 1 << i
-		}
-		if v.body != 1 || v.own != 0 || k.metas[v.passage]&^timed > neighbourCap {
-			if !differs {
-				clear(differ[:])
-			}
-			k.correct(v, (*[window]uint32)(differ[i:]))
-			differs = true
-		}
-	}
-	if x == 0 && !differs && !far {
+	x, own, differs := k.window(h, t, list, from)
+	if x == 0 && own == 0 && !differs && !far {
 		return -1
 	}
-	table := &w.sums
+	table, differ := &w.sums, &h.differ
 	gain, flat, perLength := t.idf*(k.k1+1), k.flat, k.perLength
 	spans := k.spans[from:to]
 	scores, ctxs := w.score[from:][:len(spans)], k.contexts[from:][:len(spans)]
 	for i, span := range spans {
-		n := table.of[x>>i&uint32(table.within[span])]
+		n := table.of[x>>i&uint32(table.within[span])] + own>>i&1*unit
 		if differs {
 			n += differ[(i+2*reach)%len(differ)]
 		}
@@ -191,6 +194,59 @@ func (k *ranking) gather(h *hand, term int, from, to uint32, far bool) (top floa
 		}
 	}
 	return top
+}
+
+// window looks at the passages of the region that begins at from, and reach more to either side: bit i of x, and the i-th of h.differ, when differs
+// says that they are of use, are of the passage i - reach places from the first. Bits of own are of the passages of the region.
+func (k *ranking) window(h *hand, t *queryTerm, list []posting, from uint32) (x, own uint32, differs bool) {
+	correct := func(i uint32, v posting) {
+		if !differs {
+			clear(h.differ[:])
+		}
+		k.correct(v, (*[window]uint32)(h.differ[i:]))
+		differs = true
+	}
+	if t.maps == nil {
+		for _, v := range list {
+			i := v.passage + reach - from
+			if i >= window-1+region {
+				break
+			}
+			if v.body > 0 {
+				x |= 1 << i
+			}
+			if v.body != 1 || v.own != 0 || k.metas[v.passage]&^timed > neighbourCap {
+				correct(i, v)
+			}
+		}
+		return x, 0, differs
+	}
+	r := from / region
+	x, own = around(t.maps.body, r), at(t.maps.own, r)
+	special := around(k.longs, r)
+	if k.quest.asks {
+		special |= around(k.askers, r)
+	}
+	special &= x
+	for _, v := range list {
+		i := v.passage + reach - from
+		if i >= window-1+region {
+			break
+		}
+		v.own = max(v.own, 1) - 1 // the first has its bit
+		correct(i, v)
+		special &^= 1 << i
+	}
+	for ; special != 0; special &= special - 1 {
+		i := uint32(bits.TrailingZeros32(special))
+		correct(i, posting{from + i - reach, 1, 0})
+	}
+	return x, own, differs
+}
+
+// around returns the bits of a region and of reach passages to either side.
+func around(b []byte, r uint32) uint32 {
+	return (at(b, r-1) | at(b, r)<<region | at(b, r+1)<<(2*region)) >> (region - reach) & (1<<(window-1+region) - 1)
 }
 
 // correct adds to differ what a posting is worth beyond its bit, to its passage, in the middle, and to the neighbours. Differences may be
@@ -227,14 +283,13 @@ func (k *ranking) correct(v posting, differ *[window]uint32) {
 
 // fromFar returns what a passage gets from neighbours whose numbers are not consecutive.
 func (k *ranking) fromFar(t *queryTerm, p uint32) (f uint32) {
-	list := t.postings
 	k.distant(p, func(j, n uint32) {
-		i := sort.Search(len(list), func(i int) bool { return list[i].passage >= n })
-		if i == len(list) || list[i].passage != n || list[i].body == 0 {
+		body := t.holds(n)
+		if body == 0 {
 			return
 		}
 		m := k.metas[n]
-		scale, div := share(uint32(list[i].body), m)
+		scale, div := share(uint32(body), m)
 		// Those behind p are what p is before, and the other way round.
 		weight := k.spread[(j+reach)%(2*reach)]
 		if j == reach && m&asking != 0 && k.passageDoc[n] != k.passageDoc[p] {
@@ -243,6 +298,14 @@ func (k *ranking) fromFar(t *queryTerm, p uint32) (f uint32) {
 		f += weight * scale / div
 	})
 	return f
+}
+
+// holds returns how often the term is in the text of a passage.
+func (t *queryTerm) holds(p uint32) uint16 {
+	if t.maps != nil {
+		return t.maps.holds(p)
+	}
+	return bodyOf(t.postings, p)
 }
 
 // share is what of a frequency is spread, as a fraction: a long passage gives less.

@@ -60,6 +60,9 @@ func (s *segment) write(p uint32, text string, own []uint32) meta {
 			v.own, o = v.own+1, o[1:]
 		}
 		s.terms[t].add(&s.arena, v)
+		if s.terms[t].df > s.frequent.least {
+			s.frequent.add(t, v)
+		}
 	}
 	return m
 }

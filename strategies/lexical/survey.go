@@ -1,0 +1,53 @@
+package lexical
+
+import "slices"
+
+// regions are what is known of passages by region: a bit for each passage, the lowest for the first.
+type regions struct {
+	floors []uint32  // the smallest context
+	damps  []float32 // the largest factor for long docs
+	lives  []byte    // they were not removed
+	longs  []byte    // they spread proportionally less, see neighbourCap
+	askers []byte    // they end with a question mark
+	fars   []byte    // there are neighbours whose numbers are not consecutive
+}
+
+func (g *regions) bytes() int { return 8*cap(g.floors) + 4*cap(g.lives) }
+
+// extend makes room for a passage that is new, with its meta.
+func (g *regions) extend(p uint32, m meta) {
+	if p%region == 0 {
+		g.floors, g.damps = push(g.floors, 0), push(g.damps, 0)
+		g.lives, g.longs, g.askers, g.fars = push(g.lives, 0), push(g.longs, 0), push(g.askers, 0), push(g.fars, 0)
+	}
+	set(g.lives, p, m&dead == 0)
+	set(g.longs, p, m.length() > neighbourCap)
+	set(g.askers, p, m&asking != 0)
+}
+
+// set sets or clears the bit of a passage.
+func set(b []byte, p uint32, on bool) {
+	if bit := byte(1) << (p % region); on {
+		b[p/region] |= bit
+	} else {
+		b[p/region] &^= bit
+	}
+}
+
+// refloor brings the smallest context of a region up to date.
+func (s *segment) refloor(r uint32) {
+	s.floors[r] = slices.Min(s.contexts[r*region : min((r+1)*region, uint32(len(s.contexts)))])
+}
+
+// survey finds out what is known of all passages by region.
+func (s *segment) survey() {
+	s.regions = regions{}
+	for p, m := range s.metas {
+		s.extend(uint32(p), m)
+		s.damps[p/region] = max(s.damps[p/region], s.damp[s.passageDoc[p]])
+		set(s.fars, uint32(p), s.spans[p]&(moreBefore|moreAfter) != 0)
+	}
+	for r := range s.floors {
+		s.refloor(uint32(r))
+	}
+}
