@@ -34,7 +34,7 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 
 // change changes an entry, as what happens at number next.
 func (s *Store) change(ctx context.Context, tx *sql.Tx, scope core.Scope, id string, change core.Change, next int64) error {
-	n, number, e, err := s.lookup(ctx, tx.StmtContext(ctx, s.w.rowByID), scope, id)
+	n, number, e, err := s.lookup(tx.StmtContext(ctx, s.w.rowByID).QueryRowContext(ctx, id), scope)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (s *Store) change(ctx context.Context, tx *sql.Tx, scope core.Scope, id str
 		}
 	}
 	_, err = tx.StmtContext(ctx, s.w.update).
-		ExecContext(ctx, r.kind, r.tokens, shortKey(r.key), r.fingerprint, nullable(r.meta), r.body, r.sum, n)
+		ExecContext(ctx, r.kind, r.tokens, r.key, r.fingerprint, nullable(r.meta), r.body, r.sum, n)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (s *Store) remove(ctx context.Context, tx *sql.Tx, scope core.Scope, ids []
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		row, number, _, err := s.lookup(quiet, find, scope, id)
+		row, number, _, err := s.lookup(find.QueryRowContext(quiet, id), scope)
 		if errors.Is(err, core.ErrNotFound) {
 			continue
 		}

@@ -9,14 +9,20 @@ import (
 	"io"
 )
 
-// direct are the statements of Append, prepared on the writer's connection itself. Through database/sql, and with BEGIN and COMMIT parsed each
-// time, a message of a turn of two or three took 10 us longer, of 60.
+// direct are the statements of Append, SwapView and glances, prepared on the writer's connection itself. Through database/sql, and with BEGIN and
+// COMMIT parsed each time, a message of a turn of two or three took 10 us longer, of 60.
 type direct struct {
-	conn                    driver.Conn
+	conn driver.Conn
+	// look begins a transaction that reads.
+	look                    driver.Stmt
 	begin, commit, rollback driver.Stmt
 	scope, addScope, next   driver.Stmt
 	insert, byID, byKey     driver.Stmt
-	args                    []driver.NamedValue
+	firstView, nextView     driver.Stmt
+	viewVersion             driver.Stmt
+	// queries are those of readStatements that were run so far.
+	queries map[*query]driver.Stmt
+	args    []driver.NamedValue
 }
 
 func (d *direct) prepare(ctx context.Context, conn driver.Conn) error {
@@ -25,9 +31,10 @@ func (d *direct) prepare(ctx context.Context, conn driver.Conn) error {
 		return fmt.Errorf("the driver does not prepare statements: %w", errors.ErrUnsupported)
 	}
 	for to, text := range map[*driver.Stmt]string{
-		&d.begin: "BEGIN IMMEDIATE", &d.commit: "COMMIT", &d.rollback: "ROLLBACK",
+		&d.look: "BEGIN", &d.begin: "BEGIN IMMEDIATE", &d.commit: "COMMIT", &d.rollback: "ROLLBACK",
 		&d.scope: selectScope, &d.addScope: insertScope, &d.next: selectNext,
 		&d.insert: insertEntry, &d.byID: selectKeyByID, &d.byKey: selectIDByKey,
+		&d.firstView: insertView, &d.nextView: updateView, &d.viewVersion: selectSwaps,
 	} {
 		stmt, err := p.PrepareContext(ctx, text)
 		if err != nil {
@@ -42,10 +49,14 @@ func (d *direct) prepare(ctx context.Context, conn driver.Conn) error {
 // close lets go of the statements. The connection has to be open still.
 func (d *direct) close() error {
 	var errs []error
-	for _, stmt := range []driver.Stmt{d.begin, d.commit, d.rollback, d.scope, d.addScope, d.next, d.insert, d.byID, d.byKey} {
+	for _, stmt := range []driver.Stmt{d.look, d.begin, d.commit, d.rollback, d.scope, d.addScope, d.next, d.insert, d.byID, d.byKey,
+		d.firstView, d.nextView, d.viewVersion} {
 		if stmt != nil {
 			errs = append(errs, stmt.Close())
 		}
+	}
+	for _, stmt := range d.queries {
+		errs = append(errs, stmt.Close())
 	}
 	*d = direct{}
 	return errors.Join(errs...)
@@ -118,8 +129,8 @@ func (s *Store) releaseDirect(ctx context.Context) error {
 	return errors.Join(err, conn.Close())
 }
 
-// transactDirect is transact for Append: f puts rows in on the connection itself, then after may go on through database/sql. Both are part of
-// one transaction.
+// transactDirect is transact for Append and SwapView: f puts rows in on the connection itself, then after, if not nil, may go on through
+// database/sql. Both are part of one transaction.
 func (s *Store) transactDirect(ctx context.Context, f func(d *direct) error, after func(conn *sql.Conn) error) error {
 	return s.alone(ctx, func() error {
 		quiet := context.WithoutCancel(ctx)
@@ -138,7 +149,7 @@ func (s *Store) transactDirect(ctx context.Context, f func(d *direct) error, aft
 		if err != nil {
 			return err
 		}
-		if err = s.raw(quiet, conn, f); err == nil {
+		if err = s.raw(quiet, conn, f); err == nil && after != nil {
 			err = after(conn)
 		}
 		if err == nil {

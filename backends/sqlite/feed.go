@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -26,8 +27,26 @@ func (s *Store) Changes(ctx context.Context, q core.ChangeQuery) (core.ChangePag
 	}
 	f := follower{s: s, q: q, owner: s.owner(q.Agent)}
 	var page core.ChangePage
+	if q.After != "" {
+		quick := f
+		var told []string
+		if q.Known != nil {
+			// It may wait for somebody who waits for the writer, so it is asked afterwards. Nearly always it knows all that there is.
+			quick.q.Known = func(id string) bool {
+				told = append(told, id)
+				return true
+			}
+		}
+		done, err := s.glance(ctx, "changes", func(ctx context.Context, from reader) (err error) {
+			page, err = quick.page(ctx, from)
+			return err
+		})
+		if done && (err != nil || !slices.ContainsFunc(told, func(id string) bool { return !q.Known(id) })) {
+			return page, err
+		}
+	}
 	err := s.read(ctx, "changes", "", func(tx *sql.Tx) (err error) {
-		page, err = f.page(ctx, tx)
+		page, err = f.page(ctx, pooled{tx})
 		return err
 	})
 	if err != nil {
@@ -52,11 +71,14 @@ type record struct {
 	known bool
 }
 
-func (f *follower) page(ctx context.Context, tx *sql.Tx) (core.ChangePage, error) {
+func (f *follower) page(ctx context.Context, tx reader) (core.ChangePage, error) {
 	from, ok := parsePlace(f.q.After)
 	h, err := f.head(ctx, tx, from.n)
 	if err != nil {
 		return core.ChangePage{}, err
+	}
+	if tx.brief() && from.n < h.highest-longGlance {
+		return core.ChangePage{}, errNoGlance
 	}
 	if f.q.After == "" {
 		from = place{owner: f.owner, since: h.highest}
@@ -113,20 +135,20 @@ type head struct {
 	newest, wall sql.NullInt64
 }
 
-func (f *follower) head(ctx context.Context, tx *sql.Tx, n int64) (head, error) {
+func (f *follower) head(ctx context.Context, tx reader, n int64) (head, error) {
 	var h head
-	is, err := f.s.readIdentity(tx.StmtContext(ctx, f.s.r.head).QueryRowContext(ctx, f.owner, n), &h.id, &h.newest, &h.wall, &h.highest)
+	is, err := f.s.readIdentity(tx.row(ctx, &f.s.r.head, f.owner, n), &h.id, &h.newest, &h.wall, &h.highest)
 	h.covered = is.covered
 	return h, err
 }
 
 // known reports whether what a mark names last did happen in this file, and nothing behind it was pruned.
-func (f *follower) known(ctx context.Context, tx *sql.Tx, from place, h head) (bool, error) {
+func (f *follower) known(ctx context.Context, tx reader, from place, h head) (bool, error) {
 	if h.wall.Int64 > max(from.n, from.since) {
 		return false, nil
 	}
 	if from.token != 0 {
-		c, err := f.change(tx.StmtContext(ctx, f.s.r.change).QueryRowContext(ctx, f.owner, from.n))
+		c, err := f.change(tx.row(ctx, &f.s.r.change, f.owner, from.n))
 		return c != nil && c.token == from.token && c.id.String == from.id, err
 	}
 	if h.id.Valid && h.id.String == from.id {
@@ -134,12 +156,12 @@ func (f *follower) known(ctx context.Context, tx *sql.Tx, from place, h head) (b
 	}
 	// It was there if it was deleted since.
 	var left int
-	err := f.s.scanned(tx.StmtContext(ctx, f.s.r.left).QueryRowContext(ctx, f.owner, from.n, from.n, from.id).Scan(&left))
+	err := f.s.scanned(tx.row(ctx, &f.s.r.left, f.owner, from.n, from.n, from.id).Scan(&left))
 	return left > 0, err
 }
 
 // change returns a row of changes, nil when there is none.
-func (f *follower) change(of *sql.Row) (*changeRow, error) {
+func (f *follower) change(of scanner) (*changeRow, error) {
 	var c changeRow
 	err := f.s.scanned(c.scan(of))
 	if errors.Is(err, core.ErrNotFound) {
@@ -152,7 +174,7 @@ func (f *follower) change(of *sql.Row) (*changeRow, error) {
 }
 
 // appended returns the entries behind a number, and one more than fits.
-func (f *follower) appended(ctx context.Context, tx *sql.Tx, after, covered int64) ([]record, error) {
+func (f *follower) appended(ctx context.Context, tx reader, after, covered int64) ([]record, error) {
 	var out []record
 	for after < covered {
 		runs, err := f.runs(ctx, tx, after)
@@ -166,7 +188,7 @@ func (f *follower) appended(ctx context.Context, tx *sql.Tx, after, covered int6
 			if len(out) > f.q.Limit {
 				return out, nil
 			}
-			in := stretch{ids: f.s.r.betweenIDs, rows: f.s.r.between, args: []any{max(r.first, after+1), r.last}}
+			in := stretch{ids: &f.s.r.betweenIDs, rows: &f.s.r.between, args: []any{max(r.first, after+1), r.last}}
 			if out, err = f.entries(ctx, tx, in, out); err != nil {
 				return nil, err
 			}
@@ -176,12 +198,12 @@ func (f *follower) appended(ctx context.Context, tx *sql.Tx, after, covered int6
 	if len(out) > f.q.Limit {
 		return out, nil
 	}
-	return f.entries(ctx, tx, stretch{ids: f.s.r.tailIDs, rows: f.s.r.tail, args: []any{max(after, covered), f.q.Agent}}, out)
+	return f.entries(ctx, tx, stretch{ids: &f.s.r.tailIDs, rows: &f.s.r.tail, args: []any{max(after, covered), f.q.Agent}}, out)
 }
 
 // runs returns some of the runs that reach behind a number, in order.
-func (f *follower) runs(ctx context.Context, tx *sql.Tx, after int64) ([]run, error) {
-	rows, err := tx.StmtContext(ctx, f.s.r.runs).QueryContext(ctx, f.owner, after)
+func (f *follower) runs(ctx context.Context, tx reader, after int64) ([]run, error) {
+	rows, err := tx.rows(ctx, &f.s.r.runs, f.owner, after)
 	if err != nil {
 		return nil, err
 	}
@@ -202,8 +224,8 @@ func (f *follower) runs(ctx context.Context, tx *sql.Tx, after int64) ([]run, er
 }
 
 // changed returns the changes and deletions behind a number, and one more than fits.
-func (f *follower) changed(ctx context.Context, tx *sql.Tx, after int64) ([]record, error) {
-	rows, err := tx.StmtContext(ctx, f.s.r.changes).QueryContext(ctx, f.owner, after, f.q.Limit+1)
+func (f *follower) changed(ctx context.Context, tx reader, after int64) ([]record, error) {
+	rows, err := tx.rows(ctx, &f.s.r.changes, f.owner, after, f.q.Limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -223,8 +245,8 @@ func (f *follower) changed(ctx context.Context, tx *sql.Tx, after int64) ([]reco
 }
 
 // resolve finds the entry that a change is about, as it is now.
-func (f *follower) resolve(ctx context.Context, tx *sql.Tx, r *record) error {
-	_, _, e, err := f.s.lookup(ctx, tx.StmtContext(ctx, f.s.r.get), core.Scope{Agent: f.q.Agent}, r.id)
+func (f *follower) resolve(ctx context.Context, tx reader, r *record) error {
+	_, _, e, err := f.s.lookup(tx.row(ctx, &f.s.r.get, r.id), core.Scope{Agent: f.q.Agent})
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}

@@ -9,13 +9,13 @@ import (
 
 // stretch is a range of entries and the statements that read it: their numbers and ids alone, and all of them.
 type stretch struct {
-	ids, rows *sql.Stmt
+	ids, rows *query
 	args      []any
 }
 
 // entries reads a stretch into out, up to one more than fits. Who was told of entries when they were appended knows nearly all of them, so their
 // ids are read first: that takes a quarter of the time, for what they say is not touched.
-func (f *follower) entries(ctx context.Context, tx *sql.Tx, in stretch, out []record) ([]record, error) {
+func (f *follower) entries(ctx context.Context, tx reader, in stretch, out []record) ([]record, error) {
 	args := append(in.args, f.q.Limit+1-len(out))
 	if f.q.Known == nil {
 		return f.rows(ctx, tx, in.rows, args, out)
@@ -46,8 +46,8 @@ func (f *follower) entries(ctx context.Context, tx *sql.Tx, in stretch, out []re
 }
 
 // ids reads the numbers and ids of entries, and asks which of them are known.
-func (f *follower) ids(ctx context.Context, tx *sql.Tx, stmt *sql.Stmt, args []any, out []record) ([]record, error) {
-	rows, err := tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
+func (f *follower) ids(ctx context.Context, tx reader, stmt *query, args []any, out []record) ([]record, error) {
+	rows, err := tx.rows(ctx, stmt, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -64,17 +64,18 @@ func (f *follower) ids(ctx context.Context, tx *sql.Tx, stmt *sql.Stmt, args []a
 }
 
 // fill reads the entries of neighbouring records. There may be others' entries between them.
-func (f *follower) fill(ctx context.Context, tx *sql.Tx, records []record) error {
+func (f *follower) fill(ctx context.Context, tx reader, records []record) error {
 	first, last := records[0].n, records[len(records)-1].n
-	rows, err := tx.StmtContext(ctx, f.s.r.between).QueryContext(ctx, first, last, last-first+1)
+	rows, err := tx.rows(ctx, &f.s.r.between, first, last, last-first+1)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
+	var r row
+	var agent, session sql.NullString
+	dest := r.columns(&agent, &session)
 	for len(records) > 0 && rows.Next() {
-		var r row
-		var agent, session sql.NullString
-		if err := f.s.scanned(r.scan(rows, &agent, &session)); err != nil {
+		if err := f.s.scanned(rows.Scan(dest...)); err != nil {
 			return err
 		}
 		if r.n != records[0].n {
@@ -95,16 +96,17 @@ func (f *follower) fill(ctx context.Context, tx *sql.Tx, records []record) error
 }
 
 // rows reads entries as they are.
-func (f *follower) rows(ctx context.Context, tx *sql.Tx, stmt *sql.Stmt, args []any, out []record) ([]record, error) {
-	rows, err := tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
+func (f *follower) rows(ctx context.Context, tx reader, stmt *query, args []any, out []record) ([]record, error) {
+	rows, err := tx.rows(ctx, stmt, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
+	var r row
+	var agent, session sql.NullString
+	dest := r.columns(&agent, &session)
 	for rows.Next() {
-		var r row
-		var agent, session sql.NullString
-		if err := f.s.scanned(r.scan(rows, &agent, &session)); err != nil {
+		if err := f.s.scanned(rows.Scan(dest...)); err != nil {
 			return nil, err
 		}
 		if f.q.Known != nil && f.q.Known(r.id) {

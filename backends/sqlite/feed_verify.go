@@ -25,7 +25,7 @@ func (s *Store) coverage(ctx context.Context, tx *sql.Tx) error {
 		f := follower{s: s, q: core.ChangeQuery{Agent: agent, Limit: core.MaxPage}, owner: s.owner(agent)}
 		// The checksums of all runs and changes.
 		for after := int64(0); ; {
-			runs, err := f.runs(ctx, tx, after)
+			runs, err := f.runs(ctx, pooled{tx}, after)
 			if err != nil {
 				return err
 			}
@@ -35,7 +35,7 @@ func (s *Store) coverage(ctx context.Context, tx *sql.Tx) error {
 			after = runs[len(runs)-1].last
 		}
 		for after := int64(math.MinInt64); ; {
-			changed, err := f.changed(ctx, tx, after)
+			changed, err := f.changed(ctx, pooled{tx}, after)
 			if err != nil {
 				return err
 			}

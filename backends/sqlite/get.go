@@ -15,79 +15,108 @@ func (s *Store) Get(ctx context.Context, scope core.Scope, ids []string) ([]core
 		return nil, err
 	}
 	var out []core.Entry
-	err := s.read(ctx, "get", "", func(tx *sql.Tx) error {
-		// The statements are short: ctx is looked at between them, which saves its being watched in each.
-		quiet := context.WithoutCancel(ctx)
-		one, many := tx.StmtContext(quiet, s.r.get), tx.StmtContext(quiet, s.r.getMany)
-		found := make([]core.Entry, 0, len(ids))
-		for from := 0; from < len(ids); from = len(found) {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			some := ids[from:min(from+manyIDs, len(ids))]
-			if len(some) < manyIDs/4 {
-				_, _, e, err := s.lookup(quiet, one, scope, some[0])
-				if err != nil {
-					return fmt.Errorf("entry %q: %w", some[0], err)
-				}
-				found = append(found, e)
-				continue
-			}
-			byID, err := s.lookupMany(quiet, many, scope, some)
-			if err != nil {
-				return err
-			}
-			for _, id := range some {
-				e, ok := byID[id]
-				if !ok {
-					return fmt.Errorf("entry %q: %w", id, core.ErrNotFound)
-				}
-				found = append(found, e)
-			}
+	find := func(from reader) (err error) {
+		out, err = s.find(ctx, from, scope, ids)
+		return err
+	}
+	if len(ids) <= longGlance {
+		if done, err := s.glance(ctx, "get", func(_ context.Context, from reader) error { return find(from) }); done {
+			return out, err
 		}
-		out = found
-		return nil
-	})
+	}
+	err := s.read(ctx, "get", "", func(tx *sql.Tx) error { return find(pooled{tx}) })
 	return out, err
 }
 
-// lookupMany returns those of at most manyIDs entries that the scope holds. Asked for one by one, fifty take 1.5 to 2 times as long. stmt is selectByIDs.
-func (s *Store) lookupMany(ctx context.Context, stmt *sql.Stmt, scope core.Scope, ids []string) (map[string]core.Entry, error) {
-	args := make([]any, manyIDs)
-	for i := range args {
-		args[i] = ids[min(i, len(ids)-1)]
-	}
-	rows, err := stmt.QueryContext(ctx, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	found := make(map[string]core.Entry, len(ids))
-	var r row
-	var number int64
-	var owner core.SessionID
-	for rows.Next() {
-		if err := s.scanned(r.scan(rows, &number, &owner.Agent, &owner.Session)); err != nil {
+// find returns the entries with these ids.
+func (s *Store) find(ctx context.Context, from reader, scope core.Scope, ids []string) ([]core.Entry, error) {
+	// The statements are short: ctx is looked at between them, which saves its being watched in each.
+	quiet := context.WithoutCancel(ctx)
+	found := make([]core.Entry, len(ids))
+	for done := 0; done < len(ids); {
+		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		some, into := ids[done:], found[done:]
+		stmt, places := &s.r.getMany, manyIDs
+		switch {
+		case len(some) < someIDs/4:
+			_, _, e, err := s.lookup(from.row(quiet, &s.r.get, some[0]), scope)
+			if err != nil {
+				return nil, fmt.Errorf("entry %q: %w", some[0], err)
+			}
+			into[0] = e
+			done++
+			continue
+		case len(some) <= someIDs:
+			stmt, places = &s.r.getSome, someIDs
+		}
+		some = some[:min(places, len(some))]
+		args := make([]any, places)
+		for i := range args {
+			args[i] = some[min(i, len(some)-1)]
+		}
+		rows, err := from.rows(quiet, stmt, args...)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.place(rows, scope, some, into); err != nil {
+			return nil, err
+		}
+		done += len(some)
+	}
+	return found, nil
+}
+
+// place closes rows and puts the entries in them where their ids are: 50 in one statement take two thirds of the time that they take one by one.
+func (s *Store) place(rows rows, scope core.Scope, ids []string, into []core.Entry) error {
+	defer rows.Close()
+	// The same id may be asked for twice.
+	at := make(map[string]int, len(ids))
+	for i, id := range ids {
+		if _, ok := at[id]; !ok {
+			at[id] = i
+		}
+	}
+	var r row
+	var owner core.SessionID
+	dest := r.columns(&owner.Agent, &owner.Session)
+	for rows.Next() {
+		if err := s.scanned(rows.Scan(dest...)); err != nil {
+			return err
 		}
 		if !scope.Contains(owner) {
 			continue
 		}
 		e, err := s.entry(owner, &r)
 		if err != nil {
-			return nil, fmt.Errorf("entry %q: %w", r.id, err)
+			return fmt.Errorf("entry %q: %w", r.id, err)
 		}
-		found[e.ID] = e
+		if i, ok := at[e.ID]; ok {
+			into[i] = e
+		}
 	}
-	return found, rows.Err()
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for i, id := range ids {
+		first := at[id]
+		if into[first].ID == "" {
+			return fmt.Errorf("entry %q: %w", id, core.ErrNotFound)
+		}
+		if first != i {
+			into[i] = into[first]
+		}
+	}
+	return nil
 }
 
-// lookup returns the entry with this id, its row number and that of its scope, or core.ErrNotFound when the scope does
-// not hold it. stmt is selectByID.
-func (s *Store) lookup(ctx context.Context, stmt *sql.Stmt, scope core.Scope, id string) (n, number int64, e core.Entry, err error) {
+// lookup returns the entry that selectByID found, its row number and that of its scope, or core.ErrNotFound when the scope does
+// not hold it.
+func (s *Store) lookup(of scanner, scope core.Scope) (n, number int64, e core.Entry, err error) {
 	var r row
 	var owner core.SessionID
-	if err := s.scanned(r.scan(stmt.QueryRowContext(ctx, id), &number, &owner.Agent, &owner.Session)); err != nil {
+	if err := s.scanned(of.Scan(r.columns(&owner.Agent, &owner.Session, &number)...)); err != nil {
 		return 0, 0, core.Entry{}, err
 	}
 	if !scope.Contains(owner) {

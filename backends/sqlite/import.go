@@ -142,7 +142,7 @@ func (in *importer) view(ctx context.Context, v *core.View) error {
 	if err := v.Session.Validate(); err != nil || v.Version == 0 {
 		return fmt.Errorf("view of session %q without session or version: %w", v.Session, core.ErrInvalid)
 	}
-	body, sum, err := in.s.encodeView(v)
+	body, sum, err := in.s.encodeView(v, new(bytes.Buffer))
 	if err != nil {
 		return err
 	}

@@ -59,13 +59,14 @@ func (s *Store) everything(ctx context.Context, tx *sql.Tx, entry func(*core.Ent
 		return err
 	}
 	defer rows.Close()
+	var r row
+	var agent, session sql.NullString
+	dest := r.columns(&agent, &session)
 	for rows.Next() {
 		if err := s.stopped(ctx); err != nil {
 			return err
 		}
-		var r row
-		var agent, session sql.NullString
-		if err := s.scanned(r.scan(rows, &agent, &session)); err != nil {
+		if err := s.scanned(rows.Scan(dest...)); err != nil {
 			return err
 		}
 		e, err := s.entry(core.SessionID{Agent: agent.String, Session: session.String}, &r)

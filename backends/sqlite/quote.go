@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -66,22 +67,25 @@ func match(raw []byte, text string) (n, seen int, plain bool) {
 
 // unquote returns what the inside of a JSON string says.
 func unquote(raw []byte) (string, bool) {
-	out := make([]byte, 0, len(raw))
+	var out strings.Builder
+	out.Grow(len(raw))
+	var buf [utf8.UTFMax]byte
 	for len(raw) > 0 {
 		i := bytes.IndexByte(raw, '\\')
 		if i < 0 {
-			out = append(out, raw...)
+			out.Write(raw)
 			break
 		}
-		out = append(out, raw[:i]...)
+		out.Write(raw[:i])
 		raw = raw[i:]
-		var used int
-		if out, used = unescape(out, raw); used == 0 {
+		said, used := unescape(buf[:0], raw)
+		if used == 0 {
 			return "", false
 		}
+		out.Write(said)
 		raw = raw[used:]
 	}
-	return string(out), true
+	return out.String(), true
 }
 
 // unescape appends what one escape at the beginning of raw stands for, and returns its length in raw: 0 when it is none.

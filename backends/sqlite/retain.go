@@ -151,7 +151,7 @@ func (s *Store) empty(ctx context.Context, tx *sql.Tx, scope core.Scope, ids []s
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		_, _, e, err := s.lookup(quiet, tx.StmtContext(quiet, s.w.rowByID), scope, id)
+		_, _, e, err := s.lookup(tx.StmtContext(quiet, s.w.rowByID).QueryRowContext(quiet, id), scope)
 		if errors.Is(err, core.ErrNotFound) {
 			continue
 		}

@@ -15,33 +15,29 @@ import (
 
 // row is an entry as the table has it. Agent and session are in the table of scopes.
 type row struct {
-	n           int64
-	id          string
-	seq, turn   int64
-	role, kind  string
-	milli       int64
-	tokens      int64
-	key         string
-	fingerprint any
-	meta        []byte
-	body        []byte
-	sum         int64
+	n          int64
+	id         string
+	seq, turn  int64
+	role, kind string
+	milli      int64
+	tokens     int64
+	// key and fingerprint are as the columns have them, see shortKey and shortFingerprint.
+	key, fingerprint any
+	meta             []byte
+	body             []byte
+	sum              int64
+	// scratch is what checksum packs into: who reads many rows into one row allocates it once.
+	scratch []byte
 }
 
-// rowColumns are the columns that scan reads, in its order.
+// rowColumns are the columns that columns returns the places of, in its order.
 const rowColumns = "e.n, e.id, e.seq, e.turn, e.role, e.type, e.time, e.tokens, e.key, e.fingerprint, e.meta, e.message, e.sum"
 
-// scan reads rowColumns and, behind them, what else the query selects.
-func (r *row) scan(from interface{ Scan(...any) error }, more ...any) error {
-	var fingerprint, key any
-	dest := []any{
-		&r.n, &r.id, &r.seq, &r.turn, &r.role, &r.kind, &r.milli, &r.tokens, &key, &fingerprint, &r.meta, &r.body, &r.sum,
-	}
-	if err := from.Scan(append(dest, more...)...); err != nil {
-		return err
-	}
-	r.fingerprint, r.key = fingerprint, longKey(key)
-	return nil
+// columns returns where Scan puts rowColumns and, behind them, what else the query selects. It is good for any number of rows, one after the other.
+func (r *row) columns(more ...any) []any {
+	dest := make([]any, 0, 16)
+	dest = append(dest, &r.n, &r.id, &r.seq, &r.turn, &r.role, &r.kind, &r.milli, &r.tokens, &r.key, &r.fingerprint, &r.meta, &r.body, &r.sum)
+	return append(dest, more...)
 }
 
 // makeRow encodes an entry.
@@ -51,16 +47,17 @@ func (s *Store) makeRow(e *core.Entry) row {
 	body := packer{b: binary.AppendUvarint(nil, uint64(e.Time.Nanosecond()%int(time.Millisecond)))}
 	body.b = append(body.b, packMessage(&e.Message, home(e))...)
 	r := row{
-		id: e.ID, seq: e.Seq, turn: e.Turn, role: string(e.Role), kind: string(e.Type), milli: milli, tokens: int64(e.Tokens), key: e.Key,
+		id: e.ID, seq: e.Seq, turn: e.Turn, role: string(e.Role), kind: string(e.Type), milli: milli, tokens: int64(e.Tokens), key: shortKey(e.Key),
 		fingerprint: shortFingerprint(e.Fingerprint), meta: packMeta(e.Meta), body: s.seal(body.b),
 	}
-	r.sum = r.checksum(e.SessionID())
+	r.sum = r.checksum(e.SessionID(), e.Key, e.Fingerprint)
 	return r
 }
 
 // entry decodes a row of a session, after it was compared with its checksum.
 func (s *Store) entry(id core.SessionID, r *row) (core.Entry, error) {
-	if r.sum != r.checksum(id) {
+	key, fingerprint := longKey(r.key), longFingerprint(r.fingerprint)
+	if r.sum != r.checksum(id, key, fingerprint) {
 		return core.Entry{}, s.damaged("entry %q does not match its checksum", r.id)
 	}
 	body, err := unseal(r.body)
@@ -75,8 +72,8 @@ func (s *Store) entry(id core.SessionID, r *row) (core.Entry, error) {
 	nanos := u.uint()
 	e := core.Entry{
 		ID: r.id, Agent: id.Agent, Session: id.Session, Seq: r.seq, Turn: r.turn, Role: message.Role(r.role), Type: core.EntryType(r.kind),
-		Time: time.UnixMilli(r.milli).Add(time.Duration(nanos)).UTC(), Tokens: int(r.tokens), Key: r.key,
-		Fingerprint: longFingerprint(r.fingerprint), Meta: meta,
+		Time: time.UnixMilli(r.milli).Add(time.Duration(nanos)).UTC(), Tokens: int(r.tokens), Key: key,
+		Fingerprint: fingerprint, Meta: meta,
 	}
 	if e.Message, err = unpackMessage(u.b, home(&e)); err != nil {
 		return core.Entry{}, s.damaged("entry %q: %v", r.id, err)
@@ -87,17 +84,21 @@ func (s *Store) entry(id core.SessionID, r *row) (core.Entry, error) {
 // home is what an entry says about its message already.
 func home(e *core.Entry) message.Message { return message.Message{Role: e.Role, Time: e.Time.UTC()} }
 
-// checksum covers every column and the session, so that a change of any of them shows.
-func (r *row) checksum(id core.SessionID) int64 {
+// checksum covers every column and the session, so that a change of any of them shows. key and fingerprint are the entry's.
+func (r *row) checksum(id core.SessionID, key, fingerprint string) int64 {
 	table := crc32.MakeTable(crc32.Castagnoli)
-	p := packer{b: make([]byte, 0, 256)}
-	for _, f := range []string{id.Agent, id.Session, r.id, r.role, r.kind, r.key, longFingerprint(r.fingerprint)} {
+	if r.scratch == nil {
+		r.scratch = make([]byte, 0, 256)
+	}
+	p := packer{b: r.scratch[:0]}
+	for _, f := range []string{id.Agent, id.Session, r.id, r.role, r.kind, key, fingerprint} {
 		p.str(f)
 	}
 	for _, n := range []int64{r.seq, r.turn, r.milli, r.tokens} {
 		p.int(n)
 	}
 	p.bytes(r.meta)
+	r.scratch = p.b
 	return int64(crc32.Update(crc32.Checksum(p.b, table), table, r.body))
 }
 
@@ -179,7 +180,7 @@ func unpackMeta(b []byte) (map[string]string, error) {
 
 // args puts the values of the columns that Append writes behind others.
 func (r *row) args(to []driver.Value) []driver.Value {
-	return append(to, r.id, r.seq, r.turn, r.role, r.kind, r.milli, r.tokens, shortKey(r.key), r.fingerprint, nullable(r.meta), r.body, r.sum)
+	return append(to, r.id, r.seq, r.turn, r.role, r.kind, r.milli, r.tokens, r.key, r.fingerprint, nullable(r.meta), r.body, r.sum)
 }
 
 func nullable(b []byte) any {

@@ -157,7 +157,7 @@ func (is identity) owner(agent string) int64 {
 func (s *Store) owner(agent string) int64 { return identity{id: s.identity}.owner(agent) }
 
 // readIdentity reads the result of selectIdentity, and what else is selected behind it.
-func (s *Store) readIdentity(row *sql.Row, more ...any) (identity, error) {
+func (s *Store) readIdentity(row scanner, more ...any) (identity, error) {
 	var is identity
 	var sum int64
 	err := s.scanned(row.Scan(append([]any{&is.id, &is.covered, &sum}, more...)...))

@@ -110,13 +110,14 @@ func (c *collector) session(ctx context.Context, tx *sql.Tx, scope int64, name s
 	}
 	defer rows.Close()
 	id := core.SessionID{Agent: c.q.Scope.Agent, Session: name}
+	var r row
+	dest := r.columns()
 	for rows.Next() {
 		if len(c.found) == c.q.Limit {
 			c.next = c.last.cursor(c.q.Reverse)
 			break
 		}
-		var r row
-		if err := c.s.scanned(r.scan(rows)); err != nil {
+		if err := c.s.scanned(rows.Scan(dest...)); err != nil {
 			return err
 		}
 		e, err := c.s.entry(id, &r)

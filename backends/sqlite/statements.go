@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"strings"
 )
 
 // writeStatements are prepared once on the writer.
@@ -10,8 +11,7 @@ type writeStatements struct {
 	scope, addScope, dropScope   *sql.Stmt
 	byKey, rowByID               *sql.Stmt
 	update, remove               *sql.Stmt
-	firstView, nextView          *sql.Stmt
-	viewVersion, dropView        *sql.Stmt
+	dropView                     *sql.Stmt
 	next                         *sql.Stmt
 	addChange                    *sql.Stmt
 	space, addSpace, sizeSpace   *sql.Stmt
@@ -21,15 +21,18 @@ type writeStatements struct {
 
 // readStatements are prepared once on the readers.
 type readStatements struct {
-	scope, nextScope, lastScope     *sql.Stmt
-	get, getMany, forward, backward *sql.Stmt
-	view                            *sql.Stmt
-	head                            *sql.Stmt
-	change, left                    *sql.Stmt
-	runs, changes                   *sql.Stmt
-	between, betweenIDs             *sql.Stmt
-	tail, tailIDs                   *sql.Stmt
-	vectors                         *sql.Stmt
+	scope, nextScope, lastScope *sql.Stmt
+	forward, backward           *sql.Stmt
+	view                        *sql.Stmt
+	vectors                     *sql.Stmt
+	// What glances run.
+	get                 query
+	getSome, getMany    query
+	head                query
+	change, left        query
+	runs, changes       query
+	between, betweenIDs query
+	tail, tailIDs       query
 }
 
 // selectHighest is the highest number that was given so far.
@@ -46,14 +49,28 @@ const (
 	selectIDByKey = "SELECT id FROM entries WHERE scope = ? AND key = ?"
 )
 
+// What SwapView runs, see direct.
 const (
-	selectByID  = selectRow + "e.id = ?"
-	selectByIDs = selectRow + "e.id IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-	selectRow   = "SELECT " + rowColumns + ", s.id, s.agent, s.session FROM entries e JOIN scopes s ON s.id = e.scope WHERE "
+	insertView  = "INSERT INTO views (scope, version, body, sum) VALUES (?, 1, ?, ?) ON CONFLICT DO NOTHING"
+	updateView  = "UPDATE views SET version = ?2 + 1, body = ?3, sum = ?4 WHERE scope = ?1 AND version = ?2"
+	selectSwaps = "SELECT version FROM views WHERE scope = ?"
 )
 
-// manyIDs is how many ids selectByIDs takes.
-const manyIDs = 16
+const (
+	selectByID  = "SELECT " + rowColumns + ", s.agent, s.session, s.id" + fromEntries + "e.id = ?"
+	fromEntries = " FROM entries e JOIN scopes s ON s.id = e.scope WHERE "
+)
+
+// How many ids the statements that take several have places for.
+const (
+	someIDs = 16
+	manyIDs = 64
+)
+
+// selectByIDs returns the statement for n ids.
+func selectByIDs(n int) string {
+	return "SELECT " + rowColumns + ", s.agent, s.session" + fromEntries + "e.id IN (?" + strings.Repeat(", ?", n-1) + ")"
+}
 
 func (w *writeStatements) prepare(ctx context.Context, db *sql.DB) error {
 	return prepare(ctx, db, map[**sql.Stmt]string{
@@ -61,38 +78,43 @@ func (w *writeStatements) prepare(ctx context.Context, db *sql.DB) error {
 		&w.addScope: insertScope,
 		&w.dropScope: `DELETE FROM scopes WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM entries WHERE scope = ?1)
 			AND NOT EXISTS (SELECT 1 FROM views WHERE scope = ?1)`,
-		&w.byKey:       selectIDByKey,
-		&w.rowByID:     selectByID,
-		&w.update:      "UPDATE entries SET type = ?, tokens = ?, key = ?, fingerprint = ?, meta = ?, message = ?, sum = ? WHERE n = ?",
-		&w.remove:      "DELETE FROM entries WHERE n = ?",
-		&w.firstView:   "INSERT INTO views (scope, version, body, sum) VALUES (?, 1, ?, ?) ON CONFLICT DO NOTHING",
-		&w.nextView:    "UPDATE views SET version = ?2 + 1, body = ?3, sum = ?4 WHERE scope = ?1 AND version = ?2",
-		&w.viewVersion: "SELECT version FROM views WHERE scope = ?",
-		&w.dropView:    "DELETE FROM views WHERE scope = ?",
-		&w.next:        selectNext,
-		&w.addChange:   "INSERT INTO changes (n, owner, id, entry, token, sum) VALUES (?, ?, ?, ?, ?, ?)",
-		&w.space:       "SELECT id, dimensions FROM spaces WHERE name = ?",
-		&w.addSpace:    "INSERT INTO spaces (name, dimensions) VALUES (?, ?)",
-		&w.sizeSpace:   "UPDATE spaces SET dimensions = ? WHERE id = ?",
-		&w.hasVectors:  "SELECT count(*) FROM (SELECT 1 FROM vectors WHERE space = ? LIMIT 1)",
-		&w.owned:       "SELECT e.n, s.agent FROM entries e JOIN scopes s ON s.id = e.scope WHERE e.id = ?",
+		&w.byKey:      selectIDByKey,
+		&w.rowByID:    selectByID,
+		&w.update:     "UPDATE entries SET type = ?, tokens = ?, key = ?, fingerprint = ?, meta = ?, message = ?, sum = ? WHERE n = ?",
+		&w.remove:     "DELETE FROM entries WHERE n = ?",
+		&w.dropView:   "DELETE FROM views WHERE scope = ?",
+		&w.next:       selectNext,
+		&w.addChange:  "INSERT INTO changes (n, owner, id, entry, token, sum) VALUES (?, ?, ?, ?, ?, ?)",
+		&w.space:      "SELECT id, dimensions FROM spaces WHERE name = ?",
+		&w.addSpace:   "INSERT INTO spaces (name, dimensions) VALUES (?, ?)",
+		&w.sizeSpace:  "UPDATE spaces SET dimensions = ? WHERE id = ?",
+		&w.hasVectors: "SELECT count(*) FROM (SELECT 1 FROM vectors WHERE space = ? LIMIT 1)",
+		&w.owned:      "SELECT e.n, s.agent FROM entries e JOIN scopes s ON s.id = e.scope WHERE e.id = ?",
 		&w.addVector: `INSERT OR REPLACE INTO vectors (owner, space, n, part, first, last, hash, body, sum)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		&w.dropVectors: "DELETE FROM vectors WHERE owner = ? AND space IN (SELECT id FROM spaces) AND n = ?",
 	})
 }
 
+// A LIMIT is written +? because SQLite looks into a bare ? when it plans: it would plan the statement anew each time that is run, which was half of
+// what Changes took when nothing was new.
 func (r *readStatements) prepare(ctx context.Context, db *sql.DB) error {
-	return prepare(ctx, db, map[**sql.Stmt]string{
+	statements := map[**sql.Stmt]string{
 		&r.scope:     "SELECT id, session FROM scopes WHERE agent = ? AND session = ?",
 		&r.nextScope: "SELECT id, session FROM scopes WHERE agent = ? AND id >= ? ORDER BY id LIMIT 1",
 		&r.lastScope: "SELECT id, session FROM scopes WHERE agent = ? AND id <= ? ORDER BY id DESC LIMIT 1",
-		&r.get:       selectByID,
-		&r.getMany:   selectByIDs,
 		&r.forward: "SELECT " + rowColumns + ` FROM entries e WHERE e.scope = ? AND e.seq >= ? AND e.seq < ?
-			AND (e.seq, e.n) > (?, ?) ORDER BY e.seq, e.n LIMIT ?`,
+			AND (e.seq, e.n) > (?, ?) ORDER BY e.seq, e.n LIMIT +?`,
 		&r.backward: "SELECT " + rowColumns + ` FROM entries e WHERE e.scope = ? AND e.seq >= ? AND e.seq < ?
-			AND (e.seq, e.n) < (?, ?) ORDER BY e.seq DESC, e.n DESC LIMIT ?`,
+			AND (e.seq, e.n) < (?, ?) ORDER BY e.seq DESC, e.n DESC LIMIT +?`,
+		&r.vectors: `SELECT v.n, v.part, v.first, v.last, v.hash, v.body, v.sum, e.id FROM vectors v LEFT JOIN entries e ON e.n = v.n
+			WHERE v.owner = ?1 AND v.space = ?2 AND (v.n, v.part) > (?3, ?4) ORDER BY v.n, v.part LIMIT +?5`,
+		&r.view: "SELECT v.version, v.body, v.sum FROM views v JOIN scopes s ON s.id = v.scope WHERE s.agent = ? AND s.session = ?",
+	}
+	for to, text := range map[*query]string{
+		&r.get:     selectByID,
+		&r.getSome: selectByIDs(someIDs),
+		&r.getMany: selectByIDs(manyIDs),
 		&r.head: `SELECT id, covered, sum, (SELECT e.id FROM entries e WHERE e.n = ?2),
 			(SELECT max(c.n) FROM changes c WHERE c.owner = ?1),
 			(SELECT max(c.n) FROM changes c WHERE c.owner = ?1 AND c.id IS NULL), (` + selectHighest + ") FROM identity WHERE one = 1",
@@ -101,17 +123,18 @@ func (r *readStatements) prepare(ctx context.Context, db *sql.DB) error {
 		&r.runs: `SELECT first, last, sum FROM runs WHERE owner = ?1 AND last > ?2
 			AND first >= coalesce((SELECT max(first) FROM runs WHERE owner = ?1 AND first <= ?2), 0) ORDER BY first LIMIT 256`,
 		&r.between: "SELECT " + rowColumns + `, s.agent, s.session FROM entries e LEFT JOIN scopes s ON s.id = e.scope
-			WHERE e.n BETWEEN ? AND ? ORDER BY e.n LIMIT ?`,
+			WHERE e.n BETWEEN ? AND ? ORDER BY e.n LIMIT +?`,
 		&r.tail: "SELECT " + rowColumns + `, s.agent, s.session FROM entries e LEFT JOIN scopes s ON s.id = e.scope
-			WHERE e.n > ? AND (s.agent = ? OR s.agent IS NULL) ORDER BY e.n LIMIT ?`,
-		&r.betweenIDs: "SELECT e.n, e.id FROM entries e WHERE e.n BETWEEN ? AND ? ORDER BY e.n LIMIT ?",
+			WHERE e.n > ? AND (s.agent = ? OR s.agent IS NULL) ORDER BY e.n LIMIT +?`,
+		&r.betweenIDs: "SELECT e.n, e.id FROM entries e WHERE e.n BETWEEN ? AND ? ORDER BY e.n LIMIT +?",
 		&r.tailIDs: `SELECT e.n, e.id FROM entries e LEFT JOIN scopes s ON s.id = e.scope
-			WHERE e.n > ? AND (s.agent = ? OR s.agent IS NULL) ORDER BY e.n LIMIT ?`,
-		&r.changes: "SELECT " + changeColumns + " FROM changes WHERE owner = ? AND n > ? AND id IS NOT NULL ORDER BY n LIMIT ?",
-		&r.vectors: `SELECT v.n, v.part, v.first, v.last, v.hash, v.body, v.sum, e.id FROM vectors v LEFT JOIN entries e ON e.n = v.n
-			WHERE v.owner = ?1 AND v.space = ?2 AND (v.n, v.part) > (?3, ?4) ORDER BY v.n, v.part LIMIT ?5`,
-		&r.view: "SELECT v.version, v.body, v.sum FROM views v JOIN scopes s ON s.id = v.scope WHERE s.agent = ? AND s.session = ?",
-	})
+			WHERE e.n > ? AND (s.agent = ? OR s.agent IS NULL) ORDER BY e.n LIMIT +?`,
+		&r.changes: "SELECT " + changeColumns + " FROM changes WHERE owner = ? AND n > ? AND id IS NOT NULL ORDER BY n LIMIT +?",
+	} {
+		to.text = text
+		statements[&to.stmt] = text
+	}
+	return prepare(ctx, db, statements)
 }
 
 func prepare(ctx context.Context, db *sql.DB, statements map[**sql.Stmt]string) error {

@@ -41,7 +41,7 @@ type Store struct {
 	closed  bool
 	closing atomic.Bool
 
-	deflaters sync.Pool
+	deflaters, buffers sync.Pool
 }
 
 var (

@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,35 +44,52 @@ func (s *Store) SwapView(ctx context.Context, v core.View) error {
 	if v.Version == 0 || v.Version > math.MaxInt64 {
 		return fmt.Errorf("sqlite: swap view %q: version is %d: the first version of a view is 1: %w", v.Session, v.Version, core.ErrInvalid)
 	}
-	body, sum, err := s.encodeView(&v)
+	b, ok := s.buffers.Get().(*bytes.Buffer)
+	if !ok {
+		b = new(bytes.Buffer)
+	}
+	defer s.buffers.Put(b)
+	body, sum, err := s.encodeView(&v, b)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "swap view", v.Session.String(), func(tx *sql.Tx) error {
-		quiet := context.WithoutCancel(ctx)
-		scope, _, err := s.ensureScope(quiet, tx, v.Session)
-		if err != nil {
-			return err
-		}
-		var res sql.Result
-		if v.Version == 1 {
-			res, err = tx.StmtContext(quiet, s.w.firstView).ExecContext(quiet, scope, body, sum)
-		} else {
-			res, err = tx.StmtContext(quiet, s.w.nextView).ExecContext(quiet, scope, int64(v.Version-1), body, sum)
-		}
-		if err != nil {
-			return err
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 1 {
-			return err
-		}
-		var have int64
-		err = tx.StmtContext(quiet, s.w.viewVersion).QueryRowContext(quiet, scope).Scan(&have)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return err
-		}
-		return fmt.Errorf("version %d is stored, %d does not follow it: %w", have, v.Version, core.ErrConflict)
-	})
+	if err := s.enter(ctx); err != nil {
+		return fmt.Errorf("sqlite: swap view: %w", err)
+	}
+	defer s.leave()
+	err = s.transactDirect(ctx, func(d *direct) error {
+		return s.swap(context.WithoutCancel(ctx), d, &v, body, sum)
+	}, nil)
+	return s.failed(ctx, "swap view", v.Session.String(), err)
+}
+
+// swap puts a view into its place if it follows the one that is there.
+func (s *Store) swap(ctx context.Context, d *direct, v *core.View, body []byte, sum int64) error {
+	b := batch{s: s, d: d}
+	scope, err := b.scope(ctx, v.Session)
+	if err != nil {
+		return err
+	}
+	var res driver.Result
+	if v.Version == 1 {
+		res, err = d.exec(ctx, d.firstView, scope, body, sum)
+	} else {
+		res, err = d.exec(ctx, d.nextView, scope, int64(v.Version-1), body, sum)
+	}
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	var have [1]driver.Value
+	err = d.one(ctx, d.viewVersion, have[:], scope)
+	if errors.Is(err, sql.ErrNoRows) {
+		have[0] = 0
+	} else if err != nil {
+		return err
+	}
+	return fmt.Errorf("version %v is stored, %d does not follow it: %w", have[0], v.Version, core.ErrConflict)
 }
 
 // DeleteView implements core.ViewStore. Unless Config.Insecure is set, the view's bytes leave the file.
@@ -128,14 +147,19 @@ func (s *Store) ListViews(ctx context.Context, q core.ViewQuery) ([]core.Session
 	return out, err
 }
 
-// encodeView returns what the table holds of a view.
-func (s *Store) encodeView(v *core.View) (body []byte, sum int64, err error) {
-	b, err := json.Marshal(v)
-	if err != nil {
+// encodeView returns what the table holds of a view, most often in b. Writing the body as it will be, without copies and into a buffer that is there
+// already, takes half the time that json.Marshal and plain do with a recall block of 20 KB.
+func (s *Store) encodeView(v *core.View, b *bytes.Buffer) (body []byte, sum int64, err error) {
+	b.Reset()
+	b.WriteByte(bodyPlain)
+	to := json.NewEncoder(b)
+	// '<' and the like mean nothing here.
+	to.SetEscapeHTML(false)
+	if err := to.Encode(v); err != nil {
 		return nil, 0, fmt.Errorf("sqlite: swap view %q: %w: %w", v.Session, err, core.ErrInvalid)
 	}
-	if body = plain(b); len(b) >= minDeflateView {
-		body = s.seal(b)
+	if body = b.Bytes(); len(body) > minDeflateView {
+		body = s.seal(body[1:])
 	}
 	return body, viewSum(v.Session, int64(v.Version), body), nil
 }
