@@ -110,24 +110,26 @@ func (r *Retriever) ask(ctx context.Context, q core.Query, text string, limit in
 	if len(lists) > 1 {
 		want = max(limit+limit/4, limit*r.cfg.Overfetch)
 	}
-	var wg sync.WaitGroup
-	for i := range lists {
+	search := func(i int) {
 		scope, p := scopes[i/len(r.parts)], r.parts[i%len(r.parts)]
-		wg.Go(func() {
-			query := core.SearchQuery{Scope: scope, Text: text, Limit: want, Exclude: q.InWindow}
-			hits, err := p.searcher.Search(ctx, query)
-			good := admitted(hits, scope, q.InWindow)
-			// Entries are read from the store for every hit, so one that is asked alone is asked for more only when some had to be dropped.
-			if len(lists) == 1 && err == nil && len(hits) == want && len(good) < limit {
-				query.Limit = limit + limit/4
-				if more, err := p.searcher.Search(ctx, query); err == nil {
-					good = admitted(more, scope, q.InWindow)
-				}
+		query := core.SearchQuery{Scope: scope, Text: text, Limit: want, Exclude: q.InWindow}
+		hits, err := p.searcher.Search(ctx, query)
+		good := admitted(hits, scope, q.InWindow)
+		// Entries are read from the store for every hit, so one that is asked alone is asked for more only when some had to be dropped.
+		if len(lists) == 1 && err == nil && len(hits) == want && len(good) < limit {
+			query.Limit = limit + limit/4
+			if more, err := p.searcher.Search(ctx, query); err == nil {
+				good = admitted(more, scope, q.InWindow)
 			}
-			lists[i] = list{part: p, hits: good, err: err}
-		})
+		}
+		lists[i] = list{part: p, hits: good, err: err}
 	}
-	wg.Wait()
+	var others sync.WaitGroup
+	for i := range len(lists) - 1 {
+		others.Go(func() { search(i + 1) })
+	}
+	search(0)
+	others.Wait()
 	return lists
 }
 
