@@ -53,7 +53,8 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 	if err != nil {
 		return AssembleResult{}, err
 	}
-	c := &call{req: req, share: e.recallShare(req.PromptMode)}
+	c := &call{req: req, share: e.recallShare(req.PromptMode), ws: e.workspace()}
+	defer e.release(c.ws)
 	if req.PromptMode != PromptNone {
 		c.addition = addition(req.Memory)
 	}
@@ -82,6 +83,7 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 // call is what one Assemble carries along.
 type call struct {
 	req          AssembleRequest
+	ws           *workspace
 	share        float64
 	addition     string
 	additionCost int
@@ -176,10 +178,10 @@ func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *AssembleR
 	if s.variants == nil || len(s.variants) > maxVariants {
 		s.variants = make(map[string][]string)
 	}
-	shows := f.shownBy(res)
+	room := make([]string, 0, 8)
 	trail, before := s.trail, true // most of what is sent was sent before
 	for i := range res.Messages {
-		fp := f.print(&res.Messages[i])
+		fp := f.print(i, &res.Messages[i])
 		if before && (i == len(trail) || trail[i].print != fp) {
 			trail, before = trail[:i], false
 		}
@@ -187,7 +189,7 @@ func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *AssembleR
 			trail = append(trail, sentMessage{print: fp, digest: out.Digest.Add(fp)})
 		}
 		out.Digest = trail[i].digest
-		if of := shows[i]; len(of) != 1 || of[0] != fp {
+		if of := f.shownBy(i, room[:0]); len(of) != 1 || of[0] != fp {
 			s.variants[fp] = slices.Clone(of)
 		}
 	}
@@ -208,52 +210,40 @@ type sentMessage struct {
 	digest message.Digest
 }
 
-// print returns the fingerprint of a message of the result. That of a message which shows an entry as it is in the window is computed once.
-func (f *frame) print(m *message.Message) string {
-	it := f.known[m.Entry]
-	if it == nil || it.msg.Type != m.Type || !same(it.msg, *m) {
+// print returns the fingerprint of message i of the result. That of a message which shows an entry as it is in the window is computed once.
+func (f *frame) print(i int, m *message.Message) string {
+	var it *item
+	if n := f.ws.sent.first[i]; n >= 0 {
+		it = f.ws.slots[n].it
+	}
+	if it == nil || it.msg.Type != m.Type || !same(&it.msg, m) {
 		return message.Fingerprint(*m)
 	}
 	if it.print == "" {
-		it.print = message.Fingerprint(*m)
+		if it.print = message.Fingerprint(*m); it.print == it.entry.Fingerprint {
+			it.print = it.entry.Fingerprint // the very same text is compared at once
+		}
 	}
 	return it.print
 }
 
-// shownBy lists for every message of a result the fingerprints of the entries it shows.
-func (f *frame) shownBy(res *AssembleResult) [][]string {
-	out := make([][]string, len(res.Messages))
-	room := make([]string, len(res.Messages)) // one for each: few show more
-	for _, ch := range res.Choices {
-		if ch.Message < 0 || ch.Reason == ReasonRecalled || ch.Reason == ReasonSummary {
-			continue
+// shownBy appends to out the fingerprints of the entries that message i of the result shows.
+func (f *frame) shownBy(i int, out []string) []string {
+	add := func(it *item) {
+		if it.entry.Type == TypeMessage {
+			out = append(out, it.entry.Fingerprint)
 		}
-		it := f.known[ch.Entry]
-		if it == nil {
-			it = f.leadItem(ch.Entry)
+	}
+	for _, n := range f.ws.sent.members(i) {
+		s := &f.ws.slots[n]
+		if s.it != nil {
+			add(s.it)
 		}
-		if it == nil || it.entry.Type != TypeMessage {
-			continue
+		for _, other := range s.others {
+			if it := f.item(other); it != s.it {
+				add(it)
+			}
 		}
-		if of := &out[ch.Message]; *of == nil {
-			*of = room[ch.Message : ch.Message : ch.Message+1]
-		}
-		out[ch.Message] = append(out[ch.Message], it.entry.Fingerprint)
 	}
 	return out
-}
-
-func (f *frame) isLead(id string) bool { return f.leadItem(id) != nil }
-
-// leadItem returns the item of an entry that stands in front of the window: a leading system message or the pinned one.
-func (f *frame) leadItem(id string) *item {
-	for i := range f.s.lead {
-		if f.s.lead[i].entry.ID == id {
-			return &f.s.lead[i]
-		}
-	}
-	if p := f.s.pinned; p != nil && p.entry.ID == id {
-		return p
-	}
-	return nil
 }

@@ -61,16 +61,16 @@ func (e *Engine) insideCost(p *message.Part) int {
 // maxCosts bounds the memory of costs per session.
 const maxCosts = 4096
 
-// costOf returns what a message as it would be sent costs: known ones from the item, changed ones counted once.
-func (e *Engine) costOf(s *session, m message.Message, known map[string]*item) int {
-	if it := known[m.Entry]; it != nil && same(it.msg, m) {
+// costOf returns what a message as it would be sent costs: that of an item which it shows unchanged, if any is given, others counted once.
+func (e *Engine) costOf(s *session, m *message.Message, it *item) int {
+	if it != nil && same(&it.msg, m) {
 		return it.cost
 	}
 	key := e.hash(m)
 	if n, ok := s.costs[key]; ok {
 		return n
 	}
-	n := e.messageCost(m)
+	n := e.messageCost(*m)
 	s.rememberCost(key, n)
 	return n
 }
@@ -83,14 +83,14 @@ func (s *session) rememberCost(key uint64, n int) {
 }
 
 // same reports whether b is a, unchanged, by identity of the parts.
-func same(a, b message.Message) bool {
+func same(a, b *message.Message) bool {
 	if len(a.Parts) != len(b.Parts) || a.Role != b.Role {
 		return false
 	}
 	return len(a.Parts) == 0 || &a.Parts[0] == &b.Parts[0]
 }
 
-func (e *Engine) hash(m message.Message) uint64 {
+func (e *Engine) hash(m *message.Message) uint64 {
 	var h maphash.Hash
 	h.SetSeed(e.seed)
 	h.WriteString(m.Name)

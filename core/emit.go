@@ -2,8 +2,6 @@ package core
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core/history"
@@ -13,18 +11,26 @@ import (
 // slot is the place of one message on its way out: the reason why it is there.
 type slot struct {
 	choice Choice
-	// more explains the other entries that rules merged into the message.
-	more []Choice
+	// it is the entry that it shows, or begins with; nil for what the engine made.
+	it *item
+	// others are the entries that rules merged into it, by their index among the visible items, the one it begins with among them; nil where there is
+	// just that one.
+	others []int
+	// window says that it comes from the window, and does not stand around it.
+	window bool
 }
 
 // emit puts the parts of the prompt in order: system messages, summaries, a note on what is left out, the window, and the recall
 // block in front of the newest turn. The provider's rules then run once more on the result.
 func (e *Engine) emit(f *frame, c *call) (AssembleResult, error) {
-	msgs, slots := e.slots(f, c)
+	msgs := e.slots(f, c)
+	slots, sent := f.ws.slots, &f.ws.sent
+	numbers := f.ws.numbers(len(slots))
 	for i := range msgs {
-		msgs[i].Entry = strconv.Itoa(i) // to find it again behind the rules
+		msgs[i].Entry = numbers[i] // to find it again behind the rules
 	}
 	out := history.Apply(msgs, f.policy)
+	sent.read(out, numbers)
 	res := AssembleResult{
 		SystemPromptAddition: c.addition,
 		PromptAuthority:      AuthorityAssembled,
@@ -33,22 +39,26 @@ func (e *Engine) emit(f *frame, c *call) (AssembleResult, error) {
 		Warnings:             c.warnings,
 		EstimatedTokens:      c.additionCost,
 		Messages:             out,
+		Choices:              make([]Choice, 0, len(slots)+len(f.s.items)/8+16),
 	}
-	owner := owners(out, len(slots))
-	res.Choices = make([]Choice, 0, len(slots)+len(f.s.items)/8+16)
 	for i := range out {
+		var it *item
 		out[i].Entry = ""
-		if n := owner.first[i]; n >= 0 {
+		if n := sent.first[i]; n >= 0 {
 			out[i].Entry = slots[n].choice.Entry
+			if slots[n].window {
+				it = slots[n].it
+			}
 		}
-		cost := e.costOf(f.s, out[i], f.known)
+		cost := e.costOf(f.s, &out[i], it)
 		res.EstimatedTokens += cost
-		if len(owner.slots[i]) == 0 { // a rule made this message
+		from := sent.members(i)
+		if len(from) == 0 { // a rule made this message
 			res.Choices = append(res.Choices, Choice{Message: i, Count: 1, Reason: ReasonNote, Tokens: cost})
 		}
-		explain(&res, c, slots, owner.slots[i], i)
+		f.explain(&res, c, from, i)
 	}
-	for n, i := range owner.of {
+	for n, i := range sent.of {
 		if i < 0 {
 			ch := slots[n].choice
 			ch.Message, ch.Reason = -1, OutRule
@@ -58,69 +68,18 @@ func (e *Engine) emit(f *frame, c *call) (AssembleResult, error) {
 	if res.EstimatedTokens > c.budget {
 		return AssembleResult{}, e.budgetError(f, c, res.EstimatedTokens)
 	}
-	res.Choices = append(res.Choices, e.outside(f)...)
+	res.Choices = f.outside(res.Choices)
 	res.Choices = append(res.Choices, c.outAllowance...)
 	res.CompactionDue = e.due(&f.v)
 	return res, nil
 }
 
-// ownership says which slots became which message.
-type ownership struct {
-	// of is the message of each slot, -1 when a rule dropped it; slots lists them by message, first is the slot that begins a message, -1 where none does.
-	of    []int
-	slots [][]int
-	first []int
-}
-
-// owners reads the numbers that the messages carry through the rules. What a rule dropped follows what stood before it.
-func owners(out []message.Message, n int) ownership {
-	ints := make([]int, 2*n+len(out)) // of, the backing of slots, first
-	o := ownership{of: ints[:n:n], slots: make([][]int, len(out)), first: ints[2*n:]}
-	for i := range o.of {
-		o.of[i] = -1
-	}
-	for i := range out {
-		o.first[i] = -1
-		for rest, more := out[i].Entry, true; more; {
-			var number string
-			number, rest, more = strings.Cut(rest, ",")
-			n, err := strconv.Atoi(number)
-			if err != nil {
-				continue
-			}
-			o.of[n] = i
-			if o.first[i] < 0 {
-				o.first[i] = n
-			}
-		}
-	}
-	sizes := make([]int, len(out))
-	for i := range o.of {
-		if o.of[i] < 0 && i > 0 {
-			o.of[i] = o.of[i-1]
-		}
-		if m := o.of[i]; m >= 0 {
-			sizes[m]++
-		}
-	}
-	room := ints[n : 2*n]
-	for m, size := range sizes {
-		o.slots[m], room = room[:0:size], room[size:]
-	}
-	for i, m := range o.of {
-		if m >= 0 {
-			o.slots[m] = append(o.slots[m], i)
-		}
-	}
-	return o
-}
-
 // explain records why the slots that became message i are there.
-func explain(res *AssembleResult, c *call, slots []slot, from []int, i int) {
+func (f *frame) explain(res *AssembleResult, c *call, from []int, i int) {
 	for _, n := range from {
-		ch := slots[n].choice
-		ch.Message = i
-		if ch.Reason == ReasonRecalled {
+		s := &f.ws.slots[n]
+		reason := s.choice.Reason
+		if reason == ReasonRecalled {
 			if len(from) == 1 {
 				res.RecallAt, res.RecallLen = i, 1
 			}
@@ -129,80 +88,86 @@ func explain(res *AssembleResult, c *call, slots []slot, from []int, i int) {
 					Message: i, Entry: it.ID, Count: 1, Reason: ReasonRecalled, Score: it.Score, Source: it.Source,
 				})
 			}
-			ch.Reason = ReasonNote
+			reason = ReasonNote
 		}
-		res.Choices = append(res.Choices, ch)
-		for _, other := range slots[n].more {
-			other.Message = i
-			res.Choices = append(res.Choices, other)
+		res.Choices = append(res.Choices, s.choice)
+		ch := &res.Choices[len(res.Choices)-1]
+		ch.Message, ch.Reason = i, reason
+		for _, other := range s.others {
+			if it := f.item(other); it != s.it {
+				res.Choices = append(res.Choices, Choice{
+					Message: i, Entry: it.entry.ID, Count: 1, Reason: ReasonTail, Tokens: it.cost, Stub: f.v.Stubs[it.entry.ID].Kind,
+				})
+			}
 		}
 	}
 }
 
-// slots lists the prompt's messages before the last run of the rules, and why each is there.
-func (e *Engine) slots(f *frame, c *call) ([]message.Message, []slot) {
+// slots lists the prompt's messages before the last run of the rules, and leaves in the workspace why each is there.
+func (e *Engine) slots(f *frame, c *call) []message.Message {
 	s := f.s
 	const around = 4 // notes, the pinned message and the recall block
 	room := len(s.lead) + len(f.v.front().Summaries) + len(f.msgs) + around
-	msgs, out := make([]message.Message, 0, room), make([]slot, 0, room)
-	add := func(m message.Message, ch Choice) {
+	msgs, out := make([]message.Message, 0, room), slices.Grow(f.ws.slots[:0], room)
+	add := func(m message.Message, it *item, ch Choice) {
 		ch.Count = 1
-		msgs, out = append(msgs, m), append(out, slot{choice: ch})
+		msgs, out = append(msgs, m), append(out, slot{choice: ch, it: it})
 	}
 	for i := range s.lead {
-		if s.lead[i].entry.Hidden() {
-			continue
+		if it := &s.lead[i]; !it.hidden() {
+			add(it.msg, it, Choice{Entry: it.entry.ID, Reason: ReasonSystem, Tokens: it.cost})
 		}
-		add(s.lead[i].msg, Choice{Entry: s.lead[i].entry.ID, Reason: ReasonSystem, Tokens: s.lead[i].cost})
 	}
 	for _, sum := range e.shownSummaries(&f.v) {
-		add(summaryMessage(sum), Choice{Entry: sum.ID, Reason: ReasonSummary, Tokens: sum.Tokens})
+		add(summaryMessage(sum), nil, Choice{Entry: sum.ID, Reason: ReasonSummary, Tokens: sum.Tokens})
 	}
 	if n := e.left(f); n > 0 {
 		m := noteMessage(n)
-		add(stamp(m, f.frontTime()), Choice{Reason: ReasonNote, Tokens: e.messageCost(m)})
+		add(stamp(m, f.frontTime()), nil, Choice{Reason: ReasonNote, Tokens: e.messageCost(m)})
 	}
 	at := -1
 	if c.recall != nil && c.recall.Text != "" {
 		at = c.recall.At
 	}
 	recalled := func() {
-		add(recallMessage(c.recall), Choice{Reason: ReasonRecalled, Tokens: c.recall.Tokens})
+		add(recallMessage(c.recall), nil, Choice{Reason: ReasonRecalled, Tokens: c.recall.Tokens})
 		at = -1
 	}
-	pinned := f.pinned() != nil
 	if at >= 0 && at < s.base {
 		recalled()
 	}
-	if pinned {
-		add(s.pinned.msg, Choice{Entry: s.pinned.entry.ID, Reason: ReasonPinned, Tokens: s.pinned.cost, Stub: f.v.Stubs[s.pinned.entry.ID].Kind})
+	if p := f.pinned(); p != nil {
+		add(p.msg, p, Choice{Entry: p.entry.ID, Reason: ReasonPinned, Tokens: p.cost, Stub: f.v.Stubs[p.entry.ID].Kind})
 		if n := e.leftOfTurn(f); n > 0 {
 			m := turnMarker(n)
-			add(stamp(m, s.pinned.entry.Time), Choice{Reason: ReasonNote, Tokens: e.messageCost(m)})
+			add(stamp(m, p.entry.Time), nil, Choice{Reason: ReasonNote, Tokens: e.messageCost(m)})
 		}
 	}
-	for i, m := range f.msgs {
-		if place, ok := f.place[m.Entry]; ok && at >= 0 && place >= at && m.Role != message.Tool { // results that came late stand further up
+	for i := range f.msgs {
+		n := f.shown.first[i]
+		if at >= 0 && n >= 0 && f.place(n) >= at && f.msgs[i].Role != message.Tool { // results that came late stand further up
 			recalled()
 		}
-		ch := Choice{Entry: m.Entry, Reason: ReasonTail, Tokens: f.costs[i], Stub: f.v.Stubs[m.Entry].Kind}
-		if m.Entry == "" {
-			ch.Reason = ReasonNote
+		sl := slot{choice: Choice{Count: 1, Reason: ReasonNote, Tokens: f.costs[i]}, window: true}
+		if n >= 0 {
+			sl.it = f.item(n)
+			sl.choice.Entry, sl.choice.Reason, sl.choice.Stub = sl.it.entry.ID, ReasonTail, f.v.Stubs[sl.it.entry.ID].Kind
 		}
-		var more []Choice
-		for _, id := range f.members[i] {
-			if it := f.known[id]; id != m.Entry && it != nil {
-				more = append(more, Choice{Entry: id, Count: 1, Reason: ReasonTail, Tokens: it.cost, Stub: f.v.Stubs[id].Kind})
-				ch.Tokens = max(ch.Tokens-it.cost, 0)
+		if of := f.shown.members(i); len(of) > 1 {
+			sl.others = of
+			for _, other := range of {
+				if other != n {
+					sl.choice.Tokens = max(sl.choice.Tokens-f.item(other).cost, 0)
+				}
 			}
 		}
-		add(m, ch)
-		out[len(out)-1].more = more
+		msgs, out = append(msgs, f.msgs[i]), append(out, sl)
 	}
 	if at >= 0 {
 		recalled()
 	}
-	return msgs, out
+	f.ws.slots = kept(out, f.ws.slots)
+	return msgs
 }
 
 // frontTime is the time of what the engine itself puts in front of the window: it changes when the window steps, and no sooner.
@@ -223,10 +188,10 @@ func (f *frame) newestTurn(hosted bool) int {
 	if hosted {
 		return end
 	}
-	for i := range slices.Backward(f.msgs) {
-		for _, id := range slices.Backward(f.members[i]) {
-			if f.isTurn(id) {
-				return f.place[f.msgs[i].Entry]
+	for i, first := range slices.Backward(f.shown.first) {
+		for _, n := range slices.Backward(f.shown.members(i)) {
+			if isPrompt(f.item(n).entry) {
+				return f.place(first)
 			}
 		}
 	}
@@ -258,29 +223,30 @@ func (e *Engine) leftOfTurn(f *frame) int {
 }
 
 // outside explains what is not shown, in runs.
-func (e *Engine) outside(f *frame) []Choice {
-	var out []Choice
+func (f *frame) outside(out []Choice) []Choice {
 	if n := f.v.Frontier - f.v.Lead; n > 0 {
 		out = append(out, Choice{Message: -1, Count: n, Reason: OutCompacted})
 	}
 	if n := f.s.base - max(f.v.Frontier, f.v.Lead); n > 0 {
 		out = append(out, Choice{Message: -1, Count: n, Reason: OutBudget, Tokens: f.v.Backlog})
 	}
-	shown := make(map[string]bool, len(f.msgs))
-	for _, ids := range f.members {
-		for _, id := range ids {
-			shown[id] = true
-		}
-	}
+	n, _ := slices.BinarySearch(f.visible, f.s.base-f.base) // the first visible one
 	for i := range f.s.items {
 		it := &f.s.items[i]
+		ch := Choice{Message: -1, Entry: it.entry.ID, Count: 1, Tokens: it.cost}
 		switch {
 		case it.entry.Type == TypeHeartbeat:
-			out = append(out, Choice{Message: -1, Entry: it.entry.ID, Count: 1, Reason: OutHeartbeat, Tokens: it.cost})
+			ch.Reason = OutHeartbeat
 		case it.entry.Type == TypeErased:
-			out = append(out, Choice{Message: -1, Entry: it.entry.ID, Count: 1, Reason: OutErased, Tokens: it.cost})
-		case !shown[it.entry.ID]:
-			out = append(out, Choice{Message: -1, Entry: it.entry.ID, Count: 1, Reason: OutRule, Tokens: it.cost})
+			ch.Reason = OutErased
+		case f.shown.of[n] < 0:
+			ch.Reason = OutRule
+		}
+		if !it.hidden() {
+			n++
+		}
+		if ch.Reason != "" {
+			out = append(out, ch)
 		}
 	}
 	return out

@@ -41,6 +41,8 @@ type Engine struct {
 
 	health health
 	work   sync.WaitGroup
+	// rooms holds the workspaces that no call has: about one for each processor, and none after a while without calls.
+	rooms sync.Pool
 
 	mu       sync.Mutex
 	sessions map[SessionID]*session

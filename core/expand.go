@@ -81,7 +81,7 @@ type answerWriter struct {
 // add quotes an entry. It returns false, and adds nothing, when there is no room; the text is shortened before that.
 func (w *answerWriter) add(entry *Entry, text string, whole bool, score float64) bool {
 	for {
-		block := quoted(*entry, text)
+		block := quoted(entry, text)
 		if !whole {
 			block = strings.TrimSuffix(block, "\n") + " ...\n"
 		}

@@ -42,7 +42,7 @@ func (e *Engine) fit(ctx context.Context, s *session, v View, policy history.Pol
 func (e *Engine) fitLean(s *session, v *View, policy history.Policy, c *call) (*frame, error) {
 	var f *frame
 	for range 64 {
-		f = e.frame(s, *v, policy)
+		f = e.frame(s, *v, policy, c.ws)
 		total := e.fixed(f, c.additionCost) + sum(f.costs)
 		c.marks = e.policy().Marks(v.Budget, c.budget, c.share, sum(f.costs)/max(f.calls(), 1))
 		high := c.marks.High
@@ -98,6 +98,7 @@ func sum(costs []int) int {
 // step moves the window down to the low mark. It returns false when nothing can give way any more.
 func (e *Engine) step(f *frame, v *View, c *call) bool {
 	s := f.s
+	f.group()
 	groups := e.plannerGroups(f)
 	fixed := e.fixed(f, c.additionCost)
 	if e.left(f) == 0 && e.cfg.Window.Note {
@@ -130,14 +131,13 @@ func (e *Engine) step(f *frame, v *View, c *call) bool {
 // returns false when there is none.
 func (e *Engine) splitMerged(f *frame, v *View, c *call) bool {
 	start := -1
-	if len(f.msgs) > 0 && f.msgs[0].Role == message.User && slices.ContainsFunc(f.members[0][min(1, len(f.members[0])):], f.isTurn) {
-		start = f.place[f.members[0][1]]
+	isTurn := func(n int) bool { return isPrompt(f.item(n).entry) }
+	if len(f.msgs) > 0 && f.msgs[0].Role == message.User && slices.ContainsFunc(f.shown.members(0)[min(1, len(f.shown.members(0))):], isTurn) {
+		start = f.place(f.shown.members(0)[1])
 	} else {
-		for _, ids := range f.members {
-			for _, id := range ids {
-				if at := f.place[id]; f.isTurn(id) && at > f.s.base && (start < 0 || at < start) {
-					start = at
-				}
+		for n := range f.visible {
+			if at := f.place(n); f.shown.of[n] >= 0 && isTurn(n) && at > f.s.base && (start < 0 || at < start) {
+				start = at
 			}
 		}
 	}
@@ -152,9 +152,9 @@ func (e *Engine) splitMerged(f *frame, v *View, c *call) bool {
 
 // start returns the position at which a group begins: that of its first message that shows an entry.
 func (f *frame) start(group int) int {
-	for _, m := range f.msgs[f.groups[group].From:] {
-		if place, ok := f.place[m.Entry]; ok {
-			return place
+	for _, n := range f.shown.first[f.groups[group].From:] {
+		if n >= 0 {
+			return f.place(n)
 		}
 	}
 	return f.s.base
@@ -167,12 +167,12 @@ func (e *Engine) maskResult(f *frame, v *View, m window.Mask) {
 		if f.msgs[j].Role != message.Tool {
 			continue
 		}
-		for _, id := range f.members[j] {
-			if !f.isResult(id) {
+		for _, n := range f.shown.members(j) {
+			it := f.item(n)
+			if it.entry.Role != message.Tool {
 				continue
 			}
 			if r == m.Result {
-				it := f.known[id]
 				e.setStub(f.s, v, it, e.mask(it.entry))
 				return
 			}
@@ -196,11 +196,11 @@ func (e *Engine) setStub(s *session, v *View, it *item, st Stub) {
 
 // pin keeps a user message in front although its turn begins behind it.
 func (e *Engine) pin(f *frame, v *View, group int) {
-	for _, id := range slices.Backward(f.members[f.groups[group].From]) {
-		if it := f.known[id]; f.isTurn(id) {
+	for _, n := range slices.Backward(f.shown.members(f.groups[group].From)) {
+		if it := f.item(n); isPrompt(it.entry) {
 			pinned := *it
 			f.s.pinned = &pinned
-			v.Pinned = id
+			v.Pinned = it.entry.ID
 			return
 		}
 	}
@@ -233,13 +233,13 @@ func (e *Engine) moveStart(s *session, v *View, start int, c *call) {
 
 // cool forgets the window; the next call reads it again.
 func (s *session) cool() {
-	s.items, s.lead, s.pinned, s.base, s.warm = nil, nil, nil, 0, false
+	s.items, s.lead, s.pinned, s.base, s.warm, s.most = nil, nil, nil, 0, false, nil
 }
 
 // drop forgets the first n items.
 func (s *session) drop(n int) {
 	n = min(n, len(s.items))
-	s.items = slices.Clone(s.items[n:])
+	s.items, s.most = slices.Clone(s.items[n:]), nil
 	s.base += n
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/contextengine/contextengine/core/history"
 	"github.com/contextengine/contextengine/core/message"
@@ -34,7 +33,7 @@ func (e *Engine) warmUp(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	s.items, s.lead, s.base = items, lead, start
+	s.items, s.lead, s.base, s.most = items, lead, start, nil
 	s.pinned = nil
 	if v.Pinned != "" {
 		pinned, err := e.find(ctx, v, v.Pinned)
@@ -143,75 +142,76 @@ func stubOf(v *View, id string) *Stub {
 	return nil
 }
 
-// frame is the window of one call on its way to a prompt.
+// frame is the window of one call on its way to a prompt. It holds until the next is made.
 type frame struct {
 	s      *session
 	v      View // the view as it will be published
 	policy history.Policy
-	// msgs are the window's messages after the history rules, costs what each costs, groups how they belong together.
-	msgs   []message.Message
-	costs  []int
+	ws     *workspace
+	// msgs are the window's messages after the history rules, costs what each costs. Their Entry is of no use.
+	msgs  []message.Message
+	costs []int
+	// groups says how msgs belong together, once a step asks for it.
 	groups []history.Group
-	// members lists for each of msgs the entries it shows: rules merge messages.
-	members [][]string
-	known   map[string]*item
-	// place is the position on the path of each entry in the window.
-	place map[string]int
+	// items are the session's, and base is the position of the first, as they were when the frame was made: a step that follows takes none of them away.
+	// visible lists those that are not hidden, by index, and shown says which of the visible ones each of msgs shows: rules merge messages.
+	items   []item
+	base    int
+	visible []int
+	shown   *ownership
 }
 
 // frame applies the history rules to the window and measures it.
-func (e *Engine) frame(s *session, v View, policy history.Policy) *frame {
-	f := &frame{s: s, v: v, policy: policy}
-	f.known = make(map[string]*item, len(s.items))
-	f.place = make(map[string]int, len(s.items))
-	msgs := make([]message.Message, 0, len(s.items))
-	ids := make([]string, 0, len(s.items))
+func (e *Engine) frame(s *session, v View, policy history.Policy, ws *workspace) *frame {
+	msgs, visible := slices.Grow(ws.msgs[:0], len(s.items)), ws.visible[:0]
+	names := ws.numbers(len(s.items))
 	for i := range s.items {
 		it := &s.items[i]
-		if it.entry.Hidden() {
+		if it.hidden() {
 			continue
 		}
-		f.known[it.entry.ID] = it
-		f.place[it.entry.ID] = s.base + i
 		msgs = append(msgs, it.msg)
-		msgs[len(ids)].Entry = strconv.Itoa(len(ids)) // to find it again behind the rules
-		ids = append(ids, it.entry.ID)
+		msgs[len(visible)].Entry = names[len(visible)] // to find it again behind the rules
+		visible = append(visible, i)
 	}
-	f.msgs = history.Apply(msgs, policy)
-	own := owners(f.msgs, len(msgs))
-	f.members = make([][]string, len(f.msgs))
-	room := make([]string, 0, len(ids))
+	ws.msgs, ws.visible = kept(msgs, ws.msgs), visible
+	f := &frame{
+		s: s, v: v, policy: policy, ws: ws, msgs: history.Apply(msgs, policy), costs: ws.costs[:0],
+		items: s.items, base: s.base, visible: visible, shown: &ws.shown,
+	}
+	f.shown.read(f.msgs, names[:len(visible)])
 	for i := range f.msgs {
-		f.msgs[i].Entry = ""
-		if first := own.first[i]; first >= 0 {
-			f.msgs[i].Entry = ids[first]
-		}
-		from := len(room)
-		for _, n := range own.slots[i] {
-			room = append(room, ids[n])
-		}
-		f.members[i] = room[from:len(room):len(room)]
+		f.costs = append(f.costs, e.costOf(s, &f.msgs[i], f.begins(i)))
 	}
-	f.costs = make([]int, len(f.msgs))
-	for i := range f.msgs {
-		f.costs[i] = e.costOf(s, f.msgs[i], f.known)
-	}
-	f.groups = f.attach(history.Groups(f.msgs))
+	ws.costs = f.costs
 	return f
 }
 
-// attach joins subagents' results to the groups they follow: they came to what stands there, and must not displace it as the newest.
-func (f *frame) attach(groups []history.Group) []history.Group {
-	out := groups[:0]
+// item returns the n-th visible item, place its position on the path.
+func (f *frame) item(n int) *item { return &f.items[f.visible[n]] }
+func (f *frame) place(n int) int  { return f.base + f.visible[n] }
+
+// begins returns the item that message i begins with, nil when a rule made the message.
+func (f *frame) begins(i int) *item {
+	if n := f.shown.first[i]; n >= 0 {
+		return f.item(n)
+	}
+	return nil
+}
+
+// group divides the messages into groups. Subagents' results join the groups they follow: they came to what stands there, and must not displace it as
+// the newest.
+func (f *frame) group() {
+	groups := history.Groups(f.msgs)
+	f.groups = groups[:0]
 	for _, g := range groups {
-		it := f.known[f.msgs[g.From].Entry]
-		if n := len(out); n > 0 && it != nil && it.entry.Type == TypeSubagent {
-			out[n-1].To = g.To
+		it := f.begins(g.From)
+		if n := len(f.groups); n > 0 && it != nil && it.entry.Type == TypeSubagent {
+			f.groups[n-1].To = g.To
 			continue
 		}
-		out = append(out, g)
+		f.groups = append(f.groups, g)
 	}
-	return out
 }
 
 // fixed is what is shown besides the window, in tokens.
@@ -276,13 +276,13 @@ func (e *Engine) plannerGroups(f *frame) []window.Group {
 		wg := &out[i]
 		for j := g.From; j < g.To; j++ {
 			wg.Cost += f.costs[j]
-			m := &f.msgs[j]
-			for _, id := range f.members[j] {
-				if f.isTurn(id) {
+			for _, n := range f.shown.members(j) {
+				it := f.item(n)
+				if isPrompt(it.entry) {
 					wg.Turn = true
 				}
-				if m.Role == message.Tool && f.isResult(id) {
-					wg.Results = append(wg.Results, window.Result{Saves: e.maskSaving(f, id)})
+				if f.msgs[j].Role == message.Tool && it.entry.Role == message.Tool {
+					wg.Results = append(wg.Results, window.Result{Saves: e.maskSaving(f, it)})
 				}
 			}
 		}
@@ -290,25 +290,9 @@ func (e *Engine) plannerGroups(f *frame) []window.Group {
 	return out
 }
 
-// isTurn reports whether the entry is a message with which a user begins a turn.
-func (f *frame) isTurn(id string) bool {
-	it := f.known[id]
-	return it != nil && isPrompt(it.entry)
-}
-
-// isResult reports whether the entry carries tool results.
-func (f *frame) isResult(id string) bool {
-	it := f.known[id]
-	return it != nil && it.entry.Role == message.Tool
-}
-
-// maskSaving is what masking the entry's results would save; 0 when they are masked already.
-func (e *Engine) maskSaving(f *frame, id string) int {
-	it := f.known[id]
-	if it == nil {
-		return 0
-	}
-	if st, ok := f.v.Stubs[id]; ok && st.Kind == Masked {
+// maskSaving is what masking the results of an item would save; 0 when they are masked already.
+func (e *Engine) maskSaving(f *frame, it *item) int {
+	if st, ok := f.v.Stubs[it.entry.ID]; ok && st.Kind == Masked {
 		return 0
 	}
 	return max(it.cost-e.mask(it.entry).Tokens, 0)

@@ -60,7 +60,9 @@ func (e *Engine) retrieve(ctx context.Context, f *frame, c *call, allowance int)
 	if allowance < minRecall {
 		return r, nil
 	}
+	sets := f.shownSets()
 	q := e.query(f, c, allowance)
+	q.InWindow = f.inWindow(sets)
 	candidates, err := e.ask(ctx, q)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -72,7 +74,7 @@ func (e *Engine) retrieve(ctx context.Context, f *frame, c *call, allowance int)
 		e.warn(ctx, "retriever", "retrieve", err)
 		c.warnings = append(c.warnings, "retriever: "+err.Error())
 	}
-	e.build(f, c, r, q, candidates, allowance)
+	e.build(f, c, r, &q, candidates, f.seen(sets, candidates), allowance)
 	return r, nil
 }
 
@@ -89,15 +91,14 @@ func (e *Engine) query(f *frame, c *call, allowance int) Query {
 	q := Query{
 		Session: s.id, Scope: s.id.Scope(), Prompt: c.req.Prompt, Now: e.now(),
 		Tokens: allowance, Limit: e.cfg.Recall.Candidates,
-		InWindow: f.shows,
 	}
 	if e.cfg.Recall.AcrossSessions && c.req.PromptMode != PromptMinimal {
 		q.Scope.Session = ""
 	}
 	q.Granted = e.granted(&f.v, q.Now)
-	for _, it := range s.items[max(len(s.items)-recentForQuery, 0):] {
-		if it.entry.Type == TypeMessage {
-			q.Recent = append(q.Recent, it.entry)
+	for i := max(len(s.items)-recentForQuery, 0); i < len(s.items); i++ {
+		if s.items[i].entry.Type == TypeMessage {
+			q.Recent = append(q.Recent, s.items[i].entry)
 		}
 	}
 	if q.Prompt == "" {
@@ -112,14 +113,6 @@ func (e *Engine) query(f *frame, c *call, allowance int) Query {
 		q.Prompt = s.pinned.entry.Text()
 	}
 	return q
-}
-
-// shows reports whether the prompt shows an entry's content: what is masked may be recalled.
-func (f *frame) shows(id string) bool {
-	if _, ok := f.place[id]; ok {
-		return f.v.Stubs[id].Kind != Masked
-	}
-	return f.isLead(id)
 }
 
 // granted returns the scopes that are open at a time.
@@ -156,26 +149,23 @@ func (e *Engine) ask(ctx context.Context, q Query) ([]Candidate, error) {
 
 // quotation is a candidate as it would stand in the block.
 type quotation struct {
-	Candidate
+	*Candidate
 	text string
 	cost int
 }
 
-// build packs candidates in rank order, skipping what does not fit, and writes the block in the order in which things were said.
-func (e *Engine) build(f *frame, c *call, r *Recall, q Query, candidates []Candidate, allowance int) {
+// build packs candidates in rank order, skipping what does not fit, and writes the block in the order in which things were said. It adds to seen what it
+// takes.
+func (e *Engine) build(f *frame, c *call, r *Recall, q *Query, candidates []Candidate, seen map[string]bool, allowance int) {
 	room := allowance - e.cachedCount(f.s, recallOpen) - e.cachedCount(f.s, recallClose) - messageOverhead - roleCost - 2
-	var in []quotation
-	// What says the same as something in the window, or as a better candidate, says nothing new.
-	seen := make(map[string]bool, len(f.known)+len(candidates))
-	for id, it := range f.known {
-		if f.shows(id) {
-			seen[it.entry.Fingerprint] = true
-		}
-	}
+	in := make([]quotation, 0, len(candidates))
 	prompt := strings.TrimSpace(c.req.Prompt)
-	for _, cand := range candidates {
+	size := len(recallOpen) + len(recallClose)
+	for i := range candidates {
+		cand := &candidates[i]
 		id, fp := cand.Entry.ID, cand.Entry.Fingerprint
-		if seen[id] || seen[fp] || !e.mayRecall(f, q, cand.Entry) {
+		// What says the same as something in the window, or as a better candidate, says nothing new.
+		if seen[id] || seen[fp] || !e.mayRecall(f, q, &cand.Entry) {
 			continue
 		}
 		seen[id], seen[fp] = true, fp != ""
@@ -191,21 +181,24 @@ func (e *Engine) build(f *frame, c *call, r *Recall, q Query, candidates []Candi
 			c.leaveOut(cand, cand.Entry.Tokens)
 			continue
 		}
-		quote := quotation{Candidate: cand, text: quoted(cand.Entry, e.shorten(text, cand.Entry))}
+		quote := quotation{Candidate: cand, text: quoted(&cand.Entry, e.shorten(text, &cand.Entry))}
 		// Quotations begin with "[" and end with a newline: what they cost together is the sum of what they cost alone.
 		if quote.cost = e.cachedCount(f.s, quote.text); quote.cost > room {
 			c.leaveOut(cand, quote.cost)
 			continue
 		}
 		room -= quote.cost
+		size += len(quote.text)
 		in = append(in, quote)
 	}
 	if len(in) == 0 {
 		return
 	}
-	slices.SortStableFunc(in, func(a, b quotation) int { return chronological(a.Entry, b.Entry) })
+	slices.SortStableFunc(in, func(a, b quotation) int { return chronological(&a.Entry, &b.Entry) })
 	var b strings.Builder
+	b.Grow(size)
 	b.WriteString(recallOpen)
+	r.Items = make([]RecallItem, 0, len(in))
 	for _, quote := range in {
 		b.WriteString(quote.text)
 		r.Items = append(r.Items, RecallItem{ID: quote.Entry.ID, Score: quote.Score, Source: quote.Source})
@@ -214,7 +207,8 @@ func (e *Engine) build(f *frame, c *call, r *Recall, q Query, candidates []Candi
 	b.WriteString(recallClose)
 	r.Text, r.Tokens = b.String(), allowance-room
 	// It was counted quotation by quotation; counting it again as a whole would take as long as all the rest of the call.
-	f.s.rememberCost(e.hash(recallMessage(r)), r.Tokens)
+	m := recallMessage(r)
+	f.s.rememberCost(e.hash(&m), r.Tokens)
 }
 
 // bound ends the block with the grants that it needs.
@@ -240,17 +234,20 @@ func (e *Engine) quoteFloor(entry *Entry) int {
 // minQuote is the smallest room worth looking for a quotation that fits it, in tokens.
 const minQuote = 24
 
-func (c *call) leaveOut(cand Candidate, cost int) {
+func (c *call) leaveOut(cand *Candidate, cost int) {
 	c.outAllowance = append(c.outAllowance, Choice{
 		Message: -1, Entry: cand.Entry.ID, Count: 1, Reason: OutAllowance, Tokens: cost, Score: cand.Score, Source: cand.Source,
 	})
 }
 
 // shorten bounds a quotation. What the whole entry costs is known, so the length that fits is estimated instead of counted.
-func (e *Engine) shorten(text string, entry Entry) string {
+func (e *Engine) shorten(text string, entry *Entry) string {
 	limit := e.cfg.Recall.Quote
+	if entry.Tokens <= limit {
+		return text
+	}
 	whole := len(entry.Text())
-	if entry.Tokens <= limit || whole == 0 {
+	if whole == 0 {
 		return text
 	}
 	size := int(float64(limit) * float64(whole) / float64(entry.Tokens))
@@ -271,7 +268,7 @@ func (e *Engine) cachedCount(s *session, text string) int {
 	return n
 }
 
-func chronological(a, b Entry) int {
+func chronological(a, b *Entry) int {
 	if c := a.Time.Compare(b.Time); c != 0 {
 		return c
 	}
@@ -283,9 +280,9 @@ func chronological(a, b Entry) int {
 
 // mayRecall is the last guard in front of the prompt: whatever a retriever proposes, nothing of another agent or session gets in, nothing that
 // is shown already, and nothing of a conversation that was reset or forked away.
-func (e *Engine) mayRecall(f *frame, q Query, entry Entry) bool {
+func (e *Engine) mayRecall(f *frame, q *Query, entry *Entry) bool {
 	// What a summary says is recalled from the entries it stands for.
-	if entry.ID == "" || entry.Hidden() || entry.Type == TypeSummary || lookedUp(&entry) || Reserved(entry.Session) || q.InWindow(entry.ID) {
+	if entry.ID == "" || entry.Hidden() || entry.Type == TypeSummary || lookedUp(entry) || Reserved(entry.Session) || q.InWindow(entry.ID) {
 		return false
 	}
 	id := entry.SessionID()

@@ -125,7 +125,7 @@ func (e *Engine) ownMessages(s *session) map[string][]string {
 		out[message.Fingerprint(noteMessage(front.Left))] = nil
 	}
 	for i := range s.items {
-		if it := &s.items[i]; !same(it.entry.Message, it.msg) {
+		if it := &s.items[i]; !same(&it.entry.Message, &it.msg) {
 			out[message.Fingerprint(it.msg)] = []string{it.entry.Fingerprint}
 		}
 	}

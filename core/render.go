@@ -138,21 +138,23 @@ func subagentText(entry Entry, text string) string {
 }
 
 // quoted is a recalled entry as it stands in the recall block.
-func quoted(entry Entry, text string) string {
+func quoted(entry *Entry, text string) string {
 	var b strings.Builder
+	b.Grow(len(text) + 128) // the line above the text, and marks of its lines
+	var day [32]byte
 	b.WriteByte('[')
-	b.WriteString(entry.Time.UTC().Format("2006-01-02 15:04"))
+	b.Write(entry.Time.UTC().AppendFormat(day[:0], "2006-01-02 15:04"))
 	b.WriteByte(' ')
 	b.WriteString(speaker(entry))
 	b.WriteString(" #")
 	b.WriteString(entry.ID)
 	b.WriteString("]\n")
-	b.WriteString(quote(text))
+	quoteTo(&b, text)
 	b.WriteByte('\n')
 	return b.String()
 }
 
-func speaker(entry Entry) string {
+func speaker(entry *Entry) string {
 	if entry.Message.Name != "" {
 		return quoteName(entry.Message.Name)
 	}
@@ -174,11 +176,22 @@ func recallMessage(r *Recall) message.Message {
 // quote makes text unable to be anything but data: every line is marked, and nothing in it can open or close a tag or a
 // special token.
 func quote(text string) string {
-	lines := strings.Split(strings.TrimSpace(escape(text)), "\n")
-	for i, l := range lines {
-		lines[i] = "> " + l
+	var b strings.Builder
+	quoteTo(&b, text)
+	return b.String()
+}
+
+func quoteTo(b *strings.Builder, text string) {
+	text = strings.TrimSpace(escape(text))
+	for more := true; more; {
+		var line string
+		line, text, more = strings.Cut(text, "\n")
+		b.WriteString("> ")
+		b.WriteString(line)
+		if more {
+			b.WriteByte('\n')
+		}
 	}
-	return strings.Join(lines, "\n")
 }
 
 // opener is how transcripts in plain text let somebody speak.
@@ -192,6 +205,9 @@ func neutral(text string) string {
 // escape neutralises "<" and drops what a terminal or a parser could take for control. Line separators become newlines, so that every
 // line is marked.
 func escape(text string) string {
+	if harmless(text) {
+		return text
+	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '<':
@@ -205,6 +221,16 @@ func escape(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// harmless reports whether text is ASCII in which escape finds nothing to change, as most text is.
+func harmless(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' && c != '\n' && c != '\t' || c == '<' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 func quoteName(name string) string {

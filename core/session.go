@@ -33,6 +33,9 @@ type session struct {
 	items []item
 	base  int
 	warm  bool
+	// most is the set of the first inMost items, once somebody asked for it.
+	most   *shownSet
+	inMost int
 	// pinned is the entry of view.Pinned.
 	pinned *item
 	// outputs are what Assemble returned lately, newest last; view.Output lags behind where nothing else was published.
@@ -55,6 +58,9 @@ type item struct {
 	// print is the fingerprint of msg, once somebody asked for it.
 	print string
 }
+
+// hidden is Entry.Hidden without a copy of the entry.
+func (it *item) hidden() bool { return it.entry.Type == TypeHeartbeat || it.entry.Type == TypeErased }
 
 // open returns the session, locked and loaded. The caller calls done.
 func (e *Engine) open(ctx context.Context, id SessionID) (s *session, done func(), err error) {
@@ -146,7 +152,7 @@ func (e *Engine) weigh(s *session) {
 
 // size is about what an item takes in memory, in bytes.
 func (it *item) size() int {
-	n := 1024 + len(it.entry.Message.Raw) // what is beside the content: the structures, ids and metadata
+	n := 1100 + len(it.entry.Message.Raw) // what is beside the content: the structures, ids, metadata and the session's sets
 	for i := range it.entry.Message.Parts {
 		p := &it.entry.Message.Parts[i]
 		n += 150 + len(p.Text) + len(p.Args) + len(p.Raw)

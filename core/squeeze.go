@@ -120,7 +120,7 @@ func (e *Engine) squeeze(f *frame, v *View, c *call) error {
 	}
 	v.Epoch++
 	c.dirty, c.stepped = true, true
-	*f = *e.frame(s, *v, f.policy)
+	*f = *e.frame(s, *v, f.policy, c.ws)
 	total = e.fixed(f, c.additionCost) + sum(f.costs)
 	if total <= c.budget {
 		return nil
@@ -132,7 +132,7 @@ func (e *Engine) squeeze(f *frame, v *View, c *call) error {
 func (e *Engine) squeezable(f *frame, role message.Role) []*item {
 	var out []*item
 	for i := range f.s.items {
-		if it := &f.s.items[i]; it.entry.Role == role && f.known[it.entry.ID] != nil {
+		if it := &f.s.items[i]; it.entry.Role == role && !it.hidden() {
 			out = append(out, it)
 		}
 	}
@@ -181,9 +181,9 @@ func (e *Engine) squeezeItem(f *frame, v *View, it *item, hard, total int) int {
 func (e *Engine) budgetError(f *frame, c *call, total int) error {
 	err := &BudgetError{Budget: c.budget, Needed: total, System: e.fixed(f, c.additionCost)}
 	largest := 0
-	for i, m := range f.msgs {
-		if f.costs[i] > largest && m.Entry != "" {
-			largest, err.Entry = f.costs[i], m.Entry
+	for i, cost := range f.costs {
+		if it := f.begins(i); cost > largest && it != nil {
+			largest, err.Entry = cost, it.entry.ID
 		}
 	}
 	if err.System > c.budget {

@@ -43,12 +43,21 @@ func RepairPairs(msgs []message.Message, policy Policy, openTail bool) []message
 func paired(msgs []message.Message, openTail bool) bool {
 	for i := 0; i < len(msgs); {
 		m := &msgs[i]
+		calls, results := false, false
+		for k := range m.Parts {
+			switch m.Parts[k].Kind {
+			case message.ToolCall:
+				calls = true
+			case message.ToolResult:
+				results = true
+			}
+		}
 		switch {
-		case m.Role == message.Tool || m.HasResults():
+		case m.Role == message.Tool || results:
 			return false
-		case m.Role != message.Assistant && m.HasCalls():
+		case m.Role != message.Assistant && calls:
 			return false
-		case !m.HasCalls():
+		case !calls:
 			i++
 			continue
 		case openTail && i == len(msgs)-1 && !failed(m):

@@ -154,14 +154,14 @@ func (m Message) Calls() []Part { return m.ofKind(ToolCall) }
 func (m Message) Results() []Part { return m.ofKind(ToolResult) }
 
 // HasCalls reports whether m calls a tool.
-func (m Message) HasCalls() bool { return m.has(ToolCall) }
+func (m Message) HasCalls() bool { return has(m.Parts, ToolCall) }
 
 // HasResults reports whether m carries a tool result.
-func (m Message) HasResults() bool { return m.has(ToolResult) }
+func (m Message) HasResults() bool { return has(m.Parts, ToolResult) }
 
-func (m Message) has(k Kind) bool {
-	for i := range m.Parts {
-		if m.Parts[i].Kind == k {
+func has(parts []Part, k Kind) bool {
+	for i := range parts {
+		if parts[i].Kind == k {
 			return true
 		}
 	}
