@@ -38,10 +38,13 @@ func (e *Engine) fit(ctx context.Context, s *session, v View, policy history.Pol
 	}
 }
 
+// maxSteps bounds the steps of one call. One or two are enough nearly always.
+const maxSteps = 64
+
 // fitLean makes the window fit at one level of leanness.
 func (e *Engine) fitLean(s *session, v *View, policy history.Policy, c *call) (*frame, error) {
 	var f *frame
-	for range 64 {
+	for steps := 0; ; steps++ {
 		f = e.frame(s, *v, policy, c.ws)
 		total := e.fixed(f, c.additionCost) + sum(f.costs)
 		c.marks = e.policy().Marks(v.Budget, c.budget, c.share, sum(f.costs)/max(f.calls(), 1))
@@ -57,7 +60,7 @@ func (e *Engine) fitLean(s *session, v *View, policy history.Policy, c *call) (*
 		if total <= high {
 			return f, nil
 		}
-		if !e.step(f, v, c) {
+		if steps == maxSteps || !e.step(f, v, c) {
 			break
 		}
 	}
@@ -106,7 +109,7 @@ func (e *Engine) step(f *frame, v *View, c *call) bool {
 	}
 	plan := window.Step(groups, fixed, c.marks, e.cfg.Window.KeepResults, noteCost)
 	if plan.Drop == 0 && len(plan.Masks) == 0 {
-		return e.splitMerged(f, v, c)
+		return e.splitMerged(f, v, c, fixed+sum(f.costs)-c.marks.Low)
 	}
 	v.Shown = nil
 	for _, m := range plan.Masks {
@@ -118,7 +121,7 @@ func (e *Engine) step(f *frame, v *View, c *call) bool {
 	if plan.Drop > 0 {
 		start := f.start(plan.Drop)
 		if start <= s.base && len(plan.Masks) == 0 {
-			return e.splitMerged(f, v, c)
+			return e.splitMerged(f, v, c, fixed+sum(f.costs)-c.marks.Low)
 		}
 		e.moveStart(s, v, start, c)
 	}
@@ -127,14 +130,25 @@ func (e *Engine) step(f *frame, v *View, c *call) bool {
 	return true
 }
 
-// splitMerged lets the oldest of several texts leave that a rule merged into one message, or the calls and results in front of such a text. It
-// returns false when there is none.
-func (e *Engine) splitMerged(f *frame, v *View, c *call) bool {
+// splitMerged lets the oldest of several texts leave that a rule merged into one message, as many as make up the excess, or the calls and results in front
+// of such a text. It returns false when there is none.
+func (e *Engine) splitMerged(f *frame, v *View, c *call, excess int) bool {
 	start := -1
 	isTurn := func(n int) bool { return isPrompt(f.item(n).entry) }
-	if len(f.msgs) > 0 && f.msgs[0].Role == message.User && slices.ContainsFunc(f.shown.members(0)[min(1, len(f.shown.members(0))):], isTurn) {
-		start = f.place(f.shown.members(0)[1])
-	} else {
+	if len(f.msgs) > 0 && f.msgs[0].Role == message.User {
+		merged := f.shown.members(0)
+		last := len(merged) - 1
+		for last > 0 && !isTurn(merged[last]) {
+			last--
+		}
+		for i := 1; i <= last; i++ {
+			start = f.place(merged[i])
+			if excess -= f.item(merged[i-1]).cost; excess <= 0 {
+				break
+			}
+		}
+	}
+	if start < 0 {
 		for n := range f.visible {
 			if at := f.place(n); f.shown.of[n] >= 0 && isTurn(n) && at > f.s.base && (start < 0 || at < start) {
 				start = at
