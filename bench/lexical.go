@@ -276,10 +276,6 @@ func lexicalPart(ctx context.Context, b *board, o options) error {
 			if err != nil {
 				return err
 			}
-			taken := heap() - before
-			if s.name == "lexical" { // the table of places is the store's
-				taken -= float64(n) * 48
-			}
 			beside, err := s.bytes()
 			if err != nil {
 				return err
@@ -295,6 +291,10 @@ func lexicalPart(ctx context.Context, b *board, o options) error {
 			})
 			if err != nil {
 				return err
+			}
+			taken := heap() - before // what searches leave behind counts
+			if s.name == "lexical" { // the table of places is the store's
+				taken -= float64(n) * 48
 			}
 			b.add(s.name, what, ops, append(took.per(ops), figure{"ns-build/entry", float64(build.cpu) / float64(n)},
 				figure{"B-heap", max(taken, 0)}, figure{"B-disk", beside}, figure{"memory/text", (max(taken, 0) + beside) / float64(text)})...)
