@@ -55,10 +55,10 @@ func (k *ranking) bound(ctx context.Context) error {
 		}
 	}
 	for i := range w.hands[1:] {
-		add(w.bounds, w.hands[i+1].bounds)
-		add(w.common, w.hands[i+1].common)
+		sumInto(w.bounds, w.hands[i+1].bounds)
+		sumInto(w.common, w.hands[i+1].common)
 	}
-	add(w.bounds, w.common)
+	sumInto(w.bounds, w.common)
 	k.sparse = len(w.parts)
 	for k.sparse > 0 && w.parts[k.sparse-1].maps != nil {
 		k.sparse--
@@ -66,8 +66,8 @@ func (k *ranking) bound(ctx context.Context) error {
 	return nil
 }
 
-// add adds b to a.
-func add(a, b []float64) {
+// sumInto adds b to a.
+func sumInto(a, b []float64) {
 	for r, v := range b {
 		a[r] += v
 	}
