@@ -6,12 +6,13 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
+// ImageTokens is what an image costs in prompts as the engine reckons, in tokens: providers charge by size, this is the price of a large one.
+const ImageTokens = 1600
+
 const (
 	// messageOverhead is what a message costs besides its content, roleCost what the name of its role costs; "toolResult" costs one more.
 	messageOverhead = 4
 	roleCost        = 1
-	// imageCost is what an image costs, in tokens; providers charge by size, this is the price of a large one.
-	imageCost = 1600
 )
 
 // messageCost counts what m costs in a prompt, in tokens.
@@ -43,7 +44,7 @@ func (e *Engine) partCost(p *message.Part) int {
 	case message.ToolResult:
 		return e.count(p.Name) + e.count(p.Text) + e.insideCost(p)
 	case message.Image:
-		return imageCost + e.count(p.Text)
+		return ImageTokens + e.count(p.Text)
 	default:
 		return e.count(p.Text) + e.count(string(p.Raw))
 	}

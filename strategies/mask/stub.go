@@ -183,16 +183,12 @@ func (w *work) put(i int, st core.Stub) {
 func (w *work) blockCost(p message.Part) int {
 	switch p.Kind {
 	case message.Image:
-		return imageTokens
+		return core.ImageTokens
 	case message.Other:
 		return w.c.Count(string(p.Raw))
 	}
 	return 0
 }
 
-const (
-	// perMessage is what a message costs besides its parts, at most.
-	perMessage = 6
-	// imageTokens is what the engine reckons with for an image.
-	imageTokens = 1600
-)
+// perMessage is what a message costs besides its parts, at most.
+const perMessage = 6
