@@ -225,7 +225,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	store := newFeedStore(t)
 	rng := rand.New(rand.NewPCG(3, 3))
 	for a := range 8 {
-		for i := range 420 {
+		for i := range 700 { // more than an eighth of MaxBytes, also as read from a file
 			e := entry(fmt.Sprintf("a%d-e%d", a, i), "s", int64(i), randomText(rng)+fmt.Sprintf(" unique%dx%d", a, i))
 			e.Agent = fmt.Sprintf("agent%d", a)
 			store.entries = append(store.entries, e)
