@@ -114,7 +114,7 @@ func (e *Engine) slots(f *frame, c *call) []message.Message {
 		msgs, out = append(msgs, m), append(out, slot{choice: ch, it: it})
 	}
 	for i := range s.lead {
-		if it := &s.lead[i]; !it.hidden() {
+		if it := &s.lead[i]; !it.entry.Type.hidden() {
 			add(it.msg, it, Choice{Entry: it.entry.ID, Reason: ReasonSystem, Tokens: it.cost})
 		}
 	}
@@ -242,7 +242,7 @@ func (f *frame) outside(out []Choice) []Choice {
 		case f.shown.of[n] < 0:
 			ch.Reason = OutRule
 		}
-		if !it.hidden() {
+		if !it.entry.Type.hidden() {
 			n++
 		}
 		if ch.Reason != "" {

@@ -99,7 +99,10 @@ type Entry struct {
 func (e Entry) SessionID() SessionID { return SessionID{Agent: e.Agent, Session: e.Session} }
 
 // Hidden reports whether an entry is never shown, found nor summarised.
-func (e Entry) Hidden() bool { return e.Type == TypeHeartbeat || e.Type == TypeErased }
+func (e Entry) Hidden() bool { return e.Type.hidden() }
+
+// hidden is Entry.Hidden for those who hold many entries and do not want copies of them.
+func (t EntryType) hidden() bool { return t == TypeHeartbeat || t == TypeErased }
 
 // Text returns what can be searched and quoted of e.
 func (e Entry) Text() string { return e.Message.Text() }

@@ -167,7 +167,7 @@ func (e *Engine) frame(s *session, v View, policy history.Policy, ws *workspace)
 	names := ws.numbers(len(s.items))
 	for i := range s.items {
 		it := &s.items[i]
-		if it.hidden() {
+		if it.entry.Type.hidden() {
 			continue
 		}
 		msgs = append(msgs, it.msg)

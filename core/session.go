@@ -59,9 +59,6 @@ type item struct {
 	print string
 }
 
-// hidden is Entry.Hidden without a copy of the entry.
-func (it *item) hidden() bool { return it.entry.Type == TypeHeartbeat || it.entry.Type == TypeErased }
-
 // open returns the session, locked and loaded. The caller calls done.
 func (e *Engine) open(ctx context.Context, id SessionID) (s *session, done func(), err error) {
 	if err := id.Validate(); err != nil {

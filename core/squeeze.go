@@ -132,7 +132,7 @@ func (e *Engine) squeeze(f *frame, v *View, c *call) error {
 func (e *Engine) squeezable(f *frame, role message.Role) []*item {
 	var out []*item
 	for i := range f.s.items {
-		if it := &f.s.items[i]; it.entry.Role == role && !it.hidden() {
+		if it := &f.s.items[i]; it.entry.Role == role && !it.entry.Type.hidden() {
 			out = append(out, it)
 		}
 	}

@@ -1,325 +1,56 @@
 package lexical
 
-import (
-	"context"
-	"math/bits"
-)
+import "slices"
 
 // region is how many passages, numbered one after the other, are judged together.
 const region = 8
 
-// bound reads the postings of all terms and finds out what the passages of each region can have at most: what is in bounds, and the constant base.
-func (k *ranking) bound(ctx context.Context) error {
-	w := k.scratch
-	w.deal()
-	err := w.byHands(ctx, func(ctx context.Context, h *hand, mine int) error {
-		clear(h.bounds)
-		clear(h.common)
-		for i := range w.parts {
-			t := &w.parts[i]
-			if t.hand != mine {
-				continue
-			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if t.maps = k.bitmapsOf(t.id, h); t.maps != nil {
-				if w.mask != nil {
-					t.maps, h.bits = t.maps.masked(w.mask, h.bits)
-				}
-				k.boundFrequent(h, t)
-				continue
-			}
-			t.from = len(h.postings)
-			k.read(h, t.id)
-			t.to = len(h.postings)
-			if !k.everywhere(t) {
-				k.boundTerm(h, t, h.postings[t.from:t.to])
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	k.base = 0
-	for i := range w.parts {
-		t := &w.parts[i]
-		if t.maps != nil {
-			t.postings = t.maps.more
-			continue
-		}
-		t.postings = w.hands[t.hand].postings[t.from:t.to]
-		if k.everywhere(t) {
-			k.base += t.bound
-		}
-	}
-	for i := range w.hands[1:] {
-		sumInto(w.bounds, w.hands[i+1].bounds)
-		sumInto(w.common, w.hands[i+1].common)
-	}
-	sumInto(w.bounds, w.common)
-	k.sparse = len(w.parts)
-	for k.sparse > 0 && w.parts[k.sparse-1].maps != nil {
-		k.sparse--
-	}
-	return nil
+// regions are what is known of passages by region: a bit for each passage, the lowest for the first.
+type regions struct {
+	floors []uint32  // the smallest context
+	damps  []float32 // the largest factor for long docs
+	lives  []byte    // they were not removed
+	longs  []byte    // they spread proportionally less, see neighbourCap
+	askers []byte    // they end with a question mark
+	fars   []byte    // there are neighbours whose numbers are not consecutive
 }
 
-// sumInto adds b to a.
-func sumInto(a, b []float64) {
-	for r, v := range b {
-		a[r] += v
+func (g *regions) bytes() int { return 8*cap(g.floors) + 4*cap(g.lives) }
+
+// extend makes room for a passage that is new, with its meta.
+func (g *regions) extend(p uint32, m meta) {
+	if p%region == 0 {
+		g.floors, g.damps = push(g.floors, 0), push(g.damps, 0)
+		g.lives, g.longs, g.askers, g.fars = push(g.lives, 0), push(g.longs, 0), push(g.askers, 0), push(g.fars, 0)
+	}
+	set(g.lives, p, m&dead == 0)
+	set(g.longs, p, m.length() > neighbourCap)
+	set(g.askers, p, m&asking != 0)
+}
+
+// set sets or clears the bit of a passage.
+func set(b []byte, p uint32, on bool) {
+	if bit := byte(1) << (p % region); on {
+		b[p/region] |= bit
+	} else {
+		b[p/region] &^= bit
 	}
 }
 
-// everywhere reports whether a term is in so many passages that it tells no region from another.
-func (k *ranking) everywhere(t *queryTerm) bool { return t.to-t.from > len(k.metas)/4 }
-
-// boundTerm adds to the bounds what a term can be worth. A region gets from a passage beside it no more than the nearest of its own does.
-func (k *ranking) boundTerm(h *hand, t *queryTerm, list []posting) {
-	bounds, gain := h.bounds, t.idf*(k.k1+1)
-	add := func(r uint32, f uint32) {
-		if f > 0 && int(r) < len(bounds) {
-			f := float64(f)
-			v := gain * f / (f + k.lengths[r])
-			if v > t.bound { // min is several times slower, for the sake of NaN
-				v = t.bound
-			}
-			bounds[r] += v
-		}
-	}
-	before, after := k.beside()
-	at := uint32(0)
-	var left, here, right uint32 // what the region at, and those beside it, get
-	for _, v := range list {
-		body := uint32(v.body)
-		if r := v.passage / region; r != at {
-			if at > 0 {
-				add(at-1, left)
-			}
-			switch r - at {
-			case 1:
-				left, here, right = here, right, 0
-			case 2:
-				add(at, here)
-				left, here, right = right, 0, 0
-			default:
-				add(at, here)
-				add(at+1, right)
-				left, here, right = 0, 0, 0
-			}
-			at = r
-		}
-		place := v.passage % region
-		left += body * before[place]
-		here += (body + uint32(v.own)) * unit
-		right += body * after[place]
-		if k.spans[v.passage]&(moreBefore|moreAfter) != 0 && body > 0 {
-			k.distant(v.passage, func(j, n uint32) { add(n/region, body*max(k.answering, k.spread[j])) })
-		}
-	}
-	if at > 0 {
-		add(at-1, left)
-	}
-	add(at, here)
-	add(at+1, right)
+// refloor brings the smallest context of a region up to date.
+func (s *segment) refloor(r uint32) {
+	s.floors[r] = slices.Min(s.contexts[r*region : min((r+1)*region, uint32(len(s.contexts)))])
 }
 
-// beside returns what the regions beside get at most from a passage, by its place: the one before and the one after.
-func (k *ranking) beside() (before, after [region]uint32) {
-	for i := range uint32(region) {
-		if i < reach {
-			before[i] = k.spread[reach+i]
-		}
-		if j := region - 1 - i; j < reach {
-			after[i] = k.spread[j]
-		}
+// survey finds out what is known of all passages by region.
+func (s *segment) survey() {
+	s.regions = regions{}
+	for p, m := range s.metas {
+		s.extend(uint32(p), m)
+		s.damps[p/region] = max(s.damps[p/region], s.damp[s.passageDoc[p]])
+		set(s.fars, uint32(p), s.spans[p]&(moreBefore|moreAfter) != 0)
 	}
-	after[region-1] = max(k.answering, k.spread[0])
-	return before, after
-}
-
-// tops are the most that a passage of a region gets, by the bits of the passages that hold a term: those of the region itself, and those of the regions
-// before it and after it.
-type tops struct{ before, here, after [1 << region]float64 }
-
-// fit makes the tables for the weights of a query.
-func (t *tops) fit(k *ranking) {
-	before, after := k.beside()
-	var sums [1 << region][region]uint32 // by bits: what each passage gets
-	for x := 1; x < len(sums); x++ {
-		i, rest := uint32(bits.TrailingZeros(uint(x))), x&(x-1)
-		t.before[x], t.after[x] = t.before[rest]+float64(after[i]), t.after[rest]+float64(before[i])
-		top := uint32(0)
-		for j := range uint32(region) {
-			v := sums[rest][j]
-			switch {
-			case j == i:
-				v += unit
-			case j == i+1:
-				v += max(k.answering, k.spread[0])
-			case j > i && j-i <= reach:
-				v += k.spread[j-i-1]
-			case j < i && i-j <= reach:
-				v += k.spread[reach+i-j-1]
-			}
-			sums[x][j] = v
-			top = max(top, v)
-		}
-		t.here[x] = float64(top)
+	for r := range s.floors {
+		s.refloor(uint32(r))
 	}
-}
-
-// boundFrequent is boundTerm for a term with bitmaps. It is closer: what passages of a region get from each other is known.
-func (k *ranking) boundFrequent(h *hand, t *queryTerm) {
-	body, bounds, lengths := t.maps.body, h.common, k.lengths[:len(h.common)]
-	gain, tops, extra := t.idf*(k.k1+1), &k.tops, k.extra(h, t.maps)
-	last := min(len(body)+1, len(bounds))
-	if extra != nil {
-		last = len(bounds)
-	}
-	before, here := uint8(0), uint8(at(body, 0))
-	for r := range last {
-		after := uint8(at(body, uint32(r)+1))
-		f := tops.before[before] + tops.here[here] + tops.after[after]
-		before, here = here, after
-		if extra != nil {
-			f += float64(extra[r])
-		}
-		bounds[r] += gain * f / (f + lengths[r]) // to leave out zeros takes longer
-	}
-}
-
-// worth returns what a term with bitmaps is worth to a region at most, as boundFrequent finds it, but for what is extra.
-func (k *ranking) worth(t *queryTerm, r uint32) float64 {
-	b, tops := t.maps.body, &k.tops
-	f := tops.before[at(b, r-1)] + tops.here[at(b, r)] + tops.after[at(b, r+1)]
-	return t.idf * (k.k1 + 1) * f / (f + k.lengths[r])
-}
-
-// extra returns, by region, what its passages get at most beyond what the bits of the text say; nil when nobody gets any.
-func (k *ranking) extra(h *hand, m *bitmaps) []uint32 {
-	if m.own == nil && len(m.more) == 0 && !k.scattered {
-		return nil
-	}
-	before, after := k.beside()
-	h.extra = sized(h.extra, len(h.bounds))
-	extra := h.extra
-	clear(extra)
-	for r, x := range m.own {
-		if x != 0 {
-			extra[r] = unit
-		}
-	}
-	for _, v := range m.more {
-		r, place := v.passage/region, v.passage%region
-		body := max(uint32(v.body), 1) - 1
-		extra[r] += (body + max(uint32(v.own), 1) - 1) * unit
-		if r > 0 {
-			extra[r-1] += body * before[place]
-		}
-		if int(r)+1 < len(extra) {
-			extra[r+1] += body * after[place]
-		}
-	}
-	if !k.scattered {
-		return extra
-	}
-	for r, x := range m.body {
-		for x &= k.fars[r]; x != 0; x &= x - 1 {
-			p := uint32(r*region + bits.TrailingZeros8(x))
-			times := uint32(m.holds(p))
-			k.distant(p, func(j, n uint32) { extra[n/region] += times * max(k.answering, k.spread[j]) })
-		}
-	}
-	return extra
-}
-
-// distant calls f with the neighbours of a passage whose numbers are not consecutive: with j and n when n gets the j-th weight from the passage.
-func (s *segment) distant(p uint32, f func(j, n uint32)) {
-	span := s.spans[p]
-	// What a passage gets from those before it is what this one gives to those after it.
-	if span&moreAfter != 0 {
-		for j, n := span.after(), s.links[p+span.after()].next; j < reach && n != none; j, n = j+1, s.links[n].next {
-			f(j, n)
-		}
-	}
-	if span&moreBefore != 0 {
-		for j, n := span.before(), s.links[p-span.before()].prev; j < reach && n != none; j, n = j+1, s.links[n].prev {
-			f(reach+j, n)
-		}
-	}
-}
-
-// steps are how finely promising tells bounds apart.
-const steps = 256
-
-// promising returns the regions with the highest bounds, four for each doc that is wanted: the better they are, the fewer of the others can reach what they
-// hold. With as many regions as docs, questions to long chats take 1.4 times as long.
-func (k *ranking) promising() []uint32 {
-	w := k.scratch
-	highest := 0.0
-	for r, v := range w.bounds {
-		v = (v + k.base) * float64(k.damps[r])
-		w.least[r] = v
-		if v > highest {
-			highest = v
-		}
-	}
-	if highest == 0 {
-		return nil
-	}
-	scale := (steps - 1) / highest
-	var count [steps]int
-	for _, v := range w.least {
-		count[int(v*scale)]++
-	}
-	least, n := steps-1, count[steps-1]
-	for many := max(4*k.q.Limit, 16); n < many && least > 0; {
-		least--
-		n += count[least]
-	}
-	for r, v := range w.least {
-		if int(v*scale) >= least && v > 0 {
-			k.choose(uint32(r), 0)
-		}
-	}
-	return w.chosen
-}
-
-// possible returns the regions besides that hold a passage which can reach the threshold.
-func (k *ranking) possible(threshold float64) []uint32 {
-	w := k.scratch
-	n := len(w.chosen)
-	least := threshold / (k.highest * slack)
-	for r, v := range w.bounds {
-		if v < 0 || (v+k.base)*float64(k.damps[r]) < least || v+k.base == 0 {
-			continue
-		}
-		if f := k.factorOf(uint32(r)) * slack; f*(v+k.base) >= threshold {
-			k.choose(uint32(r), threshold/f)
-		}
-	}
-	return w.chosen[n:]
-}
-
-// choose notes that a region gets its scores, of which those below the floor do not matter.
-func (k *ranking) choose(r uint32, floor float64) {
-	k.chosen = append(k.chosen, r)
-	k.bounds[r], k.least[r] = -1, floor // once is enough
-}
-
-// factorOf is what the score of a passage in a region is multiplied by at most.
-func (k *ranking) factorOf(r uint32) float64 {
-	if k.highest == 1 && !k.quest.asks {
-		return float64(k.damps[r])
-	}
-	f := 0.0
-	for p := r * region; p < min((r+1)*region, uint32(len(k.metas))); p++ {
-		if v := k.factor(p); v > f {
-			f = v
-		}
-	}
-	return f
 }
