@@ -201,12 +201,25 @@ func (f *frame) newestTurn(hosted bool) int {
 	return end
 }
 
-// pinned returns the pinned message, if it is shown.
+// pinned returns the pinned message, if it is shown in front. The window may hold it again: an erasure that dissolves a summary gives back what stood
+// behind it.
 func (f *frame) pinned() *item {
-	if f.v.Pinned == "" || f.v.Lean >= leanUnpinned {
+	p := f.s.pinned
+	if p == nil || f.v.Pinned == "" || f.v.Lean >= leanUnpinned ||
+		f.holds(p.entry.ID) {
 		return nil
 	}
-	return f.s.pinned
+	return p
+}
+
+// holds reports whether an entry is in the window.
+func (f *frame) holds(id string) bool {
+	for i := range f.items {
+		if f.items[i].entry.ID == id {
+			return true
+		}
+	}
+	return false
 }
 
 // hosted reports whether the host appends the current turn behind the result.
