@@ -25,7 +25,7 @@ type backend struct {
 }
 
 var backends = map[string]backend{
-	"memory": {open: func(testing.TB) core.Store { return memory.New() }, cases: 60},
+	"memory": {open: func(testing.TB) core.Store { return memory.New() }, cases: 24},
 	"sqlite": {
 		open: func(tb testing.TB) core.Store {
 			tb.Helper()
@@ -42,9 +42,9 @@ var backends = map[string]backend{
 			}
 			return openFile(tb, s.Path())
 		},
-		cases: 30,
+		cases: 8,
 	},
-	"openbrain": {open: openServer, cases: 6},
+	"openbrain": {open: openServer, cases: 3},
 }
 
 func openFile(tb testing.TB, path string) core.Store {

@@ -56,7 +56,7 @@ var pairs = map[string]func(testing.TB) pair{
 }
 
 // conformanceCases is how many cases are played where the remote is a server: each takes hundreds of requests.
-var conformanceCases = map[string]int{"memory-memory": 25, "sqlite-memory": 6, "sqlite-openbrain": 4}
+var conformanceCases = map[string]int{"memory-memory": 10, "sqlite-memory": 4, "sqlite-openbrain": 2}
 
 func TestConformance(t *testing.T) {
 	t.Parallel()

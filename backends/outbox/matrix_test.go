@@ -31,7 +31,7 @@ func TestMatrix(t *testing.T) {
 	for name, newPair := range pairs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conformance.TestMatrix(t, matrixOver(name, newPair), o200k.Count, conformance.WithCases(10))
+			conformance.TestMatrix(t, matrixOver(name, newPair), o200k.Count, conformance.WithCases(4))
 		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // cases is how many generated cases each check gets when CONFORMANCE_CASES does not say.
-const cases = 10
+const cases = 4
 
 // kinds are the ways in which a store can be laid out.
 var kinds = map[string]struct {

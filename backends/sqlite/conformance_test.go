@@ -20,7 +20,7 @@ func TestConformance(t *testing.T) {
 	conformance.TestStore(t, func(tb testing.TB) core.Store {
 		tb.Helper()
 		return start(tb, config(tb))
-	}, conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {
+	}, conformance.WithCases(10), conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {
 		tb.Helper()
 		if err := old.Close(); err != nil {
 			tb.Errorf("Close: %v", err)

@@ -1,8 +1,11 @@
 package history
 
 import (
+	"iter"
 	"math/rand"
+	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -125,6 +128,21 @@ func (s *source) message() message.Message {
 			m.Parts = append(m.Parts, oneOf(s, text, think)(str()), oneOf(s, res, ask, muse)(), other)
 		}
 		return m
+	}
+}
+
+// draws yields n seeds that differ from run to run; HISTORY_SEED names the only one to try.
+func draws(n int) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		if seed, err := strconv.ParseInt(os.Getenv("HISTORY_SEED"), 10, 64); err == nil {
+			yield(seed)
+			return
+		}
+		for range n {
+			if !yield(rand.Int63()) {
+				return
+			}
+		}
 	}
 }
 

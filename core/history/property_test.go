@@ -86,11 +86,7 @@ func outline(msgs []message.Message) string {
 }
 
 func TestPromisesOnRandomConversations(t *testing.T) {
-	n := int64(1500)
-	if testing.Short() {
-		n = 200
-	}
-	for seed := range n {
+	for seed := range draws(600) {
 		s := random(seed, 20+int(seed%200))
 		msgs := s.conversation()
 		if why := broken(msgs); why != "" {
@@ -103,7 +99,7 @@ func TestPromisesOnRandomConversations(t *testing.T) {
 func TestPairsAfterRepairAlone(t *testing.T) {
 	for _, synthetic := range []bool{true, false} {
 		policy := Policy{RepairPairs: true, SyntheticResults: synthetic}
-		for seed := range int64(3000) {
+		for seed := range draws(1200) {
 			s := random(seed, 150)
 			msgs := s.conversation()
 			out := RepairPairs(msgs, policy, false)
@@ -119,7 +115,7 @@ func TestPairsAfterRepairAlone(t *testing.T) {
 func TestSettledTurnsStay(t *testing.T) {
 	for provider, policy := range policies() {
 		policy.AllowedTools = nil // results may come later, and decide
-		for seed := range int64(150) {
+		for seed := range draws(80) {
 			s := random(seed, 150)
 			msgs := s.conversation()
 			for i := range msgs {

@@ -1,6 +1,8 @@
 package survival_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,8 +20,8 @@ func sessions(tb testing.TB, name string) []dataset.Session {
 		root = "../../../shared/data"
 	}
 	got, err := dataset.Open(filepath.Join(root, name), dataset.Options{KeepGoing: true})
-	if os.IsNotExist(err) {
-		tb.Skipf("no data: %s is not under %s; set CONTEXTENGINE_DATA", name, root)
+	if errors.Is(err, fs.ErrNotExist) {
+		tb.Skipf("not run: %s is absent; set CONTEXTENGINE_DATA to the folder of the measurement data", filepath.Join(root, name))
 	}
 	if err != nil {
 		tb.Fatal(err)

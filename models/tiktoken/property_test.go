@@ -2,16 +2,26 @@ package tiktoken
 
 import (
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// samples is the number of random strings a property is tried on.
+// samples is the number of random strings a property is tried on; TOKENIZER_TEXTS sets it.
 func samples() int {
 	if testing.Short() || raceEnabled {
 		return 3_000
 	}
-	return 100_000
+	return wanted(20_000)
+}
+
+// wanted returns what TOKENIZER_TEXTS asks for, else n.
+func wanted(n int) int {
+	if n, err := strconv.Atoi(os.Getenv("TOKENIZER_TEXTS")); err == nil && n > 0 {
+		return n
+	}
+	return n
 }
 
 // alphabets are what random texts are made of; a run repeats one unit of one of them.

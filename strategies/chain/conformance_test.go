@@ -82,7 +82,7 @@ func TestAllChainsKeepTheContract(t *testing.T) {
 			conformance.TestCompactor(t, func(tb testing.TB, m *conformance.Model) core.Compactor {
 				tb.Helper()
 				return build(tb, name, m)
-			}, conformance.WithCases(4))
+			}, conformance.WithCases(2))
 		})
 	}
 }
@@ -117,7 +117,7 @@ func TestAllChainsKeepThePromises(t *testing.T) {
 			},
 		})
 	}
-	conformance.TestMatrix(t, all, counter.Count, conformance.WithCases(4))
+	conformance.TestMatrix(t, all, counter.Count, conformance.WithCases(2))
 }
 
 func ExampleNew() {

@@ -22,7 +22,7 @@ import (
 // the moment, at most the calls are paid for again that were under way, and nothing that was said is lost.
 func TestKilledWhileCompacting(t *testing.T) {
 	t.Parallel()
-	points, seed := number("KILL_POINTS", 3), int64(number("KILL_SEED", 1))
+	points, seed := number("KILL_POINTS", 3), int64(number("KILL_SEED", rand.Int()))
 	n := number("KILL_MESSAGES", 600)
 	for i, row := range []struct {
 		tiers string
@@ -42,7 +42,7 @@ func TestKilledWhileCompacting(t *testing.T) {
 				answers, delay := 1+r.Intn(max(2*left/(points-point+1), 1)), time.Duration(r.Intn(6000))*time.Microsecond
 				gone, ended := h.kill(t, answers, delay)
 				if t.Failed() {
-					t.Fatalf("at point %d of seed %d, killed %v after %d answers", point, seed, delay, answers)
+					t.Fatalf("at point %d of KILL_SEED=%d, killed %v after %d answers", point, seed, delay, answers)
 				}
 				if ended {
 					break
