@@ -135,7 +135,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.AddCommand(a.replayCmd(), a.explainCmd(), a.doctorCmd(), a.listCmd(), a.initCmd(), a.serveCmd(), a.openBrainCmd(), a.versionCmd(),
 		a.importCmd(), a.exportCmd(), a.statsCmd(), a.verifyCmd(), a.backupCmd(), a.vacuumCmd(), a.retainCmd(), a.forgetCmd(), a.reembedCmd(), a.evaluateCmd(),
-		a.inspectCmd(), a.experimentCmd(), a.compareCmd(), a.soakCmd())
+		a.inspectCmd(), a.experimentCmd(), a.compareCmd(), a.soakCmd(), a.datasetCmd())
 	return root
 }
 

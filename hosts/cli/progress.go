@@ -11,8 +11,9 @@ import (
 
 // progress is a bar on a terminal, and nothing anywhere else.
 type progress struct {
-	w   io.Writer
-	bar *progressbar.ProgressBar
+	w    io.Writer
+	what string // what is counted
+	bar  *progressbar.ProgressBar
 }
 
 func newProgress(w io.Writer) *progress {
@@ -20,7 +21,7 @@ func newProgress(w io.Writer) *progress {
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return &progress{}
 	}
-	return &progress{w: w}
+	return &progress{w: w, what: "messages"}
 }
 
 func (p *progress) set(done, total int) {
@@ -28,7 +29,7 @@ func (p *progress) set(done, total int) {
 		return
 	}
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription("messages"),
+		p.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what),
 			progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 	}
 	_ = p.bar.Set(done) // a bar that cannot be drawn is no reason to stop

@@ -1,0 +1,76 @@
+// Package datadir says where the public conversations lie that tests and measurements read. They are no part of the repository:
+// "contextengine dataset fetch" gets them.
+package datadir
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Variable names the folder; it goes before every other place.
+const Variable = "CONTEXTENGINE_DATA"
+
+// module is named in the first line of the go.mod at the root of a checkout.
+const module = "github.com/contextengine/contextengine"
+
+// Dir returns the folder of the public conversations, whether or not it exists: what CONTEXTENGINE_DATA says; else shared/data beside the
+// checkout that the working directory is in, if that exists; else .tools/data in the checkout. It is empty outside of a checkout without
+// the variable. Getenv is os.Getenv, or the environment of a command.
+func Dir(getenv func(string) string) string {
+	if dir := getenv(Variable); dir != "" {
+		return dir
+	}
+	root := checkout()
+	if root == "" {
+		return ""
+	}
+	if beside := filepath.Join(root, "..", "shared", "data"); isDir(beside) {
+		return beside
+	}
+	return filepath.Join(root, ".tools", "data")
+}
+
+// TB is the part of testing.TB that File needs. It is named here so that programs which ask for Dir do not carry package testing.
+type TB interface {
+	Helper()
+	Skipf(format string, args ...any)
+}
+
+// File returns the path of a file of a set, or of the set's folder: "locomo", "locomo-dev.json". The first element names the set. A test
+// that needs what is not there is skipped, and says how to get it.
+func File(tb TB, elem ...string) string {
+	tb.Helper()
+	path := filepath.Join(append([]string{Dir(os.Getenv)}, elem...)...)
+	if _, err := os.Stat(path); err != nil {
+		tb.Skipf("not run: %s is absent: \"go run ./cmd/contextengine dataset fetch %s\" gets it, or %s names the folder that has it",
+			path, filepath.ToSlash(filepath.Join(elem[:1]...)), Variable)
+	}
+	return path
+}
+
+// checkout returns the root of the checkout around the working directory, empty if there is none.
+func checkout() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	for {
+		if mod, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil {
+			line, _, _ := strings.Cut(string(mod), "\n")
+			if strings.TrimSpace(line) == "module "+module {
+				return dir
+			}
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
