@@ -3,7 +3,7 @@ FUZZTIME ?= 60s
 RIG ?= .tools/openclaw
 PGLITE ?= .tools/pglite
 
-.PHONY: test full fuzz bench soak servers openclaw-e2e
+.PHONY: test full fuzz bench soak data servers openclaw-e2e
 test:
 	.ci/run
 
@@ -12,6 +12,10 @@ full: fuzz servers
 	CONTEXTENGINE_CI=1 CONTEXTENGINE_PGLITE="$(abspath $(PGLITE))" CONFORMANCE_TIMES=10 \
 	CRASH_POINTS=300 DAMAGE_PLACES=200 FEED_CASES=200 OUTBOX_RUNS=300 SOAK_SECONDS=60 \
 	go test -race -shuffle=on -timeout 8h ./...
+
+# The public conversations that figures are measured on, from their publishers, or with MIRROR= from a folder or an address; their licences differ.
+data:
+	go run ./cmd/contextengine dataset fetch --all $(if $(MIRROR),--from "$(MIRROR)")
 
 # What the integration suites need from npm; PostgreSQL itself is Debian's package.
 servers:

@@ -19,12 +19,13 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
 	"slices"
 	"strings"
+
+	"github.com/contextengine/contextengine/internal/datadir"
 )
 
 // options are the flags.
@@ -44,7 +45,7 @@ func main() {
 	flag.IntVar(&o.largest, "max", 100_000, "largest number of entries: sizes are 1000, 10000 and so on up to it")
 	flag.IntVar(&o.vectors, "vectors", 10_000, "largest number of vectors of 1024 dimensions, 10000 or 100000; the larger takes 1.5 GiB")
 	flag.StringVar(&o.only, "only", "", "parts to run, with commas between them (default all): "+strings.Join(names(), ", "))
-	flag.StringVar(&o.data, "data", dataDir(), "folder of the conversations that recall is measured on; without it recall is left out")
+	flag.StringVar(&o.data, "data", datadir.Dir(os.Getenv), "folder of the conversations that recall is measured on; without it recall is left out")
 	flag.StringVar(&o.profile, "cpuprofile", "", "file for a processor profile of the run")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -52,14 +53,6 @@ func main() {
 	if err := run(ctx, o, os.Stdout, os.Stderr); err != nil {
 		log.Fatal(err)
 	}
-}
-
-// dataDir is CONTEXTENGINE_DATA, or where the data lies beside the repository.
-func dataDir() string {
-	if dir := os.Getenv("CONTEXTENGINE_DATA"); dir != "" {
-		return dir
-	}
-	return filepath.Join("..", "..", "shared", "data")
 }
 
 // part is one group of measurements.

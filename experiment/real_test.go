@@ -1,27 +1,12 @@
 package experiment_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/dataset"
+	"github.com/contextengine/contextengine/internal/datadir"
 )
-
-// realFile returns a real conversation, which is no part of the repository.
-func realFile(t *testing.T, name string) string {
-	t.Helper()
-	dir := os.Getenv("CONTEXTENGINE_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("not run: %s is absent: set CONTEXTENGINE_DATA", path)
-	}
-	return path
-}
 
 func TestRealConversations(t *testing.T) {
 	if testing.Short() {
@@ -37,7 +22,7 @@ func TestRealConversations(t *testing.T) {
 		{"tau-bench/airline-dev.json", 3, []experiment.Arm{hybridArm(count), delegateArm(count)}},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
-			sessions, err := dataset.Open(realFile(t, tt.file), dataset.Options{})
+			sessions, err := dataset.Open(datadir.File(t, tt.file), dataset.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

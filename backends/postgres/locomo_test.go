@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/datadir"
 )
 
 // conversation is one of LoCoMo's, as its file has it.
@@ -82,15 +81,7 @@ func TestRecall(t *testing.T) {
 
 func readConversations(t *testing.T) []conversation {
 	t.Helper()
-	root := os.Getenv("CONTEXTENGINE_DATA")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(root, "locomo", "locomo-dev.json")
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("not run: %s is absent; set CONTEXTENGINE_DATA to the folder of the measurement data", path)
-	}
+	raw, err := os.ReadFile(datadir.File(t, "locomo/locomo-dev.json"))
 	var out []conversation
 	if err := errors.Join(err, json.Unmarshal(raw, &out)); err != nil {
 		t.Fatal(err)

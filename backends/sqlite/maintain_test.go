@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/datadir"
 )
 
 func TestExportAndImport(t *testing.T) {
@@ -217,45 +217,40 @@ func (failing) Write([]byte) (int, error) { return 0, errors.New("no room") }
 // TestSizeOnDisk compares the file with the JSON that it holds.
 func TestSizeOnDisk(t *testing.T) {
 	t.Parallel()
-	corpora := map[string][]core.Entry{"turns": chats(t, 0, 5000)}
-	if real := transcript(t); real != nil {
-		corpora["transcript"] = real
+	t.Run("turns", func(t *testing.T) { sizeOnDisk(t, chats(t, 0, 5000)) })
+	t.Run("transcript", func(t *testing.T) { sizeOnDisk(t, transcript(t)) })
+}
+
+func sizeOnDisk(t *testing.T, corpus []core.Entry) {
+	t.Helper()
+	cfg := config(t)
+	s := open(t, cfg)
+	raw := int64(0)
+	for i := 0; i < len(corpus); i += 3 {
+		mustAppend(t, s, corpus[i:min(i+3, len(corpus))]...)
 	}
-	for name, corpus := range corpora {
-		cfg := config(t)
-		s := open(t, cfg)
-		raw := int64(0)
-		for i := 0; i < len(corpus); i += 3 {
-			mustAppend(t, s, corpus[i:min(i+3, len(corpus))]...)
-		}
-		for i := range corpus {
-			raw += int64(len(corpus[i].Message.Raw))
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat(cfg.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: %d entries, %d bytes of JSON, %d in the file: %.2f", name, len(corpus), raw, info.Size(), float64(info.Size())/float64(raw))
-		if info.Size() > 2*raw {
-			t.Errorf("%s: the file has %d bytes for %d of JSON, want at most twice as many", name, info.Size(), raw)
-		}
+	for i := range corpus {
+		raw += int64(len(corpus[i].Message.Raw))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(cfg.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d entries, %d bytes of JSON, %d in the file: %.2f", len(corpus), raw, info.Size(), float64(info.Size())/float64(raw))
+	if info.Size() > 2*raw {
+		t.Errorf("the file has %d bytes for %d of JSON, want at most twice as many", info.Size(), raw)
 	}
 }
 
-// transcript returns the entries of a real session, nil when the data is not there.
+// transcript returns the entries of a real session.
 func transcript(t *testing.T) []core.Entry {
 	t.Helper()
-	dir := os.Getenv("CONTEXTENGINE_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	f, err := os.Open(filepath.Join(dir, "pi", "large-session.jsonl"))
+	f, err := os.Open(datadir.File(t, "pi/large-session.jsonl"))
 	if err != nil {
-		t.Log("the real transcript: not run: no data")
-		return nil
+		t.Fatal(err)
 	}
 	defer f.Close()
 	conversations, err := message.Read(f, message.ReadOptions{Name: f.Name(), KeepGoing: true})

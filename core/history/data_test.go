@@ -4,22 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/datadir"
 )
 
 // readData returns a file of the real data, which is no part of the repository.
 func readData(t *testing.T, name string) []byte {
 	t.Helper()
-	dir := os.Getenv("CONTEXTENGINE_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	b, err := os.ReadFile(filepath.Join(dir, name))
+	b, err := os.ReadFile(datadir.File(t, name))
 	if err != nil {
-		t.Skipf("not run: no real data: %v", err)
+		t.Fatal(err)
 	}
 	return b
 }

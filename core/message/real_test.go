@@ -8,20 +8,13 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/datadir"
 )
 
 // readReal reads a file of the real data, which is not part of the repository.
 func readReal(t *testing.T, name string) ([]byte, []message.Conversation) {
 	t.Helper()
-	dir := os.Getenv("CONTEXTENGINE_DATA")
-	if dir == "" {
-		// beside the repository, whose root is two folders up
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	data, err := os.ReadFile(filepath.Join(dir, name))
-	if os.IsNotExist(err) {
-		t.Skipf("not run: %s is absent; set CONTEXTENGINE_DATA", filepath.Join(dir, name))
-	}
+	data, err := os.ReadFile(datadir.File(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,28 +1,13 @@
 package dataset_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/contextengine/contextengine/experiment/dataset"
+	"github.com/contextengine/contextengine/internal/datadir"
 )
 
-// data returns the folder of real conversations, which are no part of the repository.
-func data(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("CONTEXTENGINE_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("not run: %s has no real conversations: set CONTEXTENGINE_DATA", dir)
-	}
-	return dir
-}
-
 func TestRealFiles(t *testing.T) {
-	dir := data(t)
 	for file, least := range map[string][2]int{
 		"pi/large-session.jsonl":         {1, 700},
 		"tau-bench/airline-dev.json":     {100, 2000},
@@ -31,7 +16,7 @@ func TestRealFiles(t *testing.T) {
 		"beam/10/chat.json":              {1, 100},
 	} {
 		t.Run(file, func(t *testing.T) {
-			sessions, err := dataset.Open(filepath.Join(dir, file), dataset.Options{})
+			sessions, err := dataset.Open(datadir.File(t, file), dataset.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/experiment/questions"
 	"github.com/contextengine/contextengine/experiment/recall"
+	"github.com/contextengine/contextengine/internal/datadir"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/hybrid"
 	"github.com/contextengine/contextengine/strategies/lexical"
@@ -88,17 +88,9 @@ func dataset(tb testing.TB, elem ...string) *questions.Dataset {
 }
 
 // realData opens a data set of the measurement data, or skips the test.
-func realData(tb testing.TB, elem ...string) *questions.Dataset {
+func realData(tb testing.TB, name string) *questions.Dataset {
 	tb.Helper()
-	root := os.Getenv("CONTEXTENGINE_DATA")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(append([]string{root}, elem...)...)
-	if _, err := os.Stat(path); err != nil {
-		tb.Skipf("not run: %s is absent; set CONTEXTENGINE_DATA to the folder of the measurement data", path)
-	}
-	d, err := questions.Open(path)
+	d, err := questions.Open(datadir.File(tb, name))
 	if err != nil {
 		tb.Fatal(err)
 	}

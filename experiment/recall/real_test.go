@@ -29,7 +29,7 @@ func assertReached(t *testing.T, a recall.ArmResult, figures []reached) {
 // TestLoCoMo: the figures of the lexical index come out of the engine's parts.
 func TestLoCoMo(t *testing.T) {
 	t.Parallel()
-	res := measure(t, recall.Plan{Dataset: realData(t, "locomo", "locomo-dev.json"), Seed: 1, Arms: []recall.Arm{arm(t, "memory", memoryStore, plain, nil)}})
+	res := measure(t, recall.Plan{Dataset: realData(t, "locomo/locomo-dev.json"), Seed: 1, Arms: []recall.Arm{arm(t, "memory", memoryStore, plain, nil)}})
 	a := res.Arms[0]
 	assertReached(t, a, []reached{
 		{"categories 1-4", "R@10", 80.8, 80}, {"categories 1-4", "1k", 87.1, 86.5}, {"categories 1-4", "2k", 91.0, 90.5}, {"with adversarial", "R@10", 82.6, 80},
@@ -45,7 +45,7 @@ func TestLoCoMo(t *testing.T) {
 // TestSameOrder: the order over memory and sqlite is the same.
 func TestSameOrder(t *testing.T) {
 	t.Parallel()
-	set := *realData(t, "locomo", "locomo-dev.json")
+	set := *realData(t, "locomo/locomo-dev.json")
 	set.Conversations = set.Conversations[:1]
 	res := measure(t, recall.Plan{
 		Dataset: &set, Candidates: 100,

@@ -10,22 +10,9 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/hosts/cli"
+	"github.com/contextengine/contextengine/internal/datadir"
 	"github.com/contextengine/contextengine/registry/builtin"
 )
-
-// measured returns the path of a file of the measurement data, or skips the test.
-func measured(t *testing.T, elem ...string) string {
-	t.Helper()
-	root := os.Getenv("CONTEXTENGINE_DATA")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(append([]string{root}, elem...)...)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("not run: %s is absent; set CONTEXTENGINE_DATA to the folder of the measurement data", path)
-	}
-	return path
-}
 
 // reported runs a command of contextengine that writes a report, and returns the report's path.
 func reported(t *testing.T, args ...string) string {
@@ -45,7 +32,7 @@ func TestCommandsInBrowser(t *testing.T) {
 		t.Skip("not run: -short")
 	}
 	path := findBrowser(t)
-	runs, asked := measured(t, "tau-bench", "airline-dev.json"), measured(t, "locomo", "locomo-dev.json")
+	runs, asked := datadir.File(t, "tau-bench/airline-dev.json"), datadir.File(t, "locomo/locomo-dev.json")
 	down := filepath.Join(t.TempDir(), "down.yaml")
 	config := "searchers: [lexical, vector]\nembedder: {type: openai, baseUrl: \"http://127.0.0.1:9/v1\", model: test, maxRetries: 0}\n"
 	if err := os.WriteFile(down, []byte(config), 0o600); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/dataset"
 	"github.com/contextengine/contextengine/experiment/report"
+	"github.com/contextengine/contextengine/internal/datadir"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/hybrid"
@@ -48,15 +49,7 @@ func TestRealSession(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not run: -short")
 	}
-	dir := os.Getenv("CONTEXTENGINE_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	file := filepath.Join(dir, "pi", "large-session.jsonl")
-	if _, err := os.Stat(file); err != nil {
-		t.Skipf("not run: %s is absent: set CONTEXTENGINE_DATA", file)
-	}
-	sessions, err := dataset.Open(file, dataset.Options{})
+	sessions, err := dataset.Open(datadir.File(t, "pi/large-session.jsonl"), dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,28 +1,18 @@
 package survival_test
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/contextengine/contextengine/experiment/dataset"
 	"github.com/contextengine/contextengine/experiment/survival"
+	"github.com/contextengine/contextengine/internal/datadir"
 	"github.com/contextengine/contextengine/models/tiktoken"
 )
 
 // sessions reads the conversations of a file of the data folder.
 func sessions(tb testing.TB, name string) []dataset.Session {
 	tb.Helper()
-	root := os.Getenv("CONTEXTENGINE_DATA")
-	if root == "" {
-		root = "../../../shared/data"
-	}
-	got, err := dataset.Open(filepath.Join(root, name), dataset.Options{KeepGoing: true})
-	if errors.Is(err, fs.ErrNotExist) {
-		tb.Skipf("not run: %s is absent; set CONTEXTENGINE_DATA to the folder of the measurement data", filepath.Join(root, name))
-	}
+	got, err := dataset.Open(datadir.File(tb, name), dataset.Options{KeepGoing: true})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -126,16 +126,17 @@ func (a *app) datasetList(f datasetFlags) error {
 	if err != nil {
 		return err
 	}
-	dir, err := a.dataDir("--in", f.dir)
-	if err != nil {
-		return err
-	}
 	type row struct {
 		published.Set
 		State published.State `json:"state"`
 	}
+	dir, noDir := a.dataDir("--in", f.dir)
 	var rows []row
 	for _, s := range sets {
+		if noDir != nil {
+			rows = append(rows, row{s, published.Absent})
+			continue
+		}
 		list, err := published.Verify(dir, s)
 		if err != nil {
 			return err
@@ -160,6 +161,9 @@ func (a *app) datasetList(f datasetFlags) error {
 	fmt.Fprintln(a.Stdout)
 	for _, r := range rows {
 		fmt.Fprintf(a.Stdout, "%s: %s\n", r.Name, r.What)
+	}
+	if noDir != nil {
+		dir = "none; " + datadir.Variable + " or --in names it"
 	}
 	fmt.Fprintf(a.Stdout, "\nthe data folder: %s\n", dir)
 	return nil
@@ -203,11 +207,14 @@ func (a *app) datasetFetch(ctx context.Context, f datasetFlags, names []string) 
 			}
 			fmt.Fprintf(a.Stdout, "  %s: %s, %s\n", o.Path, size(o.Bytes), word)
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil && f.from == "" {
+			err = fmt.Errorf("%w; --from takes a mirror", err)
+		}
 		if err != nil {
 			errs = append(errs, err)
-		}
-		if ctx.Err() != nil {
-			break
 		}
 	}
 	fmt.Fprintf(a.Stdout, "the data folder: %s\n", dir)

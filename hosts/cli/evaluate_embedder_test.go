@@ -7,27 +7,22 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/contextengine/contextengine/experiment/questions"
 	"github.com/contextengine/contextengine/experiment/recall"
 	"github.com/contextengine/contextengine/hosts/cli"
+	"github.com/contextengine/contextengine/internal/datadir"
 	"github.com/contextengine/contextengine/registry/builtin"
 )
 
 // conversationFile returns the first conversation of the development half as a file, and what it holds; the test is skipped where there is none.
 func conversationFile(t *testing.T) (string, *questions.Dataset) {
 	t.Helper()
-	root := os.Getenv("CONTEXTENGINE_DATA")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(root, "locomo", "locomo-dev.json")
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(datadir.File(t, "locomo/locomo-dev.json"))
 	if err != nil {
-		t.Skipf("not run: %s is absent; set CONTEXTENGINE_DATA to the folder of the measurement data", path)
+		t.Fatal(err)
 	}
 	var samples []json.RawMessage
 	if err := json.Unmarshal(data, &samples); err != nil {

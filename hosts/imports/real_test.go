@@ -3,33 +3,19 @@ package imports_test
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/imports"
+	"github.com/contextengine/contextengine/internal/datadir"
 )
-
-// data returns a file of real conversations, which are no part of the repository.
-func data(tb testing.TB, name ...string) string {
-	tb.Helper()
-	dir := os.Getenv("CONTEXTENGINE_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(append([]string{dir}, name...)...)
-	if _, err := os.Stat(path); err != nil {
-		tb.Skipf("not run: there is no %s: set CONTEXTENGINE_DATA", path)
-	}
-	return path
-}
 
 // Every message of a real file is stored, byte for byte, and what is stored is exported and restored.
 func TestRealFiles(t *testing.T) {
 	t.Parallel()
-	for _, name := range [][]string{{"pi", "large-session.jsonl"}, {"tau-bench", "airline-dev.json"}} {
-		file := data(t, name...)
+	for _, name := range []string{"pi/large-session.jsonl", "tau-bench/airline-dev.json"} {
+		file := datadir.File(t, name)
 		f, err := os.Open(file)
 		if err != nil {
 			t.Fatal(err)

@@ -3,26 +3,22 @@ package rpc_test
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/rpc"
+	"github.com/contextengine/contextengine/internal/datadir"
 )
 
 // A real session, handed over as a host does: what the store keeps is what the host sent, byte for byte and once, and hardly anything
 // is sent twice.
 func TestRealSession(t *testing.T) {
 	t.Parallel()
-	dir := os.Getenv("CONTEXTENGINE_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(dir, "pi", "large-session.jsonl")
+	path := datadir.File(t, "pi/large-session.jsonl")
 	file, err := os.Open(path)
 	if err != nil {
-		t.Skipf("not run: %s is absent: set CONTEXTENGINE_DATA", path)
+		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
 	conversations, err := message.Read(file, message.ReadOptions{})

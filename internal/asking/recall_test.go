@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
@@ -16,6 +14,7 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment/questions"
 	"github.com/contextengine/contextengine/experiment/recall"
+	"github.com/contextengine/contextengine/internal/datadir"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/hybrid"
 	"github.com/contextengine/contextengine/strategies/lexical"
@@ -117,14 +116,7 @@ func relative(text string, now time.Time) (string, bool) {
 // reaches; without dates it was 68 at 10 candidates.
 func TestRelativeDatesOfLoCoMo(t *testing.T) {
 	t.Parallel()
-	root := os.Getenv("CONTEXTENGINE_DATA")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(root, "locomo", "locomo-dev.json")
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("not run: %s is absent; set CONTEXTENGINE_DATA to the folder of the measurement data", path)
-	}
+	path := datadir.File(t, "locomo/locomo-dev.json")
 	at10 := func(rewrite bool) (int, float64) {
 		set, err := questions.Open(path)
 		if err != nil {

@@ -37,14 +37,17 @@ type TB interface {
 	Skipf(format string, args ...any)
 }
 
-// File returns the path of a file of a set, or of the set's folder: "locomo", "locomo-dev.json". The first element names the set. A test
-// that needs what is not there is skipped, and says how to get it.
-func File(tb TB, elem ...string) string {
+// File returns the path of a file of a set, such as "locomo/locomo-dev.json", or of the set's folder; what is before the first slash names
+// the set. An empty name is the data folder itself. A test that needs what is not there is skipped, and says how to get it.
+func File(tb TB, name string) string {
 	tb.Helper()
-	path := filepath.Join(append([]string{Dir(os.Getenv)}, elem...)...)
+	path := filepath.Join(Dir(os.Getenv), filepath.FromSlash(name))
 	if _, err := os.Stat(path); err != nil {
-		tb.Skipf("not run: %s is absent: \"go run ./cmd/contextengine dataset fetch %s\" gets it, or %s names the folder that has it",
-			path, filepath.ToSlash(filepath.Join(elem[:1]...)), Variable)
+		set, _, _ := strings.Cut(name, "/")
+		if set == "" {
+			set = "--all"
+		}
+		tb.Skipf("not run: %s is absent: \"go run ./cmd/contextengine dataset fetch %s\" gets it, or %s names the folder that has it", path, set, Variable)
 	}
 	return path
 }

@@ -10,19 +10,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/contextengine/contextengine/internal/datadir"
 )
 
 // realTexts yields every string of the measurement data, in the messages and around them, and each file's first lines
 // as they stand, which are JSON.
 func realTexts(tb testing.TB, yield func(text string)) {
 	tb.Helper()
-	root := os.Getenv("CONTEXTENGINE_DATA")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	if _, err := os.Stat(root); err != nil {
-		tb.Skipf("not run: %s is absent; set CONTEXTENGINE_DATA to the folder of the measurement data", root)
-	}
+	root := datadir.File(tb, "")
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasPrefix(filepath.Ext(path), ".json") {
 			return err

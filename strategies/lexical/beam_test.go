@@ -29,8 +29,8 @@ func TestBEAM(t *testing.T) {
 			Question string
 			Source   json.RawMessage `json:"source_chat_ids"`
 		}
-		readData(t, &batches, "beam", strconv.Itoa(n), "chat.json")
-		readData(t, &probes, "beam", strconv.Itoa(n), "pq.json")
+		readData(t, &batches, "beam/"+strconv.Itoa(n)+"/chat.json")
+		readData(t, &probes, "beam/"+strconv.Itoa(n)+"/pq.json")
 		var entries []core.Entry
 		known := map[string]bool{}
 		at := time.Time{}

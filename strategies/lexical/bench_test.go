@@ -164,8 +164,8 @@ func chats(b *testing.B, n int) (entries []core.Entry, questions []string) {
 			Turns [][]struct{ Role, Content string }
 		}
 		var probes map[string][]struct{ Question string }
-		readData(b, &batches, "beam", fmt.Sprint(c), "chat.json")
-		readData(b, &probes, "beam", fmt.Sprint(c), "pq.json")
+		readData(b, &batches, fmt.Sprintf("beam/%d/chat.json", c))
+		readData(b, &probes, fmt.Sprintf("beam/%d/pq.json", c))
 		for _, batch := range batches {
 			for _, group := range batch.Turns {
 				for _, turn := range group {

@@ -20,7 +20,7 @@ func TestKnownItemChinese(t *testing.T) {
 			Content string
 		} `json:"conversation_list"`
 	}
-	readData(t, &chat, "multilingual", "team_chat_zh.json")
+	readData(t, &chat, "multilingual/team_chat_zh.json")
 	var entries []core.Entry
 	for i, m := range chat.List {
 		msg := message.New(message.User, m.Content)

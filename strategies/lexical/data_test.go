@@ -2,30 +2,21 @@ package lexical_test
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/datadir"
 )
 
 // readData decodes a file of the measurement data, or skips the test.
-func readData(tb testing.TB, into any, elem ...string) {
+func readData(tb testing.TB, into any, name string) {
 	tb.Helper()
-	root := os.Getenv("CONTEXTENGINE_DATA")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(append([]string{root}, elem...)...)
+	path := datadir.File(tb, name)
 	raw, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		tb.Skipf("not run: %s is absent; set CONTEXTENGINE_DATA to the folder of the measurement data", path)
-	}
 	if err != nil {
 		tb.Fatal(err)
 	}

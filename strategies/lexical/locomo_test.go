@@ -23,7 +23,7 @@ func TestLoCoMo(t *testing.T) {
 			Category int
 		}
 	}
-	readData(t, &samples, "locomo", "locomo-dev.json")
+	readData(t, &samples, "locomo/locomo-dev.json")
 	var all, answered tally
 	const adversarial = 5 // the category of questions that are asked of the wrong person
 	byKind := map[int]*tally{}

@@ -84,7 +84,7 @@ func layOut(out, raw []byte) []byte {
 		case quoted && c == '\\':
 			out = append(out, c, raw[i+1])
 			i++
-		case quoted && c >= utf8.RuneSelf:
+		case quoted && c >= 0x7f:
 			r, n := utf8.DecodeRune(raw[i:])
 			if r > 0xffff {
 				high, low := utf16.EncodeRune(r)
