@@ -97,7 +97,8 @@ func beamFolders(path string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if isThere(filepath.Join(path, e.Name(), beamChat)) {
+		// A file beside the chats, such as a licence, is none of them.
+		if info, err := os.Stat(filepath.Join(path, e.Name())); err == nil && info.IsDir() && isThere(filepath.Join(path, e.Name(), beamChat)) {
 			names = append(names, e.Name())
 		}
 	}

@@ -98,6 +98,18 @@ func TestBEAM(t *testing.T) {
 	}
 }
 
+// Files beside the chats, such as a licence, are none of them.
+func TestBEAMBesideFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.CopyFS(dir, os.DirFS("testdata/beam")), os.WriteFile(filepath.Join(dir, "LICENSE"), []byte("as you like"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	d, err := questions.Open(dir)
+	if err != nil || len(d.Conversations) != 2 {
+		t.Errorf("Open = %v, want the 2 conversations", err)
+	}
+}
+
 func TestLines(t *testing.T) {
 	d := open(t, "own.jsonl")
 	c := d.Conversations[0]
