@@ -7,10 +7,10 @@ PGLITE ?= .tools/pglite
 test:
 	.ci/run
 
-# Ten times the generated sessions, the long crash, damage and soak tests, and every fuzz target for a minute.
+# 25 times the generated sessions, the long crash, damage and soak tests, and every fuzz target for a minute.
 full: fuzz servers
-	CONTEXTENGINE_CI=1 CONTEXTENGINE_PGLITE="$(abspath $(PGLITE))" CONFORMANCE_TIMES=10 \
-	CRASH_POINTS=300 DAMAGE_PLACES=200 FEED_CASES=200 OUTBOX_RUNS=300 SOAK_SECONDS=60 \
+	CONTEXTENGINE_CI=1 CONTEXTENGINE_PGLITE="$(abspath $(PGLITE))" CONFORMANCE_TIMES=25 \
+	CRASH_POINTS=300 DAMAGE_PLACES=200 FEED_CASES=200 KILL_POINTS=8 OUTBOX_RUNS=300 SOAK_SECONDS=60 TOKENIZER_TEXTS=200000 \
 	go test -race -shuffle=on -timeout 8h ./...
 
 # The public conversations that figures are measured on, from their publishers, or with MIRROR= from a folder or an address; their licences differ.
