@@ -74,12 +74,15 @@ func (e *Engine) Arm(ctx context.Context, id SessionID, choose func(recorded str
 }
 
 // armed adds the arm to what an entry says about itself.
-func armed(meta map[string]string, arm string) map[string]string {
+func armed(meta map[string]string, arm string) map[string]string { return withMeta(meta, metaArm, arm) }
+
+// withMeta returns a copy of meta with one more value.
+func withMeta(meta map[string]string, key, value string) map[string]string {
 	out := maps.Clone(meta)
 	if out == nil {
 		out = make(map[string]string, 1)
 	}
-	out[metaArm] = arm
+	out[key] = value
 	return out
 }
 

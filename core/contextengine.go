@@ -143,7 +143,7 @@ type IngestResult struct {
 	// Ingested is the number of new entries, Duplicates that of known ones.
 	Ingested   int `json:"ingested"`
 	Duplicates int `json:"duplicates"`
-	// IDs are the entries' ids, in the order of the messages.
+	// IDs are the entries' ids, in the order of the messages; empty for a message.Filler, which is not stored.
 	IDs []string `json:"ids"`
 }
 

@@ -252,10 +252,12 @@ func (f *frame) outside(out []Choice) []Choice {
 			ch.Reason = OutHeartbeat
 		case it.entry.Type == TypeErased:
 			ch.Reason = OutErased
+		case it.hidden():
+			ch.Reason = OutRule
 		case f.shown.of[n] < 0:
 			ch.Reason = OutRule
 		}
-		if !it.entry.Type.hidden() {
+		if !it.hidden() {
 			n++
 		}
 		if ch.Reason != "" {

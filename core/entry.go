@@ -98,8 +98,12 @@ type Entry struct {
 // SessionID returns the session that e belongs to.
 func (e Entry) SessionID() SessionID { return SessionID{Agent: e.Agent, Session: e.Session} }
 
-// Hidden reports whether an entry is never shown, found nor summarised.
-func (e Entry) Hidden() bool { return e.Type.hidden() }
+// Hidden reports whether an entry is never shown in its place, recalled nor summarised: heartbeats, what was erased, and system messages that came at the
+// beginning of a transcript. Those stand in front as long as they are the newest; searching finds them ever after.
+func (e Entry) Hidden() bool { return e.Type.hidden() || e.leads() }
+
+// leads reports whether an entry is a system message from the beginning of a transcript.
+func (e *Entry) leads() bool { return e.Role == message.System && e.Meta[metaLeads] != "" }
 
 // hidden is Entry.Hidden for those who hold many entries and do not want copies of them.
 func (t EntryType) hidden() bool { return t == TypeHeartbeat || t == TypeErased }

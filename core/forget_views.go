@@ -191,7 +191,7 @@ func recognise(known []knownEntry, rows []row) {
 	for owner, prints := range owners {
 		for _, r := range rows {
 			for _, i := range prints[erasedPrint(owner, r.fp)] {
-				known[i].fp, known[i].soft = r.fp, false
+				known[i].fp, known[i].soft = r.fp, known[i].leads
 			}
 		}
 	}

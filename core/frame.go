@@ -29,7 +29,7 @@ func (e *Engine) warmUp(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	lead, err := e.read(ctx, v, 0, min(v.Lead, n))
+	lead, err := e.readLead(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (e *Engine) frame(s *session, v View, policy history.Policy, ws *workspace)
 	names := ws.numbers(len(s.items))
 	for i := range s.items {
 		it := &s.items[i]
-		if it.entry.Type.hidden() {
+		if it.hidden() {
 			continue
 		}
 		msgs = append(msgs, it.msg)

@@ -54,14 +54,14 @@ func (e *Engine) IngestBatch(ctx context.Context, req IngestBatchRequest) (Inges
 	if err := validMessages("ingest", req.Messages); err != nil {
 		return res, err
 	}
-	messages := e.redacted(req.Messages)
+	messages, at := spoken(e.redacted(req.Messages))
 	err := e.retry(ctx, req.Session, func(s *session) error {
 		v := s.view.Clone()
 		in, err := e.append(ctx, s, &v, draft{messages: messages, heartbeat: req.Heartbeat})
 		if err != nil {
 			return err
 		}
-		res = IngestResult{IDs: in.ids, Duplicates: in.duplicates, Ingested: len(in.ids) - in.duplicates}
+		res = IngestResult{IDs: placed(in.ids, at, len(req.Messages)), Duplicates: in.duplicates, Ingested: len(in.ids) - in.duplicates}
 		return e.adopt(ctx, s, v, in)
 	})
 	if err != nil {
@@ -78,7 +78,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitT
 	if err := validMessages("commit turn", req.Messages); err != nil {
 		return CommitTurnResult{}, err
 	}
-	messages := e.redacted(req.Messages)
+	messages, at := spoken(e.redacted(req.Messages))
 	var res CommitTurnResult
 	err := e.retry(ctx, req.Session, func(s *session) error {
 		if slices.Contains(s.view.Commits, req.AdvancementKey) {
@@ -96,7 +96,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitT
 		if err != nil {
 			return err
 		}
-		res = CommitTurnResult{Status: Committed, IDs: in.ids}
+		res = CommitTurnResult{Status: Committed, IDs: placed(in.ids, at, len(req.Messages))}
 		if in.duplicates == len(in.ids) && len(known) == 0 && len(in.ids) > 0 {
 			res.Status = Duplicate
 		}
@@ -127,7 +127,7 @@ func (e *Engine) AfterTurn(ctx context.Context, req AfterTurnRequest) error {
 	if err := validMessages("after turn", req.Messages); err != nil {
 		return err
 	}
-	turn := e.redacted(req.Messages[req.PrePrompt:])
+	turn, _ := spoken(e.redacted(req.Messages[req.PrePrompt:]))
 	err := e.retry(ctx, req.Session, func(s *session) error {
 		v := s.view.Clone()
 		known, err := e.overlap(ctx, s, turn)
@@ -153,7 +153,12 @@ type draft struct {
 	// known maps indices of messages to the ids of entries that hold them already.
 	known map[int]string
 	meta  map[string]string
+	// marks are further values of some of the messages' entries, by index.
+	marks map[int]mark
 }
+
+// mark is a value in an entry's Meta.
+type mark struct{ key, value string }
 
 // intake is what append did.
 type intake struct {
@@ -176,6 +181,9 @@ func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (inta
 			continue
 		}
 		entry := e.entry(s.id, m, next, d)
+		if k, ok := d.marks[i]; ok {
+			entry.Meta = withMeta(entry.Meta, k.key, k.value)
+		}
 		if entry.Type == TypeMessage && m.Role == message.User {
 			turns++
 		}
@@ -357,7 +365,7 @@ func extendPath(v *View, entry Entry) {
 	if !inConversation(entry) {
 		return
 	}
-	if v.Len() == v.Lead && entry.Role == message.System && entry.Type == TypeMessage {
+	if v.Len() == v.Lead && entry.Role == message.System && entry.Type == TypeMessage && !entry.leads() {
 		v.Lead++
 	}
 	v.ExtendFrom(entry.SessionID(), entry.Seq)
@@ -378,6 +386,10 @@ func adopt(v *View, entry Entry) {
 		return
 	}
 	extendPath(v, entry)
+	if entry.leads() {
+		v.Head = leadersOf(entry)
+		v.Epoch++
+	}
 }
 
 func onPath(v *View, id SessionID, seq int64) bool {

@@ -22,7 +22,7 @@ func (e *Engine) reconcile(ctx context.Context, s *session, t *Transcript) (int,
 	fps := fingerprintsOf(t.Messages)
 	kept := fps
 	if len(e.redact) > 0 {
-		t = &Transcript{Skipped: t.Skipped, Digest: t.Digest, Messages: e.redacted(t.Messages)}
+		t = &Transcript{Skipped: t.Skipped, Digest: t.Digest, Messages: e.redacted(t.Messages), Whole: t.Whole}
 		kept = fingerprintsOf(t.Messages)
 	}
 	if n, ok, err := e.reconcileTail(ctx, s, t, fps); ok || err != nil {
@@ -47,7 +47,7 @@ func (e *Engine) reconcileTail(ctx context.Context, s *session, t *Transcript, f
 		if d != l.Digest {
 			continue
 		}
-		fresh := t.Messages[l.Count-t.Skipped:]
+		fresh, _ := spoken(t.Messages[l.Count-t.Skipped:])
 		own := l != s.view.Host
 		if len(fresh) == 0 {
 			return 0, true, nil
@@ -80,6 +80,8 @@ type row struct {
 	own   bool
 	// gap says that a note of the engine's own stands in front of it: what is missing there is not shown, and still in force.
 	gap bool
+	// fillers are the roles of the host's own lines in front of it.
+	fillers []message.Role
 }
 
 // withoutEchoes takes out what a message of the engine's own shows when the host shows it itself, too.
@@ -140,11 +142,12 @@ type knownEntry struct {
 	fp    string
 	// erased entries are known by what they leave, see erasedPrint.
 	erased bool
-	// soft entries are the engine's own or hidden: a host does not show them, and their absence means nothing. An erased entry is one unless the host
-	// still has it.
+	// soft entries are the engine's own or hidden, or stand in front: their absence means nothing. An erased entry is one unless the host still has it.
 	soft bool
-	role message.Role
-	id   string
+	// leads says that it is a system message that stands in front, or did; stray that it is no anchor, see head.go.
+	leads, stray bool
+	role         message.Role
+	id           string
 }
 
 // reconcileAll compares the whole transcript with the whole path. fps are the fingerprints of the host's messages, kept those of the same as they
@@ -157,52 +160,72 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 	// What the engine itself put into its output is not part of the conversation, and what it shortened or merged stands for what it shows.
 	own := e.ownMessages(s)
 	var rows []row
+	var fillers []message.Role
 	gap := false
 	for i, fp := range kept {
 		shows, ok := own[fp]
+		if t.Messages[i].Type == message.Filler {
+			gap, fillers = true, append(fillers, t.Messages[i].Role)
+			continue
+		}
 		if ok && len(shows) == 0 {
 			gap = true
 			continue
 		}
 		if !ok {
-			rows = append(rows, row{index: i, fp: fp, gap: gap})
+			rows = append(rows, row{index: i, fp: fp, gap: gap, fillers: fillers})
 		}
 		for _, of := range shows {
-			rows = append(rows, row{index: i, fp: of, own: true, gap: gap})
+			rows = append(rows, row{index: i, fp: of, own: true, gap: gap, fillers: fillers})
 		}
-		gap = false
+		gap, fillers = false, nil
 	}
 	recognise(known, rows)
+	var leaders []leader
+	if len(known) > 0 {
+		leaders, rows = leading(&s.view, known, rows, t.Messages)
+	}
 	if rows, err = e.splitJoined(ctx, known, rows, t.Messages); err != nil {
 		return 0, err
 	}
 	rows = withoutEchoes(known, rows)
 	hard := make([]int, 0, len(known))
 	kf := make([]string, 0, len(known))
+	var l links
 	for i, k := range known {
 		if !k.soft {
 			hard, kf = append(hard, i), append(kf, k.fp)
+			l.roles, l.strays = append(l.roles, k.role), append(l.strays, k.stray)
 		}
 	}
 	match := align(kf, fingerprints(rows))
 	linked := relink(kf, fingerprints(rows), match)
 	// What the engine made of an entry that is not in force is no new message.
-	var l links
 	for i, r := range rows {
 		if !r.own || linked[i] >= 0 {
 			l.host, l.match, l.linked = append(l.host, r.index), append(l.match, match[i]), append(l.linked, linked[i])
-			l.gap = append(l.gap, r.gap)
+			l.gap, l.fillers = append(l.gap, r.gap), append(l.fillers, r.fillers)
 		}
 	}
-	order, front := compose(l, len(kf), t)
+	l.fillers = append(l.fillers, fillers)
+	f := followed{course: compose(l, t), host: l.host, hard: hard, known: known, leaders: leaders}
+	if begins := len(kept) > 0 && t.Messages[0].Role == message.System; begins {
+		f.keep = s.view.Lead
+	}
 
 	v := s.view.Clone()
-	n, err := e.follow(ctx, s, &v, t, followed{order: order, front: front, host: l.host, hard: hard, known: known})
+	n, err := e.follow(ctx, s, &v, t, f)
 	if err != nil {
 		return 0, err
 	}
 	v.Host = extend(Ledger{Count: t.Skipped, Digest: t.Digest, Len: v.Len()}, fps)
-	return len(n.entries), e.adopt(ctx, s, v, n)
+	if err := e.adopt(ctx, s, v, n); err != nil || len(leaders) == 0 || !s.warm {
+		return len(n.entries), err
+	}
+	if s.lead, err = e.readLead(ctx, &s.view); err != nil {
+		s.cool()
+	}
+	return len(n.entries), err
 }
 
 // cut shortens the path of v to its first n entries and takes back everything that stood for what is cut.
@@ -227,7 +250,7 @@ func (v *View) cut(n int) {
 		}
 	}
 	if n == 0 {
-		v.Start, v.Frontier, v.Backlog, v.Stubs, v.Summaries = 0, 0, 0, nil, nil
+		v.Start, v.Frontier, v.Backlog, v.Stubs, v.Summaries, v.Head = 0, 0, 0, nil, nil, nil
 	}
 }
 
@@ -236,9 +259,10 @@ func (e *Engine) pathEntries(ctx context.Context, v *View) ([]knownEntry, error)
 	var out []knownEntry
 	for _, sp := range v.Path {
 		err := e.scanSpan(ctx, v, sp, func(entry Entry) {
+			leads := len(out) < v.Lead || entry.leads()
 			out = append(out, knownEntry{
 				owner: entry.SessionID(), seq: entry.Seq, fp: entry.Fingerprint, erased: entry.Type == TypeErased,
-				soft: entry.Type != TypeMessage, role: entry.Role, id: entry.ID,
+				soft: entry.Type != TypeMessage || leads, role: entry.Role, id: entry.ID, leads: leads, stray: entry.Meta[metaStray] != "",
 			})
 		})
 		if err != nil {

@@ -41,7 +41,7 @@ func (e *Engine) reachOf(ctx context.Context, op string, id SessionID) (reach, e
 
 // holds reports whether an entry may be shown to the session.
 func (r *reach) holds(entry *Entry) bool {
-	if entry.Hidden() || Reserved(entry.Session) {
+	if entry.Type.hidden() || Reserved(entry.Session) {
 		return false
 	}
 	id := entry.SessionID()

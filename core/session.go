@@ -59,6 +59,9 @@ type item struct {
 	print string
 }
 
+// hidden is Entry.Hidden for those who hold many entries and do not want copies of them.
+func (it *item) hidden() bool { return it.entry.Type.hidden() || it.entry.leads() }
+
 // open returns the session, locked and loaded. The caller calls done.
 func (e *Engine) open(ctx context.Context, id SessionID) (s *session, done func(), err error) {
 	if err := id.Validate(); err != nil {

@@ -9,7 +9,7 @@ type shownSet struct {
 func newShownSet(items []item) *shownSet {
 	set := &shownSet{ids: make(map[string]struct{}, len(items)), prints: make(map[string]struct{}, len(items))}
 	for i := range items {
-		if it := &items[i]; !it.entry.Type.hidden() {
+		if it := &items[i]; !it.hidden() {
 			set.ids[it.entry.ID], set.prints[it.entry.Fingerprint] = struct{}{}, struct{}{}
 		}
 	}

@@ -114,6 +114,7 @@ func inherit(v, parent *View, grant Grant) {
 	}
 	v.Lead, v.Start, v.Frontier, v.Seen = parent.Lead, parent.Start, parent.Frontier, parent.Seen
 	v.Shown = parent.Shown
+	v.Head = slices.Clone(parent.Head)
 	v.Summaries, v.Stubs, v.Budget, v.Backlog, v.Pinned = parent.Summaries, parent.Stubs, parent.Budget, parent.Backlog, parent.Pinned
 	v.Turns = parent.Turns
 	v.Grants = append(v.Grants, grant)

@@ -36,6 +36,9 @@ type View struct {
 	Stubs map[string]Stub `json:"stubs,omitempty"`
 	// Lead is the number of system messages at the beginning of the path; they always stay.
 	Lead int `json:"lead,omitempty"`
+	// Head are the system messages that stand in front instead of the first Lead ones, since the host began its transcript with others; every span names
+	// its session. The entries are on the path where they came.
+	Head []Span `json:"head,omitempty"`
 	// Seen is the position up to which it was decided whether an entry has to be clipped.
 	Seen int `json:"seen,omitempty"`
 	// Backlog is about what the entries from Frontier to Start cost, in tokens.
@@ -242,6 +245,46 @@ func (v *View) ExtendFrom(id SessionID, seq int64) {
 	v.Path = append(v.Path, Span{Session: &id, From: seq, To: seq + 1})
 }
 
+// insert puts an entry in front of the one at a position behind the leading system messages, and lets everything else stay where it is: what has left the
+// window, or is covered by a summary, goes on doing so, and the entry with it.
+func (v *View) insert(pos int, id SessionID, seq int64) {
+	tail := v.Slice(pos, v.Len())
+	v.Truncate(pos)
+	v.ExtendFrom(id, seq)
+	v.Path = append(v.Path, tail...)
+	switch {
+	case pos < v.Start || pos == v.Start && pos > max(v.Frontier, v.Lead):
+		if v.Shown == nil {
+			before := v.front() // the note's number changes when the window steps, and no sooner
+			v.Shown = &before
+		}
+		if pos < v.Frontier {
+			v.cover(pos)
+			v.Frontier++
+		}
+		v.Start++
+	default:
+		v.Seen = min(v.Seen, pos)
+		v.Epoch++
+	}
+	if v.Recall != nil && v.Recall.At >= pos {
+		r := *v.Recall
+		r.At++
+		v.Recall = &r
+	}
+}
+
+// cover counts an entry that came late to the summary of what stands around it.
+func (v *View) cover(pos int) {
+	end := v.Lead
+	for i := range v.Summaries {
+		if end += v.Summaries[i].Covers; pos < end {
+			v.Summaries[i].Covers++
+			return
+		}
+	}
+}
+
 // Truncate cuts the path to its first n entries.
 func (v *View) Truncate(n int) {
 	var path []Span
@@ -276,7 +319,7 @@ func (v *View) Slice(from, to int) []Span {
 func (v *View) disown() {
 	v.Path = slices.DeleteFunc(v.Path, func(s Span) bool { return s.Session != nil })
 	v.Start, v.Frontier, v.Lead, v.Seen, v.Backlog = -1, 0, 0, 0, 0
-	v.Summaries, v.Shown, v.Stubs, v.Pinned, v.Recall = nil, nil, nil, "", nil
+	v.Summaries, v.Shown, v.Stubs, v.Pinned, v.Recall, v.Head = nil, nil, nil, "", nil, nil
 	v.Host = Ledger{}
 	v.Epoch++
 }
@@ -286,6 +329,7 @@ func (v *View) Clone() View {
 	c := *v
 	c.Path = slices.Clone(v.Path)
 	c.Summaries = slices.Clone(v.Summaries)
+	c.Head = slices.Clone(v.Head)
 	c.Stubs = maps.Clone(v.Stubs)
 	c.Commits = slices.Clone(v.Commits)
 	c.Grants = slices.Clone(v.Grants)
