@@ -169,7 +169,9 @@ func TestHeadOfALongSession(t *testing.T) {
 		func(int) message.Message { return filler(message.User, "(begin)") },
 		func(int) message.Message { return user("(begin)") },
 		func(i int) message.Message { return user(fmt.Sprintf("(begin at %d)", i)) },
-		func(i int) message.Message { return message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: fmt.Sprint(i), Text: fmt.Sprint("nothing ", i)}}} },
+		func(i int) message.Message {
+			return message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: fmt.Sprint(i), Text: fmt.Sprint("nothing ", i)}}}
+		},
 	} {
 		f := newFixture(t)
 		all := turns(60)

@@ -152,7 +152,7 @@ func (k *call) transcript(id core.SessionID, p *TranscriptParams, codec message.
 	for i := range messages {
 		c.end = c.end.Add(message.Fingerprint(messages[i]))
 	}
-	return &core.Transcript{Skipped: p.Skipped, Digest: start, Messages: messages}, c, nil
+	return &core.Transcript{Skipped: p.Skipped, Digest: start, Messages: messages, Whole: p.Whole}, c, nil
 }
 
 // remember records what a call that succeeded said about the client's list.

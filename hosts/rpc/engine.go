@@ -75,7 +75,7 @@ func ingest(ctx context.Context, k *call, p IngestParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := decodeMessage(codec, "message", p.Message)
+	m, err := decodeMessage(codec, "message", p.Message, fillersOf(codec.Name()))
 	if err != nil {
 		return nil, err
 	}

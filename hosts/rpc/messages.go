@@ -25,9 +25,9 @@ func formatOf(field, own, connection string) (message.Codec, error) {
 
 // decodeMessages reads messages; field names the array in errors.
 func decodeMessages(c message.Codec, field string, raw []json.RawMessage) ([]message.Message, error) {
-	out := make([]message.Message, len(raw))
+	out, fillers := make([]message.Message, len(raw)), fillersOf(c.Name())
 	for i := range raw {
-		m, err := decodeMessage(c, fmt.Sprintf("%s[%d]", field, i), raw[i])
+		m, err := decodeMessage(c, fmt.Sprintf("%s[%d]", field, i), raw[i], fillers)
 		if err != nil {
 			return nil, err
 		}
@@ -36,12 +36,12 @@ func decodeMessages(c message.Codec, field string, raw []json.RawMessage) ([]mes
 	return out, nil
 }
 
-func decodeMessage(c message.Codec, field string, raw json.RawMessage) (message.Message, error) {
+func decodeMessage(c message.Codec, field string, raw json.RawMessage, fillers []filler) (message.Message, error) {
 	m, err := c.Decode(raw)
 	if err != nil {
 		return message.Message{}, badField(field, err.Error())
 	}
-	return m, nil
+	return marked(m, fillers), nil
 }
 
 // encoded are the messages of a result in a host's format. A message of the engine's may need several of the host's.

@@ -46,6 +46,8 @@ type TranscriptParams struct {
 	Messages []json.RawMessage `json:"messages"`
 	// Digest is the client's digest of all messages; empty when it has none.
 	Digest string `json:"digest,omitempty"`
+	// Whole says that the messages, with those skipped, are all that the host has, see core.Transcript.
+	Whole bool `json:"whole,omitempty"`
 }
 
 // Advance says where the messages of a call stand in the client's transcript.
