@@ -41,8 +41,8 @@ type driver struct {
 	failure   string
 	seen      map[string]string
 
-	// erased are the marks of messages that were erased, forked those that a subagent may have a copy of.
-	erased, forked map[string]bool
+	// erased are the marks of messages that were erased, forked those that a subagent may have a copy of, system those of system messages.
+	erased, forked, system map[string]bool
 
 	outputs  hash.Hash64
 	parallel bool
@@ -56,7 +56,7 @@ func newDriver(tb testing.TB, comb Combination, p plan, checks map[string]Check,
 	model := &Model{}
 	d := &driver{
 		tb: tb, comb: comb, plan: p, checks: checks, author: author{p.Format}, owner: map[string]*track{}, tokens: tokens,
-		tolerated: tolerated, seen: map[string]string{}, erased: map[string]bool{}, forked: map[string]bool{}, outputs: fnv.New64a(),
+		tolerated: tolerated, seen: map[string]string{}, erased: map[string]bool{}, forked: map[string]bool{}, system: map[string]bool{}, outputs: fnv.New64a(),
 	}
 	d.env = Env{Host: NewHost(model), Model: model, Count: tokens.count, IDs: newIDs(), Deadline: 2 * time.Second, faults: &faults{}}
 	for who := range 3 {

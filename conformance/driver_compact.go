@@ -26,7 +26,7 @@ func (d *driver) compact(t *track, o op) {
 		Target: []core.CompactionTarget{core.TargetThreshold, core.TargetBudget}[o.N/2%2],
 	}
 	if d.plan.Managed && !t.open && o.N%3 == 0 {
-		req.Transcript = &core.Transcript{Messages: messagesOf(t.log)}
+		req.Transcript = d.handed(t)
 	}
 	d.env.Host.setFail(o.N%9 == 8)
 	c, excused := d.compactOnce(t, req)

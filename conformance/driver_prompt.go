@@ -17,8 +17,8 @@ type prompt struct {
 	t   *track
 	req core.AssembleRequest
 	res core.AssembleResult
-	// log is what was in force, in order.
-	log []item
+	// log is what was in force, in order, the system messages in front.
+	log, system []item
 	// current are marks that the host appends itself.
 	current []string
 	wire    []wireMessage
@@ -43,7 +43,7 @@ func (d *driver) assemble(t *track, o op) {
 	full := req.Transcript
 	if full != nil && o.N%3 == 0 && len(full.Messages) > 2 && req.Call != core.CallLoop {
 		skip := len(full.Messages) - 1 - o.N%2
-		req.Transcript = &core.Transcript{Skipped: skip, Digest: message.DigestOf(full.Messages[:skip]), Messages: full.Messages[skip:]}
+		req.Transcript = &core.Transcript{Skipped: skip, Digest: message.DigestOf(full.Messages[:skip]), Messages: full.Messages[skip:], Whole: full.Whole}
 	}
 	res, excused, err := d.ask(req)
 	if errors.Is(err, core.ErrNeedTranscript) && req.Transcript != full {
@@ -57,6 +57,9 @@ func (d *driver) assemble(t *track, o op) {
 	if err != nil {
 		d.refused(p, excused, err)
 		return
+	}
+	if !excused && res.Degraded == "" {
+		t.tell(req)
 	}
 	if res.Degraded != "" {
 		if !excused {
@@ -101,7 +104,7 @@ func (d *driver) request(t *track, o op) core.AssembleRequest {
 		}
 		return req
 	}
-	req.Transcript = &core.Transcript{Messages: messagesOf(t.log)}
+	req.Transcript = d.handed(t)
 	if t.open && plainUser(t.cur[0]) {
 		req.Prompt = t.cur[0].msg.Text()
 	}
@@ -116,6 +119,10 @@ func (d *driver) request(t *track, o op) core.AssembleRequest {
 
 func (d *driver) newPrompt(t *track, req core.AssembleRequest, res core.AssembleResult) *prompt {
 	p := &prompt{d: d, t: t, req: req, res: res, log: t.inForce(d.env.Host.Now()), turn: t.turn, prev: t.prev, made: make([]bool, len(res.Messages)), quotes: make([]bool, len(res.Messages)), mixed: make([]bool, len(res.Messages))}
+	if req.Transcript != nil {
+		p.system = t.system
+		p.log = slices.Concat(p.system, p.log)
+	}
 	if t.open {
 		for _, it := range t.cur {
 			p.current = append(p.current, it.marks...)
@@ -211,8 +218,8 @@ func (d *driver) inspect(p *prompt) bool {
 		fmt.Fprintln(d.outputs, w.Raw)
 	}
 	fmt.Fprintln(d.outputs, p.res.SystemPromptAddition, p.res.RecallAt, p.res.RecallLen)
-	for _, c := range promptChecks {
-		if _, ok := d.checks[c.ID]; !ok {
+	for _, c := range slices.Concat(promptChecks, headChecks) {
+		if _, ok := d.checks[c.ID]; !ok || c.prompt == nil {
 			continue
 		}
 		if text := c.prompt(p); text != "" {

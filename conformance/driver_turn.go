@@ -117,6 +117,9 @@ func (d *driver) rewind(t *track, o op) {
 	if !d.plan.Managed || t.open || len(t.log) == 0 {
 		return
 	}
+	if o.Kind == opReset && d.edited(t, o) {
+		return
+	}
 	keep := 0
 	if o.Kind == opFork {
 		keep = o.N % len(t.log)

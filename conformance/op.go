@@ -79,6 +79,7 @@ type plan struct {
 	Format    string
 	Provider  string
 	Budget    int
+	Heads     heads
 	Ops       []op
 }
 
@@ -92,6 +93,9 @@ func (p plan) String() string {
 		style += ", after-turn"
 	}
 	fmt.Fprintf(&b, "%s, format %q, provider %q, budget %d\n", style, p.Format, p.Provider, p.Budget)
+	if p.Heads != (heads{}) {
+		fmt.Fprintf(&b, "transcripts: %s\n", p.Heads)
+	}
 	for _, o := range p.Ops {
 		b.WriteString(o.String() + "\n")
 	}
@@ -114,6 +118,9 @@ func genPlan(r *rand.Rand) plan {
 	p.Ops = make([]op, 10+r.Intn(51))
 	for i := range p.Ops {
 		p.Ops[i] = genOp(r)
+	}
+	if p.Managed {
+		p.Heads = genHeads(r)
 	}
 	return p
 }

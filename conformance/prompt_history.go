@@ -14,7 +14,7 @@ func lostShown(p *prompt) string {
 		return ""
 	}
 	total := 0
-	for _, it := range p.log {
+	for _, it := range slices.Concat(p.log, p.t.lines) {
 		total += p.d.cost(it)
 	}
 	if total > p.t.minBudget/2 {
@@ -38,7 +38,7 @@ func lostVerbatim(p *prompt) string {
 	for _, it := range p.log {
 		known = append(known, it.msg.Raw)
 	}
-	for _, it := range p.t.stored {
+	for _, it := range slices.Concat(p.t.stored, p.t.lines) {
 		known = append(known, it.msg.Raw)
 	}
 	for i, m := range p.res.Messages {

@@ -42,10 +42,18 @@ type track struct {
 	commit    *core.CommitTurnRequest
 	commits   int
 	fresh     bool
+	// system are the system messages in front of the transcript in turn systemTurn, lines what else was put in front of it, and leftOut is how many
+	// messages the newest one left out.
+	system     []item
+	systemTurn int
+	lines      []item
+	leftOut    int
+	// told are the messages, by their bytes, that the engine was handed in a transcript.
+	told map[string]bool
 }
 
 func newTrack(id core.SessionID) *track {
-	return &track{id: id, loose: map[string]int{}, floating: map[string]bool{}, inherited: map[string]bool{}, fresh: true}
+	return &track{id: id, loose: map[string]int{}, floating: map[string]bool{}, told: map[string]bool{}, inherited: map[string]bool{}, fresh: true}
 }
 
 // stands puts items into the transcript that are not committed.

@@ -68,7 +68,7 @@ func compose(l links, t *Transcript) course {
 		hidden = known
 	}
 	begin := 0
-	moved := func(k int) bool { return k > hidden }
+	moved := func(k int) bool { return k > hidden && !l.strays[k] }
 	if first > 0 && !summary && !slices.ContainsFunc(l.linked[:first], moved) {
 		for i := range first {
 			if l.linked[i] < 0 {
@@ -100,8 +100,12 @@ func compose(l links, t *Transcript) course {
 	for i := begin; i <= len(l.host); i++ {
 		gap = gap || i < len(l.host) && l.gap[i]
 		if i < len(l.host) && l.match[i] >= 0 {
-			if gap && last >= 0 {
-				show(last+1, l.match[i])
+			if last >= 0 {
+				for k := last + 1; k < l.match[i]; k++ {
+					if gap || l.strays[k] {
+						show(k, k+1)
+					}
+				}
 			}
 			last, gap = l.match[i], false
 		} else if last >= 0 {
@@ -225,8 +229,8 @@ func (f *followed) news(id SessionID, next int64, t *Transcript) ([]message.Mess
 		}
 	}
 	for i := range f.strays {
-		if f.at > 0 {
-			marks[i] = mark{metaStray, "head"}
+		if before := f.known[f.hard[f.at]]; f.at > 0 {
+			marks[i] = mark{metaStray, placeName(before.owner, before.seq)}
 		}
 	}
 	return messages, marks

@@ -2,6 +2,8 @@ package core
 
 import (
 	"context"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,9 +25,63 @@ import (
 const (
 	// metaLeads lists, on a system message that replaced those in front, the positions of the messages that stood in front from then on.
 	metaLeads = "leads"
-	// metaStray marks a message that stood, unknown, in front of others that the host did not begin with before.
+	// metaStray names, on a message that stood unknown at the head of a transcript, the place of the entry that it was put in front of.
 	metaStray = "stray"
 )
+
+func placeName(id SessionID, seq int64) string { return strconv.FormatInt(seq, 10) + "@" + id.String() }
+
+// claimStrays links the messages of a transcript that strays say: between the same known messages as before, or at the head, wherever the stray stands.
+func claimStrays(strays map[int]string, host []string, match, linked []int) {
+	if len(strays) == 0 {
+		return
+	}
+	next := func(i int) int {
+		for _, k := range match[i:] {
+			if k >= 0 {
+				return k
+			}
+		}
+		return math.MaxInt
+	}
+	prev, head := -1, true
+	for i, fp := range host {
+		switch {
+		case match[i] >= 0:
+			prev, head = match[i], false
+		case linked[i] < 0:
+			end := next(i)
+			for _, k := range slices.Sorted(maps.Keys(strays)) {
+				if strays[k] != fp || !head && (k <= prev || k >= end) {
+					continue
+				}
+				linked[i] = k
+				if k > prev && k < end {
+					match[i], prev = k, k
+				}
+				delete(strays, k)
+				break
+			}
+		}
+	}
+}
+
+// adoptStray puts a stray where it belongs. It reports false when that is not on the path any more.
+func (v *View) adoptStray(entry Entry) bool {
+	at := entry.Meta[metaStray]
+	pos := 0
+	for _, sp := range v.Path {
+		sp = sp.owned(v.Session)
+		for seq := sp.From; seq < sp.To; seq++ {
+			if placeName(*sp.Session, seq) == at {
+				v.insert(pos, entry.SessionID(), entry.Seq)
+				return true
+			}
+			pos++
+		}
+	}
+	return false
+}
 
 // spoken returns the messages that are not the host's own fillers, and where they were. It returns the same slice when that is all of them.
 func spoken(messages []message.Message) (kept []message.Message, at []int) {

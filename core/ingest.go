@@ -385,7 +385,9 @@ func adopt(v *View, entry Entry) {
 		adoptSummary(v, entry)
 		return
 	}
-	extendPath(v, entry)
+	if entry.Meta[metaStray] == "" || !v.adoptStray(entry) {
+		extendPath(v, entry)
+	}
 	if entry.leads() {
 		v.Head = leadersOf(entry)
 		v.Epoch++

@@ -191,15 +191,22 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 	rows = withoutEchoes(known, rows)
 	hard := make([]int, 0, len(known))
 	kf := make([]string, 0, len(known))
+	strays := make(map[int]string)
 	var l links
 	for i, k := range known {
-		if !k.soft {
-			hard, kf = append(hard, i), append(kf, k.fp)
-			l.roles, l.strays = append(l.roles, k.role), append(l.strays, k.stray)
+		if k.soft {
+			continue
 		}
+		fp := k.fp
+		if k.stray {
+			fp, strays[len(kf)] = "", k.fp // no anchor
+		}
+		hard, kf = append(hard, i), append(kf, fp)
+		l.roles, l.strays = append(l.roles, k.role), append(l.strays, k.stray)
 	}
 	match := align(kf, fingerprints(rows))
 	linked := relink(kf, fingerprints(rows), match)
+	claimStrays(strays, fingerprints(rows), match, linked)
 	// What the engine made of an entry that is not in force is no new message.
 	for i, r := range rows {
 		if !r.own || linked[i] >= 0 {

@@ -263,6 +263,9 @@ func (v *View) insert(pos int, id SessionID, seq int64) {
 			v.Frontier++
 		}
 		v.Start++
+		if v.Pinned != "" {
+			v.Epoch++ // the note behind it counts what is between it and the window
+		}
 	default:
 		v.Seen = min(v.Seen, pos)
 		v.Epoch++
