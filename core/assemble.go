@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,14 +60,14 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 		c.addition = addition(req.Memory)
 	}
 	c.additionCost = e.count(c.addition)
-	c.budget = e.callBudget(s, req)
-
-	v := s.view.Clone()
-	c.dirty = e.refer(&v, c)
-	if err := e.coldStart(ctx, s, &v, c); err != nil {
-		return AssembleResult{}, err
+	c.callBudget(s)
+	f, err := e.shape(ctx, s, policy, c)
+	if errors.Is(err, ErrBudget) && c.budget < req.Budget {
+		// What the host grants now counts for more than what the turn began with.
+		s.cool()
+		c.budget, c.stepped = req.Budget, false
+		f, err = e.shape(ctx, s, policy, c)
 	}
-	f, err := e.fit(ctx, s, v, policy, c)
 	if err != nil {
 		return AssembleResult{}, err
 	}
@@ -77,7 +78,23 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 	if err != nil {
 		return AssembleResult{}, err
 	}
-	return res, e.remember(ctx, f, c, &res)
+	if err := e.remember(ctx, f, c, &res); err != nil {
+		return AssembleResult{}, err
+	}
+	if c.turn != (turnBudget{}) {
+		s.turn = c.turn
+	}
+	return res, nil
+}
+
+// shape makes the window of a call.
+func (e *Engine) shape(ctx context.Context, s *session, policy history.Policy, c *call) (*frame, error) {
+	v := s.view.Clone()
+	c.dirty = e.refer(&v, c)
+	if err := e.coldStart(ctx, s, &v, c); err != nil {
+		return nil, err
+	}
+	return e.fit(ctx, s, v, policy, c)
 }
 
 // call is what one Assemble carries along.
@@ -87,8 +104,9 @@ type call struct {
 	share        float64
 	addition     string
 	additionCost int
-	// budget is what this call may use, in tokens.
+	// budget is what this call may use, in tokens; turn is what it is to be remembered by when it is the first of its turn.
 	budget   int
+	turn     turnBudget
 	marks    window.Marks
 	dirty    bool
 	stepped  bool
@@ -151,21 +169,30 @@ func (e *Engine) expire(ctx context.Context, s *session) error {
 	return nil
 }
 
-// callBudget returns what this call may use. Inside a turn a host often states a budget without the deductions it made before the turn; what holds
-// is the turn's own, less what the host appends meanwhile.
-func (e *Engine) callBudget(s *session, req AssembleRequest) int {
-	if req.Call != CallLoop || req.Transcript == nil || s.turnBudget == 0 {
-		s.turnBudget = req.Budget
-		return req.Budget
+// turnBudget is the budget of a turn's first call, and the prompt of that turn as far as the host told.
+type turnBudget struct {
+	tokens int
+	prompt string
+}
+
+// callBudget finds what this call may use. Inside a turn a host often states a budget without the deductions it made before the turn; what holds
+// is the turn's own, less what the host appends meanwhile. A turn has one from its first call that succeeded on, until it is committed or another prompt
+// comes.
+func (c *call) callBudget(s *session) {
+	req := &c.req
+	began := s.turn.tokens > 0 && (req.Prompt == "" || promptKey(*req) == s.turn.prompt)
+	if req.Call != CallLoop || req.Transcript == nil || !began {
+		s.turn = turnBudget{}
+		c.budget, c.turn = req.Budget, turnBudget{req.Budget, promptKey(*req)}
+		return
 	}
-	budget := min(req.Budget, s.turnBudget)
+	c.budget = min(req.Budget, s.turn.tokens)
 	if w := req.Settings.ContextWindow; w > req.Budget {
-		budget = min(budget, s.turnBudget-(w-req.Budget))
+		c.budget = min(c.budget, s.turn.tokens-(w-req.Budget))
 	}
-	if budget <= 0 {
-		return req.Budget
+	if c.budget <= 0 {
+		c.budget = req.Budget
 	}
-	return budget
 }
 
 // maxVariants bounds the memory of messages as they were sent.

@@ -111,6 +111,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitT
 			}
 			v.Host.Len = v.Len()
 		}
+		s.turn = turnBudget{}
 		return e.adopt(ctx, s, v, in)
 	})
 	if err != nil {
@@ -138,6 +139,7 @@ func (e *Engine) AfterTurn(ctx context.Context, req AfterTurnRequest) error {
 		if err != nil {
 			return err
 		}
+		s.turn = turnBudget{}
 		return e.adopt(ctx, s, v, in)
 	})
 	return e.failed(ctx, "store", "after turn", err)

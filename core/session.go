@@ -45,9 +45,9 @@ type session struct {
 	variants map[string][]string
 	// trail is what Assemble sent last.
 	trail []sentMessage
-	// turnBudget is the budget of the turn's first call.
-	turnBudget int
-	costs      map[uint64]int
+	// turn is what the first call of the turn was given.
+	turn  turnBudget
+	costs map[uint64]int
 }
 
 // item is an entry in memory with what the window shows of it.
