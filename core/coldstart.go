@@ -54,16 +54,21 @@ func (e *Engine) coldStart(ctx context.Context, s *session, v *View, c *call) er
 	if err != nil {
 		return err
 	}
-	old := s.view
 	v.Start, v.Shown = max(start, v.Frontier, v.Lead), nil
 	if v.Pinned, err = e.promptBefore(ctx, v, v.Start); err != nil {
 		return err
 	}
-	v.Backlog = e.backlogGuess(&old, v)
+	v.Backlog = e.backlogGuess(&s.view, v)
 	v.Epoch++
 	c.dirty, c.stepped = true, true
+	return e.warmWith(ctx, s, v)
+}
+
+// warmWith brings the window of a view that is not published yet into memory.
+func (e *Engine) warmWith(ctx context.Context, s *session, v *View) error {
+	old := s.view
 	s.view, s.warm = *v, false
-	err = e.warmUp(ctx, s)
+	err := e.warmUp(ctx, s)
 	s.view = old
 	return err
 }

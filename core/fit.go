@@ -18,6 +18,9 @@ func (e *Engine) fit(ctx context.Context, s *session, v View, policy history.Pol
 	if first := max(v.Start, v.Lead); first > s.base {
 		s.drop(first - s.base)
 	}
+	if err := e.retreat(ctx, s, &v, c); err != nil {
+		return nil, err
+	}
 	e.clipNew(s, &v, c)
 	if start := e.limitStart(s, &v, c); start > s.base {
 		e.moveStart(s, &v, start, c)

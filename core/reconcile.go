@@ -237,13 +237,14 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 
 // cut shortens the path of v to its first n entries and takes back everything that stood for what is cut.
 func (v *View) cut(n int) {
+	floor := v.floor()
 	v.Truncate(n)
 	v.Epoch++
 	v.Recall, v.Shown, v.Pinned = nil, nil, ""
 	v.Lead = min(v.Lead, n)
 	v.Seen = min(v.Seen, n)
 	v.Start = -1 // found anew by the next assemble: what was too much before may fit now
-	covered := 0
+	covered := floor
 	for i, sum := range v.Summaries {
 		if covered += sum.Covers; covered > n {
 			v.Summaries = v.Summaries[:i:i]
@@ -251,10 +252,13 @@ func (v *View) cut(n int) {
 		}
 	}
 	if v.Frontier > n {
-		v.Frontier = 0
+		v.Frontier = floor
 		for _, sum := range v.Summaries {
 			v.Frontier += sum.Covers
 		}
+	}
+	if floor > n {
+		v.Frontier = 0 // the host shows again what it had compacted
 	}
 	if n == 0 {
 		v.Start, v.Frontier, v.Backlog, v.Stubs, v.Summaries, v.Head = 0, 0, 0, nil, nil, nil
