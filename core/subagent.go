@@ -187,6 +187,10 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req SubagentEnded) error {
 
 // lastAnswer returns the text of the child's newest assistant message of its own that is in force.
 func (e *Engine) lastAnswer(ctx context.Context, s *session) (string, error) {
+	copied, err := e.copied(ctx, &s.view)
+	if err != nil {
+		return "", fmt.Errorf("core: subagent %q: %w", s.id, err)
+	}
 	const step = 64
 	for to := s.view.Len(); to > 0; to -= step {
 		items, err := e.read(ctx, &s.view, max(to-step, 0), to)
@@ -194,12 +198,44 @@ func (e *Engine) lastAnswer(ctx context.Context, s *session) (string, error) {
 			return "", fmt.Errorf("core: subagent %q: %w", s.id, err)
 		}
 		for _, it := range slices.Backward(items) {
-			if it.entry.Role == message.Assistant && it.entry.Type == TypeMessage && it.entry.SessionID() == s.id {
-				if text := it.entry.Text(); text != "" {
-					return text, nil
-				}
+			if text := it.entry.Text(); text != "" && answers(&it.entry, s.id) && !copied[it.entry.ID] {
+				return text, nil
 			}
 		}
 	}
 	return "", nil
+}
+
+// answers reports whether an entry is what the assistant said in a session.
+func answers(entry *Entry, id SessionID) bool {
+	return entry.Role == message.Assistant && entry.Type == TypeMessage && entry.SessionID() == id
+}
+
+// copied returns the answers in a session that say again what it inherited: its host handed over its own copies when the grant was over.
+func (e *Engine) copied(ctx context.Context, v *View) (map[string]bool, error) {
+	said := make(map[string]int)
+	for _, sp := range v.Inherited {
+		if err := e.scanSpan(ctx, v, sp, func(entry Entry) {
+			if entry.Role == message.Assistant {
+				said[entry.Fingerprint]++
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	out := make(map[string]bool)
+	if len(said) == 0 {
+		return out, nil
+	}
+	for _, sp := range v.Path { // oldest first: the copies come before what the session itself adds
+		if err := e.scanSpan(ctx, v, sp, func(entry Entry) {
+			if answers(&entry, v.Session) && said[entry.Fingerprint] > 0 {
+				said[entry.Fingerprint]--
+				out[entry.ID] = true
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

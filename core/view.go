@@ -66,6 +66,8 @@ type View struct {
 	Arm string `json:"arm,omitempty"`
 	// Parent is the session that spawned this one, if any.
 	Parent *SessionID `json:"parent,omitempty"`
+	// Inherited are the entries of other sessions that were on the path as long as the grant for them lasted. A host may still have copies of them.
+	Inherited []Span `json:"inherited,omitempty"`
 	// Heirs are the sessions of other agents that were forked from this one: an erasure has to reach them.
 	Heirs []SessionID `json:"heirs,omitempty"`
 	// Grants open other sessions to this one for a limited time.
@@ -320,7 +322,16 @@ func (v *View) Slice(from, to int) []Span {
 
 // disown takes the entries of other sessions off the path.
 func (v *View) disown() {
-	v.Path = slices.DeleteFunc(v.Path, func(s Span) bool { return s.Session != nil })
+	var own []Span
+	v.Inherited = slices.Clone(v.Inherited)
+	for _, sp := range v.Path {
+		if sp.Session == nil {
+			own = append(own, sp)
+		} else {
+			v.Inherited = append(v.Inherited, sp)
+		}
+	}
+	v.Path = own
 	v.Start, v.Frontier, v.Lead, v.Seen, v.Backlog = -1, 0, 0, 0, 0
 	v.Summaries, v.Shown, v.Stubs, v.Pinned, v.Recall, v.Head = nil, nil, nil, "", nil, nil
 	v.Host = Ledger{}
