@@ -254,7 +254,7 @@ func (f *frame) print(i int, m *message.Message) string {
 	return it.print
 }
 
-// shownBy appends to out the fingerprints of the entries that message i of the result shows.
+// shownBy appends to out the fingerprints of the entries that message i of the result shows, and "" for what the engine put there: see ownMessages.
 func (f *frame) shownBy(i int, out []string) []string {
 	add := func(it *item) {
 		if it.entry.Type == TypeMessage {
@@ -265,6 +265,8 @@ func (f *frame) shownBy(i int, out []string) []string {
 		s := &f.ws.slots[n]
 		if s.it != nil {
 			add(s.it)
+		} else {
+			out = append(out, "")
 		}
 		for _, other := range s.others {
 			if it := f.item(other); it != s.it {

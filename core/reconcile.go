@@ -113,7 +113,7 @@ func fingerprints(rows []row) []string {
 }
 
 // ownMessages tells the engine's own messages in a transcript from the host's: the value lists the fingerprints of the entries that a
-// shortened or merged message shows; it is empty for what shows none.
+// shortened or merged message shows, with "" where it says something of the engine's own; it is empty for what shows none.
 func (e *Engine) ownMessages(s *session) map[string][]string {
 	out := make(map[string][]string, len(s.variants)+4)
 	front := s.view.front()
@@ -168,17 +168,19 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 			gap, fillers = true, append(fillers, t.Messages[i].Role)
 			continue
 		}
-		if ok && len(shows) == 0 {
-			gap = true
-			continue
-		}
 		if !ok {
 			rows = append(rows, row{index: i, fp: fp, gap: gap, fillers: fillers})
+			gap, fillers = false, nil
 		}
 		for _, of := range shows {
+			if of == "" { // what the engine itself says there
+				gap = true
+				continue
+			}
 			rows = append(rows, row{index: i, fp: of, own: true, gap: gap, fillers: fillers})
+			gap, fillers = false, nil
 		}
-		gap, fillers = false, nil
+		gap = gap || ok && len(shows) == 0
 	}
 	recognise(known, rows)
 	var leaders []leader

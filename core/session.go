@@ -40,8 +40,7 @@ type session struct {
 	pinned *item
 	// outputs are what Assemble returned lately, newest last; view.Output lags behind where nothing else was published.
 	outputs []Ledger
-	// variants maps the fingerprints of messages as they were sent to those of the entries they show, where the two differ; synthetic
-	// ones map to "".
+	// variants maps the fingerprints of messages as they were sent to what they show, where that is not the one entry of that fingerprint: see ownMessages.
 	variants map[string][]string
 	// trail is what Assemble sent last.
 	trail []sentMessage
@@ -230,6 +229,15 @@ func (s *session) sent(l Ledger) {
 		s.outputs = s.outputs[1:]
 	}
 	s.outputs = append(s.outputs, l)
+}
+
+// lengthened keeps what is known of outputs when something was put behind them that no host shows.
+func (s *session) lengthened(from, to int) {
+	for i := range s.outputs {
+		if s.outputs[i].Len == from {
+			s.outputs[i].Len = to
+		}
+	}
 }
 
 // publish stores a changed view and makes it the session's. On ErrConflict somebody else changed it: the session is read again

@@ -180,6 +180,7 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req SubagentEnded) error {
 		if s.view.Host.Len == s.view.Len() {
 			v.Host.Len = v.Len()
 		}
+		s.lengthened(s.view.Len(), v.Len())
 		return e.adopt(ctx, s, v, in)
 	})
 	return e.failed(ctx, "store", "subagent ended", err)

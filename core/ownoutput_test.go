@@ -1,0 +1,51 @@
+package core_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// TestOwnOutputWithMergedNotes: a provider's rule merges what the engine says of what is left out with the user's message. Handed back, such a message
+// says as well as a note of its own that what is missing behind it is only not shown, whatever came in meanwhile.
+func TestOwnOutputWithMergedNotes(t *testing.T) {
+	for name, between := range map[string]func(f *fixture) error{
+		"nothing": func(*fixture) error { return nil },
+		"a subagent ended": func(f *fixture) error {
+			return f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{
+				Parent: f.id, Child: core.SessionID{Agent: "main", Session: "child"}, Result: "found", Reason: "completed",
+			})
+		},
+		"a timer": func(f *fixture) error {
+			_, err := f.engine.Ingest(t.Context(), core.IngestRequest{Session: f.id, Message: user("tick"), Heartbeat: true})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			anthropic := func(r *core.AssembleRequest) { r.Settings.Provider = "anthropic" }
+			host := []message.Message{user("do it")}
+			for i := range 30 {
+				id := fmt.Sprint(i)
+				host = append(host,
+					message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: id, Name: "read", Args: `{"n":` + id + `}`}}},
+					message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: id, Name: "read", Text: "some words of file number " + id}}})
+			}
+			first := f.assemble(150, transcript("next", host...), anthropic)
+			if len(first.Messages) > 20 || first.Messages[0].Text() == "do it" {
+				t.Fatalf("no note is merged with the prompt: %s", shown(first))
+			}
+			if err := between(f); err != nil {
+				t.Fatal(err)
+			}
+			before := f.stored()
+			f.assemble(150, transcript("next", first.Messages...), loopCall, anthropic)
+			f.assemble(150, transcript("next", host...), anthropic)
+			if n := f.stored(); n != before {
+				t.Errorf("%d entries are stored, before %d were", n, before)
+			}
+		})
+	}
+}
