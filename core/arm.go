@@ -53,8 +53,10 @@ const (
 	metaOutcome = "outcome"
 )
 
-// Reserved reports whether a session holds the engine's own records (receipts of erasures, outcomes) and no conversation.
-func Reserved(session string) bool { return session == receiptSession || session == outcomeSession }
+// Reserved reports whether a session holds the engine's own records (receipts of erasures and their key, outcomes) and no conversation.
+func Reserved(session string) bool {
+	return session == receiptSession || session == outcomeSession || session == secretSession
+}
 
 // Arm implements Armed.
 func (e *Engine) Arm(ctx context.Context, id SessionID, choose func(recorded string) string) (string, error) {

@@ -168,10 +168,6 @@ type StoreDetails struct {
 	Schema int `json:"schema"`
 }
 
-// ErasedFingerprint returns the Fingerprint that the TypeErased entry in the place of a message has: who has the message can tell that
-// it was erased from a session, and nobody can tell from the entry what it said.
-func ErasedFingerprint(id SessionID, fingerprint string) string { return erasedPrint(id, fingerprint) }
-
 // Backlog is what a Drainer has not delivered yet.
 type Backlog struct {
 	// Waiting counts the changes that are to be delivered, Bytes the content of the entries among them; Oldest is when the first was made.

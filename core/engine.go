@@ -48,6 +48,8 @@ type Engine struct {
 	sessions map[SessionID]*session
 	// lately holds the same sessions, the one used last in front.
 	lately *list.List
+	// prints are by agent, see printsOf.
+	prints map[string]prints
 	// held is what their windows take in memory, in bytes.
 	held   int
 	closed bool
@@ -98,7 +100,7 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: parts.Store, retriever: parts.Retriever, searcher: parts.Searcher, compactor: parts.Compactor, count: parts.Counter,
 		host: parts.Host, ownStore: parts.OwnStore, newID: randomID, log: slog.New(slog.DiscardHandler),
-		redact: redact, seed: maphash.MakeSeed(), sessions: make(map[SessionID]*session), lately: list.New(),
+		redact: redact, seed: maphash.MakeSeed(), sessions: make(map[SessionID]*session), lately: list.New(), prints: make(map[string]prints),
 		info: Info{ID: "composed", Name: "Composed context engine", Version: "1"},
 	}
 	if e.host == nil {

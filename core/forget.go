@@ -109,6 +109,8 @@ type erasure struct {
 	spans map[SessionID][]Entry
 	// summaries are the ids of summaries that have to go.
 	summaries map[string]bool
+	// prints makes what erased entries are known by.
+	prints prints
 	// receipts are the ids of the agent's receipts, read when they are needed.
 	receipts map[string]bool
 	rec      Receipt
@@ -122,6 +124,10 @@ func (er *erasure) run(ctx context.Context) (Receipt, error) {
 	}
 	if len(er.ids) > 0 || er.req.Purge {
 		if err := er.collectSummaries(ctx); err != nil {
+			return Receipt{}, err
+		}
+		var err error
+		if er.prints, err = e.printsOf(ctx, er.req.Scope.Agent, true); err != nil {
 			return Receipt{}, err
 		}
 		if err := er.empty(ctx); err != nil {
@@ -176,7 +182,8 @@ func (er *erasure) add(ctx context.Context, entry Entry) error {
 			return err
 		}
 	}
-	entry.Message = message.Message{} // what is to be forgotten is not kept here
+	// What is to be forgotten is not kept here, but for what the host knows it by.
+	entry.Message = message.Message{Key: entry.Message.Key, ID: entry.Message.ID, Time: entry.Message.Time}
 	er.ids[entry.ID] = true
 	er.spans[entry.SessionID()] = append(er.spans[entry.SessionID()], entry)
 	return nil
@@ -251,7 +258,12 @@ func (er *erasure) empty(ctx context.Context) error {
 			if entry.Type == TypeErased && er.req.Purge {
 				continue // its place goes, too
 			}
-			err := er.e.store.Update(ctx, scope, entry.ID, er.tombstone(entry))
+			change := er.tombstone(entry)
+			err := er.e.store.Update(ctx, scope, entry.ID, change)
+			if errors.Is(err, ErrConflict) && change.Key != "" {
+				change.Key = "x:" + entry.ID // the message came again meanwhile and has an empty place already
+				err = er.e.store.Update(ctx, scope, entry.ID, change)
+			}
 			if err != nil && !errors.Is(err, ErrNotFound) {
 				return err
 			}
@@ -268,19 +280,19 @@ func (er *erasure) empty(ctx context.Context) error {
 	return nil
 }
 
-// tombstone is the change that empties an entry. The keys that hold a fingerprint go too.
+// tombstone is the change that empties an entry. Where its key holds a fingerprint, that goes too.
 func (er *erasure) tombstone(entry Entry) Change {
-	meta := map[string]string{metaErased: er.rec.ID}
 	if entry.Type == TypeErased {
-		return Change{Meta: meta}
+		return Change{Meta: emptied(er.rec.ID, entry.Meta[metaOrigin])}
 	}
 	m := message.New(entry.Role, "")
+	id := entry.SessionID()
 	c := Change{
-		Message: &m, Type: TypeErased, Fingerprint: erasedPrint(entry.SessionID(), entry.Fingerprint),
-		Meta: meta,
+		Message: &m, Type: TypeErased, Fingerprint: er.prints.of(id, entry.Fingerprint),
+		Meta: emptied(er.rec.ID, er.prints.origin(id, &entry.Message)),
 	}
-	if strings.HasPrefix(entry.Key, "i:") || strings.HasPrefix(entry.Key, "s:") {
-		c.Key = "x:" + entry.ID
+	if strings.Contains(entry.Key, entry.Fingerprint) {
+		c.Key = strings.ReplaceAll(entry.Key, entry.Fingerprint, c.Fingerprint)
 	}
 	return c
 }
@@ -361,6 +373,11 @@ func (er *erasure) keepReceipt(ctx context.Context) error {
 		Meta: map[string]string{metaReceipt: string(body)},
 	}})
 	return err
+}
+
+// concerned reports whether something was erased from a view's session, or from one that it showed entries of: what comes in is compared with that.
+func (er *erasure) concerned(v *View) bool {
+	return len(er.spans[v.Session]) > 0 || slices.ContainsFunc(v.Inherited, func(sp Span) bool { return len(er.spans[*sp.Session]) > 0 })
 }
 
 // touched reports whether a view shows something of what is erased.

@@ -2,8 +2,6 @@ package core
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 )
@@ -77,7 +75,7 @@ func (er *erasure) cleanViews(ctx context.Context) error {
 		}
 	}
 	return er.eachHolder(ctx, func(v View) error {
-		if done[v.Session] || !er.touched(&v) {
+		if done[v.Session] || !er.touched(&v) && !er.concerned(&v) {
 			return nil
 		}
 		return er.cleanView(ctx, v.Session)
@@ -100,10 +98,17 @@ func (e *Engine) inMemory(agent string) []SessionID {
 // cleanView publishes a session's view without what is erased.
 func (er *erasure) cleanView(ctx context.Context, id SessionID) error {
 	return er.e.retry(ctx, id, func(s *session) error {
-		if !er.touched(&s.view) {
+		touched := er.touched(&s.view)
+		if !touched && !er.concerned(&s.view) {
 			return nil
 		}
 		v := s.view.Clone()
+		v.Erased++
+		if !touched {
+			s.gone = nil
+			return er.e.publish(ctx, s, v)
+		}
+		own := er.e.ownMessages(s) // a host may still hand them back
 		for i := range v.Summaries {
 			if err := er.late(ctx, id, &v.Summaries[i]); err != nil {
 				return err
@@ -124,14 +129,13 @@ func (er *erasure) cleanView(ctx context.Context, id SessionID) error {
 		v.Recall, v.Shown = nil, nil
 		v.Start = -1 // what was too much before may fit now, and something must be shown
 		v.Epoch++
-		v.Erased++
 		s.forget()
-		err := er.e.publish(ctx, s, v)
-		s.loaded = err == nil
-		if err == nil {
-			er.rec.Views++
+		if err := er.e.publish(ctx, s, v); err != nil {
+			return err
 		}
-		return err
+		s.loaded, s.variants = true, own
+		er.rec.Views++
+		return nil
 	})
 }
 
@@ -168,31 +172,4 @@ func (er *erasure) blank(sum *Summary) {
 	}
 	sum.Text, sum.Kind = erasedText, erasedKind
 	sum.Tokens = er.e.messageCost(summaryMessage(*sum))
-}
-
-// erasedPrint is what an erased entry is known by: a digest that tells whether a host's message is the one that was erased, and nothing else.
-func erasedPrint(id SessionID, fingerprint string) string {
-	sum := sha256.Sum256([]byte("erased\x00" + id.Agent + "\x00" + id.Session + "\x00" + fingerprint))
-	return "erased:" + hex.EncodeToString(sum[:12])
-}
-
-// recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones.
-func recognise(known []knownEntry, rows []row) {
-	owners := make(map[SessionID]map[string][]int)
-	for i, k := range known {
-		if !k.erased {
-			continue
-		}
-		if owners[k.owner] == nil {
-			owners[k.owner] = make(map[string][]int)
-		}
-		owners[k.owner][k.fp] = append(owners[k.owner][k.fp], i)
-	}
-	for owner, prints := range owners {
-		for _, r := range rows {
-			for _, i := range prints[erasedPrint(owner, r.fp)] {
-				known[i].fp, known[i].soft = r.fp, known[i].leads
-			}
-		}
-	}
 }

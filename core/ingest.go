@@ -175,6 +175,10 @@ func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (inta
 	in := intake{ids: make([]string, len(d.messages))}
 	var fresh []Entry
 	var at []int
+	gone, err := e.forgotten(ctx, s, v)
+	if err != nil {
+		return intake{}, err
+	}
 	next, turns := v.Next, v.Turns
 	for i, m := range d.messages {
 		if id, ok := d.known[i]; ok {
@@ -183,6 +187,10 @@ func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (inta
 			continue
 		}
 		entry := e.entry(s.id, m, next, d)
+		entry.Key = keyOf(m, next, i, d.turn, entry.Fingerprint)
+		if entry, err = e.stayErased(ctx, gone, entry); err != nil {
+			return intake{}, err
+		}
 		if k, ok := d.marks[i]; ok {
 			entry.Meta = withMeta(entry.Meta, k.key, k.value)
 		}
@@ -193,7 +201,6 @@ func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (inta
 		if v.Arm != "" && (i == 0 || m.Role == message.User) {
 			entry.Meta = armed(entry.Meta, v.Arm)
 		}
-		entry.Key = keyOf(m, next, i, d.turn, entry.Fingerprint)
 		fresh, at = append(fresh, entry), append(at, i)
 		next++
 	}
@@ -316,10 +323,7 @@ func (e *Engine) overlap(ctx context.Context, s *session, turn []message.Message
 	if err := e.warmUp(ctx, s); err != nil {
 		return nil, err
 	}
-	fps := make([]string, len(turn))
-	for i := range turn {
-		fps[i] = message.Fingerprint(turn[i])
-	}
+	fps := fingerprintsOf(turn)
 	const far = 256
 	for p := len(s.items) - 1; p >= max(len(s.items)-len(turn)-far, 0); p-- {
 		k := min(len(turn), len(s.items)-p)
@@ -327,7 +331,11 @@ func (e *Engine) overlap(ctx context.Context, s *session, turn []message.Message
 		for i := range k {
 			old := &s.items[p+i].entry
 			if old.Type == TypeErased {
-				if old.Fingerprint != erasedPrint(old.SessionID(), fps[i]) {
+				was, err := e.wasErased(ctx, old, &turn[i], fps[i])
+				if err != nil {
+					return nil, err
+				}
+				if !was {
 					break
 				}
 			} else if old.Fingerprint != fps[i] || !sameOrigin(old.Message, turn[i]) {
@@ -340,6 +348,13 @@ func (e *Engine) overlap(ctx context.Context, s *session, turn []message.Message
 		}
 	}
 	return nil, nil
+}
+
+// wasErased reports whether an erased entry is what is left of a message.
+func (e *Engine) wasErased(ctx context.Context, old *Entry, m *message.Message, fingerprint string) (bool, error) {
+	p, err := e.printsOf(ctx, old.Agent, false)
+	id := old.SessionID()
+	return err == nil && p.known(id, old.Fingerprint, fingerprint) && !p.another(id, old.Meta[metaOrigin], m), err
 }
 
 // sameOrigin reports whether the host says of both that they are one and the same message.
@@ -386,6 +401,9 @@ func adopt(v *View, entry Entry) {
 	if entry.Type == TypeSummary {
 		adoptSummary(v, entry)
 		return
+	}
+	if entry.Type == TypeErased {
+		v.Erased++
 	}
 	if entry.Meta[metaStray] == "" || !v.adoptStray(entry) {
 		extendPath(v, entry)

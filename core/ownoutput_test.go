@@ -49,3 +49,20 @@ func TestOwnOutputWithMergedNotes(t *testing.T) {
 		})
 	}
 }
+
+// TestEmptyOwnOutput: where all is erased or says nothing the engine shows nothing; that handed back is no reset.
+func TestEmptyOwnOutput(t *testing.T) {
+	f := newFixture(t)
+	anthropic := func(r *core.AssembleRequest) { r.Settings.Provider = "anthropic" }
+	host := []message.Message{user("one"), assistant("")}
+	f.assemble(1000, transcript("next", host...), anthropic)
+	f.forget(core.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("one").ID}})
+	if out := f.assemble(1000, transcript("next", host...), anthropic); len(out.Messages) > 0 {
+		t.Fatalf("shown: %s", shown(out))
+	}
+	f.assemble(1000, transcript("next"), loopCall, anthropic)
+	v, err := f.store.LoadView(t.Context(), f.id)
+	if err != nil || v.Len() != 2 {
+		t.Errorf("%d entries are in force, want 2: %v", v.Len(), err)
+	}
+}

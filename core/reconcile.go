@@ -37,7 +37,7 @@ func (e *Engine) reconcile(ctx context.Context, s *session, t *Transcript) (int,
 // reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output.
 func (e *Engine) reconcileTail(ctx context.Context, s *session, t *Transcript, fps []string) (int, bool, error) {
 	for _, l := range s.ledgers() {
-		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 {
+		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 && (l == s.view.Host || t.Skipped+len(fps) > 0) {
 			continue
 		}
 		d := t.Digest
@@ -140,9 +140,11 @@ type knownEntry struct {
 	owner SessionID
 	seq   int64
 	fp    string
-	// erased entries are known by what they leave, see erasedPrint.
+	// erased entries are known by what they leave, see prints; origin is by what the host knew them.
 	erased bool
-	// soft entries are the engine's own or hidden, or stand in front: their absence means nothing. An erased entry is one unless the host still has it.
+	origin string
+	// soft entries are the engine's own or hidden, or stand in front: a host does not show them, and their absence means nothing. An erased entry is one
+	// unless the host still has it.
 	soft bool
 	// leads says that it is a system message that stands in front, or did; stray that it is no anchor, see head.go.
 	leads, stray bool
@@ -182,7 +184,9 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 		}
 		gap = gap || ok && len(shows) == 0
 	}
-	recognise(known, rows)
+	if err := e.recognise(ctx, known, rows, t.Messages); err != nil {
+		return 0, err
+	}
 	var leaders []leader
 	if len(known) > 0 {
 		leaders, rows = leading(&s.view, known, rows, t.Messages)
@@ -275,7 +279,8 @@ func (e *Engine) pathEntries(ctx context.Context, v *View) ([]knownEntry, error)
 			leads := len(out) < v.Lead || entry.leads()
 			out = append(out, knownEntry{
 				owner: entry.SessionID(), seq: entry.Seq, fp: entry.Fingerprint, erased: entry.Type == TypeErased,
-				soft: entry.Type != TypeMessage || leads, role: entry.Role, id: entry.ID, leads: leads, stray: entry.Meta[metaStray] != "",
+				origin: entry.Meta[metaOrigin], soft: entry.Type != TypeMessage || leads, role: entry.Role, id: entry.ID, leads: leads,
+				stray: entry.Meta[metaStray] != "",
 			})
 		})
 		if err != nil {

@@ -44,6 +44,8 @@ type session struct {
 	variants map[string][]string
 	// trail is what Assemble sent last.
 	trail []sentMessage
+	// gone is what was erased from the session, once something came in.
+	gone *Forgotten
 	// turn is what the first call of the turn was given.
 	turn  turnBudget
 	costs map[uint64]int
@@ -204,7 +206,7 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 // forget drops what can be read again.
 func (s *session) forget() {
 	s.cool()
-	s.variants, s.trail = nil, nil
+	s.variants, s.trail, s.gone = nil, nil, nil
 	s.loaded = false
 }
 

@@ -82,6 +82,7 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req SpawnRequest) (Sp
 			spawn.GrantID = grant.ID
 		}
 		s.cool()
+		s.gone = nil
 		return e.publish(ctx, s, v)
 	})
 	if err != nil {

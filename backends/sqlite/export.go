@@ -82,10 +82,11 @@ func (x *exporter) begin() error {
 	return x.json.Encode(line{Header: &header{Format: exportFormat, Version: exportVersion, Time: x.now.UTC()}})
 }
 
-func (x *exporter) entry(e *core.Entry) error {
-	l := line{Entry: e}
-	if !exactInJSON(e) {
-		l.Exact = packExact(e)
+func (x *exporter) entry(entry *core.Entry) error {
+	e := core.Shareable(*entry)
+	l := line{Entry: &e}
+	if !exactInJSON(&e) {
+		l.Exact = packExact(&e)
 	}
 	if err := x.json.Encode(l); err != nil {
 		return fmt.Errorf("entry %q: %w", e.ID, err)

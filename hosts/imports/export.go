@@ -161,10 +161,11 @@ func (x *exporter) complete(ctx context.Context, scope core.Scope) error {
 	return err
 }
 
-func (x *exporter) entry(e *core.Entry) error {
-	l := line{Entry: e}
-	if !exactInJSON(e) {
-		l.Exact = packExact(e)
+func (x *exporter) entry(entry *core.Entry) error {
+	e := core.Shareable(*entry)
+	l := line{Entry: &e}
+	if !exactInJSON(&e) {
+		l.Exact = packExact(&e)
 	}
 	if err := x.json.Encode(l); err != nil {
 		return fmt.Errorf("entry %q: %w", e.ID, err)

@@ -11,12 +11,11 @@ import (
 
 // known is what a session has already. It holds no contents.
 type known struct {
-	id core.SessionID
 	// keys says of every idempotency key whether its entry was erased.
 	keys map[string]bool
-	// prints are the entries by fingerprint, erased ones by what they leave.
+	// prints are the entries by fingerprint, gone is what was erased.
 	prints map[string][]origin
-	erased map[string]int
+	gone   *core.Forgotten
 	newest time.Time
 	n      int
 }
@@ -33,7 +32,8 @@ const ingestedKey = "k:"
 
 // readKnown reads what a session has.
 func readKnown(ctx context.Context, store core.Store, id core.SessionID) (*known, error) {
-	k := &known{id: id, keys: make(map[string]bool), prints: make(map[string][]origin), erased: make(map[string]int)}
+	k := &known{keys: make(map[string]bool), prints: make(map[string][]origin)}
+	erased := false
 	for e, err := range core.All(ctx, store, id.Scope(), false) {
 		if err != nil {
 			return nil, fmt.Errorf("what session %q has: %w", id, err)
@@ -41,13 +41,20 @@ func readKnown(ctx context.Context, store core.Store, id core.SessionID) (*known
 		k.n++
 		k.keys[e.Key] = e.Type == core.TypeErased
 		if e.Type == core.TypeErased {
-			k.erased[e.Fingerprint]++
+			erased = true
 			continue
 		}
 		if e.Time.After(k.newest) {
 			k.newest = e.Time
 		}
 		k.prints[e.Fingerprint] = append(k.prints[e.Fingerprint], origin{key: e.Message.Key, id: e.Message.ID, time: e.Message.Time})
+	}
+	if !erased {
+		return k, nil
+	}
+	var err error
+	if k.gone, err = core.ReadForgotten(ctx, store, id); err != nil {
+		return nil, fmt.Errorf("what session %q has: %w", id, err)
 	}
 	return k, nil
 }
@@ -63,7 +70,7 @@ const (
 	isErased
 )
 
-// match finds a message among what is known: by its idempotency key, by what the host says of it, or by what its erasure left. What is found
+// match finds a message among what is known: by its idempotency key, by what the host says of it, or by what its erasure left. What is stored
 // once is not found again. key is the one that an import gives it.
 func (k *known) match(m message.Message, key string) verdict {
 	fp := message.Fingerprint(m)
@@ -80,8 +87,7 @@ func (k *known) match(m message.Message, key string) verdict {
 		}
 		return isStored
 	}
-	if print := core.ErasedFingerprint(k.id, fp); k.erased[print] > 0 {
-		k.erased[print]--
+	if k.gone.Holds(m) {
 		return isErased
 	}
 	return isNew
