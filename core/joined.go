@@ -14,10 +14,19 @@ import (
 // that failed leaves a user's message next to the following one, an announced answer stands next to the one before it.
 func joinable(role message.Role) bool { return role == message.User || role == message.Assistant }
 
-// neighbour is a known entry next to one of the same role.
+// neighbour is a known entry next to one of the same role; index is its place among the known ones. Of an erased one there are no parts, but the prints
+// that tell whether a message is what was erased.
 type neighbour struct {
 	knownEntry
-	parts []message.Part
+	index  int
+	parts  []message.Part
+	prints prints
+}
+
+// was reports whether a message is what an erased neighbour said.
+func (n *neighbour) was(m message.Message) bool {
+	fp := message.Fingerprint(m)
+	return fp == n.fp || n.prints.known(n.owner, n.fp, fp)
 }
 
 // splitJoined puts known entries in the place of rows that are several of them, one behind the other, in one message. Such a row is no new
@@ -45,6 +54,7 @@ func (e *Engine) splitJoined(ctx context.Context, known []knownEntry, rows []row
 			out = append(out, r)
 		}
 		for i, k := range of {
+			known[k.index].soft = false
 			out = append(out, row{index: r.index, fp: k.fp, own: true, gap: r.gap && i == 0})
 		}
 	}
@@ -61,20 +71,27 @@ func (e *Engine) neighbours(ctx context.Context, known []knownEntry) ([][]neighb
 		}
 		run = nil
 	}
-	for _, k := range known {
-		if k.soft {
+	for i, k := range known {
+		if k.soft && !k.erased {
 			continue
 		}
-		if len(run) > 0 && run[0].role != k.role || !joinable(k.role) || k.erased {
+		if len(run) > 0 && run[0].role != k.role || !joinable(k.role) {
 			end()
 		}
-		if joinable(k.role) && !k.erased {
-			run = append(run, neighbour{knownEntry: k})
+		if joinable(k.role) {
+			run = append(run, neighbour{knownEntry: k, index: i})
 		}
 	}
 	end()
 	for _, run := range runs {
 		for i := range run {
+			if run[i].erased {
+				var err error
+				if run[i].prints, err = e.printsOf(ctx, run[i].owner.Agent, false); err != nil {
+					return nil, err
+				}
+				continue
+			}
 			got, err := e.store.Get(ctx, run[i].owner.Scope(), []string{run[i].id})
 			if err != nil {
 				return nil, fmt.Errorf("core: reconcile: %w", err)
@@ -104,7 +121,7 @@ func findJoined(runs [][]neighbour, m *message.Message) []neighbour {
 func joinedFrom(run []neighbour, m *message.Message) int {
 	rest := joinedRest{parts: m.Parts}
 	for n := range run {
-		if !rest.take(run[n].parts) {
+		if run[n].erased && !rest.takeErased(&run[n]) || !run[n].erased && !rest.take(run[n].parts) {
 			return 0
 		}
 		if rest.empty() {
@@ -151,6 +168,32 @@ func (r *joinedRest) take(parts []message.Part) bool {
 		r.skip()
 	}
 	return true
+}
+
+// takeErased takes what an erased neighbour said, which nobody knows any more: it is tried what ends with a part or a line.
+func (r *joinedRest) takeErased(k *neighbour) bool {
+	parts := r.parts
+	if r.begun {
+		parts = append([]message.Part{{Kind: message.Text, Text: r.text}}, parts...)
+	}
+	for n := range parts {
+		if k.was(message.Message{Role: k.role, Parts: parts[:n+1]}) {
+			*r = joinedRest{parts: parts[n+1:]}
+			return true
+		}
+	}
+	if len(parts) == 0 || parts[0].Kind != message.Text {
+		return false
+	}
+	text := parts[0].Text
+	for at, c := range text {
+		if c == '\n' && k.was(message.New(k.role, text[:at])) {
+			*r = joinedRest{parts: parts[1:], text: text[at:], begun: true}
+			r.skip()
+			return true
+		}
+	}
+	return false
 }
 
 // skip leaves a text behind of which only blanks are left.

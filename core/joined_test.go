@@ -1,8 +1,10 @@
 package core_test
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -57,5 +59,48 @@ func TestJoinedNeighbours(t *testing.T) {
 				f.restart()
 			}
 		})
+	}
+}
+
+// TestJoinedWithErased: what was erased does not come back with the neighbour that a host merges it with.
+func TestJoinedWithErased(t *testing.T) {
+	code := "my code is " + secret
+	block := func(texts ...string) message.Message {
+		m := message.Message{Role: message.User}
+		for _, text := range texts {
+			m.Parts = append(m.Parts, message.Part{Kind: message.Text, Text: text})
+		}
+		return m
+	}
+	for name, c := range map[string]struct {
+		known, host []message.Message
+		want        string
+	}{
+		"first":         {[]message.Message{user(code), user("two"), assistant("three")}, []message.Message{user(code + "\n\ntwo"), assistant("three")}, "two | three"},
+		"last":          {[]message.Message{user("one"), user(code), assistant("three")}, []message.Message{user("one\n" + code), assistant("three")}, "one | three"},
+		"between":       {[]message.Message{user("one"), user(code), user("two")}, []message.Message{user("one\n" + code + "\ntwo")}, "one | two"},
+		"several lines": {[]message.Message{user("one\n" + code), user("two\nthree")}, []message.Message{user("one\n" + code + "\ntwo\nthree")}, "two\nthree"},
+		"blocks":        {[]message.Message{user(code), user("two"), assistant("three")}, []message.Message{block(code, "two"), assistant("three")}, "two | three"},
+		"a growing one": {[]message.Message{user("one"), user(code), assistant("three")}, []message.Message{block("one", code), assistant("three"), user("four")}, "one | three | four"},
+	} {
+		for _, restart := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/restart %v", name, restart), func(t *testing.T) {
+				f := newFixture(t)
+				f.ingest(c.known...)
+				f.assemble(1000, transcript("", c.known...))
+				f.forget(core.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+				for range 2 {
+					if restart {
+						f.restart()
+					}
+					if got := shown(f.assemble(1000, transcript("", c.host...))); got != c.want {
+						t.Errorf("shown %q, want %q", got, c.want)
+					}
+				}
+				if got := f.traces(); got != nil {
+					t.Errorf("stored again: %q", got)
+				}
+			})
+		}
 	}
 }
