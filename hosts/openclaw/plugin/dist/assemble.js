@@ -3,21 +3,38 @@ import { Code, ProtocolError } from "./errors.js";
 import { PACKAGE } from "./names.js";
 import { printOf } from "./prints.js";
 import { NotShown, expand } from "./transcript.js";
+import { weigh, weighText } from "./weigh.js";
 import { compacted, memoryOf, sessionOf, settingsOf } from "./whitelist.js";
-/** Asks the sidecar for the next prompt. Throws when there is none; the caller then goes on with what it has. */
-export async function assemble(shared, turn, params) {
-    const session = sessionOf(params);
-    const state = shared.state(session);
-    const { messages } = params;
-    // In the tool loop the host hands back what it was given, and knows no limit of the output.
+/** Looks at a call, once, before anybody is asked. */
+export async function grantOf(shared, turn, params) {
+    const state = shared.state(sessionOf(params));
     const loop = turn.assembled && (params.runtimeSettings?.limits?.maxOutputTokens ?? null) === null;
     if (!loop)
         turn.sections = memorySections(await shared.sdk(), params);
-    const granted = params.tokenBudget ?? params.runtimeSettings?.limits?.promptTokenBudget ?? state.budget.now();
-    if (granted === undefined || granted < 1)
+    const said = params.tokenBudget ?? params.runtimeSettings?.limits?.promptTokenBudget ?? state.budget.now();
+    const granted = said === undefined || said < 1 ? undefined : Math.floor(said);
+    return { loop, granted, budget: granted === undefined || loop ? granted : state.budget.grant(granted, params.model) };
+}
+/** The newest messages that fit: what the model sees while the engine cannot be asked. */
+export function withoutEngine(shared, turn, params, { loop, granted, budget }) {
+    const state = shared.state(sessionOf(params));
+    const { messages } = params;
+    const most = loop && granted !== undefined ? state.budget.inLoop(granted, params) : budget;
+    if (most === undefined)
+        return { messages, estimatedTokens: 0 };
+    const addition = turn.sections.join("\n\n");
+    const shown = state.cut.newest(messages, Math.max(0, most - weighText(addition)));
+    const estimatedTokens = shown.reduce((sum, message) => sum + weigh(message), weighText(addition));
+    state.budget.spent(estimatedTokens);
+    return compacted({ messages: shown, estimatedTokens, systemPromptAddition: addition === "" ? undefined : addition });
+}
+/** Asks the sidecar for the next prompt. Throws when there is none; the caller then goes on with what it has. */
+export async function assemble(shared, turn, params, { loop, budget }) {
+    const session = sessionOf(params);
+    const state = shared.state(session);
+    const { messages } = params;
+    if (budget === undefined)
         throw new Error(`${PACKAGE}: the host gave no token budget`);
-    // The loop's budget is taken as it is: the engine knows the turn's own.
-    const budget = loop ? Math.floor(granted) : state.budget.grant(granted, params.model);
     const prints = state.memory.prints(messages, loop);
     const fields = compacted({
         tokenBudget: budget,
@@ -32,7 +49,7 @@ export async function assemble(shared, turn, params) {
     for (let attempt = 1;; attempt++) {
         const { transcript } = plan;
         try {
-            const answer = await shared.connection.call("assemble", { session, transcript, ...fields }, { timeoutMs: Math.max(1, end - Date.now()), signal: params.abortSignal });
+            const answer = await shared.call(session, "assemble", { session, transcript, ...fields }, { timeoutMs: Math.max(1, end - Date.now()), signal: params.abortSignal });
             const list = expand(answer.items, messages, plan);
             state.memory.learn(plan.prints, transcript.digest, loop);
             learnOutput(state.memory, answer, list, prints);

@@ -1,3 +1,4 @@
+import { weighText } from "./weigh.js";
 /** No figure of the host makes the budget smaller than this share of what it grants. */
 const leastShare = 0.6;
 export class Budget {
@@ -26,6 +27,19 @@ export class Budget {
         if (this.#ceiling === undefined)
             return this.#granted;
         return Math.min(this.#granted, Math.max(this.#ceiling, Math.floor(this.#granted * leastShare)));
+    }
+    /**
+     * What history may cost in a tool loop whose host grants so much: there the host takes off what the turn has added, and neither system prompt nor the room
+     * for an answer, which the prompt's budget did without.
+     */
+    inLoop(granted, params) {
+        const prompt = this.now();
+        const window = params.runtimeSettings?.limits?.promptTokenBudget;
+        if (prompt === undefined)
+            return granted;
+        if (typeof window !== "number")
+            return Math.min(prompt, granted);
+        return Math.max(0, Math.min(granted, prompt - Math.max(0, window - granted - weighText(params.prompt ?? ""))));
     }
     /** The host says that a prompt was, or would be, too large: everything in it that is not the engine's comes off. */
     demanded(params) {

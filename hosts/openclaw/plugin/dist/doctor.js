@@ -1,10 +1,12 @@
 // What to do about what goes wrong: texts for people, in the log and in the README.
 import { Code, OutOfTime, ProtocolError, Unavailable } from "./errors.js";
 import { PLUGIN_ID } from "./names.js";
+/** What happens while the engine is out of order. */
+export const whileOut = "until the engine is back, turns are answered with the newest messages that fit, the host compacts, and what is said is kept and stored later; this is said once";
 /** What to do about an error; empty where there is nothing to say. */
 export function adviceFor(error) {
     if (error instanceof Unavailable) {
-        return "the turn goes on with the host's own messages and is stored later; run contextengine doctor";
+        return "run contextengine doctor";
     }
     if (error instanceof OutOfTime)
         return "the sidecar is busy or hangs; look at its log, or raise the plugin's timeouts";

@@ -1,11 +1,13 @@
 // The members of a context engine, as the host calls them. Every one is a translation: the decisions are the sidecar's.
-import { assemble } from "./assemble.js";
+import { assemble, grantOf, withoutEngine } from "./assemble.js";
 import { hostSide } from "./callbacks.js";
 import { lacksCredentials } from "./config.js";
-import { textOf } from "./errors.js";
+import { NotConfigured, Unavailable, misconfigured, textOf } from "./errors.js";
 import { isConversation, storedHistory } from "./history.js";
-import { MISSING_CREDENTIALS, PACKAGE, VERSION } from "./names.js";
+import { VERSION } from "./names.js";
 import { compacted, compactionOf, sessionOf, sessionOfKey, settingsOf } from "./whitelist.js";
+/** How long a turn waits until what is owed is stored. The rest is stored beside it. */
+const settleMs = 10_000;
 const noRewrite = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
 /** Makes the engine of one logical turn. */
 export function newEngine(shared, id, ownsCompaction) {
@@ -37,51 +39,91 @@ class Engine {
         const session = sessionOf(params);
         const state = this.shared.state(session);
         try {
-            const fields = { session, ...this.#settings(params) };
-            let answer = await this.#call("bootstrap", fields, params);
+            const fields = this.#settings(params);
+            let answer = await this.#call(session, "bootstrap", fields, params);
             // A session that the engine holds is brought up to date from what assemble is handed: the rows as stored differ from that where the host merges or drops some.
             if (!state.bootstrapped && answer.known === 0) {
                 const history = await this.#history(params);
                 if (history !== undefined && history.length > 0)
-                    answer = await this.#call("bootstrap", { ...fields, transcript: { messages: history } }, params);
+                    answer = await this.#call(session, "bootstrap", { ...fields, transcript: { messages: history } }, params);
             }
             state.bootstrapped = true;
             return compacted({ bootstrapped: answer.bootstrapped === true, importedMessages: answer.imported, reason: answer.reason });
         }
         catch (error) {
-            this.shared.warn("bootstrap", error);
+            this.shared.failed(session, "bootstrap", error);
+            if (misconfigured(error))
+                throw error;
             return { bootstrapped: false, reason: textOf(error) };
         }
     }
-    /** Never throws: whatever goes wrong, the model sees the messages that the host has. */
+    /** Never throws: whatever goes wrong, the model sees the newest messages that fit. */
     async assemble(params) {
+        const session = sessionOf(params);
+        const grant = await grantOf(this.shared, this.#turn, params);
         try {
             this.#check();
-            return await assemble(this.shared, this.#turn, params);
+            if (!grant.loop)
+                await this.#settled(session);
+            const result = await assemble(this.shared, this.#turn, params, grant);
+            this.shared.works(session, "assemble");
+            return result;
         }
         catch (error) {
-            this.shared.warn("assemble", error);
-            return { messages: params.messages, estimatedTokens: 0 };
+            this.shared.failed(session, "assemble", error);
+            return withoutEngine(this.shared, this.#turn, params, grant);
         }
         finally {
             this.#turn.assembled = true;
         }
     }
-    /** Throws when the turn is not stored: the host then keeps it and calls again. */
+    /**
+     * Stores the turn, or keeps it until the engine can. Throws where the configuration is incomplete, and where it cannot be kept either: the host then keeps it and
+     * answers without the engine until it is stored.
+     */
     async commitTurn(params) {
         this.#check();
-        const answer = await this.#call("commitTurn", {
-            session: sessionOf(params),
-            advancementKey: params.advancementKey,
-            messages: params.messages.filter(isConversation),
-            ...heartbeat(params),
-            ...this.#settings(params),
-        }, params, this.shared.settings.timeouts.commit);
-        this.#last = "turn";
-        if (answer.status !== "committed" && answer.status !== "duplicate")
-            throw new Error(`${PACKAGE}: commitTurn: the sidecar did not say that the turn is stored`);
-        return { status: answer.status };
+        const session = sessionOf(params);
+        const turn = { session, advancementKey: params.advancementKey, messages: params.messages.filter(isConversation), ...heartbeat(params), ...this.#settings(params) };
+        try {
+            await this.#settled(session);
+            const status = await this.shared.commit(turn, this.#options(params, this.shared.settings.timeouts.commit));
+            this.shared.works(session, "commitTurn");
+            this.#last = "turn";
+            return { status };
+        }
+        catch (error) {
+            this.shared.failed(session, "commitTurn", error);
+            if (misconfigured(error) || params.abortSignal?.aborted)
+                throw error;
+            await this.#keep(turn, error);
+            return { status: "committed" };
+        }
     }
+    /** Keeps a turn that could not be stored because of an error. */
+    async #keep(turn, cause) {
+        try {
+            await this.shared.owed.keep(turn);
+        }
+        catch (error) {
+            this.shared.warn("keeping a turn until it can be stored", error);
+            throw cause;
+        }
+    }
+    /** Waits until what is owed of a session is stored, so that turns are stored in their order. Throws where that cannot be done now. */
+    async #settled(session) {
+        let timer;
+        const late = new Promise((_, reject) => {
+            timer = setTimeout(() => { reject(new Unavailable("it is still told what it missed")); }, settleMs);
+        });
+        try {
+            await Promise.race([this.shared.settle(session), late]);
+        }
+        finally {
+            clearTimeout(timer);
+        }
+    }
+    /** Where the engine cannot compact, the host does. */
     async compact(params) {
         const session = sessionOf(params);
         const { budget } = this.shared.state(session);
@@ -89,11 +131,8 @@ class Engine {
         let delegated;
         try {
             this.#check();
-            const answer = await this.shared.connection.call("compact", { session, ...compactionOf(params, budget.now()) }, {
-                timeoutMs: this.shared.settings.timeouts.compact,
-                signal: params.abortSignal,
-                host: hostSide({ sdk: this.shared.sdk, failed: this.#failed, context: params.runtimeContext, compaction: params, delegated: (result) => { delegated = result; } }),
-            });
+            const options = this.#options(params, this.shared.settings.timeouts.compact, { compaction: params, delegated: (result) => { delegated = result; } });
+            const answer = await this.shared.call(session, "compact", { session, ...compactionOf(params, budget.now()) }, options);
             this.#last = "compaction";
             if (delegated)
                 return delegated;
@@ -109,9 +148,22 @@ class Engine {
                 throw error;
             if (delegated)
                 return delegated; // the runtime did it, whatever came afterwards
-            this.shared.warn("compact", error);
-            return { ok: false, compacted: false, reason: textOf(error) };
+            this.shared.failed(session, "compact", error);
+            return this.#compactedByHost(params, error);
         }
+    }
+    async #compactedByHost(params, cause) {
+        try {
+            const { delegateCompactionToRuntime } = await this.shared.sdk();
+            if (delegateCompactionToRuntime)
+                return await delegateCompactionToRuntime(params);
+        }
+        catch (error) {
+            if (params.abortSignal?.aborted)
+                throw error;
+            this.shared.warn("compact", error);
+        }
+        return { ok: false, compacted: false, reason: textOf(cause) };
     }
     /** Compacts ahead of need, off the reply path. The host's transcript is never rewritten. */
     async maintain(params) {
@@ -122,49 +174,51 @@ class Engine {
         const session = sessionOf(params);
         const budget = this.shared.state(session).budget.now();
         try {
-            const answer = await this.#call("maintain", { session, reason, ...(budget === undefined ? {} : { tokenBudget: budget }) }, params, this.shared.settings.timeouts.maintain);
+            const answer = await this.#call(session, "maintain", { reason, ...(budget === undefined ? {} : { tokenBudget: budget }) }, params, this.shared.settings.timeouts.maintain);
             return { ...noRewrite, reason: answer.reason ?? "done" };
         }
         catch (error) {
             if (params.abortSignal?.aborted)
                 throw error;
-            this.shared.warn("maintain", error);
+            this.shared.failed(session, "maintain", error);
             return { ...noRewrite, reason: textOf(error) };
         }
     }
     async prepareSubagentSpawn(params) {
+        const parent = sessionOfKey(params.parentSessionKey);
         try {
             const ttl = params.ttlMs;
-            const answer = await this.#call("prepareSubagentSpawn", compacted({
-                parent: sessionOfKey(params.parentSessionKey),
+            const answer = await this.#ask(parent, "prepareSubagentSpawn", compacted({
+                parent,
                 child: sessionOfKey(params.childSessionKey),
                 contextMode: params.contextMode === "fork" || params.contextMode === "isolated" ? params.contextMode : undefined,
                 ttlMs: typeof ttl === "number" && ttl > 0 ? Math.floor(ttl) : undefined,
             }));
-            return { rollback: () => this.#rollback(answer.spawnId) };
+            return { rollback: () => this.#rollback(parent, answer.spawnId) };
         }
         catch (error) {
             // A throw would take the subagent away; without preparation it only knows less.
-            this.shared.warn("prepareSubagentSpawn", error);
+            this.shared.failed(parent, "prepareSubagentSpawn", error);
             return undefined;
         }
     }
-    async #rollback(spawnId) {
+    async #rollback(parent, spawnId) {
         if (spawnId === undefined)
             return;
         try {
-            await this.#call("rollbackSubagentSpawn", { spawnId });
+            await this.#ask(parent, "rollbackSubagentSpawn", { spawnId });
         }
         catch (error) {
-            this.shared.warn("rollbackSubagentSpawn", error);
+            this.shared.failed(parent, "rollbackSubagentSpawn", error);
         }
     }
     async onSubagentEnded(params) {
+        const child = sessionOfKey(params.childSessionKey);
         try {
-            await this.#call("onSubagentEnded", { child: sessionOfKey(params.childSessionKey), reason: params.reason });
+            await this.#ask(child, "onSubagentEnded", { child, reason: params.reason });
         }
         catch (error) {
-            this.shared.warn("onSubagentEnded", error);
+            this.shared.failed(child, "onSubagentEnded", error);
         }
     }
     // The three that follow are for hosts that do not commit turns. What they miss is taken up from the messages that assemble is handed.
@@ -172,32 +226,32 @@ class Engine {
         const turn = params.messages.slice(params.prePromptMessageCount).filter(isConversation);
         try {
             if (turn.length > 0)
-                await this.#call("afterTurn", { session: sessionOf(params), messages: turn, ...heartbeat(params) }, params, this.shared.settings.timeouts.commit);
+                await this.#call(sessionOf(params), "afterTurn", { messages: turn, ...heartbeat(params) }, params, this.shared.settings.timeouts.commit);
             this.#last = "turn";
         }
         catch (error) {
-            this.shared.warn("afterTurn", error);
+            this.shared.failed(sessionOf(params), "afterTurn", error);
         }
     }
     async ingestBatch(params) {
         try {
-            const answer = await this.#call("ingestBatch", { session: sessionOf(params), messages: params.messages, ...heartbeat(params) }, params);
+            const answer = await this.#call(sessionOf(params), "ingestBatch", { messages: params.messages, ...heartbeat(params) }, params);
             this.#last = "turn";
             return { ingestedCount: answer.ingested ?? 0 };
         }
         catch (error) {
-            this.shared.warn("ingestBatch", error);
+            this.shared.failed(sessionOf(params), "ingestBatch", error);
             return { ingestedCount: 0 };
         }
     }
     async ingest(params) {
         try {
-            const answer = await this.#call("ingest", { session: sessionOf(params), message: params.message, ...heartbeat(params) }, params);
+            const answer = await this.#call(sessionOf(params), "ingest", { message: params.message, ...heartbeat(params) }, params);
             this.#last = "turn";
             return { ingested: (answer.ingested ?? 0) > 0 };
         }
         catch (error) {
-            this.shared.warn("ingest", error);
+            this.shared.failed(sessionOf(params), "ingest", error);
             return { ingested: false };
         }
     }
@@ -208,7 +262,7 @@ class Engine {
     #failed = (what, error) => { this.shared.warn(what, error); };
     #check() {
         if (lacksCredentials(this.shared.settings))
-            throw new Error(MISSING_CREDENTIALS);
+            throw new NotConfigured();
     }
     async #history(params) {
         try {
@@ -222,9 +276,15 @@ class Engine {
         const settings = settingsOf(params.runtimeSettings, params.runtimeContext);
         return settings === undefined ? {} : { settings };
     }
-    #call(method, fields, params, timeoutMs = this.shared.settings.timeouts.call) {
-        const options = { timeoutMs, signal: params?.abortSignal, host: hostSide({ sdk: this.shared.sdk, failed: this.#failed, context: params?.runtimeContext }) };
-        return this.shared.connection.call(method, fields, options);
+    /** Calls a method about a session. */
+    #call(session, method, fields, params, timeoutMs = this.shared.settings.timeouts.call) {
+        return this.#ask(session, method, { session, ...fields }, params, timeoutMs);
+    }
+    #ask(session, method, fields, params, timeoutMs = this.shared.settings.timeouts.call) {
+        return this.shared.call(session, method, fields, this.#options(params, timeoutMs));
+    }
+    #options(params, timeoutMs, more = {}) {
+        return { timeoutMs, signal: params?.abortSignal, host: hostSide({ sdk: this.shared.sdk, failed: this.#failed, context: params?.runtimeContext, ...more }) };
     }
 }
 function heartbeat(params) {

@@ -1,15 +1,26 @@
 // What outlives an engine instance. The host makes an instance for every turn, and registers the plugin several times in one process.
+import { join } from "node:path";
 import { Budget } from "./budget.js";
 import { Connection } from "./connection.js";
-import { adviceFor } from "./doctor.js";
-import { textOf } from "./errors.js";
-import { PACKAGE, VERSION } from "./names.js";
+import { Cut } from "./cut.js";
+import { adviceFor, whileOut } from "./doctor.js";
+import { OutOfTime, ProtocolError, Unavailable, outOfOrder, textOf } from "./errors.js";
+import { Health } from "./health.js";
+import { PACKAGE, PLUGIN_ID, VERSION } from "./names.js";
+import { Owed } from "./owed.js";
 import { hostSdk } from "./sdk.js";
 import { Memory } from "./transcript.js";
 const maxSessions = 500;
 /** How many bytes of messages, about, are kept to compare with; beyond that the sessions that were used longest ago have theirs hashed anew. */
 const mostWeight = 64 << 20;
 const quietMs = 60_000;
+/** Calls that every turn needs. */
+const needed = new Set(["bootstrap", "assemble", "commitTurn", "afterTurn", "ingestBatch", "ingest"]);
+/** Calls whose answer alone does not say that they worked. */
+const checked = new Set(["assemble", "commitTurn"]);
+/** Calls that may take long without anybody waiting, or have a second way. */
+const patient = new Set(["compact", "maintain"]);
+const lineOf = (what, error) => `${PACKAGE}: ${what}: ${textOf(error).replace(`${PACKAGE}: `, "")}`;
 /** One sidecar, and what this process knows of the sessions there. */
 export class Shared {
     settings;
@@ -19,16 +30,23 @@ export class Shared {
     maxWeight;
     #sessions = new Map();
     #warned = new Map();
+    #health = new Map();
+    #settling = new Map();
+    owed;
     constructor(settings, connection, logger, sdk = hostSdk, maxWeight = mostWeight) {
         this.settings = settings;
         this.connection = connection;
         this.logger = logger;
         this.sdk = sdk;
         this.maxWeight = maxWeight;
+        this.owed = new Owed(async () => {
+            const folder = (await this.sdk()).resolveStateDir?.();
+            return folder === undefined ? undefined : join(folder, PLUGIN_ID, "owed");
+        });
     }
     state(session) {
         const key = `${session.agent}\n${session.session}`;
-        const state = this.#sessions.get(key) ?? { memory: new Memory(), budget: new Budget(), bootstrapped: false, weight: 0 };
+        const state = this.#sessions.get(key) ?? { memory: new Memory(), budget: new Budget(), cut: new Cut(), bootstrapped: false, weight: 0 };
         this.#sessions.delete(key); // the newest are at the end
         this.#sessions.set(key, state);
         if (this.#sessions.size > maxSessions) {
@@ -54,10 +72,117 @@ export class Shared {
             state.weight = 0;
         }
     }
+    health(agent) {
+        const health = this.#health.get(agent) ?? new Health();
+        if (this.#health.size > maxSessions)
+            this.#health.clear();
+        this.#health.set(agent, health);
+        return health;
+    }
+    /** Calls a method for a session. An engine that took too long is left alone for a while. */
+    async call(session, method, fields, options) {
+        const health = this.health(session.agent);
+        const pause = health.pause();
+        if (pause > 0)
+            throw new Unavailable(`the engine took too long; it is asked again in ${Math.ceil(pause / 1000)} s`);
+        const begun = Date.now();
+        try {
+            const answer = await this.connection.call(method, fields, options);
+            if (!checked.has(method))
+                this.works(session, method);
+            return answer;
+        }
+        catch (error) {
+            if (error instanceof OutOfTime && !patient.has(method))
+                health.slow(Date.now() - begun);
+            throw error;
+        }
+    }
+    /** A call failed. Where the engine is out of order that is said once, until everything works again. */
+    failed(session, what, error) {
+        if (!outOfOrder(error)) {
+            this.warn(what, error);
+            return;
+        }
+        const health = this.health(session.agent);
+        if (!needed.has(what)) {
+            if (!health.out)
+                this.warn(what, error);
+            return;
+        }
+        if (health.failed(what)) {
+            this.logger.warn(`${lineOf(what, error)} -> ${whileOut}${adviceFor(error) === "" ? "" : `; ${adviceFor(error)}`}`);
+            // What comes back may be another store: it is asked anew what it has of each session.
+            for (const state of this.#sessions.values())
+                state.bootstrapped = false;
+        }
+        else {
+            this.logger.debug?.(lineOf(what, error));
+        }
+        // A sidecar that goes on failing may hold on to a store that is gone.
+        if (error instanceof ProtocolError && this.settings.socket === undefined && health.renewal())
+            void this.connection.stop(false);
+    }
+    /** A call worked. */
+    works(session, what) {
+        const health = this.health(session.agent);
+        const seconds = Math.ceil(health.lasted() / 1000);
+        if (!health.works(what))
+            return;
+        this.logger.info(`${PACKAGE}: the engine is back after ${seconds} s`);
+        void this.catchUp();
+    }
+    /** Stores what is owed of a session. Throws where the engine is out of order; what it refuses stays. */
+    settle(session) {
+        const key = `${session.agent}\n${session.session}`;
+        const running = this.#settling.get(key) ?? this.#settle(session).finally(() => this.#settling.delete(key));
+        this.#settling.set(key, running);
+        return running;
+    }
+    async #settle(session) {
+        let stored = 0;
+        const unreadable = (error) => { this.warn("reading turns that were kept", error); };
+        for (const file of await this.owed.of(session).catch(unreadable) ?? []) {
+            const turn = await this.owed.read(file).catch(unreadable);
+            if (!turn)
+                continue;
+            try {
+                await this.commit(turn, { timeoutMs: this.settings.timeouts.commit });
+                await this.owed.done(file);
+                stored++;
+            }
+            catch (error) {
+                if (outOfOrder(error))
+                    throw error;
+                this.warn("commitTurn", error);
+            }
+        }
+        if (stored === 0)
+            return;
+        this.logger.info(`${PACKAGE}: ${stored === 1 ? "a turn that was kept is" : `${stored} turns that were kept are`} stored`);
+        this.works(session, "commitTurn");
+    }
+    /** Stores what is owed of every session, as far as that works now. */
+    async catchUp() {
+        try {
+            for (const session of await this.owed.sessions())
+                await this.settle(session);
+        }
+        catch (error) {
+            this.logger.debug?.(lineOf("commitTurn", error));
+        }
+    }
+    /** Hands a turn over. Throws unless the sidecar says that it is stored. */
+    async commit(turn, options) {
+        const { status } = await this.call(turn.session, "commitTurn", { ...turn }, options);
+        if (status !== "committed" && status !== "duplicate")
+            throw new Error(`${PACKAGE}: commitTurn: the sidecar did not say that the turn is stored`);
+        return status;
+    }
     /** Tells an operator what failed and what to do about it; the same thing at most once a minute. */
     warn(what, error) {
         const advice = adviceFor(error);
-        const line = `${PACKAGE}: ${what}: ${textOf(error).replace(`${PACKAGE}: `, "")}${advice === "" ? "" : ` -> ${advice}`}`;
+        const line = `${lineOf(what, error)}${advice === "" ? "" : ` -> ${advice}`}`;
         const now = Date.now();
         const last = this.#warned.get(line);
         if (last !== undefined && now - last < quietMs)

@@ -6,6 +6,7 @@ import { printOf, type Print } from "./prints.js";
 import type { Sdk } from "./sdk.js";
 import type { Shared } from "./shared.js";
 import { NotShown, expand, type Expanded, type Memory } from "./transcript.js";
+import { weigh, weighText } from "./weigh.js";
 import { compacted, memoryOf, sessionOf, settingsOf } from "./whitelist.js";
 
 /** What one logical turn remembers between its calls. */
@@ -26,19 +27,45 @@ interface Answer {
   degraded?: unknown;
 }
 
+/** What a call of assemble is, and what its prompt may cost. */
+export interface Grant {
+  /** A call of the tool loop: the host hands back what it was given, and knows no limit of the output. */
+  loop: boolean;
+  /** As the host grants it, in tokens; undefined where it says nothing. */
+  granted: number | undefined;
+  /** What the engine may use. In the loop it is what is granted: the engine knows the turn's own. */
+  budget: number | undefined;
+}
+
+/** Looks at a call, once, before anybody is asked. */
+export async function grantOf(shared: Shared, turn: Turn, params: AssembleParams): Promise<Grant> {
+  const state = shared.state(sessionOf(params));
+  const loop = turn.assembled && (params.runtimeSettings?.limits?.maxOutputTokens ?? null) === null;
+  if (!loop) turn.sections = memorySections(await shared.sdk(), params);
+  const said = params.tokenBudget ?? params.runtimeSettings?.limits?.promptTokenBudget ?? state.budget.now();
+  const granted = said === undefined || said < 1 ? undefined : Math.floor(said);
+  return { loop, granted, budget: granted === undefined || loop ? granted : state.budget.grant(granted, params.model) };
+}
+
+/** The newest messages that fit: what the model sees while the engine cannot be asked. */
+export function withoutEngine(shared: Shared, turn: Turn, params: AssembleParams, { loop, granted, budget }: Grant): AssembleResult {
+  const state = shared.state(sessionOf(params));
+  const { messages } = params;
+  const most = loop && granted !== undefined ? state.budget.inLoop(granted, params) : budget;
+  if (most === undefined) return { messages, estimatedTokens: 0 };
+  const addition = turn.sections.join("\n\n");
+  const shown = state.cut.newest(messages, Math.max(0, most - weighText(addition)));
+  const estimatedTokens = shown.reduce((sum, message) => sum + weigh(message), weighText(addition));
+  state.budget.spent(estimatedTokens);
+  return compacted<AssembleResult>({ messages: shown, estimatedTokens, systemPromptAddition: addition === "" ? undefined : addition });
+}
+
 /** Asks the sidecar for the next prompt. Throws when there is none; the caller then goes on with what it has. */
-export async function assemble(shared: Shared, turn: Turn, params: AssembleParams): Promise<AssembleResult> {
+export async function assemble(shared: Shared, turn: Turn, params: AssembleParams, { loop, budget }: Grant): Promise<AssembleResult> {
   const session = sessionOf(params);
   const state = shared.state(session);
   const { messages } = params;
-  // In the tool loop the host hands back what it was given, and knows no limit of the output.
-  const loop = turn.assembled && (params.runtimeSettings?.limits?.maxOutputTokens ?? null) === null;
-  if (!loop) turn.sections = memorySections(await shared.sdk(), params);
-  const granted = params.tokenBudget ?? params.runtimeSettings?.limits?.promptTokenBudget ?? state.budget.now();
-  if (granted === undefined || granted < 1) throw new Error(`${PACKAGE}: the host gave no token budget`);
-  // The loop's budget is taken as it is: the engine knows the turn's own.
-  const budget = loop ? Math.floor(granted) : state.budget.grant(granted, params.model);
-
+  if (budget === undefined) throw new Error(`${PACKAGE}: the host gave no token budget`);
   const prints = state.memory.prints(messages, loop);
   const fields = compacted<Record<string, unknown>>({
     tokenBudget: budget,
@@ -53,7 +80,7 @@ export async function assemble(shared: Shared, turn: Turn, params: AssembleParam
   for (let attempt = 1; ; attempt++) {
     const { transcript } = plan;
     try {
-      const answer = await shared.connection.call("assemble", { session, transcript, ...fields }, { timeoutMs: Math.max(1, end - Date.now()), signal: params.abortSignal }) as Answer;
+      const answer = await shared.call(session, "assemble", { session, transcript, ...fields }, { timeoutMs: Math.max(1, end - Date.now()), signal: params.abortSignal }) as Answer;
       const list = expand(answer.items, messages, plan);
       state.memory.learn(plan.prints, transcript.digest, loop);
       learnOutput(state.memory, answer, list, prints);

@@ -1,6 +1,7 @@
 // What a session's prompt may cost. The host's budget leaves out what it adds to a prompt afterwards, tool schemas above all, and a compaction that it demands before the
 // model is called comes at a mark of its own. Both are learnt from what it says when it demands one.
-import type { CompactParams } from "./host-types.js";
+import type { AssembleParams, CompactParams } from "./host-types.js";
+import { weighText } from "./weigh.js";
 
 /** No figure of the host makes the budget smaller than this share of what it grants. */
 const leastShare = 0.6;
@@ -31,6 +32,18 @@ export class Budget {
     if (this.#granted === undefined) return undefined;
     if (this.#ceiling === undefined) return this.#granted;
     return Math.min(this.#granted, Math.max(this.#ceiling, Math.floor(this.#granted * leastShare)));
+  }
+
+  /**
+   * What history may cost in a tool loop whose host grants so much: there the host takes off what the turn has added, and neither system prompt nor the room
+   * for an answer, which the prompt's budget did without.
+   */
+  inLoop(granted: number, params: AssembleParams): number {
+    const prompt = this.now();
+    const window = params.runtimeSettings?.limits?.promptTokenBudget;
+    if (prompt === undefined) return granted;
+    if (typeof window !== "number") return Math.min(prompt, granted);
+    return Math.max(0, Math.min(granted, prompt - Math.max(0, window - granted - weighText(params.prompt ?? ""))));
   }
 
   /** The host says that a prompt was, or would be, too large: everything in it that is not the engine's comes off. */

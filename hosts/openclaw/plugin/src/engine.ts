@@ -1,14 +1,15 @@
 // The members of a context engine, as the host calls them. Every one is a translation: the decisions are the sidecar's.
-import { assemble, type Turn } from "./assemble.js";
-import { hostSide } from "./callbacks.js";
+import { assemble, grantOf, withoutEngine, type Turn } from "./assemble.js";
+import { hostSide, type CallbackOptions } from "./callbacks.js";
 import type { CallOptions } from "./client.js";
 import { lacksCredentials } from "./config.js";
-import { textOf } from "./errors.js";
+import { NotConfigured, Unavailable, misconfigured, textOf } from "./errors.js";
 import { isConversation, storedHistory } from "./history.js";
 import type { AfterTurnParams, AssembleParams, CommitTurnParams, CompactParams, CompactResult, ContextEngine, HostMessage, SessionParams, SpawnParams } from "./host-types.js";
-import { MISSING_CREDENTIALS, PACKAGE, VERSION } from "./names.js";
+import { VERSION } from "./names.js";
+import type { Turn as OwedTurn } from "./owed.js";
 import type { Shared } from "./shared.js";
-import { compacted, compactionOf, sessionOf, sessionOfKey, settingsOf } from "./whitelist.js";
+import { compacted, compactionOf, sessionOf, sessionOfKey, settingsOf, type WireSession } from "./whitelist.js";
 
 interface BootstrapAnswer {
   bootstrapped?: boolean;
@@ -17,6 +18,9 @@ interface BootstrapAnswer {
   /** Messages of the session that are in force; sidecars that do not say so get no history here. */
   known?: number;
 }
+
+/** How long a turn waits until what is owed is stored. The rest is stored beside it. */
+const settleMs = 10_000;
 
 const noRewrite = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
 
@@ -51,49 +55,86 @@ class Engine implements ContextEngine {
     const session = sessionOf(params);
     const state = this.shared.state(session);
     try {
-      const fields = { session, ...this.#settings(params) };
-      let answer = await this.#call("bootstrap", fields, params) as BootstrapAnswer;
+      const fields = this.#settings(params);
+      let answer = await this.#call(session, "bootstrap", fields, params) as BootstrapAnswer;
       // A session that the engine holds is brought up to date from what assemble is handed: the rows as stored differ from that where the host merges or drops some.
       if (!state.bootstrapped && answer.known === 0) {
         const history = await this.#history(params);
-        if (history !== undefined && history.length > 0) answer = await this.#call("bootstrap", { ...fields, transcript: { messages: history } }, params) as BootstrapAnswer;
+        if (history !== undefined && history.length > 0) answer = await this.#call(session, "bootstrap", { ...fields, transcript: { messages: history } }, params) as BootstrapAnswer;
       }
       state.bootstrapped = true;
       return compacted({ bootstrapped: answer.bootstrapped === true, importedMessages: answer.imported, reason: answer.reason });
     } catch (error) {
-      this.shared.warn("bootstrap", error);
+      this.shared.failed(session, "bootstrap", error);
+      if (misconfigured(error)) throw error;
       return { bootstrapped: false, reason: textOf(error) };
     }
   }
 
-  /** Never throws: whatever goes wrong, the model sees the messages that the host has. */
+  /** Never throws: whatever goes wrong, the model sees the newest messages that fit. */
   async assemble(params: AssembleParams): Promise<Awaited<ReturnType<ContextEngine["assemble"]>>> {
+    const session = sessionOf(params);
+    const grant = await grantOf(this.shared, this.#turn, params);
     try {
       this.#check();
-      return await assemble(this.shared, this.#turn, params);
+      if (!grant.loop) await this.#settled(session);
+      const result = await assemble(this.shared, this.#turn, params, grant);
+      this.shared.works(session, "assemble");
+      return result;
     } catch (error) {
-      this.shared.warn("assemble", error);
-      return { messages: params.messages, estimatedTokens: 0 };
+      this.shared.failed(session, "assemble", error);
+      return withoutEngine(this.shared, this.#turn, params, grant);
     } finally {
       this.#turn.assembled = true;
     }
   }
 
-  /** Throws when the turn is not stored: the host then keeps it and calls again. */
+  /**
+   * Stores the turn, or keeps it until the engine can. Throws where the configuration is incomplete, and where it cannot be kept either: the host then keeps it and
+   * answers without the engine until it is stored.
+   */
   async commitTurn(params: CommitTurnParams): Promise<{ status: "committed" | "duplicate" }> {
     this.#check();
-    const answer = await this.#call("commitTurn", {
-      session: sessionOf(params),
-      advancementKey: params.advancementKey,
-      messages: params.messages.filter(isConversation),
-      ...heartbeat(params),
-      ...this.#settings(params),
-    }, params, this.shared.settings.timeouts.commit) as { status?: string };
-    this.#last = "turn";
-    if (answer.status !== "committed" && answer.status !== "duplicate") throw new Error(`${PACKAGE}: commitTurn: the sidecar did not say that the turn is stored`);
-    return { status: answer.status };
+    const session = sessionOf(params);
+    const turn: OwedTurn = { session, advancementKey: params.advancementKey, messages: params.messages.filter(isConversation), ...heartbeat(params), ...this.#settings(params) };
+    try {
+      await this.#settled(session);
+      const status = await this.shared.commit(turn, this.#options(params, this.shared.settings.timeouts.commit));
+      this.shared.works(session, "commitTurn");
+      this.#last = "turn";
+      return { status };
+    } catch (error) {
+      this.shared.failed(session, "commitTurn", error);
+      if (misconfigured(error) || params.abortSignal?.aborted) throw error;
+      await this.#keep(turn, error);
+      return { status: "committed" };
+    }
   }
 
+  /** Keeps a turn that could not be stored because of an error. */
+  async #keep(turn: OwedTurn, cause: unknown): Promise<void> {
+    try {
+      await this.shared.owed.keep(turn);
+    } catch (error) {
+      this.shared.warn("keeping a turn until it can be stored", error);
+      throw cause;
+    }
+  }
+
+  /** Waits until what is owed of a session is stored, so that turns are stored in their order. Throws where that cannot be done now. */
+  async #settled(session: WireSession): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => { reject(new Unavailable("it is still told what it missed")); }, settleMs);
+    });
+    try {
+      await Promise.race([this.shared.settle(session), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Where the engine cannot compact, the host does. */
   async compact(params: CompactParams): Promise<CompactResult> {
     const session = sessionOf(params);
     const { budget } = this.shared.state(session);
@@ -101,11 +142,8 @@ class Engine implements ContextEngine {
     let delegated: CompactResult | undefined;
     try {
       this.#check();
-      const answer = await this.shared.connection.call("compact", { session, ...compactionOf(params, budget.now()) }, {
-        timeoutMs: this.shared.settings.timeouts.compact,
-        signal: params.abortSignal,
-        host: hostSide({ sdk: this.shared.sdk, failed: this.#failed, context: params.runtimeContext, compaction: params, delegated: (result) => { delegated = result; } }),
-      }) as { ok?: boolean; compacted?: boolean; reason?: string; summary?: string; tokensBefore?: number; tokensAfter?: number };
+      const options = this.#options(params, this.shared.settings.timeouts.compact, { compaction: params, delegated: (result) => { delegated = result; } });
+      const answer = await this.shared.call(session, "compact", { session, ...compactionOf(params, budget.now()) }, options) as { ok?: boolean; compacted?: boolean; reason?: string; summary?: string; tokensBefore?: number; tokensAfter?: number };
       this.#last = "compaction";
       if (delegated) return delegated;
       return compacted<CompactResult>({
@@ -117,9 +155,20 @@ class Engine implements ContextEngine {
     } catch (error) {
       if (params.abortSignal?.aborted) throw error;
       if (delegated) return delegated; // the runtime did it, whatever came afterwards
-      this.shared.warn("compact", error);
-      return { ok: false, compacted: false, reason: textOf(error) };
+      this.shared.failed(session, "compact", error);
+      return this.#compactedByHost(params, error);
     }
+  }
+
+  async #compactedByHost(params: CompactParams, cause: unknown): Promise<CompactResult> {
+    try {
+      const { delegateCompactionToRuntime } = await this.shared.sdk();
+      if (delegateCompactionToRuntime) return await delegateCompactionToRuntime(params);
+    } catch (error) {
+      if (params.abortSignal?.aborted) throw error;
+      this.shared.warn("compact", error);
+    }
+    return { ok: false, compacted: false, reason: textOf(cause) };
   }
 
   /** Compacts ahead of need, off the reply path. The host's transcript is never rewritten. */
@@ -130,46 +179,48 @@ class Engine implements ContextEngine {
     const session = sessionOf(params);
     const budget = this.shared.state(session).budget.now();
     try {
-      const answer = await this.#call("maintain", { session, reason, ...(budget === undefined ? {} : { tokenBudget: budget }) }, params, this.shared.settings.timeouts.maintain);
+      const answer = await this.#call(session, "maintain", { reason, ...(budget === undefined ? {} : { tokenBudget: budget }) }, params, this.shared.settings.timeouts.maintain);
       return { ...noRewrite, reason: (answer as { reason?: string }).reason ?? "done" };
     } catch (error) {
       if (params.abortSignal?.aborted) throw error;
-      this.shared.warn("maintain", error);
+      this.shared.failed(session, "maintain", error);
       return { ...noRewrite, reason: textOf(error) };
     }
   }
 
   async prepareSubagentSpawn(params: SpawnParams): Promise<{ rollback: () => Promise<void> } | undefined> {
+    const parent = sessionOfKey(params.parentSessionKey);
     try {
       const ttl = params.ttlMs;
-      const answer = await this.#call("prepareSubagentSpawn", compacted({
-        parent: sessionOfKey(params.parentSessionKey),
+      const answer = await this.#ask(parent, "prepareSubagentSpawn", compacted({
+        parent,
         child: sessionOfKey(params.childSessionKey),
         contextMode: params.contextMode === "fork" || params.contextMode === "isolated" ? params.contextMode : undefined,
         ttlMs: typeof ttl === "number" && ttl > 0 ? Math.floor(ttl) : undefined,
       })) as { spawnId?: string };
-      return { rollback: () => this.#rollback(answer.spawnId) };
+      return { rollback: () => this.#rollback(parent, answer.spawnId) };
     } catch (error) {
       // A throw would take the subagent away; without preparation it only knows less.
-      this.shared.warn("prepareSubagentSpawn", error);
+      this.shared.failed(parent, "prepareSubagentSpawn", error);
       return undefined;
     }
   }
 
-  async #rollback(spawnId: string | undefined): Promise<void> {
+  async #rollback(parent: WireSession, spawnId: string | undefined): Promise<void> {
     if (spawnId === undefined) return;
     try {
-      await this.#call("rollbackSubagentSpawn", { spawnId });
+      await this.#ask(parent, "rollbackSubagentSpawn", { spawnId });
     } catch (error) {
-      this.shared.warn("rollbackSubagentSpawn", error);
+      this.shared.failed(parent, "rollbackSubagentSpawn", error);
     }
   }
 
   async onSubagentEnded(params: { childSessionKey: string; reason: string }): Promise<void> {
+    const child = sessionOfKey(params.childSessionKey);
     try {
-      await this.#call("onSubagentEnded", { child: sessionOfKey(params.childSessionKey), reason: params.reason });
+      await this.#ask(child, "onSubagentEnded", { child, reason: params.reason });
     } catch (error) {
-      this.shared.warn("onSubagentEnded", error);
+      this.shared.failed(child, "onSubagentEnded", error);
     }
   }
 
@@ -178,31 +229,31 @@ class Engine implements ContextEngine {
   async afterTurn(params: AfterTurnParams): Promise<void> {
     const turn = params.messages.slice(params.prePromptMessageCount).filter(isConversation);
     try {
-      if (turn.length > 0) await this.#call("afterTurn", { session: sessionOf(params), messages: turn, ...heartbeat(params) }, params, this.shared.settings.timeouts.commit);
+      if (turn.length > 0) await this.#call(sessionOf(params), "afterTurn", { messages: turn, ...heartbeat(params) }, params, this.shared.settings.timeouts.commit);
       this.#last = "turn";
     } catch (error) {
-      this.shared.warn("afterTurn", error);
+      this.shared.failed(sessionOf(params), "afterTurn", error);
     }
   }
 
   async ingestBatch(params: SessionParams & { messages: HostMessage[]; isHeartbeat?: boolean }): Promise<{ ingestedCount: number }> {
     try {
-      const answer = await this.#call("ingestBatch", { session: sessionOf(params), messages: params.messages, ...heartbeat(params) }, params);
+      const answer = await this.#call(sessionOf(params), "ingestBatch", { messages: params.messages, ...heartbeat(params) }, params);
       this.#last = "turn";
       return { ingestedCount: (answer as { ingested?: number }).ingested ?? 0 };
     } catch (error) {
-      this.shared.warn("ingestBatch", error);
+      this.shared.failed(sessionOf(params), "ingestBatch", error);
       return { ingestedCount: 0 };
     }
   }
 
   async ingest(params: SessionParams & { message: HostMessage; isHeartbeat?: boolean }): Promise<{ ingested: boolean }> {
     try {
-      const answer = await this.#call("ingest", { session: sessionOf(params), message: params.message, ...heartbeat(params) }, params);
+      const answer = await this.#call(sessionOf(params), "ingest", { message: params.message, ...heartbeat(params) }, params);
       this.#last = "turn";
       return { ingested: ((answer as { ingested?: number }).ingested ?? 0) > 0 };
     } catch (error) {
-      this.shared.warn("ingest", error);
+      this.shared.failed(sessionOf(params), "ingest", error);
       return { ingested: false };
     }
   }
@@ -215,7 +266,7 @@ class Engine implements ContextEngine {
   readonly #failed = (what: string, error: unknown): void => { this.shared.warn(what, error); };
 
   #check(): void {
-    if (lacksCredentials(this.shared.settings)) throw new Error(MISSING_CREDENTIALS);
+    if (lacksCredentials(this.shared.settings)) throw new NotConfigured();
   }
 
   async #history(params: SessionParams): Promise<HostMessage[] | undefined> {
@@ -231,9 +282,17 @@ class Engine implements ContextEngine {
     return settings === undefined ? {} : { settings };
   }
 
-  #call(method: string, fields: Readonly<Record<string, unknown>>, params?: SessionParams, timeoutMs = this.shared.settings.timeouts.call): Promise<unknown> {
-    const options: CallOptions = { timeoutMs, signal: params?.abortSignal, host: hostSide({ sdk: this.shared.sdk, failed: this.#failed, context: params?.runtimeContext }) };
-    return this.shared.connection.call(method, fields, options);
+  /** Calls a method about a session. */
+  #call(session: WireSession, method: string, fields: object, params: SessionParams, timeoutMs = this.shared.settings.timeouts.call): Promise<unknown> {
+    return this.#ask(session, method, { session, ...fields }, params, timeoutMs);
+  }
+
+  #ask(session: WireSession, method: string, fields: Readonly<Record<string, unknown>>, params?: SessionParams, timeoutMs = this.shared.settings.timeouts.call): Promise<unknown> {
+    return this.shared.call(session, method, fields, this.#options(params, timeoutMs));
+  }
+
+  #options(params: SessionParams | undefined, timeoutMs: number, more: Pick<CallbackOptions, "compaction" | "delegated"> = {}): CallOptions {
+    return { timeoutMs, signal: params?.abortSignal, host: hostSide({ sdk: this.shared.sdk, failed: this.#failed, context: params?.runtimeContext, ...more }) };
   }
 }
 

@@ -1,5 +1,5 @@
 // What can go wrong between plugin and sidecar. Texts hold no contents of messages, keys or tokens.
-import { PACKAGE } from "./names.js";
+import { MISSING_CREDENTIALS, PACKAGE } from "./names.js";
 
 /** The codes of the protocol that the plugin looks at. */
 export const Code = {
@@ -46,6 +46,25 @@ export class OutOfTime extends Named {
     super(`${PACKAGE}: ${method}: no answer from the sidecar within ${ms} ms`);
   }
 }
+
+/** Address or key is missing: nothing is asked at all. */
+export class NotConfigured extends Named {
+  override readonly name = "NotConfigured";
+  constructor() {
+    super(MISSING_CREDENTIALS);
+  }
+}
+
+/** What an engine that works says about a call, or about its configuration. */
+const answers: readonly number[] = [Code.methodNotFound, Code.invalidParams, Code.cancelled, Code.needTranscript, Code.budget, Code.notFound, Code.missingCapability, Code.unsupported, Code.configuration];
+
+/** Reports whether an error says that the engine is out of order: not there, too slow, or failing, whatever it is asked. */
+export function outOfOrder(error: unknown): boolean {
+  return !(error instanceof ProtocolError && answers.includes(error.code)) && !(error instanceof NotConfigured) && (error as { name?: unknown } | null)?.name !== "AbortError";
+}
+
+/** Reports whether an error says that the configuration is incomplete or wrong: no failure to work around, but to be told. */
+export const misconfigured = (error: unknown): boolean => error instanceof NotConfigured || (error instanceof ProtocolError && error.code === Code.configuration);
 
 export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -22,19 +22,22 @@ export interface Sdk {
   delegateCompactionToRuntime?: (params: CompactParams) => Promise<CompactResult>;
   buildMemorySystemPromptAddition?: (params: { availableTools: Set<string>; citationsMode?: string; agentSessionKey?: string }) => string | undefined;
   readSessionTranscriptVisibleMessageDelta?: (query: TranscriptQuery) => TranscriptPage | Promise<TranscriptPage>;
+  /** The folder that the host keeps its state in. */
+  resolveStateDir?: () => string;
 }
 
-const cores = ["openclaw/plugin-sdk/core", "openclaw/plugin-sdk/session-transcript-runtime"];
+const cores = ["openclaw/plugin-sdk/core", "openclaw/plugin-sdk/session-transcript-runtime", "openclaw/plugin-sdk/state-paths"];
 
 let loaded: Promise<Sdk> | undefined;
 
 /** The host's SDK; what is not there is undefined. */
 export function hostSdk(): Promise<Sdk> {
-  loaded ??= Promise.all(cores.map(async (name) => import(name).catch(() => ({})) as Promise<Sdk>)).then(([core, transcript]) => {
+  loaded ??= Promise.all(cores.map(async (name) => import(name).catch(() => ({})) as Promise<Sdk>)).then(([core, transcript, paths]) => {
     const out: Sdk = {};
     if (core?.delegateCompactionToRuntime) out.delegateCompactionToRuntime = core.delegateCompactionToRuntime;
     if (core?.buildMemorySystemPromptAddition) out.buildMemorySystemPromptAddition = core.buildMemorySystemPromptAddition;
     if (transcript?.readSessionTranscriptVisibleMessageDelta) out.readSessionTranscriptVisibleMessageDelta = transcript.readSessionTranscriptVisibleMessageDelta;
+    if (paths?.resolveStateDir) out.resolveStateDir = paths.resolveStateDir;
     return out;
   });
   return loaded;

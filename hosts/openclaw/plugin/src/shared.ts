@@ -1,11 +1,17 @@
 // What outlives an engine instance. The host makes an instance for every turn, and registers the plugin several times in one process.
+import { join } from "node:path";
+
 import { Budget } from "./budget.js";
+import type { CallOptions } from "./client.js";
 import type { Settings } from "./config.js";
 import { Connection } from "./connection.js";
-import { adviceFor } from "./doctor.js";
-import { textOf } from "./errors.js";
+import { Cut } from "./cut.js";
+import { adviceFor, whileOut } from "./doctor.js";
+import { OutOfTime, ProtocolError, Unavailable, outOfOrder, textOf } from "./errors.js";
+import { Health } from "./health.js";
 import type { Logger } from "./host-types.js";
-import { PACKAGE, VERSION } from "./names.js";
+import { PACKAGE, PLUGIN_ID, VERSION } from "./names.js";
+import { Owed, type Turn } from "./owed.js";
 import { hostSdk, type Sdk } from "./sdk.js";
 import { Memory } from "./transcript.js";
 import type { WireSession } from "./whitelist.js";
@@ -14,6 +20,7 @@ import type { WireSession } from "./whitelist.js";
 export interface SessionState {
   memory: Memory;
   budget: Budget;
+  cut: Cut;
   /** What the host has stored was handed over in this process. */
   bootstrapped: boolean;
   /** What memory.weight said last. */
@@ -24,11 +31,22 @@ const maxSessions = 500;
 /** How many bytes of messages, about, are kept to compare with; beyond that the sessions that were used longest ago have theirs hashed anew. */
 const mostWeight = 64 << 20;
 const quietMs = 60_000;
+/** Calls that every turn needs. */
+const needed: ReadonlySet<string> = new Set(["bootstrap", "assemble", "commitTurn", "afterTurn", "ingestBatch", "ingest"]);
+/** Calls whose answer alone does not say that they worked. */
+const checked: ReadonlySet<string> = new Set(["assemble", "commitTurn"]);
+/** Calls that may take long without anybody waiting, or have a second way. */
+const patient: ReadonlySet<string> = new Set(["compact", "maintain"]);
+
+const lineOf = (what: string, error: unknown): string => `${PACKAGE}: ${what}: ${textOf(error).replace(`${PACKAGE}: `, "")}`;
 
 /** One sidecar, and what this process knows of the sessions there. */
 export class Shared {
   readonly #sessions = new Map<string, SessionState>();
   readonly #warned = new Map<string, number>();
+  readonly #health = new Map<string, Health>();
+  readonly #settling = new Map<string, Promise<void>>();
+  readonly owed: Owed;
 
   constructor(
     readonly settings: Settings,
@@ -36,11 +54,16 @@ export class Shared {
     public logger: Logger,
     readonly sdk: () => Promise<Sdk> = hostSdk,
     private readonly maxWeight = mostWeight,
-  ) {}
+  ) {
+    this.owed = new Owed(async () => {
+      const folder = (await this.sdk()).resolveStateDir?.();
+      return folder === undefined ? undefined : join(folder, PLUGIN_ID, "owed");
+    });
+  }
 
   state(session: WireSession): SessionState {
     const key = `${session.agent}\n${session.session}`;
-    const state = this.#sessions.get(key) ?? { memory: new Memory(), budget: new Budget(), bootstrapped: false, weight: 0 };
+    const state = this.#sessions.get(key) ?? { memory: new Memory(), budget: new Budget(), cut: new Cut(), bootstrapped: false, weight: 0 };
     this.#sessions.delete(key); // the newest are at the end
     this.#sessions.set(key, state);
     if (this.#sessions.size > maxSessions) {
@@ -64,10 +87,108 @@ export class Shared {
     }
   }
 
+  health(agent: string): Health {
+    const health = this.#health.get(agent) ?? new Health();
+    if (this.#health.size > maxSessions) this.#health.clear();
+    this.#health.set(agent, health);
+    return health;
+  }
+
+  /** Calls a method for a session. An engine that took too long is left alone for a while. */
+  async call(session: WireSession, method: string, fields: Readonly<Record<string, unknown>>, options: CallOptions): Promise<unknown> {
+    const health = this.health(session.agent);
+    const pause = health.pause();
+    if (pause > 0) throw new Unavailable(`the engine took too long; it is asked again in ${Math.ceil(pause / 1000)} s`);
+    const begun = Date.now();
+    try {
+      const answer = await this.connection.call(method, fields, options);
+      if (!checked.has(method)) this.works(session, method);
+      return answer;
+    } catch (error) {
+      if (error instanceof OutOfTime && !patient.has(method)) health.slow(Date.now() - begun);
+      throw error;
+    }
+  }
+
+  /** A call failed. Where the engine is out of order that is said once, until everything works again. */
+  failed(session: WireSession, what: string, error: unknown): void {
+    if (!outOfOrder(error)) {
+      this.warn(what, error);
+      return;
+    }
+    const health = this.health(session.agent);
+    if (!needed.has(what)) {
+      if (!health.out) this.warn(what, error);
+      return;
+    }
+    if (health.failed(what)) {
+      this.logger.warn(`${lineOf(what, error)} -> ${whileOut}${adviceFor(error) === "" ? "" : `; ${adviceFor(error)}`}`);
+      // What comes back may be another store: it is asked anew what it has of each session.
+      for (const state of this.#sessions.values()) state.bootstrapped = false;
+    } else {
+      this.logger.debug?.(lineOf(what, error));
+    }
+    // A sidecar that goes on failing may hold on to a store that is gone.
+    if (error instanceof ProtocolError && this.settings.socket === undefined && health.renewal()) void this.connection.stop(false);
+  }
+
+  /** A call worked. */
+  works(session: WireSession, what: string): void {
+    const health = this.health(session.agent);
+    const seconds = Math.ceil(health.lasted() / 1000);
+    if (!health.works(what)) return;
+    this.logger.info(`${PACKAGE}: the engine is back after ${seconds} s`);
+    void this.catchUp();
+  }
+
+  /** Stores what is owed of a session. Throws where the engine is out of order; what it refuses stays. */
+  settle(session: WireSession): Promise<void> {
+    const key = `${session.agent}\n${session.session}`;
+    const running = this.#settling.get(key) ?? this.#settle(session).finally(() => this.#settling.delete(key));
+    this.#settling.set(key, running);
+    return running;
+  }
+
+  async #settle(session: WireSession): Promise<void> {
+    let stored = 0;
+    const unreadable = (error: unknown): undefined => { this.warn("reading turns that were kept", error); };
+    for (const file of await this.owed.of(session).catch(unreadable) ?? []) {
+      const turn = await this.owed.read(file).catch(unreadable);
+      if (!turn) continue;
+      try {
+        await this.commit(turn, { timeoutMs: this.settings.timeouts.commit });
+        await this.owed.done(file);
+        stored++;
+      } catch (error) {
+        if (outOfOrder(error)) throw error;
+        this.warn("commitTurn", error);
+      }
+    }
+    if (stored === 0) return;
+    this.logger.info(`${PACKAGE}: ${stored === 1 ? "a turn that was kept is" : `${stored} turns that were kept are`} stored`);
+    this.works(session, "commitTurn");
+  }
+
+  /** Stores what is owed of every session, as far as that works now. */
+  async catchUp(): Promise<void> {
+    try {
+      for (const session of await this.owed.sessions()) await this.settle(session);
+    } catch (error) {
+      this.logger.debug?.(lineOf("commitTurn", error));
+    }
+  }
+
+  /** Hands a turn over. Throws unless the sidecar says that it is stored. */
+  async commit(turn: Turn, options: CallOptions): Promise<"committed" | "duplicate"> {
+    const { status } = await this.call(turn.session, "commitTurn", { ...turn }, options) as { status?: unknown };
+    if (status !== "committed" && status !== "duplicate") throw new Error(`${PACKAGE}: commitTurn: the sidecar did not say that the turn is stored`);
+    return status;
+  }
+
   /** Tells an operator what failed and what to do about it; the same thing at most once a minute. */
   warn(what: string, error: unknown): void {
     const advice = adviceFor(error);
-    const line = `${PACKAGE}: ${what}: ${textOf(error).replace(`${PACKAGE}: `, "")}${advice === "" ? "" : ` -> ${advice}`}`;
+    const line = `${lineOf(what, error)}${advice === "" ? "" : ` -> ${advice}`}`;
     const now = Date.now();
     const last = this.#warned.get(line);
     if (last !== undefined && now - last < quietMs) return;

@@ -1,0 +1,73 @@
+/** What stands around a message. */
+const perMessage = 12;
+const perPart = 6;
+const perImage = 2000;
+/** Tokens of prose. */
+const ofText = (text) => tokensOf(text, 3);
+/** Tokens of arguments, results and anything else that programs write. */
+const ofData = (text) => tokensOf(text, 2.5);
+/** Tokens of a text. perToken is how many ASCII characters are taken for one. */
+function tokensOf(text, perToken) {
+    let other = 0;
+    for (let i = 0; i < text.length; i++) {
+        const code = text.charCodeAt(i);
+        if (code >= 0x80)
+            other += code < 0x800 ? 0.2 : 0.9;
+        else if (code >= 0x30 && code <= 0x39)
+            other += 0.8; // digits between letters are tokens of their own
+    }
+    return Math.ceil(text.length / perToken + other);
+}
+/** What a message costs in tokens. */
+export function weigh(message) {
+    const of = message["role"] === "toolResult" ? ofData : ofText;
+    let sum = perMessage + ofText(typeof message["summary"] === "string" ? message["summary"] : "");
+    const content = message["content"];
+    if (typeof content === "string")
+        return sum + of(content);
+    if (!Array.isArray(content))
+        return sum;
+    for (const part of content) {
+        sum += perPart;
+        if (part === null || typeof part !== "object")
+            continue;
+        if (part["type"] === "image")
+            sum += perImage;
+        else if (typeof part["text"] === "string")
+            sum += of(part["text"]);
+        else if (typeof part["thinking"] === "string")
+            sum += of(part["thinking"]);
+        else
+            sum += ofData(JSON.stringify(part));
+    }
+    return sum;
+}
+/** What a text costs as a part of the system prompt. */
+export const weighText = (text) => (text === "" ? 0 : perPart + ofText(text));
+/** The message with its texts cut down to about so many tokens, head and tail kept; undefined where cutting texts is not enough. */
+export function clip(message, tokens) {
+    if (weigh(message) <= tokens)
+        return message;
+    const content = message["content"];
+    const parts = typeof content === "string" ? [{ type: "text", text: content }] : Array.isArray(content) ? content : [];
+    const texts = parts.filter((part) => typeof part["text"] === "string");
+    if (texts.length === 0)
+        return undefined;
+    for (let characters = tokens * 3; characters >= 60; characters = Math.floor(characters / 2)) {
+        const each = Math.floor(characters / texts.length);
+        const cut = parts.map((part) => (typeof part["text"] === "string" ? { ...part, text: headAndTail(part["text"], each) } : part));
+        const out = { ...message, content: typeof content === "string" ? cut[0]?.["text"] : cut };
+        if (weigh(out) <= tokens)
+            return out;
+    }
+    return undefined;
+}
+function headAndTail(text, characters) {
+    if (text.length <= characters)
+        return text;
+    const head = Math.floor((characters * 2) / 3);
+    // A pair of surrogates is not torn.
+    const left = text.slice(0, head).replace(/[\ud800-\udbff]$/, "");
+    const right = text.slice(text.length - (characters - head)).replace(/^[\udc00-\udfff]/, "");
+    return `${left}\n[... ${text.length - left.length - right.length} characters left out ...]\n${right}`;
+}

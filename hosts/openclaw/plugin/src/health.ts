@@ -1,0 +1,62 @@
+// What this process has seen of an agent's engine: whether it is out of order, since when, and when it is asked again.
+
+/** A call that took its whole time is followed by a pause of so many times as long, so that most turns do not wait. */
+const restFactor = 4;
+const longestPauseMs = 120_000;
+/** An engine that went on failing so long is started anew, if the plugin may; then after twice as long, and so on. */
+const renewMs = 30_000;
+
+export class Health {
+  /** The operations that failed, and did not work since. */
+  readonly #failing = new Set<string>();
+  #since = 0;
+  #pauseMs = 0;
+  #until = 0;
+  #renewMs = renewMs;
+
+  constructor(private readonly now: () => number = Date.now) {}
+
+  /** Something failed and did not work since. */
+  get out(): boolean {
+    return this.#failing.size > 0;
+  }
+
+  /** An operation failed. True when that is news. */
+  failed(operation: string): boolean {
+    const news = !this.out;
+    if (news) this.#since = this.now();
+    this.#failing.add(operation);
+    return news;
+  }
+
+  /** An operation worked. True when with it everything works again. */
+  works(operation: string): boolean {
+    const news = this.#failing.delete(operation) && !this.out;
+    if (!this.out) this.#pauseMs = this.#until = 0;
+    if (news) this.#renewMs = renewMs;
+    return news;
+  }
+
+  /** How long it has been out of order, in milliseconds. */
+  lasted(): number {
+    return this.out ? this.now() - this.#since : 0;
+  }
+
+  /** A call took all the time it had. */
+  slow(ms: number): void {
+    this.#pauseMs = Math.min(longestPauseMs, Math.max(2 * this.#pauseMs, restFactor * ms));
+    this.#until = this.now() + this.#pauseMs;
+  }
+
+  /** How long it is not asked, in milliseconds. */
+  pause(): number {
+    return Math.max(0, this.#until - this.now());
+  }
+
+  /** Reports whether it is time to start it anew; once for every time. */
+  renewal(): boolean {
+    if (this.lasted() < this.#renewMs) return false;
+    this.#renewMs = Math.min(2 * this.#renewMs + this.lasted(), 24 * 3_600_000);
+    return true;
+  }
+}
