@@ -9,24 +9,57 @@ const record = (value) => (typeof value === "object" && value !== null ? value :
 export class Client {
     wire;
     log;
+    unresponsiveMs;
     #next = 1;
+    #watch;
+    #heard = true;
+    #pinged = false;
     #closed;
     #pending = new Map();
     #asked = new Map();
     #reader;
-    constructor(wire, log) {
+    constructor(wire, log, 
+    /** A sidecar that owes answers and says nothing for so long, not even to a ping, is taken for dead. In milliseconds. */
+    unresponsiveMs = 60_000) {
         this.wire = wire;
         this.log = log;
+        this.unresponsiveMs = unresponsiveMs;
         this.#reader = new LineReader(maxFrameBytes, (line) => { this.#frame(line); }, () => { this.log("warn", "a frame of the sidecar was too large and skipped"); });
     }
     data(bytes) {
+        this.#heard = true;
         this.#reader.push(bytes);
+    }
+    /** Sees to it that a sidecar that hangs does not cost a call all of its time: one that works answers a ping whatever else it does. */
+    #listen() {
+        if (this.#watch || this.#closed || this.#pending.size === 0)
+            return;
+        this.#heard = this.#pinged = false;
+        const look = () => {
+            this.#watch = undefined;
+            if (this.#heard || this.#pending.size === 0) {
+                this.#listen();
+            }
+            else if (this.#pinged) {
+                this.closed(`it hangs: nothing came from it for ${this.unresponsiveMs} ms`);
+                this.wire.destroy();
+            }
+            else {
+                this.#pinged = true;
+                this.#send({ jsonrpc: "2.0", id: this.#next++, method: "ping" });
+                this.#watch = after(look);
+            }
+        };
+        // What has arrived is read before anybody is called dead.
+        const after = (then) => setTimeout(() => { setImmediate(then); }, this.unresponsiveMs / 2);
+        this.#watch = after(look);
     }
     /** Fails everything under way. */
     closed(cause) {
         if (this.#closed)
             return;
         this.#closed = new Unavailable(cause, true);
+        clearTimeout(this.#watch);
         for (const call of this.#pending.values())
             call.settle({ error: this.#closed });
         for (const asked of this.#asked.values())
@@ -64,6 +97,7 @@ export class Client {
             };
             signal?.addEventListener("abort", onAbort, { once: true });
             this.#pending.set(id, { method, host: options.host, settle });
+            this.#listen();
             this.#send({ jsonrpc: "2.0", id, method, params: { ...params, ...(method === "initialize" || method === "shutdown" ? {} : { deadlineMs: Math.ceil(timeoutMs) }) } });
         });
     }

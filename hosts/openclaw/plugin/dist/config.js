@@ -2,7 +2,7 @@
 import { PACKAGE, PLUGIN_ID } from "./names.js";
 const known = new Set([
     "baseUrl", "apiKey", "source", "recentMessages", "semanticSearchLimit", "subagentRecentMessages", "engine", "configFile", "socket", "command", "args",
-    "allowLaunch", "passEnv", "ownsCompaction", "tools", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs",
+    "allowLaunch", "passEnv", "ownsCompaction", "tools", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs", "unresponsiveTimeoutMs",
 ]);
 function fail(key, remedy) {
     throw new Error(`${PACKAGE}: config: ${key}: ${remedy}`);
@@ -76,6 +76,7 @@ export function readSettings(raw, env) {
             compact: ms("compactTimeoutMs", 170_000),
             maintain: ms("maintainTimeoutMs", 170_000),
             call: ms("callTimeoutMs", 30_000),
+            unresponsive: ms("unresponsiveTimeoutMs", 8_000),
         },
     };
 }

@@ -5,6 +5,8 @@ import { dial, launch } from "./launch.js";
 import { PACKAGE, VERSION } from "./names.js";
 const firstPauseMs = 200;
 const longestPauseMs = 15_000;
+/** A sidecar that did not answer in time is left alone for so many times as long. */
+const restFactor = 4;
 /** A connection that lived this long was no failure. */
 const healthyMs = 5_000;
 const endMs = 3_000;
@@ -46,8 +48,10 @@ export class Connection {
             }
         }
     }
-    /** Asks what the engine is; undefined when it cannot be reached in time. */
+    /** Asks what the engine is, unless it said so before; undefined when it cannot be reached in time. */
     async describe(timeoutMs) {
+        if (this.#engine)
+            return this.#engine;
         try {
             await this.#reach(timeoutMs);
         }
@@ -111,7 +115,7 @@ export class Connection {
         else
             throw new Unavailable("set socket to that of a running sidecar, or allowLaunch to true to let the plugin start one");
         this.#channels.add(channel);
-        const client = new Client({ write: (text) => { channel.write(text); }, end: () => { channel.end(); } }, (level, message) => { (level === "warn" ? logger.warn : logger.info)(`${PACKAGE}: sidecar: ${message.slice(0, 1000)}`); });
+        const client = new Client({ write: (text) => { channel.write(text); }, end: () => { channel.end(); }, destroy: () => { channel.destroy(); } }, (level, message) => { (level === "warn" ? logger.warn : logger.info)(`${PACKAGE}: sidecar: ${message.slice(0, 1000)}`); }, settings.timeouts.unresponsive);
         channel.onData((bytes) => { client.data(bytes); });
         const state = { open: false };
         channel.onClose((cause) => {
@@ -146,15 +150,16 @@ export class Connection {
         }
         catch (error) {
             channel.destroy();
-            this.#failed();
+            this.#failed(error instanceof OutOfTime ? this.#now() - begun : 0);
             throw error instanceof Unavailable ? new Unavailable(error.message.replace(/^.*?not available: /, "")) : new Unavailable(`initialize: ${textOf(error)}`);
         }
     }
-    #failed() {
+    /** lostMs is how long somebody may have waited in vain. */
+    #failed(lostMs = 0) {
         this.#failures++;
-        // The first failure costs no pause: a sidecar that was killed is back at once.
+        // The first failure costs no pause: a sidecar that was killed is back at once. One that takes its time to fail is tried as rarely as that takes long.
         const pause = this.#failures === 1 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (this.#failures - 2));
-        this.#notBefore = this.#now() + pause;
+        this.#notBefore = this.#now() + Math.max(pause, restFactor * lostMs);
     }
 }
 /** Passes on what a sidecar wrote to standard error: warnings and errors as such, the rest for those who look closely. */

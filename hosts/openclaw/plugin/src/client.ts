@@ -7,6 +7,8 @@ export interface Wire {
   write: (text: string) => void;
   /** Ends the connection; closed is told afterwards. */
   end: () => void;
+  /** Ends it without waiting for the other side. */
+  destroy: () => void;
 }
 
 export interface CallOptions {
@@ -37,6 +39,9 @@ const record = (value: unknown): Frame => (typeof value === "object" && value !=
 /** Talks the protocol over a wire. The owner feeds it with data and tells it when the wire is closed. */
 export class Client {
   #next = 1;
+  #watch: NodeJS.Timeout | undefined;
+  #heard = true;
+  #pinged = false;
   #closed: Error | undefined;
   readonly #pending = new Map<number, Pending>();
   readonly #asked = new Map<string, AbortController>();
@@ -45,18 +50,44 @@ export class Client {
   constructor(
     private readonly wire: Wire,
     private readonly log: (level: string, message: string) => void,
+    /** A sidecar that owes answers and says nothing for so long, not even to a ping, is taken for dead. In milliseconds. */
+    private readonly unresponsiveMs = 60_000,
   ) {
     this.#reader = new LineReader(maxFrameBytes, (line) => { this.#frame(line); }, () => { this.log("warn", "a frame of the sidecar was too large and skipped"); });
   }
 
   data(bytes: Buffer): void {
+    this.#heard = true;
     this.#reader.push(bytes);
+  }
+
+  /** Sees to it that a sidecar that hangs does not cost a call all of its time: one that works answers a ping whatever else it does. */
+  #listen(): void {
+    if (this.#watch || this.#closed || this.#pending.size === 0) return;
+    this.#heard = this.#pinged = false;
+    const look = (): void => {
+      this.#watch = undefined;
+      if (this.#heard || this.#pending.size === 0) {
+        this.#listen();
+      } else if (this.#pinged) {
+        this.closed(`it hangs: nothing came from it for ${this.unresponsiveMs} ms`);
+        this.wire.destroy();
+      } else {
+        this.#pinged = true;
+        this.#send({ jsonrpc: "2.0", id: this.#next++, method: "ping" });
+        this.#watch = after(look);
+      }
+    };
+    // What has arrived is read before anybody is called dead.
+    const after = (then: () => void): NodeJS.Timeout => setTimeout(() => { setImmediate(then); }, this.unresponsiveMs / 2);
+    this.#watch = after(look);
   }
 
   /** Fails everything under way. */
   closed(cause: string): void {
     if (this.#closed) return;
     this.#closed = new Unavailable(cause, true);
+    clearTimeout(this.#watch);
     for (const call of this.#pending.values()) call.settle({ error: this.#closed });
     for (const asked of this.#asked.values()) asked.abort();
   }
@@ -89,6 +120,7 @@ export class Client {
       };
       signal?.addEventListener("abort", onAbort, { once: true });
       this.#pending.set(id, { method, host: options.host, settle });
+      this.#listen();
       this.#send({ jsonrpc: "2.0", id, method, params: { ...params, ...(method === "initialize" || method === "shutdown" ? {} : { deadlineMs: Math.ceil(timeoutMs) }) } });
     });
   }

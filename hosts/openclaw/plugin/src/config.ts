@@ -9,6 +9,8 @@ export interface Timeouts {
   compact: number;
   maintain: number;
   call: number;
+  /** How long a sidecar may be silent that owes answers. */
+  unresponsive: number;
 }
 
 /** The checked configuration. It holds a key: it is never logged or sent. */
@@ -39,7 +41,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const known = new Set([
   "baseUrl", "apiKey", "source", "recentMessages", "semanticSearchLimit", "subagentRecentMessages", "engine", "configFile", "socket", "command", "args",
-  "allowLaunch", "passEnv", "ownsCompaction", "tools", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs",
+  "allowLaunch", "passEnv", "ownsCompaction", "tools", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs", "unresponsiveTimeoutMs",
 ]);
 
 function fail(key: string, remedy: string): never {
@@ -109,6 +111,7 @@ export function readSettings(raw: Raw, env: Environment): Settings {
       compact: ms("compactTimeoutMs", 170_000),
       maintain: ms("maintainTimeoutMs", 170_000),
       call: ms("callTimeoutMs", 30_000),
+      unresponsive: ms("unresponsiveTimeoutMs", 8_000),
     },
   };
 }

@@ -3,7 +3,7 @@ import { engineIds, lacksCredentials, readSettings } from "./config.js";
 import { installationProblems } from "./doctor.js";
 import { newEngine } from "./engine.js";
 import type { PluginApi } from "./host-types.js";
-import { PACKAGE, PLUGIN_ID } from "./names.js";
+import { MISSING_CREDENTIALS, PACKAGE, PLUGIN_ID } from "./names.js";
 import { sharedFor } from "./shared.js";
 import { contextTools, toolNames } from "./tools.js";
 
@@ -22,12 +22,19 @@ export function register(api: PluginApi): void {
     for (const problem of installationProblems(api.config, ids)) api.logger.info(`${PACKAGE}: installed, but not used: ${problem}`);
     api.registerService?.({
       id: `${PLUGIN_ID}-sidecar`,
-      start: () => { shared.connection.revive(); },
+      start: () => {
+        shared.connection.revive();
+        // What was kept when the process ended is stored without waiting for a turn.
+        if (used && !lacksCredentials(settings)) void shared.catchUp();
+      },
       stop: () => shared.connection.stop(),
     });
   }
+  const used = installationProblems(api.config, ids).length === 0;
+  // The gateway's start says it, and the host's doctor, which discovers plugins.
+  if (used && lacksCredentials(settings) && (full || api.registrationMode === "discovery")) api.logger.error(MISSING_CREDENTIALS);
   // A tool looks into what the engine keeps: where another engine is chosen, or none can be reached, there is nothing to look into.
-  const offered = settings.tools && !lacksCredentials(settings) && installationProblems(api.config, ids).length === 0;
+  const offered = settings.tools && !lacksCredentials(settings) && used;
   for (const name of toolNames) {
     api.registerTool?.((context) => (offered ? contextTools(shared, context)?.[name] ?? null : null), { name });
   }

@@ -93,3 +93,19 @@ test("a sidecar that is slow to come does not hold a call beyond its time", asyn
   await settle();
   channel.destroy();
 });
+
+test("a sidecar that hangs is ended and started again long before the call's time is over; one that only takes its time is left alone", async () => {
+  let hangs = true;
+  const sidecar = new FakeSidecar((method, _params, _id, self) => {
+    if (method === "ping") return hangs ? silence : {};
+    if (hangs) return silence;
+    return new Promise((resolve) => { setTimeout(resolve, 300, { opened: self.opened }); });
+  });
+  const settings = readSettings({ unresponsiveTimeoutMs: 60 }, {});
+  const connection = new Connection({ settings, env: {}, logger, open: () => { if (sidecar.opened === 1) hangs = false; return sidecar.open(); } });
+  assert.deepEqual(await connection.call("commitTurn", {}, { timeoutMs: 60_000 }), { opened: 2 });
+  // The ping before the end, and those that were answered while the second one worked.
+  assert.ok(sidecar.calls("ping").length >= 2);
+  assert.equal(sidecar.opened, 2);
+  await connection.stop();
+});
