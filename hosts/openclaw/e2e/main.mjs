@@ -10,6 +10,7 @@ import { brokenPart } from './parts/broken.mjs';
 import { delegatingPart } from './parts/delegating.mjs';
 import { doctorPart } from './parts/doctor.mjs';
 import { legacyPart } from './parts/legacy.mjs';
+import { mutePart } from './parts/mute.mjs';
 import { openBrainPart } from './parts/openbrain.mjs';
 import { overheadPart } from './parts/overhead.mjs';
 import { owningPart } from './parts/owning.mjs';
@@ -25,7 +26,7 @@ if (!rig || !work || !helper || !sidecar) {
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 const started = Date.now();
 // The longest first.
-const parts = { owning: owningPart, doctor: doctorPart, delegating: delegatingPart, legacy: legacyPart, tools: toolsPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart };
+const parts = { owning: owningPart, mute: mutePart, doctor: doctorPart, delegating: delegatingPart, legacy: legacyPart, tools: toolsPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart };
 const only = process.env.E2E_ONLY?.split(',') ?? Object.keys(parts);
 // What is installed is what a package would hold, without the tools that build it.
 const plugin = join(work, 'plugin');

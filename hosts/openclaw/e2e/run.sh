@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh RIG [WORK] runs the end-to-end proof with the rig that rig.sh made, in a network namespace that has nothing but loopback. WORK gets all that the
-# run writes; it is kept when something fails. Exit code 0: everything passed. E2E_ONLY=owning,delegating,legacy,openbrain,tools,broken,doctor,overhead picks parts,
+# run.sh RIG [WORK] runs the end-to-end proof with the rig that rig.sh made, in namespaces: a network that has nothing but loopback, and mounts of its own. WORK gets all that the
+# run writes; it is kept when something fails. Exit code 0: everything passed. E2E_ONLY=owning,mute,delegating,legacy,openbrain,tools,broken,doctor,overhead picks parts,
 # E2E_LANES says how many run at once (2). What the host's modules compile to is kept in RIG/compile-cache.
 set -euo pipefail
 [ $# -ge 1 ] || { echo "usage: run.sh RIG [WORK]" >&2; exit 2; }
@@ -17,8 +17,10 @@ export PATH="$rig/node/node_modules/node/bin:$PATH"
 
 program=(node "$here/main.mjs" "$rig" "$work")
 code=0
-if unshare -n true 2>/dev/null; then
-  unshare -n sh -c 'ip link set lo up 2>/dev/null || ifconfig lo up; exec "$@"' sh "${program[@]}" || code=$?
+flags=
+for f in -nm -n; do unshare $f true 2>/dev/null && { flags=$f; break; }; done
+if [ -n "$flags" ]; then
+  unshare $flags sh -c 'ip link set lo up 2>/dev/null || ifconfig lo up; exec "$@"' sh "${program[@]}" || code=$?
 else
   echo "run.sh: no permission for a network namespace: this run can reach the network"
   "${program[@]}" || code=$?

@@ -50,6 +50,9 @@ export async function assemble(shared, turn, params, { loop, budget }) {
         const { transcript } = plan;
         try {
             const answer = await shared.call(session, "assemble", { session, transcript, ...fields }, { timeoutMs: Math.max(1, end - Date.now()), signal: params.abortSignal });
+            // The engine's own fallback is the whole transcript.
+            if (typeof answer.degraded === "string" && answer.degraded !== "")
+                throw new Error(`the engine is degraded: ${answer.degraded}`);
             const list = expand(answer.items, messages, plan);
             state.memory.learn(plan.prints, transcript.digest, loop);
             learnOutput(state.memory, answer, list, prints);
@@ -84,8 +87,6 @@ function learnOutput(memory, answer, { messages, places }, prints) {
     memory.learn(messages.map((message, i) => prints[places[i] ?? -1] ?? printOf(message)), digest, true);
 }
 function report(shared, answer) {
-    if (typeof answer.degraded === "string" && answer.degraded !== "")
-        shared.warn("assemble", new Error(`the engine is degraded: ${answer.degraded}`));
     if (Array.isArray(answer.warnings))
         for (const warning of answer.warnings)
             shared.warn("assemble", new Error(String(warning)));

@@ -10,6 +10,8 @@ const restFactor = 4;
 /** A connection that lived this long was no failure. */
 const healthyMs = 5_000;
 const endMs = 3_000;
+/** How long a line of a sidecar is not repeated. */
+const quietMs = 600_000;
 /** A connection that mends itself. All its calls settle within their time. Safe for use by several sessions at once. */
 export class Connection {
     options;
@@ -20,6 +22,7 @@ export class Connection {
     #stopped = false;
     #channels = new Set();
     #now;
+    #relayed = new Map();
     constructor(options) {
         this.options = options;
         this.#now = options.now ?? Date.now;
@@ -111,7 +114,7 @@ export class Connection {
         else if (settings.socket !== undefined)
             channel = dial(settings.socket);
         else if (settings.allowLaunch)
-            channel = launch(settings, env, (line) => { relay(logger, line); });
+            channel = launch(settings, env, (line) => { this.#relay(line); });
         else
             throw new Unavailable("set socket to that of a running sidecar, or allowLaunch to true to let the plugin start one");
         this.#channels.add(channel);
@@ -161,14 +164,27 @@ export class Connection {
         const pause = this.#failures === 1 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (this.#failures - 2));
         this.#notBefore = this.#now() + Math.max(pause, restFactor * lostMs);
     }
-}
-/** Passes on what a sidecar wrote to standard error: warnings and errors as such, the rest for those who look closely. */
-function relay(logger, line) {
-    const text = `${PACKAGE}: sidecar: ${line}`;
-    if (/\blevel=(WARN|ERROR)\b/.test(line))
-        logger.warn(text);
-    else if (/\blevel=(INFO|DEBUG)\b/.test(line))
-        logger.debug?.(text);
-    else
-        logger.info(text);
+    /** Passes on what a sidecar wrote to standard error: warnings and errors as such, each once in a while, the rest for those who look closely. */
+    #relay(line) {
+        const { logger } = this.options;
+        const text = `${PACKAGE}: sidecar: ${line}`;
+        if (/\blevel=(INFO|DEBUG)\b/.test(line))
+            logger.debug?.(text);
+        else if (!/\blevel=(WARN|ERROR)\b/.test(line))
+            logger.info(text);
+        else if (this.#isNew(line.replace(/\b(time|count)=\S+/g, "")))
+            logger.warn(text);
+        else
+            logger.debug?.(text);
+    }
+    #isNew(text) {
+        const now = this.#now();
+        const last = this.#relayed.get(text);
+        if (last !== undefined && now - last < quietMs)
+            return false;
+        if (this.#relayed.size >= 200)
+            this.#relayed.clear();
+        this.#relayed.set(text, now);
+        return true;
+    }
 }

@@ -54,14 +54,17 @@ export class NotConfigured extends Named {
         super(MISSING_CREDENTIALS);
     }
 }
-/** What an engine that works says about a call, or about its configuration. */
-const answers = [Code.methodNotFound, Code.invalidParams, Code.cancelled, Code.needTranscript, Code.budget, Code.notFound, Code.missingCapability, Code.unsupported, Code.configuration];
+/** What an engine that works says about a call. */
+const answers = [Code.methodNotFound, Code.invalidParams, Code.cancelled, Code.needTranscript, Code.budget, Code.notFound, Code.missingCapability, Code.unsupported];
 /** Reports whether an error says that the engine is out of order: not there, too slow, or failing, whatever it is asked. */
 export function outOfOrder(error) {
-    return !(error instanceof ProtocolError && answers.includes(error.code)) && !(error instanceof NotConfigured) && error?.name !== "AbortError";
+    return !(error instanceof ProtocolError && answers.includes(error.code)) && !misconfigured(error) && error?.name !== "AbortError";
 }
-/** Reports whether an error says that the configuration is incomplete or wrong: no failure to work around, but to be told. */
-export const misconfigured = (error) => error instanceof NotConfigured || (error instanceof ProtocolError && error.code === Code.configuration);
+/**
+ * Reports whether an error says that address or key is missing: no failure to work around, but to be told. The sidecar says so where its own configuration
+ * lacks them. That an engine cannot be opened as configured may have other causes, a disk that can only be read among them.
+ */
+export const misconfigured = (error) => error instanceof NotConfigured || (error instanceof ProtocolError && error.message.includes(MISSING_CREDENTIALS));
 export function textOf(error) {
     return error instanceof Error ? error.message : String(error);
 }

@@ -81,6 +81,8 @@ export async function assemble(shared: Shared, turn: Turn, params: AssembleParam
     const { transcript } = plan;
     try {
       const answer = await shared.call(session, "assemble", { session, transcript, ...fields }, { timeoutMs: Math.max(1, end - Date.now()), signal: params.abortSignal }) as Answer;
+      // The engine's own fallback is the whole transcript.
+      if (typeof answer.degraded === "string" && answer.degraded !== "") throw new Error(`the engine is degraded: ${answer.degraded}`);
       const list = expand(answer.items, messages, plan);
       state.memory.learn(plan.prints, transcript.digest, loop);
       learnOutput(state.memory, answer, list, prints);
@@ -112,7 +114,6 @@ function learnOutput(memory: Memory, answer: Answer, { messages, places }: Expan
 }
 
 function report(shared: Shared, answer: Answer): void {
-  if (typeof answer.degraded === "string" && answer.degraded !== "") shared.warn("assemble", new Error(`the engine is degraded: ${answer.degraded}`));
   if (Array.isArray(answer.warnings)) for (const warning of answer.warnings) shared.warn("assemble", new Error(String(warning)));
 }
 

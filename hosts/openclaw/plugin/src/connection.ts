@@ -38,6 +38,8 @@ const restFactor = 4;
 /** A connection that lived this long was no failure. */
 const healthyMs = 5_000;
 const endMs = 3_000;
+/** How long a line of a sidecar is not repeated. */
+const quietMs = 600_000;
 
 /** A connection that mends itself. All its calls settle within their time. Safe for use by several sessions at once. */
 export class Connection {
@@ -48,6 +50,7 @@ export class Connection {
   #stopped = false;
   readonly #channels = new Set<Channel>();
   readonly #now: () => number;
+  readonly #relayed = new Map<string, number>();
 
   constructor(private readonly options: ConnectionOptions) {
     this.#now = options.now ?? Date.now;
@@ -132,7 +135,7 @@ export class Connection {
     let channel: Channel;
     if (this.options.open) channel = this.options.open();
     else if (settings.socket !== undefined) channel = dial(settings.socket);
-    else if (settings.allowLaunch) channel = launch(settings, env, (line) => { relay(logger, line); });
+    else if (settings.allowLaunch) channel = launch(settings, env, (line) => { this.#relay(line); });
     else throw new Unavailable("set socket to that of a running sidecar, or allowLaunch to true to let the plugin start one");
     this.#channels.add(channel);
     const client = new Client(
@@ -180,12 +183,23 @@ export class Connection {
     const pause = this.#failures === 1 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (this.#failures - 2));
     this.#notBefore = this.#now() + Math.max(pause, restFactor * lostMs);
   }
-}
 
-/** Passes on what a sidecar wrote to standard error: warnings and errors as such, the rest for those who look closely. */
-function relay(logger: Logger, line: string): void {
-  const text = `${PACKAGE}: sidecar: ${line}`;
-  if (/\blevel=(WARN|ERROR)\b/.test(line)) logger.warn(text);
-  else if (/\blevel=(INFO|DEBUG)\b/.test(line)) logger.debug?.(text);
-  else logger.info(text);
+  /** Passes on what a sidecar wrote to standard error: warnings and errors as such, each once in a while, the rest for those who look closely. */
+  #relay(line: string): void {
+    const { logger } = this.options;
+    const text = `${PACKAGE}: sidecar: ${line}`;
+    if (/\blevel=(INFO|DEBUG)\b/.test(line)) logger.debug?.(text);
+    else if (!/\blevel=(WARN|ERROR)\b/.test(line)) logger.info(text);
+    else if (this.#isNew(line.replace(/\b(time|count)=\S+/g, ""))) logger.warn(text);
+    else logger.debug?.(text);
+  }
+
+  #isNew(text: string): boolean {
+    const now = this.#now();
+    const last = this.#relayed.get(text);
+    if (last !== undefined && now - last < quietMs) return false;
+    if (this.#relayed.size >= 200) this.#relayed.clear();
+    this.#relayed.set(text, now);
+    return true;
+  }
 }

@@ -55,16 +55,19 @@ export class NotConfigured extends Named {
   }
 }
 
-/** What an engine that works says about a call, or about its configuration. */
-const answers: readonly number[] = [Code.methodNotFound, Code.invalidParams, Code.cancelled, Code.needTranscript, Code.budget, Code.notFound, Code.missingCapability, Code.unsupported, Code.configuration];
+/** What an engine that works says about a call. */
+const answers: readonly number[] = [Code.methodNotFound, Code.invalidParams, Code.cancelled, Code.needTranscript, Code.budget, Code.notFound, Code.missingCapability, Code.unsupported];
 
 /** Reports whether an error says that the engine is out of order: not there, too slow, or failing, whatever it is asked. */
 export function outOfOrder(error: unknown): boolean {
-  return !(error instanceof ProtocolError && answers.includes(error.code)) && !(error instanceof NotConfigured) && (error as { name?: unknown } | null)?.name !== "AbortError";
+  return !(error instanceof ProtocolError && answers.includes(error.code)) && !misconfigured(error) && (error as { name?: unknown } | null)?.name !== "AbortError";
 }
 
-/** Reports whether an error says that the configuration is incomplete or wrong: no failure to work around, but to be told. */
-export const misconfigured = (error: unknown): boolean => error instanceof NotConfigured || (error instanceof ProtocolError && error.code === Code.configuration);
+/**
+ * Reports whether an error says that address or key is missing: no failure to work around, but to be told. The sidecar says so where its own configuration
+ * lacks them. That an engine cannot be opened as configured may have other causes, a disk that can only be read among them.
+ */
+export const misconfigured = (error: unknown): boolean => error instanceof NotConfigured || (error instanceof ProtocolError && error.message.includes(MISSING_CREDENTIALS));
 
 export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -6,8 +6,8 @@ export type Answer = (method: string, params: Params, id: number, sidecar: FakeS
 
 /** An error that the sidecar answers with. */
 export class Refusal extends Error {
-  constructor(readonly code: number, readonly data: Params = {}) {
-    super("refused");
+  constructor(readonly code: number, readonly data: Params = {}, message = "refused") {
+    super(message);
   }
 }
 
@@ -88,7 +88,7 @@ export class FakeSidecar {
         if (result === silence) return;
         body = { result };
       } catch (error) {
-        body = { error: { code: error instanceof Refusal ? error.code : -32603, message: "refused", data: error instanceof Refusal ? error.data : {} } };
+        body = { error: { code: error instanceof Refusal ? error.code : -32603, message: error instanceof Refusal ? error.message : "refused", data: error instanceof Refusal ? error.data : {} } };
       }
       this.say(`${JSON.stringify({ jsonrpc: "2.0", id, ...body })}\n`);
     })();

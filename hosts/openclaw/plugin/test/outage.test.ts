@@ -6,6 +6,7 @@ import { test, type TestContext } from "node:test";
 
 import { Health } from "../src/health.js";
 import type { CompactParams, HostMessage } from "../src/host-types.js";
+import { MISSING_CREDENTIALS } from "../src/names.js";
 import { Owed } from "../src/owed.js";
 import type { Sdk } from "../src/sdk.js";
 import { weigh } from "../src/weigh.js";
@@ -82,6 +83,20 @@ test("turns are kept while the engine is away, and stored in their order when it
   assert.equal(log.filter((line) => line.includes("3 turns that were kept are stored")).length, 1);
 });
 
+test("an engine that is degraded, or cannot be opened, is out of order: never the whole transcript", async (t) => {
+  const { state, sidecar, turn, log } = engine(t);
+  const history = long(100);
+  const answer = sidecar.answer;
+  sidecar.answer = (method, params, ...more) => (method === "assemble" ? { items: [{ from: 0, to: history.length }], degraded: "store" } : answer(method, params, ...more));
+  assert.ok(cost((await turn("k1", history)).shown) <= 8000);
+  sidecar.answer = () => { throw new Refusal(-32018, {}, "engine: open store: read-only file system"); };
+  assert.ok(cost((await turn("k2", history)).shown) <= 8000);
+  sidecar.answer = answer;
+  await turn("k3");
+  assert.deepEqual(state.stored, ["k1", "k2", "k3"]);
+  assert.equal(log.filter((line) => line.includes("until the engine is back")).length, 1);
+});
+
 test("an engine that reads and cannot write: the turns are kept, and nothing is said twice", async (t) => {
   const { state, turn, log } = engine(t);
   state.broken = "commitTurn";
@@ -125,10 +140,10 @@ test("a turn that cannot be kept either is left to the host", async (t) => {
   await assert.rejects(turn("k1"), { name: "ProtocolError" });
 });
 
-test("where the configuration is wrong nothing is kept or hidden: bootstrap throws, the turn is the host's", async (t) => {
+test("where address and key are missing nothing is kept or hidden: bootstrap throws, the turn is the host's", async (t) => {
   const { sidecar, turn, shared, engine: own } = engine(t);
   const answer = sidecar.answer;
-  sidecar.answer = () => { throw new Refusal(-32018); };
+  sidecar.answer = () => { throw new Refusal(-32018, {}, `rpc: engine: ${MISSING_CREDENTIALS}`); };
   await assert.rejects(own.bootstrap({ ...session }), { name: "ProtocolError" });
   assert.equal((await own.assemble({ ...session, ...prompt, messages: long(2) })).messages.length, 4);
   await assert.rejects(own.commitTurn({ ...session, advancementKey: "k", messages: [user("hi")] }));
