@@ -34,6 +34,8 @@ const (
 	NeedDelegate Need = "a delegate of compaction"
 	// NeedSharer: the retriever is a core.Sharer.
 	NeedSharer Need = "core.Sharer"
+	// NeedSearchers: the suite was given WithSearchers.
+	NeedSearchers Need = "WithSearchers"
 	// NeedSubagents: the engine is a core.SubagentHost.
 	NeedSubagents Need = "core.SubagentHost"
 	// NeedTurns: the engine is a core.TurnCommitter.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -113,8 +114,67 @@ func faultyRetrievers() []fault {
 		retrieverFault("cancellation is a failure", func(r *brokenRetriever) {
 			r.stopped = errors.New("broken: no answer")
 		}, []string{"cancel.retrieve"}),
+		askerFault("silent about searchers", func(a *asker) { a.blind = true }, "failure.retrieve"),
+		askerFault("asks for ever", func(a *asker) { a.eager = true }, "failure.retrieve"),
+		askerFault("nothing when one hangs", func(a *asker) { a.impatient = true }, "failure.retrieve"),
 		retrieverFault("all of the budget", func(r *brokenRetriever) { r.share = func() float64 { return 0.9 } }, []string{"retrieve.share"}),
 	}
+}
+
+// asker asks searchers one after the other: plain, and sound where blind and eager are not set.
+type asker struct {
+	core.Retriever
+	searchers map[string]core.Searcher
+	breakers  map[string]*core.Breaker
+	// blind tells nobody of searchers that failed, eager asks them for ever, and impatient gives up all when the time is over.
+	blind, eager, impatient bool
+}
+
+func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
+	var out []core.Candidate
+	var missing []error
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(a.searchers))) {
+		b := a.breakers[name]
+		err := b.Try(q.Now)
+		var hits []core.Hit
+		if err == nil || a.eager {
+			hits, err = a.searchers[name].Search(ctx, core.SearchQuery{Scope: q.Scope, Text: q.Prompt, Limit: q.Limit, Exclude: q.InWindow})
+			b.Note(q.Now, err)
+		}
+		if err != nil {
+			missing = append(missing, fmt.Errorf("%s: %w", name, err))
+		}
+		for _, h := range hits {
+			out = append(out, core.Candidate{Entry: h.Entry, Score: h.Score, Source: name})
+		}
+	}
+	switch {
+	case a.impatient && ctx.Err() != nil:
+		return nil, fmt.Errorf("bad: %w: %w", core.ErrPartial, ctx.Err())
+	case a.blind || missing == nil:
+		return out, nil
+	}
+	return out, fmt.Errorf("%w: %w", core.ErrPartial, errors.Join(missing...))
+}
+
+// askerFault is a retrieverFault of one that asks searchers; what it is asked without them does not matter.
+func askerFault(name string, change func(*asker), caught ...string) fault {
+	return fault{name: name, caught: caught, find: func(t *testing.T) []conformance.Finding {
+		t.Helper()
+		return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &wordRetriever{}, memory.New() },
+			append(few(5), overAsker(change))...)
+	}}
+}
+
+func overAsker(change func(*asker)) conformance.Option {
+	return conformance.WithSearchers(func(_ testing.TB, searchers map[string]core.Searcher) core.Retriever {
+		a := &asker{searchers: searchers, breakers: map[string]*core.Breaker{}}
+		for name := range searchers {
+			a.breakers[name] = &core.Breaker{}
+		}
+		change(a)
+		return a
+	})
 }
 
 // brokenCompactor changes what a sound compactor answers.

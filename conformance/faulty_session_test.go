@@ -219,7 +219,7 @@ func faultyCompactions(sound func(setup) []string) []fault {
 // TestRetrieverWords shows that the retriever the faults are made of is sound.
 func TestRetrieverWords(t *testing.T) {
 	t.Parallel()
-	conformance.TestRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &wordRetriever{}, memory.New() })
+	conformance.TestRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &wordRetriever{}, memory.New() }, overAsker(func(*asker) {}))
 }
 
 // TestStoreSearcher shows that the searcher the faults are made of is sound.

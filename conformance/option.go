@@ -28,6 +28,7 @@ type options struct {
 	reopen func(testing.TB, core.Store) core.Store
 	known  map[string]string
 	claims []string
+	over   func(testing.TB, map[string]core.Searcher) core.Retriever
 	shrink bool
 	exact  bool
 }
@@ -42,6 +43,11 @@ func WithSeed(seed int64) Option { return func(o *options) { o.seed = seed } }
 // the store it is given, properly or not, and returns its successor.
 func WithReopen(reopen func(tb testing.TB, old core.Store) core.Store) Option {
 	return func(o *options) { o.reopen = reopen }
+}
+
+// WithSearchers says how a retriever that asks searchers is made over some. Each of them may be the only one.
+func WithSearchers(over func(tb testing.TB, searchers map[string]core.Searcher) core.Retriever) Option {
+	return func(o *options) { o.over = over }
 }
 
 // WithEventual says that what was written may take up to bound until scans and searches show it.

@@ -18,7 +18,7 @@ func TestRetriever(t *testing.T, open func(tb testing.TB) (core.Retriever, core.
 	t.Helper()
 	o := resolve(fewer(25), opts)
 	t.Logf("conformance seed %d", o.seed)
-	have := retrieverHas(t, open)
+	have := retrieverHas(t, open, o)
 	for _, c := range retrieverChecks() {
 		t.Run(c.ID, func(t *testing.T) {
 			runCheck(t, c, have, o, func() (Finding, bool) { return examineRetriever(t, c, open, o) })
@@ -30,7 +30,7 @@ func TestRetriever(t *testing.T, open func(tb testing.TB) (core.Retriever, core.
 func ExamineRetriever(tb testing.TB, open func(tb testing.TB) (core.Retriever, core.Store), opts ...Option) []Finding {
 	tb.Helper()
 	o := resolve(fewer(25), opts)
-	have := retrieverHas(tb, open)
+	have := retrieverHas(tb, open, o)
 	var out []Finding
 	for _, c := range retrieverChecks() {
 		if len(missing(c, have)) > 0 || o.claims != nil && !matches(c, o.claims) {
@@ -43,13 +43,13 @@ func ExamineRetriever(tb testing.TB, open func(tb testing.TB) (core.Retriever, c
 	return out
 }
 
-func retrieverHas(tb testing.TB, open func(testing.TB) (core.Retriever, core.Store)) map[Need]bool {
+func retrieverHas(tb testing.TB, open func(testing.TB) (core.Retriever, core.Store), o options) map[Need]bool {
 	tb.Helper()
 	c := &caseTB{TB: tb}
 	defer c.end()
 	r, _ := open(c)
 	_, sharer := r.(core.Sharer)
-	return map[Need]bool{NeedSharer: sharer}
+	return map[Need]bool{NeedSharer: sharer, NeedSearchers: o.over != nil}
 }
 
 func retrieverChecks() []Check {
@@ -70,6 +70,8 @@ func retrieverChecks() []Check {
 			Rule: "the same store and query give the same candidates"},
 		{ID: "cancel.retrieve", Promise: 9, Suite: SuiteRetriever, retriever: cancelRetrieve,
 			Rule: "Retrieve returns when its context ends, with what it has or with the context's error"},
+		{ID: "failure.retrieve", Promise: 9, Suite: SuiteRetriever, retriever: failureRetrieve, Needs: []Need{NeedSearchers},
+			Rule: "a searcher that fails or hangs is named in an error that wraps core.ErrPartial, beside what the others found, and in the end not asked any more"},
 		{ID: "retrieve.share", Promise: 1, Suite: SuiteRetriever, retriever: retrieveShare, Needs: []Need{NeedSharer},
 			Rule: "RecallShare is 0 to 0.5 and does not change from call to call"},
 	}
@@ -78,6 +80,7 @@ func retrieverChecks() []Check {
 type retrieverRun struct {
 	storeRun
 	retriever core.Retriever
+	over      func(testing.TB, map[string]core.Searcher) core.Retriever
 }
 
 func examineRetriever(tb testing.TB, c Check, open func(testing.TB) (core.Retriever, core.Store), o options) (Finding, bool) {
@@ -87,7 +90,7 @@ func examineRetriever(tb testing.TB, c Check, open func(testing.TB) (core.Retrie
 		defer tb.end()
 		return guard(func() string {
 			r := &retrieverRun{}
-			r.tb, r.steps, r.bound = tb, steps, o.bound
+			r.tb, r.steps, r.bound, r.over = tb, steps, o.bound, o.over
 			r.retriever, r.store = open(tb)
 			if a, ok := r.retriever.(core.Attacher); ok {
 				if err := a.Attach(r.store); err != nil {

@@ -40,7 +40,9 @@ type Engine struct {
 	seed      maphash.Seed
 
 	health health
-	work   sync.WaitGroup
+	// patience is with the retriever.
+	patience Breaker
+	work     sync.WaitGroup
 	// rooms holds the workspaces that no call has: about one for each processor, and none after a while without calls.
 	rooms sync.Pool
 

@@ -22,6 +22,8 @@ var (
 	ErrAuth = errors.New("not authorized")
 	// ErrUnavailable: the other side cannot be reached or is overloaded. Retrying later may help.
 	ErrUnavailable = errors.New("unavailable")
+	// ErrPartial: some of those who were asked did not answer; what comes with the error is what the others said.
+	ErrPartial = errors.New("incomplete")
 	// ErrRequirement: the host lacks a capability that the engine needs. See RequirementError.
 	ErrRequirement = errors.New("missing host capability")
 	// ErrNeedTranscript: the engine cannot match the digest it was given; hand over the whole transcript.

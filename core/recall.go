@@ -126,25 +126,38 @@ func (e *Engine) granted(v *View, now time.Time) []Scope {
 	return out
 }
 
-// ask runs the retriever under the deadline. A retriever that does not return in time is left behind; Dispose waits for it.
+// ask runs the retriever under the deadline. A retriever that does not return in time is left behind, and not asked for a while; Dispose waits for it. Its
+// own time ends a little sooner, so that what it has by then is handed over within the deadline.
 func (e *Engine) ask(ctx context.Context, q Query) ([]Candidate, error) {
+	if err := e.patience.Try(q.Now); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Recall.Deadline)
 	defer cancel()
+	own, end := context.WithTimeout(ctx, e.cfg.Recall.Deadline*9/10)
+	defer end()
 	type answer struct {
 		candidates []Candidate
 		err        error
 	}
 	ch := make(chan answer, 1)
 	e.work.Go(func() {
-		c, err := e.retriever.Retrieve(ctx, q)
+		c, err := e.retriever.Retrieve(own, q)
 		ch <- answer{c, err}
 	})
+	var a answer
 	select {
-	case a := <-ch:
-		return a.candidates, a.err
+	case a = <-ch:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("no answer within %v: %w", e.cfg.Recall.Deadline, context.Cause(ctx))
+		a.err = fmt.Errorf("no answer within %v: %w", e.cfg.Recall.Deadline, context.Cause(ctx))
 	}
+	switch waited := errors.Is(a.err, context.DeadlineExceeded) && !errors.Is(a.err, ErrPartial); {
+	case waited, errors.Is(a.err, context.Canceled):
+		e.patience.Note(q.Now, a.err)
+	default: // also one that fails at once: it costs no time
+		e.patience.Note(q.Now, nil)
+	}
+	return a.candidates, a.err
 }
 
 // quotation is a candidate as it would stand in the block.

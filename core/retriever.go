@@ -11,6 +11,9 @@ import (
 // call returns when ctx ends; what was found until then may be returned with a nil error. It is safe for concurrent use
 // and the same store and query give the same candidates. Callers: Tokens and Limit are positive.
 //
+// A retriever that has several to ask returns what some of them found together with an error that wraps ErrPartial and names the others: the Engine uses
+// the candidates and reports the error, or fails where it was told to be strict.
+//
 // A retriever that keeps a memory of its own also implements Observer, and Attacher to read what was there before.
 type Retriever interface {
 	Retrieve(ctx context.Context, q Query) ([]Candidate, error)
@@ -57,4 +60,15 @@ type Candidate struct {
 // configured share holds. A retriever that proposes nothing returns 0 and leaves all of the budget to the window.
 type Sharer interface {
 	RecallShare() float64
+}
+
+// Caveat is an optional companion of a Retriever that can be less than its name says, as it is configured. Caveat returns what a person should know and what
+// to do about it, or "" when it is what its name says. "doctor" and "explain" show it, and an evaluation does not report the figures under the name.
+type Caveat interface {
+	Caveat() string
+}
+
+// ByMeaning is an optional companion of a Searcher, and says whether it compares what texts mean; one without it finds words.
+type ByMeaning interface {
+	ByMeaning() bool
 }

@@ -81,6 +81,12 @@ func (s searchOnly) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit,
 	return s.searcher.Search(ctx, q)
 }
 
+// ByMeaning implements core.ByMeaning for a searcher that does.
+func (s searchOnly) ByMeaning() bool {
+	m, ok := s.searcher.(core.ByMeaning)
+	return ok && m.ByMeaning()
+}
+
 // searcherKey identifies a searcher on a shelf: vectors of two embedders do not belong into one index.
 func searcherKey(c Choice, env Env) string { return key(c) + key(env.Config.Embedder) }
 

@@ -21,6 +21,9 @@ const (
 	maxQuery = 8 << 10
 )
 
+// ByMeaning implements core.ByMeaning: an OpenBrain server embeds what it is given and compares vectors. One that has no embedder says so itself.
+func (*Store) ByMeaning() bool { return true }
+
 // Search implements core.Searcher: the server ranks, and what it finds outside the scope is left out here. Thoughts that the server
 // stored without an embedding are not found until it has made one.
 func (s *Store) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {

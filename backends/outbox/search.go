@@ -35,6 +35,12 @@ var (
 	_ core.Unwrapper = (*searching)(nil)
 )
 
+// ByMeaning implements core.ByMeaning for a remote that does.
+func (s *searching) ByMeaning() bool {
+	m, ok := s.remote.(core.ByMeaning)
+	return ok && m.ByMeaning()
+}
+
 // Unwrap returns the local store.
 func (s *searching) Unwrap() core.Store { return s.outbox().local }
 

@@ -197,18 +197,19 @@ func (c *cell) question(ctx context.Context, chat *stored, p *packer, q question
 	began := time.Now()
 	candidates, err := c.retrieve(ctx, chat, q.Text, cmp.Or(c.sub.Limit, c.plan.Candidates))
 	took := time.Since(began)
-	if err == nil && c.sub.Limit > 0 && c.sub.Limit != c.plan.Candidates {
+	if (err == nil || errors.Is(err, core.ErrPartial)) && c.sub.Limit > 0 && c.sub.Limit != c.plan.Candidates {
 		candidates, err = c.retrieve(ctx, chat, q.Text, c.plan.Candidates)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	out := QuestionResult{Conversation: chat.ID, Question: q.ID, Category: q.Category, Evidence: len(q.Evidence), Ms: ms(took)}
-	if err != nil {
+	partial := errors.Is(err, core.ErrPartial)
+	if err != nil && !partial {
 		out.Error, candidates = err.Error(), nil
 		c.out.Failed++
 	}
-	if out.Degraded = c.sub.Warnings.count() > before; out.Degraded {
+	if out.Degraded = partial || c.sub.Warnings.count() > before; out.Degraded {
 		c.out.Degraded++
 	}
 	if c.sub.Deadline > 0 && took > c.sub.Deadline {

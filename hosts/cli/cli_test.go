@@ -179,6 +179,11 @@ func TestExplain(t *testing.T) {
 func TestDoctor(t *testing.T) {
 	run(t, builtin.New(), "", "doctor").want(t, cli.ExitOK, "ok    store", "ok    tokenizer")
 	run(t, builtin.New(), "", "doctor", "--json").want(t, cli.ExitOK, `"ok": true`)
+	words := write(t, "words.yaml", "retriever: semantic\nstore: memory\n")
+	run(t, builtin.New(), "", "doctor", "--config", words).want(t, cli.ExitOK, "note  retriever", "finds words here and no meaning", "-> set embedder and the searcher vector")
+	run(t, builtin.New(), "", "explain", "--config", words).want(t, cli.ExitOK, "note: semantic finds words here and no meaning")
+	run(t, builtin.New(), "", "explain", "--config", words, "--json").want(t, cli.ExitOK, `"caveat": "semantic finds words here`)
+	run(t, builtin.New(), "", "list").want(t, cli.ExitOK, "where neither is configured only words")
 	config := write(t, "c.yaml", "engine: openbrain\n")
 	run(t, builtin.New(), "", "doctor", "--config", config).want(t, cli.ExitUsage, "fail", "baseUrl and apiKey are required", "-> set what is missing")
 }

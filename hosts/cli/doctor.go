@@ -121,6 +121,10 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 			add("remote store", "can be reached", b.CheckRemote(ctx))
 		}
 	}
+	if caveat := caveatOf(engine); caveat != "" {
+		text, do, _ := strings.Cut(caveat, ": ")
+		out = append(out, finding{Name: "retriever", Status: "note", Text: text, Do: do})
+	}
 	out = append(out, modelFinding(cfg))
 	return out, first
 }

@@ -154,9 +154,14 @@ func (e *evaluator) arm(prefix string, cfg registry.Config, point sweep.Point, s
 	if err != nil {
 		return err
 	}
+	// What one searcher finds is its own, whatever the retriever that asks it is called.
+	retriever := cfg.Retriever.Type
+	if one, _ := cfg.Retriever.Options[searcherKey].(string); retriever == singleRetriever && one != "" {
+		retriever, searchers = "only", []string{one}
+	}
 	name := cfg.Engine.Type
 	if name == registry.DefaultEngine {
-		name = orNone(cfg.Retriever.Type)
+		name = orNone(retriever)
 		if len(searchers) > 0 && cfg.Retriever.Type != "recent" {
 			name += "(" + strings.Join(searchers, "+") + ")"
 		}
@@ -173,8 +178,8 @@ func (e *evaluator) arm(prefix string, cfg registry.Config, point sweep.Point, s
 	e.names[unique] = true
 	e.arms = append(e.arms, recall.Arm{
 		Name: unique, Digest: info.Config, Searchers: searchers, Settings: shownPoint(point).Map(),
-		Parts: core.PartNames{Store: cfg.Store.Type, Retriever: cfg.Retriever.Type, Compactor: cfg.Compactor.Type},
-		Open:  func(ctx context.Context) (recall.Subject, error) { return e.open(ctx, cfg) },
+		Parts: core.PartNames{Store: cfg.Store.Type, Retriever: retriever, Compactor: cfg.Compactor.Type},
+		Open:  func(ctx context.Context) (recall.Subject, error) { return e.open(ctx, cfg, retriever) },
 	})
 	return nil
 }
@@ -218,8 +223,8 @@ func (measuringHost) Capabilities() []core.Capability {
 	return append(core.NoHost{}.Capabilities(), core.CanDelegateHost)
 }
 
-// open makes the engine of an arm.
-func (e *evaluator) open(ctx context.Context, cfg registry.Config) (recall.Subject, error) {
+// open makes the engine of an arm, whose figures are reported as those of a retriever. One that is less than that name says is refused.
+func (e *evaluator) open(ctx context.Context, cfg registry.Config, as string) (recall.Subject, error) {
 	cfg = e.placed(cfg)
 	sub := recall.Subject{
 		Warnings: &recall.Warnings{}, Lasting: cfg.Store.Type != memoryStore && cfg.Store.Type != fileStore,
@@ -250,6 +255,9 @@ func (e *evaluator) open(ctx context.Context, cfg registry.Config) (recall.Subje
 	r, ok := engine.(retrieverOwner)
 	if !ok {
 		return recall.Subject{}, closing(ctx, instance, fmt.Errorf("engine %q has no retriever that can be asked alone: choose another with the key engine: %w", engine.Info().ID, core.ErrInvalid))
+	}
+	if caveat := caveatOf(engine); caveat != "" && as == cfg.Retriever.Type {
+		return recall.Subject{}, closing(ctx, instance, fmt.Errorf("not reported as %q: %s: %w", as, caveat, core.ErrInvalid))
 	}
 	sub.Engine, sub.Retriever, sub.Store, sub.Close = r, r.Retriever(), r.Store(), instance.Close
 	if cfg.Embedder.Type != "" {

@@ -123,7 +123,7 @@ func TestEvaluateEmbedder(t *testing.T) {
 	t.Parallel()
 	file, set := conversationFile(t)
 	res := evaluation(t, nil, file, "--config", embedderConfig(t, signal(set), true), "--parts", "--candidates", "200")
-	both, words, vectors := armOf(t, res, "hybrid(lexical+vector)+memory"), armOf(t, res, "semantic(lexical)+memory"), armOf(t, res, "semantic(vector)+memory")
+	both, words, vectors := armOf(t, res, "hybrid(lexical+vector)+memory"), armOf(t, res, "only(lexical)+memory"), armOf(t, res, "only(vector)+memory")
 	for i, m := range res.Measures {
 		of := func(a recall.ArmResult) float64 { return 100 * a.Groups[0].Measures[i].Recall.Mean }
 		t.Logf("%s: both %.1f, words %.1f, vectors %.1f", m.Name, of(both), of(words), of(vectors))

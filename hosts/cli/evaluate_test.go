@@ -90,7 +90,7 @@ func TestEvaluateConfigs(t *testing.T) {
 	a := write(t, "a.yaml", "retriever: recent\n")
 	b := write(t, "b.yaml", "arms:\n  - {name: on, override: {searchers: {lexical: {namedBoost: 2}}}}\n  - {name: off, override: {retriever: {type: semantic, searcher: lexical}}}\n")
 	res := evaluation(t, nil, evaluateFixtures+"locomo.json", "--config", a, "--config", b)
-	if got, want := armNames(res), "a:recent+memory | b:on:hybrid(lexical)+memory | b:off:semantic(lexical)+memory"; got != want {
+	if got, want := armNames(res), "a:recent+memory | b:on:hybrid(lexical)+memory | b:off:only(lexical)+memory"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if r := res.Arms[0].Groups[0].Measures[0].Recall; r.Mean != 0 || r.N != 3 {
@@ -122,6 +122,7 @@ func TestEvaluateErrors(t *testing.T) {
 	} {
 		run(t, builtin.New(), "", append([]string{"evaluate"}, c.args...)...).want(t, c.code, c.want)
 	}
+	run(t, builtin.New(), "", "evaluate", set, "--retriever", "semantic").want(t, cli.ExitFailure, `not reported as "semantic"`, "set embedder and the searcher vector")
 	config := write(t, "legacy.yaml", "engine: legacy\n")
 	run(t, builtin.New(), "", "evaluate", set, "--config", config).want(t, cli.ExitFailure, `engine "legacy" has no retriever that can be asked alone`)
 }
@@ -134,8 +135,8 @@ func TestEvaluateStores(t *testing.T) {
 	dsn := servers.Plain(t).Database(t)
 	environ := []string{"CONTEXTENGINE_POSTGRES_DSN=" + dsn}
 	res := evaluation(t, environ, evaluateFixtures+"beam", "--store", "memory,sqlite,postgres", "--parts", "--workers", "1")
-	if got, want := armNames(res), "hybrid(lexical)+memory | semantic(lexical)+memory | hybrid(lexical)+sqlite | semantic(lexical)+sqlite | "+
-		"hybrid(store+lexical)+postgres | semantic(store)+postgres | semantic(lexical)+postgres"; got != want {
+	if got, want := armNames(res), "hybrid(lexical)+memory | only(lexical)+memory | hybrid(lexical)+sqlite | only(lexical)+sqlite | "+
+		"hybrid(store+lexical)+postgres | only(store)+postgres | only(lexical)+postgres"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for _, o := range res.Orders {

@@ -81,11 +81,13 @@ func (a *app) explain(ctx context.Context, f explainFlags, files []string) error
 		return err
 	}
 	for _, arm := range arms {
+		caveat := ""
+		arm.Open = watched(arm.Open, &caveat)
 		call, err := explained(ctx, experiment.Spec{Session: session, Arm: arm, Budget: budget, Counter: counter.Count}, f)
 		if err != nil {
 			return err
 		}
-		e := explanation{Session: session.Name(), Arm: arm.Name, call: call, msgs: session.Messages}
+		e := explanation{Session: session.Name(), Arm: arm.Name, Caveat: caveat, call: call, msgs: session.Messages}
 		if f.json {
 			err = writeJSON(a.Stdout, e.data())
 		} else {
@@ -96,6 +98,25 @@ func (a *app) explain(ctx context.Context, f explainFlags, files []string) error
 		}
 	}
 	return nil
+}
+
+// watched notes what there is to say about the retriever of an engine that is opened.
+func watched(open func(context.Context, core.Host, core.SessionID) (experiment.Subject, error), caveat *string) func(context.Context, core.Host, core.SessionID) (experiment.Subject, error) {
+	return func(ctx context.Context, host core.Host, id core.SessionID) (experiment.Subject, error) {
+		sub, err := open(ctx, host, id)
+		*caveat = caveatOf(sub.Engine)
+		return sub, err
+	}
+}
+
+// caveatOf returns what a person should know about an engine's retriever, or "".
+func caveatOf(engine core.ContextEngine) string {
+	if r, ok := engine.(retrieverOwner); ok {
+		if c, ok := r.Retriever().(core.Caveat); ok {
+			return c.Caveat()
+		}
+	}
+	return ""
 }
 
 // explained replays up to the call that is asked for.
@@ -139,8 +160,10 @@ func pick(sessions []dataset.Session, id string) (dataset.Session, error) {
 // explanation is one prompt with the reasons for it.
 type explanation struct {
 	Session, Arm string
-	call         experiment.Call
-	msgs         []message.Message
+	// Caveat says what the retriever is not.
+	Caveat string
+	call   experiment.Call
+	msgs   []message.Message
 }
 
 // number returns the place of an entry in the conversation, from 1, or "" when it is not one of its messages.
@@ -182,6 +205,9 @@ func (e explanation) write(w io.Writer) {
 	}
 	e.recalled(w)
 	e.outside(w)
+	if e.Caveat != "" {
+		fmt.Fprintf(w, "note: %s\n", e.Caveat)
+	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", warning)
 	}
@@ -259,6 +285,9 @@ func (e explanation) data() map[string]any {
 		return out
 	}
 	out["tokens"], out["result"] = c.Tokens, c.Result
+	if e.Caveat != "" {
+		out["caveat"] = e.Caveat
+	}
 	return out
 }
 

@@ -46,7 +46,7 @@ func Add(r *registry.Registry) error {
 
 		registry.AddRetriever(r, "recent", "recalls nothing: all of the budget shows the newest messages", recent.DefaultConfig, recentRetriever,
 			registry.Conformance("", recent.DefaultConfig)),
-		registry.AddRetriever(r, "semantic", "asks one searcher for what the prompt is about", semanticDefaults, semanticRetriever,
+		registry.AddRetriever(r, "semantic", "asks one searcher: vectors or a store that compares meaning, and where neither is configured only words", semanticDefaults, semanticRetriever,
 			registry.Conformance("", semanticDefaults)),
 		registry.AddRetriever(r, "hybrid", "fuses what all searchers find", hybrid.DefaultConfig, hybridRetriever,
 			registry.Conformance("", hybrid.DefaultConfig)),

@@ -51,7 +51,13 @@ func semanticRetriever(ctx context.Context, cfg semanticConfig, env registry.Env
 	if err != nil {
 		return nil, err
 	}
-	return semantic.New(cfg.Options, searcher)
+	if m, ok := searcher.(core.ByMeaning); ok && m.ByMeaning() {
+		return semantic.New(cfg.Options, searcher)
+	}
+	if name == "" {
+		name = known[0]
+	}
+	return semantic.New(cfg.Options, searcher, semantic.WithSource(name))
 }
 
 // hybridRetriever asks the store's own search and every configured searcher.

@@ -24,6 +24,7 @@ type Retriever struct {
 type part struct {
 	name     string
 	searcher core.Searcher
+	guard    *asking.Guard
 	weight   float64
 }
 
@@ -48,7 +49,7 @@ func New(cfg Config, searchers map[string]core.Searcher, opts ...Option) (*Retri
 	}
 	r := &Retriever{cfg: cfg, log: slog.New(slog.DiscardHandler)}
 	for _, name := range names {
-		p := part{name: name, searcher: searchers[name], weight: 1}
+		p := part{name: name, searcher: searchers[name], guard: asking.NewGuard(searchers[name]), weight: 1}
 		if w, ok := cfg.Weights[name]; ok {
 			p.weight = w
 		}
@@ -75,8 +76,9 @@ type list struct {
 	err  error
 }
 
-// Retrieve implements core.Retriever. It waits for every searcher, each of which returns when ctx ends: what the faster ones have found by
-// then is the answer. The error joins all errors, and is nil as long as one searcher answered.
+// Retrieve implements core.Retriever. It waits for every searcher until ctx ends: what the faster ones have found by then is the answer, with an
+// error that wraps core.ErrPartial and names the others. One that keeps failing is not asked for a while, see core.Breaker. The error is nil when every
+// searcher answered; when none did, it joins theirs.
 func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
 	text := asking.Text(q, asking.Limits{
 		PromptChars: r.cfg.PromptChars, ShortPrompt: r.cfg.ShortPrompt, ContextChars: r.cfg.ContextChars,
@@ -86,18 +88,24 @@ func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidat
 	}
 	limit := min(q.Limit, r.cfg.Limit)
 	lists := r.ask(ctx, q, text, limit)
-	answered := slices.DeleteFunc(slices.Clone(lists), func(l list) bool { return l.err != nil })
-	if len(answered) == 0 {
-		errs := make([]error, len(lists))
-		for i, l := range lists {
-			errs[i] = fmt.Errorf("%s: %w", l.part.name, l.err)
-		}
-		return nil, fmt.Errorf("hybrid: retrieve %q: %w", q.Session, errors.Join(errs...))
-	}
+	var answered []list
+	var errs []error
+	failed := map[string]bool{}
 	for _, l := range lists {
-		if l.err != nil {
+		switch {
+		case l.err == nil:
+			answered = append(answered, l)
+		case !failed[l.part.name]:
+			failed[l.part.name] = true
+			errs = append(errs, fmt.Errorf("%s: %w", l.part.name, l.err))
 			r.log.WarnContext(ctx, "hybrid: a searcher is left out", slog.String("searcher", l.part.name), slog.String("error", l.err.Error()))
 		}
+	}
+	switch {
+	case len(answered) == 0:
+		return nil, fmt.Errorf("hybrid: retrieve %q: %w", q.Session, errors.Join(errs...))
+	case len(errs) > 0:
+		return fuse(answered, r.cfg.K, limit), fmt.Errorf("hybrid: retrieve %q: %w: %w", q.Session, core.ErrPartial, errors.Join(errs...))
 	}
 	return fuse(answered, r.cfg.K, limit), nil
 }
@@ -113,12 +121,12 @@ func (r *Retriever) ask(ctx context.Context, q core.Query, text string, limit in
 	search := func(i int) {
 		scope, p := scopes[i/len(r.parts)], r.parts[i%len(r.parts)]
 		query := core.SearchQuery{Scope: scope, Text: text, Limit: want, Exclude: q.InWindow}
-		hits, err := p.searcher.Search(ctx, query)
+		hits, err := p.guard.Search(ctx, query)
 		good := admitted(hits, scope, q.InWindow)
 		// Entries are read from the store for every hit, so one that is asked alone is asked for more only when some had to be dropped.
 		if len(lists) == 1 && err == nil && len(hits) == want && len(good) < limit {
 			query.Limit = limit + limit/4
-			if more, err := p.searcher.Search(ctx, query); err == nil {
+			if more, err := p.guard.Search(ctx, query); err == nil {
 				good = admitted(more, scope, q.InWindow)
 			}
 		}

@@ -166,8 +166,12 @@ func TestFailures(t *testing.T) {
 	var logged bytes.Buffer
 	log := hybrid.WithLogger(slog.New(slog.NewTextHandler(&logged, nil)))
 	r := newHybrid(t, nil, map[string]core.Searcher{"meaning": down, "words": &scripted{hits: hits("a")}}, log)
-	if got, err := retrieve(t, r, nil); err != nil || names(got) != "a(words)" {
-		t.Errorf("candidates = %q, %v, want those of the searcher that works", names(got), err)
+	got, err := retrieve(t, r, nil)
+	if names(got) != "a(words)" {
+		t.Errorf("candidates = %q, want those of the searcher that works", names(got))
+	}
+	if !errors.Is(err, core.ErrPartial) || !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), "meaning: ") {
+		t.Errorf("error = %v, want core.ErrPartial with the name and the error of the searcher that failed", err)
 	}
 	if s := logged.String(); !strings.Contains(s, "searcher=meaning") || strings.Contains(s, "kite") {
 		t.Errorf("log = %q, want the failed searcher's name and nothing of the query", s)
@@ -189,12 +193,60 @@ func TestLateSearcher(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		got, err := r.Retrieve(ctx, core.Query{Scope: core.Scope{Agent: "ada"}, Prompt: "where is the red kite now", Limit: 5, Tokens: 9})
-		if err != nil || names(got) != "a(fast)" {
-			t.Errorf("candidates = %q, %v, want those in time", names(got), err)
+		if !errors.Is(err, core.ErrPartial) || !strings.Contains(err.Error(), "slow: ") || names(got) != "a(fast)" {
+			t.Errorf("candidates = %q, %v, want those in time and the name of the one that was not", names(got), err)
 		}
 		r = newHybrid(t, nil, map[string]core.Searcher{"slow": slow})
 		if _, err := r.Retrieve(ctx, core.Query{Scope: core.Scope{Agent: "ada"}, Prompt: "where is the red kite now", Limit: 5, Tokens: 9}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error = %v, want context.DeadlineExceeded", err)
+		}
+	})
+}
+
+// stuck never returns before it is let go, whatever its context says.
+type stuck struct{ free chan struct{} }
+
+func (s stuck) Search(context.Context, core.SearchQuery) ([]core.Hit, error) {
+	<-s.free
+	return nil, nil
+}
+
+// TestStuckSearcher: one that does not heed its context is left behind, and not asked again for a while.
+func TestStuckSearcher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stuck{make(chan struct{})}
+		defer close(s.free)
+		r := newHybrid(t, nil, map[string]core.Searcher{"words": &scripted{hits: hits("a")}, "stuck": s})
+		q := core.Query{Scope: core.Scope{Agent: "ada"}, Prompt: "where is the red kite now", Limit: 5, Tokens: 9}
+		for turn, want := range []time.Duration{time.Second, 0, 0} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			began := time.Now()
+			got, err := r.Retrieve(ctx, q)
+			if !errors.Is(err, core.ErrPartial) || names(got) != "a(words)" || time.Since(began) != want {
+				t.Errorf("turn %d: candidates = %q, %v after %v, want what words found, and the other named, after %v", turn, names(got), err, time.Since(began), want)
+			}
+			cancel()
+		}
+	})
+}
+
+// TestFailingSearcherIsLeftAlone: two failures in a row, and it is asked again after half a minute.
+func TestFailingSearcherIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := &scripted{err: core.ErrUnavailable}
+		r := newHybrid(t, nil, map[string]core.Searcher{"meaning": down, "words": &scripted{hits: hits("a")}})
+		for range 5 {
+			if _, err := retrieve(t, r, nil); !errors.Is(err, core.ErrPartial) {
+				t.Errorf("error = %v, want core.ErrPartial as long as a searcher is missing", err)
+			}
+		}
+		if down.asked != 2 {
+			t.Errorf("asked %d times, want 2", down.asked)
+		}
+		down.err = nil
+		time.Sleep(30 * time.Second)
+		if _, err := retrieve(t, r, nil); err != nil || down.asked != 3 {
+			t.Errorf("error = %v after %d questions, want none once it answers again", err, down.asked)
 		}
 	})
 }

@@ -53,7 +53,7 @@ func firstInvalid(op string, bounds []bound) error {
 // Option sets what no configuration file can hold.
 type Option func(*Retriever)
 
-// WithSource sets the name that candidates carry as their source; the default is "semantic".
+// WithSource sets the name that candidates carry as their source; the default is "semantic", and "words" where the searcher is not a core.ByMeaning.
 func WithSource(name string) Option {
 	return func(r *Retriever) { r.source = name }
 }
@@ -62,7 +62,9 @@ func WithSource(name string) Option {
 type Retriever struct {
 	cfg      Config
 	searcher core.Searcher
+	guard    *asking.Guard
 	source   string
+	words    bool // the searcher finds no meaning
 }
 
 var (
@@ -70,6 +72,7 @@ var (
 	_ core.Observer  = (*Retriever)(nil)
 	_ core.Attacher  = (*Retriever)(nil)
 	_ core.Scrubber  = (*Retriever)(nil)
+	_ core.Caveat    = (*Retriever)(nil)
 )
 
 // New returns a retriever over searcher. The error wraps core.ErrInvalid when cfg is not valid or there is no searcher.
@@ -80,7 +83,10 @@ func New(cfg Config, searcher core.Searcher, opts ...Option) (*Retriever, error)
 	if searcher == nil {
 		return nil, fmt.Errorf("semantic: new: no searcher given: %w", core.ErrInvalid)
 	}
-	r := &Retriever{cfg: cfg, searcher: searcher, source: "semantic"}
+	r := &Retriever{cfg: cfg, searcher: searcher, guard: asking.NewGuard(searcher), source: "semantic"}
+	if m, ok := searcher.(core.ByMeaning); !ok || !m.ByMeaning() {
+		r.words, r.source = true, "words"
+	}
 	for _, o := range opts {
 		o(r)
 	}
@@ -88,7 +94,8 @@ func New(cfg Config, searcher core.Searcher, opts ...Option) (*Retriever, error)
 }
 
 // Retrieve implements core.Retriever. With more than one scope to look into, the finds of each take turns: their scores cannot be
-// compared. Where one of several scopes fails, the others answer; the error is that of the first.
+// compared. Where one of several scopes fails, the others answer, and the error wraps core.ErrPartial. A searcher that keeps failing is not asked for a
+// while, see core.Breaker.
 func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
 	text := asking.Text(q, asking.Limits{
 		PromptChars: r.cfg.PromptChars, ShortPrompt: r.cfg.ShortPrompt, ContextChars: r.cfg.ContextChars,
@@ -102,19 +109,30 @@ func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidat
 	var failed error
 	for _, scope := range scopes {
 		// A searcher honours Exclude; a few more hits cover one that reports what has just entered the window.
-		hits, err := r.searcher.Search(ctx, core.SearchQuery{Scope: scope, Text: text, Limit: limit + limit/4, Exclude: q.InWindow})
+		hits, err := r.guard.Search(ctx, core.SearchQuery{Scope: scope, Text: text, Limit: limit + limit/4, Exclude: q.InWindow})
 		if err != nil {
 			if failed == nil {
-				failed = fmt.Errorf("semantic: retrieve %q: %w", q.Session, err)
+				failed = err
 			}
 			continue
 		}
 		lists = append(lists, admitted(hits, scope, q.InWindow))
 	}
-	if len(lists) == 0 {
-		return nil, failed
+	switch {
+	case len(lists) == 0:
+		return nil, fmt.Errorf("semantic: retrieve %q: %w", q.Session, failed)
+	case failed != nil:
+		return r.merge(lists, limit), fmt.Errorf("semantic: retrieve %q: %w: %w", q.Session, core.ErrPartial, failed)
 	}
 	return r.merge(lists, limit), nil
+}
+
+// Caveat implements core.Caveat: without vectors this is an index of words under another name.
+func (r *Retriever) Caveat() string {
+	if !r.words {
+		return ""
+	}
+	return fmt.Sprintf("semantic finds words here and no meaning, because %q compares no vectors: set embedder and the searcher vector, or choose hybrid", r.source)
 }
 
 // admitted drops hits that a sloppy searcher should not have returned.

@@ -87,12 +87,43 @@ func TestRetrieveFromGrantedScopes(t *testing.T) {
 		}
 	}
 	s.errs[own] = core.ErrUnavailable
-	if got, err := r.Retrieve(t.Context(), q); err != nil || names(got) != "p1" {
-		t.Errorf("candidates = %q, %v, want what the other scope has", names(got), err)
+	if got, err := r.Retrieve(t.Context(), q); !errors.Is(err, core.ErrPartial) || !errors.Is(err, core.ErrUnavailable) || names(got) != "p1" {
+		t.Errorf("candidates = %q, %v, want what the other scope has, and what is missing", names(got), err)
 	}
 	s.errs[parent] = core.ErrClosed
 	if _, err := r.Retrieve(t.Context(), q); !errors.Is(err, core.ErrUnavailable) {
 		t.Errorf("error = %v, want that of the first scope", err)
+	}
+}
+
+// meaning is a searcher that compares what texts mean.
+type meaning struct{ scripted }
+
+func (*meaning) ByMeaning() bool { return true }
+
+// TestWordsAreNotMeaning: over a searcher of words it says so, in the candidates' source and as a caveat.
+func TestWordsAreNotMeaning(t *testing.T) {
+	scope := core.Scope{Agent: "ada", Session: "s"}
+	found := map[core.Scope][]core.Hit{scope: {hit("a", "s", 1)}}
+	for _, c := range []struct {
+		searcher core.Searcher
+		source   string
+		caveat   string
+	}{
+		{&scripted{hits: found}, "words", "set embedder and the searcher vector"},
+		{&meaning{scripted{hits: found}}, "semantic", ""},
+	} {
+		r, err := semantic.New(semantic.DefaultConfig(), c.searcher)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Retrieve(t.Context(), core.Query{Scope: scope, Prompt: "where is the red kite now", Limit: 1, Tokens: 100})
+		if err != nil || len(got) != 1 || got[0].Source != c.source {
+			t.Errorf("candidates = %+v, %v, want one with the source %q", got, err, c.source)
+		}
+		if text := r.Caveat(); !strings.Contains(text, c.caveat) || (text == "") != (c.caveat == "") {
+			t.Errorf("Caveat() = %q, want %q", text, c.caveat)
+		}
 	}
 }
 

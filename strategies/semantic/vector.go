@@ -75,6 +75,8 @@ var (
 	_ core.Searcher = (*VectorIndex)(nil)
 	_ core.Observer = (*VectorIndex)(nil)
 	_ core.Attacher = (*VectorIndex)(nil)
+
+	_ core.ByMeaning = (*VectorIndex)(nil)
 )
 
 // NewVector returns an empty index. It answers after Attach. The error wraps core.ErrInvalid when cfg is not valid or there
@@ -104,6 +106,9 @@ func (x *VectorIndex) Attach(store core.Store) error {
 	clear(x.agents)
 	return nil
 }
+
+// ByMeaning implements core.ByMeaning.
+func (*VectorIndex) ByMeaning() bool { return true }
 
 // Search implements core.Searcher. It embeds some of what is pending first. When that fails, what is embedded already
 // answers; it is an error only when nothing is, or when the query itself cannot be embedded.

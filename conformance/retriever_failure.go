@@ -1,0 +1,143 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+const (
+	// grace is how long a retriever has, once its sound searcher has answered, before its time ends. watchdog is when it is taken to hang itself.
+	grace    = 50 * time.Millisecond
+	watchdog = 20 * time.Second
+	// turnsAsked is how often a retriever is asked; a searcher that does not answer is asked less often.
+	turnsAsked = 6
+)
+
+// expiring is a context whose time is over when it is told so.
+type expiring struct {
+	context.Context
+	over chan struct{}
+}
+
+func (c *expiring) Done() <-chan struct{} { return c.over }
+
+func (c *expiring) Err() error {
+	select {
+	case <-c.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// troubled is a searcher that finds what there is, fails, or hangs until its context ends.
+type troubled struct {
+	store core.Store
+	err   error
+	hang  bool
+	asked atomic.Int64
+	// answered is told after each answer; nil when nobody wants to know.
+	answered chan<- struct{}
+}
+
+func (s *troubled) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
+	s.asked.Add(1)
+	if s.hang {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	if s.answered != nil {
+		defer func() { s.answered <- struct{}{} }()
+	}
+	var hits []core.Hit
+	for e, err := range core.All(ctx, s.store, q.Scope, true) {
+		if err != nil {
+			return nil, err
+		}
+		if !e.Hidden() && len(hits) < q.Limit && (q.Exclude == nil || !q.Exclude(e.ID)) {
+			hits = append(hits, core.Hit{Entry: e, Score: float64(e.Seq)})
+		}
+	}
+	return hits, nil
+}
+
+func failureRetrieve(r *retrieverRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for how, bad := range map[string]*troubled{"fails": {err: fmt.Errorf("troubled: %w", core.ErrUnavailable)}, "hangs": {hang: true}} {
+		sound := &troubled{store: r.store}
+		alone := r.over(r.tb, map[string]core.Searcher{"sound": sound})
+		want, err := alone.Retrieve(r.ctx(), r.query(0, troubling))
+		if err != nil {
+			return fmt.Sprintf("Retrieve over a sound searcher: error %v, want none", err)
+		}
+		answered := make(chan struct{}, 8*turnsAsked)
+		sound.answered = answered
+		both := r.over(r.tb, map[string]core.Searcher{"sound": sound, "bad": bad})
+		for range turnsAsked {
+			got, err := r.retrieveUntil(both, answered)
+			if err == nil || !errors.Is(err, core.ErrPartial) || !strings.Contains(err.Error(), "bad") {
+				return fmt.Sprintf("Retrieve where the searcher \"bad\" %s: error %v, want one that wraps core.ErrPartial and names it", how, err)
+			}
+			if d := sameIDs(candidateIDs(got), candidateIDs(want)); d != "" {
+				return fmt.Sprintf("Retrieve where one searcher %s, against the other alone: %s", how, d)
+			}
+		}
+		if n := bad.asked.Load(); n == turnsAsked {
+			return fmt.Sprintf("a searcher that %s was asked in each of %d turns, want it left alone after some", how, n)
+		}
+	}
+	return ""
+}
+
+// troubling is long enough to stand alone.
+const troubling = "which word is meant here, and where was it said before"
+
+// retrieveUntil asks, and lets time run out shortly after an answer of the sound searcher; a retriever that does not heed that has the watchdog's error.
+func (r *retrieverRun) retrieveUntil(retriever core.Retriever, answered <-chan struct{}) ([]core.Candidate, error) {
+	ctx := &expiring{Context: r.ctx(), over: make(chan struct{})}
+	type answer struct {
+		got []core.Candidate
+		err error
+	}
+	ch := make(chan answer, 1)
+	go func() {
+		got, err := retriever.Retrieve(ctx, r.query(0, troubling))
+		ch <- answer{got, err}
+	}()
+	late := time.NewTimer(watchdog)
+	defer late.Stop()
+	var end <-chan time.Time
+	for {
+		select {
+		case a := <-ch:
+			return a.got, a.err
+		case <-answered:
+			end = time.After(grace)
+		case <-end:
+			close(ctx.over)
+			end = nil
+			answered = nil
+		case <-late.C:
+			return nil, errors.New("no answer although the time was over")
+		}
+	}
+}
+
+func candidateIDs(cs []core.Candidate) []string {
+	out := make([]string, len(cs))
+	for i, c := range cs {
+		out[i] = c.Entry.ID
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/strategies/hybrid"
+)
+
+// finder finds the oldest entry of a scope; or fails, or hangs until it is told to stop.
+type finder struct {
+	store core.Store
+	err   error
+	hang  bool
+	asked int
+}
+
+func (s *finder) Attach(store core.Store) error { s.store = store; return nil }
+
+func (s *finder) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
+	s.asked++
+	if s.hang {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	page, err := s.store.Scan(ctx, core.ScanQuery{Scope: q.Scope, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	return []core.Hit{{Entry: page.Entries[0], Score: 1}}, nil
+}
+
+// recalling returns an engine with a hybrid retriever over words, which find the first message, and another searcher; and a session in which that message is
+// not shown any more.
+func recalling(t *testing.T, other *finder, failure core.FailurePolicy) *fixture {
+	t.Helper()
+	r, err := hybrid.New(hybrid.DefaultConfig(), map[string]core.Searcher{"words": &finder{}, "vectors": other})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, func(c *core.Config, p *core.Parts) {
+		c.Failure, c.Recall.Share = failure, 0.3
+		p.Retriever = r
+	})
+	f.ingest(user("the kite is red"), assistant("noted "+strings.Repeat("word ", 300)))
+	for range 20 {
+		f.ingest(user("go on "+strings.Repeat("word ", 30)), assistant("done "+strings.Repeat("word ", 30)))
+	}
+	return f
+}
+
+func (f *fixture) turn(n int) (core.AssembleResult, error) {
+	return f.engine.Assemble(f.t.Context(), core.AssembleRequest{Session: f.id, Budget: 600, Prompt: "which colour is the kite, question " + strings.Repeat("I", n)})
+}
+
+func recalled(res core.AssembleResult) bool {
+	return slices.ContainsFunc(res.Choices, func(c core.Choice) bool { return c.Reason == core.ReasonRecalled && c.Source == "words" })
+}
+
+// TestRecallWithoutOnePart: what the words found is recalled although the other searcher fails or hangs, the result and Info say what is missing, and after a
+// while nobody waits for it any more. A strict engine fails.
+func TestRecallWithoutOnePart(t *testing.T) {
+	for name, other := range map[string]func() *finder{
+		"fails": func() *finder { return &finder{err: errors.New("vectors: status 401: no such key")} },
+		"hangs": func() *finder { return &finder{hang: true} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := other()
+				f := recalling(t, s, core.FailDegrade)
+				for n := range 6 {
+					began := time.Now()
+					res, err := f.turn(n)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !recalled(res) {
+						t.Errorf("turn %d: recalled nothing, want what the words found", n)
+					}
+					if len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "vectors: ") {
+						t.Errorf("turn %d: warnings %q, want the searcher that is missing", n, res.Warnings)
+					}
+					if took := time.Since(began); took > core.DefaultConfig().Recall.Deadline || n > 1 && took > 0 {
+						t.Errorf("turn %d: took %v", n, took)
+					}
+				}
+				if s.asked > 2 {
+					t.Errorf("the searcher was asked %d times, want 2 at most", s.asked)
+				}
+				health := f.engine.Info().Health
+				if len(health) != 1 || health[0].Part != "retriever" || health[0].Count != 6 || !strings.Contains(health[0].Text, "vectors: ") {
+					t.Errorf("Health = %+v, want the retriever six times", health)
+				}
+				if _, err := recalling(t, other(), core.FailStrict).turn(0); !errors.Is(err, core.ErrPartial) {
+					t.Errorf("strict: error = %v, want core.ErrPartial", err)
+				}
+			})
+		})
+	}
+}
+
+// silent is a retriever that does not heed its context.
+type silent struct {
+	free  chan struct{}
+	asked int
+}
+
+func (s *silent) Retrieve(context.Context, core.Query) ([]core.Candidate, error) {
+	s.asked++
+	<-s.free
+	return nil, nil
+}
+
+// TestSilentRetriever: it is waited for once.
+func TestSilentRetriever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &silent{free: make(chan struct{})}
+		defer close(s.free)
+		f := newFixture(t, func(c *core.Config, p *core.Parts) { c.Recall.Share, p.Retriever = 0.3, s })
+		f.ingest(user("the kite is red"), assistant("noted"))
+		began := time.Now()
+		for n := range 5 {
+			res, err := f.turn(n)
+			if err != nil || len(res.Warnings) != 1 {
+				t.Errorf("turn %d: %v, warnings %q", n, err, res.Warnings)
+			}
+		}
+		if s.asked != 1 || time.Since(began) != core.DefaultConfig().Recall.Deadline {
+			t.Errorf("asked %d times in %v, want once and no longer than the deadline", s.asked, time.Since(began))
+		}
+	})
+}
