@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -115,9 +116,6 @@ func refused(t *task, rule string) error {
 
 // replace moves the frontier of v behind the entries of a replacement and puts its summary there.
 func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement) (Entry, error) {
-	if r.Text == "" {
-		return Entry{}, refused(t, "a replacement needs a text")
-	}
 	if len(r.Entries) == 0 && len(r.Summaries) == 0 {
 		return Entry{}, refused(t, "a replacement stands for nothing")
 	}
@@ -159,7 +157,11 @@ func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement) (
 		frontier = first + n
 	}
 	// A text made from a conversation is no more trusted than the conversation: it must not open anything either.
-	r.Text = neutral(r.Text)
+	if r.Text = neutral(r.Text); blank(r.Text) {
+		// What says nothing would not be shown, and nobody would know that there was more.
+		e.warn(ctx, "compactor", "text", errors.New("a replacement says nothing; a note stands in its place"))
+		r.Text, r.Kind = noteText(covers), "note"
+	}
 	entry := e.summaryEntry(v, r, standing{covers: covers, of: joined(of), frontier: frontier}, t.Now)
 	if entry.Tokens >= cost && r.Kind != "note" {
 		return Entry{}, refused(t, fmt.Sprintf("%d tokens cannot stand for %d", entry.Tokens, cost))

@@ -34,6 +34,9 @@ func (e *Engine) Compact(ctx context.Context, req CompactRequest) (CompactResult
 		return res, e.failed(ctx, "store", "compact", err)
 	}
 	patch, cerr := e.compactor.Compact(ctx, t.Compaction)
+	if len(patch.Warnings) > 0 {
+		e.warn(ctx, "compactor", "part", errors.New(strings.Join(patch.Warnings, "; ")))
+	}
 	if err := e.apply(ctx, t, patch); err != nil {
 		return CompactResult{}, e.failed(ctx, "compactor", "compact", err)
 	}
@@ -288,7 +291,7 @@ func (e *Engine) leave(t *task, after int, first string) Patch {
 	if len(r.Entries) == 0 {
 		return Patch{}
 	}
-	r.Text = "[" + strconv.Itoa(len(r.Entries)) + " earlier messages are stored but not shown.]"
+	r.Text = noteText(len(r.Entries))
 	return Patch{Replace: []Replacement{r}}
 }
 

@@ -9,7 +9,7 @@ import (
 //
 // Implementers: Compact returns a Patch and changes nothing itself: no store, no view. It is a function of its argument (and of a
 // model's answers), safe for concurrent use, and returns when ctx ends. A model that fails, hangs or returns nothing
-// usable is no error: the patch then holds a deterministic fallback. A patch that is returned together with
+// usable is no error: the patch then holds a deterministic fallback, and Warnings say what the model said. A patch that is returned together with
 // an error is published nevertheless: what was paid for is kept.
 //
 // Callers: Entries are whole groups in conversation order, at least one; Protected entries at the end must not be touched; Target < Tokens unless Force.
@@ -64,6 +64,9 @@ type Patch struct {
 	Delegated *CompactResult
 	// Reason says why nothing was done, or why less than asked, in words for the host's user.
 	Reason string
+	// Warnings name what failed without stopping the work, such as a model whose text a fallback took the place of. They are reported by Info and hold
+	// neither keys nor contents.
+	Warnings []string
 }
 
 // Empty reports whether p changes nothing.

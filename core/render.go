@@ -117,7 +117,18 @@ func (e *Engine) clip(entry Entry, limit int) (Stub, bool) {
 
 // noteMessage says how many messages are not shown.
 func noteMessage(n int) message.Message {
-	return message.New(message.User, "["+strconv.Itoa(n)+" earlier messages are stored but not shown.]")
+	return message.New(message.User, noteText(n))
+}
+
+func noteText(n int) string {
+	return "[" + strconv.Itoa(n) + " earlier messages are stored but not shown.]"
+}
+
+// blank reports whether nobody can see anything of a text: spaces, controls and characters without a shape.
+func blank(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.Is(unicode.M, r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+	})
 }
 
 // turnMarker stands for the left-out part of the newest turn.

@@ -90,6 +90,7 @@ func (k *Compactor) Compact(ctx context.Context, c core.Compaction) (core.Patch,
 		}
 		p, err := t.Compact(ctx, s.task())
 		s.take(p)
+		s.warnings = append(s.warnings, p.Warnings...)
 		if p.Reason != "" {
 			s.reason = p.Reason
 		}

@@ -26,6 +26,8 @@ type state struct {
 	refs   map[string]string
 	open   int
 	reason string
+	// warnings are all tiers' warnings.
+	warnings []string
 	// changed says that something was published or collected.
 	changed bool
 }
@@ -174,7 +176,7 @@ func merged(last, r core.Replacement) core.Replacement {
 
 // patch returns what was collected and not published.
 func (s *state) patch() core.Patch {
-	p := core.Patch{Replace: s.replace}
+	p := core.Patch{Replace: s.replace, Warnings: s.warnings}
 	if len(s.stubs) > 0 {
 		p.Stubs = s.stubs
 	}

@@ -16,6 +16,8 @@ type outcome struct {
 	inTokens, outTokens int
 	// cause says in one word why there is no text.
 	cause string
+	// problem is what the last model that failed said, also when another one helped.
+	problem string
 }
 
 // The causes.
@@ -100,18 +102,22 @@ func (w *work) ask(ctx context.Context, q question) outcome {
 				o.model = answer.Model
 				return o
 			}
+			o.problem = "a model's answer cannot be used: " + o.cause
 		case ctx.Err() != nil:
 			o.cause = causeEnded
 			return o
 		case errors.Is(err, context.DeadlineExceeded):
-			o.cause = causeTimeout
+			o.cause, o.problem = causeTimeout, "a model did not answer in time"
 		default:
-			o.cause = causeError
+			o.cause, o.problem = causeError, "a model failed: "+compacting.FirstLine(clean(err.Error()), maxProblem)
 		}
-		w.log.Warn("a model gave no usable summary", "session", w.c.Session.String(), "cause", o.cause)
+		w.log.Warn("a model gave no usable summary", "session", w.c.Session.String(), "cause", o.cause, "problem", o.problem)
 	}
 	return o
 }
+
+// maxProblem bounds what is repeated of a model's error, in bytes. Completers put neither prompts nor keys into errors.
+const maxProblem = 300
 
 // maxInstructions bounds a person's wishes, in bytes.
 const maxInstructions = 4000

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/internal/compacting"
 	"github.com/contextengine/contextengine/internal/compacting/exact"
 	"github.com/contextengine/contextengine/internal/compacting/inventory"
@@ -47,10 +48,12 @@ type source struct {
 	text string
 	// folded finds words by their letters in lower case.
 	folded map[string]string
+	claims *claims
 }
 
-func sourceOf(inv *inventory.Inventory, text string) *source {
-	s := &source{Inventory: inv, text: text, folded: make(map[string]string)}
+// sourceOf returns a source of a text, and of the times of the entries that it is of.
+func sourceOf(inv *inventory.Inventory, text string, entries []core.Entry) *source {
+	s := &source{Inventory: inv, text: text, folded: make(map[string]string), claims: claimsOf(text, entries)}
 	exact.Scan(text, func(w string, _ exact.Kind, _ int) bool {
 		if low := strings.ToLower(w); s.folded[low] == "" {
 			s.folded[low] = w
@@ -60,13 +63,14 @@ func sourceOf(inv *inventory.Inventory, text string) *source {
 	return s
 }
 
-// verify puts the words of text right that the source spells otherwise, and takes out identifiers that it does not hold.
+// verify puts the words of text right that the source spells otherwise, and takes out identifiers, addresses, sums and dates that it does not hold.
 func (s *source) verify(text string) (string, findings) {
 	var f findings
+	text, f.invented = s.claims.check(text)
 	var b strings.Builder
 	from := 0
 	exact.Scan(text, func(w string, kind exact.Kind, at int) bool {
-		if kind == exact.Weak {
+		if kind == exact.Weak && !address.MatchString(w) {
 			return true
 		}
 		f.checked++
@@ -92,8 +96,12 @@ func (s *source) verify(text string) (string, findings) {
 	return b.String(), f
 }
 
-// unguessable reports whether a word can only be right when the source has it. A sum or the name of a product may be right without.
+// unguessable reports whether a word can only be right when the source has it. The name of a product may be right without, and a number that something was
+// counted to.
 func unguessable(w string, kind exact.Kind) bool {
+	if address.MatchString(w) {
+		return true
+	}
 	switch kind {
 	case exact.URL, exact.Hash:
 		return true

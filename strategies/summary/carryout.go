@@ -3,6 +3,7 @@ package summary
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -125,7 +126,7 @@ func (b *builder) leaf(ctx context.Context, t part, o outcome) (core.Replacement
 	if err := inv.Read(ctx, entries); err != nil {
 		return core.Replacement{}, err
 	}
-	src := sourceOf(inv, entriesText(entries))
+	src := sourceOf(inv, entriesText(entries), entries)
 	said, words := o.text, wordsShare
 	if o.cause != "" {
 		said, words = b.digest(t.from, t.to, b.said(t.limit)*2/3), digestWordsShare
@@ -195,7 +196,7 @@ func (b *builder) node(ctx context.Context, these []live, limit int) (core.Repla
 	}
 	rep.Kind = count.kind()
 	var f findings
-	rep.Text, f = b.compose(b.header(rep.Kind, node.covers, "", limit), said, sourceOf(inv, strings.Join(texts, "\n")), wordsShare, limit)
+	rep.Text, f = b.compose(b.header(rep.Kind, node.covers, "", limit), said, sourceOf(inv, strings.Join(texts, "\n"), nil), wordsShare, limit)
 	rep.Meta = count.meta(f)
 	node.text, node.tokens = rep.Text, b.c.Count(rep.Text)+compacting.Overhead
 	return rep, node, nil
@@ -203,15 +204,21 @@ func (b *builder) node(ctx context.Context, these []live, limit int) (core.Repla
 
 // note counts failures in a row.
 func (w *work) note(o outcome) {
+	if o.problem != "" && !slices.Contains(w.problems, o.problem) && len(w.problems) < mostProblems {
+		w.problems = append(w.problems, o.problem)
+	}
 	switch {
 	case o.cause == "":
 		w.failures = 0
 	case o.calls > 0:
 		if w.failures++; w.failures == w.cfg.Failures {
-			w.trip()
+			w.trip(o.problem)
 		}
 	}
 }
+
+// mostProblems bounds what a compaction reports of its models.
+const mostProblems = 4
 
 // broken reports whether models failed too often to be asked again.
 func (w *work) broken() bool { return w.down || w.failures >= w.cfg.Failures }

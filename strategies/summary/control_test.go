@@ -2,6 +2,7 @@ package summary_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -181,6 +182,63 @@ func TestAnAuditPutsATextRight(t *testing.T) {
 	}
 	if rep.Kind != "summary" || rep.Meta["auditAltered"] != "2" || rep.Meta["auditInvented"] != "2" || rep.Meta["auditPinned"] == "" || rep.Meta["auditRepaired"] == "" {
 		t.Errorf("kind %q, meta = %v", rep.Kind, rep.Meta)
+	}
+}
+
+// TestInventedFactsAreMarked: sums, dates and addresses that the source does not hold, in any of the forms that people write.
+func TestInventedFactsAreMarked(t *testing.T) {
+	es := compactingtest.Conversation(12)
+	es[0].Message = message.New(message.User, "The fee is 1,499.50 EUR, the deposit $1,200, due on 3 May 2026; yesterday I wrote to ann@example.com about db1.example.com:5432 at 10.0.0.12.")
+	es[0].Time = time.Date(2026, 4, 20, 12, 0, 0, 0, time.UTC)
+	for said, want := range map[string]string{
+		"the fee of 1499.50 EUR":                "the fee of 1499.50 EUR",
+		"the fee of EUR 1,499.50":               "the fee of EUR 1,499.50",
+		"a deposit of 1,200.00 dollars":         "a deposit of 1,200.00 dollars",
+		"a fee of $1,950":                       "a fee of $[unverified]",
+		"a fee of 1.950,00 €":                   "a fee of [unverified] €",
+		"a fee of 7777 euros":                   "a fee of [unverified] euros",
+		"12 files in 45 steps":                  "12 files in 45 steps",
+		"due on 2026-05-03":                     "due on 2026-05-03",
+		"due on May 3rd, 2026":                  "due on May 3rd, 2026",
+		"due on 3 May":                          "due on 3 May",
+		"due on 03.05.2026":                     "due on 03.05.2026",
+		"due on May 13, 2026":                   "due on [unverified]",
+		"due on 2025-05-03":                     "due on [unverified]",
+		"due on 5 June":                         "due on [unverified]",
+		"asked on 2026-04-20, wrote 2026-04-19": "asked on 2026-04-20, wrote 2026-04-19",
+		"wrote to ann@example.com":              "wrote to ann@example.com",
+		"wrote to bob@example.com":              "wrote to [unverified]",
+		"the host db1.example.com:5432":         "the host db1.example.com:5432",
+		"the host db2.example.com":              "the host [unverified]",
+		"see example.org/x":                     "see [unverified]",
+		"at 10.0.0.12":                          "at 10.0.0.12",
+		"at 10.0.0.13":                          "at [unverified]",
+	} {
+		s := compactingtest.New(es, 900, 5)
+		cfg := config()
+		cfg.ChunkTokens = 10000
+		patch := mustCompact(t, newCompactor(t, cfg, says("It was said: "+said+". Several requests failed because retryBudget was 0, and each of them was put right by raising it.")), s)
+		if text := patch.Replace[0].Text; !strings.Contains(text, "It was said: "+want+". Several") {
+			t.Errorf("%q became\n%s\nwant %q", said, text, want)
+		}
+	}
+}
+
+// TestWhatModelsSayIsReported: a model that refuses the key is named with its words, in every compaction as long as it is not asked for that reason.
+func TestWhatModelsSayIsReported(t *testing.T) {
+	m := &model{answer: func(context.Context, core.CompletionRequest) (core.Completion, error) {
+		return core.Completion{}, fmt.Errorf("openai: complete \"m\": status 401: %w", core.ErrAuth)
+	}}
+	cfg := config()
+	cfg.Failures, cfg.Cooldown = 1, time.Hour
+	c := newCompactor(t, cfg, m)
+	for n, want := range []string{"a model failed: openai: complete \"m\": status 401: not authorized", "because too many calls failed: a model failed: openai"} {
+		s := compactingtest.New(compactingtest.Conversation(40), 900, 5)
+		s.Now = time.Date(2026, 4, 20, 12, 0, 0, 0, time.UTC)
+		patch := mustCompact(t, c, s)
+		if len(patch.Warnings) != 1 || !strings.Contains(patch.Warnings[0], want) {
+			t.Errorf("compaction %d: warnings %q, want %q", n+1, patch.Warnings, want)
+		}
 	}
 }
 

@@ -32,8 +32,9 @@ const mostAccounts = 4096
 type purse struct {
 	mu       sync.Mutex
 	accounts map[core.SessionID]*account
-	// closed is until when no model is asked.
+	// closed is until when no model is asked, why what the last one said.
 	closed time.Time
+	why    string
 }
 
 // account returns what a session spent in the current stretch of time.
@@ -99,17 +100,20 @@ func (w *work) pay(tokens int) {
 }
 
 // trip remembers that models failed too often.
-func (w *work) trip() {
+func (w *work) trip(why string) {
 	w.purse.mu.Lock()
 	defer w.purse.mu.Unlock()
 	if w.cfg.Cooldown > 0 {
-		w.purse.closed = w.c.Now.Add(w.cfg.Cooldown)
+		w.purse.closed, w.purse.why = w.c.Now.Add(w.cfg.Cooldown), why
 	}
 }
 
-// tripped reports whether an earlier compaction found the models down a short while ago.
-func (w *work) tripped() bool {
+// tripped reports whether an earlier compaction found the models down a short while ago, and says until when they rest, and why.
+func (w *work) tripped() (string, bool) {
 	w.purse.mu.Lock()
 	defer w.purse.mu.Unlock()
-	return w.c.Now.Before(w.purse.closed)
+	if !w.c.Now.Before(w.purse.closed) {
+		return "", false
+	}
+	return "no model is asked before " + w.purse.closed.UTC().Format(time.TimeOnly) + ", because too many calls failed: " + w.purse.why, true
 }

@@ -104,12 +104,15 @@ func (s *Compactor) Compact(ctx context.Context, c core.Compaction) (core.Patch,
 		w.deadline = deadline
 		w.near = min(s.cfg.CallTimeout, time.Until(deadline)) / 4
 	}
-	w.down = w.tripped()
+	if why, down := w.tripped(); down {
+		w.down, w.problems = true, []string{why}
+	}
 	p := w.plan()
 	if len(p.parts) == 0 && !w.worthwhile(&p) {
 		return core.Patch{Reason: core.ReasonAlreadyCompacted + ": nothing is left that a shorter text could stand for"}, nil
 	}
 	patch, err := w.carryOut(ctx, p)
+	patch.Warnings = w.problems
 	if err == nil && p.after > c.Target && c.Tokens > c.Target && patch.Reason == "" {
 		patch.Reason = "the protected messages and the summaries cost more than the target"
 	}
@@ -146,6 +149,8 @@ type work struct {
 	// down says that an earlier compaction found the models failing.
 	down  bool
 	spent account
+	// problems are what models said that failed, each once.
+	problems []string
 }
 
 // summaryTokens is the largest cost of one text in the window.

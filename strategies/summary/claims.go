@@ -1,0 +1,157 @@
+package summary
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/asking"
+)
+
+// claim is a sum of money or a date in a text, at text[from:to]. A model that gets one wrong gets it wrong plausibly: only the source can tell.
+type claim struct {
+	from, to int
+	known    bool
+}
+
+const currency = `(?:[$€£¥₹₩]|(?i:\b(?:usd|eur|gbp|chf|jpy|cny|inr|cad|aud)\b))`
+
+// money finds sums: a number beside a currency. The first or the second group is the number.
+var money = regexp.MustCompile(currency + `\s?(\d(?:[\d.,']*\d)?)|(\d(?:[\d.,']*\d)?)\s?(?:` + currency + `|(?i:dollars?|euros?|pounds?|francs?|yen|yuan|rupees?)\b)`)
+
+var numbers = regexp.MustCompile(`\b\d(?:[\d.,']*\d)?\b`)
+
+// bare is a number without what separates its digits, so that 1,200.00 and 1200 are the same.
+func bare(n string) string {
+	if i := strings.LastIndexAny(n, ".,"); i > 0 && len(n)-i == 3 { // cents
+		if n[i+1:] == "00" {
+			n = n[:i]
+		}
+	}
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, n)
+}
+
+const months = `(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*`
+
+// The forms of dates, with the groups that hold year, month and day; 0 where there is none.
+var dateForms = []struct {
+	form             *regexp.Regexp
+	year, month, day int
+}{
+	{regexp.MustCompile(`\b(\d{4})-(\d{1,2})-(\d{1,2})\b`), 1, 2, 3},
+	{regexp.MustCompile(`\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b`), 3, 1, 2},
+	{regexp.MustCompile(`\b` + months + `\.? (\d{1,2})(?:st|nd|rd|th)?\b(?:,? (\d{4})\b)?`), 3, 1, 2},
+	{regexp.MustCompile(`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + months + `(?:\.?,? (\d{4})\b)?`), 3, 2, 1},
+}
+
+// date is a day; the year is 0 where nobody said it.
+type date struct{ year, month, day int }
+
+// datesIn yields the dates of a text, in each order of day and month that their form allows, with their place.
+func datesIn(text string, yield func(from, to int, readings ...date)) {
+	for _, f := range dateForms {
+		for _, m := range f.form.FindAllStringSubmatchIndex(text, -1) {
+			group := func(n int) string {
+				if m[2*n] < 0 {
+					return ""
+				}
+				return text[m[2*n]:m[2*n+1]]
+			}
+			var d date
+			d.year, _ = strconv.Atoi(group(f.year))
+			d.day, _ = strconv.Atoi(group(f.day))
+			if month := group(f.month); month[0] > '9' {
+				d.month = 1 + strings.Index("JanFebMarAprMayJunJulAugSepOctNovDec", month)/3
+			} else {
+				d.month, _ = strconv.Atoi(month)
+			}
+			if f.year == 3 && f.month == 1 && f.day == 2 && group(1)[0] <= '9' {
+				yield(m[0], m[1], d, date{d.year, d.day, d.month})
+				continue
+			}
+			yield(m[0], m[1], d)
+		}
+	}
+}
+
+// claims are the sums and dates that a source holds.
+type claims struct {
+	numbers map[string]bool
+	dates   []date
+}
+
+func claimsOf(text string, entries []core.Entry) *claims {
+	c := &claims{numbers: make(map[string]bool)}
+	for _, n := range numbers.FindAllString(text, -1) {
+		c.numbers[bare(n)] = true
+	}
+	add := func(_, _ int, readings ...date) { c.dates = append(c.dates, readings...) }
+	datesIn(text, add)
+	for i := range entries {
+		e := &entries[i]
+		if e.Time.IsZero() || e.Hidden() {
+			continue
+		}
+		// A summary may well say on which day something was said, and what "yesterday" was.
+		datesIn(e.Time.Format(time.DateOnly), add)
+		datesIn(e.Time.UTC().Format(time.DateOnly), add)
+		datesIn(strings.Join(asking.Dates(asking.Head(e.Text(), maxDated), e.Time), " "), add)
+	}
+	return c
+}
+
+// maxDated bounds how much of an entry is read for what it says about time, in bytes.
+const maxDated = 4000
+
+// holds reports whether a date, in one of its readings, is one of the source.
+func (c *claims) holds(readings []date) bool {
+	return slices.ContainsFunc(readings, func(d date) bool {
+		return slices.ContainsFunc(c.dates, func(s date) bool {
+			return s.month == d.month && s.day == d.day && (s.year == d.year || s.year == 0 || d.year == 0)
+		})
+	})
+}
+
+// check takes the sums and dates out of a text that the source does not hold, and returns how many those were.
+func (c *claims) check(text string) (checked string, invented int) {
+	var found []claim
+	for _, m := range money.FindAllStringSubmatchIndex(text, -1) {
+		from, to := m[2], m[3]
+		if from < 0 {
+			from, to = m[4], m[5]
+		}
+		found = append(found, claim{from, to, c.numbers[bare(text[from:to])]})
+	}
+	datesIn(text, func(from, to int, readings ...date) {
+		found = append(found, claim{from, to, c.holds(readings)})
+	})
+	slices.SortFunc(found, func(a, b claim) int { return a.from - b.from })
+	var b strings.Builder
+	at := 0
+	for _, f := range found {
+		if f.from < at {
+			continue // "May 5, 2026" is also "5, 2026"
+		}
+		if f.known {
+			continue
+		}
+		invented++
+		b.WriteString(text[at:f.from])
+		b.WriteString(unverified)
+		at = f.to
+	}
+	b.WriteString(text[at:])
+	return b.String(), invented
+}
+
+// address is a mail address, a host's name or an IP address, with or without a port.
+var address = regexp.MustCompile(`(?i)^(?:[^@\s/]+@)?(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:com|org|net|io|dev|app|ai|edu|gov|info|biz|cloud|local|localdomain|internal|lan|example|test|invalid|eu|de|fr|uk|us|cn|jp|ch|at|nl|es|it)(?::\d+)?(?:/.*)?$` +
+	`|^[^@\s/]+@[^@\s/]+\.[a-z]+$|^(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:/.*)?$`)
