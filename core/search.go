@@ -68,6 +68,8 @@ func (e *Engine) Search(ctx context.Context, req SearchRequest) (SearchResult, e
 	switch {
 	case query == "":
 		return SearchResult{}, invalid("search", "query", "say what to look for")
+	case len(query) > maxQuery:
+		return SearchResult{}, invalid("search", "query", fmt.Sprintf("must be at most %d bytes: look for a part of it", maxQuery))
 	case req.Limit < 0 || req.Limit > MaxFound:
 		return SearchResult{}, invalid("search", "limit", fmt.Sprintf("must be 1 to %d", MaxFound))
 	case req.Offset < 0:
@@ -121,6 +123,12 @@ func answerTokens(op string, asked int) (int, error) {
 	}
 	return cmp.Or(asked, DefaultAnswer), nil
 }
+
+// maxQuery bounds what is looked for, in bytes, and maxWords the words of it that an entry is held against.
+const (
+	maxQuery = 16 << 10
+	maxWords = 256
+)
 
 // maxScanned bounds the entries that a search without a searcher reads.
 const maxScanned = 200_000
@@ -210,7 +218,7 @@ func bestHits(hits []Hit, n int) []Hit {
 	return hits[:min(n, len(hits))]
 }
 
-// wordsOf returns the different words of a query in lower case; the query itself where it has no blanks.
+// wordsOf returns the different words of a query in lower case, at most maxWords; the query itself where it has no blanks.
 func wordsOf(text string) []string {
 	words := strings.FieldsFunc(strings.ToLower(text), unicode.IsSpace)
 	for i, w := range words {
@@ -219,7 +227,8 @@ func wordsOf(text string) []string {
 		}
 	}
 	slices.Sort(words)
-	return slices.Compact(words)
+	words = slices.Compact(words)
+	return words[:min(len(words), maxWords)]
 }
 
 // excerptOf returns at most size bytes of text around the place where the query, or most of its words, stand.

@@ -60,8 +60,7 @@ func words(q core.Query, l Limits) wording {
 		}
 	}
 	if len(prompt) > l.PromptChars {
-		half := l.PromptChars / 2
-		prompt = Head(prompt, half) + "\n" + tail(prompt, half)
+		prompt = Ends(prompt, l.PromptChars)
 		return wording{prompt, prompt}
 	}
 	if len(prompt) >= l.ShortPrompt {
@@ -89,6 +88,14 @@ func spoken(e core.Entry, role message.Role) string {
 		return ""
 	}
 	return strings.TrimSpace(e.Text())
+}
+
+// Ends returns the first and the last n/2 bytes of a text that is longer than n.
+func Ends(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return Head(s, n/2) + "\n" + tail(s, n/2)
 }
 
 // Head returns at most n bytes from the beginning of s, and tail from its end; neither splits a character.

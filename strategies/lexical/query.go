@@ -9,11 +9,16 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	queries "github.com/contextengine/contextengine/internal/asking"
 )
 
 const (
 	// maxQueryTerms bounds the distinct terms of a query; of longer ones the first and the last half of that many count.
 	maxQueryTerms = 256
+	// maxQueryBytes bounds the text of a query; of longer ones the beginning and the end count.
+	maxQueryBytes = 16 << 10
+	// maxCompleted bounds the words of a query that are looked for as the beginning of identifiers: each is compared with every term there is.
+	maxCompleted = 32
 	// maxCompletions bounds the terms that the beginning of an identifier stands for.
 	maxCompletions = 16
 	// minPrefix is how long the beginning of an identifier has to be, in bytes.
@@ -51,9 +56,12 @@ func (s *segment) search(ctx context.Context, q core.SearchQuery, w *scratch) ([
 	}
 	w.fit(s)
 	defer w.reset()
+	q.Text = queries.Ends(q.Text, maxQueryBytes)
 	k := ranking{segment: s, scratch: w, q: q, only: only}
 	k.admit()
-	k.prepare()
+	if err := k.prepare(ctx); err != nil {
+		return nil, err
+	}
 	if err := k.run(ctx); err != nil {
 		return nil, err
 	}
@@ -62,8 +70,9 @@ func (s *segment) search(ctx context.Context, q core.SearchQuery, w *scratch) ([
 	return found, nil
 }
 
-// queryTerms returns the distinct terms of a query that live passages hold, in the order of their first use.
-func (s *segment) queryTerms(text string, w *scratch) []queryTerm {
+// queryTerms returns the distinct terms of a query that live passages hold, in the order of their first use. It stops when ctx ends.
+func (s *segment) queryTerms(ctx context.Context, text string, w *scratch) ([]queryTerm, error) {
+	completed := 0
 	terms := w.parts[:0]
 	seen := map[uint32]struct{}{}
 	// take reports whether the term is of use: one that only the dead hold is as good as unknown.
@@ -86,7 +95,8 @@ func (s *segment) queryTerms(text string, w *scratch) []queryTerm {
 		if take(s.lookup(word, k)) || k == plain && (isStopword(string(word)) || take(s.words.find(word))) {
 			return
 		}
-		if k != plain && len(word) >= minPrefix && word[0] < 0x80 {
+		if k != plain && len(word) >= minPrefix && word[0] < 0x80 && completed < maxCompleted && ctx.Err() == nil {
+			completed++
 			for _, id := range s.complete(word) {
 				take(id, true)
 			}
@@ -99,7 +109,7 @@ func (s *segment) queryTerms(text string, w *scratch) []queryTerm {
 	if n := len(terms); n > maxQueryTerms {
 		terms = slices.Delete(terms, maxQueryTerms/2, n-maxQueryTerms/2)
 	}
-	return terms
+	return terms, ctx.Err()
 }
 
 // complete returns the first terms, in byte order, that begin with part: the short form of a commit, the beginning of a path.

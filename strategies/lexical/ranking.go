@@ -34,8 +34,8 @@ type ranking struct {
 // slack makes bounds safe against rounding.
 const slack = 1 + 1e-9
 
-// prepare looks up the terms and what they can be worth.
-func (k *ranking) prepare() {
+// prepare looks up the terms and what they can be worth. The error is that of ctx.
+func (k *ranking) prepare(ctx context.Context) (err error) {
 	s, w := k.segment, k.scratch
 	k.quest = questionOf(k.q.Text)
 	k.spread, k.answering = s.weights, s.weights[0]
@@ -72,7 +72,9 @@ func (k *ranking) prepare() {
 	for _, v := range s.weights {
 		sum += float64(v)
 	}
-	w.parts = s.queryTerms(k.q.Text, w)
+	if w.parts, err = s.queryTerms(ctx, k.q.Text, w); err != nil {
+		return err
+	}
 	for i := range w.parts {
 		t := &w.parts[i]
 		t.idf = s.idf(t.df)
@@ -88,6 +90,7 @@ func (k *ranking) prepare() {
 		w.parts[i].rest = rest
 		rest += w.parts[i].bound
 	}
+	return nil
 }
 
 // run gives scores to all passages that can be among the best; those are left in touched.
