@@ -28,6 +28,8 @@ type listing struct {
 	thoughts []thought
 	// total is how many the server says there are; -1 when it does not say.
 	total int
+	// next continues the list as the cursor of our own server's lists; "" where there is none, or nothing more.
+	next string
 }
 
 var errShape = errors.New("JSON that holds no thoughts")
@@ -44,6 +46,12 @@ const maxNesting = 4
 // decodeList reads the answer of a listing or search: a bare array, or an object that holds one.
 func decodeList(body []byte) (listing, error) {
 	out := listing{total: -1}
+	var more struct {
+		Next string `json:"next"`
+	}
+	if isKind(body, '{') && json.Unmarshal(body, &more) == nil {
+		out.next = more.Next
+	}
 	elements, ok := findList(body, &out.total, maxNesting)
 	if !ok {
 		return listing{}, errShape

@@ -22,6 +22,8 @@ const (
 	// maxBody bounds what is read of one answer, maxRequest what is sent: an answer that holds it, with metadata written as
 	// a text in a string, must be readable.
 	maxBody, maxRequest = 64 << 20, 24 << 20
+	// maxPage bounds what is read of a page of several thoughts: what is larger is asked for in smaller pages. A page takes several times its size in memory.
+	maxPage = 16 << 20
 	// firstBackoff and lastBackoff bound the waits between tries when the server names none.
 	firstBackoff = 200 * time.Millisecond
 	lastBackoff  = 10 * time.Second
@@ -44,6 +46,8 @@ type call struct {
 	wantJSON bool
 	// single means that there is no second try.
 	single bool
+	// page says that a smaller answer can be had by asking for less.
+	page bool
 }
 
 func (c call) String() string {
@@ -145,6 +149,9 @@ func (c *client) once(ctx context.Context, r call) ([]byte, error) {
 	tryCtx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	req := c.http.R().SetContext(tryCtx).SetAuthToken(c.cfg.APIKey)
+	if r.page {
+		req.SetResponseBodyLimit(maxPage)
+	}
 	var sent []byte
 	if r.body != nil {
 		var err error

@@ -46,6 +46,8 @@ type lister struct {
 	limit    int
 	seen     map[string]bool
 	thoughts []thought
+	// cursor is where the page that is read now begins; "" for one that begins at an offset.
+	cursor string
 }
 
 // list returns all thoughts of a source, each once, in no particular order; thoughts of others may be among them. When
@@ -82,6 +84,11 @@ func (l *lister) all(ctx context.Context) error {
 			return err
 		}
 		l.add(first.thoughts)
+		if first.next != "" && len(first.thoughts) > 0 {
+			if all, err := l.byCursor(ctx, first.next); all || err != nil {
+				return err
+			}
+		}
 		if l.whole(first) {
 			return nil
 		}
@@ -109,7 +116,7 @@ func (l *lister) shrink(ctx context.Context, offset int) (listing, error) {
 	page, err := l.page(ctx, l.limit, offset)
 	for l.limit > 1 {
 		f := asFailure(err)
-		if f == nil || !f.limit || (offset > 0 && f.status != 0) {
+		if f == nil || !f.limit || (offset > 0 || l.cursor != "") && f.status != 0 {
 			break
 		}
 		l.limit = f.smaller(l.limit)
@@ -125,6 +132,27 @@ func (l *lister) shrink(ctx context.Context, offset int) (listing, error) {
 func (l *lister) whole(page listing) bool {
 	n := len(page.thoughts)
 	return n == 0 || (page.total <= n && n < min(l.limit, surelyWhole))
+}
+
+// byCursor reads on behind the first page as the server says, and returns false where it does not mean what our own server means. A page may be shorter than
+// was asked for without being the last: pages are bounded in bytes too.
+func (l *lister) byCursor(ctx context.Context, next string) (bool, error) {
+	for next != "" {
+		l.cursor = next
+		page, err := l.shrink(ctx, 0)
+		l.cursor = ""
+		if err != nil && asFailure(err) != nil && asFailure(err).limit {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if l.add(page.thoughts) == 0 && page.next != "" {
+			return false, nil
+		}
+		next = page.next
+	}
+	return true, nil
 }
 
 // paging is how reading by offset ended.
@@ -250,13 +278,14 @@ func (l *lister) add(page []thought) int {
 }
 
 func (l *lister) page(ctx context.Context, limit, offset int) (listing, error) {
-	return l.thoughtsAt(ctx, pageQuery{op: l.op, path: l.path, source: l.source, limit: limit, offset: offset})
+	return l.thoughtsAt(ctx, pageQuery{op: l.op, path: l.path, source: l.source, limit: limit, offset: offset, cursor: l.cursor})
 }
 
 // pageQuery asks for one page of a list of thoughts.
 type pageQuery struct {
 	op, path, source string
 	limit, offset    int
+	cursor           string
 	// single means that there is no second try.
 	single bool
 }
@@ -267,7 +296,10 @@ func (c *client) thoughtsAt(ctx context.Context, p pageQuery) (listing, error) {
 	if p.offset > 0 {
 		q.Set("offset", strconv.Itoa(p.offset))
 	}
-	body, err := c.do(ctx, p.op, call{method: http.MethodGet, path: p.path, query: q, wantJSON: true, single: p.single})
+	if p.cursor != "" {
+		q.Set("cursor", p.cursor)
+	}
+	body, err := c.do(ctx, p.op, call{method: http.MethodGet, path: p.path, query: q, wantJSON: true, single: p.single, page: p.limit > 1})
 	if err != nil {
 		return listing{}, err
 	}

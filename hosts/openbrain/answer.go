@@ -104,12 +104,16 @@ func answer(w http.ResponseWriter, status int, v any) error {
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("openbrain: encode answer: %w", err)
 	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", fmt.Sprint(b.Len()))
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
+	answerHeader(w.Header())
+	w.Header().Set("Content-Length", fmt.Sprint(b.Len()))
 	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes()) // the client is gone when this fails
 	return nil
+}
+
+// answerHeader sets what every answer says.
+func answerHeader(h http.Header) {
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
 }

@@ -20,6 +20,7 @@ type Config struct {
 
 	DefaultSource string `koanf:"defaultSource" doc:"source of thoughts that are sent without one"`
 	MaxBody       int64  `koanf:"maxBody" doc:"largest request body in bytes, 1024 to 1073741824"`
+	MaxPage       int    `koanf:"maxPage" doc:"largest page of a list in bytes, 65536 to 1073741824; what follows is behind its next"`
 	MaxLimit      int    `koanf:"maxLimit" doc:"largest limit of a list or search, 1 to 10000"`
 
 	MaxConcurrent int `koanf:"maxConcurrent" doc:"requests that are worked on at the same time, 1 to 100000; others wait a little, then are told to come back"`
@@ -46,6 +47,7 @@ func DefaultConfig() Config {
 	return Config{
 		DefaultSource:     "default",
 		MaxBody:           32 << 20,
+		MaxPage:           16 << 20,
 		MaxLimit:          1000,
 		MaxConcurrent:     256,
 		RateBurst:         50,
@@ -79,6 +81,8 @@ func (c Config) Validate() error {
 		return invalid("tlsCert, tlsKey: set both or none")
 	case c.MaxBody < 1<<10 || c.MaxBody > 1<<30:
 		return invalid("maxBody: must be 1024 to 1073741824 bytes")
+	case c.MaxPage < 64<<10 || c.MaxPage > 1<<30:
+		return invalid("maxPage: must be 65536 to 1073741824 bytes")
 	case c.MaxLimit < 1 || c.MaxLimit > 10_000:
 		return invalid("maxLimit: must be 1 to 10000")
 	case c.MaxConcurrent < 1 || c.MaxConcurrent > 100_000:

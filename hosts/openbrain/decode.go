@@ -3,13 +3,11 @@ package openbrain
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"unicode/utf8"
 )
@@ -25,16 +23,7 @@ func readBody(r *http.Request) (body, error) {
 	}
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) { // the context has ended with it
-			return nil, refuse(http.StatusRequestTimeout, "Request body took too long")
-		}
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, err
-		}
-		if err := r.Context().Err(); err != nil {
-			return nil, err
-		}
-		return nil, refuse(http.StatusBadRequest, "Request body is incomplete")
+		return nil, fmt.Errorf("openbrain: read body: %w", err)
 	}
 	return parseBody(data)
 }

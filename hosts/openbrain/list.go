@@ -15,12 +15,10 @@ const (
 	maxOffset     = 1 << 30
 )
 
-// list is what a list is answered as.
+// list is what a search is answered as, and the form of a page of a list.
 type list struct {
 	Thoughts []wireThought `json:"thoughts"`
 	Count    int           `json:"count"`
-	// Next continues the list, as the cursor parameter; empty at the end.
-	Next string `json:"next,omitempty"`
 }
 
 // listQuery is a request for a page of a list.
@@ -58,18 +56,12 @@ func (s *Server) getList(w http.ResponseWriter, r *http.Request, who *caller, al
 	if lq.sources, err = s.sources(r.Context(), who, q.Get("source")); err != nil {
 		return err
 	}
-	found, next, err := s.list(r.Context(), lq)
-	if err != nil {
-		return err
-	}
-	out := list{Thoughts: make([]wireThought, len(found)), Count: len(found), Next: next}
-	for i, t := range found {
-		out.Thoughts[i] = t.wire()
-	}
+	out := newPageWriter(w, s.cfg.MaxPage)
+	next, err := s.list(r.Context(), lq, out.add)
 	if !all {
-		out.Next = "" // recent takes no cursor
+		next = "" // recent takes no cursor
 	}
-	return answer(w, http.StatusOK, out)
+	return out.end(next, err)
 }
 
 func (lq *listQuery) filters(q url.Values) (err error) {
@@ -109,10 +101,10 @@ func (s *Server) sources(ctx context.Context, who *caller, name string) ([]*sour
 	return []*source{src}, nil
 }
 
-// list returns a page and the cursor behind it.
-func (s *Server) list(ctx context.Context, q listQuery) ([]thought, string, error) {
+// list hands a page to add, thought by thought, and returns the cursor behind it. It ends where add has no room left.
+func (s *Server) list(ctx context.Context, q listQuery, add func(thought) (fits bool, err error)) (string, error) {
 	if len(q.sources) == 0 {
-		return nil, "", nil
+		return "", nil
 	}
 	skip := q.offset
 	var m mark
@@ -121,23 +113,24 @@ func (s *Server) list(ctx context.Context, q listQuery) ([]thought, string, erro
 		src := q.sources[0]
 		m = mark{created: src.created.Load(), deleted: src.deleted.Load()}
 		if at, newest, err := s.marked(ctx, src, q); err != nil {
-			return nil, "", err
+			return "", err
 		} else if at != nil {
 			q.behind, skip, m.newest = at, 0, newest
 		}
 	}
 	walk, err := newWalk(ctx, s.store, q.sources, q.reverse, q.behind, skip+q.limit)
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
-	var page []thought
-	for first := true; len(page) <= q.limit; first = false {
+	n := 0
+	var last [2]place // of the page so far, the newest first
+	for first := true; ; first = false {
 		t, ok, err := walk.next(ctx)
 		if err != nil {
-			return nil, "", err
+			return "", err
 		}
 		if !ok {
-			return page, "", nil
+			return "", nil
 		}
 		if first && m.newest == "" {
 			m.newest = t.ID
@@ -149,20 +142,29 @@ func (s *Server) list(ctx context.Context, q listQuery) ([]thought, string, erro
 			skip--
 			continue
 		}
-		page = append(page, t)
+		fits := n < q.limit // the one more only says that there is more
+		if fits {
+			if fits, err = add(t); err != nil {
+				return "", err
+			}
+		}
+		if !fits {
+			break
+		}
+		n++
+		last[0], last[1] = placeOf(t), last[0]
 	}
-	page = page[:q.limit] // the one more only says that there is more
 	if paged {
-		q.remember(page, m)
+		q.remember(last[:min(n, len(last))], n, m)
 	}
-	return page, placeOf(page[len(page)-1]).cursor(), nil
+	return last[0].cursor(), nil
 }
 
 // remember marks where the next page will begin: behind this one, or with its last thought, as careful clients ask.
-func (lq listQuery) remember(page []thought, m mark) {
-	for back := range min(2, len(page)) {
-		m.behind = placeOf(page[len(page)-1-back])
-		lq.sources[0].marks.put(markKey{lq.reverse, lq.offset + len(page) - back}, m)
+func (lq listQuery) remember(last []place, n int, m mark) {
+	for back, at := range last {
+		m.behind = at
+		lq.sources[0].marks.put(markKey{lq.reverse, lq.offset + n - back}, m)
 	}
 }
 

@@ -52,6 +52,7 @@ type walk struct {
 // stream is the rest of one source.
 type stream struct {
 	q    core.ScanQuery
+	most int // thoughts to read at a time
 	done bool
 	list []thought
 	// behind, when it is set, is where to begin; found says that it was passed.
@@ -62,13 +63,14 @@ type stream struct {
 // newWalk begins behind a place, or at the start when it is nil. expect is how many thoughts will be wanted.
 func newWalk(ctx context.Context, store core.Store, sources []*source, reverse bool, behind *place, expect int) (*walk, error) {
 	w := &walk{store: store, reverse: reverse}
-	page := min(max(2*expect/max(len(sources), 1)+2, 8), core.MaxPage)
+	most := min(max(2*expect/max(len(sources), 1)+2, 8), core.MaxPage)
 	if len(sources) == 1 {
-		page = min(expect+2, core.MaxPage)
+		most = min(expect+2, core.MaxPage)
 	}
+	page := min(most, firstRead)
 	all := make([]*stream, len(sources))
 	err := each(ctx, len(sources), func(ctx context.Context, i int) error {
-		st := &stream{q: core.ScanQuery{Scope: sources[i].scope(), Reverse: reverse, Limit: page}, behind: behind}
+		st := &stream{q: core.ScanQuery{Scope: sources[i].scope(), Reverse: reverse, Limit: page}, behind: behind, most: most}
 		if behind != nil && reverse {
 			st.q.ToSeq = behind.Seq + 1
 		} else if behind != nil {
@@ -102,8 +104,31 @@ func (s *stream) fill(ctx context.Context, store core.Store) error {
 			}
 		}
 		s.q.Cursor, s.done = page.Next, page.Next == ""
+		s.q.Limit = s.readNext(page.Entries)
 	}
 	return nil
+}
+
+const (
+	// firstRead is how many thoughts are read of a source at first; how many at a time then depends on their size.
+	firstRead = 16
+	// maxRead bounds what is read of a source at a time, in bytes.
+	maxRead = 1 << 20
+)
+
+// readNext returns how many entries to read next, after some.
+func (s *stream) readNext(read []core.Entry) int {
+	size := 0
+	for i := range read {
+		for _, p := range read[i].Message.Parts {
+			size += len(p.Text)
+		}
+		size += len(read[i].Meta[metaMetadata])
+	}
+	if size == 0 {
+		return s.most
+	}
+	return min(max(maxRead*len(read)/size, 1), s.most)
 }
 
 // before reports whether t was listed before the place where the stream begins. Sources share a Seq only when several servers stored

@@ -58,6 +58,7 @@ func (s *Server) serve(rt route) http.Handler {
 		defer func() {
 			if p := recover(); p != nil {
 				if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+					s.access(r, rt, w, who, s.now().Sub(began))
 					panic(p) // net/http's own way to drop a connection
 				}
 				// What was panicked with may hold contents; where it happened does not.
@@ -89,6 +90,12 @@ func (s *Server) serve(rt route) http.Handler {
 				w.Header().Set("Allow", allow)
 				return refuse(http.StatusMethodNotAllowed, "Method Not Allowed")
 			}
+			// A turn is for work: whoever sends slowly takes nobody's.
+			received, free, err := s.receive(w, r)
+			if err != nil {
+				return err
+			}
+			defer free()
 			ctx, cancel := context.WithTimeout(r.Context(), s.cfg.RequestTimeout)
 			defer cancel()
 			if !rt.open { // health is answered however busy the server is
@@ -99,7 +106,7 @@ func (s *Server) serve(rt route) http.Handler {
 				defer release()
 			}
 			timed := r.WithContext(ctx)
-			timed.Body = http.MaxBytesReader(w, r.Body, s.cfg.MaxBody)
+			timed.Body = received
 			return handle(w, timed, who)
 		}()
 		if err == nil {
@@ -108,6 +115,9 @@ func (s *Server) serve(rt route) http.Handler {
 		refusal, logged := refusalOf(r.Context(), err)
 		if logged {
 			s.logFailure(r.Context(), rt.pattern, err)
+		}
+		if _, begun := errors.AsType[*broken](err); begun {
+			panic(http.ErrAbortHandler)
 		}
 		refusal.write(w)
 	})

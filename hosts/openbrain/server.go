@@ -28,7 +28,9 @@ type Server struct {
 	handler   http.Handler
 
 	// slots are taken by requests that are worked on.
-	slots    chan struct{}
+	slots chan struct{}
+	// held is how many bytes of bodies requests hold.
+	held     atomic.Int64
 	seq      atomic.Int64
 	draining atomic.Bool
 	// patching keeps two changes of one thought from mixing.
