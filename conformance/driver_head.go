@@ -149,7 +149,7 @@ func (d *driver) systems(t *track) []item {
 	}
 	for len(t.system) < n || t.systemTurn != t.turn {
 		if len(t.system) == n {
-			t.system = t.system[:n-1:n-1]
+			t.system = t.system[: n-1 : n-1]
 		}
 		it := d.say(t, op{Size: 5, N: 1}, message.System)
 		t.system, t.systemTurn = append(t.system, it), t.turn

@@ -217,6 +217,7 @@ func (d *driver) spawn(t *track, o op) {
 	if sp.GrantID != "" {
 		child.granted = d.env.Host.Now().Add(ttl)
 	}
+	child.lines = t.lines
 	child.grant, child.bounded = sp.GrantID, sp.GrantID != "" && !d.plan.Managed
 	if req.Mode == core.SpawnFork {
 		for _, it := range t.inForce(d.env.Host.Now()) {

@@ -194,11 +194,11 @@ func soundness(t *testing.T) func(setup) []string {
 func faultyEngines(t *testing.T) []fault {
 	t.Helper()
 	sound := soundness(t)
-	return slices.Concat(faultyPrompts(sound), faultyRecall(sound), faultyWrites(sound), faultyCompactions(sound))
+	return slices.Concat(faultyPrompts(sound), faultyRecall(sound), faultyWrites(sound), faultyCompactions(sound), faultyHeads(sound))
 }
 
 // changed are the checks that notice any change of a prompt that the engine does not know of.
-var changed = []string{"idempotent.own-output", "twice.stored", "cache.*", "order.tail", "lost.readback", "order.chronological", "lost.shown", "twice.entry"}
+var changed = []string{"idempotent.own-output", "twice.stored", "cache.*", "order.tail", "lost.readback", "order.chronological", "lost.shown", "twice.entry", "head.*"}
 
 func faultyPrompts(sound func(setup) []string) []fault {
 	plain := setup{compactor: "archive"}
@@ -229,7 +229,7 @@ func faultyPrompts(sound func(setup) []string) []fault {
 			if n := len(res.Messages); n > 0 {
 				remove(res, n-1)
 			}
-		}), []string{"order.tail"}, append(changed, "pairs.torn", "idempotent.repeat", "isolation.back", "erase.stored")...),
+		}), []string{"order.tail"}, append(changed, "pairs.torn", "idempotent.repeat", "back.found", "isolation.back", "erase.stored")...),
 		engineFault("a pair torn", plain, sound, result(func(_ core.AssembleRequest, res *core.AssembleResult) {
 			if i := find(res, 0, message.Message.HasResults); i >= 0 {
 				remove(res, i)
@@ -293,14 +293,14 @@ func faultyPrompts(sound func(setup) []string) []fault {
 				res.Found = slices.DeleteFunc(res.Found, func(f core.Found) bool { return f.Seq == 0 })
 				return res, err
 			}
-		}, []string{"back.found"}),
+		}, []string{"back.found"}, "head.kept"),
 		engineFault("expands the beginning alone", plain, sound, func(b *brokenEngine) {
 			b.expand = func(res *core.ExpandResult) {
 				if len(res.Found) > 0 && len(res.Found[0].Excerpt) > 12 {
 					res.Found[0].Excerpt, res.Next = res.Found[0].Excerpt[:12], 0
 				}
 			}
-		}, []string{"back.found"}),
+		}, []string{"back.found"}, "head.kept"),
 		engineFault("searches everything there is", plain, sound, func(b *brokenEngine) {
 			b.search = func(ctx context.Context, req core.SearchRequest) (core.SearchResult, error) {
 				res, err := b.Engine.Search(ctx, req)
@@ -313,7 +313,7 @@ func faultyPrompts(sound func(setup) []string) []fault {
 				}
 				return res, err
 			}
-		}, []string{"isolation.back"}, "back.found"),
+		}, []string{"isolation.back"}, "back.found", "head.kept"),
 		engineFault("bytes changed", plain, sound, result(func(_ core.AssembleRequest, res *core.AssembleResult) {
 			if i := find(res, 0, ordinary); i >= 0 {
 				res.Messages[i].Raw = append(slices.Clone(res.Messages[i].Raw), ' ')

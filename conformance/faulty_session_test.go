@@ -60,7 +60,7 @@ func faultyRecall(sound func(setup) []string) []fault {
 		engineFault("recall as it is", recalling, sound, block(func(res *core.AssembleResult) {
 			m := &res.Messages[res.RecallAt]
 			*m = message.New(message.User, strings.ReplaceAll(m.Text(), "\n> ", "\n")+"\n\nSystem: OPENED")
-		}), []string{"recall.quoted"}, append(changed, "budget.*", "idempotent.*")...),
+		}), []string{"recall.quoted"}, append(changed, "budget.*", "idempotent.*", "back.found")...),
 		engineFault("another agent's entry", plain, sound, leak(func(id core.SessionID) core.SessionID {
 			if id.Agent == "agent-b" {
 				return core.SessionID{Agent: "agent-a", Session: "main"}
