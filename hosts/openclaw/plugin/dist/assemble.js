@@ -3,7 +3,7 @@ import { Code, ProtocolError } from "./errors.js";
 import { PACKAGE } from "./names.js";
 import { printOf } from "./prints.js";
 import { NotShown, expand } from "./transcript.js";
-import { weigh, weighText } from "./weigh.js";
+import { asHost, weigh, weighText } from "./weigh.js";
 import { compacted, memoryOf, sessionOf, settingsOf } from "./whitelist.js";
 /** Looks at a call, once, before anybody is asked. */
 export async function grantOf(shared, turn, params) {
@@ -13,7 +13,9 @@ export async function grantOf(shared, turn, params) {
         turn.sections = memorySections(await shared.sdk(), params);
     const said = params.tokenBudget ?? params.runtimeSettings?.limits?.promptTokenBudget ?? state.budget.now();
     const granted = said === undefined || said < 1 ? undefined : Math.floor(said);
-    return { loop, granted, budget: granted === undefined || loop ? granted : state.budget.grant(granted, params.model) };
+    if (granted === undefined)
+        return { loop, granted, budget: undefined };
+    return { loop, granted, budget: loop ? state.budget.loop(granted, params) : state.budget.grant(granted, params.model, params.runtimeSettings?.limits?.maxOutputTokens) };
 }
 /** The newest messages that fit: what the model sees while the engine cannot be asked. */
 export function withoutEngine(shared, turn, params, { loop, granted, budget }) {
@@ -58,7 +60,7 @@ export async function assemble(shared, turn, params, { loop, budget }) {
             learnOutput(state.memory, answer, list, prints);
             shared.spare(state);
             report(shared, answer);
-            state.budget.spent(answer.estimatedTokens ?? 0);
+            state.budget.spent(answer.estimatedTokens ?? 0, list.messages.reduce((sum, message) => sum + asHost(message), 0));
             return compacted({
                 messages: list.messages,
                 estimatedTokens: answer.estimatedTokens ?? 0,

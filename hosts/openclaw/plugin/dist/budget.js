@@ -1,36 +1,80 @@
 import { weighText } from "./weigh.js";
 /** No figure of the host makes the budget smaller than this share of what it grants. */
 const leastShare = 0.6;
+/** So many of the newest turns say what the host adds to a prompt. */
+const memory = 4;
+/** After so many turns that say nothing a demand of the host is forgotten. */
+const patience = 8;
+/** A budget that was forced down rises when there is so much more room. */
+const worthwhile = 1.1;
+/** What the host adds to its count of a prompt before it takes the rest of the window for the answer. */
+const hostMargin = 1.25;
+/** What the host adds to its count of system prompt and newest message before it takes them off the budget. */
+const hostReserveMargin = 1.2;
+/** Room for an answer, in tokens; less where the host reserves less than four times as much. */
+const answer = 4096;
 export class Budget {
-    /** The host's budget for the newest prompt, in tokens. */
+    /** The host's budget for the newest prompt, and what it reserves for the answer, in tokens. */
     #granted;
-    /** What the newest prompt cost, in the engine's count. */
-    #estimate;
-    /** The largest cost that did not make the host demand a compaction. */
-    #ceiling;
+    #reserve = 0;
     #model;
-    /** The budget for a prompt that the host grants so much. */
-    grant(granted, model) {
-        if (model !== this.#model)
-            this.#ceiling = undefined; // another window
+    #window;
+    /** What the newest prompt cost, and the first one of the turn, in the engine's count; undefined where nobody counted well. */
+    #estimate;
+    #first;
+    #calls = 0;
+    #learns = false;
+    /** The host's count of history for one token of the engine's. */
+    #ratio = 0;
+    /** What tool schemas cost. */
+    #tools = 0;
+    /** The host's mark when it demanded a compaction, and the largest cost that stays below it. */
+    #mark = 0;
+    #ceiling;
+    /** What was added in the newest turns to what the engine counted. */
+    #added = [];
+    #silent = 0;
+    /** The budget for a prompt that the host grants so much. reserve is what it keeps for the answer besides, where it says so. */
+    grant(granted, model, reserve) {
+        if (model !== this.#model) {
+            this.#ceiling = this.#window = undefined; // another window
+            this.#ratio = 0;
+        }
         this.#model = model;
         this.#granted = Math.floor(granted);
+        this.#reserve = typeof reserve === "number" && reserve > 0 ? reserve : 0;
+        this.#first = undefined;
+        this.#calls = 0;
         return this.now() ?? this.#granted;
     }
-    spent(estimate) {
+    /** The budget for a call of the tool loop: what is granted, with room for the answer. The engine knows the turn's own. */
+    loop(granted, params) {
+        const window = params.runtimeSettings?.limits?.promptTokenBudget;
+        if (typeof window !== "number")
+            return granted;
+        this.#window = window;
+        return Math.min(granted, this.#withAnswer(added(window, granted, params)) ?? granted);
+    }
+    /** A prompt was made. estimate is its cost as the engine counts it, host as the host does, which only an engine's count is compared with. */
+    spent(estimate, host) {
         this.#estimate = estimate;
+        if (++this.#calls <= 2)
+            this.#first = estimate; // the prompt's own, and the one before the model is called first
+        this.#learns = host !== undefined;
+        // In steps, so that the budget does not move with every message.
+        if (host !== undefined && estimate > 1000)
+            this.#ratio = Math.ceil((20 * host) / estimate) / 20;
     }
     /** The budget as last granted; undefined before. */
     now() {
         if (this.#granted === undefined)
             return undefined;
-        if (this.#ceiling === undefined)
-            return this.#granted;
-        return Math.min(this.#granted, Math.max(this.#ceiling, Math.floor(this.#granted * leastShare)));
+        const most = Math.min(this.#ceiling ?? this.#granted, this.#withAnswer(0) ?? this.#granted);
+        return Math.min(this.#granted, Math.max(most, Math.floor(this.#granted * leastShare)));
     }
     /**
-     * What history may cost in a tool loop whose host grants so much: there the host takes off what the turn has added, and neither system prompt nor the room
-     * for an answer, which the prompt's budget did without.
+     * What history may cost in a tool loop without an engine: there the host takes off what the turn has added, and neither system prompt nor the room for an answer, which
+     * the prompt's budget did without.
      */
     inLoop(granted, params) {
         const prompt = this.now();
@@ -39,7 +83,7 @@ export class Budget {
             return granted;
         if (typeof window !== "number")
             return Math.min(prompt, granted);
-        return Math.max(0, Math.min(granted, prompt - Math.max(0, window - granted - weighText(params.prompt ?? ""))));
+        return Math.max(0, Math.min(granted, prompt - added(window, granted, params)));
     }
     /** The host says that a prompt was, or would be, too large: everything in it that is not the engine's comes off. */
     demanded(params) {
@@ -47,8 +91,60 @@ export class Budget {
         const count = params.currentTokenCount ?? params.runtimeContext?.currentTokenCount;
         if ((trigger !== "budget" && trigger !== "overflow") || count === undefined || this.#estimate === undefined || this.#estimate <= 0)
             return;
-        const added = Math.max(0, count - this.#estimate);
+        const more = Math.max(0, count - this.#estimate);
         const window = params.tokenBudget ?? params.runtimeContext?.tokenBudget;
-        this.#ceiling = window === undefined ? this.#estimate : Math.min(this.#estimate, Math.max(0, window - added));
+        this.#mark = window === undefined ? count : trigger === "budget" ? window - this.#reserve : window;
+        this.#ceiling = Math.min(this.#estimate, Math.max(0, this.#mark - more));
+        this.#added = [more];
+        this.#silent = 0;
     }
+    /** A turn has ended: what the provider counted says what is added to a prompt now. */
+    ended(messages) {
+        const usages = messages.filter((message) => message["role"] === "assistant").map((message) => usageOf(message["usage"])).filter((usage) => usage !== undefined);
+        const [begin, end] = [usages[0], usages.at(-1)];
+        if (!begin || !end || !this.#learns || this.#estimate === undefined) {
+            if (++this.#silent >= patience)
+                this.#ceiling = undefined;
+            return;
+        }
+        this.#silent = 0;
+        const own = this.#ownPrompt();
+        // The provider's count of history may be the host's or the engine's.
+        if (own !== undefined && this.#first !== undefined)
+            this.#tools = Math.max(0, begin.prompt - this.#first * Math.min(1, this.#ratio || 1) - own);
+        this.#added = [...this.#added, Math.max(0, end.total - this.#estimate)].slice(-memory);
+        if (this.#ceiling === undefined || this.#granted === undefined || this.#added.length < memory)
+            return;
+        const room = this.#mark - Math.max(...this.#added);
+        if (room >= this.#granted)
+            this.#ceiling = undefined;
+        else if (room > this.#ceiling * worthwhile)
+            this.#ceiling = room;
+    }
+    /** System prompt and newest message, as the host counts them; undefined where the window is not known. */
+    #ownPrompt() {
+        if (this.#window === undefined || this.#granted === undefined)
+            return undefined;
+        return Math.max(0, (this.#window - this.#reserve - this.#granted) / hostReserveMargin);
+    }
+    /** What history may cost so that the host leaves room for an answer when the turn has added so much; undefined where it is not known. */
+    #withAnswer(turn) {
+        const own = this.#ownPrompt();
+        if (own === undefined || this.#window === undefined || this.#ratio === 0)
+            return undefined;
+        const room = this.#window - Math.min(answer, Math.floor(this.#reserve / 4)) - hostMargin * (own + this.#tools + turn);
+        return Math.max(0, Math.floor(room / (hostMargin * this.#ratio)));
+    }
+}
+/** What a turn has added to its prompt in the tool loop. */
+const added = (window, granted, params) => Math.max(0, window - granted - weighText(params.prompt ?? ""));
+function usageOf(usage) {
+    if (typeof usage !== "object" || usage === null)
+        return undefined;
+    const count = (key) => {
+        const value = usage[key];
+        return typeof value === "number" && value > 0 ? value : 0;
+    };
+    const prompt = count("input") + count("cacheRead") + count("cacheWrite");
+    return prompt > 0 ? { prompt, total: prompt + count("output") } : undefined;
 }

@@ -84,6 +84,7 @@ class Engine {
     async commitTurn(params) {
         this.#check();
         const session = sessionOf(params);
+        this.shared.state(session).budget.ended(params.messages);
         const turn = { session, advancementKey: params.advancementKey, messages: params.messages.filter(isConversation), ...heartbeat(params), ...this.#settings(params) };
         try {
             await this.#settled(session);

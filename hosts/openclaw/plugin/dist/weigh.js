@@ -42,6 +42,22 @@ export function weigh(message) {
     }
     return sum;
 }
+/** What a message costs as the host counts when it looks how much room there is for an answer: four characters a token, one for a character of Chinese. */
+export function asHost(message) {
+    const content = message["content"];
+    const parts = typeof content === "string" ? [{ text: content }] : Array.isArray(content) ? content : [{ text: message["summary"] }];
+    let characters = 0;
+    for (const part of parts) {
+        const text = part["text"] ?? part["thinking"];
+        if (part["type"] === "image")
+            characters += 4 * perImage;
+        else if (typeof text === "string")
+            characters += text.length + 1.5 * (Buffer.byteLength(text, "utf8") - text.length);
+        else
+            characters += JSON.stringify(part).length;
+    }
+    return characters / 4;
+}
 /** What a text costs as a part of the system prompt. */
 export const weighText = (text) => (text === "" ? 0 : perPart + ofText(text));
 /** The message with its texts cut down to about so many tokens, head and tail kept; undefined where cutting texts is not enough. */

@@ -6,7 +6,7 @@ import { printOf, type Print } from "./prints.js";
 import type { Sdk } from "./sdk.js";
 import type { Shared } from "./shared.js";
 import { NotShown, expand, type Expanded, type Memory } from "./transcript.js";
-import { weigh, weighText } from "./weigh.js";
+import { asHost, weigh, weighText } from "./weigh.js";
 import { compacted, memoryOf, sessionOf, settingsOf } from "./whitelist.js";
 
 /** What one logical turn remembers between its calls. */
@@ -33,7 +33,7 @@ export interface Grant {
   loop: boolean;
   /** As the host grants it, in tokens; undefined where it says nothing. */
   granted: number | undefined;
-  /** What the engine may use. In the loop it is what is granted: the engine knows the turn's own. */
+  /** What the engine may use. */
   budget: number | undefined;
 }
 
@@ -44,7 +44,8 @@ export async function grantOf(shared: Shared, turn: Turn, params: AssembleParams
   if (!loop) turn.sections = memorySections(await shared.sdk(), params);
   const said = params.tokenBudget ?? params.runtimeSettings?.limits?.promptTokenBudget ?? state.budget.now();
   const granted = said === undefined || said < 1 ? undefined : Math.floor(said);
-  return { loop, granted, budget: granted === undefined || loop ? granted : state.budget.grant(granted, params.model) };
+  if (granted === undefined) return { loop, granted, budget: undefined };
+  return { loop, granted, budget: loop ? state.budget.loop(granted, params) : state.budget.grant(granted, params.model, params.runtimeSettings?.limits?.maxOutputTokens) };
 }
 
 /** The newest messages that fit: what the model sees while the engine cannot be asked. */
@@ -88,7 +89,7 @@ export async function assemble(shared: Shared, turn: Turn, params: AssembleParam
       learnOutput(state.memory, answer, list, prints);
       shared.spare(state);
       report(shared, answer);
-      state.budget.spent(answer.estimatedTokens ?? 0);
+      state.budget.spent(answer.estimatedTokens ?? 0, list.messages.reduce((sum, message) => sum + asHost(message), 0));
       return compacted<AssembleResult>({
         messages: list.messages,
         estimatedTokens: answer.estimatedTokens ?? 0,

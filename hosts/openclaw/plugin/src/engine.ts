@@ -96,6 +96,7 @@ class Engine implements ContextEngine {
   async commitTurn(params: CommitTurnParams): Promise<{ status: "committed" | "duplicate" }> {
     this.#check();
     const session = sessionOf(params);
+    this.shared.state(session).budget.ended(params.messages);
     const turn: OwedTurn = { session, advancementKey: params.advancementKey, messages: params.messages.filter(isConversation), ...heartbeat(params), ...this.#settings(params) };
     try {
       await this.#settled(session);

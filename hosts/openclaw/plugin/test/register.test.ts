@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Budget } from "../src/budget.js";
 import { adviceFor, installationProblems } from "../src/doctor.js";
 import { OutOfTime, ProtocolError, Unavailable } from "../src/errors.js";
 import plugin, { register } from "../src/index.js";
@@ -52,23 +51,6 @@ test("advice for what goes wrong", () => {
   assert.match(adviceFor(new OutOfTime("assemble", 5)), /timeouts/);
   assert.match(adviceFor(new ProtocolError(-32018, "x")), /configuration/);
   assert.equal(adviceFor(new Error("x")), "");
-});
-
-test("the budget learns from what the host demands, within bounds", () => {
-  const budget = new Budget();
-  assert.equal(budget.now(), undefined);
-  assert.equal(budget.grant(10_000, "m"), 10_000);
-  budget.spent(8000);
-  const compaction = { sessionId: "s", tokenBudget: 20_000, currentTokenCount: 15_000 };
-  budget.demanded({ ...compaction, runtimeContext: { trigger: "manual" } });
-  assert.equal(budget.now(), 10_000);
-  budget.demanded({ ...compaction, runtimeContext: { trigger: "budget" } });
-  assert.equal(budget.now(), 8000); // what the prompt cost was too much
-  budget.demanded({ ...compaction, currentTokenCount: 21_000, runtimeContext: { trigger: "overflow" } });
-  assert.equal(budget.now(), 7000); // 13,000 of it are the host's own
-  budget.demanded({ ...compaction, currentTokenCount: 90_000, runtimeContext: { trigger: "overflow" } });
-  assert.equal(budget.now(), 6000); // never below a share
-  assert.equal(budget.grant(10_000, "another model"), 10_000);
 });
 
 test("dist is what the sources build to", () => {

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Budget } from "../src/budget.js";
+import type { AssembleParams, HostMessage } from "../src/host-types.js";
+import { asHost } from "../src/weigh.js";
+import { session, user } from "./setup.js";
+
+const compaction = { ...session, tokenBudget: 40_000 };
+const by = (trigger: string, currentTokenCount: number): typeof compaction & { currentTokenCount: number; runtimeContext: { trigger: string } } => ({ ...compaction, currentTokenCount, runtimeContext: { trigger } });
+const answered = (input: number, output = 100): HostMessage => ({ role: "assistant", usage: { input, output, cacheRead: 0, cacheWrite: 0 } });
+
+test("what the host demands forces the budget down, within bounds", () => {
+  const budget = new Budget();
+  assert.equal(budget.now(), undefined);
+  assert.equal(budget.grant(10_000, "m"), 10_000);
+  budget.spent(8000);
+  const params = { ...compaction, tokenBudget: 20_000, currentTokenCount: 15_000 };
+  budget.demanded({ ...params, runtimeContext: { trigger: "manual" } });
+  assert.equal(budget.now(), 10_000);
+  budget.demanded({ ...params, runtimeContext: { trigger: "budget" } });
+  assert.equal(budget.now(), 8000); // what the prompt cost was too much
+  budget.demanded({ ...params, currentTokenCount: 21_000, runtimeContext: { trigger: "overflow" } });
+  assert.equal(budget.now(), 7000); // 13,000 of it are the host's own
+  budget.demanded({ ...params, currentTokenCount: 90_000, runtimeContext: { trigger: "overflow" } });
+  assert.equal(budget.now(), 6000); // never below a share
+  assert.equal(budget.grant(10_000, "another model"), 10_000);
+});
+
+/** Turns that cost so much, of which the engine knows nothing but history. */
+function play(budget: Budget, turns: number, history: number, rest: number): number[] {
+  return Array.from({ length: turns }, () => {
+    const now = budget.grant(22_500, "m", 10_000);
+    budget.spent(Math.min(history, now), Math.min(history, now));
+    budget.ended([user("?"), answered(Math.min(history, now) + rest)]);
+    return now;
+  });
+}
+
+test("a budget that was forced down comes back when the cause is gone, and stays down while it is not", () => {
+  const odd = new Budget();
+  play(odd, 1, 16_200, 14_000);
+  odd.demanded(by("budget", 30_258)); // a turn whose tools gave much
+  assert.ok(play(odd, 1, 16_200, 9000)[0]! < 16_000); // eslint-disable-line @typescript-eslint/no-non-null-assertion
+  const after = play(odd, 8, 16_000, 9000);
+  assert.equal(after[0], 15_942);
+  assert.equal(after.at(-1), 20_900); // 30,000 less 9,100
+  assert.deepEqual([...after].sort((a, b) => a - b), after);
+
+  const lasting = new Budget();
+  play(lasting, 1, 16_200, 14_000);
+  lasting.demanded(by("budget", 30_258));
+  for (const now of play(lasting, 20, 22_500, 14_000)) assert.ok(now <= 16_000, `${now}`);
+
+  // A provider that counts nothing.
+  const silent = new Budget();
+  silent.grant(22_500, "m", 10_000);
+  silent.spent(16_200);
+  silent.demanded(by("budget", 30_258));
+  for (let i = 0; i < 8; i++) {
+    assert.ok(silent.grant(22_500, "m", 10_000) < 16_200);
+    silent.ended([user("?"), { role: "assistant" }]);
+  }
+  assert.equal(silent.grant(22_500, "m", 10_000), 22_500);
+});
+
+test("whatever the text, the host's own count leaves room for an answer", () => {
+  for (const [window, reserve] of [[40_000, 10_000], [128_000, 20_000], [200_000, 20_000]] as const) {
+    for (const ratio of [0.8, 1, 1.15, 1.4]) {
+      const budget = new Budget();
+      const [system, tools, prompt] = [6500, 3000, 300];
+      const granted = window - reserve - Math.ceil(1.2 * (system + prompt));
+      /** A call with so much history in the engine's count, and what the host lets the model answer. */
+      const answer = (history: number, pending: number): number => window - Math.ceil(1.25 * (system + tools + prompt + pending + ratio * history)) - 1;
+      const inLoop = (pending: number): AssembleParams => ({ ...session, messages: [], runtimeSettings: { limits: { promptTokenBudget: window, maxOutputTokens: null } }, tokenBudget: window - prompt - pending });
+      for (let turn = 0; turn < 6; turn++) {
+        let history = budget.grant(granted, "m", reserve);
+        budget.spent(history, ratio * history);
+        const pendings = turn % 2 === 0 ? [0] : [0, 2000, 9000];
+        let first: number | undefined;
+        for (const pending of pendings) {
+          history = Math.min(history, budget.loop(window - prompt - pending, inLoop(pending)));
+          if (turn > 0) assert.ok(answer(history, pending) >= 2000, `window ${window}, ratio ${ratio}, turn ${turn}: ${answer(history, pending)} tokens`);
+          budget.spent(history, ratio * history);
+          first ??= history;
+        }
+        budget.ended([user("?"), answered(system + tools + prompt + ratio * (first ?? 0)), answered(system + tools + prompt + 9000 + ratio * history)]);
+      }
+      // Where the count is no larger, nothing is given away.
+      if (ratio === 0.8) assert.equal(budget.grant(granted, "m", reserve), granted);
+    }
+  }
+});
+
+test("messages as the host counts them", () => {
+  assert.equal(asHost(user("four chars a token")), 4.5);
+  assert.equal(asHost(user("漢字")), 2);
+  assert.equal(asHost({ role: "compactionSummary", summary: "12345678" }), 2);
+  assert.ok(asHost({ role: "assistant", content: [{ type: "toolCall", id: "a", name: "read", arguments: {} }, { type: "image" }] }) > 2000);
+});
