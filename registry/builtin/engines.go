@@ -25,7 +25,7 @@ func openBrainParts() registry.Parts {
 func pluginKeys() []string {
 	return []string{
 		"configFile", "socket", "command", "args", "allowLaunch", "passEnv", "ownsCompaction", "tools",
-		"connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs",
+		"connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs", "unresponsiveTimeoutMs",
 	}
 }
 
