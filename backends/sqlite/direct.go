@@ -133,6 +133,9 @@ func (s *Store) releaseDirect(ctx context.Context) error {
 // database/sql. Both are part of one transaction.
 func (s *Store) transactDirect(ctx context.Context, f func(d *direct) error, after func(conn *sql.Conn) error) error {
 	return s.alone(ctx, func() error {
+		if err := s.watch.found(); err != nil {
+			return err
+		}
 		quiet := context.WithoutCancel(ctx)
 		conn, err := s.writer.Conn(quiet)
 		if err != nil {
@@ -161,7 +164,8 @@ func (s *Store) transactDirect(ctx context.Context, f func(d *direct) error, aft
 		if err != nil {
 			// The first error is the one that counts; a failed rollback shows when the next transaction begins.
 			_ = run(func(d *direct) driver.Stmt { return d.rollback })
+			return err
 		}
-		return err
+		return s.inPlace()
 	})
 }

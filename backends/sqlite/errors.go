@@ -18,6 +18,10 @@ var ErrDamaged = errors.New("damaged")
 // ErrSchema means that the file belongs to another program, or to a newer version of this one. The text names the file and the versions.
 var ErrSchema = errors.New("schema not supported")
 
+// ErrMoved means that the store's file is not at its path any more: it was moved, removed or replaced while the process ran. What is written now would be gone
+// with it, so nothing is acknowledged. Put it back, or start again.
+var ErrMoved = errors.New("the file is not in its place any more")
+
 // errLogHeld means that a reader needs what is in the write-ahead log.
 var errLogHeld = errors.New("a reader needs the write-ahead log")
 
@@ -52,7 +56,7 @@ func (s *Store) failed(ctx context.Context, op, id string, err error) error {
 
 // describe says in the words of an operator what SQLite reported about file.
 func describe(file string, err error) error {
-	if errors.Is(err, ErrDamaged) || errors.Is(err, core.ErrUnavailable) {
+	if errors.Is(err, ErrDamaged) || errors.Is(err, ErrMoved) || errors.Is(err, core.ErrUnavailable) {
 		return err // it was described where it happened
 	}
 	if errors.Is(err, errLogHeld) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -267,4 +268,26 @@ func FuzzMark(f *testing.F) {
 			}
 		}
 	})
+}
+
+// VerifiedOnce has the goroutine that verifies large files begin at once, waits until it is through, and returns what it found.
+func (s *Store) VerifiedOnce() error {
+	s.watch.stop()
+	if s.watch.cancel == nil {
+		return errors.New("nobody verifies the file")
+	}
+	s.watch.first = 0
+	s.watch.again = time.Hour
+	if err := s.startWatch(); err != nil {
+		return err
+	}
+	for {
+		s.watch.mu.Lock()
+		rounds, err := s.watch.rounds, s.watch.err
+		s.watch.mu.Unlock()
+		if rounds > 0 {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
 }

@@ -33,6 +33,9 @@ func Open(ctx context.Context, cfg Config, opts ...Option) (*Store, error) {
 	if err := s.connect(ctx, migrations()); err != nil {
 		return nil, s.failed(ctx, "open", "", err)
 	}
+	if err := s.startWatch(); err != nil {
+		return nil, errors.Join(s.failed(ctx, "open", "", err), s.Close())
+	}
 	return s, nil
 }
 
@@ -40,7 +43,7 @@ func newStore(cfg Config, opts []Option) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg.normalized(), log: slog.New(slog.DiscardHandler), now: time.Now, turn: make(chan struct{}, 1), tail: longTail}
+	s := &Store{cfg: cfg.normalized(), log: slog.New(slog.DiscardHandler), now: time.Now, turn: make(chan struct{}, 1), tail: longTail, watch: watch{first: firstVerify, again: verifyAgain}}
 	for _, opt := range opts {
 		opt(s)
 	}
@@ -58,6 +61,9 @@ func (s *Store) connect(ctx context.Context, steps []migration) (err error) {
 		return err
 	}
 	if err := s.checkHeader(); err != nil {
+		return err
+	}
+	if s.opened, err = os.Stat(s.file); err != nil {
 		return err
 	}
 	if err := s.checkLog(ctx); err != nil {
@@ -202,8 +208,13 @@ func (s *Store) check(ctx context.Context) error {
 
 // integrity has SQLite compare everything in the file with everything else.
 func (s *Store) integrity(ctx context.Context, db *sql.DB) error {
+	return s.compare(ctx, db, "PRAGMA integrity_check(5)")
+}
+
+// compare runs a check of SQLite's.
+func (s *Store) compare(ctx context.Context, db *sql.DB, pragma string) error {
 	return s.patiently(ctx, func() error {
-		rows, err := db.QueryContext(ctx, "PRAGMA integrity_check(5)")
+		rows, err := db.QueryContext(ctx, pragma)
 		if err != nil {
 			return err
 		}

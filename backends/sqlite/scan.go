@@ -49,7 +49,10 @@ type collector struct {
 func (c *collector) collect(ctx context.Context, tx *sql.Tx) error {
 	if c.q.Scope.Session != "" {
 		scope, name, err := c.scope(ctx, tx, c.s.r.scope, c.q.Scope.Session)
-		if err != nil || scope == 0 {
+		if err == nil && scope == 0 {
+			return c.s.counted(ctx, tx, c.s.r.sessions, c.q.Scope.Agent, c.q.Scope.Session)
+		}
+		if err != nil {
 			return err
 		}
 		return c.session(ctx, tx, scope, name, c.from, c.q.FromSeq, c.q.ToSeq)
@@ -63,7 +66,10 @@ func (c *collector) collect(ctx context.Context, tx *sql.Tx) error {
 	}
 	for c.next == "" {
 		scope, name, err := c.scope(ctx, tx, stmt, at)
-		if err != nil || scope == 0 {
+		if err == nil && scope == 0 {
+			return c.s.counted(ctx, tx, c.s.r.sessions, c.q.Scope.Agent, "")
+		}
+		if err != nil {
 			return err
 		}
 		var from *mark
@@ -127,7 +133,23 @@ func (c *collector) session(ctx context.Context, tx *sql.Tx, scope int64, name s
 		c.found = append(c.found, e)
 		c.last = mark{scope: scope, seq: r.seq, n: r.n}
 	}
-	return rows.Err()
+	if err := rows.Err(); err != nil || c.next != "" || lo > 0 || hi > 0 {
+		return err
+	}
+	return c.s.counted(ctx, tx, c.s.r.counts, scope)
+}
+
+// counted fails where the index that a scan goes by does not hold as much as another that holds the same: a damaged page of an index answers shorter, and SQLite
+// does not notice. It comes at the end of a session that was read without bounds, and of a search for sessions, and reads no entry.
+func (s *Store) counted(ctx context.Context, tx *sql.Tx, counts *sql.Stmt, of ...any) error {
+	var found, there int64
+	if err := s.scanned(tx.StmtContext(ctx, counts).QueryRowContext(ctx, of...).Scan(&found, &there)); err != nil {
+		return err
+	}
+	if found != there {
+		return s.damaged("an index finds %d of %d that are there; restore a copy, or repair the file with sqlite3's .recover", found, there)
+	}
+	return nil
 }
 
 // mark is the place of an entry within its agent.

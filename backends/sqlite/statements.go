@@ -23,6 +23,7 @@ type writeStatements struct {
 type readStatements struct {
 	scope, nextScope, lastScope *sql.Stmt
 	forward, backward           *sql.Stmt
+	counts, sessions            *sql.Stmt
 	view                        *sql.Stmt
 	vectors                     *sql.Stmt
 	// What glances run.
@@ -107,6 +108,10 @@ func (r *readStatements) prepare(ctx context.Context, db *sql.DB) error {
 			AND (e.seq, e.n) > (?, ?) ORDER BY e.seq, e.n LIMIT +?`,
 		&r.backward: "SELECT " + rowColumns + ` FROM entries e WHERE e.scope = ? AND e.seq >= ? AND e.seq < ?
 			AND (e.seq, e.n) < (?, ?) ORDER BY e.seq DESC, e.n DESC LIMIT +?`,
+		&r.counts: `SELECT (SELECT count(*) FROM entries INDEXED BY entries_order WHERE scope = ?1),
+			(SELECT count(*) FROM entries INDEXED BY sqlite_autoindex_entries_2 WHERE scope = ?1)`,
+		&r.sessions: `SELECT (SELECT count(*) FROM scopes INDEXED BY sqlite_autoindex_scopes_1 WHERE agent = ?1 AND (?2 = '' OR session = ?2)),
+			(SELECT count(*) FROM scopes NOT INDEXED WHERE agent = ?1 AND (?2 = '' OR session = ?2))`,
 		&r.vectors: `SELECT v.n, v.part, v.first, v.last, v.hash, v.body, v.sum, e.id FROM vectors v LEFT JOIN entries e ON e.n = v.n
 			WHERE v.owner = ?1 AND v.space = ?2 AND (v.n, v.part) > (?3, ?4) ORDER BY v.n, v.part LIMIT +?5`,
 		&r.view: "SELECT v.version, v.body, v.sum FROM views v JOIN scopes s ON s.id = v.scope WHERE s.agent = ? AND s.session = ?",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +15,7 @@ import (
 )
 
 // Store keeps entries and views in a file. Make one with Open; it is safe for concurrent use, also by other processes
-// that have the same file open. It starts no goroutines of its own.
+// that have the same file open. It starts one goroutine, for files that are too large to be verified as they are opened; Close stops it.
 type Store struct {
 	file string
 	cfg  Config
@@ -35,6 +36,10 @@ type Store struct {
 	tail int64
 	// turn is the right to use the writer: a channel, so that waiting for it ends with the context.
 	turn chan struct{}
+
+	// opened is the file as it was opened.
+	opened os.FileInfo
+	watch  watch
 
 	// open is held for reading by every call, so that Close waits for those that run.
 	open    sync.RWMutex
@@ -65,6 +70,9 @@ func (s *Store) Path() string { return s.file }
 // Ping implements core.Pinger: it reads from the file.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.read(ctx, "ping", "", func(tx *sql.Tx) error {
+		if err := errors.Join(s.inPlace(), s.watch.found()); err != nil {
+			return err
+		}
 		var n int
 		return tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM scopes LIMIT 1)").Scan(&n)
 	})
@@ -75,6 +83,7 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) Close() error {
 	// Long calls look at this between their pages and give up.
 	s.closing.Store(true)
+	s.watch.stop()
 	s.open.Lock()
 	defer s.open.Unlock()
 	if s.closed {

@@ -3,7 +3,11 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
 	"time"
 )
 
@@ -16,6 +20,9 @@ const (
 // transact waits for the writer, runs f in a transaction, and commits unless f fails or ctx has ended.
 func (s *Store) transact(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return s.alone(ctx, func() error {
+		if err := s.watch.found(); err != nil {
+			return err
+		}
 		// An interrupted connection is thrown away with its statements, and what runs in here is short: ctx is looked at
 		// between statements instead.
 		quiet := context.WithoutCancel(ctx)
@@ -35,7 +42,10 @@ func (s *Store) transact(ctx context.Context, f func(tx *sql.Tx) error) error {
 			_ = tx.Rollback()
 			return err
 		}
-		return tx.Commit()
+		if err := tx.Commit(); err != nil {
+			return err
+		}
+		return s.inPlace()
 	})
 }
 
@@ -48,6 +58,18 @@ func (s *Store) alone(ctx context.Context, f func() error) error {
 		return ctx.Err()
 	}
 	return f()
+}
+
+// inPlace fails when the file at the store's path is not the one that is open. It comes behind every commit, before that is acknowledged.
+func (s *Store) inPlace() error {
+	now, err := os.Stat(s.file)
+	switch {
+	case s.opened == nil || err == nil && os.SameFile(s.opened, now):
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s cannot be looked at: %w", s.file, err)
+	}
+	return fmt.Errorf("%s was moved, removed or replaced while it was open: put it back or start again: %w", s.file, ErrMoved)
 }
 
 // patiently repeats try while another process has the lock, until ctx ends or the busy timeout has passed. SQLite's own

@@ -1,0 +1,168 @@
+package sqlite_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/sqlite"
+	"github.com/contextengine/contextengine/core"
+)
+
+const pageSize = 4096
+
+// leaves returns the pages of a database that are leaves of indexes.
+func leaves(file []byte) []int {
+	var out []int
+	for at := pageSize; at+pageSize <= len(file); at += pageSize {
+		if file[at] == 0x0a {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// TestShorterIndexIsAnError: one flipped bit in the number of entries of an index's page, which SQLite takes as it stands. Whatever a whole scan then answers
+// without an error is everything.
+func TestShorterIndexIsAnError(t *testing.T) {
+	cfg := config(t)
+	s := open(t, cfg)
+	const many = 400
+	for from := 0; from < many; from += 100 {
+		mustAppend(t, s, entries(ann, from, from+100)...)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sound, err := os.ReadFile(cfg.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Check = sqlite.CheckNever
+	noticed := 0
+	for _, at := range leaves(sound) {
+		for bit := range 8 {
+			file := append([]byte(nil), sound...)
+			file[at+4] ^= 1 << bit
+			if err := os.WriteFile(cfg.Path, file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, scope := range []core.Scope{ann.Scope(), {Agent: ann.Agent}} {
+				s, err := sqlite.Open(t.Context(), cfg)
+				if err != nil {
+					noticed++
+					continue
+				}
+				n := 0
+				for _, err = range core.All(t.Context(), s, scope, false) {
+					if err != nil {
+						break
+					}
+					n++
+				}
+				switch {
+				case errors.Is(err, sqlite.ErrDamaged):
+					noticed++
+				case err != nil:
+					t.Errorf("page %d, bit %d: error %v, want ErrDamaged", at/pageSize, bit, err)
+				case n != many:
+					t.Errorf("page %d, bit %d: %d of %d entries and no error", at/pageSize, bit, n, many)
+				}
+				if err := s.Close(); err != nil && !errors.Is(err, sqlite.ErrDamaged) {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	if noticed == 0 {
+		t.Error("no flipped bit was noticed: the test damages nothing")
+	}
+}
+
+// TestMovedFileTakesNothing: what would be written into a file that is no longer there is not acknowledged; what is there again is written to.
+func TestMovedFileTakesNothing(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"moved":   func(path string) error { return os.Rename(path, path+".old") },
+		"removed": os.Remove,
+		"replaced": func(path string) error {
+			if err := os.Rename(path, path+".old"); err != nil {
+				return err
+			}
+			return os.WriteFile(path, nil, 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(t)
+			s := open(t, cfg)
+			mustAppend(t, s, entry(ann, 1))
+			if err := damage(cfg.Path); err != nil {
+				t.Skipf("not run: the system does not let go of an open file: %v", err)
+			}
+			if _, err := s.Append(t.Context(), entries(ann, 2, 3)); !errors.Is(err, sqlite.ErrMoved) {
+				t.Errorf("Append: error %v, want ErrMoved", err)
+			}
+			if err := s.SwapView(t.Context(), viewOf(1)); !errors.Is(err, sqlite.ErrMoved) {
+				t.Errorf("SwapView: error %v, want ErrMoved", err)
+			}
+			if _, err := s.Delete(t.Context(), ann.Scope(), []string{entry(ann, 1).ID}); !errors.Is(err, sqlite.ErrMoved) {
+				t.Errorf("Delete: error %v, want ErrMoved", err)
+			}
+			if err := s.Ping(t.Context()); !errors.Is(err, sqlite.ErrMoved) {
+				t.Errorf("Ping: error %v, want ErrMoved", err)
+			}
+			if name == "removed" {
+				return
+			}
+			if err := os.Rename(cfg.Path+".old", cfg.Path); err != nil {
+				t.Fatal(err)
+			}
+			mustAppend(t, s, entry(ann, 3))
+		})
+	}
+}
+
+// TestLargeFilesAreVerifiedInTheBackground: damage in a file that is not read whole as it is opened is found a while later. From then on nothing is written, and
+// what can be read is read.
+func TestLargeFilesAreVerifiedInTheBackground(t *testing.T) {
+	cfg := config(t)
+	cfg.Path = filepath.Join(t.TempDir(), "large.db")
+	s := open(t, cfg)
+	for from := 0; from < 18_000; from += 1000 {
+		mustAppend(t, s, entries(ann, from, from+1000)...)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(cfg.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(file) <= 4<<20 {
+		t.Fatalf("the file has %d bytes, want one that is not read as it is opened", len(file))
+	}
+	for _, damaged := range []bool{false, true} {
+		if damaged {
+			pages := leaves(file)
+			at := pages[len(pages)/2]
+			file[at+4] /= 2
+			if err := os.WriteFile(cfg.Path, file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := open(t, cfg)
+		if err := s.VerifiedOnce(); errors.Is(err, sqlite.ErrDamaged) != damaged || !damaged && err != nil {
+			t.Errorf("damaged %v: found %v", damaged, err)
+		}
+		if err := s.Ping(t.Context()); errors.Is(err, sqlite.ErrDamaged) != damaged {
+			t.Errorf("damaged %v: Ping: %v", damaged, err)
+		}
+		if _, err := s.Append(t.Context(), entries(ann, 20_000, 20_001)); errors.Is(err, sqlite.ErrDamaged) != damaged || !damaged && err != nil {
+			t.Errorf("damaged %v: Append: %v", damaged, err)
+		}
+		if got, err := s.Get(t.Context(), ann.Scope(), []string{entry(ann, 3).ID}); err != nil || len(got) != 1 {
+			t.Errorf("damaged %v: Get: %v, %v", damaged, got, err)
+		}
+		_ = s.Close()
+	}
+}
