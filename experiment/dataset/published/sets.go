@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
@@ -89,12 +90,12 @@ func Parse(data []byte) ([]Set, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&t); err != nil {
-		return nil, fmt.Errorf("published: read the table: %v: %w", err, core.ErrInvalid)
+		return nil, fmt.Errorf("published: read the table: %w: %w", err, core.ErrInvalid)
 	}
 	seen := make(map[string]bool)
 	for i, s := range t.Sets {
 		if err := s.validate(); err != nil {
-			return nil, fmt.Errorf("published: read the table: set %d, %q: %v: %w", i+1, s.Name, err, core.ErrInvalid)
+			return nil, fmt.Errorf("published: read the table: set %d, %q: %w: %w", i+1, s.Name, err, core.ErrInvalid)
 		}
 		if seen[s.Name] {
 			return nil, fmt.Errorf("published: read the table: %q is there twice: %w", s.Name, core.ErrInvalid)
@@ -126,7 +127,7 @@ func (s Set) validate() error {
 	}
 	files := s.Files
 	if s.Licence.Text != nil {
-		files = append(files[:len(files):len(files)], *s.Licence.Text)
+		files = append(slices.Clip(files), *s.Licence.Text)
 	}
 	seen := make(map[string]bool)
 	for _, f := range files {
@@ -147,7 +148,7 @@ func (f File) validate(set string) error {
 		return fmt.Errorf("path: must begin with %q", set+"/")
 	case f.Source == "" || !filepath.IsLocal(filepath.FromSlash(f.Source)):
 		return errors.New("source: must be a path below a base")
-	case !f.Sum.valid():
+	case !f.valid():
 		return errors.New("bytes, sha256: must be a size and 64 hexadecimal digits")
 	case (f.Published == nil) != (f.Keep == nil):
 		return errors.New("published, keep: one needs the other")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -31,7 +32,7 @@ type Status struct {
 func Verify(dir string, set Set) ([]Status, error) {
 	files := set.Files
 	if set.Licence.Text != nil {
-		files = append(files[:len(files):len(files)], *set.Licence.Text)
+		files = append(slices.Clip(files), *set.Licence.Text)
 	}
 	var out []Status
 	for _, f := range files {
