@@ -50,20 +50,19 @@ func (d *decoder) host(tree map[string]any, cfg *Config) error {
 		return err
 	}
 	engine := cfg.Engine.Type
-	if plugins != nil {
-		if base, err = d.slot(plugins); err != nil {
-			return err
-		}
-		if len(base) > 0 {
-			engine = typeOf(base[0].tree["engine"])
-		}
-	}
 	agents, err := object(tree["agents"], path{"agents"})
 	if err != nil {
 		return err
 	}
-	defaults, at := agents["defaults"], path{"agents", "defaults"}
-	if m, ok := defaults.(map[string]any); ok && m[hostKey] != nil {
+	defaults, _ := agents["defaults"].(map[string]any)
+	at := path{"agents", "defaults"}
+	if base, err = d.slot(plugins, defaults[hostKey]); err != nil {
+		return err
+	}
+	if len(base) > 0 {
+		engine = typeOf(base[0].tree["engine"])
+	}
+	if m := defaults; m[hostKey] != nil && (engine != LegacyEngine || len(base) == 0 || slotted(plugins)) {
 		more, err := d.hostObject(m[hostKey], engine, at.at(hostKey), configFields())
 		if err != nil {
 			return err
@@ -95,8 +94,15 @@ func (d *decoder) host(tree map[string]any, cfg *Config) error {
 	return nil
 }
 
-// slot reads what a host's plugin section says; the first fragment holds the engine's name.
-func (d *decoder) slot(plugins map[string]any) ([]fragment, error) {
+// slotted reports whether a host's slot names an engine.
+func slotted(plugins map[string]any) bool {
+	slots, _ := plugins["slots"].(map[string]any)
+	return slots[hostKey] != nil
+}
+
+// slot reads what a host's plugin section says; the first fragment holds the engine's name. Where the slot is empty, the engine that all
+// agents are given, if one is named there, has its plugin's entry all the same.
+func (d *decoder) slot(plugins map[string]any, chosen any) ([]fragment, error) {
 	at := path{"plugins"}
 	slots, err := object(plugins["slots"], at.at("slots"))
 	if err != nil {
@@ -108,7 +114,10 @@ func (d *decoder) slot(plugins map[string]any) ([]fragment, error) {
 		if slots[hostKey] != nil {
 			return nil, mismatch(where, reflect.TypeFor[string](), slots[hostKey])
 		}
-		return nil, nil
+		if id = engineName(chosen); id == "" {
+			return nil, nil
+		}
+		where = path{"agents", "defaults", hostKey}
 	}
 	engine := d.r.engineOf(id)
 	p, err := d.r.look(KindEngine, engine)
@@ -140,12 +149,20 @@ func (d *decoder) slot(plugins map[string]any) ([]fragment, error) {
 			return nil, err
 		}
 	}
-	selected := []fragment{{tree: map[string]any{"engine": engine}, at: where[:len(where)-1]}}
+	selected := []fragment{{tree: map[string]any{"engine": engine}, at: slices.Clone(where[:len(where)-1])}}
 	if off {
 		selected[0].tree["engine"] = LegacyEngine
 		return selected, nil
 	}
 	return append(selected, out...), nil
+}
+
+// engineName returns the engine that a host's key names, by itself or in an object; empty when it names none.
+func engineName(v any) string {
+	if m, ok := v.(map[string]any); ok {
+		return cmp.Or(typeOf(m["engine"]), typeOf(m[typeKey]))
+	}
+	return typeOf(v)
 }
 
 // without returns m without some keys.

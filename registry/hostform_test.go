@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,6 +40,32 @@ func TestHostSlot(t *testing.T) {
 		}
 		if c.name == "own keys beside" && (cfg.Core.RecentMessages != 3 || cfg.Retriever.Type != "recent" || cfg.Store.Type != "memory") {
 			t.Errorf("%s: recentMessages %d, retriever %q, store %q", c.name, cfg.Core.RecentMessages, cfg.Retriever.Type, cfg.Store.Type)
+		}
+	}
+}
+
+// TestHostOfTheProduct: agents.defaults names the engine, the plugin's entry has its options, and there is no slot.
+func TestHostOfTheProduct(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	const entry = `plugins: {entries: {'the-plugin': {enabled: ENABLED, config: {apiKey: 'k', baseUrl: 'http://localhost', recentMessages: 7}}}}`
+	for _, c := range []struct {
+		name, enabled, agents, engine string
+		key                           any
+	}{
+		{"name", "true", `{defaults: {contextEngine: 'openbrain'}}`, "openbrain", "k"},
+		{"name of the plugin", "true", `{defaults: {contextEngine: 'the-plugin'}}`, "openbrain", "k"},
+		{"object", "true", `{defaults: {contextEngine: {engine: 'openbrain'}}}`, "openbrain", "k"},
+		{"object over entry", "true", `{defaults: {contextEngine: {type: 'openbrain', apiKey: 'own'}}}`, "openbrain", "own"},
+		{"other engine", "true", `{defaults: {contextEngine: 'composed'}}`, "composed", nil},
+		{"disabled", "false", `{defaults: {contextEngine: 'openbrain'}}`, "legacy", nil},
+		{"nobody names it", "true", `{}`, "legacy", nil},
+	} {
+		cfg := mustLoad(t, r, json5(`{agents: `+c.agents+`, `+strings.Replace(entry, "ENABLED", c.enabled, 1)+`}`))
+		if cfg.Engine.Type != c.engine || cfg.Engine.Options["apiKey"] != c.key {
+			t.Errorf("%s: engine %v, want %s with key %v", c.name, cfg.Engine, c.engine, c.key)
+		}
+		if c.engine == "openbrain" && (cfg.Engine.Options["baseUrl"] != "http://localhost" || cfg.Engine.Options["recentMessages"] != int64(7)) {
+			t.Errorf("%s: options %v", c.name, cfg.Engine.Options)
 		}
 	}
 }

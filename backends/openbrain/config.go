@@ -151,13 +151,19 @@ func (c Config) address() string {
 }
 
 // ConfigError is returned at bootstrap, and by every call until then, when BaseURL or APIKey is missing. It is a
-// core.ErrInvalid.
+// core.ErrInvalid; elsewhere its name is OpenBrainConfigError.
 type ConfigError struct{}
 
 // Error returns the one text that tells an operator what to do.
 func (*ConfigError) Error() string {
-	return "openclaw-openbrain-context: baseUrl and apiKey are required. Set them in your openclaw.json plugin config."
+	return configErrorName + ": openclaw-openbrain-context: baseUrl and apiKey are required. Set them in your openclaw.json plugin config."
 }
+
+// configErrorName is the error's name in the product document. Its text begins with it.
+const configErrorName = "OpenBrainConfigError"
+
+// ErrorName returns the name that the error has on the wire too.
+func (*ConfigError) ErrorName() string { return configErrorName }
 
 // Unwrap returns core.ErrInvalid.
 func (*ConfigError) Unwrap() error { return core.ErrInvalid }

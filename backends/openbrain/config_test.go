@@ -16,7 +16,7 @@ import (
 	"github.com/contextengine/contextengine/internal/openbraintest"
 )
 
-const configText = "openclaw-openbrain-context: baseUrl and apiKey are required. Set them in your openclaw.json plugin config."
+const configText = "OpenBrainConfigError: openclaw-openbrain-context: baseUrl and apiKey are required. Set them in your openclaw.json plugin config."
 
 func TestMissingConfig(t *testing.T) {
 	for _, cfg := range []openbrain.Config{

@@ -16,6 +16,25 @@ import (
 // wireVersion is the version of the metadata written here. Readers skip what is newer.
 const wireVersion = 1
 
+// wireSubagent is the product document's name of core.TypeSubagent.
+const wireSubagent = "subagent-result"
+
+// wireType is the type as others read it.
+func wireType(t core.EntryType) string {
+	if t == core.TypeSubagent {
+		return wireSubagent
+	}
+	return pack(string(t))
+}
+
+// entryType undoes wireType; what was written before there was a name for it is read too.
+func entryType(s string) core.EntryType {
+	if s == wireSubagent {
+		return core.TypeSubagent
+	}
+	return core.EntryType(s)
+}
+
 // noText stands for the text of an entry that has none (a bare tool call): servers may refuse an empty content.
 const noText = "(no text)"
 
@@ -104,7 +123,7 @@ func (c Config) metadata(r record, all bool) (map[string]any, error) {
 		m[k] = v
 	}
 	maps.Copy(m, map[string]any{
-		keySession: pack(e.Session), keyTurn: exact(e.Turn), keyRole: pack(string(e.Role)), keyType: pack(string(e.Type)),
+		keySession: pack(e.Session), keyTurn: exact(e.Turn), keyRole: pack(string(e.Role)), keyType: wireType(e.Type),
 		keySource: c.source(e.Agent), keyID: pack(e.ID), keyMetadataID: pack(e.ID),
 		keyVersion: wireVersion, keySeq: exact(e.Seq), keyKey: pack(e.Key), keyTokens: exact(int64(e.Tokens)),
 		keyTime: e.Time.UTC().Format(time.RFC3339Nano), keyFingerprint: pack(e.Fingerprint), keyMessage: text,
@@ -175,7 +194,7 @@ func (c Config) record(t thought, agent string) (record, bool) {
 		thought: t.ID, created: t.Created,
 		entry: core.Entry{
 			ID: f.unpacked(keyID), Agent: agent, Session: f.unpacked(keySession), Seq: f.int(keySeq), Turn: f.int(keyTurn),
-			Role: message.Role(f.unpacked(keyRole)), Type: core.EntryType(f.unpacked(keyType)), Tokens: int(f.int(keyTokens)),
+			Role: message.Role(f.unpacked(keyRole)), Type: entryType(f.unpacked(keyType)), Tokens: int(f.int(keyTokens)),
 			Key: f.unpacked(keyKey), Fingerprint: f.unpacked(keyFingerprint),
 		},
 	}

@@ -141,13 +141,34 @@ func fromWire(e *jrpc2.Error) *Error {
 // describe turns whatever stopped a call into an error of the protocol. ctx is the call's.
 func describe(ctx context.Context, method string, err error) *Error {
 	e, ok := errors.AsType[*Error](err)
+	if named, is := misconfigured(err); is && !ok {
+		e, ok = named, true
+	}
 	if !ok {
 		e = fail(codeOf(ctx, err), err.Error())
 		detail(e, err)
 	}
 	out := *e
+	if e.Code == CodeConfiguration && e.Data.Kind != e.Code.String() {
+		return &out // it has a name of its own, and begins with it
+	}
 	out.Message = "rpc: " + method + ": " + e.Message
 	return &out
+}
+
+// misconfigured returns what is sent for an error that has a name of its own (a method ErrorName() string): a part lacks what only the
+// operator can give. Text and kind begin with the name, so that it is found wherever it surfaces.
+func misconfigured(err error) (*Error, bool) {
+	var named interface {
+		error
+		ErrorName() string
+	}
+	if !errors.As(err, &named) {
+		return nil, false
+	}
+	e := fail(CodeConfiguration, named.Error())
+	e.Data.Kind = named.ErrorName()
+	return e, true
 }
 
 // detail copies what the framework's typed errors know.

@@ -70,6 +70,32 @@ func TestEngineThatCannotBeMade(t *testing.T) {
 	wantCode(t, "Assemble", err, rpc.CodeConfiguration)
 }
 
+// misnamed is an error with a name of its own.
+type misnamed struct{}
+
+func (misnamed) Error() string     { return "ThatConfigError: set the key" }
+func (misnamed) ErrorName() string { return "ThatConfigError" }
+
+// TestErrorWithAName: whoever reports it, text and kind on the wire begin with the name.
+func TestErrorWithAName(t *testing.T) {
+	t.Parallel()
+	c := connect(t, newServer(t, enginesFunc(func(string, string) (core.ContextEngine, error) {
+		return nil, fmt.Errorf("open store: %w", misnamed{})
+	}), nil), rpc.ClientOptions{})
+	res, err := c.Initialize(t.Context(), rpc.InitializeParams{Client: rpc.Program{Name: "x"}, Format: "pi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := res.EngineError; e == nil || e.Code != int(rpc.CodeConfiguration) || e.Kind != "ThatConfigError" || e.Message != misnamed.Error(misnamed{}) {
+		t.Errorf("Initialize = %+v", e)
+	}
+	_, err = c.Assemble(t.Context(), rpc.AssembleParams{Session: sid("s"), Budget: 100})
+	wantCode(t, "Assemble", err, rpc.CodeConfiguration)
+	if got, ok := errors.AsType[*rpc.Error](err); !ok || got.Data.Kind != "ThatConfigError" || !strings.HasPrefix(got.Message, "ThatConfigError: ") {
+		t.Errorf("Assemble = %+v", got)
+	}
+}
+
 func TestBadFrames(t *testing.T) {
 	t.Parallel()
 	cfg := rpc.DefaultConfig()

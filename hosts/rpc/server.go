@@ -158,6 +158,9 @@ func (s *Server) engineFor(ctx context.Context, id core.SessionID) (core.Context
 		if ctx.Err() != nil || errors.Is(err, core.ErrClosed) || errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrRequirement) {
 			return nil, arm, fmt.Errorf("engine: %w", err)
 		}
+		if named, ok := misconfigured(err); ok {
+			return nil, arm, named
+		}
 		return nil, arm, fail(CodeConfiguration, "engine: "+err.Error())
 	}
 	s.mu.Lock()

@@ -181,7 +181,7 @@ func TestUnconfigured(t *testing.T) {
 		errs["ended"] = full.OnSubagentEnded(t.Context(), core.SubagentEnded{})
 		errs["ping"] = full.Ping(t.Context())
 		for op, err := range errs {
-			const want = "openclaw-openbrain-context: baseUrl and apiKey are required. Set them in your openclaw.json plugin config."
+			const want = "OpenBrainConfigError: openclaw-openbrain-context: baseUrl and apiKey are required. Set them in your openclaw.json plugin config."
 			if _, ok := errors.AsType[*openbrain.ConfigError](err); !ok || err.Error() != want {
 				t.Errorf("%s: %s: %v", name, op, err)
 			}
@@ -253,7 +253,7 @@ func TestOpenBrainErrors(t *testing.T) {
 		{map[string]any{"engine": map[string]any{"type": "openbrain", "semanticSearchLimit": 0}},
 			`registry: engine for "a": open engine "openbrain": semanticSearchLimit: must be 1 to 10000: invalid`},
 		{map[string]any{"store": "openbrain"},
-			`registry: engine for "a": open engine "composed": open store "openbrain": openclaw-openbrain-context: baseUrl and apiKey are required. Set them in your openclaw.json plugin config.`},
+			`registry: engine for "a": open engine "composed": open store "openbrain": OpenBrainConfigError: openclaw-openbrain-context: baseUrl and apiKey are required. Set them in your openclaw.json plugin config.`},
 		{map[string]any{"searchers": []any{"vector"}},
 			`registry: engine for "a": open engine "composed": open retriever "hybrid": open searcher "vector": it needs an embedder, set the key embedder: invalid`},
 	} {

@@ -2,7 +2,7 @@
 import { assemble, grantOf, withoutEngine } from "./assemble.js";
 import { hostSide } from "./callbacks.js";
 import { lacksCredentials } from "./config.js";
-import { NotConfigured, Unavailable, misconfigured, textOf } from "./errors.js";
+import { OpenBrainConfigError, Unavailable, misconfigured, textOf } from "./errors.js";
 import { isConversation, storedHistory } from "./history.js";
 import { VERSION } from "./names.js";
 import { compacted, compactionOf, sessionOf, sessionOfKey, settingsOf } from "./whitelist.js";
@@ -263,7 +263,7 @@ class Engine {
     #failed = (what, error) => { this.shared.warn(what, error); };
     #check() {
         if (lacksCredentials(this.shared.settings))
-            throw new NotConfigured();
+            throw new OpenBrainConfigError();
     }
     async #history(params) {
         try {

@@ -47,9 +47,9 @@ export class OutOfTime extends Named {
         super(`${PACKAGE}: ${method}: no answer from the sidecar within ${ms} ms`);
     }
 }
-/** Address or key is missing: nothing is asked at all. */
-export class NotConfigured extends Named {
-    name = "NotConfigured";
+/** The engine "openbrain" lacks an address or a key: only the operator can help, and nothing is asked at all. */
+export class OpenBrainConfigError extends Named {
+    name = "OpenBrainConfigError";
     constructor() {
         super(MISSING_CREDENTIALS);
     }
@@ -64,7 +64,7 @@ export function outOfOrder(error) {
  * Reports whether an error says that address or key is missing: no failure to work around, but to be told. The sidecar says so where its own configuration
  * lacks them. That an engine cannot be opened as configured may have other causes, a disk that can only be read among them.
  */
-export const misconfigured = (error) => error instanceof NotConfigured || (error instanceof ProtocolError && error.message.includes(MISSING_CREDENTIALS));
+export const misconfigured = (error) => error instanceof OpenBrainConfigError || (error instanceof ProtocolError && error.message.includes(MISSING_CREDENTIALS));
 export function textOf(error) {
     return error instanceof Error ? error.message : String(error);
 }

@@ -3,7 +3,7 @@ import { assemble, grantOf, withoutEngine, type Turn } from "./assemble.js";
 import { hostSide, type CallbackOptions } from "./callbacks.js";
 import type { CallOptions } from "./client.js";
 import { lacksCredentials } from "./config.js";
-import { NotConfigured, Unavailable, misconfigured, textOf } from "./errors.js";
+import { OpenBrainConfigError, Unavailable, misconfigured, textOf } from "./errors.js";
 import { isConversation, storedHistory } from "./history.js";
 import type { AfterTurnParams, AssembleParams, CommitTurnParams, CompactParams, CompactResult, ContextEngine, HostMessage, SessionParams, SpawnParams } from "./host-types.js";
 import { VERSION } from "./names.js";
@@ -267,7 +267,7 @@ class Engine implements ContextEngine {
   readonly #failed = (what: string, error: unknown): void => { this.shared.warn(what, error); };
 
   #check(): void {
-    if (lacksCredentials(this.shared.settings)) throw new NotConfigured();
+    if (lacksCredentials(this.shared.settings)) throw new OpenBrainConfigError();
   }
 
   async #history(params: SessionParams): Promise<HostMessage[] | undefined> {

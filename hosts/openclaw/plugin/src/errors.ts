@@ -47,9 +47,9 @@ export class OutOfTime extends Named {
   }
 }
 
-/** Address or key is missing: nothing is asked at all. */
-export class NotConfigured extends Named {
-  override readonly name = "NotConfigured";
+/** The engine "openbrain" lacks an address or a key: only the operator can help, and nothing is asked at all. */
+export class OpenBrainConfigError extends Named {
+  override readonly name = "OpenBrainConfigError";
   constructor() {
     super(MISSING_CREDENTIALS);
   }
@@ -67,7 +67,7 @@ export function outOfOrder(error: unknown): boolean {
  * Reports whether an error says that address or key is missing: no failure to work around, but to be told. The sidecar says so where its own configuration
  * lacks them. That an engine cannot be opened as configured may have other causes, a disk that can only be read among them.
  */
-export const misconfigured = (error: unknown): boolean => error instanceof NotConfigured || (error instanceof ProtocolError && error.message.includes(MISSING_CREDENTIALS));
+export const misconfigured = (error: unknown): boolean => error instanceof OpenBrainConfigError || (error instanceof ProtocolError && error.message.includes(MISSING_CREDENTIALS));
 
 export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

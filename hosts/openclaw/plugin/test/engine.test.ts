@@ -165,8 +165,8 @@ test("an engine that hangs costs one call its time; then it is left alone for a 
 test("without address and key nothing is started, and the text says what to do", async () => {
   const sidecar = new FakeSidecar(passing);
   const { engine, log } = setup(passing, { config: { engine: "openbrain" }, sidecar });
-  await assert.rejects(engine.bootstrap({ ...session }), { message: MISSING_CREDENTIALS });
-  await assert.rejects(engine.commitTurn({ ...session, advancementKey: "k", messages: [user("hi")] }), { message: MISSING_CREDENTIALS });
+  await assert.rejects(engine.bootstrap({ ...session }), { name: "OpenBrainConfigError", message: MISSING_CREDENTIALS });
+  await assert.rejects(engine.commitTurn({ ...session, advancementKey: "k", messages: [user("hi")] }), { name: "OpenBrainConfigError", message: MISSING_CREDENTIALS });
   const history = [user("one")];
   assert.deepEqual((await engine.assemble({ ...session, ...prompt, messages: history })).messages, history);
   assert.equal(sidecar.opened, 0);
