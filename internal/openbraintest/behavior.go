@@ -47,6 +47,9 @@ type Behavior struct {
 	SearchNoID bool
 	// SearchAll makes a search find every thought, however unlike the query.
 	SearchAll bool
+	// Strict takes away all that the product document does not have: other paths and methods are 404, and a field or parameter too many,
+	// or one that is missing, is 422. See Strict.
+	Strict bool
 	// NoContentDelete makes deletes and patches answer 204 without a body.
 	NoContentDelete bool
 }
@@ -94,6 +97,15 @@ const (
 // DefaultBehavior is what the documented server most likely does.
 func DefaultBehavior() Behavior {
 	return Behavior{List: "thoughts", IDField: "id", TimeField: "created_at", ScoreField: "similarity"}
+}
+
+// Strict is the server of the product document alone: its six calls, and nothing beside them. Recent gives at most max thoughts, a search
+// is global and finds by words. A larger limit is refused with 422, or cut to max where clamp is set.
+func Strict(max int, clamp bool) func(*Behavior) {
+	return func(b *Behavior) {
+		b.Strict, b.NoList, b.NoGet, b.NoStats, b.NoOffset = true, true, true, true, true
+		b.MaxLimit, b.RefuseLimit = max, !clamp
+	}
 }
 
 // one returns a thought as b writes it.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Fault makes some requests fail.
@@ -111,6 +112,29 @@ func abort(conn net.Conn) {
 
 // Stall answers nothing until the client gives up or the server stops.
 func Stall(_ http.ResponseWriter, r *http.Request, _ http.HandlerFunc) { <-r.Context().Done() }
+
+// Slow answers as the server would, after d.
+func Slow(d time.Duration) Action {
+	return func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+		wait := time.NewTimer(d)
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+			serve(w, r)
+		case <-r.Context().Done():
+		}
+	}
+}
+
+// TooMany answers 429, and asks to be left alone for that many seconds.
+func TooMany(seconds int) Action {
+	return Status(http.StatusTooManyRequests, "application/json", `{"detail":"Too many requests"}`, "Retry-After", strconv.Itoa(seconds))
+}
+
+// Broken answers 500 as an unhandled exception does.
+func Broken(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+	Status(http.StatusInternalServerError, "text/plain", "Internal Server Error")(w, r, serve)
+}
 
 // Then lets the server do what it was asked to, throws the answer away, and does then instead: the client cannot know.
 func Then(then Action) Action {

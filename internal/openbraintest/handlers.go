@@ -44,6 +44,9 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusUnauthorized, detail("Invalid authentication credentials"))
 		return
 	}
+	if s.behavior.Strict && !allowed(w, r) {
+		return
+	}
 	path := r.URL.EscapedPath()
 	id, named := strings.CutPrefix(path, "/v1/thoughts/")
 	b := s.behavior
@@ -247,9 +250,12 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, detail("Bad request"))
 		return
 	}
-	limit, ok := s.limit(w, strconv.Itoa(max(in.Limit, 1)), 5)
-	if !ok {
-		return
+	limit := in.Limit
+	if !s.behavior.Strict { // the document bounds recent; what a search may ask for it does not say
+		var ok bool
+		if limit, ok = s.limit(w, strconv.Itoa(max(in.Limit, 1)), 5); !ok {
+			return
+		}
 	}
 	type hit struct {
 		t     *Thought
