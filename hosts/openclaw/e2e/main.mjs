@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { judge, summary } from './lib/report.mjs';
 import { newSecrets } from './lib/setup.mjs';
 import { brokenPart } from './parts/broken.mjs';
+import { costPart } from './parts/cost.mjs';
 import { delegatingPart } from './parts/delegating.mjs';
 import { doctorPart } from './parts/doctor.mjs';
 import { legacyPart } from './parts/legacy.mjs';
@@ -26,14 +27,15 @@ if (!rig || !work || !helper || !sidecar) {
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 const started = Date.now();
 // The longest first.
-const parts = { owning: owningPart, mute: mutePart, doctor: doctorPart, delegating: delegatingPart, legacy: legacyPart, tools: toolsPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart };
-const only = process.env.E2E_ONLY?.split(',') ?? Object.keys(parts);
+const parts = { owning: owningPart, mute: mutePart, doctor: doctorPart, delegating: delegatingPart, legacy: legacyPart, tools: toolsPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart, cost: costPart };
+// Costs take long and are measured on request.
+const only = process.env.E2E_ONLY?.split(',') ?? Object.keys(parts).filter((name) => name !== 'cost');
 // What is installed is what a package would hold, without the tools that build it.
 const plugin = join(work, 'plugin');
 rmSync(plugin, { recursive: true, force: true });
 for (const name of ['package.json', 'openclaw.plugin.json', 'README.md', 'dist']) cpSync(resolve(import.meta.dirname, '../plugin', name), join(plugin, name), { recursive: true });
 // Parts are independent: each has an installation, a model server and ports of its own. Two at a time keep two processors busy; what is measured runs alone.
-const alone = ['overhead'];
+const alone = ['overhead', 'cost'];
 const play = async (name) => {
   const folder = join(work, name);
   rmSync(folder, { recursive: true, force: true });

@@ -96,6 +96,7 @@ const summary = ['Decisions', 'Open TODOs', 'Constraints/Rules', 'Pending user a
 
 /** The final answer that a turn's directives ask for. */
 export function finalText(directives) {
+  if (directives.text !== undefined) return directives.text;
   if (directives.kind === 'summary') return summary;
   const say = directives.say || (directives.turn ? `ok ${directives.turn}` : 'noted');
   return directives.words > 0 ? `${say} ${words(directives.turn, directives.words)}` : say;

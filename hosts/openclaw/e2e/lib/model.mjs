@@ -13,6 +13,7 @@ import { countTokens } from './tokens.mjs';
  * @property {number} window largest prompt in tokens, as countTokens counts them
  * @property {string} log path of the JSONL request log; it is emptied first
  * @property {string} [key] the bearer token that requests must carry
+ * @property {{answer?: (turn: string) => string | undefined, summary?: (body: any) => string}} [script] what it says instead of what directives ask for
  */
 
 /** Starts a model server; the result stops it and says what it refused. @param {ModelOptions} options */
@@ -32,7 +33,7 @@ export async function startModel(options) {
         refuse(response, 401, 'invalid_api_key', 'Incorrect API key provided.');
         return;
       }
-      respond(state, options.log, JSON.parse(Buffer.concat(chunks).toString('utf8')), response);
+      respond(state, options, JSON.parse(Buffer.concat(chunks).toString('utf8')), response);
     });
   });
   server.keepAliveTimeout = 1000;
@@ -50,11 +51,12 @@ export async function startModel(options) {
   };
 }
 
-function respond(state, log, body, response) {
+function respond(state, { log, script = {} }, body, response) {
   const messages = body.messages ?? [];
   const tokens = countTokens(body);
   // A request without tools is a summarizer's.
   const directives = body.tools ? currentDirectives(messages) : plain('summary');
+  directives.text = directives.kind === 'summary' ? script.summary?.(body) : script.answer?.(directives.turn);
   const record = { n: ++state.requests, label: state.label, at: Date.now(), window: state.window, tokens, outcome: 'answered', turn: directives.turn, kind: directives.kind, body };
   const note = (outcome) => {
     record.outcome = outcome;

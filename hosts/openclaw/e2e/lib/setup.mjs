@@ -10,16 +10,16 @@ const secret = (name) => `e2e-${name}-${randomBytes(12).toString('hex')}`;
 export const newSecrets = () => ({ gatewayToken: secret('gateway'), modelKey: secret('model'), openBrainKey: secret('brain') });
 
 /**
- * @param {{work: string, modelPort: number, gatewayPort: number, secrets: ReturnType<typeof newSecrets>, window: number, plugin?: {id: string, path: string, config: object}, agents?: string[]}} o
+ * @param {{work: string, modelPort: number, gatewayPort: number, secrets: ReturnType<typeof newSecrets>, window: number, plugin?: {id: string, path: string, config: object}, agents?: string[], compaction?: object}} o
  */
-export function hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin, agents = [] }) {
+export function hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin, agents = [], compaction = { keepRecentTokens: 3000 } }) {
   return {
     gateway: { mode: 'local', bind: 'loopback', port: gatewayPort, auth: { mode: 'token', token: secrets.gatewayToken } },
     agents: {
       defaults: {
         workspace: join(folder, 'ws'), skipBootstrap: true, model: { primary: 'fake/fake-1' },
         // The host's audit of summaries is not what is tested here.
-        compaction: { memoryFlush: { enabled: false }, qualityGuard: { enabled: false }, keepRecentTokens: 3000 },
+        compaction: { memoryFlush: { enabled: false }, qualityGuard: { enabled: false }, ...compaction },
         heartbeat: { every: '0m' },
       },
       ...(agents.length > 0 ? { entries: Object.fromEntries(agents.map((id) => [id, {}])) } : {}),

@@ -11,11 +11,11 @@ import { readLines } from '../lib/wire.mjs';
 export const WINDOW = 32_000;
 
 /** Sets the stage, lets body play, and clears it whatever happens. plugin is {id, path, config}, or undefined for the host's own engine. */
-export async function stage(context, label, { plugin, agents, window = WINDOW, env, start = true }, body) {
+export async function stage(context, label, { plugin, agents, window = WINDOW, env, start = true, script, compaction }, body) {
   const { folder, secrets, rig, modelPort, gatewayPort } = context;
   const requestLog = join(folder, 'requests.jsonl');
-  const model = await startModel({ port: modelPort, window, log: requestLog, key: secrets.modelKey });
-  const installation = new Installation({ rig, folder, port: gatewayPort, token: secrets.gatewayToken, env, config: hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin, agents }) });
+  const model = await startModel({ port: modelPort, window, log: requestLog, key: secrets.modelKey, script });
+  const installation = new Installation({ rig, folder, port: gatewayPort, token: secrets.gatewayToken, env, config: hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin, agents, compaction }) });
   const talk = Object.assign(new Talk(installation, model, label), { requestLog, window });
   try {
     // Without a gateway there is nothing to play.
