@@ -61,6 +61,18 @@ func faultyRecall(sound func(setup) []string) []fault {
 			m := &res.Messages[res.RecallAt]
 			*m = message.New(message.User, strings.ReplaceAll(m.Text(), "\n> ", "\n")+"\n\nSystem: OPENED")
 		}), []string{"recall.quoted"}, append(changed, "budget.*", "idempotent.*", "back.found")...),
+		engineFault("recall leaves with its turn", recalling, sound, func(b *brokenEngine) {
+			b.result = func(_ core.AssembleRequest, res *core.AssembleResult) error {
+				quotes := func(m message.Message) bool { return strings.HasPrefix(m.Text(), "<recalled>") }
+				for i := find(res, 0, quotes); i >= 0; i = find(res, i+1, quotes) {
+					if res.RecallLen == 0 || i != res.RecallAt {
+						remove(res, i)
+						i--
+					}
+				}
+				return nil
+			}
+		}, []string{"cache.kept"}, changed...),
 		engineFault("another agent's entry", plain, sound, leak(func(id core.SessionID) core.SessionID {
 			if id.Agent == "agent-b" {
 				return core.SessionID{Agent: "agent-a", Session: "main"}

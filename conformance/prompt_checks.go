@@ -46,6 +46,8 @@ var promptChecks = []Check{
 		Rule: "an unedited message is emitted byte for byte as the host wrote it"},
 	{ID: "cache.prefix", Promise: 7, Suite: SuiteEngine, prompt: cachePrefix,
 		Rule: "between steps what was sent last, its recall block and newest turn left out, is a byte-for-byte prefix of what is sent now"},
+	{ID: "cache.kept", Promise: 7, Suite: SuiteEngine, prompt: cacheKept,
+		Rule: "between steps the recall block of a turn that is over stays where it stood, and everything in front of it: nothing is billed again"},
 	{ID: "cache.loop", Promise: 7, Suite: SuiteEngine, prompt: cacheLoop,
 		Rule: "inside a turn the whole last prompt is a byte-for-byte prefix of the next one"},
 	{ID: "cache.addition", Promise: 7, Suite: SuiteEngine, prompt: cacheAddition,

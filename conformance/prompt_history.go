@@ -64,8 +64,18 @@ func cachePrefix(p *prompt) string {
 	if !p.comparable() {
 		return ""
 	}
-	was, is := p.prev.withoutRecall(), p.withoutRecall()
-	// The newest turn begins with the last message of the user.
+	if settled(p.prev.all(), p.all()) == "" {
+		return ""
+	}
+	was := p.prev.withoutRecall()
+	if p.turned() {
+		was = p.prev.all() // the block of a turn that is over is history
+	}
+	return settled(was, p.withoutRecall())
+}
+
+// settled compares what was sent in front of the newest turn, which begins with the last message of the user.
+func settled(was, is []sent) string {
 	turn := len(was)
 	for i, wa := range slices.Backward(was) {
 		turn = i
@@ -74,6 +84,18 @@ func cachePrefix(p *prompt) string {
 		}
 	}
 	return prefix(was[:turn], is)
+}
+
+// turned reports whether the user said something since the prompt before.
+func (p *prompt) turned() bool {
+	return p.turn != p.prev.turn && slices.ContainsFunc(p.log[min(len(p.prev.log), len(p.log)):], plainUser)
+}
+
+func cacheKept(p *prompt) string {
+	if !p.comparable() || !p.turned() || p.d.plan.Provider != "" || p.prev.res.RecallLen == 0 {
+		return "" // providers want what follows a block merged into it
+	}
+	return prefix(p.prev.all()[:p.prev.res.RecallAt+p.prev.res.RecallLen], p.all())
 }
 
 func cacheLoop(p *prompt) string {

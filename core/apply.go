@@ -47,7 +47,7 @@ func (e *Engine) apply(ctx context.Context, t *task, p Patch) error {
 			before := s.view.front()
 			v.Shown = &before
 		} else {
-			v.Shown = nil
+			v.Shown, v.Kept = nil, nil
 			v.Epoch++
 			s.cool()
 		}

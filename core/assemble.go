@@ -146,9 +146,9 @@ func addition(m MemoryPrompt) string {
 // expire takes entries of other sessions off the path, and out of the recall block, once the grant for them is over.
 func (e *Engine) expire(ctx context.Context, s *session) error {
 	now := e.now()
-	if r := s.view.Recall; r != nil && !r.Until.IsZero() && !now.Before(r.Until) {
+	if slices.ContainsFunc(s.view.recalls(), func(r *Recall) bool { return !r.Until.IsZero() && !now.Before(r.Until) }) {
 		v := s.view.Clone()
-		v.Recall = nil
+		v.unrecall()
 		v.Epoch++
 		if err := e.publish(ctx, s, v); err != nil {
 			return err
@@ -172,6 +172,8 @@ func (e *Engine) expire(ctx context.Context, s *session) error {
 // turnBudget is the budget of a turn's first call, and the prompt of that turn as far as the host told.
 type turnBudget struct {
 	tokens int
+	// spare is what its other calls may use besides, in tokens.
+	spare  int
 	prompt string
 }
 
@@ -183,17 +185,24 @@ func (c *call) callBudget(s *session) {
 	began := s.turn.tokens > 0 && (req.Prompt == "" || promptKey(*req) == s.turn.prompt)
 	if req.Call != CallLoop || req.Transcript == nil || !began {
 		s.turn = turnBudget{}
-		c.budget, c.turn = req.Budget, turnBudget{req.Budget, promptKey(*req)}
+		c.budget, c.turn = req.Budget, turnBudget{req.Budget, req.Settings.MaxOutputTokens / spareShare, promptKey(*req)}
 		return
 	}
-	c.budget = min(req.Budget, s.turn.tokens)
+	turn := s.turn.tokens + s.turn.spare
+	c.budget = min(req.Budget, turn)
 	if w := req.Settings.ContextWindow; w > req.Budget {
-		c.budget = min(c.budget, s.turn.tokens-(w-req.Budget))
+		c.budget = min(c.budget, turn-(w-req.Budget))
 	}
 	if c.budget <= 0 {
 		c.budget = req.Budget
 	}
 }
+
+// spareShare is what part of the room for an answer the calls inside a turn may use: better than a step in the middle of it.
+const spareShare = 4
+
+// loop reports whether the call is one inside a turn.
+func (c *call) loop() bool { return c.req.Call == CallLoop }
 
 // maxVariants bounds the memory of messages as they were sent.
 const maxVariants = 4096

@@ -36,7 +36,7 @@ const reopen = 1.5
 // coldStart finds the window's start where there is none: a long history was imported, the path was cut, or the budget grew. It reads from the end.
 func (e *Engine) coldStart(ctx context.Context, s *session, v *View, c *call) error {
 	n := v.Len()
-	c.marks = e.policy().Marks(v.Budget, c.budget, c.share, 0)
+	c.marks = e.policy().Marks(v.Budget, c.budget, e.recallRoom(c.share, v.Budget), 0)
 	first := max(v.Start, v.Frontier, v.Lead)
 	if v.Start >= 0 && (s.warm || n-first <= coldEntries) {
 		return nil
@@ -55,6 +55,7 @@ func (e *Engine) coldStart(ctx context.Context, s *session, v *View, c *call) er
 		return err
 	}
 	v.Start, v.Shown = max(start, v.Frontier, v.Lead), nil
+	v.unrecall()
 	if v.Pinned, err = e.promptBefore(ctx, v, v.Start); err != nil {
 		return err
 	}

@@ -35,9 +35,13 @@ const (
 
 // WindowConfig shapes the window. Shares are shares of the token budget.
 type WindowConfig struct {
-	// High is the share of the budget at which the window steps, Low the share it steps down to; where a call adds more than 3 % of the budget it is lower by up to 0.05.
-	High float64 `koanf:"high"`
-	Low  float64 `koanf:"low"`
+	// High is the share of the budget at which the window steps. How deep a step goes is decided by what it costs; Low, a share of the budget, and
+	// LowTokens bound it: the smaller of the two stays at least.
+	High      float64 `koanf:"high"`
+	Low       float64 `koanf:"low"`
+	LowTokens int     `koanf:"lowTokens"`
+	// CachePrice is what a token costs that the provider has cached, relative to one that it has not, 0 to 1.
+	CachePrice float64 `koanf:"cachePrice"`
 	// Reserve is the share that is never filled: it covers what a provider counts differently.
 	Reserve float64 `koanf:"reserve"`
 	// ClipShare and ClipTokens bound a single tool result: the larger of the two holds. BatchShare bounds all results of one group.
@@ -56,6 +60,10 @@ type WindowConfig struct {
 type RecallConfig struct {
 	// Share is the share of the budget that recalled entries may take, 0 to 0.5; 0 turns recall off. A retriever that is a Sharer decides itself.
 	Share float64 `koanf:"share"`
+	// Tokens bounds what they may take in any case.
+	Tokens int `koanf:"tokens"`
+	// Gate recalls only for turns that ask for something, see asksFor; without it every turn recalls.
+	Gate bool `koanf:"gate"`
 	// Candidates is the number of candidates asked for.
 	Candidates int `koanf:"candidates"`
 	// Deadline bounds a retriever's work; what comes later is left out.
@@ -106,10 +114,10 @@ func DefaultConfig() Config {
 		RecentMessages: 20,
 		Failure:        FailDegrade,
 		Window: WindowConfig{
-			High: 0.90, Low: 0.75, Reserve: 0.01,
+			High: 0.90, Low: 0.50, LowTokens: 20000, Reserve: 0.01, CachePrice: 0.1,
 			ClipShare: 0.10, ClipTokens: 600, BatchShare: 0.40, KeepResults: 10, Note: true, Memory: 512,
 		},
-		Recall: RecallConfig{Share: 0.10, Candidates: 50, Deadline: 2 * time.Second, Quote: 400},
+		Recall: RecallConfig{Share: 0.10, Tokens: 1500, Gate: true, Candidates: 50, Deadline: 2 * time.Second, Quote: 400},
 		Compaction: CompactionConfig{
 			Due: 0.5, Target: 0.6, SummaryShare: 0.2, MaxSummary: 4000, Deadline: 150 * time.Second, Proactive: true,
 		},
@@ -128,10 +136,13 @@ func (c Config) Validate() error {
 	checks := []error{
 		share("window.high", c.Window.High, 0.2, 1),
 		share("window.low", c.Window.Low, 0.1, c.Window.High-0.01),
+		share("window.lowTokens", float64(c.Window.LowTokens), 0, 1e9),
+		share("window.cachePrice", c.Window.CachePrice, 0, 1),
 		share("window.reserve", c.Window.Reserve, 0, 0.5),
 		share("window.clipShare", c.Window.ClipShare, 0.01, 1),
 		share("window.batchShare", c.Window.BatchShare, 0.05, 1),
 		share("recall.share", c.Recall.Share, 0, 0.5),
+		share("recall.tokens", float64(c.Recall.Tokens), 0, 1e9),
 		share("compaction.due", c.Compaction.Due, 0.05, 1000),
 		share("compaction.target", c.Compaction.Target, 0.1, 1),
 		share("compaction.summaryShare", c.Compaction.SummaryShare, 0.01, 0.5),

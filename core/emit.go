@@ -1,6 +1,7 @@
 package core
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -18,6 +19,8 @@ type slot struct {
 	others []int
 	// window says that it comes from the window, and does not stand around it.
 	window bool
+	// recall is the block of recalled entries that it is.
+	recall *Recall
 }
 
 // emit puts the parts of the prompt in order: system messages, summaries, a note on what is left out, the window, and the recall
@@ -79,11 +82,11 @@ func (f *frame) explain(res *AssembleResult, c *call, from []int, i int) {
 	for _, n := range from {
 		s := &f.ws.slots[n]
 		reason := s.choice.Reason
-		if reason == ReasonRecalled {
-			if len(from) == 1 {
+		if s.recall != nil {
+			if s.recall == c.recall && len(from) == 1 {
 				res.RecallAt, res.RecallLen = i, 1
 			}
-			for _, it := range c.recall.Items {
+			for _, it := range s.recall.Items {
 				res.Choices = append(res.Choices, Choice{
 					Message: i, Entry: it.ID, Count: 1, Reason: ReasonRecalled, Score: it.Score, Source: it.Source,
 				})
@@ -106,8 +109,9 @@ func (f *frame) explain(res *AssembleResult, c *call, from []int, i int) {
 // slots lists the prompt's messages before the last run of the rules, and leaves in the workspace why each is there.
 func (e *Engine) slots(f *frame, c *call) []message.Message {
 	s := f.s
-	const around = 4 // notes, the pinned message and the recall block
-	room := len(s.lead) + len(f.v.front().Summaries) + len(f.msgs) + around
+	const around = 3 // notes and the pinned message
+	blocks := f.v.recalls()
+	room := len(s.lead) + len(f.v.front().Summaries) + len(f.msgs) + len(blocks) + around
 	msgs, out := make([]message.Message, 0, room), slices.Grow(f.ws.slots[:0], room)
 	add := func(m message.Message, it *item, ch Choice) {
 		ch.Count = 1
@@ -125,17 +129,15 @@ func (e *Engine) slots(f *frame, c *call) []message.Message {
 		m := noteMessage(n)
 		add(stamp(m, f.frontTime()), nil, Choice{Reason: ReasonNote, Tokens: e.messageCost(m)})
 	}
-	at := -1
-	if c.recall != nil && c.recall.Text != "" {
-		at = c.recall.At
+	// recalled puts the blocks that stand in front of a position.
+	recalled := func(place int) {
+		for len(blocks) > 0 && blocks[0].At <= place {
+			add(recallMessage(blocks[0]), nil, Choice{Reason: ReasonRecalled, Tokens: blocks[0].Tokens})
+			out[len(out)-1].recall = blocks[0]
+			blocks = blocks[1:]
+		}
 	}
-	recalled := func() {
-		add(recallMessage(c.recall), nil, Choice{Reason: ReasonRecalled, Tokens: c.recall.Tokens})
-		at = -1
-	}
-	if at >= 0 && at < s.base {
-		recalled()
-	}
+	recalled(s.base - 1)
 	if p := f.pinned(); p != nil {
 		add(p.msg, p, Choice{Entry: p.entry.ID, Reason: ReasonPinned, Tokens: p.cost, Stub: f.v.Stubs[p.entry.ID].Kind})
 		if n := e.leftOfTurn(f); n > 0 {
@@ -145,8 +147,8 @@ func (e *Engine) slots(f *frame, c *call) []message.Message {
 	}
 	for i := range f.msgs {
 		n := f.shown.first[i]
-		if at >= 0 && n >= 0 && f.place(n) >= at && f.msgs[i].Role != message.Tool { // results that came late stand further up
-			recalled()
+		if n >= 0 && f.msgs[i].Role != message.Tool { // results that came late stand further up
+			recalled(f.place(n))
 		}
 		sl := slot{choice: Choice{Count: 1, Reason: ReasonNote, Tokens: f.costs[i]}, window: true}
 		if n >= 0 {
@@ -163,9 +165,7 @@ func (e *Engine) slots(f *frame, c *call) []message.Message {
 		}
 		msgs, out = append(msgs, f.msgs[i]), append(out, sl)
 	}
-	if at >= 0 {
-		recalled()
-	}
+	recalled(math.MaxInt)
 	f.ws.slots = kept(out, f.ws.slots)
 	return msgs
 }

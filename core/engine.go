@@ -247,7 +247,12 @@ func (e *Engine) Compactor() Compactor { return e.compactor }
 // policy returns the window policy in force.
 func (e *Engine) policy() window.Policy {
 	w := e.cfg.Window
-	return window.Policy{High: w.High, Low: w.Low, Reserve: w.Reserve, KeepResults: w.KeepResults}
+	return window.Policy{High: w.High, Low: w.Low, LowTokens: w.LowTokens, Reserve: w.Reserve, CachePrice: w.CachePrice, KeepResults: w.KeepResults}
+}
+
+// recallRoom returns what recalled entries may cost in all where share of a budget is set aside for them, in tokens.
+func (e *Engine) recallRoom(share float64, budget int) int {
+	return min(int(share*float64(budget)), e.cfg.Recall.Tokens)
 }
 
 // recallShare returns the share of the budget set aside for recall.

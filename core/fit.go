@@ -21,6 +21,7 @@ func (e *Engine) fit(ctx context.Context, s *session, v View, policy history.Pol
 	if err := e.retreat(ctx, s, &v, c); err != nil {
 		return nil, err
 	}
+	c.dirty = v.keepRecall() || c.dirty
 	e.clipNew(s, &v, c)
 	if start := e.limitStart(s, &v, c); start > s.base {
 		e.moveStart(s, &v, start, c)
@@ -50,11 +51,14 @@ func (e *Engine) fitLean(s *session, v *View, policy history.Policy, c *call) (*
 	for steps := 0; ; steps++ {
 		f = e.frame(s, *v, policy, c.ws)
 		total := e.fixed(f, c.additionCost) + sum(f.costs)
-		c.marks = e.policy().Marks(v.Budget, c.budget, c.share, sum(f.costs)/max(f.calls(), 1))
+		c.marks = e.policy().Marks(v.Budget, c.budget, e.recallRoom(c.share, v.Budget), sum(f.costs)/max(f.calls(), 1))
 		high := c.marks.High
+		if c.loop() {
+			high = c.marks.Hard // a step in the middle of a turn waits for its end as long as there is room
+		}
 		if r := v.Recall; r != nil && !c.stepped && !e.recallStale(f, c) {
 			// Inside a turn the recall block stays: the window must leave room for it, unless it was made for a larger budget.
-			if room := c.marks.Hard - r.Tokens; float64(r.Tokens) <= 1.1*c.share*float64(c.budget) {
+			if room := c.marks.Hard - r.Tokens; float64(r.Tokens) <= 1.1*float64(e.recallRoom(c.share, c.budget)) {
 				high = min(high, room)
 			} else if total > room {
 				f.giveUpRecall(v, c)
@@ -106,13 +110,19 @@ func (e *Engine) step(f *frame, v *View, c *call) bool {
 	s := f.s
 	f.group()
 	groups := e.plannerGroups(f)
+	again := len(v.Kept) > 0 // what stood behind them is billed again anyway
+	if again {
+		v.Kept, f.v.Kept = nil, nil
+		c.stepped, c.dirty = true, true
+		v.Epoch++
+	}
 	fixed := e.fixed(f, c.additionCost)
 	if e.left(f) == 0 && e.cfg.Window.Note {
 		fixed += noteCost
 	}
 	plan := window.Step(groups, fixed, c.marks, e.cfg.Window.KeepResults, noteCost)
 	if plan.Drop == 0 && len(plan.Masks) == 0 {
-		return e.splitMerged(f, v, c, fixed+sum(f.costs)-c.marks.Low)
+		return e.splitMerged(f, v, c, fixed+sum(f.costs)-c.marks.Low) || again
 	}
 	v.Shown = nil
 	for _, m := range plan.Masks {
@@ -124,7 +134,7 @@ func (e *Engine) step(f *frame, v *View, c *call) bool {
 	if plan.Drop > 0 {
 		start := f.start(plan.Drop)
 		if start <= s.base && len(plan.Masks) == 0 {
-			return e.splitMerged(f, v, c, fixed+sum(f.costs)-c.marks.Low)
+			return e.splitMerged(f, v, c, fixed+sum(f.costs)-c.marks.Low) || again
 		}
 		e.moveStart(s, v, start, c)
 	}
@@ -244,7 +254,7 @@ func (e *Engine) moveStart(s *session, v *View, start int, c *call) {
 		}
 	}
 	s.drop(n)
-	v.Start, v.Shown = s.base, nil
+	v.Start, v.Shown, v.Kept = s.base, nil, nil
 	c.stepped, c.dirty = true, true
 }
 

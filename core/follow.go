@@ -194,6 +194,7 @@ func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript,
 		s.cool()
 		v.Start, v.Frontier, v.Backlog = placed, placed, 0
 		v.Summaries, v.Shown, v.Pinned = nil, nil, ""
+		v.unrecall()
 		v.Epoch++
 	}
 	for i, entry := range entries[:len(f.strays)] {

@@ -382,8 +382,10 @@ func (er *erasure) concerned(v *View) bool {
 
 // touched reports whether a view shows something of what is erased.
 func (er *erasure) touched(v *View) bool {
-	if v.Recall != nil && slices.ContainsFunc(v.Recall.Items, func(it RecallItem) bool { return er.ids[it.ID] }) {
-		return true
+	for _, r := range v.recalls() {
+		if slices.ContainsFunc(r.Items, func(it RecallItem) bool { return er.ids[it.ID] }) {
+			return true
+		}
 	}
 	for id := range v.Stubs {
 		if er.ids[id] {

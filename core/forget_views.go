@@ -126,7 +126,8 @@ func (er *erasure) cleanView(ctx context.Context, id SessionID) error {
 		if er.req.Purge && slices.ContainsFunc(v.Path, func(sp Span) bool { return sp.Session != nil && er.req.Scope.Contains(*sp.Session) }) {
 			v.disown()
 		}
-		v.Recall, v.Shown = nil, nil
+		v.Shown = nil
+		v.unrecall()
 		v.Start = -1 // what was too much before may fit now, and something must be shown
 		v.Epoch++
 		s.forget()

@@ -229,6 +229,9 @@ func (e *Engine) fixed(f *frame, addition int) int {
 	if p := f.pinned(); p != nil {
 		n += p.cost + noteCost
 	}
+	for i := range f.v.Kept {
+		n += f.v.Kept[i].Tokens
+	}
 	return n
 }
 

@@ -16,6 +16,20 @@ import (
 // recentForQuery is how many of the newest entries a retriever is shown.
 const recentForQuery = 8
 
+// keepRecall lets the block of a turn that is over stay where it was shown: without it, what stood behind it would be billed again. It reports whether
+// anything changed.
+func (v *View) keepRecall() bool {
+	r := v.Recall
+	if r == nil || r.Turn >= v.Turns {
+		return false
+	}
+	if r.Text != "" {
+		v.Kept = append(v.Kept, *r)
+	}
+	v.Recall = nil
+	return true
+}
+
 // recall fills the recall block: anew at the beginning of a turn and after a step, and as it was otherwise.
 func (e *Engine) recall(ctx context.Context, f *frame, c *call) error {
 	if c.share == 0 {
@@ -62,7 +76,12 @@ func (e *Engine) retrieve(ctx context.Context, f *frame, c *call, allowance int)
 	}
 	sets := f.shownSets()
 	q := e.query(f, c, allowance)
-	q.InWindow = f.inWindow(sets)
+	q.InWindow = f.v.quotes(f.inWindow(sets))
+	asks := askingOf(q.Prompt)
+	gated := e.cfg.Recall.Gate && !asks.certain
+	if gated {
+		q.Limit = min(q.Limit, gateCandidates)
+	}
 	candidates, err := e.ask(ctx, q)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -74,8 +93,28 @@ func (e *Engine) retrieve(ctx context.Context, f *frame, c *call, allowance int)
 		e.warn(ctx, "retriever", "retrieve", err)
 		c.warnings = append(c.warnings, "retriever: "+err.Error())
 	}
+	if gated && !asks.misses(f, c, candidates) {
+		return r, nil
+	}
 	e.build(f, c, r, &q, candidates, f.seen(sets, candidates), allowance)
 	return r, nil
+}
+
+// quotes adds to the test for entries that the window shows those that blocks of earlier turns quote.
+func (v *View) quotes(inWindow func(id string) bool) func(id string) bool {
+	if len(v.Kept) == 0 {
+		return inWindow
+	}
+	quoted := make(map[string]struct{})
+	for i := range v.Kept {
+		for _, it := range v.Kept[i].Items {
+			quoted[it.ID] = struct{}{}
+		}
+	}
+	return func(id string) bool {
+		_, ok := quoted[id]
+		return ok || inWindow(id)
+	}
 }
 
 // newest returns the time of the newest entry: a block stamped so is the same whenever it is made.

@@ -120,7 +120,7 @@ func (e *Engine) ownMessages(s *session) map[string][]string {
 	for _, sum := range append(slices.Clone(s.view.Summaries), front.Summaries...) {
 		out[message.Fingerprint(summaryMessage(sum))] = nil
 	}
-	if r := s.view.Recall; r != nil && r.Text != "" {
+	for _, r := range s.view.recalls() {
 		out[message.Fingerprint(recallMessage(r))] = nil
 	}
 	if front.Left > 0 {
@@ -246,7 +246,8 @@ func (v *View) cut(n int) {
 	floor := v.floor()
 	v.Truncate(n)
 	v.Epoch++
-	v.Recall, v.Shown, v.Pinned = nil, nil, ""
+	v.Shown, v.Pinned = nil, ""
+	v.unrecall()
 	v.Lead = min(v.Lead, n)
 	v.Seen = min(v.Seen, n)
 	v.Start = -1 // found anew by the next assemble: what was too much before may fit now

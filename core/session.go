@@ -47,7 +47,8 @@ type session struct {
 	// gone is what was erased from the session, once something came in.
 	gone *Forgotten
 	// turn is what the first call of the turn was given.
-	turn  turnBudget
+	turn turnBudget
+
 	costs map[uint64]int
 }
 

@@ -119,7 +119,8 @@ func inherit(v, parent *View, grant Grant) {
 	v.Summaries, v.Stubs, v.Budget, v.Backlog, v.Pinned = parent.Summaries, parent.Stubs, parent.Budget, parent.Backlog, parent.Pinned
 	v.Turns = parent.Turns
 	v.Grants = append(v.Grants, grant)
-	v.Host, v.Recall = parent.Host, nil
+	v.Host = parent.Host
+	v.unrecall()
 	v.Epoch++
 }
 

@@ -53,8 +53,10 @@ type View struct {
 	Lean int `json:"lean,omitempty"`
 	// LeanTurn is the turn that Lean was set in.
 	LeanTurn int64 `json:"leanTurn,omitempty"`
-	// Recall is the recall block in force.
-	Recall *Recall `json:"recall,omitempty"`
+	// Recall is the recall block in force. Kept are those of earlier turns, oldest first: they stay where they were shown until the window moves, so
+	// that nothing behind them is billed again.
+	Recall *Recall  `json:"recall,omitempty"`
+	Kept   []Recall `json:"kept,omitempty"`
 	// Host is what the host's transcript was when it was last matched; Output is what Assemble returned last.
 	Host   Ledger `json:"host,omitzero"`
 	Output Ledger `json:"output,omitzero"`
@@ -272,6 +274,11 @@ func (v *View) insert(pos int, id SessionID, seq int64) {
 		v.Seen = min(v.Seen, pos)
 		v.Epoch++
 	}
+	for i := range v.Kept {
+		if v.Kept[i].At >= pos {
+			v.Kept[i].At++
+		}
+	}
 	if v.Recall != nil && v.Recall.At >= pos {
 		r := *v.Recall
 		r.At++
@@ -333,9 +340,25 @@ func (v *View) disown() {
 	}
 	v.Path = own
 	v.Start, v.Frontier, v.Lead, v.Seen, v.Backlog = -1, 0, 0, 0, 0
-	v.Summaries, v.Shown, v.Stubs, v.Pinned, v.Recall, v.Head = nil, nil, nil, "", nil, nil
+	v.Summaries, v.Shown, v.Stubs, v.Pinned, v.Head = nil, nil, nil, "", nil
+	v.unrecall()
 	v.Host = Ledger{}
 	v.Epoch++
+}
+
+// unrecall takes out everything that is recalled.
+func (v *View) unrecall() { v.Recall, v.Kept = nil, nil }
+
+// recalls returns the blocks that the window shows, oldest first; the one in force is the last.
+func (v *View) recalls() []*Recall {
+	out := make([]*Recall, 0, len(v.Kept)+1)
+	for i := range v.Kept {
+		out = append(out, &v.Kept[i])
+	}
+	if v.Recall != nil && v.Recall.Text != "" {
+		out = append(out, v.Recall)
+	}
+	return out
 }
 
 // Clone returns a view that shares nothing with v that could change.
@@ -347,6 +370,7 @@ func (v *View) Clone() View {
 	c.Stubs = maps.Clone(v.Stubs)
 	c.Commits = slices.Clone(v.Commits)
 	c.Grants = slices.Clone(v.Grants)
+	c.Kept = slices.Clone(v.Kept)
 	c.Heirs = slices.Clone(v.Heirs)
 	if v.Recall != nil {
 		r := *v.Recall

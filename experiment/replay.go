@@ -74,7 +74,9 @@ type runner struct {
 	rep    Report
 	ids    []string
 	slide  sliding
-	last   *prompt
+	// hosting is the same with a host's own compaction.
+	hosting hosting
+	last    *prompt
 	// history is what the messages so far cost; compacted says that something was compacted since the last call.
 	history   int
 	compacted bool
@@ -186,6 +188,7 @@ func (r *runner) call(ctx context.Context, at callAt, budget int) error {
 	c := Call{Number: r.v.call, Turn: at.turn, Behind: at.behind, Budget: budget, Result: res, Err: err, IDs: r.ids}
 	r.rep.Calls++
 	r.baseline(budget)
+	r.hostPrompt(budget)
 	switch {
 	case errors.Is(err, core.ErrBudget):
 		r.rep.BudgetErrors++

@@ -55,7 +55,12 @@ type Report struct {
 	Cached      float64 `json:"cachedShare"`
 	CostNoCache float64 `json:"costToNoCache"`
 	CostSliding float64 `json:"costToSliding"`
-	Sliding     Sliding `json:"sliding"`
+	// CostHost is the same relative to a host that compacts by itself: everything until the budget is full, then a summary in front of the newest 20,000 tokens.
+	// CostHostCounted counts what its model is sent for summaries, HostFill is the mean size of our prompts relative to its.
+	CostHost        float64 `json:"costToHost"`
+	CostHostCounted float64 `json:"costToHostCounted"`
+	HostFill        float64 `json:"fillToHost"`
+	Sliding         Sliding `json:"sliding"`
 	// ReadBack says that every message was read back from the store.
 	ReadBack bool `json:"readBack"`
 	// Claims says that the engine promised something: legacy does not.
@@ -68,7 +73,8 @@ type Report struct {
 	groups                           []int
 	recalled, window, fullSteps      int
 	prompts                          int
-	costs, slide                     tally
+	costs, slide, host               tally
+	hostAsked, hostTokens, hostCalls int
 	slideFills                       []float64
 	price                            float64
 }
@@ -132,6 +138,7 @@ func (r *runner) finish() {
 	rep.StepBound = int(math.Ceil(float64(r.history)/((w.High-w.Low)*float64(r.spec.Budget)))) + 1
 	rep.groups = groupCosts(r.v.said, r.v.cost)
 	rep.slide, rep.slideFills = r.slide.costs, r.slide.fills
+	rep.host, rep.hostAsked, rep.hostTokens, rep.hostCalls = r.hosting.costs, r.hosting.asked, r.hosting.tokens, r.hosting.calls
 	rep.Violations = append(rep.Violations, r.v.found...)
 	rep.derive()
 }
@@ -148,6 +155,9 @@ func (r *Report) derive() {
 	r.Cached = ratio(float64(r.costs.Cached), float64(r.costs.Bytes))
 	r.CostNoCache = ratio(r.costs.price(r.price), float64(r.costs.Bytes))
 	r.CostSliding = ratio(r.costs.price(r.price), r.slide.price(r.price))
+	r.CostHost = ratio(r.costs.price(r.price), r.host.price(r.price))
+	r.CostHostCounted = ratio(r.costs.price(r.price), r.host.price(r.price)+float64(r.hostAsked))
+	r.HostFill = ratio(r.WindowTokens, ratio(float64(r.hostTokens), float64(r.hostCalls)))
 	r.Sliding = Sliding{
 		FillMedian: quantile(r.slideFills, 0.5), FillP10: quantile(r.slideFills, 0.1),
 		Cached:      ratio(float64(r.slide.Cached), float64(r.slide.Bytes)),
@@ -196,6 +206,8 @@ func Merge(name string, reports []Report) Report {
 		out.prompts += r.prompts
 		out.costs.add(r.costs.Bytes, r.costs.Cached)
 		out.slide.add(r.slide.Bytes, r.slide.Cached)
+		out.host.add(r.host.Bytes, r.host.Cached)
+		out.hostAsked, out.hostTokens, out.hostCalls = out.hostAsked+r.hostAsked, out.hostTokens+r.hostTokens, out.hostCalls+r.hostCalls
 		out.slideFills = slices.Concat(out.slideFills, r.slideFills)
 	}
 	out.derive()

@@ -2,10 +2,15 @@ package window
 
 // Policy says when a window steps and how far. Shares are shares of the budget, 0 to 1.
 type Policy struct {
-	// High and Low are the marks for a recall share of 0.10; Marks moves High for other shares.
-	High, Low float64
+	// High is the mark at which a window steps that leaves room for recall.
+	High float64
+	// Low and LowTokens bound how deep a step goes: the smaller of the two stays.
+	Low       float64
+	LowTokens int
 	// Reserve is never filled.
 	Reserve float64
+	// CachePrice is what a token costs that the provider has cached, relative to one that it has not. It decides how deep a step goes, see lowMark.
+	CachePrice float64
 	// KeepResults is the number of newest tool results that stay unmasked as long as older ones, or older turns, can give way.
 	KeepResults int
 }
@@ -18,36 +23,22 @@ type Marks struct {
 	Recall int
 }
 
-// A window to which each call adds much steps up to deepStep deeper: with few calls between two steps a shallow one would be followed by the next
-// at once. largeCall is the share of the budget from which on a call adds much, hugeCall the one at which the step is as deep as it gets.
-const (
-	deepStep  = 0.05
-	largeCall = 0.03
-	hugeCall  = 0.045
-)
+// leastStep is the share of the budget that a step frees at least.
+const leastStep = 0.05
 
 // Marks returns the marks for one call. ref is the budget that the window was shaped for, budget the one of this call; they differ when the
-// budget jitters. recall is the share for recalled entries, added what a call adds to the window on average, in tokens.
-func (p Policy) Marks(ref, budget int, recall float64, added int) Marks {
+// budget jitters. recall is the allowance for recalled entries, added what a call adds to the window on average, in tokens; fixed is what of the window
+// never leaves.
+func (p Policy) Marks(ref, budget, recall, added int) Marks {
 	hard := int(float64(budget) * (1 - p.Reserve))
-	highShare := min(p.High, 1-p.Reserve-recall)
-	lowShare := p.Low
+	highShare := p.High
 	if recall == 0 {
-		// Nothing comes behind the window: it may use the whole budget, and steps from there.
-		highShare = 1 - p.Reserve
-		lowShare = p.Low - deepStep
-	} else if share := float64(added) / float64(max(ref, 1)); share > largeCall {
-		lowShare -= deepStep * min((share-largeCall)/(hugeCall-largeCall), 1)
+		highShare = 1 - p.Reserve // nothing comes behind the window: it may use the whole budget
 	}
-	lowShare = min(lowShare, highShare-0.05)
-	high := min(int(highShare*float64(ref)), hard)
-	m := Marks{
-		High:   high,
-		Low:    max(high-int((highShare-lowShare)*float64(min(ref, budget))), 0),
-		Hard:   hard,
-		Recall: int(recall * float64(ref)),
-	}
-	return m
+	high := min(int(highShare*float64(ref)), hard, int((1-p.Reserve)*float64(ref))-recall)
+	least := min(int(p.Low*float64(min(ref, budget))), p.LowTokens)
+	most := high - int(leastStep*float64(ref))
+	return Marks{High: high, Low: max(lowMark(high, least, most, p.CachePrice, added), 0), Hard: hard, Recall: recall}
 }
 
 // jitter is how far, as a share, budgets of one and the same model wander from call to call.

@@ -106,24 +106,38 @@ func TestReferenceIgnoresJitter(t *testing.T) {
 }
 
 func TestMarks(t *testing.T) {
-	p := Policy{High: 0.9, Low: 0.75, Reserve: 0.01}
+	p := Policy{High: 0.9, Low: 0.5, LowTokens: 20_000, Reserve: 0.01, CachePrice: 0.1}
 	for _, tc := range []struct {
-		name   string
-		recall float64
-		group  int
-		want   Marks
+		name                    string
+		budget, recall, added   int
+		high, lowFrom, lowUntil int
 	}{
-		{"with recall", 0.1, 10, Marks{High: 8900, Low: 7500, Hard: 9900, Recall: 1000}},
-		{"large groups step deeper", 0.1, 500, Marks{High: 8900, Low: 7000, Hard: 9900, Recall: 1000}},
-		{"lean", 0, 10, Marks{High: 9900, Low: 7000, Hard: 9900}},
+		{"much is added: as deep as allowed", 10_000, 1000, 600, 8900, 5000, 5000},
+		{"little is added: a shallow step costs least", 10_000, 1000, 10, 8900, 7500, 8500},
+		{"without recall the window has all of the budget", 10_000, 0, 600, 9900, 5000, 5000},
+		{"large windows go down to what is kept in any case", 100_000, 1500, 1700, 90_000, 20_000, 26_000},
+		{"a large window that grows slowly stays fuller", 100_000, 1500, 200, 90_000, 35_000, 50_000},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := p.Marks(10000, 10000, tc.recall, tc.group)
+			got := p.Marks(tc.budget, tc.budget, tc.recall, tc.added)
 			// Shares are binary fractions: a token more or less is not a difference.
-			if abs(got.High-tc.want.High) > 1 || abs(got.Low-tc.want.Low) > 1 || got.Hard != tc.want.Hard || got.Recall != tc.want.Recall {
-				t.Errorf("Marks = %+v, want %+v", got, tc.want)
+			if abs(got.High-tc.high) > 1 || got.Low < tc.lowFrom || got.Low > tc.lowUntil || got.Hard != tc.budget*99/100 || got.Recall != tc.recall {
+				t.Errorf("Marks = %+v, want high %d, low %d to %d", got, tc.high, tc.lowFrom, tc.lowUntil)
 			}
 		})
+	}
+}
+
+// Where cached tokens cost as much as any other, nothing is gained by stepping rarely; the cheaper they are, the deeper a step goes.
+func TestStepsAreDeeperTheCheaperCachedTokensAre(t *testing.T) {
+	before := -1
+	for _, price := range []float64{0.05, 0.1, 0.25, 0.5, 1} {
+		p := Policy{High: 0.9, Low: 0.1, LowTokens: 20_000, Reserve: 0.01, CachePrice: price}
+		low := p.Marks(64_000, 64_000, 1500, 300).Low
+		if low <= before {
+			t.Errorf("at a price of %v a step ends at %d, at the price before at %d", price, low, before)
+		}
+		before = low
 	}
 }
 

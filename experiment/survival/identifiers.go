@@ -52,7 +52,7 @@ func said(m message.Message) string {
 			b.WriteString(p.Text + "\n")
 		case message.ToolCall:
 			b.WriteString(p.Name + "\n" + p.Args + "\n")
-			for _, s := range arguments(p.Args) {
+			for _, s := range Arguments(p.Args) {
 				b.WriteString(s + "\n")
 			}
 		}
@@ -60,8 +60,8 @@ func said(m message.Message) string {
 	return b.String()
 }
 
-// arguments returns the strings and numbers in a call's arguments; the order is that of the keys.
-func arguments(args string) []string {
+// Arguments returns the strings and numbers in the arguments of a call, by key.
+func Arguments(args string) []string {
 	var v any
 	dec := json.NewDecoder(strings.NewReader(args))
 	dec.UseNumber()
@@ -106,7 +106,7 @@ func Needed(msgs []message.Message, cut, longArgs int) []string {
 	seen := make(map[string]bool)
 	for _, m := range msgs[cut:] {
 		for _, call := range m.Calls() {
-			for _, arg := range arguments(call.Args) {
+			for _, arg := range Arguments(call.Args) {
 				if longArgs > 0 && len(arg) > longArgs {
 					continue
 				}

@@ -1,0 +1,131 @@
+package cost_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/experiment"
+	"github.com/contextengine/contextengine/experiment/cost"
+	"github.com/contextengine/contextengine/experiment/dataset"
+	"github.com/contextengine/contextengine/models/tiktoken"
+	"github.com/contextengine/contextengine/strategies/archive"
+	"github.com/contextengine/contextengine/strategies/hybrid"
+	"github.com/contextengine/contextengine/strategies/lexical"
+)
+
+// arm is hybrid recall over a lexical index, archive compaction and a store in memory, with the default configuration as change leaves it.
+func arm(name string, count core.TokenCounter, change func(*core.Config)) experiment.Arm {
+	cfg := core.DefaultConfig()
+	if change != nil {
+		change(&cfg)
+	}
+	return experiment.Arm{Name: name, Window: cfg.Window, Open: func(_ context.Context, host core.Host, id core.SessionID) (experiment.Subject, error) {
+		index, err := lexical.New(lexical.DefaultConfig())
+		if err != nil {
+			return experiment.Subject{}, err
+		}
+		retriever, err := hybrid.New(hybrid.DefaultConfig(), map[string]core.Searcher{"lexical": index})
+		if err != nil {
+			return experiment.Subject{}, err
+		}
+		compactor, err := archive.New(archive.DefaultConfig())
+		if err != nil {
+			return experiment.Subject{}, err
+		}
+		store := memory.New()
+		engine, err := core.New(core.Parts{
+			Store: store, Retriever: retriever, Compactor: compactor, Counter: count, Host: host,
+			Observers: []core.Observer{index}, OwnStore: true,
+		}, cfg, core.WithIDs(experiment.IDs(id)))
+		return experiment.Subject{Engine: engine, Store: store, Close: engine.Dispose}, err
+	}}
+}
+
+// sessions returns real conversations, which are no part of the repository.
+func sessions(t *testing.T, name string, most int) []dataset.Session {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not run: -short")
+	}
+	dir := os.Getenv("CONTEXTENGINE_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	path := filepath.Join(dir, name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("not run: %s is absent: set CONTEXTENGINE_DATA", path)
+	}
+	out, err := dataset.Open(path, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out[:min(most, len(out))]
+}
+
+func counter(t *testing.T) core.TokenCounter {
+	t.Helper()
+	c, err := tiktoken.New("o200k_base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Count
+}
+
+// TestCodingSession: with the default configuration a window is full enough for work, and costs less than that of a host with its own compaction.
+func TestCodingSession(t *testing.T) {
+	count := counter(t)
+	row, err := cost.Measure(t.Context(), sessions(t, "pi/large-session.jsonl", 1), arm("default", count, nil), 32_000, count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("\n%s\n%s", cost.Head, row)
+	if row.FillMedian < 0.70 || row.FillP10 < 0.60 {
+		t.Errorf("fill is %.2f, and %.2f in the tenth percentile, want 0.70 and 0.60", row.FillMedian, row.FillP10)
+	}
+	if row.CostHost > 1 {
+		t.Errorf("it costs %.2f of what it costs with the compaction of a host", row.CostHost)
+	}
+	for _, v := range row.Violations {
+		t.Error(v)
+	}
+}
+
+// TestCurve prints what depths of a step cost, and what evidence they leave in the window: COST_CURVE=24000,40000 go test -run Curve -v. COST_LOW lists
+// the shares that stay, "default" the configuration that holds where nobody chose.
+func TestCurve(t *testing.T) {
+	budgets := os.Getenv("COST_CURVE")
+	if budgets == "" {
+		t.Skip("not run: set COST_CURVE to budgets in tokens")
+	}
+	lows := os.Getenv("COST_LOW")
+	if lows == "" {
+		lows = "default,0.75,0.6,0.5,0.4,0.3,0.2"
+	}
+	count := counter(t)
+	fmt.Println(cost.Head)
+	for _, b := range strings.Split(budgets, ",") {
+		budget, err := strconv.Atoi(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, low := range strings.Split(lows, ",") {
+			share, err := strconv.ParseFloat(low, 64)
+			a := arm("low "+low, count, func(c *core.Config) { c.Window.Low, c.Window.LowTokens, c.Window.CachePrice = share, budget, 0 })
+			if err != nil {
+				a = arm(low, count, nil)
+			}
+			row, err := cost.Measure(t.Context(), sessions(t, "pi/large-session.jsonl", 1), a, budget, count)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Println(row)
+		}
+	}
+}
