@@ -15,7 +15,7 @@ import (
 )
 
 func faultyRecall(sound func(setup) []string) []fault {
-	recalling := setup{compactor: "archive", retriever: words}
+	recalling := setup{compactor: "archive", retriever: words, change: func(c *core.Config) { c.Recall.Gate = false }}
 	plain := setup{compactor: "archive"}
 	leak := func(from func(core.SessionID) core.SessionID) func(*brokenEngine) {
 		return func(b *brokenEngine) {
@@ -72,7 +72,7 @@ func faultyRecall(sound func(setup) []string) []fault {
 				}
 				return nil
 			}
-		}, []string{"cache.kept"}, changed...),
+		}, []string{"cache.kept"}, append(changed, "roles.provider")...),
 		engineFault("another agent's entry", plain, sound, leak(func(id core.SessionID) core.SessionID {
 			if id.Agent == "agent-b" {
 				return core.SessionID{Agent: "agent-a", Session: "main"}

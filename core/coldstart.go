@@ -41,7 +41,8 @@ func (e *Engine) coldStart(ctx context.Context, s *session, v *View, c *call) er
 	if v.Start >= 0 && (s.warm || n-first <= coldEntries) {
 		return nil
 	}
-	start, err := e.walkBack(ctx, v, n, max(c.marks.Low-c.additionCost, 1))
+	// Nothing is cached yet: the window is as full as windows are on average.
+	start, err := e.walkBack(ctx, v, n, max((c.marks.Low+c.marks.High)/2-c.additionCost, 1))
 	if err != nil {
 		return err
 	}

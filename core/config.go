@@ -114,10 +114,10 @@ func DefaultConfig() Config {
 		RecentMessages: 20,
 		Failure:        FailDegrade,
 		Window: WindowConfig{
-			High: 0.90, Low: 0.50, LowTokens: 20000, Reserve: 0.01, CachePrice: 0.1,
+			High: 0.90, Low: 0.45, LowTokens: 20000, Reserve: 0.01, CachePrice: 0.1,
 			ClipShare: 0.10, ClipTokens: 600, BatchShare: 0.40, KeepResults: 10, Note: true, Memory: 512,
 		},
-		Recall: RecallConfig{Share: 0.10, Tokens: 1500, Gate: true, Candidates: 50, Deadline: 2 * time.Second, Quote: 400},
+		Recall: RecallConfig{Share: 0.13, Tokens: 1200, Gate: true, Candidates: 50, Deadline: 2 * time.Second, Quote: 400},
 		Compaction: CompactionConfig{
 			Due: 0.5, Target: 0.6, SummaryShare: 0.2, MaxSummary: 4000, Deadline: 150 * time.Second, Proactive: true,
 		},

@@ -100,7 +100,7 @@ func (e *Engine) retrieve(ctx context.Context, f *frame, c *call, allowance int)
 	return r, nil
 }
 
-// quotes adds to the test for entries that the window shows those that blocks of earlier turns quote.
+// quotes adds to the test for entries that the window shows those that blocks of earlier turns quote whole.
 func (v *View) quotes(inWindow func(id string) bool) func(id string) bool {
 	if len(v.Kept) == 0 {
 		return inWindow
@@ -108,7 +108,9 @@ func (v *View) quotes(inWindow func(id string) bool) func(id string) bool {
 	quoted := make(map[string]struct{})
 	for i := range v.Kept {
 		for _, it := range v.Kept[i].Items {
-			quoted[it.ID] = struct{}{}
+			if !it.Part { // other parts may be what is asked for now
+				quoted[it.ID] = struct{}{}
+			}
 		}
 	}
 	return func(id string) bool {
@@ -204,6 +206,8 @@ type quotation struct {
 	*Candidate
 	text string
 	cost int
+	// part says that it is not all of the entry.
+	part bool
 }
 
 // build packs candidates in rank order, skipping what does not fit, and writes the block in the order in which things were said. It adds to seen what it
@@ -233,7 +237,11 @@ func (e *Engine) build(f *frame, c *call, r *Recall, q *Query, candidates []Cand
 			c.leaveOut(cand, cand.Entry.Tokens)
 			continue
 		}
-		quote := quotation{Candidate: cand, text: quoted(&cand.Entry, e.shorten(text, &cand.Entry))}
+		short := e.shorten(text, &cand.Entry)
+		quote := quotation{Candidate: cand, text: quoted(&cand.Entry, short), part: cand.Text != "" || len(short) < len(text)}
+		if slices.ContainsFunc(f.v.Kept, func(r Recall) bool { return strings.Contains(r.Text, quote.text) }) {
+			continue // a block of an earlier turn quotes the same
+		}
 		// Quotations begin with "[" and end with a newline: what they cost together is the sum of what they cost alone.
 		if quote.cost = e.cachedCount(f.s, quote.text); quote.cost > room {
 			c.leaveOut(cand, quote.cost)
@@ -253,7 +261,7 @@ func (e *Engine) build(f *frame, c *call, r *Recall, q *Query, candidates []Cand
 	r.Items = make([]RecallItem, 0, len(in))
 	for _, quote := range in {
 		b.WriteString(quote.text)
-		r.Items = append(r.Items, RecallItem{ID: quote.Entry.ID, Score: quote.Score, Source: quote.Source})
+		r.Items = append(r.Items, RecallItem{ID: quote.Entry.ID, Score: quote.Score, Source: quote.Source, Part: quote.part})
 		r.bound(&f.v, q.Scope, quote.Entry.SessionID())
 	}
 	b.WriteString(recallClose)

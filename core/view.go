@@ -185,6 +185,8 @@ type RecallItem struct {
 	ID     string  `json:"id"`
 	Score  float64 `json:"score"`
 	Source string  `json:"source"`
+	// Part says that only a part of the entry is quoted.
+	Part bool `json:"part,omitempty"`
 }
 
 // Ledger is the count and digest of a list of messages.

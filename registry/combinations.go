@@ -67,6 +67,7 @@ func (c Combination) New(ctx context.Context, host core.Host, ids func() string)
 	m.ownStore = true
 	cfg := DefaultConfig()
 	cfg.Engine.Type = DefaultEngine
+	cfg.Core.Recall.Gate = false // every turn recalls: what is proven holds with a block and without
 	for _, s := range c.samples {
 		choice := Choice{Type: s.name, Options: encode(s.config())}
 		switch s.kind {

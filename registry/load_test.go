@@ -146,7 +146,7 @@ func TestSearchers(t *testing.T) {
 func TestErrors(t *testing.T) {
 	const keys = "agents, arms, compaction, compactor, embedder, engine, failure, history, model, recall, recentMessages, redact, retriever, searchers, store, subagents, tokenizer, window"
 	const overrides = "compaction, compactor, embedder, engine, failure, history, model, recall, recentMessages, redact, retriever, searchers, store, subagents, tokenizer, window"
-	const window = "batchShare, clipShare, clipTokens, high, keepResults, low, memory, note, reserve"
+	const window = "batchShare, cachePrice, clipShare, clipTokens, high, keepResults, low, lowTokens, memory, note, reserve"
 	r := newRegistry(t, &shop{})
 	for _, c := range []struct {
 		text, want string

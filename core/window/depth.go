@@ -5,7 +5,7 @@ import "math"
 // What a token shown is worth falls with its distance from the end of the prompt: right at the end worthShare times what it costs to keep it cached, at
 // worthReach tokens half as much. Swept on the development data, see docs/cost.md.
 const (
-	worthShare = 3.75
+	worthShare = 3.9
 	worthReach = 24_000
 )
 

@@ -17,7 +17,7 @@ func toolRun(t *testing.T, name string, n int) string {
 	t.Helper()
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, `{"role":"user","content":"look at order %d"}`+"\n", i)
+		fmt.Fprintf(&b, `{"role":"user","content":"where is order %d?"}`+"\n", i)
 		fmt.Fprintf(&b, `{"role":"assistant","content":null,"tool_calls":[{"id":"c%d","type":"function","function":{"name":"get_order","arguments":"{\"order\":\"ORD-%04d-%s\"}"}}]}`+"\n", i, max(i-3, 0)*7, name)
 		fmt.Fprintf(&b, `{"role":"tool","tool_call_id":"c%d","content":"%s the next one is ORD-%04d-%s"}`+"\n", i, strings.Repeat("nothing of interest. ", 20), i*7, name)
 		fmt.Fprintf(&b, `{"role":"assistant","content":"done with %d"}`+"\n", i)

@@ -1,5 +1,5 @@
 // What a session costs with the plugin and with the host's own engine: the same turns, alternating, and the facts that stand in the prompts where they are
-// asked for. E2E_COST lists runs as WINDOWxTURNSxTIMES, separated by commas.
+// asked for. E2E_COST lists runs as WINDOWxTURNSxTIMES, separated by commas; E2E_COST_ARMS=plugin leaves out the host's own engine, for sweeps.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -56,10 +56,13 @@ export async function costPart(context) {
     const [window, turns, times] = run.split('x').map(Number);
     for (let n = 1; n <= times; n++) {
       const name = `${Math.round(window / 1000)}k, ${turns} turns, ${n}`;
-      const legacy = await play(context, { label: `legacy ${name}`, window, turns, own: true });
+      const legacy = process.env.E2E_COST_ARMS === 'plugin' ? undefined : await play(context, { label: `legacy ${name}`, window, turns, own: true });
       const ours = await play(context, { label: `plugin ${name}`, window, turns, own: false });
-      rows.push(row(legacy), row(ours));
-      compare(name, window, legacy, ours);
+      if (legacy) {
+        rows.push(row(legacy));
+        compare(name, window, legacy, ours);
+      }
+      rows.push(row(ours));
     }
   }
   console.log(['', '| engine, window | calls | tokens | reuse | broken prefixes | cost | summary calls (tokens) | mean history | recall | paid twice | facts | turn p50 ms | no room to answer |', `|---|${'--:|'.repeat(12)}`, ...rows, ''].join('\n'));
