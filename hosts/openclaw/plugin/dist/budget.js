@@ -85,18 +85,19 @@ export class Budget {
             return Math.min(prompt, granted);
         return Math.max(0, Math.min(granted, prompt - added(window, granted, params)));
     }
-    /** The host says that a prompt was, or would be, too large: everything in it that is not the engine's comes off. */
+    /** The host says that a prompt was, or would be, too large: everything in it that is not the engine's comes off. Returns what it cost; undefined where it says no such thing. */
     demanded(params) {
         const trigger = params.runtimeContext?.trigger;
         const count = params.currentTokenCount ?? params.runtimeContext?.currentTokenCount;
         if ((trigger !== "budget" && trigger !== "overflow") || count === undefined || this.#estimate === undefined || this.#estimate <= 0)
-            return;
+            return undefined;
         const more = Math.max(0, count - this.#estimate);
         const window = params.tokenBudget ?? params.runtimeContext?.tokenBudget;
         this.#mark = window === undefined ? count : trigger === "budget" ? window - this.#reserve : window;
         this.#ceiling = Math.min(this.#estimate, Math.max(0, this.#mark - more));
         this.#added = [more];
         this.#silent = 0;
+        return this.#estimate;
     }
     /** A turn has ended: what the provider counted says what is added to a prompt now. */
     ended(messages) {

@@ -128,7 +128,7 @@ class Engine {
     async compact(params) {
         const session = sessionOf(params);
         const { budget } = this.shared.state(session);
-        budget.demanded(params);
+        const before = budget.demanded(params);
         let delegated;
         try {
             this.#check();
@@ -150,21 +150,29 @@ class Engine {
             if (delegated)
                 return delegated; // the runtime did it, whatever came afterwards
             this.shared.failed(session, "compact", error);
-            return this.#compactedByHost(params, error);
+            return this.#compactedByHost(params, before, error);
         }
     }
-    async #compactedByHost(params, cause) {
+    /** The host's own compaction. Where that fails as well, the turn goes on with less: what it shows is cut to the budget anyway. before is what the prompt cost. */
+    async #compactedByHost(params, before, cause) {
+        let result = { ok: false, compacted: false, reason: textOf(cause) };
         try {
             const { delegateCompactionToRuntime } = await this.shared.sdk();
             if (delegateCompactionToRuntime)
-                return await delegateCompactionToRuntime(params);
+                result = await delegateCompactionToRuntime(params);
         }
         catch (error) {
             if (params.abortSignal?.aborted)
                 throw error;
             this.shared.warn("compact", error);
         }
-        return { ok: false, compacted: false, reason: textOf(cause) };
+        const now = this.shared.state(sessionOf(params)).budget.now();
+        if (result.compacted || before === undefined || now === undefined)
+            return result;
+        // Words that the host takes for good news; with others it fails the turn.
+        if (params.runtimeContext?.trigger === "budget")
+            return { ok: true, compacted: false, reason: "already under target" };
+        return now < before ? { ok: true, compacted: true, result: { tokensBefore: before, tokensAfter: now } } : result;
     }
     /** Compacts ahead of need, off the reply path. The host's transcript is never rewritten. */
     async maintain(params) {

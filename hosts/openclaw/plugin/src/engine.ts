@@ -139,7 +139,7 @@ class Engine implements ContextEngine {
   async compact(params: CompactParams): Promise<CompactResult> {
     const session = sessionOf(params);
     const { budget } = this.shared.state(session);
-    budget.demanded(params);
+    const before = budget.demanded(params);
     let delegated: CompactResult | undefined;
     try {
       this.#check();
@@ -157,19 +157,25 @@ class Engine implements ContextEngine {
       if (params.abortSignal?.aborted) throw error;
       if (delegated) return delegated; // the runtime did it, whatever came afterwards
       this.shared.failed(session, "compact", error);
-      return this.#compactedByHost(params, error);
+      return this.#compactedByHost(params, before, error);
     }
   }
 
-  async #compactedByHost(params: CompactParams, cause: unknown): Promise<CompactResult> {
+  /** The host's own compaction. Where that fails as well, the turn goes on with less: what it shows is cut to the budget anyway. before is what the prompt cost. */
+  async #compactedByHost(params: CompactParams, before: number | undefined, cause: unknown): Promise<CompactResult> {
+    let result: CompactResult = { ok: false, compacted: false, reason: textOf(cause) };
     try {
       const { delegateCompactionToRuntime } = await this.shared.sdk();
-      if (delegateCompactionToRuntime) return await delegateCompactionToRuntime(params);
+      if (delegateCompactionToRuntime) result = await delegateCompactionToRuntime(params);
     } catch (error) {
       if (params.abortSignal?.aborted) throw error;
       this.shared.warn("compact", error);
     }
-    return { ok: false, compacted: false, reason: textOf(cause) };
+    const now = this.shared.state(sessionOf(params)).budget.now();
+    if (result.compacted || before === undefined || now === undefined) return result;
+    // Words that the host takes for good news; with others it fails the turn.
+    if (params.runtimeContext?.trigger === "budget") return { ok: true, compacted: false, reason: "already under target" };
+    return now < before ? { ok: true, compacted: true, result: { tokensBefore: before, tokensAfter: now } } : result;
   }
 
   /** Compacts ahead of need, off the reply path. The host's transcript is never rewritten. */

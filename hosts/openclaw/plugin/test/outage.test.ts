@@ -174,6 +174,22 @@ test("what the engine cannot compact, the host does", async (t) => {
   assert.deepEqual(asked, [params]);
 });
 
+test("where the host cannot compact either, the turn goes on with less", async (t) => {
+  for (const host of [async () => { throw new Error("no summary"); }, async () => ({ ok: false, compacted: false, reason: "no" }), undefined]) {
+    const { state, turn, next } = engine(t, { sdk: host ? { delegateCompactionToRuntime: host } : {} });
+    state.broken = true;
+    const history = long(100);
+    const { shown } = await turn("k1", history);
+    const params = (trigger: string, count: number): CompactParams => ({ ...session, tokenBudget: 14_000, currentTokenCount: count, runtimeContext: { trigger } });
+    assert.deepEqual(await next().compact(params("budget", 13_000)), { ok: true, compacted: false, reason: "already under target" });
+    const refused = await next().compact(params("overflow", 14_500));
+    assert.deepEqual([refused.ok, refused.compacted], [true, true]);
+    const again = await turn("k2", history);
+    assert.ok(cost(again.shown) <= cost(shown) - 1000 && cost(again.shown) <= (refused.result?.tokensAfter ?? 0), `${cost(again.shown)} after ${cost(shown)}`);
+    assert.equal((await next().compact({ ...session, runtimeContext: { trigger: "manual" } })).compacted, false);
+  }
+});
+
 test("an engine that takes too long is left alone for longer and longer", () => {
   let now = 0;
   const health = new Health(() => now);
