@@ -96,7 +96,23 @@ func (e *Engine) retrieve(ctx context.Context, f *frame, c *call, allowance int)
 	if gated && !asks.misses(f, c, candidates) {
 		return r, nil
 	}
-	e.build(f, c, r, &q, candidates, f.seen(sets, candidates), allowance)
+	in, room := e.choose(f, c, &q, candidates, f.seen(sets, candidates), allowance)
+	chosen := len(in)
+	if in, err = e.confirmed(ctx, f, in); err != nil {
+		if ctx.Err() != nil || e.cfg.Failure == FailStrict {
+			return nil, fmt.Errorf("core: assemble %q: recall: %w", f.s.id, err)
+		}
+		e.warn(ctx, "store", "recall", err)
+		c.warnings = append(c.warnings, "recall: "+err.Error())
+		return r, nil
+	}
+	if len(in) < chosen {
+		room = e.quoteRoom(f.s, allowance)
+		for i := range in {
+			room -= in[i].cost
+		}
+	}
+	e.build(f, r, &q, in, allowance-room)
 	return r, nil
 }
 
@@ -210,13 +226,16 @@ type quotation struct {
 	part bool
 }
 
-// build packs candidates in rank order, skipping what does not fit, and writes the block in the order in which things were said. It adds to seen what it
-// takes.
-func (e *Engine) build(f *frame, c *call, r *Recall, q *Query, candidates []Candidate, seen map[string]bool, allowance int) {
-	room := allowance - e.cachedCount(f.s, recallOpen) - e.cachedCount(f.s, recallClose) - messageOverhead - roleCost - 2
+// quoteRoom is what an allowance leaves for the quotations themselves.
+func (e *Engine) quoteRoom(s *session, allowance int) int {
+	return allowance - e.cachedCount(s, recallOpen) - e.cachedCount(s, recallClose) - messageOverhead - roleCost - 2
+}
+
+// choose packs candidates in rank order, skipping what does not fit. It adds to seen what it takes, and returns the room that is left.
+func (e *Engine) choose(f *frame, c *call, q *Query, candidates []Candidate, seen map[string]bool, allowance int) ([]quotation, int) {
+	room := e.quoteRoom(f.s, allowance)
 	in := make([]quotation, 0, len(candidates))
 	prompt := strings.TrimSpace(c.req.Prompt)
-	size := len(recallOpen) + len(recallClose)
 	for i := range candidates {
 		cand := &candidates[i]
 		id, fp := cand.Entry.ID, cand.Entry.Fingerprint
@@ -248,11 +267,19 @@ func (e *Engine) build(f *frame, c *call, r *Recall, q *Query, candidates []Cand
 			continue
 		}
 		room -= quote.cost
-		size += len(quote.text)
 		in = append(in, quote)
 	}
+	return in, room
+}
+
+// build writes the block in the order in which things were said.
+func (e *Engine) build(f *frame, r *Recall, q *Query, in []quotation, tokens int) {
 	if len(in) == 0 {
 		return
+	}
+	size := len(recallOpen) + len(recallClose)
+	for i := range in {
+		size += len(in[i].text)
 	}
 	slices.SortStableFunc(in, func(a, b quotation) int { return chronological(&a.Entry, &b.Entry) })
 	var b strings.Builder
@@ -265,7 +292,7 @@ func (e *Engine) build(f *frame, c *call, r *Recall, q *Query, candidates []Cand
 		r.bound(&f.v, q.Scope, quote.Entry.SessionID())
 	}
 	b.WriteString(recallClose)
-	r.Text, r.Tokens = b.String(), allowance-room
+	r.Text, r.Tokens = b.String(), tokens
 	// It was counted quotation by quotation; counting it again as a whole would take as long as all the rest of the call.
 	m := recallMessage(r)
 	f.s.rememberCost(e.hash(&m), r.Tokens)

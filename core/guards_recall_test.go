@@ -1,0 +1,182 @@
+package core_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// proposer is a retriever that proposes what it is given, whatever it is asked.
+type proposer struct{ candidates []core.Candidate }
+
+func (p *proposer) Retrieve(context.Context, core.Query) ([]core.Candidate, error) {
+	return p.candidates, nil
+}
+
+// everything proposes all entries of some agents as they are now, and goes on doing so.
+func (f *fixture) everything(p *proposer, agents ...string) {
+	f.t.Helper()
+	p.candidates = nil
+	for _, agent := range agents {
+		for entry, err := range core.All(f.t.Context(), f.store, core.Scope{Agent: agent}, false) {
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			p.candidates = append(p.candidates, core.Candidate{Entry: entry, Score: 1, Source: "proposer"})
+		}
+	}
+}
+
+func (f *fixture) say(id core.SessionID, heartbeat bool, messages ...message.Message) {
+	f.t.Helper()
+	req := core.IngestBatchRequest{Session: id, Messages: messages, Heartbeat: heartbeat}
+	if _, err := f.engine.IngestBatch(f.t.Context(), req); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// recalledFrom is what the recall block of a session says, after a turn that leaves room for it.
+func (f *fixture) recalledFrom(id core.SessionID) string {
+	f.t.Helper()
+	res := f.assemble(4000, func(r *core.AssembleRequest) { r.Session, r.PromptMode, r.Prompt = id, core.PromptFull, "what was it?" })
+	if res.RecallLen == 0 {
+		return ""
+	}
+	return res.Messages[res.RecallAt].Text()
+}
+
+// TestNothingElseIsRecalled: whatever a retriever proposes, only entries that the session may see and does not show reach the prompt.
+func TestNothingElseIsRecalled(t *testing.T) {
+	p := &proposer{}
+	for _, across := range []bool{false, true} {
+		f := newFixture(t, func(c *core.Config, parts *core.Parts) { c.Recall.AcrossSessions, parts.Retriever = across, p })
+		f.assemble(4000, transcript("next", user("before the reset")))
+		f.assemble(4000, transcript("next", user("left the window "+strings.Repeat("word ", 20)), assistant("early answer")))
+		f.say(f.id, true, user("a timer"))
+		f.say(f.id, false, message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: "1", Name: core.ToolSearch, Args: `{"query":"looked up"}`}}},
+			message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: "1", Name: core.ToolSearch, Text: "looked up"}}})
+		f.say(f.id, false, user("shown question"), assistant("shown answer"))
+		f.say(core.SessionID{Agent: "main", Session: "other"}, false, user("another session"))
+		f.say(core.SessionID{Agent: "eve", Session: "s1"}, false, user("another agent"))
+		f.compact(200)
+		if err := f.engine.Score(t.Context(), core.Outcome{Session: f.id, Name: "ok", Value: 1}); err != nil {
+			t.Fatal(err)
+		}
+		f.forget(core.ForgetRequest{Scope: core.Scope{Agent: "main", Session: "nothing"}})
+		f.everything(p, "main", "eve")
+		for i := range p.candidates {
+			switch text := p.candidates[i].Entry.Text(); {
+			case strings.HasPrefix(text, "shown"):
+				p.candidates[i].Entry.Fingerprint = "" // it is known by its id all the same
+			case core.Reserved(p.candidates[i].Entry.Session):
+				p.candidates[i].Entry.Type = core.TypeMessage
+			}
+			if p.candidates[i].Entry.Text() == "" {
+				p.candidates[i].Text = "made up for the " + string(p.candidates[i].Entry.Type) + " in " + p.candidates[i].Entry.Session
+			}
+		}
+		p.candidates = append(p.candidates, core.Candidate{Entry: core.Entry{Agent: "main", Session: "s1", Type: core.TypeMessage}, Text: "without an id"})
+		got := f.recalledFrom(f.id)
+		if !strings.Contains(got, "left the window") {
+			t.Errorf("across %v: nothing is recalled: %q", across, got)
+		}
+		for text, may := range map[string]bool{
+			"before the reset": across, "another session": across, "another agent": false, "a timer": false, "looked up": false, "shown answer": false,
+			"summary number": false, "made up": false, "without an id": false,
+		} {
+			if strings.Contains(got, text) != may {
+				t.Errorf("across %v: %q recalled is %v, want %v: %s", across, text, !may, may, got)
+			}
+		}
+	}
+}
+
+// TestErasedIsNotRecalled: a retriever that goes on remembering what was erased does not bring it back, of this session or of another.
+func TestErasedIsNotRecalled(t *testing.T) {
+	for name, own := range map[string]bool{"own": true, "another session": false} {
+		t.Run(name, func(t *testing.T) { testErasedIsNotRecalled(t, own) })
+	}
+}
+
+func testErasedIsNotRecalled(t *testing.T, own bool) {
+	t.Helper()
+	p := &proposer{}
+	f := newFixture(t, func(c *core.Config, parts *core.Parts) { c.Recall.AcrossSessions, parts.Retriever = true, p })
+	other := core.SessionID{Agent: "main", Session: "other"}
+	code := user("my code is " + secret)
+	if !own {
+		code = user("my code is no secret")
+	}
+	f.say(f.id, false, code, user("and my name is Ann"), assistant("noted"), user("so"), assistant("yes"))
+	f.say(other, false, user("here, too, it is "+secret), user("there is more"))
+	f.compact(40)
+	f.everything(p, "main")
+	if got := f.recalledFrom(f.id); !strings.Contains(got, secret) {
+		t.Fatalf("recalled: %s", got)
+	}
+	var ids []string
+	for _, c := range p.candidates {
+		if strings.Contains(c.Entry.Text(), secret) {
+			ids = append(ids, c.Entry.ID)
+		}
+	}
+	f.forget(core.ForgetRequest{Scope: core.Scope{Agent: "main"}, Entries: ids})
+	third := core.SessionID{Agent: "main", Session: "third"}
+	f.say(third, false, user("a session that never showed it"))
+	for range 2 {
+		if got := f.recalledFrom(third); strings.Contains(got, secret) || !strings.Contains(got, "Ann") {
+			t.Errorf("recalled elsewhere: %s", got)
+		}
+		if got := f.recalledFrom(f.id); strings.Contains(got, secret) || !strings.Contains(got, "Ann") || !strings.Contains(got, "more") {
+			t.Errorf("recalled: %s", got)
+		}
+		f.restart()
+	}
+	f.forget(core.ForgetRequest{Scope: other.Scope(), Purge: true})
+	if got := f.recalledFrom(f.id); strings.Contains(got, "more") || !strings.Contains(got, "Ann") {
+		t.Errorf("purged, recalled: %s", got)
+	}
+}
+
+// TestGrantEnds: a subagent recalls from its parent as long as its grant lasts, and no longer than it lives.
+func TestGrantEnds(t *testing.T) {
+	p := &proposer{}
+	host := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	child := core.SessionID{Agent: "helper", Session: "child"}
+	for name, end := range map[string]func(f *fixture){
+		"with the subagent": func(f *fixture) {
+			if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Child: child, Result: "found"}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"with its time": func(*fixture) { host.now = host.now.Add(2 * time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, func(_ *core.Config, parts *core.Parts) { parts.Retriever, parts.Host = p, host })
+			f.ingest(user("the parent's question"), assistant("the parent's answer"), user("so"), assistant("yes"))
+			f.compact(40)
+			req := core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork, TTL: time.Hour}
+			if _, err := f.engine.PrepareSubagentSpawn(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			f.say(child, false, user("task"))
+			f.say(core.SessionID{Agent: "main", Session: "other"}, false, user("another session"))
+			f.everything(p, "main")
+			if got := f.recalledFrom(child); strings.Contains(got, "another session") || !strings.Contains(got, "the parent's question") {
+				t.Fatalf("recalled: %q", got)
+			}
+			end(f)
+			for range 2 {
+				res := f.assemble(4000, func(r *core.AssembleRequest) { r.Session, r.PromptMode = child, core.PromptFull })
+				if s := shown(res); s != "task" {
+					t.Errorf("shown: %s", s)
+				}
+				f.restart()
+			}
+		})
+	}
+}
