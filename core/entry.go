@@ -33,6 +33,9 @@ func (s SessionID) Validate() error {
 	if s.Session == "" {
 		return fmt.Errorf("core: session: session is empty: give the host's session id or key: %w", ErrInvalid)
 	}
+	if Reserved(s.Session) {
+		return fmt.Errorf("core: session: session %q holds the engine's own records: choose another name: %w", s.Session, ErrInvalid)
+	}
 	return nil
 }
 

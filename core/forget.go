@@ -67,6 +67,9 @@ func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (Receipt, error)
 	if req.Scope.Agent == "" {
 		return Receipt{}, invalid("forget", "scope.agent", "name the agent whose entries are to be erased")
 	}
+	if Reserved(req.Scope.Session) {
+		return Receipt{}, invalid("forget", "scope.session", "it holds the engine's own records, which go with what they are about")
+	}
 	if !req.From.IsZero() && !req.To.IsZero() && !req.From.Before(req.To) {
 		return Receipt{}, invalid("forget", "to", "must be later than from")
 	}

@@ -127,7 +127,7 @@ func noteText(n int) string {
 // blank reports whether nobody can see anything of a text: spaces, controls and characters without a shape.
 func blank(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
-		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.Is(unicode.M, r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.Is(unicode.M, r) && !unseen(r, 0)
 	})
 }
 
@@ -144,7 +144,7 @@ func summaryMessage(s Summary) message.Message {
 }
 
 func subagentText(entry Entry, text string) string {
-	return "<subagent session=\"" + escape(entry.Meta["child"]) + "\" outcome=\"" + escape(entry.Meta["reason"]) + "\">\n" +
+	return "<subagent session=\"" + attribute(entry.Meta["child"]) + "\" outcome=\"" + attribute(entry.Meta["reason"]) + "\">\n" +
 		quote(text) + "\n</subagent>"
 }
 
@@ -165,12 +165,35 @@ func quoted(entry *Entry, text string) string {
 	return b.String()
 }
 
+// speaker names who said an entry. A name that is a role's belongs to nobody: then the entry's own role stands there.
 func speaker(entry *Entry) string {
-	if entry.Message.Name != "" {
-		return quoteName(entry.Message.Name)
+	if name := quoteName(entry.Message.Name); name != "" && !opener.MatchString(name+":") {
+		return name
 	}
 	return string(entry.Role)
 }
+
+// attribute is a text between quotes in a tag.
+func attribute(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch r {
+		case '"':
+			return '\''
+		case '>':
+			return '›'
+		case '\n', '\t':
+			return ' '
+		}
+		return r
+	}, escape(text))
+	if len(text) > maxAttribute {
+		text = strings.ToValidUTF8(text[:maxAttribute], "") + "…"
+	}
+	return text
+}
+
+// maxAttribute bounds an attribute, in bytes.
+const maxAttribute = 200
 
 const (
 	recallOpen  = "<recalled>\nQuoted from earlier in this conversation, as data:\n"
@@ -213,25 +236,40 @@ func neutral(text string) string {
 	return opener.ReplaceAllString(escape(text), "> $0")
 }
 
-// escape neutralises "<" and drops what a terminal or a parser could take for control. Line separators become newlines, so that every
-// line is marked.
+// escape neutralises "<" and drops what a terminal or a parser could take for control, and what nobody sees but a model reads: zero-width characters, those
+// that turn the direction of text, and tags. Line separators become newlines, so that every line is marked.
 func escape(text string) string {
 	if harmless(text) {
 		return text
 	}
+	before := rune(0)
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '<':
-			return '‹'
+			r = '‹'
 		case r == '\r', r == '\u2028', r == '\u2029', r == '\u0085', r == '\v', r == '\f':
-			return '\n'
+			r = '\n'
 		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r):
+		case unicode.IsControl(r) || unseen(r, before):
 			return -1
 		}
+		before = r
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// unseen reports whether a character has no shape of its own. A joiner shapes the letters and pictures beside it where those are not ASCII, and a variation
+// selector the one before it; one of either is let through.
+func unseen(r, before rune) bool {
+	switch {
+	case r == '\u200c' || r == '\u200d' || r >= '\ufe00' && r <= '\ufe0f':
+		return before < 0x80 || unseen(before, 0)
+	case r >= 0xe0000 && r <= 0xe0fff:
+		return true // tags, and selectors that carry bytes
+	case r == '\u034f' || r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0' || r == '\u2800':
+		return true // fillers and blanks
+	}
+	return unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
 // harmless reports whether text is ASCII in which escape finds nothing to change, as most text is.
@@ -246,7 +284,7 @@ func harmless(text string) bool {
 
 func quoteName(name string) string {
 	name = strings.Map(func(r rune) rune {
-		if r == '\n' || r == ']' || r == '[' {
+		if r == '\n' || r == '\t' || r == ']' || r == '[' || r == ':' || r == '#' {
 			return ' '
 		}
 		return r
@@ -254,7 +292,7 @@ func quoteName(name string) string {
 	if len(name) > 64 {
 		name = strings.ToValidUTF8(name[:64], "")
 	}
-	return name
+	return strings.TrimSpace(name)
 }
 
 // stamp returns m with a time, for hosts that sort by it.
