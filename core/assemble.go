@@ -68,6 +68,12 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 		c.budget, c.stepped = req.Budget, false
 		f, err = e.shape(ctx, s, policy, c)
 	}
+	if errors.Is(err, ErrBudget) && c.additionCost > 0 {
+		// What was said counts for more than what the engine has to say.
+		s.cool()
+		c.addition, c.additionCost, c.stepped = "", 0, false
+		f, err = e.shape(ctx, s, policy, c)
+	}
 	if err != nil {
 		return AssembleResult{}, err
 	}
