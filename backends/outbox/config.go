@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/homepath"
 )
 
 // What Config.Durability can be; it should be what the local store's is.
@@ -173,7 +174,10 @@ func (c Config) file(local core.Store) (string, error) {
 	if c.Volatile {
 		return "", nil
 	}
-	path := c.Path
+	path, err := homepath.Expand(c.Path)
+	if err != nil {
+		return "", fmt.Errorf("outbox: config: %w", err)
+	}
 	if path == "" {
 		at, ok := core.As[interface{ Path() string }](local)
 		if !ok || at.Path() == "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/homepath"
 )
 
 // What Config.Durability can be.
@@ -45,7 +46,7 @@ const autoCheck = 4 << 20
 type Config struct {
 	// Path is the file; beside it SQLite puts two more, named like it with "-wal" and "-shm". Missing folders are made.
 	// Empty is DefaultPath. There is no ":memory:": use the memory store for that.
-	Path string `koanf:"path" json:"path" doc:"the file; empty is store.db in contextengine in the place for state, such as ~/.local/state"`
+	Path string `koanf:"path" json:"path" doc:"the file; empty is store.db in contextengine in the place for state, such as ~/.local/state; ~ and $HOME are the user's home"`
 	// Durability is "process" or "power".
 	Durability string `koanf:"durability" json:"durability" doc:"process: appends survive the death of the process; power: also a power failure, slower"`
 	// BusyTimeout is how long a writer waits for a writer in another process, 1 ms to 10 min. A context may end it earlier.
@@ -142,9 +143,11 @@ func set[T comparable](field *T, value T) {
 
 // file returns the absolute path of the store's file.
 func (c Config) file() (string, error) {
-	path := c.Path
+	path, err := homepath.Expand(c.Path)
+	if err != nil {
+		return "", fmt.Errorf("sqlite: config: %w", err)
+	}
 	if path == "" {
-		var err error
 		if path, err = DefaultPath(); err != nil {
 			return "", err
 		}

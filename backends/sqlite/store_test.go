@@ -277,3 +277,16 @@ func TestBusyWriterIsUnavailable(t *testing.T) {
 	release()
 	mustAppend(t, s, entry(ann, 1))
 }
+
+// TestHomeInThePath: no shell looks at a configuration.
+func TestHomeInThePath(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for path, want := range map[string]string{"~/a.db": "a.db", "$HOME/b.db": "b.db", "${HOME}/c/d.db": "c/d.db"} {
+		cfg := config(t)
+		cfg.Path = path
+		if got := open(t, cfg).Path(); got != filepath.Join(home, want) {
+			t.Errorf("the store of %q is at %q, want %q", path, got, filepath.Join(home, want))
+		}
+	}
+}

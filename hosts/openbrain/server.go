@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/homepath"
 	"github.com/contextengine/contextengine/strategies/semantic"
 )
 
@@ -81,6 +82,12 @@ func New(cfg Config, store core.Store, searcher core.Searcher, opts ...Option) (
 	}
 	if store == nil {
 		return nil, fmt.Errorf("openbrain: new: no store given: %w", core.ErrInvalid)
+	}
+	for field, path := range map[string]*string{"keysFile": &cfg.KeysFile, "tlsCert": &cfg.TLSCert, "tlsKey": &cfg.TLSKey} {
+		var err error
+		if *path, err = homepath.Expand(*path); err != nil {
+			return nil, fmt.Errorf("openbrain: config: %s: %w", field, err)
+		}
 	}
 	o := options{log: discard(), now: time.Now}
 	for _, opt := range opts {
