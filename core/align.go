@@ -137,10 +137,10 @@ func between(known, host []string, dk, dh int, out []int) {
 		case known[i-1] == host[j-1]:
 			i, j = i-1, j-1
 			out[dh+j] = dk + i
-		case table[at-w] >= table[at-1]:
-			i--
+		case table[at-1] >= table[at-w]:
+			j-- // the known entry may be found further up: the newest ones count
 		default:
-			j--
+			i--
 		}
 	}
 }

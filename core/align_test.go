@@ -25,6 +25,7 @@ func TestAlign(t *testing.T) {
 		{"compacted by the host", "a b c d", "S c d", []int{-1, 2, 3}},
 		{"failed turn in between", "a b c d", "a b f g c d", []int{0, 1, -1, -1, 2, 3}},
 		{"one was dropped", "a b c d", "a b d", []int{0, 1, 3}},
+		{"the newest of what repeats", "a x c d", "d x e", []int{3, -1, -1}},
 		{"nothing known", "", "a", []int{-1}},
 		{"repeats", "a a a", "a a a a", []int{0, 1, 2, -1}},
 	} {

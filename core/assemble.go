@@ -46,7 +46,7 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 		return AssembleResult{}, err
 	}
 	if req.Transcript != nil {
-		if _, err := e.reconcile(ctx, s, req.Transcript); err != nil {
+		if _, err := e.reconcile(ctx, s, req.Transcript, req.Call == CallLoop); err != nil {
 			return AssembleResult{}, err
 		}
 	}

@@ -110,7 +110,7 @@ func (e *Engine) prepare(ctx context.Context, req CompactRequest) (*task, Compac
 		var v View
 		err := e.retry(ctx, req.Session, func(s *session) error {
 			if req.Transcript != nil {
-				if _, err := e.reconcile(ctx, s, req.Transcript); err != nil {
+				if _, err := e.reconcile(ctx, s, req.Transcript, false); err != nil {
 					return err
 				}
 			}

@@ -66,23 +66,6 @@ func claimStrays(strays map[int]string, host []string, match, linked []int) {
 	}
 }
 
-// adoptStray puts a stray where it belongs. It reports false when that is not on the path any more.
-func (v *View) adoptStray(entry Entry) bool {
-	at := entry.Meta[metaStray]
-	pos := 0
-	for _, sp := range v.Path {
-		sp = sp.owned(v.Session)
-		for seq := sp.From; seq < sp.To; seq++ {
-			if placeName(*sp.Session, seq) == at {
-				v.insert(pos, entry.SessionID(), entry.Seq)
-				return true
-			}
-			pos++
-		}
-	}
-	return false
-}
-
 // spoken returns the messages that are not the host's own fillers, and where they were. It returns the same slice when that is all of them.
 func spoken(messages []message.Message) (kept []message.Message, at []int) {
 	made := func(m message.Message) bool { return m.Type == message.Filler }

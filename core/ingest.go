@@ -28,7 +28,7 @@ func (e *Engine) Bootstrap(ctx context.Context, req BootstrapRequest) (Bootstrap
 			res.Known = s.view.Len()
 			return nil
 		}
-		n, err := e.reconcile(ctx, s, req.Transcript)
+		n, err := e.reconcile(ctx, s, req.Transcript, false)
 		res.Imported, res.Known = n, s.view.Len()
 		return err
 	})
@@ -194,7 +194,7 @@ func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (inta
 		if k, ok := d.marks[i]; ok {
 			entry.Meta = withMeta(entry.Meta, k.key, k.value)
 		}
-		if entry.Type == TypeMessage && m.Role == message.User {
+		if entry.Type == TypeMessage && m.Role == message.User && entry.Meta[metaStray] == "" {
 			turns++
 		}
 		entry.Turn = turns

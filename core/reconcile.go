@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -14,7 +13,12 @@ import (
 //
 // Four things can have happened besides growth: the host shows only the newest part (history limits), it was reset, it was rewound or forked,
 // or it compacted itself. Each is recognised and none is mixed with another.
-func (e *Engine) reconcile(ctx context.Context, s *session, t *Transcript) (int, error) {
+//
+// Inside a turn (loop) the transcript may also begin with what the engine returned lately.
+func (e *Engine) reconcile(ctx context.Context, s *session, t *Transcript, loop bool) (int, error) {
+	if t.Skipped < 0 {
+		return 0, invalid("reconcile", "transcript.skipped", "must be the number of messages that are not repeated, 0 or more")
+	}
 	if err := validMessages("reconcile", t.Messages); err != nil {
 		return 0, err
 	}
@@ -25,18 +29,18 @@ func (e *Engine) reconcile(ctx context.Context, s *session, t *Transcript) (int,
 		t = &Transcript{Skipped: t.Skipped, Digest: t.Digest, Messages: e.redacted(t.Messages), Whole: t.Whole}
 		kept = fingerprintsOf(t.Messages)
 	}
-	if n, ok, err := e.reconcileTail(ctx, s, t, fps); ok || err != nil {
+	if n, ok, err := e.reconcileTail(ctx, s, t, fps, loop); ok || err != nil {
 		return n, err
 	}
 	if t.Skipped > 0 {
 		return 0, fmt.Errorf("core: reconcile %q: %d skipped messages do not match: %w", s.id, t.Skipped, ErrNeedTranscript)
 	}
-	return e.reconcileAll(ctx, s, t, fps, kept)
+	return e.reconcileAll(ctx, s, t, fps, kept, loop)
 }
 
 // reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output.
-func (e *Engine) reconcileTail(ctx context.Context, s *session, t *Transcript, fps []string) (int, bool, error) {
-	for _, l := range s.ledgers() {
+func (e *Engine) reconcileTail(ctx context.Context, s *session, t *Transcript, fps []string, loop bool) (int, bool, error) {
+	for _, l := range s.ledgers(loop) {
 		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 && (l == s.view.Host || t.Skipped+len(fps) > 0) {
 			continue
 		}
@@ -59,16 +63,20 @@ func (e *Engine) reconcileTail(ctx context.Context, s *session, t *Transcript, f
 		}
 		if !own {
 			v.Host = extend(l, fps[l.Count-t.Skipped:])
+			v.Host.Len = v.Len()
 		}
-		v.Host.Len = v.Len()
 		return len(in.entries), true, e.adopt(ctx, s, v, in)
 	}
 	return 0, false, nil
 }
 
-// ledgers returns what a transcript may begin with, the longest first.
-func (s *session) ledgers() []Ledger {
-	out := append([]Ledger{s.view.Host}, s.outputs...)
+// ledgers returns what a transcript may begin with, the longest first. What the engine returned is among it inside a turn alone: a host that has nothing
+// else any more at its beginning has deleted the rest.
+func (s *session) ledgers(loop bool) []Ledger {
+	out := []Ledger{s.view.Host}
+	if loop {
+		out = append(out, s.outputs...)
+	}
 	slices.SortStableFunc(out, func(a, b Ledger) int { return b.Count - a.Count })
 	return out
 }
@@ -84,54 +92,11 @@ type row struct {
 	fillers []message.Role
 }
 
-// withoutEchoes takes out what a message of the engine's own shows when the host shows it itself, too.
-func withoutEchoes(known []knownEntry, rows []row) []row {
-	free := make(map[string]int, len(known))
-	for _, k := range known {
-		free[k.fp]++
-	}
-	for _, r := range rows {
-		if !r.own {
-			free[r.fp]--
-		}
-	}
-	return slices.DeleteFunc(rows, func(r row) bool {
-		if !r.own {
-			return false
-		}
-		free[r.fp]--
-		return free[r.fp] < 0
-	})
-}
-
 func fingerprints(rows []row) []string {
 	out := make([]string, len(rows))
 	for i := range rows {
 		out[i] = rows[i].fp
 	}
-	return out
-}
-
-// ownMessages tells the engine's own messages in a transcript from the host's: the value lists the fingerprints of the entries that a
-// shortened or merged message shows, with "" where it says something of the engine's own; it is empty for what shows none.
-func (e *Engine) ownMessages(s *session) map[string][]string {
-	out := make(map[string][]string, len(s.variants)+4)
-	front := s.view.front()
-	for _, sum := range append(slices.Clone(s.view.Summaries), front.Summaries...) {
-		out[message.Fingerprint(summaryMessage(sum))] = nil
-	}
-	for _, r := range s.view.recalls() {
-		out[message.Fingerprint(recallMessage(r))] = nil
-	}
-	if front.Left > 0 {
-		out[message.Fingerprint(noteMessage(front.Left))] = nil
-	}
-	for i := range s.items {
-		if it := &s.items[i]; !same(&it.entry.Message, &it.msg) {
-			out[message.Fingerprint(it.msg)] = []string{it.entry.Fingerprint}
-		}
-	}
-	maps.Copy(out, s.variants)
 	return out
 }
 
@@ -154,7 +119,7 @@ type knownEntry struct {
 
 // reconcileAll compares the whole transcript with the whole path. fps are the fingerprints of the host's messages, kept those of the same as they
 // may be stored.
-func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fps, kept []string) (int, error) {
+func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fps, kept []string, loop bool) (int, error) {
 	known, err := e.pathEntries(ctx, &s.view)
 	if err != nil {
 		return 0, err
@@ -166,6 +131,9 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 	gap := false
 	for i, fp := range kept {
 		shows, ok := own[fp]
+		if !loop && slices.Contains(shows, fp) {
+			shows, ok = nil, false // a message of the host's says the same
+		}
 		if t.Messages[i].Type == message.Filler {
 			gap, fillers = true, append(fillers, t.Messages[i].Role)
 			continue
@@ -194,7 +162,7 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 	if rows, err = e.splitJoined(ctx, known, rows, t.Messages); err != nil {
 		return 0, err
 	}
-	rows = withoutEchoes(known, rows)
+	rows = withoutEchoes(known, rows, t.Messages)
 	hard := make([]int, 0, len(known))
 	kf := make([]string, 0, len(known))
 	strays := make(map[int]string)

@@ -251,54 +251,6 @@ func (v *View) ExtendFrom(id SessionID, seq int64) {
 	v.Path = append(v.Path, Span{Session: &id, From: seq, To: seq + 1})
 }
 
-// insert puts an entry in front of the one at a position behind the leading system messages, and lets everything else stay where it is: what has left the
-// window, or is covered by a summary, goes on doing so, and the entry with it.
-func (v *View) insert(pos int, id SessionID, seq int64) {
-	tail := v.Slice(pos, v.Len())
-	v.Truncate(pos)
-	v.ExtendFrom(id, seq)
-	v.Path = append(v.Path, tail...)
-	switch {
-	case pos < v.Start || pos == v.Start && pos > max(v.Frontier, v.Lead):
-		if v.Shown == nil {
-			before := v.front() // the note's number changes when the window steps, and no sooner
-			v.Shown = &before
-		}
-		if pos < v.Frontier {
-			v.cover(pos)
-			v.Frontier++
-		}
-		v.Start++
-		if v.Pinned != "" {
-			v.Epoch++ // the note behind it counts what is between it and the window
-		}
-	default:
-		v.Seen = min(v.Seen, pos)
-		v.Epoch++
-	}
-	for i := range v.Kept {
-		if v.Kept[i].At >= pos {
-			v.Kept[i].At++
-		}
-	}
-	if v.Recall != nil && v.Recall.At >= pos {
-		r := *v.Recall
-		r.At++
-		v.Recall = &r
-	}
-}
-
-// cover counts an entry that came late to the summary of what stands around it.
-func (v *View) cover(pos int) {
-	end := v.Lead
-	for i := range v.Summaries {
-		if end += v.Summaries[i].Covers; pos < end {
-			v.Summaries[i].Covers++
-			return
-		}
-	}
-}
-
 // Truncate cuts the path to its first n entries.
 func (v *View) Truncate(n int) {
 	var path []Span
