@@ -54,7 +54,7 @@ export async function mutePart(context) {
         return names.filter((name) => !asked.has(name) || !new RegExp(`\\bok ${name}\\b`).test(said)).map((name) => `turn ${name} is not in the store`);
       };
       await scenario('mute: a session of 70,000 tokens', async () => {
-        for (let i = 1; i <= 13; i++) await talk.turn(SESSION, `grow-${i}`, words(`page ${i}`, 1500), '@@words 2200');
+        for (let i = 1; i <= 10; i++) await talk.turn(SESSION, `grow-${i}`, words(`page ${i}`, 2000), '@@words 2900');
         const size = hostMessages(state, SESSION).reduce((n, message) => n + Buffer.byteLength(textOf(message.content)) / 4, 0);
         check(size > 70_000, `it has ${Math.round(size)} tokens only`);
         return `${Math.round(size)} tokens`;

@@ -13,6 +13,8 @@ const hostMargin = 1.25;
 const hostReserveMargin = 1.2;
 /** Room for an answer, in tokens; less where the host reserves less than four times as much. */
 const answer = 4096;
+/** Room that is enough in a tool loop: what was sent is sent again as long as it can be. */
+const answerInLoop = 1024;
 export class Budget {
     /** The host's budget for the newest prompt, and what it reserves for the answer, in tokens. */
     #granted;
@@ -53,7 +55,7 @@ export class Budget {
         if (typeof window !== "number")
             return granted;
         this.#window = window;
-        return Math.min(granted, this.#withAnswer(added(window, granted, params)) ?? granted);
+        return Math.min(granted, this.#withAnswer(added(window, granted, params), answerInLoop) ?? granted);
     }
     /** A prompt was made. estimate is its cost as the engine counts it, host as the host does, which only an engine's count is compared with. */
     spent(estimate, host) {
@@ -69,7 +71,7 @@ export class Budget {
     now() {
         if (this.#granted === undefined)
             return undefined;
-        const most = Math.min(this.#ceiling ?? this.#granted, this.#withAnswer(0) ?? this.#granted);
+        const most = Math.min(this.#ceiling ?? this.#granted, this.#withAnswer(0, answer) ?? this.#granted);
         return Math.min(this.#granted, Math.max(most, Math.floor(this.#granted * leastShare)));
     }
     /**
@@ -128,12 +130,12 @@ export class Budget {
             return undefined;
         return Math.max(0, (this.#window - this.#reserve - this.#granted) / hostReserveMargin);
     }
-    /** What history may cost so that the host leaves room for an answer when the turn has added so much; undefined where it is not known. */
-    #withAnswer(turn) {
+    /** What history may cost so that the host leaves so much room for an answer when the turn has added so much; undefined where it is not known. */
+    #withAnswer(turn, least) {
         const own = this.#ownPrompt();
         if (own === undefined || this.#window === undefined || this.#ratio === 0)
             return undefined;
-        const room = this.#window - Math.min(answer, Math.floor(this.#reserve / 4)) - hostMargin * (own + this.#tools + turn);
+        const room = this.#window - Math.min(least, Math.floor(this.#reserve / 4)) - hostMargin * (own + this.#tools + turn);
         return Math.max(0, Math.floor(room / (hostMargin * this.#ratio)));
     }
 }

@@ -48,7 +48,7 @@ export function contextTools(shared, context) {
     if (context.sessionKey === undefined || context.sessionKey === "")
         return undefined;
     const session = sessionOf({ sessionId: context.sessionId ?? "", ...compacted({ sessionKey: context.sessionKey, agentId: context.agentId }) });
-    const call = (method, fields, signal) => shared.connection.call(method, { session, ...fields }, { timeoutMs: shared.settings.timeouts.call, signal });
+    const call = (method, fields, signal) => shared.call(session, method, { session, ...fields }, { timeoutMs: shared.settings.timeouts.call, signal });
     const most = () => Math.max(leastTokens, Math.min(mostTokens, Math.floor((shared.state(session).budget.now() ?? Infinity) * share)));
     const run = {
         context_search: async (args, signal) => {

@@ -60,7 +60,7 @@ export function contextTools(shared: Shared, context: ToolContext): Record<ToolN
   if (context.sessionKey === undefined || context.sessionKey === "") return undefined;
   const session = sessionOf({ sessionId: context.sessionId ?? "", ...compacted<{ sessionKey: string; agentId: string }>({ sessionKey: context.sessionKey, agentId: context.agentId }) });
   const call = (method: string, fields: Fields, signal: AbortSignal | undefined): Promise<unknown> =>
-    shared.connection.call(method, { session, ...fields }, { timeoutMs: shared.settings.timeouts.call, signal });
+    shared.call(session, method, { session, ...fields }, { timeoutMs: shared.settings.timeouts.call, signal });
   const most = (): number => Math.max(leastTokens, Math.min(mostTokens, Math.floor((shared.state(session).budget.now() ?? Infinity) * share)));
   const run: Record<ToolName, (args: Fields, signal: AbortSignal | undefined) => Promise<Answer>> = {
     context_search: async (args, signal) => {
