@@ -85,7 +85,8 @@ export async function mutePart(context) {
           }
           // All that the host holds, and all that was said since the store was lost.
           const held = hostMessages(state, SESSION).filter((message) => message.role === 'user').flatMap((message) => turnsIn(textOf(message.content)));
-          const names = way.loses ? [...new Set(held)] : talk.names(SESSION);
+          const answered = talk.accepted().map((turn) => turn.name);
+          const names = way.loses ? answered.filter((turn) => held.includes(turn)) : answered;
           const lost = await missing(names);
           check(lost.length === 0, `${lost.length} of ${names.length}: ${lost[0]}`);
           return `${names.length} turns`;

@@ -10,6 +10,8 @@ const leastShare = 0.6;
 const memory = 4;
 /** After so many turns that say nothing a demand of the host is forgotten. */
 const patience = 8;
+/** What is tried after a refusal, as a share of what was refused. */
+const smaller = 0.75;
 /** A budget that was forced down rises when there is so much more room. */
 const worthwhile = 1.1;
 /** What the host adds to its count of a prompt before it takes the rest of the window for the answer. */
@@ -39,6 +41,8 @@ export class Budget {
   /** The host's mark when it demanded a compaction, and the largest cost that stays below it. */
   #mark = 0;
   #ceiling: number | undefined;
+  /** What a turn's prompt may cost after the provider refused it. */
+  #refused: number | undefined;
   /** What was added in the newest turns to what the engine counted. */
   #added: number[] = [];
   #silent = 0;
@@ -46,7 +50,7 @@ export class Budget {
   /** The budget for a prompt that the host grants so much. reserve is what it keeps for the answer besides, where it says so. */
   grant(granted: number, model: string | undefined, reserve?: number | null): number {
     if (model !== this.#model) {
-      this.#ceiling = this.#window = undefined; // another window
+      this.#ceiling = this.#window = this.#refused = undefined; // another window
       this.#ratio = 0;
     }
     this.#model = model;
@@ -78,7 +82,7 @@ export class Budget {
   now(): number | undefined {
     if (this.#granted === undefined) return undefined;
     const most = Math.min(this.#ceiling ?? this.#granted, this.#withAnswer(0, answer) ?? this.#granted);
-    return Math.min(this.#granted, Math.max(most, Math.floor(this.#granted * leastShare)));
+    return Math.min(this.#granted, this.#refused ?? Infinity, Math.max(most, Math.floor(this.#granted * leastShare)));
   }
 
   /**
@@ -104,11 +108,14 @@ export class Budget {
     this.#ceiling = Math.min(this.#estimate, Math.max(0, this.#mark - more));
     this.#added = [more];
     this.#silent = 0;
+    // A provider that refuses what is less than that share has another window than the host says. The next prompt has to be smaller in any case.
+    if (trigger === "overflow" && (this.now() ?? 0) >= this.#estimate) this.#refused = Math.floor(this.#estimate * smaller);
     return this.#estimate;
   }
 
   /** A turn has ended: what the provider counted says what is added to a prompt now. */
   ended(messages: readonly HostMessage[]): void {
+    this.#refused = undefined;
     const usages = messages.filter((message) => message["role"] === "assistant").map((message) => usageOf(message["usage"])).filter((usage) => usage !== undefined);
     const [begin, end] = [usages[0], usages.at(-1)];
     if (!begin || !end || !this.#learns || this.#estimate === undefined) {

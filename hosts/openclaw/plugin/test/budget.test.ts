@@ -27,6 +27,19 @@ test("what the host demands forces the budget down, within bounds", () => {
   assert.equal(budget.grant(10_000, "another model"), 10_000);
 });
 
+test("what a provider refuses is not tried again, however small it is; the next turn is not bound to that", () => {
+  const budget = new Budget();
+  budget.grant(20_000, "m");
+  budget.spent(6000);
+  assert.equal(budget.demanded(by("overflow", 41_000)), 6000);
+  assert.equal(budget.grant(20_000, "m"), 4500);
+  budget.spent(4500);
+  budget.demanded(by("overflow", 41_000));
+  assert.equal(budget.grant(20_000, "m"), 3375);
+  budget.ended([user("?")]);
+  assert.equal(budget.grant(20_000, "m"), 12_000);
+});
+
 /** Turns that cost so much, of which the engine knows nothing but history. */
 function play(budget: Budget, turns: number, history: number, rest: number): number[] {
   return Array.from({ length: turns }, () => {
