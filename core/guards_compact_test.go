@@ -1,0 +1,104 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// greedy is a compactor that proposes what it is told to, whether it may or not.
+type greedy struct {
+	propose func(core.Compaction) core.Patch
+}
+
+func (greedy) OwnsCompaction() bool { return true }
+
+func (g *greedy) Compact(_ context.Context, c core.Compaction) (core.Patch, error) {
+	return g.propose(c), nil
+}
+
+func entryIDs(entries []core.Entry) []string {
+	var out []string
+	for i := range entries {
+		out = append(out, entries[i].ID)
+	}
+	return out
+}
+
+// TestCompactorThatProposesTooMuch: of a patch that breaks a rule nothing is published, whatever else it holds.
+func TestCompactorThatProposesTooMuch(t *testing.T) {
+	long := strings.Repeat("word ", 30)
+	call := message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: "1", Name: "read", Args: "{}"}}}
+	result := message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: "1", Name: "read", Text: "the file " + long}}}
+	said := []message.Message{user("one " + long), assistant("two " + long), user("three " + long), call, result, user("four " + long), assistant("five " + long)}
+	replace := func(f func(c core.Compaction, r *core.Replacement)) func(core.Compaction) core.Patch {
+		return func(c core.Compaction) core.Patch {
+			r := core.Replacement{Kind: "summary", Text: "a summary", Entries: entryIDs(c.Entries[:2])}
+			f(c, &r)
+			return core.Patch{Replace: []core.Replacement{r}}
+		}
+	}
+	shorten := func(at int, text string) func(core.Compaction) core.Patch {
+		return func(c core.Compaction) core.Patch {
+			at := at
+			if at < 0 {
+				at += len(c.Entries)
+			}
+			return core.Patch{Stubs: map[string]core.Stub{c.Entries[at].ID: {Kind: core.Masked, Texts: map[int]string{0: text}}}}
+		}
+	}
+	for name, propose := range map[string]func(core.Compaction) core.Patch{
+		"no text":            replace(func(_ core.Compaction, r *core.Replacement) { r.Text = "" }),
+		"stands for nothing": replace(func(_ core.Compaction, r *core.Replacement) { r.Entries, r.Kind = nil, "note" }),
+		"all":                replace(func(c core.Compaction, r *core.Replacement) { r.Entries = entryIDs(c.Entries) }),
+		"one that must stay": replace(func(c core.Compaction, r *core.Replacement) {
+			r.Entries = entryIDs(c.Entries[:len(c.Entries)-c.Protected+1])
+		}),
+		"not the oldest":               replace(func(c core.Compaction, r *core.Replacement) { r.Entries = entryIDs(c.Entries[1:3]) }),
+		"a gap":                        replace(func(c core.Compaction, r *core.Replacement) { r.Entries = []string{c.Entries[0].ID, c.Entries[2].ID} }),
+		"another order":                replace(func(_ core.Compaction, r *core.Replacement) { slices.Reverse(r.Entries) }),
+		"the same twice":               replace(func(c core.Compaction, r *core.Replacement) { r.Entries = []string{c.Entries[0].ID, c.Entries[0].ID} }),
+		"unknown entries":              replace(func(_ core.Compaction, r *core.Replacement) { r.Entries = []string{"x", "y"} }),
+		"half a group":                 replace(func(c core.Compaction, r *core.Replacement) { r.Entries = entryIDs(c.Entries[:4]) }),
+		"an unknown summary":           replace(func(_ core.Compaction, r *core.Replacement) { r.Summaries = []string{"x"} }),
+		"more than it stands for":      replace(func(_ core.Compaction, r *core.Replacement) { r.Text = strings.Repeat(long, 3) }),
+		"shortens what must stay":      shorten(-1, "short"),
+		"shortens to something longer": shorten(0, strings.Repeat(long, 2)),
+		"shortens what it does not know": func(core.Compaction) core.Patch {
+			return core.Patch{Stubs: map[string]core.Stub{"x": {Kind: core.Masked, Texts: map[int]string{0: "short"}}}}
+		},
+		"one of two": func(c core.Compaction) core.Patch {
+			return core.Patch{Replace: []core.Replacement{
+				{Kind: "summary", Text: "a summary", Entries: entryIDs(c.Entries[:2])},
+				{Kind: "summary", Text: "again", Entries: entryIDs(c.Entries[:2])},
+			}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := &greedy{propose: propose}
+			f := newFixture(t, func(_ *core.Config, p *core.Parts) { p.Compactor = g })
+			f.ingest(said...)
+			before := shown(f.assemble(1000))
+			stored := f.stored()
+			_, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 1000, Force: true})
+			if err == nil || !errors.Is(err, core.ErrInvalid) && !errors.Is(err, core.ErrNotFound) {
+				t.Errorf("err = %v, want the patch refused", err)
+			}
+			if got := shown(f.assemble(1000)); got != before {
+				t.Errorf("shown: %s\nwant %s", got, before)
+			}
+			if n := f.stored(); n != stored {
+				t.Errorf("%d entries stored, before %d were", n, stored)
+			}
+			g.propose = replace(func(core.Compaction, *core.Replacement) {})
+			if res := f.compact(1000); !res.Compacted {
+				t.Errorf("afterwards a sound patch is not taken: %+v", res)
+			}
+		})
+	}
+}
