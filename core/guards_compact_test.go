@@ -53,7 +53,6 @@ func TestCompactorThatProposesTooMuch(t *testing.T) {
 		}
 	}
 	for name, propose := range map[string]func(core.Compaction) core.Patch{
-		"no text":            replace(func(_ core.Compaction, r *core.Replacement) { r.Text = "" }),
 		"stands for nothing": replace(func(_ core.Compaction, r *core.Replacement) { r.Entries, r.Kind = nil, "note" }),
 		"all":                replace(func(c core.Compaction, r *core.Replacement) { r.Entries = entryIDs(c.Entries) }),
 		"one that must stay": replace(func(c core.Compaction, r *core.Replacement) {

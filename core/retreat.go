@@ -39,6 +39,7 @@ func (e *Engine) retreat(ctx context.Context, s *session, v *View, c *call) erro
 	}
 	v.uncover(before - start)
 	v.Frontier, v.Start, v.Seen, v.Backlog, v.Shown = start, start, min(v.Seen, start), 0, nil
+	v.unrecall()
 	if v.Pinned == "" {
 		if v.Pinned, err = e.promptBefore(ctx, v, start); err != nil {
 			return err
