@@ -129,6 +129,8 @@ type IngestRequest struct {
 	Session   SessionID       `json:"session"`
 	Message   message.Message `json:"message"`
 	Heartbeat bool            `json:"heartbeat,omitempty"`
+	// IdempotencyKey is IngestBatchRequest's.
+	IdempotencyKey string `json:"idempotencyKey,omitempty"`
 }
 
 // IngestBatchRequest carries messages in order.
@@ -136,6 +138,9 @@ type IngestBatchRequest struct {
 	Session   SessionID         `json:"session"`
 	Messages  []message.Message `json:"messages"`
 	Heartbeat bool              `json:"heartbeat,omitempty"`
+	// IdempotencyKey names this call, at most 256 bytes: made again with the same key and messages, because its answer was lost, it stores nothing more. Without
+	// one, messages that carry no id of their host's are stored again.
+	IdempotencyKey string `json:"idempotencyKey,omitempty"`
 }
 
 // IngestResult says what was stored.

@@ -41,7 +41,7 @@ func (e *Engine) Bootstrap(ctx context.Context, req BootstrapRequest) (Bootstrap
 // Ingest stores one message and puts it at the end of the conversation.
 func (e *Engine) Ingest(ctx context.Context, req IngestRequest) (IngestResult, error) {
 	return e.IngestBatch(ctx, IngestBatchRequest{
-		Session: req.Session, Messages: []message.Message{req.Message}, Heartbeat: req.Heartbeat,
+		Session: req.Session, Messages: []message.Message{req.Message}, Heartbeat: req.Heartbeat, IdempotencyKey: req.IdempotencyKey,
 	})
 }
 
@@ -54,10 +54,13 @@ func (e *Engine) IngestBatch(ctx context.Context, req IngestBatchRequest) (Inges
 	if err := validMessages("ingest", req.Messages); err != nil {
 		return res, err
 	}
+	if len(req.IdempotencyKey) > maxCallKey {
+		return res, invalid("ingest", "idempotencyKey", fmt.Sprintf("must be at most %d bytes", maxCallKey))
+	}
 	messages, at := spoken(e.redacted(req.Messages))
 	err := e.retry(ctx, req.Session, func(s *session) error {
 		v := s.view.Clone()
-		in, err := e.append(ctx, s, &v, draft{messages: messages, heartbeat: req.Heartbeat})
+		in, err := e.append(ctx, s, &v, draft{messages: messages, heartbeat: req.Heartbeat, call: req.IdempotencyKey})
 		if err != nil {
 			return err
 		}
@@ -150,8 +153,8 @@ type draft struct {
 	messages  []message.Message
 	heartbeat bool
 	kind      EntryType
-	// turn is the advancement key of a committed turn.
-	turn string
+	// turn is the advancement key of a committed turn, call the idempotency key of an ingest.
+	turn, call string
 	// known maps indices of messages to the ids of entries that hold them already.
 	known map[int]string
 	meta  map[string]string
@@ -187,7 +190,7 @@ func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (inta
 			continue
 		}
 		entry := e.entry(s.id, m, next, d)
-		entry.Key = keyOf(m, next, i, d.turn, entry.Fingerprint)
+		entry.Key = keyOf(m, next, i, &d, entry.Fingerprint)
 		if entry, err = e.stayErased(ctx, gone, entry); err != nil {
 			return intake{}, err
 		}
@@ -301,15 +304,21 @@ func (e *Engine) entry(id SessionID, m message.Message, seq int64, d draft) Entr
 	return entry
 }
 
-// keyOf returns the idempotency key of a message: the turn's and the place in it, the host's own, or the place in the session.
-func keyOf(m message.Message, seq int64, i int, turn, fingerprint string) string {
+// maxCallKey bounds the idempotency key of a call, in bytes.
+const maxCallKey = 256
+
+// keyOf returns the idempotency key of a message: the turn's and the place in it, the host's own, the call's and the place in it, or the place in the session.
+func keyOf(m message.Message, seq int64, i int, d *draft, fingerprint string) string {
 	switch {
-	case turn != "":
-		return "t:" + turn + ":" + strconv.Itoa(i)
+	case d.turn != "":
+		return "t:" + d.turn + ":" + strconv.Itoa(i)
 	case m.Key != "":
 		return "k:" + m.Key
 	case m.ID != "":
 		return "i:" + m.ID + ":" + fingerprint
+	case d.call != "":
+		// The content too: another call that was given the same key by mistake is not taken for this one.
+		return "r:" + d.call + ":" + strconv.Itoa(i) + ":" + fingerprint
 	}
 	return "s:" + strconv.FormatInt(seq, 10) + ":" + fingerprint
 }

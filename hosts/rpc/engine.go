@@ -83,7 +83,7 @@ func ingest(ctx context.Context, k *call, p IngestParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ingested(e.Ingest(ctx, core.IngestRequest{Session: p.Session, Message: m, Heartbeat: p.Heartbeat}))
+	return ingested(e.Ingest(ctx, core.IngestRequest{Session: p.Session, Message: m, Heartbeat: p.Heartbeat, IdempotencyKey: p.IdempotencyKey}))
 }
 
 func ingested(res core.IngestResult, err error) (any, error) {
@@ -102,7 +102,7 @@ func ingestBatch(ctx context.Context, k *call, p IngestBatchParams) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	res, err := e.IngestBatch(ctx, core.IngestBatchRequest{Session: p.Session, Messages: messages, Heartbeat: p.Heartbeat})
+	res, err := e.IngestBatch(ctx, core.IngestBatchRequest{Session: p.Session, Messages: messages, Heartbeat: p.Heartbeat, IdempotencyKey: p.IdempotencyKey})
 	if err != nil {
 		return nil, err
 	}

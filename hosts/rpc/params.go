@@ -95,7 +95,9 @@ type IngestParams struct {
 	Session   core.SessionID  `json:"session"`
 	Message   json.RawMessage `json:"message"`
 	Heartbeat bool            `json:"heartbeat,omitempty"`
-	Format    string          `json:"format,omitempty"`
+	// IdempotencyKey names the call, at most 256 bytes: made again with the same key it stores nothing more.
+	IdempotencyKey string `json:"idempotencyKey,omitempty"`
+	Format         string `json:"format,omitempty"`
 	Deadline
 }
 
@@ -104,8 +106,10 @@ type IngestBatchParams struct {
 	Session   core.SessionID    `json:"session"`
 	Messages  []json.RawMessage `json:"messages"`
 	Heartbeat bool              `json:"heartbeat,omitempty"`
-	Advance   *Advance          `json:"advance,omitempty"`
-	Format    string            `json:"format,omitempty"`
+	// IdempotencyKey names the call, at most 256 bytes: made again with the same key it stores nothing more.
+	IdempotencyKey string   `json:"idempotencyKey,omitempty"`
+	Advance        *Advance `json:"advance,omitempty"`
+	Format         string   `json:"format,omitempty"`
 	Deadline
 }
 

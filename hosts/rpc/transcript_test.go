@@ -271,6 +271,27 @@ func TestBytesAreKept(t *testing.T) {
 	}
 }
 
+// TestIngestOverAnotherConnection: a call whose answer was lost is made again over another connection, and nothing is stored twice.
+func TestIngestOverAnotherConnection(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, one{composed(t, nil)}, nil)
+	message := json.RawMessage(`{"role":"user","content":"ok"}`)
+	for n, want := range []core.IngestResult{{Ingested: 2}, {Duplicates: 2}} {
+		c := open(t, s, rpc.ClientOptions{})
+		first, err := c.Ingest(t.Context(), rpc.IngestParams{Session: sid("s"), Message: message, IdempotencyKey: "one", Format: "openai"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := c.IngestBatch(t.Context(), rpc.IngestBatchParams{Session: sid("s"), Messages: []json.RawMessage{message}, IdempotencyKey: "two", Format: "openai"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.Ingested+second.Ingested != want.Ingested || first.Duplicates+second.Duplicates != want.Duplicates {
+			t.Errorf("connection %d: %+v and %+v, want %+v together", n+1, first, second, want)
+		}
+	}
+}
+
 func TestExpandRefusesWhatIsOutside(t *testing.T) {
 	t.Parallel()
 	list := raws([][]byte{user("one", 1)})

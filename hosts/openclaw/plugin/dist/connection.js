@@ -33,7 +33,7 @@ export class Connection {
     }
     /**
      * Calls a method, opening the connection where there is none. A call whose connection was lost is made once more in the time that is left: calling again is
-     * always safe, turns are stored once per key.
+     * safe, because turns are stored once per key, and what is ingested too.
      */
     async call(method, params, options) {
         const end = this.#now() + options.timeoutMs;

@@ -1,4 +1,5 @@
 // The members of a context engine, as the host calls them. Every one is a translation: the decisions are the sidecar's.
+import { randomUUID } from "node:crypto";
 import { assemble, grantOf, withoutEngine } from "./assemble.js";
 import { hostSide } from "./callbacks.js";
 import { lacksCredentials } from "./config.js";
@@ -244,7 +245,7 @@ class Engine {
     }
     async ingestBatch(params) {
         try {
-            const answer = await this.#call(sessionOf(params), "ingestBatch", { messages: params.messages, ...heartbeat(params) }, params);
+            const answer = await this.#call(sessionOf(params), "ingestBatch", { messages: params.messages, ...heartbeat(params), idempotencyKey: randomUUID() }, params);
             this.#last = "turn";
             return { ingestedCount: answer.ingested ?? 0 };
         }
@@ -255,7 +256,7 @@ class Engine {
     }
     async ingest(params) {
         try {
-            const answer = await this.#call(sessionOf(params), "ingest", { message: params.message, ...heartbeat(params) }, params);
+            const answer = await this.#call(sessionOf(params), "ingest", { message: params.message, ...heartbeat(params), idempotencyKey: randomUUID() }, params);
             this.#last = "turn";
             return { ingested: (answer.ingested ?? 0) > 0 };
         }

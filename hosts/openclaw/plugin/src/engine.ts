@@ -1,4 +1,5 @@
 // The members of a context engine, as the host calls them. Every one is a translation: the decisions are the sidecar's.
+import { randomUUID } from "node:crypto";
 import { assemble, grantOf, withoutEngine, type Turn } from "./assemble.js";
 import { hostSide, type CallbackOptions } from "./callbacks.js";
 import type { CallOptions } from "./client.js";
@@ -245,7 +246,7 @@ class Engine implements ContextEngine {
 
   async ingestBatch(params: SessionParams & { messages: HostMessage[]; isHeartbeat?: boolean }): Promise<{ ingestedCount: number }> {
     try {
-      const answer = await this.#call(sessionOf(params), "ingestBatch", { messages: params.messages, ...heartbeat(params) }, params);
+      const answer = await this.#call(sessionOf(params), "ingestBatch", { messages: params.messages, ...heartbeat(params), idempotencyKey: randomUUID() }, params);
       this.#last = "turn";
       return { ingestedCount: (answer as { ingested?: number }).ingested ?? 0 };
     } catch (error) {
@@ -256,7 +257,7 @@ class Engine implements ContextEngine {
 
   async ingest(params: SessionParams & { message: HostMessage; isHeartbeat?: boolean }): Promise<{ ingested: boolean }> {
     try {
-      const answer = await this.#call(sessionOf(params), "ingest", { message: params.message, ...heartbeat(params) }, params);
+      const answer = await this.#call(sessionOf(params), "ingest", { message: params.message, ...heartbeat(params), idempotencyKey: randomUUID() }, params);
       this.#last = "turn";
       return { ingested: ((answer as { ingested?: number }).ingested ?? 0) > 0 };
     } catch (error) {

@@ -247,6 +247,7 @@ test("hosts that do not commit turns", async () => {
   assert.deepEqual(await engine.ingestBatch({ ...session, messages: all }), { ingestedCount: 2 });
   assert.deepEqual(await engine.ingest({ ...session, message: user("x"), isHeartbeat: true }), { ingested: true });
   assert.equal(sidecar.calls("ingest")[0]?.["heartbeat"], true);
+  assert.equal(typeof sidecar.calls("ingest")[0]?.["idempotencyKey"], "string");
 });
 
 test("an aborted compaction is cancelled there and rejected here", async () => {
