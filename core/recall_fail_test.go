@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/strategies/hybrid"
 )
 
@@ -138,4 +139,40 @@ func TestSilentRetriever(t *testing.T) {
 			t.Errorf("asked %d times in %v, want once and no longer than the deadline", s.asked, time.Since(began))
 		}
 	})
+}
+
+// everything is a retriever that proposes all there is in its scope.
+type everything struct{ store core.Store }
+
+func (r *everything) Attach(store core.Store) error { r.store = store; return nil }
+
+func (r *everything) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
+	var out []core.Candidate
+	for e, err := range core.All(ctx, r.store, q.Scope, false) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, core.Candidate{Entry: e, Score: 1, Source: "everything"})
+	}
+	return out, nil
+}
+
+// TestSystemMessageIsNotRecalled: the system message that sessions have in common is shown, so recall across sessions does not repeat it.
+func TestSystemMessageIsNotRecalled(t *testing.T) {
+	f := newFixture(t, func(c *core.Config, p *core.Parts) {
+		c.Recall.Share, c.Recall.AcrossSessions, p.Retriever = 0.4, true, &everything{}
+	})
+	system := message.New(message.System, "You are the keeper of the kite.")
+	for _, session := range []string{"other", "s1"} {
+		f.id.Session = session
+		f.ingest(system, user("the kite of "+session+" is red"), assistant("noted in "+session))
+	}
+	res, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 1000, Prompt: "which colour is the kite"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := shown(res)
+	if strings.Count(got, "keeper of the kite") != 1 || !strings.Contains(got, "the kite of other is red") {
+		t.Errorf("the window is %q, want the system message once, and what the other session said", got)
+	}
 }

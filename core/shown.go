@@ -56,6 +56,12 @@ func (f *frame) inWindow(sets [2]*shownSet) func(id string) bool {
 // seen holds the candidates' fingerprints that the window shows.
 func (f *frame) seen(sets [2]*shownSet, candidates []Candidate) map[string]bool {
 	seen := make(map[string]bool, 2*len(candidates))
+	for i := range f.s.lead {
+		seen[f.s.lead[i].entry.Fingerprint] = true
+	}
+	if p := f.s.pinned; p != nil {
+		seen[p.entry.Fingerprint] = true
+	}
 	for i := range candidates {
 		fp := candidates[i].Entry.Fingerprint
 		for _, set := range sets {
