@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, copyFileSync, mkdirSync, openSync, readdirSync, readlinkSync, renameSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { until } from './wait.mjs';
+
 const system = (...command) => execFileSync(command[0], command.slice(1), { stdio: 'pipe' });
 
 /** The processes of a program; one whose file was taken away meanwhile is still its. */
@@ -52,7 +54,8 @@ export function outages({ program, original, store, disk }) {
     hanging: { lasts: true, begin: () => { kill(); rmSync(program); script('exec sleep 1000'); }, end: restore },
     ...(disk ? {
       full: { lasts: true, begin: () => fill(join(disk.folder, 'filler')), end: () => rmSync(join(disk.folder, 'filler')) },
-      readonly: { lasts: true, begin: () => { kill(); disk.remount('ro'); }, end: () => disk.remount('rw') },
+      // As long as the killed process is not gone the disk is busy.
+      readonly: { lasts: true, begin: () => { kill(); return until(() => { try { disk.remount('ro'); return true; } catch { return false; } }, 30_000, 'the disk to be read-only'); }, end: () => disk.remount('rw') },
     } : {}),
     truncated: {
       lasts: true, loses: true,

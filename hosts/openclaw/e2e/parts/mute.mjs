@@ -62,7 +62,7 @@ export async function mutePart(context) {
       for (const [name, way] of Object.entries(ways).filter(([n]) => only.includes(n))) {
         await scenario(`mute: ${name}: every turn is answered`, async () => {
           installation.mark();
-          way.begin?.();
+          await way.begin?.();
           const times = [];
           for (let i = 1; i <= turns; i++) {
             way.each?.();
