@@ -156,7 +156,7 @@ func (e *Engine) expire(ctx context.Context, s *session) error {
 		v := s.view.Clone()
 		v.unrecall()
 		v.Epoch++
-		if err := e.publish(ctx, s, v); err != nil {
+		if err := e.settle(ctx, s, v); err != nil {
 			return err
 		}
 	}
@@ -170,7 +170,7 @@ func (e *Engine) expire(ctx context.Context, s *session) error {
 		v.Grants = nil
 		s.cool()
 		s.outputs = nil
-		return e.publish(ctx, s, v)
+		return e.settle(ctx, s, v)
 	}
 	return nil
 }
@@ -240,7 +240,7 @@ func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *AssembleR
 	if !c.dirty {
 		return nil
 	}
-	if err := e.publish(ctx, s, f.v); err != nil {
+	if err := e.settle(ctx, s, f.v); err != nil {
 		return fmt.Errorf("core: assemble: %w", err)
 	}
 	return nil

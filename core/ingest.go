@@ -253,6 +253,14 @@ func (e *Engine) relink(ctx context.Context, s *session, v *View, ids []string, 
 	return nil
 }
 
+// takeUp is adopt for a host's transcript: one in which nothing is new is only read.
+func (e *Engine) takeUp(ctx context.Context, s *session, v View, in intake) error {
+	if len(in.entries) == 0 {
+		return e.settle(ctx, s, v)
+	}
+	return e.adopt(ctx, s, v, in)
+}
+
 // adopt publishes v and takes the new entries into memory, then tells the observers.
 func (e *Engine) adopt(ctx context.Context, s *session, v View, in intake) error {
 	if err := e.publish(ctx, s, v); err != nil {

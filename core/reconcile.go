@@ -65,7 +65,7 @@ func (e *Engine) reconcileTail(ctx context.Context, s *session, t *Transcript, f
 			v.Host = extend(l, fps[l.Count-t.Skipped:])
 			v.Host.Len = v.Len()
 		}
-		return len(in.entries), true, e.adopt(ctx, s, v, in)
+		return len(in.entries), true, e.takeUp(ctx, s, v, in)
 	}
 	return 0, false, nil
 }
@@ -200,7 +200,7 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 		return 0, err
 	}
 	v.Host = extend(Ledger{Count: t.Skipped, Digest: t.Digest, Len: v.Len()}, fps)
-	if err := e.adopt(ctx, s, v, n); err != nil || len(leaders) == 0 || !s.warm {
+	if err := e.takeUp(ctx, s, v, n); err != nil || len(leaders) == 0 || !s.warm {
 		return len(n.entries), err
 	}
 	if s.lead, err = e.readLead(ctx, &s.view); err != nil {

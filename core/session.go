@@ -196,7 +196,7 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 		s.outputs = []Ledger{v.Output}
 	}
 	if changed {
-		if err := e.publish(ctx, s, v); err != nil {
+		if err := e.settle(ctx, s, v); err != nil {
 			return err
 		}
 	}
@@ -256,6 +256,31 @@ func (e *Engine) publish(ctx context.Context, s *session, v View) error {
 	}
 	s.hold(v)
 	return nil
+}
+
+// settle is publish for what came of reading: where the store cannot be written (a full disk, a file without the right to write) the view is kept in memory alone,
+// which is reported, and published with what changes next. A strict engine fails.
+func (e *Engine) settle(ctx context.Context, s *session, v View) error {
+	v.Version = s.view.Version + 1
+	if n := len(s.outputs); n > 0 {
+		v.Output = s.outputs[n-1]
+	}
+	err := e.views.SwapView(ctx, v)
+	if err != nil && !e.doesWithout(ctx, err) {
+		s.forget()
+		return fmt.Errorf("core: publish view %q: %w", s.id, err)
+	}
+	if err != nil {
+		e.warn(ctx, "store", "publish", fmt.Errorf("core: publish view %q: %w", s.id, err))
+		v.Version = s.view.Version
+	}
+	s.hold(v)
+	return nil
+}
+
+// doesWithout reports whether an answer may be given although the store refused to keep what led to it. A conflict is no refusal: somebody else was first.
+func (e *Engine) doesWithout(ctx context.Context, err error) bool {
+	return e.cfg.Failure == FailDegrade && ctx.Err() == nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrInvalid)
 }
 
 // hold makes v the session's view.

@@ -1,0 +1,80 @@
+package core_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// fullDisk is a store that takes nothing while it is full.
+type fullDisk struct {
+	*memory.Store
+	full bool
+}
+
+func (s *fullDisk) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	if s.full {
+		return core.AppendResult{}, fmt.Errorf("full: append: the disk is full: %w", core.ErrUnavailable)
+	}
+	return s.Store.Append(ctx, entries)
+}
+
+func (s *fullDisk) SwapView(ctx context.Context, v core.View) error {
+	if s.full {
+		return fmt.Errorf("full: swap view: the disk is full: %w", core.ErrUnavailable)
+	}
+	return s.Store.SwapView(ctx, v)
+}
+
+// TestReadingNeedsNoWrite: where the store cannot be written, what it holds is assembled all the same, with and without the host's transcript, by a new process
+// too, and the same each time. Info says that nothing can be kept. When there is room again nothing is missing.
+func TestReadingNeedsNoWrite(t *testing.T) {
+	for _, failure := range []core.FailurePolicy{core.FailDegrade, core.FailStrict} {
+		disk := &fullDisk{Store: memory.New()}
+		f := newFixture(t, func(c *core.Config, p *core.Parts) { p.Store, c.Failure = disk, failure })
+		var all []message.Message
+		for range 30 {
+			all = append(all, user("go on "+strings.Repeat("word ", 30)), assistant("done "+strings.Repeat("word ", 30)))
+		}
+		f.ingest(all...)
+		disk.full = true
+		for _, host := range []bool{false, true} {
+			f.restart()
+			before := ""
+			for n := range 3 {
+				req := core.AssembleRequest{Session: f.id, Budget: 600, PromptMode: core.PromptNone}
+				if host {
+					req.Transcript = &core.Transcript{Messages: all}
+				}
+				res, err := f.engine.Assemble(t.Context(), req)
+				if failure == core.FailStrict {
+					if err == nil {
+						t.Errorf("host %v: a strict engine does without the store", host)
+					}
+					continue
+				}
+				if err != nil || res.Degraded != "" {
+					t.Fatalf("host %v: %v, degraded %q", host, err, res.Degraded)
+				}
+				if got := shown(res); n > 0 && got != before || !strings.HasSuffix(got, all[len(all)-1].Text()) {
+					t.Errorf("host %v: call %d shows %q, the one before %q", host, n, got, before)
+				} else {
+					before = got
+				}
+			}
+			if h := f.engine.Info().Health; failure == core.FailDegrade && (len(h) == 0 || h[0].Part != "store" || !strings.Contains(h[0].Text, "disk is full")) {
+				t.Errorf("host %v: Health = %+v", host, h)
+			}
+		}
+		disk.full = false
+		f.ingest(user("there is room again"))
+		if got := shown(f.assemble(600)); !strings.HasSuffix(got, "there is room again") || f.stored() > 61 {
+			t.Errorf("with room again the window is %q", got)
+		}
+	}
+}
