@@ -160,7 +160,7 @@ func (r *everything) Retrieve(ctx context.Context, q core.Query) ([]core.Candida
 // TestSystemMessageIsNotRecalled: the system message that sessions have in common is shown, so recall across sessions does not repeat it.
 func TestSystemMessageIsNotRecalled(t *testing.T) {
 	f := newFixture(t, func(c *core.Config, p *core.Parts) {
-		c.Recall.Share, c.Recall.AcrossSessions, p.Retriever = 0.4, true, &everything{}
+		c.Recall.Share, c.Recall.AcrossSessions, c.Recall.Gate, p.Retriever = 0.4, true, false, &everything{}
 	})
 	system := message.New(message.System, "You are the keeper of the kite.")
 	for _, session := range []string{"other", "s1"} {
