@@ -65,6 +65,13 @@ type Scrubber interface {
 	Scrub(ctx context.Context) error
 }
 
+// SessionEraser erases all that a store has of a session at once, where erasing entry by entry would take a request each. It is for stores that
+// others keep copies in: what such an outbox knows to be erased as a whole.
+type SessionEraser interface {
+	// EraseSession returns when nothing of the session's entries is left. A session that is not there is no error.
+	EraseSession(ctx context.Context, id SessionID) error
+}
+
 // Drainer is a store that delivers to another one in the background.
 type Drainer interface {
 	// Drain delivers what waits, as long as ctx lasts, and returns how many changes still wait. The error is why they do.

@@ -24,6 +24,9 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 			return core.AppendResult{}, failed("append", e.ID, fmt.Errorf("id, agent, session and key must be set: %w", core.ErrInvalid))
 		}
 	}
+	if s.cfg.Keep == KeepText {
+		return s.appendText(ctx, entries)
+	}
 	// Every agent's lock, in one order for all calls.
 	var names []string
 	for _, e := range entries {
@@ -125,7 +128,7 @@ func (p *plan) taken(ctx context.Context, id string) (bool, error) {
 		return false, nil
 	}
 	t, ok, err := p.store.fetch(ctx, "append", thought)
-	return ok && firstText(t.Meta, keyID) == pack(id), err
+	return ok && (firstText(t.Meta, keyEntry) == pack(id) || firstText(t.Meta, keyID) == pack(id)), err
 }
 
 // stamp makes the new entries of each agent a batch. Its id follows from what is in it, so that a repeated call makes
@@ -238,6 +241,9 @@ func (p *plan) run(ctx context.Context) error {
 	for _, r := range slices.Concat(p.sent, created) {
 		p.agents[r.entry.Agent].add(r)
 		p.store.ids.put(r.entry.ID, r.thought)
+		if p.agents[r.entry.Agent].partial || p.store.client.can.noList.Load() {
+			p.store.seen.put(r.entry.Agent, r)
+		}
 	}
 	return nil
 }

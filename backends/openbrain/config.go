@@ -33,12 +33,23 @@ type Config struct {
 	// MaxContent is the largest content of a thought in bytes, 64 to 16 MiB; the text of longer entries is cut for search. The
 	// entry itself is kept whole.
 	MaxContent int `koanf:"maxContent" json:"maxContent" doc:"largest content of a thought, in bytes, 64 to 16777216; longer text is cut for search, the message is kept whole"`
+	// Keep is KeepAll or KeepText: what a thought holds of a message.
+	Keep string `koanf:"keep" json:"keep" doc:"what a thought holds of a message: all, byte for byte, or text, which is what is searched; text needs a local store in front, which keeps the rest"`
 	// PageSize is the limit of the first listing request, 10 to 10000. Servers that refuse it are asked for less.
 	PageSize int `koanf:"pageSize" json:"pageSize" doc:"limit of the first listing request, 10 to 10000; servers that refuse it are asked for less"`
 	// Exclusive says that no other process writes entries of the same agents. It saves the look for news before each
 	// Append; if it is not true, a key that another process wrote may be stored again, and is then hidden when read.
 	Exclusive bool `koanf:"exclusive" json:"exclusive" doc:"no other process writes for the same agents; saves a request per append"`
 }
+
+// What Config.Keep can be.
+const (
+	// KeepAll lets thoughts hold whole messages: the server is all the memory there is.
+	KeepAll = "all"
+	// KeepText lets thoughts hold what is searched, and what reading needs. A store in front keeps everything, and the server is written, searched
+	// and erased, never listed.
+	KeepText = "text"
+)
 
 // DefaultConfig returns the defaults: everything but BaseURL and APIKey.
 func DefaultConfig() Config {
@@ -48,6 +59,7 @@ func DefaultConfig() Config {
 		MaxRetries: 4,
 		MaxWait:    30 * time.Second,
 		MaxContent: 16 << 10,
+		Keep:       KeepAll,
 		PageSize:   500,
 	}
 }
@@ -94,6 +106,8 @@ func (c Config) Validate() error {
 		return invalid("maxWait", "must be 1ms to 10m")
 	case c.MaxContent < 64 || c.MaxContent > 16<<20:
 		return invalid("maxContent", "must be 64 to 16777216 bytes")
+	case c.Keep != KeepAll && c.Keep != KeepText:
+		return invalid("keep", `must be "all" or "text"`)
 	case c.PageSize < 10 || c.PageSize > 10000:
 		return invalid("pageSize", "must be 10 to 10000")
 	}
@@ -116,6 +130,9 @@ func (c Config) normalized() Config {
 	}
 	if c.MaxContent == 0 {
 		c.MaxContent = d.MaxContent
+	}
+	if c.Keep == "" {
+		c.Keep = d.Keep
 	}
 	if c.PageSize == 0 {
 		c.PageSize = d.PageSize

@@ -2,6 +2,8 @@ package openbrain
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -44,7 +46,7 @@ func (s *Store) post(ctx context.Context, r record, text string) (string, error)
 		return ok, err
 	}
 	body, err := s.client.doUnless(ctx, "append", call{
-		method: http.MethodPost, path: pathThoughts,
+		method: http.MethodPost, path: pathThoughts, key: requestKey(r, text),
 		body: map[string]any{"content": text, "source": s.cfg.source(r.entry.Agent), "metadata": metadata},
 	}, look)
 	if err != nil || found != "" {
@@ -58,6 +60,14 @@ func (s *Store) post(ctx context.Context, r record, text string) (string, error)
 		return found, err
 	}
 	return "", errUnseen
+}
+
+// requestKey names the create of an entry with this content.
+func requestKey(r record, text string) string {
+	h := sha256.New()
+	h.Write(fmt.Appendf(nil, "%q %q %q %q %d %t ", r.entry.Session, r.entry.ID, r.entry.Fingerprint, r.batch.ID, r.batch.Index, r.batch.End))
+	h.Write([]byte(text))
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // proven returns the id of the thought that a create was answered with, when that holds the entry: servers that remove duplicates
@@ -89,5 +99,8 @@ func (s *Store) proven(ctx context.Context, r record, t thought) (string, error)
 // holds reports whether a thought is this record.
 func (c Config) holds(t thought, want record) bool {
 	r, ok := c.record(t, want.entry.Agent)
+	if c.Keep == KeepText {
+		return ok && r.entry.ID == want.entry.ID
+	}
 	return ok && r.entry.ID == want.entry.ID && r.key() == want.key() && r.batch == want.batch
 }

@@ -2,6 +2,7 @@ package openbrain
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,20 +139,45 @@ func TestForeignThoughts(t *testing.T) {
 	if _, ok := cfg.record(base(), "b"); ok {
 		t.Error("another agent's thought is taken")
 	}
-	for key, raw := range map[string]string{
-		keyVersion: `2`, keySource: `"openclaw:b"`, keyMessage: `"{"`, keyTime: `"soon"`, keySeq: `1.5`, keyKey: `""`, keyID: `null`,
-		keySession: `"base64:*"`, keyTokens: `"x"`, keyMeta: `"["`, keyBatchEnd: `3`, keyRole: `[]`,
-	} {
-		th := base()
-		th.Meta[key] = []byte(raw)
-		if _, ok := cfg.record(th, "a"); ok {
-			t.Errorf("a thought with %s = %s is taken", key, raw)
-		}
-		delete(th.Meta, key)
-		if _, ok := cfg.record(th, "a"); ok != (key == keyMeta || key == keyBatchEnd) {
-			t.Errorf("a thought without %s is taken: %t", key, ok)
+	refuses := func(name string, base func() thought, spoilt map[string]string, optional ...string) {
+		for key, raw := range spoilt {
+			th := base()
+			th.Meta[key] = []byte(raw)
+			if _, ok := cfg.record(th, "a"); ok {
+				t.Errorf("%s: a thought with %s = %s is taken", name, key, raw)
+			}
+			delete(th.Meta, key)
+			if _, ok := cfg.record(th, "a"); ok != slices.Contains(optional, key) {
+				t.Errorf("%s: a thought without %s is taken: %t", name, key, ok)
+			}
 		}
 	}
+	refuses("whole", base, map[string]string{
+		keyVersion: `3`, keySource: `"openclaw:b"`, keyBlob: `"AAAA"`, keyEntry: `null`, keySession: `"base64:*"`, keyTurn: `1.5`, keyRole: `[]`,
+	})
+	text := func() thought {
+		th := base()
+		delete(th.Meta, keyBlob)
+		th.Meta[keySeq], th.Meta[keyAt] = []byte("4"), []byte("1700000000000")
+		return th
+	}
+	if r, ok := cfg.record(text(), "a"); !ok || !r.textOnly {
+		t.Errorf("a thought that holds the text alone: %+v, %t", r, ok)
+	}
+	refuses("text", text, map[string]string{keySeq: `1.5`, keyAt: `"soon"`, keyEntry: `""`})
+	first := func() thought {
+		return thoughtOf(t, "openclaw:a", map[string]any{
+			"sessionId": "s", "turn": 1, "role": "user", "type": "subagent", "source": "openclaw:a", "id": "i", "metadata_id": "i", "v": 1, "seq": 2, "key": "k",
+			"tokens": 3, "time": "2026-01-02T03:04:05Z", "fingerprint": "f", "message": `{"role":"user","parts":[{"kind":"text","text":"x"}]}`,
+		})
+	}
+	if r, ok := cfg.record(first(), "a"); !ok || r.entry.Text() != "x" || r.entry.Seq != 2 || r.entry.Type != core.TypeSubagent {
+		t.Errorf("a thought of the first version: %+v, %t", r, ok)
+	}
+	refuses("first", first, map[string]string{
+		keyVersion: `2`, keySource: `"openclaw:b"`, firstMessage: `"{"`, firstTime: `"soon"`, keySeq: `1.5`, firstKey: `""`, keyID: `null`,
+		keySession: `"base64:*"`, firstTokens: `"x"`, firstMeta: `"["`, firstBatchEnd: `3`, keyRole: `[]`,
+	}, firstMeta, firstBatchEnd)
 	th := base()
 	th.Source = "notes"
 	if _, ok := cfg.record(th, "a"); ok {

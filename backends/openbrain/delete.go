@@ -24,6 +24,9 @@ func (s *Store) Delete(ctx context.Context, scope core.Scope, ids []string) (int
 	if len(ids) == 0 {
 		return 0, nil
 	}
+	if s.cfg.Keep == KeepText {
+		return s.deleteText(ctx, scope, ids)
+	}
 	g, err := s.agents.acquire(ctx, scope.Agent)
 	if err != nil {
 		return 0, failed("delete", ids[0], err)
@@ -70,7 +73,7 @@ func (s *Store) Delete(ctx context.Context, scope core.Scope, ids []string) (int
 			if seen[id] {
 				continue
 			}
-			erased, err := s.eraseUnseen(ctx, id)
+			erased, err := s.bulk(ctx, "delete", scope.Agent, pack(id))
 			n += erased
 			if err != nil {
 				return n, failed("delete", id, err)
@@ -189,16 +192,23 @@ func (s *Store) erase(ctx context.Context, op string, g *agent, r record) (there
 		return false, false, err
 	}
 	delete(g.thoughts, r.thought)
+	s.seen.drop(g.name, r.thought)
 	return !gone || again, !gone, nil
 }
 
-// eraseUnseen deletes an entry by its id in the metadata. The source is left out on purpose: a server that knew only
-// that filter would erase the whole agent, while without it, it refuses.
-func (s *Store) eraseUnseen(ctx context.Context, id string) (int, error) {
-	body, err := s.client.do(ctx, "delete", call{
-		method: http.MethodDelete, path: pathThoughts, query: url.Values{keyMetadataID: {pack(id)}},
+// bulk deletes all thoughts of an agent whose metadata.id is this. Both parameters are sent, as the document has them.
+func (s *Store) bulk(ctx context.Context, op, agent, id string) (int, error) {
+	body, err := s.client.do(ctx, op, call{
+		method: http.MethodDelete, path: pathThoughts, query: url.Values{"source": {s.cfg.source(agent)}, "metadata_id": {id}},
 	})
 	if isStatus(err, http.StatusNotFound) {
+		// Nothing matched; or the call reaches nobody, and then some of it may be shown still.
+		page, _, lerr := s.news(ctx, pageQuery{op: op, path: pathRecent, source: s.cfg.source(agent)})
+		for _, t := range page.thoughts {
+			if lerr == nil && firstText(t.Meta, keyID) == id {
+				return 0, err
+			}
+		}
 		return 0, nil
 	}
 	if err != nil {

@@ -11,9 +11,8 @@
 //
 // The source is "openclaw:" and the agent's id (see Config.Source). The content is the entry's text, cleaned of what
 // servers refuse and bounded in size: it is what the server searches. The metadata holds sessionId, turn, role, type,
-// source and id for everybody, and what restores the entry exactly: the message travels as a JSON text inside a
-// string, so that a server that reorders JSON or refuses NUL cannot change it. Strings that are not clean text are
-// written as "base64:" and their base64.
+// source and id for everybody, and what restores the entry exactly, compressed and in base64, so that a server that reorders JSON or refuses NUL cannot
+// change it. Names that are not clean text are written as "base64:" and their base64.
 //
 // # Atomic batches without a batch call
 //
@@ -41,10 +40,24 @@
 // show it. A Get of few entries costs one request each. A listing takes one request per Config.PageSize thoughts, and one more to know that it
 // ended. Where reads are frequent, put a local store in front.
 //
-// A search names the source, for servers that honour it; those that refuse the field are asked without.
+// The body of a search holds the documented keys, query and limit. Where an answer has the header OpenBrain-Search, as that of this project's own
+// server has, the searches after it name the source as well.
 //
-// A server that has no "list with filters" is read through "recent"; where that does not show everything, Scan says so
-// with an error that wraps errors.ErrUnsupported, rather than return a part. Views are not kept here.
+// # Servers that have the documented calls alone
+//
+// What a server refuses is remembered as long as the process lives: listing with filters, reading one thought, statistics. A server that cannot list
+// is read through "recent", whose bound is found out once. Where that does not show everything, a Store knows what it wrote and found itself, and
+// the newest thoughts of the rest; Scan returns that, and the log says it once. What a search finds is believed, shown or not.
+// An entry that is out of sight is core.ErrNotFound, and errors.ErrUnsupported too. Views are not kept here.
+//
+// # What is kept
+//
+// With KeepAll a thought restores its entry byte for byte. KeepText is for a store with a local one in front of it (package outbox): the content, the
+// document's metadata, and the entry's id, position and time; tool calls, images and the hosts' bytes stay in front. Nothing is listed then, and
+// each entry is a thought of its own.
+//
+// metadata.id names the session (long names are hashed), so that one bulk delete erases a session, see Store.EraseSession; the entry's id is in
+// metadata.entry. The first version of the metadata had the entry's id there; it is read, changed and erased as before.
 //
 // Thoughts without this package's metadata, or under another source, were written by others: they are skipped, and
 // counted by Store.Skipped.

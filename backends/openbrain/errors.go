@@ -54,6 +54,12 @@ func (f *failure) smaller(limit int) int {
 	if f.most > 0 && f.most < limit {
 		return f.most
 	}
+	// Where servers do not say it, their bound is most likely one of these.
+	for _, usual := range []int{100, 50, 20} {
+		if limit > usual && limit <= 2*usual+usual/2 {
+			return usual
+		}
+	}
 	return (limit + 1) / 2
 }
 

@@ -57,7 +57,7 @@ func collect(scope core.Scope, ids []string, found map[string]core.Entry, unseen
 		case ok && scope.Contains(e.SessionID()):
 			out = append(out, cloneEntry(e))
 		case !ok && unseen != nil:
-			return nil, failed("get", id, unseen)
+			return nil, failed("get", id, fmt.Errorf("%w: %w", core.ErrNotFound, unseen))
 		default:
 			return nil, failed("get", id, core.ErrNotFound)
 		}
@@ -93,7 +93,14 @@ func (s *Store) getSome(ctx context.Context, scope core.Scope, ids []string, fou
 
 // fetch reads one thought. ok is false when the server does not have it, or does not have the call.
 func (s *Store) fetch(ctx context.Context, op, id string) (t thought, ok bool, err error) {
+	if s.client.can.noGet.Load() {
+		return thought{}, false, nil
+	}
 	body, err := s.client.do(ctx, op, call{method: http.MethodGet, path: thoughtPath(id), one: true, wantJSON: true})
+	if lacks(err) && (s.client.can.noList.Load() || !isStatus(err, http.StatusNotFound)) {
+		// Not found may be the thought or the call; a server that cannot list has the documented calls alone.
+		s.client.can.noGet.Store(true)
+	}
 	if lacks(err) || isStatus(err, http.StatusUnprocessableEntity) {
 		return thought{}, false, nil
 	}

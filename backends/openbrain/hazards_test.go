@@ -1,6 +1,7 @@
 package openbrain_test
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -182,11 +183,18 @@ func TestUpdateOfKeyAndType(t *testing.T) {
 	}
 }
 
+// noise is text that cannot be compressed much.
+func noise(n int) string {
+	b := make([]byte, n*3/4)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(b) // never fails
+	return base64.StdEncoding.EncodeToString(b)
+}
+
 // What could not be read back is refused before it is sent.
 func TestEntryTooLarge(t *testing.T) {
 	srv := openbraintest.New(t)
 	s := open(t, srv)
-	_, err := s.Append(t.Context(), []core.Entry{entry("main", "s", 0, "small"), entry("main", "s", 1, strings.Repeat("x", 25<<20))})
+	_, err := s.Append(t.Context(), []core.Entry{entry("main", "s", 0, "small"), entry("main", "s", 1, noise(26<<20))})
 	if !errors.Is(err, core.ErrInvalid) || !strings.Contains(err.Error(), "main-s-1") || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("Append = %v, want ErrInvalid that names the entry", err)
 	}

@@ -48,6 +48,10 @@ type call struct {
 	single bool
 	// page says that a smaller answer can be had by asking for less.
 	page bool
+	// key names the request: a server that knows the header Idempotency-Key does what it asks for once.
+	key string
+	// answered, when not nil, is shown the header of an answer that is 2xx.
+	answered func(http.Header)
 }
 
 func (c call) String() string {
@@ -67,8 +71,9 @@ type client struct {
 	log   *slog.Logger
 	sleep func(context.Context, time.Duration) error
 	now   func() time.Time
-	// lists is what was learnt of the server's lists, by path.
+	// lists is what was learnt of the server's lists, by path, and can the rest.
 	lists pagings
+	can   abilities
 }
 
 func newClient(cfg Config, hc *http.Client) *client {
@@ -81,7 +86,9 @@ func newClient(cfg Config, hc *http.Client) *client {
 		SetResponseBodyLimit(maxBody).
 		SetDisableWarn(true).
 		SetLogger(quiet{}).
-		SetHeader("Accept", "application/json")
+		SetHeader("Accept", "application/json").
+		// A request with a key of its own would be repeated by the transport; what may be repeated is decided here.
+		SetPreRequestHook(func(_ *resty.Client, r *http.Request) error { r.GetBody = nil; return nil })
 	return &client{http: r, cfg: cfg}
 }
 
@@ -166,6 +173,9 @@ func (c *client) once(ctx context.Context, r call) ([]byte, error) {
 		}
 		req.SetHeader("Content-Type", "application/json").SetBody(sent)
 	}
+	if r.key != "" {
+		req.SetHeader("Idempotency-Key", r.key)
+	}
 	target := c.cfg.BaseURL + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
@@ -187,6 +197,9 @@ func (c *client) once(ctx context.Context, r call) ([]byte, error) {
 			f.what += " to " + r.String() + ", which this server does not offer; check baseUrl"
 		}
 		return nil, f
+	}
+	if r.answered != nil {
+		r.answered(res.Header())
 	}
 	return c.usable(r, status, res.Header(), body)
 }

@@ -54,16 +54,82 @@ type lister struct {
 // the error is *partial, the thoughts that could be seen come with it.
 func (c *client) list(ctx context.Context, op, source string) ([]thought, error) {
 	l := &lister{client: c, op: op, path: pathThoughts, source: source}
-	err := l.all(ctx)
-	if lacks(err) {
+	var err error
+	if !c.can.noList.Load() {
+		if err = l.all(ctx); lacks(err) {
+			c.can.noList.Store(true)
+		}
+	}
+	if c.can.noList.Load() {
 		l.path = pathRecent
-		err = l.all(ctx)
+		err = l.recent(ctx)
 	}
 	var p *partial
 	if err != nil && !errors.As(err, &p) {
 		return nil, err
 	}
 	return l.thoughts, err
+}
+
+// recent reads the newest thoughts: as many as the server gives, in one request once it is known how many that is.
+func (l *lister) recent(ctx context.Context) error {
+	known := l.lists.get(l.path)
+	l.limit = max(l.cfg.PageSize, known.grown)
+	if known.limit > 0 {
+		l.limit = min(l.limit, known.limit)
+	}
+	for {
+		l.seen, l.thoughts = map[string]bool{}, nil
+		page, err := l.shrink(ctx, 0)
+		if err != nil {
+			return err
+		}
+		l.add(page.thoughts)
+		n, bounded := len(page.thoughts), l.lists.get(l.path).limit > 0
+		if n >= l.limit && !bounded && l.limit < maxLimit {
+			l.limit = min(2*l.limit, maxLimit)
+			continue
+		}
+		if !bounded {
+			l.lists.learn(l.path, func(p *paged) { p.grown = l.limit })
+		}
+		return l.cut(ctx, page.total, n, bounded)
+	}
+}
+
+// cut tells whether the newest thoughts are all there are. A server that refuses a larger limit gives what it is asked for; one that does not may
+// still have a bound of its own, which is a round number.
+func (l *lister) cut(ctx context.Context, total, n int, bounded bool) error {
+	if total <= n {
+		if n < surelyWhole {
+			return nil
+		}
+		if count, ok := l.count(ctx); ok {
+			if count <= n {
+				return nil
+			}
+		} else if ctx.Err() != nil {
+			return ctx.Err()
+		} else if n < l.limit && (bounded || n%5 != 0) {
+			return nil
+		}
+	}
+	return &partial{path: l.path, seen: n}
+}
+
+// count asks for the statistics. ok is false where there are none.
+func (l *lister) count(ctx context.Context) (n int, ok bool) {
+	if l.can.noStats.Load() {
+		return 0, false
+	}
+	body, err := l.once(ctx, call{method: http.MethodGet, path: pathStats, wantJSON: true})
+	if lacks(err) {
+		l.can.noStats.Store(true)
+	}
+	if err != nil {
+		return 0, false
+	}
+	return countOf(body, l.source, maxNesting)
 }
 
 // all reads page after page by offset, and by growing limits where the server does not know offsets.
@@ -246,8 +312,8 @@ func (l *lister) byGrowth(ctx context.Context, short bool) error {
 func (l *lister) verify(ctx context.Context, limit, total int) error {
 	if total <= len(l.thoughts) {
 		// Without statistics nothing says that it was cut.
-		if body, err := l.once(ctx, call{method: http.MethodGet, path: pathStats, wantJSON: true}); err == nil {
-			total, _ = countOf(body, l.source, maxNesting)
+		if n, ok := l.count(ctx); ok {
+			total = n
 		} else if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -76,8 +76,8 @@ type packedPart struct {
 	Raw       []byte `json:"raw,omitzero"`
 }
 
-// encodeMessage returns m as JSON text.
-func encodeMessage(m message.Message) (string, error) {
+// packMessage returns m as it is written.
+func packMessage(m message.Message) packedMessage {
 	p := packedMessage{
 		Role: packed(m.Role), Time: m.Time, ID: packed(m.ID), Key: packed(m.Key), Name: packed(m.Name),
 		Stop: packed(m.Stop), Type: packed(m.Type), Usage: m.Usage, Format: packed(m.Format), Raw: m.Raw, Edited: m.Edited,
@@ -91,16 +91,20 @@ func encodeMessage(m message.Message) (string, error) {
 			Args: packed(x.Args), IsError: x.IsError, Signature: packed(x.Signature), Raw: x.Raw,
 		}
 	}
-	b, err := json.Marshal(p)
-	return string(b), err
+	return p
 }
 
-// decodeMessage undoes encodeMessage.
+// decodeMessage reads a message as the first version of the metadata has it.
 func decodeMessage(text string) (message.Message, error) {
 	var p packedMessage
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		return message.Message{}, err
 	}
+	return p.message(), nil
+}
+
+// message undoes packMessage.
+func (p packedMessage) message() message.Message {
 	m := message.Message{
 		Role: message.Role(p.Role), Time: p.Time, ID: string(p.ID), Key: string(p.Key), Name: string(p.Name),
 		Stop: string(p.Stop), Type: string(p.Type), Usage: p.Usage, Format: string(p.Format), Raw: p.Raw, Edited: p.Edited,
@@ -114,5 +118,5 @@ func decodeMessage(text string) (message.Message, error) {
 			Args: string(x.Args), IsError: x.IsError, Signature: string(x.Signature), Raw: x.Raw,
 		}
 	}
-	return m, nil
+	return m
 }

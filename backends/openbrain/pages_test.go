@@ -43,7 +43,7 @@ func TestPagesAreLearnt(t *testing.T) {
 	}{
 		"refused":    {func(b *openbraintest.Behavior) { b.MaxLimit, b.RefuseLimit = 50, true }, 3},   // 50, 50 and the end
 		"no offsets": {func(b *openbraintest.Behavior) { b.NoOffset = true }, 2},                      // all of it and the statistics
-		"recent":     {func(b *openbraintest.Behavior) { b.NoList, b.NoOffset = true, true }, 3},      // no list, then the same
+		"recent":     {func(b *openbraintest.Behavior) { b.NoList, b.NoOffset = true, true }, 2},      // the same: that there is no list is remembered
 		"both":       {func(b *openbraintest.Behavior) { b.NoOffset, b.MaxLimit = true, 200 }, 2 + 0}, // as without offsets
 	} {
 		srv := openbraintest.New(t, c.set)

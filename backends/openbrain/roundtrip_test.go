@@ -111,7 +111,10 @@ func TestWire(t *testing.T) {
 	}
 	want := map[string]any{
 		"sessionId": "chat?", "turn": 2.0, "role": "user", "type": "message", "source": "openclaw:agent /1",
-		"id": e.ID, "metadata_id": e.ID, "key": "key-4", "seq": 4.0,
+		"id": "chat?", "entry": e.ID, "v": 2.0,
+	}
+	if len(th.Metadata) != len(want)+1 || th.Metadata["blob"] == nil {
+		t.Errorf("metadata = %v, want these keys and blob: %v", th.Metadata, want)
 	}
 	for k, v := range want {
 		if th.Metadata[k] != v {

@@ -41,11 +41,11 @@ func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 		records, there = s.scans.get(name, from.Query)
 	}
 	if !there {
-		c, err := s.take(ctx, "scan", q.Scope.Agent)
+		visible, err := s.readable(ctx, q.Scope.Agent)
 		if err != nil {
 			return core.Page{}, failed("scan", "", err)
 		}
-		records = selected(c.visible, q)
+		records = selected(visible, q)
 	}
 	start := 0
 	if from != nil {

@@ -71,26 +71,24 @@ type finder struct {
 	partial bool
 }
 
-// ask sends the query, with the source where the server takes it: one that does not know the field ignores it, and one that
-// refuses it is not sent it again.
+// headerSearch is in the answers to searches of servers that take a source in a search, which the documented one does not.
+const headerSearch = "OpenBrain-Search"
+
+// ask sends the query, with the source where the server is known to take it.
 func (f *finder) ask(ctx context.Context, text string, limit int) ([]thought, error) {
 	s := f.store
-	request := call{method: http.MethodPost, path: pathSearch, body: map[string]any{"query": text, "limit": limit}, wantJSON: true}
-	plain := request
-	if !s.noSource.Load() {
-		request.body = map[string]any{"query": text, "limit": limit, "source": s.cfg.source(f.q.Scope.Agent)}
+	body := map[string]any{"query": text, "limit": limit}
+	if s.client.can.searchesSource.Load() {
+		body["source"] = s.cfg.source(f.q.Scope.Agent)
 	}
-	body, err := s.client.do(ctx, "search", request)
-	if refused := asFailure(err); refused != nil && refused.extra && !s.noSource.Load() {
-		if body, err = s.client.do(ctx, "search", plain); err == nil {
-			s.noSource.Store(true)
-			s.client.log.DebugContext(ctx, "openbrain server takes no source in a search", "status", refused.status)
-		}
-	}
+	answer, err := s.client.do(ctx, "search", call{
+		method: http.MethodPost, path: pathSearch, body: body, wantJSON: true, single: s.cfg.Keep == KeepText,
+		answered: func(h http.Header) { s.client.can.searchesSource.Store(h.Get(headerSearch) != "") },
+	})
 	if err != nil {
 		return nil, err
 	}
-	found, err := decodeList(body)
+	found, err := decodeList(answer)
 	if err != nil {
 		return nil, &failure{what: "answer to POST " + pathSearch + " is " + err.Error(), kind: core.ErrUnavailable}
 	}
@@ -121,6 +119,10 @@ func (f *finder) hits(ctx context.Context, found []thought) ([]core.Hit, error) 
 			continue
 		}
 		seen[r.key()] = true
+		if f.store.client.can.noList.Load() && f.store.cfg.Keep == KeepAll {
+			f.store.ids.put(r.entry.ID, r.thought)
+			f.store.seen.put(r.entry.Agent, r)
+		}
 		score := t.Score
 		if ranked {
 			score = 1 / float64(i+1)
@@ -145,6 +147,9 @@ func (f *finder) wanted(e core.Entry) bool {
 func (f *finder) shown(ctx context.Context, r record) (bool, error) {
 	if known, ok := f.store.ids.get(r.entry.ID); ok && known == r.thought && r.thought != "" {
 		return true, nil
+	}
+	if f.store.cfg.Keep == KeepText || f.store.client.can.noList.Load() {
+		return true, nil // what the newest thoughts do not show is older, and there all the same
 	}
 	if f.visible == nil {
 		c, err := f.store.take(ctx, "search", f.q.Scope.Agent)

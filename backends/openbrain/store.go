@@ -25,19 +25,20 @@ type Store struct {
 	skipped atomic.Int64
 	// newsLimit is the limit that the server accepts for news; 0 until it refused one.
 	newsLimit atomic.Int64
-	// noSource says that the server refused a search that names a source.
-	noSource atomic.Bool
 
 	agents agents
 	ids    thoughtIDs
 	sizes  sizes
 	scans  snapshots
+	seen   remembered
 }
 
 var (
 	_ core.Store    = (*Store)(nil)
 	_ core.Searcher = (*Store)(nil)
 	_ core.Pinger   = (*Store)(nil)
+
+	_ core.SessionEraser = (*Store)(nil)
 )
 
 // Option sets what no configuration file can hold.
@@ -103,8 +104,13 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.ready(ctx, "ping"); err != nil {
 		return err
 	}
-	_, err := s.client.do(ctx, "ping", call{method: http.MethodGet, path: pathStats})
-	if lacks(err) || tooMuch(err) {
+	err := error(nil)
+	asks := !s.client.can.noStats.Load()
+	if asks {
+		_, err = s.client.do(ctx, "ping", call{method: http.MethodGet, path: pathStats})
+	}
+	if !asks || lacks(err) || tooMuch(err) {
+		s.client.can.noStats.Store(true)
 		_, err = s.client.do(ctx, "ping", call{
 			method: http.MethodGet, path: pathRecent, query: url.Values{"limit": {"1"}}, wantJSON: true,
 		})
@@ -166,11 +172,24 @@ func (s *Store) take(ctx context.Context, op, agent string) (census, error) {
 	if thoughts == nil && err != nil {
 		return census{}, err
 	}
-	c := s.cfg.census(thoughts, agent)
-	s.skipped.Add(int64(c.foreign))
+	records, foreign := s.cfg.records(thoughts, agent)
+	if err != nil {
+		records = s.seen.with(agent, records)
+		s.sayLimits(ctx, len(thoughts))
+	}
+	c := sortOut(records)
+	s.skipped.Add(int64(foreign))
 	s.sizes.put(agent, len(thoughts))
 	for _, r := range c.visible {
 		s.ids.put(r.entry.ID, r.thought)
 	}
 	return c, err
+}
+
+// sayLimits says once that the server shows only its newest thoughts.
+func (s *Store) sayLimits(ctx context.Context, shown int) {
+	if s.cfg.Keep == KeepAll && s.client.can.told.CompareAndSwap(false, true) {
+		s.client.log.WarnContext(ctx, "openbrain server shows its newest thoughts only: older ones are found by search, and after a restart a session's window begins with the newest; "+
+			"a local store in front keeps all of it", "shown", shown)
+	}
 }

@@ -13,8 +13,7 @@ const newsLimit = 20
 // them leaves the index partial: what it does not show cannot be recognised.
 func (s *Store) load(ctx context.Context, op string, g *agent) (census, error) {
 	c, err := s.take(ctx, op, g.name)
-	if p, ok := errors.AsType[*partial](err); ok {
-		s.client.log.WarnContext(ctx, "openbrain server does not show all thoughts of an agent", "op", op, "seen", p.seen)
+	if _, ok := errors.AsType[*partial](err); ok {
 		g.set(c, true)
 		return c, nil
 	}

@@ -16,6 +16,9 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 	if err := s.readyFor(ctx, "update", scope); err != nil {
 		return err
 	}
+	if s.cfg.Keep == KeepText {
+		return s.updateText(ctx, scope, id, change)
+	}
 	g, err := s.agents.acquire(ctx, scope.Agent)
 	if err != nil {
 		return failed("update", id, err)
@@ -81,7 +84,7 @@ func (s *Store) find(ctx context.Context, g *agent, c census, scope core.Scope, 
 			return r, nil
 		}
 	}
-	return record{}, &partial{path: pathRecent, seen: len(c.visible)}
+	return record{}, fmt.Errorf("%w: %w", core.ErrNotFound, &partial{path: pathRecent, seen: len(c.visible)})
 }
 
 // applied returns r with a change. Metadata that others added to an entry may be derived from its content: they do not
@@ -115,5 +118,8 @@ func (s *Store) patch(ctx context.Context, op string, r record, withContent bool
 		body["content"] = content(r.entry, s.cfg.MaxContent)
 	}
 	_, err = s.client.do(ctx, op, call{method: http.MethodPatch, path: thoughtPath(r.thought), one: true, body: body})
+	if err == nil && s.client.can.noList.Load() {
+		s.seen.put(r.entry.Agent, r)
+	}
 	return err
 }

@@ -12,8 +12,6 @@ type census struct {
 	visible []record
 	// copies are further thoughts of visible entries, hidden thoughts of batches without an end.
 	copies, hidden []record
-	// foreign counts thoughts that are not entries.
-	foreign int
 }
 
 // twins are the copies and hidden thoughts of a census, by what they share with entries.
@@ -53,18 +51,23 @@ type sessionKey struct{ session, key string }
 
 func (r record) key() sessionKey { return sessionKey{r.entry.Session, r.entry.Key} }
 
-// census sorts out an agent's thoughts.
-func (c Config) census(thoughts []thought, agent string) census {
-	var all []record
+// records returns the entries among an agent's thoughts, and how many are none.
+func (c Config) records(thoughts []thought, agent string) (out []record, foreign int) {
+	for _, t := range thoughts {
+		if r, ok := c.record(t, agent); ok {
+			out = append(out, r)
+		} else {
+			foreign++
+		}
+	}
+	return out, foreign
+}
+
+// sortOut tells entries from copies and parts of unfinished batches.
+func sortOut(all []record) census {
 	var out census
 	ended := map[string]bool{}
-	for _, t := range thoughts {
-		r, ok := c.record(t, agent)
-		if !ok {
-			out.foreign++
-			continue
-		}
-		all = append(all, r)
+	for _, r := range all {
 		if r.batch.End {
 			ended[r.batch.ID] = true
 		}

@@ -1,9 +1,11 @@
 package openbrain
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,8 +15,8 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// wireVersion is the version of the metadata written here. Readers skip what is newer.
-const wireVersion = 1
+// wireVersion is the version of the metadata written here, firstVersion the one before, which is read too. Readers skip what is newer.
+const wireVersion, firstVersion = 2, 1
 
 // wireSubagent is the product document's name of core.TypeSubagent.
 const wireSubagent = "subagent-result"
@@ -38,27 +40,33 @@ func entryType(s string) core.EntryType {
 // noText stands for the text of an entry that has none (a bare tool call): servers may refuse an empty content.
 const noText = "(no text)"
 
-// The metadata keys. The first six are the product's; the others restore the entry and its batch.
+// The metadata keys. The first five are the product document's, and the sixth is what its bulk delete matches: it names the session, so that
+// one request erases it. What restores the entry is in keyBlob; where only the text is kept, keySeq and keyAt say the little that reading needs.
 const (
-	keySession     = "sessionId"
-	keyTurn        = "turn"
-	keyRole        = "role"
-	keyType        = "type"
-	keySource      = "source"
-	keyID          = "id"
-	keyMetadataID  = "metadata_id"
-	keyVersion     = "v"
-	keySeq         = "seq"
-	keyKey         = "key"
-	keyTokens      = "tokens"
-	keyTime        = "time"
-	keyFingerprint = "fingerprint"
-	keyMessage     = "message"
-	keyMeta        = "meta"
-	keyBatch       = "batch"
-	keyBatchIndex  = "batchIndex"
-	keyBatchEnd    = "batchEnd"
+	keySession = "sessionId"
+	keyTurn    = "turn"
+	keyRole    = "role"
+	keyType    = "type"
+	keySource  = "source"
+	keyID      = "id"
+	keyVersion = "v"
+	keyEntry   = "entry"
+	keyBlob    = "blob"
+	keySeq     = "seq"
+	keyAt      = "at"
 )
+
+// maxMark bounds the name of a session as metadata.id; longer ones are hashed.
+const maxMark = 40
+
+// sessionMark is what metadata.id is in all thoughts of a session, and the bulk delete's metadata_id.
+func sessionMark(session string) string {
+	if mark := pack(session); len(mark) <= maxMark {
+		return mark
+	}
+	sum := sha256.Sum256([]byte(session))
+	return "session-" + hex.EncodeToString(sum[:12])
+}
 
 // batch is an entry's place in what one Append stored. The zero value means it was alone.
 type batch struct {
@@ -80,6 +88,9 @@ type record struct {
 	created time.Time
 	// extra holds metadata that others added.
 	extra map[string]json.RawMessage
+	// version is that of the metadata it was read from, 0 for one that was not read. textOnly says that the thought never held more than the text.
+	version  int64
+	textOnly bool
 }
 
 // source returns the source of an agent's thoughts.
@@ -110,35 +121,30 @@ func clip(s string, limit int) string {
 	return s[:limit]
 }
 
-// metadata returns the metadata of an entry. With all, keys that would be left out are there with empty values, so
-// that a server that merges forgets the old ones.
+// metadata returns the metadata of an entry. With all, keys that the thought may have had before are there with empty values, so that a
+// server that merges forgets them.
 func (c Config) metadata(r record, all bool) (map[string]any, error) {
 	e := r.entry
-	text, err := encodeMessage(e.Message)
-	if err != nil {
-		return nil, fmt.Errorf("message cannot be written as JSON, a time may be out of range: %w", core.ErrInvalid)
-	}
-	m := make(map[string]any, 20+len(r.extra))
+	m := make(map[string]any, 12+len(r.extra))
 	for k, v := range r.extra {
 		m[k] = v
 	}
+	if all && r.version == firstVersion {
+		for _, k := range firstKeys {
+			m[k] = nil
+		}
+	}
 	maps.Copy(m, map[string]any{
 		keySession: pack(e.Session), keyTurn: exact(e.Turn), keyRole: pack(string(e.Role)), keyType: wireType(e.Type),
-		keySource: c.source(e.Agent), keyID: pack(e.ID), keyMetadataID: pack(e.ID),
-		keyVersion: wireVersion, keySeq: exact(e.Seq), keyKey: pack(e.Key), keyTokens: exact(int64(e.Tokens)),
-		keyTime: e.Time.UTC().Format(time.RFC3339Nano), keyFingerprint: pack(e.Fingerprint), keyMessage: text,
+		keySource: c.source(e.Agent), keyID: sessionMark(e.Session), keyVersion: wireVersion, keyEntry: pack(e.ID),
 	})
-	if e.Meta != nil || all {
-		meta, err := encodeMeta(e.Meta)
-		if err != nil {
-			return nil, fmt.Errorf("meta cannot be written as JSON: %w", core.ErrInvalid)
-		}
-		m[keyMeta] = meta
+	if c.Keep == KeepText {
+		m[keySeq], m[keyAt] = exact(e.Seq), e.Time.UnixMilli()
+		return m, nil
 	}
-	if r.batch.ID != "" || all {
-		m[keyBatch], m[keyBatchIndex], m[keyBatchEnd] = r.batch.ID, r.batch.Index, r.batch.End
-	}
-	return m, nil
+	var err error
+	m[keyBlob], err = encodeBlob(r)
+	return m, err
 }
 
 // exact writes numbers that a float64 cannot hold as strings: some servers read JSON numbers as such.
@@ -147,39 +153,6 @@ func exact(n int64) any {
 		return strconv.FormatInt(n, 10)
 	}
 	return n
-}
-
-// encodeMeta returns Entry.Meta as JSON text, "" for nil. It is a text and not an object because a server that
-// merges deeply would bring removed keys back.
-func encodeMeta(meta map[string]string) (string, error) {
-	if meta == nil {
-		return "", nil
-	}
-	p := make(map[string]packed, len(meta))
-	for k, v := range meta {
-		p[pack(k)] = packed(v) // encoding/json does not ask string keys how they marshal
-	}
-	b, err := json.Marshal(p)
-	return string(b), err
-}
-
-func decodeMeta(text string) (map[string]string, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var p map[string]packed
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return nil, err
-	}
-	meta := make(map[string]string, len(p))
-	for k, v := range p {
-		key, err := unpack(k)
-		if err != nil {
-			return nil, err
-		}
-		meta[key] = string(v)
-	}
-	return meta, nil
 }
 
 // record restores the entry of an agent from a thought. ok is false for thoughts of others.
@@ -191,34 +164,46 @@ func (c Config) record(t thought, agent string) (record, bool) {
 	f := fields{m: t.Meta}
 	source := f.text(keySource)
 	r := record{
-		thought: t.ID, created: t.Created,
+		thought: t.ID, created: t.Created, version: f.int(keyVersion),
 		entry: core.Entry{
-			ID: f.unpacked(keyID), Agent: agent, Session: f.unpacked(keySession), Seq: f.int(keySeq), Turn: f.int(keyTurn),
-			Role: message.Role(f.unpacked(keyRole)), Type: entryType(f.unpacked(keyType)), Tokens: int(f.int(keyTokens)),
-			Key: f.unpacked(keyKey), Fingerprint: f.unpacked(keyFingerprint),
+			Agent: agent, Session: f.unpacked(keySession), Turn: f.int(keyTurn),
+			Role: message.Role(f.unpacked(keyRole)), Type: entryType(f.unpacked(keyType)),
 		},
 	}
-	if f.int(keyVersion) != wireVersion || source != want || f.bad {
+	if source != want || f.bad {
 		return record{}, false
 	}
-	var err error
-	if r.entry.Time, err = time.Parse(time.RFC3339Nano, f.text(keyTime)); err != nil {
-		return record{}, false
+	ok := false
+	switch r.version {
+	case firstVersion:
+		ok = r.readFirst(&f)
+	case wireVersion:
+		ok = r.read(&f, t)
 	}
-	r.entry.Time = r.entry.Time.UTC()
-	if r.entry.Message, err = decodeMessage(f.text(keyMessage)); err != nil {
-		return record{}, false
-	}
-	f.optional = true
-	if r.entry.Meta, err = decodeMeta(f.text(keyMeta)); err != nil {
-		return record{}, false
-	}
-	r.batch = batch{ID: f.text(keyBatch), Index: int(f.int(keyBatchIndex)), End: f.bool(keyBatchEnd)}
-	if r.entry.ID == "" || r.entry.Session == "" || r.entry.Key == "" || f.bad {
+	if !ok || f.bad || r.entry.ID == "" || r.entry.Session == "" || r.entry.Key == "" {
 		return record{}, false
 	}
 	r.extra = extra(t.Meta)
 	return r, true
+}
+
+// read takes from a thought's metadata what is not the document's.
+func (r *record) read(f *fields, t thought) bool {
+	e := &r.entry
+	e.ID = f.unpacked(keyEntry)
+	if f.m[keyBlob] != nil {
+		return decodeBlob(f.text(keyBlob), r) == nil
+	}
+	// The machine that wrote it kept the rest.
+	text := t.Content
+	if text == noText {
+		text = ""
+	}
+	r.textOnly = true
+	e.Seq, e.Time, e.Key = f.int(keySeq), time.UnixMilli(f.int(keyAt)).UTC(), "t:"+e.ID
+	e.Message = message.New(e.Role, text)
+	e.Fingerprint, e.Tokens = message.Fingerprint(e.Message), len(text)/4+8
+	return true
 }
 
 // extra returns the metadata that is not ours.
@@ -226,8 +211,10 @@ func extra(m map[string]json.RawMessage) map[string]json.RawMessage {
 	var out map[string]json.RawMessage
 	for k, v := range m {
 		switch k {
-		case keySession, keyTurn, keyRole, keyType, keySource, keyID, keyMetadataID, keyVersion, keySeq, keyKey, keyTokens,
-			keyTime, keyFingerprint, keyMessage, keyMeta, keyBatch, keyBatchIndex, keyBatchEnd:
+		case keySession, keyTurn, keyRole, keyType, keySource, keyID, keyVersion, keyEntry, keyBlob, keySeq, keyAt:
+			continue
+		}
+		if slices.Contains(firstKeys[:], k) {
 			continue
 		}
 		if out == nil {

@@ -242,6 +242,8 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	switch b := s.behavior.SearchSource; {
 	case b == SourceIgnored:
 		in.Source = nil
+	case b == SourceHonoured:
+		w.Header().Set("OpenBrain-Search", "words")
 	case in.Source != nil && b == SourceForbidden:
 		problem := Validation([]any{"body", "source"}, "Extra inputs are not permitted", *in.Source)
 		answer(w, http.StatusUnprocessableEntity, problem)
