@@ -70,6 +70,8 @@ type RecallConfig struct {
 	Deadline time.Duration `koanf:"deadline"`
 	// AcrossSessions lets recall reach the agent's other sessions.
 	AcrossSessions bool `koanf:"acrossSessions"`
+	// ResetHistory lets recall bring back what was reset inside its own session, or forked away from it.
+	ResetHistory bool `koanf:"resetHistory"`
 	// Quote is the largest cost of one recalled entry, in tokens; longer ones are clipped.
 	Quote int `koanf:"quote"`
 }

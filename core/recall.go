@@ -55,7 +55,13 @@ func (e *Engine) recall(ctx context.Context, f *frame, c *call) error {
 // recallStale reports whether the recall block was made for another turn, or the window moved.
 func (e *Engine) recallStale(f *frame, c *call) bool {
 	r := f.v.Recall
-	return r == nil || c.stepped || r.Turn != f.v.Turns || r.Prompt != promptKey(c.req)
+	return r == nil || c.stepped || r.Turn != f.v.Turns || r.Prompt != promptKey(c.req) || e.moreToRecall(f, c)
+}
+
+// moreToRecall reports whether what a retriever asked for in this turn came too late for its first answer, and is there now.
+func (e *Engine) moreToRecall(f *frame, c *call) bool {
+	late, ok := e.retriever.(LateRetriever)
+	return ok && late.Late(e.query(f, c, 0))
 }
 
 func promptKey(req AssembleRequest) string {
@@ -374,7 +380,7 @@ func (e *Engine) mayRecall(f *frame, q *Query, entry *Entry) bool {
 	}
 	id := entry.SessionID()
 	if id == f.s.id {
-		return e.cfg.Recall.AcrossSessions || onPath(&f.v, id, entry.Seq)
+		return e.cfg.Recall.ResetHistory || onPath(&f.v, id, entry.Seq)
 	}
 	if q.Scope.Contains(id) {
 		return true

@@ -19,6 +19,12 @@ type Retriever interface {
 	Retrieve(ctx context.Context, q Query) ([]Candidate, error)
 }
 
+// LateRetriever is an optional companion of a Retriever that does not wait for the slowest of those it asks. Late reports whether something is there by
+// now that the last answer to the same query had to go without: the Engine then asks again, in the same turn.
+type LateRetriever interface {
+	Late(q Query) bool
+}
+
 // Query is what a Retriever is asked.
 type Query struct {
 	// Session is the session being assembled. Scope is where to look: this session, or all of the agent's.

@@ -15,12 +15,12 @@ import (
 type reach struct {
 	view    View
 	scopes  []Scope
-	across  bool
+	reset   bool
 	session SessionID
 }
 
 func (e *Engine) reachOf(ctx context.Context, op string, id SessionID) (reach, error) {
-	r := reach{across: e.cfg.Recall.AcrossSessions, session: id}
+	r := reach{reset: e.cfg.Recall.ResetHistory, session: id}
 	err := e.retry(ctx, id, func(s *session) error {
 		if err := e.expire(ctx, s); err != nil {
 			return err
@@ -32,7 +32,7 @@ func (e *Engine) reachOf(ctx context.Context, op string, id SessionID) (reach, e
 		return reach{}, e.failed(ctx, "store", op, err)
 	}
 	scope := id.Scope()
-	if r.across {
+	if e.cfg.Recall.AcrossSessions {
 		scope.Session = ""
 	}
 	r.scopes = append([]Scope{scope}, e.granted(&r.view, e.now())...)
@@ -52,7 +52,7 @@ func (r *reach) holds(entry *Entry) bool {
 	if onPath(&r.view, id, entry.Seq) {
 		return true
 	}
-	if id == r.session && !r.across {
+	if id == r.session && !r.reset {
 		return false // reset or forked away
 	}
 	return r.opens(id)

@@ -100,6 +100,12 @@ type Searcher interface {
 	Search(ctx context.Context, q SearchQuery) ([]Hit, error)
 }
 
+// LateSearcher is an optional companion of a Searcher that does not wait for the slowest of those it asks. Late reports whether something is there by
+// now that the last search for the same had to go without; another search has it.
+type LateSearcher interface {
+	Late(q SearchQuery) bool
+}
+
 // SearchQuery asks a Searcher.
 type SearchQuery struct {
 	Scope Scope

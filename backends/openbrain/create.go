@@ -46,7 +46,7 @@ func (s *Store) post(ctx context.Context, r record, text string) (string, error)
 		return ok, err
 	}
 	body, err := s.client.doUnless(ctx, "append", call{
-		method: http.MethodPost, path: pathThoughts, key: requestKey(r, text),
+		method: http.MethodPost, path: pathThoughts, key: requestKey(r, text), sure: s.cfg.Keep == KeepText,
 		body: map[string]any{"content": text, "source": s.cfg.source(r.entry.Agent), "metadata": metadata},
 	}, look)
 	if err != nil || found != "" {

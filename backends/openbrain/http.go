@@ -48,6 +48,8 @@ type call struct {
 	single bool
 	// page says that a smaller answer can be had by asking for less.
 	page bool
+	// sure means that after a try in doubt there is no other until it is known that it did nothing: somebody else repeats it later.
+	sure bool
 	// key names the request: a server that knows the header Idempotency-Key does what it asks for once.
 	key string
 	// answered, when not nil, is shown the header of an answer that is 2xx.
@@ -135,6 +137,9 @@ func (c *client) doUnless(ctx context.Context, op string, r call, done func(cont
 			}
 			if err != nil {
 				c.log.DebugContext(ctx, "openbrain cannot be asked what it stored", "op", op, "err", err)
+				if r.sure {
+					return nil, err
+				}
 			}
 		}
 		if !again {

@@ -3,6 +3,7 @@ package openbrain
 import (
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -41,11 +42,14 @@ func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 		records, there = s.scans.get(name, from.Query)
 	}
 	if !there {
-		visible, err := s.readable(ctx, q.Scope.Agent)
+		visible, whole, err := s.readable(ctx, q.Scope.Agent)
 		if err != nil {
 			return core.Page{}, failed("scan", "", err)
 		}
 		records = selected(visible, q)
+		if !whole {
+			records = withPlaces(records, q)
+		}
 	}
 	start := 0
 	if from != nil {
@@ -82,6 +86,38 @@ func selected(visible []record, q core.ScanQuery) []record {
 		slices.Reverse(out)
 	}
 	return out
+}
+
+// maxPlaces bounds how many positions are filled in.
+const maxPlaces = 100_000
+
+// withPlaces fills the positions that a query names and a server that shows its newest thoughts only does not show: who knows that there is
+// something finds its place. Such entries are hidden, as erased ones are.
+func withPlaces(records []record, q core.ScanQuery) []record {
+	if q.Scope.Session == "" || q.ToSeq <= 0 || q.ToSeq-q.FromSeq > maxPlaces {
+		return records
+	}
+	known := make(map[int64]bool, len(records))
+	for _, r := range records {
+		known[r.entry.Seq] = true
+	}
+	for seq := q.FromSeq; seq < q.ToSeq; seq++ {
+		if known[seq] {
+			continue
+		}
+		id := sessionMark(q.Scope.Session) + "-" + strconv.FormatInt(seq, 10)
+		e := core.Entry{
+			ID: "unseen-" + hex.EncodeToString([]byte(id)), Agent: q.Scope.Agent, Session: q.Scope.Session, Seq: seq, Role: message.User, Type: core.TypeErased,
+			Key: "unseen:" + id, Message: message.New(message.User, ""), Meta: map[string]string{"unseen": "true"},
+		}
+		e.Fingerprint = "unseen:" + id
+		records = append(records, record{entry: e})
+	}
+	slices.SortFunc(records, record.compare)
+	if q.Reverse {
+		slices.Reverse(records)
+	}
+	return records
 }
 
 // after returns the index of the first record behind a place.

@@ -14,6 +14,9 @@ import (
 // nothing for an entry that it has none of.
 const thoughtMark = "thought:"
 
+// KeepsTextOnly reports whether the store keeps the text of entries only, see KeepText.
+func (s *Store) KeepsTextOnly() bool { return s.cfg.Keep == KeepText }
+
 // appendText stores entries where only their text is kept. Each is a thought of its own; there are no batches, because the store in front
 // sends again what it does not know to be here, and nothing is listed. What may have arrived without an answer is looked for among the newest
 // thoughts first.
@@ -169,12 +172,12 @@ func (s *Store) EraseSession(ctx context.Context, id core.SessionID) error {
 	return nil
 }
 
-// readable returns what there is to read of an agent. Of a server that does not show everything that is a part, see Store.sayLimits. What cannot be
+// readable returns what there is to read of an agent, and whether that is all. Of a server that does not show everything that is a part, see Store.sayLimits. What cannot be
 // restored of thoughts that hold only text is said here.
-func (s *Store) readable(ctx context.Context, agent string) ([]record, error) {
+func (s *Store) readable(ctx context.Context, agent string) (visible []record, whole bool, err error) {
 	c, err := s.take(ctx, "scan", agent)
 	if p := (*partial)(nil); err != nil && !errors.As(err, &p) {
-		return nil, err
+		return nil, false, err
 	}
 	n := 0
 	for _, r := range c.visible {
@@ -186,5 +189,5 @@ func (s *Store) readable(ctx context.Context, agent string) ([]record, error) {
 		s.client.log.WarnContext(ctx, "openbrain server holds the text of messages only: tool calls, images, token counts and the hosts' own bytes cannot be restored from it",
 			"agent", agent, "messages", n)
 	}
-	return c.visible, nil
+	return c.visible, err == nil, nil
 }

@@ -30,6 +30,7 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 	if err := s.acquireRoom(ctx, len(entries), bytes); err != nil {
 		return core.AppendResult{}, failed("append", "", err)
 	}
+	s.anticipate(entries)
 	defer s.nudge()
 	defer s.release()
 	touched := s.touches(len(entries), func(i int) touch {

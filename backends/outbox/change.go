@@ -30,6 +30,9 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 	defer s.release()
 	touched := s.touches(1, func(int) touch { return touch{session, opUpdate, id, 0} })
 	err = s.change(touched, func() (func(string) bool, error) { return nil, s.local.Update(ctx, scope, id, change) })
+	if change.Type == core.TypeErased {
+		s.holdBack(session)
+	}
 	if err != nil {
 		return failed("update", id, err)
 	}
@@ -64,6 +67,10 @@ func (s *Store) Delete(ctx context.Context, scope core.Scope, ids []string) (int
 		n, err = s.local.Delete(ctx, scope, ids)
 		return nil, err
 	})
+	s.forgetThese(ids)
+	for _, id := range owners {
+		s.holdBack(id)
+	}
 	if err != nil {
 		return n, failed("delete", "", err)
 	}

@@ -76,6 +76,8 @@ type Config struct {
 	// SearchWait is how long a search waits for the delivery of what was appended before it, so that the remote finds that too; up
 	// to 1 min. 0 is not at all: entries that wait are then matched by their words.
 	SearchWait time.Duration `koanf:"searchWait" json:"searchWait" doc:"how long a search waits for what was appended before it to be delivered, up to 1m"`
+	// RemoteWait is how long a search waits for the remote's answer once the local one is there, 1 ms to 1 min.
+	RemoteWait time.Duration `koanf:"remoteWait" json:"remoteWait" doc:"how long a search waits for the remote store once the local answer is there, 1ms to 1m; what comes later counts in the next one"`
 }
 
 // DefaultConfig returns the defaults.
@@ -94,6 +96,7 @@ func DefaultConfig() Config {
 		MaxBackoff:     time.Minute,
 		CloseTimeout:   5 * time.Second,
 		Poll:           time.Second,
+		RemoteWait:     300 * time.Millisecond,
 	}
 }
 
@@ -139,6 +142,8 @@ func (c Config) Validate() error {
 		return invalid("poll", "must be 1ms to 1h")
 	case !within(c.SearchWait, 0, time.Minute):
 		return invalid("searchWait", "must be 0 to 1m")
+	case !within(c.RemoteWait, time.Millisecond, time.Minute):
+		return invalid("remoteWait", "must be 1ms to 1m")
 	}
 	return nil
 }
@@ -158,6 +163,7 @@ func (c Config) normalized() Config {
 	set(&c.MaxBackoff, max(d.MaxBackoff, c.MinBackoff))
 	set(&c.CloseTimeout, d.CloseTimeout)
 	set(&c.Poll, d.Poll)
+	set(&c.RemoteWait, d.RemoteWait)
 	return c
 }
 

@@ -22,10 +22,46 @@ func (s *Store) Get(ctx context.Context, scope core.Scope, ids []string) ([]core
 			found, err = s.local.Get(ctx, scope, ids)
 		}
 	}
+	if errors.Is(err, core.ErrNotFound) && s.textOnly {
+		found, err = s.withBelieved(ctx, scope, ids)
+	}
 	if err != nil {
 		return nil, failed("get", "", err)
 	}
 	return found, nil
+}
+
+// maxBelieved is how many entries that only the remote has are kept for those who ask for them by id.
+const maxBelieved = 1000
+
+// believe keeps what a search found in the remote alone.
+func (s *Store) believe(e core.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.believed == nil || len(s.believed) >= maxBelieved {
+		s.believed = map[string]core.Entry{}
+	}
+	s.believed[e.ID] = e
+}
+
+// withBelieved is Get with what searches found in the remote alone.
+func (s *Store) withBelieved(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
+	out := make([]core.Entry, 0, len(ids))
+	for _, id := range ids {
+		found, err := s.local.Get(ctx, scope, []string{id})
+		if err == nil {
+			out = append(out, found...)
+			continue
+		}
+		s.mu.Lock()
+		e, ok := s.believed[id]
+		s.mu.Unlock()
+		if !errors.Is(err, core.ErrNotFound) || !ok || !scope.Contains(e.SessionID()) {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
 }
 
 // Scan implements core.Store: the local store answers, and its cursors are used. With Config.Hydrate, what the remote has of the

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -18,21 +17,22 @@ import (
 func companions(s *Store) core.Store {
 	if remote, ok := core.As[core.Searcher](s.far); ok {
 		local, _ := core.As[core.Searcher](s.local)
-		return &searching{Store: s, remote: remote, local: local}
+		s.asks = &asker{search: remote, now: s.now, flights: map[topic]*flight{}, pause: firstRest}
+		return &searching{Store: s, local: local}
 	}
 	return s.local
 }
 
 // searching adds a search to the companions of the local store.
 type searching struct {
-	core.Store // the outbox
-	remote     core.Searcher
+	core.Store               // the outbox
 	local      core.Searcher // nil where the local store has none
 }
 
 var (
-	_ core.Searcher  = (*searching)(nil)
-	_ core.Unwrapper = (*searching)(nil)
+	_ core.Searcher     = (*searching)(nil)
+	_ core.LateSearcher = (*searching)(nil)
+	_ core.Unwrapper    = (*searching)(nil)
 )
 
 // ByMeaning implements core.ByMeaning for a remote that does.
@@ -60,8 +60,10 @@ const (
 
 // Search implements core.Searcher: the remote searches on its side, and what it finds is held against the local store, which knows better:
 // what was erased or changed here is left out. What it cannot know yet is found here: by the local store's own search or,
-// without one, by matching words of the entries that wait. Both lists are fused by rank. When the remote
-// fails, the local search answers alone; without one the error is the remote's.
+// without one, by matching words of the entries that wait. Both lists are fused by rank.
+//
+// The remote is waited for at most Config.RemoteWait once the local answer is there, and after a few searches without an answer it is not asked for
+// a while; then the local answer stands alone. What comes later is had by the next search for the same, see Late.
 func (s *searching) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
 	o := s.outbox()
 	if err := o.enter(ctx, "search"); err != nil {
@@ -75,30 +77,49 @@ func (s *searching) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit,
 		return nil, nil
 	}
 	o.awaitDelivery(ctx, q.Scope)
-	var near, far []core.Hit
-	var nearErr, farErr error
-	var wg sync.WaitGroup
-	wg.Go(func() { far, farErr = s.searchRemote(ctx, q) })
-	if s.local != nil {
-		near, nearErr = s.local.Search(ctx, q)
-	} else {
-		near, nearErr = o.matchWaiting(ctx, q)
+	asked := q
+	o.mu.Lock()
+	pending, delivered := o.q.pending(q.Scope), o.sent
+	o.mu.Unlock()
+	asked.Limit += min(len(pending), maxExtra)
+	f, farErr := o.asks.begin(asked, delivered)
+	since := delivered
+	if f != nil {
+		since = f.since
 	}
-	wg.Wait()
+	var near []core.Hit
+	var err error
+	if s.local != nil {
+		near, err = s.local.Search(ctx, q)
+	} else {
+		near, err = o.matchWaiting(ctx, q, since)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, failed("search", "", err)
+	}
+	var far []core.Hit
+	if f != nil {
+		if far, farErr = o.asks.await(ctx, f, o.cfg.RemoteWait); farErr == nil {
+			far, farErr = s.known(ctx, q, far, pending)
+		}
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, failed("search", "", err)
 	}
-	if nearErr != nil {
-		return nil, failed("search", "", nearErr)
-	}
 	if farErr != nil {
-		if s.local == nil {
+		if s.local == nil && !errors.Is(farErr, errLate) && !errors.Is(farErr, errResting) {
 			return nil, failed("search", "", farErr)
 		}
-		o.log.WarnContext(ctx, "outbox search is answered by the local store alone", "err", scrub(farErr, nil))
+		o.log.DebugContext(ctx, "outbox search is answered without the remote", "err", scrub(farErr, nil))
 	}
 	return fuse(near, far, q.Limit), nil
 }
+
+// Late implements core.LateSearcher.
+func (s *searching) Late(q core.SearchQuery) bool { return s.outbox().asks.arrived(q) }
 
 // awaitDelivery waits as configured until nothing of a scope waits.
 func (s *Store) awaitDelivery(ctx context.Context, scope core.Scope) {
@@ -129,39 +150,31 @@ func (s *Store) awaitDelivery(ctx context.Context, scope core.Scope) {
 	}
 }
 
-// searchRemote returns what the remote finds that the local store has too, as the local store has it.
-func (s *searching) searchRemote(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
+// known returns what the remote found as the local store has it. Of a remote that keeps the text only, whose history cannot be copied, it returns what
+// only that has, too: another machine wrote it, or the local store was lost.
+func (s *searching) known(ctx context.Context, q core.SearchQuery, hits []core.Hit, pending map[string]bool) ([]core.Hit, error) {
 	o := s.outbox()
-	o.mu.Lock()
-	pending := o.q.pending(q.Scope)
-	o.mu.Unlock()
-	name := func(remote string) string {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		return o.q.localID(remote)
-	}
-	far := q
-	far.Limit += min(len(pending), maxExtra)
-	if q.Exclude != nil {
-		far.Exclude = func(id string) bool { return q.Exclude(name(id)) }
-	}
-	hits, err := s.remote.Search(ctx, far)
-	if err != nil {
-		return nil, err
-	}
-	whole := o.complete(q.Scope)
 	var out []core.Hit
 	for _, h := range hits {
-		id := name(h.Entry.ID)
+		if len(out) == q.Limit {
+			break
+		}
+		o.mu.Lock()
+		id := o.q.localID(h.Entry.ID)
+		o.mu.Unlock()
+		if !q.Scope.Contains(h.Entry.SessionID()) || q.Exclude != nil && q.Exclude(id) {
+			continue
+		}
 		found, err := o.local.Get(ctx, q.Scope, []string{id})
 		switch {
 		case errors.Is(err, core.ErrNotFound):
-			if whole || pending[id] {
+			if !o.textOnly && o.complete(q.Scope) || pending[id] || o.isErased(h.Entry.ID) {
 				continue // erased here, or never known here
 			}
+			o.believe(h.Entry)
 		case err != nil:
 			return nil, err
-		case found[0].Fingerprint != h.Entry.Fingerprint:
+		case !o.textOnly && found[0].Fingerprint != h.Entry.Fingerprint, o.textOnly && pending[id]:
 			continue // what was found is not what it says any more
 		default:
 			h.Entry = found[0]
@@ -171,7 +184,7 @@ func (s *searching) searchRemote(ctx context.Context, q core.SearchQuery) ([]cor
 		}
 		out = append(out, h)
 	}
-	return out[:min(len(out), q.Limit)], nil
+	return out, nil
 }
 
 func hidden(t core.EntryType) bool { return t == core.TypeHeartbeat || t == core.TypeErased }
@@ -180,14 +193,14 @@ func within(t time.Time, q core.SearchQuery) bool {
 	return (q.From.IsZero() || !t.Before(q.From)) && (q.To.IsZero() || t.Before(q.To))
 }
 
-// matchWaiting finds entries that wait for delivery by the share of the query's words that they contain.
-func (s *Store) matchWaiting(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
+// matchWaiting finds entries that wait for delivery, or were delivered after a search began, by the share of the query's words that they contain.
+func (s *Store) matchWaiting(ctx context.Context, q core.SearchQuery, since uint64) ([]core.Hit, error) {
 	words := wordsOf(q.Text)
 	if len(words) == 0 {
 		return nil, nil
 	}
 	var hits []core.Hit
-	for _, id := range s.waiting(q.Scope) {
+	for _, id := range s.waiting(q.Scope, since) {
 		if q.Exclude != nil && q.Exclude(id) {
 			continue
 		}
@@ -217,7 +230,7 @@ func (s *Store) matchWaiting(ctx context.Context, q core.SearchQuery) ([]core.Hi
 }
 
 // waiting returns the ids of appended and changed entries of a scope that wait, each once: the newest, if there are many.
-func (s *Store) waiting(scope core.Scope) []string {
+func (s *Store) waiting(scope core.Scope, since uint64) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var items []item
@@ -229,6 +242,12 @@ func (s *Store) waiting(scope core.Scope) []string {
 	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(b.seq, a.seq) })
 	var out []string
 	seen := map[string]bool{}
+	for _, d := range s.lately {
+		if d.number >= since && scope.Contains(d.session) && !seen[d.id] {
+			seen[d.id] = true
+			out = append(out, d.id)
+		}
+	}
 	for _, it := range items[:min(len(items), maxMatched)] {
 		if it.op != opDelete && !seen[it.id] {
 			seen[it.id] = true

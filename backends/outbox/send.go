@@ -186,9 +186,13 @@ func (p *parcel) append(ctx context.Context, entries []core.Entry) error {
 func (p *parcel) landed(ctx context.Context, e *core.Entry, remote string) error {
 	p.s.mu.Lock()
 	have := p.s.q.remoteID(e.ID)
-	pending := have != remote && remote != e.ID && p.s.q.pending(core.Scope{Agent: e.Agent})[remote]
+	pending := have != remote && remote != e.ID && !p.s.textOnly && p.s.q.pending(core.Scope{Agent: e.Agent})[remote]
 	p.s.mu.Unlock()
 	if have == remote {
+		return nil
+	}
+	if p.s.textOnly { // such ids are nobody's here
+		p.aliases = append(p.aliases, record{kind: kindAlias, session: e.SessionID(), id: e.ID, remote: remote})
 		return nil
 	}
 	if remote == e.ID {
@@ -217,6 +221,11 @@ func (p *parcel) update(ctx context.Context, items []item) error {
 		return err
 	}
 	e := &entries[0]
+	if e.Type == core.TypeErased {
+		if done, err := p.sweep(ctx, items[0]); done || err != nil {
+			return err
+		}
+	}
 	p.s.mu.Lock()
 	remote := p.s.q.remoteID(e.ID)
 	p.s.mu.Unlock()
@@ -243,6 +252,15 @@ func whole(e *core.Entry) core.Change {
 func (p *parcel) delete(ctx context.Context, items []item) error {
 	var ids, remote []string
 	seen := map[string]bool{}
+	for _, it := range items {
+		done, err := p.sweep(ctx, it)
+		if err != nil {
+			return err
+		}
+		if seen[it.id] = done; done {
+			p.aliases = append(p.aliases, record{kind: kindAlias, session: p.session, id: it.id})
+		}
+	}
 	p.s.mu.Lock()
 	for _, it := range items {
 		if seen[it.id] {
@@ -256,6 +274,9 @@ func (p *parcel) delete(ctx context.Context, items []item) error {
 		}
 	}
 	p.s.mu.Unlock()
+	if len(remote) == 0 {
+		return nil
+	}
 	if _, err := p.s.far.Delete(ctx, p.scope(), remote); err != nil {
 		p.aliases = nil
 		return err

@@ -13,7 +13,8 @@ import (
 )
 
 // Store is a local store whose changes are delivered to a remote one. Make one with Open; it is safe for concurrent use, also by other processes
-// with the same local store and journal. One goroutine delivers; Close stops it.
+// with the same local store and journal. One goroutine delivers, and each search of the
+// remote has one; Close stops them.
 type Store struct {
 	cfg   Config
 	log   *slog.Logger
@@ -40,10 +41,24 @@ type Store struct {
 	next  time.Time
 	last  failure
 	leads bool
+	// sent counts the entries that this process delivered, and lately holds the newest of them: a search of the remote that began before
+	// cannot have found them. erased are entries that were deleted here and may be found there still.
+	sent   uint64
+	lately []delivery
+	erased map[string]bool
+	// believed holds what searches found in the remote alone.
+	believed map[string]core.Entry
 	// wanted are agents whose history is to be copied in the background; asked is when that may be tried again.
 	wanted   []string
 	asked    time.Time
 	askFails int
+
+	// textOnly says that the remote keeps the text of entries and knows them by ids of its own; swept holds up to which change the sessions were
+	// erased there as a whole.
+	textOnly bool
+	swept    map[core.SessionID]uint64
+	// asks is nil where the remote has no search.
+	asks *asker
 
 	wake    chan struct{}
 	stop    context.CancelFunc
@@ -105,6 +120,14 @@ func Open(ctx context.Context, cfg Config, local, remote core.Store, opts ...Opt
 		opt(s)
 	}
 	s.inner = companions(s)
+	if t, ok := core.As[interface{ KeepsTextOnly() bool }](remote); ok {
+		s.textOnly = t.KeepsTextOnly()
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	if s.asks != nil {
+		s.asks.ctx = background
+	}
 	file, err := s.cfg.file(local)
 	if err != nil {
 		return nil, err
@@ -121,8 +144,6 @@ func Open(ctx context.Context, cfg Config, local, remote core.Store, opts ...Opt
 		return nil, failed("open", "", err)
 	}
 	s.release()
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.stop = stop
 	s.lead(background)
 	go s.deliver(background)
 	return s, nil
@@ -261,6 +282,9 @@ func (s *Store) Close() error {
 		}
 		s.stop()
 		<-s.stopped
+		if s.asks != nil {
+			s.asks.work.Wait()
+		}
 		if s.j != nil {
 			s.ended = s.j.close()
 		}

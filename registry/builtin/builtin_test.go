@@ -214,15 +214,15 @@ func TestOpenBrainPrecedence(t *testing.T) {
 		values map[string]any
 		want   map[string]string
 	}{
-		{"environment", map[string]any{"engine": "openbrain"}, map[string]string{"environment": "Bearer env-key"}},
-		{"configuration", map[string]any{"engine": map[string]any{"type": "openbrain", "baseUrl": configured, "apiKey": "own-key"}},
+		{"environment", map[string]any{"engine": "openbrain", "store": "openbrain"}, map[string]string{"environment": "Bearer env-key"}},
+		{"configuration", map[string]any{"engine": map[string]any{"type": "openbrain", "baseUrl": configured, "apiKey": "own-key"}, "store": "openbrain"},
 			map[string]string{"configured": "Bearer own-key"}},
-		{"both", map[string]any{"engine": map[string]any{"type": "openbrain", "apiKey": "own-key"}}, map[string]string{"environment": "Bearer own-key"}},
-		{"store", map[string]any{"engine": "openbrain", "store": map[string]any{"baseUrl": configured}}, map[string]string{"configured": "Bearer env-key"}},
+		{"both", map[string]any{"engine": map[string]any{"type": "openbrain", "apiKey": "own-key"}, "store": "openbrain"}, map[string]string{"environment": "Bearer own-key"}},
+		{"store", map[string]any{"engine": "openbrain", "store": map[string]any{"type": "openbrain", "baseUrl": configured}}, map[string]string{"configured": "Bearer env-key"}},
 		{"host", map[string]any{"plugins": map[string]any{
 			"slots": map[string]any{"contextEngine": "openbrain"},
 			"entries": map[string]any{"openclaw-openbrain-context": map[string]any{"config": map[string]any{"baseUrl": configured, "apiKey": "host-key",
-				"recentMessages": 20, "semanticSearchLimit": 10, "subagentRecentMessages": 8, "source": "openclaw"}}},
+				"recentMessages": 20, "semanticSearchLimit": 10, "subagentRecentMessages": 8, "source": "openclaw", "store": "openbrain"}}},
 		}}, map[string]string{"configured": "Bearer host-key"}},
 		{"composed", map[string]any{"store": map[string]any{"type": "openbrain", "baseUrl": configured}}, map[string]string{"configured": "Bearer env-key"}},
 	} {
@@ -247,9 +247,9 @@ func TestOpenBrainErrors(t *testing.T) {
 		want   string
 	}{
 		{map[string]any{"engine": "openbrain", "store": "memory"},
-			`registry: engine for "a": open engine "openbrain": store "memory": this engine keeps everything on its server: leave out store, or choose the engine composed: invalid`},
+			`registry: engine for "a": open engine "openbrain": store "memory": this engine keeps everything on its server, or in an outbox in front of it: leave out store, or choose the engine composed: invalid`},
 		{map[string]any{"engine": map[string]any{"type": "openbrain", "baseUrl": "ftp://u:secret@example.com", "apiKey": "k"}},
-			`registry: engine for "a": open engine "openbrain": open store "openbrain": openbrain: config: baseUrl: must be an absolute http or https address: invalid`},
+			`registry: engine for "a": open engine "openbrain": open store "outbox": remote: open store "openbrain": openbrain: config: baseUrl: must be an absolute http or https address: invalid`},
 		{map[string]any{"engine": map[string]any{"type": "openbrain", "semanticSearchLimit": 0}},
 			`registry: engine for "a": open engine "openbrain": semanticSearchLimit: must be 1 to 10000: invalid`},
 		{map[string]any{"store": "openbrain"},
@@ -275,7 +275,7 @@ func TestOpenBrainKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := r.Build(t.Context(), cfg, registry.BuildOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	i, err := r.Build(t.Context(), cfg, registry.BuildOptions{Logger: slog.New(slog.NewTextHandler(&log, nil)), Factory: core.Factory{AgentDir: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestOpenBrainKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := e.Info().Parts, (core.PartNames{Store: "openbrain", Retriever: "hybrid", Compactor: "archive"}); got != want || e.Info().ID != "openbrain" {
+	if got, want := e.Info().Parts, (core.PartNames{Store: "outbox", Retriever: "hybrid", Compactor: "archive"}); got != want || e.Info().ID != "openbrain" {
 		t.Errorf("parts are %+v, want %+v", got, want)
 	}
 	if strings.Contains(log.String(), "sk-hidden") {

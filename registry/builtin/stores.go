@@ -44,13 +44,14 @@ func outboxDefaults() outboxConfig {
 }
 
 func outboxStore(ctx context.Context, cfg outboxConfig, env registry.Env) (core.Store, error) {
-	local, err := env.OpenStore(ctx, cfg.Local)
-	if err != nil {
-		return nil, fmt.Errorf("local: %w", err)
-	}
+	// The remote first: it makes nothing, and may lack what only the operator can give.
 	remote, err := env.OpenStore(ctx, patient(cfg.Remote))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("remote: %w", err), local.Close())
+		return nil, fmt.Errorf("remote: %w", err)
+	}
+	local, err := env.OpenStore(ctx, cfg.Local)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("local: %w", err), remote.Close())
 	}
 	store, err := outbox.Open(ctx, cfg.Queue, local, remote, outbox.WithLogger(env.Logger))
 	if err != nil {

@@ -33,6 +33,8 @@ var (
 	_ core.Observer  = (*Retriever)(nil)
 	_ core.Attacher  = (*Retriever)(nil)
 	_ core.Scrubber  = (*Retriever)(nil)
+
+	_ core.LateRetriever = (*Retriever)(nil)
 )
 
 // New returns a retriever over searchers, by the names that candidates carry as their source. The error wraps core.ErrInvalid when
@@ -67,6 +69,25 @@ func New(cfg Config, searchers map[string]core.Searcher, opts ...Option) (*Retri
 		o(r)
 	}
 	return r, nil
+}
+
+// Late implements core.LateRetriever: it reports whether a searcher has something by now that it did not have when it was asked for this.
+func (r *Retriever) Late(q core.Query) bool {
+	text := asking.Text(q, asking.Limits{
+		PromptChars: r.cfg.PromptChars, ShortPrompt: r.cfg.ShortPrompt, ContextChars: r.cfg.ContextChars,
+	})
+	for _, p := range r.parts {
+		late, ok := p.searcher.(core.LateSearcher)
+		if !ok || text == "" {
+			continue
+		}
+		for _, scope := range q.Scopes() {
+			if late.Late(core.SearchQuery{Scope: scope, Text: text}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // list is what one searcher found in one scope.
