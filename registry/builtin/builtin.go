@@ -35,7 +35,7 @@ func Add(r *registry.Registry) error {
 	return errors.Join(
 		registry.AddEngine(r, "composed", "the parts named by this configuration", nothing, composed, registry.Defaults(composedParts())),
 		registry.AddEngine(r, "legacy", "hands back the host's own messages and stores nothing", nothing, legacy),
-		registry.AddEngine(r, "openbrain", "keeps and searches everything on an OpenBrain server", openBrainDefaults, openBrain,
+		registry.AddEngine(r, "openbrain", "keeps everything on this machine and on an OpenBrain server, which also searches", openBrainDefaults, openBrain,
 			registry.Plugins("openclaw-openbrain-context"), registry.PluginKeys(pluginKeys()...), registry.Defaults(openBrainParts())),
 
 		registry.AddStore(r, "memory", "in this process; gone when it ends", memory.DefaultConfig, memoryStore, registry.Conformance("", memory.DefaultConfig)),
