@@ -42,8 +42,15 @@ export async function openBrainPart(context) {
       await talking('openbrain', talk, session);
       await scenario('openbrain: the server holds the conversation under the configured source', async () => {
         await talk.turn(session, 'brain-last', 'What did the note say?');
-        const stats = await fetch(`${baseUrl}/v1/stats`, { headers: { authorization: `Bearer ${secrets.openBrainKey}` } }).then((r) => r.json());
-        check(stats.total > 0 && Object.keys(stats.by_source ?? {}).some((s) => s.startsWith('e2e')), `the server has ${JSON.stringify(stats).slice(0, 200)}`);
+        let stats = {};
+        // Messages are stored on this machine and delivered behind the turn.
+        await until(async () => {
+          stats = await fetch(`${baseUrl}/v1/stats`, { headers: { authorization: `Bearer ${secrets.openBrainKey}` } }).then((r) => r.json(), () => ({}));
+          return stats.total > 0 && Object.keys(stats.by_source ?? {}).some((s) => s.startsWith('e2e'));
+        }, 20_000, 'thoughts on the server');
+        const { thoughts } = await fetch(`${baseUrl}/v1/thoughts/recent?limit=1&source=e2e:main`, { headers: { authorization: `Bearer ${secrets.openBrainKey}` } }).then((r) => r.json());
+        const keys = Object.keys(thoughts?.[0]?.metadata ?? {});
+        for (const key of ['sessionId', 'turn', 'role', 'type']) check(keys.includes(key), `metadata has ${keys}, and no ${key}`);
         return `${stats.total} thoughts`;
       });
       await installation.stop();
