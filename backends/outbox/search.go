@@ -37,7 +37,7 @@ var (
 
 // ByMeaning implements core.ByMeaning for a remote that does.
 func (s *searching) ByMeaning() bool {
-	m, ok := s.remote.(core.ByMeaning)
+	m, ok := s.outbox().asks.search.(core.ByMeaning)
 	return ok && m.ByMeaning()
 }
 
