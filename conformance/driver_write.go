@@ -159,6 +159,9 @@ func (d *driver) repeat(t *track, o op) {
 		}
 		return
 	}
+	if o.N%3 == 0 {
+		d.ingestErased(t)
+	}
 	var pick []item
 	for _, it := range t.log {
 		if it.keyed == (o.N%2 == 0) && plain(it) && !t.inherited[it.marks[0]] {
@@ -249,6 +252,20 @@ func (d *driver) ingestAgain(t *track, it item) {
 	d.spurious("ingest of a known key", excused, err)
 	if err == nil && (res.Ingested != 0 || res.Duplicates != 1 || len(res.IDs) != 1) {
 		d.fail("idempotent.key", "ingest of a known key: %d ingested, %d duplicates, %d ids", res.Ingested, res.Duplicates, len(res.IDs))
+	}
+}
+
+// ingestErased hands over once more what was erased, as it was said then. The checks of erasure see whether it comes back.
+func (d *driver) ingestErased(t *track) {
+	for _, it := range slices.Backward(t.log) {
+		if it.erased && !it.inherited {
+			excused, err := d.call("ingest of an erased message", true, func(ctx context.Context) error {
+				_, err := d.engine.Ingest(ctx, core.IngestRequest{Session: t.id, Message: it.msg})
+				return err
+			})
+			d.spurious("ingest of an erased message", excused, err)
+			return
+		}
 	}
 }
 

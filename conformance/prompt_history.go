@@ -118,10 +118,19 @@ func cacheLoop(p *prompt) string {
 }
 
 func cacheAddition(p *prompt) string {
-	if p.prev != nil && p.prev.res.SystemPromptAddition != p.res.SystemPromptAddition {
-		return fmt.Sprintf("the addition is %q, was %q", p.res.SystemPromptAddition, p.prev.res.SystemPromptAddition)
+	if p.prev == nil || p.prev.res.SystemPromptAddition == p.res.SystemPromptAddition {
+		return ""
 	}
-	return ""
+	was, is := p.prev.res.SystemPromptAddition, p.res.SystemPromptAddition
+	if was == "" && p.prev.cramped(is) || is == "" && p.cramped(was) {
+		return ""
+	}
+	return fmt.Sprintf("the addition is %q, was %q", is, was)
+}
+
+// cramped reports whether a prompt leaves so little of its budget that an engine may have given its addition up for it.
+func (p *prompt) cramped(addition string) bool {
+	return recount(p.wire, addition, p.d.env.Count) > p.req.Budget/2
 }
 
 // sent is an emitted message with its bytes.
