@@ -3,12 +3,12 @@ FUZZTIME ?= 60s
 RIG ?= .tools/openclaw
 PGLITE ?= .tools/pglite
 
-.PHONY: test full fuzz bench soak data servers openclaw-e2e
+.PHONY: test full fuzz bench soak data servers openclaw-e2e cost
 test:
 	.ci/run
 
 # 25 times the generated sessions, the long crash, damage and soak tests, and every fuzz target for a minute.
-full: fuzz servers
+full: fuzz servers cost
 	CONTEXTENGINE_CI=1 CONTEXTENGINE_PGLITE="$(abspath $(PGLITE))" CONFORMANCE_TIMES=25 \
 	CRASH_POINTS=300 DAMAGE_PLACES=200 FEED_CASES=200 KILL_POINTS=8 OUTBOX_RUNS=300 SOAK_SECONDS=60 TOKENIZER_TEXTS=200000 \
 	go test -race -shuffle=on -timeout 8h ./...
@@ -25,6 +25,11 @@ servers:
 openclaw-e2e:
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
 	hosts/openclaw/e2e/run.sh "$(RIG)"
+
+# What a session costs with the plugin and with the host's own engine: three runs at 40k and one at 128k, an hour or so.
+cost:
+	hosts/openclaw/e2e/rig.sh "$(RIG)"
+	hosts/openclaw/e2e/cost.sh "$(RIG)"
 
 fuzz:
 	@set -e; for pkg in $$(go list ./...); do \

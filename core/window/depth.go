@@ -3,10 +3,10 @@ package window
 import "math"
 
 // What a token shown is worth falls with its distance from the end of the prompt: right at the end worthShare times what it costs to keep it cached, at
-// worthReach tokens half as much. Swept on the development data, see docs/cost.md.
+// worthReach tokens half as much, and so on. Swept on the development data, see docs/cost.md.
 const (
-	worthShare = 3.9
-	worthReach = 24_000
+	worthShare = 13
+	worthReach = 4_000
 )
 
 // places is how many low marks are compared.

@@ -113,12 +113,12 @@ func TestCurve(t *testing.T) {
 	}
 	count := counter(t)
 	fmt.Println(cost.Head)
-	for _, b := range strings.Split(budgets, ",") {
+	for b := range strings.SplitSeq(budgets, ",") {
 		budget, err := strconv.Atoi(b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, low := range strings.Split(lows, ",") {
+		for low := range strings.SplitSeq(lows, ",") {
 			share, err := strconv.ParseFloat(low, 64)
 			a := arm("low "+low, count, func(c *core.Config) { c.Window.Low, c.Window.LowTokens, c.Window.CachePrice = share, budget, 0 })
 			switch low {
