@@ -12,12 +12,12 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// everything proposes all that is not in the window, oldest first.
-type everything struct{ store core.Store }
+// allEntries proposes all that is not in the window, oldest first.
+type allEntries struct{ store core.Store }
 
-func (r *everything) Attach(store core.Store) error { r.store = store; return nil }
+func (r *allEntries) Attach(store core.Store) error { r.store = store; return nil }
 
-func (r *everything) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
+func (r *allEntries) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
 	var out []core.Candidate
 	for entry, err := range core.All(ctx, r.store, q.Scope, false) {
 		if err != nil {
@@ -41,7 +41,7 @@ type chat struct {
 func newChat(t *testing.T, cfg core.Config, first string) *chat {
 	t.Helper()
 	store := memory.New()
-	retriever := &everything{}
+	retriever := &allEntries{}
 	e, err := core.New(core.Parts{Store: store, Retriever: retriever, Compactor: &halver{}, Counter: wordCounter, Observers: nil}, cfg)
 	if err != nil {
 		t.Fatal(err)

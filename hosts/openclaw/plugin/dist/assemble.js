@@ -31,7 +31,7 @@ export function withoutEngine(shared, turn, params, { loop, granted, budget }) {
     return compacted({ messages: shown, estimatedTokens, systemPromptAddition: addition === "" ? undefined : addition });
 }
 /** Asks the sidecar for the next prompt. Throws when there is none; the caller then goes on with what it has. */
-export async function assemble(shared, turn, params, { loop, budget }) {
+export async function assemble(shared, turn, params, { loop, granted, budget }) {
     const session = sessionOf(params);
     const state = shared.state(session);
     const { messages } = params;
@@ -43,7 +43,8 @@ export async function assemble(shared, turn, params, { loop, budget }) {
         prompt: typeof params.prompt === "string" && params.prompt !== "" ? params.prompt : undefined,
         call: loop ? "loop" : "prompt",
         memory: memoryOf(params, turn.sections),
-        settings: settingsOf(params.runtimeSettings, params.runtimeContext, loop),
+        // The engine takes what is missing to the window for what the host appends: room for an answer is not that.
+        settings: settingsOf(params.runtimeSettings, params.runtimeContext, loop, budget - (granted ?? budget)),
         references: true,
     });
     const end = Date.now() + shared.settings.timeouts.assemble;

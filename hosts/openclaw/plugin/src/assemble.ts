@@ -62,7 +62,7 @@ export function withoutEngine(shared: Shared, turn: Turn, params: AssembleParams
 }
 
 /** Asks the sidecar for the next prompt. Throws when there is none; the caller then goes on with what it has. */
-export async function assemble(shared: Shared, turn: Turn, params: AssembleParams, { loop, budget }: Grant): Promise<AssembleResult> {
+export async function assemble(shared: Shared, turn: Turn, params: AssembleParams, { loop, granted, budget }: Grant): Promise<AssembleResult> {
   const session = sessionOf(params);
   const state = shared.state(session);
   const { messages } = params;
@@ -73,7 +73,8 @@ export async function assemble(shared: Shared, turn: Turn, params: AssembleParam
     prompt: typeof params.prompt === "string" && params.prompt !== "" ? params.prompt : undefined,
     call: loop ? "loop" : "prompt",
     memory: memoryOf(params, turn.sections),
-    settings: settingsOf(params.runtimeSettings, params.runtimeContext, loop),
+    // The engine takes what is missing to the window for what the host appends: room for an answer is not that.
+    settings: settingsOf(params.runtimeSettings, params.runtimeContext, loop, budget - (granted ?? budget)),
     references: true,
   });
   const end = Date.now() + shared.settings.timeouts.assemble;

@@ -46,13 +46,13 @@ export function sessionOfKey(sessionKey: string): WireSession {
   return { agent: agentOf(sessionKey) ?? "main", session: sessionKey };
 }
 
-/** What the host says about the model run. In a tool loop its prompt budget is the model's whole window. */
-export function settingsOf(runtime: RuntimeSettings | undefined, context: RuntimeContext | undefined, loop = false): WireSettings | undefined {
+/** What the host says about the model run. In a tool loop its prompt budget is the model's whole window, of which kept (negative) is what the budget leaves for an answer. */
+export function settingsOf(runtime: RuntimeSettings | undefined, context: RuntimeContext | undefined, loop = false, kept = 0): WireSettings | undefined {
   const budget = tokens(runtime?.limits?.promptTokenBudget);
   const settings = compacted<WireSettings>({
     provider: text(runtime?.model?.provider) ?? text(context?.provider),
     model: text(runtime?.model?.resolved) ?? text(runtime?.model?.requested) ?? text(context?.modelId),
-    contextWindow: loop ? budget : tokens(context?.modelContextWindow),
+    contextWindow: loop ? tokens(budget === undefined ? undefined : budget + kept) : tokens(context?.modelContextWindow),
     maxOutputTokens: tokens(runtime?.limits?.maxOutputTokens),
     promptTokenBudget: loop ? undefined : budget,
     mode: text(runtime?.runtime?.mode),
