@@ -70,6 +70,9 @@ func asks(sentence string) bool {
 		return true
 	}
 	lower := strings.ToLower(sentence)
+	if first := strings.Fields(lower); len(first) > 0 && slices.Contains([]string{"who", "whose", "what", "when", "where", "which", "why", "how"}, first[0]) {
+		return true // people leave out the mark
+	}
 	return slices.ContainsFunc([]string{
 		"remember", "remind", "recall", "earlier", "previous", "last time", "again", "mentioned", "told you", "i said", "you said", "we said", "look up",
 	}, func(pointer string) bool { return strings.Contains(lower, pointer) })
