@@ -6,6 +6,7 @@ go 1.26.0
 ignore node_modules
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/clipperhouse/uax29/v2 v2.7.0
 	github.com/creachadair/jrpc2 v1.3.6
 	github.com/dlclark/regexp2 v1.10.0

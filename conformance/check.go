@@ -26,6 +26,8 @@ const (
 	NeedSearcher Need = "core.Searcher"
 	// NeedViewStore: core.As finds a core.ViewStore in the store.
 	NeedViewStore Need = "core.ViewStore"
+	// NeedTailer: core.As finds a core.Tailer in the store.
+	NeedTailer Need = "core.Tailer"
 	// NeedReopen: the suite was given WithReopen.
 	NeedReopen Need = "WithReopen"
 	// NeedOwner: the engine or compactor owns compaction.
@@ -76,7 +78,7 @@ func (c Check) Family() string {
 
 // Checks lists all checks, by suite and id.
 func Checks() []Check {
-	all := slices.Concat(storeChecks(), searchChecks(), viewChecks(), retrieverChecks(), compactorChecks(), engineChecks())
+	all := slices.Concat(storeChecks(), sharedChecks(), searchChecks(), viewChecks(), retrieverChecks(), compactorChecks(), engineChecks())
 	slices.SortStableFunc(all, func(a, b Check) int {
 		return cmp.Or(cmp.Compare(a.Suite, b.Suite), cmp.Compare(a.ID, b.ID))
 	})

@@ -31,6 +31,8 @@ type options struct {
 	over   func(testing.TB, map[string]core.Searcher) core.Retriever
 	shrink bool
 	exact  bool
+	// another opens what a store holds once more, while that stays open.
+	another func(testing.TB, core.Store) core.Store
 }
 
 // WithCases sets the number of generated cases for each check, at least 1. The flag and the environment win.
@@ -48,6 +50,12 @@ func WithReopen(reopen func(tb testing.TB, old core.Store) core.Store) Option {
 // WithSearchers says how a retriever that asks searchers is made over some. Each of them may be the only one.
 func WithSearchers(over func(tb testing.TB, searchers map[string]core.Searcher) core.Retriever) Option {
 	return func(o *options) { o.over = over }
+}
+
+// WithAnother says how what a store holds is opened once more while the first stays open, as another process would. The function registers the clean-up of
+// what it returns. Without it the checks of several users share one handle.
+func WithAnother(another func(tb testing.TB, first core.Store) core.Store) Option {
+	return func(o *options) { o.another = another }
 }
 
 // WithEventual says that what was written may take up to bound until scans and searches show it.

@@ -45,7 +45,9 @@ func ExamineStore(tb testing.TB, open func(tb testing.TB) core.Store, opts ...Op
 	return out
 }
 
-func storeSuite() []Check { return slices.Concat(storeChecks(), searchChecks(), viewChecks()) }
+func storeSuite() []Check {
+	return slices.Concat(storeChecks(), sharedChecks(), searchChecks(), viewChecks())
+}
 
 // storeHas says what a store offers beyond core.Store.
 func storeHas(tb testing.TB, open func(testing.TB) core.Store, o options) map[Need]bool {
@@ -55,7 +57,8 @@ func storeHas(tb testing.TB, open func(testing.TB) core.Store, o options) map[Ne
 	s := open(c)
 	_, search := core.As[core.Searcher](s)
 	_, view := core.As[core.ViewStore](s)
-	return map[Need]bool{NeedSearcher: search, NeedViewStore: view, NeedReopen: o.reopen != nil}
+	_, tail := core.As[core.Tailer](s)
+	return map[Need]bool{NeedSearcher: search, NeedViewStore: view, NeedTailer: tail, NeedReopen: o.reopen != nil}
 }
 
 // runCheck runs one check in its own subtest and holds it against what the implementation claims.
@@ -86,7 +89,7 @@ func examineStore(tb testing.TB, c Check, open func(testing.TB) core.Store, o op
 		tb := &caseTB{TB: tb}
 		defer tb.end()
 		return guard(func() string {
-			r := &storeRun{tb: tb, store: open(tb), steps: steps, bound: o.bound, reopen: o.reopen}
+			r := &storeRun{tb: tb, store: open(tb), steps: steps, bound: o.bound, reopen: o.reopen, another: o.another}
 			return c.store(r)
 		})
 	})
@@ -148,6 +151,8 @@ type storeRun struct {
 	steps  []batch
 	bound  time.Duration
 	reopen func(testing.TB, core.Store) core.Store
+	// another opens the data once more, see WithAnother.
+	another func(testing.TB, core.Store) core.Store
 	// entries holds what was stored, by session, in order.
 	entries map[core.SessionID][]core.Entry
 	all     []core.Entry

@@ -6,58 +6,104 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// apply checks a compactor's patch against the session as it is now and publishes it: all of it, or nothing.
+// errOvertaken says that others changed what a patch is about, so that it cannot be applied any more: it has to be made anew.
+var errOvertaken = errors.New("the session was changed meanwhile")
+
+// apply checks a compactor's patch against the session as it is now and publishes it: all of it, or nothing. It is errOvertaken when the session is
+// not what the patch was made for any more.
 func (e *Engine) apply(ctx context.Context, t *task, p Patch) error {
 	if len(p.Replace) == 0 && len(p.Stubs) == 0 {
 		return nil
 	}
 	// What was paid for is published even when the caller has given up meanwhile.
 	ctx = context.WithoutCancel(ctx)
-	return e.retry(ctx, t.Session, func(s *session) error {
-		v := s.view.Clone()
-		var summaries []Entry
-		made := maps.Clone(t.refs)
-		for _, r := range p.Replace {
-			r.Summaries = resolved(r.Summaries, made)
-			entry, err := e.replace(ctx, t, &v, r)
-			if err != nil {
+	a := attempt{made: make(tries)}
+	return e.resume(ctx, t.Session, func(s *session) error {
+		err := e.attempt(ctx, t, s, p, &a)
+		if (errors.Is(err, ErrInvalid) || errors.Is(err, ErrNotFound)) && t.ground != s.view.ground(t.end) {
+			err = fmt.Errorf("%w: %w", err, errOvertaken)
+		}
+		t.overtaken = t.overtaken || errors.Is(err, errOvertaken)
+		return err
+	})
+}
+
+// attempt is what the tries of publishing one patch have in common.
+type attempt struct {
+	// made are the summaries' entries as they were made first, by the index of the replacement.
+	made tries
+	// stored says that an earlier try stored them.
+	stored bool
+}
+
+func (e *Engine) attempt(ctx context.Context, t *task, s *session, p Patch, a *attempt) error {
+	v := s.view.Clone()
+	var summaries []Entry
+	made := maps.Clone(t.refs)
+	for i, r := range p.Replace {
+		r.Summaries = resolved(r.Summaries, made)
+		entry := a.made[i]
+		if a.stored {
+			if !slices.ContainsFunc(v.Summaries, func(sum Summary) bool { return sum.ID == entry.ID }) {
+				return fmt.Errorf("core: compact %q: its summary is not in force: %w", s.id, errOvertaken)
+			}
+		} else {
+			var err error
+			if entry, err = e.replace(ctx, t, &v, r, entry.ID); err != nil {
 				return err
 			}
-			summaries = append(summaries, entry)
-			if r.Ref != "" {
-				made[r.Ref] = entry.ID
-			}
+			a.made[i] = entry
 		}
-		if err := e.stub(ctx, t, &v, p.Stubs); err != nil {
-			return err
+		summaries = append(summaries, entry)
+		if r.Ref != "" {
+			made[r.Ref] = entry.ID
 		}
-		if len(summaries) > 0 {
-			if _, err := e.store.Append(ctx, summaries); err != nil {
-				return fmt.Errorf("core: compact %q: store summary: %w", s.id, err)
-			}
+	}
+	if err := e.stub(ctx, t, &v, p.Stubs); err != nil {
+		return err
+	}
+	if len(summaries) > 0 && !a.stored {
+		if _, err := e.store.Append(ctx, summaries); err != nil {
+			s.forget()
+			return fmt.Errorf("core: compact %q: store summary: %w", s.id, err)
 		}
-		if err := e.keepPrompt(ctx, t, &v); err != nil {
-			return err
-		}
-		if v.Start == s.view.Start && len(p.Stubs) == 0 && s.view.Start >= 0 {
-			before := s.view.front()
-			v.Shown = &before
-		} else {
-			v.Shown, v.Kept = nil, nil
-			v.Epoch++
-			s.cool()
-		}
-		if err := e.publish(ctx, s, v); err != nil {
-			return err
-		}
-		t.refs = made
-		e.observe(ctx, func(o Observer) error { return o.Appended(ctx, summaries) }, len(summaries))
-		return nil
-	})
+		a.stored = true
+	}
+	if err := e.keepPrompt(ctx, t, &v); err != nil {
+		return err
+	}
+	if v.Start == s.view.Start && len(p.Stubs) == 0 && s.view.Start >= 0 {
+		before := s.view.front()
+		v.Shown = &before
+	} else {
+		v.Shown, v.Kept = nil, nil
+		v.Epoch++
+		s.cool()
+	}
+	if err := e.publish(ctx, s, v); err != nil {
+		return err
+	}
+	t.refs, t.ground = made, s.view.ground(t.end)
+	e.observe(ctx, func(o Observer) error { return o.Appended(ctx, summaries) }, len(summaries))
+	return nil
+}
+
+// ground is what patches are made for, of the path up to a position: two that are the same take the same patches.
+func (v *View) ground(end int) string {
+	var b strings.Builder
+	fmt.Fprint(&b, v.Lead, " ", v.Frontier, " ", v.Erased)
+	for _, sum := range v.Summaries {
+		b.WriteString(" " + sum.ID)
+	}
+	for _, sp := range v.Slice(0, end) {
+		fmt.Fprintf(&b, " %q %d-%d", sp.owned(v.Session).Session, sp.From, sp.To)
+	}
+	return b.String()
 }
 
 // resolved replaces the refs among ids of summaries by the ids they stand for.
@@ -114,8 +160,8 @@ func refused(t *task, rule string) error {
 	return fmt.Errorf("core: compact %q: patch refused: %s: %w", t.Session, rule, ErrInvalid)
 }
 
-// replace moves the frontier of v behind the entries of a replacement and puts its summary there.
-func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement) (Entry, error) {
+// replace moves the frontier of v behind the entries of a replacement and puts its summary there, under the id given, if any.
+func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement, id string) (Entry, error) {
 	if len(r.Entries) == 0 && len(r.Summaries) == 0 {
 		return Entry{}, refused(t, "a replacement stands for nothing")
 	}
@@ -163,6 +209,9 @@ func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement) (
 		r.Text, r.Kind = noteText(covers), "note"
 	}
 	entry := e.summaryEntry(v, r, standing{covers: covers, of: joined(of), frontier: frontier}, t.Now)
+	if id != "" {
+		entry.ID, entry.Key = id, "c:"+id
+	}
 	if entry.Tokens >= cost && r.Kind != "note" {
 		return Entry{}, refused(t, fmt.Sprintf("%d tokens cannot stand for %d", entry.Tokens, cost))
 	}

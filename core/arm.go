@@ -106,11 +106,11 @@ func (e *Engine) Score(ctx context.Context, o Outcome) error {
 	}
 	m := message.New(message.System, "")
 	entry := Entry{
-		ID: e.newID(), Agent: o.Session.Agent, Session: outcomeSession, Role: m.Role, Type: TypeErased, Time: o.Time, Seq: o.Time.UnixMicro(),
+		ID: e.newID(), Agent: o.Session.Agent, Session: outcomeSession, Role: m.Role, Type: TypeErased, Time: o.Time,
 		Key:         "o:" + strconv.Itoa(len(o.Session.Session)) + ":" + o.Session.Session + ":" + strconv.FormatInt(o.Turn, 10) + ":" + o.Name,
 		Fingerprint: message.Fingerprint(m), Message: m, Meta: map[string]string{metaOutcome: string(body)},
 	}
-	res, err := e.store.Append(ctx, []Entry{entry})
+	res, err := e.record(ctx, entry)
 	if err == nil && res.IDs[0] != entry.ID {
 		err = e.store.Update(ctx, Scope{Agent: o.Session.Agent, Session: outcomeSession}, res.IDs[0], Change{Meta: entry.Meta})
 	}

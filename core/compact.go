@@ -29,15 +29,65 @@ func (e *Engine) Compact(ctx context.Context, req CompactRequest) (CompactResult
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Compaction.Deadline)
 	defer cancel()
+	done, waited, err := e.compactAlone(ctx, req.Session)
+	if err != nil {
+		return CompactResult{}, err
+	}
+	defer done()
+	for n := 0; ; n++ {
+		res, err := e.compact(ctx, req, waited || n > 0)
+		if !errors.Is(err, errOvertaken) {
+			return res, err
+		}
+		if err := pause(ctx, n); err != nil {
+			return CompactResult{}, fmt.Errorf("core: compact %q: others keep changing the session: %w", req.Session, err)
+		}
+	}
+}
+
+// compactAlone waits until no other compaction of the session is under way in this engine: two would pay for the same text. waited says that there was one.
+func (e *Engine) compactAlone(ctx context.Context, id SessionID) (done func(), waited bool, err error) {
+	s, err := e.lookup(id)
+	if err != nil {
+		return nil, false, err
+	}
+	done = func() { <-s.compacting; e.leaveSession(s) }
+	select {
+	case s.compacting <- struct{}{}:
+		return done, false, nil
+	default:
+	}
+	select {
+	case s.compacting <- struct{}{}:
+		return done, true, nil
+	case <-ctx.Done():
+		e.leaveSession(s)
+		return nil, false, fmt.Errorf("core: compact %q: another compaction is under way: %w", id, ctx.Err())
+	}
+}
+
+// compact is one try of Compact. overlapped says that another compaction ran since it was asked for: what that achieved need not be done again.
+func (e *Engine) compact(ctx context.Context, req CompactRequest, overlapped bool) (CompactResult, error) {
 	t, res, err := e.prepare(ctx, req)
 	if err != nil || t == nil {
 		return res, e.failed(ctx, "store", "compact", err)
+	}
+	if overlapped && t.before <= t.budget && t.before <= int(e.cfg.Compaction.Target*float64(t.budget)) {
+		res.OK, res.Reason = true, ReasonAlreadyCompacted+": by another call, at the same time"
+		res.TokensBefore, res.TokensAfter, res.FirstKept = t.before, t.before, firstID(t.Entries)
+		return res, nil
 	}
 	patch, cerr := e.compactor.Compact(ctx, t.Compaction)
 	if len(patch.Warnings) > 0 {
 		e.warn(ctx, "compactor", "part", errors.New(strings.Join(patch.Warnings, "; ")))
 	}
+	if t.overtaken {
+		return CompactResult{}, errOvertaken // whatever the compactor made of it
+	}
 	if err := e.apply(ctx, t, patch); err != nil {
+		if errors.Is(err, errOvertaken) {
+			return CompactResult{}, err
+		}
 		return CompactResult{}, e.failed(ctx, "compactor", "compact", err)
 	}
 	if cerr != nil {
@@ -81,6 +131,10 @@ type task struct {
 	cut []bool
 	// refs are the ids of the summaries published so far, by their Ref.
 	refs map[string]string
+	// ground is what the session was when the task, or its last part, was made, see View.ground.
+	ground string
+	// overtaken says that a patch was refused because others changed the session.
+	overtaken bool
 }
 
 // place is where an entry is stored.
@@ -121,6 +175,12 @@ func (e *Engine) prepare(ctx context.Context, req CompactRequest) (*task, Compac
 			return nil, CompactResult{}, err
 		}
 		t, res, err := e.stock(ctx, v, req)
+		if tied, ok := errors.AsType[*tiedError](err); ok && try < 3 {
+			err = e.retry(ctx, req.Session, func(s *session) error { return e.mend(ctx, s, tied) })
+			if err == nil {
+				continue
+			}
+		}
 		if try < 3 && errors.Is(err, ErrNotFound) {
 			continue // it was changed while it was read
 		}
@@ -138,7 +198,7 @@ func (e *Engine) stock(ctx context.Context, v View, req CompactRequest) (*task, 
 	if budget <= 0 {
 		budget = v.Budget
 	}
-	t := &task{req: req, budget: budget, next: v.Next, end: v.Len(), erased: v.Erased, refs: make(map[string]string)}
+	t := &task{req: req, budget: budget, next: v.Next, end: v.Len(), erased: v.Erased, refs: make(map[string]string), ground: v.ground(v.Len())}
 	t.survey(items)
 	t.Compaction = Compaction{
 		Session: v.Session, Summaries: v.Summaries, Stubs: v.Stubs, Force: req.Force, Instructions: req.Instructions,
@@ -247,6 +307,9 @@ func (e *Engine) conclude(ctx context.Context, t *task, patch Patch, cerr error)
 			break
 		}
 		if err := e.apply(ctx, t, p); err != nil {
+			if errors.Is(err, errOvertaken) {
+				return CompactResult{}, err
+			}
 			return CompactResult{}, e.failed(ctx, "engine", "compact", err)
 		}
 		if after, res, err = e.measure(ctx, t); err != nil {
@@ -300,7 +363,7 @@ func (e *Engine) measure(ctx context.Context, t *task) (int, CompactResult, erro
 	var res CompactResult
 	total := 0
 	var v View
-	err := e.retry(ctx, t.Session, func(s *session) error { v = s.view.Clone(); return nil })
+	err := e.resume(ctx, t.Session, func(s *session) error { v = s.view.Clone(); return nil })
 	if err != nil {
 		return 0, res, err
 	}
@@ -345,6 +408,10 @@ func adoptSummary(v *View, entry Entry) {
 	for id := range strings.SplitSeq(entry.Meta[metaSupersedes], ",") {
 		gone[id] = true
 	}
+	delete(gone, "")
+	if !v.takes(entry, frontier, gone) {
+		return
+	}
 	var kept []Summary
 	at := 0
 	for i, sum := range v.Summaries {
@@ -371,6 +438,33 @@ func adoptSummary(v *View, entry Entry) {
 	v.Summaries = append(kept, sum)
 	v.Frontier = frontier
 	v.Start = max(v.Start, frontier)
+}
+
+// takes reports whether a summary stands for what the view has where it is to stand: the path may have been cut, or compacted by others, after it was made.
+func (v *View) takes(entry Entry, frontier int, gone map[string]bool) bool {
+	found := 0
+	for _, sum := range v.Summaries {
+		if sum.ID == entry.ID {
+			return false
+		}
+		if gone[sum.ID] {
+			found++
+		}
+	}
+	of := spansOf(entry)
+	if of == nil {
+		return true // it does not say
+	}
+	if found < len(gone) {
+		return false
+	}
+	for _, sp := range v.Slice(max(v.Frontier, v.Lead), frontier) {
+		sp = sp.owned(v.Session)
+		if !slices.ContainsFunc(of, func(o Span) bool { return o.holds(*sp.Session, sp.From) && sp.To <= o.To }) {
+			return false
+		}
+	}
+	return true
 }
 
 // summaryOf returns what a view holds of a summary's entry.

@@ -52,6 +52,23 @@ type EntryChange struct {
 	Entry *Entry
 }
 
+// Tailer tells how far a session is, so that an engine learns at its next call what another process did to it: what was ingested, erased, compacted
+// or purged. The engine asks once for each call, whatever it holds in memory. A store that serves one engine alone does without.
+type Tailer interface {
+	// Tail is one cheap read, which does not depend on how much the session holds. It counts everything that was acknowledged before the call, by
+	// whichever process.
+	Tail(ctx context.Context, id SessionID) (Tail, error)
+}
+
+// Tail is where a session ends. The zero Tail is that of a session without entries and view.
+type Tail struct {
+	// View is the version of the stored view, 0 when there is none. In a store that keeps no views it is a number that is another one
+	// after an entry of the session was changed or deleted.
+	View uint64
+	// Next is the position behind the newest entry, 0 when there is none.
+	Next int64
+}
+
 // Beside names a folder that belongs to the store, for what is derived from it: the files of an index. What lies there can be deleted at
 // any time; whoever put it there makes it again. It is private to this machine.
 type Beside interface {

@@ -22,9 +22,14 @@ import (
 // concurrent use: calls for one session are serialised, sessions run in parallel. A compaction does not block the
 // session while its compactor works.
 type Engine struct {
-	cfg       Config
-	store     Store
-	views     ViewStore
+	cfg   Config
+	store Store
+	views ViewStore
+	// sharedViews says that the store keeps the views, and tailer, if any, tells what other processes do to a session.
+	sharedViews bool
+	tailer      Tailer
+	// nonce tells this engine's keys for messages without identity from those of other engines.
+	nonce     string
 	retriever Retriever
 	searcher  Searcher
 	compactor Compactor
@@ -102,7 +107,7 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: parts.Store, retriever: parts.Retriever, searcher: parts.Searcher, compactor: parts.Compactor, count: parts.Counter,
 		host: parts.Host, ownStore: parts.OwnStore, newID: randomID, log: slog.New(slog.DiscardHandler),
-		redact: redact, seed: maphash.MakeSeed(), sessions: make(map[SessionID]*session), lately: list.New(), prints: make(map[string]prints),
+		redact: redact, seed: maphash.MakeSeed(), nonce: rand.Text()[:8], sessions: make(map[SessionID]*session), lately: list.New(), prints: make(map[string]prints),
 		info: Info{ID: "composed", Name: "Composed context engine", Version: "1"},
 	}
 	if e.host == nil {
@@ -121,8 +126,9 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 		}
 	}
 	e.legacy = NewLegacy(e.host)
+	e.tailer, _ = As[Tailer](e.store)
 	if v, ok := As[ViewStore](e.store); ok {
-		e.views = v
+		e.views, e.sharedViews = v, true
 	} else if e.views = parts.Views; e.views == nil {
 		e.views = newLocalViews()
 	}

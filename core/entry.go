@@ -78,7 +78,7 @@ type Entry struct {
 	ID      string `json:"id"`
 	Agent   string `json:"agent"`
 	Session string `json:"session"`
-	// Seq is the position in the session as it was ingested, from 0, without gaps in what one process wrote.
+	// Seq is the position in the session as it was ingested, from 0. At most one entry of a session has it, see Store.Append.
 	// Which entries are in force, and in which order, is the View's business (a conversation can be forked or reset).
 	Seq int64 `json:"seq"`
 	// Turn counts the user turns of the session, from 0 (what came before the first user message).

@@ -370,11 +370,11 @@ func (er *erasure) keepReceipt(ctx context.Context) error {
 		return err
 	}
 	m := message.New(message.System, "")
-	_, err = er.e.store.Append(ctx, []Entry{{
+	_, err = er.e.record(ctx, Entry{
 		ID: er.rec.ID, Agent: er.req.Scope.Agent, Session: receiptSession, Role: m.Role, Type: TypeErased, Time: er.rec.Time,
-		Seq: er.rec.Time.UnixMilli(), Key: "r:" + er.rec.ID, Fingerprint: message.Fingerprint(m), Message: m,
+		Key: "r:" + er.rec.ID, Fingerprint: message.Fingerprint(m), Message: m,
 		Meta: map[string]string{metaReceipt: string(body)},
-	}})
+	})
 	return err
 }
 

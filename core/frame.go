@@ -128,6 +128,9 @@ func (e *Engine) read(ctx context.Context, v *View, from, to int) ([]item, error
 			return nil, err
 		}
 	}
+	if len(items) > to-from {
+		return nil, v.tied(from, to)
+	}
 	if len(items) != to-from {
 		return nil, fmt.Errorf("core: session %q: %d of %d entries of the window are missing in the store: %w",
 			v.Session, to-from-len(items), to-from, ErrNotFound)

@@ -2,9 +2,11 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -58,9 +60,10 @@ func (e *Engine) IngestBatch(ctx context.Context, req IngestBatchRequest) (Inges
 		return res, invalid("ingest", "idempotencyKey", fmt.Sprintf("must be at most %d bytes", maxCallKey))
 	}
 	messages, at := spoken(e.redacted(req.Messages))
+	tries := make(tries)
 	err := e.retry(ctx, req.Session, func(s *session) error {
 		v := s.view.Clone()
-		in, err := e.append(ctx, s, &v, draft{messages: messages, heartbeat: req.Heartbeat, call: req.IdempotencyKey})
+		in, err := e.append(ctx, s, &v, draft{messages: messages, heartbeat: req.Heartbeat, call: req.IdempotencyKey, tries: tries})
 		if err != nil {
 			return err
 		}
@@ -82,6 +85,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitT
 		return CommitTurnResult{}, err
 	}
 	messages, at := spoken(e.redacted(req.Messages))
+	tries := make(tries)
 	var res CommitTurnResult
 	err := e.retry(ctx, req.Session, func(s *session) error {
 		if slices.Contains(s.view.Commits, req.AdvancementKey) {
@@ -94,7 +98,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitT
 			return err
 		}
 		in, err := e.append(ctx, s, &v, draft{
-			messages: messages, heartbeat: req.Heartbeat, turn: req.AdvancementKey, known: known,
+			messages: messages, heartbeat: req.Heartbeat, turn: req.AdvancementKey, known: known, tries: tries,
 		})
 		if err != nil {
 			return err
@@ -132,13 +136,14 @@ func (e *Engine) AfterTurn(ctx context.Context, req AfterTurnRequest) error {
 		return err
 	}
 	turn, _ := spoken(e.redacted(req.Messages[req.PrePrompt:]))
+	tries := make(tries)
 	err := e.retry(ctx, req.Session, func(s *session) error {
 		v := s.view.Clone()
 		known, err := e.overlap(ctx, s, turn)
 		if err != nil {
 			return err
 		}
-		in, err := e.append(ctx, s, &v, draft{messages: turn, heartbeat: req.Heartbeat, known: known})
+		in, err := e.append(ctx, s, &v, draft{messages: turn, heartbeat: req.Heartbeat, known: known, tries: tries})
 		if err != nil {
 			return err
 		}
@@ -160,6 +165,26 @@ type draft struct {
 	meta  map[string]string
 	// marks are further values of some of the messages' entries, by index.
 	marks map[int]mark
+	// tries, when not nil, is of the call that the draft belongs to.
+	tries tries
+}
+
+// tries holds the entries that a call made at its first try, by the index of the message: a try after that makes them anew with the same id, key and
+// time, so that what an earlier one stored is known again.
+type tries map[int]Entry
+
+// same gives an entry what it had at the first try, and reports whether there was one.
+func (t tries) same(i int, entry *Entry) bool {
+	if t == nil {
+		return false
+	}
+	first, again := t[i]
+	if again {
+		entry.ID, entry.Key, entry.Time = first.ID, first.Key, first.Time
+		return true
+	}
+	t[i] = *entry
+	return false
 }
 
 // mark is a value in an entry's Meta.
@@ -167,13 +192,15 @@ type mark struct{ key, value string }
 
 // intake is what append did.
 type intake struct {
-	ids        []string
-	entries    []Entry // new ones, in order
+	ids     []string
+	entries []Entry // new ones, in order
+	// before are entries that an earlier try of the call stored.
+	before     []Entry
 	duplicates int
 }
 
 // append stores the messages of a draft and extends the path of v by them. It changes nothing in memory: adopt does, once
-// v is published.
+// v is published. ErrConflict says that another process was faster: the session is then read again.
 func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (intake, error) {
 	in := intake{ids: make([]string, len(d.messages))}
 	var fresh []Entry
@@ -182,9 +209,10 @@ func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (inta
 	if err != nil {
 		return intake{}, err
 	}
+	again := make(map[string]bool)
 	next, turns := v.Next, v.Turns
 	for i, m := range d.messages {
-		if id, ok := d.known[i]; ok {
+		if id, ok := d.known[i]; ok && d.tries[i].ID != id {
 			in.ids[i] = id
 			in.duplicates++
 			continue
@@ -204,6 +232,12 @@ func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (inta
 		if v.Arm != "" && (i == 0 || m.Role == message.User) {
 			entry.Meta = armed(entry.Meta, v.Arm)
 		}
+		if d.tries != nil && strings.HasPrefix(entry.Key, "s:") {
+			entry.Key += ":" + e.nonce // what two processes say at one place are two messages, also when they say the same
+		}
+		if d.tries.same(i, &entry) {
+			again[entry.ID] = true
+		}
 		fresh, at = append(fresh, entry), append(at, i)
 		next++
 	}
@@ -215,40 +249,53 @@ func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (inta
 		s.forget() // whether it was stored is known to the store alone
 		return intake{}, fmt.Errorf("core: append to %q: %w", s.id, err)
 	}
-	v.Next = next
+	var there []string
 	for i, entry := range fresh {
 		in.ids[at[i]] = res.IDs[i]
-		if res.IDs[i] == entry.ID {
-			v.Turns = max(v.Turns, entry.Turn)
+		switch {
+		case res.IDs[i] != entry.ID:
+			in.duplicates++
+			there = append(there, res.IDs[i])
+		case again[entry.ID] && res.Duplicates > 0:
+			there = append(there, entry.ID) // perhaps it was stored by an earlier try, at another position
+		default:
+			v.Turns, v.Next = max(v.Turns, entry.Turn), max(v.Next, entry.Seq+1)
 			in.entries = append(in.entries, entry)
 			extendPath(v, entry)
-			continue
 		}
-		in.duplicates++
 	}
-	if in.duplicates > len(d.known) {
-		if err := e.relink(ctx, s, v, in.ids, at, fresh); err != nil {
-			return intake{}, err
-		}
+	if err := e.relink(ctx, s, v, there, again, &in); err != nil {
+		return intake{}, err
 	}
 	return in, nil
 }
 
 // relink brings entries that the store knew, but the path does not show, back into force.
-func (e *Engine) relink(ctx context.Context, s *session, v *View, ids []string, at []int, fresh []Entry) error {
-	for i := range fresh {
-		id := ids[at[i]]
-		if id == fresh[i].ID {
+func (e *Engine) relink(ctx context.Context, s *session, v *View, ids []string, again map[string]bool, in *intake) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	got, err := e.store.Get(ctx, s.id.Scope(), ids)
+	if errors.Is(err, ErrNotFound) {
+		s.forget()
+		return fmt.Errorf("core: append to %q: an entry was purged meanwhile: %w", s.id, ErrConflict)
+	}
+	if err != nil {
+		return fmt.Errorf("core: append to %q: read duplicates: %w", s.id, err)
+	}
+	for _, entry := range got {
+		if again[entry.ID] {
+			in.before = append(in.before, entry)
+		}
+		if onPath(v, s.id, entry.Seq) || !inConversation(entry) {
 			continue
 		}
-		got, err := e.store.Get(ctx, s.id.Scope(), []string{id})
-		if err != nil {
-			return fmt.Errorf("core: append to %q: read duplicate %q: %w", s.id, id, err)
+		if entry.Seq >= s.view.Next {
+			s.forget()
+			return fmt.Errorf("core: append to %q: another process stored more: %w", s.id, ErrConflict)
 		}
-		if !onPath(v, s.id, got[0].Seq) {
-			extendPath(v, got[0])
-			s.warm = false
-		}
+		extendPath(v, entry)
+		s.warm = false
 	}
 	return nil
 }
@@ -273,7 +320,8 @@ func (e *Engine) adopt(ctx context.Context, s *session, v View, in intake) error
 			}
 		}
 	}
-	e.observe(ctx, func(o Observer) error { return o.Appended(ctx, in.entries) }, len(in.entries))
+	told := slices.Concat(in.before, in.entries)
+	e.observe(ctx, func(o Observer) error { return o.Appended(ctx, told) }, len(told))
 	return nil
 }
 

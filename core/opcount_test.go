@@ -21,11 +21,11 @@ import (
 // countedStore counts what the engine asks of a store.
 type countedStore struct {
 	*memory.Store
-	appends, scans, gets, loads, swaps, read atomic.Int64
+	appends, scans, gets, loads, swaps, tails, read atomic.Int64
 }
 
 func (s *countedStore) reset() {
-	for _, n := range []*atomic.Int64{&s.appends, &s.scans, &s.gets, &s.loads, &s.swaps, &s.read} {
+	for _, n := range []*atomic.Int64{&s.appends, &s.scans, &s.gets, &s.loads, &s.swaps, &s.tails, &s.read} {
 		n.Store(0)
 	}
 }
@@ -56,6 +56,11 @@ func (s *countedStore) LoadView(ctx context.Context, id core.SessionID) (core.Vi
 func (s *countedStore) SwapView(ctx context.Context, v core.View) error {
 	s.swaps.Add(1)
 	return s.Store.SwapView(ctx, v)
+}
+
+func (s *countedStore) Tail(ctx context.Context, id core.SessionID) (core.Tail, error) {
+	s.tails.Add(1)
+	return s.Store.Tail(ctx, id)
 }
 
 // opFixture is an engine whose work is counted.
@@ -141,6 +146,9 @@ func TestWarmAssembleReadsNothing(t *testing.T) {
 				t.Errorf("%d messages: a warm assemble made %d scans, %d gets, %d loads and %d swaps of views, want none",
 					n, s.scans.Load(), s.gets.Load(), s.loads.Load(), s.swaps.Load())
 			}
+			if got := f.store.tails.Load(); got != 1 {
+				t.Errorf("%d messages: a warm assemble asked %d times what others did, want once", n, got)
+			}
 			if got := f.counted.Load(); got > addition {
 				t.Errorf("%d messages: a warm assemble counted the tokens of %d bytes, want at most the %d of the addition and a note", n, got, addition)
 			}
@@ -194,6 +202,9 @@ func TestIngestCountsOnce(t *testing.T) {
 			s := f.store
 			if f.counted.Load() != int64(bytes) || f.calls.Load() != int64(size) {
 				t.Errorf("%d messages: ingesting %d counted %d bytes in %d calls, want %d in %d", n, size, f.counted.Load(), f.calls.Load(), bytes, size)
+			}
+			if got := s.tails.Load(); got != 1 {
+				t.Errorf("%d messages: ingesting %d asked %d times what others did, want once", n, size, got)
 			}
 			if s.appends.Load() != 1 || s.swaps.Load() != 1 || s.scans.Load()+s.gets.Load()+s.loads.Load() != 0 {
 				t.Errorf("%d messages: ingesting %d made %d appends, %d swaps and %d loads of views, %d scans and %d gets, want one append and one swap",

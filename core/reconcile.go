@@ -256,6 +256,9 @@ func (e *Engine) pathEntries(ctx context.Context, v *View) ([]knownEntry, error)
 			return nil, err
 		}
 	}
+	if len(out) > v.Len() {
+		return nil, v.tied(0, v.Len())
+	}
 	if len(out) != v.Len() {
 		return nil, fmt.Errorf("core: session %q: %d of %d entries are missing in the store: %w",
 			v.Session, v.Len()-len(out), v.Len(), ErrNotFound)

@@ -18,6 +18,8 @@ type session struct {
 	id SessionID
 	// sem is held by whoever works on the session.
 	sem chan struct{}
+	// compacting is held by the compaction that is under way.
+	compacting chan struct{}
 	// users counts those who hold sem or wait for it, place is where the session stands among those used lately. Engine.mu guards both.
 	users int
 	place *list.Element
@@ -27,7 +29,9 @@ type session struct {
 	adopted atomic.Bool
 
 	loaded bool
-	view   View
+	// mark is Tail.View as it was when the session was read, where the store keeps no views.
+	mark uint64
+	view View
 	// lead are the entries of the leading system messages, items those at the positions from base to the end of the path.
 	lead  []item
 	items []item
@@ -64,8 +68,13 @@ type item struct {
 // hidden is Entry.Hidden for those who hold many entries and do not want copies of them.
 func (it *item) hidden() bool { return it.entry.Type.hidden() || it.entry.leads() }
 
-// open returns the session, locked and loaded. The caller calls done.
+// open returns the session, locked and loaded, with what other processes did to it. The caller calls done.
 func (e *Engine) open(ctx context.Context, id SessionID) (s *session, done func(), err error) {
+	return e.enter(ctx, id, true)
+}
+
+// enter is open. Unless it is to look, a session in memory is taken as it is there: for the later parts of a call that has looked.
+func (e *Engine) enter(ctx context.Context, id SessionID, look bool) (s *session, done func(), err error) {
 	if err := id.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -83,11 +92,15 @@ func (e *Engine) open(ctx context.Context, id SessionID) (s *session, done func(
 		done()
 		return nil, nil, fmt.Errorf("core: session %q: %w", id, err)
 	}
-	if !s.loaded {
-		if err := e.load(ctx, s); err != nil {
-			done()
-			return nil, nil, err
-		}
+	if look && s.loaded {
+		err = e.look(ctx, s)
+	}
+	if err == nil && !s.loaded {
+		err = e.load(ctx, s)
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
 	}
 	return s, done, nil
 }
@@ -104,7 +117,7 @@ func (e *Engine) lookup(id SessionID) (*session, error) {
 		if len(e.sessions) >= maxSessions {
 			e.evict()
 		}
-		s = &session{id: id, sem: make(chan struct{}, 1), costs: make(map[uint64]int)}
+		s = &session{id: id, sem: make(chan struct{}, 1), compacting: make(chan struct{}, 1), costs: make(map[uint64]int)}
 		s.place = e.lately.PushFront(s)
 		e.sessions[id] = s
 	}
@@ -164,6 +177,14 @@ func (it *item) size() int {
 
 // load reads the view and takes up entries that were stored without it: a crash came between the two, or the store keeps no views.
 func (e *Engine) load(ctx context.Context, s *session) error {
+	var mark uint64
+	if !e.sharedViews {
+		tail, _, err := e.tail(ctx, s.id) // before it is read, so that nothing goes unnoticed
+		if err != nil {
+			return err
+		}
+		mark = tail.View
+	}
 	v, err := e.views.LoadView(ctx, s.id)
 	if errors.Is(err, ErrNotFound) {
 		v, err = View{Session: s.id}, nil
@@ -191,6 +212,7 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 	}
 	s.forget()
 	s.hold(v)
+	s.mark = mark
 	s.outputs = nil
 	if v.Output.Count > 0 {
 		s.outputs = []Ledger{v.Output}
@@ -287,26 +309,6 @@ func (e *Engine) doesWithout(ctx context.Context, err error) bool {
 func (s *session) hold(v View) {
 	s.view = v
 	s.adopted.Store(v.Parent != nil && v.Parent.Agent != s.id.Agent)
-}
-
-// retry runs op, and again when another process changed the view meanwhile.
-func (e *Engine) retry(ctx context.Context, id SessionID, op func(s *session) error) error {
-	for range 8 {
-		s, done, err := e.open(ctx, id)
-		if errors.Is(err, ErrConflict) {
-			continue // it was changed while it was read
-		}
-		if err != nil {
-			return err
-		}
-		err = op(s)
-		stale := !s.loaded
-		done()
-		if !errors.Is(err, ErrConflict) || !stale {
-			return err
-		}
-	}
-	return fmt.Errorf("core: session %q: view keeps changing: %w", id, ErrConflict)
 }
 
 // localViews keeps views of stores that have no room for them. They last as long as the engine and are rebuilt from the entries.

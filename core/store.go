@@ -21,6 +21,14 @@ type Store interface {
 	//
 	// It is idempotent by (agent, session, key): an entry whose key is known is not stored again, and the result names the id
 	// it has. The same ID with another key is ErrConflict. After an error the caller may repeat the same call.
+	//
+	// A position, (agent, session, Seq), exists once: a new entry at one that another entry holds is ErrConflict, whether that is in the
+	// same batch, of an earlier call, or of another process. Entries whose key is known are duplicates whatever their position; a position is
+	// free again when its entry was deleted. A store that was written before this rule may hold several entries at a position: they are read as Scan says.
+	// A store that cannot keep the rule for several processes says so in its documentation, and how it treats a second one.
+	//
+	// Callers: an entry that was refused for its position was not stored. Read what is new, and append again under the same ID and Key.
+	//
 	// Entries become visible in the order given; entries of one call may belong to several sessions.
 	Append(ctx context.Context, entries []Entry) (AppendResult, error)
 
@@ -28,7 +36,7 @@ type Store interface {
 	// then nothing is returned.
 	Get(ctx context.Context, scope Scope, ids []string) ([]Entry, error)
 
-	// Scan returns one page of a scope. Within a session the order is by Seq and, where two have the same, by append; across
+	// Scan returns one page of a scope. Within a session the order is by Seq and, where older data has several at one, by append; across
 	// sessions it is any order that stays the same. Following Next to the end visits every entry that was there when the
 	// scan began exactly once; entries appended later may or may not be visited.
 	Scan(ctx context.Context, q ScanQuery) (Page, error)

@@ -168,12 +168,13 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req SubagentEnded) error {
 	if parent.Validate() != nil || result == "" {
 		return nil
 	}
+	tries := make(tries)
 	err = e.retry(ctx, parent, func(s *session) error {
 		v := s.view.Clone()
 		m := message.New(message.Assistant, e.redact.edit(result))
 		m.Key = "subagent:" + req.Child.String() + ":" + message.Fingerprint(m)
 		in, err := e.append(ctx, s, &v, draft{
-			messages: []message.Message{m}, kind: TypeSubagent,
+			messages: []message.Message{m}, kind: TypeSubagent, tries: tries,
 			meta: map[string]string{"child": req.Child.Session, "reason": req.Reason},
 		})
 		if err != nil {

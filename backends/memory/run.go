@@ -114,3 +114,12 @@ func (l *run) before(p place, yield func(*record) bool) {
 		}
 	}
 }
+
+// next returns the Seq behind the last record, 0 when there is none.
+func (l *run) next() int64 {
+	if len(l.blocks) == 0 {
+		return 0
+	}
+	last := l.blocks[len(l.blocks)-1]
+	return last[len(last)-1].seq + 1
+}

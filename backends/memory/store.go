@@ -24,6 +24,7 @@ type Store struct {
 var (
 	_ core.Store     = (*Store)(nil)
 	_ core.ViewStore = (*Store)(nil)
+	_ core.Tailer    = (*Store)(nil)
 )
 
 // New returns an empty store.
@@ -53,6 +54,7 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 	var fresh []*record
 	ids := make(map[string]*core.Entry)
 	keys := make(map[entryKey]string)
+	places := make(map[position]bool)
 	for i := range entries {
 		e := &entries[i]
 		if err := s.conflict(e, ids[e.ID]); err != nil {
@@ -70,7 +72,11 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 			res.Duplicates++
 			continue
 		}
-		ids[e.ID], keys[k] = e, e.ID
+		at := position{e.SessionID(), e.Seq}
+		if places[at] || s.occupied(at) {
+			return core.AppendResult{}, fmt.Errorf("memory: append %q: another entry of the session has position %d: %w", e.ID, e.Seq, core.ErrConflict)
+		}
+		ids[e.ID], keys[k], places[at] = e, e.ID, true
 		res.IDs[i] = e.ID
 		stored := cloneEntry(e)
 		fresh = append(fresh, &record{entry: &stored})
@@ -104,6 +110,30 @@ func (s *Store) lookup(k entryKey) *record {
 		return nil
 	}
 	return sess.keys[k.key]
+}
+
+// position is where in its session an entry stands.
+type position struct {
+	session core.SessionID
+	seq     int64
+}
+
+// occupied reports whether a stored entry has this position.
+func (s *Store) occupied(at position) bool {
+	a := s.agents[at.session.Agent]
+	if a == nil {
+		return false
+	}
+	sess := a.byName[at.session.Session]
+	if sess == nil {
+		return false
+	}
+	found := false
+	sess.run.after(place{seq: at.seq}, func(r *record) bool {
+		found = r.seq == at.seq
+		return false
+	})
+	return found
 }
 
 func (s *Store) insert(r *record) {

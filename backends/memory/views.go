@@ -78,3 +78,17 @@ func (s *Store) ListViews(ctx context.Context, q core.ViewQuery) ([]core.Session
 	slices.SortFunc(out, core.SessionID.Compare)
 	return out[:min(len(out), q.Limit)], nil
 }
+
+// Tail implements core.Tailer: several engines of one program may serve the same session.
+func (s *Store) Tail(ctx context.Context, id core.SessionID) (core.Tail, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.usable(ctx, "tail"); err != nil {
+		return core.Tail{}, err
+	}
+	t := core.Tail{View: s.views[id].Version}
+	if a := s.agents[id.Agent]; a != nil && a.byName[id.Session] != nil {
+		t.Next = a.byName[id.Session].run.next()
+	}
+	return t, nil
+}

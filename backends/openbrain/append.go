@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -91,6 +92,11 @@ func (p *plan) make(ctx context.Context, entries []core.Entry) error {
 	}
 	first := map[agentKey]string{}
 	byID := map[string]bool{}
+	type agentPosition struct {
+		agent string
+		at    position
+	}
+	byPlace := map[agentPosition]bool{}
 	for i, e := range entries {
 		g, k := p.agents[e.Agent], sessionKey{e.Session, e.Key}
 		if id := g.ids[k]; id != "" {
@@ -108,12 +114,33 @@ func (p *plan) make(ctx context.Context, entries []core.Entry) error {
 		if taken || byID[e.ID] {
 			return failed("append", e.ID, fmt.Errorf("another entry has this id: %w", core.ErrConflict))
 		}
-		first[agentKey{e.Agent, k}], byID[e.ID] = e.ID, true
+		at := agentPosition{e.Agent, positionOf(e)}
+		if g.taken[at.at] != "" || byPlace[at] || p.begun(g, e) {
+			return failed("append", e.ID, fmt.Errorf("another entry of the session has position %d: %w", e.Seq, core.ErrConflict))
+		}
+		first[agentKey{e.Agent, k}], byID[e.ID], byPlace[at] = e.ID, true, true
 		p.res.IDs[i] = e.ID
 		p.send = append(p.send, record{entry: e})
 	}
 	p.stamp()
 	return p.reuse()
+}
+
+// stalled is how old a part of a batch is of which nobody will send the rest any more.
+const stalled = time.Minute
+
+// begun reports whether another writer is about to store something at the position of an entry. What one that was stopped left there goes.
+func (p *plan) begun(g *agent, e core.Entry) bool {
+	for _, h := range g.hidden {
+		if positionOf(h.entry) != positionOf(e) || h.entry.ID == e.ID || h.entry.Key == e.Key {
+			continue
+		}
+		if h.created.IsZero() || p.store.client.now().Sub(h.created) < stalled {
+			return true
+		}
+		p.stale = append(p.stale, h)
+	}
+	return false
 }
 
 // taken reports whether a stored entry has this id: one of the call's agents, or one that this store has seen.

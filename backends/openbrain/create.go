@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -46,7 +47,7 @@ func (s *Store) post(ctx context.Context, r record, text string) (string, error)
 		return ok, err
 	}
 	body, err := s.client.doUnless(ctx, "append", call{
-		method: http.MethodPost, path: pathThoughts, key: requestKey(r, text), sure: s.cfg.Keep == KeepText,
+		method: http.MethodPost, path: pathThoughts, place: placeKey(r.entry), key: requestKey(r, text), sure: s.cfg.Keep == KeepText,
 		body: map[string]any{"content": text, "source": s.cfg.source(r.entry.Agent), "metadata": metadata},
 	}, look)
 	if err != nil || found != "" {
@@ -68,6 +69,13 @@ func requestKey(r record, text string) string {
 	h.Write(fmt.Appendf(nil, "%q %q %q %q %d %t ", r.entry.Session, r.entry.ID, r.entry.Fingerprint, r.batch.ID, r.batch.Index, r.batch.End))
 	h.Write([]byte(text))
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// placeKey names the position of an entry within its source. A server that keeps positions stores one thought at each, so that of several writers one gets
+// it, and the others core.ErrConflict. Other servers ignore it.
+func placeKey(e core.Entry) string {
+	sum := sha256.Sum256([]byte(e.Session))
+	return "place-" + hex.EncodeToString(sum[:16]) + "-" + strconv.FormatInt(e.Seq, 10)
 }
 
 // proven returns the id of the thought that a create was answered with, when that holds the entry: servers that remove duplicates

@@ -28,6 +28,16 @@
 // its own; a server that merges that too is an error that wraps errors.ErrUnsupported, and the batch is none. A thought that a
 // server says it does not have, when told to delete it, must be gone from the list as well.
 //
+// # Several writers of one session
+//
+// A position in a session exists once. A server that keeps positions, as that of this project does, answers the second thought for one with 409,
+// which is core.ErrConflict: the engine reads what is new and goes on behind it. The position travels in the header OpenBrain-Position, which servers that
+// keep positions repeat in the answer, see Store.KeepsPositions.
+//
+// On a server that has only the documented calls a second writer is recognised by the look at the newest thoughts in front of every append, and refused in the
+// same way. Two that append in the same moment are both stored: nothing is lost, the thought that was stored first has the position, and an engine
+// that reads both gives the other one a position of its own behind it.
+//
 // Three things are beyond a client: a create that reaches the server after its entry was deleted brings the entry back (an erased entry
 // that stays as its place, core.TypeErased, hides it); a process that dies after it took over entries of a batch that another process is still
 // sending may leave them hidden, until one of the two repeats its Append; an entry of more than 24 MiB as JSON is refused.

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -28,6 +29,9 @@ const (
 	firstBackoff = 200 * time.Millisecond
 	lastBackoff  = 10 * time.Second
 
+	// headerPosition names the position of an entry in a request, and in the answer of a server that stores one thought for each.
+	headerPosition = "OpenBrain-Position"
+
 	pathThoughts = "/v1/thoughts"
 	pathRecent   = "/v1/thoughts/recent"
 	pathSearch   = "/v1/search"
@@ -38,6 +42,8 @@ const (
 type call struct {
 	method, path string
 	query        url.Values
+	// place, when not empty, goes into the header OpenBrain-Position.
+	place string
 	// body is sent as JSON when it is not nil.
 	body any
 	// one says that the path names a thought, so that 404 means the thought and not the call is missing.
@@ -73,6 +79,8 @@ type client struct {
 	log   *slog.Logger
 	sleep func(context.Context, time.Duration) error
 	now   func() time.Time
+	// places says that the server keeps positions.
+	places atomic.Bool
 	// lists is what was learnt of the server's lists, by path, and can the rest.
 	lists pagings
 	can   abilities
@@ -164,6 +172,9 @@ func (c *client) once(ctx context.Context, r call) ([]byte, error) {
 	if r.page {
 		req.SetResponseBodyLimit(maxPage)
 	}
+	if r.place != "" {
+		req.SetHeader(headerPosition, r.place)
+	}
 	var sent []byte
 	if r.body != nil {
 		var err error
@@ -191,6 +202,9 @@ func (c *client) once(ctx context.Context, r call) ([]byte, error) {
 			return nil, cerr
 		}
 		return nil, transportFailure(err)
+	}
+	if r.place != "" && res.Header().Get(headerPosition) != "" {
+		c.places.Store(true)
 	}
 	status, body := res.StatusCode(), res.Body()
 	if status < 200 || status > 299 {

@@ -3,6 +3,8 @@ package openbrain
 import (
 	"context"
 	"sync"
+
+	"github.com/contextengine/contextengine/core"
 )
 
 const (
@@ -33,6 +35,9 @@ type agent struct {
 	// ids holds the visible entries' ids by key, keys the other way round.
 	ids  map[sessionKey]string
 	keys map[string]sessionKey
+	// taken holds the visible entries' ids by position, places the other way round.
+	taken  map[position]string
+	places map[string]position
 	// hidden holds the thoughts of batches without an end; ended the ids of those that have one.
 	hidden []record
 	ended  map[string]bool
@@ -91,7 +96,7 @@ func (a *agents) release(g *agent) {
 
 // forget empties the index: the next append lists the agent's thoughts again.
 func (g *agent) forget() {
-	g.loaded, g.partial, g.ids, g.keys, g.hidden, g.ended, g.thoughts = false, false, nil, nil, nil, nil, nil
+	*g = agent{name: g.name, lock: g.lock, size: g.size}
 }
 
 // set makes the index match a census.
@@ -100,6 +105,8 @@ func (g *agent) set(c census, partial bool) {
 	g.loaded, g.partial, g.hidden = true, partial, c.hidden
 	g.ids = make(map[sessionKey]string, len(c.visible))
 	g.keys = make(map[string]sessionKey, len(c.visible))
+	g.taken = make(map[position]string, len(c.visible))
+	g.places = make(map[string]position, len(c.visible))
 	g.thoughts = make(map[string]bool, len(c.visible))
 	g.ended = map[string]bool{}
 	for _, r := range c.visible {
@@ -128,6 +135,7 @@ func (g *agent) add(r record) bool {
 	}
 	g.ids[r.key()] = r.entry.ID
 	g.keys[r.entry.ID] = r.key()
+	g.put(r.entry.ID, positionOf(r.entry))
 	return true
 }
 
@@ -137,8 +145,10 @@ func (g *agent) begun() twins { return census{hidden: g.hidden}.twins() }
 // rename gives an entry another key.
 func (g *agent) rename(id string, k sessionKey) {
 	if _, known := g.keys[id]; known {
+		at := g.places[id]
 		g.drop(id)
 		g.ids[k], g.keys[id] = id, k
+		g.put(id, at)
 	}
 }
 
@@ -147,8 +157,29 @@ func (g *agent) drop(id string) {
 	if k, ok := g.keys[id]; ok {
 		delete(g.keys, id)
 		delete(g.ids, k)
+		at := g.places[id]
+		delete(g.places, id)
+		if g.taken[at] == id {
+			delete(g.taken, at)
+		}
 	}
 }
+
+// put notes where an entry stands. Two writers who did not see each other may have put theirs at one position: the first counts.
+func (g *agent) put(id string, at position) {
+	g.places[id] = at
+	if _, taken := g.taken[at]; !taken {
+		g.taken[at] = id
+	}
+}
+
+// position is where in its session an entry stands.
+type position struct {
+	session string
+	seq     int64
+}
+
+func positionOf(e core.Entry) position { return position{e.Session, e.Seq} }
 
 // sizes remembers how many thoughts an agent had when they were listed last: what it costs to list them again.
 type sizes struct {

@@ -18,11 +18,17 @@ func TestScanOrderAndRange(t *testing.T) {
 	a, b := run("main", "a", 0, 7), run("main", "b", 0, 4)
 	late := entry("main", "b", 9, "same place, later")
 	late.Seq = 2
+	// Two that do not look at what others write put entries at one position, which the server lets them: the first comes first.
+	blind := open(t, srv, func(c *openbrain.Config) { c.Exclusive = true })
+	mustAppend(t, blind, run("other", "a", 0, 3)...)
+	mustAppend(t, blind, a[0])
 	mustAppend(t, s, b...)
 	mustAppend(t, s, a[4:]...) // not in order
-	mustAppend(t, s, a[:4]...)
-	mustAppend(t, s, late)
-	mustAppend(t, s, run("other", "a", 0, 3)...)
+	mustAppend(t, s, a[1:4]...)
+	if _, err := s.Append(t.Context(), []core.Entry{late}); !errors.Is(err, core.ErrConflict) {
+		t.Errorf("Append at a position that is taken = %v, want ErrConflict", err)
+	}
+	mustAppend(t, blind, late)
 	b = slices.Insert(b, 3, late)
 
 	for _, limit := range []int{1, 3, 1000} {

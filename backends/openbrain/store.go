@@ -121,6 +121,10 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
+// KeepsPositions reports whether the server has said that it stores one entry at a position, whoever sends it, as the server of this project does. It
+// says so in its answer to an append.
+func (s *Store) KeepsPositions() bool { return s.client.places.Load() }
+
 // Skipped returns how often a thought was passed over because it is not an entry: it was written by others.
 func (s *Store) Skipped() int64 { return s.skipped.Load() }
 

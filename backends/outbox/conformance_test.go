@@ -79,6 +79,9 @@ func TestConformance(t *testing.T) {
 				s := p.open(tb)
 				opened[s] = p
 				return s
+			}), conformance.WithAnother(func(tb testing.TB, first core.Store) core.Store {
+				tb.Helper()
+				return opened[first].open(tb)
 			}))
 		})
 	}

@@ -170,7 +170,10 @@ func (s *Store) adoptAll(ctx context.Context, entries []core.Entry) ([]record, e
 	}
 	res, err := s.local.Append(ctx, entries)
 	if errors.Is(err, core.ErrConflict) && len(entries) == 1 {
-		return nil, nil // it was here before, and has another key since
+		// The remote may let several have one position; the local store does not.
+		if res, err = core.AppendMoved(ctx, s.local, entries); errors.Is(err, core.ErrConflict) {
+			return nil, nil // it was here before, and has another key since
+		}
 	}
 	if errors.Is(err, core.ErrConflict) {
 		var out []record

@@ -83,7 +83,7 @@ func (s *Store) append(ctx context.Context, c *columnar) (core.AppendResult, err
 	b.Queue(s.sql.lockAgents, c.agents, c.counts)
 	b.Queue(s.sql.insert, c.agent, c.session, c.id, c.back, c.seq, c.turn, c.role, c.kind, c.time, c.nanos, c.tokens, c.key, c.meta, c.body,
 		c.raws, c.text, c.mark)
-	b.Queue(s.sql.known, c.agent, c.session, c.id, c.key)
+	b.Queue(s.sql.known, c.agent, c.session, c.id, c.key, c.back)
 	var res core.AppendResult
 	err := s.batch(ctx, b, func(r pgx.BatchResults) error {
 		if _, err := r.Exec(); err != nil {
@@ -111,14 +111,17 @@ func (s *Store) append(ctx context.Context, c *columnar) (core.AppendResult, err
 
 // taken names the entry that made an append fail.
 func (s *Store) taken(ctx context.Context, c *columnar) error {
-	const why = "the id belongs to an entry with another key"
 	var id []byte
-	err := s.main.QueryRow(ctx, s.sql.conflict, c.agent, c.session, c.id, c.key).Scan(&id)
+	var seq int64
+	var known bool
+	err := s.main.QueryRow(ctx, s.sql.conflict, c.agent, c.session, c.id, c.key, c.seq).Scan(&id, &seq, &known)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows): // two entries of the batch have the id, or the other one is gone by now
-		return fmt.Errorf("%s: %w", why, core.ErrConflict)
+	case errors.Is(err, pgx.ErrNoRows): // they are both in the batch, or the other one is gone by now
+		return fmt.Errorf("another entry has the id, or the position in the session: %w", core.ErrConflict)
 	case err != nil:
 		return err
+	case known:
+		return fmt.Errorf("entry %q: the id belongs to an entry with another key: %w", id, core.ErrConflict)
 	}
-	return fmt.Errorf("entry %q: %s: %w", id, why, core.ErrConflict)
+	return fmt.Errorf("entry %q: another entry of the session has position %d: %w", id, seq, core.ErrConflict)
 }

@@ -51,6 +51,12 @@ func TestConformance(t *testing.T) {
 					tb.Errorf("Close: %v", err)
 				}
 				return start(tb, configs[old])
+			}), conformance.WithAnother(func(tb testing.TB, first core.Store) core.Store {
+				tb.Helper()
+				if server.MaxConns() < 2 {
+					return first
+				}
+				return start(tb, configs[first])
 			}))
 		})
 	}

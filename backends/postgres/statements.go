@@ -16,6 +16,7 @@ type statements struct {
 	insert, known, conflict        string
 	get, lockEntry, update, remove string
 	firstView, nextView, view      string
+	tail                           string
 	dropView, listViews            string
 	changes, counter, changedAt    string
 	rank, stats                    string
@@ -64,14 +65,23 @@ func newStatements(cfg Config) statements {
 		sameAgent = "x.agent = t.agent AND"
 	}
 	// taken is whether the id belongs to an entry with another key.
-	asked := q.replace(` FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[]) WITH ORDINALITY AS t(agent, session, id, key, place)
-		LEFT JOIN LATERAL (SELECT e.id FROM {s}.entries e WHERE e.agent = t.agent AND e.session = t.session AND e.key = t.key) k ON true
+	asked := q.replace(` FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[]) WITH ORDINALITY
+			AS t(agent, session, id, key, at, place)
+		LEFT JOIN LATERAL (SELECT e.id, e.n, e.seq FROM {s}.entries e WHERE e.agent = t.agent AND e.session = t.session AND e.key = t.key) k ON true
 		LEFT JOIN LATERAL (SELECT true AS taken FROM {s}.entries x WHERE ` + sameAgent + ` x.id = t.id
 			AND (x.agent, x.session, x.key) IS DISTINCT FROM (t.agent, t.session, t.key) LIMIT 1) c ON true`)
-	// The division fails, and with it the whole transaction, when an id is taken: the answer would come too late, the server commits in
-	// the same round trip.
-	q.known = "SELECT k.id, 1 / CASE WHEN k.id IS NULL OR c.taken THEN 0 ELSE 1 END" + asked + " ORDER BY t.place"
-	q.conflict = "SELECT t.id" + asked + " WHERE c.taken ORDER BY t.place LIMIT 1"
+	// The division fails, and with it the whole transaction, when an id or a position is taken: the answer would come too late, the server commits in
+	// the same round trip. Whoever writes entries of an agent holds its row, so nobody takes a position meanwhile; at is how far an entry is from the batch's
+	// last, which tells those that are new. Older data may hold several entries at a position.
+	q.known = "SELECT k.id, 1 / CASE WHEN k.id IS NULL OR c.taken OR p.taken THEN 0 ELSE 1 END" + asked + q.replace(`
+		LEFT JOIN LATERAL (SELECT true AS taken FROM {s}.agents a JOIN {s}.entries y ON y.agent = a.agent WHERE a.agent = t.agent AND k.n = a.n - t.at
+			AND y.session = t.session AND y.seq = k.seq AND y.n <> k.n LIMIT 1) p ON true ORDER BY t.place`)
+	// Here at is the position.
+	q.conflict = "SELECT t.id, t.at, c.taken IS NOT NULL" + asked + q.replace(` WHERE c.taken OR k.id IS NULL
+			AND EXISTS (SELECT 1 FROM {s}.entries y WHERE y.agent = t.agent AND y.session = t.session AND y.seq = t.at)
+		ORDER BY c.taken IS NULL, t.place LIMIT 1`)
+	q.tail = q.replace(`SELECT coalesce((SELECT version FROM {s}.views WHERE agent = $1 AND session = $2), 0),
+		coalesce((SELECT max(seq) + 1 FROM {s}.entries WHERE agent = $1 AND session = $2), 0)`)
 
 	q.get = q.replace("SELECT " + columns + " FROM {s}.entries e WHERE e.agent = $1 AND e.id = ANY($2::bytea[]) AND ($3::bytea IS NULL OR e.session = $3)")
 	q.lockEntry = q.get + " FOR UPDATE"

@@ -38,6 +38,7 @@ type Store struct {
 var (
 	_ core.Store      = (*Store)(nil)
 	_ core.ViewStore  = (*Store)(nil)
+	_ core.Tailer     = (*Store)(nil)
 	_ core.Searcher   = (*Store)(nil)
 	_ core.ChangeFeed = (*Store)(nil)
 	_ core.Statter    = (*Store)(nil)

@@ -117,3 +117,18 @@ func (s *Store) ListViews(ctx context.Context, q core.ViewQuery) ([]core.Session
 	})
 	return out, err
 }
+
+// Tail implements core.Tailer: one statement, which looks once into each of two indexes.
+func (s *Store) Tail(ctx context.Context, id core.SessionID) (core.Tail, error) {
+	if err := id.Validate(); err != nil {
+		return core.Tail{}, fmt.Errorf("postgres: tail: %w", err)
+	}
+	var version, next int64
+	err := s.call(ctx, "tail", id.String(), repeatable, func(ctx context.Context) error {
+		return s.main.QueryRow(ctx, s.sql.tail, []byte(id.Agent), []byte(id.Session)).Scan(&version, &next)
+	})
+	if err != nil {
+		return core.Tail{}, err
+	}
+	return core.Tail{View: uint64(version), Next: next}, nil
+}

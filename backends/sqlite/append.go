@@ -12,6 +12,11 @@ import (
 
 // Append implements core.Store: one transaction, committed when it returns. The keys of deleted entries are free again.
 func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	return s.append(ctx, entries, false)
+}
+
+// append is Append. ties lets in entries at positions that others have, as files have them that were written before positions existed once.
+func (s *Store) append(ctx context.Context, entries []core.Entry, ties bool) (core.AppendResult, error) {
 	rows := make([]row, len(entries))
 	for i := range entries {
 		if err := complete(&entries[i]); err != nil {
@@ -25,7 +30,7 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 		return core.AppendResult{}, fmt.Errorf("sqlite: append: %w", err)
 	}
 	defer s.leave()
-	b := batch{s: s}
+	b := batch{s: s, ties: ties}
 	err := s.transactDirect(ctx, func(d *direct) error {
 		quiet := context.WithoutCancel(ctx)
 		b.d, res.IDs = d, make([]string, len(entries))
@@ -52,6 +57,8 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 type batch struct {
 	s *Store
 	d *direct
+	// ties lets in entries at positions that others have.
+	ties bool
 	// next is the number of the next entry.
 	next       int64
 	scopes     map[core.SessionID]int64
@@ -97,7 +104,7 @@ func (b *batch) add(ctx context.Context, e *core.Entry, r *row) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	b.args = r.args(append(b.args[:0], b.next, scope))
+	b.args = append(r.args(append(b.args[:0], b.next, scope)), b.ties)
 	res, err := b.d.exec(ctx, b.d.insert, b.args...)
 	if err != nil {
 		return "", err
@@ -115,7 +122,7 @@ func (b *batch) add(ctx context.Context, e *core.Entry, r *row) (string, error) 
 }
 
 // known returns the id of the stored entry that has the key of e, or core.ErrConflict when the id of e belongs to an entry
-// with another key.
+// with another key, or its position to another entry.
 func (b *batch) known(ctx context.Context, scope int64, e *core.Entry) (string, error) {
 	var found [2]driver.Value
 	err := b.d.one(ctx, b.d.byID, found[:], e.ID)
@@ -129,6 +136,9 @@ func (b *batch) known(ctx context.Context, scope int64, e *core.Entry) (string, 
 	}
 	err = b.d.one(ctx, b.d.byKey, found[:1], scope, shortKey(e.Key))
 	id, ok := found[0].(string)
+	if errors.Is(err, sql.ErrNoRows) && !b.ties {
+		return "", fmt.Errorf("another entry of the session has position %d: %w", e.Seq, core.ErrConflict)
+	}
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !ok {
 		return "", b.s.damaged("entry %q was refused as known, and is not there", e.ID)
 	}

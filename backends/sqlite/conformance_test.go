@@ -26,5 +26,8 @@ func TestConformance(t *testing.T) {
 			tb.Errorf("Close: %v", err)
 		}
 		return start(tb, paths[old])
+	}), conformance.WithAnother(func(tb testing.TB, first core.Store) core.Store {
+		tb.Helper()
+		return start(tb, paths[first])
 	}))
 }

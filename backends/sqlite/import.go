@@ -18,7 +18,8 @@ import (
 const importBatch = 500
 
 // Import stores what Export or Retain wrote, compressed with gzip or not, one or several of them one after the other.
-// Entries that are there already count as duplicates, and a session that has a view keeps it; so an import that was
+// Entries that are there already count as duplicates, and a session that has a view keeps it. Entries that share a position, as older stores let them, go
+// on doing so until they are mended. So an import that was
 // interrupted is resumed by starting it again. progress, when not nil, is called after every batch.
 //
 // What is no export is core.ErrInvalid naming the line; so is one that was cut off, after all that it holds was stored.
@@ -127,7 +128,7 @@ func (in *importer) flush(ctx context.Context) error {
 	}
 	batch := in.pending
 	in.pending = nil
-	res, err := in.s.Append(ctx, batch)
+	res, err := in.s.append(ctx, batch, true)
 	if err != nil {
 		return err
 	}

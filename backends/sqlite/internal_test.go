@@ -113,7 +113,7 @@ func TestFirstSchema(t *testing.T) {
 	const each = 200 // more than fit into a tail
 	for n := range each {
 		for _, agent := range []string{"ann", "bob"} {
-			e := core.Entry{ID: fmt.Sprint(agent, n), Key: "k" + fmt.Sprint(n), Agent: agent, Session: "one", Message: message.New(message.User, "text")}
+			e := core.Entry{ID: fmt.Sprint(agent, n), Key: "k" + fmt.Sprint(n), Agent: agent, Session: "one", Seq: int64(n), Message: message.New(message.User, "text")}
 			if _, err := s.Append(t.Context(), []core.Entry{e}); err != nil {
 				t.Fatal(err)
 			}

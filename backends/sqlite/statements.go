@@ -25,6 +25,7 @@ type readStatements struct {
 	forward, backward           *sql.Stmt
 	counts, sessions            *sql.Stmt
 	view                        *sql.Stmt
+	end                         query
 	vectors                     *sql.Stmt
 	// What glances run.
 	get                 query
@@ -45,7 +46,8 @@ const (
 	selectScope = "SELECT id, (" + selectHighest + ") + 1 FROM scopes WHERE agent = ? AND session = ?"
 	insertScope = "INSERT INTO scopes (agent, session) VALUES (?, ?)"
 	insertEntry = `INSERT INTO entries (n, scope, id, seq, turn, role, type, time, tokens, key, fingerprint, meta, message, sum)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14
+		WHERE ?15 OR NOT EXISTS (SELECT 1 FROM entries WHERE scope = ?2 AND seq = ?4) ON CONFLICT DO NOTHING`
 	selectKeyByID = "SELECT scope, key FROM entries WHERE id = ?"
 	selectIDByKey = "SELECT id FROM entries WHERE scope = ? AND key = ?"
 )
@@ -56,6 +58,10 @@ const (
 	updateView  = "UPDATE views SET version = ?2 + 1, body = ?3, sum = ?4 WHERE scope = ?1 AND version = ?2"
 	selectSwaps = "SELECT version FROM views WHERE scope = ?"
 )
+
+// selectTail is one look into each of three indexes.
+const selectTail = `SELECT coalesce((SELECT v.version FROM views v WHERE v.scope = s.id), 0), coalesce((SELECT max(e.seq) + 1 FROM entries e WHERE e.scope = s.id), 0)
+	FROM scopes s WHERE s.agent = ? AND s.session = ?`
 
 const (
 	selectByID  = "SELECT " + rowColumns + ", s.agent, s.session, s.id" + fromEntries + "e.id = ?"
@@ -118,6 +124,7 @@ func (r *readStatements) prepare(ctx context.Context, db *sql.DB) error {
 	}
 	for to, text := range map[*query]string{
 		&r.get:     selectByID,
+		&r.end:     selectTail,
 		&r.getSome: selectByIDs(someIDs),
 		&r.getMany: selectByIDs(manyIDs),
 		&r.head: `SELECT id, covered, sum, (SELECT e.id FROM entries e WHERE e.n = ?2),

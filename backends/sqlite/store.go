@@ -52,6 +52,7 @@ type Store struct {
 var (
 	_ core.Store     = (*Store)(nil)
 	_ core.ViewStore = (*Store)(nil)
+	_ core.Tailer    = (*Store)(nil)
 	_ core.Pinger    = (*Store)(nil)
 )
 

@@ -187,3 +187,26 @@ func viewSum(id core.SessionID, version int64, body []byte) int64 {
 	p.int(version)
 	return int64(crc32.Update(crc32.Checksum(p.b, table), table, body))
 }
+
+// Tail implements core.Tailer.
+func (s *Store) Tail(ctx context.Context, id core.SessionID) (core.Tail, error) {
+	if err := id.Validate(); err != nil {
+		return core.Tail{}, fmt.Errorf("sqlite: tail: %w", err)
+	}
+	var version, next int64
+	look := func(from reader) error {
+		err := from.row(ctx, &s.r.end, id.Agent, id.Session).Scan(&version, &next)
+		if errors.Is(err, sql.ErrNoRows) {
+			version, next, err = 0, 0, nil
+		}
+		return err
+	}
+	done, err := s.glance(ctx, "tail", func(_ context.Context, from reader) error { return look(from) })
+	if !done {
+		err = s.read(ctx, "tail", id.String(), func(tx *sql.Tx) error { return look(pooled{tx}) })
+	}
+	if err != nil {
+		return core.Tail{}, err
+	}
+	return core.Tail{View: uint64(version), Next: next}, nil
+}

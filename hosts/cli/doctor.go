@@ -116,6 +116,12 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 	}
 	add("store", orNone(cfg.Store.Type)+" can be used", err)
 	if e, ok := engine.(*core.Engine); ok {
+		if err == nil {
+			f := viewsFinding(ctx, e.Store())
+			if out = append(out, f); f.Status == "fail" {
+				first = errors.Join(first, errors.New(f.Text))
+			}
+		}
 		if b, ok := core.As[core.Backlogger](e.Store()); ok {
 			out = append(out, backlogFinding(ctx, b))
 			add("remote store", "can be reached", b.CheckRemote(ctx))
@@ -127,6 +133,28 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 	}
 	out = append(out, modelFinding(cfg))
 	return out, first
+}
+
+// viewsTime bounds how long doctor compares views with entries; "verify" does all of it.
+const viewsTime = 5 * time.Second
+
+// viewsFinding says whether views and entries agree.
+func viewsFinding(ctx context.Context, s core.Store) finding {
+	f := finding{Name: "views", Status: "ok", Text: "they agree with the entries"}
+	ctx, cancel := context.WithTimeout(ctx, viewsTime)
+	defer cancel()
+	for flaw, err := range core.Flaws(ctx, s) {
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			f.Text, f.Do = "they agree with the entries as far as was looked; there are many", `nothing, or let "contextengine verify" compare all of them`
+		case err != nil:
+			f.Status, f.Text = "fail", err.Error()
+		default:
+			f.Status, f.Text, f.Do = "fail", flaw.String(), `run "contextengine verify --fix"`
+		}
+		break
+	}
+	return f
 }
 
 // backlogFinding says what an outbox still has to deliver.

@@ -185,20 +185,30 @@ func (k *keeper) bytes(ctx context.Context) (int64, bool) {
 
 func (a *app) verifyCmd() *cobra.Command {
 	var f storeFlags
+	var fix bool
 	cmd := &cobra.Command{
-		Use:     "verify",
-		Short:   "Read everything in the store and compare it with its checksums",
-		Long:    "verify fails, and names the file and the first thing in it, when something is not what was written.\n\n" + exitHelp,
-		Example: "  contextengine verify",
+		Use:   "verify",
+		Short: "Read everything in the store, compare it with its checksums, and the views with the entries",
+		Long: `verify fails, and names the file and the first thing in it, when something is not what was written. Then it compares the views of all
+sessions with the entries, and names every session where they do not agree: two processes that used one session with an older version
+left such ones. --fix gives entries that share a position one each, and takes positions that hold nothing out of the views. Nothing that is stored is lost.
+
+` + exitHelp,
+		Example: "  contextengine verify\n  contextengine verify --fix",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			return failed(a.keeping(ctx, f, func(k *keeper) error {
 				v, ok := core.As[verifier](k.store)
-				if !ok {
+				if _, views := core.As[core.ViewStore](k.store); !ok && !views {
 					return k.cannot("verify what it holds")
 				}
-				if err := v.Verify(ctx); err != nil {
+				if ok {
+					if err := v.Verify(ctx); err != nil {
+						return err
+					}
+				}
+				if err := k.verifyViews(ctx, fix); err != nil {
 					return err
 				}
 				fmt.Fprintln(a.Stdout, "ok: everything in the store is what was written")
@@ -207,7 +217,52 @@ func (a *app) verifyCmd() *cobra.Command {
 		},
 	}
 	f.register(cmd)
+	cmd.Flags().BoolVar(&fix, "fix", false, "mend views that do not agree with the entries")
 	return cmd
+}
+
+// mender is an engine that can make a session's view and entries agree.
+type mender interface {
+	Mend(ctx context.Context, id core.SessionID) (int, error)
+}
+
+// verifyViews compares views with entries, and mends them when it is to.
+func (k *keeper) verifyViews(ctx context.Context, fix bool) error {
+	var flawed []core.SessionID
+	for f, err := range core.Flaws(ctx, k.store) {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(k.a.Stdout, f)
+		if n := len(flawed); n == 0 || flawed[n-1] != f.Session {
+			flawed = append(flawed, f.Session)
+		}
+	}
+	if len(flawed) > 0 && !fix {
+		return fmt.Errorf("%d sessions have views that do not agree with their entries: \"verify --fix\" mends them", len(flawed))
+	}
+	for _, id := range flawed {
+		engine, _, err := k.instance.Engine(ctx, id.Agent, id.Session)
+		if err != nil {
+			return err
+		}
+		m, ok := engine.(mender)
+		if !ok {
+			return fmt.Errorf("engine %q cannot mend session %q: %w", engine.Info().ID, id, errors.ErrUnsupported)
+		}
+		n, err := m.Mend(ctx, id)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(k.a.Stdout, "session %q: mended %d\n", id, n)
+	}
+	for f, err := range core.Flaws(ctx, k.store) {
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("%s, also after it was mended", f)
+	}
+	return nil
 }
 
 func (a *app) backupCmd() *cobra.Command {

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -136,12 +137,42 @@ func TestUpkeep(t *testing.T) {
 }
 
 func TestWhatAStoreCannot(t *testing.T) {
-	for _, args := range [][]string{{"vacuum"}, {"verify"}, {"backup", "x"}, {"stats"}, {"retain", "--max-age", "1d"}, {"retain", "--max-age", "1d", "--dry-run"}} {
+	for _, args := range [][]string{{"vacuum"}, {"backup", "x"}, {"stats"}, {"retain", "--max-age", "1d"}, {"retain", "--max-age", "1d", "--dry-run"}} {
 		run(t, builtin.New(), "", append(args, "--store", "memory")...).want(t, cli.ExitFailure, `store "memory" cannot`, `the store "sqlite" can`)
 	}
 	if _, err := os.Stat("x"); err == nil {
 		t.Error("there is a backup")
 	}
+}
+
+// TestVerifyViews: a view that names positions which hold nothing is found, by doctor too, and mended.
+func TestVerifyViews(t *testing.T) {
+	config, path := keeping(t)
+	run(t, builtin.New(), "", "import", "--config", config, chat(t, "one", 20)).want(t, cli.ExitOK)
+	cfg := sqlite.DefaultConfig()
+	cfg.Path = path
+	s, err := sqlite.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := s.ListViews(t.Context(), core.ViewQuery{Limit: 1})
+	if err != nil || len(ids) != 1 {
+		t.Fatalf("ListViews = %v, %v", ids, err)
+	}
+	v, err := s.LoadView(t.Context(), ids[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Version++
+	v.Path[len(v.Path)-1].To += 3
+	v.Next += 3
+	if err := errors.Join(s.SwapView(t.Context(), v), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	run(t, builtin.New(), "", "verify", "--config", config).want(t, cli.ExitFailure, "3 positions of the view hold no entry", "verify --fix")
+	run(t, builtin.New(), "", "doctor", "--config", config).want(t, cli.ExitFailure, "3 positions of the view hold no entry", "verify --fix")
+	run(t, builtin.New(), "", "verify", "--fix", "--config", config).want(t, cli.ExitOK, "mended 3", "ok: ")
+	run(t, builtin.New(), "", "verify", "--config", config).want(t, cli.ExitOK, "ok: ")
 }
 
 // bounded is a store that keeps bounds, in the words of core.

@@ -168,7 +168,7 @@ func (x *restorer) flush(ctx context.Context) error {
 	if x.dry {
 		res, err = x.compare(ctx, batch)
 	} else {
-		res, err = x.store.Append(ctx, batch)
+		res, err = core.AppendMoved(ctx, x.store, batch)
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -53,11 +54,16 @@ func (c *catalogue) register(ctx context.Context, name string, seq int64) (*sour
 	m := message.New(message.System, name)
 	sum := sha256.Sum256([]byte(name))
 	id := "source-" + hex.EncodeToString(sum[:24])
-	_, err := c.store.Append(ctx, []core.Entry{{
+	entry := core.Entry{
 		ID: id, Agent: CatalogueAgent, Session: catalogueSession, Seq: seq, Role: m.Role, Type: core.TypeMessage,
 		Time: time.UnixMicro(seq).UTC(), Tokens: tokensAtMost(name), Key: id, Fingerprint: message.Fingerprint(m), Message: m,
 		Meta: map[string]string{metaSource: name},
-	}})
+	}
+	_, err := c.store.Append(ctx, []core.Entry{entry})
+	for try := 0; errors.Is(err, core.ErrConflict) && try < 5; try++ {
+		entry.Seq++ // another server gave out the same
+		_, err = c.store.Append(ctx, []core.Entry{entry})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("openbrain: register source: %w", err)
 	}

@@ -12,6 +12,10 @@ import (
 // maxKey is the longest Idempotency-Key header, in bytes.
 const maxKey = 1024
 
+// headerPosition names the position that a thought is to have in its source, in the client's words. One thought is stored at each; the answer repeats the
+// header, so that clients know.
+const headerPosition = "OpenBrain-Position"
+
 // newThought is a request to create a thought.
 type newThought struct {
 	content, source, key string
@@ -33,6 +37,12 @@ func (s *Server) readThought(r *http.Request) (newThought, error) {
 			return newThought{}, refuse(http.StatusBadRequest, "Idempotency-Key is too long")
 		}
 		t.key = key
+	}
+	if place := r.Header.Get(headerPosition); place != "" {
+		if len(place) > maxKey {
+			return newThought{}, refuse(http.StatusBadRequest, headerPosition+" is too long")
+		}
+		t.key = "position " + place
 	}
 	return t, nil
 }
@@ -77,6 +87,9 @@ func (s *Server) postThought(w http.ResponseWriter, r *http.Request, who *caller
 	if err != nil {
 		return err
 	}
+	if r.Header.Get(headerPosition) != "" {
+		w.Header().Set(headerPosition, "kept")
+	}
 	if !who.may(in.source) {
 		return errSource
 	}
@@ -97,10 +110,11 @@ func (s *Server) create(ctx context.Context, in newThought) (t thought, isNew bo
 	if err != nil {
 		return thought{}, false, err
 	}
-	// A known thought may be deleted between the append and the look at it; a random id may, in theory, be taken.
-	for range 3 {
+	// A known thought may be deleted between the append and the look at it, and another server may have given out the same Seq.
+	for try := range 5 {
 		e, known, err := s.append(ctx, src, in)
-		if errors.Is(err, core.ErrConflict) && in.key == "" {
+		if errors.Is(err, core.ErrConflict) && try < 4 {
+			src.met.Store(false)
 			continue
 		}
 		if err != nil {

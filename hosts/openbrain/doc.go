@@ -27,6 +27,10 @@
 // Creating is idempotent: the Idempotency-Key header, or else a string "id" in the metadata, names the request within its
 // source. The same request again is answered with the stored thought; another request under a known key is 409.
 //
+// An append can be conditional, which is an extension: the header OpenBrain-Position names a position in the source, in words of the client's own. It takes the place
+// of the key. The first thought for a position is stored, the same request again is answered with it, and any other is 409, also when it
+// comes through another server of the same store. The answer has the header too, with the value "kept". A position is free again when its thought was deleted.
+//
 // # How thoughts are stored
 //
 // The agent of a thought's entry is its source, the whole string. All thoughts of a source are one session whose Seq is the time of

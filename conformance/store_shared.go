@@ -1,0 +1,212 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/sharedtest"
+)
+
+// sharedChecks are those of stores that several use at the same time.
+func sharedChecks() []Check {
+	return []Check{
+		{ID: "position.once", Promise: 2, Suite: SuiteStore, store: positionOnce,
+			Rule: "a position in a session exists once: a new entry at one that is taken is ErrConflict, in one batch and across calls, and nothing of the batch is stored"},
+		{ID: "position.reopen", Promise: 2, Suite: SuiteStore, store: positionReopen, Needs: []Need{NeedReopen},
+			Rule: "a position that was taken is taken after the store was closed and opened again"},
+		{ID: "position.race", Promise: 2, Suite: SuiteStore, store: positionRace,
+			Rule: "of several that append at the same position exactly one succeeds, and the others get ErrConflict"},
+		{ID: "tail.follows", Promise: 2, Suite: SuiteStore, store: tailFollows, Needs: []Need{NeedTailer, NeedViewStore},
+			Rule: "Tail names the version of the stored view and the position behind the newest entry, whoever stored them"},
+		{ID: "shared.linear", Promise: 2, Suite: SuiteStore, store: sharedLinear, Needs: []Need{NeedViewStore},
+			Rule: "appends, swaps and reads of several clients are linearizable"},
+		{ID: "shared.engines", Promise: 2, Suite: SuiteStore, store: sharedEngines, Needs: []Need{NeedViewStore},
+			Rule: "engines that serve one session, by turns or at the same time, lose nothing, store nothing twice, and every call of theirs succeeds"},
+	}
+}
+
+// users returns n handles on the store's data.
+func (r *storeRun) users(n int) []core.Store {
+	out := []core.Store{r.store}
+	for len(out) < n {
+		if r.another == nil {
+			out = append(out, r.store)
+		} else {
+			out = append(out, r.another(r.tb, r.store))
+		}
+	}
+	return out
+}
+
+// claim makes an entry of its own for the position of another.
+func claim(e core.Entry, name string) core.Entry {
+	e = cloneEntries([]core.Entry{e})[0]
+	e.ID, e.Key = "E-claim-"+name, "claim "+name
+	return e
+}
+
+func positionOnce(r *storeRun) string {
+	if text := r.fill(); text != "" || len(r.all) == 0 {
+		return text
+	}
+	// Across calls, with a valid entry in front that must not be stored either.
+	fresh := r.make(batch{Entries: []entrySpec{{Who: 0}}})[0]
+	for i, e := range r.all {
+		late := claim(e, fmt.Sprint(i))
+		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{fresh, late})); !errors.Is(err, core.ErrConflict) {
+			return fmt.Sprintf("Append at position %d of %s, which %q has: error %v, want ErrConflict", e.Seq, e.SessionID(), e.ID, err)
+		}
+	}
+	if _, err := r.store.Get(r.ctx(), fresh.SessionID().Scope(), []string{fresh.ID}); !errors.Is(err, core.ErrNotFound) {
+		return fmt.Sprintf("Get of an entry whose batch was refused for a position: error %v, want ErrNotFound", err)
+	}
+	// In one batch.
+	if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{fresh, claim(fresh, "twin")})); !errors.Is(err, core.ErrConflict) {
+		return fmt.Sprintf("Append of two entries for position %d: error %v, want ErrConflict", fresh.Seq, err)
+	}
+	// What is known by its key is a duplicate wherever it would be put.
+	again := cloneEntries(r.all[:1])
+	again[0].Seq += 1000
+	if res, err := r.store.Append(r.ctx(), again); err != nil || res.Duplicates != 1 || res.IDs[0] != again[0].ID {
+		return fmt.Sprintf("Append of a known key at another position: %+v, error %v, want a duplicate", res, err)
+	}
+	// The same position of another session is another one.
+	elsewhere := claim(r.all[0], "elsewhere")
+	elsewhere.Session = "elsewhere"
+	if _, err := r.store.Append(r.ctx(), []core.Entry{elsewhere}); err != nil {
+		return fmt.Sprintf("Append at a position of another session: error %v, want none", err)
+	}
+	return r.getAll()
+}
+
+func positionReopen(r *storeRun) string {
+	if text := r.fill(); text != "" || len(r.all) == 0 {
+		return text
+	}
+	r.store = r.reopen(r.tb, r.store)
+	last := r.all[len(r.all)-1]
+	if _, err := r.store.Append(r.ctx(), []core.Entry{claim(last, "late")}); !errors.Is(err, core.ErrConflict) {
+		return fmt.Sprintf("after reopening: Append at position %d, which %q has: error %v, want ErrConflict", last.Seq, last.ID, err)
+	}
+	return r.getAll()
+}
+
+func positionRace(r *storeRun) string {
+	const writers, rounds = 4, 6
+	users := r.users(writers)
+	id := core.SessionID{Agent: "agent-a", Session: "race"}
+	for seq := range int64(rounds) {
+		errs := make([]error, writers)
+		var wg sync.WaitGroup
+		for w, s := range users {
+			e := claim(entrySpec{}.entry(0, seq), fmt.Sprintf("%d-%d", seq, w))
+			e.Agent, e.Session = id.Agent, id.Session
+			wg.Go(func() { _, errs[w] = s.Append(r.ctx(), []core.Entry{e}) })
+		}
+		wg.Wait()
+		won := 0
+		for _, err := range errs {
+			switch {
+			case err == nil:
+				won++
+			case !errors.Is(err, core.ErrConflict):
+				return fmt.Sprintf("concurrent Append at one position: error %v, want none or ErrConflict", err)
+			}
+		}
+		if won != 1 {
+			return fmt.Sprintf("%d of %d concurrent appends at position %d succeeded, want 1", won, writers, seq)
+		}
+	}
+	return ""
+}
+
+func tailFollows(r *storeRun) string {
+	users := r.users(2)
+	tailer, _ := core.As[core.Tailer](users[1])
+	next, version := map[core.SessionID]int64{}, map[core.SessionID]uint64{}
+	look := func(after string) string {
+		for id := range next {
+			want := core.Tail{View: version[id], Next: next[id]}
+			if got, err := tailer.Tail(r.ctx(), id); err != nil || got != want {
+				return fmt.Sprintf("Tail of %s after %s: %+v, error %v, want %+v", id, after, got, err, want)
+			}
+		}
+		return ""
+	}
+	next[core.SessionID{Agent: "agent-a", Session: "nobody"}] = 0
+	for _, b := range r.steps {
+		for _, e := range r.make(b) {
+			if _, err := r.store.Append(r.ctx(), []core.Entry{e}); err != nil {
+				return fmt.Sprintf("Append: error %v, want none", err)
+			}
+			id := e.SessionID()
+			next[id] = e.Seq + 1
+			if text := look("an append"); text != "" {
+				return text
+			}
+			version[id]++
+			if err := r.views().SwapView(r.ctx(), richView(id, version[id])); err != nil {
+				return fmt.Sprintf("SwapView: error %v, want none", err)
+			}
+			if text := look("a swap"); text != "" {
+				return text
+			}
+		}
+	}
+	for id := range version {
+		if err := r.views().DeleteView(r.ctx(), id); err != nil {
+			return fmt.Sprintf("DeleteView: error %v, want none", err)
+		}
+		version[id] = 0
+	}
+	return look("the views were deleted")
+}
+
+// sharedEngines lets two engines speak by turns and then at the same time, each on a handle of its own, and looks at the outcome, also after reopening.
+func sharedEngines(r *storeRun) string {
+	id := core.SessionID{Agent: "agent-a", Session: "shared"}
+	var log sharedtest.Log
+	var voices []*sharedtest.Voice
+	for i, s := range r.users(2) {
+		v, err := sharedtest.Worker{Store: s, Session: id, Name: string(rune('a' + i)), Log: &log}.Begin()
+		if err != nil {
+			return err.Error()
+		}
+		voices = append(voices, v)
+	}
+	said := make([]int, len(voices))
+	for _, b := range r.steps { // the generated appends say whose turn it is
+		for _, e := range b.Entries {
+			v := e.Who % len(voices)
+			if err := voices[v].Say(r.ctx(), said[v]); err != nil {
+				return "by turns: " + err.Error()
+			}
+			said[v]++
+		}
+	}
+	errs := make([]error, len(voices))
+	var wg sync.WaitGroup
+	for i, v := range voices {
+		wg.Go(func() {
+			for n := range 12 {
+				if errs[i] == nil {
+					errs[i] = v.Say(r.ctx(), said[i]+n)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return "at the same time: " + err.Error()
+	}
+	found := sharedtest.Examine(r.ctx(), r.store, id, log.String())
+	if r.reopen != nil && r.another == nil {
+		r.store = r.reopen(r.tb, r.store)
+		found = slices.Concat(found, sharedtest.Examine(r.ctx(), r.store, id, log.String()))
+	}
+	return strings.Join(found, "\n")
+}
