@@ -52,8 +52,11 @@ func (f *fixture) recalledFrom(id core.SessionID) string {
 // TestNothingElseIsRecalled: whatever a retriever proposes, only entries that the session may see and does not show reach the prompt.
 func TestNothingElseIsRecalled(t *testing.T) {
 	p := &proposer{}
-	for _, across := range []bool{false, true} {
-		f := newFixture(t, func(c *core.Config, parts *core.Parts) { c.Recall.AcrossSessions, parts.Retriever = across, p })
+	for _, reach := range []struct{ across, reset bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		across := reach.across
+		f := newFixture(t, func(c *core.Config, parts *core.Parts) {
+			c.Recall.AcrossSessions, c.Recall.ResetHistory, parts.Retriever = across, reach.reset, p
+		})
 		f.assemble(4000, transcript("next", user("before the reset")))
 		f.assemble(4000, transcript("next", user("left the window "+strings.Repeat("word ", 20)), assistant("early answer")))
 		f.say(f.id, true, user("a timer"))
@@ -82,14 +85,14 @@ func TestNothingElseIsRecalled(t *testing.T) {
 		p.candidates = append(p.candidates, core.Candidate{Entry: core.Entry{Agent: "main", Session: "s1", Type: core.TypeMessage}, Text: "without an id"})
 		got := f.recalledFrom(f.id)
 		if !strings.Contains(got, "left the window") {
-			t.Errorf("across %v: nothing is recalled: %q", across, got)
+			t.Errorf("%+v: nothing is recalled: %q", reach, got)
 		}
 		for text, may := range map[string]bool{
-			"before the reset": across, "another session": across, "another agent": false, "a timer": false, "looked up": false, "shown answer": false,
+			"before the reset": reach.reset, "another session": across, "another agent": false, "a timer": false, "looked up": false, "shown answer": false,
 			"summary number": false, "made up": false, "without an id": false,
 		} {
 			if strings.Contains(got, text) != may {
-				t.Errorf("across %v: %q recalled is %v, want %v: %s", across, text, !may, may, got)
+				t.Errorf("%+v: %q recalled is %v, want %v: %s", reach, text, !may, may, got)
 			}
 		}
 	}
