@@ -48,6 +48,8 @@ type ending struct {
 	Compact core.CompactResult
 	// Left is the number of entries that are neither in the window nor stood for by a summary, Prompt what the next one costs.
 	Left, Prompt int
+	// Covered is the number of entries that summaries stand for.
+	Covered int
 }
 
 // TestChild is what the processes started by other tests run: it opens a store and compacts the session, if that is due.
@@ -150,8 +152,9 @@ func look(t *testing.T, e *core.Engine) ending {
 	}
 	end := ending{Left: d.Entries - d.Shown, Prompt: res.EstimatedTokens}
 	for _, s := range d.Summaries {
-		end.Left -= s.Covers
+		end.Covered += s.Covers
 	}
+	end.Left -= end.Covered
 	return end
 }
 
