@@ -37,7 +37,7 @@ func (b *Breaker) Try(now time.Time) error {
 		b.until = now.Add(b.pause)
 		return nil
 	}
-	return fmt.Errorf("not asked before %s, after %d failures: %v: %w", b.until.UTC().Format(time.TimeOnly), b.failures, b.last, ErrUnavailable)
+	return fmt.Errorf("not asked before %s, after %d failures: %s: %w", b.until.UTC().Format(time.TimeOnly), b.failures, b.last.Error(), ErrUnavailable)
 }
 
 // Note says how a try went. What is the caller's doing, a cancelled call or a question that cannot be answered (ErrInvalid), counts for nothing.

@@ -15,6 +15,7 @@ import (
 func TestSeveralProcessesOfOneSession(t *testing.T) {
 	id := core.SessionID{Agent: "ann", Session: "shared"}
 	reopen := func(tb testing.TB) core.Store {
+		tb.Helper()
 		return openBoth(tb, os.Getenv(envPath), os.Getenv(envURL), os.Getenv(envKey))
 	}
 	if sharedtest.Child(t, id, reopen) {

@@ -66,6 +66,7 @@ const (
 func TestSeveralProcesses(t *testing.T) {
 	id := core.SessionID{Agent: "ann", Session: "shared"}
 	reopen := func(tb testing.TB) core.Store {
+		tb.Helper()
 		cfg := postgres.DefaultConfig()
 		cfg.DSN, cfg.Schema, cfg.MaxConns = os.Getenv(envDSN), os.Getenv(envSchema), 2
 		return open(tb, cfg)

@@ -59,6 +59,7 @@ func TestForgetOfAnotherHandle(t *testing.T) {
 func TestSeveralProcessesOfOneSession(t *testing.T) {
 	id := core.SessionID{Agent: "ann", Session: "shared"}
 	reopen := func(tb testing.TB) core.Store {
+		tb.Helper()
 		cfg := sqlite.DefaultConfig()
 		cfg.Path, cfg.Check = os.Getenv(envPath), sqlite.CheckNever
 		return open(tb, cfg)
