@@ -171,6 +171,6 @@ func (v *View) rebuild(moved map[int64][]Entry, gone map[int64]bool) {
 	if old.Lead > 0 && old.Lead < len(at) {
 		v.Lead = min(at[old.Lead-1]+1, at[old.Lead])
 	}
-	v.Recall = nil
+	v.unrecall()
 	v.Epoch++
 }
