@@ -162,7 +162,7 @@ func engineFault(name string, s setup, sound func(setup) []string, change func(*
 			b := &brokenEngine{Engine: engine, env: env}
 			change(b)
 			return b, store
-		}}, cheap, few(cases)...)
+		}}, cheap, append(few(cases), conformance.WithUntil(caught...))...)
 		return slices.DeleteFunc(found, func(f conformance.Finding) bool {
 			return slices.Contains(known, f.ID()) && !slices.Contains(caught, f.ID())
 		})

@@ -72,7 +72,7 @@ func faultyRecall(sound func(setup) []string) []fault {
 				}
 				return nil
 			}
-		}, []string{"cache.kept"}, append(changed, "roles.provider")...),
+		}, []string{"cache.kept"}, append(changed, "roles.provider")...).with(400),
 		engineFault("another agent's entry", plain, sound, leak(func(id core.SessionID) core.SessionID {
 			if id.Agent == "agent-b" {
 				return core.SessionID{Agent: "agent-a", Session: "main"}
@@ -104,7 +104,7 @@ func faultyWrites(sound func(setup) []string) []fault {
 					tb.Helper()
 					env.Store = nil
 					return plain.open(tb, env)
-				}}, cheap, few(20)...)
+				}}, cheap, append(few(20), conformance.WithUntil("lost.readback"))...)
 			}},
 		engineFault("half a batch", plain, sound, func(b *brokenEngine) {
 			b.batch = func(ctx context.Context, req core.IngestBatchRequest) (core.IngestResult, error) {

@@ -31,6 +31,8 @@ type options struct {
 	over   func(testing.TB, map[string]core.Searcher) core.Retriever
 	shrink bool
 	exact  bool
+	// until are the checks with whose first finding an examination has found what it looks for.
+	until []string
 	// another opens what a store holds once more, while that stays open.
 	another func(testing.TB, core.Store) core.Store
 }
@@ -82,6 +84,10 @@ func WithExactly(cases int, seed int64) Option {
 
 // WithoutShrinking reports the first counter-example found instead of the smallest.
 func WithoutShrinking() Option { return func(o *options) { o.shrink = false } }
+
+// WithUntil ends the examination of an engine with the first session that breaks one of these checks. Every rule that the sessions up to
+// there break is reported, none with its smallest case.
+func WithUntil(ids ...string) Option { return func(o *options) { o.until, o.shrink = ids, false } }
 
 // resolve applies opts, then the environment, then the flags.
 func resolve(cases int, opts []Option) options {
