@@ -3,12 +3,12 @@ FUZZTIME ?= 60s
 RIG ?= .tools/openclaw
 PGLITE ?= .tools/pglite
 
-.PHONY: test full fuzz bench soak data servers openclaw-e2e cost
+.PHONY: test full fuzz bench soak data servers openclaw-e2e outages cost
 test:
 	.ci/run
 
-# 25 times the generated sessions, the long crash, damage and soak tests, and every fuzz target for a minute.
-full: fuzz servers cost
+# 25 times the generated sessions, the long crash, damage and soak tests, every fuzz target for a minute, and in the real OpenClaw every outage and what sessions cost.
+full: fuzz servers outages cost
 	CONTEXTENGINE_CI=1 CONTEXTENGINE_PGLITE="$(abspath $(PGLITE))" CONFORMANCE_TIMES=25 \
 	CRASH_POINTS=300 DAMAGE_PLACES=200 FEED_CASES=200 KILL_POINTS=8 OUTBOX_RUNS=300 SOAK_SECONDS=60 TOKENIZER_TEXTS=200000 \
 	SEVERAL_MESSAGES=2000 SEVERAL_KILLS=10 SEVERAL_RUNS=20 \
@@ -26,6 +26,11 @@ servers:
 openclaw-e2e:
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
 	hosts/openclaw/e2e/run.sh "$(RIG)"
+
+# Every outage of the engine in the real OpenClaw host, twelve turns each.
+outages:
+	hosts/openclaw/e2e/rig.sh "$(RIG)"
+	E2E_ONLY=mute E2E_MUTE=long hosts/openclaw/e2e/run.sh "$(RIG)"
 
 # What a session costs with the plugin and with the host's own engine: three runs at 40k and one at 128k, an hour or so.
 cost:

@@ -1,5 +1,5 @@
 // Whatever happens to the engine, a turn on a session that is longer than the model's window is answered within that window, and afterwards everything is stored.
-// E2E_MUTE=long plays more turns and further outages; names of outages, such as E2E_MUTE=full,readonly, play those alone.
+// One outage of the sidecar and one of its store; E2E_MUTE=long plays all outages, with more turns; names of outages, such as E2E_MUTE=full,readonly, play those alone.
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -33,14 +33,14 @@ async function compactedByHost(talk, requests) {
 export async function mutePart(context) {
   const { folder, helper, plugin } = context;
   const long = process.env.E2E_MUTE === 'long';
-  const turns = long ? 12 : 5;
+  const turns = long ? 12 : 3;
   const disk = smallDisk(join(folder, 'disk'), '64m');
   const store = join(folder, 'disk', 'store.db');
   const program = join(folder, 'contextengine');
   const [original, ...args] = context.sidecar;
   copyFileSync(original, program);
   const ways = outages({ program, original, store, disk });
-  const only = long ? Object.keys(ways) : process.env.E2E_MUTE?.split(',') ?? Object.keys(ways).filter((name) => name !== 'hanging');
+  const only = long ? Object.keys(ways) : process.env.E2E_MUTE?.split(',') ?? ['removed', disk ? 'full' : 'truncated'];
   const configFile = engineFile(folder, { engine: 'composed', store: { type: 'sqlite', path: store }, retriever: 'hybrid', compactor: 'archive' });
   const config = { allowLaunch: true, command: program, args, configFile, unresponsiveTimeoutMs: 3000, connectTimeoutMs: 8000 };
   try {
