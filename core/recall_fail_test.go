@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,11 +113,11 @@ func TestRecallWithoutOnePart(t *testing.T) {
 // silent is a retriever that does not heed its context.
 type silent struct {
 	free  chan struct{}
-	asked int
+	asked atomic.Int32
 }
 
 func (s *silent) Retrieve(context.Context, core.Query) ([]core.Candidate, error) {
-	s.asked++
+	s.asked.Add(1)
 	<-s.free
 	return nil, nil
 }
@@ -135,8 +136,8 @@ func TestSilentRetriever(t *testing.T) {
 				t.Errorf("turn %d: %v, warnings %q", n, err, res.Warnings)
 			}
 		}
-		if s.asked != 1 || time.Since(began) != core.DefaultConfig().Recall.Deadline {
-			t.Errorf("asked %d times in %v, want once and no longer than the deadline", s.asked, time.Since(began))
+		if s.asked.Load() != 1 || time.Since(began) != core.DefaultConfig().Recall.Deadline {
+			t.Errorf("asked %d times in %v, want once and no longer than the deadline", s.asked.Load(), time.Since(began))
 		}
 	})
 }

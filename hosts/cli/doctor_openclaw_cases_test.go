@@ -59,15 +59,15 @@ func TestDoctorOfOpenClawFinds(t *testing.T) {
 		{"relative command", cli.ExitUsage, func(i *installation) { i.setting("command", "./bin/contextengine") }, []string{"command is a relative path"}},
 		{"command not executable", cli.ExitUsage, func(i *installation) { i.setting("command", i.path("host/package.json")) }, []string{"is not executable", "chmod +x"}},
 		{"another program", cli.ExitUsage, func(i *installation) {
-			i.file("bin/other", "#!/bin/sh\necho s3cr3t\n", 0o755)
+			i.program("other")
 			i.setting("command", "other")
 		}, []string{"is not contextengine"}},
 		{"no serve", cli.ExitUsage, func(i *installation) {
-			i.file("bin/old", "#!/bin/sh\n[ $1 = version ] && echo contextengine v0 && exit 0\nexit 2\n", 0o755)
+			i.program("old")
 			i.setting("command", "old")
 		}, []string{"is an older contextengine, without serve"}},
 		{"hanging command", cli.ExitFailure, func(i *installation) {
-			i.file("bin/slow", "#!/bin/sh\nexec sleep 600\n", 0o755)
+			i.program("slow")
 			i.setting("command", "slow")
 			i.args = []string{"--openclaw-wait", "50ms"}
 		}, []string{"did not say its version in 50ms"}},

@@ -34,8 +34,7 @@ const (
 	goodPackage = `{"name": "openclaw-openbrain-context", "openclaw": {"extensions": ["./dist/index.js"]}}`
 	goodBuild   = `const info = { transcriptSemantics: { currentTurnFence: "before-current-turn-entry-v1", turnAdvancementIdempotency: "atomic-idempotent-v1" } };
 		class Engine { async commitTurn(params) {} }`
-	goodProgram = "#!/bin/sh\ncase $1 in\nversion) echo contextengine v1 go linux ;;\nserve) echo '{\"$defs\": {}}' ;;\nesac\n"
-	goodEngine  = "engine: composed\nstore: memory\nretriever: recent\ncompactor: archive\n"
+	goodEngine = "engine: composed\nstore: memory\nretriever: recent\ncompactor: archive\n"
 )
 
 func newInstallation(t *testing.T) *installation {
@@ -44,7 +43,7 @@ func newInstallation(t *testing.T) *installation {
 	i.file("plugin/openclaw.plugin.json", goodManifest, 0o644)
 	i.file("plugin/package.json", goodPackage, 0o644)
 	i.file("plugin/dist/index.js", goodBuild, 0o644)
-	i.file("bin/contextengine", goodProgram, 0o755)
+	i.program("contextengine")
 	i.file("host/openclaw.mjs", "", 0o755)
 	i.file("host/package.json", `{"name": "openclaw", "version": "2026.9.6"}`, 0o644)
 	if err := os.Symlink("../host/openclaw.mjs", i.path("bin/openclaw")); err != nil {
@@ -76,6 +75,22 @@ func (i *installation) file(name, text string, mode os.FileMode) {
 		i.t.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		i.t.Fatal(err)
+	}
+}
+
+// program puts one of the programs that TestMain plays into the installation.
+func (i *installation) program(name string) {
+	i.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	path := i.path("bin/" + name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		i.t.Fatal(err)
+	}
+	if err := os.Symlink(self, path); err != nil {
 		i.t.Fatal(err)
 	}
 }
