@@ -52,7 +52,7 @@ func faultyShared() []fault {
 		}, []string{"position.once"}, "position.*"),
 		{name: "positions of other handles forgotten", caught: []string{"position.reopen"}, kin: []string{"shared.*"}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
-			return conformance.ExamineStore(t, openMemory, append(few(10), conformance.WithReopen(func(_ testing.TB, old core.Store) core.Store {
+			return conformance.ExamineStore(t, openMemory, append(few(10), telling([]string{"position.reopen"}, []string{"shared.*"}), conformance.WithReopen(func(_ testing.TB, old core.Store) core.Store {
 				m, ok := old.(*memory.Store)
 				if !ok {
 					return old

@@ -108,13 +108,14 @@ func (s *brokenStore) DeleteView(ctx context.Context, id core.SessionID) error {
 
 // storeFault makes a fault of a change to the memory store. What engines and clients do together rests on every method: those checks may find it too.
 func storeFault(name string, change func(s *brokenStore), caught []string, kin ...string) fault {
-	return fault{name: name, caught: caught, kin: append(kin, "shared.*", "position.*", "tail.*"), find: func(t *testing.T) []conformance.Finding {
+	kin = append(kin, "shared.*", "position.*", "tail.*")
+	return fault{name: name, caught: caught, kin: kin, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		return conformance.ExamineStore(t, func(testing.TB) core.Store {
 			s := &brokenStore{Store: memory.New()}
 			change(s)
 			return s
-		}, append(few(15), conformance.WithReopen(func(_ testing.TB, old core.Store) core.Store { return old }))...)
+		}, append(few(15), telling(caught, kin), conformance.WithReopen(func(_ testing.TB, old core.Store) core.Store { return old }))...)
 	}}
 }
 
@@ -384,7 +385,7 @@ func faultyViews() []fault {
 		}, []string{"view.delete"}),
 		{name: "forgets when reopened", caught: []string{"lost.reopen", "view.reopen"}, kin: []string{"shared.*", "position.*"}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
-			return conformance.ExamineStore(t, openMemory, append(few(10),
+			return conformance.ExamineStore(t, openMemory, append(few(10), telling([]string{"lost.reopen", "view.reopen"}, []string{"shared.*", "position.*"}),
 				conformance.WithReopen(func(testing.TB, core.Store) core.Store { return memory.New() }))...)
 		}},
 	}
