@@ -26,7 +26,9 @@ func (l Ledger) Append(ctx context.Context, entries []core.Entry) (res core.Appe
 			if l.t.ids[e.ID] != nil {
 				return fmt.Errorf("entry %q is known with another key: %w", e.ID, core.ErrConflict)
 			}
-			l.t.add(e)
+			if err := l.t.add(e); err != nil {
+				return err
+			}
 			res.IDs = append(res.IDs, e.ID)
 		}
 		return nil

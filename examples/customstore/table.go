@@ -11,24 +11,21 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// table stands for a database: transactions, rows in the order of a scan, and unique indexes over id and (agent, session, key).
+// table stands for a database: transactions, rows in the order of a scan, and unique indexes over id, (agent, session, key)
+// and (agent, session, position).
 type table struct {
 	mu     sync.Mutex
 	closed bool
-	rows   []*row
-	ids    map[string]*row
-	keys   map[[3]string]*row
-	views  map[core.SessionID][]byte
-	// n numbers rows; added are those of the transaction that is going on.
-	n     int64
+	// rows are ordered by (agent, session, position).
+	rows  []*row
+	ids   map[string]*row
+	keys  map[[3]string]*row
+	views map[core.SessionID][]byte
+	// added are the rows of the transaction that is going on.
 	added []*row
 }
 
-// row is an entry and its number, which orders entries of one Seq by append and is never given twice.
-type row struct {
-	core.Entry
-	n int64
-}
+type row struct{ core.Entry }
 
 func newTable() *table {
 	return &table{ids: map[string]*row{}, keys: map[[3]string]*row{}, views: map[core.SessionID][]byte{}}
@@ -61,13 +58,17 @@ func (t *table) close() error {
 	return nil
 }
 
-func (t *table) add(e core.Entry) {
-	t.n++
-	r := &row{Entry: own(e), n: t.n}
-	i, _ := slices.BinarySearchFunc(t.rows, r, (*row).compare)
+// add fails when the position is taken.
+func (t *table) add(e core.Entry) error {
+	r := &row{own(e)}
+	i, taken := slices.BinarySearchFunc(t.rows, r, (*row).compare)
+	if taken {
+		return fmt.Errorf("entry %q: another entry of the session has position %d: %w", e.ID, e.Seq, core.ErrConflict)
+	}
 	t.rows = slices.Insert(t.rows, i, r)
 	t.ids[e.ID], t.keys[keyOf(e)] = r, r
 	t.added = append(t.added, r)
+	return nil
 }
 
 func (t *table) remove(r *row) {
@@ -91,7 +92,7 @@ func (t *table) find(scope core.Scope, id string) (*row, error) {
 func (t *table) page(q core.ScanQuery) (page core.Page, err error) {
 	last := &row{Entry: core.Entry{Agent: q.Scope.Agent}}
 	if q.Cursor != "" {
-		if _, err := fmt.Sscanf(string(q.Cursor), "%d %d %q", &last.Seq, &last.n, &last.Session); err != nil {
+		if _, err := fmt.Sscanf(string(q.Cursor), "%d %q", &last.Seq, &last.Session); err != nil {
 			return page, fmt.Errorf("the cursor is not one of this store, start again without: %w", core.ErrInvalid)
 		}
 	}
@@ -105,7 +106,7 @@ func (t *table) page(q core.ScanQuery) (page core.Page, err error) {
 			continue
 		}
 		if len(page.Entries) == q.Limit {
-			page.Next = core.Cursor(fmt.Sprintf("%d %d %q", last.Seq, last.n, last.Session))
+			page.Next = core.Cursor(fmt.Sprintf("%d %q", last.Seq, last.Session))
 			break
 		}
 		page.Entries, last = append(page.Entries, own(r.Entry)), r
@@ -114,7 +115,7 @@ func (t *table) page(q core.ScanQuery) (page core.Page, err error) {
 }
 
 func (r *row) compare(o *row) int {
-	return cmp.Or(cmp.Compare(r.Agent, o.Agent), cmp.Compare(r.Session, o.Session), cmp.Compare(r.Seq, o.Seq), cmp.Compare(r.n, o.n))
+	return cmp.Or(cmp.Compare(r.Agent, o.Agent), cmp.Compare(r.Session, o.Session), cmp.Compare(r.Seq, o.Seq))
 }
 
 // set changes the fields that c sets.
