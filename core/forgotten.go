@@ -168,7 +168,7 @@ func (e *Engine) printsOf(ctx context.Context, agent string, with bool) (prints,
 func (e *Engine) recognise(ctx context.Context, known []knownEntry, rows []row, messages []message.Message) error {
 	owners := make(map[SessionID]map[string][]int)
 	for i, k := range known {
-		if !k.erased {
+		if !k.erased || !strings.HasPrefix(k.fp, printMark) {
 			continue
 		}
 		if owners[k.owner] == nil {

@@ -415,8 +415,11 @@ func (e *Engine) overlap(ctx context.Context, s *session, turn []message.Message
 	return nil, nil
 }
 
-// wasErased reports whether an erased entry is what is left of a message.
+// wasErased reports whether an erased entry is what is left of a message. The places of entries that a store does not show are no such entries, and cost no read.
 func (e *Engine) wasErased(ctx context.Context, old *Entry, m *message.Message, fingerprint string) (bool, error) {
+	if !strings.HasPrefix(old.Fingerprint, printMark) {
+		return false, nil
+	}
 	p, err := e.printsOf(ctx, old.Agent, false)
 	id := old.SessionID()
 	return err == nil && p.known(id, old.Fingerprint, fingerprint) && !p.another(id, old.Meta[metaOrigin], m), err
