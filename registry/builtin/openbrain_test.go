@@ -17,6 +17,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/internal/openbraintest"
+	"github.com/contextengine/contextengine/internal/sharedtest"
 	"github.com/contextengine/contextengine/registry"
 	"github.com/contextengine/contextengine/registry/builtin"
 )
@@ -196,10 +197,12 @@ var strictServers = []struct {
 	clamp bool
 }{{"refuses above 100", 100, false}, {"refuses above 20", 20, false}, {"cuts at 100", 100, true}, {"cuts at 20", 20, true}}
 
-// TestOpenBrainOfTheDocument: the product's configuration over a server that has the six documented calls alone carries 300 turns, a restart, a
+// TestOpenBrainOfTheDocument: the product's configuration over a server that has the six documented calls alone carries many turns, a restart, a
 // subagent, a compaction and an erasure, and recalls what was said.
 func TestOpenBrainOfTheDocument(t *testing.T) {
 	t.Parallel()
+	turns := sharedtest.Number("OPENBRAIN_TURNS", 60)
+	every := turns / 30 // turns from one fact to the next; the last two thirds are chatter
 	for _, server := range strictServers {
 		for _, alone := range []bool{false, true} {
 			if alone && server.clamp != (server.most == 20) {
@@ -222,21 +225,21 @@ func TestOpenBrainOfTheDocument(t *testing.T) {
 				}
 				b := newBrain(t, srv, extra...)
 				main := core.SessionID{Agent: "main", Session: "agent:main:main"}
-				for n := range 300 {
+				for n := range turns {
 					said, reply := chatter(n)
-					if n < 100 && n%10 == 5 {
-						said, _, _ = fact(n / 10)
+					if n < 10*every && n%every == every/2 {
+						said, _, _ = fact(n / every)
 						reply = "Noted."
 					}
 					b.turn(main, said, reply)
 					switch n {
-					case 150:
+					case turns / 2:
 						b.subagent(main)
-					case 200:
+					case turns * 2 / 3:
 						if _, err := b.e.Compact(t.Context(), core.CompactRequest{Session: main, Budget: turnBudget, Force: true}); err != nil {
 							t.Fatalf("compact: %v", err)
 						}
-					case 250:
+					case turns * 5 / 6:
 						b.restart()
 					}
 				}
@@ -262,7 +265,7 @@ func TestOpenBrainOfTheDocument(t *testing.T) {
 						t.Errorf("%d thoughts say %q", times, text)
 					}
 				}
-				if n := len(b.contents()); n < 590 {
+				if n := len(b.contents()); n < 2*turns-10 {
 					t.Errorf("the server has %d different thoughts of the agent, want all that was said", n)
 				}
 				b.undocumented()
