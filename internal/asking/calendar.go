@@ -22,9 +22,11 @@ func monthOf(w string) (m time.Month, verb, ok bool) {
 	if w == "sept" {
 		w = "sep"
 	}
+	if len(w) < 3 {
+		return 0, false, false
+	}
 	for m = time.January; m <= time.December; m++ {
-		name := strings.ToLower(m.String())
-		if w == name || len(w) == 3 && strings.HasPrefix(name, w) {
+		if name := m.String(); strings.EqualFold(w, name) || strings.EqualFold(w, name[:3]) {
 			return m, w == "may" || w == "march" || w == "mar", true
 		}
 	}
