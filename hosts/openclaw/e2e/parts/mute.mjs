@@ -16,16 +16,20 @@ import { degradations, judgePrompts } from './verdict.mjs';
 const WINDOW = 40_000;
 const SESSION = 'agent:main:long';
 
-/** What the engine cannot compact, the host does, when it finds a prompt too large and when the provider does. */
-async function compactedByHost(talk, requests) {
+/** What the engine cannot make smaller, the host or the plugin does, when the host finds a prompt too large and when the provider does. */
+async function smallerWithoutEngine(talk, requests) {
   for (const [how, line] of [['preflight', `@@usage ${Math.floor(WINDOW * 0.9)}`], ['overflow', '@@overflow 1']]) {
-    await scenario(`mute: without the engine the host compacts: ${how}`, async () => {
+    await scenario(`mute: without the engine a prompt that is too large gets smaller: ${how}`, async () => {
       const before = talk.model.requests();
       await talk.turn(SESSION, `${how}-1`, 'The provider counts this one high.', line);
       await talk.turn(SESSION, `${how}-2`, 'And on.');
-      const summaries = requests().filter((r) => r.n > before && r.kind === 'summary').length;
+      const log = requests().filter((r) => r.n > before);
+      const summaries = log.filter((r) => r.kind === 'summary').length;
       check(how === 'overflow' || summaries > 0, 'the host never asked for a summary');
-      return `${summaries} summaries`;
+      // A demand of the host comes between the turns, a refusal within the first.
+      const sizes = log.filter((r) => r.turn === `${how}-1` || (how === 'preflight' && r.turn === 'preflight-2')).map((r) => r.tokens);
+      check(sizes.length > 1 && sizes.at(-1) < sizes[0], `the prompts cost ${sizes.join(', ')} tokens`);
+      return `${sizes[0]} tokens, then ${sizes.at(-1)}; ${summaries} summaries`;
     });
   }
 }
@@ -74,7 +78,7 @@ export async function mutePart(context) {
           check(way.lasts ? said === 1 : said <= 1, `the log says ${said} times that the engine is away`);
           return `${turns} turns, the slowest in ${(Math.max(...times) / 1000).toFixed(1)} s`;
         });
-        if (name === 'removed') await compactedByHost(talk, requests);
+        if (name === 'removed') await smallerWithoutEngine(talk, requests);
         await scenario(`mute: ${name}: afterwards everything is in the store`, async () => {
           way.end?.();
           for (let i = 1; ; i++) {
