@@ -60,6 +60,9 @@ type Check struct {
 	// Provisional marks a new check: its failure is logged and does not fail the test.
 	Provisional bool
 
+	// dear checks play a fifth of the cases: each of theirs is many calls of several clients.
+	dear bool
+
 	// Exactly one of these is set for checks of parts.
 	store     func(*storeRun) string
 	retriever func(*retrieverRun) string

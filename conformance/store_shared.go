@@ -18,13 +18,13 @@ func sharedChecks() []Check {
 			Rule: "a position in a session exists once: a new entry at one that is taken is ErrConflict, in one batch and across calls, and nothing of the batch is stored"},
 		{ID: "position.reopen", Promise: 2, Suite: SuiteStore, store: positionReopen, Needs: []Need{NeedReopen},
 			Rule: "a position that was taken is taken after the store was closed and opened again"},
-		{ID: "position.race", Promise: 2, Suite: SuiteStore, store: positionRace,
+		{ID: "position.race", Promise: 2, Suite: SuiteStore, store: positionRace, dear: true,
 			Rule: "of several that append at the same position exactly one succeeds, and the others get ErrConflict"},
 		{ID: "tail.follows", Promise: 2, Suite: SuiteStore, store: tailFollows, Needs: []Need{NeedTailer, NeedViewStore},
 			Rule: "Tail names the version of the stored view and the position behind the newest entry, whoever stored them"},
-		{ID: "shared.linear", Promise: 2, Suite: SuiteStore, store: sharedLinear, Needs: []Need{NeedViewStore},
+		{ID: "shared.linear", Promise: 2, Suite: SuiteStore, store: sharedLinear, dear: true, Needs: []Need{NeedViewStore},
 			Rule: "appends, swaps and reads of several clients are linearizable"},
-		{ID: "shared.engines", Promise: 2, Suite: SuiteStore, store: sharedEngines, Needs: []Need{NeedViewStore},
+		{ID: "shared.engines", Promise: 2, Suite: SuiteStore, store: sharedEngines, dear: true, Needs: []Need{NeedViewStore},
 			Rule: "engines that serve one session, by turns or at the same time, lose nothing, store nothing twice, and every call of theirs succeeds"},
 	}
 }
