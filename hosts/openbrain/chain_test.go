@@ -28,7 +28,7 @@ var servers pgtest.Servers
 func TestMain(m *testing.M) { os.Exit(servers.Main(m)) }
 
 // chainCases is how many sessions are played with each combination; every message crosses HTTP and a store.
-const chainCases = 2
+const chainCases = 1
 
 // behind opens what the server of a chain keeps thoughts in.
 var behind = map[string]func(t *testing.T) func(tb testing.TB) core.Store{

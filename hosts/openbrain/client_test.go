@@ -79,7 +79,7 @@ func startRemote(tb testing.TB, store core.Store, path string) *remote {
 
 // The client over this server over a store keeps every promise of a store, with restarts of both where the store has a file.
 func TestClientConforms(t *testing.T) {
-	const cases = 4
+	const cases = 2
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
 		conformance.TestStore(t, func(tb testing.TB) core.Store {
