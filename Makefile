@@ -11,7 +11,7 @@ test:
 full: fuzz servers outages cost
 	CONTEXTENGINE_CI=1 CONTEXTENGINE_PGLITE="$(abspath $(PGLITE))" CONFORMANCE_TIMES=25 \
 	CRASH_POINTS=300 DAMAGE_PLACES=200 FEED_CASES=200 KILL_POINTS=8 OUTBOX_RUNS=300 SOAK_SECONDS=60 TOKENIZER_TEXTS=200000 \
-	SEVERAL_MESSAGES=2000 SEVERAL_KILLS=10 SEVERAL_RUNS=20 OPENBRAIN_TURNS=300 \
+	SEVERAL_MESSAGES=2000 SEVERAL_KILLS=10 SEVERAL_RUNS=20 OPENBRAIN_TURNS=300 CANARY_ROUNDS=5 \
 	go test -race -shuffle=on -timeout 8h ./...
 
 # The public conversations that figures are measured on, from their publishers, or with MIRROR= from a folder or an address; their licences differ.

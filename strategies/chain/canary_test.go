@@ -246,7 +246,8 @@ func modelChain(t *testing.T, model core.Completer) core.Compactor {
 }
 
 func TestCanariesSurvive(t *testing.T) {
-	const budget, rounds = 32_000, 5
+	const budget = 32_000
+	rounds := number("CANARY_ROUNDS", 3)
 	kinds := map[string]func(t *testing.T) core.Compactor{
 		"no model": func(t *testing.T) core.Compactor { t.Helper(); return build(t, "mask+index+archive", nil) },
 	}
