@@ -60,7 +60,7 @@ func TestKilledWhileCompacting(t *testing.T) {
 			}
 			// Parts that are published already take room in the window, so that more may have left it by the time the next process looks; what that one adds
 			// may take another call to condense.
-			due := kills + (whole*max(end.Covered, covered) + covered - 1) / covered
+			due := kills + (whole*max(end.Covered, covered)+covered-1)/covered
 			if calls.begun > due+lost {
 				t.Errorf("%d calls in all, want at most the %d that an undisturbed run takes for %d entries, and the %d that %d kills lost", calls.begun, due, end.Covered, lost, kills)
 			}
