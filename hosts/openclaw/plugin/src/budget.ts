@@ -22,6 +22,9 @@ const hostReserveMargin = 1.2;
 const answer = 4096;
 /** Room that is enough in a tool loop: what was sent is sent again as long as it can be. */
 const answerInLoop = 1024;
+/** What tool schemas are taken to cost before a turn said it, as a share of the window and at most: after a restart the first turn needs room for its answer too. */
+const toolsShare = 1 / 8;
+const toolsMost = 4096;
 
 export class Budget {
   /** The host's budget for the newest prompt, and what it reserves for the answer, in tokens. */
@@ -36,8 +39,8 @@ export class Budget {
   #learns = false;
   /** The host's count of history for one token of the engine's. */
   #ratio = 0;
-  /** What tool schemas cost. */
-  #tools = 0;
+  /** What tool schemas cost; undefined before a turn said it. */
+  #tools: number | undefined;
   /** The host's mark when it demanded a compaction, and the largest cost that stays below it. */
   #mark = 0;
   #ceiling: number | undefined;
@@ -143,7 +146,7 @@ export class Budget {
   #withAnswer(turn: number, least: number): number | undefined {
     const own = this.#ownPrompt();
     if (own === undefined || this.#window === undefined || this.#ratio === 0) return undefined;
-    const room = this.#window - Math.min(least, Math.floor(this.#reserve / 4)) - hostMargin * (own + this.#tools + turn);
+    const room = this.#window - Math.min(least, Math.floor(this.#reserve / 4)) - hostMargin * (own + (this.#tools ?? Math.min(toolsMost, this.#window * toolsShare)) + turn);
     return Math.max(0, Math.floor(room / (hostMargin * this.#ratio)));
   }
 }
