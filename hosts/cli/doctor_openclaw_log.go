@@ -80,6 +80,11 @@ var logSigns = []logSign{
 		do: "bring the sidecar and its store back; the host then stores them. Until then turns run on legacy",
 	},
 	{
+		sign: regexp.MustCompile(`openclaw-openbrain-context: .* until the engine is back, turns are answered`),
+		text: "turns were answered without the engine, with the newest messages that fit; the plugin keeps them and stores them later",
+		do:   "bring the sidecar and its store back: the line names the cause, and a later one says that the engine is back",
+	},
+	{
 		sign: regexp.MustCompile(`Preflight compaction required but failed`), text: "turns failed, because the history was over the window and could not be compacted",
 		do: "the line names the cause: a sidecar or model that is away, or a window too small for system prompt and newest messages",
 	},

@@ -30,6 +30,7 @@ func TestDoctorOfOpenClawReadsTheLog(t *testing.T) {
 		{"context engine assemble failed, using pipeline messages: s3cr3t", "prompts could not be assembled", "see that the sidecar runs"},
 		{"context engine bootstrap failed: s3cr3t", "sessions could not be opened", "see that the sidecar runs"},
 		{"[context-engine] durable turn advancement remains queued: s3cr3t", "turns could not be stored", "bring the sidecar and its store back"},
+		{"[plugins] openclaw-openbrain-context: assemble: s3cr3t -> until the engine is back, turns are answered with the newest messages that fit", "turns were answered without the engine", "bring the sidecar and its store back"},
 		{"agent failed: Preflight compaction required but failed: s3cr3t", "could not be compacted", "the line names the cause"},
 	} {
 		asJSON, err := json.Marshal(map[string]string{"message": tt.line, "time": logTime, "0": tt.line, "1": "s3cr3t"})
