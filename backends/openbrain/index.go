@@ -29,7 +29,13 @@ type agent struct {
 	name string
 	// lock is a mutex that can be waited for under a context.
 	lock chan struct{}
+	// size is what the index counts for in agents.indexed.
+	size int
+	index
+}
 
+// index is what was learnt from the server of an agent's thoughts.
+type index struct {
 	// loaded says that the index matched the server at some time; partial that the server did not show everything.
 	loaded, partial bool
 	// ids holds the visible entries' ids by key, keys the other way round.
@@ -43,8 +49,6 @@ type agent struct {
 	ended  map[string]bool
 	// thoughts holds the server's ids of all thoughts that were listed or written.
 	thoughts map[string]bool
-	// size is what the index counts for in agents.indexed.
-	size int
 }
 
 // acquire returns the agent's state, locked, or ctx's error. It must be released.
@@ -96,7 +100,7 @@ func (a *agents) release(g *agent) {
 
 // forget empties the index: the next append lists the agent's thoughts again.
 func (g *agent) forget() {
-	*g = agent{name: g.name, lock: g.lock, size: g.size}
+	g.index = index{} // and nothing else: who waits for the lock reads the other fields
 }
 
 // set makes the index match a census.

@@ -115,6 +115,11 @@ func ingest(t *testing.T, s *outbox.Store, id core.SessionID, n int) {
 func TestKilledWhileDelivering(t *testing.T) {
 	t.Parallel()
 	points, seed := number("CRASH_POINTS", 8), int64(number("CRASH_SEED", rand.Int()))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("CRASH_SEED=%d", seed)
+		}
+	})
 	r := rand.New(rand.NewSource(seed))
 	server := openbraintest.New(t)
 	path, id, n := "", core.SessionID{Session: "one"}, 0

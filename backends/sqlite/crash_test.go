@@ -20,6 +20,11 @@ func TestKilledWhileWriting(t *testing.T) {
 	t.Parallel()
 	points := number("CRASH_POINTS", 20)
 	seed := int64(number("CRASH_SEED", rand.Int()))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("CRASH_SEED=%d", seed)
+		}
+	})
 	r := rand.New(rand.NewSource(seed))
 	path := filepath.Join(t.TempDir(), "store.db")
 	n, version := 0, uint64(0)

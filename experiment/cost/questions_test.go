@@ -1,8 +1,6 @@
 package cost_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -10,13 +8,13 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/questions"
+	"github.com/contextengine/contextengine/internal/datadir"
 )
 
 // TestQuestionsStillRecall: the gate lets real questions through. Conversations between people stand in one session each, and every question about one is
 // the next thing that is said; a message of its evidence counts when some of it stands in the prompt.
 func TestQuestionsStillRecall(t *testing.T) {
-	sessions(t, filepath.Join("locomo", "locomo-dev.json"), 1) // skips where there is no data
-	set, err := questions.Open(dataFile(filepath.Join("locomo", "locomo-dev.json")))
+	set, err := questions.Open(datadir.File(t, "locomo/locomo-dev.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,12 +78,4 @@ func TestQuestionsStillRecall(t *testing.T) {
 	if gated < all*995/1000 {
 		t.Errorf("with the gate %d messages of evidence are in the prompts, without it %d", gated, all)
 	}
-}
-
-func dataFile(name string) string {
-	dir := os.Getenv("CONTEXTENGINE_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	return filepath.Join(dir, name)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/cost"
 	"github.com/contextengine/contextengine/experiment/dataset"
+	"github.com/contextengine/contextengine/internal/datadir"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/hybrid"
@@ -60,11 +61,7 @@ func sessions(t *testing.T, name string, most int) []dataset.Session {
 	if testing.Short() {
 		t.Skip("not run: -short")
 	}
-	path := dataFile(name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("not run: %s is absent: set CONTEXTENGINE_DATA", path)
-	}
-	out, err := dataset.Open(path, dataset.Options{})
+	out, err := dataset.Open(datadir.File(t, name), dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

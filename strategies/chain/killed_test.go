@@ -23,6 +23,11 @@ import (
 func TestKilledWhileCompacting(t *testing.T) {
 	t.Parallel()
 	points, seed := number("KILL_POINTS", 3), int64(number("KILL_SEED", rand.Int()))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("KILL_SEED=%d", seed)
+		}
+	})
 	n := number("KILL_MESSAGES", 600)
 	for i, row := range []struct {
 		tiers string
