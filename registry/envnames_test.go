@@ -13,7 +13,7 @@ import (
 
 // The commands run with the variables of tests and of .ci/run about them: none may be taken for a key of the configuration.
 func TestVariablesOfTestsAreNoKeys(t *testing.T) {
-	read := regexp.MustCompile(`(?:Getenv|LookupEnv|getenv)\("(` + registry.EnvPrefix + `[A-Z_]+)"\)`)
+	read := regexp.MustCompile(`(?:(?:Getenv|LookupEnv|getenv)\(| = )"(` + registry.EnvPrefix + `[A-Z_]+)"`) // where it is read, or the constant that names it
 	set := regexp.MustCompile(`(?m)(?:^|[\s"])(` + registry.EnvPrefix + `[A-Z_]+)=`)
 	found := map[string]string{}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

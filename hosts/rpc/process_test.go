@@ -13,7 +13,7 @@ import (
 )
 
 // serveEnv makes the test binary a server: "stdio", or the path of a socket.
-const serveEnv = "CONTEXTENGINE_RPC_TEST_SERVE"
+const serveEnv = "RPC_TEST_SERVE"
 
 func TestMain(m *testing.M) {
 	if to := os.Getenv(serveEnv); to != "" {
