@@ -12,7 +12,7 @@
 // What is checked is data, see Checks: each check has an id that does not change, the sentence it holds the
 // implementation to, and what it needs. A failure prints that sentence, the smallest counter-example found, the
 // seed and the command that repeats it. Seeds are random unless the flag -conformance.seed or the environment
-// variable CONFORMANCE_SEED names one; -conformance.cases or CONFORMANCE_CASES sets the number of cases, CONFORMANCE_TIMES multiplies it.
+// variable CONFORMANCE_SEED names one; -conformance.cases or CONFORMANCE_CASES sets the number of cases, CONFORMANCE_TIMES multiplies it, 0.5 halves it.
 //
 // A check that a part is known to fail can be named with Known, together with where that is tracked: it then
 // fails as soon as it passes.

@@ -3,6 +3,7 @@ package conformance
 import (
 	"flag"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -116,8 +117,8 @@ func wanted(n int) int {
 	if v, err := strconv.Atoi(os.Getenv("CONFORMANCE_CASES")); err == nil && v > 0 {
 		n = v
 	}
-	if v, err := strconv.Atoi(os.Getenv("CONFORMANCE_TIMES")); err == nil && v > 0 {
-		n *= v
+	if v, err := strconv.ParseFloat(os.Getenv("CONFORMANCE_TIMES"), 64); err == nil && v > 0 {
+		n = max(int(math.Round(float64(n)*v)), 1)
 	}
 	if *casesFlag > 0 {
 		n = *casesFlag

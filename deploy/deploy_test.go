@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/contextengine/contextengine/hosts/openbrain/verbs"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 func read(t *testing.T, name string) string {
@@ -141,9 +142,7 @@ func TestUnit(t *testing.T) {
 			t.Errorf("the unit lacks %q", want)
 		}
 	}
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Skip("not run: there is no systemd-analyze")
-	}
+	analyze := needs.Program(t, "systemd-analyze")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +151,7 @@ func TestUnit(t *testing.T) {
 	if err := os.WriteFile(unit, []byte(strings.Replace(text, program, self, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", unit).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", unit).CombinedOutput()
 	if err != nil || strings.Contains(string(out), "contextengine-openbrain") { // other units are none of ours
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"testing"
 	"time"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -132,9 +133,15 @@ func (s *source) message() message.Message {
 }
 
 // draws yields n seeds that differ from run to run; HISTORY_SEED names the only one to try.
-func draws(n int) iter.Seq[int64] {
+func draws(t *testing.T, n int) iter.Seq[int64] {
+	t.Helper()
+	only := os.Getenv("HISTORY_SEED")
+	seed, err := strconv.ParseInt(only, 10, 64)
+	if only != "" && err != nil {
+		t.Fatalf("HISTORY_SEED: %q is no number", only)
+	}
 	return func(yield func(int64) bool) {
-		if seed, err := strconv.ParseInt(os.Getenv("HISTORY_SEED"), 10, 64); err == nil {
+		if only != "" {
 			yield(seed)
 			return
 		}

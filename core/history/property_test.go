@@ -86,11 +86,11 @@ func outline(msgs []message.Message) string {
 }
 
 func TestPromisesOnRandomConversations(t *testing.T) {
-	for seed := range draws(600) {
+	for seed := range draws(t, 600) {
 		s := random(seed, 20+int(seed%200))
 		msgs := s.conversation()
 		if why := broken(msgs); why != "" {
-			t.Fatalf("seed %d: %s\ninput:\n%s", seed, why, outline(msgs))
+			t.Fatalf("HISTORY_SEED=%d: %s\ninput:\n%s", seed, why, outline(msgs))
 		}
 	}
 }
@@ -99,12 +99,12 @@ func TestPromisesOnRandomConversations(t *testing.T) {
 func TestPairsAfterRepairAlone(t *testing.T) {
 	for _, synthetic := range []bool{true, false} {
 		policy := Policy{RepairPairs: true, SyntheticResults: synthetic}
-		for seed := range draws(1200) {
+		for seed := range draws(t, 1200) {
 			s := random(seed, 150)
 			msgs := s.conversation()
 			out := RepairPairs(msgs, policy, false)
 			if v := Check(out, policy); len(v) > 0 {
-				t.Fatalf("seed %d, synthetic %v: %v\ninput:\n%soutput:\n%s", seed, synthetic, v, outline(msgs), outline(out))
+				t.Fatalf("HISTORY_SEED=%d, synthetic %v: %v\ninput:\n%soutput:\n%s", seed, synthetic, v, outline(msgs), outline(out))
 			}
 		}
 	}
@@ -115,7 +115,7 @@ func TestPairsAfterRepairAlone(t *testing.T) {
 func TestSettledTurnsStay(t *testing.T) {
 	for provider, policy := range policies() {
 		policy.AllowedTools = nil // results may come later, and decide
-		for seed := range draws(80) {
+		for seed := range draws(t, 80) {
 			s := random(seed, 150)
 			msgs := s.conversation()
 			for i := range msgs {
@@ -129,7 +129,7 @@ func TestSettledTurnsStay(t *testing.T) {
 				settled := NewestTurn(msgs[:k])
 				early := Sanitize(msgs[:k], policy)
 				if a, b := upTo(early, settled), upTo(late, settled); !reflect.DeepEqual(a, b) {
-					t.Fatalf("%s, seed %d: a settled message changed between %d and %d messages:\n%s",
+					t.Fatalf("%s, HISTORY_SEED=%d: a settled message changed between %d and %d messages:\n%s",
 						provider, seed, k, len(msgs), cmp.Diff(a, b))
 				}
 			}

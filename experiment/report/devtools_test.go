@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // browser is a headless Chromium that is spoken to over a pipe in its own protocol: no port, no other program.
@@ -39,23 +41,13 @@ type event struct {
 	Session string          `json:"sessionId"`
 }
 
-// findBrowser returns the path of a browser, from CONTEXTENGINE_BROWSER or from the usual names. Without one the test is skipped, or fails
-// where CONTEXTENGINE_CI says that everything must be there.
+// findBrowser returns the path of a browser, from CONTEXTENGINE_BROWSER or from the usual names.
 func findBrowser(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv("CONTEXTENGINE_BROWSER"); path != "" {
 		return path
 	}
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("CONTEXTENGINE_CI") != "" {
-		t.Fatal("no Chromium here: install it, or name it in CONTEXTENGINE_BROWSER")
-	}
-	t.Skip("no Chromium here; CONTEXTENGINE_BROWSER names one")
-	return ""
+	return needs.Program(t, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 }
 
 // patience is how long the browser may take for one command on a busy machine.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -232,6 +233,9 @@ func (a *app) datasetVerify(f datasetFlags, names []string) error {
 	dir, err := a.dataDir("--in", f.dir)
 	if err != nil {
 		return err
+	}
+	if info, err := os.Stat(dir); f.dir != "" && (err != nil || !info.IsDir()) {
+		return fmt.Errorf("--in: there is no folder %s: %w", dir, core.ErrInvalid)
 	}
 	var errs []error
 	for _, s := range sets {

@@ -41,6 +41,9 @@ func TestDatasetCommandLine(t *testing.T) {
 	run(t, reg, "", "dataset", "fetch", "--to", dir, "--all", "pi").want(t, cli.ExitUsage, "--all: takes no names")
 	run(t, reg, "", "dataset", "fetch", "--to", dir, "locom").want(t, cli.ExitUsage, `did you mean "locomo"?`)
 	run(t, reg, "", "dataset", "fetch", "--to", dir, "--from", filepath.Join(dir, "none"), "pi").want(t, cli.ExitFailure, "none")
+	run(t, reg, "", "dataset", "verify", "--in", filepath.Join(dir, "none")).want(t, cli.ExitUsage, "--in: there is no folder")
+	run(t, reg, "", "dataset", "fetch", "--to", dir, "--from", "ftp://localhost/data", "pi").want(t, cli.ExitUsage, "http or https address")
+	run(t, reg, "", "dataset", "fetch", "--to", dir, "--from", os.DevNull, "pi").want(t, cli.ExitUsage, "regular file")
 	run(t, reg, "", "dataset", "verify", "--in", dir, "locom").want(t, cli.ExitUsage, `did you mean "locomo"?`)
 }
 
@@ -88,6 +91,10 @@ func TestDatasetFetchFromTheDataFolder(t *testing.T) {
 				t.Errorf("fetch does not show the licence %q, or that it wrote:\n%s", s.Licence, out.String())
 			}
 			run(t, builtin.New(), "", "dataset", "verify", "--in", dir, s.Name).want(t, cli.ExitOK, s.Name+": present")
+			if err := os.Remove(filepath.Join(dir, s.Name, "SOURCE.txt")); err != nil {
+				t.Fatal(err)
+			}
+			run(t, builtin.New(), "", "dataset", "fetch", "--to", dir, "--from", mirror, s.Name).want(t, cli.ExitOK, "was there")
 			note, err := os.ReadFile(filepath.Join(dir, s.Name, "SOURCE.txt"))
 			if err != nil || !strings.Contains(string(note), s.Licence.String()) {
 				t.Errorf("the note: %v\n%s", err, note)

@@ -14,14 +14,17 @@ const Variable = "CONTEXTENGINE_DATA"
 // module is named in the first line of the go.mod at the root of a checkout.
 const module = "github.com/contextengine/contextengine"
 
-// Dir returns the folder of the public conversations, whether or not it exists: what CONTEXTENGINE_DATA says; else shared/data beside the
-// checkout that the working directory is in, if that exists; else .tools/data in the checkout. It is empty outside of a checkout without
-// the variable. Getenv is os.Getenv, or the environment of a command.
+// Dir returns the folder of the public conversations, whether or not it exists: what CONTEXTENGINE_DATA says, a relative path from the root
+// of the checkout that the working directory is in, so that the tests of every package mean one folder; else shared/data beside the
+// checkout, if that exists; else .tools/data in it. It is empty outside of a checkout without the variable. Getenv is os.Getenv, or the environment of a command.
 func Dir(getenv func(string) string) string {
-	if dir := getenv(Variable); dir != "" {
+	dir, root := getenv(Variable), checkout()
+	if filepath.IsAbs(dir) || dir != "" && root == "" {
 		return dir
 	}
-	root := checkout()
+	if dir != "" {
+		return filepath.Join(root, dir)
+	}
 	if root == "" {
 		return ""
 	}

@@ -45,8 +45,12 @@ func TestDir(t *testing.T) {
 		t.Errorf("with data beside the checkout: Dir = %q, want %q", got, beside)
 	}
 	t.Setenv(datadir.Variable, "elsewhere")
-	if got := datadir.Dir(os.Getenv); got != "elsewhere" {
-		t.Errorf("with the variable: Dir = %q, want it", got)
+	if got := datadir.Dir(os.Getenv); got != filepath.Join(root, "elsewhere") {
+		t.Errorf("with a relative path: Dir = %q, want it in the root of the checkout", got)
+	}
+	t.Setenv(datadir.Variable, beside)
+	if got := datadir.Dir(os.Getenv); got != beside {
+		t.Errorf("with a path: Dir = %q, want it", got)
 	}
 }
 

@@ -2,9 +2,10 @@ package pgtest
 
 import (
 	"errors"
-	"os"
 	"sync"
 	"testing"
+
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // The environment variables that are read.
@@ -13,8 +14,6 @@ const (
 	EnvBin = "CONTEXTENGINE_POSTGRES_BIN"
 	// EnvPGlite names the folder that holds the node_modules of PGlite.
 	EnvPGlite = "CONTEXTENGINE_PGLITE"
-	// EnvCI makes a missing server an error when it is "1".
-	EnvCI = "CONTEXTENGINE_CI"
 )
 
 // Servers are the servers of one test binary. The zero value is ready; it is safe for concurrent use.
@@ -83,8 +82,8 @@ func (one *shared) get(tb testing.TB, start func() (*Server, error)) *Server {
 		one.tried = true
 	}
 	if one.err != nil {
-		if _, absent := errors.AsType[absentError](one.err); absent && os.Getenv(EnvCI) != "1" {
-			tb.Skipf("not run: %v", one.err)
+		if _, absent := errors.AsType[absentError](one.err); absent {
+			needs.Missing(tb, one.err.Error())
 		}
 		tb.Fatalf("pgtest: %v", one.err)
 	}

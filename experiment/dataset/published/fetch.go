@@ -68,7 +68,9 @@ func Fetch(ctx context.Context, dir string, set Set, o Options) ([]Outcome, erro
 		list = list[:len(set.Files)]
 	}
 	var done []Outcome
-	noted := false
+	note := filepath.Join(dir, filepath.FromSlash(set.notePath()))
+	_, absent := os.Stat(note)
+	noted := absent == nil
 	for _, at := range list {
 		written, err := s.place(ctx, dir, at, o.Force)
 		if o.From != "" && at.Path == set.textPath() && errors.Is(err, fs.ErrNotExist) {
@@ -78,8 +80,8 @@ func Fetch(ctx context.Context, dir string, set Set, o Options) ([]Outcome, erro
 			return done, fmt.Errorf("published: fetch %q: %w", at.Path, err)
 		}
 		done = append(done, Outcome{File: at.File, Written: written})
-		if written && !noted {
-			if err := write(filepath.Join(dir, filepath.FromSlash(set.notePath())), []byte(set.Note())); err != nil {
+		if written || !noted {
+			if err := write(note, []byte(set.Note())); err != nil {
 				return done, fmt.Errorf("published: fetch %q: %w", set.notePath(), err)
 			}
 			noted = true
@@ -113,7 +115,11 @@ func made(f File, where string, data []byte) ([]byte, error) {
 		return data, nil
 	}
 	if seen != f.arrives() || f.Keep == nil {
-		return nil, &MismatchError{Where: where, Want: f.arrives(), Seen: seen}
+		err := error(&MismatchError{Where: where, Want: f.arrives(), Seen: seen})
+		if f.Keep != nil {
+			err = fmt.Errorf("%w; what is selected from it, %s, would do too", err, f.Sum)
+		}
+		return nil, err
 	}
 	kept, err := f.Keep.apply(data)
 	if err != nil {

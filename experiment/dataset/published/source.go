@@ -50,12 +50,16 @@ func newSource(set Set, o Options) (*source, error) {
 	}
 	info, err := os.Stat(o.From)
 	switch {
+	case err != nil && strings.Contains(o.From, "://"):
+		return nil, fmt.Errorf("published: fetch %q from %s: a mirror is a folder, a file, or an http or https address: %w", set.Name, shown(o.From), core.ErrInvalid)
 	case err != nil:
 		return nil, fmt.Errorf("published: fetch %q: %w", set.Name, err)
 	case info.IsDir():
 		s.dir = o.From
 	case len(set.Files) > 1:
 		return nil, fmt.Errorf("published: fetch %q from %s: the set has %d files: name a folder: %w", set.Name, o.From, len(set.Files), core.ErrInvalid)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("published: fetch %q from %s: neither a folder nor a regular file: %w", set.Name, o.From, core.ErrInvalid)
 	default:
 		s.file = o.From
 	}
@@ -104,7 +108,7 @@ func (s *source) get(ctx context.Context, f File) ([]byte, error) {
 func (s *source) read(ctx context.Context, where string, limit int64) ([]byte, error) {
 	open := s.ask
 	if len(s.bases) == 0 {
-		open = func(context.Context, string) (io.ReadCloser, error) { return os.Open(where) }
+		open = regular
 	}
 	r, err := open(ctx, where)
 	if err != nil {
@@ -119,6 +123,14 @@ func (s *source) read(ctx context.Context, where string, limit int64) ([]byte, e
 		return nil, fmt.Errorf("%s: has more than the %d bytes expected", shown(where), limit)
 	}
 	return data.Bytes(), nil
+}
+
+// regular opens a file. Opening a pipe could wait for ever.
+func regular(_ context.Context, path string) (io.ReadCloser, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: no regular file", path)
+	}
+	return os.Open(path)
 }
 
 // ask opens an address. The error wraps fs.ErrNotExist if the server has nothing there.

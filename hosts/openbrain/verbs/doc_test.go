@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // step is what the document asks its reader to do, and what should come of it.
@@ -78,9 +80,7 @@ trap '[ -z "${SERVER:-}" ] || kill $SERVER 2>/dev/null || true' EXIT`)
 // The steps of docs/selfhosting.md work as they are written.
 func TestSelfHostingDocument(t *testing.T) {
 	for _, program := range []string{"bash", "curl"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("not run: there is no %s", program)
-		}
+		needs.Program(t, program)
 	}
 	text, err := os.ReadFile("../../../docs/selfhosting.md")
 	if err != nil {
