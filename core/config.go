@@ -74,6 +74,9 @@ type RecallConfig struct {
 	ResetHistory bool `koanf:"resetHistory"`
 	// Quote is the largest cost of one recalled entry, in tokens; longer ones are clipped.
 	Quote int `koanf:"quote"`
+	// Whole is up to which cost in tokens an entry is quoted whole where the retriever proposes a passage of it: a line in front of a quotation costs
+	// as much as a short message.
+	Whole int `koanf:"whole"`
 }
 
 // CompactionConfig says when and how far to compact.
@@ -119,7 +122,7 @@ func DefaultConfig() Config {
 			High: 0.90, Low: 0.45, LowTokens: 20000, Reserve: 0.01, CachePrice: 0.1,
 			ClipShare: 0.10, ClipTokens: 600, BatchShare: 0.40, KeepResults: 10, Note: true, Memory: 512,
 		},
-		Recall: RecallConfig{Share: 0.13, Tokens: 1200, Gate: true, Candidates: 50, Deadline: 2 * time.Second, Quote: 400},
+		Recall: RecallConfig{Share: 0.13, Tokens: 1200, Gate: true, Candidates: 50, Deadline: 2 * time.Second, Quote: 400, Whole: 200},
 		Compaction: CompactionConfig{
 			Due: 0.5, Target: 0.6, SummaryShare: 0.2, MaxSummary: 4000, Deadline: 150 * time.Second, Proactive: true,
 		},
@@ -154,6 +157,7 @@ func (c Config) Validate() error {
 		share("window.keepResults", float64(c.Window.KeepResults), 0, 1e9),
 		share("window.memory", float64(c.Window.Memory), 1, 1<<20),
 		share("recall.candidates", float64(c.Recall.Candidates), 1, 10000),
+		share("recall.whole", float64(c.Recall.Whole), 0, 1e9),
 		share("recall.quote", float64(c.Recall.Quote), 20, 1e9),
 		share("compaction.maxSummary", float64(c.Compaction.MaxSummary), 50, 1e9),
 		share("history.limitTurns", float64(c.History.LimitTurns), 0, 1e9),

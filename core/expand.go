@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -68,11 +70,13 @@ func (e *Engine) bytesFor(entry *Entry, text string, tokens int) int {
 }
 
 // citationCost is about what the line in front of a quotation costs, in tokens.
-const citationCost = 32
+const citationCost = 16
 
 // answerWriter writes quoted entries as long as there is room.
 type answerWriter struct {
-	e     *Engine
+	e *Engine
+	// to is the session that is answered.
+	to    SessionID
 	b     strings.Builder
 	found []Found
 	room  int // tokens
@@ -81,7 +85,7 @@ type answerWriter struct {
 // add quotes an entry. It returns false, and adds nothing, when there is no room; the text is shortened before that.
 func (w *answerWriter) add(entry *Entry, text string, whole bool, score float64) bool {
 	for {
-		block := quoted(entry, text)
+		block := quoted(w.to, entry, text)
 		if !whole {
 			block = strings.TrimSuffix(block, "\n") + " ...\n"
 		}
@@ -136,7 +140,7 @@ func (e *Engine) Expand(ctx context.Context, req ExpandRequest) (ExpandResult, e
 	if err != nil {
 		return ExpandResult{}, e.failed(ctx, "store", "expand", fmt.Errorf("core: expand %q in %q: %w", req.ID, req.Session, err))
 	}
-	w := answerWriter{e: e, room: tokens}
+	w := answerWriter{e: e, to: req.Session, room: tokens}
 	var res ExpandResult
 	switch {
 	case entry.Type == TypeSummary:
@@ -155,8 +159,17 @@ func (e *Engine) Expand(ctx context.Context, req ExpandRequest) (ExpandResult, e
 	return res, nil
 }
 
-// reached reads an entry that the session may see.
+// reached reads an entry that the session may see, by its id or, of the session itself, by its position.
 func (e *Engine) reached(ctx context.Context, r *reach, id string) (Entry, error) {
+	if seq, err := strconv.ParseInt(id, 10, 64); err == nil && seq >= 0 && seq < math.MaxInt64 {
+		page, err := e.store.Scan(ctx, ScanQuery{Scope: r.session.Scope(), FromSeq: seq, ToSeq: seq + 1, Limit: 1})
+		if err != nil {
+			return Entry{}, err
+		}
+		if len(page.Entries) == 1 && page.Entries[0].Seq == seq && r.holds(&page.Entries[0]) {
+			return page.Entries[0], nil
+		}
+	}
 	for _, scope := range append(slices.Clone(r.scopes), ownersOf(&r.view)...) {
 		got, err := e.store.Get(ctx, scope, []string{id})
 		if err == nil && r.holds(&got[0]) {

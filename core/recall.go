@@ -250,9 +250,11 @@ func (e *Engine) choose(f *frame, c *call, q *Query, candidates []Candidate, see
 			continue
 		}
 		seen[id], seen[fp] = true, fp != ""
-		text := cand.Text
-		if text == "" {
-			text = cand.Entry.Text()
+		text, part := cand.Text, cand.Text != ""
+		if !part || cand.Entry.Tokens <= e.cfg.Recall.Whole {
+			if whole := cand.Entry.Text(); !part || len(whole) > len(text) {
+				text, part = whole, false
+			}
 		}
 		if text = strings.TrimSpace(text); text == "" || text == prompt {
 			continue
@@ -263,7 +265,7 @@ func (e *Engine) choose(f *frame, c *call, q *Query, candidates []Candidate, see
 			continue
 		}
 		short := e.shorten(text, &cand.Entry)
-		quote := quotation{Candidate: cand, text: quoted(&cand.Entry, short), part: cand.Text != "" || len(short) < len(text)}
+		quote := quotation{Candidate: cand, text: quoted(f.s.id, &cand.Entry, short), part: part || len(short) < len(text)}
 		if slices.ContainsFunc(f.v.Kept, func(r Recall) bool { return strings.Contains(r.Text, quote.text) }) {
 			continue // a block of an earlier turn quotes the same
 		}
@@ -325,7 +327,7 @@ func (e *Engine) quoteFloor(entry *Entry) int {
 }
 
 // minQuote is the smallest room worth looking for a quotation that fits it, in tokens.
-const minQuote = 24
+const minQuote = 12
 
 func (c *call) leaveOut(cand *Candidate, cost int) {
 	c.outAllowance = append(c.outAllowance, Choice{

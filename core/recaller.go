@@ -12,7 +12,7 @@ import (
 //
 // A session reaches what recall reaches: itself, the agent's other sessions where recall goes across sessions, and what a grant opens. What was reset or
 // forked away is not found, erased and hidden entries neither. Results are bounded in tokens and paged; texts for a model are quoted like
-// recalled ones, with the id of the entry as the citation.
+// recalled ones, with the id of the entry, or its position in the session, as the citation.
 type Recaller interface {
 	Search(ctx context.Context, req SearchRequest) (SearchResult, error)
 	Expand(ctx context.Context, req ExpandRequest) (ExpandResult, error)
@@ -99,7 +99,7 @@ type Found struct {
 // ExpandRequest asks for an entry in full, or for what a summary stands for.
 type ExpandRequest struct {
 	Session SessionID `json:"session"`
-	// ID is an entry's, or a summary's, as citations and markers name it; a "#" in front is allowed.
+	// ID is an entry's, or a summary's, as citations and markers name it: its id, or its position in the session; a "#" in front is allowed.
 	ID string `json:"id"`
 	// Before and After add neighbours of the entry in the conversation, up to MaxFound each.
 	Before int `json:"before,omitempty"`

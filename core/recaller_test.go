@@ -35,12 +35,35 @@ func TestSearchFindsWhatTheWindowDoesNotShow(t *testing.T) {
 	if len(res.Found) != 1 || !strings.Contains(res.Found[0].Excerpt, "fatal: E-4711/b in module kestrel") || res.Found[0].Whole {
 		t.Fatalf("found %+v", res.Found)
 	}
-	if !strings.Contains(res.Text, "#"+res.Found[0].ID) || wordCounter(res.Text) != res.Tokens || res.Tokens > core.DefaultAnswer {
+	if !strings.Contains(res.Text, fmt.Sprintf(" #%d]", res.Found[0].Seq)) || wordCounter(res.Text) != res.Tokens || res.Tokens > core.DefaultAnswer {
 		t.Errorf("%d tokens: %.300s", res.Tokens, res.Text)
 	}
 	res, err = f.engine.Search(t.Context(), core.SearchRequest{Session: f.id, Query: "make -C src/kestrel"})
 	if err != nil || len(res.Found) == 0 || !strings.Contains(res.Found[0].Excerpt, "call run") {
 		t.Errorf("arguments of a call: %+v, %v", res.Found, err)
+	}
+}
+
+// A citation of the session itself is the entry's position, which is short; expanding takes it like an id, and shows no more than an id would.
+func TestCitationsAreShort(t *testing.T) {
+	f := newFixture(t)
+	talk(f, 4)
+	found, err := f.engine.Search(t.Context(), core.SearchRequest{Session: f.id, Query: "E-4711/b"})
+	if err != nil || len(found.Found) == 0 {
+		t.Fatalf("found %+v, error %v", found, err)
+	}
+	want := found.Found[0]
+	for _, id := range []string{want.ID, "#" + want.ID, fmt.Sprint(want.Seq), fmt.Sprint("#", want.Seq)} {
+		got, err := f.engine.Expand(t.Context(), core.ExpandRequest{Session: f.id, ID: id})
+		if err != nil || len(got.Found) != 1 || got.Found[0].ID != want.ID {
+			t.Errorf("expand %q = %+v, error %v, want entry %s", id, got.Found, err, want.ID)
+		}
+	}
+	other := core.SessionID{Agent: f.id.Agent, Session: "another"}
+	for _, id := range []string{fmt.Sprint(want.Seq), "9999", "-1", "9223372036854775807", "99999999999999999999"} {
+		if got, err := f.engine.Expand(t.Context(), core.ExpandRequest{Session: other, ID: id}); !errors.Is(err, core.ErrNotFound) {
+			t.Errorf("expand %q in another session = %+v, error %v, want ErrNotFound", id, got.Found, err)
+		}
 	}
 }
 

@@ -148,21 +148,29 @@ func subagentText(entry Entry, text string) string {
 		quote(text) + "\n</subagent>"
 }
 
-// quoted is a recalled entry as it stands in the recall block.
-func quoted(entry *Entry, text string) string {
+// quoted is an entry as it stands in the recall block and in answers to a session: the day, who spoke, the citation, and the text behind marks.
+func quoted(to SessionID, entry *Entry, text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + 128) // the line above the text, and marks of its lines
 	var day [32]byte
 	b.WriteByte('[')
-	b.Write(entry.Time.UTC().AppendFormat(day[:0], "2006-01-02 15:04"))
+	b.Write(entry.Time.UTC().AppendFormat(day[:0], time.DateOnly))
 	b.WriteByte(' ')
 	b.WriteString(speaker(entry))
 	b.WriteString(" #")
-	b.WriteString(entry.ID)
+	b.WriteString(citation(to, entry))
 	b.WriteString("]\n")
 	quoteTo(&b, text)
 	b.WriteByte('\n')
 	return b.String()
+}
+
+// citation names an entry to a session in as few tokens as it takes to find it again: its position in the session itself, elsewhere its id.
+func citation(to SessionID, entry *Entry) string {
+	if entry.SessionID() == to {
+		return strconv.FormatInt(entry.Seq, 10)
+	}
+	return entry.ID
 }
 
 // speaker names who said an entry. A name that is a role's belongs to nobody: then the entry's own role stands there.

@@ -95,7 +95,7 @@ func (e *Engine) Search(ctx context.Context, req SearchRequest) (SearchResult, e
 	}
 	page := hits[req.Offset:min(req.Offset+limit, len(hits))]
 	res.Next = req.Offset + len(page)
-	w := answerWriter{e: e, room: tokens}
+	w := answerWriter{e: e, to: req.Session, room: tokens}
 	// Every entry gets its share of what is left, so that the first one does not take it all.
 	for i, h := range page {
 		share := min(w.room/(len(page)-i), max(tokens/2, 64))

@@ -91,6 +91,7 @@ func coreDocs() map[string]string {
 		"recall.deadline":          "how long a retriever may take",
 		"recall.acrossSessions":    "let recall reach the agent's other sessions",
 		"recall.resetHistory":      "let recall bring back what was reset inside its own session",
+		"recall.whole":             "a recalled message of at most so many tokens is quoted whole, a longer one as the passage that was found",
 		"recall.quote":             "largest recalled message, in tokens; longer ones are clipped",
 		"compaction.due":           "share of the budget that may leave the window before a compaction is due",
 		"compaction.target":        "share of the budget that history should cost after a compaction",

@@ -43,8 +43,32 @@ type stored struct {
 }
 
 // measure asks one arm all questions.
-func (c *cell) measure(ctx context.Context) (err error) {
+func (c *cell) measure(ctx context.Context) error {
 	c.out = ArmResult{Name: c.arm.Name, Config: c.arm.Digest, Parts: c.arm.Parts, Searchers: c.arm.Searchers, Settings: c.arm.Settings}
+	for _, budget := range c.plan.Windows {
+		if err := c.opened(ctx, func() error { return c.window(ctx, budget) }); err != nil {
+			return err
+		}
+	}
+	if len(c.plan.Windows) > 0 {
+		return nil
+	}
+	return c.opened(ctx, func() error {
+		if err := c.load(ctx); err != nil {
+			return err
+		}
+		for i := range c.chats {
+			if err := c.ask(ctx, &c.chats[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// opened opens the subject for as long as a function takes, and erases what that stored.
+func (c *cell) opened(ctx context.Context, use func() error) (err error) {
+	c.chats = nil
 	if c.sub, err = c.arm.Open(ctx); err != nil {
 		return err
 	}
@@ -61,16 +85,9 @@ func (c *cell) measure(ctx context.Context) (err error) {
 			err = errors.Join(err, c.sub.Close(end))
 		}
 	}()
-	if err := c.load(ctx); err != nil {
-		return err
-	}
-	for i := range c.chats {
-		if err := c.ask(ctx, &c.chats[i]); err != nil {
-			return err
-		}
-	}
-	c.out.Warnings = c.sub.Warnings.List()
-	return nil
+	err = use()
+	c.out.Warnings = append(c.out.Warnings, c.sub.Warnings.List()...)
+	return err
 }
 
 // load stores all conversations and builds the indexes.
@@ -89,13 +106,8 @@ func (c *cell) load(ctx context.Context) error {
 	var cold time.Duration
 	for i := range c.chats {
 		chat := &c.chats[i]
-		if c.sub.Prepare != nil {
-			if err := c.sub.Prepare(ctx, chat.agent); err != nil {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				c.sub.Warnings.add("recall: not everything could be prepared", err.Error())
-			}
+		if err := c.prepare(ctx, chat); err != nil {
+			return err
 		}
 		began := time.Now()
 		if _, err := c.retrieve(ctx, chat, chat.Questions[0].Text, cmp.Or(c.sub.Limit, c.plan.Candidates)); err != nil && ctx.Err() != nil {
@@ -116,6 +128,17 @@ func (c *cell) load(ctx context.Context) error {
 	return nil
 }
 
+// prepare lets a subject finish what it does once a conversation is stored. The error is the context's.
+func (c *cell) prepare(ctx context.Context, chat *stored) error {
+	if c.sub.Prepare == nil {
+		return nil
+	}
+	if err := c.sub.Prepare(ctx, chat.agent); err != nil && ctx.Err() == nil {
+		c.sub.Warnings.add("recall: not everything could be prepared", err.Error())
+	}
+	return ctx.Err()
+}
+
 // store takes a conversation in. One without questions to measure is left out: it would be another agent's anyway.
 func (c *cell) store(ctx context.Context, conversation *questions.Conversation) error {
 	asked := false
@@ -134,6 +157,9 @@ func (c *cell) store(ctx context.Context, conversation *questions.Conversation) 
 	at := len(c.chats) - 1
 	for _, s := range conversation.Sessions {
 		chat.last = core.SessionID{Agent: chat.agent, Session: s.ID}
+		if c.plan.Joined {
+			chat.last.Session = joined
+		}
 		messages := make([]message.Message, len(s.Messages))
 		for i, m := range s.Messages {
 			messages[i] = m.Message

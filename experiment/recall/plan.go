@@ -20,6 +20,11 @@ type Plan struct {
 	Arms []Arm
 	// Depths are the numbers of candidates, Budgets the numbers of tokens that recall is measured at; DefaultDepths and DefaultBudgets when nil.
 	Depths, Budgets []int
+	// Windows, if there are any, are budgets in tokens of windows that are assembled for every question: then what is measured is what of the
+	// evidence stands in them, instead of what the retriever finds. Joined puts the sessions of a conversation one behind the other into one;
+	// without it the question is asked in the last of them.
+	Windows []int
+	Joined  bool
 	// Candidates is how many the retriever is asked for, 1000 when it is 0.
 	Candidates int
 	// Unit replaces the data set's unit of packing when it is not empty.
@@ -78,7 +83,7 @@ func (p *Plan) complete() error {
 	if len(p.Depths)+len(p.Budgets) == 0 {
 		return invalid("there is neither a depth nor a budget to measure at")
 	}
-	for _, n := range slices.Concat(p.Depths, p.Budgets) {
+	for _, n := range slices.Concat(p.Depths, p.Budgets, p.Windows) {
 		if n < 1 {
 			return invalid("depths and budgets must be positive")
 		}
@@ -103,7 +108,7 @@ func (p *Plan) complete() error {
 
 // key identifies the result of an arm: configuration, data, protocol and program.
 func (p *Plan) key(a Arm, data string) string {
-	text, _ := json.Marshal([]any{a.Digest, data, p.Depths, p.Budgets, p.Candidates, p.Unit, p.Version}) // text and numbers
+	text, _ := json.Marshal([]any{a.Digest, data, p.Depths, p.Budgets, p.Candidates, p.Unit, p.Version, p.Windows, p.Joined}) // text and numbers
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:12])
 }

@@ -75,6 +75,10 @@ type ArmResult struct {
 	Resumed bool `json:"resumed,omitempty"`
 	// Error says why the arm could not be measured; everything else is empty then.
 	Error string `json:"error,omitempty"`
+	// Standing says what stands in windows, group by group and budget by budget, when windows were measured; Groups and Latency are empty then.
+	Standing []Standing `json:"standing,omitempty"`
+	// Windows holds every question at every budget of Plan.Windows, budget by budget in the order of the data set.
+	Windows []WindowQuestion `json:"windows,omitempty"`
 	// Questions holds every question, in the order of the data set.
 	Questions []QuestionResult `json:"questions,omitempty"`
 }

@@ -26,7 +26,7 @@ func Run(ctx context.Context, plan Plan) (*Result, error) {
 			open = append(open, i)
 		}
 	}
-	r.total = len(open) * plan.Dataset.Measured()
+	r.total = len(open) * plan.Dataset.Measured() * max(len(plan.Windows), 1)
 	group, work := errgroup.WithContext(ctx)
 	group.SetLimit(plan.Workers)
 	for _, i := range open {

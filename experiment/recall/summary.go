@@ -28,8 +28,16 @@ func (r *runner) result(arms []ArmResult) *Result {
 		groups = append(groups, questions.Group{Name: name, Categories: []string{name}})
 	}
 	for i := range arms {
-		arms[i].Groups = nil
+		arms[i].Groups, arms[i].Standing = nil, nil
 		if arms[i].Error != "" {
+			continue
+		}
+		for _, budget := range r.plan.Windows {
+			for k, g := range groups {
+				arms[i].Standing = append(arms[i].Standing, standing(g, k >= plain, budget, arms[i].Windows, stats.Options{Seed: r.plan.Seed}))
+			}
+		}
+		if len(r.plan.Windows) > 0 {
 			continue
 		}
 		for k, g := range groups {
@@ -39,7 +47,7 @@ func (r *runner) result(arms []ArmResult) *Result {
 		}
 	}
 	for i := range arms {
-		if i > 0 {
+		if i > 0 && len(r.plan.Windows) == 0 {
 			r.compare(out, groups, &arms[0], &arms[i])
 		}
 	}

@@ -25,6 +25,8 @@ type evaluateFlags struct {
 	settings   []string
 	parts      bool
 	budgets    []string
+	windows    []string
+	sessions   string
 	depths     []int
 	candidates int
 	ownLimit   bool
@@ -43,6 +45,12 @@ const datasetHelp = `DATASET is a LoCoMo file, a BEAM folder (one chat with chat
   {"conversation":"c1","question":"What is the boat called?","answer":"Wren","category":"names","evidence":["m1"]}
 A line with "text" is a message: "id" and "text" are required. A line with "question" is a question: "question" and "evidence", the ids of the
 messages that hold the answer, are required.`
+
+// How the sessions of a conversation are taken for windows.
+const (
+	sessionsJoined = "joined"
+	sessionsKept   = "kept"
+)
 
 const evaluateProtocol = `Each conversation is imported into the configured store through the engine, and the engine's retriever is asked every question. Evidence
 recall is the share of the messages with the answer that are found: R@10 among the first 10 candidates, 2k among what is packed into 2,000 tokens,
@@ -76,6 +84,8 @@ func (a *app) evaluateCmd() *cobra.Command {
 	flags.StringArrayVar(&f.settings, "set", nil, "key=value,value,...: try these values of a key of the configuration; may be given several times, for every combination")
 	flags.BoolVar(&f.parts, "parts", false, "also measure each searcher of a configuration alone, the store's own search among them")
 	flags.StringSliceVar(&f.budgets, "budget", nil, "token budgets to measure recall at (default 1k,2k,4k,8k)")
+	flags.StringSliceVar(&f.windows, "window", nil, "token budgets of windows: measure what of the evidence stands in the window that is assembled for each question, such as 2k,8k")
+	flags.StringVar(&f.sessions, "sessions", sessionsJoined, "with --window: joined (a conversation is one session) or kept (the question is asked in its last session)")
 	flags.IntSliceVar(&f.depths, "depth", nil, "numbers of candidates to measure recall at (default 5,10,25,50)")
 	flags.IntVar(&f.candidates, "candidates", 1000, "how many candidates the retriever is asked for")
 	flags.BoolVar(&f.ownLimit, "own-limit", false, "leave the retriever's own limit of candidates as it is configured")
@@ -101,6 +111,18 @@ func (a *app) evaluate(ctx context.Context, f evaluateFlags, path, command strin
 		if plan.Budgets, err = allTokens(f.budgets); err != nil {
 			return err
 		}
+	}
+	if plan.Windows, err = allTokens(f.windows); err != nil {
+		return err
+	}
+	if plan.Joined = f.sessions == sessionsJoined; !plan.Joined && f.sessions != sessionsKept {
+		return unknownName("value of --sessions", f.sessions, []string{sessionsJoined, sessionsKept})
+	}
+	if len(plan.Windows) > 0 {
+		if len(f.budgets) > 0 || len(f.depths) > 0 || f.html != "" {
+			return fmt.Errorf("--window: measures windows alone: leave --budget, --depth and --html out: %w", core.ErrInvalid)
+		}
+		f.ownLimit = true // the window is measured as it is
 	}
 	if plan.Unit != "" && plan.Unit != questions.WholeMessage && plan.Unit != questions.Passage {
 		return unknownName("value of --pack", f.pack, []string{string(questions.WholeMessage), string(questions.Passage)})
@@ -140,6 +162,9 @@ func (a *app) evaluate(ctx context.Context, f evaluateFlags, path, command strin
 // evaluation prints a result and writes it where files are asked for, and returns what it means.
 func (a *app) evaluation(result *recall.Result, f evaluateFlags, command string) error {
 	f.measures = judged(result.Measures, f.measures)
+	if len(f.windows) > 0 {
+		f.measures = nil
+	}
 	if f.html != "" {
 		if err := evaluatePage(f, command, result); err != nil {
 			return err
@@ -154,7 +179,7 @@ func (a *app) evaluation(result *recall.Result, f evaluateFlags, command string)
 		short := *result
 		short.Arms = append([]recall.ArmResult(nil), result.Arms...)
 		for i := range short.Arms {
-			short.Arms[i].Questions = nil
+			short.Arms[i].Questions, short.Arms[i].Windows = nil, nil
 		}
 		if err := writeJSON(a.Stdout, short); err != nil {
 			return err
@@ -207,6 +232,14 @@ func encodeDetails(w io.Writer, result *recall.Result) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	for _, arm := range result.Arms {
+		for _, q := range arm.Windows {
+			if err := e.Encode(struct {
+				Arm string `json:"arm"`
+				recall.WindowQuestion
+			}{arm.Name, q}); err != nil {
+				return fmt.Errorf("--details: %w", err)
+			}
+		}
 		for _, q := range arm.Questions {
 			named := make(map[string]float64, len(q.Recall))
 			for i, m := range result.Measures {

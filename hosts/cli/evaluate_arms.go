@@ -235,11 +235,12 @@ func (e *evaluator) open(ctx context.Context, cfg registry.Config, as string) (r
 		run = strings.ToLower(rand.Text()[:12]) // nobody else's agent, and nobody else's entries
 		sub.Agent = func(conversation string) string { return "evaluate-" + run + "-" + conversation }
 	}
-	var n atomic.Int64
-	instance, err := e.reg.Build(ctx, cfg, registry.BuildOptions{
-		Host: measuringHost{}, Getenv: e.getenv, Version: version(), Logger: slog.New(sub.Warnings),
-		IDs: func() string { return fmt.Sprintf("q%s%010d", run, n.Add(1)) },
-	})
+	options := registry.BuildOptions{Host: measuringHost{}, Getenv: e.getenv, Version: version(), Logger: slog.New(sub.Warnings)}
+	if len(e.flags.windows) == 0 { // what a quotation costs depends on the engine's own ids
+		var n atomic.Int64
+		options.IDs = func() string { return fmt.Sprintf("q%s%010d", run, n.Add(1)) }
+	}
+	instance, err := e.reg.Build(ctx, cfg, options)
 	if err != nil {
 		return recall.Subject{}, err
 	}

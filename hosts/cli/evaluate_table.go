@@ -19,6 +19,11 @@ const evaluateColumns = `The columns of the second table:
   late        calls that took longer than recall.deadline
   store       bytes of the store, on its medium or else in memory; index: memory of the indexes, about
   packed      tokens packed at each budget, on average; answer: percent of the gold answers' words among them
+With --window, percent of the messages that hold an answer:
+  whole       stand in the window with at least nine of ten words; touched: stand there at least in part
+  not found   are not among the candidates; not packed: were, without room; cut: are quoted in part
+  recalled    percent of the budget that recall took; filled: that the window took
+
   degraded    questions during which a part went on without another; failed: questions that got an error`
 
 // manyArms is from how many arms on only the headline groups are printed.
@@ -47,10 +52,13 @@ func writeEvaluation(w io.Writer, r *recall.Result, verdicts []string) error {
 			}
 			writeGroup(out, r.Measures, good, g)
 		}
+		writeStanding(out, good)
 		if hidden > 0 {
 			fmt.Fprintf(out, "\n%s are left out here; --json has them\n", countOf(hidden, "category", "categories"))
 		}
-		writeCosts(out, good)
+		if len(good[0].Standing) == 0 {
+			writeCosts(out, good)
+		}
 	}
 	writeVerdicts(out, r, verdicts)
 	if n := lo.CountBy(r.Arms, func(arm recall.ArmResult) bool { return arm.Resumed }); n > 0 {
@@ -88,6 +96,23 @@ func writeGroup(w io.Writer, measures []recall.Measure, arms []recall.ArmResult,
 		rows = append(rows, cells)
 	}
 	align(w, rows)
+}
+
+// writeStanding prints what stands in windows, of the groups of the data set.
+func writeStanding(w io.Writer, arms []recall.ArmResult) {
+	for k, first := range arms[0].Standing {
+		if first.Category {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s, a window of %s tokens: %s\n", first.Group, short(float64(first.Budget)), count(first.Questions, "question"))
+		rows := [][]string{{"", "configuration", "whole", "touched", "not found", "not packed", "cut", "recalled", "filled"}}
+		for i, arm := range arms {
+			s := arm.Standing[k]
+			rows = append(rows, []string{strconv.Itoa(i + 1), arm.Name, interval(s.Whole), interval(s.Touched), stats.Points(s.NotFound), stats.Points(s.NotPacked),
+				stats.Points(s.Cut), stats.Points(s.Recalled), stats.Points(s.Filled)})
+		}
+		align(w, rows)
+	}
 }
 
 // interval writes a mean and half its interval in percent.
