@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -104,7 +105,7 @@ func (c *cell) window(ctx context.Context, budget int) error {
 		known := make(map[string][]int32, len(chat.ids))
 		for _, s := range chat.Sessions {
 			for _, m := range s.Messages {
-				known[m.ID] = p.sequence(m.Message.Text())
+				known[m.ID] = p.sequence(m.Text())
 			}
 		}
 		for _, q := range chat.Questions {
@@ -189,11 +190,11 @@ func (p *packer) look(out *WindowQuestion, q questions.Question, res *core.Assem
 
 // textOf is all that a message says in words.
 func textOf(m message.Message) string {
-	text := ""
+	var b strings.Builder
 	for _, part := range m.Parts {
-		text += part.Text + "\n" + part.Args + "\n"
+		b.WriteString(part.Text + "\n" + part.Args + "\n")
 	}
-	return text
+	return b.String()
 }
 
 // run is how many words behind one another count as standing there.
