@@ -273,6 +273,15 @@ func faultyPrompts(sound func(setup) []string) []fault {
 				return nil
 			}
 		}, []string{"cache.addition"}, "idempotent.repeat", "budget.*"),
+		engineFault("addition with every other step", plain, sound, func(b *brokenEngine) {
+			var n atomic.Int32
+			b.result = func(_ core.AssembleRequest, res *core.AssembleResult) error {
+				if res.Stepped && n.Add(1)%2 == 0 || !res.Stepped && n.Load()%2 == 0 {
+					res.SystemPromptAddition = ""
+				}
+				return nil
+			}
+		}, []string{"cache.addition"}, "idempotent.repeat", "idempotent.own-output"),
 		engineFault("forgets nothing", plain, sound, func(b *brokenEngine) {
 			b.forget = func(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
 				return core.Receipt{Entries: len(req.Entries)}, ctx.Err()

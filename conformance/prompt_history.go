@@ -122,15 +122,35 @@ func cacheAddition(p *prompt) string {
 		return ""
 	}
 	was, is := p.prev.res.SystemPromptAddition, p.res.SystemPromptAddition
-	if was == "" && p.prev.cramped(is) || is == "" && p.cramped(was) {
-		return ""
+	const slack = 100 // an engine reckons notes and repairs with more than they cost
+	switch {
+	case p.comparable() || was != "" && is != "":
+		return fmt.Sprintf("the addition is %q, was %q", is, was)
+	case is == "":
+		if n := recount(p.wire, was, p.d.env.Count); n+slack <= p.req.Budget {
+			return fmt.Sprintf("the addition was given up, with it the prompt costs %d of %d tokens", n, p.req.Budget)
+		}
+	default:
+		if n := recount(p.kept(), is, p.d.env.Count); 2*n > p.req.Budget {
+			return fmt.Sprintf("the addition is back, and what must stay takes %d of %d tokens", n, p.req.Budget)
+		}
 	}
-	return fmt.Sprintf("the addition is %q, was %q", is, was)
+	return ""
 }
 
-// cramped reports whether a prompt leaves so little of its budget that an engine may have given its addition up for it.
-func (p *prompt) cramped(addition string) bool {
-	return recount(p.wire, addition, p.d.env.Count) > p.req.Budget/2
+// kept returns messages that an engine cannot leave out: the system messages in front, and the newest unless it holds something else besides.
+func (p *prompt) kept() []wireMessage {
+	var out []wireMessage
+	for i, m := range p.res.Messages {
+		if m.Role != message.System || p.made[i] || p.inRecall(i) {
+			break
+		}
+		out = append(out, p.wire[i])
+	}
+	if last := len(p.wire) - 1; last >= len(out) && !p.made[last] && !p.mixed[last] && !p.quotes[last] && !p.inRecall(last) {
+		out = append(out, p.wire[last])
+	}
+	return out
 }
 
 // sent is an emitted message with its bytes.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/contextengine/contextengine/core/history"
 	"github.com/contextengine/contextengine/core/message"
@@ -57,9 +56,10 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 	c := &call{req: req, share: e.recallShare(req.PromptMode), ws: e.workspace()}
 	defer e.release(c.ws)
 	if req.PromptMode != PromptNone {
-		c.addition = addition(req.Memory)
+		c.full = addition(req.Memory)
+		c.fullCost = e.count(c.full)
 	}
-	c.additionCost = e.count(c.addition)
+	c.speak(s.view.Mute)
 	c.callBudget(s)
 	f, err := e.shape(ctx, s, policy, c)
 	if errors.Is(err, ErrBudget) && c.budget < req.Budget {
@@ -68,10 +68,11 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 		c.budget, c.stepped = req.Budget, false
 		f, err = e.shape(ctx, s, policy, c)
 	}
-	if errors.Is(err, ErrBudget) && c.additionCost > 0 {
+	if e.turnsMute(f, c, err) {
 		// What was said counts for more than what the engine has to say.
 		s.cool()
-		c.addition, c.additionCost, c.stepped = "", 0, false
+		c.speak(!c.mute)
+		c.stepped = false
 		f, err = e.shape(ctx, s, policy, c)
 	}
 	if err != nil {
@@ -97,6 +98,11 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 func (e *Engine) shape(ctx context.Context, s *session, policy history.Policy, c *call) (*frame, error) {
 	v := s.view.Clone()
 	c.dirty = e.refer(&v, c)
+	if v.Mute != c.mute {
+		v.Mute = c.mute
+		v.Epoch++
+		c.stepped, c.dirty = true, true
+	}
 	if err := e.coldStart(ctx, s, &v, c); err != nil {
 		return nil, err
 	}
@@ -105,11 +111,13 @@ func (e *Engine) shape(ctx context.Context, s *session, policy history.Policy, c
 
 // call is what one Assemble carries along.
 type call struct {
-	req          AssembleRequest
-	ws           *workspace
-	share        float64
-	addition     string
-	additionCost int
+	req   AssembleRequest
+	ws    *workspace
+	share float64
+	// full is the engine's addition, addition what this call says of it: all, or nothing where it is mute.
+	full, addition         string
+	fullCost, additionCost int
+	mute                   bool
 	// budget is what this call may use, in tokens; turn is what it is to be remembered by when it is the first of its turn.
 	budget   int
 	turn     turnBudget
@@ -131,22 +139,6 @@ func (e *Engine) historyPolicy(req AssembleRequest) (history.Policy, error) {
 		return p, nil
 	}
 	return history.PolicyFor("")
-}
-
-// addition returns the text behind the host's system prompt.
-func addition(m MemoryPrompt) string {
-	var text strings.Builder
-	text.WriteString(SystemPromptAddition)
-	for _, section := range m.Sections {
-		text.WriteString("\n\n" + section)
-	}
-	if len(m.AvailableTools) > 0 && slices.Contains(m.AvailableTools, ToolSearch) {
-		text.WriteString("\n\nEntries that are not shown can be looked up with the tool " + ToolSearch + ".")
-		if m.CitationMode == "on" {
-			text.WriteString(" Cite the entry id (#id) of what you use.")
-		}
-	}
-	return text.String()
 }
 
 // expire takes entries of other sessions off the path, and out of the recall block, once the grant for them is over.

@@ -53,6 +53,8 @@ type View struct {
 	Lean int `json:"lean,omitempty"`
 	// LeanTurn is the turn that Lean was set in.
 	LeanTurn int64 `json:"leanTurn,omitempty"`
+	// Mute says that the engine's own addition to the system prompt was given up, see turnsMute.
+	Mute bool `json:"mute,omitempty"`
 	// Recall is the recall block in force. Kept are those of earlier turns, oldest first: they stay where they were shown until the window moves, so
 	// that nothing behind them is billed again.
 	Recall *Recall  `json:"recall,omitempty"`
