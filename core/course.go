@@ -35,8 +35,13 @@ func (l *links) first(t *Transcript) int {
 	if next == 0 || l.match[next] == l.match[0]+1 {
 		return first
 	}
-	missing := l.roles[l.match[0]+1 : l.match[next]]
-	if len(missing) == next-1 && len(l.fillers[next]) == 0 {
+	var missing int
+	for k := l.match[0] + 1; k < l.match[next]; k++ {
+		if !l.strays[k] {
+			missing++
+		}
+	}
+	if missing == 0 || missing == next-1 && len(l.fillers[next]) == 0 {
 		return first
 	}
 	return next
@@ -100,7 +105,7 @@ func compose(l links, t *Transcript) course {
 		if i < len(l.host) && l.match[i] >= 0 {
 			if last >= 0 {
 				for k := last + 1; k < l.match[i]; k++ {
-					if gap || l.strays[k] {
+					if gap {
 						show(k, k+1)
 					}
 				}

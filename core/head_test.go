@@ -74,6 +74,9 @@ func TestHeadOfATranscript(t *testing.T) {
 		{"a line nobody knows, ever new", base, [][]message.Message{
 			join(one(user("(at 12)")), base[1:]), join(one(user("(at 13)")), base[3:]), base[4:],
 		}, false, "q1 | (at 12) | a1 | q2 | (at 13) | a2 | q3 | a3", nil},
+		{"a line nobody knows, and then none", base, [][]message.Message{
+			join(one(user("(begin)")), base[1:]), base,
+		}, false, "q1 | a1 | q2 | a2 | q3 | a3", []string{"(begin)"}},
 		{"a line nobody knows in front of all, and later of the end", nil, [][]message.Message{
 			join(one(user("(begin)")), base[1:]), join(one(user("(begin)")), base[3:]),
 		}, false, "(begin) | a1 | q2 | a2 | q3 | a3", nil},
@@ -123,6 +126,27 @@ func TestHeadOfATranscript(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A host's own line in front of results whose call it cut off is taken for the line that it is, and not for all that was shown of what stood there before.
+func TestLineInTheLoopInFrontOfLooseResults(t *testing.T) {
+	f := newFixture(t)
+	line := assistant("(earlier messages were cut)")
+	call := calling("c1")
+	call.Parts[0].Args = `{"of": "` + strings.Repeat("much ", 100) + `"}`
+	begin := one(user("one"), call, resulting("c1", "two"), assistant("three"))
+	more := one(calling("c2"), resulting("c2", "four"), assistant("five"))
+	f.assemble(1000, transcript("", begin...))
+	f.forget(core.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("one").ID}})
+	if got, want := shown(f.assemble(100, transcript("", join(one(line), begin[2:], more)...))), "[2 earlier messages are stored but not shown.] | "+line.Text()+" | three |  | four | five"; got != want {
+		t.Fatalf("window = %q, want %q: nothing is tested", got, want)
+	}
+	f.assemble(100, transcript("now", join(one(line), more[1:], one(assistant("six")))...), inLoop)
+	for _, word := range []string{"two", "three", "four", "five", "six"} {
+		if !f.finds(word) {
+			t.Errorf("%q is not in force any more", word)
+		}
 	}
 }
 

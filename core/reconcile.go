@@ -131,16 +131,16 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 	gap := false
 	for i, fp := range kept {
 		shows, ok := own[fp]
-		if !loop && slices.Contains(shows, fp) {
-			shows, ok = nil, false // a message of the host's says the same
-		}
+		at := slices.Index(shows, fp)
 		if t.Messages[i].Type == message.Filler {
 			gap, fillers = true, append(fillers, t.Messages[i].Role)
 			continue
 		}
-		if !ok {
-			rows = append(rows, row{index: i, fp: fp, gap: gap, fillers: fillers})
-			gap, fillers = false, nil
+		if !ok || at >= 0 {
+			// It may be the host's or the engine's; if it is the engine's, a rule took out what stood around it.
+			rows = append(rows, row{index: i, fp: fp, gap: gap || loop && at > 0, fillers: fillers})
+			gap, fillers = loop && at >= 0 && at < len(shows)-1, nil
+			continue
 		}
 		for _, of := range shows {
 			if of == "" { // what the engine itself says there
@@ -150,7 +150,7 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 			rows = append(rows, row{index: i, fp: of, own: true, gap: gap, fillers: fillers})
 			gap, fillers = false, nil
 		}
-		gap = gap || ok && len(shows) == 0
+		gap = gap || len(shows) == 0
 	}
 	if err := e.recognise(ctx, known, rows, t.Messages); err != nil {
 		return 0, err
