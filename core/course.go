@@ -13,6 +13,8 @@ type pathStep struct{ known, host int }
 // linked holds besides those that stand elsewhere now.
 type links struct {
 	host, match, linked []int
+	// own says which of them show a known entry in the engine's own words, and are never new.
+	own []bool
 	// gap says that known entries right before a message are only not shown; fillers are the roles of the host's own lines there, and, behind the last, of
 	// those at the end.
 	gap     []bool
@@ -47,6 +49,29 @@ func (l *links) first(t *Transcript) int {
 	return next
 }
 
+// saidAgain takes messages for new ones that say what one of the first hidden entries said, which the host does not show: two said the same. Where the host
+// shows all of those it has put them elsewhere.
+func (l *links) saidAgain(first, hidden int) {
+	var again []int
+	left := 0
+	for k := range hidden {
+		if !l.strays[k] {
+			left++
+		}
+	}
+	for i := first; i < len(l.host); i++ {
+		if k := l.linked[i]; k >= 0 && k < hidden && !l.strays[k] {
+			again = append(again, i)
+		}
+	}
+	if len(again) == left {
+		return
+	}
+	for _, i := range again {
+		l.linked[i] = -1
+	}
+}
+
 // course is how a path goes on after a transcript was matched with it.
 type course struct {
 	order []pathStep
@@ -70,11 +95,12 @@ func compose(l links, t *Transcript) course {
 	case summary:
 		hidden = known
 	}
+	l.saidAgain(max(first, 0), hidden)
 	begin := 0
 	moved := func(k int) bool { return k > hidden && !l.strays[k] }
 	if first > 0 && !summary && !slices.ContainsFunc(l.linked[:first], moved) {
 		for i := range first {
-			if l.linked[i] < 0 {
+			if l.linked[i] < 0 && !l.own[i] {
 				c.strays = append(c.strays, i)
 			}
 		}
@@ -124,7 +150,7 @@ func compose(l links, t *Transcript) course {
 		case i == len(l.host):
 		case l.linked[i] >= 0:
 			c.order = append(c.order, pathStep{known: l.linked[i], host: -1})
-		default:
+		case !l.own[i]:
 			c.order = append(c.order, pathStep{known: -1, host: i})
 		}
 	}

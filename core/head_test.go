@@ -96,6 +96,7 @@ func TestHeadOfATranscript(t *testing.T) {
 		}, false, "s1 | q1 | a1 | mid | q2 | a2 | q3 | a3", nil},
 		{"a system message and a rewind", withSystem, [][]message.Message{join(one(system("s2")), base[:2], one(user("other")))}, false, "s2 | q1 | a1 | other", []string{"q2", "a2", "q3", "a3"}},
 		{"a system message and a reset", withSystem, [][]message.Message{one(system("s2"), user("new")), one(system("s3"), user("new"))}, false, "s3 | new", []string{"q1", "a1", "q2", "a2", "q3", "a3"}},
+		{"the same said again behind a cut", join(base[:1], one(assistant("ok")), base[2:5]), [][]message.Message{join(base[4:5], one(assistant("ok")))}, false, "q1 | ok | q2 | a2 | q3 | ok", nil},
 		{"a filler in the midst", base, [][]message.Message{join(base[:3], one(filler(message.Assistant, "left out")), base[4:])}, false, "q1 | a1 | q2 | a2 | q3 | a3", nil},
 		{"a filler at the end", base, [][]message.Message{join(base[:5], one(filler(message.Assistant, "left out")), one(user("q4")))}, false, "q1 | a1 | q2 | a2 | q3 | a3 | q4", nil},
 		{"a filler at the end, and a rewind", base, [][]message.Message{join(base[:3], one(filler(message.Assistant, "left out")), one(user("q4")))}, false, "q1 | a1 | q2 | a2 | q4", []string{"q3", "a3"}},

@@ -185,7 +185,7 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 	for i, r := range rows {
 		if !r.own || linked[i] >= 0 {
 			l.host, l.match, l.linked = append(l.host, r.index), append(l.match, match[i]), append(l.linked, linked[i])
-			l.gap, l.fillers = append(l.gap, r.gap), append(l.fillers, r.fillers)
+			l.own, l.gap, l.fillers = append(l.own, r.own), append(l.gap, r.gap), append(l.fillers, r.fillers)
 		}
 	}
 	l.fillers = append(l.fillers, fillers)
