@@ -246,8 +246,8 @@ func (d *driver) restart(polite bool) {
 	d.reopen(true)
 	_, keepsViews := core.As[core.ViewStore](d.store)
 	for _, t := range d.tracks {
-		if t != nil && !keepsViews {
-			// Without views the window is shaped anew.
+		if t != nil && (!keepsViews || t.prev != nil && t.prev.shaky) {
+			// The window is shaped anew where no view was kept.
 			t.prev = nil
 		}
 		if t != nil {

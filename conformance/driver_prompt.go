@@ -30,6 +30,8 @@ type prompt struct {
 	mixed []bool
 	turn  int
 	prev  *prompt
+	// shaky prompts were made while the store failed: what they show may last as long as the process.
+	shaky bool
 }
 
 // inRecall reports whether message i belongs to the recall block.
@@ -54,6 +56,7 @@ func (d *driver) assemble(t *track, o op) {
 		t.prev = nil
 	}
 	p := d.newPrompt(t, req, res)
+	p.shaky = excused
 	if err != nil {
 		d.refused(p, excused, err)
 		return

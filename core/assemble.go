@@ -229,7 +229,7 @@ func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *AssembleR
 	}
 	s.trail = trail[:len(res.Messages)]
 	s.sent(out)
-	if !c.dirty {
+	if !c.dirty && !s.owed {
 		return nil
 	}
 	if err := e.settle(ctx, s, f.v); err != nil {

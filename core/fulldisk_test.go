@@ -78,3 +78,19 @@ func TestReadingNeedsNoWrite(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatAFullDiskRefusedIsKeptLater: what a window was decided to show while the store could not keep it, is kept with the next call that finds room, though
+// nothing changed since: another process goes on with the same window, whatever budget it is asked for.
+func TestWhatAFullDiskRefusedIsKeptLater(t *testing.T) {
+	disk := &fullDisk{Store: memory.New()}
+	f := newFixture(t, func(_ *core.Config, p *core.Parts) { p.Store = disk })
+	f.ingest(user("read it"), calling("c1"), resulting("c1", strings.Repeat("word ", 3000)), user("go on"))
+	disk.full = true
+	f.assemble(990)
+	disk.full = false
+	before := shown(f.assemble(990))
+	f.restart()
+	if got := shown(f.assemble(1000)); got != before {
+		t.Errorf("another process shows\n%s\nthe one before\n%s", got, before)
+	}
+}

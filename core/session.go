@@ -32,6 +32,8 @@ type session struct {
 	// mark is Tail.View as it was when the session was read, where the store keeps no views.
 	mark uint64
 	view View
+	// owed says that the store refused to keep the view as it is.
+	owed bool
 	// lead are the entries of the leading system messages, items those at the positions from base to the end of the path.
 	lead  []item
 	items []item
@@ -281,7 +283,7 @@ func (e *Engine) publish(ctx context.Context, s *session, v View) error {
 }
 
 // settle is publish for what came of reading: where the store cannot be written (a full disk, a file without the right to write) the view is kept in memory alone,
-// which is reported, and published with what changes next. A strict engine fails.
+// which is reported, and published by the next call that can. A strict engine fails.
 func (e *Engine) settle(ctx context.Context, s *session, v View) error {
 	v.Version = s.view.Version + 1
 	if n := len(s.outputs); n > 0 {
@@ -297,6 +299,7 @@ func (e *Engine) settle(ctx context.Context, s *session, v View) error {
 		v.Version = s.view.Version
 	}
 	s.hold(v)
+	s.owed = err != nil
 	return nil
 }
 
@@ -307,7 +310,7 @@ func (e *Engine) doesWithout(ctx context.Context, err error) bool {
 
 // hold makes v the session's view.
 func (s *session) hold(v View) {
-	s.view = v
+	s.view, s.owed = v, false
 	s.adopted.Store(v.Parent != nil && v.Parent.Agent != s.id.Agent)
 }
 
