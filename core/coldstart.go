@@ -116,7 +116,7 @@ func (e *Engine) groupStart(ctx context.Context, v *View, pos int) (int, error) 
 		if err != nil {
 			return 0, err
 		}
-		if ent := items[0].entry; ent.Role != message.Tool && ent.Type == TypeMessage {
+		if ent := items[0].entry; ent.Role != message.Tool && ent.Type == TypeMessage && !ent.leads() {
 			return pos, nil
 		}
 		pos--

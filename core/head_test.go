@@ -151,6 +151,16 @@ func TestLineInTheLoopInFrontOfLooseResults(t *testing.T) {
 	}
 }
 
+// A system message that comes with a cut in the path is not all that a small window has room for.
+func TestSystemMessageBehindALongAnswer(t *testing.T) {
+	f := newFixture(t)
+	f.assemble(5000, transcript("now", system("s1"), user("q1"), assistant("a1")))
+	long := assistant("long " + strings.Repeat("word ", 400))
+	if got := shown(f.assemble(100, transcript("now", system("s2"), user("q1"), long), inLoop)); !strings.Contains(got, "long") || !strings.HasPrefix(got, "s2") {
+		t.Errorf("window = %q, want the newest message", got)
+	}
+}
+
 // A system prompt with a clock in it costs no more with every turn.
 func TestSystemMessageThatChangesEveryTurn(t *testing.T) {
 	f := newFixture(t)
