@@ -49,18 +49,22 @@ func (l *links) first(t *Transcript) int {
 	return next
 }
 
-// saidAgain takes messages for new ones that say what one of the first hidden entries said, which the host does not show: two said the same. Where the host
-// shows all of those it has put them elsewhere.
+// saidAgain takes messages for new ones that say what an entry said which the host does not show, of those in front of the first one it shows: two said the
+// same. Where the host shows all of those it has put them elsewhere.
 func (l *links) saidAgain(first, hidden int) {
+	top := slices.IndexFunc(l.match, func(k int) bool { return k >= 0 && !l.strays[k] })
+	if top >= 0 && first == top+1 && !l.gap[first] {
+		first, hidden = top, l.match[top] // nothing says that something was left out between the two
+	}
 	var again []int
 	left := 0
 	for k := range hidden {
-		if !l.strays[k] {
+		if !l.strays[k] && !slices.Contains(l.match, k) {
 			left++
 		}
 	}
 	for i := first; i < len(l.host); i++ {
-		if k := l.linked[i]; k >= 0 && k < hidden && !l.strays[k] {
+		if k := l.linked[i]; k >= 0 && k < hidden && l.match[i] < 0 && !l.strays[k] {
 			again = append(again, i)
 		}
 	}

@@ -110,11 +110,38 @@ func (f *followed) news(id SessionID, next int64, t *Transcript) ([]message.Mess
 		}
 	}
 	for i := range f.strays {
-		if before := f.known[f.hard[f.at]]; f.at > 0 {
-			marks[i] = mark{metaStray, placeName(before.owner, before.seq)}
+		if f.at > 0 {
+			marks[i] = mark{metaStray, f.placeOf(f.at)}
+		}
+	}
+	i, before := len(f.strays)+f.fresh(), ""
+	for _, st := range slices.Backward(f.order) {
+		if st.known >= 0 {
+			before = f.placeOf(st.known)
+			continue
+		}
+		if i--; before != "" {
+			marks[i] = mark{metaBefore, before}
 		}
 	}
 	return messages, marks
+}
+
+// fresh counts the steps that are new messages.
+func (f *followed) fresh() int {
+	n := 0
+	for _, st := range f.order {
+		if st.host >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// placeOf names the place of a hard entry.
+func (f *followed) placeOf(hard int) string {
+	k := &f.known[f.hard[hard]]
+	return placeName(k.owner, k.seq)
 }
 
 // moves reports whether known entries behind the common beginning stay in force.

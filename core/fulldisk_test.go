@@ -14,7 +14,7 @@ import (
 // fullDisk is a store that takes nothing while it is full.
 type fullDisk struct {
 	*memory.Store
-	full bool
+	full, noViews bool
 }
 
 func (s *fullDisk) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
@@ -25,7 +25,7 @@ func (s *fullDisk) Append(ctx context.Context, entries []core.Entry) (core.Appen
 }
 
 func (s *fullDisk) SwapView(ctx context.Context, v core.View) error {
-	if s.full {
+	if s.full || s.noViews {
 		return fmt.Errorf("full: swap view: the disk is full: %w", core.ErrUnavailable)
 	}
 	return s.Store.SwapView(ctx, v)
@@ -37,6 +37,7 @@ func TestReadingNeedsNoWrite(t *testing.T) {
 	for _, failure := range []core.FailurePolicy{core.FailDegrade, core.FailStrict} {
 		disk := &fullDisk{Store: memory.New()}
 		f := newFixture(t, func(c *core.Config, p *core.Parts) { p.Store, c.Failure = disk, failure })
+		f.store = disk.Store
 		var all []message.Message
 		for range 30 {
 			all = append(all, user("go on "+strings.Repeat("word ", 30)), assistant("done "+strings.Repeat("word ", 30)))

@@ -21,12 +21,15 @@ import (
 //
 // What came in that way may be a line that the host puts in front of whatever it shows. Found again later, it says nothing about what stood behind it.
 
-// The keys of Entry.Meta about the head of a transcript.
+// The keys of Entry.Meta about a message's place in a transcript.
 const (
 	// metaLeads lists, on a system message that replaced those in front, the positions of the messages that stood in front from then on.
 	metaLeads = "leads"
 	// metaStray names, on a message that stood unknown at the head of a transcript, the place of the entry that it was put in front of.
 	metaStray = "stray"
+	// metaBefore names, on a message that came in the midst of what was known, the place of the entry that it stands in front of: it is found there when
+	// the view that says so was not published any more.
+	metaBefore = "before"
 )
 
 func placeName(id SessionID, seq int64) string { return strconv.FormatInt(seq, 10) + "@" + id.String() }

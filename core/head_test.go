@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -97,6 +98,9 @@ func TestHeadOfATranscript(t *testing.T) {
 		{"a system message and a rewind", withSystem, [][]message.Message{join(one(system("s2")), base[:2], one(user("other")))}, false, "s2 | q1 | a1 | other", []string{"q2", "a2", "q3", "a3"}},
 		{"a system message and a reset", withSystem, [][]message.Message{one(system("s2"), user("new")), one(system("s3"), user("new"))}, false, "s3 | new", []string{"q1", "a1", "q2", "a2", "q3", "a3"}},
 		{"the same said again behind a cut", join(base[:1], one(assistant("ok")), base[2:5]), [][]message.Message{join(base[4:5], one(assistant("ok")))}, false, "q1 | ok | q2 | a2 | q3 | ok", nil},
+		{"the same said again behind the first message, a line, and the end", join(base[:1], one(assistant("ok")), base[2:5]), [][]message.Message{
+			join(base[:1], one(user("(cut)")), base[4:5], one(assistant("ok"))),
+		}, false, "q1 | ok | q2 | a2 | (cut) | q3 | ok", nil},
 		{"a filler in the midst", base, [][]message.Message{join(base[:3], one(filler(message.Assistant, "left out")), base[4:])}, false, "q1 | a1 | q2 | a2 | q3 | a3", nil},
 		{"a filler at the end", base, [][]message.Message{join(base[:5], one(filler(message.Assistant, "left out")), one(user("q4")))}, false, "q1 | a1 | q2 | a2 | q3 | a3 | q4", nil},
 		{"a filler at the end, and a rewind", base, [][]message.Message{join(base[:3], one(filler(message.Assistant, "left out")), one(user("q4")))}, false, "q1 | a1 | q2 | a2 | q4", []string{"q3", "a3"}},
@@ -158,6 +162,31 @@ func TestSystemMessageBehindALongAnswer(t *testing.T) {
 	long := assistant("long " + strings.Repeat("word ", 400))
 	if got := shown(f.assemble(100, transcript("now", system("s2"), user("q1"), long), inLoop)); !strings.Contains(got, "long") || !strings.HasPrefix(got, "s2") {
 		t.Errorf("window = %q, want the newest message", got)
+	}
+}
+
+// What came in the midst of what was known is found there when the view that says so could not be published.
+func TestMiddleOfATranscriptOverACrash(t *testing.T) {
+	disk := &fullDisk{Store: memory.New()}
+	f := newFixture(t, func(_ *core.Config, p *core.Parts) { p.Store = disk })
+	f.store = disk.Store
+	f.ingest(user("q1"), assistant("a1"), user("q2"))
+	all := one(user("q1"), assistant("a1"), assistant("by the way"), user("well"), user("q2"), assistant("a2"))
+	disk.noViews = true
+	_, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 1000, Transcript: &core.Transcript{Messages: all, Whole: true}})
+	if disk.noViews = false; err != nil || f.stored() != len(all) {
+		t.Fatalf("%d stored: nothing is tested", f.stored())
+	}
+	f.restart()
+	const want = "q1 | a1 | by the way | well | q2 | a2"
+	for range 2 {
+		if got := shown(f.assemble(1000)); got != want {
+			t.Errorf("window = %q, want %q", got, want)
+		}
+		f.assemble(1000, transcript("", join(one(filler(message.User, "go on")), all[3:])...))
+	}
+	if n := f.stored(); n != len(all) {
+		t.Errorf("%d stored, want %d", n, len(all))
 	}
 }
 

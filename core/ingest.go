@@ -473,7 +473,7 @@ func adopt(v *View, entry Entry) {
 	if entry.Type == TypeErased {
 		v.Erased++
 	}
-	if entry.Meta[metaStray] == "" || !v.adoptStray(entry) {
+	if !v.adoptBefore(entry) {
 		extendPath(v, entry)
 	}
 	if entry.leads() {

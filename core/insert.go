@@ -1,5 +1,7 @@
 package core
 
+import "cmp"
+
 // insert puts an entry in front of the one at a position behind the leading system messages, and lets everything else stay where it is: what has left the
 // window, or is covered by a summary, goes on doing so, and the entry with it.
 func (v *View) insert(pos int, id SessionID, seq int64) {
@@ -48,9 +50,13 @@ func (v *View) cover(pos int) {
 	}
 }
 
-// adoptStray puts a stray where it belongs. It reports false when that is not on the path any more.
-func (v *View) adoptStray(entry Entry) bool {
-	at := entry.Meta[metaStray]
+// adoptBefore puts an entry that was stored in front of another one where it belongs. It reports false for all others, and when that one is not on the path
+// any more.
+func (v *View) adoptBefore(entry Entry) bool {
+	at := cmp.Or(entry.Meta[metaStray], entry.Meta[metaBefore])
+	if at == "" {
+		return false
+	}
 	pos := 0
 	for _, sp := range v.Path {
 		sp = sp.owned(v.Session)
