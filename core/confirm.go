@@ -52,16 +52,20 @@ func (e *Engine) findGone(ctx context.Context, scope Scope, ids []string, gone m
 	return err
 }
 
-// everErased reports whether anything of an agent's was erased. It asks the store once; what this process erases later it knows.
+// everErased reports whether anything of an agent's was erased, by whichever process. Once it was, that stays so. Until then a store that several processes use is
+// asked whether there is a key, in one cheap read; any other is asked once.
 func (e *Engine) everErased(ctx context.Context, agent string) (bool, error) {
 	e.mu.Lock()
 	p, known := e.prints[agent]
 	e.mu.Unlock()
-	if known {
-		return len(p) > 0, nil
+	if len(p) > 0 {
+		return true, nil
 	}
-	p, _, err := readPrints(ctx, e.store, agent)
-	if err != nil {
+	tail, tells, err := e.tail(ctx, SessionID{Agent: agent, Session: secretSession})
+	if err != nil || known && !tells || tells && tail.Next == 0 {
+		return false, err
+	}
+	if p, _, err = readPrints(ctx, e.store, agent); err != nil {
 		return false, err
 	}
 	e.mu.Lock()

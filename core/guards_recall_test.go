@@ -183,3 +183,39 @@ func TestGrantEnds(t *testing.T) {
 		})
 	}
 }
+
+// TestErasedElsewhere: what another process erased is not recalled, from the next call on, by an engine that has looked before and found nothing erased.
+func TestErasedElsewhere(t *testing.T) {
+	for name, purge := range map[string]bool{"erased": false, "purged": true} {
+		t.Run(name, func(t *testing.T) {
+			p := &proposer{}
+			f := newFixture(t, func(c *core.Config, parts *core.Parts) { c.Recall.AcrossSessions, parts.Retriever = true, p })
+			other := core.SessionID{Agent: "main", Session: "other"}
+			f.say(other, false, user("my code is "+secret), user("my name is Ann"))
+			f.say(core.SessionID{Agent: "main", Session: "third"}, false, user("there is more"))
+			f.say(f.id, false, user("hello"))
+			f.everything(p, "main")
+			if got := f.recalledFrom(f.id); !strings.Contains(got, secret) {
+				t.Fatalf("recalled: %s", got)
+			}
+			elsewhere, err := core.New(f.parts, f.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := core.ForgetRequest{Scope: other.Scope(), Entries: []string{p.candidates[0].Entry.ID}}
+			if purge {
+				req = core.ForgetRequest{Scope: other.Scope(), Purge: true}
+			}
+			if got := p.candidates[0].Entry.Text(); !strings.Contains(got, secret) {
+				t.Fatalf("the first candidate says %q", got)
+			}
+			if _, err := elsewhere.Forget(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			f.say(f.id, false, assistant("hi"), user("what is it?"))
+			if got := f.recalledFrom(f.id); strings.Contains(got, secret) || !strings.Contains(got, "more") {
+				t.Errorf("recalled: %s", got)
+			}
+		})
+	}
+}
