@@ -83,23 +83,47 @@ func (e *Engine) neighbours(ctx context.Context, known []knownEntry) ([][]neighb
 		}
 	}
 	end()
+	return runs, e.readNeighbours(ctx, runs)
+}
+
+// readNeighbours reads what neighbours hold: once for each session, and once for each agent of which some are erased.
+func (e *Engine) readNeighbours(ctx context.Context, runs [][]neighbour) error {
+	keys := make(map[string]prints)
+	there := make(map[SessionID][]*neighbour)
 	for _, run := range runs {
 		for i := range run {
-			if run[i].erased {
-				var err error
-				if run[i].prints, err = e.printsOf(ctx, run[i].owner.Agent, false); err != nil {
-					return nil, err
-				}
+			n := &run[i]
+			if !n.erased {
+				there[n.owner] = append(there[n.owner], n)
 				continue
 			}
-			got, err := e.store.Get(ctx, run[i].owner.Scope(), []string{run[i].id})
-			if err != nil {
-				return nil, fmt.Errorf("core: reconcile: %w", err)
+			p, known := keys[n.owner.Agent]
+			if !known {
+				var err error
+				if p, err = e.printsOf(ctx, n.owner.Agent, false); err != nil {
+					return err
+				}
+				keys[n.owner.Agent] = p
 			}
-			run[i].parts = got[0].Message.Parts
+			n.prints = p
 		}
 	}
-	return runs, nil
+	for owner, all := range there {
+		for some := range slices.Chunk(all, MaxPage) {
+			ids := make([]string, len(some))
+			for i, n := range some {
+				ids[i] = n.id
+			}
+			got, err := e.store.Get(ctx, owner.Scope(), ids)
+			if err != nil {
+				return fmt.Errorf("core: reconcile: %w", err)
+			}
+			for i, n := range some {
+				n.parts = got[i].Message.Parts
+			}
+		}
+	}
+	return nil
 }
 
 // findJoined returns the neighbours that m is made of, nil when there are none.

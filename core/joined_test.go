@@ -2,8 +2,10 @@ package core_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -102,5 +104,39 @@ func TestJoinedWithErased(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestNeighboursAreReadTogether: what a host's merged message is compared with takes as many reads for many messages as for few, erased ones whose key is gone among them.
+func TestNeighboursAreReadTogether(t *testing.T) {
+	reads := func(n int) (scans, gets int64) {
+		store := &countedStore{Store: memory.New()}
+		f := newFixture(t, func(_ *core.Config, p *core.Parts) { p.Store = store })
+		f.store = store.Store
+		var said []message.Message
+		var text []string
+		for i := range n {
+			text = append(text, fmt.Sprint("message ", i))
+			said = append(said, user(text[i]))
+		}
+		res := f.ingest(append(said, assistant("yes"))...)
+		f.forget(core.ForgetRequest{Scope: f.id.Scope(), Entries: res.IDs[:n/2]})
+		secrets := core.Scope{Agent: f.id.Agent, Session: "contextengine-secrets"}
+		page, err := store.Scan(t.Context(), core.ScanQuery{Scope: secrets, Limit: 2})
+		if err != nil || len(page.Entries) != 1 {
+			t.Fatalf("keys: %v, %v", page.Entries, err)
+		}
+		if _, err := store.Delete(t.Context(), secrets, []string{page.Entries[0].ID}); err != nil { // an export leaves it out
+			t.Fatal(err)
+		}
+		f.restart()
+		store.reset()
+		f.assemble(10_000, transcript("", user(strings.Join(text, "\n")), assistant("yes")))
+		return store.scans.Load(), store.gets.Load()
+	}
+	fewScans, fewGets := reads(4)
+	scans, gets := reads(60)
+	if scans != fewScans || gets != fewGets {
+		t.Errorf("60 messages take %d scans and %d gets, 4 take %d and %d", scans, gets, fewScans, fewGets)
 	}
 }
