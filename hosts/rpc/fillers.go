@@ -14,6 +14,9 @@ type filler struct {
 	// text is all that the message says. failed wants a tool's result to be marked as an error.
 	text   string
 	failed bool
+	// common texts may come from a tool as well. The runtime names its own results in their details, and leaves these out where it shows its history: a result
+	// with details that do not say so is the tool's.
+	common bool
 	// field is a field of the message that is true; text is then not looked at.
 	field string
 	// why says what the runtime makes it for.
@@ -38,8 +41,8 @@ func fillersOf(format string) []filler {
 			role: message.Tool, text: "[openclaw] missing tool result in session history; inserted synthetic error result for transcript repair.", failed: true,
 			why: "a result for a call that has none: failed turns, and histories that were cut",
 		},
-		{role: message.Tool, text: "aborted", failed: true, why: "the same for the OpenAI Responses protocol"},
-		{role: message.Tool, text: "No result provided", failed: true, why: "the same on the way to other providers"},
+		{role: message.Tool, text: "aborted", failed: true, common: true, why: "the same for the OpenAI Responses protocol"},
+		{role: message.Tool, text: "No result provided", failed: true, common: true, why: "the same on the way to other providers"},
 		{role: message.Tool, text: "[empty content omitted]", why: "in the place of a result without content"},
 		{role: message.Tool, text: "[Old tool result content cleared]", why: "in the place of a result that was pruned from what is sent, not from what happened"},
 		{role: message.Tool, text: "[image removed during context pruning]", why: "the same for a result that was an image"},
@@ -71,14 +74,29 @@ func (f *filler) is(m *message.Message) bool {
 		return false
 	}
 	p := &m.Parts[0]
-	return strings.TrimSpace(p.Text) == f.text && (!f.failed || p.IsError)
+	return strings.TrimSpace(p.Text) == f.text && (!f.failed || p.IsError) && (!f.common || !ofATool(m.Raw))
+}
+
+// missingResult is the detail by which the runtime knows results that it made itself.
+const missingResult = "openclawSyntheticMissingToolResult"
+
+// ofATool reports whether a result has details, and they do not say that the runtime made it.
+func ofATool(raw []byte) bool {
+	details := fieldOf(raw, "details")
+	return details != nil && string(details) != "null" && !hasTrue(details, missingResult)
 }
 
 // hasTrue reports whether a field of a JSON object is true.
-func hasTrue(raw []byte, field string) bool {
+func hasTrue(raw []byte, field string) bool { return string(fieldOf(raw, field)) == "true" }
+
+// fieldOf returns a field of a JSON object, nil when there is none.
+func fieldOf(raw []byte, field string) json.RawMessage {
 	if !bytes.Contains(raw, []byte(field)) {
-		return false
+		return nil
 	}
 	var fields map[string]json.RawMessage
-	return json.Unmarshal(raw, &fields) == nil && string(fields[field]) == "true"
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	return fields[field]
 }

@@ -204,6 +204,7 @@ func TestFillersAreNotStored(t *testing.T) {
 	fillers := []json.RawMessage{
 		bootstrapLine(1), user("[empty content omitted]", 2), answer("[tool calls omitted]", 3), answer("[assistant reasoning omitted]", 4), tool("aborted"),
 		tool("[openclaw] missing tool result in session history; inserted synthetic error result for transcript repair."),
+		json.RawMessage(`{"role":"toolResult","toolCallId":"c1","toolName":"read","content":[{"type":"text","text":"aborted"}],"isError":true,"details":{"openclawSyntheticMissingToolResult":true}}`),
 		json.RawMessage(`{"role":"user","content":"<runtime>","runtimeContextCarrier":true}`),
 	}
 	said := []json.RawMessage{
@@ -249,5 +250,37 @@ func TestFillersAreNotStored(t *testing.T) {
 				t.Errorf("%d known, want %d", n, len(said)+1)
 			}
 		})
+	}
+}
+
+// A tool that failed with the words of a filler has said them: the host hands its result over with details when it commits, and without them in its history.
+func TestResultThatSaysWhatAFillerSays(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"aborted", "No result provided"} {
+		l := newLong(t)
+		row := func(details string) json.RawMessage {
+			return fmt.Appendf(nil, `{"role":"toolResult","toolCallId":"c1","toolName":"read","content":[{"type":"text","text":%q}]%s,"isError":true}`, text, details)
+		}
+		turn := func(result json.RawMessage) []json.RawMessage {
+			return []json.RawMessage{
+				user("read it", 1),
+				json.RawMessage(`{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"read","arguments":{}}],"stopReason":"toolUse"}`),
+				result, answer("it was stopped", 2),
+			}
+		}
+		_, err := l.c.CommitTurn(t.Context(), rpc.CommitTurnParams{Session: sid("s"), AdvancementKey: "k", Messages: turn(row(`,"details":{}`))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			res := l.assemble(turn(row("")))
+			if n := l.known(); n != 4 {
+				t.Errorf("%q: %d known, want 4", text, n)
+			}
+			if all := fmt.Sprintf("%s", res.Messages); strings.Count(all, text) != 1 {
+				t.Errorf("%q: the result is shown %d times in %s", text, strings.Count(all, text), all)
+			}
+			l.restart()
+		}
 	}
 }
