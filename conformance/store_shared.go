@@ -137,7 +137,7 @@ func tailFollows(r *storeRun) string {
 		}
 		return ""
 	}
-	next[core.SessionID{Agent: "agent-a", Session: "nobody"}] = 0
+	next[core.SessionID{Agent: "agent-a", Session: "nobody"}], next[core.SessionID{Agent: "agent-a", Session: "contextengine-secrets"}] = 0, 0
 	for _, b := range r.steps {
 		for _, e := range r.make(b) {
 			if _, err := r.store.Append(r.ctx(), []core.Entry{e}); err != nil {

@@ -120,8 +120,8 @@ func (s *Store) ListViews(ctx context.Context, q core.ViewQuery) ([]core.Session
 
 // Tail implements core.Tailer: one statement, which looks once into each of two indexes.
 func (s *Store) Tail(ctx context.Context, id core.SessionID) (core.Tail, error) {
-	if err := id.Validate(); err != nil {
-		return core.Tail{}, fmt.Errorf("postgres: tail: %w", err)
+	if err := validScope("tail", id.Scope()); err != nil {
+		return core.Tail{}, err
 	}
 	var version, next int64
 	err := s.call(ctx, "tail", id.String(), repeatable, func(ctx context.Context) error {

@@ -190,8 +190,8 @@ func viewSum(id core.SessionID, version int64, body []byte) int64 {
 
 // Tail implements core.Tailer.
 func (s *Store) Tail(ctx context.Context, id core.SessionID) (core.Tail, error) {
-	if err := id.Validate(); err != nil {
-		return core.Tail{}, fmt.Errorf("sqlite: tail: %w", err)
+	if err := validScope("tail", id.Scope()); err != nil {
+		return core.Tail{}, err
 	}
 	var version, next int64
 	look := func(from reader) error {
