@@ -76,18 +76,7 @@ func (r *Retriever) Late(q core.Query) bool {
 	text := asking.Text(q, asking.Limits{
 		PromptChars: r.cfg.PromptChars, ShortPrompt: r.cfg.ShortPrompt, ContextChars: r.cfg.ContextChars,
 	})
-	for _, p := range r.parts {
-		late, ok := p.searcher.(core.LateSearcher)
-		if !ok || text == "" {
-			continue
-		}
-		for _, scope := range q.Scopes() {
-			if late.Late(core.SearchQuery{Scope: scope, Text: text}) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.parts, func(p part) bool { return asking.Late(p.searcher, q, text) })
 }
 
 // list is what one searcher found in one scope.

@@ -73,6 +73,8 @@ var (
 	_ core.Attacher  = (*Retriever)(nil)
 	_ core.Scrubber  = (*Retriever)(nil)
 	_ core.Caveat    = (*Retriever)(nil)
+
+	_ core.LateRetriever = (*Retriever)(nil)
 )
 
 // New returns a retriever over searcher. The error wraps core.ErrInvalid when cfg is not valid or there is no searcher.
@@ -97,9 +99,7 @@ func New(cfg Config, searcher core.Searcher, opts ...Option) (*Retriever, error)
 // compared. Where one of several scopes fails, the others answer, and the error wraps core.ErrPartial. A searcher that keeps failing is not asked for a
 // while, see core.Breaker.
 func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
-	text := asking.Text(q, asking.Limits{
-		PromptChars: r.cfg.PromptChars, ShortPrompt: r.cfg.ShortPrompt, ContextChars: r.cfg.ContextChars,
-	})
+	text := r.text(q)
 	if text == "" {
 		return nil, ctx.Err()
 	}
@@ -125,6 +125,16 @@ func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidat
 		return r.merge(lists, limit), fmt.Errorf("semantic: retrieve %q: %w: %w", q.Session, core.ErrPartial, failed)
 	}
 	return r.merge(lists, limit), nil
+}
+
+// Late implements core.LateRetriever: it reports whether the searcher has something by now that it did not have when it was asked for this.
+func (r *Retriever) Late(q core.Query) bool { return asking.Late(r.searcher, q, r.text(q)) }
+
+// text is what is looked for.
+func (r *Retriever) text(q core.Query) string {
+	return asking.Text(q, asking.Limits{
+		PromptChars: r.cfg.PromptChars, ShortPrompt: r.cfg.ShortPrompt, ContextChars: r.cfg.ContextChars,
+	})
 }
 
 // Caveat implements core.Caveat: without vectors this is an index of words under another name.

@@ -204,3 +204,27 @@ func TestNewsReachTheSearcher(t *testing.T) {
 		t.Errorf("New(nil) error = %v, want core.ErrInvalid", err)
 	}
 }
+
+// lateSearcher has something by now of what it was asked for in one scope.
+type lateSearcher struct {
+	scripted
+	scope core.Scope
+}
+
+func (s *lateSearcher) Late(q core.SearchQuery) bool { return q.Scope == s.scope && q.Text != "" }
+
+// TestLate: what the searcher has only now is asked for again, in any scope; one that has nothing more, or cannot tell, is left alone.
+func TestLate(t *testing.T) {
+	here, granted := core.Scope{Agent: "ada", Session: "s"}, core.Scope{Agent: "ada", Session: "parent"}
+	q := core.Query{Scope: here, Granted: []core.Scope{granted}, Prompt: "where is the red kite now"}
+	if !newRetriever(t, &lateSearcher{scope: granted}).Late(q) {
+		t.Error("what came late is not asked for")
+	}
+	if newRetriever(t, &lateSearcher{scope: core.Scope{Agent: "eve"}}).Late(q) || newRetriever(t, &scripted{}).Late(q) {
+		t.Error("something is asked for that nobody has")
+	}
+	q.Prompt = ""
+	if newRetriever(t, &lateSearcher{scope: granted}).Late(q) {
+		t.Error("nothing was asked")
+	}
+}
