@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"time"
+
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // The interfaces of this file are optional companions of a Store, found with As. Implementing one is a promise; a decorator
@@ -56,7 +58,7 @@ type EntryChange struct {
 // or purged. The engine asks once for each call, whatever it holds in memory. A store that serves one engine alone does without.
 type Tailer interface {
 	// Tail is one cheap read, which does not depend on how much the session holds. It counts everything that was acknowledged before the call, by
-	// whichever process.
+	// whichever process. Sessions whose names are reserved are asked for too.
 	Tail(ctx context.Context, id SessionID) (Tail, error)
 }
 
@@ -67,6 +69,13 @@ type Tail struct {
 	View uint64
 	// Next is the position behind the newest entry, 0 when there is none.
 	Next int64
+}
+
+// Recogniser finds entries that a store holds and Scan does not show: a server may list its newest ones alone. The engine asks it before it stores what a host's
+// transcript has and the session does not seem to have, so that after a restart nothing is stored once more.
+type Recogniser interface {
+	// Recognise returns entries of a session that say what one of the messages says, in any order; nil where Scan shows all there is.
+	Recognise(ctx context.Context, id SessionID, messages []message.Message) ([]Entry, error)
 }
 
 // Beside names a folder that belongs to the store, for what is derived from it: the files of an index. What lies there can be deleted at

@@ -23,7 +23,12 @@ type followed struct {
 func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript, f followed) (intake, error) {
 	common := commonPrefix(f)
 	before := v.Len()
-	messages, marks := f.news(s.id, v.Next, t)
+	messages, _ := f.news(s.id, v.Next, t)
+	there, err := e.outOfSight(ctx, s.id, v, f, messages)
+	if err != nil {
+		return intake{}, err
+	}
+	_, marks := f.news(s.id, v.Next-int64(len(there)), t)
 	// What is given up for good is published before anything new is stored: should the rest fail, new entries are found behind the cut, not behind what
 	// is no longer in force. Entries that only move stay where they are until all is stored.
 	if common < before && !moves(f, common) {
@@ -35,7 +40,7 @@ func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript,
 		*v = s.view.Clone()
 	}
 	scratch := v.Clone()
-	in, err := e.append(ctx, s, &scratch, draft{messages: messages, marks: marks})
+	in, err := e.append(ctx, s, &scratch, draft{messages: messages, marks: marks, known: there})
 	if err != nil {
 		return intake{}, err
 	}

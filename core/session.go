@@ -29,9 +29,10 @@ type session struct {
 	adopted atomic.Bool
 
 	loaded bool
-	// mark is Tail.View as it was when the session was read, where the store keeps no views.
-	mark uint64
-	view View
+	// mark is Tail.View as it was when the session was read, where the store keeps no views; marked says that it was asked for.
+	mark   uint64
+	marked bool
+	view   View
 	// owed says that the store refused to keep the view as it is.
 	owed bool
 	// lead are the entries of the leading system messages, items those at the positions from base to the end of the path.
@@ -179,13 +180,14 @@ func (it *item) size() int {
 
 // load reads the view and takes up entries that were stored without it: a crash came between the two, or the store keeps no views.
 func (e *Engine) load(ctx context.Context, s *session) error {
-	var mark uint64
+	var tail Tail
+	stale := false
 	if !e.sharedViews {
-		tail, _, err := e.tail(ctx, s.id) // before it is read, so that nothing goes unnoticed
-		if err != nil {
+		var err error
+		if tail, stale, err = e.tail(ctx, s.id); err != nil { // before it is read, so that nothing goes unnoticed
 			return err
 		}
-		mark = tail.View
+		stale = stale && (!s.marked || tail.View != s.mark)
 	}
 	v, err := e.views.LoadView(ctx, s.id)
 	if errors.Is(err, ErrNotFound) {
@@ -196,6 +198,12 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 	}
 	q := ScanQuery{Scope: s.id.Scope(), FromSeq: v.Next, Limit: MaxPage}
 	changed := false
+	if stale && v.Version > 0 {
+		if changed, err = e.freshen(ctx, s, &v); err != nil {
+			return err
+		}
+		q.FromSeq = v.Next
+	}
 	for {
 		page, err := e.store.Scan(ctx, q)
 		if err != nil {
@@ -214,7 +222,7 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 	}
 	s.forget()
 	s.hold(v)
-	s.mark = mark
+	s.mark, s.marked = tail.View, true
 	s.outputs = nil
 	if v.Output.Count > 0 {
 		s.outputs = []Ledger{v.Output}

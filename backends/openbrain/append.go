@@ -77,10 +77,11 @@ func (p *plan) make(ctx context.Context, entries []core.Entry) error {
 		hidden := g.begun()
 		known := slices.ContainsFunc(entries, func(e core.Entry) bool {
 			k := sessionKey{e.Session, e.Key}
-			return e.Agent == g.name && (g.ids[k] != "" || hidden.of(record{entry: e}) != nil)
+			inTheWay := g.taken[positionOf(e)] != "" && (g.stale || g.count == "")
+			return e.Agent == g.name && (g.ids[k] != "" || inTheWay || hidden.of(record{entry: e}) != nil)
 		})
 		if known && !whole && !p.store.cfg.Exclusive {
-			// Somebody may have erased it meanwhile. Known keys and batches that were begun are rare enough to make sure.
+			// Somebody may have erased it meanwhile. Known keys, taken positions and batches that were begun are rare enough to make sure.
 			if _, err := p.store.load(ctx, "append", g); err != nil {
 				return failed("append", "", err)
 			}

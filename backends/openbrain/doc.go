@@ -38,6 +38,10 @@
 // same way. Two that append in the same moment are both stored: nothing is lost, the thought that was stored first has the position, and an engine
 // that reads both gives the other one a position of its own behind it.
 //
+// What others ingest and erase is seen at the next call on a server that counts changes and deletions, as that of this project does, see Store.Tail. On one that has
+// only the documented calls, what others ingest is seen when a session is written next, and what they erase when it is read anew: by a process that begins, or
+// has not used the session for long. Until then a window may show it.
+//
 // Three things are beyond a client: a create that reaches the server after its entry was deleted brings the entry back (an erased entry
 // that stays as its place, core.TypeErased, hides it); a process that dies after it took over entries of a batch that another process is still
 // sending may leave them hidden, until one of the two repeats its Append; an entry of more than 24 MiB as JSON is refused.
@@ -58,7 +62,8 @@
 // What a server refuses is remembered as long as the process lives: listing with filters, reading one thought, statistics. A server that cannot list
 // is read through "recent", whose bound is found out once. Where that does not show everything, a Store knows what it wrote and found itself, and
 // the newest thoughts of the rest; Scan returns that, and the log says it once. What a search finds is believed, shown or not.
-// An entry that is out of sight is core.ErrNotFound, and errors.ErrUnsupported too. Views are not kept here.
+// An entry that is out of sight is core.ErrNotFound, and errors.ErrUnsupported too. Views are not kept here. What a host still shows of a session after a restart is searched
+// for before it is stored, so that it is not stored once more: see Store.Recognise. A message is known again by the host's key, id or time for it.
 //
 // # What is kept
 //

@@ -2,6 +2,7 @@ package openbrain
 
 import (
 	"context"
+	"net/http"
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
@@ -31,6 +32,8 @@ type agent struct {
 	lock chan struct{}
 	// size is what the index counts for in agents.indexed.
 	size int
+	// count is the server's count of changes and deletions when it was seen last; empty where there is none.
+	count string
 	index
 }
 
@@ -38,12 +41,16 @@ type agent struct {
 type index struct {
 	// loaded says that the index matched the server at some time; partial that the server did not show everything.
 	loaded, partial bool
+	// stale says that something was changed or deleted since: perhaps what the index holds is gone.
+	stale bool
 	// ids holds the visible entries' ids by key, keys the other way round.
 	ids  map[sessionKey]string
 	keys map[string]sessionKey
 	// taken holds the visible entries' ids by position, places the other way round.
 	taken  map[position]string
 	places map[string]position
+	// next holds the position behind the highest one seen, by session.
+	next map[string]int64
 	// hidden holds the thoughts of batches without an end; ended the ids of those that have one.
 	hidden []record
 	ended  map[string]bool
@@ -98,6 +105,13 @@ func (a *agents) release(g *agent) {
 	a.mu.Unlock()
 }
 
+// saw takes the server's count of changes and deletions from the header of an answer about the agent's newest thoughts.
+func (g *agent) saw(h http.Header) {
+	if count := h.Get(headerChanges); count != g.count {
+		g.count, g.stale = count, true
+	}
+}
+
 // forget empties the index: the next append lists the agent's thoughts again.
 func (g *agent) forget() {
 	g.index = index{} // and nothing else: who waits for the lock reads the other fields
@@ -111,6 +125,7 @@ func (g *agent) set(c census, partial bool) {
 	g.keys = make(map[string]sessionKey, len(c.visible))
 	g.taken = make(map[position]string, len(c.visible))
 	g.places = make(map[string]position, len(c.visible))
+	g.next = map[string]int64{}
 	g.thoughts = make(map[string]bool, len(c.visible))
 	g.ended = map[string]bool{}
 	for _, r := range c.visible {
@@ -172,6 +187,7 @@ func (g *agent) drop(id string) {
 // put notes where an entry stands. Two writers who did not see each other may have put theirs at one position: the first counts.
 func (g *agent) put(id string, at position) {
 	g.places[id] = at
+	g.next[at.session] = max(g.next[at.session], at.seq+1)
 	if _, taken := g.taken[at]; !taken {
 		g.taken[at] = id
 	}

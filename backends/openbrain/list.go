@@ -354,6 +354,8 @@ type pageQuery struct {
 	cursor           string
 	// single means that there is no second try.
 	single bool
+	// answered, when not nil, is shown the header of the answer.
+	answered func(http.Header)
 }
 
 // thoughtsAt reads one page of a list of thoughts. Each of them has an id.
@@ -365,7 +367,7 @@ func (c *client) thoughtsAt(ctx context.Context, p pageQuery) (listing, error) {
 	if p.cursor != "" {
 		q.Set("cursor", p.cursor)
 	}
-	body, err := c.do(ctx, p.op, call{method: http.MethodGet, path: p.path, query: q, wantJSON: true, single: p.single, page: p.limit > 1})
+	body, err := c.do(ctx, p.op, call{method: http.MethodGet, path: p.path, query: q, wantJSON: true, single: p.single, page: p.limit > 1, answered: p.answered})
 	if err != nil {
 		return listing{}, err
 	}

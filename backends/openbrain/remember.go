@@ -10,6 +10,8 @@ import (
 type abilities struct {
 	// noList, noGet and noStats say that it refused the calls that list all thoughts, read one, and count.
 	noList, noGet, noStats atomic.Bool
+	// noChanges says that it does not count changes and deletions, see Store.Tail.
+	noChanges atomic.Bool
 	// searchesSource says that its searches take a source.
 	searchesSource atomic.Bool
 	// told says that its limits were said in the log.

@@ -265,3 +265,17 @@ func TestPartialServer(t *testing.T) {
 		}
 	}
 }
+
+// TestTailOfTheDocument: a server with the documented calls alone is asked once whether it counts changes.
+func TestTailOfTheDocument(t *testing.T) {
+	srv := openbraintest.New(t, openbraintest.Strict(20, true))
+	s := open(t, srv)
+	for range 3 {
+		if _, err := s.Tail(t.Context(), core.SessionID{Agent: "main", Session: "s"}); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("Tail = %v, want ErrUnsupported", err)
+		}
+	}
+	if n := len(srv.Requests()); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+}

@@ -37,8 +37,10 @@ var (
 	_ core.Store    = (*Store)(nil)
 	_ core.Searcher = (*Store)(nil)
 	_ core.Pinger   = (*Store)(nil)
+	_ core.Tailer   = (*Store)(nil)
 
 	_ core.SessionEraser = (*Store)(nil)
+	_ core.Recogniser    = (*Store)(nil)
 )
 
 // Option sets what no configuration file can hold.

@@ -35,7 +35,9 @@ func (s *Store) catchUp(ctx context.Context, op string, g *agent) (bool, error) 
 	if s.cfg.Exclusive {
 		return false, nil
 	}
-	page, limit, err := s.news(ctx, pageQuery{op: op, path: pathRecent, source: s.cfg.source(g.name)})
+	q := s.recent(op, g.name)
+	q.answered = g.saw
+	page, limit, err := s.news(ctx, q)
 	if err != nil && !lacks(err) {
 		return false, err
 	}
@@ -44,6 +46,11 @@ func (s *Store) catchUp(ctx context.Context, op string, g *agent) (bool, error) 
 	}
 	_, err = s.load(ctx, op, g)
 	return true, err
+}
+
+// recent asks for an agent's newest thoughts.
+func (s *Store) recent(op, agent string) pageQuery {
+	return pageQuery{op: op, path: pathRecent, source: s.cfg.source(agent)}
 }
 
 // news asks for the newest thoughts of a source, as many as newsLimit or as the server will give, and says how many
@@ -101,7 +108,8 @@ func (s *Store) merge(g *agent, newest []thought, limit int) bool {
 
 // locate looks once for an entry among the newest thoughts, where it is if it was stored a moment ago.
 func (s *Store) locate(ctx context.Context, op string, want record) (string, bool, error) {
-	q := pageQuery{op: op, path: pathRecent, source: s.cfg.source(want.entry.Agent), single: true}
+	q := s.recent(op, want.entry.Agent)
+	q.single = true
 	page, _, err := s.news(ctx, q)
 	if lacks(err) {
 		q.path = pathThoughts

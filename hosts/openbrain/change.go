@@ -128,12 +128,18 @@ func (s *Server) patch(ctx context.Context, who *caller, id string, p patch) (th
 			s.embedding.enqueue(src.name)
 		}
 	}
+	if err := s.changes.add(ctx, src.name); err != nil {
+		return thought{}, err
+	}
 	t, _ := thoughtOf(e)
 	return t, nil
 }
 
 func (s *Server) deleteThought(w http.ResponseWriter, r *http.Request, who *caller) error {
 	src, e, err := s.locate(r.Context(), who, r.PathValue("id"))
+	if errors.Is(err, errNoThought) {
+		return errors.Join(s.countMissing(r.Context(), who, r.PathValue("id")), err)
+	}
 	if err != nil {
 		return err
 	}
@@ -141,10 +147,29 @@ func (s *Server) deleteThought(w http.ResponseWriter, r *http.Request, who *call
 	if err != nil {
 		return err
 	}
+	if err := s.changes.add(r.Context(), src.name); err != nil {
+		return err
+	}
 	if n == 0 {
 		return errNoThought // somebody else was faster
 	}
 	return answer(w, http.StatusOK, map[string]any{"status": "deleted", "id": e.ID, "deleted": n})
+}
+
+// countMissing counts a deletion of what is not there: a try before this one, which was cut off, may have deleted it and not counted.
+func (s *Server) countMissing(ctx context.Context, who *caller, id string) error {
+	tag, ok := tagIn(id)
+	if !ok {
+		return nil
+	}
+	for _, src := range s.catalogue.tagged(tag) {
+		if who.may(src.name) {
+			if err := s.changes.add(ctx, src.name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (s *Server) deleteThoughts(w http.ResponseWriter, r *http.Request, who *caller) error {
@@ -205,7 +230,7 @@ func (s *Server) eraseAll(ctx context.Context, src *source, metadataID string) (
 		erased, err := s.erase(ctx, src, ids)
 		n += erased
 		if err != nil || page.Next == "" {
-			return n, err
+			return n, errors.Join(err, s.changes.add(ctx, src.name))
 		}
 		q.Cursor = page.Next
 	}

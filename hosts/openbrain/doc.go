@@ -44,6 +44,9 @@
 // five seconds. A text that was changed through one server may be found by its old words through another until that one restarts; what
 // is shown is always what the store holds.
 //
+// An answer of recent for one source has the header OpenBrain-Changes: a number that is another one after a thought of the source was changed or deleted, through
+// whichever server over the store, as long as that keeps views (core.ViewStore).
+//
 // # Search
 //
 // Thoughts are found by words, and by meaning too where the server has an embedder. Embedding happens in the background and never holds up

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -55,6 +56,13 @@ func (s *Server) getList(w http.ResponseWriter, r *http.Request, who *caller, al
 	}
 	if lq.sources, err = s.sources(r.Context(), who, q.Get("source")); err != nil {
 		return err
+	}
+	if name := q.Get("source"); name != "" && !all {
+		count, err := s.changes.of(r.Context(), name) // before anything is read
+		if err != nil {
+			return err
+		}
+		w.Header().Set(headerChanges, strconv.FormatUint(count, 10))
 	}
 	out := newPageWriter(w, s.cfg.MaxPage)
 	next, err := s.list(r.Context(), lq, out.add)

@@ -25,6 +25,7 @@ type Server struct {
 	now       func() time.Time
 	keys      *keyring
 	catalogue *catalogue
+	changes   *changes
 	embedding *embedding // nil without vectors
 	handler   http.Handler
 
@@ -94,7 +95,7 @@ func New(cfg Config, store core.Store, searcher core.Searcher, opts ...Option) (
 		opt(&o)
 	}
 	s := &Server{
-		cfg: cfg, store: store, searcher: searcher, log: o.log, now: o.now, catalogue: newCatalogue(store, o.now),
+		cfg: cfg, store: store, searcher: searcher, log: o.log, now: o.now, catalogue: newCatalogue(store, o.now), changes: newChanges(store, o.now()),
 		slots: make(chan struct{}, cfg.MaxConcurrent),
 	}
 	if obs, ok := searcher.(core.Observer); ok {

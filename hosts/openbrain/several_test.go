@@ -1,11 +1,17 @@
 package openbrain_test
 
 import (
+	"fmt"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/openbrain"
 	"github.com/contextengine/contextengine/internal/sharedtest"
 	"github.com/contextengine/contextengine/strategies/lexical"
@@ -42,4 +48,117 @@ func TestSeveralClientsOfOneSession(t *testing.T) {
 	}
 	last := connect(t, ts.URL, adminKey)
 	sharedtest.Check(t, last, id, log.String())
+}
+
+// TestOtherClientsAreSeen: what one client ingested, erased, compacted and purged is seen by the engine of another one at its next call, for one request where
+// nothing happened.
+func TestOtherClientsAreSeen(t *testing.T) {
+	t.Parallel()
+	f := serve(t, nil, nil)
+	id := core.SessionID{Agent: "ann", Session: "shared"}
+	engine := func() *core.Engine {
+		e, err := sharedtest.Engine(connect(t, f.url, "any"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	here, there := engine(), engine()
+	say := func(e *core.Engine, texts ...string) []string {
+		t.Helper()
+		req := core.IngestBatchRequest{Session: id}
+		for _, text := range texts {
+			req.Messages = append(req.Messages, message.New(message.User, text+strings.Repeat(" word", 20)))
+		}
+		res, err := e.IngestBatch(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.IDs
+	}
+	shown := func(e *core.Engine) string {
+		t.Helper()
+		res, err := e.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: sharedtest.Budget, PromptMode: core.PromptNone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for i := range res.Messages {
+			first, _, _ := strings.Cut(res.Messages[i].Text(), " word")
+			out = append(out, first)
+		}
+		return strings.Join(out, ", ")
+	}
+	want := func(what, text string) {
+		t.Helper()
+		for name, e := range map[string]*core.Engine{"there": there, "here": here} {
+			if got := shown(e); got != text {
+				t.Errorf("%s: %s shows %q, want %q", what, name, got, text)
+			}
+		}
+	}
+	forget := func(req core.ForgetRequest) {
+		t.Helper()
+		req.Scope = id.Scope()
+		if _, err := here.Forget(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := say(here, "one", "two", "three")
+	want("at first", "one, two, three")
+	ids = append(ids, say(here, "four")...)
+	want("ingested", "one, two, three, four")
+	forget(core.ForgetRequest{Entries: ids[1:2]})
+	want("erased", "one, three, four")
+
+	before := strings.Count(f.log.String(), "msg=request")
+	shown(there)
+	if n := strings.Count(f.log.String(), "msg=request") - before; n != 1 {
+		t.Errorf("a call when nothing happened takes %d requests, want 1", n)
+	}
+
+	for i := range 6 {
+		say(there, fmt.Sprint("more", i))
+	}
+	if res, err := there.Compact(t.Context(), core.CompactRequest{Session: id, Budget: sharedtest.Budget, Force: true}); err != nil || !res.Compacted {
+		t.Fatalf("compact: %+v, %v", res, err)
+	}
+	if got := shown(there); !strings.Contains(got, "they talked") {
+		t.Fatalf("compacted: %q", got)
+	}
+	forget(core.ForgetRequest{Entries: ids[:1]})
+	for _, e := range []*core.Engine{there, here} {
+		if got := shown(e); strings.Contains(got, "they talked") {
+			t.Errorf("a summary of what was erased is shown: %q", got)
+		}
+	}
+	forget(core.ForgetRequest{Purge: true})
+	want("purged", "")
+	say(there, "anew")
+	say(here, "and more")
+	say(there, "and so on")
+	want("anew", "anew, and more, and so on")
+}
+
+// The environment of a child process: where the server is.
+const envURL = "SEVERAL_TEST_URL"
+
+// TestSeveralProcessesOfOneSession: processes that are killed serve one session of a server over a file.
+func TestSeveralProcessesOfOneSession(t *testing.T) {
+	id := core.SessionID{Agent: "ann", Session: "shared"}
+	if sharedtest.Child(t, id, func(tb testing.TB) core.Store { tb.Helper(); return connect(tb, os.Getenv(envURL), "any") }) {
+		return
+	}
+	for range sharedtest.Number("SEVERAL_RUNS", 1) {
+		cfg := sqlite.DefaultConfig()
+		cfg.Path = filepath.Join(t.TempDir(), "store.db")
+		store, err := sqlite.Open(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		f := serve(t, store, nil)
+		log := sharedtest.Processes(t, envURL+"="+f.url)
+		sharedtest.Check(t, connect(t, f.url, "any"), id, log)
+	}
 }
