@@ -27,6 +27,14 @@ type logSign struct {
 	text, do string
 	// named: the first group of sign is the engine's id.
 	named bool
+	// passes: it is over when the plugin says that the engine is back.
+	passes bool
+}
+
+// passing is a sign that is over when the engine is back.
+func passing(s logSign) logSign {
+	s.passes = true
+	return s
 }
 
 func degraded(reason, text, do string) logSign {
@@ -48,8 +56,8 @@ var logSigns = []logSign{
 		"restart the gateway; if it stays so, see that plugins.allow and entries."+openClawPlugin+".enabled let it run"),
 	degraded(`host "[^"]*" is missing `, "the runtime of those turns, such as a command line backend, lacks what the engine asks for",
 		"use the embedded runtime for these agents, or an engine that asks for less"),
-	degraded(`pending durable turn advancement could not be completed`, "the turn before could not be stored; the host keeps it and tries again",
-		"bring the sidecar back: the plugin's own lines in the log name what failed, and the findings above what is wrong now"),
+	passing(degraded(`pending durable turn advancement could not be completed`, "the turn before could not be stored; the host keeps it and tries again",
+		"bring the sidecar back: the plugin's own lines in the log name what failed, and the findings above what is wrong now")),
 	degraded(`current-turn transcript admission receipt is unavailable`, "the host had no receipt of the current turn, which 2026.8.1 asks for too early",
 		"update the host to 2026.8.2 or newer"),
 	degraded(``, "for a reason that doctor does not know; it may be the engine's own", "read the line; if it names the plugin's configuration, correct that"),
@@ -68,40 +76,50 @@ var logSigns = []logSign{
 		text: "the plugin was loaded for reading only where the engine was asked for", do: "restart the gateway",
 	},
 	{
-		sign: regexp.MustCompile(`context engine assemble failed`), text: "prompts could not be assembled: the model saw the host's own messages",
+		sign: regexp.MustCompile(`context engine assemble failed`), passes: true, text: "prompts could not be assembled: the model saw the host's own messages",
 		do: "see that the sidecar runs and answers; the line names the cause",
 	},
 	{
-		sign: regexp.MustCompile(`context engine bootstrap failed`), text: "sessions could not be opened in the engine",
+		sign: regexp.MustCompile(`context engine bootstrap failed`), passes: true, text: "sessions could not be opened in the engine",
 		do: "see that the sidecar runs and that its store can be reached; the line names the cause",
 	},
 	{
-		sign: regexp.MustCompile(`durable turn advancement remains queued`), text: "turns could not be stored and wait in the host",
+		sign: regexp.MustCompile(`durable turn advancement remains queued`), passes: true, text: "turns could not be stored and wait in the host",
 		do: "bring the sidecar and its store back; the host then stores them. Until then turns run on legacy",
 	},
 	{
-		sign: regexp.MustCompile(`openclaw-openbrain-context: .* until the engine is back, turns are answered`),
+		sign: logAway, passes: true,
 		text: "turns were answered without the engine, with the newest messages that fit; the plugin keeps them and stores them later",
 		do:   "bring the sidecar and its store back: the line names the cause, and a later one says that the engine is back",
 	},
 	{
-		sign: regexp.MustCompile(`Preflight compaction required but failed`), text: "turns failed, because the history was over the window and could not be compacted",
+		sign: regexp.MustCompile(`Preflight compaction required but failed`), passes: true, text: "turns failed, because the history was over the window and could not be compacted",
 		do: "the line names the cause: a sidecar or model that is away, or a window too small for system prompt and newest messages",
 	},
 }
 
-// logStart is the sign that a gateway started.
-var logStart = regexp.MustCompile(`^(?:\S+ )?(?:\[gateway\] ready|gateway ready)`)
+// logStart is the sign that a gateway started, logAway and logBack are what the plugin says of each agent's engine when it goes and when it comes back.
+var (
+	logStart = regexp.MustCompile(`^(?:\S+ )?(?:\[gateway\] ready|gateway ready)`)
+	logAway  = regexp.MustCompile(`openclaw-openbrain-context: .* until the engine is back, turns are answered`)
+	logBack  = regexp.MustCompile(`openclaw-openbrain-context: the engine is back after `)
+)
 
 // seen is what was found of a sign.
 type seen struct {
 	count, line int
 	when        string
-	// since: the newest was after the last start of the gateway.
-	since bool
+	// past: what ended it, after the newest; empty when nothing did.
+	past string
 }
 
-// log says what the gateway's log tells of turns without the engine. What is older than the gateway's last start is no failure.
+// What ends what a sign tells of.
+const (
+	restarted = "before the gateway's last start"
+	cameBack  = "before the engine was back"
+)
+
+// log says what the gateway's log tells of turns without the engine. What is older than the gateway's last start, or than the engine's return, is no failure.
 func (o *inspection) log(ctx context.Context, c hostConfig) {
 	const name = "gateway log"
 	path := o.findLog(c)
@@ -127,10 +145,10 @@ func (o *inspection) log(ctx context.Context, c hostConfig) {
 		}
 		clean = false
 		text := fmt.Sprintf("%s (%s, the newest at %s, line %d of %s", s.text, count(f.count, "line"), orUnknown(f.when), f.line, path)
-		if f.since {
+		if f.past == "" {
 			o.broken(name, text+")", s.do)
 		} else {
-			o.note(name, text+", before the gateway's last start)", "nothing, if it does not come back; otherwise: "+s.do)
+			o.note(name, text+", "+f.past+")", "nothing, if it does not come back; otherwise: "+s.do)
 		}
 	}
 	if clean {
@@ -213,6 +231,7 @@ func (c *lineCounter) Write(p []byte) (int, error) {
 // readLog counts the signs in what r holds; skipped lines were before.
 func readLog(ctx context.Context, r io.Reader, skipped int, ids []string) ([]seen, error) {
 	found := make([]seen, len(logSigns))
+	away := 0 // agents whose engine went and did not come back
 	in := bufio.NewReaderSize(r, 64<<10)
 	for n := skipped + 1; ; n++ {
 		line, err := in.ReadSlice('\n')
@@ -224,18 +243,34 @@ func readLog(ctx context.Context, r io.Reader, skipped int, ids []string) ([]see
 			return nil, ctx.Err()
 		}
 		when, text := logLine(strings.TrimRight(head, "\r\n"))
-		if logStart.MatchString(text) {
-			for i := range found {
-				found[i].since = false
+		switch i := signOf(text, ids); {
+		case logStart.MatchString(text):
+			away = 0
+			end(found, restarted, func(logSign) bool { return true })
+		case logBack.MatchString(text):
+			if away = max(0, away-1); away == 0 {
+				end(found, cameBack, func(s logSign) bool { return s.passes })
 			}
-		} else if i := signOf(text, ids); i >= 0 {
-			found[i] = seen{count: found[i].count + 1, line: n, when: when, since: true}
+		case i >= 0:
+			found[i] = seen{count: found[i].count + 1, line: n, when: when}
+			if logAway.MatchString(text) {
+				away++
+			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return found, nil
 		case err != nil:
 			return nil, err
+		}
+	}
+}
+
+// end says what ended the signs that ends is true for, where nothing else did.
+func end(found []seen, why string, ends func(logSign) bool) {
+	for i, s := range logSigns {
+		if found[i].past == "" && ends(s) {
+			found[i].past = why
 		}
 	}
 }

@@ -74,6 +74,40 @@ func TestDoctorOfOpenClawKnowsOldAndForeignLines(t *testing.T) {
 	})
 }
 
+// When the engine is back for all agents that it was away for, what went wrong meanwhile is past; what its return does not mend is not.
+func TestDoctorOfOpenClawKnowsThatTheEngineIsBack(t *testing.T) {
+	const (
+		away   = logTime + " [plugins] openclaw-openbrain-context: assemble: s3cr3t -> until the engine is back, turns are answered with the newest messages that fit\n"
+		back   = logTime + " [plugins] openclaw-openbrain-context: the engine is back after 20 s\n"
+		queued = logTime + " [context-engine] durable turn advancement remains queued: s3cr3t\n"
+		broken = logTime + ` [context-engine] Context engine "openbrain" owner=plugin:openbrain failed during compact: s3cr3t; quarantining it for this process` + "\n"
+	)
+	for _, tt := range []struct {
+		name, log    string
+		code         int
+		notes, fails int
+		want         string
+	}{
+		{"back", away + queued + back, cli.ExitOK, 2, 0, "before the engine was back"},
+		{"away again", away + back + away, cli.ExitFailure, 0, 1, "turns were answered without the engine"},
+		{"back for one of two agents", away + away + back, cli.ExitFailure, 0, 1, "turns were answered without the engine"},
+		{"back for both", away + away + back + back, cli.ExitOK, 1, 0, "before the engine was back"},
+		{"something else after it", away + back + queued, cli.ExitFailure, 1, 1, "turns could not be stored"},
+		{"quarantined", away + broken + back, cli.ExitFailure, 1, 1, "the engine is quarantined"},
+		{"restarted meanwhile", away + logTime + " [gateway] ready\n" + away + back, cli.ExitOK, 1, 0, "before the engine was back"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			i := newInstallation(t)
+			i.file("gateway.log", tt.log, 0o600)
+			got := i.doctor()
+			got.want(t, tt.code, tt.want)
+			if notes, fails := got.statuses("note"), got.statuses("fail"); notes != tt.notes || fails != tt.fails {
+				t.Errorf("%d notes and %d failures, want %d and %d:\n%s", notes, fails, tt.notes, tt.fails, got.out)
+			}
+		})
+	}
+}
+
 // Of the files that the host begins each day, the newest is read.
 func TestDoctorOfOpenClawFindsTheNewestLog(t *testing.T) {
 	i := newInstallation(t)
