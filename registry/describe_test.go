@@ -3,6 +3,7 @@ package registry_test
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -82,21 +83,33 @@ func TestDescribe(t *testing.T) {
 
 func TestTemplate(t *testing.T) {
 	r := newRegistry(t, &shop{})
-	text, err := r.Template()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(mustLoad(t, r), mustLoad(t, r, yaml(string(text)))); diff != "" {
-		t.Errorf("the template is not the defaults (-want +got):\n%s\n%s", diff, text)
-	}
-	for _, want := range []string{"\n  high: 0.9\n", "\n    # largest number of results\n    limit: 3\n", "deadline: \"2m30s\"", "#   disk         on disk", "\nrecentMessages: 20\n"} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("the template lacks %q:\n%s", want, text)
+	for format, wants := range map[string][]string{
+		"yaml":  {"\n  high: 0.9\n", "\n    # largest number of results\n    limit: 3\n", "deadline: \"2m30s\"", "#   disk         on disk", "\nrecentMessages: 20\n", "\n# agents:\n#   coder:\n#     recentMessages: 30\n"},
+		"yml":   {"\n  high: 0.9\n"},
+		"toml":  {"\nwindow.high = 0.9\n", "\nrecentMessages = 20\n", "\n# agents.coder.recentMessages = 30\n", "# arms = [{name = \"a\", weight = 1}, "},
+		"json5": {"\n    high: 0.9,\n", "\n  recentMessages: 20,\n", "\n  // agents: {\n    // coder: {\n", "//   disk         on disk"},
+		"json":  {"\n    \"high\": 0.9,\n"},
+	} {
+		text, err := r.Template(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(mustLoad(t, r), mustLoad(t, r, registry.Bytes("template", format, text))); diff != "" {
+			t.Errorf("the template in %s is not the defaults (-want +got):\n%s\n%s", format, diff, text)
+		}
+		for _, want := range wants {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("the template in %s lacks %q:\n%s", format, want, text)
+			}
+		}
+		for _, k := range r.Keys() {
+			last := k.Path[strings.LastIndex(k.Path, ".")+1:]
+			if format != "json" && !regexp.MustCompile(`(?m)(^|[ .])`+last+`( =|:|\.)`).Match(text) {
+				t.Errorf("the template in %s lacks the key %s", format, k.Path)
+			}
 		}
 	}
-	for _, k := range r.Keys() {
-		if last := k.Path[strings.LastIndex(k.Path, ".")+1:]; !strings.Contains(string(text), last+":") {
-			t.Errorf("the template lacks the key %s", k.Path)
-		}
+	if _, err := r.Template("ini"); !errors.Is(err, core.ErrInvalid) || !strings.Contains(err.Error(), "toml") {
+		t.Errorf("another format: %v", err)
 	}
 }

@@ -184,6 +184,8 @@ func TestDecodeMalformed(t *testing.T) {
 	tests := []struct{ format, raw, want string }{
 		{message.FormatOpenAI, ``, "expected a JSON object, found nothing"},
 		{message.FormatOpenAI, `[]`, "expected a JSON object, found an array"},
+		{message.FormatOpenAI, `null`, "expected a JSON object, found null"},
+		{message.FormatOpenAI, `not json`, "expected a JSON object, found text that is not JSON"},
 		{message.FormatOpenAI, `{"role":"user"`, "expected a JSON object, found the end of the input"},
 		{message.FormatOpenAI, `{"role":"user"} {}`, "expected a JSON object, found more bytes after the value"},
 		{message.FormatOpenAI, `{"role":"user" "content":""}`, "expected a JSON object, found invalid character"},

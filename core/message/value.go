@@ -49,7 +49,11 @@ func kindOf(raw []byte) byte {
 }
 
 func describe(raw []byte) string {
-	switch k := kindOf(raw); k {
+	k := kindOf(raw)
+	if k != 0 && k != '{' && k != '[' && !json.Valid(raw) {
+		return "text that is not JSON"
+	}
+	switch k {
 	case 0:
 		return "nothing"
 	case '"':

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"reflect"
@@ -35,7 +37,11 @@ func (a *app) load(file string, over map[string]any) (registry.Config, error) {
 	if len(over) > 0 {
 		sources = append(sources, registry.Values("command line", over))
 	}
-	return a.reg.Load(sources...)
+	cfg, err := a.reg.Load(sources...)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &exitError{code: ExitUsage, err: fmt.Errorf("%w; \"contextengine init\" writes one", err)}
+	}
+	return cfg, err
 }
 
 // arms returns what a replay compares.

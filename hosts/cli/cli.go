@@ -82,10 +82,21 @@ func Run(ctx context.Context, reg *registry.Registry, args []string, streams IO)
 		fmt.Fprintln(a.Stderr, "interrupted")
 		return code
 	}
-	if text := err.Error(); text != "" {
+	if text := plain(err.Error()); text != "" {
 		fmt.Fprintln(a.Stderr, "error: "+text)
 	}
 	return code
+}
+
+// plain is the text of an error for people: what only tells programs that the input is at fault is left out.
+func plain(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		for suffix := ": " + core.ErrInvalid.Error(); strings.HasSuffix(lines[i], suffix); {
+			lines[i] = strings.TrimSuffix(lines[i], suffix)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // app is what all commands share.
@@ -116,6 +127,7 @@ func (a *app) root() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return checkFlags(cmd) },
 	}
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
@@ -136,6 +148,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.replayCmd(), a.explainCmd(), a.doctorCmd(), a.listCmd(), a.initCmd(), a.serveCmd(), a.openBrainCmd(), a.versionCmd(),
 		a.importCmd(), a.exportCmd(), a.statsCmd(), a.verifyCmd(), a.backupCmd(), a.vacuumCmd(), a.retainCmd(), a.forgetCmd(), a.reembedCmd(), a.evaluateCmd(),
 		a.inspectCmd(), a.experimentCmd(), a.compareCmd(), a.soakCmd(), a.datasetCmd())
+	speaking(root)
 	return root
 }
 

@@ -29,6 +29,7 @@ type compareFlags struct {
 	seed       uint64
 	session    string
 	html       string
+	force      bool
 	json       bool
 }
 
@@ -68,6 +69,7 @@ conversation, with 95 % intervals over conversations and a plain verdict. No mod
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of the intervals")
 	cmd.Flags().StringVar(&f.session, "session", "", "conversation whose windows the HTML report shows (default: the longest)")
 	cmd.Flags().StringVar(&f.html, "html", "", "write a report to this file")
+	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the report if it exists")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
 }
@@ -88,10 +90,19 @@ func (f *compareFlags) validate() ([]int, error) {
 	return allTokens(f.budgets)
 }
 
+func (f *compareFlags) page() outFile {
+	return outFile{flag: "--html", name: f.html, force: f.force}
+}
+
 func (a *app) compare(ctx context.Context, f compareFlags, command string, files []string) error {
 	budgets, err := f.validate()
 	if err != nil {
 		return err
+	}
+	if f.html != "" {
+		if err := f.page().check(); err != nil {
+			return err
+		}
 	}
 	arms, err := a.arms(f.selection)
 	if err != nil {

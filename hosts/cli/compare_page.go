@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,28 +46,15 @@ func (a *app) comparePage(ctx context.Context, f compareFlags, command string, c
 		return err
 	}
 	r.Sections = append(r.Sections, windows...)
-	return writePage(f.html, r)
+	return a.writePage(f.page(), r)
 }
 
-// writePage writes a report, all of it or nothing.
-func writePage(name string, r report.Report) error {
-	tmp := name + ".part"
-	file, err := os.Create(tmp)
-	if err != nil {
-		return fmt.Errorf("--html: %w", err)
-	}
-	_, err = r.WriteTo(file)
-	if cerr := file.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(tmp, name)
-	}
-	if err != nil {
-		_ = os.Remove(tmp) // the cause is told
-		return fmt.Errorf("--html: %w", err)
-	}
-	return nil
+// writePage writes a report.
+func (a *app) writePage(out outFile, r report.Report) error {
+	return a.save(out, func(w io.Writer) error {
+		_, err := r.WriteTo(w)
+		return err
+	})
 }
 
 // windows replays one conversation again and shows the windows of its calls, and its last turn under the first two configurations.

@@ -29,7 +29,7 @@ func TestCompare(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "report.html")
 	args := []string{"compare", toolRun(t, "AX", 30), toolRun(t, "BY", 24), toolRun(t, "CZ", 36), "--retriever", "recent,hybrid", "--budget", "1k", "--html", page}
 	run(t, builtin.New(), "", args...).want(t, cli.ExitOK, "3 conversations, compared with recent+archive+memory", "reuse all", "recalled: hybrid+archive+memory higher by", "identifiers needed later")
-	got := run(t, builtin.New(), "", append(args, "--json")...)
+	got := run(t, builtin.New(), "", append(args, "--json", "--force")...)
 	got.want(t, cli.ExitOK)
 	var v struct {
 		Conversations int
@@ -54,5 +54,5 @@ func TestCompare(t *testing.T) {
 	}
 	run(t, builtin.New(), "", "compare", args[1], "--retriever", "recent").want(t, cli.ExitUsage, "nothing to be compared with")
 	run(t, builtin.New(), "", "compare", args[1], "--retriever", "recent,hybrid", "--keep", "3").want(t, cli.ExitUsage, "--keep")
-	run(t, builtin.New(), "", "compare", args[1], "--retriever", "recent,hybrid", "--budget", "1k", "--html", page, "--session", "nobody").want(t, cli.ExitUsage, "nobody", "AX.jsonl")
+	run(t, builtin.New(), "", "compare", args[1], "--retriever", "recent,hybrid", "--budget", "1k", "--html", page, "--force", "--session", "nobody").want(t, cli.ExitUsage, "nobody", "AX.jsonl")
 }

@@ -47,6 +47,9 @@ func (a *app) doctorCmd() *cobra.Command {
 			if cmd.Context().Err() != nil {
 				return cmd.Context().Err()
 			}
+			for i := range findings {
+				findings[i].Text = plain(findings[i].Text)
+			}
 			if asJSON {
 				if werr := writeJSON(a.Stdout, map[string]any{"ok": err == nil, "findings": findings}); werr != nil {
 					return failed(werr)

@@ -37,6 +37,7 @@ type evaluateFlags struct {
 	json       bool
 	details    string
 	html       string
+	force      bool
 	measures   []string
 }
 
@@ -96,6 +97,7 @@ func (a *app) evaluateCmd() *cobra.Command {
 	flags.StringVar(&f.resume, "resume", "", "file that keeps finished results, to go on from after an interruption")
 	flags.StringVar(&f.details, "details", "", "file for one JSON line for each question and configuration")
 	flags.StringVar(&f.html, "html", "", "write a report with charts to this file, which works offline")
+	flags.BoolVar(&f.force, "force", false, "overwrite the files of --html and --details if they exist")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of tables")
 	return cmd
 }
@@ -127,6 +129,11 @@ func (a *app) evaluate(ctx context.Context, f evaluateFlags, path, command strin
 	if plan.Unit != "" && plan.Unit != questions.WholeMessage && plan.Unit != questions.Passage {
 		return unknownName("value of --pack", f.pack, []string{string(questions.WholeMessage), string(questions.Passage)})
 	}
+	for _, out := range f.files() {
+		if err := out.check(); err != nil {
+			return err
+		}
+	}
 	if plan.Dataset, err = questions.Open(path); err != nil {
 		return err
 	}
@@ -139,6 +146,9 @@ func (a *app) evaluate(ctx context.Context, f evaluateFlags, path, command strin
 		return err
 	}
 	if f.resume != "" {
+		if err := (outFile{flag: "--resume", name: f.resume, force: true}).check(); err != nil {
+			return err
+		}
 		journal, err := sweep.OpenJournal(f.resume)
 		if err != nil {
 			return err
@@ -166,12 +176,12 @@ func (a *app) evaluation(result *recall.Result, f evaluateFlags, command string)
 		f.measures = nil
 	}
 	if f.html != "" {
-		if err := evaluatePage(f, command, result); err != nil {
+		if err := a.evaluatePage(f, command, result); err != nil {
 			return err
 		}
 	}
 	if f.details != "" {
-		if err := writeDetails(f.details, result); err != nil {
+		if err := a.save(f.out("--details", f.details), func(w io.Writer) error { return encodeDetails(w, result) }); err != nil {
 			return err
 		}
 	}
@@ -218,15 +228,22 @@ func judged(measures []recall.Measure, names []string) []string {
 	return out
 }
 
-// writeDetails writes a line for each question and arm.
-func writeDetails(path string, result *recall.Result) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fmt.Errorf("--details: %w", err)
+// files are those that are written in the end.
+func (f *evaluateFlags) files() []outFile {
+	var out []outFile
+	for flag, name := range map[string]string{"--html": f.html, "--details": f.details} {
+		if name != "" {
+			out = append(out, f.out(flag, name))
+		}
 	}
-	return errors.Join(encodeDetails(file, result), file.Close())
+	return out
 }
 
+func (f *evaluateFlags) out(flag, name string) outFile {
+	return outFile{flag: flag, name: name, force: f.force}
+}
+
+// encodeDetails writes a line for each question and arm.
 func encodeDetails(w io.Writer, result *recall.Result) error {
 	out := bufio.NewWriter(w)
 	e := json.NewEncoder(out)

@@ -17,7 +17,7 @@ import (
 const pageArms = 6
 
 // evaluatePage writes the report of an evaluation.
-func evaluatePage(f evaluateFlags, command string, r *recall.Result) error {
+func (a *app) evaluatePage(f evaluateFlags, command string, r *recall.Result) error {
 	p := evaluationPage{Result: r, names: f.measures}
 	for _, arm := range r.Arms {
 		if arm.Error == "" {
@@ -42,7 +42,7 @@ func evaluatePage(f evaluateFlags, command string, r *recall.Result) error {
 		page.Sections = append(page.Sections, p.latency(), p.sizes(), p.recalls(), p.costs())
 	}
 	page.Sections = append(page.Sections, p.method())
-	return writePage(f.html, page)
+	return a.writePage(f.out("--html", f.html), page)
 }
 
 // evaluationPage makes the sections of a report.

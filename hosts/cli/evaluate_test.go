@@ -118,7 +118,7 @@ func TestEvaluateErrors(t *testing.T) {
 		{[]string{set, "--resume", set}, cli.ExitUsage, "line 1: not a result"},
 		{[]string{"none.jsonl"}, cli.ExitFailure, "none.jsonl: no such file"},
 		{[]string{write(t, "bad.jsonl", `{"id":"m1"}`)}, cli.ExitUsage, `line 1: neither "text" nor "question" is there`},
-		{[]string{}, cli.ExitUsage, "accepts 1 arg"},
+		{[]string{}, cli.ExitUsage, "evaluate needs DATASET"},
 	} {
 		run(t, builtin.New(), "", append([]string{"evaluate"}, c.args...)...).want(t, c.code, c.want)
 	}

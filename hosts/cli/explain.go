@@ -43,6 +43,13 @@ it out), limit (beyond the limit of turns), allowance (found, but the recall blo
 		Example: "  contextengine explain session.jsonl --turn 12 --budget 8k",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			turn, call := cmd.Flags().Changed("turn"), cmd.Flags().Changed("call")
+			if turn && call {
+				return fmt.Errorf("--turn and --call: each names a model call: give one of them: %w", core.ErrInvalid)
+			}
+			if turn && f.turn < 1 || call && f.call < 1 {
+				return fmt.Errorf("--turn and --call count from 1: %w", core.ErrInvalid)
+			}
 			return failed(a.explain(cmd.Context(), f, args))
 		},
 	}
@@ -57,9 +64,6 @@ it out), limit (beyond the limit of turns), allowance (found, but the recall blo
 }
 
 func (a *app) explain(ctx context.Context, f explainFlags, files []string) error {
-	if f.turn < 0 || f.call < 0 {
-		return fmt.Errorf("--turn and --call count from 1: %w", core.ErrInvalid)
-	}
 	budget, err := tokens(f.budget)
 	if err != nil {
 		return err

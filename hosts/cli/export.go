@@ -1,14 +1,9 @@
 package cli
 
 import (
-	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,6 +48,10 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 	if f.session != "" && f.agent == "" {
 		return fmt.Errorf("--session: name the agent it belongs to with --agent: %w", core.ErrInvalid)
 	}
+	out := outFile{flag: "--output", name: f.output, force: f.force, stream: true}
+	if err := out.check(); err != nil {
+		return err
+	}
 	return a.keeping(ctx, f.storeFlags, func(k *keeper) error {
 		bar := newProgress(a.Stderr)
 		defer bar.done()
@@ -63,7 +62,7 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 			}
 		}
 		var done core.Transfer
-		err := a.output(f.output, f.force, func(w io.Writer) error {
+		err := a.save(out, func(w io.Writer) error {
 			var err error
 			done, err = imports.Export(ctx, k.store, w, core.Scope{Agent: f.agent, Session: f.session},
 				func(t core.Transfer) { bar.set(int(t.Entries), total) })
@@ -83,44 +82,4 @@ func plural(n int64, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprint(n) + " " + many
-}
-
-// output runs f with a file, or with standard output. A file is there under its name when all of it is.
-func (a *app) output(name string, force bool, f func(w io.Writer) error) error {
-	if name == "-" {
-		return f(a.Stdout)
-	}
-	if _, err := os.Lstat(name); err == nil && !force {
-		return fmt.Errorf("%s exists: choose another --output, or overwrite it with --force", name)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	part := name + ".part"
-	file, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	err = compressed(file, strings.HasSuffix(name, ".gz"), f)
-	if err == nil {
-		err = file.Sync()
-	}
-	err = errors.Join(err, file.Close())
-	if err == nil {
-		err = os.Rename(part, name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(part))
-	}
-	return nil
-}
-
-func compressed(w io.Writer, yes bool, f func(w io.Writer) error) error {
-	if !yes {
-		return f(w)
-	}
-	z := gzip.NewWriter(w)
-	if err := f(z); err != nil {
-		return err
-	}
-	return z.Close()
 }

@@ -51,16 +51,18 @@ func (l windowLine) how() string {
 	return ""
 }
 
-// readHistory reads what a view is made of. A store without views has none to show.
+// readHistory reads what a view is made of. Without one everything is shown, as an engine that begins anew over the store would show it.
 func readHistory(ctx context.Context, store core.Store, id core.SessionID) (history, error) {
 	var h history
 	views, ok := core.As[core.ViewStore](store)
 	if !ok {
-		return h, nil
+		err := h.read(ctx, store, core.ScanQuery{Scope: id.Scope()}, nil)
+		return h, err
 	}
 	v, err := views.LoadView(ctx, id)
 	if errors.Is(err, core.ErrNotFound) {
-		return h, nil
+		err := h.read(ctx, store, core.ScanQuery{Scope: id.Scope()}, nil)
+		return h, err
 	}
 	if err != nil {
 		return h, err
@@ -84,24 +86,31 @@ func readHistory(ctx context.Context, store core.Store, id core.SessionID) (hist
 		if sp.Session != nil {
 			owner = *sp.Session
 		}
-		q := core.ScanQuery{Scope: owner.Scope(), FromSeq: sp.From, ToSeq: sp.To, Limit: core.MaxPage}
-		for {
-			page, err := store.Scan(ctx, q)
-			if err != nil {
-				return h, err
-			}
-			for i := range page.Entries {
-				if entry := &page.Entries[i]; !entry.Hidden() && entry.Type != core.TypeSummary {
-					h.Window = append(h.Window, lineOf(entry, v.Stubs))
-				}
-			}
-			if page.Next == "" {
-				break
-			}
-			q.Cursor = page.Next
+		if err := h.read(ctx, store, core.ScanQuery{Scope: owner.Scope(), FromSeq: sp.From, ToSeq: sp.To}, v.Stubs); err != nil {
+			return h, err
 		}
 	}
 	return h, nil
+}
+
+// read adds the messages of a query to the window.
+func (h *history) read(ctx context.Context, store core.Store, q core.ScanQuery, stubs map[string]core.Stub) error {
+	q.Limit = core.MaxPage
+	for {
+		page, err := store.Scan(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Entries {
+			if entry := &page.Entries[i]; !entry.Hidden() && entry.Type != core.TypeSummary {
+				h.Window = append(h.Window, lineOf(entry, stubs))
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		q.Cursor = page.Next
+	}
 }
 
 func lineOf(entry *core.Entry, stubs map[string]core.Stub) windowLine {

@@ -108,14 +108,21 @@ func (a *app) imports(ctx context.Context, f importFlags, files []string) error 
 }
 
 func (a *app) importOne(ctx context.Context, k *keeper, file string, o imports.Options) (imports.Report, error) {
+	var report imports.Report
+	var err error
 	if file != "-" {
-		return imports.File(ctx, file, k, o)
+		report, err = imports.File(ctx, file, k, o)
+	} else {
+		var data []byte
+		if data, err = io.ReadAll(a.Stdin); err != nil {
+			return imports.Report{File: file}, fmt.Errorf("standard input: %w", err)
+		}
+		report, err = imports.Data(ctx, file, data, k, o)
 	}
-	data, err := io.ReadAll(a.Stdin)
-	if err != nil {
-		return imports.Report{File: file}, fmt.Errorf("standard input: %w", err)
+	if err == nil && report.Messages == 0 && report.Format != imports.Lines {
+		err = &exitError{code: ExitFailure, err: fmt.Errorf("%s: no messages", file)}
 	}
-	return imports.Data(ctx, file, data, k, o)
+	return report, err
 }
 
 func (a *app) printReport(r imports.Report) {

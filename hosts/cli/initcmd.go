@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -15,42 +15,33 @@ func (a *app) initCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a configuration file with every key, its default and what it is for",
-		Args:  cobra.NoArgs,
+		Long: `init writes a file in the format that its name ends in: .yaml, .toml, .json5, or .json, which has no comments. What it says holds without
+it, too: keep what you change.
+
+` + exitHelp,
+		Example: "  contextengine init\n  contextengine init -o contextengine.toml",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			text, err := a.reg.Template()
+			format := "yaml"
+			if output != stdoutName {
+				format = strings.TrimPrefix(strings.ToLower(filepath.Ext(output)), ".")
+			}
+			text, err := a.reg.Template(format)
 			if err != nil {
-				return failed(err)
+				return failed(fmt.Errorf("--output: %s: %w", output, err))
 			}
-			if output == "-" {
-				_, err := a.Stdout.Write(text)
-				return failed(err)
+			out := outFile{flag: "--output", name: output, force: force, stream: true}
+			err = out.write(a.Stdout, func(w io.Writer) error {
+				_, err := w.Write(text)
+				return err
+			})
+			if err == nil && output != stdoutName {
+				fmt.Fprintf(a.Stdout, "wrote %s; use it with --config, or name it in CONTEXTENGINE_CONFIG\n", output)
 			}
-			return failed(a.create(output, text, force))
+			return failed(err)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "contextengine.yaml", `file to write; "-" is standard output`)
+	cmd.Flags().StringVarP(&output, "output", "o", "contextengine.yaml", `file to write: .yaml, .toml, .json5 or .json; "-" is standard output, in YAML`)
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file if it exists")
 	return cmd
-}
-
-func (a *app) create(name string, text []byte, force bool) error {
-	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if force {
-		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	}
-	f, err := os.OpenFile(name, mode, 0o600) // it may come to hold a key
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists: choose another --output, or overwrite it with --force", name)
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(text); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.Stdout, "wrote %s; use it with --config, or name it in CONTEXTENGINE_CONFIG\n", name)
-	return nil
 }

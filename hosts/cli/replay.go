@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -154,6 +155,9 @@ func (a *app) report(reports []experiment.Report, malformed int, f replayFlags) 
 
 // open reads the conversations of all files. Two files of the same name are told apart by their number.
 func (a *app) open(files []string, f reading) ([]dataset.Session, int, error) {
+	if f.format != "" && !slices.Contains(message.Formats(), f.format) {
+		return nil, 0, unknownName("value of --format", f.format, message.Formats())
+	}
 	malformed := 0
 	o := dataset.Options{Format: f.format, Join: f.join, KeepGoing: f.keepGoing, OnError: func(err error) {
 		malformed++

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -111,9 +110,9 @@ func (k *keeper) apply(ctx context.Context, f retainFlags, p core.RetainPolicy) 
 	if f.archive == "" {
 		return r.Retain(ctx, p)
 	}
-	file, err := os.OpenFile(f.archive, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return core.RetainReport{}, fmt.Errorf("--archive: %w", err)
+	file := &appendFile{flag: "--archive", name: f.archive}
+	if err := file.check(); err != nil {
+		return core.RetainReport{}, err
 	}
 	p.Archive = file
 	report, err := r.Retain(ctx, p)

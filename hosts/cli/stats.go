@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +18,15 @@ const indexFolder = "lexical"
 
 // figures are what stats prints.
 type figures struct {
-	Store string `json:"store"`
-	core.StoreStats
+	Store    string `json:"store"`
+	Agents   int    `json:"agents"`
+	Sessions int    `json:"sessions"`
+	Entries  int    `json:"entries"`
+	// Bytes is what the store takes on its medium, RawBytes the messages as the hosts gave them.
+	Bytes    int64     `json:"bytes"`
+	RawBytes int64     `json:"rawBytes"`
+	Oldest   time.Time `json:"oldest,omitzero"`
+	Newest   time.Time `json:"newest,omitzero"`
 	// IndexBytes is what the word indexes beside the store take.
 	IndexBytes int64              `json:"indexBytes"`
 	Details    *core.StoreDetails `json:"details,omitempty"`
@@ -58,10 +66,11 @@ func (k *keeper) figures(ctx context.Context) (figures, error) {
 	if !ok {
 		return v, k.cannot("count what it holds")
 	}
-	var err error
-	if v.StoreStats, err = s.Stats(ctx); err != nil {
+	st, err := s.Stats(ctx)
+	if err != nil {
 		return v, err
 	}
+	v.Agents, v.Sessions, v.Entries, v.Bytes, v.RawBytes, v.Oldest, v.Newest = st.Agents, st.Sessions, st.Entries, st.Bytes, st.RawBytes, st.Oldest, st.Newest
 	if d, ok := core.As[detailer](k.store); ok {
 		details, err := d.Details(ctx)
 		if err != nil {

@@ -89,7 +89,7 @@ func row(r experiment.Report) []string {
 		strconv.Itoa(r.Compactions), strconv.Itoa(r.ModelCalls),
 		ms(r.AssembleP50), ms(r.AssembleP95),
 		strconv.Itoa(r.BudgetErrors), strconv.Itoa(len(r.Violations)),
-		share(r.CostNoCache, true), share(r.CostSliding, true),
+		share(r.CostNoCache, r.Calls > r.BudgetErrors), share(r.CostSliding, r.BudgetErrors == 0),
 	}
 	if !r.Claims {
 		cells[15] = "-" // it promises nothing that could be broken
@@ -103,7 +103,8 @@ func slidingRow(r experiment.Report) []string {
 	cells := append([]string{short(float64(r.Budget)), "(naive sliding)"}, dashes(len(header)-2)...)
 	cells[2] = strconv.Itoa(r.Calls)
 	cells[4], cells[5] = share(r.Sliding.FillMedian, full), share(r.Sliding.FillP10, full)
-	cells[16], cells[17] = share(r.Sliding.CostNoCache, true), "1.00"
+	there := r.Sliding.CostNoCache > 0
+	cells[16], cells[17] = share(r.Sliding.CostNoCache, there), dash("1.00", there)
 	return cells
 }
 
@@ -185,7 +186,22 @@ func details(w io.Writer, reports []experiment.Report) {
 			fmt.Fprintf(w, "note: %s, %s, budget %d: the engine gives no access to its store: messages were not read back\n", r.Session, r.Arm, r.Budget)
 		}
 	}
-	fmt.Fprintf(w, "%s in %s\n", count(violations, "violation"), count(calls, "call"))
+	failed := lo.CountBy(reports, func(r experiment.Report) bool { return r.Error != "" })
+	switch {
+	case failed == len(reports):
+		fmt.Fprintf(w, "nothing was verified: %s\n", failedReplays(failed, len(reports)))
+	case failed > 0:
+		fmt.Fprintf(w, "%s in %s; %s\n", count(violations, "violation"), count(calls, "call"), failedReplays(failed, len(reports)))
+	default:
+		fmt.Fprintf(w, "%s in %s\n", count(violations, "violation"), count(calls, "call"))
+	}
+}
+
+func failedReplays(failed, of int) string {
+	if failed == of {
+		return count(failed, "replay") + " failed"
+	}
+	return fmt.Sprintf("%d of %s failed", failed, count(of, "replay"))
 }
 
 func writeJSON(w io.Writer, v any) error {

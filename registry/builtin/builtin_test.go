@@ -45,26 +45,28 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestTemplate: the written configuration is the one that holds without it.
+// TestTemplate: the written configuration is the one that holds without it, in every format.
 func TestTemplate(t *testing.T) {
 	r := builtin.New()
-	text, err := r.Template()
-	if err != nil {
-		t.Fatal(err)
-	}
 	want, err := r.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.Load(registry.Bytes("template", "yaml", text))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
+	for _, format := range []string{"yaml", "toml", "json5", "json"} {
+		text, err := r.Template(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Load(registry.Bytes("template", format, text))
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", format, err, text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s\n%s", format, diff, text)
+		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("template (-want +got):\n%s\n%s", diff, text)
-	}
-	if got.Store.Type != "sqlite" || got.Retriever.Type != "hybrid" || got.Compactor.Type != "archive" {
-		t.Errorf("the defaults are %v, %v, %v", got.Store, got.Retriever, got.Compactor)
+	if want.Store.Type != "sqlite" || want.Retriever.Type != "hybrid" || want.Compactor.Type != "archive" {
+		t.Errorf("the defaults are %v, %v, %v", want.Store, want.Retriever, want.Compactor)
 	}
 }
 

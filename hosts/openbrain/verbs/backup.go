@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +46,12 @@ func (p Parts) backupCmd() *cobra.Command {
 }
 
 func (p Parts) backup(ctx context.Context, store, path, to string) (err error) {
+	// Opening a store makes it: a name that was mistyped would be copied as an empty one.
+	if file := p.path(store, path); file != "" && store == p.Store {
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("backup: there is no store %s: name it with --path", file)
+		}
+	}
 	s, err := p.open(ctx, store, path, nil)
 	if err != nil {
 		return err
@@ -52,6 +60,10 @@ func (p Parts) backup(ctx context.Context, store, path, to string) (err error) {
 	b, ok := core.As[backupper](s)
 	if !ok {
 		return fmt.Errorf("backup: store %q has its own tools for that: %w", store, errors.ErrUnsupported)
+	}
+	// A store may take a name for an address, and a relative one for something else than a person does.
+	if to, err = filepath.Abs(to); err != nil {
+		return err
 	}
 	return b.Backup(ctx, to)
 }

@@ -42,7 +42,7 @@ func (p Parts) serveCmd() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.store, "store", p.Store, "store to keep thoughts in: "+strings.Join(p.Stores, ", "))
-	fs.StringVar(&f.path, "path", "", "file of the store, where it has one (default: the store's own)")
+	fs.StringVar(&f.path, "path", "", "file of the store, where it has one (default: one of the server's own, beside that of the program)")
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:8787", "address to listen on")
 	f.register(cmd)
 	f.embed.register(cmd, &f.cfg)

@@ -30,6 +30,8 @@ type Parts struct {
 	// OpenStore opens a store by its name. path is empty where nobody chose, and means nothing to a store without a file. The command closes
 	// the store.
 	OpenStore func(ctx context.Context, name, path string, log *slog.Logger) (core.Store, error)
+	// Path is the file of a store where nobody chose; empty leaves it to the store. Nil leaves it to all of them.
+	Path func(store string) string
 	// Stores are the names that OpenStore knows, for the help.
 	Stores []string
 	// Store is the default name; empty is "sqlite".
@@ -61,6 +63,14 @@ func New(p Parts) *cobra.Command {
 	return cmd
 }
 
+// path is the file of a store, chosen or not.
+func (p Parts) path(store, path string) string {
+	if path == "" && p.Path != nil {
+		return p.Path(store)
+	}
+	return path
+}
+
 // open opens a store that was named on the command line.
 func (p Parts) open(ctx context.Context, name, path string, log *slog.Logger) (core.Store, error) {
 	if p.OpenStore == nil {
@@ -72,5 +82,5 @@ func (p Parts) open(ctx context.Context, name, path string, log *slog.Logger) (c
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return p.OpenStore(ctx, name, path, log)
+	return p.OpenStore(ctx, name, p.path(name, path), log)
 }

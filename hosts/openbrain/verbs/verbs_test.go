@@ -177,6 +177,16 @@ func TestBackup(t *testing.T) {
 	path, copied := filepath.Join(dir, "thoughts.db"), filepath.Join(dir, "copy.db")
 	env := map[string]string{"OPENBRAIN_SERVE_PATH": path}
 	var out output
+	if err := run(t.Context(), env, &out, &out, "backup", "--to", copied); err == nil || !strings.Contains(err.Error(), "there is no store") {
+		t.Errorf("backup of a store that is not there = %v", err)
+	}
+	store, err := parts().OpenStore(t.Context(), "sqlite", path, nil)
+	if err == nil {
+		err = store.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := run(t.Context(), env, &out, &out, "backup", "--to", copied); err != nil {
 		t.Fatal(err)
 	}
