@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/dataset"
 )
 
@@ -19,7 +21,7 @@ type Arm struct {
 	Open func() (core.Compactor, error)
 	// Config changes the engine's configuration; it may be nil.
 	Config func(*core.Config)
-	// Host is what the compactor may ask; core.NoHost when nil.
+	// Host is what the compactor may ask; when nil, one that offers nothing, and whose clock stands still.
 	Host core.Host
 }
 
@@ -136,14 +138,18 @@ func prompt(ctx context.Context, spec Spec, arm Arm, msgs []message.Message, kee
 	}
 	cfg.Failure = core.FailStrict
 	cfg.Compaction.Target = max(keep*float64(history)/float64(budget), 0.1)
+	id := core.SessionID{Agent: "survival", Session: spec.Session.Name()}
+	if arm.Host == nil {
+		arm.Host = still{}
+	}
+	// Ids and times stand in prompts: the same ones in every measurement, so that it can be repeated.
 	engine, err := core.New(core.Parts{
 		Store: memory.New(), OwnStore: true, Compactor: compactor, Counter: spec.Counter, Host: arm.Host,
-	}, cfg)
+	}, cfg, core.WithIDs(experiment.IDs(id)))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = engine.Dispose(context.WithoutCancel(ctx)) }()
-	id := core.SessionID{Agent: "survival", Session: spec.Session.Name()}
 	if _, err := engine.IngestBatch(ctx, core.IngestBatchRequest{Session: id, Messages: msgs}); err != nil {
 		return nil, err
 	}
@@ -161,6 +167,11 @@ func prompt(ctx context.Context, spec Spec, arm Arm, msgs []message.Message, kee
 	}
 	return res.Messages, nil
 }
+
+// still is a host whose clock stands still.
+type still struct{ core.NoHost }
+
+func (still) Now() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // behind returns msgs without the system messages they begin with: those always stay.
 func behind(msgs []message.Message) []message.Message {
