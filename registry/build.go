@@ -27,11 +27,17 @@ type BuildOptions struct {
 	IDs func() string
 	// Version is what core.Info reports.
 	Version string
+	// NoModels leaves out the models that complete text: engines are made as if none were configured, and only a host that offers one is asked. An embedder
+	// that is configured is still opened, because a part that compares meaning cannot be made without one.
+	NoModels bool
+	// Models is given every model that is opened, under its name in the configuration's parts, and returns what is used in its place, for instance to count what is
+	// asked. Nil uses them as they are.
+	Models func(name string, m Model) Model
 }
 
 // env returns what all factories get.
 func (o BuildOptions) env() Env {
-	e := Env{Getenv: o.Getenv, Logger: o.Logger, Host: o.Host, Factory: o.Factory}
+	e := Env{Getenv: o.Getenv, Logger: o.Logger, Host: o.Host, Factory: o.Factory, NoModels: o.NoModels, models: o.Models}
 	if e.Getenv == nil {
 		e.Getenv = os.Getenv
 	}

@@ -34,8 +34,11 @@ type Env struct {
 	Completer core.Completer
 	// Embedder is the configured one; nil when there is none. For the same parts as Completer.
 	Embedder core.Embedder
+	// NoModels says that no model is to be asked to complete text: Completer is not the configured one, and OpenModel is not for that either.
+	NoModels bool
 
-	maker *maker
+	models func(name string, m Model) Model
+	maker  *maker
 	shelf *shelf
 	// nested opens further stores for a store that stands in front of others.
 	nested func(ctx context.Context, c Choice) (core.Store, error)

@@ -189,7 +189,7 @@ func (m *maker) assemble(cfg Config, env Env, parts core.Parts, opened []any) (*
 func (m *maker) chosenModels(ctx context.Context, env Env) (core.Completer, core.Embedder, error) {
 	cfg := env.Config
 	var completer core.Completer
-	if cfg.Model.Type != "" {
+	if cfg.Model.Type != "" && !env.NoModels {
 		model, err := m.model(ctx, cfg.Model, env)
 		if err != nil {
 			return nil, nil, err
@@ -224,8 +224,11 @@ func (m *maker) model(ctx context.Context, c Choice, env Env) (Model, error) {
 	if err != nil {
 		return Model{}, err
 	}
-	m.models[k] = model
 	m.opened = append(m.opened, model.Completer, model.Embedder)
+	if m.base.models != nil {
+		model = m.base.models(c.Type, model)
+	}
+	m.models[k] = model
 	return model, nil
 }
 

@@ -21,6 +21,19 @@ type selection struct {
 	configs                        []string
 	stores, retrievers, compactors []string
 	combinations                   string
+	// build completes what engines are built with; nil leaves out models.
+	build func(*registry.BuildOptions)
+	// rehearsal keeps what is replayed in memory, whatever store is configured.
+	rehearsal bool
+}
+
+// options are what engines are built with.
+func (s *selection) options(a *app) registry.BuildOptions {
+	o := registry.BuildOptions{Getenv: a.getenv, NoModels: s.build == nil}
+	if s.build != nil {
+		s.build(&o)
+	}
+	return o
 }
 
 // load reads a configuration file and the environment on top of it. Without a name it is the file that CONTEXTENGINE_CONFIG names, or the
@@ -104,7 +117,7 @@ func (a *app) configured(s selection) ([]experiment.Arm, error) {
 	}
 	var out []experiment.Arm
 	for _, c := range list {
-		out = append(out, a.arm(c.name, c.cfg))
+		out = append(out, a.arm(c.name, c.cfg, s.options(a)))
 	}
 	return out, nil
 }
@@ -125,7 +138,11 @@ func (a *app) configurations(s selection) ([]named, error) {
 					if err != nil {
 						return nil, err
 					}
-					out = append(out, named{armName(file, cfg, len(s.configs) > 1), cfg})
+					name := armName(file, cfg, len(s.configs) > 1)
+					if s.rehearsal && slices.Contains(a.reg.Names(registry.KindStore), memoryStore) {
+						cfg.Store = registry.Choice{Type: memoryStore}
+					}
+					out = append(out, named{name, cfg})
 				}
 			}
 		}
@@ -171,11 +188,12 @@ func armName(file string, cfg registry.Config, several bool) string {
 const memoryStore = "memory"
 
 // arm makes engines of a configuration, each replay its own.
-func (a *app) arm(name string, cfg registry.Config) experiment.Arm {
+func (a *app) arm(name string, cfg registry.Config, opts registry.BuildOptions) experiment.Arm {
 	lasting := cfg.Store.Type != memoryStore
 	redact, _ := cfg.Core.Redactor() // a configuration that was loaded is valid
 	return experiment.Arm{Name: name, Window: cfg.Core.Window, Lasting: lasting, Redact: redact, Open: func(ctx context.Context, host core.Host, session core.SessionID) (experiment.Subject, error) {
-		opts := registry.BuildOptions{Host: host, Getenv: a.getenv}
+		opts := opts
+		opts.Host = host
 		if !lasting {
 			opts.IDs = experiment.IDs(session)
 		}

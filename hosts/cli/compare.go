@@ -14,13 +14,14 @@ import (
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/compare"
 	"github.com/contextengine/contextengine/experiment/dataset"
+	"github.com/contextengine/contextengine/experiment/report"
 	"github.com/contextengine/contextengine/experiment/survival"
 	"github.com/contextengine/contextengine/models/tiktoken"
-	"github.com/contextengine/contextengine/registry"
 )
 
 type compareFlags struct {
 	selection
+	modelFlags
 	reading
 	budgets    []string
 	keep       []float64
@@ -48,7 +49,9 @@ func (a *app) compareCmd() *cobra.Command {
 		Long: `compare replays the same conversations through two or more configurations and measures how the window is filled, what a prompt cache
 can reuse of it and saves at a given price, how often a model is called, and how many of the identifiers that an agent needs later are
 still in the prompt after a compaction. The first configuration is what the others are compared with; differences are paired by
-conversation, with 95 % intervals over conversations and a plain verdict. No model is asked.
+conversation, with 95 % intervals over conversations and a plain verdict.
+
+` + modelHelp + `
 
 --html writes all of it as one file that works offline, with the window of every call of one conversation under each configuration.
 
@@ -62,6 +65,7 @@ conversation, with 95 % intervals over conversations and a plain verdict. No mod
 	}
 	f.selection.register(cmd)
 	f.reading.register(cmd)
+	f.modelFlags.register(cmd)
 	cmd.Flags().StringSliceVar(&f.budgets, "budget", nil, "token budgets of prompts (default 8k)")
 	cmd.Flags().Float64SliceVar(&f.keep, "keep", []float64{0.4, 0.15}, "shares of the history that a compaction is to keep when identifiers are looked for; 0 leaves that out")
 	cmd.Flags().Float64Var(&f.cachePrice, "cache-price", 0.1, "price of a cached token relative to one that is not")
@@ -119,23 +123,35 @@ func (a *app) compare(ctx context.Context, f compareFlags, command string, files
 	if err != nil {
 		return err
 	}
-	bar := newProgress(a.Stderr)
 	var found comparison
-	found.Result, err = compare.Run(ctx, compare.Plan{StatsSeed: f.seed, Plan: experiment.Plan{
-		Sessions: sessions, Budgets: budgets, Arms: arms, Counter: counter.Count, Progress: bar.set, Workers: f.workers,
-		Options: experiment.Options{CachePrice: f.cachePrice},
-	}})
-	bar.done()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	// What could not be replayed does not take away what could.
-	failures := err
-	if found.Identifiers, err = a.identifiers(ctx, f, sessions, counter.Count); err != nil {
+	var windows []report.Section
+	var failures error // what could not be replayed does not take away what could
+	err = a.asking(ctx, f.modelFlags, f.selection, func(ctx context.Context, s selection) error {
+		arms, err := a.arms(s)
+		if err != nil {
+			return err
+		}
+		bar := newProgress(a.Stderr)
+		found = comparison{}
+		found.Result, failures = compare.Run(ctx, compare.Plan{StatsSeed: f.seed, Plan: experiment.Plan{
+			Sessions: sessions, Budgets: budgets, Arms: arms, Counter: counter.Count, Progress: bar.set, Workers: f.workers,
+			Options: experiment.Options{CachePrice: f.cachePrice},
+		}})
+		bar.done()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if found.Identifiers, err = a.identifiers(ctx, f, s, sessions, counter.Count); err != nil || f.html == "" {
+			return err
+		}
+		windows, err = a.windows(ctx, f, sessions, arms, budgets[0], counter.Count)
+		return err
+	})
+	if err != nil {
 		return errors.Join(failures, err)
 	}
 	if f.html != "" {
-		if err := a.comparePage(ctx, f, command, found, sessions, arms, budgets, counter.Count); err != nil {
+		if err := a.comparePage(f, command, found, windows); err != nil {
 			return errors.Join(failures, err)
 		}
 	}
@@ -146,18 +162,18 @@ func (a *app) compare(ctx context.Context, f compareFlags, command string, files
 }
 
 // identifiers measures the compactors of the configurations; a configuration that compacts nothing itself is left out.
-func (a *app) identifiers(ctx context.Context, f compareFlags, sessions []dataset.Session, counter core.TokenCounter) ([]compare.Survival, error) {
+func (a *app) identifiers(ctx context.Context, f compareFlags, s selection, sessions []dataset.Session, counter core.TokenCounter) ([]compare.Survival, error) {
 	if len(f.keep) == 0 || f.combinations != "" {
 		return nil, nil
 	}
-	cfgs, err := a.configurations(f.selection)
+	cfgs, err := a.configurations(s)
 	if err != nil {
 		return nil, err
 	}
 	var arms []survival.Arm
 	seen := make(map[string]bool)
 	for _, c := range cfgs {
-		instance, err := a.reg.Build(ctx, c.cfg, registry.BuildOptions{Getenv: a.getenv})
+		instance, err := a.reg.Build(ctx, c.cfg, s.options(a))
 		if err != nil {
 			return nil, err
 		}

@@ -19,9 +19,9 @@ import (
 const pageCalls = 60
 
 // comparePage writes the report of a comparison.
-func (a *app) comparePage(ctx context.Context, f compareFlags, command string, c comparison, sessions []dataset.Session, arms []experiment.Arm, budgets []int, counter core.TokenCounter) error {
+func (a *app) comparePage(f compareFlags, command string, c comparison, windows []report.Section) error {
 	var shares []string
-	for _, b := range budgets {
+	for _, b := range c.Budgets {
 		shares = append(shares, thousands(b))
 	}
 	r := report.Report{
@@ -40,10 +40,6 @@ func (a *app) comparePage(ctx context.Context, f compareFlags, command string, c
 	r.Sections = append(r.Sections, latency(c), figuresTable(c))
 	if len(c.Identifiers) > 0 {
 		r.Sections = append(r.Sections, identifierSections(c)...)
-	}
-	windows, err := a.windows(ctx, f, sessions, arms, budgets[0], counter)
-	if err != nil {
-		return err
 	}
 	r.Sections = append(r.Sections, windows...)
 	return a.writePage(f.page(), r)

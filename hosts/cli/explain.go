@@ -20,6 +20,7 @@ import (
 
 type explainFlags struct {
 	selection
+	modelFlags
 	reading
 	turn, call int
 	budget     string
@@ -34,6 +35,8 @@ func (a *app) explainCmd() *cobra.Command {
 		Short: "Show what is in the window at a model call, why, and what was left out",
 		Long: `explain replays a conversation up to a model call and shows the prompt of that call: every message with the reason
 why it is there and what it costs, and everything that is not there. Without a file it explains the example that is built in.
+
+` + modelHelp + `
 
 Reasons: system (a leading system message), tail (recent history), pinned (the user's message of a turn that outgrew the
 budget), summary (stands for compacted history), recalled (found by the retriever), note (made by the engine).
@@ -55,6 +58,7 @@ it out), limit (beyond the limit of turns), allowance (found, but the recall blo
 	}
 	f.selection.register(cmd)
 	f.reading.register(cmd)
+	f.modelFlags.register(cmd)
 	cmd.Flags().IntVar(&f.turn, "turn", 0, "number of the user turn, from 1; its first model call is explained (default: the last turn)")
 	cmd.Flags().IntVar(&f.call, "call", 0, "number of the model call, from 1, instead of a turn")
 	cmd.Flags().StringVar(&f.budget, "budget", "8k", "token budget of prompts")
@@ -68,8 +72,7 @@ func (a *app) explain(ctx context.Context, f explainFlags, files []string) error
 	if err != nil {
 		return err
 	}
-	arms, err := a.arms(f.selection)
-	if err != nil {
+	if _, err := a.arms(f.selection); err != nil {
 		return err
 	}
 	sessions, _, err := a.open(files, f.reading)
@@ -84,14 +87,19 @@ func (a *app) explain(ctx context.Context, f explainFlags, files []string) error
 	if err != nil {
 		return err
 	}
-	for _, arm := range arms {
-		caveat := ""
-		arm.Open = watched(arm.Open, &caveat)
-		call, err := explained(ctx, experiment.Spec{Session: session, Arm: arm, Budget: budget, Counter: counter.Count}, f)
+	var found []explanation
+	err = a.asking(ctx, f.modelFlags, f.selection, func(ctx context.Context, s selection) error {
+		arms, err := a.arms(s)
 		if err != nil {
 			return err
 		}
-		e := explanation{Session: session.Name(), Arm: arm.Name, Caveat: caveat, call: call, msgs: session.Messages}
+		found, err = explainAll(ctx, arms, session, budget, counter.Count, f)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range found {
 		if f.json {
 			err = writeJSON(a.Stdout, e.data())
 		} else {
@@ -102,6 +110,21 @@ func (a *app) explain(ctx context.Context, f explainFlags, files []string) error
 		}
 	}
 	return nil
+}
+
+// explainAll returns the prompt of one call under every configuration.
+func explainAll(ctx context.Context, arms []experiment.Arm, session dataset.Session, budget int, counter core.TokenCounter, f explainFlags) ([]explanation, error) {
+	var out []explanation
+	for _, arm := range arms {
+		caveat := ""
+		arm.Open = watched(arm.Open, &caveat)
+		call, err := explained(ctx, experiment.Spec{Session: session, Arm: arm, Budget: budget, Counter: counter}, f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, explanation{Session: session.Name(), Arm: arm.Name, Caveat: caveat, call: call, msgs: session.Messages})
+	}
+	return out, nil
 }
 
 // watched notes what there is to say about the retriever of an engine that is opened.

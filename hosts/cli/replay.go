@@ -23,6 +23,7 @@ import (
 // replayFlags are the flags of replay.
 type replayFlags struct {
 	selection
+	modelFlags
 	reading
 	budgets    []string
 	jitter     float64
@@ -59,7 +60,9 @@ func (a *app) replayCmd() *cobra.Command {
 		Short: "Replay conversations through configurations, verify the promises and measure the window",
 		Long: `replay feeds conversations message by message through one or more configurations, assembles a prompt before every
 model call, compacts when that is due, and verifies every prompt by recounting and comparing the bytes that would be
-sent. No model is asked; a simulated host answers engines that delegate compaction. What a replay stores it erases again.
+sent. A simulated host answers engines that delegate compaction. What a replay stores it erases again.
+
+` + modelHelp + `
 
 Files are transcripts (OpenAI, Anthropic or pi / OpenClaw messages, tau-bench runs), LoCoMo, BEAM or team chats; "-" is
 standard input. Without a file it replays an example that is built in.
@@ -74,8 +77,9 @@ standard input. Without a file it replays an example that is built in.
 	}
 	f.selection.register(cmd)
 	f.reading.register(cmd)
+	f.modelFlags.register(cmd)
 	cmd.Flags().StringVar(&f.combinations, "combinations", "", `"all": every retriever with every compactor and store that need nothing outside; --retriever, --compactor and --store then select among them`)
-	cmd.Flags().StringSliceVar(&f.budgets, "budget", nil, "token budgets of prompts (default 2k,8k)")
+	cmd.Flags().StringSliceVar(&f.budgets, "budget", nil, "token budgets of prompts (default 2k,8k; with --combinations 1k,2k)")
 	cmd.Flags().Float64Var(&f.jitter, "jitter", 0, "vary the budget of every call by up to this many percent")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of the jitter")
 	cmd.Flags().Float64Var(&f.cachePrice, "cache-price", 0.1, "price of a cached token relative to one that is not")
@@ -94,13 +98,15 @@ func (a *app) replay(ctx context.Context, f replayFlags, files []string) error {
 	}
 	if len(f.budgets) == 0 {
 		f.budgets = []string{"2k", "8k"}
+		if f.combinations != "" {
+			f.budgets = []string{"1k", "2k"} // at which every compactor has something to do in the example
+		}
 	}
 	budgets, err := allTokens(f.budgets)
 	if err != nil {
 		return err
 	}
-	arms, err := a.arms(f.selection)
-	if err != nil {
+	if _, err := a.arms(f.selection); err != nil {
 		return err
 	}
 	sessions, malformed, err := a.open(files, f.reading)
@@ -111,14 +117,22 @@ func (a *app) replay(ctx context.Context, f replayFlags, files []string) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(a.Stderr)
-	reports, err := experiment.Run(ctx, experiment.Plan{
-		Sessions: sessions, Budgets: budgets, Arms: arms, Counter: counter.Count, Progress: bar.set,
-		Options: experiment.Options{
-			Jitter: f.jitter / 100, Seed: f.seed, CachePrice: f.cachePrice, Keep: f.keep,
-		},
+	var reports []experiment.Report
+	err = a.asking(ctx, f.modelFlags, f.selection, func(ctx context.Context, s selection) error {
+		arms, err := a.arms(s)
+		if err != nil {
+			return err
+		}
+		bar := newProgress(a.Stderr)
+		defer bar.done()
+		reports, err = experiment.Run(ctx, experiment.Plan{
+			Sessions: sessions, Budgets: budgets, Arms: arms, Counter: counter.Count, Progress: bar.set,
+			Options: experiment.Options{
+				Jitter: f.jitter / 100, Seed: f.seed, CachePrice: f.cachePrice, Keep: f.keep && !s.rehearsal,
+			},
+		})
+		return err
 	})
-	bar.done()
 	if err != nil {
 		return err
 	}

@@ -186,6 +186,9 @@ func details(w io.Writer, reports []experiment.Report) {
 			fmt.Fprintf(w, "note: %s, %s, budget %d: the engine gives no access to its store: messages were not read back\n", r.Session, r.Arm, r.Budget)
 		}
 	}
+	for _, text := range cautions(reports) {
+		fmt.Fprintln(w, "note: "+text)
+	}
 	failed := lo.CountBy(reports, func(r experiment.Report) bool { return r.Error != "" })
 	switch {
 	case failed == len(reports):
@@ -196,6 +199,33 @@ func details(w io.Writer, reports []experiment.Report) {
 		fmt.Fprintf(w, "%s in %s\n", count(violations, "violation"), count(calls, "call"))
 	}
 }
+
+// cautions say what a table does not show although it looks as if it did.
+func cautions(reports []experiment.Report) []string {
+	var out []string
+	for _, group := range groupBy(reports, func(r experiment.Report) string { return r.Session + "\x00" + strconv.Itoa(r.Budget) }) {
+		group = lo.Filter(group, func(r experiment.Report, _ int) bool { return r.Error == "" && r.Claims })
+		compactors := lo.UniqBy(group, func(r experiment.Report) string { return r.Parts.Compactor })
+		idle := lo.CountBy(group, func(r experiment.Report) bool { return r.Compactions == 0 })
+		if len(compactors) > 1 && idle > 0 {
+			out = append(out, fmt.Sprintf("%s, budget %d: %d of %s compacted nothing, so their compactors are not told apart: a smaller --budget does", group[0].Session, group[0].Budget, idle, count(len(group), "configuration")))
+		}
+		for _, r := range group {
+			if r.Full > 0 && r.RecalledTokens == 0 && r.Parts.Retriever != "" && r.Parts.Retriever != recallsNothing {
+				out = append(out, fmt.Sprintf("%s, %s, budget %d: nothing was recalled: the budget leaves recall no room, or no turn asked for anything", r.Session, r.Arm, r.Budget))
+			}
+		}
+	}
+	for _, r := range reports {
+		if r.Error == "" && r.Calls > 0 && r.Calls == r.BudgetErrors {
+			out = append(out, fmt.Sprintf("%s, %s, budget %d: no prompt fits, so none was verified", r.Session, r.Arm, r.Budget))
+		}
+	}
+	return out
+}
+
+// recallsNothing is the retriever that shows the newest messages alone.
+const recallsNothing = "recent"
 
 func failedReplays(failed, of int) string {
 	if failed == of {

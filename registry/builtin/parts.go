@@ -119,8 +119,11 @@ func summaryDefaults() summaryConfig { return summaryConfig{Options: summary.Def
 
 func summaryCompactor(ctx context.Context, cfg summaryConfig, env registry.Env) (core.Compactor, error) {
 	model := env.Completer
-	if env.Config.Model.Type == "" {
+	if env.Config.Model.Type == "" || env.NoModels {
 		model = nil // the compactor asks the host itself, and then says so
+	}
+	if env.NoModels {
+		cfg.Fallbacks = nil
 	}
 	var fallbacks []core.Completer
 	for i, c := range cfg.Fallbacks {
