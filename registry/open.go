@@ -21,3 +21,12 @@ func (r *Registry) OpenStore(ctx context.Context, c Choice, opts BuildOptions) (
 	}
 	return store, nil
 }
+
+// OpenModel opens a model as an engine would, for programs that want nothing else. The caller closes what of it can be closed.
+func (r *Registry) OpenModel(ctx context.Context, c Choice, opts BuildOptions) (Model, error) {
+	m, err := open[Model](ctx, newMaker(r, opts.env(), nil, ""), KindModel, c, opts.env())
+	if err != nil {
+		return Model{}, fmt.Errorf("registry: %w", err)
+	}
+	return m, nil
+}

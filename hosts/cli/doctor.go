@@ -32,8 +32,9 @@ func (a *app) doctorCmd() *cobra.Command {
 	var host openClawFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check configuration, tokenizer, store and model, and say what to do",
-		Long: "doctor checks that what is configured can be used. It makes the store if there is none, and writes nothing into it.\n\n" +
+		Short: "Check configuration, agents, arms, tokenizer, store and models, and say what to do",
+		Long: "doctor checks that what is configured can be used, for all agents and arms. It makes the store if there is none, and writes nothing into it.\n" +
+			"An embedder is asked for the vector of one word; no other model is asked anything.\n\n" +
 			"With --openclaw [FILE] it looks at an OpenClaw host instead, and says why the plugin is installed there but not used. It changes nothing there.\n\n" + exitHelp,
 		Args: host.args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,7 +65,7 @@ func (a *app) doctorCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "", "configuration file (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
-	cmd.Flags().StringVar(&agent, "agent", "main", "agent whose configuration is checked")
+	cmd.Flags().StringVar(&agent, "agent", "main", "agent whose configuration is looked at closely")
 	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Second, "how long all checks together may take")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	host.add(cmd)
@@ -101,6 +102,11 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 	if !add("configuration", configText(cfg), err) {
 		return out, first
 	}
+	for _, f := range a.configFindings(file, base) {
+		if out = append(out, f); f.Status == "fail" {
+			first = errors.Join(first, fmt.Errorf("%s: %w", f.Text, core.ErrInvalid))
+		}
+	}
 	host := experiment.NewSimHost(8000, func(message.Message) int { return 0 })
 	instance, err := a.reg.Build(ctx, base, registry.BuildOptions{Host: host, Getenv: a.getenv})
 	if err != nil {
@@ -111,6 +117,9 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 	engine, _, err := instance.Lookup(ctx, agent, "")
 	if !add("parts", "all of them can be made", err) {
 		return out, first
+	}
+	if text, err := others(ctx, instance); text != "" || err != nil {
+		add("agents, arms", text, err)
 	}
 	add("tokenizer", cfg.Tokenizer, nil)
 	err = instance.Ping(ctx)
@@ -134,6 +143,8 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 		text, do, _ := strings.Cut(caveat, ": ")
 		out = append(out, finding{Name: "retriever", Status: "note", Text: text, Do: do})
 	}
+	embedders, err := a.embedders(ctx, base, agent)
+	out, first = append(out, embedders...), errors.Join(first, err)
 	out = append(out, modelFinding(cfg))
 	return out, first
 }

@@ -103,10 +103,10 @@ func (p Parts) serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	}
 	// What is wrong with the command line should be said before a store is made.
 	if err := f.cfg.Validate(); err != nil {
-		return err
+		return byFlag(err)
 	}
 	if err := f.cfg.CheckListen(f.listen); err != nil {
-		return err
+		return byFlag(err)
 	}
 	embedder, err := f.embed.open(p.Getenv, log)
 	if err != nil {
@@ -128,6 +128,24 @@ func (p Parts) serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		},
 	})
 }
+
+// flagOf names the flags that set fields of the server's configuration.
+var flagOf = strings.NewReplacer(
+	"openbrain: config: ", "", "listen address", "--listen", "defaultSource", "--default-source", "tlsCert", "--tls-cert", "tlsKey", "--tls-key", "keysFile", "--keys",
+	"set keys or keysFile", "set --keys", "keys:", "--keys:", "allowPlainHTTP", "--allow-plain-http", "maxBody", "--max-body", "maxLimit", "--max-limit", "maxConcurrent", "--max-concurrent",
+	"embedMaxBytes", "--embed-max-bytes", "ratePerSecond", "--rate", "rateBurst", "--burst", "requestTimeout", "--request-timeout", "shutdownTimeout", "--shutdown-timeout",
+)
+
+// flagError is an error of the configuration in the words of the command line.
+type flagError struct{ error }
+
+func byFlag(err error) error { return flagError{err} }
+
+// Error implements error.
+func (e flagError) Error() string { return flagOf.Replace(e.error.Error()) }
+
+// Unwrap returns the error with its own words.
+func (e flagError) Unwrap() error { return e.error }
 
 // logger logs to standard error.
 func (f *serveFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {

@@ -208,11 +208,11 @@ func TestServeRefuses(t *testing.T) {
 		env  map[string]string
 		text string
 	}{
-		"no key beyond loopback": {args: []string{"--listen", "0.0.0.0:0"}, text: "keys"},
-		"no TLS beyond loopback": {args: []string{"--listen", "0.0.0.0:0", "--keys", "k"}, text: "tlsCert"},
+		"no key beyond loopback": {args: []string{"--listen", "0.0.0.0:0"}, text: "--keys: a server that is reachable beyond loopback needs at least one; set --keys, or listen"},
+		"no TLS beyond loopback": {args: []string{"--listen", "0.0.0.0:0", "--keys", "k"}, text: "set --tls-cert and --tls-key, or --allow-plain-http"},
 		"unknown store":          {args: []string{"--store", "sqlight"}, text: "memory, sqlite"},
 		"no such keys file":      {args: []string{"--store", "memory", "--listen", "127.0.0.1:0", "--keys", "/nonexistent/keys.json"}, text: "keys.json"},
-		"limit out of range":     {args: []string{"--max-limit", "0"}, text: "maxLimit"},
+		"limit out of range":     {args: []string{"--max-limit", "0"}, text: "--max-limit: must be 1 to 10000"},
 		"variable not usable":    {env: map[string]string{"OPENBRAIN_SERVE_BURST": "many"}, text: "OPENBRAIN_SERVE_BURST"},
 		"embedder's API":         {args: []string{"--embed-model", "m", "--embed-api", "x"}, text: "--embed-api"},
 		"embedder's address":     {args: []string{"--embed-model", "m", "--embed-api", "openai"}, text: "--embed-url"},
