@@ -65,7 +65,7 @@ func TestTheWayBack(t *testing.T) {
 	if err != nil || len(found.Found) != 1 || found.Tokens > core.DefaultAnswer {
 		t.Fatalf("Search = %+v, %v", found, err)
 	}
-	if !strings.Contains(found.Text, "#"+found.Found[0].ID) || !strings.Contains(found.Found[0].Excerpt, "fatal: E-4711/b in module kestrel") {
+	if !strings.Contains(found.Text, fmt.Sprintf(" #%d]", found.Found[0].Seq)) || !strings.Contains(found.Found[0].Excerpt, "fatal: E-4711/b in module kestrel") {
 		t.Errorf("found %+v", found)
 	}
 	var whole strings.Builder
