@@ -98,6 +98,25 @@ func TestNothingElseIsRecalled(t *testing.T) {
 	}
 }
 
+// TestTheSameFromAnotherSessionIsRecalledOnce: what a block of an earlier turn quotes is not quoted again from another session that has a copy of it.
+func TestTheSameFromAnotherSessionIsRecalledOnce(t *testing.T) {
+	p := &proposer{}
+	f := newFixture(t, func(c *core.Config, parts *core.Parts) { c.Recall.AcrossSessions, parts.Retriever = true, p })
+	f.say(core.SessionID{Agent: "main", Session: "copy"}, false, user("said in two sessions"))
+	f.say(f.id, false, user("first question"))
+	f.everything(p, "main")
+	if got := f.recalledFrom(f.id); !strings.Contains(got, "said in two sessions") {
+		t.Fatalf("nothing is recalled: %q", got)
+	}
+	f.say(core.SessionID{Agent: "main", Session: "original"}, false, user("said in two sessions"), user("said in two"))
+	f.say(f.id, false, assistant("answer"), user("second question"))
+	f.everything(p, "main")
+	got := f.recalledFrom(f.id)
+	if strings.Contains(got, "> said in two sessions") || !strings.Contains(got, "> said in two\n") {
+		t.Errorf("the next turn's block says %q", got)
+	}
+}
+
 // TestErasedIsNotRecalled: a retriever that goes on remembering what was erased does not bring it back, of this session or of another.
 func TestErasedIsNotRecalled(t *testing.T) {
 	for name, own := range map[string]bool{"own": true, "another session": false} {

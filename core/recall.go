@@ -266,8 +266,8 @@ func (e *Engine) choose(f *frame, c *call, q *Query, candidates []Candidate, see
 		}
 		short := e.shorten(text, &cand.Entry)
 		quote := quotation{Candidate: cand, text: quoted(f.s.id, &cand.Entry, short), part: part || len(short) < len(text)}
-		if slices.ContainsFunc(f.v.Kept, func(r Recall) bool { return strings.Contains(r.Text, quote.text) }) {
-			continue // a block of an earlier turn quotes the same
+		if f.v.quotesAlready(quote.text) {
+			continue
 		}
 		// Quotations begin with "[" and end with a newline: what they cost together is the sum of what they cost alone.
 		if quote.cost = e.cachedCount(f.s, quote.text); quote.cost > room {
@@ -278,6 +278,15 @@ func (e *Engine) choose(f *frame, c *call, q *Query, candidates []Candidate, see
 		in = append(in, quote)
 	}
 	return in, room
+}
+
+// quotesAlready reports whether a block of an earlier turn says the same as a quotation, of this entry or of another one.
+func (v *View) quotesAlready(quotation string) bool {
+	const end = "]\n" // of the line above the text, which names the entry
+	_, text, _ := strings.Cut(quotation, end)
+	return slices.ContainsFunc(v.Kept, func(r Recall) bool {
+		return strings.Contains(r.Text, end+text+"[") || strings.Contains(r.Text, end+text+recallClose)
+	})
 }
 
 // build writes the block in the order in which things were said.
