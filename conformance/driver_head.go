@@ -76,14 +76,15 @@ func (d *driver) handed(t *track) *core.Transcript {
 }
 
 // cutAt returns how many messages the host leaves out: none that the engine was never told of, and not all that it has. Of a list that has nothing in
-// common with what was before nobody can tell that it is no new conversation.
+// common with what was before nobody can tell that it is no new conversation, and where all of that was said twice, behind which of both it goes on.
 func (d *driver) cutAt(t *track) int {
 	if d.plan.Heads.Bound == 0 || t.parent != nil {
 		return 0
 	}
 	last, news := -1, false
 	for i, it := range t.log {
-		if news = news || !t.told[it.wire] && said(t.stored, it) == 0; !news && plain(it) {
+		times := said(t.stored, it) + t.loose[it.wire]
+		if news = news || !t.told[it.wire] && said(t.stored, it) == 0; !news && plain(it) && times < 2 {
 			last = i
 		}
 	}
