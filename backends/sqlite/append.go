@@ -50,6 +50,7 @@ func (s *Store) append(ctx context.Context, entries []core.Entry, ties bool) (co
 	if err != nil {
 		return core.AppendResult{}, s.failed(ctx, "append", "", err)
 	}
+	s.markUpTo(ctx, b.next-1)
 	return res, nil
 }
 

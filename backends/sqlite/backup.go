@@ -71,7 +71,11 @@ func vacant(path string) error {
 // copyTo writes a copy to an empty file and gives it an identity of its own.
 func (s *Store) copyTo(ctx context.Context, part string) error {
 	// A connection of its own keeps neither readers nor the writer waiting.
-	from, err := connectDB(s.file, 1, "deferred", s.cfg.BusyTimeout, 2048)
+	params, err := s.params()
+	if err != nil {
+		return err
+	}
+	from, err := connectDB(s.file, params, 1, "deferred", s.cfg.BusyTimeout, 2048)
 	if err != nil {
 		return err
 	}
@@ -79,7 +83,7 @@ func (s *Store) copyTo(ctx context.Context, part string) error {
 	if err = errors.Join(err, from.Close()); err != nil {
 		return err
 	}
-	to, err := connectDB(part, 1, "immediate", s.cfg.BusyTimeout, 2048, "synchronous(FULL)")
+	to, err := connectDB(part, nil, 1, "immediate", s.cfg.BusyTimeout, 2048, "synchronous(FULL)")
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,8 @@ const autoCheck = 4 << 20
 
 // Config says where the store is and how it behaves. Zero values of all fields but Insecure stand for their defaults.
 type Config struct {
-	// Path is the file; beside it SQLite puts two more, named like it with "-wal" and "-shm". Missing folders are made.
+	// Path is the file; beside it SQLite puts two more, named like it with "-wal" and "-shm", and the store a small one with "-mark", by which it notices that the first
+	// was removed. Missing folders are made. A file or folder that may not be written to is opened for reading alone.
 	// Empty is DefaultPath. There is no ":memory:": use the memory store for that.
 	Path string `koanf:"path" json:"path" doc:"the file; empty is store.db in contextengine in the place for state, such as ~/.local/state; ~ and $HOME are the user's home"`
 	// Durability is "process" or "power".

@@ -133,7 +133,7 @@ func (s *Store) releaseDirect(ctx context.Context) error {
 // database/sql. Both are part of one transaction.
 func (s *Store) transactDirect(ctx context.Context, f func(d *direct) error, after func(conn *sql.Conn) error) error {
 	return s.alone(ctx, func() error {
-		if err := s.watch.found(); err != nil {
+		if err := s.writable(); err != nil {
 			return err
 		}
 		quiet := context.WithoutCancel(ctx)

@@ -57,7 +57,11 @@ func newStore(cfg Config, opts []Option) (*Store, error) {
 
 // connect opens the file. When it fails nothing stays open.
 func (s *Store) connect(ctx context.Context, steps []migration) (err error) {
-	if err := makeFile(s.file); err != nil {
+	if err := s.prepareFile(); err != nil {
+		return err
+	}
+	params, err := s.params()
+	if err != nil {
 		return err
 	}
 	if err := s.checkHeader(); err != nil {
@@ -83,11 +87,14 @@ func (s *Store) connect(ctx context.Context, steps []migration) (err error) {
 	// size made an append to 100,000 entries a tenth slower.
 	quarter := s.cfg.CacheMiB * 1024 / 4
 	// The writer does its own waiting, see patiently.
-	if s.writer, err = connectDB(s.file, 1, "immediate", 0, quarter, "wal_autocheckpoint(8000)", "journal_size_limit(67108864)",
+	if s.writer, err = connectDB(s.file, params, 1, "immediate", 0, quarter, "wal_autocheckpoint(8000)", "journal_size_limit(67108864)",
 		"synchronous("+s.synchronous()+")", "secure_delete("+s.secure()+")"); err != nil {
 		return err
 	}
 	err = s.patiently(ctx, func() error {
+		if s.readOnly {
+			return nil // it has the mode that it has
+		}
 		var mode string
 		if err := s.writer.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
 			return err
@@ -106,7 +113,10 @@ func (s *Store) connect(ctx context.Context, steps []migration) (err error) {
 	if err := s.migrate(ctx, steps); err != nil {
 		return err
 	}
-	if s.readers, err = connectDB(s.file, s.cfg.Readers, "deferred", s.cfg.BusyTimeout, 3*quarter/s.cfg.Readers, "query_only(1)"); err != nil {
+	if err := s.checkMark(ctx); err != nil {
+		return err
+	}
+	if s.readers, err = connectDB(s.file, params, s.cfg.Readers, "deferred", s.cfg.BusyTimeout, 3*quarter/s.cfg.Readers, "query_only(1)"); err != nil {
 		return err
 	}
 	if err := s.w.prepare(ctx, s.writer); err != nil {
@@ -130,8 +140,11 @@ func (s *Store) secure() string {
 }
 
 // connectDB returns a pool of up to n connections that stay open. cache is in KiB for each of them.
-func connectDB(file string, n int, lock string, busy time.Duration, cache int, pragmas ...string) (*sql.DB, error) {
+func connectDB(file string, params map[string]string, n int, lock string, busy time.Duration, cache int, pragmas ...string) (*sql.DB, error) {
 	q := url.Values{"_txlock": {lock}}
+	for name, value := range params {
+		q.Set(name, value)
+	}
 	q.Add("_pragma", "busy_timeout("+strconv.FormatInt(busy.Milliseconds(), 10)+")")
 	q.Add("_pragma", "cache_size(-"+strconv.Itoa(cache)+")")
 	q.Add("_pragma", "trusted_schema(0)")
@@ -151,6 +164,14 @@ func connectDB(file string, n int, lock string, busy time.Duration, cache int, p
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
 	return db, nil
+}
+
+// params are those of all connections.
+func (s *Store) params() (map[string]string, error) {
+	if s.readOnly {
+		return s.readOnlyParams()
+	}
+	return nil, nil
 }
 
 // makeFile makes the file and its folders, readable by their owner alone, when they are missing.

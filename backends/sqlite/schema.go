@@ -107,7 +107,11 @@ func migrations() []migration {
 func (s *Store) migrate(ctx context.Context, steps []migration) error {
 	for {
 		done := false
-		err := s.transact(ctx, func(tx *sql.Tx) error {
+		transact := s.transact
+		if s.readOnly {
+			transact = s.look
+		}
+		err := transact(ctx, func(tx *sql.Tx) error {
 			version, err := s.version(ctx, tx)
 			if err != nil {
 				return err
@@ -122,12 +126,25 @@ func (s *Store) migrate(ctx context.Context, steps []migration) error {
 				s.identity, s.covered = is.id, is.covered
 				return err
 			}
+			if s.readOnly {
+				return fmt.Errorf("%s has schema version %d, this program needs %d: open it once where it can be written: %w", s.file, version, len(steps), ErrSchema)
+			}
 			return s.step(ctx, tx, version+1, steps[version])
 		})
 		if err != nil || done {
 			return err
 		}
 	}
+}
+
+// look runs f in a transaction of the writer's connection that only reads.
+func (s *Store) look(ctx context.Context, f func(tx *sql.Tx) error) error {
+	tx, err := s.writer.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was written
+	return f(tx)
 }
 
 // version returns the schema's version: 0 for an empty file.

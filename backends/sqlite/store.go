@@ -37,8 +37,10 @@ type Store struct {
 	// turn is the right to use the writer: a channel, so that waiting for it ends with the context.
 	turn chan struct{}
 
-	// opened is the file as it was opened.
-	opened os.FileInfo
+	// opened is the file as it was opened; readOnly says that nothing can be written to it.
+	opened   os.FileInfo
+	readOnly bool
+	high     highMark
 	watch  watch
 
 	// open is held for reading by every call, so that Close waits for those that run.
@@ -93,7 +95,12 @@ func (s *Store) Close() error {
 	s.closed = true
 	// The writer goes last: the last connection of all is the one that removes the log.
 	err := s.readers.Close()
-	_, moved := s.checkpoint(context.Background())
+	var moved error
+	if !s.readOnly {
+		var whole bool
+		whole, moved = s.checkpoint(context.Background())
+		moved = errors.Join(moved, s.high.close(s.identity, whole && moved == nil))
+	}
 	err = errors.Join(err, moved, s.releaseDirect(context.Background()), s.writer.Close())
 	if err != nil {
 		return fmt.Errorf("sqlite: close: %w", describe(s.file, err))

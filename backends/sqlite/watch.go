@@ -95,7 +95,11 @@ func (s *Store) verifyNowAndThen(ctx context.Context) {
 // verifyAll compares each table with its indexes, on a connection of its own. Each in a transaction of its own, so that the write-ahead log need not be kept
 // for longer.
 func (s *Store) verifyAll(ctx context.Context) error {
-	db, err := connectDB(s.file, 1, "deferred", s.cfg.BusyTimeout, 2048, "query_only(1)")
+	params, err := s.params()
+	if err != nil {
+		return err
+	}
+	db, err := connectDB(s.file, params, 1, "deferred", s.cfg.BusyTimeout, 2048, "query_only(1)")
 	if err != nil {
 		return err
 	}

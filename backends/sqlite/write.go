@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"time"
+
+	"github.com/contextengine/contextengine/core"
 )
 
 // The pauses between two tries to get the write lock from another process.
@@ -20,7 +22,7 @@ const (
 // transact waits for the writer, runs f in a transaction, and commits unless f fails or ctx has ended.
 func (s *Store) transact(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return s.alone(ctx, func() error {
-		if err := s.watch.found(); err != nil {
+		if err := s.writable(); err != nil {
 			return err
 		}
 		// An interrupted connection is thrown away with its statements, and what runs in here is short: ctx is looked at
@@ -45,8 +47,20 @@ func (s *Store) transact(ctx context.Context, f func(tx *sql.Tx) error) error {
 		if err := tx.Commit(); err != nil {
 			return err
 		}
+		var highest int64
+		if s.high.file != nil && s.writer.QueryRowContext(quiet, selectHighest).Scan(&highest) == nil {
+			s.markUpTo(ctx, highest)
+		}
 		return s.inPlace()
 	})
+}
+
+// writable returns why nothing is to be written to the file.
+func (s *Store) writable() error {
+	if s.readOnly {
+		return fmt.Errorf("%s: %w: %w", s.file, errReadOnly, core.ErrUnavailable)
+	}
+	return s.watch.found()
 }
 
 // alone runs f while no other goroutine uses the writer.

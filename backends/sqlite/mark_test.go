@@ -1,0 +1,129 @@
+package sqlite_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/sqlite"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// copyStore copies a store's files as they are now, as a crash would leave them.
+func copyStore(t *testing.T, from sqlite.Config, without ...string) sqlite.Config {
+	t.Helper()
+	to := config(t)
+	for _, tail := range []string{"", "-wal", "-mark"} {
+		b, err := os.ReadFile(from.Path + tail)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to.Path+tail, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tail := range without {
+		if err := os.Remove(to.Path + tail); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// opens opens a store, and returns how many entries it has.
+func opens(t *testing.T, cfg sqlite.Config) (int, error) {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), cfg)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	page, err := s.Scan(t.Context(), core.ScanQuery{Scope: ann.Scope(), Limit: 100})
+	return len(page.Entries), err
+}
+
+// TestLogThatIsGone: a write-ahead log that was removed or cut off hides what was acknowledged, which is noticed, whether that were messages or an erasure. Recover
+// gives up what is gone, once; a store whose log went into the file misses nothing, nor does one without a mark.
+func TestLogThatIsGone(t *testing.T) {
+	t.Parallel()
+	cfg := config(t)
+	cfg.Insecure = true // else an erasure goes into the file at once
+	s := open(t, cfg)
+	if _, err := s.Append(t.Context(), entries(ann, 0, 4)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Scrub(t.Context()); err != nil { // the log goes into the file
+		t.Fatal(err)
+	}
+	early := copyStore(t, cfg)
+	if n, err := opens(t, early); n != 4 || err != nil {
+		t.Errorf("all in the file: %d entries, %v", n, err)
+	}
+	m := message.New(message.User, "")
+	if err := s.Update(t.Context(), ann.Scope(), entry(ann, 1).ID, core.Change{Message: &m, Type: core.TypeErased, Fingerprint: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := opens(t, copyStore(t, cfg, "-wal")); !errors.Is(err, sqlite.ErrDamaged) {
+		t.Errorf("an erasure is gone: %v, want ErrDamaged", err)
+	}
+	for n := 4; n < 9; n++ {
+		if _, err := s.Append(t.Context(), entries(ann, n, n+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := opens(t, copyStore(t, cfg)); n != 9 || err != nil {
+		t.Errorf("after a crash: %d entries, %v", n, err)
+	}
+	cut := copyStore(t, cfg)
+	info, err := os.Stat(cut.Path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(cut.Path+"-wal", info.Size()/2); err != nil {
+		t.Fatal(err)
+	}
+	empty := copyStore(t, cfg)
+	if err := os.Truncate(empty.Path+"-wal", 0); err != nil {
+		t.Fatal(err)
+	}
+	for what, gone := range map[string]sqlite.Config{"removed": copyStore(t, cfg, "-wal"), "cut off": cut, "emptied": empty} {
+		for range 2 {
+			if n, err := opens(t, gone); !errors.Is(err, sqlite.ErrDamaged) {
+				t.Errorf("%s: %d entries, %v, want ErrDamaged", what, n, err)
+			}
+		}
+		gone.Recover = sqlite.RecoverAccept
+		if _, err := opens(t, gone); err != nil {
+			t.Errorf("%s: given up: %v", what, err)
+		}
+		gone.Recover = sqlite.RecoverRefuse
+		if _, err := opens(t, gone); err != nil {
+			t.Errorf("%s: given up before: %v", what, err)
+		}
+	}
+	if _, err := opens(t, copyStore(t, cfg, "-wal", "-mark")); err != nil {
+		t.Errorf("without a mark: %v", err)
+	}
+	// A backup that is put in the place of the store is another file.
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if err := s.Backup(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	put := copyStore(t, cfg, "-wal")
+	b, err := os.ReadFile(backup)
+	if err == nil {
+		err = os.WriteFile(put.Path, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := opens(t, put); n != 9 || err != nil {
+		t.Errorf("a backup: %d entries, %v", n, err)
+	}
+}

@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// errReadOnly is the cause when something is to be written to a file that can only be read.
+var errReadOnly = errors.New("it can only be read here: its file or folder may not be written to")
+
+// prepareFile makes the file when there is none, and finds out whether it can be written: SQLite needs to make files beside it for that.
+func (s *Store) prepareFile() error {
+	err := makeFile(s.file)
+	if err == nil {
+		if s.besides() {
+			return nil
+		}
+		var probe *os.File
+		if probe, err = os.CreateTemp(filepath.Dir(s.file), ".contextengine-*"); err == nil {
+			return errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		if errors.Is(err, syscall.ENOSPC) {
+			return nil // SQLite will say what it cannot do
+		}
+		return err
+	}
+	if f, rerr := os.Open(s.file); rerr != nil {
+		return err
+	} else if rerr = f.Close(); rerr != nil {
+		return rerr
+	}
+	s.readOnly = true
+	return nil
+}
+
+// besides reports whether SQLite's files beside the store are there.
+func (s *Store) besides() bool {
+	for _, name := range []string{"-wal", "-shm"} {
+		f, err := os.OpenFile(s.file+name, os.O_RDWR, 0)
+		if err != nil {
+			return false
+		}
+		_ = f.Close() // nothing was written
+	}
+	return true
+}
+
+// readOnlyParams are the parameters of connections to a file that can only be read. One without a log is taken for one that nobody changes.
+func (s *Store) readOnlyParams() (map[string]string, error) {
+	info, err := os.Stat(s.file + "-wal")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return map[string]string{"mode": "ro", "immutable": "1"}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(s.file + "-shm"); err != nil {
+		return nil, fmt.Errorf("%s has a write-ahead log, which cannot be read where nothing can be written: copy both files to a folder that can be written: %w", s.file, core.ErrUnavailable)
+	}
+	return map[string]string{"mode": "ro"}, nil
+}
