@@ -1,23 +1,25 @@
 // What a session costs with the plugin and with the host's own engine: the same turns, alternating, and the facts that stand in the prompts where they are
-// asked for. E2E_COST lists runs as WINDOWxTURNSxTIMES, separated by commas; E2E_COST_ARMS=plugin leaves out the host's own engine, for sweeps.
+// asked for. E2E_COST lists runs as WINDOWxTURNSxTIMES, separated by commas; E2E_COST_ARMS=plugin or legacy plays one of the two alone, for sweeps.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { bill } from '../lib/bill.mjs';
 import { judge, measured, scenario } from '../lib/report.mjs';
 import { engineFile, launched } from '../lib/setup.mjs';
-import { files, script, summary } from '../scenarios/planted.mjs';
+import { files, script, shown, summary } from '../scenarios/planted.mjs';
 import { stage } from './stage.mjs';
 import { degradations } from './verdict.mjs';
 
 /** What holds, as shares of the cost of the host's own engine: without and with its summary calls, and where nothing has to leave. */
 const GOALS = { small: [0.85, 0.75], large: [0.95, 0.9], fits: 1.02 };
+/** The host audits its summaries unless it is told not to. */
+const FULL = { qualityGuard: { enabled: true } };
 const LARGE = 100_000;
 const SESSION = 'agent:main:cost';
 
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
-/** Plays the turns with one engine and returns what they cost. */
+/** Plays the turns with one engine and returns what they cost; undefined where they were not played to their end. */
 async function play(context, { label, window, turns, own }) {
   const folder = join(context.folder, label);
   mkdirSync(folder, { recursive: true });
@@ -25,10 +27,10 @@ async function play(context, { label, window, turns, own }) {
   const answers = new Map(played.map((t) => [t.name, t.answer]));
   const config = () => launched({ folder, sidecar: context.sidecar, configFile: engineFile(folder, { engine: 'composed', store: { type: 'sqlite', path: join(folder, 'store.db') }, ...JSON.parse(process.env.E2E_COST_ENGINE ?? '{}') }) });
   const plugin = own ? undefined : { id: 'openbrain', path: context.plugin, config: config() };
-  const result = { label, times: [], facts: 0, asked: 0 };
-  await stage({ ...context, folder }, label, { window, plugin, script: { answer: (turn) => answers.get(turn), summary }, compaction: {} }, async ({ installation, talk, requests }) => {
+  const result = { label, times: [] };
+  await stage({ ...context, folder }, label, { window, plugin, script: { answer: (turn) => answers.get(turn), summary }, compaction: FULL, everything: true }, async ({ installation, talk, requests }) => {
     for (const [name, text] of files()) writeFileSync(join(folder, 'ws', name), `${text}\n`);
-    await scenario(`${label}: ${turns} turns`, async () => {
+    result.whole = await scenario(`${label}: ${turns} turns`, async () => {
       for (const { name, lines } of played) {
         const began = performance.now();
         await talk.turn(SESSION, name, ...lines);
@@ -36,15 +38,10 @@ async function play(context, { label, window, turns, own }) {
       }
     });
     const log = requests();
-    for (const { name, wants } of played.filter((t) => t.wants)) {
-      result.asked++;
-      const request = log.find((r) => r.turn === name && r.body.tools);
-      if (request && JSON.stringify(request.body.messages).includes(wants)) result.facts++;
-    }
-    Object.assign(result, bill(log));
+    Object.assign(result, shown(played, log), bill(log));
     if (!own) judge(`${label}: no turn degraded`, degradations(installation.log()));
   });
-  return result;
+  return result.whole ? result : undefined;
 }
 
 const k = (n) => `${Math.round(n / 1000)}k`;
@@ -52,17 +49,15 @@ const row = (r) => `| ${r.label} | ${r.calls} | ${k(r.tokens)} | ${r.reuse.toFix
 
 export async function costPart(context) {
   const rows = [];
+  const arms = (process.env.E2E_COST_ARMS ?? 'legacy,plugin').split(',');
   for (const run of (process.env.E2E_COST ?? '40000x72x1').split(',')) {
     const [window, turns, times] = run.split('x').map(Number);
     for (let n = 1; n <= times; n++) {
       const name = `${Math.round(window / 1000)}k, ${turns} turns, ${n}`;
-      const legacy = process.env.E2E_COST_ARMS === 'plugin' ? undefined : await play(context, { label: `legacy ${name}`, window, turns, own: true });
-      const ours = await play(context, { label: `plugin ${name}`, window, turns, own: false });
-      if (legacy) {
-        rows.push(row(legacy));
-        compare(name, window, legacy, ours);
-      }
-      rows.push(row(ours));
+      const legacy = arms.includes('legacy') ? await play(context, { label: `legacy ${name}`, window, turns, own: true }) : undefined;
+      const ours = arms.includes('plugin') ? await play(context, { label: `plugin ${name}`, window, turns, own: false }) : undefined;
+      if (legacy && ours) compare(name, window, legacy, ours);
+      rows.push(...[legacy, ours].filter(Boolean).map(row));
     }
   }
   console.log(['', '| engine, window | calls | tokens | reuse | broken prefixes | cost | summary calls (tokens) | mean history | recall | paid twice | facts | turn p50 ms | no room to answer |', `|---|${'--:|'.repeat(12)}`, ...rows, ''].join('\n'));

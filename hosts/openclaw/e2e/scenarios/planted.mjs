@@ -68,9 +68,10 @@ export function script(turns) {
       out.push({ name, lines: [`What was the ${asked[0]} again?`], answer: `ok ${name} ${prose(`${name} answer`, topic, 60)}`, wants: asked[1] });
       continue;
     }
-    const lines = [`${openings[i % openings.length](topic, i)} ${prose(`${name} notes`, topic, 260)}`];
+    // Facts come first: of its newest turns a host's own compaction keeps the beginnings alone.
     const planted = plant.get(i);
-    if (planted) lines.push(`And keep in mind: the ${planted[0]} is ${planted[1]}.`);
+    const lines = planted ? [`Keep in mind: the ${planted[0]} is ${planted[1]}.`] : [];
+    lines.push(`${openings[i % openings.length](topic, i)} ${prose(`${name} notes`, topic, 260)}`);
     if (i % 9 === 5) lines.push(tools([call('read', { path: `${topic}.txt` })]));
     out.push({ name, lines, answer: `ok ${name} ${prose(`${name} answer`, topic, 480)}` });
   }
@@ -80,9 +81,20 @@ export function script(turns) {
 /** The files that tools of the script read. */
 export const files = () => NAMES.map((topic) => [`${topic}.txt`, prose(`${topic} file`, topic, 400)]);
 
-/** A summary as a model makes it that keeps facts: those that the request holds, and a few hundred words. */
+/** Of the facts that are asked for, how many stand in the prompts of those turns. */
+export function shown(played, log) {
+  const asking = played.filter((t) => t.wants);
+  const facts = asking.filter(({ name, wants }) => {
+    const request = log.find((r) => r.turn === name && r.body.tools);
+    return request && JSON.stringify(request.body.messages).includes(wants);
+  });
+  return { asked: asking.length, facts: facts.length, missing: asking.filter((t) => !facts.includes(t)).map((t) => `${t.name}: ${t.wants}`) };
+}
+
+/** A summary as a model makes it that keeps facts: those that the request holds, what was asked last, and a few hundred words. It passes the host's audit. */
 export function summary(body) {
   const text = JSON.stringify(body.messages);
   const kept = FACTS.filter(([, value]) => text.includes(value)).map(([subject, value]) => `- The ${subject} is ${value}.`);
-  return `## Decisions\nSections are written one by one.\n## Constraints/Rules\n${kept.join('\n')}\n## Open TODOs\n${prose('summary', 'library', 200)}\n## Pending user asks\nNone.\n## Exact identifiers\nNone.`;
+  const last = [...text.matchAll(/\[User\]: (?:@@turn \S+?\\n)?([^\\]{0,150})/g)].at(-1)?.[1] ?? '';
+  return `## Decisions\nSections are written one by one. The last to be written: ${last}\n\n## Open TODOs\n${prose('summary', 'library', 200)}\n\n## Constraints/Rules\n${kept.join('\n') || 'None.'}\n\n## Pending user asks\nNone.\n\n## Exact identifiers\nNone.`;
 }
