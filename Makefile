@@ -3,12 +3,12 @@ FUZZTIME ?= 60s
 RIG ?= .tools/openclaw
 PGLITE ?= .tools/pglite
 
-.PHONY: test full fuzz bench soak data servers openclaw-e2e outages cost
+.PHONY: test full fuzz bench soak data servers openclaw-e2e openclaw-long outages cost
 test:
 	.ci/run
 
-# 25 times the generated sessions, the long crash, damage and soak tests, every fuzz target for a minute, and in the real OpenClaw every outage and what sessions cost.
-full: fuzz servers outages cost
+# 25 times the generated sessions, the long crash, damage and soak tests, every fuzz target for a minute, and in the real OpenClaw long sessions, every outage and what sessions cost.
+full: fuzz servers openclaw-long outages cost
 	CONTEXTENGINE_CI=1 CONTEXTENGINE_PGLITE="$(abspath $(PGLITE))" CONFORMANCE_TIMES=25 \
 	CRASH_POINTS=300 DAMAGE_PLACES=200 FEED_CASES=200 KILL_POINTS=8 OUTBOX_RUNS=300 SOAK_SECONDS=60 TOKENIZER_TEXTS=200000 \
 	SEVERAL_MESSAGES=2000 SEVERAL_KILLS=10 SEVERAL_RUNS=20 OPENBRAIN_TURNS=300 CANARY_ROUNDS=5 \
@@ -26,6 +26,11 @@ servers:
 openclaw-e2e:
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
 	hosts/openclaw/e2e/run.sh "$(RIG)"
+
+# The long versions in the real OpenClaw host: sixty turns, the gateway killed in every mode, and ten facts over 120 turns and two restarts.
+openclaw-long:
+	hosts/openclaw/e2e/rig.sh "$(RIG)"
+	E2E_LONG=1 E2E_ONLY=owning,legacy,delegating,facts hosts/openclaw/e2e/run.sh "$(RIG)"
 
 # Every outage of the engine in the real OpenClaw host, twelve turns each.
 outages:

@@ -1,6 +1,6 @@
 // The end-to-end proof: the plugin in the real host, with the real sidecar and a model server on loopback. Usage: main.mjs RIG WORK, see run.sh.
-// E2E_SIDECAR is the sidecar's command line without "serve", E2E_HELPER the helper program. E2E_ONLY picks parts, E2E_TURNS shortens the long session,
-// E2E_LANES says how many parts run at once.
+// E2E_SIDECAR is the sidecar's command line without "serve", E2E_HELPER the helper program. E2E_ONLY picks parts, E2E_TURNS is the length of the long
+// session, E2E_LONG=1 plays it in full and kills the gateway in every mode, E2E_LANES says how many parts run at once.
 import { cpSync, mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
@@ -10,11 +10,13 @@ import { brokenPart } from './parts/broken.mjs';
 import { costPart } from './parts/cost.mjs';
 import { delegatingPart } from './parts/delegating.mjs';
 import { doctorPart } from './parts/doctor.mjs';
+import { factsPart } from './parts/facts.mjs';
 import { legacyPart } from './parts/legacy.mjs';
 import { mutePart } from './parts/mute.mjs';
 import { openBrainPart } from './parts/openbrain.mjs';
 import { overheadPart } from './parts/overhead.mjs';
 import { owningPart } from './parts/owning.mjs';
+import { house } from './parts/stage.mjs';
 import { toolsPart } from './parts/tools.mjs';
 
 const [rig, work] = process.argv.slice(2).map((path) => resolve(path));
@@ -27,29 +29,34 @@ if (!rig || !work || !helper || !sidecar) {
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 const started = Date.now();
 // The longest first.
-const parts = { owning: owningPart, mute: mutePart, doctor: doctorPart, delegating: delegatingPart, legacy: legacyPart, tools: toolsPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart, cost: costPart };
-// Costs take long and are measured on request.
-const only = process.env.E2E_ONLY?.split(',') ?? Object.keys(parts).filter((name) => name !== 'cost');
+const parts = { owning: owningPart, mute: mutePart, doctor: doctorPart, delegating: delegatingPart, legacy: legacyPart, tools: toolsPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart, cost: costPart, facts: factsPart };
+// Costs and the longest session take long and are played on request.
+const only = process.env.E2E_ONLY?.split(',') ?? Object.keys(parts).filter((name) => !['cost', 'facts'].includes(name));
+const long = process.env.E2E_LONG === '1';
 // What is installed is what a package would hold, without the tools that build it.
 const plugin = join(work, 'plugin');
 rmSync(plugin, { recursive: true, force: true });
 for (const name of ['package.json', 'openclaw.plugin.json', 'README.md', 'dist']) cpSync(resolve(import.meta.dirname, '../plugin', name), join(plugin, name), { recursive: true });
-// Parts are independent: each has an installation, a model server and ports of its own. Two at a time keep two processors busy; what is measured runs alone.
+// Parts are independent: each has folders, a model server and ports of its own. Two at a time keep two processors busy; what is measured runs alone. A gateway
+// takes half a minute to start, and so those that leave it as it is share one, one after the other.
 const alone = ['overhead', 'cost'];
-const play = async (name) => {
+const sharing = ['legacy', 'delegating', 'tools', 'openbrain', 'broken'].filter((name) => only.includes(name));
+const contextOf = (name) => {
   const folder = join(work, name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const port = 18_700 + 40 * Object.keys(parts).indexOf(name);
-  await parts[name]({
-    rig, folder, helper, sidecar: [...sidecar, 'serve', '--stdio'], secrets: newSecrets(), plugin,
-    modelPort: port, gatewayPort: port + 1, extraPort: port + 20, turns: Number(process.env.E2E_TURNS ?? 60),
-  });
+  const port = 18_700 + 40 * (Object.keys(parts).indexOf(name) + 1);
+  return {
+    rig, folder, helper, sidecar: [...sidecar, 'serve', '--stdio'], secrets: newSecrets(), plugin, long,
+    modelPort: port, gatewayPort: port + 1, extraPort: port + 20, turns: Number(process.env.E2E_TURNS ?? (long ? 60 : 36)),
+  };
 };
 // What goes wrong outside of a scenario ends its part and no other.
-const whole = (name) => play(name).catch((error) => judge(`${name}: played to its end`, [error instanceof Error ? error.message : String(error)]));
-const queue = only.filter((name) => !alone.includes(name));
-const lane = async () => { for (let name = queue.shift(); name !== undefined; name = queue.shift()) await whole(name); };
+const whole = (name, play) => play().catch((error) => judge(`${name}: played to its end`, [error instanceof Error ? error.message : String(error)]));
+const part = (name, shared) => whole(name, () => parts[name]({ ...contextOf(name), ...(shared ? { house: shared, secrets: shared.context.secrets } : {}) }));
+const together = () => whole('shared', () => house(contextOf('shared'), 'shared', sharing.map((name) => (shared) => part(name, shared))));
+const queue = [...(sharing.length > 1 ? [together] : []), ...only.filter((name) => !alone.includes(name) && !(sharing.length > 1 && sharing.includes(name))).map((name) => () => part(name))];
+const lane = async () => { for (let play = queue.shift(); play !== undefined; play = queue.shift()) await play(); };
 await Promise.all(Array.from({ length: Number(process.env.E2E_LANES ?? 2) }, lane));
-for (const name of only.filter((n) => alone.includes(n))) await whole(name);
+for (const name of only.filter((n) => alone.includes(n))) await part(name);
 process.exit(summary(Date.now() - started));

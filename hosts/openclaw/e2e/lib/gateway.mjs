@@ -69,7 +69,7 @@ export class Installation {
         return;
       } catch (error) {
         await this.kill();
-        if (attempt === 3 || !/startup migrations did not complete|lease .* was lost/.test(String(error))) throw error;
+        if (attempt === 3 || !/startup migrations did not complete|lease .* was lost|lease heartbeat did not become ready/.test(String(error))) throw error;
       }
     }
   }
@@ -85,7 +85,7 @@ export class Installation {
     this.#talker(); // loads meanwhile
     child.exited = new Promise((resolve) => { child.once('exit', (code, signal) => resolve(signal ?? code)); });
     const ended = child.exited.then((how) => { throw new Error(`the gateway ended while it started (${how}): ${this.log().slice(from).slice(0, 2000)}`); });
-    await Promise.race([until(() => /\[gateway\].*\bready\b(?! pid)/.test(this.log().slice(from).replace(/spawn broker ready.*/g, '')), 240_000, 'the gateway to be ready'), ended]);
+    await Promise.race([until(() => /\[gateway\].*\bready\b(?! pid)/.test(this.log().slice(from).replace(/spawn broker ready.*/g, '')), 600_000, 'the gateway to be ready'), ended]);
     await this.#connect();
   }
 
@@ -142,7 +142,7 @@ export class Installation {
   }
 
   /** One turn of an agent; returns the visible reply. Text and outcome are the host's. */
-  async turn(sessionKey, message, { timeoutMs = 120_000, agentId } = {}) {
+  async turn(sessionKey, message, { timeoutMs = 600_000, agentId } = {}) {
     const result = await this.call('agent', { message, sessionKey, agentId, idempotencyKey: randomUUID(), deliver: false }, { final: true, timeoutMs });
     return { status: result.status, text: (result.result?.payloads ?? []).map((p) => p.text ?? '').join('\n'), result };
   }

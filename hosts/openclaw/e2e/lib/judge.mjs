@@ -46,6 +46,12 @@ export function repeatedTurns(log) {
 /** No prompt is larger than the window, as the server counts. */
 export const overWindow = (log) => log.filter((r) => r.tokens > r.window).map((r) => `${where(r)}: ${r.tokens} tokens of ${r.window}`);
 
+/** The least that a model is to be left for its answer, in tokens. */
+const ROOM = 512;
+
+/** The host leaves the model what its own estimate of the prompt leaves of the window: no prompt is so large that there is no room for an answer. */
+export const cramped = (log) => log.filter((r) => r.body.max_completion_tokens < ROOM).map((r) => `${where(r)}: max_completion_tokens ${r.body.max_completion_tokens}`);
+
 /** Turns appear in the order in which they happened. */
 export function disorder(log, order) {
   const at = new Map(order.map((name, i) => [name, i]));

@@ -10,9 +10,10 @@ const secret = (name) => `e2e-${name}-${randomBytes(12).toString('hex')}`;
 export const newSecrets = () => ({ gatewayToken: secret('gateway'), modelKey: secret('model'), openBrainKey: secret('brain') });
 
 /**
- * @param {{work: string, modelPort: number, gatewayPort: number, secrets: ReturnType<typeof newSecrets>, window: number, plugin?: {id: string, path: string, config: object}, agents?: string[], compaction?: object}} o
+ * The host's configuration. everything loads the plugins that the host has on by itself.
+ * @param {{folder: string, modelPort: number, gatewayPort: number, secrets: ReturnType<typeof newSecrets>, window: number, plugin?: {id: string, path: string, config: object}, agents?: string[], compaction?: object, everything?: boolean}} o
  */
-export function hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin, agents = [], compaction = { keepRecentTokens: 3000 } }) {
+export function hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin, agents = [], compaction = { keepRecentTokens: 3000 }, everything = false }) {
   return {
     gateway: { mode: 'local', bind: 'loopback', port: gatewayPort, auth: { mode: 'token', token: secrets.gatewayToken } },
     agents: {
@@ -35,6 +36,8 @@ export function hostConfig({ folder, modelPort, gatewayPort, secrets, window, pl
     },
     plugins: {
       enabled: true,
+      // What the host brings along takes a fifth of the processor time of its start.
+      ...(everything ? {} : { allow: ['openbrain'] }),
       slots: { memory: 'none', ...(plugin ? { contextEngine: plugin.id } : {}) },
       ...(plugin ? { load: { paths: [plugin.path] }, entries: { [plugin.id]: { enabled: true, config: plugin.config } } } : {}),
     },

@@ -14,8 +14,8 @@ export async function delegatingPart(context) {
   const store = join(folder, 'store.db');
   const wire = join(folder, 'wire.jsonl');
   const configFile = engineFile(folder, { engine: 'composed', store: { type: 'sqlite', path: store }, retriever: 'hybrid', compactor: 'delegate' });
-  const session = 'agent:main:work';
-  await stage(context, 'delegating', { plugin: { id: 'openbrain', path: plugin, config: launched({ folder, sidecar, configFile }) } }, async ({ installation, talk, requests }) => {
+  const session = 'agent:main:delegating-work';
+  await stage(context, 'delegating', { plugin: { id: 'openbrain', path: plugin, config: launched({ folder, sidecar, configFile }) } }, async ({ talk, log, requests, rest }) => {
     await talking('delegating', talk, session);
     await compacting('delegating', talk, session, {
       compactedBy: (trigger) => {
@@ -25,12 +25,12 @@ export async function delegatingPart(context) {
         return `${found.length} by ${trigger}, each passed on once`;
       },
     });
-    await gatewayKilled('delegating', talk, session);
-    await installation.stop();
-    const log = requests();
-    judgePrompts('delegating', log, talk);
-    judgePrefix('delegating', log, session, talk.names(session), movesOf(calls(wire), session));
-    judge('delegating: no turn degraded to legacy', degradations(installation.log()));
+    if (context.long) await gatewayKilled('delegating', talk, session);
+    await rest();
+    const asked = requests();
+    judgePrompts('delegating', asked, talk);
+    judgePrefix('delegating', asked, session, talk.names(session), movesOf(calls(wire), session));
+    judge('delegating: no turn degraded to legacy', degradations(log()));
     const entries = await dump(helper, store);
     judge('delegating: every accepted turn is stored exactly once, byte for byte', missingOrTwice(entries, talk.accepted(), wire), `${talk.accepted().length} turns`);
     judge('delegating: no turn is stored twice', storedTwice(entries));

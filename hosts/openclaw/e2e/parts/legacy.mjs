@@ -4,11 +4,11 @@ import { stage } from './stage.mjs';
 import { judgePrompts } from './verdict.mjs';
 
 export async function legacyPart(context) {
-  const session = 'agent:main:work';
+  const session = 'agent:main:legacy-work';
   await stage(context, 'legacy', {}, async ({ talk, requests }) => {
     await talking('legacy', talk, session);
     await compacting('legacy', talk, session, {});
-    await gatewayKilled('legacy', talk, session);
+    if (context.long) await gatewayKilled('legacy', talk, session);
     judgePrompts('legacy', requests(), talk);
   });
 }

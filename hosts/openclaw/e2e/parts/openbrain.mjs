@@ -24,21 +24,15 @@ export async function openBrainPart(context) {
   try {
     await until(() => fetch(`${baseUrl}/healthz`).then((r) => r.ok, () => false), 20_000, 'the OpenBrain server');
     const config = { ...launched({ folder, sidecar }), source: 'e2e' };
-    await stage(context, 'openbrain', { plugin: { id: 'openbrain', path: plugin, config } }, async ({ installation, talk, requests }) => {
+    await stage(context, 'openbrain', { plugin: { id: 'openbrain', path: plugin, config } }, async ({ installation, talk, log, requests, rest }) => {
       await scenario('openbrain: without address and key every turn is answered, and the log says what to do', async () => {
         await talk.turn(session, 'bare-1', 'Hello.');
         await talk.turn(session, 'bare-2', 'Hello again.');
-        check(installation.log().includes(MISSING), 'the log does not have the text');
+        check(log().includes(MISSING), 'the log does not have the text');
         check(!existsSync(wire), 'a sidecar was started');
       });
-      const from = installation.log().length;
-      await scenario('openbrain: configured, gateway restart', async () => {
-        await installation.stop();
-        const now = installation.readConfig();
-        Object.assign(now.plugins.entries.openbrain.config, complete);
-        installation.writeConfig(now);
-        await installation.start();
-      });
+      const from = log().length;
+      await scenario('openbrain: configured under the running gateway', () => installation.reconfigure((now) => { Object.assign(now.plugins.entries.openbrain.config, complete); }));
       await talking('openbrain', talk, session);
       await scenario('openbrain: the server holds the conversation under the configured source', async () => {
         await talk.turn(session, 'brain-last', 'What did the note say?');
@@ -53,12 +47,12 @@ export async function openBrainPart(context) {
         for (const key of ['sessionId', 'turn', 'role', 'type']) check(keys.includes(key), `metadata has ${keys}, and no ${key}`);
         return `${stats.total} thoughts`;
       });
-      await installation.stop();
+      await rest();
       judgePrompts('openbrain', requests(), talk);
-      judge('openbrain: no turn degraded to legacy', degradations(installation.log().slice(from)).filter((line) => !line.includes('bare-')));
+      judge('openbrain: no turn degraded to legacy', degradations(log().slice(from)).filter((line) => !line.includes('bare-')));
       const commits = calls(wire).filter((c) => c.method === 'commitTurn');
       judge('openbrain: every turn is committed', commits.filter((c) => !c.result).map((c) => JSON.stringify(c.error)), `${commits.length} turns`);
-      judge('openbrain: no planted secret on the wire, in logs or files', leaks(secrets, [wire, installation.logPath, join(folder, 'requests.jsonl'), join(folder, 'home'), join(folder, 'ws')]));
+      judge('openbrain: no planted secret on the wire, in logs or files', leaks(secrets, [wire, installation.logPath, ...['requests.jsonl', 'home', 'ws'].map((name) => join(installation.folder, name))]));
     });
   } finally {
     server.stdin.end();

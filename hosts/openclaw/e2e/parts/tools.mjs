@@ -39,7 +39,7 @@ export async function toolsPart(context) {
   const mine = 'agent:main:archive';
   const others = 'agent:other:archive';
   const settings = { plugin: { id: 'openbrain', path: plugin, config: launched({ folder, sidecar, configFile }) }, agents: ['main', 'other'] };
-  await stage(context, 'tools', settings, async ({ installation, talk, requests }) => {
+  await stage(context, 'tools', settings, async ({ installation, talk, log, requests, rest }) => {
     /** The requests of a turn, and the results that the newest of them holds. */
     const of = (name) => {
       const all = requests().filter((r) => r.turn === name && r.kind === 'turn');
@@ -113,14 +113,14 @@ export async function toolsPart(context) {
       check(boots[1]?.params.transcript?.messages.length === 4 && boots[1].result?.imported === 4 && boots[1].result.known === 4, `handed over: ${JSON.stringify(boots[1]?.result ?? boots[1]?.error)}`);
       check(boots.length === 3 && !boots[2].params.transcript && boots[2].result?.known === 6, `then ${JSON.stringify(boots[2]?.result ?? boots[2]?.error)}`);
     });
-    await installation.stop();
+    await rest();
     const traffic = calls(wire);
     const asked = traffic.filter((c) => ['search', 'expand', 'describe'].includes(c.method));
     const wrong = asked.filter((c) => c.params.session.session !== mine && c.params.session.session !== others);
     judge('tools: every look is into the session of the agent that calls', wrong.map((c) => JSON.stringify(c.params.session)), `${asked.length} looks, median ${median(asked.map((c) => c.answered - c.at))} ms`);
     judge('tools: one sidecar served engine and tools', sidecars === 1 ? [] : [`${sidecars} were started`]);
     judgePrompts('tools', requests(), talk);
-    judge('tools: no turn degraded to legacy', degradations(installation.log()));
+    judge('tools: no turn degraded to legacy', degradations(log()));
     const entries = await dump(helper, store);
     judge('tools: no turn is stored twice', storedTwice(entries));
     judge('tools: every accepted turn is stored exactly once, byte for byte', missingOrTwice(entries, talk.accepted().filter((t) => t.session !== before), wire), `${talk.accepted().length} turns`);

@@ -1,6 +1,6 @@
 // The judged properties that hold in every mode.
 import { judge } from '../lib/report.mjs';
-import { disorder, overWindow, prefixReuse, prompts, repeatedTurns, tornPairs } from '../lib/judge.mjs';
+import { cramped, disorder, overWindow, prefixReuse, prompts, repeatedTurns, tornPairs } from '../lib/judge.mjs';
 
 export function judgePrompts(mode, log, talk) {
   const all = prompts(log);
@@ -9,6 +9,7 @@ export function judgePrompts(mode, log, talk) {
   judge(`${mode}: turns in their order`, disorder(all, talk.turns.map((t) => t.name)));
   const largest = Math.max(0, ...all.map((r) => r.tokens));
   judge(`${mode}: no request over the window`, overWindow(log), `largest ${largest} tokens of ${talk.window}`);
+  judge(`${mode}: there is always room for an answer`, cramped(all), `least ${Math.min(...all.map((r) => r.body.max_completion_tokens ?? Infinity))} tokens`);
 }
 
 /** Prefix reuse of at least 98 % where the window did not move. moves says when it did. */
