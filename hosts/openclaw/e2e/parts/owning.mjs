@@ -7,7 +7,7 @@ import { leaks } from '../lib/secrets.mjs';
 import { engineFile, launched } from '../lib/setup.mjs';
 import { dump, missingOrTwice, storedTwice } from '../lib/stored.mjs';
 import { calls } from '../lib/wire.mjs';
-import { FACT, installing, longSession, providerFailures, sidecarKilled, subagents, uninstalling } from '../scenarios/owning.mjs';
+import { FACT, longSession, providerFailures, sidecarKilled, subagents } from '../scenarios/owning.mjs';
 import { compacting, gatewayKilled, talking } from '../scenarios/shared.mjs';
 import { stage } from './stage.mjs';
 import { degradations, judgePrefix, judgePrompts, movesOf } from './verdict.mjs';
@@ -19,9 +19,7 @@ export async function owningPart(context) {
   const configFile = engineFile(folder, { engine: 'composed', store: { type: 'sqlite', path: store }, retriever: 'hybrid', compactor: 'archive' });
   const long = 'agent:main:long';
   const work = 'agent:main:work';
-  await stage(context, 'owning', { start: false, env: { OPENBRAIN_API_KEY: secrets.openBrainKey } }, async ({ installation, talk, requests }) => {
-    await installing(installation, plugin, launched({ folder, sidecar, configFile }));
-    if (!await scenario('owning: gateway start', () => installation.start())) return;
+  await stage(context, 'owning', { plugin: { id: 'openbrain', path: plugin, config: launched({ folder, sidecar, configFile }) }, env: { OPENBRAIN_API_KEY: secrets.openBrainKey } }, async ({ installation, talk, requests }) => {
     await talking('owning', talk, work);
     await longSession(talk, long, { turns });
     const asked = () => calls(wire).filter((c) => c.method === 'compact');
@@ -63,6 +61,5 @@ export async function owningPart(context) {
     const sent = reads.reduce((n, c) => n + c.params.transcript.messages.length, 0);
     const held = reads.reduce((n, c) => n + c.params.transcript.messages.length + (c.params.transcript.skipped ?? 0), 0);
     judge('owning: long histories are not sent again and again', sent <= held / 4 ? [] : [`${sent} messages sent for ${held} in the lists`], `${sent} messages sent for ${held} in the lists of ${reads.length} calls`);
-    await uninstalling(installation);
   });
 }

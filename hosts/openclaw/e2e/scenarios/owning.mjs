@@ -1,4 +1,4 @@
-// The engine owns compaction: the whole life of an installation, from the link install to the uninstall.
+// The engine owns compaction: what a session can live through.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 import { check, scenario } from '../lib/report.mjs';
@@ -8,24 +8,8 @@ import { calls, readLines } from '../lib/wire.mjs';
 
 export const FACT = 'saffron-quartz-7741';
 
-export async function installing(installation, pluginFolder, pluginConfig) {
-  await scenario('link install', async () => {
-    const before = installation.readConfig();
-    check(!before.plugins.slots?.contextEngine, 'the slot is set before anything was installed');
-    const { code, stdout, stderr } = await installation.cli(['plugins', 'install', '-l', pluginFolder, '--force', '--accept-capabilities']);
-    check(code === 0, `exit code ${code}: ${stdout.slice(-300)} ${stderr.slice(-300)}`);
-  });
-  await scenario('selection: the slot names the engine', async () => {
-    const config = installation.readConfig();
-    check(config.plugins.slots.contextEngine === 'openbrain', `the slot is ${config.plugins.slots.contextEngine}`);
-    check(config.plugins.entries.openbrain.enabled === true, 'the plugin is not enabled');
-    config.plugins.entries.openbrain.config = pluginConfig;
-    installation.writeConfig(config);
-  });
-}
-
-/** Sixty turns that pass the window several times, with a fact stated early and asked for late. */
-export async function longSession(talk, session, { turns = 60 } = {}) {
+/** Turns that pass the window several times, with a fact stated early and asked for late. */
+export async function longSession(talk, session, { turns }) {
   await scenario(`owning: a session of ${turns} turns`, async () => {
     for (let i = 1; i <= turns; i++) {
       const name = `long-${i}`;
@@ -109,16 +93,5 @@ export async function sidecarKilled(talk, session, wirePath) {
     const { status, text } = await turn;
     check(status === 'ok' && text.includes('ok crash-3'), `the turn ended with ${status}: ${text}`);
     await talk.turn(session, 'crash-4', 'And on.');
-  });
-}
-
-export async function uninstalling(installation) {
-  await scenario('uninstall: the slot is back to legacy', async () => {
-    const { code, stdout, stderr } = await installation.cli(['plugins', 'uninstall', 'openbrain', '--force']);
-    check(code === 0, `exit code ${code}: ${stdout.slice(-300)} ${stderr.slice(-300)}`);
-    const { plugins } = installation.readConfig();
-    check((plugins.slots?.contextEngine ?? 'legacy') === 'legacy', `the slot is ${plugins.slots?.contextEngine}`);
-    check((plugins.load?.paths ?? []).length === 0, 'the load path is still there');
-    check(plugins.entries?.openbrain?.config === undefined, 'the configuration is still there');
   });
 }
