@@ -314,18 +314,16 @@ func differ(want, got string) string {
 // timeless takes the columns with times out of tables.
 func timeless(text string) string {
 	var out []string
-	at := -1
+	at, width := -1, 0
 	for line := range strings.SplitSeq(text, "\n") {
 		cells := gap.Split(strings.TrimSpace(line), -1)
 		for i, cell := range cells {
 			if cell == "p50" {
-				at = i
+				at, width = i, len(cells)
 			}
 		}
-		if at >= 0 && len(cells) > at+1 {
+		if at >= 0 && len(cells) == width {
 			line = strings.Join(append(cells[:at:at], cells[at+2:]...), "  ")
-		} else {
-			at = -1
 		}
 		out = append(out, line)
 	}

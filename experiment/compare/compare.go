@@ -32,7 +32,7 @@ type Result struct {
 	Reports []experiment.Report `json:"reports"`
 }
 
-// Value is the mean of a metric over conversations.
+// Value is the mean of a metric over the conversations that every arm has a figure for, so that the differences are those of the values.
 type Value struct {
 	Budget int    `json:"budget"`
 	Metric string `json:"metric"`
@@ -47,9 +47,9 @@ type Difference struct {
 	From       string         `json:"from"`
 	To         string         `json:"to"`
 	Difference stats.Interval `json:"difference"`
-	// Better is 1 when a difference for the better is shown, -1 for the worse, 0 when none is shown or neither is better.
-	Better  int    `json:"better"`
-	Verdict string `json:"verdict"`
+	// Decision is what is shown, Verdict the same in words.
+	Decision stats.Decision `json:"decision"`
+	Verdict  string         `json:"verdict"`
 }
 
 // Run replays and compares. Replays that could not be finished are left out of the figures and joined in the error, which comes with the result.
@@ -100,7 +100,10 @@ func From(reports []experiment.Report, arms []string, budgets []int, seed uint64
 						values[i][c] = []float64{v}
 					}
 				}
-				res.Values = append(res.Values, Value{Budget: budget, Metric: m.Name, Arm: arm, Interval: stats.Mean(values[i], o)})
+			}
+			complete(values)
+			for i, arm := range arms {
+				res.Values = append(res.Values, Value{Budget: budget, Metric: m.Name, Arm: arm, Interval: m.measure().Mean(stats.Mean(values[i], o))})
 			}
 			for i := 1; i < len(arms); i++ {
 				a, b := paired(values[0], values[i])
@@ -108,18 +111,32 @@ func From(reports []experiment.Report, arms []string, budgets []int, seed uint64
 				if err != nil {
 					return res, fmt.Errorf("compare: %s: %w", m.Name, err)
 				}
-				diff := Difference{Budget: budget, Metric: m.Name, From: arms[0], To: arms[i], Difference: d, Verdict: m.Verdict(arms[0], arms[i], d)}
-				if d.ExcludesZero() {
-					diff.Better = m.Better
-					if d.Mean < 0 {
-						diff.Better = -m.Better
-					}
-				}
-				res.Differences = append(res.Differences, diff)
+				v := m.Judge(arms[0], arms[i], d)
+				res.Differences = append(res.Differences, Difference{
+					Budget: budget, Metric: m.Name, From: arms[0], To: arms[i], Difference: v.Effect, Decision: v.Decision, Verdict: v.Text,
+				})
 			}
 		}
 	}
 	return res, errors.Join(errs...)
+}
+
+// complete leaves the conversations that every arm has a figure for. An arm without any figure at all takes none away from the others.
+func complete(values [][][]float64) {
+	none := func(list [][]float64) bool {
+		return !slices.ContainsFunc(list, func(v []float64) bool { return len(v) > 0 })
+	}
+	for c := range values[0] {
+		for _, list := range values {
+			if len(list[c]) > 0 || none(list) {
+				continue
+			}
+			for i := range values {
+				values[i][c] = nil
+			}
+			break
+		}
+	}
 }
 
 // paired leaves the conversations that both have a figure for.

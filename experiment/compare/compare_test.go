@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/compare"
+	"github.com/contextengine/contextengine/experiment/stats"
 )
 
 // reports are replays of n conversations in which the second arm fills f points more and costs c points more than the first.
@@ -33,15 +34,15 @@ func TestVerdicts(t *testing.T) {
 		got[d.Metric] = d
 	}
 	for metric, want := range map[string]struct {
-		begins string
-		better int
+		begins   string
+		decision stats.Decision
 	}{
-		"fill":  {"B better by 3.1 points, 95 % 3.", 1}, // more is better
-		"cost":  {"A better by 5.2 points, 95 % 5.", -1},
-		"reuse": {"no difference: the same in every conversation", 0},
+		"fill":  {"B better by 3.1 points, 95 % 3.", stats.Better}, // more is better
+		"cost":  {"A better by 5.2 points, 95 % 5.", stats.Worse},
+		"reuse": {"no difference: the same everywhere", stats.Same},
 	} {
-		if d := got[metric]; !strings.HasPrefix(d.Verdict, want.begins) || d.Better != want.better {
-			t.Errorf("%s: %q, better %d; want %q, %d", metric, d.Verdict, d.Better, want.begins, want.better)
+		if d := got[metric]; !strings.HasPrefix(d.Verdict, want.begins) || d.Decision != want.decision {
+			t.Errorf("%s: %q, %q; want %q, %q", metric, d.Verdict, d.Decision, want.begins, want.decision)
 		}
 	}
 	if len(res.Values) != 2*len(compare.Metrics()) || res.Conversations != 8 {
@@ -56,8 +57,8 @@ func TestOneConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range res.Differences {
-		if d.Better != 0 || d.Metric == "fill" && !strings.HasSuffix(d.Verdict, "too few to tell") {
-			t.Errorf("%s: %q, better %d", d.Metric, d.Verdict, d.Better)
+		if d.Decision != stats.TooFew || d.Metric == "fill" && !strings.HasPrefix(d.Verdict, "too few to tell (1 conversation, 5 are needed): 3.") {
+			t.Errorf("%s: %q, %q", d.Metric, d.Verdict, d.Decision)
 		}
 	}
 }

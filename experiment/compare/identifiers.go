@@ -40,7 +40,9 @@ type Survival struct {
 	Index float64 `json:"index"`
 	// Difference is to the first arm, over conversations; zero for the first.
 	Difference stats.Interval `json:"difference,omitzero"`
-	Verdict    string         `json:"verdict,omitempty"`
+	// Decision is what is shown, Verdict the same in words; both are empty for the first.
+	Decision stats.Decision `json:"decision,omitempty"`
+	Verdict  string         `json:"verdict,omitempty"`
 }
 
 // Identifiers measures all arms. Conversations in which nothing is needed later do not count; without any the result is empty.
@@ -80,20 +82,28 @@ func Identifiers(ctx context.Context, plan IdentifierPlan) ([]Survival, error) {
 			if err != nil {
 				return nil, fmt.Errorf("compare: identifiers: %w", err)
 			}
-			s.Difference, s.Verdict = d, Metric{Unit: "share", Better: 1}.Verdict(first, total.Arm, d)
+			v := stats.Share(1).Judge(first, total.Arm, d)
+			s.Difference, s.Decision, s.Verdict = v.Effect, v.Decision, v.Text
 		}
 		out = append(out, s)
 	}
 	return out, nil
 }
 
-// shares returns for every conversation the share that survived at each of its cuts.
+// shares returns for every conversation a value for each identifier that is needed at one of its cuts: 1 where it survived, else 0. Their mean is the share that is
+// told, so that a difference is that of the shares.
 func shares(rows [][]survival.Row, arm string, keep float64) [][]float64 {
 	out := make([][]float64, len(rows))
 	for i, of := range rows {
 		for _, r := range of {
 			if r.Arm == arm && r.Keep == keep && r.Needed > 0 {
-				out[i] = append(out[i], float64(r.Survived)/float64(r.Needed))
+				for n := range r.Needed {
+					survived := 0.0
+					if n < r.Survived {
+						survived = 1
+					}
+					out[i] = append(out[i], survived)
+				}
 			}
 		}
 	}

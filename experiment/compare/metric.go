@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/contextengine/contextengine/experiment"
@@ -25,9 +24,16 @@ func full(f func(experiment.Report) float64) func(experiment.Report) (float64, b
 	return func(r experiment.Report) (float64, bool) { return f(r), r.Full > 0 && r.Error == "" }
 }
 
+// shown is a figure of the prompts that fitted; a conversation without any has none.
+func shown(f func(experiment.Report) float64) func(experiment.Report) (float64, bool) {
+	return func(r experiment.Report) (float64, bool) { return f(r), r.Calls > r.BudgetErrors && r.Error == "" }
+}
+
 func every(f func(experiment.Report) float64) func(experiment.Report) (float64, bool) {
 	return func(r experiment.Report) (float64, bool) { return f(r), r.Calls > 0 && r.Error == "" }
 }
+
+const overSliding = "cost to sliding"
 
 // Metrics are the figures of replays, in the order in which they are shown.
 func Metrics() []Metric {
@@ -37,10 +43,10 @@ func Metrics() []Metric {
 		{"reuse", "share of a prompt's history that the next prompt begins with, without steps and compactions", "share", 1, full(func(r experiment.Report) float64 { return r.Reuse })},
 		{"reuse all", "the same in all calls", "share", 1, full(func(r experiment.Report) float64 { return r.ReuseAll })},
 		{"steps", "share of calls in which the window moved", "share", -1, full(func(r experiment.Report) float64 { return r.StepShare })},
-		{"cached", "share of all prompts' bytes that a prompt cache has", "share", 1, every(func(r experiment.Report) float64 { return r.Cached })},
-		{"cost", "cost of all prompts with a prompt cache, relative to none", "share", -1, every(func(r experiment.Report) float64 { return r.CostNoCache })},
-		{"cost to sliding", "the same, relative to a window that slides by a message at a time", "share", -1, every(func(r experiment.Report) float64 { return r.CostSliding })},
-		{"window", "tokens of a prompt, on average", "tokens", 0, every(func(r experiment.Report) float64 { return r.WindowTokens })},
+		{"cached", "share of all prompts' bytes that a prompt cache has", "share", 1, shown(func(r experiment.Report) float64 { return r.Cached })},
+		{"cost", "cost of all prompts with a prompt cache, relative to none", "share", -1, shown(func(r experiment.Report) float64 { return r.CostNoCache })},
+		{overSliding, "the same, relative to a window that slides by a message at a time", "share", -1, shown(func(r experiment.Report) float64 { return r.CostSliding })},
+		{"window", "tokens of a prompt, on average", "tokens", 0, shown(func(r experiment.Report) float64 { return r.WindowTokens })},
 		{"recalled", "tokens recalled, on average", "tokens", 0, full(func(r experiment.Report) float64 { return r.RecalledTokens })},
 		{"compactions", "compactions that changed something", "", 0, every(func(r experiment.Report) float64 { return float64(r.Compactions) })},
 		{"model calls", "calls of a model for compaction", "", -1, every(func(r experiment.Report) float64 { return float64(r.ModelCalls) })},
@@ -50,6 +56,17 @@ func Metrics() []Metric {
 		{"assemble p95", "time to assemble a prompt, 95th percentile", "ms", -1, every(func(r experiment.Report) float64 { return r.AssembleP95 })},
 	}
 }
+
+// measure says what range the metric has. A prompt may cost more than one of a sliding window does.
+func (m Metric) measure() stats.Measure {
+	if m.Unit == "share" && m.Name != overSliding {
+		return stats.Share(m.Better)
+	}
+	return stats.Amount(m.Unit, m.Better)
+}
+
+// Judge says what a difference (b minus a) shows.
+func (m Metric) Judge(a, b string, d stats.Interval) stats.Verdict { return m.measure().Judge(a, b, d) }
 
 // number writes a value without its unit.
 func (m Metric) number(v float64) string {
@@ -71,43 +88,4 @@ func (m Metric) Format(v float64) string {
 		return m.number(v)
 	}
 	return m.number(v) + " " + m.Unit
-}
-
-// Verdict says in words what a difference (b minus a) means.
-func (m Metric) Verdict(a, b string, d stats.Interval) string {
-	switch {
-	case d.N == 0:
-		return "nothing to compare"
-	case d.Mean == 0 && d.Low == 0 && d.High == 0:
-		return "no difference: the same in every conversation"
-	case d.Basis == "" || d.Clusters < 2:
-		word := "more"
-		if d.Mean < 0 {
-			d.Mean, word = -d.Mean, "less"
-		}
-		return fmt.Sprintf("%s has %s %s in the one conversation: too few to tell", b, m.delta(d.Mean), word)
-	case !d.ExcludesZero():
-		return fmt.Sprintf("no difference shown (%s, 95 %% %s to %s)", m.delta(d.Mean), m.number(d.Low), m.number(d.High))
-	}
-	more, less := b, a
-	if d.Mean < 0 {
-		more, less = a, b
-		d.Mean, d.Low, d.High = -d.Mean, -d.High, -d.Low
-	}
-	named, word := more, "higher"
-	switch {
-	case m.Better > 0:
-		word = "better"
-	case m.Better < 0:
-		named, word = less, "better"
-	}
-	return fmt.Sprintf("%s %s by %s, 95 %% %s to %s", named, word, m.delta(d.Mean), m.number(d.Low), m.number(d.High))
-}
-
-// delta writes a difference.
-func (m Metric) delta(v float64) string {
-	if m.Unit == "share" {
-		return m.number(v) + " points"
-	}
-	return m.Format(v)
 }

@@ -63,6 +63,8 @@ type Difference struct {
 	From     string         `json:"from"`
 	To       string         `json:"to"`
 	Interval stats.Interval `json:"difference"`
+	// Decision is what is shown, Verdict the same in words.
+	Decision stats.Decision `json:"decision"`
 	Verdict  string         `json:"verdict"`
 }
 
@@ -226,7 +228,7 @@ func bySession(outcomes []core.Outcome) map[core.SessionID][]core.Outcome {
 func (v *values) summary() Arm {
 	arm := v.arm
 	for name, figures := range v.figures {
-		arm.Metrics = append(arm.Metrics, Metric{Name: name, Outcome: v.given[name], Interval: stats.Independent(figures)})
+		arm.Metrics = append(arm.Metrics, Metric{Name: name, Outcome: v.given[name], Interval: stats.MeasureOf(figures).Mean(stats.Independent(figures))})
 	}
 	slices.SortFunc(arm.Metrics, func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) })
 	return arm
@@ -244,23 +246,10 @@ func (st *Status) compare(arms map[string]*values) {
 			if len(b) == 0 {
 				continue
 			}
-			d := stats.Unpaired(a, b)
+			v := stats.MeasureOf(a, b).Judge(base.Name, other.Name, stats.Unpaired(a, b))
 			st.Differences = append(st.Differences, Difference{
-				Metric: m.Name, From: base.Name, To: other.Name, Interval: d, Verdict: verdict(base.Name, other.Name, d),
+				Metric: m.Name, From: base.Name, To: other.Name, Interval: v.Effect, Decision: v.Decision, Verdict: v.Text,
 			})
 		}
 	}
-}
-
-// verdict says what a difference of two means is.
-func verdict(from, to string, d stats.Interval) string {
-	switch {
-	case d.Basis == "":
-		return "too few sessions to tell"
-	case d.Low > 0:
-		return fmt.Sprintf("%s higher by %.3g, 95 %% %.3g to %.3g", to, d.Mean, d.Low, d.High)
-	case d.High < 0:
-		return fmt.Sprintf("%s higher by %.3g, 95 %% %.3g to %.3g", from, -d.Mean, -d.High, -d.Low)
-	}
-	return fmt.Sprintf("no difference shown (%.3g, 95 %% %.3g to %.3g)", d.Mean, d.Low, d.High)
 }

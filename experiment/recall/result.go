@@ -156,7 +156,9 @@ type Comparison struct {
 	Measure string `json:"measure"`
 	// Difference is paired, question by question.
 	Difference stats.Interval `json:"difference"`
-	Verdict    string         `json:"verdict"`
+	// Decision is what is shown, Verdict the same in words.
+	Decision stats.Decision `json:"decision"`
+	Verdict  string         `json:"verdict"`
 }
 
 // OrderComparison counts questions for which two arms have the same candidates in the same order.

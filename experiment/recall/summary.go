@@ -127,8 +127,9 @@ func (r *runner) compare(out *Result, groups []questions.Group, base, other *Arm
 			if err != nil {
 				continue // the same questions have the same shape
 			}
+			v := stats.Share(1).Judge(base.Name, other.Name, d)
 			out.Comparisons = append(out.Comparisons, Comparison{
-				Base: base.Name, Other: other.Name, Group: g.Name, Measure: m.Name, Difference: d, Verdict: stats.Verdict(base.Name, other.Name, d),
+				Base: base.Name, Other: other.Name, Group: g.Name, Measure: m.Name, Difference: v.Effect, Decision: v.Decision, Verdict: v.Text,
 			})
 		}
 	}

@@ -5,7 +5,7 @@
 //
 //	i := stats.Mean(clusters, stats.Options{Seed: 1})           // one configuration
 //	d, err := stats.Difference(a, b, stats.Options{Seed: 1})    // b minus a, on the same questions
-//	fmt.Println(stats.Verdict("A", "B", d))                     // B better by 3.1 points, 95 % 1.2 to 5.0
+//	fmt.Println(stats.Share(1).Judge("A", "B", d).Text)         // B better by 3.1 points, 95 % 1.2 to 5.0
 //
 // # Method
 //

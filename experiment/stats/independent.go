@@ -18,10 +18,10 @@ func Independent(values []float64) Interval {
 }
 
 // Unpaired returns the mean of b minus that of a, where nothing of a belongs to anything of b: two arms of a live experiment. The interval is Welch's:
-// the arms may differ in their spread and their size. N counts the values of both.
+// the arms may differ in their spread and their size. N counts the values of both, Clusters those of the smaller one.
 func Unpaired(a, b []float64) Interval {
 	x, y := momentsOf(a), momentsOf(b)
-	out := Interval{Mean: y.mean - x.mean, N: len(a) + len(b), Clusters: len(a) + len(b)}
+	out := Interval{Mean: y.mean - x.mean, N: len(a) + len(b), Clusters: min(len(a), len(b))}
 	out.Low, out.High = out.Mean, out.Mean
 	if len(a) < 2 || len(b) < 2 {
 		return out

@@ -27,7 +27,7 @@ type Interval struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-	// N is the number of values, Clusters the number of conversations that had any.
+	// N is the number of values, Clusters the number of conversations that had any; for a difference of two arms of a live experiment, the sessions of the smaller one.
 	N        int `json:"n"`
 	Clusters int `json:"conversations"`
 	// Basis is OverConversations, OverQuestions where there is one conversation alone, or empty where there are too few values for an interval: Low
@@ -37,6 +37,9 @@ type Interval struct {
 
 // ExcludesZero reports whether zero lies outside the interval: a difference is shown.
 func (i Interval) ExcludesZero() bool { return i.Basis != "" && (i.Low > 0 || i.High < 0) }
+
+// Zero reports whether nothing differs at all.
+func (i Interval) Zero() bool { return i.Mean == 0 && i.Low == 0 && i.High == 0 }
 
 // Within returns the interval with its ends moved into a range that the values cannot leave, such as 0 to 1 for shares.
 func (i Interval) Within(low, high float64) Interval {

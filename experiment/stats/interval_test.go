@@ -152,22 +152,3 @@ func TestDifferenceNeedsPairs(t *testing.T) {
 		}
 	}
 }
-
-func TestVerdict(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		d    stats.Interval
-		want string
-	}{
-		{stats.Interval{Mean: 0.031, Low: 0.012, High: 0.05, N: 9, Basis: stats.OverConversations}, "B better by 3.1 points, 95 % 1.2 to 5.0"},
-		{stats.Interval{Mean: -0.031, Low: -0.05, High: -0.012, N: 9, Basis: stats.OverConversations}, "A better by 3.1 points, 95 % 1.2 to 5.0"},
-		{stats.Interval{Mean: -0.0001, Low: -0.01, High: 0.012, N: 9, Basis: stats.OverConversations}, "no difference shown (0.0 points, 95 % -1.0 to 1.2)"},
-		{stats.Interval{N: 9, Basis: stats.OverConversations}, "no difference: the same on every question"},
-		{stats.Interval{Mean: 1, Low: 1, High: 1, N: 1}, "too few questions to tell"},
-		{stats.Interval{}, "nothing to compare"},
-	} {
-		if got := stats.Verdict("A", "B", c.d); got != c.want {
-			t.Errorf("Verdict(%+v) = %q, want %q", c.d, got, c.want)
-		}
-	}
-}

@@ -223,7 +223,7 @@ func (a *app) printComparison(c comparison) error {
 		}
 		align(out, rows)
 		for _, d := range c.Differences {
-			if d.Budget == budget && d.Difference.N > 0 && (d.Difference.Mean != 0 || d.Difference.Low != 0) {
+			if d.Budget == budget && d.Difference.N > 0 && !d.Difference.Zero() {
 				fmt.Fprintf(out, "%s: %s\n", d.Metric, d.Verdict)
 			}
 		}

@@ -27,8 +27,8 @@ func toolRun(t *testing.T, name string, n int) string {
 
 func TestCompare(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "report.html")
-	args := []string{"compare", toolRun(t, "AX", 30), toolRun(t, "BY", 24), toolRun(t, "CZ", 36), "--retriever", "recent,hybrid", "--budget", "1k", "--html", page}
-	run(t, builtin.New(), "", args...).want(t, cli.ExitOK, "3 conversations, compared with recent+archive+memory", "reuse all", "recalled: hybrid+archive+memory higher by", "identifiers needed later")
+	args := []string{"compare", toolRun(t, "AX", 30), toolRun(t, "BY", 24), toolRun(t, "CZ", 36), toolRun(t, "DW", 28), toolRun(t, "EV", 32), "--retriever", "recent,hybrid", "--budget", "1k", "--html", page}
+	run(t, builtin.New(), "", args...).want(t, cli.ExitOK, "5 conversations, compared with recent+archive+memory", "reuse all", "recalled: hybrid+archive+memory higher by", "identifiers needed later")
 	got := run(t, builtin.New(), "", append(args, "--json", "--force")...)
 	got.want(t, cli.ExitOK)
 	var v struct {
@@ -39,7 +39,7 @@ func TestCompare(t *testing.T) {
 		}
 		Identifiers []struct{ Needed int }
 	}
-	if err := json.Unmarshal([]byte(got.out), &v); err != nil || v.Conversations != 3 || len(v.Differences) == 0 || v.Differences[0].Difference.Conversations != 3 ||
+	if err := json.Unmarshal([]byte(got.out), &v); err != nil || v.Conversations != 5 || len(v.Differences) == 0 || v.Differences[0].Difference.Conversations != 5 ||
 		len(v.Identifiers) == 0 || v.Identifiers[0].Needed == 0 {
 		t.Errorf("%+v, %v", v, err)
 	}

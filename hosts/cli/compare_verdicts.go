@@ -23,36 +23,28 @@ func verdicts(c comparison) report.Section {
 		open[place] = append(open[place], what)
 	}
 	for _, d := range c.Differences {
-		if d.Difference.N == 0 || d.Difference.Mean == 0 && d.Difference.Low == 0 && d.Difference.High == 0 {
+		if d.Difference.Zero() || d.Difference.N == 0 {
 			continue
 		}
 		m := metricOf(d.Metric)
-		if tone := toneOf(d.Difference, d.Better); tone != report.Undecided {
-			v.Items = append(v.Items, report.Verdict{
-				Text: capital(m.Name) + ": " + minus(d.Verdict) + ".", Tone: tone,
-				Detail: fmt.Sprintf("%s. %s in %s, at a budget of %s tokens.", capital(meaning(m)), against(c, m, d), count(d.Difference.Clusters, "conversation"), thousands(d.Budget)),
-			})
+		if !d.Decision.Shown() {
+			undecided(fmt.Sprintf("%s at a budget of %s tokens", d.To, thousands(d.Budget)), fmt.Sprintf("%s: %s", m.Name, reason(d.Verdict)))
 			continue
 		}
-		if d.Difference.Clusters < 2 {
-			undecided(fmt.Sprintf("%s at a budget of %s tokens, as one conversation is too few to tell", d.To, thousands(d.Budget)), fmt.Sprintf("%s %s more", m.Name, m.Format(d.Difference.Mean)))
-			continue
-		}
-		undecided(fmt.Sprintf("%s at a budget of %s tokens", d.To, thousands(d.Budget)), fmt.Sprintf("%s (%s)", m.Name, reason(d.Verdict)))
+		v.Items = append(v.Items, report.Verdict{
+			Text: capital(m.Name) + ": " + minus(d.Verdict) + ".", Tone: toneOf(d.Decision),
+			Detail: fmt.Sprintf("%s. %s in %s, at a budget of %s tokens.", capital(meaning(m)), against(c, m, d), count(d.Difference.Clusters, "conversation"), thousands(d.Budget)),
+		})
 	}
 	for _, s := range c.Identifiers {
 		switch {
-		case s.Verdict == "":
-		case s.Difference.ExcludesZero():
-			better := 1
-			if s.Difference.Mean < 0 {
-				better = -1
-			}
+		case s.Verdict == "" || s.Difference.Zero():
+		case s.Decision.Shown():
 			v.Items = append(v.Items, report.Verdict{
-				Text: "Identifiers that survive a compaction: " + minus(s.Verdict) + ".", Detail: fmt.Sprintf("%s, asked to keep %s of the tokens.", s.Arm, percent(s.Keep)), Tone: toneOf(s.Difference, better),
+				Text: "Identifiers that survive a compaction: " + minus(s.Verdict) + ".", Detail: fmt.Sprintf("%s, asked to keep %s of the tokens.", s.Arm, percent(s.Keep)), Tone: toneOf(s.Decision),
 			})
 		default:
-			undecided(s.Arm+" after a compaction", fmt.Sprintf("identifiers when asked to keep %s (%s)", percent(s.Keep), reason(s.Verdict)))
+			undecided(s.Arm+" after a compaction", fmt.Sprintf("identifiers when asked to keep %s: %s", percent(s.Keep), reason(s.Verdict)))
 		}
 	}
 	shown := len(v.Items) > n
@@ -84,7 +76,7 @@ func unfinished(c comparison) []report.Verdict {
 	}}
 }
 
-// against gives both figures of a difference. A conversation that only one of the two has a figure for makes them differ by more or less than the difference.
+// against gives both figures of a difference.
 func against(c comparison, m compare.Metric, d compare.Difference) string {
 	of := func(arm string) string {
 		for _, v := range c.Values {
@@ -99,7 +91,6 @@ func against(c comparison, m compare.Metric, d compare.Difference) string {
 
 // reason is what a verdict that shows nothing rests on.
 func reason(verdict string) string {
-	verdict = strings.TrimPrefix(verdict, "no difference: ")
 	if _, in, ok := strings.Cut(verdict, "no difference shown ("); ok {
 		verdict = strings.TrimSuffix(in, ")")
 	}
@@ -120,13 +111,14 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-func toneOf(d stats.Interval, better int) report.Tone {
-	switch {
-	case better > 0:
+// toneOf shows a decision, and nothing stronger.
+func toneOf(d stats.Decision) report.Tone {
+	switch d {
+	case stats.Better:
 		return report.Better
-	case better < 0:
+	case stats.Worse:
 		return report.Worse
-	case d.ExcludesZero():
+	case stats.Differs:
 		return report.Neutral
 	}
 	return report.Undecided

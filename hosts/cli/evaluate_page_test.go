@@ -35,7 +35,7 @@ func TestEvaluatePage(t *testing.T) {
 	t.Parallel()
 	got := page(t, cli.ExitOK, "evaluate", evaluateFixtures+"beam", "--retriever", "hybrid,recent", "--depth", "1,10", "--budget", "1k,2k", "--seed", "7")
 	says(t, got, "Recall on beam", "2 configurations, asked 4 questions about 2 conversations", "8 messages", "<dd>7</dd>", "contextengine evaluate "+evaluateFixtures+"beam",
-		"--retriever hybrid,recent", "hybrid(lexical)+memory better by 50.0 points", "Among the first 10 candidates: recent+memory finds 0.0 %, hybrid(lexical)+memory 50.0 %.",
+		"--retriever hybrid,recent", "Too few to tell (2 conversations, 5 are needed): 50.0 points less", "Among the first 10 candidates: recent+memory finds 0.0 %, hybrid(lexical)+memory 50.0 %.",
 		"Recall against budget", "Recall against candidates", "Recall by category, among the first 10 candidates", "knowledge update",
 		"Time to retrieve", "Size of store and index", "Every recall", "R@10", "Every configuration", "2 of the questions name no evidence", "is the passage")
 	got = page(t, cli.ExitOK, "evaluate", evaluateFixtures+"locomo.json", "--depth", "1,10", "--budget", "1k,2k")
@@ -84,9 +84,9 @@ func TestEvaluatePageOfASweep(t *testing.T) {
 
 func TestComparePage(t *testing.T) {
 	t.Parallel()
-	args := []string{"compare", toolRun(t, "AX", 30), toolRun(t, "BY", 24), toolRun(t, "CZ", 36), "--retriever", "recent,hybrid", "--budget", "1k,2k"}
+	args := []string{"compare", toolRun(t, "AX", 30), toolRun(t, "BY", 24), toolRun(t, "CZ", 36), toolRun(t, "DW", 28), toolRun(t, "EV", 32), "--retriever", "recent,hybrid", "--budget", "1k,2k"}
 	got := page(t, cli.ExitOK, args...)
-	says(t, got, "Comparison of 2 configurations", "recent+archive+memory against hybrid+archive+memory, over 3 conversations.", "1 000, 2 000", "contextengine compare",
+	says(t, got, "Comparison of 2 configurations", "recent+archive+memory against hybrid+archive+memory, over 5 conversations.", "1 000, 2 000", "contextengine compare",
 		"Recalled: hybrid+archive+memory higher by", "No difference shown: hybrid+archive+memory", "budget 1 000", "How full prompts are", "What prompts cost", "n counts conversations")
 	if strings.Contains(got, "of the same") || strings.Contains(got, "the same, relative") {
 		t.Error("a metric is explained by one that stands elsewhere")

@@ -48,7 +48,7 @@ func TestEvaluateTable(t *testing.T) {
 	run(t, builtin.New(), "", "evaluate", evaluateFixtures+"beam", "--store", "memory,sqlite", "--depth", "1,10", "--budget", "1k", "--details", details).want(t, cli.ExitOK,
 		"beam: 2 conversations, 8 messages, 4 questions with evidence", "note: 2 of the questions name no evidence", "all: 4 questions, ± over 2 conversations",
 		"R@10", "hybrid(lexical)+memory", "hybrid(lexical)+sqlite", "knowledge_update: 2 questions", "packed 1k",
-		"1 and 2 at R@10: no difference: the same on every question", "1 and 2: the same candidates in the same order for 4 of 4 questions")
+		"1 and 2 at R@10: too few to tell (2 conversations, 5 are needed): the same so far", "1 and 2: the same candidates in the same order for 4 of 4 questions")
 	data, err := os.ReadFile(details)
 	if err != nil {
 		t.Fatal(err)

@@ -66,18 +66,12 @@ func (p *evaluationPage) verdicts() report.Section {
 // verdict is one comparison in words, with both figures.
 func (p *evaluationPage) verdict(c recall.Comparison) report.Verdict {
 	at := slices.IndexFunc(p.Measures, func(m recall.Measure) bool { return m.Name == c.Measure })
-	tone := report.Undecided
-	if c.Difference.ExcludesZero() {
-		if tone = report.Better; c.Difference.Mean < 0 {
-			tone = report.Worse
-		}
-	}
 	of := func(name string) string {
 		i := slices.IndexFunc(p.good, func(a recall.ArmResult) bool { return a.Name == name })
 		return stats.Points(p.good[i].Groups[0].Measures[at].Recall.Mean) + " %"
 	}
 	return report.Verdict{
-		Text: sentence(minus(c.Verdict)), Detail: fmt.Sprintf("%s: %s finds %s, %s %s.", sentence(measureName(p.Measures[at])), c.Other, of(c.Other), c.Base, of(c.Base)), Tone: tone,
+		Text: sentence(minus(c.Verdict)), Detail: fmt.Sprintf("%s: %s finds %s, %s %s.", sentence(measureName(p.Measures[at])), c.Other, of(c.Other), c.Base, of(c.Base)), Tone: toneOf(c.Decision),
 	}
 }
 
