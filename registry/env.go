@@ -39,7 +39,7 @@ type Env struct {
 
 	models func(name string, m Model) Model
 	maker  *maker
-	shelf *shelf
+	shelf  *shelf
 	// nested opens further stores for a store that stands in front of others.
 	nested func(ctx context.Context, c Choice) (core.Store, error)
 	// tier opens further compactors for one that works with others.

@@ -21,7 +21,7 @@ import (
 //	                                   either beside it or under "config"; on top of what the slot says
 //	agents.<id>.contextEngine          the same for one agent; also as an item of agents.list with its id
 //
-// Everything is strict: an unknown key or name is an ErrInvalid that names source, place, what is known, and what was most
+// Everything but the key "$schema" is strict: an unknown key or name is an ErrInvalid that names source, place, what is known, and what was most
 // likely meant; a wrong type one that says what was wanted and found. Values never appear in errors. Null means not set.
 func (r *Registry) Load(sources ...Source) (Config, error) {
 	cfg := DefaultConfig()
@@ -32,6 +32,7 @@ func (r *Registry) Load(sources ...Source) (Config, error) {
 		tree, err := s.read()
 		if err == nil {
 			d := decoder{r: r}
+			delete(tree, schemaKey)
 			if s.host || isHost(tree) {
 				host = true
 				err = d.host(tree, &cfg)

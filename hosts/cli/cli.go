@@ -21,6 +21,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -119,8 +120,8 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "contextengine",
 		Short: "Try context engines on real conversations, and see that they keep their promises",
-		Long: "contextengine replays conversations through configurations of a context engine, verifies what the engine promises\n" +
-			"while it does, and measures how well the window is used.\n\n" + exitHelp,
+		Long: "contextengine tries context engines on conversations, verifies what they\n" +
+			"promise, looks after what is stored, and serves programs.\n\n" + exitHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -132,7 +133,8 @@ func (a *app) root() *cobra.Command {
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.Version = version() + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+	root.SetVersionTemplate("contextengine {{.Version}}\n")
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
@@ -145,9 +147,23 @@ func (a *app) root() *cobra.Command {
 		}
 		return unknownName("command", args[0], names)
 	}
-	root.AddCommand(a.replayCmd(), a.explainCmd(), a.doctorCmd(), a.listCmd(), a.initCmd(), a.serveCmd(), a.openBrainCmd(), a.versionCmd(),
-		a.importCmd(), a.exportCmd(), a.statsCmd(), a.verifyCmd(), a.backupCmd(), a.vacuumCmd(), a.retainCmd(), a.forgetCmd(), a.reembedCmd(), a.evaluateCmd(),
-		a.inspectCmd(), a.experimentCmd(), a.compareCmd(), a.soakCmd(), a.datasetCmd())
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Try and measure", []*cobra.Command{a.replayCmd(), a.explainCmd(), a.compareCmd(), a.evaluateCmd(), a.experimentCmd(), a.soakCmd(), a.datasetCmd()}},
+		{"Set up", []*cobra.Command{a.initCmd(), a.listCmd(), a.doctorCmd(), a.versionCmd()}},
+		{"Serve other programs", []*cobra.Command{a.serveCmd(), a.openBrainCmd()}},
+		{"Look into what is stored", []*cobra.Command{a.agentsCmd(), a.sessionsCmd(), a.inspectCmd(), a.statsCmd(), a.verifyCmd()}},
+		{"Move, keep and erase it", []*cobra.Command{a.importCmd(), a.exportCmd(), a.backupCmd(), a.forgetCmd(), a.retainCmd(), a.reembedCmd(), a.vacuumCmd()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+		}
+		root.AddCommand(g.commands...)
+	}
+	a.completing(root)
 	speaking(root)
 	return root
 }

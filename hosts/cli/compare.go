@@ -45,7 +45,7 @@ func (a *app) compareCmd() *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
 		Use:   "compare FILE... --config A --config B",
-		Short: "Replay conversations through configurations and say what differs, with intervals",
+		Short: "Say what differs between configurations, with intervals",
 		Long: `compare replays the same conversations through two or more configurations and measures how the window is filled, what a prompt cache
 can reuse of it and saves at a given price, how often a model is called, and how many of the identifiers that an agent needs later are
 still in the prompt after a compaction. The first configuration is what the others are compared with; differences are paired by

@@ -26,7 +26,7 @@ type datasetFlags struct {
 func (a *app) datasetCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dataset",
-		Short: "Get the public conversations that this project's figures are measured on",
+		Short: "Get the public conversations that figures are measured on",
 		Long: `The public sets belong to their publishers and come with no program. "fetch" gets them from there, or from a mirror, at pinned revisions,
 and checks every file. The data folder is what ` + datadir.Variable + ` says; else, in a checkout of the project, shared/data beside it if that is there, or
 .tools/data in it.

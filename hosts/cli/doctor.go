@@ -32,7 +32,7 @@ func (a *app) doctorCmd() *cobra.Command {
 	var host openClawFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check configuration, agents, arms, tokenizer, store and models, and say what to do",
+		Short: "Check that what is configured can be used, and say what to do",
 		Long: "doctor checks that what is configured can be used, for all agents and arms. It makes the store if there is none, and writes nothing into it.\n" +
 			"An embedder is asked for the vector of one word; no other model is asked anything.\n\n" +
 			"With --openclaw [FILE] it looks at an OpenClaw host instead, and says why the plugin is installed there but not used. It changes nothing there.\n\n" + exitHelp,

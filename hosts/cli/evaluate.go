@@ -64,7 +64,7 @@ func (a *app) evaluateCmd() *cobra.Command {
 	var f evaluateFlags
 	cmd := &cobra.Command{
 		Use:   "evaluate DATASET",
-		Short: "Measure how much of what answers questions is recalled, and compare configurations",
+		Short: "Measure how much of what answers questions is recalled",
 		Long: "evaluate asks the retrievers of one or more configurations the questions of a data set, and says what they find.\n\n" +
 			datasetHelp + "\n\n" + evaluateProtocol + "\n\n" +
 			"--set tries every combination of values. With --resume what is finished is kept in a file and not measured again, as long as configuration, data and\n" +

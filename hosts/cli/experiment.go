@@ -17,7 +17,7 @@ import (
 func (a *app) experimentCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment",
-		Short: "See how the arms of a running experiment do, and say how sessions went",
+		Short: "See how the arms of a running experiment do",
 		Long: `A configuration with arms splits sessions among variants. A session keeps its arm for ever, and every turn names it. These commands show
 what became of each arm, and add outcomes: what a host, or a person, says of a session or a turn.
 

@@ -32,7 +32,7 @@ func (a *app) explainCmd() *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain [FILE]",
-		Short: "Show what is in the window at a model call, why, and what was left out",
+		Short: "Show what is in a prompt, why, and what was left out",
 		Long: `explain replays a conversation up to a model call and shows the prompt of that call: every message with the reason
 why it is there and what it costs, and everything that is not there. Without a file it explains the example that is built in.
 

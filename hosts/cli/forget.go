@@ -27,7 +27,7 @@ func (a *app) forgetCmd() *cobra.Command {
 	var f forgetFlags
 	cmd := &cobra.Command{
 		Use:   "forget --agent AGENT",
-		Short: "Erase messages for good: from the store, indexes, summaries, windows and vectors",
+		Short: "Erase messages for good, wherever they are",
 		Long: `forget erases an agent's messages, a session's, those of a time, or single ones. It shows what that is and asks first, unless
 --yes is given. It leaves a receipt, which says how many and when and never what; --receipts lists them.
 

@@ -26,7 +26,7 @@ func (a *app) importCmd() *cobra.Command {
 	formats := formatNames()
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
-		Short: "Take up history that exists already, from other programs or from an export",
+		Short: "Read history of other programs, or an export",
 		Long: `import reads history and stores it with the configured engine: times, ids, tool calls and results, and the original bytes are kept.
 What is stored already is not stored again, and what was erased stays erased; so an import that was interrupted is resumed by running
 it again. What a file is shows from its content:

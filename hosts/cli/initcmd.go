@@ -14,7 +14,7 @@ func (a *app) initCmd() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Write a configuration file with every key, its default and what it is for",
+		Short: "Write a configuration file with every key",
 		Long: `init writes a file in the format that its name ends in: .yaml, .toml, .json5, or .json, which has no comments. What it says holds without
 it, too: keep what you change.
 

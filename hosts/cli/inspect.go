@@ -24,7 +24,7 @@ func (a *app) inspectCmd() *cobra.Command {
 	var f inspectFlags
 	cmd := &cobra.Command{
 		Use:   "inspect --agent AGENT [--session SESSION]",
-		Short: "Show a session's window, what stands for its history, and the history behind it",
+		Short: "Show a session's window, and the history behind it",
 		Long: `inspect shows what a session's window is made of: its summaries and what they stand for, the messages that are shown, how they are
 shortened, and what is stored but not shown. Without --session it lists the agent's sessions.
 
@@ -140,30 +140,9 @@ func (a *app) page(asJSON bool, res any, text string, next int, err error) error
 
 // sessions lists an agent's sessions.
 func (k *keeper) sessions(ctx context.Context, f inspectFlags) error {
-	views, ok := core.As[core.ViewStore](k.store)
-	if !ok {
-		return k.cannot("list sessions")
-	}
-	var list []core.View
-	q := core.ViewQuery{Agent: f.agent, Limit: core.MaxPage}
-	for {
-		ids, err := views.ListViews(ctx, q)
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			v, err := views.LoadView(ctx, id)
-			if err != nil && !errors.Is(err, core.ErrNotFound) {
-				return err
-			}
-			if err == nil {
-				list = append(list, v)
-			}
-		}
-		if len(ids) < q.Limit {
-			break
-		}
-		q.After = ids[len(ids)-1]
+	list, err := k.views(ctx, f.agent)
+	if err != nil {
+		return err
 	}
 	if f.json {
 		return writeJSON(k.a.Stdout, list)

@@ -11,15 +11,22 @@ import (
 )
 
 func (a *app) listCmd() *cobra.Command {
-	var asJSON, prompts bool
+	var asJSON, prompts, schema bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the parts there are, and their configuration keys with types and defaults",
+		Short: "List the parts there are, and their configuration keys",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			parts, keys := a.reg.Describe(), a.reg.Keys()
 			if asJSON {
 				return failed(writeJSON(a.Stdout, map[string]any{"parts": parts, "keys": keys}))
+			}
+			if schema {
+				text, err := a.reg.JSONSchema()
+				if err == nil {
+					_, err = fmt.Fprintln(a.Stdout, string(text))
+				}
+				return failed(err)
 			}
 			if prompts {
 				writePrompts(a.Stdout, parts)
@@ -43,6 +50,7 @@ func (a *app) listCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&schema, "schema", false, `print a JSON Schema of configuration files; name its file in the key "$schema" of yours, and editors complete and check it`)
 	cmd.Flags().BoolVar(&prompts, "prompts", false, "print the built-in prompts in full; the parts' keys say how to replace them")
 	return cmd
 }

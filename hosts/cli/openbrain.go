@@ -32,6 +32,11 @@ func (a *app) serverFile(store string) string {
 	if store != fileStore {
 		return ""
 	}
+	return a.stateFile("openbrain.db")
+}
+
+// stateFile is a file in the place where this program keeps what lasts, as the built-in store in a file has it.
+func (a *app) stateFile(name string) string {
 	base := a.getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {
 		home, err := os.UserHomeDir()
@@ -40,5 +45,5 @@ func (a *app) serverFile(store string) string {
 		}
 		base = filepath.Join(home, ".local", "state")
 	}
-	return filepath.Join(base, "contextengine", "openbrain.db")
+	return filepath.Join(base, "contextengine", name)
 }

@@ -10,7 +10,7 @@ func (a *app) reembedCmd() *cobra.Command {
 	var f storeFlags
 	cmd := &cobra.Command{
 		Use:   "reembed",
-		Short: "Make the vectors of an agent's messages anew after the embedder changed",
+		Short: "Make vectors anew after the embedder changed",
 		Long: `reembed embeds every message that has no vector of the configured model, and then removes the vectors of other models, which are not
 used. It asks the embedder, which may cost; what was embedded when it is interrupted stays, and running it again goes on from there.
 

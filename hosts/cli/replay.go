@@ -57,7 +57,7 @@ func (a *app) replayCmd() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay [FILE...]",
-		Short: "Replay conversations through configurations, verify the promises and measure the window",
+		Short: "Replay conversations, verify the promises, measure the window",
 		Long: `replay feeds conversations message by message through one or more configurations, assembles a prompt before every
 model call, compacts when that is due, and verifies every prompt by recounting and comparing the bytes that would be
 sent. A simulated host answers engines that delegate compaction. What a replay stores it erases again.

@@ -20,7 +20,7 @@ func (a *app) serveCmd() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Let another program drive the engines: JSON-RPC over standard input and output, or a unix socket",
+		Short: "Let another program drive the engines, by JSON-RPC",
 		Long: `serve is the sidecar of hosts that are not written in Go. It speaks JSON-RPC 2.0, one message a line, in both
 directions; the protocol is described in hosts/rpc/PROTOCOL.md, and --schema prints its JSON Schema. One process serves all
 agents and sessions, each with the engine that the configuration gives it.

@@ -30,8 +30,8 @@ func (a *app) soakCmd() *cobra.Command {
 	var f soakFlags
 	cmd := &cobra.Command{
 		Use:   "soak",
-		Short: "Live thousands of sessions at once, and see that memory, goroutines and files do not grow",
-		Long: `soak lives many sessions at once over a configuration: they talk, have prompts assembled, call tools, compact, are bootstrapped
+		Short: "Play thousands of sessions at once, and see that nothing grows",
+		Long: `soak plays many sessions at once over a configuration: they talk, have prompts assembled, call tools, compact, are bootstrapped
 anew, end and make room for others. It samples memory after garbage collection, goroutines, open files and latencies, and compares the second
 tenth of the time with the last. No model is asked. Without a configured store it uses the one in memory.
 

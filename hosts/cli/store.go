@@ -189,7 +189,7 @@ func (a *app) verifyCmd() *cobra.Command {
 	var fix bool
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Read everything in the store, compare it with its checksums, and the views with the entries",
+		Short: "Check that the store holds what was written",
 		Long: `verify fails, and names the file and the first thing in it, when something is not what was written. Then it compares the views of all
 sessions with the entries, and names every session where they do not agree: two processes that used one session with an older version
 left such ones. --fix gives entries that share a position one each, and takes positions that hold nothing out of the views. Nothing that is stored is lost.

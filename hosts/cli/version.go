@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -13,8 +12,8 @@ func (a *app) versionCmd() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(a.Stdout, "contextengine "+version()+" "+runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(a.Stdout, "contextengine "+cmd.Root().Version)
 			return failed(err)
 		},
 	}

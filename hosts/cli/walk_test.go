@@ -30,11 +30,15 @@ var walk = []step{
 	{args: "", code: 0, first: "contextengine "},
 	{args: "repaly", code: 2, first: `error: unknown command "repaly", did you mean "replay"?`},
 	{args: "version", code: 0, first: "contextengine "},
+	{args: "--version", code: 0, first: "contextengine "},
+	{args: "completion bash", code: 0, first: "# bash completion"},
+	{args: "completion", code: 0, first: "Generate the autocompletion script"},
 	{args: "version --loud", code: 2, first: "error: unknown flag: --loud"},
 	{args: "version now", code: 2, first: `error: version takes flags only, and there is "now"`},
 
 	{args: "list", code: 0, first: "engines"},
 	{args: "list --json", code: 0, first: "{"},
+	{args: "list --schema", code: 0, first: "{"},
 	{args: "list hybrid", code: 2, first: "error: "},
 
 	{args: "init -o c1.yaml", code: 0, first: "wrote c1.yaml;", leaves: []string{"c1.yaml"}},
@@ -143,6 +147,11 @@ var walk = []step{
 	{args: "forget --agent ann --receipts", code: 0, first: ""},
 	{args: "reembed", code: 1, first: "error: "},
 
+	{args: "agents", code: 0, first: "agent  sessions"},
+	{args: "agents ann", code: 2, first: `error: agents takes flags only, and there is "ann"`},
+	{args: "agents --store memory --json", code: 0, first: "[]"},
+	{args: "sessions", code: 2, first: "error: --agent: name the agent"},
+	{args: "sessions --agent ann", code: 0, first: "session"},
 	{args: "inspect", code: 2, first: "error: --agent: name the agent"},
 	{args: "inspect --agent ann", code: 0, first: "session"},
 	{args: "inspect --agent nobody", code: 0, first: ""},
