@@ -115,7 +115,7 @@ func (f *followed) news(id SessionID, next int64, t *Transcript) ([]message.Mess
 		}
 	}
 	for i := range f.strays {
-		if f.at > 0 {
+		if f.at > 0 || slices.ContainsFunc(f.known[:f.hard[0]], func(k knownEntry) bool { return k.erased }) {
 			marks[i] = mark{metaStray, f.placeOf(f.at)}
 		}
 	}

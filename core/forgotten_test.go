@@ -267,3 +267,17 @@ func TestErasedBefore(t *testing.T) {
 		t.Errorf("shown: %q", s)
 	}
 }
+
+// A line that a host put in the place of what was erased is the host's own: it goes when the host shows again what stands around it.
+func TestLineBehindWhatWasErased(t *testing.T) {
+	f := newFixture(t)
+	all := one(user("one"), user("two"))
+	f.assemble(1000, transcript("now", all...))
+	f.forget(core.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("one").ID}})
+	if got, want := shown(f.assemble(1000, transcript("now", user("(cut)"), all[1]))), "(cut) | two"; got != want {
+		t.Fatalf("window = %q, want %q: nothing is tested", got, want)
+	}
+	if got := shown(f.assemble(1000, transcript("now", all...))); got != "two" {
+		t.Errorf("window = %q", got)
+	}
+}
