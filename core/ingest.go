@@ -473,8 +473,14 @@ func adopt(v *View, entry Entry) {
 	if entry.Type == TypeErased {
 		v.Erased++
 	}
+	before := v.Len()
 	if !v.adoptBefore(entry) {
 		extendPath(v, entry)
+	}
+	for _, l := range []*Ledger{&v.Host, &v.Output} {
+		if entry.Type != TypeMessage && l.Len == before {
+			l.Len = v.Len() // no host shows it: what was matched is so still
+		}
 	}
 	if entry.leads() {
 		v.Head = leadersOf(entry)

@@ -2,8 +2,10 @@ package core_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -64,5 +66,42 @@ func TestEmptyOwnOutput(t *testing.T) {
 	v, err := f.store.LoadView(t.Context(), f.id)
 	if err != nil || v.Len() != 2 {
 		t.Errorf("%d entries are in force, want 2: %v", v.Len(), err)
+	}
+}
+
+// TestOwnOutputOfAnotherProcess: what the engine shortened is known again by the next process, also where something came in meanwhile, or was stored just before
+// the first one died.
+func TestOwnOutputOfAnotherProcess(t *testing.T) {
+	for name, between := range map[string]func(f *fixture, disk *fullDisk){
+		"a message": func(f *fixture, _ *fullDisk) { f.ingest(assistant("by the way")) },
+		"a subagent's result that was stored and not published": func(f *fixture, disk *fullDisk) {
+			disk.noViews = true
+			req := core.SubagentEnded{Parent: f.id, Child: core.SessionID{Agent: "main", Session: "child"}, Result: "found", Reason: "completed"}
+			if err := f.engine.OnSubagentEnded(t.Context(), req); err == nil {
+				t.Error("nothing is tested")
+			}
+			disk.noViews = false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := &fullDisk{Store: memory.New()}
+			f := newFixture(t, func(_ *core.Config, p *core.Parts) { p.Store = disk })
+			f.store = disk.Store
+			first := f.assemble(1000, transcript("now", user("q"), calling("c1"), resulting("c1", strings.Repeat("word ", 3000))))
+			between(f, disk)
+			before := f.stored()
+			f.restart()
+			again := f.assemble(1000, transcript("now", first.Messages...), inLoop)
+			if n := f.stored(); n != before {
+				t.Errorf("%d stored, before %d", n, before)
+			}
+			if len(again.Messages) < len(first.Messages) {
+				t.Errorf("shown: %s", shown(again))
+			}
+			v, err := f.store.LoadView(t.Context(), f.id)
+			if err != nil || v.Len() < len(first.Messages) {
+				t.Errorf("%d in force: %v", v.Len(), err)
+			}
+		})
 	}
 }

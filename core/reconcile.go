@@ -124,6 +124,11 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 	if err != nil {
 		return 0, err
 	}
+	if len(s.view.Stubs) > 0 {
+		if err := e.warmUp(ctx, s); err != nil { // what they make of entries is the engine's own
+			return 0, err
+		}
+	}
 	// What the engine itself put into its output is not part of the conversation, and what it shortened or merged stands for what it shows.
 	own := e.ownMessages(s)
 	var rows []row
