@@ -74,10 +74,13 @@ func (e *Engine) attempt(ctx context.Context, t *task, s *session, p Patch, a *a
 		}
 		a.stored = true
 	}
-	if err := e.keepPrompt(ctx, t, &v); err != nil {
-		return err
+	moved := v.Start != s.view.Start
+	if moved {
+		if err := e.keepPrompt(ctx, t, &v); err != nil {
+			return err
+		}
 	}
-	if v.Start == s.view.Start && len(p.Stubs) == 0 && s.view.Start >= 0 {
+	if !moved && len(p.Stubs) == 0 && s.view.Start >= 0 {
 		before := s.view.front()
 		v.Shown = &before
 	} else {
@@ -117,7 +120,7 @@ func resolved(ids []string, refs map[string]string) []string {
 	return out
 }
 
-// keepPrompt pins the newest user message when a patch took it away: what the user asked for stays as long as its turn lasts.
+// keepPrompt pins the newest user message when a patch took it out of the window: what the user asked for stays as long as its turn lasts.
 func (e *Engine) keepPrompt(ctx context.Context, t *task, v *View) error {
 	first := max(v.Frontier, v.Lead)
 	if v.Pinned != "" || first >= v.Len() {

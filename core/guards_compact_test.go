@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -99,5 +100,41 @@ func TestCompactorThatProposesTooMuch(t *testing.T) {
 				t.Errorf("afterwards a sound patch is not taken: %+v", res)
 			}
 		})
+	}
+}
+
+// firstOf is a compactor that replaces the n oldest entries.
+type firstOf struct{ n int }
+
+func (firstOf) OwnsCompaction() bool { return true }
+
+func (o firstOf) Compact(_ context.Context, c core.Compaction) (core.Patch, error) {
+	r := core.Replacement{Kind: "summary", Text: "in short"}
+	for _, entry := range c.Entries[:o.n] {
+		r.Entries = append(r.Entries, entry.ID)
+	}
+	return core.Patch{Replace: []core.Replacement{r}}, nil
+}
+
+// TestCompactionBehindTheWindowPinsNothing: a compaction of what had left the window does not change what is shown, here and in the next process, also where
+// the turn began with a message that says nothing.
+func TestCompactionBehindTheWindowPinsNothing(t *testing.T) {
+	const hidden = 5
+	f := newFixture(t, func(_ *core.Config, p *core.Parts) { p.Compactor = firstOf{hidden} })
+	words := strings.Repeat("word ", 40)
+	f.ingest(calling("c1"), resulting("c1", words), user(" "), calling("c2"), resulting("c2", words), calling("c3"), resulting("c3", words))
+	show := func() string {
+		return shown(f.assemble(130, func(r *core.AssembleRequest) { r.Settings.Provider = "anthropic" }))
+	}
+	if got := show(); !strings.HasPrefix(got, fmt.Sprintf("[%d earlier messages", hidden)) || strings.Contains(got, "this turn") {
+		t.Fatalf("window = %q: nothing is tested", got)
+	}
+	if res := f.compact(130); !res.Compacted {
+		t.Fatalf("Compact = %+v", res)
+	}
+	before := show()
+	f.restart()
+	if got := show(); got != before {
+		t.Errorf("another process shows\n%s\nthe first one\n%s", got, before)
 	}
 }
