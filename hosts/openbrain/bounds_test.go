@@ -145,3 +145,76 @@ func TestBrokenListIsCutOff(t *testing.T) {
 		t.Error("the log does not say why")
 	}
 }
+
+// gated is a store that counts what its scans return, and waits before each but the first ones until somebody has read something.
+type gated struct {
+	core.Store
+	free  int
+	read  chan struct{}
+	mu    sync.Mutex
+	scans int
+	most  int
+	stuck bool
+}
+
+func (s *gated) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
+	page, err := s.Store.Scan(ctx, q)
+	size := 0
+	for i := range page.Entries {
+		size += len(page.Entries[i].Text())
+	}
+	s.mu.Lock()
+	s.scans++
+	wait := s.free > 0 && s.scans > s.free
+	s.most = max(s.most, size)
+	s.mu.Unlock()
+	if !wait {
+		return page, err
+	}
+	hung := time.NewTimer(20 * time.Second)
+	defer hung.Stop()
+	select {
+	case <-s.read:
+	case <-hung.C:
+		s.mu.Lock()
+		s.stuck = true
+		s.mu.Unlock()
+	}
+	return page, err
+}
+
+// TestPagesAreStreamed: the beginning of a page is with the client before its end is read, and what is read at a time has a bound in bytes, whatever the limit and
+// however large a page may be.
+func TestPagesAreStreamed(t *testing.T) {
+	store := &gated{Store: memory.New(), read: make(chan struct{})}
+	f := serve(t, store, func(c *openbrain.Config) { c.MaxPage = 64 << 20 })
+	const many, size = 120, 150 << 10
+	for i := range many {
+		f.want(t, http.StatusCreated, "", http.MethodPost, "/v1/thoughts", fmt.Sprintf(`{"content":%q,"source":"a"}`, fmt.Sprint(i, strings.Repeat(" x", size/2))), nil)
+	}
+	store.mu.Lock()
+	store.scans, store.most, store.free = 0, 0, 4
+	store.mu.Unlock()
+	res, err := http.Get(f.url + "/v1/thoughts?source=a&limit=500")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body := bufio.NewReader(res.Body)
+	if _, err := body.Peek(1 << 10); err != nil {
+		t.Fatal(err)
+	}
+	close(store.read)
+	var page list
+	if err := json.NewDecoder(body).Decode(&page); err != nil || page.Count != many {
+		t.Errorf("the page has %d thoughts, %v; want %d", page.Count, err, many)
+	}
+	store.mu.Lock()
+	defer store.mu.Unlock()
+	if store.stuck {
+		t.Error("nothing was with the client while the page was read")
+	}
+	if store.scans < 5 || store.most > 4<<20 {
+		t.Errorf("%d scans returned up to %d bytes each, want several of at most 4 MiB", store.scans, store.most)
+	}
+}
