@@ -165,7 +165,7 @@ func (s *gated) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 	}
 	s.mu.Lock()
 	s.scans++
-	wait := s.free > 0 && s.scans > s.free
+	wait := s.free > 0 && s.scans > s.free && !s.stuck
 	s.most = max(s.most, size)
 	s.mu.Unlock()
 	if !wait {
