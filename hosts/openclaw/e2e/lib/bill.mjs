@@ -4,6 +4,8 @@ import { turnsIn } from './directives.mjs';
 import { textOf } from './tokens.mjs';
 
 const isRecall = (m) => m.role === 'user' && textOf(m.content).includes('<recalled>');
+/** What the host says of its runtime behind every prompt: made anew for each request, and never part of what follows. */
+const isNote = (text) => text.includes('<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>');
 const size = (text) => Buffer.byteLength(text, 'utf8') / 4;
 
 /** A request as a list of its pieces: tools first, as providers read them. */
@@ -57,8 +59,8 @@ export function bill(requests, price = 0.1) {
       while (same < old.length && old[same] === texts[same]) same++;
       if (same < old.length) out.broken++;
       else {
-        // Between broken prefixes nothing is paid twice but the newest turn and its recall block.
-        const twice = before.texts.slice(old.length).filter((t) => !t.includes('<recalled>') && texts.slice(old.length).includes(t)).reduce((n, t) => n + size(t), 0);
+        // Between broken prefixes nothing is paid twice but the newest turn's recall block and the host's note behind it.
+        const twice = before.texts.slice(old.length).filter((t) => !t.includes('<recalled>') && !isNote(t) && texts.slice(old.length).includes(t)).reduce((n, t) => n + size(t), 0);
         out.stray += Math.max(0, Math.min(twice, size(old.join('')) + twice - cached));
       }
     }
