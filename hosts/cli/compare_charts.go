@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/contextengine/contextengine/experiment/compare"
 	"github.com/contextengine/contextengine/experiment/report"
+	"github.com/contextengine/contextengine/experiment/stats"
 )
 
 // compareChart is a metric that has a chart of its own.
@@ -38,18 +38,57 @@ func meaning(m compare.Metric) string {
 	return m.Doc
 }
 
-// valueOf is a value of a metric in the unit that a report shows. The ends of its interval stay where values can be: no metric is negative, and shares of
-// a whole end at it.
+// valueOf is a value of a metric in the unit that a report shows.
 func valueOf(m compare.Metric, v compare.Value) report.Value {
-	low, high := max(v.Low, 0), v.High
 	scale := 1.0
 	if m.Unit == "share" {
 		scale = 100
-		if !strings.HasPrefix(m.Name, "cost") && v.Mean <= 1 {
-			high = min(high, 1)
+	}
+	return report.Value{Value: v.Mean * scale, Low: v.Low * scale, High: v.High * scale}
+}
+
+// glance is the table that a report begins with: a line for each configuration and budget, with what people look for first, and what was decided about it.
+func glance(c comparison) report.Section {
+	metrics := []string{"fill", "reuse all", "cost", "recalled", "compactions", "model calls"}
+	t := report.Table{
+		Title: "At a glance", Caption: "Means over conversations. The last columns count what is shown to be better or worse than " + c.Arms[0] + ", of all metrics; below are the intervals.",
+		Columns: []report.Column{{Name: "Budget", Unit: "tokens"}, {Name: "Configuration"}},
+	}
+	for _, name := range metrics {
+		unit := map[string]string{"share": "%", "tokens": "tokens"}[metricOf(name).Unit]
+		t.Columns = append(t.Columns, report.Column{Name: capital(name), Unit: unit})
+	}
+	t.Columns = append(t.Columns, report.Column{Name: "Better"}, report.Column{Name: "Worse"})
+	for _, budget := range c.Budgets {
+		for i, arm := range c.Arms {
+			row := []report.Cell{report.Count(budget), report.Text(arm)}
+			for _, name := range metrics {
+				row = append(row, glanceCell(c, budget, name, arm))
+			}
+			if i == 0 {
+				t.Rows = append(t.Rows, append(row, report.Number(math.NaN(), 0), report.Number(math.NaN(), 0)))
+				continue
+			}
+			decided := make(map[stats.Decision]int)
+			for _, d := range c.Differences {
+				if d.Budget == budget && d.To == arm {
+					decided[d.Decision]++
+				}
+			}
+			t.Rows = append(t.Rows, append(row, report.Count(decided[stats.Better]), report.Count(decided[stats.Worse])))
 		}
 	}
-	return report.Value{Value: v.Mean * scale, Low: low * scale, High: high * scale}
+	return t
+}
+
+func glanceCell(c comparison, budget int, metric, arm string) report.Cell {
+	m := metricOf(metric)
+	for _, v := range c.Values {
+		if v.Budget == budget && v.Metric == metric && v.Arm == arm && v.N > 0 {
+			return report.Number(valueOf(m, v).Value, map[string]int{"share": 1, "": 1}[m.Unit])
+		}
+	}
+	return report.Number(math.NaN(), 0)
 }
 
 // bars shows one metric, with the budgets as groups.

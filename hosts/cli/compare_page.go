@@ -33,8 +33,9 @@ func (a *app) comparePage(f compareFlags, command string, c comparison, windows 
 			{Name: "Program", Value: revision()}, {Name: "Command", Value: command},
 		},
 	}
-	r.Sections = append(r.Sections, verdicts(c))
-	for _, chart := range compareCharts {
+	// What a person takes in first, then what it rests on.
+	r.Sections = append(r.Sections, glance(c), bars(c, compareCharts[0]), verdicts(c))
+	for _, chart := range compareCharts[1:] {
 		r.Sections = append(r.Sections, bars(c, chart))
 	}
 	r.Sections = append(r.Sections, latency(c), figuresTable(c))
@@ -53,7 +54,7 @@ func (a *app) writePage(out outFile, r report.Report) error {
 	})
 }
 
-// windows replays one conversation again and shows the windows of its calls, and its last turn under the first two configurations.
+// windows replays one conversation again and shows the windows of its calls, and its last turn under the first configuration beside each other one.
 func (a *app) windows(ctx context.Context, f compareFlags, sessions []dataset.Session, arms []experiment.Arm, budget int, counter core.TokenCounter) ([]report.Section, error) {
 	chosen := sessions[0]
 	for _, s := range sessions {
@@ -110,8 +111,12 @@ func (a *app) windows(ctx context.Context, f compareFlags, sessions []dataset.Se
 			last = append(last, turn)
 		}
 	}
-	if len(last) > 1 {
-		out = append(out, report.CompareTurns("The last turn of "+chosen.Name()+", side by side", last[0], last[1]))
+	for _, turn := range last[min(len(last), 1):] {
+		title := "The last turn of " + chosen.Name() + ", side by side"
+		if len(last) > 2 {
+			title += ": " + turn.Arm
+		}
+		out = append(out, report.CompareTurns(title, last[0], turn))
 	}
 	return out, nil
 }

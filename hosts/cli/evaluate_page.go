@@ -34,10 +34,18 @@ func (a *app) evaluatePage(f evaluateFlags, command string, r *recall.Result) er
 			{Name: "Seed", Value: strconv.FormatUint(r.Protocol.Seed, 10)}, {Name: "Program", Value: revision()}, {Name: "Command", Value: command},
 		},
 	}
-	page.Sections = append(page.Sections, p.verdicts())
-	if len(p.good) > 0 {
+	// What a person takes in first, then what it rests on. Trouble goes before everything.
+	if len(p.good) > 1 && !p.troubled() {
 		p.choose()
-		page.Sections = append(page.Sections, p.curve(recall.ByBudget), p.curve(recall.ByDepth))
+		page.Sections = append(page.Sections, p.glance(), p.curve(recall.ByBudget), p.verdicts(), p.curve(recall.ByDepth))
+	} else {
+		page.Sections = append(page.Sections, p.verdicts())
+		if len(p.good) > 0 {
+			p.choose()
+			page.Sections = append(page.Sections, p.curve(recall.ByBudget), p.curve(recall.ByDepth))
+		}
+	}
+	if len(p.good) > 0 {
 		page.Sections = append(page.Sections, p.categories()...)
 		page.Sections = append(page.Sections, p.latency(), p.sizes(), p.recalls(), p.costs())
 	}

@@ -91,3 +91,26 @@ func setting(text string) report.Cell {
 	_, frac, _ := strings.Cut(text, ".")
 	return report.Number(v, len(frac))
 }
+
+// troubled reports whether something casts doubt on the figures.
+func (p *evaluationPage) troubled() bool {
+	return slices.ContainsFunc(p.Arms, func(a recall.ArmResult) bool { return len(troubles(a)) > 0 })
+}
+
+// glance is the table that a report of several configurations begins with: a line for each, with the measures that get verdicts.
+func (p *evaluationPage) glance() report.Section {
+	g := p.good[0].Groups[0]
+	t := report.Table{Title: "At a glance", Caption: fmt.Sprintf("%s of %q. %s", many(g.Questions, "question"), words(g.Name), basis(g)), Columns: []report.Column{{Name: "Configuration"}}}
+	for _, name := range p.names {
+		t.Columns = append(t.Columns, report.Column{Name: name, Unit: "%"})
+	}
+	for _, arm := range p.good {
+		row := []report.Cell{report.Text(arm.Name)}
+		for _, name := range p.names {
+			at := slices.IndexFunc(p.Measures, func(m recall.Measure) bool { return m.Name == name })
+			row = append(row, report.Estimate(points(arm.Groups[0].Measures[at].Recall), 1))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}

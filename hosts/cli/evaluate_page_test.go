@@ -38,6 +38,9 @@ func TestEvaluatePage(t *testing.T) {
 		"--retriever hybrid,recent", "Too few to tell (2 conversations, 5 are needed): 50.0 points less", "Among the first 10 candidates: recent+memory finds 0.0 %, hybrid(lexical)+memory 50.0 %.",
 		"Recall against budget", "Recall against candidates", "Recall by category, among the first 10 candidates", "knowledge update",
 		"Time to retrieve", "Size of store and index", "Every recall", "R@10", "Every configuration", "2 of the questions name no evidence", "is the passage")
+	if glance, chart, found := strings.Index(got, "At a glance"), strings.Index(got, "Recall against budget"), strings.Index(got, "What was found"); glance < 0 || chart < glance || found < chart {
+		t.Errorf("the report begins with %d, %d, %d", glance, chart, found)
+	}
 	got = page(t, cli.ExitOK, "evaluate", evaluateFixtures+"locomo.json", "--depth", "1,10", "--budget", "1k,2k")
 	says(t, got, `class="band s1"`, `class="error"`, "95 % intervals over the questions of one conversation: they say nothing about others.")
 }
@@ -80,6 +83,27 @@ func TestEvaluatePageOfASweep(t *testing.T) {
 		t.Error("the report holds a secret")
 	}
 	run(t, builtin.New(), "", "evaluate", evaluateFixtures+"own.jsonl", "--html", filepath.Join(t.TempDir(), "none", "report.html")).want(t, cli.ExitFailure, "--html")
+}
+
+// TestComparePageBeginsWithASummary: many configurations can be taken in before they are looked at one by one, and each is shown beside the first.
+func TestComparePageBeginsWithASummary(t *testing.T) {
+	t.Parallel()
+	got := page(t, cli.ExitOK, "compare", toolRun(t, "AX", 12), toolRun(t, "BY", 12), "--retriever", "recent,hybrid", "--compactor", "archive,index,mask", "--budget", "1k", "--keep", "0")
+	says(t, got, "Comparison of 6 configurations", "At a glance")
+	at := 0
+	for _, want := range []string{"At a glance", "How full prompts are", "<svg", "What differs", "What prompts cost", "All figures"} {
+		i := strings.Index(got[at:], want)
+		if i < 0 {
+			t.Fatalf("%q does not stand behind what is before it", want)
+		}
+		at += i
+	}
+	if n := strings.Count(got, "side by side: "); n < 5 {
+		t.Errorf("%d of 5 configurations stand beside the first", n)
+	}
+	if strings.Contains(got, "better by") || !strings.Contains(got, "oo few to tell (2 conversations, 5 are needed)") {
+		t.Error("two conversations decide something")
+	}
 }
 
 func TestComparePage(t *testing.T) {
