@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -97,20 +98,55 @@ func (d *decoder) structure(m map[string]any, dst reflect.Value, fields []field,
 		return 1
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return rank(a) - rank(b) })
+	var found mistakes
 	for _, key := range order {
 		f, ok := byKey[key]
 		if !ok {
-			if slices.Contains(also, key) {
-				continue
+			if !slices.Contains(also, key) {
+				found.add(unknownKey(at, key, append(keysOf(fields), also...)))
 			}
-			return unknownKey(at, key, append(keysOf(fields), also...))
+			continue
 		}
-		if err := d.value(m[key], dst.FieldByIndex(f.index), f.kind, at.at(key)); err != nil {
-			return err
-		}
+		found.add(d.value(m[key], dst.FieldByIndex(f.index), f.kind, at.at(key)))
 	}
-	return nil
+	return found.err()
 }
+
+// mistakes are all that is wrong with a document: a person mends them at once, not one after the other.
+type mistakes []error
+
+// add takes an error, or the mistakes in it; nil adds none.
+func (m *mistakes) add(err error) {
+	if more, ok := errors.AsType[mistakes](err); ok {
+		*m = append(*m, more...)
+	} else if err != nil {
+		*m = append(*m, err)
+	}
+}
+
+// err is nil without any, and a single one is itself.
+func (m mistakes) err() error {
+	switch len(m) {
+	case 0:
+		return nil
+	case 1:
+		return m[0]
+	}
+	return m
+}
+
+// Error implements error: a line for each.
+func (m mistakes) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d mistakes:", len(m))
+	for _, err := range m {
+		b.WriteString("\n  " + err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns all of them.
+func (m mistakes) Unwrap() []error { return m }
 
 func unknownKey(at path, key string, known []string) error {
 	slices.Sort(known)

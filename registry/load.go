@@ -39,9 +39,10 @@ func (r *Registry) Load(sources ...Source) (Config, error) {
 			} else {
 				err = d.overlay(tree, &cfg, nil, configFields())
 			}
-			if err == nil {
-				err = r.readOverrides(cfg)
-			}
+			var found mistakes
+			found.add(err)
+			found.add(r.readOverrides(cfg))
+			err = found.err()
 		}
 		if err != nil {
 			return Config{}, fmt.Errorf("registry: load %q: %w", s.name, err)
@@ -69,15 +70,12 @@ func (r *Registry) readOverrides(cfg Config) error {
 		d := decoder{r: r}
 		return d.overlay(o, &scratch, at, overrideFields())
 	}
+	var found mistakes
 	for _, agent := range slices.Sorted(maps.Keys(cfg.Agents)) {
-		if err := read(cfg.Agents[agent], path{"agents", agent}); err != nil {
-			return err
-		}
+		found.add(read(cfg.Agents[agent], path{"agents", agent}))
 	}
 	for i, a := range cfg.Arms {
-		if err := read(a.Override, path{"arms", strconv.Itoa(i), "override"}); err != nil {
-			return err
-		}
+		found.add(read(a.Override, path{"arms", strconv.Itoa(i), "override"}))
 	}
-	return nil
+	return found.err()
 }
