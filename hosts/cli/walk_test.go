@@ -192,7 +192,7 @@ var walk = []step{
 	{args: "openbrain backup", code: 2, first: "error: --to is required"},
 	{args: "openbrain backup --store sqlite --path brain.db --to brain-copy.db", code: 1, first: "error: backup: there is no store brain.db"},
 	{args: "openbrain backup --to brain-copy.db", code: 1, first: "error: backup: there is no store "},
-	{args: "openbrain backup --store sqlite --path copy.db --to brain-copy.db", code: 0, first: "wrote brain-copy.db", leaves: []string{"brain-copy.db"}},
+	{args: "openbrain backup --store sqlite --path copy.db --to brain-copy.db", code: 0, first: "wrote brain-copy.db", leaves: []string{"brain-copy.db", "copy.db-mark"}},
 	{args: "openbrain key", code: 0, first: ""},
 	{args: "openbrain key new --name laptop", code: 2, first: "error: --source is required"},
 	{args: "openbrain key new --name laptop --source a", code: 2, first: "error: --keys is required"},
