@@ -4,8 +4,24 @@ import "slices"
 
 // align matches the fingerprints of a host's transcript with those of the known entries: for each of host the index of the known
 // entry it is, or -1. Matches increase. What is most alike wins: as many matches as possible, and among those the newest known entries, because
-// hosts that do not show everything show the newest part.
+// hosts that do not show everything show the newest part. A known entry without a fingerprint is no anchor: it is passed over.
 func align(known, host []string) []int {
+	if slices.Contains(known, "") {
+		var at []int
+		var anchors []string
+		for i, f := range known {
+			if f != "" {
+				at, anchors = append(at, i), append(anchors, f)
+			}
+		}
+		out := align(anchors, host)
+		for i, k := range out {
+			if k >= 0 {
+				out[i] = at[k]
+			}
+		}
+		return out
+	}
 	out := make([]int, len(host))
 	for i := range out {
 		out[i] = -1
