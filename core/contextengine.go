@@ -401,6 +401,6 @@ type SubagentEnded struct {
 	Child  SessionID `json:"child"`
 	// Reason is the host's word ("completed", "error", ...).
 	Reason string `json:"reason"`
-	// Result is what the child handed back; when empty the engine takes the child's last answer.
+	// Result is what the child handed back; when it says nothing the engine takes the child's last answer that does.
 	Result string `json:"result,omitempty"`
 }

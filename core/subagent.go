@@ -149,7 +149,7 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req SubagentEnded) error {
 		if parent == (SessionID{}) && s.view.Parent != nil {
 			parent = *s.view.Parent
 		}
-		if result == "" {
+		if blank(result) {
 			var err error
 			if result, err = e.lastAnswer(ctx, s); err != nil {
 				return err
@@ -165,7 +165,7 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req SubagentEnded) error {
 	if err != nil {
 		return e.failed(ctx, "store", "subagent ended", err)
 	}
-	if parent.Validate() != nil || result == "" {
+	if parent.Validate() != nil || blank(result) {
 		return nil
 	}
 	tries := make(tries)
@@ -189,7 +189,7 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req SubagentEnded) error {
 	return e.failed(ctx, "store", "subagent ended", err)
 }
 
-// lastAnswer returns the text of the child's newest assistant message of its own that is in force.
+// lastAnswer returns the text of the newest assistant message of the child's own that is in force and says something.
 func (e *Engine) lastAnswer(ctx context.Context, s *session) (string, error) {
 	copied, err := e.copied(ctx, &s.view)
 	if err != nil {
@@ -202,7 +202,7 @@ func (e *Engine) lastAnswer(ctx context.Context, s *session) (string, error) {
 			return "", fmt.Errorf("core: subagent %q: %w", s.id, err)
 		}
 		for _, it := range slices.Backward(items) {
-			if text := it.entry.Text(); text != "" && answers(&it.entry, s.id) && !copied[it.entry.ID] {
+			if text := it.entry.Text(); !blank(text) && answers(&it.entry, s.id) && !copied[it.entry.ID] {
 				return text, nil
 			}
 		}

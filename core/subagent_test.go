@@ -28,6 +28,8 @@ func TestSubagentWithoutAResult(t *testing.T) {
 		"nothing":                 {nil, ""},
 		"an answer":               {[]message.Message{user("task"), assistant("found it")}, "found it"},
 		"what the parent said":    {[]message.Message{user("task"), assistant("done")}, "done"},
+		"an answer and a blank":   {[]message.Message{user("task"), assistant("found it"), assistant(" \n")}, "found it"},
+		"a blank":                 {[]message.Message{user("task"), assistant(" \n")}, ""},
 		"a question of the child": {[]message.Message{user("task")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,8 +45,10 @@ func TestSubagentWithoutAResult(t *testing.T) {
 				f.assemble(1000, transcript("next", slices.Concat(parent, c.said)...), func(r *core.AssembleRequest) { r.Session = child })
 				f.restart()
 			}
-			if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Child: child, Reason: "completed"}); err != nil {
-				t.Fatal(err)
+			for _, nothing := range []string{"", " \t"} {
+				if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Child: child, Result: nothing, Reason: "completed"}); err != nil {
+					t.Fatal(err)
+				}
 			}
 			_, got, _ := strings.Cut(shown(f.assemble(1000)), "<subagent")
 			if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Contains(got, "parent's words") {
