@@ -1,0 +1,85 @@
+package sqlite_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/backends/sqlite"
+	"github.com/contextengine/contextengine/core"
+)
+
+// TestFullDisk: on a disk without room nothing can be kept, what is there is shown all the same, by an engine that begins then too, and with room again work goes on.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	switch err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); {
+	case errors.Is(err, syscall.EPERM):
+		t.Skip("not run: the right to mount")
+	case err != nil:
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	cfg := sqlite.DefaultConfig()
+	cfg.Path = filepath.Join(dir, "store.db")
+	s := open(t, cfg)
+	if _, err := engine(t, s).IngestBatch(t.Context(), core.IngestBatchRequest{Session: ann, Messages: talk(6)}); err != nil {
+		t.Fatal(err)
+	}
+	filler := filepath.Join(dir, "filler")
+	f, err := os.Create(filler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), entries(ann, 20, 60)); !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("Append = %v, want ErrUnavailable", err)
+	}
+	for range 2 {
+		e := engine(t, s)
+		for range 2 {
+			res, err := e.Assemble(t.Context(), core.AssembleRequest{Session: ann, Budget: 900, PromptMode: core.PromptNone})
+			if err != nil || len(res.Messages) != 6 {
+				t.Errorf("Assemble shows %d messages, %v", len(res.Messages), err)
+			}
+		}
+		if err := s.Close(); err != nil && !errors.Is(err, core.ErrUnavailable) { // the log stays beside the file
+			t.Error(err)
+		}
+		for err = error(nil); err == nil; { // what the log took is free again
+			err = os.WriteFile(fmt.Sprintf("%s%d", filler, time.Now().UnixNano()), make([]byte, 4096), 0o600)
+		}
+		if s, err = sqlite.Open(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+	}
+	names, err := filepath.Glob(filler + "*")
+	for _, name := range names {
+		err = errors.Join(err, os.Remove(name))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), entries(ann, 20, 60)); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	if err := s.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
