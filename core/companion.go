@@ -91,8 +91,8 @@ type Scrubber interface {
 	Scrub(ctx context.Context) error
 }
 
-// SessionEraser erases all that a store has of a session at once, where erasing entry by entry would take a request each. It is for stores that
-// others keep copies in: what such an outbox knows to be erased as a whole.
+// SessionEraser erases all that a store has of a session at once, where erasing entry by entry would take a request each. Purging uses it, and an outbox for what it
+// knows to be erased as a whole.
 type SessionEraser interface {
 	// EraseSession returns when nothing of the session's entries is left. A session that is not there is no error.
 	EraseSession(ctx context.Context, id SessionID) error

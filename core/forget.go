@@ -250,9 +250,18 @@ func (er *erasure) covers(sum Entry) bool {
 func (er *erasure) empty(ctx context.Context) error {
 	for id, entries := range er.spans {
 		scope := id.Scope()
+		_, atOnce := er.eraser(id)
 		var gone, all []string
 		for _, entry := range entries {
 			all = append(all, entry.ID)
+			if atOnce {
+				if entry.Type == TypeSummary {
+					er.rec.Summaries++
+				} else if entry.Type != TypeErased {
+					er.rec.Entries++
+				}
+				continue
+			}
 			if entry.Type == TypeSummary {
 				gone = append(gone, entry.ID)
 				er.rec.Summaries++
@@ -300,12 +309,35 @@ func (er *erasure) tombstone(entry Entry) Change {
 	return c
 }
 
+// eraser returns the store if it erases the session as a whole, and that is what is asked for.
+func (er *erasure) eraser(id SessionID) (SessionEraser, bool) {
+	if !er.req.Purge || !er.req.Scope.Contains(id) {
+		return nil, false
+	}
+	return As[SessionEraser](er.e.store)
+}
+
 // purge removes the empty places, and the views.
 func (er *erasure) purge(ctx context.Context) error {
 	for id, entries := range er.spans {
 		ids := make([]string, len(entries))
 		for i := range entries {
 			ids[i] = entries[i].ID
+		}
+		if eraser, ok := er.eraser(id); ok {
+			if err := eraser.EraseSession(ctx, id); err != nil {
+				return err
+			}
+			ids = nil
+			for entry, err := range All(ctx, er.e.store, id.Scope(), false) { // what was written in another way
+				if err != nil {
+					return err
+				}
+				ids = append(ids, entry.ID)
+			}
+			if len(ids) == 0 {
+				continue
+			}
 		}
 		if _, err := er.e.store.Delete(ctx, id.Scope(), ids); err != nil {
 			return err

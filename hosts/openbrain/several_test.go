@@ -162,3 +162,32 @@ func TestSeveralProcessesOfOneSession(t *testing.T) {
 		sharedtest.Check(t, connect(t, f.url, "any"), id, log)
 	}
 }
+
+// TestPurgeTakesOneDeletion: a session is purged with one deletion, however long it is, and nothing of it is left.
+func TestPurgeTakesOneDeletion(t *testing.T) {
+	t.Parallel()
+	f := serve(t, nil, nil)
+	id := core.SessionID{Agent: "ann", Session: "shared"}
+	e, err := sharedtest.Engine(connect(t, f.url, "any"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := core.IngestBatchRequest{Session: id}
+	for i := range 12 {
+		req.Messages = append(req.Messages, message.New(message.User, fmt.Sprint("message ", i)))
+	}
+	if _, err := e.IngestBatch(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := e.Forget(t.Context(), core.ForgetRequest{Scope: id.Scope(), Purge: true})
+	if err != nil || rec.Entries != 12 || rec.Sessions != 1 {
+		t.Errorf("receipt %+v, %v", rec, err)
+	}
+	log := f.log.String()
+	if deletes, patches := strings.Count(log, "method=DELETE"), strings.Count(log, "method=PATCH"); deletes != 1 || patches != 0 {
+		t.Errorf("%d deletions and %d changes, want 1 and 0", deletes, patches)
+	}
+	for entry, err := range core.All(t.Context(), connect(t, f.url, "any"), id.Scope(), false) {
+		t.Errorf("left: %v, %v", entry.ID, err)
+	}
+}
