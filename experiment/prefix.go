@@ -43,10 +43,22 @@ func (v *verifier) prefix(prev, cur *prompt, loop bool) {
 		}
 		return
 	}
-	old := prev.stripped(true)
-	if n, _ := common(old, cur.stripped(false)); n < len(old) {
-		v.fail(RulePrefix, "message %d of %d of the call before is not there any more", n, len(old))
+	if n, _, of := kept(prev, cur); n < len(of) {
+		v.fail(RulePrefix, "message %d of %d of the call before is not there any more", n, len(of))
 	}
+}
+
+// kept returns how many messages of the earlier prompt's history are still in front, and their bytes. The recall block need not be among them; it is where it
+// stands in the midst of a turn whose beginning the host took away, and stays there.
+func kept(prev, cur *prompt) (n, bytes int, of []sent) {
+	of = prev.stripped(true)
+	n, bytes = common(of, cur.stripped(false))
+	if whole := prev.msgs[:min(prev.newest, len(prev.msgs))]; n < len(of) {
+		if all, size := common(whole, cur.msgs); all == len(whole) {
+			return all, size, whole
+		}
+	}
+	return n, bytes, of
 }
 
 // overlap is what two prompts in a row have in common.
@@ -59,14 +71,13 @@ type overlap struct {
 }
 
 func overlapOf(prev, cur *prompt) overlap {
-	old := prev.stripped(true)
 	o := overlap{kept: 1, raw: 1}
 	if prev.addition != cur.addition {
 		return overlap{}
 	}
+	_, still, old := kept(prev, cur)
 	if size := sizeOf(old); size > 0 {
-		_, n := common(old, cur.stripped(false))
-		o.kept = float64(n) / float64(size)
+		o.kept = float64(still) / float64(size)
 	}
 	_, n := common(prev.msgs, cur.msgs)
 	o.cached = n + len(cur.addition)
