@@ -41,7 +41,7 @@ type Store struct {
 	opened   os.FileInfo
 	readOnly bool
 	high     highMark
-	watch  watch
+	watch    watch
 
 	// open is held for reading by every call, so that Close waits for those that run.
 	open    sync.RWMutex
