@@ -91,6 +91,8 @@ func (e *Engine) follow(ctx context.Context, s *session, v *View, t *Transcript,
 			lay.add(entries[next])
 			l.owner, l.seq = entries[next].SessionID(), entries[next].Seq
 			next++
+		} else if !onPath(v, l.owner, l.seq) {
+			v.ExtendFrom(l.owner, l.seq) // the path began anew
 		}
 	}
 	v.lead(f.leaders)

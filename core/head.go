@@ -174,6 +174,17 @@ func changed(now []leader, front []knownEntry) []leader {
 	return now
 }
 
+// leaders returns those that stand in front instead of the first of the path.
+func (v *View) leaders() []leader {
+	var out []leader
+	for _, sp := range v.Head {
+		for seq := sp.From; seq < sp.To; seq++ {
+			out = append(out, leader{owner: *sp.Session, seq: seq, host: -1})
+		}
+	}
+	return out
+}
+
 // lead puts leaders in front. Their entries are stored by now.
 func (v *View) lead(leaders []leader) {
 	if len(leaders) == 0 {

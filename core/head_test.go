@@ -104,6 +104,7 @@ func TestHeadOfATranscript(t *testing.T) {
 		{"a line nobody knows, and a rewind to what was said twice", join(base[:2], base[2:3], base[1:2], base[4:]), [][]message.Message{
 			join(one(user("(begin)")), base[1:2], base[2:3], base[1:2], base[4:]), join(base[:2], one(user("new"))),
 		}, false, "q1 | a1 | new", []string{"(begin)", "q2", "q3", "a3"}},
+		{"a system message where there was none, and a reset", base, [][]message.Message{join(one(system("s2")), base), one(system("s2"), user("new"))}, false, "s2 | new", []string{"q1", "a1", "q2", "a2", "q3", "a3"}},
 		{"a filler in the midst", base, [][]message.Message{join(base[:3], one(filler(message.Assistant, "left out")), base[4:])}, false, "q1 | a1 | q2 | a2 | q3 | a3", nil},
 		{"a filler at the end", base, [][]message.Message{join(base[:5], one(filler(message.Assistant, "left out")), one(user("q4")))}, false, "q1 | a1 | q2 | a2 | q3 | a3 | q4", nil},
 		{"a filler at the end, and a rewind", base, [][]message.Message{join(base[:3], one(filler(message.Assistant, "left out")), one(user("q4")))}, false, "q1 | a1 | q2 | a2 | q4", []string{"q3", "a3"}},

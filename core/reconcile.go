@@ -197,6 +197,10 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *Transcript, fp
 	f := followed{course: compose(l, t), host: l.host, hard: hard, known: known, leaders: leaders}
 	if begins := len(kept) > 0 && t.Messages[0].Role == message.System; begins {
 		f.keep = s.view.Lead
+		if len(leaders) == 0 && commonPrefix(f) == 0 {
+			leaders = s.view.leaders() // the path begins anew behind the same ones
+			f.leaders = leaders
+		}
 	}
 
 	v := s.view.Clone()
