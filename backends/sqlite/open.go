@@ -70,6 +70,7 @@ func (s *Store) connect(ctx context.Context, steps []migration) (err error) {
 	if s.opened, err = os.Stat(s.file); err != nil {
 		return err
 	}
+	s.length.Store(s.opened.Size())
 	if err := s.checkLog(ctx); err != nil {
 		return err
 	}

@@ -122,6 +122,58 @@ func TestMovedFileTakesNothing(t *testing.T) {
 	}
 }
 
+// TestCutFileTakesNothing: a file that is cut off under a process that has it open is noticed at the next write, although what is read may still be in memory. One
+// that another process made smaller takes what comes.
+func TestCutFileTakesNothing(t *testing.T) {
+	cfg := config(t)
+	s := open(t, cfg)
+	mustAppend(t, s, entries(ann, 1, 400)...)
+	if err := s.Close(); err != nil { // now all is in the file
+		t.Fatal(err)
+	}
+	s = open(t, cfg)
+	mustAppend(t, s, entry(ann, 401))
+
+	other := open(t, cfg)
+	var ids []string
+	for _, e := range entries(ann, 1, 300) {
+		ids = append(ids, e.ID)
+	}
+	if _, err := other.Delete(t.Context(), ann.Scope(), ids); err != nil {
+		t.Fatal(err)
+	}
+	before := sizeOfFile(t, cfg.Path)
+	if err := other.Vacuum(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, s, entry(ann, 402))
+	if now := sizeOfFile(t, cfg.Path); now >= before {
+		t.Fatalf("the file had %d bytes and has %d: vacuum made it no smaller", before, now)
+	}
+
+	if err := os.Truncate(cfg.Path, sizeOfFile(t, cfg.Path)/8192*4096+100); err != nil {
+		t.Skipf("not run: the system does not cut off an open file: %v", err)
+	}
+	if _, err := s.Append(t.Context(), entries(ann, 403, 404)); !errors.Is(err, sqlite.ErrDamaged) {
+		t.Errorf("Append: error %v, want ErrDamaged", err)
+	}
+	if err := s.Ping(t.Context()); !errors.Is(err, sqlite.ErrDamaged) {
+		t.Errorf("Ping: error %v, want ErrDamaged", err)
+	}
+}
+
+func sizeOfFile(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
 // TestLargeFilesAreVerifiedInTheBackground: damage in a file that is not read whole as it is opened is found a while later. From then on nothing is written, and
 // what can be read is read.
 func TestLargeFilesAreVerifiedInTheBackground(t *testing.T) {

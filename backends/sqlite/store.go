@@ -40,8 +40,10 @@ type Store struct {
 	// opened is the file as it was opened; readOnly says that nothing can be written to it.
 	opened   os.FileInfo
 	readOnly bool
-	high     highMark
-	watch    watch
+	// length is how large the file was last, in bytes.
+	length atomic.Int64
+	high   highMark
+	watch  watch
 
 	// open is held for reading by every call, so that Close waits for those that run.
 	open    sync.RWMutex

@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -78,12 +80,35 @@ func (s *Store) alone(ctx context.Context, f func() error) error {
 func (s *Store) inPlace() error {
 	now, err := os.Stat(s.file)
 	switch {
-	case s.opened == nil || err == nil && os.SameFile(s.opened, now):
+	case s.opened == nil:
 		return nil
+	case err == nil && os.SameFile(s.opened, now):
+		return s.notCut(now.Size())
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s cannot be looked at: %w", s.file, err)
 	}
 	return fmt.Errorf("%s was moved, removed or replaced while it was open: put it back or start again: %w", s.file, ErrMoved)
+}
+
+// notCut fails when the file is shorter than it was and than it says itself. SQLite shortens it only after saying so at its beginning; where it was cut off
+// what is read next may be of pages that are kept in memory, and what is written next would leave holes.
+func (s *Store) notCut(size int64) error {
+	if size >= s.length.Load() {
+		s.length.Store(size)
+		return nil
+	}
+	var head [32]byte
+	file, err := os.Open(s.file)
+	if err == nil {
+		_, err = io.ReadFull(file, head[:])
+		err = errors.Join(err, file.Close())
+	}
+	page := int64(binary.BigEndian.Uint16(head[16:])) // 1 stands for 65,536, which this program does not use
+	if says := page * int64(binary.BigEndian.Uint32(head[28:])); err != nil || says > size {
+		return fmt.Errorf("%s was cut off while it was open: it has %d bytes: put a copy in its place and start again: %w", s.file, size, ErrDamaged)
+	}
+	s.length.Store(size)
+	return nil
 }
 
 // patiently repeats try while another process has the lock, until ctx ends or the busy timeout has passed. SQLite's own
