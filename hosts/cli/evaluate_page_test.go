@@ -89,7 +89,7 @@ func TestEvaluatePageOfASweep(t *testing.T) {
 func TestComparePageBeginsWithASummary(t *testing.T) {
 	t.Parallel()
 	got := page(t, cli.ExitOK, "compare", toolRun(t, "AX", 12), toolRun(t, "BY", 12), "--retriever", "recent,hybrid", "--compactor", "archive,index,mask", "--budget", "1k", "--keep", "0")
-	says(t, got, "Comparison of 6 configurations", "At a glance")
+	says(t, got, "Comparison of 6 configurations", "At a glance", "No difference shown: hybrid+archive+memory at a budget of 1 000 tokens")
 	at := 0
 	for _, want := range []string{"At a glance", "How full prompts are", "<svg", "What differs", "What prompts cost", "All figures"} {
 		i := strings.Index(got[at:], want)
@@ -111,7 +111,7 @@ func TestComparePage(t *testing.T) {
 	args := []string{"compare", toolRun(t, "AX", 30), toolRun(t, "BY", 24), toolRun(t, "CZ", 36), toolRun(t, "DW", 28), toolRun(t, "EV", 32), "--retriever", "recent,hybrid", "--budget", "1k,2k"}
 	got := page(t, cli.ExitOK, args...)
 	says(t, got, "Comparison of 2 configurations", "recent+archive+memory against hybrid+archive+memory, over 5 conversations.", "1 000, 2 000", "contextengine compare",
-		"Recalled: hybrid+archive+memory higher by", "No difference shown: hybrid+archive+memory", "budget 1 000", "How full prompts are", "What prompts cost", "n counts conversations")
+		"Recalled: hybrid+archive+memory higher by", "budget 1 000", "How full prompts are", "What prompts cost", "n counts conversations")
 	if strings.Contains(got, "of the same") || strings.Contains(got, "the same, relative") {
 		t.Error("a metric is explained by one that stands elsewhere")
 	}
