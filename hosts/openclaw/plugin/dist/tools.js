@@ -10,26 +10,27 @@ const share = 0.2;
 const mostFound = 20;
 const mostAround = 20;
 const mostOffset = 1 << 30;
-const whole = (description, minimum, maximum) => ({ type: "integer", minimum, maximum, description });
-const tokensField = whole(`Largest size of the answer in tokens; ${usualTokens} when left out.`, leastTokens, mostTokens);
+// No bounds: what is out of range is brought into it, and a host would refuse it before.
+const whole = (description) => ({ type: "integer", description });
+const tokensField = whole(`Size of the answer in tokens; ${usualTokens} when left out.`);
 const parameters = {
     context_search: {
         properties: {
-            query: { type: "string", description: "Words, or one exact string such as an identifier, a path or an error code. Exact matches come first." },
-            limit: whole("Most entries of one answer; 8 when left out.", 1, mostFound),
-            offset: whole("For the next page: the offset that the page before names.", 0, mostOffset),
-            since: { type: "string", description: "Only entries from this time on: 2026-01-31 or 2026-01-31T15:00:00Z." },
-            until: { type: "string", description: "Only entries before this time." },
+            query: { type: "string", description: "Words, or one exact string, which goes first." },
+            limit: whole("Entries of one answer; 8 when left out."),
+            offset: whole("For the next page: as the page before says."),
+            since: { type: "string", description: "From this time on: 2026-01-31 or 2026-01-31T15:00:00Z." },
+            until: { type: "string", description: "Before this time." },
             tokens: tokensField,
         },
         required: ["query"],
     },
     context_expand: {
         properties: {
-            id: { type: "string", description: "Id of an entry or a summary: what stands behind the # of a citation or a marker." },
-            before: whole("Also so many entries before it.", 0, mostAround),
-            after: whole("Also so many entries after it.", 0, mostAround),
-            offset: whole("For the next page: the offset that the page before names.", 0, mostOffset),
+            id: { type: "string", description: "What stands behind the # of a citation or a marker." },
+            before: whole("Entries before it."),
+            after: whole("Entries after it."),
+            offset: whole("For the next page: as the page before says."),
             tokens: tokensField,
         },
         required: ["id"],
@@ -38,10 +39,10 @@ const parameters = {
 };
 const labels = { context_search: "Search history", context_expand: "Show history", context_describe: "Describe history" };
 const descriptions = {
-    context_search: "Search everything that was said and done in this conversation, including what is not shown to you any more: messages, tool calls and their results. Use it before you say that you do not know or remember something, "
-        + "and when you need the exact form of a name, number, path, error or instruction. Answers are quotations, each cited as #id; context_expand shows an entry in full.",
-    context_expand: "Show a stored entry in full, byte for byte, by the id behind the # of a citation or of a marker such as one that stands for a shortened or masked result; with before and after also what stood around it. For a summary: the messages it stands for. Long ones come in pages.",
-    context_describe: "Say what this conversation's stored history is made of: how many messages and turns, from when to when, what you are shown, what is stored but not shown, and which summaries (#id) stand for what.",
+    context_search: "Search all of this conversation, also what you are not shown any more: messages, tool calls, results. Use it before you say that you do not know something, and when you need an exact name, number, path, "
+        + "error or instruction. Entries are cited as #id.",
+    context_expand: "Show an entry in full by the id of its citation or marker, of a summary the messages it stands for.",
+    context_describe: "Say what is stored of this conversation, what you are shown of it, and which summaries there are.",
 };
 /** The tools of one run; undefined where the host does not say whose it is. */
 export function contextTools(shared, context) {
@@ -127,9 +128,9 @@ function timeArgument(args, key) {
         throw new BadArgument(`${key}: write a time as 2026-01-31 or 2026-01-31T15:00:00Z`);
     return at.toISOString();
 }
-/** The id, also where the whole citation was copied. */
+/** The id, also where the whole citation was copied, or a model wrote a position as a number. */
 function idArgument(args) {
-    const value = textArgument(args, "id").trim();
+    const value = typeof args["id"] === "number" ? String(args["id"]) : textArgument(args, "id").trim();
     const id = (/#([^\s\],#]+)/.exec(value)?.[1] ?? value.replace(/^#+/, "")).trim();
     if (id === "")
         throw new BadArgument("id: give what stands behind the # of a citation; context_search finds entries");

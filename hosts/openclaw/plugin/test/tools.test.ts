@@ -49,7 +49,8 @@ test("tools are offered to runs of sessions where the engine is chosen, and can 
     assert.equal(tool?.catalogMode, "direct-only");
     const { type, properties, required, additionalProperties } = tool.parameters as { type: string; properties: Params; required: string[]; additionalProperties: boolean };
     assert.ok(type === "object" && !additionalProperties && required.every((key) => key in properties));
-    assert.ok(tool.description.length < 500);
+    assert.ok(tool.description.length < 300); // every request pays for it
+    assert.doesNotMatch(JSON.stringify(tool.parameters), /minimum|maximum/); // what is out of range is brought into it
   }
 });
 
@@ -74,6 +75,8 @@ test("an expansion: pages, neighbours, and an id that was copied with its citati
   assert.equal(page.sent?.["id"], "e1");
   assert.match(page.text, /^Bytes 50 to 150 of 400\./);
   assert.match(page.text, /context_expand with {"id":"e1","offset":150}/);
+  const numbered = await call(() => ({ found: [entry("e1", "all")], total: 3, text: "", tokens: 5 }), "context_expand", { id: 17 });
+  assert.equal(numbered.sent?.["id"], "17");
   const last = await call(() => ({ found: [entry("e1", "end", { whole: false })], total: 400, text: "", tokens: 5 }), "context_expand", { id: "#e1", offset: 397 });
   assert.match(last.text, /^Bytes 397 to 400 of 400, the end\./);
   const all = await call(() => ({ found: [entry("e1", "all")], total: 3, text: "", tokens: 5 }), "context_expand", { id: "e1" });
@@ -110,7 +113,7 @@ test("failures are words that a model can act on", async () => {
     [new Refusal(-32603), { id: "x" }, /failed\. Go on/, true],
     [silence, { id: "x" }, /cannot be reached right now/, true],
     [undefined, { id: " # " }, /id: give what stands behind/, false],
-    [undefined, { id: 5 }, /id: must be a text/, false],
+    [undefined, { id: true }, /id: must be a text/, false],
     [undefined, { id: "x", offset: "soon" }, /offset: must be a whole number/, false],
     [{}, { id: "x" }, /failed\. Go on/, true], // an answer that is none
   ] as const) {
