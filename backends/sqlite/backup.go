@@ -27,7 +27,11 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	if err := (Config{Path: path}).Validate(); err != nil || path == "" {
 		return fmt.Errorf("sqlite: backup %q: the path is not one of a file: %w", path, core.ErrInvalid)
 	}
-	return s.failed(ctx, "backup", path, s.backup(ctx, path))
+	whole, err := filepath.Abs(path) // SQLite is given addresses, which are never relative
+	if err == nil {
+		err = s.backup(ctx, whole)
+	}
+	return s.failed(ctx, "backup", path, err)
 }
 
 func (s *Store) backup(ctx context.Context, path string) (err error) {

@@ -12,6 +12,20 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
+// TestBackupToARelativePath: it is where a person looks for it.
+func TestBackupToARelativePath(t *testing.T) {
+	s := open(t, config(t))
+	mustAppend(t, s, entry(ann, 1))
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := s.Backup(t.Context(), "copy.db"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(got) != 1 || filepath.Base(got[0]) != "copy.db" {
+		t.Errorf("in the folder: %v, error %v, want copy.db alone", got, err)
+	}
+}
+
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -284,15 +283,10 @@ when it fails. A file that exists is not overwritten. The copy is a store like a
 				if !ok {
 					return fmt.Errorf("%w; \"export\" writes every store as lines", k.cannot("copy itself to a file"))
 				}
-				// A store may take a name for an address, and a relative one for something else than a person does.
-				path, err := filepath.Abs(args[0])
-				if err != nil {
+				if err := b.Backup(ctx, args[0]); err != nil {
 					return err
 				}
-				if err := b.Backup(ctx, path); err != nil {
-					return err
-				}
-				info, err := os.Stat(path)
+				info, err := os.Stat(args[0])
 				if err != nil {
 					return err
 				}

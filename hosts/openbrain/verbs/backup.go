@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -60,10 +59,6 @@ func (p Parts) backup(ctx context.Context, store, path, to string) (err error) {
 	b, ok := core.As[backupper](s)
 	if !ok {
 		return fmt.Errorf("backup: store %q has its own tools for that: %w", store, errors.ErrUnsupported)
-	}
-	// A store may take a name for an address, and a relative one for something else than a person does.
-	if to, err = filepath.Abs(to); err != nil {
-		return err
 	}
 	return b.Backup(ctx, to)
 }
