@@ -18,7 +18,13 @@ function plain(text) {
 action == "output" || action == "build-output" {
   text = field("Output")
   said[key] = said[key] text
-  if (match(text, /not run: ([^\\]|\\")*/)) why[key] = substr(text, RSTART + 9, RLENGTH - 9)
+  if (match(text, /not run: ([^\\]|\\[^n])*/)) why[key] = substr(text, RSTART + 9, RLENGTH - 9)
+}
+action == "run" { open[key] = 1 }
+(action == "pass" || action == "fail" || action == "skip") && test != "" { delete open[key] }
+action == "fail" && test == "" {
+  # What hung or brought the process down never ended: it is what the package failed of.
+  for (one in open) if (index(one, package " ") == 1) { printf "%s", plain(said[one]); print "FAIL " one " (did not end)"; delete open[one] }
 }
 action == "build-output" { printf "%s", plain(text) }
 action == "pass" && test == "" { passed++ }

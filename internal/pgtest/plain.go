@@ -15,6 +15,9 @@ import (
 // findBin returns the folder of the newest PostgreSQL.
 func findBin() (string, error) {
 	if dir := os.Getenv(EnvBin); dir != "" {
+		if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
+			return "", absentError("there is no initdb in " + dir + ", which " + EnvBin + " names")
+		}
 		return dir, nil
 	}
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
