@@ -48,16 +48,22 @@ func (p *packer) quote(c core.Candidate) quotation {
 	return q
 }
 
+// word returns the number that stands for a word.
+func (p *packer) word(w string) int32 {
+	id, ok := p.words[w]
+	if !ok {
+		id = int32(len(p.words))
+		p.words[w] = id
+	}
+	return id
+}
+
 // distinct returns the words of a text, each once.
 func (p *packer) distinct(text string) []int32 {
 	var out []int32
 	seen := make(map[int32]bool)
 	for _, w := range wordsOf(text) {
-		id, ok := p.words[w]
-		if !ok {
-			id = int32(len(p.words))
-			p.words[w] = id
-		}
+		id := p.word(w)
 		if !seen[id] {
 			seen[id] = true
 			out = append(out, id)

@@ -54,20 +54,29 @@ func (r *runner) result(arms []ArmResult) *Result {
 	return out
 }
 
+// asked is a result of one question.
+type asked interface {
+	place() (conversation, category string)
+}
+
+func (q QuestionResult) place() (conversation, category string) { return q.Conversation, q.Category }
+func (q WindowQuestion) place() (conversation, category string) { return q.Conversation, q.Category }
+
 // clustered returns what of picks of the questions of a group, by conversation. What NaN stands for does not count.
-func clustered(g questions.Group, list []QuestionResult, of func(QuestionResult) float64) [][]float64 {
+func clustered[Q asked](g questions.Group, list []Q, of func(Q) float64) [][]float64 {
 	var out [][]float64
 	last := ""
 	for _, q := range list {
-		if !g.Has(q.Category) {
+		conversation, category := q.place()
+		if !g.Has(category) {
 			continue
 		}
 		v := of(q)
 		if math.IsNaN(v) {
 			continue
 		}
-		if out == nil || q.Conversation != last {
-			out, last = append(out, nil), q.Conversation
+		if out == nil || conversation != last {
+			out, last = append(out, nil), conversation
 		}
 		out[len(out)-1] = append(out[len(out)-1], v)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
@@ -56,32 +57,25 @@ type Standing struct {
 // standing sums up the windows of a group at a budget.
 func standing(g questions.Group, category bool, budget int, list []WindowQuestion, opts stats.Options) Standing {
 	out := Standing{Group: g.Name, Category: category, Budget: budget}
-	mean := func(of func(*WindowQuestion) float64) stats.Interval {
-		var clusters [][]float64
-		last := ""
-		for i := range list {
-			q := &list[i]
-			if q.Budget != budget || !g.Has(q.Category) {
-				continue
+	mean := func(of func(WindowQuestion) float64) stats.Interval {
+		return stats.Mean(clustered(g, list, func(q WindowQuestion) float64 {
+			if q.Budget != budget {
+				return math.NaN()
 			}
-			if clusters == nil || q.Conversation != last {
-				clusters, last = append(clusters, nil), q.Conversation
-			}
-			clusters[len(clusters)-1] = append(clusters[len(clusters)-1], of(q))
-		}
-		return stats.Mean(clusters, opts)
+			return of(q)
+		}), opts)
 	}
-	share := func(of func(*WindowQuestion) int) stats.Interval {
-		return mean(func(q *WindowQuestion) float64 { return float64(of(q)) / float64(q.Evidence) }).Within(0, 1)
+	share := func(of func(WindowQuestion) int) stats.Interval {
+		return mean(func(q WindowQuestion) float64 { return float64(of(q)) / float64(q.Evidence) }).Within(0, 1)
 	}
-	out.Touched = share(func(q *WindowQuestion) int { return q.Touched })
-	out.Whole = share(func(q *WindowQuestion) int { return q.Whole })
+	out.Touched = share(func(q WindowQuestion) int { return q.Touched })
+	out.Whole = share(func(q WindowQuestion) int { return q.Whole })
 	out.Questions = out.Whole.N
-	out.NotFound = share(func(q *WindowQuestion) int { return q.NotFound }).Mean
-	out.NotPacked = share(func(q *WindowQuestion) int { return q.NotPacked }).Mean
-	out.Cut = share(func(q *WindowQuestion) int { return q.Touched - q.Whole }).Mean
-	out.Recalled = mean(func(q *WindowQuestion) float64 { return float64(q.Recalled) / float64(budget) }).Mean
-	out.Filled = mean(func(q *WindowQuestion) float64 { return float64(q.Tokens) / float64(budget) }).Mean
+	out.NotFound = share(func(q WindowQuestion) int { return q.NotFound }).Mean
+	out.NotPacked = share(func(q WindowQuestion) int { return q.NotPacked }).Mean
+	out.Cut = share(func(q WindowQuestion) int { return q.Touched - q.Whole }).Mean
+	out.Recalled = mean(func(q WindowQuestion) float64 { return float64(q.Recalled) / float64(budget) }).Mean
+	out.Filled = mean(func(q WindowQuestion) float64 { return float64(q.Tokens) / float64(budget) }).Mean
 	return out
 }
 
@@ -138,12 +132,7 @@ func (p *packer) sequence(text string) []int32 {
 	words := wordsOf(text)
 	out := make([]int32, len(words))
 	for i, w := range words {
-		id, ok := p.words[w]
-		if !ok {
-			id = int32(len(p.words))
-			p.words[w] = id
-		}
-		out[i] = id
+		out[i] = p.word(w)
 	}
 	return out
 }
