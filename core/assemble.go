@@ -81,6 +81,15 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 	if err := e.recall(ctx, f, c); err != nil {
 		return AssembleResult{}, err
 	}
+	if c.wanted > 0 {
+		s.cool()
+		if f, err = e.shape(ctx, s, policy, c); err == nil {
+			err = e.recall(ctx, f, c)
+		}
+		if err != nil {
+			return AssembleResult{}, err
+		}
+	}
 	res, err := e.emit(f, c)
 	if err != nil {
 		return AssembleResult{}, err
@@ -126,6 +135,8 @@ type call struct {
 	stepped  bool
 	warnings []string
 	recall   *Recall
+	// wanted is what recall would take in this turn, in tokens, where the window has to step for it; 0 where it need not.
+	wanted int
 	// outAllowance are candidates that found no room.
 	outAllowance []Choice
 }

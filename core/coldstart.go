@@ -36,7 +36,7 @@ const reopen = 1.5
 // coldStart finds the window's start where there is none: a long history was imported, the path was cut, or the budget grew. It reads from the end.
 func (e *Engine) coldStart(ctx context.Context, s *session, v *View, c *call) error {
 	n := v.Len()
-	c.marks = e.policy().Marks(v.Budget, c.budget, e.recallRoom(c.share, v.Budget), 0)
+	c.marks = e.policy().Marks(v.Budget, c.budget, e.recallRoom(c, v.Budget), 0)
 	first := max(v.Start, v.Frontier, v.Lead)
 	if v.Start >= 0 && (s.warm || n-first <= coldEntries) {
 		return nil

@@ -58,13 +58,16 @@ type WindowConfig struct {
 
 // RecallConfig shapes the recall block.
 type RecallConfig struct {
-	// Share is the share of the budget that recalled entries may take, 0 to 0.5; 0 turns recall off. A retriever that is a Sharer decides itself.
+	// Share is the share of the budget that recalled entries may take in a turn that asks for something, 0 to 0.5; 0 turns recall off. A retriever that is
+	// a Sharer decides itself. Where all of a session is shown, half of what is free may be taken if that is more.
 	Share float64 `koanf:"share"`
-	// Tokens bounds what they may take in any case.
+	// Tokens bounds what they may take in turns of which that is not certain, which get half of the share; the window leaves so much room in every turn.
 	Tokens int `koanf:"tokens"`
+	// Floor is the share of the best candidate's score, 0 to 1, below which a candidate is not recalled.
+	Floor float64 `koanf:"floor"`
 	// Gate recalls only for turns that ask for something, see asksFor; without it every turn recalls.
 	Gate bool `koanf:"gate"`
-	// Candidates is the number of candidates asked for.
+	// Candidates bounds how many candidates are asked for; it follows the allowance.
 	Candidates int `koanf:"candidates"`
 	// Deadline bounds a retriever's work; what comes later is left out.
 	Deadline time.Duration `koanf:"deadline"`
@@ -119,10 +122,10 @@ func DefaultConfig() Config {
 		RecentMessages: 20,
 		Failure:        FailDegrade,
 		Window: WindowConfig{
-			High: 0.90, Low: 0.45, LowTokens: 20000, Reserve: 0.01, CachePrice: 0.1,
+			High: 0.90, Low: 0.5, LowTokens: 20000, Reserve: 0.01, CachePrice: 0.1,
 			ClipShare: 0.10, ClipTokens: 600, BatchShare: 0.40, KeepResults: 10, Note: true, Memory: 512,
 		},
-		Recall: RecallConfig{Share: 0.13, Tokens: 1200, Gate: true, Candidates: 50, Deadline: 2 * time.Second, Quote: 400, Whole: 200},
+		Recall: RecallConfig{Share: 0.3, Tokens: 1200, Floor: 0.2, Gate: true, Candidates: 400, Deadline: 2 * time.Second, Quote: 400, Whole: 200},
 		Compaction: CompactionConfig{
 			Due: 0.5, Target: 0.6, SummaryShare: 0.2, MaxSummary: 4000, Deadline: 150 * time.Second, Proactive: true,
 		},
@@ -147,6 +150,7 @@ func (c Config) Validate() error {
 		share("window.clipShare", c.Window.ClipShare, 0.01, 1),
 		share("window.batchShare", c.Window.BatchShare, 0.05, 1),
 		share("recall.share", c.Recall.Share, 0, 0.5),
+		share("recall.floor", c.Recall.Floor, 0, 1),
 		share("recall.tokens", float64(c.Recall.Tokens), 0, 1e9),
 		share("compaction.due", c.Compaction.Due, 0.05, 1000),
 		share("compaction.target", c.Compaction.Target, 0.1, 1),

@@ -256,11 +256,6 @@ func (e *Engine) policy() window.Policy {
 	return window.Policy{High: w.High, Low: w.Low, LowTokens: w.LowTokens, Reserve: w.Reserve, CachePrice: w.CachePrice, KeepResults: w.KeepResults}
 }
 
-// recallRoom returns what recalled entries may cost in all where share of a budget is set aside for them, in tokens.
-func (e *Engine) recallRoom(share float64, budget int) int {
-	return min(int(share*float64(budget)), e.cfg.Recall.Tokens)
-}
-
 // recallShare returns the share of the budget set aside for recall.
 func (e *Engine) recallShare(mode PromptMode) float64 {
 	if e.retriever == nil || mode == PromptNone {

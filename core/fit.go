@@ -51,14 +51,14 @@ func (e *Engine) fitLean(s *session, v *View, policy history.Policy, c *call) (*
 	for steps := 0; ; steps++ {
 		f = e.frame(s, *v, policy, c.ws)
 		total := e.fixed(f, c.additionCost) + sum(f.costs)
-		c.marks = e.policy().Marks(v.Budget, c.budget, e.recallRoom(c.share, v.Budget), sum(f.costs)/max(f.calls(), 1))
+		c.marks = e.policy().Marks(v.Budget, c.budget, e.recallRoom(c, v.Budget), sum(f.costs)/max(f.calls(), 1))
 		high := c.marks.High
 		if c.loop() {
 			high = c.marks.Hard // a step in the middle of a turn waits for its end as long as there is room
 		}
 		if r := v.Recall; r != nil && !c.stepped && !e.recallStale(f, c) {
 			// Inside a turn the recall block stays: the window must leave room for it, unless it was made for a larger budget.
-			if room := c.marks.Hard - r.Tokens; float64(r.Tokens) <= 1.1*float64(e.recallRoom(c.share, c.budget)) {
+			if room := c.marks.Hard - r.Tokens; float64(r.Tokens) <= 1.1*float64(e.askedRoom(c.share, c.budget)) {
 				high = min(high, room)
 			} else if total > room {
 				f.giveUpRecall(v, c)

@@ -40,8 +40,12 @@ type chat struct {
 
 func newChat(t *testing.T, cfg core.Config, first string) *chat {
 	t.Helper()
+	return newChatWith(t, cfg, &allEntries{}, first)
+}
+
+func newChatWith(t *testing.T, cfg core.Config, retriever core.Retriever, first string) *chat {
+	t.Helper()
 	store := memory.New()
-	retriever := &allEntries{}
 	e, err := core.New(core.Parts{Store: store, Retriever: retriever, Compactor: &halver{}, Counter: wordCounter, Observers: nil}, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +183,7 @@ func TestNoStepInsideATurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill := res.EstimatedTokens
-	for i := 0; fill < 750; i++ { // up to the mark at which a turn would step
+	for i := 0; fill < 850; i++ { // up to the mark at which a turn would step
 		k.say(fmt.Sprintf("%d %s", i, strings.Repeat("w ", 20)))
 		req.Transcript = &core.Transcript{Messages: k.host}
 		if res, err = k.engine.Assemble(t.Context(), req); err != nil {

@@ -77,7 +77,7 @@ func counter(t *testing.T) core.TokenCounter {
 	return c.Count
 }
 
-// TestCodingSession: with the default configuration a window is full enough for work, and costs less than that of a host with its own compaction.
+// TestCodingSession: with the default configuration a window is full enough for work, and what it recalls does not cost much more than the compaction of a host, which recalls nothing.
 func TestCodingSession(t *testing.T) {
 	count := counter(t)
 	row, err := cost.Measure(t.Context(), sessions(t, "pi/large-session.jsonl", 1), arm("default", count, nil), 32_000, count)
@@ -88,8 +88,8 @@ func TestCodingSession(t *testing.T) {
 	if row.FillMedian < 0.70 || row.FillP10 < 0.60 {
 		t.Errorf("fill is %.2f, and %.2f in the tenth percentile, want 0.70 and 0.60", row.FillMedian, row.FillP10)
 	}
-	if row.CostHost > 1.1 {
-		t.Errorf("it costs %.2f of what it costs with the compaction of a host, which leaves less of it", row.CostHost)
+	if row.CostHost > 1.25 {
+		t.Errorf("it costs %.2f of what it costs with the compaction of a host, which recalls nothing", row.CostHost)
 	}
 	for _, v := range row.Violations {
 		t.Error(v)

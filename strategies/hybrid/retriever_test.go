@@ -108,8 +108,8 @@ func names(cs []core.Candidate) string {
 
 func TestOneSearcherKeepsItsOrder(t *testing.T) {
 	var ids []string
-	for i := range 200 {
-		ids = append(ids, fmt.Sprintf("e%d", (i*37)%200))
+	for i := range 500 {
+		ids = append(ids, fmt.Sprintf("e%d", (i*37)%500))
 	}
 	in := hits(ids...)
 	r := newHybrid(t, nil, map[string]core.Searcher{"words": &scripted{hits: in}})

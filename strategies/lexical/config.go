@@ -47,7 +47,7 @@ func DefaultConfig() Config {
 		Before: 0.4, After: 0.3, Decay: 0.75,
 		AnswerBoost: 1.5, QuestionDamp: 0.75, TimeBoost: 1.2,
 		NamedBoost:  1.5,
-		LengthTerms: 64, LengthPower: 0.35,
+		LengthTerms: 32, LengthPower: 0.4,
 		MaxBytes: 4 << 30,
 	}
 }
