@@ -1,10 +1,14 @@
 package core
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/contextengine/contextengine/core/history"
+	"github.com/contextengine/contextengine/core/injected"
 )
 
 // Config is everything an operator sets about an Engine. The tags are the keys of configuration files.
@@ -20,6 +24,9 @@ type Config struct {
 	Subagents  SubagentConfig   `koanf:"subagents"`
 	// Redact lists what is never stored, see RedactRule; empty by default.
 	Redact []RedactRule `koanf:"redact"`
+	// Injected lists what clients put into messages besides what is known of them, see package injected: it is stored and shown, but never looked for, recalled
+	// nor part of a question. These rules go before the known ones.
+	Injected []injected.Rule `koanf:"injected"`
 }
 
 // FailurePolicy says what happens when a part fails in a way that a retry does not mend.
@@ -184,8 +191,24 @@ func (c Config) Validate() error {
 	if _, err := history.PolicyFor(c.History.Provider); err != nil {
 		return err
 	}
-	_, err := newRedactor(c.Redact)
+	if _, err := newRedactor(c.Redact); err != nil {
+		return err
+	}
+	_, err := c.cutter()
 	return err
+}
+
+// cutter compiles Injected together with what is known of clients.
+func (c Config) cutter() (*injected.Cutter, error) {
+	if len(c.Injected) == 0 {
+		return injected.Known(), nil
+	}
+	cutter, err := injected.New(slices.Concat(c.Injected, injected.Builtin()))
+	var wrong *injected.RuleError
+	if errors.As(err, &wrong) {
+		return nil, invalid("config", fmt.Sprintf("injected[%d].%s", wrong.Index, wrong.Field), wrong.Text)
+	}
+	return cutter, err
 }
 
 // Parts is what an Engine is made of.

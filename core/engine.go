@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/contextengine/contextengine/core/injected"
 	"github.com/contextengine/contextengine/core/window"
 )
 
@@ -42,6 +43,7 @@ type Engine struct {
 	newID     func() string
 	legacy    *Legacy
 	redact    redactor
+	injected  *injected.Cutter
 	seed      maphash.Seed
 
 	health health
@@ -96,6 +98,10 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	cutter, err := cfg.cutter()
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case parts.Store == nil:
 		return nil, invalid("new", "store", "give the engine a place to keep messages, such as backends/memory")
@@ -107,7 +113,7 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: parts.Store, retriever: parts.Retriever, searcher: parts.Searcher, compactor: parts.Compactor, count: parts.Counter,
 		host: parts.Host, ownStore: parts.OwnStore, newID: randomID, log: slog.New(slog.DiscardHandler),
-		redact: redact, seed: maphash.MakeSeed(), nonce: rand.Text()[:8], sessions: make(map[SessionID]*session), lately: list.New(), prints: make(map[string]prints),
+		redact: redact, injected: cutter, seed: maphash.MakeSeed(), nonce: rand.Text()[:8], sessions: make(map[SessionID]*session), lately: list.New(), prints: make(map[string]prints),
 		info: Info{ID: "composed", Name: "Composed context engine", Version: "1"},
 	}
 	if e.host == nil {

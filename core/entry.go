@@ -110,6 +110,3 @@ func (e *Entry) leads() bool { return e.Role == message.System && e.Meta[metaLea
 
 // hidden is Entry.Hidden for those who hold many entries and do not want copies of them.
 func (t EntryType) hidden() bool { return t == TypeHeartbeat || t == TypeErased }
-
-// Text returns what can be searched and quoted of e.
-func (e Entry) Text() string { return e.Message.Text() }

@@ -235,9 +235,11 @@ func (e *Engine) append(ctx context.Context, s *session, v *View, d draft) (inta
 		if d.tries != nil && strings.HasPrefix(entry.Key, "s:") {
 			entry.Key += ":" + e.nonce // what two processes say at one place are two messages, also when they say the same
 		}
-		if d.tries.same(i, &entry) {
+		known := d.tries.same(i, &entry)
+		if known {
 			again[entry.ID] = true
 		}
+		e.markInjected(s, &entry, !known)
 		fresh, at = append(fresh, entry), append(at, i)
 		next++
 	}
@@ -488,18 +490,7 @@ func adopt(v *View, entry Entry) {
 	}
 }
 
-func onPath(v *View, id SessionID, seq int64) bool {
-	for _, sp := range v.Path {
-		owner := v.Session
-		if sp.Session != nil {
-			owner = *sp.Session
-		}
-		if owner == id && seq >= sp.From && seq < sp.To {
-			return true
-		}
-	}
-	return false
-}
+func onPath(v *View, id SessionID, seq int64) bool { return v.position(id, seq) >= 0 }
 
 // extend returns the ledger of a transcript that grew by messages with these fingerprints.
 func extend(l Ledger, fps []string) Ledger {

@@ -149,7 +149,7 @@ func (v *View) newest(s *session, now func() time.Time) time.Time {
 
 func (e *Engine) query(f *frame, c *call) Query {
 	s := f.s
-	q := Query{Session: s.id, Scope: s.id.Scope(), Prompt: c.req.Prompt, Now: e.now()}
+	q := Query{Session: s.id, Scope: s.id.Scope(), Prompt: e.asked(s, c.req.Prompt), Now: e.now()}
 	if e.cfg.Recall.AcrossSessions && c.req.PromptMode != PromptMinimal {
 		q.Scope.Session = ""
 	}
@@ -161,10 +161,10 @@ func (e *Engine) query(f *frame, c *call) Query {
 	}
 	if q.Prompt == "" {
 		for _, entry := range slices.Backward(q.Recent) {
-			if entry.Role == message.User {
-				q.Prompt = entry.Text()
+			if q.Prompt = entry.Said(); entry.Role == message.User && !blank(q.Prompt) {
 				break
 			}
+			q.Prompt = ""
 		}
 	}
 	if q.Prompt == "" && s.pinned != nil {

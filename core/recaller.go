@@ -33,7 +33,7 @@ func lookedUp(entry *Entry) bool {
 	for _, p := range entry.Message.Parts {
 		switch p.Kind {
 		case message.ToolCall, message.ToolResult:
-			if p.Name != ToolSearch && p.Name != ToolExpand && p.Name != ToolDescribe {
+			if !ownTool(p.Name) {
 				return false
 			}
 			found = true
@@ -43,6 +43,10 @@ func lookedUp(entry *Entry) bool {
 		}
 	}
 	return found
+}
+
+func ownTool(name string) bool {
+	return name == ToolSearch || name == ToolExpand || name == ToolDescribe
 }
 
 // The limits of a Recaller's answers.

@@ -58,6 +58,19 @@ func (r *reach) holds(entry *Entry) bool {
 	return r.opens(id)
 }
 
+// shows reports whether the window shows all of an entry, in its place or quoted.
+func (r *reach) shows(entry *Entry) bool {
+	v := &r.view
+	if pos := v.position(entry.SessionID(), entry.Seq); pos >= v.Start || pos >= 0 && pos < v.Lead {
+		_, short := v.Stubs[entry.ID]
+		return !short
+	}
+	inFront := func(s Summary) bool { return s.ID == entry.ID }
+	quoted := func(it RecallItem) bool { return it.ID == entry.ID && !it.Part }
+	return slices.ContainsFunc(v.front().Summaries, inFront) ||
+		slices.ContainsFunc(v.recalls(), func(b *Recall) bool { return slices.ContainsFunc(b.Items, quoted) })
+}
+
 func (r *reach) opens(id SessionID) bool {
 	return slices.ContainsFunc(r.scopes, func(s Scope) bool { return s.Contains(id) })
 }
@@ -133,35 +146,44 @@ const (
 // maxScanned bounds the entries that a search without a searcher reads.
 const maxScanned = 200_000
 
-// searched returns the best hits in everything that the session reaches.
+// moreSearches bounds how often a searcher is asked again because the window shows what it found.
+const moreSearches = 3
+
+// searched returns the best hits in everything that the session reaches: those that the window does not show in front, because whoever asks sees the others.
+// Only an identifier comes first wherever it stands.
 func (e *Engine) searched(ctx context.Context, r *reach, req SearchRequest, query string, want int) ([]Hit, error) {
 	var hits []Hit
 	seen := make(map[string]bool)
 	for _, scope := range r.scopes {
 		q := SearchQuery{Scope: scope, Text: query, Limit: want, From: req.From, To: req.To, Exclude: func(id string) bool { return seen[id] }}
-		var found []Hit
-		var err error
-		if e.searcher != nil {
-			// What was reset away takes places of what is in force, so more is asked for than is shown.
-			q.Limit = want*2 + 16
-			found, err = e.searcher.Search(ctx, q)
-		}
-		if e.searcher == nil || errors.Is(err, errors.ErrUnsupported) {
-			found, err = e.scanFor(ctx, r, q)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, h := range found {
-			if !seen[h.Entry.ID] && !lookedUp(&h.Entry) && r.holds(&h.Entry) {
+		unseen := 0
+		for range moreSearches {
+			found, err := e.searchScope(ctx, r, q, want)
+			if err != nil {
+				return nil, err
+			}
+			shown := 0
+			for _, h := range found {
+				if seen[h.Entry.ID] || lookedUp(&h.Entry) || !r.holds(&h.Entry) {
+					continue
+				}
 				seen[h.Entry.ID] = true
 				hits = append(hits, h)
+				if r.shows(&h.Entry) {
+					shown++
+				} else {
+					unseen++
+				}
+			}
+			if shown == 0 || unseen >= want {
+				break
 			}
 		}
 	}
 	// Who asks for an identifier wants the entries that hold it as it stands, and a search by meaning may not know it.
 	exact := strings.ToLower(query)
-	if e.searcher != nil && !strings.ContainsFunc(query, unicode.IsSpace) && !slices.ContainsFunc(hits, func(h Hit) bool { return holdsExact(&h.Entry, exact) > 0 }) {
+	identifier := !strings.ContainsFunc(query, unicode.IsSpace)
+	if e.searcher != nil && identifier && !slices.ContainsFunc(hits, func(h Hit) bool { return holdsExact(&h.Entry, exact) > 0 }) {
 		found, err := e.scanFor(ctx, r, SearchQuery{Scope: r.session.Scope(), Text: query, Limit: want, From: req.From, To: req.To, Exclude: func(id string) bool { return seen[id] }})
 		if err != nil {
 			return nil, err
@@ -169,9 +191,33 @@ func (e *Engine) searched(ctx context.Context, r *reach, req SearchRequest, quer
 		hits = append(found, hits...)
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int {
-		return cmp.Compare(holdsExact(&b.Entry, exact), holdsExact(&a.Entry, exact))
+		exactly := cmp.Compare(holdsExact(&b.Entry, exact), holdsExact(&a.Entry, exact))
+		if identifier && exactly != 0 {
+			return exactly
+		}
+		switch shownA, shownB := r.shows(&a.Entry), r.shows(&b.Entry); {
+		case shownA == shownB:
+			return exactly
+		case shownB:
+			return -1
+		}
+		return 1
 	})
 	return hits[:min(len(hits), want)], nil
+}
+
+// searchScope asks the searcher, or reads the entries where there is none.
+func (e *Engine) searchScope(ctx context.Context, r *reach, q SearchQuery, want int) ([]Hit, error) {
+	if e.searcher != nil {
+		// What was reset away takes places of what is in force, so more is asked for than is shown.
+		more := q
+		more.Limit = want*2 + 16
+		found, err := e.searcher.Search(ctx, more)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return found, err
+		}
+	}
+	return e.scanFor(ctx, r, q)
 }
 
 func holdsExact(entry *Entry, query string) int {
@@ -193,7 +239,7 @@ func (e *Engine) scanFor(ctx context.Context, r *reach, q SearchQuery) ([]Hit, e
 		if n++; n > maxScanned {
 			break
 		}
-		if lookedUp(&entry) || !r.holds(&entry) || q.Exclude(entry.ID) || !q.From.IsZero() && entry.Time.Before(q.From) || !q.To.IsZero() && !entry.Time.Before(q.To) {
+		if lookedUp(&entry) || entry.Said() == "" && entry.Message.Text() != "" || !r.holds(&entry) || q.Exclude(entry.ID) || !q.From.IsZero() && entry.Time.Before(q.From) || !q.To.IsZero() && !entry.Time.Before(q.To) {
 			continue
 		}
 		text := strings.ToLower(plainText(&entry))

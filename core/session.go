@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/contextengine/contextengine/core/injected"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -57,6 +58,8 @@ type session struct {
 	turn turnBudget
 
 	costs map[uint64]int
+	// seen is what was seen of blocks that come back; nil until somebody asks, see repeats.
+	seen *injected.Memory
 }
 
 // item is an entry in memory with what the window shows of it.

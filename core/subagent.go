@@ -202,7 +202,7 @@ func (e *Engine) lastAnswer(ctx context.Context, s *session) (string, error) {
 			return "", fmt.Errorf("core: subagent %q: %w", s.id, err)
 		}
 		for _, it := range slices.Backward(items) {
-			if text := it.entry.Text(); !blank(text) && answers(&it.entry, s.id) && !copied[it.entry.ID] {
+			if text := it.entry.Said(); !blank(text) && answers(&it.entry, s.id) && !copied[it.entry.ID] {
 				return text, nil
 			}
 		}

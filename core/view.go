@@ -216,6 +216,22 @@ func (v *View) Len() int {
 	return n
 }
 
+// position returns where an entry stands on the path, -1 when it does not.
+func (v *View) position(id SessionID, seq int64) int {
+	at := 0
+	for _, sp := range v.Path {
+		owner := v.Session
+		if sp.Session != nil {
+			owner = *sp.Session
+		}
+		if owner == id && seq >= sp.From && seq < sp.To {
+			return at + int(seq-sp.From)
+		}
+		at += sp.Len()
+	}
+	return -1
+}
+
 // At returns the session and Seq of the entry at a position, 0 <= pos < Len.
 func (v *View) At(pos int) (SessionID, int64) {
 	for _, s := range v.Path {

@@ -87,7 +87,7 @@ func spoken(e core.Entry, role message.Role) string {
 	if e.Role != role || e.Type != core.TypeMessage {
 		return ""
 	}
-	return strings.TrimSpace(e.Text())
+	return strings.TrimSpace(e.Said())
 }
 
 // Ends returns the first and the last n/2 bytes of a text that is longer than n.

@@ -79,7 +79,7 @@ func gather(entries []core.Entry) *gathered {
 				}
 			}
 		}
-		text := clean(compacting.HeadBytes(e.Text(), 1<<16))
+		text := clean(compacting.HeadBytes(e.Said(), 1<<16))
 		if strings.TrimSpace(text) == "" || e.Message.HasResults() {
 			continue
 		}

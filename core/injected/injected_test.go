@@ -1,0 +1,126 @@
+package injected_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/contextengine/contextengine/core/injected"
+)
+
+const reminder = "<system-reminder>\nThe todo list is empty. 81234 tokens left; do not mention this.\n</system-reminder>"
+
+func TestKnownClients(t *testing.T) {
+	rows := []struct {
+		name string
+		in   injected.Place
+		text string
+		want string
+	}{
+		{"nothing", injected.User, "What did step 3 print?", "What did step 3 print?"},
+		{"in front", injected.User, reminder + "\nWhat did step 3 print?", "What did step 3 print?"},
+		{"behind", injected.User, "What did step 3 print?\n" + reminder + "\n", "What did step 3 print?"},
+		{"several in a line", injected.User, "<command-name>/run</command-name> <command-args>kestrel</command-args>", "kestrel"},
+		{"alone", injected.User, "  " + reminder, ""},
+		{"behind output", injected.Tool, "kestrel: 41 ok\n\n" + reminder, "kestrel: 41 ok"},
+		{"spoken of", injected.User, "what is a <system-reminder> for?", "what is a <system-reminder> for?"},
+		{"not closed", injected.User, "<system-reminder>\nwhat is this", "<system-reminder>\nwhat is this"},
+		{"wrapper is taken off", injected.User, "<user_input mode=\"act\">mend the parser</user_input>\n<environment_details>\n# Time\n10:00\n</environment_details>", "mend the parser"},
+		{"nested", injected.User, "<task>\nmend it\n<system-reminder>be brief</system-reminder>\n</task>", "mend it"},
+		{"name with a blank", injected.User, "<permissions instructions>\nread only\n</permissions instructions>\nlist the files", "list the files"},
+		{"heading and element", injected.User, "# AGENTS.md instructions for /src\n\n<INSTRUCTIONS>\nuse tabs\n</INSTRUCTIONS>", ""},
+		{"head of output", injected.Tool, "Chunk ID: a81\nWall time: 0.05 seconds\nProcess exited with code 0\nOriginal token count: 4\nOutput:\nkestrel: 41 ok", "kestrel: 41 ok"},
+		{"only the head", injected.Tool, "run 1\nWall time: 3 s\nOutput:\nx", "run 1\nWall time: 3 s\nOutput:\nx"},
+		{"not what people say", injected.User, "Wall time: 3 s, why?", "Wall time: 3 s, why?"},
+		{"metadata", injected.User, "Sender (untrusted metadata):\n```json\n{\"id\": \"7\"}\n```\n\nmove the meeting", "move the meeting"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			if got := injected.Without(r.text, injected.Known().Spans(r.in, r.text)); got != r.want {
+				t.Errorf("left of %q: %q, want %q", r.text, got, r.want)
+			}
+		})
+	}
+}
+
+func TestOwnRulesGoFirst(t *testing.T) {
+	c, err := injected.New(append([]injected.Rule{
+		{Tag: "system-reminder", Keep: true}, {Begin: "Note of the day:", End: "\n\n", In: injected.User},
+	}, injected.Builtin()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "Note of the day: be\nkind\n\n<system-reminder>rain</system-reminder>"
+	if got := injected.Without(text, c.Spans(injected.User, text)); got != "rain" {
+		t.Errorf("left: %q", got)
+	}
+}
+
+func TestRulesOfNoUse(t *testing.T) {
+	for field, r := range map[string]injected.Rule{
+		"tag": {}, "end": {Tag: "a", End: "b"}, "keep": {Begin: "a", Keep: true}, "begin": {Begin: " a"}, "in": {Tag: "a", In: "assistant"},
+	} {
+		_, err := injected.New([]injected.Rule{{Tag: "good"}, r})
+		var wrong *injected.RuleError
+		if !errors.As(err, &wrong) || wrong.Index != 1 || wrong.Field != field {
+			t.Errorf("%+v: %v, want a mistake in rules[1].%s", r, err, field)
+		}
+	}
+	if _, err := injected.New(injected.Builtin()); err != nil {
+		t.Errorf("known clients: %v", err)
+	}
+}
+
+func TestRepeatedBlocks(t *testing.T) {
+	var m injected.Memory
+	said := func(in injected.Place, text string) string {
+		left := injected.Without(text, m.Repeated(in, text))
+		m.Note(text)
+		return left
+	}
+	advice := "Answer in the style of the house, without lists, and name the file that you speak of."
+	for i, left := range []string{"81234", "70311", "6120"} {
+		text := "<my-budget>\n" + left + " tokens left\n</my-budget>\n\nquestion " + left + "\n\n" + advice
+		want := text
+		if i == 2 {
+			want = "question " + left
+		}
+		if got := said(injected.User, text); got != want {
+			t.Errorf("message %d says %q, want %q", i, got, want)
+		}
+	}
+	if got := said(injected.User, advice); got != advice {
+		t.Errorf("who says it again says %q", got)
+	}
+	if got := said(injected.User, "<my-budget>\n9 tokens left\n</my-budget>"); got != "" {
+		t.Errorf("a message of nothing else says %q", got)
+	}
+	output := "<row id=\"1\">\n</row>\nall of the forty-one tests of the package kestrel have passed in 3 seconds\n\nend\n<my-budget>\n1 tokens left\n</my-budget>"
+	for range 4 {
+		if got := said(injected.Tool, output); strings.Contains(got, "my-budget") || !strings.Contains(got, "have passed") {
+			t.Errorf("a tool printed %q", got)
+		}
+	}
+}
+
+func FuzzSpans(f *testing.F) {
+	f.Add("<task>a</task>")
+	f.Add(reminder + "\n" + reminder)
+	f.Add("Output:\nx\n\n<a>\n</a>")
+	f.Fuzz(func(t *testing.T, text string) {
+		var m injected.Memory
+		for range 3 {
+			m.Note(text)
+		}
+		for _, in := range []injected.Place{injected.User, injected.Tool} {
+			spans := injected.Both(injected.Known().Spans(in, text), m.Repeated(in, text))
+			last := -1
+			for _, s := range spans {
+				if s.From <= last || s.To <= s.From || s.To > len(text) {
+					t.Fatalf("spans %v of %d bytes", spans, len(text))
+				}
+				last = s.To
+			}
+		}
+	})
+}
