@@ -204,8 +204,7 @@ func (c Config) cutter() (*injected.Cutter, error) {
 		return injected.Known(), nil
 	}
 	cutter, err := injected.New(slices.Concat(c.Injected, injected.Builtin()))
-	var wrong *injected.RuleError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*injected.RuleError](err); ok {
 		return nil, invalid("config", fmt.Sprintf("injected[%d].%s", wrong.Index, wrong.Field), wrong.Text)
 	}
 	return cutter, err
