@@ -7,6 +7,7 @@ ignore node_modules
 
 require (
 	github.com/anishathalye/porcupine v1.3.1
+	github.com/blevesearch/snowballstem v0.9.0
 	github.com/clipperhouse/uax29/v2 v2.7.0
 	github.com/creachadair/jrpc2 v1.3.6
 	github.com/dlclark/regexp2 v1.10.0

@@ -15,6 +15,8 @@ const (
 	plain kind = iota
 	// literal is any other piece of text: it counts as a word and stays as it is.
 	literal
+	// foreign is a run of letters that are not all ASCII.
+	foreign
 	// whole is an identifier in one piece, besides the pieces it is made of; it adds nothing to a passage's length.
 	whole
 )
@@ -140,17 +142,21 @@ func (a *analyzer) words(s string) {
 
 // piece emits a run of letters, digits and marks.
 func (a *analyzer) piece(s string) {
-	for i := range len(s) {
-		if !isLetter(s[i]) {
-			if s != "s" {
-				a.put(s, literal)
-			}
+	if s == "s" { // what is left of a possessive with a typographic apostrophe
+		return
+	}
+	k := plain
+	for _, r := range s {
+		switch {
+		case r < utf8.RuneSelf && isLetter(byte(r)):
+		case r < utf8.RuneSelf, unicode.IsNumber(r), r == utf8.RuneError:
+			a.put(s, literal)
 			return
+		default:
+			k = foreign
 		}
 	}
-	if s != "s" { // what is left of a possessive with a typographic apostrophe
-		a.put(s, plain)
-	}
+	a.put(s, k)
 }
 
 // put lower-cases a term and hands it on.

@@ -35,17 +35,20 @@ type exhaustive struct {
 	weights  [2 * reach]uint32
 }
 
-func wordsIn(text string) (words map[string]uint32, length uint32, timed bool) {
+func wordsIn(text string, lang language) (words map[string]uint32, length uint32, timed bool) {
 	words = map[string]uint32{}
 	a := analyzer{}
 	a.emit = func(w []byte, k kind) {
 		word := string(w)
-		if k == plain {
+		if k == plain || k == foreign && lang != english {
 			timed = timed || isTimeWord(word)
-			if isStopword(word) {
+			if lang.skips(word) {
 				return
 			}
-			word = stemOf(word)
+			if cut := lang.cut(word); lang != english && cut != lang.stemOf(word) {
+				words[cut]++
+			}
+			word = lang.stemOf(word)
 		}
 		words[word]++
 		if k != whole {
@@ -71,13 +74,13 @@ func newExhaustive(cfg Config, entries []core.Entry) *exhaustive {
 		t := e.Time.UTC()
 		own := map[string]uint32{t.Format("2006-01-02"): 1, t.Format("2006-01"): 1}
 		for _, text := range []string{fmt.Sprint(t.Year()), t.Month().String(), fmt.Sprint(t.Day()), t.Weekday().String()} {
-			words, _, _ := wordsIn(text)
+			words, _, _ := wordsIn(text, english)
 			for w, n := range words {
 				own[w] += n
 			}
 		}
 		if !generic(e.Message.Name) {
-			words, _, _ := wordsIn(e.Message.Name)
+			words, _, _ := wordsIn(e.Message.Name, english)
 			for w, n := range words {
 				own[w] += n
 			}
@@ -86,7 +89,7 @@ func newExhaustive(cfg Config, entries []core.Entry) *exhaustive {
 		x.lengths = append(x.lengths, 0)
 		for _, sp := range passages(text, cfg.PassageWords, cfg.MaxPassages) {
 			p := plainPassage{entry: i, own: own, prev: -1, next: -1, asks: asks(text[sp.start:sp.end])}
-			p.body, p.length, p.timed = wordsIn(text[sp.start:sp.end])
+			p.body, p.length, p.timed = wordsIn(text[sp.start:sp.end], languageOf(text, false))
 			x.lengths[i] += p.length
 			if n := len(x.passages); n > 0 && x.entries[x.passages[n-1].entry].Session == e.Session {
 				p.prev = n - 1
@@ -139,9 +142,9 @@ func (x *exhaustive) search(q core.SearchQuery) string {
 	}
 	a := analyzer{}
 	a.emit = func(w []byte, k kind) {
-		if k != plain {
-			words(string(w))
-		} else if !isStopword(string(w)) && !words(stemOf(string(w))) {
+		if k == plain || k == foreign {
+			eachForm(string(w), languageOf(q.Text, true), words)
+		} else {
 			words(string(w))
 		}
 	}

@@ -91,11 +91,13 @@ func (s *segment) queryTerms(ctx context.Context, text string, w *scratch) ([]qu
 		terms = append(terms, queryTerm{id: id, df: df})
 		return true
 	}
+	lang := languageOf(text, true)
 	a := analyzer{emit: func(word []byte, k kind) {
-		if take(s.lookup(word, k)) || k == plain && (isStopword(string(word)) || take(s.words.find(word))) {
+		if k == plain || k == foreign {
+			eachForm(string(word), lang, func(form string) bool { return take(s.words.find([]byte(form))) })
 			return
 		}
-		if k != plain && len(word) >= minPrefix && word[0] < 0x80 && completed < maxCompleted && ctx.Err() == nil {
+		if !take(s.words.find(word)) && len(word) >= minPrefix && word[0] < 0x80 && completed < maxCompleted && ctx.Err() == nil {
 			completed++
 			for _, id := range s.complete(word) {
 				take(id, true)
@@ -110,6 +112,26 @@ func (s *segment) queryTerms(ctx context.Context, text string, w *scratch) ([]qu
 		terms = slices.Delete(terms, maxQueryTerms/2, n-maxQueryTerms/2)
 	}
 	return terms, ctx.Err()
+}
+
+// eachForm calls take with the terms under which entries may hold a word of a query in a language; take reports whether there are some. The language of a
+// question need not be seen as that of its answer: the beginning of the word is where they meet.
+func eachForm(word string, lang language, take func(string) bool) {
+	if !lang.foreign() {
+		if !lang.skips(word) && !take(lang.stemOf(word)) && !take(word) {
+			take(lang.cut(word))
+		}
+		return
+	}
+	if lang.skips(word) {
+		return
+	}
+	take(lang.stemOf(word))
+	take(word)
+	take(lang.cut(word))
+	if !isStopword(word) {
+		take(english.stemOf(word)) // of a text that was too short to tell
+	}
 }
 
 // complete returns the first terms, in byte order, that begin with part: the short form of a commit, the beginning of a path.

@@ -185,10 +185,10 @@ func (s *segment) insert(e core.Entry, text string, sum uint64) {
 	}
 	left, right := s.edge(d.prev, -1), s.edge(d.next, +1)
 	own := s.own(e)
-	length := uint32(0)
+	length, lang := uint32(0), languageOf(text, false)
 	for _, sp := range passages(text, s.cfg.PassageWords, s.cfg.MaxPassages) {
 		p := uint32(len(s.metas))
-		m := s.write(p, text[sp.start:sp.end], own)
+		m := s.write(p, text[sp.start:sp.end], lang, own)
 		s.passageDoc = push(s.passageDoc, n)
 		s.start = push(s.start, uint32(sp.start))
 		s.size = push(s.size, uint16(sp.end-sp.start))

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kljensen/snowball/english"
-
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -19,7 +17,8 @@ const maxStems = 1 << 14
 // writer turns text into postings. It is the part of a segment that nothing needs once the text is indexed.
 type writer struct {
 	analyzer analyzer
-	stems    map[string]stem
+	stems    [languages]map[string]stem
+	lang     language // of what is being analysed
 	bag      []uint32 // terms of what is being analysed
 	length   uint32
 	timed    bool
@@ -28,13 +27,21 @@ type writer struct {
 // stem is what is known of a word that was met before.
 type stem struct {
 	term  uint32 // none for stopwords
+	cut   uint32 // of its beginning, none when that is no term of its own
 	timed bool
 }
 
-func (w *writer) bytes() int { return 80*len(w.stems) + 4*cap(w.bag) }
+func (w *writer) bytes() int {
+	n := 4 * cap(w.bag)
+	for _, m := range w.stems {
+		n += 80 * len(m)
+	}
+	return n
+}
 
-// write adds the postings of a passage. The terms in own are added as its own.
-func (s *segment) write(p uint32, text string, own []uint32) meta {
+// write adds the postings of a passage of a text in a language. The terms in own are added as its own.
+func (s *segment) write(p uint32, text string, lang language, own []uint32) meta {
+	s.lang = lang
 	b := s.collect(func(a *analyzer) { a.run(text) })
 	m := meta(min(s.length, maxLength))
 	if asks(text) {
@@ -69,6 +76,7 @@ func (s *segment) write(p uint32, text string, own []uint32) meta {
 
 // own returns, in order, the terms that belong to an entry without standing in its text: who speaks, which tool answered, and when.
 func (s *segment) own(e core.Entry) []uint32 {
+	s.lang = english
 	b := s.collect(func(a *analyzer) {
 		if !generic(e.Message.Name) {
 			a.run(e.Message.Name)
@@ -106,41 +114,50 @@ func (s *segment) collect(run func(a *analyzer)) []uint32 {
 
 // take notes a term of what is being analysed.
 func (s *segment) take(word []byte, k kind) {
-	var id uint32
-	if k != plain {
-		id = s.number(word)
-	} else {
-		known, ok := s.stems[string(word)]
-		if !ok {
-			known = s.learn(string(word))
+	if k != plain && (k != foreign || s.lang == english) {
+		s.bag = append(s.bag, s.number(word))
+		if k != whole {
+			s.length++
 		}
-		id = known.term
-		s.timed = s.timed || known.timed
-	}
-	if id == none {
 		return
 	}
-	s.bag = append(s.bag, id)
-	if k != whole {
-		s.length++
+	lang := s.lang
+	if lang == unsure {
+		lang = english // the beginning is added below: what is remembered of English words is enough
+	}
+	known, ok := s.stems[lang][string(word)]
+	if !ok {
+		known = s.learn(string(word), lang)
+	}
+	s.timed = s.timed || known.timed
+	if known.term == none {
+		return
+	}
+	s.bag = append(s.bag, known.term)
+	s.length++
+	if s.lang == unsure {
+		known.cut = s.number([]byte(unsure.cut(string(word))))
+	}
+	if known.cut != none && known.cut != known.term {
+		s.bag = append(s.bag, known.cut)
 	}
 }
 
-// learn finds the term of an English word.
-func (s *segment) learn(word string) stem {
-	if s.stems == nil || len(s.stems) >= maxStems {
-		s.stems = make(map[string]stem)
+// learn finds the terms of a word.
+func (s *segment) learn(word string, lang language) stem {
+	if s.stems[lang] == nil || len(s.stems[lang]) >= maxStems {
+		s.stems[lang] = make(map[string]stem)
 	}
-	v := stem{term: none, timed: isTimeWord(word)}
-	if !isStopword(word) {
-		v.term = s.number([]byte(stemOf(word)))
+	v := stem{term: none, cut: none, timed: isTimeWord(word)}
+	if !lang.skips(word) {
+		v.term = s.number([]byte(lang.stemOf(word)))
+		if lang != english {
+			v.cut = s.number([]byte(lang.cut(word)))
+		}
 	}
-	s.stems[word] = v
+	s.stems[lang][word] = v
 	return v
 }
-
-// stemOf returns what stands for all forms of an English word.
-func stemOf(word string) string { return english.Stem(baseForm(word), true) }
 
 func (s *segment) number(word []byte) uint32 {
 	id, fresh := s.words.number(word)
@@ -148,17 +165,6 @@ func (s *segment) number(word []byte) uint32 {
 		s.terms = push(s.terms, term{room: 8})
 	}
 	return id
-}
-
-// lookup returns the number of a term that is known. It changes nothing.
-func (s *segment) lookup(word []byte, k kind) (uint32, bool) {
-	if k == plain {
-		if isStopword(string(word)) {
-			return none, false
-		}
-		word = []byte(stemOf(string(word)))
-	}
-	return s.words.find(word)
 }
 
 // asks reports whether a text ends with a question.
