@@ -210,7 +210,7 @@ var functionWords = func() map[string]uint32 {
 	add(polish, `i w we z ze na do nie że się jest to o jak ale po co tak za od jego jej ich był była było były być przez przy dla czy już tylko który która które którzy którego której kto kogo komu
 		kiedy gdzie dlaczego jaki jaka jakie ten ta te tego tej tym są pod nad oraz lub a u mnie mi mój moja moje swój swoją ma mają bardzo może ktoś coś czym wczoraj jutro znowu`)
 	add(portuguese, `o a os as um uma uns umas de do da dos das em no na nos nas ao à aos às por pelo pela pelos pelas para com sem sob sobre e é que quem qual quais não se mas ou como onde quando
-		porquê quanto foi era eram ser são está estão tem têm ter havia seu sua seus suas meu minha nosso ele ela eles elas eu você isto isso este esta esse essa aquele muito mais também já`)
+		porquê quanto foi era eram ser são está estão tem têm ter havia seu sua seus suas meu minha nosso ele ela elas eu você isto isso este esta esse essa aquele muito mais também já`)
 	add(romanian, `și în la de pe cu că care ce nu este sunt era erau a au al ai ale o un una unui unei din pentru prin sau dar dacă cum când unde cine cui cât ca mai se să îi își lui ei lor el ea eu tu noi
 		voi acest această acești acea fost fi avea are am ai despre după între până fără foarte tot toate cel cea cei cele`)
 	add(spanish, `el la los las lo un una unos unas de del a al en y e o u que quien quién quiénes cual cuál cuáles no se su sus con por para sin sobre entre como cómo cuando cuándo donde dónde qué es son

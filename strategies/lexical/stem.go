@@ -145,12 +145,12 @@ func isASCII(s string) bool {
 
 // plainLetter returns a letter of the Latin script without its accent.
 func plainLetter(r rune) string {
-	switch {
-	case r == 'ß':
+	switch r {
+	case 'ß':
 		return "ss"
-	case r == 'æ':
+	case 'æ':
 		return "ae"
-	case r == 'œ':
+	case 'œ':
 		return "oe"
 	}
 	for i, base := range plainLetters {
