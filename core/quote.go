@@ -27,7 +27,7 @@ func (e *Engine) quoteRoom(s *session, allowance int) int {
 // choose packs candidates in rank order, skipping what does not fit. It adds to seen what it takes, and returns the room that is left.
 func (e *Engine) choose(f *frame, c *call, q *Query, candidates []Candidate, seen map[string]bool, allowance int) ([]quotation, int) {
 	room := e.quoteRoom(f.s, allowance)
-	in := make([]quotation, 0, len(candidates))
+	in, said := make([]quotation, 0, len(candidates)), wordings{seed: e.seed}
 	floor := math.Inf(-1)
 	prompt := strings.TrimSpace(c.req.Prompt)
 	for i := range candidates {
@@ -60,7 +60,7 @@ func (e *Engine) choose(f *frame, c *call, q *Query, candidates []Candidate, see
 		}
 		short := e.shorten(text, &cand.Entry)
 		quote := quotation{Candidate: cand, text: quoted(f.s.id, &cand.Entry, short), part: part || len(short) < len(text)}
-		if f.v.quotesAlready(quote.text) {
+		if f.v.quotesAlready(quote.text) || said.again(text) {
 			continue
 		}
 		// Quotations begin with "[" and end with a newline: what they cost together is the sum of what they cost alone.

@@ -134,3 +134,27 @@ func TestSearchPutsFirstWhatTheWindowDoesNotShow(t *testing.T) {
 		t.Errorf("found %+v, %v", res.Found, err)
 	}
 }
+
+// Runs of the same tests differ in their numbers: one of them says it all.
+func TestRecallSaysNothingTwice(t *testing.T) {
+	r := &proposer{}
+	f := newFixture(t, func(c *core.Config, p *core.Parts) { p.Retriever, c.Recall.AcrossSessions = r, true })
+	for i := range 4 {
+		f.ingest(user(fmt.Sprintf("all packages passed: parser %dms, gateway %dms, billing %dms, scheduler %dms, exporter %dms", i*7, i*9, i*11, i*13, i*17)))
+	}
+	f.ingest(user("the port of gateway is 4711"), user("the port of gateway is 4712"))
+	for _, e := range entriesOf(f) {
+		r.candidates = append(r.candidates, core.Candidate{Entry: e, Score: 1})
+	}
+	other := core.SessionID{Agent: f.id.Agent, Session: "another"}
+	res := f.assemble(8000, func(req *core.AssembleRequest) {
+		req.Session, req.PromptMode, req.Prompt = other, core.PromptFull, "what passed?"
+	})
+	text := shown(res)
+	if n := strings.Count(text, "all packages passed"); n != 1 {
+		t.Errorf("recalled %d times: %s", n, text)
+	}
+	if !strings.Contains(text, "4711") || !strings.Contains(text, "4712") {
+		t.Errorf("two facts of few words are not the same: %s", text)
+	}
+}

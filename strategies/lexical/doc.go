@@ -16,7 +16,7 @@
 // when, and, with less weight, by the words of the passages around it in the session: an answer is found by the
 // words of its question. Passages are ranked by BM25 over these widened frequencies, speakers that the query names are preferred, long messages are
 // damped, and a message ranks as its best passage. When the query is a question, messages that ask are worth less and what follows them
-// more; when it asks for a time, passages that speak of one are preferred. English words are brought to their base form and stemmed. The language of other texts is told by their script
+// more, as is what follows a call of a tool; when it asks for a time, passages that speak of one are preferred. English words are brought to their base form and stemmed. The language of other texts is told by their script
 // and function words, message by message: their words are stemmed, and indexed by their first five letters as well, so that a question meets an answer
 // whose language was not seen. Chinese, Japanese, Korean, Thai and other scripts without spaces are indexed by pairs of characters; identifiers such as paths, versions, snake_case and
 // camelCase names count both in one piece and by their parts, and are found by their beginning. Days that a query names are matched with

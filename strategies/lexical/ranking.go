@@ -117,7 +117,7 @@ func (k *ranking) threshold() float64 {
 func (k *ranking) factor(p uint32) float64 {
 	n := k.passageDoc[p]
 	f := float64(k.damp[n])
-	if k.quest.asks && k.metas[p]&asking != 0 {
+	if k.quest.asks && k.metas[p]&(asking|calling) == asking {
 		f *= k.cfg.QuestionDamp
 	}
 	if k.quest.when && k.metas[p]&timed != 0 {

@@ -23,10 +23,12 @@ type meta uint16
 
 const (
 	dead   meta = 1 << 15 // it was removed
-	asking meta = 1 << 14 // it ends with a question mark
+	asking meta = 1 << 14 // it ends with a question mark, or calls a tool: what follows answers
 	timed  meta = 1 << 13 // it speaks of a time: "yesterday", "last May"
 
-	maxLength = 1<<13 - 1 // terms
+	calling meta = 1 << 12 // it calls a tool
+
+	maxLength = 1<<12 - 1 // terms
 )
 
 func (m meta) length() uint32 { return uint32(m & maxLength) }
@@ -186,9 +188,13 @@ func (s *segment) insert(e core.Entry, text string, sum uint64) {
 	left, right := s.edge(d.prev, -1), s.edge(d.next, +1)
 	own := s.own(e)
 	length, lang := uint32(0), languageOf(text, false)
+	calls := e.Message.HasCalls() // a call asks, and its result answers
 	for _, sp := range passages(text, s.cfg.PassageWords, s.cfg.MaxPassages) {
 		p := uint32(len(s.metas))
 		m := s.write(p, text[sp.start:sp.end], lang, own)
+		if calls {
+			m |= asking | calling
+		}
 		s.passageDoc = push(s.passageDoc, n)
 		s.start = push(s.start, uint32(sp.start))
 		s.size = push(s.size, uint16(sp.end-sp.start))
