@@ -6,6 +6,7 @@ require github.com/contextengine/contextengine v0.0.0
 
 require (
 	github.com/anishathalye/porcupine v1.3.1 // indirect
+	github.com/blevesearch/snowballstem v0.9.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/creachadair/jrpc2 v1.3.6 // indirect
 	github.com/creachadair/mds v0.31.0 // indirect

@@ -34,6 +34,7 @@ const (
 	spanish
 	swedish
 	turkish
+	vietnamese // every syllable is a word, and accents are half of it
 
 	languages // how many there are
 )
@@ -68,8 +69,8 @@ func languageOf(text string, asked bool) language {
 		case 'A' <= r && r <= 'Z':
 			word = append(word, byte(r)+'a'-'A')
 		case r >= utf8.RuneSelf && unicode.IsLetter(r):
-			accents = accents || r < 0x250
-			if r = unicode.ToLower(r); r >= 0x250 {
+			accents = accents || r < 0x250 || isVietnamese(r)
+			if r = unicode.ToLower(r); r >= 0x250 && !isVietnamese(r) {
 				scripts.add(r)
 			} else if l := letterOf(r); l != english {
 				hits[l]++
@@ -112,6 +113,9 @@ func languageOf(text string, asked bool) language {
 
 // letterOf returns the language that alone of those here writes a letter of the Latin script; english when there are several.
 func letterOf(r rune) language {
+	if isVietnamese(r) {
+		return vietnamese
+	}
 	switch r {
 	case 'ß':
 		return german
@@ -130,6 +134,8 @@ func letterOf(r rune) language {
 	}
 	return english
 }
+
+func isVietnamese(r rune) bool { return 0x1EA0 <= r && r <= 0x1EF9 || r == 'ơ' || r == 'ư' }
 
 // scriptCount counts letters of scripts that tell a language.
 type scriptCount struct{ cyrillic, russian, arabic, indic, others int }

@@ -102,6 +102,9 @@ func (l language) foreign() bool { return l >= other }
 
 // cut returns the first letters of a word without accents, which are often left out.
 func (l language) cut(word string) string {
+	if l == vietnamese {
+		return word
+	}
 	if l == arabic {
 		word = l.stemOf(word) // the article stands in front
 	}
