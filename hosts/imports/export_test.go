@@ -150,7 +150,7 @@ func TestExportOfAScope(t *testing.T) {
 	s := memorySink(t)
 	fill(t, s)
 	text := export(t, s.store, core.Scope{Agent: "ann", Session: "two"})
-	if strings.Contains(text, "bob") || strings.Count(text, `{"entry":`) != 6 || strings.Count(text, `{"view":`) != 1 {
+	if strings.Contains(text, `"bob"`) || strings.Count(text, `{"entry":`) != 6 || strings.Count(text, `{"view":`) != 1 {
 		t.Errorf("one session of an agent:\n%.500s", text)
 	}
 	if n := strings.Count(export(t, s.store, core.Scope{Agent: "bob"}), `{"entry":`); n != 7 {
