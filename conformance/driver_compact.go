@@ -45,6 +45,7 @@ func (d *driver) compactOnce(t *track, req core.CompactRequest) (*compaction, bo
 		return err
 	})
 	c.err, c.calls = err, d.env.Host.Compacts()-calls
+	t.outgrew = true
 	if c.owns {
 		t.compacted = true
 	}

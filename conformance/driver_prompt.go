@@ -217,6 +217,9 @@ func (d *driver) inspect(p *prompt) bool {
 	if p.t.minBudget == 0 || p.req.Budget < p.t.minBudget {
 		p.t.minBudget = p.req.Budget
 	}
+	if _, fits := p.fits(); !fits {
+		p.t.outgrew = true
+	}
 	for _, w := range p.wire {
 		fmt.Fprintln(d.outputs, w.Raw)
 	}

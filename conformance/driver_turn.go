@@ -213,7 +213,7 @@ func (d *driver) spawn(t *track, o op) {
 		}
 		return
 	}
-	child.parent, child.compacted, child.minBudget = t, t.compacted, t.minBudget
+	child.parent, child.compacted, child.outgrew, child.minBudget = t, t.compacted, t.outgrew, t.minBudget
 	if sp.GrantID != "" {
 		child.granted = d.env.Host.Now().Add(ttl)
 	}

@@ -273,6 +273,11 @@ func faultyPrompts(sound func(setup) []string) []fault {
 				return nil
 			}
 		}, []string{"cache.addition"}, "idempotent.repeat", "budget.*"),
+		engineFault("addition from the start", plain, sound, result(func(_ core.AssembleRequest, res *core.AssembleResult) {
+			if res.SystemPromptAddition == "" {
+				res.SystemPromptAddition = core.SystemPromptAddition
+			}
+		}), []string{"cache.addition"}, "budget.*"),
 		engineFault("addition with every other step", plain, sound, func(b *brokenEngine) {
 			var n atomic.Int32
 			b.result = func(_ core.AssembleRequest, res *core.AssembleResult) error {

@@ -51,7 +51,7 @@ var promptChecks = []Check{
 	{ID: "cache.loop", Promise: 7, Suite: SuiteEngine, prompt: cacheLoop,
 		Rule: "inside a turn the whole last prompt is a byte-for-byte prefix of the next one"},
 	{ID: "cache.addition", Promise: 7, Suite: SuiteEngine, prompt: cacheAddition,
-		Rule: "the system prompt addition does not change from call to call: with a step it is given up where the budget has no room for it, and comes back where it and what must stay take at most half"},
+		Rule: "there is no system prompt addition as long as a conversation never came near the budget, and it does not change from call to call: with a step it comes, is given up where the budget has no room for it, and comes back where it and what must stay take at most half"},
 }
 
 func budgetRecount(p *prompt) string {

@@ -9,15 +9,18 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-func lostShown(p *prompt) string {
-	if p.t.compacted {
-		return ""
-	}
+// fits reports whether the conversation as it is never came near a budget, and returns what it costs.
+func (p *prompt) fits() (int, bool) {
 	total := 0
 	for _, it := range slices.Concat(p.log, p.t.lines) {
 		total += p.d.cost(it)
 	}
-	if total > p.t.minBudget/2 {
+	return total, !p.t.compacted && total <= p.t.minBudget/2
+}
+
+func lostShown(p *prompt) string {
+	total, fits := p.fits()
+	if !fits {
 		return ""
 	}
 	var all strings.Builder
@@ -118,6 +121,9 @@ func cacheLoop(p *prompt) string {
 }
 
 func cacheAddition(p *prompt) string {
+	if !p.t.outgrew && p.res.SystemPromptAddition != "" {
+		return fmt.Sprintf("the addition is %q although the whole conversation always fit: it costs at most half of %d tokens", p.res.SystemPromptAddition, p.t.minBudget)
+	}
 	if p.prev == nil || p.prev.res.SystemPromptAddition == p.res.SystemPromptAddition {
 		return ""
 	}

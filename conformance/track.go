@@ -39,9 +39,11 @@ type track struct {
 	// minBudget is the smallest budget asked for so far.
 	minBudget int
 	compacted bool
-	commit    *core.CommitTurnRequest
-	commits   int
-	fresh     bool
+	// outgrew says that a prompt was asked for when the conversation came near the budget, or a compaction.
+	outgrew bool
+	commit  *core.CommitTurnRequest
+	commits int
+	fresh   bool
 	// system are the system messages in front of the transcript in turn systemTurn, lines what else was put in front of it, and leftOut is how many
 	// messages the newest one left out.
 	system     []item

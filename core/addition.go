@@ -6,23 +6,44 @@ import (
 	"strings"
 )
 
-// addition returns the text behind the host's system prompt.
-func addition(m MemoryPrompt) string {
-	var text strings.Builder
-	text.WriteString(SystemPromptAddition)
-	for _, section := range m.Sections {
-		text.WriteString("\n\n" + section)
+// addition returns the text behind the host's system prompt: the engine's own, where it has something to explain, and the host's sections.
+func addition(m MemoryPrompt, explains bool) string {
+	var texts []string
+	if explains {
+		texts = append(texts, SystemPromptAddition)
 	}
-	if len(m.AvailableTools) > 0 && slices.Contains(m.AvailableTools, ToolSearch) {
-		text.WriteString("\n\nEntries that are not shown can be looked up with the tool " + ToolSearch + ".")
+	texts = append(texts, m.Sections...)
+	if explains && slices.Contains(m.AvailableTools, ToolSearch) {
+		text := "Entries that are not shown can be looked up with the tool " + ToolSearch + "."
 		if m.CitationMode == "on" {
-			text.WriteString(" Cite the entry id (#id) of what you use.")
+			text += " Cite the entry id (#id) of what you use."
 		}
+		texts = append(texts, text)
 	}
-	return text.String()
+	return strings.Join(texts, "\n\n")
 }
 
-// speak lets a call have the engine's addition, or not.
+// explain says whether a call has the engine's own text behind the system prompt.
+func (e *Engine) explain(c *call, explains bool) {
+	c.explains, c.full, c.fullCost = explains, "", 0
+	if c.req.PromptMode == PromptNone {
+		return
+	}
+	if c.full = addition(c.req.Memory, explains); c.full != "" {
+		c.fullCost = e.count(c.full)
+	}
+}
+
+// begins reports whether the engine's own text is there from now on: something has left the window. It stands in front of everything, so that it comes
+// when all is billed anew anyway, and a session that fits pays nothing for it. Like one that was given up it waits for room.
+func (e *Engine) begins(f *frame, c *call, err error) bool {
+	if c.explains || err != nil || c.req.PromptMode == PromptNone || f.v.Start <= f.v.Lead && len(f.v.front().Summaries) == 0 {
+		return false
+	}
+	return e.needed(f)+e.count(addition(c.req.Memory, true)) <= c.budget/2
+}
+
+// speak lets a call have its addition, or not.
 func (c *call) speak(mute bool) {
 	c.mute, c.addition, c.additionCost = mute, c.full, c.fullCost
 	if mute {
@@ -42,9 +63,13 @@ func (e *Engine) turnsMute(f *frame, c *call, err error) bool {
 	return err == nil && !c.loop() && e.needed(f)+c.fullCost <= c.budget/2
 }
 
-// needed is what a prompt cannot leave out, in tokens: the system messages, the newest group and the user's message that it belongs to.
+// needed is what a prompt cannot leave out, in tokens: the system messages, the newest group and the user's message that it belongs to; and the note on what
+// is not shown, which may be merged into them.
 func (e *Engine) needed(f *frame) int {
 	n := 0
+	if e.left(f) > 0 {
+		n += noteCost
+	}
 	for i := range f.s.lead {
 		n += f.s.lead[i].cost
 	}

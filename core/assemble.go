@@ -55,10 +55,7 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 	}
 	c := &call{req: req, share: e.recallShare(req.PromptMode), ws: e.workspace()}
 	defer e.release(c.ws)
-	if req.PromptMode != PromptNone {
-		c.full = addition(req.Memory)
-		c.fullCost = e.count(c.full)
-	}
+	e.explain(c, s.view.Explains)
 	c.speak(s.view.Mute)
 	c.callBudget(s)
 	f, err := e.shape(ctx, s, policy, c)
@@ -66,6 +63,13 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 		// What the host grants now counts for more than what the turn began with.
 		s.cool()
 		c.budget, c.stepped = req.Budget, false
+		f, err = e.shape(ctx, s, policy, c)
+	}
+	if e.begins(f, c, err) {
+		s.cool()
+		e.explain(c, true)
+		c.speak(false)
+		c.stepped = false
 		f, err = e.shape(ctx, s, policy, c)
 	}
 	if e.turnsMute(f, c, err) {
@@ -107,8 +111,8 @@ func (e *Engine) assemble(ctx context.Context, s *session, req AssembleRequest) 
 func (e *Engine) shape(ctx context.Context, s *session, policy history.Policy, c *call) (*frame, error) {
 	v := s.view.Clone()
 	c.dirty = e.refer(&v, c)
-	if v.Mute != c.mute {
-		v.Mute = c.mute
+	if v.Mute != c.mute || v.Explains != c.explains {
+		v.Mute, v.Explains = c.mute, c.explains
 		v.Epoch++
 		c.stepped, c.dirty = true, true
 	}
@@ -123,10 +127,10 @@ type call struct {
 	req   AssembleRequest
 	ws    *workspace
 	share float64
-	// full is the engine's addition, addition what this call says of it: all, or nothing where it is mute.
+	// full is the addition, with the engine's own text where it explains; addition is what this call says of it: all, or nothing where it is mute.
 	full, addition         string
 	fullCost, additionCost int
-	mute                   bool
+	mute, explains         bool
 	// budget is what this call may use, in tokens; turn is what it is to be remembered by when it is the first of its turn.
 	budget   int
 	turn     turnBudget

@@ -257,8 +257,9 @@ type AssembleResult struct {
 	Messages []message.Message `json:"messages"`
 	// EstimatedTokens counts Messages and SystemPromptAddition; at most the budget.
 	EstimatedTokens int `json:"estimatedTokens"`
-	// SystemPromptAddition belongs behind the host's system prompt. It does not change from call to call: only where Stepped is set it may be given up,
-	// because what must stay leaves no room for it, or come back, once what must stay and the addition take no more than half of a budget.
+	// SystemPromptAddition belongs behind the host's system prompt. The engine's own text is not there before something has left the window. It does not
+	// change from call to call: only where Stepped is set it may come, be given up, because what must stay leaves no room for it, or come back, once what
+	// must stay and the addition take no more than half of a budget.
 	SystemPromptAddition string    `json:"systemPromptAddition,omitempty"`
 	PromptAuthority      Authority `json:"promptAuthority"`
 	// Epoch is the View's: as long as it stays, what was sent is a prefix of what is sent, the recall block and the newest turn left out.

@@ -118,6 +118,7 @@ func inherit(v, parent *View, grant Grant) {
 	v.Head = slices.Clone(parent.Head)
 	v.Summaries, v.Stubs, v.Budget, v.Backlog, v.Pinned = parent.Summaries, parent.Stubs, parent.Budget, parent.Backlog, parent.Pinned
 	v.Turns = parent.Turns
+	v.Explains = parent.Explains // what both show begins alike
 	v.Grants = append(v.Grants, grant)
 	v.Host = parent.Host
 	v.unrecall()

@@ -53,7 +53,9 @@ type View struct {
 	Lean int `json:"lean,omitempty"`
 	// LeanTurn is the turn that Lean was set in.
 	LeanTurn int64 `json:"leanTurn,omitempty"`
-	// Mute says that the engine's own addition to the system prompt was given up, see turnsMute.
+	// Explains says that the engine's own text stands behind the system prompt: it comes when something has left the window, and stays, see begins.
+	Explains bool `json:"explains,omitempty"`
+	// Mute says that the whole addition to the system prompt was given up, see turnsMute.
 	Mute bool `json:"mute,omitempty"`
 	// Recall is the recall block in force. Kept are those of earlier turns, oldest first: they stay where they were shown until the window moves, so
 	// that nothing behind them is billed again.
