@@ -18,42 +18,25 @@ const mostOffset = 1 << 30;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-// No bounds: what is out of range is brought into it, and a host would refuse it before.
-const whole = (description: string): object => ({ type: "integer", description });
-const tokensField = whole(`Size of the answer in tokens; ${usualTokens} when left out.`);
+// Every request pays for these: a name that says enough has no description. No bounds: what is out of range is brought into it, and a host would refuse it before.
+const whole = { type: "integer" };
+const text = { type: "string" };
 
-const parameters: Record<ToolName, { properties: Record<string, object>; required: string[] }> = {
+const parameters: Record<ToolName, { properties: Record<string, object>; required?: string[] }> = {
   context_search: {
-    properties: {
-      query: { type: "string", description: "Words, or one exact string, which goes first." },
-      limit: whole("Entries of one answer; 8 when left out."),
-      offset: whole("For the next page: as the page before says."),
-      since: { type: "string", description: "From this time on: 2026-01-31 or 2026-01-31T15:00:00Z." },
-      until: { type: "string", description: "Before this time." },
-      tokens: tokensField,
-    },
+    properties: { query: text, since: { ...text, description: "2026-01-31 or 2026-01-31T15:00:00Z" }, until: text, limit: whole, offset: whole, tokens: whole },
     required: ["query"],
   },
-  context_expand: {
-    properties: {
-      id: { type: "string", description: "What stands behind the # of a citation or a marker." },
-      before: whole("Entries before it."),
-      after: whole("Entries after it."),
-      offset: whole("For the next page: as the page before says."),
-      tokens: tokensField,
-    },
-    required: ["id"],
-  },
-  context_describe: { properties: {}, required: [] },
+  context_expand: { properties: { id: text, before: whole, after: whole, offset: whole, tokens: whole }, required: ["id"] },
+  context_describe: { properties: {} },
 };
 
 const labels: Record<ToolName, string> = { context_search: "Search history", context_expand: "Show history", context_describe: "Describe history" };
 
 const descriptions: Record<ToolName, string> = {
-  context_search: "Search all of this conversation, also what you are not shown any more: messages, tool calls, results. Use it before you say that you do not know something, and when you need an exact name, number, path, "
-    + "error or instruction. Entries are cited as #id.",
-  context_expand: "Show an entry in full by the id of its citation or marker, of a summary the messages it stands for.",
-  context_describe: "Say what is stored of this conversation, what you are shown of it, and which summaries there are.",
+  context_search: "Search this conversation, also what you are not shown any more, by words or one exact string, before you say you do not know. Entries are cited as #id.",
+  context_expand: "Show the entry #id in full, with so many before and after.",
+  context_describe: "What is stored of this conversation, and what is shown.",
 };
 
 /** The tools of one run; undefined where the host does not say whose it is. */
@@ -86,7 +69,7 @@ export function contextTools(shared: Shared, context: ToolContext): Record<ToolN
     name,
     label: labels[name],
     description: descriptions[name],
-    parameters: { type: "object", ...parameters[name], additionalProperties: false },
+    parameters: { type: "object", ...parameters[name] },
     catalogMode: "direct-only",
     execute: async (_callId, params, signal): Promise<ToolResult> => {
       try {

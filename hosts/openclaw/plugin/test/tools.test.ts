@@ -47,8 +47,8 @@ test("tools are offered to runs of sessions where the engine is chosen, and can 
   assert.deepEqual(names(offered({ engine: "composed" }, "openbrain", {})), none);
   for (const tool of offered({ engine: "composed" }, "openbrain")) {
     assert.equal(tool?.catalogMode, "direct-only");
-    const { type, properties, required, additionalProperties } = tool.parameters as { type: string; properties: Params; required: string[]; additionalProperties: boolean };
-    assert.ok(type === "object" && !additionalProperties && required.every((key) => key in properties));
+    const { type, properties, required, additionalProperties } = tool.parameters as { type: string; properties: Params; required?: string[]; additionalProperties?: boolean };
+    assert.ok(type === "object" && additionalProperties === undefined && (required ?? []).every((key) => key in properties));
     assert.ok(tool.description.length < 300); // every request pays for it
     assert.doesNotMatch(JSON.stringify(tool.parameters), /minimum|maximum/); // what is out of range is brought into it
   }
