@@ -209,6 +209,8 @@ type Backlog struct {
 	Oldest  time.Time `json:"oldest,omitzero"`
 	// SetAside counts the changes that the other store refused for good.
 	SetAside int `json:"setAside"`
+	// Bare counts the messages that were copied from the other store with their text alone, see MetaTextOnly.
+	Bare int `json:"bare,omitempty"`
 	// Full is why nothing more is taken now; empty when there is room. LastError is what went wrong last.
 	Full      string `json:"full,omitempty"`
 	LastError string `json:"lastError,omitempty"`

@@ -201,7 +201,7 @@ func (r *record) read(f *fields, t thought) bool {
 	}
 	r.textOnly = true
 	e.Seq, e.Time, e.Key = f.int(keySeq), time.UnixMilli(f.int(keyAt)).UTC(), "t:"+e.ID
-	e.Message = message.New(e.Role, text)
+	e.Message, e.Meta = message.New(e.Role, text), map[string]string{core.MetaTextOnly: "yes"}
 	e.Fingerprint, e.Tokens = message.Fingerprint(e.Message), len(text)/4+8
 	return true
 }

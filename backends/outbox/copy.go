@@ -149,9 +149,16 @@ func (s *Store) adopt(ctx context.Context, scope core.Scope, page core.Page) err
 		return newer[e.ID] || newer[s.q.localID(e.ID)]
 	})
 	s.mu.Unlock()
+	bare, err := s.bare(ctx, fresh)
+	if err != nil {
+		return err
+	}
 	records, err := s.adoptAll(ctx, fresh)
 	if err != nil {
 		return err
+	}
+	if bare > 0 {
+		records = append(records, record{kind: kindBare, bare: bare})
 	}
 	records = append(records, record{
 		kind: kindCopied, session: core.SessionID(scope), cursor: string(page.Next), done: page.Next == "",
@@ -161,6 +168,24 @@ func (s *Store) adopt(ctx context.Context, scope core.Scope, page core.Page) err
 	}
 	s.note(records...)
 	return nil
+}
+
+// bare counts those of a page that come with their text alone and are not here yet.
+func (s *Store) bare(ctx context.Context, entries []core.Entry) (uint64, error) {
+	var n uint64
+	for i := range entries {
+		if entries[i].Meta[core.MetaTextOnly] == "" || entries[i].Type == core.TypeErased {
+			continue
+		}
+		_, err := s.local.Get(ctx, core.Scope(entries[i].SessionID()), []string{entries[i].ID})
+		switch {
+		case errors.Is(err, core.ErrNotFound):
+			n++
+		case err != nil:
+			return 0, err
+		}
+	}
+	return n, nil
 }
 
 // adoptAll returns the aliases of entries whose keys the local store has under other ids.

@@ -173,3 +173,28 @@ func TestRequeue(t *testing.T) {
 	mustDrain(t, s)
 	holds(t, "remote", far.Store, ann, all(t, local, ann.Scope()))
 }
+
+// TestHydrateSaysWhatIsBare: messages that come with their text alone are counted once, whoever asks and however often.
+func TestHydrateSaysWhatIsBare(t *testing.T) {
+	t.Parallel()
+	far, local := newRemote(), kept{memory.New()}
+	told := entries(ann, 0, 5)
+	for i := range told[:3] {
+		told[i].Meta = map[string]string{core.MetaTextOnly: "yes"}
+	}
+	told[2].Type = core.TypeErased
+	mustAppend(t, far.Store, told...)
+	cfg := durable(t, hydrating)
+	for range 2 {
+		s := open(t, cfg, local, far)
+		holds(t, "local", s, ann, told)
+		eventually(t, "the agent's history is copied", func() bool { return len(status(t, s).Copying) == 0 })
+		log, err := s.Backlog(t.Context())
+		if err != nil || log.Bare != 2 {
+			t.Errorf("Backlog = %+v, %v, want 2 with their text alone", log, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -24,6 +24,7 @@ type queue struct {
 	aliases map[string]alias
 	locals  map[string]string
 	copied  map[string]*copied
+	bare    uint64
 	// watched collects the ids of changes while a page of the remote's history is under way; nil when none is.
 	watched map[string]bool
 }
@@ -122,6 +123,8 @@ func (q *queue) apply(r *record) {
 		}
 	case kindCopied:
 		q.noteCopied(r)
+	case kindBare:
+		q.bare += r.bare
 	}
 }
 
@@ -165,6 +168,9 @@ func (q *queue) records() []record {
 	for _, id := range slices.Sorted(maps.Keys(q.aliases)) {
 		a := q.aliases[id]
 		out = append(out, record{kind: kindAlias, session: a.session, id: id, remote: a.remote})
+	}
+	if q.bare > 0 {
+		out = append(out, record{kind: kindBare, bare: q.bare})
 	}
 	for _, agent := range slices.Sorted(maps.Keys(q.copied)) {
 		c := q.copied[agent]

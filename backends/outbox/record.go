@@ -27,6 +27,8 @@ const (
 	kindAlias kind = 'l'
 	// kindCopied tells how far the remote's history was copied.
 	kindCopied kind = 'c'
+	// kindBare counts the messages that were copied with their text alone.
+	kindBare kind = 'b'
 )
 
 // op is what happened to an entry.
@@ -63,8 +65,9 @@ type record struct {
 	changes []change
 	// seqs names changes.
 	seqs []uint64
-	// next, delivered and missing are the header's; the latter two are added up by kindDone.
+	// next, delivered and missing are the header's; the latter two are added up by kindDone. bare is added up by kindBare.
 	next, delivered, missing uint64
+	bare                     uint64
 	attempts                 uint64
 	reason                   string
 	// detail belongs to a dead, and stays in memory: the journal holds no text of others.
@@ -128,6 +131,8 @@ func (r *record) encode(b []byte) []byte {
 		if r.done {
 			p.b[len(p.b)-1] = 1
 		}
+	case kindBare:
+		p.uint(r.bare)
 	}
 	return p.b
 }
@@ -179,6 +184,8 @@ func (u *unpacker) record() record {
 		r.session, r.id, r.remote = u.session(), u.str(), u.str()
 	case kindCopied:
 		r.session, r.cursor, r.done = u.session(), u.str(), u.byte() == 1
+	case kindBare:
+		r.bare = u.uint()
 	default:
 		u.fail()
 	}

@@ -29,6 +29,8 @@ type Status struct {
 	// Missing counts appends that stood for nothing when they were to be delivered: a crash came before they were acknowledged, or
 	// the local store lost them.
 	Missing uint64 `json:"missing"`
+	// Bare counts the messages that were copied from the remote with their text alone, because it holds no more of them.
+	Bare uint64 `json:"bare,omitempty"`
 	// Delivering says that this process is the one that delivers. What follows is known to that one only.
 	Delivering bool `json:"delivering"`
 	// Failing counts the tries in a row that failed for everybody; RetryAt is when the next one is due, zero for now.
@@ -56,7 +58,7 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
-		Waiting: s.q.waiting, WaitingBytes: s.q.bytes, Delivered: s.q.delivered, DeadLetters: len(s.q.dead), Missing: s.q.missing,
+		Waiting: s.q.waiting, WaitingBytes: s.q.bytes, Delivered: s.q.delivered, DeadLetters: len(s.q.dead), Missing: s.q.missing, Bare: s.q.bare,
 		Delivering: s.leads, Failing: s.fails, LastError: s.last.text, LastErrorAt: s.last.at, Copying: slices.Clone(s.wanted),
 	}
 	if s.j != nil {
@@ -191,6 +193,6 @@ func (s *Store) Backlog(ctx context.Context) (core.Backlog, error) {
 		return core.Backlog{}, err
 	}
 	return core.Backlog{
-		Waiting: st.Waiting, Bytes: st.WaitingBytes, Oldest: st.Oldest, SetAside: st.DeadLetters, Full: st.Full, LastError: st.LastError,
+		Waiting: st.Waiting, Bytes: st.WaitingBytes, Oldest: st.Oldest, SetAside: st.DeadLetters, Full: st.Full, LastError: st.LastError, Bare: int(st.Bare),
 	}, nil
 }

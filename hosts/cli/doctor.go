@@ -190,6 +190,12 @@ func backlogFinding(ctx context.Context, b core.Backlogger) finding {
 		}
 		f.Do = "nothing, if the remote store comes back: they are delivered then"
 	}
+	if log.Bare > 0 {
+		if f.Status == "ok" {
+			f.Status = "note"
+		}
+		f.Text += fmt.Sprintf("; %d messages were restored from the remote store with their text alone: their tool calls, images and the host's own bytes were not there", log.Bare)
+	}
 	return f
 }
 
