@@ -42,7 +42,7 @@ func TestChat(t *testing.T) {
 	if got := out.String(); got != "Hello 1\nHello 2\n" {
 		t.Errorf("printed %q", got)
 	}
-	if len(asked) != 2 || !slices.Equal(asked[1][1:], []string{"user: Hi there", "assistant: Hello 1", "user: Again"}) {
+	if len(asked) != 2 || !slices.Equal(asked[1], []string{"user: Hi there", "assistant: Hello 1", "user: Again"}) {
 		t.Errorf("asked %q", asked)
 	}
 	if err := run(t.Context(), strings.NewReader(""), &out, func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "OPENAI_BASE_URL") {
