@@ -3,7 +3,7 @@ FUZZTIME ?= 60s
 RIG ?= .tools/openclaw
 PGLITE ?= .tools/pglite
 
-.PHONY: test full fuzz bench soak data servers openclaw-e2e openclaw-long outages cost
+.PHONY: test full fuzz bench soak data servers openclaw-e2e openclaw-long outages cost added
 test:
 	.ci/run
 
@@ -27,10 +27,11 @@ openclaw-e2e:
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
 	hosts/openclaw/e2e/run.sh "$(RIG)"
 
-# The long versions in the real OpenClaw host: sixty turns, the gateway killed in every mode, and ten facts over 120 turns and two restarts.
+# The long versions in the real OpenClaw host: sixty turns, the gateway killed in every mode, ten facts over 120 turns and two
+# restarts, and what changes under a session.
 openclaw-long:
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
-	E2E_LONG=1 E2E_ONLY=owning,legacy,delegating,facts hosts/openclaw/e2e/run.sh "$(RIG)"
+	E2E_LONG=1 E2E_ONLY=owning,legacy,delegating,facts,changes hosts/openclaw/e2e/run.sh "$(RIG)"
 
 # Every outage of the engine in the real OpenClaw host, twelve turns each.
 outages:
@@ -41,6 +42,11 @@ outages:
 cost:
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
 	hosts/openclaw/e2e/cost.sh "$(RIG)"
+
+# What the plugin adds to the time of a turn there. Nobody else should use the machine.
+added:
+	hosts/openclaw/e2e/rig.sh "$(RIG)"
+	hosts/openclaw/e2e/added.sh "$(RIG)"
 
 fuzz:
 	@set -e; for pkg in $$(go list ./...); do \

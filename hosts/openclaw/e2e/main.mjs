@@ -6,7 +6,9 @@ import { join, resolve } from 'node:path';
 
 import { judge, summary } from './lib/report.mjs';
 import { newSecrets } from './lib/setup.mjs';
+import { addedPart } from './parts/added.mjs';
 import { brokenPart } from './parts/broken.mjs';
+import { changesPart } from './parts/changes.mjs';
 import { costPart } from './parts/cost.mjs';
 import { delegatingPart } from './parts/delegating.mjs';
 import { doctorPart } from './parts/doctor.mjs';
@@ -29,9 +31,9 @@ if (!rig || !work || !helper || !sidecar) {
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 const started = Date.now();
 // The longest first.
-const parts = { owning: owningPart, mute: mutePart, doctor: doctorPart, delegating: delegatingPart, legacy: legacyPart, tools: toolsPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart, cost: costPart, facts: factsPart };
+const parts = { owning: owningPart, mute: mutePart, doctor: doctorPart, delegating: delegatingPart, legacy: legacyPart, tools: toolsPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart, cost: costPart, added: addedPart, facts: factsPart, changes: changesPart };
 // Costs and the longest session take long and are played on request.
-const only = process.env.E2E_ONLY?.split(',') ?? Object.keys(parts).filter((name) => !['cost', 'facts'].includes(name));
+const only = process.env.E2E_ONLY?.split(',') ?? Object.keys(parts).filter((name) => !['cost', 'added', 'facts', 'changes'].includes(name));
 const long = process.env.E2E_LONG === '1';
 // What is installed is what a package would hold, without the tools that build it.
 const plugin = join(work, 'plugin');
@@ -39,7 +41,7 @@ rmSync(plugin, { recursive: true, force: true });
 for (const name of ['package.json', 'openclaw.plugin.json', 'README.md', 'dist']) cpSync(resolve(import.meta.dirname, '../plugin', name), join(plugin, name), { recursive: true });
 // Parts are independent: each has folders, a model server and ports of its own. Two at a time keep two processors busy; what is measured runs alone. A gateway
 // takes half a minute to start, and so those that leave it as it is share one, one after the other.
-const alone = ['overhead', 'cost'];
+const alone = ['overhead', 'cost', 'added'];
 const sharing = ['legacy', 'delegating', 'tools', 'openbrain', 'broken'].filter((name) => only.includes(name));
 const contextOf = (name) => {
   const folder = join(work, name);

@@ -52,12 +52,8 @@ export function engineFile(folder, engine) {
   return path;
 }
 
-/** The plugin's configuration for a sidecar that it starts itself, with a tee on the wire. */
-export function launched({ folder, sidecar, configFile, more = {} }) {
-  const wire = join(folder, 'wire.jsonl');
-  return {
-    allowLaunch: true, command: 'node', configFile,
-    args: [fileURLToPath(new URL('./tee.mjs', import.meta.url)), wire, ...sidecar],
-    ...more,
-  };
+/** The plugin's configuration for a sidecar that it starts itself, with a tee on the wire unless time is measured. */
+export function launched({ folder, sidecar, configFile, tee = true, more = {} }) {
+  const [command, ...args] = tee ? ['node', fileURLToPath(new URL('./tee.mjs', import.meta.url)), join(folder, 'wire.jsonl'), ...sidecar] : sidecar;
+  return { allowLaunch: true, command, args, configFile, ...more };
 }

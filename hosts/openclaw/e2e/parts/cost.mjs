@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { bill } from '../lib/bill.mjs';
-import { judge, measured, scenario } from '../lib/report.mjs';
+import { judge, scenario } from '../lib/report.mjs';
 import { engineFile, launched } from '../lib/setup.mjs';
 import { files, script, shown, summary } from '../scenarios/planted.mjs';
 import { stage } from './stage.mjs';
@@ -17,25 +17,19 @@ const FULL = { qualityGuard: { enabled: true } };
 const LARGE = 100_000;
 const SESSION = 'agent:main:cost';
 
-const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
-
 /** Plays the turns with one engine and returns what they cost; undefined where they were not played to their end. */
 async function play(context, { label, window, turns, own }) {
   const folder = join(context.folder, label);
   mkdirSync(folder, { recursive: true });
   const played = script(turns);
   const answers = new Map(played.map((t) => [t.name, t.answer]));
-  const config = () => launched({ folder, sidecar: context.sidecar, configFile: engineFile(folder, { engine: 'composed', store: { type: 'sqlite', path: join(folder, 'store.db') }, ...JSON.parse(process.env.E2E_COST_ENGINE ?? '{}') }) });
+  const config = () => launched({ folder, sidecar: context.sidecar, configFile: engineFile(folder, { engine: 'composed', store: { type: 'sqlite', path: join(folder, 'store.db') }, ...JSON.parse(process.env.E2E_COST_ENGINE ?? '{}') }), tee: false });
   const plugin = own ? undefined : { id: 'openbrain', path: context.plugin, config: config() };
-  const result = { label, times: [] };
+  const result = { label };
   await stage({ ...context, folder }, label, { window, plugin, script: { answer: (turn) => answers.get(turn), summary }, compaction: FULL, everything: true }, async ({ installation, talk, requests }) => {
     for (const [name, text] of files()) writeFileSync(join(folder, 'ws', name), `${text}\n`);
     result.whole = await scenario(`${label}: ${turns} turns`, async () => {
-      for (const { name, lines } of played) {
-        const began = performance.now();
-        await talk.turn(SESSION, name, ...lines);
-        result.times.push(performance.now() - began);
-      }
+      for (const { name, lines } of played) await talk.turn(SESSION, name, ...lines);
     });
     const log = requests();
     Object.assign(result, shown(played, log), bill(log));
@@ -45,7 +39,7 @@ async function play(context, { label, window, turns, own }) {
 }
 
 const k = (n) => `${Math.round(n / 1000)}k`;
-const row = (r) => `| ${r.label} | ${r.calls} | ${k(r.tokens)} | ${r.reuse.toFixed(3)} | ${r.broken} | ${k(r.cost)} | ${r.summaries} (${k(r.summaryTokens)}) | ${k(r.meanHistory)} | ${k(r.recall)} | ${k(r.stray)} | ${r.facts} of ${r.asked} | ${Math.round(median(r.times))} | ${r.cramped} |`;
+const row = (r) => `| ${r.label} | ${r.calls} | ${k(r.tokens)} | ${r.reuse.toFixed(3)} | ${r.broken} | ${k(r.cost)} | ${r.summaries} (${k(r.summaryTokens)}) | ${k(r.meanHistory)} | ${k(r.recall)} | ${k(r.stray)} | ${r.facts} of ${r.asked} | ${r.cramped} |`;
 
 export async function costPart(context) {
   const rows = [];
@@ -57,10 +51,12 @@ export async function costPart(context) {
       const legacy = arms.includes('legacy') ? await play(context, { label: `legacy ${name}`, window, turns, own: true }) : undefined;
       const ours = arms.includes('plugin') ? await play(context, { label: `plugin ${name}`, window, turns, own: false }) : undefined;
       if (legacy && ours) compare(name, window, legacy, ours);
-      rows.push(...[legacy, ours].filter(Boolean).map(row));
+      const both = [legacy, ours].filter(Boolean).map(row);
+      rows.push(...both);
+      console.log(both.join('\n')); // a run that is cut off has said what it measured
     }
   }
-  console.log(['', '| engine, window | calls | tokens | reuse | broken prefixes | cost | summary calls (tokens) | mean history | recall | paid twice | facts | turn p50 ms | no room to answer |', `|---|${'--:|'.repeat(12)}`, ...rows, ''].join('\n'));
+  console.log(['', '| engine, window | calls | tokens | reuse | broken prefixes | cost | summary calls (tokens) | mean history | recall | paid twice | facts | no room to answer |', `|---|${'--:|'.repeat(11)}`, ...rows, ''].join('\n'));
 }
 
 function compare(name, window, legacy, ours) {
@@ -73,5 +69,4 @@ function compare(name, window, legacy, ours) {
   judge(`cost ${name}: at least as many facts`, ours.facts >= legacy.facts ? [] : [`${ours.facts} of ${legacy.facts}`], `${ours.facts}, ${legacy.facts}`);
   judge(`cost ${name}: no more broken prefixes`, ours.broken <= legacy.broken ? [] : [`${ours.broken}, ${legacy.broken}`], `${ours.broken}, ${legacy.broken}`);
   judge(`cost ${name}: nothing is paid twice between them`, ours.stray < 1 ? [] : [`${Math.round(ours.stray)} tokens`]);
-  measured(`cost ${name}: added to a turn, p50`, `${(median(ours.times) - median(legacy.times)).toFixed(1)} ms`);
 }

@@ -1,13 +1,14 @@
 // What plugin and sidecar add to a turn, measured where the host calls the plugin: assemble and commitTurn at 5,000 stored messages. The host is not
 // part of it; its sidecar, store and plugin are the real ones.
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 import { check, measured, scenario } from '../lib/report.mjs';
 import { words } from '../lib/directives.mjs';
+import { children, processorTime } from '../lib/processor.mjs';
 import { engineFile } from '../lib/setup.mjs';
 import { until } from '../lib/wait.mjs';
 
@@ -29,17 +30,8 @@ function turnOf(i) {
   ];
 }
 
-/** Processor time of a process, in milliseconds. */
-function processorTime(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-}
-
 /** The newest child process of this one. */
-function newestChild() {
-  const children = readdirSync('/proc/self/task').flatMap((t) => readFileSync(`/proc/self/task/${t}/children`, 'utf8').split(' ').filter(Boolean).map(Number));
-  return Math.max(...children);
-}
+const newestChild = () => Math.max(...children('self'));
 
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
