@@ -3,8 +3,8 @@ package core
 import "slices"
 
 // align matches the fingerprints of a host's transcript with those of the known entries: for each of host the index of the known
-// entry it is, or -1. Matches increase. What is most alike wins: as many matches as possible, and among those the newest known entries, because
-// hosts that do not show everything show the newest part. A known entry without a fingerprint is no anchor: it is passed over.
+// entry it is, or -1. Matches increase. What is most alike wins: as many matches as possible, of those the ones in the fewest pieces, and among those the
+// newest known entries, because hosts that do not show everything show the newest part. A known entry without a fingerprint is no anchor: it is passed over.
 func align(known, host []string) []int {
 	if slices.Contains(known, "") {
 		var at []int
@@ -126,7 +126,15 @@ func overlapLen(known, host []string) int {
 // maxTable bounds the table of the exact search; beyond it a greedy one is good enough.
 const maxTable = 4 << 20
 
-// between finds a longest common subsequence and writes it to out, shifted.
+// What a cell of between's table says.
+const (
+	pairJoins uint8 = 1 << iota // the best that ends here joins this pair
+	pairRuns                    // where it is joined, so is the pair right before it
+	pairLeft                    // where it is not, the host's message is passed over
+)
+
+// between finds a longest common subsequence and writes it to out, shifted: of several that in the fewest pieces, since a list that holds together
+// was said at one place.
 func between(known, host []string, dk, dh int, out []int) {
 	if len(known) == 0 || len(host) == 0 {
 		return
@@ -135,26 +143,42 @@ func between(known, host []string, dk, dh int, out []int) {
 		greedy(known, host, dk, dh, out)
 		return
 	}
+	const pair, none = 1 << 12, -1 << 30 // no table has as many runs as a pair counts
 	w := len(host) + 1
-	table := make([]int32, (len(known)+1)*w)
+	table := make([]uint8, (len(known)+1)*w)
+	// The value of the best so far, and of the best that joins the last pair, for this row and the one before.
+	best, last, bestUp, lastUp := make([]int32, w), make([]int32, w), make([]int32, w), make([]int32, w)
+	for j := range w {
+		last[j], lastUp[j] = none, none
+	}
 	for i := range known {
+		best, bestUp, last, lastUp = bestUp, best, lastUp, last
 		for j := range host {
-			at := (i+1)*w + j + 1
+			cell := &table[(i+1)*w+j+1]
+			last[j+1] = none
 			if known[i] == host[j] {
-				table[at] = table[at-w-1] + 1
-			} else {
-				table[at] = max(table[at-1], table[at-w])
+				if last[j+1] = bestUp[j] + pair; lastUp[j]+1 >= bestUp[j] {
+					last[j+1], *cell = lastUp[j]+1+pair, pairRuns
+				}
+			}
+			best[j+1] = max(last[j+1], best[j], bestUp[j+1])
+			switch best[j+1] {
+			case last[j+1]:
+				*cell |= pairJoins
+			case best[j]:
+				*cell |= pairLeft // the known entry may be found further up: the newest ones count
 			}
 		}
 	}
+	runs := false
 	for i, j := len(known), len(host); i > 0 && j > 0; {
-		at := i*w + j
-		switch {
-		case known[i-1] == host[j-1]:
+		switch cell := table[i*w+j]; {
+		case runs || cell&pairJoins != 0:
+			runs = cell&pairRuns != 0
 			i, j = i-1, j-1
 			out[dh+j] = dk + i
-		case table[at-1] >= table[at-w]:
-			j-- // the known entry may be found further up: the newest ones count
+		case cell&pairLeft != 0:
+			j--
 		default:
 			i--
 		}

@@ -26,6 +26,8 @@ func TestAlign(t *testing.T) {
 		{"failed turn in between", "a b c d", "a b f g c d", []int{0, 1, -1, -1, 2, 3}},
 		{"one was dropped", "a b c d", "a b d", []int{0, 1, 3}},
 		{"the newest of what repeats", "a x c d", "d x e", []int{3, -1, -1}},
+		{"rewound to what was said twice", "a b c d e f d g h", "c d x", []int{2, 3, -1}},
+		{"two pieces, the newest", "a b c d e a b", "x a e a y", []int{-1, 0, 4, 5, -1}},
 		{"nothing known", "", "a", []int{-1}},
 		{"repeats", "a a a", "a a a a", []int{0, 1, 2, -1}},
 	} {
@@ -50,7 +52,7 @@ func TestAlignIsSound(t *testing.T) {
 			return out
 		}
 		known, host := list(), list()
-		last := -1
+		last, n := -1, 0
 		for i, k := range align(known, host) {
 			if k < 0 {
 				continue
@@ -59,6 +61,21 @@ func TestAlignIsSound(t *testing.T) {
 				t.Fatalf("align(%v, %v): host %d matched with %d after %d", known, host, i, k, last)
 			}
 			last = k
+			n++
+		}
+		if want := common(known, host); n != want {
+			t.Fatalf("align(%v, %v): %d of %d are matched", known, host, n, want)
 		}
 	}
+}
+
+// common is the length of a longest common subsequence.
+func common(a, b []string) int {
+	if len(a) == 0 || len(b) == 0 {
+		return 0
+	}
+	if a[0] == b[0] {
+		return 1 + common(a[1:], b[1:])
+	}
+	return max(common(a[1:], b), common(a, b[1:]))
 }

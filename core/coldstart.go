@@ -41,8 +41,12 @@ func (e *Engine) coldStart(ctx context.Context, s *session, v *View, c *call) er
 	if v.Start >= 0 && (s.warm || n-first <= coldEntries) {
 		return nil
 	}
-	// Nothing is cached yet: the window is as full as windows are on average.
-	start, err := e.walkBack(ctx, v, n, max((c.marks.Low+c.marks.High)/2-c.additionCost, 1))
+	// Nothing is cached yet: what does not fit as a whole fills the window as windows are filled on average.
+	fixed := c.additionCost
+	for _, sum := range e.shownSummaries(v) {
+		fixed += sum.Tokens
+	}
+	start, err := e.walkBack(ctx, v, n, max((c.marks.Low+c.marks.High)/2-c.additionCost, 1), c.marks.High-fixed)
 	if err != nil {
 		return err
 	}

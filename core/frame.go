@@ -21,7 +21,7 @@ func (e *Engine) warmUp(ctx context.Context, s *session) error {
 	if v.Start < 0 {
 		// The path was cut before the old start: a window of the old size is found anew from the end.
 		var err error
-		if start, err = e.walkBack(ctx, v, n, e.fresh(v)); err != nil {
+		if start, err = e.walkBack(ctx, v, n, e.fresh(v), 0); err != nil {
 			return err
 		}
 	}
@@ -70,9 +70,9 @@ func (e *Engine) fresh(v *View) int {
 	return int(float64(max(v.Budget, 8000)) * e.cfg.Window.Low)
 }
 
-// walkBack returns the position from which the path to its end costs at most tokens.
-func (e *Engine) walkBack(ctx context.Context, v *View, end, tokens int) (int, error) {
-	pos := end
+// walkBack returns the position from which the path to its end costs at most tokens, or its beginning if all of it costs at most whole.
+func (e *Engine) walkBack(ctx context.Context, v *View, end, tokens, whole int) (int, error) {
+	pos, start, over := end, end, max(whole-tokens, 0)
 	spans := v.Slice(max(v.Lead, v.Frontier), end)
 	for _, sp := range slices.Backward(spans) {
 		owner := v.Session
@@ -92,10 +92,13 @@ func (e *Engine) walkBack(ctx context.Context, v *View, end, tokens int) (int, e
 				if !entry.Hidden() {
 					tokens -= e.bounded(entry.Tokens, v.Budget)
 				}
-				if tokens < 0 {
-					return pos, nil
+				if tokens+over < 0 {
+					return start, nil
 				}
 				pos--
+				if tokens >= 0 {
+					start = pos
+				}
 			}
 			if page.Next == "" {
 				break
