@@ -98,6 +98,27 @@ func TestNothingElseIsRecalled(t *testing.T) {
 	}
 }
 
+// TestWhatASubagentHandedBackIsRecalledOnce: its own session has the answer too, there with a call of a tool.
+func TestWhatASubagentHandedBackIsRecalledOnce(t *testing.T) {
+	p := &proposer{}
+	f := newFixture(t, func(c *core.Config, parts *core.Parts) { c.Recall.AcrossSessions, parts.Retriever = true, p })
+	parent, child := core.SessionID{Agent: "main", Session: "parent"}, core.SessionID{Agent: "main", Session: "child"}
+	if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: parent, Child: child}); err != nil {
+		t.Fatal(err)
+	}
+	call := message.Part{Kind: message.ToolCall, CallID: "1", Name: "read", Args: "{}"}
+	f.say(child, false, message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.Text, Text: "let me look"}, call}})
+	f.say(child, false, user("let me look"))
+	if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Parent: parent, Child: child}); err != nil {
+		t.Fatal(err)
+	}
+	f.say(f.id, false, user("first question"))
+	f.everything(p, "main")
+	if got := f.recalledFrom(f.id); strings.Count(got, "let me look") != 2 {
+		t.Errorf("the answer and what a user said are to be recalled once each: %q", got)
+	}
+}
+
 // TestTheSameFromAnotherSessionIsRecalledOnce: what a block of an earlier turn quotes is not quoted again from another session that has a copy of it.
 func TestTheSameFromAnotherSessionIsRecalledOnce(t *testing.T) {
 	p := &proposer{}

@@ -60,7 +60,9 @@ func (e *Engine) choose(f *frame, c *call, q *Query, candidates []Candidate, see
 		}
 		short := e.shorten(text, &cand.Entry)
 		quote := quotation{Candidate: cand, text: quoted(f.s.id, &cand.Entry, short), part: part || len(short) < len(text)}
-		if f.v.quotesAlready(quote.text) || said.again(text) {
+		// What a subagent handed back also stands in its own session, where more than the text may belong to it.
+		same := func(better quotation) bool { return better.Entry.Role == quote.Entry.Role && quotedText(better.text) == quotedText(quote.text) }
+		if f.v.quotesAlready(quote.text) || slices.ContainsFunc(in, same) || said.again(text) {
 			continue
 		}
 		// Quotations begin with "[" and end with a newline: what they cost together is the sum of what they cost alone.
@@ -76,11 +78,19 @@ func (e *Engine) choose(f *frame, c *call, q *Query, candidates []Candidate, see
 
 // quotesAlready reports whether a block of an earlier turn says the same as a quotation, of this entry or of another one.
 func (v *View) quotesAlready(quotation string) bool {
-	const end = "]\n" // of the line above the text, which names the entry
-	_, text, _ := strings.Cut(quotation, end)
+	text := quotedText(quotation)
 	return slices.ContainsFunc(v.Kept, func(r Recall) bool {
-		return strings.Contains(r.Text, end+text+"[") || strings.Contains(r.Text, end+text+recallClose)
+		return strings.Contains(r.Text, quoteHeadEnd+text+"[") || strings.Contains(r.Text, quoteHeadEnd+text+recallClose)
 	})
+}
+
+// quoteHeadEnd ends the line above a quotation's text, which names the entry.
+const quoteHeadEnd = "]\n"
+
+// quotedText is what a quotation quotes.
+func quotedText(quotation string) string {
+	_, text, _ := strings.Cut(quotation, quoteHeadEnd)
+	return text
 }
 
 // build writes the block in the order in which things were said.
