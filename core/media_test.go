@@ -270,3 +270,35 @@ func TestImagesGiveWayBeforeWords(t *testing.T) {
 		t.Errorf("Assemble = %v, want a budget error", err)
 	}
 }
+
+// What rules leave out has no room to give: a result whose call has left the window saves nothing, and the image that is shown gives way.
+func TestWhatIsLeftOutGivesNoRoom(t *testing.T) {
+	f := newFixture(t)
+	const results = 5
+	var list []message.Message
+	add := func(raw string) {
+		t.Helper()
+		m, err := decoded(message.FormatOpenAI, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, m)
+	}
+	img := imageBlock(message.FormatOpenAI)
+	add(`{"role":"user","content":"look"}`)
+	var calls []string
+	for i := range results {
+		calls = append(calls, fmt.Sprintf(`{"id":"%d","type":"function","function":{"name":"see","arguments":"{}"}}`, i))
+	}
+	add(`{"role":"assistant","content":null,"tool_calls":[` + strings.Join(calls, ",") + `]}`)
+	for i := range results {
+		add(fmt.Sprintf(`{"role":"tool","tool_call_id":"%d","content":[{"type":"text","text":"seen"},%s]}`, i, img))
+	}
+	add(`{"role":"assistant","content":"this is what it shows"}`)
+	f.ingest(list...)
+	add(`{"role":"user","content":[{"type":"text","text":"the host's own line"},` + img + `]}`)
+	got := wire(t, f.assemble(800, transcript("", append(list[results+3:], list[2:results+3]...)...)), message.FormatOpenAI)
+	if !strings.Contains(got, "the host's own line") || !strings.Contains(got, "this is what it shows") || strings.Contains(got, gif) {
+		t.Errorf("window = %s", got)
+	}
+}

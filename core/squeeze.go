@@ -110,18 +110,23 @@ func (e *Engine) squeeze(f *frame, v *View, c *call) error {
 	if total <= c.budget {
 		return nil // into the reserve, if it must be: squeezing again and again would change the window in every call
 	}
-	for _, kind := range []message.Role{message.Tool, message.Assistant, message.User} {
-		for _, it := range e.squeezable(f, kind) {
-			total = e.squeezeItem(f, v, it, c.marks.Hard, total)
-		}
-		if total <= c.marks.Hard {
-			break
+	for _, role := range []message.Role{message.Tool, message.Assistant, message.User} {
+		for total > c.marks.Hard {
+			before := total
+			for _, it := range e.squeezable(f, role) {
+				total = e.squeezeItem(f, v, it, c.marks.Hard, total)
+			}
+			if total == before {
+				break
+			}
+			// A rule may have left out what gave way: what counts is what is shown.
+			*f = *e.frame(s, *v, f.policy, c.ws)
+			total = e.fixed(f, c.additionCost) + sum(f.costs)
 		}
 	}
 	v.Epoch++
 	c.dirty, c.stepped = true, true
-	*f = *e.frame(s, *v, f.policy, c.ws)
-	total = e.fixed(f, c.additionCost) + sum(f.costs)
+	f.v = *v
 	if total <= c.budget {
 		return nil
 	}
