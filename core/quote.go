@@ -61,7 +61,9 @@ func (e *Engine) choose(f *frame, c *call, q *Query, candidates []Candidate, see
 		short := e.shorten(text, &cand.Entry)
 		quote := quotation{Candidate: cand, text: quoted(f.s.id, &cand.Entry, short), part: part || len(short) < len(text)}
 		// What a subagent handed back also stands in its own session, where more than the text may belong to it.
-		same := func(better quotation) bool { return better.Entry.Role == quote.Entry.Role && quotedText(better.text) == quotedText(quote.text) }
+		same := func(better quotation) bool {
+			return better.Entry.Role == quote.Entry.Role && quotedText(better.text) == quotedText(quote.text)
+		}
 		if f.v.quotesAlready(quote.text) || slices.ContainsFunc(in, same) || said.again(text) {
 			continue
 		}
