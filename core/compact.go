@@ -242,7 +242,9 @@ func (e *Engine) stock(ctx context.Context, v View, req CompactRequest) (*task, 
 		t.Target = t.Tokens * 3 / 4
 	}
 	t.SummaryTokens = max(min(e.cfg.Compaction.MaxSummary, int(e.cfg.Compaction.SummaryShare*float64(budget))), 64)
-	if len(t.Entries) == 0 || t.Protected >= len(t.Entries) && len(t.Summaries) < 2 {
+	// What no window shows needs nothing that stands for it.
+	said := func(entry Entry) bool { return !entry.Hidden() }
+	if len(t.Entries) == 0 || len(t.Summaries) < 2 && !slices.ContainsFunc(t.Entries[:max(len(t.Entries)-t.Protected, 0)], said) {
 		res.Reason = ReasonAlreadyCompacted + ": only the newest messages are left"
 		return nil, res, nil
 	}
@@ -274,7 +276,7 @@ func protected(items []item, target, recent int) int {
 	for _, g := range slices.Backward(groupsOf(items)) {
 		own, c := 0, 0
 		for _, it := range items[g.From:g.To] {
-			if c += it.cost; it.entry.Type == TypeMessage {
+			if c += it.cost; it.entry.Type == TypeMessage && !it.entry.leads() {
 				own++
 			}
 		}

@@ -138,3 +138,22 @@ func TestCompactionBehindTheWindowPinsNothing(t *testing.T) {
 		t.Errorf("another process shows\n%s\nthe first one\n%s", got, before)
 	}
 }
+
+// TestNothingStandsForWhatIsNotShown: where all that a compaction could take is what no window shows, such as a system message that another one replaced,
+// there is nothing to do, and nothing speaks of earlier messages.
+func TestNothingStandsForWhatIsNotShown(t *testing.T) {
+	f := newFixture(t)
+	f.cfg.RecentMessages = 1
+	f.restart()
+	system := func(text string) message.Message { return message.New(message.System, text) }
+	f.assemble(1000, transcript("next", system("rules at one")))
+	f.assemble(1000, transcript("next", system("rules at two")))
+	f.assemble(1000, transcript("next", system("rules at three"), user("my code is "+secret)))
+	if res := f.compact(1000); res.Compacted || !strings.HasPrefix(res.Reason, core.ReasonAlreadyCompacted) || !res.OK {
+		t.Errorf("it compacts to %+v", res)
+	}
+	f.forget(core.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	if s := shown(f.assemble(1000)); s != "rules at three" {
+		t.Errorf("shown: %q", s)
+	}
+}
