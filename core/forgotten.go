@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -74,9 +75,23 @@ func (f *Forgotten) find(m *message.Message, fingerprint string) (receipt string
 	return "", false
 }
 
-// forgotten returns what was erased from a session, and from those whose entries it shows or showed. It is read once, where views say that there is any.
+// erasedAt tells states of a session apart between which something was erased: by what its view counts, by what the store does where that keeps no views,
+// and by whether other sessions count too.
+type erasedAt struct {
+	view, store uint64
+	foreign     bool
+}
+
+// foreign reports whether a view shows, or showed, entries of other sessions.
+func (v *View) foreign() bool {
+	return len(v.Inherited) > 0 || slices.ContainsFunc(v.Path, func(sp Span) bool { return sp.Session != nil })
+}
+
+// forgotten returns what was erased from a session, and from those whose entries it shows or showed. It is read once as long as nothing is erased, where
+// views say that there is any: whoever shares a session with others reads it anew all the time, and would read all of it each time.
 func (e *Engine) forgotten(ctx context.Context, s *session, v *View) (*Forgotten, error) {
-	if s.gone != nil {
+	at := erasedAt{v.Erased, s.mark, v.foreign()}
+	if s.gone != nil && s.goneAt == at {
 		return s.gone, nil
 	}
 	f := &Forgotten{}
@@ -111,7 +126,7 @@ func (e *Engine) forgotten(ctx context.Context, s *session, v *View) (*Forgotten
 			}
 		}
 	}
-	s.gone = f
+	s.gone, s.goneAt = f, at
 	return f, nil
 }
 

@@ -269,3 +269,48 @@ func TestWarmAssembleAllocatesItsResult(t *testing.T) {
 	}
 	t.Logf("%d messages: %d bytes allocated, %d returned", len(res.Messages), least, returned)
 }
+
+// TestTakingTurnsReadsWhatIsNew: engines that serve one session by turns read what the other one stored, however long the session is, also after something was
+// erased from it; what the other one erases stays erased.
+func TestTakingTurnsReadsWhatIsNew(t *testing.T) {
+	const turns = 20
+	f := newOpFixture(t, 1000)
+	here := f.engine
+	f.restart()
+	there := f.engine
+	ingest := func(e *core.Engine, m message.Message) core.IngestResult {
+		t.Helper()
+		res, err := e.Ingest(t.Context(), core.IngestRequest{Session: f.id, Message: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	forget := func(e *core.Engine, res core.IngestResult) {
+		t.Helper()
+		if _, err := e.Forget(t.Context(), core.ForgetRequest{Scope: f.id.Scope(), Entries: res.IDs}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forget(here, ingest(here, message.New(message.User, "the first to be erased")))
+	for _, e := range []*core.Engine{here, there} {
+		ingest(e, f.next())
+	}
+	f.reset()
+	for range turns {
+		ingest(here, f.next())
+		ingest(there, f.next())
+	}
+	if n := f.store.read.Load(); n > 4*turns {
+		t.Errorf("%d entries are read to take %d turns", n, 2*turns)
+	}
+	second := message.New(message.User, "the second to be erased")
+	said := ingest(here, second)
+	ingest(there, f.next())
+	forget(here, said)
+	again := ingest(there, second)
+	got, err := f.store.Get(t.Context(), f.id.Scope(), again.IDs)
+	if err != nil || got[0].Type != core.TypeErased {
+		t.Errorf("what the other engine erased comes again: %+v, %v", got, err)
+	}
+}

@@ -52,8 +52,10 @@ type session struct {
 	variants map[string][]string
 	// trail is what Assemble sent last.
 	trail []sentMessage
-	// gone is what was erased from the session, once something came in.
-	gone *Forgotten
+	// gone is what was erased from the session, once something came in; goneAt is when, and watched says that an erasure by another process changes that.
+	gone    *Forgotten
+	goneAt  erasedAt
+	watched bool
 	// turn is what the first call of the turn was given.
 	turn turnBudget
 
@@ -184,13 +186,13 @@ func (it *item) size() int {
 // load reads the view and takes up entries that were stored without it: a crash came between the two, or the store keeps no views.
 func (e *Engine) load(ctx context.Context, s *session) error {
 	var tail Tail
-	stale := false
+	known, stale := false, false
 	if !e.sharedViews {
 		var err error
-		if tail, stale, err = e.tail(ctx, s.id); err != nil { // before it is read, so that nothing goes unnoticed
+		if tail, known, err = e.tail(ctx, s.id); err != nil { // before it is read, so that nothing goes unnoticed
 			return err
 		}
-		stale = stale && (!s.marked || tail.View != s.mark)
+		stale = known && (!s.marked || tail.View != s.mark)
 	}
 	v, err := e.views.LoadView(ctx, s.id)
 	if errors.Is(err, ErrNotFound) {
@@ -225,7 +227,7 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 	}
 	s.forget()
 	s.hold(v)
-	s.mark, s.marked = tail.View, true
+	s.mark, s.marked, s.watched = tail.View, true, e.sharedViews || known
 	s.outputs = nil
 	if v.Output.Count > 0 {
 		s.outputs = []Ledger{v.Output}
@@ -242,8 +244,11 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 // forget drops what can be read again.
 func (s *session) forget() {
 	s.cool()
-	s.variants, s.trail, s.gone = nil, nil, nil
+	s.variants, s.trail = nil, nil
 	s.loaded = false
+	if !s.watched || s.view.foreign() {
+		s.gone = nil
+	}
 }
 
 // Refresh makes the engine read every session anew before it is used again: somebody else changed the store. It waits for calls under way.
