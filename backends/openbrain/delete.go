@@ -203,7 +203,7 @@ func (s *Store) bulk(ctx context.Context, op, agent, id string) (int, error) {
 	})
 	if isStatus(err, http.StatusNotFound) {
 		// Nothing matched; or the call reaches nobody, and then some of it may be shown still.
-		page, _, lerr := s.news(ctx, s.recent(op, agent))
+		page, _, lerr := s.news(ctx, s.recent(op, agent), 1)
 		for _, t := range page.thoughts {
 			if lerr == nil && firstText(t.Meta, keyID) == id {
 				return 0, err

@@ -43,6 +43,8 @@ type index struct {
 	loaded, partial bool
 	// stale says that something was changed or deleted since: perhaps what the index holds is gone.
 	stale bool
+	// tied says that two entries have one position, as two writers could give it to theirs once.
+	tied bool
 	// ids holds the visible entries' ids by key, keys the other way round.
 	ids  map[sessionKey]string
 	keys map[string]sessionKey
@@ -188,8 +190,10 @@ func (g *agent) drop(id string) {
 func (g *agent) put(id string, at position) {
 	g.places[id] = at
 	g.next[at.session] = max(g.next[at.session], at.seq+1)
-	if _, taken := g.taken[at]; !taken {
+	if other, taken := g.taken[at]; !taken {
 		g.taken[at] = id
+	} else if other != id {
+		g.tied = true
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 // maxSnapshots is how many scans may be under way before the one that was idle longest has to list again.
 const maxSnapshots = 8
 
-// Scan implements core.Store. The first page lists the agent's thoughts; the following pages come from what was listed
-// then, or, if that had to make room for other scans, from a new listing at the same place.
+// Scan implements core.Store. The first page lists the agent's thoughts, or only the newest of them where those are what is asked for; the following pages come
+// from what was listed then, or, if that had to make room for other scans, from a new listing at the same place.
 func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 	if err := s.readyFor(ctx, "scan", q.Scope); err != nil {
 		return core.Page{}, err
@@ -42,13 +42,9 @@ func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 		records, there = s.scans.get(name, from.Query)
 	}
 	if !there {
-		visible, whole, err := s.readable(ctx, q.Scope.Agent)
-		if err != nil {
+		var err error
+		if records, err = s.scanned(ctx, q); err != nil {
 			return core.Page{}, failed("scan", "", err)
-		}
-		records = selected(visible, q)
-		if !whole {
-			records = withPlaces(records, q)
 		}
 	}
 	start := 0

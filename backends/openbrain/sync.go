@@ -35,13 +35,11 @@ func (s *Store) catchUp(ctx context.Context, op string, g *agent) (bool, error) 
 	if s.cfg.Exclusive {
 		return false, nil
 	}
-	q := s.recent(op, g.name)
-	q.answered = g.saw
-	page, limit, err := s.news(ctx, q)
+	_, reached, err := s.fresh(ctx, op, g, 0)
 	if err != nil && !lacks(err) {
 		return false, err
 	}
-	if err == nil && s.merge(g, page.thoughts, limit) {
+	if reached {
 		return false, nil
 	}
 	_, err = s.load(ctx, op, g)
@@ -53,16 +51,17 @@ func (s *Store) recent(op, agent string) pageQuery {
 	return pageQuery{op: op, path: pathRecent, source: s.cfg.source(agent)}
 }
 
-// news asks for the newest thoughts of a source, as many as newsLimit or as the server will give, and says how many
+// news asks for the newest thoughts of a source, as many as newsLimit or as the server will give, times more, and says how many
 // that is. A server may show those of others with them.
-func (s *Store) news(ctx context.Context, q pageQuery) (listing, int, error) {
+func (s *Store) news(ctx context.Context, q pageQuery, more int) (listing, int, error) {
 	q.limit = newsLimit
 	if n := int(s.newsLimit.Load()); n > 0 {
 		q.limit = n
 	}
+	q.limit *= more
 	for {
 		page, err := s.client.thoughtsAt(ctx, q)
-		if !tooMuch(err) || q.limit == 1 {
+		if !tooMuch(err) || q.limit == 1 || more > 1 {
 			return page, q.limit, err
 		}
 		q.limit = (q.limit + 1) / 2
@@ -110,10 +109,10 @@ func (s *Store) merge(g *agent, newest []thought, limit int) bool {
 func (s *Store) locate(ctx context.Context, op string, want record) (string, bool, error) {
 	q := s.recent(op, want.entry.Agent)
 	q.single = true
-	page, _, err := s.news(ctx, q)
+	page, _, err := s.news(ctx, q, 1)
 	if lacks(err) {
 		q.path = pathThoughts
-		page, _, err = s.news(ctx, q)
+		page, _, err = s.news(ctx, q, 1)
 	}
 	if err != nil {
 		return "", false, err

@@ -27,9 +27,7 @@ func (s *Store) Tail(ctx context.Context, id core.SessionID) (core.Tail, error) 
 		return core.Tail{}, failed("tail", "", err)
 	}
 	defer s.agents.release(g)
-	q := s.recent("tail", g.name)
-	q.answered = g.saw
-	page, limit, err := s.news(ctx, q)
+	_, reached, err := s.fresh(ctx, "tail", g, 0)
 	if err != nil && !lacks(err) {
 		return core.Tail{}, failed("tail", "", err)
 	}
@@ -38,7 +36,7 @@ func (s *Store) Tail(ctx context.Context, id core.SessionID) (core.Tail, error) 
 		s.client.can.noChanges.Store(true)
 		return core.Tail{}, failed("tail", "", errors.ErrUnsupported)
 	}
-	if !g.loaded || !s.merge(g, page.thoughts, limit) {
+	if !reached {
 		if _, err := s.load(ctx, "tail", g); err != nil {
 			return core.Tail{}, failed("tail", "", err)
 		}

@@ -44,7 +44,7 @@ func (s *Store) appendText(ctx context.Context, entries []core.Entry) (core.Appe
 func (s *Store) sendText(ctx context.Context, g *agent, e core.Entry) (thought string, known bool, err error) {
 	if !g.loaded {
 		// Another process, or a call that was cut off, may have sent it.
-		page, _, err := s.news(ctx, pageQuery{op: "append", path: pathRecent, source: s.cfg.source(e.Agent)})
+		page, _, err := s.news(ctx, pageQuery{op: "append", path: pathRecent, source: s.cfg.source(e.Agent)}, 1)
 		if err != nil {
 			return "", false, err
 		}

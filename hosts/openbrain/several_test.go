@@ -140,6 +140,64 @@ func TestOtherClientsAreSeen(t *testing.T) {
 	want("anew", "anew, and more, and so on")
 }
 
+// TestWhatOthersStoredIsNotListed: clients that use one session by turns read what the other one stored from the newest thoughts, however many there are: nothing lists
+// what is known.
+func TestWhatOthersStoredIsNotListed(t *testing.T) {
+	t.Parallel()
+	f := serve(t, nil, nil)
+	id := core.SessionID{Agent: "ann", Session: "shared"}
+	engine := func() *core.Engine {
+		e, err := sharedtest.Engine(connect(t, f.url, "any"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	here, there := engine(), engine()
+	said := 0
+	say := func(e *core.Engine, n int) (ids []string) {
+		t.Helper()
+		for range n {
+			said++
+			res, err := e.Ingest(t.Context(), core.IngestRequest{Session: id, Message: message.New(message.User, sharedtest.Text("n", said))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = res.IDs
+		}
+		return ids
+	}
+	shown := func(e *core.Engine) string {
+		t.Helper()
+		res, err := e.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: sharedtest.Budget, PromptMode: core.PromptNone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Messages[len(res.Messages)-1].Text()
+	}
+	say(here, 3)
+	ids := say(there, 50)
+	if _, err := here.Forget(t.Context(), core.ForgetRequest{Scope: id.Scope(), Entries: ids}); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []*core.Engine{here, there} {
+		say(e, 1)
+		shown(e)
+	}
+	lists := func() int { return strings.Count(f.log.String(), "method=GET route=/v1/thoughts ") }
+	before := lists()
+	for _, n := range []int{1, 2, 21, 60} {
+		for _, e := range []*core.Engine{here, there} {
+			if say(e, n); !strings.HasPrefix(shown(e), fmt.Sprintf("n-%d.", said)) {
+				t.Errorf("shown after message %d: %q", said, shown(e))
+			}
+		}
+	}
+	if n := lists() - before; n != 0 {
+		t.Errorf("%d listings to take 8 turns, want none", n)
+	}
+}
+
 // The environment of a child process: where the server is.
 const envURL = "SEVERAL_TEST_URL"
 
