@@ -170,9 +170,6 @@ func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement, i
 	}
 	first := max(v.Frontier, v.Lead)
 	n := len(r.Entries)
-	if n > len(t.Entries)-t.Protected {
-		return Entry{}, refused(t, "it takes entries that must stay")
-	}
 	covers, cost := n, 0
 	if n > 0 {
 		var err error
@@ -236,9 +233,9 @@ func (e *Engine) replace(ctx context.Context, t *task, v *View, r Replacement, i
 // checkEntries returns what the entries of a replacement cost now. It refuses them when they are not the oldest live ones, from position first on, or the cut
 // behind them falls into a group.
 func (e *Engine) checkEntries(ctx context.Context, t *task, v *View, ids []string, first int) (int, error) {
-	from, ok := t.at[ids[0]]
-	if !ok || from+len(ids) > len(t.Entries) {
-		return 0, refused(t, "it takes entries that are not there")
+	from := t.at[ids[0]] // one that is not there is seen below not to be the oldest
+	if from+len(ids) > len(t.Entries)-t.Protected {
+		return 0, refused(t, "it takes entries that must stay")
 	}
 	if first+len(ids) > v.Len() {
 		return 0, refused(t, "the entries are not live any more")

@@ -103,6 +103,33 @@ func TestCompactorThatProposesTooMuch(t *testing.T) {
 	}
 }
 
+// inParts is a compactor that publishes the oldest entries, and then proposes all others.
+type inParts struct{}
+
+func (inParts) OwnsCompaction() bool { return true }
+
+func (inParts) Compact(ctx context.Context, c core.Compaction) (core.Patch, error) {
+	first := core.Replacement{Kind: "summary", Text: "in short", Entries: entryIDs(c.Entries[:2])}
+	if err := c.Publish(ctx, core.Patch{Replace: []core.Replacement{first}}); err != nil {
+		return core.Patch{}, err
+	}
+	others := core.Replacement{Kind: "summary", Text: "and so on", Entries: entryIDs(c.Entries[2:])}
+	return core.Patch{Replace: []core.Replacement{others}}, nil
+}
+
+// TestCompactorThatProposesTooMuchInParts: what must stay is not what is left of a number: a compactor that published a part cannot take it with the rest.
+func TestCompactorThatProposesTooMuchInParts(t *testing.T) {
+	long := strings.Repeat("word ", 30)
+	f := newFixture(t, func(c *core.Config, p *core.Parts) { c.RecentMessages, p.Compactor = 2, inParts{} })
+	f.ingest(user("one "+long), assistant("two "+long), user("three "+long), assistant("four"), user("five"))
+	if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 1000, Force: true}); !errors.Is(err, core.ErrInvalid) {
+		t.Errorf("err = %v, want the patch refused", err)
+	}
+	if got, want := shown(f.assemble(1000)), "in short | three "+long+" | four | five"; got != want {
+		t.Errorf("shown: %q, want %q", got, want)
+	}
+}
+
 // firstOf is a compactor that replaces the n oldest entries.
 type firstOf struct{ n int }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
@@ -153,6 +154,9 @@ func TestRewindWhileCompacting(t *testing.T) {
 				t.Fatal(err) // the patch is refused, and the compaction is planned again
 			}
 			want := sentText(core.AssembleResult{Messages: then})
+			if got := sentText(f.assemble(1000)); got != want {
+				t.Errorf("published:\n%s\nwant\n%s", got, want)
+			}
 			if got := sentText(f.assemble(1000, transcript("next", then...))); got != want {
 				t.Errorf("shown:\n%s\nwant\n%s", got, want)
 			}
@@ -185,5 +189,39 @@ func TestHostIDUsedAgain(t *testing.T) {
 	f.ingest(with("1", "one"), with("1", "a third"))
 	if s := shown(f.assemble(1000)); s != "one | another | a third" {
 		t.Errorf("shown: %q", s)
+	}
+}
+
+// TestTurnOfWhatWasIngested: a turn's messages that were ingested before are known by the host's ids, and by those alone where there are any: another id is another
+// message, also when it was said at the same time.
+func TestTurnOfWhatWasIngested(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	with := func(id string, at time.Time) message.Message {
+		m := user("ok")
+		m.ID, m.Time = id, at
+		return m
+	}
+	for name, c := range map[string]struct {
+		before, turn message.Message
+		want         string
+	}{
+		"the same id":                      {with("1", time.Time{}), with("1", time.Time{}), "ok | so it is"},
+		"the same id at another time":      {with("1", at), with("1", at.Add(time.Hour)), "ok | so it is"},
+		"another id":                       {with("1", time.Time{}), with("2", time.Time{}), "ok | ok | so it is"},
+		"another id at the same time":      {with("1", at), with("2", at), "ok | ok | so it is"},
+		"the same time":                    {with("", at), with("", at), "ok | so it is"},
+		"nothing that says it is the same": {with("", time.Time{}), with("", time.Time{}), "ok | ok | so it is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.ingest(c.before)
+			req := core.CommitTurnRequest{Session: f.id, AdvancementKey: "k", Messages: []message.Message{c.turn, assistant("so it is")}}
+			if _, err := f.engine.CommitTurn(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			if got := shown(f.assemble(1000)); got != c.want {
+				t.Errorf("shown: %q, want %q", got, c.want)
+			}
+		})
 	}
 }
