@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -289,5 +290,53 @@ func (s *Store) VerifiedOnce() error {
 			return err
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestEndIsWaitedFor: while another process copies the write-ahead log into a file that was made smaller, the file is shorter than it says for a while. That is no
+// damage, unless it stays so.
+func TestEndIsWaitedFor(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Path = filepath.Join(t.TempDir(), "store.db")
+	s, err := Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	said, err := saidLength(cfg.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(cfg.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.length.Store(said + 1<<20) // before it was made smaller
+	cut := func() int64 {
+		t.Helper()
+		if err := os.Truncate(cfg.Path, said/2); err != nil {
+			t.Skipf("not run: the system does not cut off an open file: %v", err)
+		}
+		return said / 2
+	}
+	waits := 0
+	s.pause = func(time.Duration) {
+		if waits++; waits == 3 {
+			if err := os.WriteFile(cfg.Path, whole, 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := s.notCut(cut()); err != nil || waits != 3 {
+		t.Errorf("error %v after %d waits, want none after 3", err, waits)
+	}
+	s.length.Store(said + 1<<20)
+	var waited time.Duration
+	s.pause = func(d time.Duration) { waited += d }
+	if err := s.notCut(cut()); !errors.Is(err, ErrDamaged) || waited > 4*maxSettle {
+		t.Errorf("error %v after %v, want ErrDamaged", err, waited)
+	}
+	if err := os.WriteFile(cfg.Path, whole, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

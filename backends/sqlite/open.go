@@ -43,7 +43,7 @@ func newStore(cfg Config, opts []Option) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg.normalized(), log: slog.New(slog.DiscardHandler), now: time.Now, turn: make(chan struct{}, 1), tail: longTail, watch: watch{first: firstVerify, again: verifyAgain}}
+	s := &Store{cfg: cfg.normalized(), log: slog.New(slog.DiscardHandler), now: time.Now, pause: time.Sleep, turn: make(chan struct{}, 1), tail: longTail, watch: watch{first: firstVerify, again: verifyAgain}}
 	for _, opt := range opts {
 		opt(s)
 	}

@@ -42,8 +42,10 @@ type Store struct {
 	readOnly bool
 	// length is how large the file was last, in bytes.
 	length atomic.Int64
-	high   highMark
-	watch  watch
+	// pause waits before the file is looked at once more.
+	pause func(time.Duration)
+	high  highMark
+	watch watch
 
 	// open is held for reading by every call, so that Close waits for those that run.
 	open    sync.RWMutex

@@ -91,24 +91,39 @@ func (s *Store) inPlace() error {
 }
 
 // notCut fails when the file is shorter than it was and than it says itself. SQLite shortens it only after saying so at its beginning; where it was cut off
-// what is read next may be of pages that are kept in memory, and what is written next would leave holes.
+// what is read next may be of pages that are kept in memory, and what is written next would leave holes. Another process that copies the write-ahead log into
+// the file writes the beginning first and the end last: the end is waited for.
 func (s *Store) notCut(size int64) error {
-	if size >= s.length.Load() {
-		s.length.Store(size)
-		return nil
-	}
-	var head [32]byte
-	file, err := os.Open(s.file)
-	if err == nil {
-		_, err = io.ReadFull(file, head[:])
-		err = errors.Join(err, file.Close())
-	}
-	page := int64(binary.BigEndian.Uint16(head[16:])) // 1 stands for 65,536, which this program does not use
-	if says := page * int64(binary.BigEndian.Uint32(head[28:])); err != nil || says > size {
-		return fmt.Errorf("%s was cut off while it was open: it has %d bytes: put a copy in its place and start again: %w", s.file, size, ErrDamaged)
+	for wait := time.Millisecond; size < s.length.Load(); wait *= 2 {
+		says, err := saidLength(s.file)
+		if err == nil && says <= size {
+			break
+		}
+		if wait > maxSettle {
+			return fmt.Errorf("%s was cut off while it was open: it has %d bytes: put a copy in its place and start again: %w", s.file, size, ErrDamaged)
+		}
+		s.pause(wait)
+		if now, err := os.Stat(s.file); err == nil {
+			size = now.Size()
+		}
 	}
 	s.length.Store(size)
 	return nil
+}
+
+// maxSettle is the longest of the waits for the end of a file, each twice as long as the one before: about two seconds in all.
+const maxSettle = 1 << 10 * time.Millisecond
+
+// saidLength is how long a database file is by its own account, in bytes.
+func saidLength(path string) (int64, error) {
+	var head [32]byte
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.ReadFull(file, head[:])
+	page := int64(binary.BigEndian.Uint16(head[16:])) // 1 stands for 65,536, which this program does not use
+	return page * int64(binary.BigEndian.Uint32(head[28:])), errors.Join(err, file.Close())
 }
 
 // patiently repeats try while another process has the lock, until ctx ends or the busy timeout has passed. SQLite's own
