@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,6 +104,7 @@ func pieceShrinker() gopter.Shrinker {
 // compactorRun is one case of one check.
 type compactorRun struct {
 	tb        testing.TB
+	watch     *watch
 	compactor core.Compactor
 	model     *Model
 	host      *Host
@@ -115,26 +117,31 @@ type compactorRun struct {
 
 func examineCompactor(tb testing.TB, c Check, open func(testing.TB, *Model) core.Compactor, o options) (Finding, bool) {
 	tb.Helper()
+	w := watched{watch: o.watch}
 	text, pieces, found := forAll(seedFor(o.seed, c.ID), o.cases, o.shrink, genPieces, pieceShrinker(), func(pieces []piece) string {
 		if len(pieces) == 0 {
 			return ""
 		}
 		tb := &caseTB{TB: tb}
-		defer tb.end()
-		return guard(func() string {
+		defer w.finish(tb)
+		return w.run(tb, func() string {
 			m := &Model{}
-			return c.compactor(&compactorRun{tb: tb, compactor: open(tb, m), model: m, host: NewHost(m), pieces: pieces})
+			return c.compactor(&compactorRun{tb: tb, watch: w.watch, compactor: open(tb, m), model: m, host: NewHost(m), pieces: pieces})
 		})
 	})
 	if !found {
 		return Finding{}, false
 	}
+	text = cmp.Or(w.hung, text)
 	lines := make([]string, len(pieces))
 	for i, s := range pieces {
 		lines[i] = s.String()
 	}
 	return Finding{Check: c, Text: text, Case: strings.Join(lines, "\n"), Seed: o.seed}, true
 }
+
+// ctx is the context of the next call.
+func (r *compactorRun) ctx() context.Context { return r.watch.calling(r.tb.Context()) }
 
 // cheapCount is a counter that is quick and never below one token for four bytes.
 func cheapCount(s string) int { return (len(s) + 3) / 4 }
@@ -242,7 +249,7 @@ func cancelled(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func compactorCancel(r *compactorRun) string {
-	ctx, cancel := cancelled(r.tb.Context())
+	ctx, cancel := cancelled(r.ctx())
 	defer cancel()
 	if _, err := r.compactor.Compact(ctx, r.task(true)); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Sprintf("Compact with a cancelled context: error %v, want none or context.Canceled", err)

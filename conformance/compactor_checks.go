@@ -40,7 +40,7 @@ func compactorChecks() []Check {
 
 // run asks for a compaction and returns everything handed over.
 func (r *compactorRun) run(c core.Compaction) ([]core.Patch, string) {
-	p, err := r.compactor.Compact(r.tb.Context(), c)
+	p, err := r.compactor.Compact(r.ctx(), c)
 	if err != nil {
 		return nil, fmt.Sprintf("Compact: error %v, want none", err)
 	}
@@ -164,7 +164,7 @@ func patchFallback(r *compactorRun) string {
 func patchDeadline(r *compactorRun) string {
 	r.model.Set(Hanging)
 	c := r.task(true)
-	ctx, cancel := context.WithTimeout(r.tb.Context(), 30*time.Millisecond)
+	ctx, cancel := context.WithTimeout(r.ctx(), 30*time.Millisecond)
 	defer cancel()
 	type outcome struct {
 		patch core.Patch
@@ -194,7 +194,7 @@ func patchDeadline(r *compactorRun) string {
 func patchPure(r *compactorRun) string {
 	c := r.task(true)
 	costs := slices.Clone(c.Cost)
-	if _, err := r.compactor.Compact(r.tb.Context(), c); err != nil {
+	if _, err := r.compactor.Compact(r.ctx(), c); err != nil {
 		return fmt.Sprintf("Compact: error %v, want none", err)
 	}
 	if d := sameEntries(c.Entries, r.entries); d != "" {
@@ -238,7 +238,7 @@ func patchOwner(r *compactorRun) string {
 func patchDelegate(r *compactorRun) string {
 	want := core.CompactResult{OK: true, Compacted: true, Summary: "the host's", TokensBefore: 900, TokensAfter: 100}
 	r.host.onCompact = func(core.CompactRequest) core.CompactResult { return want }
-	p, err := r.compactor.Compact(r.tb.Context(), r.task(true))
+	p, err := r.compactor.Compact(r.ctx(), r.task(true))
 	if err != nil {
 		return fmt.Sprintf("Compact: error %v, want none", err)
 	}

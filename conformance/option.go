@@ -36,6 +36,8 @@ type options struct {
 	until []string
 	// another opens what a store holds once more, while that stays open.
 	another func(testing.TB, core.Store) core.Store
+	// watch looks after calls that do not return.
+	watch *watch
 }
 
 // WithCases sets the number of generated cases for each check, at least 1. The flag and the environment win.
@@ -83,6 +85,9 @@ func WithExactly(cases int, seed int64) Option {
 	return func(o *options) { o.cases, o.seed, o.exact = cases, seed, true }
 }
 
+// WithPatience says how long a part may take for one call before it is taken to hang; without it 10 seconds.
+func WithPatience(limit time.Duration) Option { return func(o *options) { o.watch = newWatch(limit) } }
+
 // WithoutShrinking reports the first counter-example found instead of the smallest.
 func WithoutShrinking() Option { return func(o *options) { o.shrink = false } }
 
@@ -92,7 +97,7 @@ func WithUntil(ids ...string) Option { return func(o *options) { o.until, o.shri
 
 // resolve applies opts, then the environment, then the flags.
 func resolve(cases int, opts []Option) options {
-	o := options{cases: cases, shrink: true}
+	o := options{cases: cases, shrink: true, watch: newWatch(patience)}
 	for _, opt := range opts {
 		opt(&o)
 	}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,11 +86,13 @@ type retrieverRun struct {
 
 func examineRetriever(tb testing.TB, c Check, open func(testing.TB) (core.Retriever, core.Store), o options) (Finding, bool) {
 	tb.Helper()
+	w := watched{watch: o.watch}
 	text, steps, found := forAll(seedFor(o.seed, c.ID), o.cases, o.shrink, genBatches, batchShrinker(), func(steps []batch) string {
 		tb := &caseTB{TB: tb}
-		defer tb.end()
-		return guard(func() string {
+		defer w.finish(tb)
+		return w.run(tb, func() string {
 			r := &retrieverRun{}
+			r.watch = w.watch
 			r.tb, r.steps, r.bound, r.over = tb, steps, o.bound, o.over
 			r.retriever, r.store = open(tb)
 			if a, ok := r.retriever.(core.Attacher); ok {
@@ -103,6 +106,7 @@ func examineRetriever(tb testing.TB, c Check, open func(testing.TB) (core.Retrie
 	if !found {
 		return Finding{}, false
 	}
+	text = cmp.Or(w.hung, text)
 	lines := make([]string, len(steps))
 	for i, s := range steps {
 		lines[i] = s.String()

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"fmt"
 	"os"
 	"testing"
 )
@@ -33,14 +32,4 @@ func (c *caseTB) end() {
 		c.cleanups = c.cleanups[:len(c.cleanups)-1]
 		last()
 	}
-}
-
-// guard runs f and turns a panic of the implementation into a text.
-func guard(f func() string) (text string) {
-	defer func() {
-		if r := recover(); r != nil {
-			text = fmt.Sprintf("panicked: %v", r)
-		}
-	}()
-	return f()
 }

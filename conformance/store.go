@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand"
@@ -88,17 +89,19 @@ func examineStore(tb testing.TB, c Check, open func(testing.TB) core.Store, o op
 	if c.dear && !o.exact {
 		cases = max(cases/5, 1)
 	}
+	w := watched{watch: o.watch}
 	text, steps, found := forAll(seed, cases, o.shrink, genBatches, batchShrinker(), func(steps []batch) string {
 		tb := &caseTB{TB: tb}
-		defer tb.end()
-		return guard(func() string {
-			r := &storeRun{tb: tb, store: open(tb), steps: steps, bound: o.bound, reopen: o.reopen, another: o.another}
+		defer w.finish(tb)
+		return w.run(tb, func() string {
+			r := &storeRun{tb: tb, watch: w.watch, store: open(tb), steps: steps, bound: o.bound, reopen: o.reopen, another: o.another}
 			return c.store(r)
 		})
 	})
 	if !found {
 		return Finding{}, false
 	}
+	text = cmp.Or(w.hung, text)
 	lines := make([]string, len(steps))
 	for i, s := range steps {
 		lines[i] = s.String()
@@ -150,6 +153,7 @@ func batchShrinker() gopter.Shrinker {
 // storeRun is one case of one check.
 type storeRun struct {
 	tb     testing.TB
+	watch  *watch
 	store  core.Store
 	steps  []batch
 	bound  time.Duration
@@ -163,7 +167,8 @@ type storeRun struct {
 	made    int
 }
 
-func (r *storeRun) ctx() context.Context { return r.tb.Context() }
+// ctx is the context of the next call.
+func (r *storeRun) ctx() context.Context { return r.watch.calling(r.tb.Context()) }
 
 // fill appends all steps and remembers what must be there now.
 func (r *storeRun) fill() string {

@@ -2,12 +2,10 @@ package conformance
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -93,22 +91,6 @@ func (s entrySpec) entry(n int, seq int64) core.Entry {
 	return e
 }
 
-// wireEntry is the comparable form of an entry.
-func wireEntry(e core.Entry) string {
-	e.Time, e.Message.Time = e.Time.UTC(), e.Message.Time.UTC()
-	if len(e.Meta) == 0 {
-		e.Meta = nil
-	}
-	if len(e.Message.Parts) == 0 {
-		e.Message.Parts = nil
-	}
-	b, err := json.Marshal(e)
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
-}
-
 // sameEntries compares lists of entries and describes the first difference.
 func sameEntries(got, want []core.Entry) string {
 	for i := range min(len(got), len(want)) {
@@ -123,19 +105,10 @@ func sameEntries(got, want []core.Entry) string {
 }
 
 func sameEntry(got, want core.Entry) string {
-	g, w := wireEntry(got), wireEntry(want)
-	if g == w {
-		return ""
+	if d := differs(got, want); d != "" {
+		return fmt.Sprintf("of entry %q%s", want.ID, d)
 	}
-	at := 0
-	for at < len(g) && at < len(w) && g[at] == w[at] {
-		at++
-	}
-	return fmt.Sprintf("got %q, want %q: differs at ...%s..., want ...%s...", got.ID, want.ID, around(g, at), around(w, at))
-}
-
-func around(s string, at int) string {
-	return strings.ToValidUTF8(s[max(0, at-20):min(len(s), at+60)], "?")
+	return ""
 }
 
 func idsOf(entries []core.Entry) []string {

@@ -78,6 +78,7 @@ func linearModel() porcupine.Model {
 
 // sharedLinear has four clients append, swap and read one session, and looks for an order in which one after the other would have got these answers.
 func sharedLinear(r *storeRun) string {
+	r.watch.patient(linearWait)
 	users := r.users(linearClients)
 	id := core.SessionID{Agent: "agent-a", Session: "linear"}
 	each := 0

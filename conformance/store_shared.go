@@ -168,6 +168,7 @@ func tailFollows(r *storeRun) string {
 
 // sharedEngines lets two engines speak by turns and then at the same time, each on a handle of its own, and looks at the outcome, also after reopening.
 func sharedEngines(r *storeRun) string {
+	r.watch.patient(linearWait)
 	id := core.SessionID{Agent: "agent-a", Session: "shared"}
 	var log sharedtest.Log
 	var voices []*sharedtest.Voice

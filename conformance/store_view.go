@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,17 +32,10 @@ func viewChecks() []Check {
 
 // richView returns a view of a session with every field in use.
 func richView(id core.SessionID, version uint64) core.View {
-	parent := core.SessionID{Agent: id.Agent, Session: "parent"}
-	return core.View{
-		Session: id, Version: version, Epoch: version * 3, Next: 41, Turns: 7, Start: 5, Frontier: 3, Budget: 8000, Pinned: "E-5",
-		Path:      []core.Span{{Session: &parent, From: 0, To: 4}, {From: 0, To: 41}},
-		Summaries: []core.Summary{{ID: "E-9", Kind: "summary", Text: "界 \x00 \u2028 </a>", Tokens: 9, Covers: 3, Time: epoch}},
-		Stubs:     map[string]core.Stub{"E-6": {Kind: core.Clipped, Texts: map[int]string{0: "head … tail", 2: ""}, Tokens: 12}},
-		Recall: &core.Recall{Turn: 6, Prompt: "f00", Text: "> quoted", Tokens: 8, Time: epoch,
-			Items: []core.RecallItem{{ID: "E-1", Score: 0.125, Source: "lexical"}}},
-		Host: core.Ledger{Count: 12, Digest: "aa"}, Output: core.Ledger{Count: 3, Digest: "bb"}, Commits: []string{"turn-1", "turn-2"},
-		Grants: []core.Grant{{Scope: parent.Scope(), Until: epoch, ID: "g1"}},
-	}
+	v := core.View{}
+	filled(&v)
+	v.Session, v.Version, v.Pinned = id, version, fmt.Sprint("pinned ", version)
+	return v
 }
 
 func (r *storeRun) views() core.ViewStore {
@@ -52,13 +44,8 @@ func (r *storeRun) views() core.ViewStore {
 }
 
 func sameView(got, want core.View) string {
-	g, err1 := json.Marshal(got)
-	w, err2 := json.Marshal(want)
-	if err := errors.Join(err1, err2); err != nil {
-		return err.Error()
-	}
-	if string(g) != string(w) {
-		return fmt.Sprintf("got view %s, want %s", g, w)
+	if d := differs(got, want); d != "" {
+		return "the view's " + d
 	}
 	return ""
 }

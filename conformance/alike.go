@@ -1,0 +1,217 @@
+package conformance
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// shownBytes is how much of a text a finding shows on either side of where it differs.
+const shownBytes = 40
+
+// differs compares two values field by field and byte by byte, without an encoder that could repair what it compares, and describes the first difference
+// with the path to it. Empty and nil slices and maps are the same, times are compared by the millisecond, and fields that are not encoded are left out.
+func differs(got, want any) string {
+	return differ("", reflect.ValueOf(got), reflect.ValueOf(want))
+}
+
+func differ(path string, got, want reflect.Value) string {
+	if t, ok := want.Interface().(time.Time); ok {
+		g, _ := got.Interface().(time.Time)
+		if !g.Truncate(time.Millisecond).Equal(t.Truncate(time.Millisecond)) {
+			return fmt.Sprintf("%s is %v, want %v", path, g.UTC(), t.UTC())
+		}
+		return ""
+	}
+	switch want.Kind() {
+	case reflect.Struct:
+		for i := range want.NumField() {
+			f := want.Type().Field(i)
+			if !f.IsExported() || f.Tag.Get("json") == "-" {
+				continue
+			}
+			if d := differ(path+"."+f.Name, got.Field(i), want.Field(i)); d != "" {
+				return d
+			}
+		}
+	case reflect.Pointer:
+		switch {
+		case got.IsNil() != want.IsNil():
+			return fmt.Sprintf("%s is set: %v, want %v", path, !got.IsNil(), !want.IsNil())
+		case !want.IsNil():
+			return differ(path, got.Elem(), want.Elem())
+		}
+	case reflect.Slice:
+		return differSlice(path, got, want)
+	case reflect.Map:
+		return differMap(path, got, want)
+	case reflect.String:
+		return differText(path, got.String(), want.String())
+	case reflect.Func, reflect.Interface, reflect.Chan:
+	default:
+		if g, w := got.Interface(), want.Interface(); g != w {
+			return fmt.Sprintf("%s is %v, want %v", path, g, w)
+		}
+	}
+	return ""
+}
+
+func differSlice(path string, got, want reflect.Value) string {
+	if g, ok := got.Interface().([]byte); ok {
+		if w := want.Bytes(); !bytes.Equal(g, w) {
+			return differText(path, string(g), string(w))
+		}
+		return ""
+	}
+	for i := range min(got.Len(), want.Len()) {
+		if d := differ(fmt.Sprintf("%s[%d]", path, i), got.Index(i), want.Index(i)); d != "" {
+			return d
+		}
+	}
+	if got.Len() != want.Len() {
+		return fmt.Sprintf("%s has %d elements, want %d", path, got.Len(), want.Len())
+	}
+	return ""
+}
+
+func differMap(path string, got, want reflect.Value) string {
+	for _, k := range want.MapKeys() {
+		g := got.MapIndex(k)
+		if !g.IsValid() {
+			return fmt.Sprintf("%s[%v] is missing", path, k)
+		}
+		if d := differ(fmt.Sprintf("%s[%v]", path, k), g, want.MapIndex(k)); d != "" {
+			return d
+		}
+	}
+	if got.Len() != want.Len() {
+		return fmt.Sprintf("%s has %d keys, want %d", path, got.Len(), want.Len())
+	}
+	return ""
+}
+
+func differText(path, got, want string) string {
+	if got == want {
+		return ""
+	}
+	at := 0
+	for at < min(len(got), len(want)) && got[at] == want[at] {
+		at++
+	}
+	cut := func(s string) string { return s[max(0, at-shownBytes/2):min(len(s), at+shownBytes)] }
+	return fmt.Sprintf("%s has %d bytes, want %d; from byte %d it is %q, want %q", path, len(got), len(want), max(0, at-shownBytes/2), cut(got), cut(want))
+}
+
+// filled sets every field of what p points to, and of all it holds, to something that is not its zero value. A field that is added one day is covered that day.
+func filled(p any) {
+	n := 0
+	fillValue(reflect.ValueOf(p).Elem(), &n)
+}
+
+func fillValue(v reflect.Value, n *int) {
+	*n++
+	if _, ok := v.Interface().(time.Time); ok {
+		v.Set(reflect.ValueOf(epoch.Add(time.Duration(*n) * time.Millisecond)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("json") != "-" {
+				fillValue(v.Field(i), n)
+			}
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillValue(v.Elem(), n)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			fillValue(v.Index(i), n)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for range 2 {
+			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			fillValue(key, n)
+			fillValue(value, n)
+			v.SetMapIndex(key, value)
+		}
+	case reflect.String:
+		v.SetString(fmt.Sprintf("%d é \"<&>\\ \u2028\t%s", *n, strings.Repeat("x", *n%3)))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(float64(*n) + 0.125)
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		v.SetInt(int64(*n))
+	case reflect.Uint8:
+		v.SetUint(uint64(200 + *n%50))
+	case reflect.Uint64, reflect.Uint, reflect.Uint32:
+		v.SetUint(uint64(*n))
+	}
+}
+
+// spoilt overwrites everything that a slice, a map or a pointer in v leads to: whoever kept any of it, or gave it away while keeping it, holds the spoilt.
+func spoilt(v any) { spoilValue(reflect.ValueOf(v)) }
+
+func spoilValue(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			spoilValue(v.Elem())
+			if v.Elem().CanSet() && v.Elem().Kind() != reflect.Struct {
+				overwrite(v.Elem())
+			} else if v.Elem().Kind() == reflect.Struct {
+				spoilFields(v.Elem())
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				spoilValue(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			spoilValue(v.Index(i))
+			if v.Index(i).Kind() == reflect.Struct {
+				spoilFields(v.Index(i))
+				continue
+			}
+			overwrite(v.Index(i))
+		}
+	case reflect.Map:
+		for _, k := range v.MapKeys() {
+			spoilValue(v.MapIndex(k))
+			v.SetMapIndex(k, reflect.Zero(v.Type().Elem()))
+		}
+	}
+}
+
+// spoilFields overwrites the plain fields of a struct that lies in shared memory.
+func spoilFields(v reflect.Value) {
+	for i := range v.NumField() {
+		if f := v.Field(i); f.CanSet() {
+			overwrite(f)
+		}
+	}
+}
+
+func overwrite(v reflect.Value) {
+	switch {
+	case !v.CanSet():
+	case v.Kind() == reflect.String:
+		v.SetString("spoilt")
+	case v.Kind() == reflect.Uint8:
+		v.SetUint(v.Uint() ^ 0x55)
+	case v.CanInt():
+		v.SetInt(v.Int() + 77)
+	case v.CanFloat():
+		v.SetFloat(v.Float() + 77)
+	case v.Kind() == reflect.Bool:
+		v.SetBool(!v.Bool())
+	}
+}
