@@ -62,6 +62,8 @@ type Check struct {
 
 	// dear checks play a fifth of the cases: each of theirs is many calls of several clients.
 	dear bool
+	// once checks build all they need themselves: one case says everything.
+	once bool
 
 	// Exactly one of these is set for checks of parts.
 	store     func(*storeRun) string
@@ -81,7 +83,7 @@ func (c Check) Family() string {
 
 // Checks lists all checks, by suite and id.
 func Checks() []Check {
-	all := slices.Concat(storeChecks(), sharedChecks(), searchChecks(), viewChecks(), retrieverChecks(), compactorChecks(), engineChecks())
+	all := slices.Concat(storeSuite(), retrieverChecks(), compactorChecks(), engineChecks())
 	slices.SortStableFunc(all, func(a, b Check) int {
 		return cmp.Or(cmp.Compare(a.Suite, b.Suite), cmp.Compare(a.ID, b.ID))
 	})

@@ -43,6 +43,9 @@ func ExamineCompactor(tb testing.TB, open func(tb testing.TB, model *Model) core
 		}
 		if f, found := examineCompactor(tb, c, open, o); found {
 			out = append(out, f)
+			if o.first {
+				break
+			}
 		}
 	}
 	return out

@@ -108,7 +108,7 @@ func (s *brokenStore) DeleteView(ctx context.Context, id core.SessionID) error {
 
 // storeFault makes a fault of a change to the memory store. What engines and clients do together rests on every method: those checks may find it too.
 func storeFault(name string, change func(s *brokenStore), caught []string, kin ...string) fault {
-	kin = append(kin, "shared.*", "position.*", "tail.*")
+	kin = append(kin, "shared.*", "position.*", "tail.*", "odd.*", "moving.*", "race.*", "reopen.*", "scan.same", "delete.again", "update.alone", "copy.owned")
 	return fault{name: name, caught: caught, kin: kin, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		return conformance.ExamineStore(t, func(testing.TB) core.Store {
@@ -342,7 +342,7 @@ func faultyViews() []fault {
 				v.Grants = nil
 				return v, err
 			}
-		}, []string{"view.roundtrip"}, "view.*"),
+		}, []string{"view.roundtrip"}, "view.*", "cancel.store"),
 		storeFault("empty views instead of none", func(s *brokenStore) {
 			s.load = func(ctx context.Context, id core.SessionID) (core.View, error) {
 				v, err := s.Store.LoadView(ctx, id)
@@ -382,10 +382,10 @@ func faultyViews() []fault {
 		}, []string{"view.list"}),
 		storeFault("views stay", func(s *brokenStore) {
 			s.deleteView = func(context.Context, core.SessionID) error { return nil }
-		}, []string{"view.delete"}),
-		{name: "forgets when reopened", caught: []string{"lost.reopen", "view.reopen"}, kin: []string{"shared.*", "position.*"}, find: func(t *testing.T) []conformance.Finding {
+		}, []string{"view.delete"}, "cancel.store", "close.closed"),
+		{name: "forgets when reopened", caught: []string{"lost.reopen", "view.reopen"}, kin: []string{"shared.*", "position.*", "reopen.*"}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
-			return conformance.ExamineStore(t, openMemory, append(few(10), telling([]string{"lost.reopen", "view.reopen"}, []string{"shared.*", "position.*"}),
+			return conformance.ExamineStore(t, openMemory, append(few(10), telling([]string{"lost.reopen", "view.reopen"}, []string{"shared.*", "position.*", "reopen.*"}),
 				conformance.WithReopen(func(testing.TB, core.Store) core.Store { return memory.New() }))...)
 		}},
 	}

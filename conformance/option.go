@@ -36,6 +36,8 @@ type options struct {
 	until []string
 	// another opens what a store holds once more, while that stays open.
 	another func(testing.TB, core.Store) core.Store
+	// first ends an examination of a part with the first rule that breaks.
+	first bool
 	// watch looks after calls that do not return.
 	watch *watch
 }
@@ -87,6 +89,9 @@ func WithExactly(cases int, seed int64) Option {
 
 // WithPatience says how long a part may take for one call before it is taken to hang; without it 10 seconds.
 func WithPatience(limit time.Duration) Option { return func(o *options) { o.watch = newWatch(limit) } }
+
+// WithFirst ends the examination of a part with the first rule that breaks.
+func WithFirst() Option { return func(o *options) { o.first = true } }
 
 // WithoutShrinking reports the first counter-example found instead of the smallest.
 func WithoutShrinking() Option { return func(o *options) { o.shrink = false } }

@@ -39,6 +39,9 @@ func ExamineRetriever(tb testing.TB, open func(tb testing.TB) (core.Retriever, c
 		}
 		if f, found := examineRetriever(tb, c, open, o); found {
 			out = append(out, f)
+			if o.first {
+				break
+			}
 		}
 	}
 	return out

@@ -41,13 +41,16 @@ func ExamineStore(tb testing.TB, open func(tb testing.TB) core.Store, opts ...Op
 		}
 		if f, found := examineStore(tb, c, open, o); found {
 			out = append(out, f)
+			if o.first {
+				break
+			}
 		}
 	}
 	return out
 }
 
 func storeSuite() []Check {
-	return slices.Concat(storeChecks(), sharedChecks(), searchChecks(), viewChecks())
+	return slices.Concat(storeChecks(), oddChecks(), movingChecks(), sharedChecks(), searchChecks(), viewChecks())
 }
 
 // storeHas says what a store offers beyond core.Store.
@@ -88,6 +91,9 @@ func examineStore(tb testing.TB, c Check, open func(testing.TB) core.Store, o op
 	seed, cases := seedFor(o.seed, c.ID), o.cases
 	if c.dear && !o.exact {
 		cases = max(cases/5, 1)
+	}
+	if c.once {
+		cases = 1
 	}
 	w := watched{watch: o.watch}
 	text, steps, found := forAll(seed, cases, o.shrink, genBatches, batchShrinker(), func(steps []batch) string {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -226,6 +228,36 @@ func (r *storeRun) getAll() string {
 	return ""
 }
 
+// readAll is getAll, and scans in both directions besides.
+func (r *storeRun) readAll() string {
+	if text := r.getAll(); text != "" {
+		return text
+	}
+	want := map[core.SessionID][]core.Entry{}
+	for _, e := range r.all {
+		want[e.SessionID()] = append(want[e.SessionID()], e)
+	}
+	for id, entries := range want {
+		slices.SortStableFunc(entries, func(a, b core.Entry) int { return compareInts(a.Seq, b.Seq) })
+		for _, reverse := range []bool{false, true} {
+			if reverse {
+				slices.Reverse(entries)
+			}
+			text := r.settled(func() string {
+				got, text := r.scan(core.ScanQuery{Scope: id.Scope(), Limit: core.MaxPage, Reverse: reverse})
+				if text != "" {
+					return text
+				}
+				return sameEntries(got, entries)
+			})
+			if text != "" {
+				return fmt.Sprintf("scan of session %s, reverse %v: %s", id, reverse, text)
+			}
+		}
+	}
+	return ""
+}
+
 func lostReopen(r *storeRun) string {
 	if text := r.fill(); text != "" {
 		return text
@@ -237,25 +269,115 @@ func lostReopen(r *storeRun) string {
 	return ""
 }
 
+// calls are all calls of a store and of the companions that tell of sessions, with a context.
+func (r *storeRun) calls(e core.Entry) map[string]func(context.Context) error {
+	id := e.SessionID()
+	m := e.Message
+	out := map[string]func(context.Context) error{
+		"Append": func(ctx context.Context) error {
+			_, err := r.store.Append(ctx, cloneEntries([]core.Entry{e}))
+			return err
+		},
+		"Get": func(ctx context.Context) error {
+			_, err := r.store.Get(ctx, id.Scope(), []string{e.ID})
+			return err
+		},
+		"Scan": func(ctx context.Context) error {
+			_, err := r.store.Scan(ctx, core.ScanQuery{Scope: id.Scope(), Limit: 10})
+			return err
+		},
+		"Delete": func(ctx context.Context) error {
+			_, err := r.store.Delete(ctx, id.Scope(), idsOf(append(r.entries[id], e)))
+			return err
+		},
+		"Update": func(ctx context.Context) error {
+			for _, old := range r.entries[id] {
+				return r.store.Update(ctx, id.Scope(), old.ID, core.Change{Message: &m, Tokens: 77, Fingerprint: "not to be", Key: "not to be"})
+			}
+			return r.store.Update(ctx, id.Scope(), e.ID, core.Change{Meta: map[string]string{}})
+		},
+	}
+	if views := r.views(); views != nil {
+		out["LoadView"] = func(ctx context.Context) error {
+			_, err := views.LoadView(ctx, id)
+			return err
+		}
+		out["SwapView"] = func(ctx context.Context) error { return views.SwapView(ctx, richView(id, 2)) }
+		out["DeleteView"] = func(ctx context.Context) error { return views.DeleteView(ctx, id) }
+		out["ListViews"] = func(ctx context.Context) error {
+			_, err := views.ListViews(ctx, core.ViewQuery{Limit: 10})
+			return err
+		}
+	}
+	if t, ok := core.As[core.Tailer](r.store); ok {
+		out["Tail"] = func(ctx context.Context) error {
+			_, err := t.Tail(ctx, id)
+			return err
+		}
+	}
+	if s, ok := core.As[core.Searcher](r.store); ok {
+		out["Search"] = func(ctx context.Context) error {
+			_, err := s.Search(ctx, core.SearchQuery{Scope: id.Scope(), Text: "budget", Limit: 3})
+			return err
+		}
+	}
+	if f, ok := core.As[core.ChangeFeed](r.store); ok {
+		out["Changes"] = func(ctx context.Context) error {
+			_, err := f.Changes(ctx, core.ChangeQuery{Agent: id.Agent, Limit: 3})
+			return err
+		}
+	}
+	if v, ok := core.As[core.VectorStore](r.store); ok {
+		out["ScanVectors"] = func(ctx context.Context) error {
+			_, err := v.ScanVectors(ctx, core.VectorQuery{Space: "space/2", Agent: id.Agent, Limit: 3})
+			return err
+		}
+		out["PutVectors"] = func(ctx context.Context) error {
+			return v.PutVectors(ctx, "space/2", []core.Vector{{ID: e.ID, Values: []float32{1, 0}}})
+		}
+		out["VectorSpaces"] = func(ctx context.Context) error {
+			_, err := v.VectorSpaces(ctx, id.Agent)
+			return err
+		}
+	}
+	if s, ok := core.As[core.Statter](r.store); ok {
+		out["Stats"] = func(ctx context.Context) error {
+			_, err := s.Stats(ctx)
+			return err
+		}
+	}
+	return out
+}
+
 func cancelStore(r *storeRun) string {
 	if text := r.fill(); text != "" {
 		return text
 	}
-	ctx, cancel := context.WithCancel(r.ctx())
-	cancel()
-	e := r.make(batch{Entries: []entrySpec{{}}})
-	scope := e[0].SessionID().Scope()
-	_, appendErr := r.store.Append(ctx, cloneEntries(e))
-	_, scanErr := r.store.Scan(ctx, core.ScanQuery{Scope: scope, Limit: 10})
-	_, getErr := r.store.Get(ctx, scope, []string{e[0].ID})
-	_, deleteErr := r.store.Delete(ctx, scope, idsOf(r.all))
-	for name, err := range map[string]error{"Append": appendErr, "Scan": scanErr, "Get": getErr, "Delete": deleteErr} {
-		if !errors.Is(err, context.Canceled) {
-			return fmt.Sprintf("%s with a cancelled context: error %v, want context.Canceled", name, err)
+	e := r.make(batch{Entries: []entrySpec{{}}})[0]
+	calls := r.calls(e)
+	if r.views() != nil {
+		if text := r.publish(e.SessionID(), 1); text != "" {
+			return text
 		}
 	}
-	if _, err := r.store.Get(r.ctx(), scope, []string{e[0].ID}); err == nil {
+	over, done := context.WithDeadline(r.ctx(), time.Unix(1, 0))
+	defer done()
+	ctx, cancel := context.WithCancel(r.ctx())
+	cancel()
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
+		for c, want := range map[context.Context]error{ctx: context.Canceled, over: context.DeadlineExceeded} {
+			if err := calls[name](r.watch.calling(c)); !errors.Is(err, want) && !errors.Is(err, errors.ErrUnsupported) {
+				return fmt.Sprintf("%s with an ended context: error %v, want %v", name, err, want)
+			}
+		}
+	}
+	if _, err := r.store.Get(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err == nil {
 		return "Append with a cancelled context stored the entry"
+	}
+	if r.views() != nil {
+		if text := r.holds(e.SessionID(), 1); text != "" {
+			return "after calls with an ended context: " + text
+		}
 	}
 	return r.getAll()
 }

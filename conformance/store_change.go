@@ -2,8 +2,10 @@ package conformance
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
@@ -80,6 +82,9 @@ func isolationGet(r *storeRun) string {
 
 func updateChanges(r *storeRun) string {
 	if text := r.fill(); text != "" {
+		return text
+	}
+	if text := r.getAll(); text != "" {
 		return text
 	}
 	for i := range r.all {
@@ -164,6 +169,9 @@ func deleteGone(r *storeRun) string {
 	if text := r.fill(); text != "" {
 		return text
 	}
+	if text := r.getAll(); text != "" {
+		return text
+	}
 	var kept []core.Entry
 	left := map[core.SessionID][]core.Entry{}
 	for id, entries := range r.entries {
@@ -214,8 +222,33 @@ func deleteScope(r *storeRun) string {
 	return r.getAll()
 }
 
-// copyOwned spoils what it gave and what it got.
+// copyOwned spoils what it gave and what it got, as deep as it goes.
 func copyOwned(r *storeRun) string {
+	if text := r.copiedEntries(); text != "" {
+		return text
+	}
+	for i := range r.all {
+		e := &r.all[i]
+		if i%2 == 1 {
+			continue
+		}
+		m := fullEntry(i, e.SessionID()).Message
+		e.Message, e.Tokens, e.Fingerprint, e.Meta = m, 9, "copied", map[string]string{"copied": "yes"}
+		given := cloneEntries([]core.Entry{*e})[0]
+		c := core.Change{Message: &given.Message, Tokens: 9, Fingerprint: "copied", Meta: given.Meta}
+		if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, c); err != nil {
+			return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+		}
+		spoilt(&given)
+		given.Message.Parts = nil
+	}
+	if text := r.readAll(); text != "" {
+		return "after the caller changed what it had given to Update: " + text
+	}
+	return r.copiedViews()
+}
+
+func (r *storeRun) copiedEntries() string {
 	for _, b := range r.steps {
 		batch := r.make(b)
 		if len(batch) == 0 {
@@ -228,36 +261,60 @@ func copyOwned(r *storeRun) string {
 		if d := sameEntries(given, batch); d != "" {
 			return "Append changed what it was given: " + d
 		}
-		spoil(given)
+		spoilt(given)
 		r.remember(batch)
 	}
-	for id := range r.entries {
-		page, err := r.store.Scan(r.ctx(), core.ScanQuery{Scope: id.Scope(), Limit: core.MaxPage})
-		if err != nil {
-			return fmt.Sprintf("Scan: error %v, want none", err)
+	for round := range 2 {
+		for id, entries := range r.entries {
+			page, err := r.store.Scan(r.ctx(), core.ScanQuery{Scope: id.Scope(), Limit: core.MaxPage})
+			if err != nil {
+				return fmt.Sprintf("Scan: error %v, want none", err)
+			}
+			spoilt(page.Entries)
+			ids := idsOf(entries)
+			got, err := r.store.Get(r.ctx(), id.Scope(), ids)
+			if err != nil {
+				return fmt.Sprintf("Get: error %v, want none", err)
+			}
+			if d := sameIDs(ids, idsOf(entries)); d != "" {
+				return "Get changed the ids it was given: " + d
+			}
+			spoilt(got)
 		}
-		spoil(page.Entries)
-	}
-	for _, e := range r.all {
-		if got, err := r.store.Get(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err == nil {
-			spoil(got)
+		if text := r.readAll(); text != "" {
+			return fmt.Sprintf("after the caller changed what it had given and got, round %d: %s", round+1, text)
 		}
-	}
-	if text := r.getAll(); text != "" {
-		return "after the caller changed its own slices and maps: " + text
 	}
 	return ""
 }
 
-// spoil changes what a caller may change: the slice and the metadata. Messages are values that nobody writes to.
-func spoil(entries []core.Entry) {
-	for i := range entries {
-		e := &entries[i]
-		for k := range e.Meta {
-			e.Meta[k] = "spoilt"
-		}
-		e.ID, e.Session = "spoilt", "spoilt"
+func (r *storeRun) copiedViews() string {
+	if r.views() == nil {
+		return ""
 	}
+	id := sessionOf(0)
+	for v := uint64(1); v <= 2; v++ {
+		given := richView(id, v)
+		if err := r.views().SwapView(r.ctx(), given); err != nil {
+			return fmt.Sprintf("SwapView: error %v, want none", err)
+		}
+		if d := sameView(given, richView(id, v)); d != "" {
+			return "SwapView changed what it was given: " + d
+		}
+		spoilt(&given)
+		if text := r.holds(id, v); text != "" {
+			return "after the caller changed the view it had given: " + text
+		}
+		got, err := r.views().LoadView(r.ctx(), id)
+		if err != nil {
+			return fmt.Sprintf("LoadView: error %v, want none", err)
+		}
+		spoilt(&got)
+		if text := r.holds(id, v); text != "" {
+			return "after the caller changed the view it had got: " + text
+		}
+	}
+	return ""
 }
 
 func closeClosed(r *storeRun) string {
@@ -270,15 +327,15 @@ func closeClosed(r *storeRun) string {
 	if err := r.store.Close(); err != nil {
 		return fmt.Sprintf("second Close: error %v, want none", err)
 	}
-	e := r.make(batch{Entries: []entrySpec{{}}})
-	scope := e[0].SessionID().Scope()
-	_, appendErr := r.store.Append(r.ctx(), e)
-	_, getErr := r.store.Get(r.ctx(), scope, []string{e[0].ID})
-	_, scanErr := r.store.Scan(r.ctx(), core.ScanQuery{Scope: scope, Limit: 1})
-	updateErr := r.store.Update(r.ctx(), scope, e[0].ID, core.Change{Meta: map[string]string{}})
-	_, deleteErr := r.store.Delete(r.ctx(), scope, []string{e[0].ID})
-	for name, err := range map[string]error{"Append": appendErr, "Get": getErr, "Scan": scanErr, "Update": updateErr, "Delete": deleteErr} {
-		if !errors.Is(err, core.ErrClosed) {
+	calls := r.calls(r.make(batch{Entries: []entrySpec{{}}})[0])
+	if _, decorates := r.store.(core.Unwrapper); decorates {
+		// The companions are those of a store that somebody else may close.
+		maps.DeleteFunc(calls, func(name string, _ func(context.Context) error) bool {
+			return !slices.Contains([]string{"Append", "Get", "Scan", "Update", "Delete"}, name)
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
+		if err := calls[name](r.ctx()); !errors.Is(err, core.ErrClosed) && !errors.Is(err, errors.ErrUnsupported) {
 			return fmt.Sprintf("%s after Close: error %v, want ErrClosed", name, err)
 		}
 	}

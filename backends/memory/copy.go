@@ -55,14 +55,48 @@ func cloneMessage(m *message.Message) message.Message {
 // cloneView copies everything that v refers to and that could be written to.
 func cloneView(v *core.View) core.View {
 	c := v.Clone()
-	for i, span := range c.Path {
-		if span.Session != nil {
-			id := *span.Session
-			c.Path[i].Session = &id
-		}
+	for _, spans := range [][]core.Span{c.Path, c.Head} {
+		ownSpans(spans)
+	}
+	c.Inherited = ownSpans(slices.Clone(c.Inherited))
+	ownSummaries(c.Summaries)
+	if c.Shown != nil {
+		shown := *c.Shown
+		shown.Summaries = ownSummaries(slices.Clone(shown.Summaries))
+		c.Shown = &shown
+	}
+	for id, stub := range c.Stubs {
+		stub.Texts = maps.Clone(stub.Texts)
+		c.Stubs[id] = stub
 	}
 	if c.Recall != nil {
 		c.Recall.Items = slices.Clone(c.Recall.Items)
 	}
+	for i := range c.Kept {
+		c.Kept[i].Items = slices.Clone(c.Kept[i].Items)
+	}
+	if c.Parent != nil {
+		parent := *c.Parent
+		c.Parent = &parent
+	}
 	return c
+}
+
+// ownSpans gives each span a session of its own, in place.
+func ownSpans(spans []core.Span) []core.Span {
+	for i, span := range spans {
+		if span.Session != nil {
+			id := *span.Session
+			spans[i].Session = &id
+		}
+	}
+	return spans
+}
+
+// ownSummaries gives each summary spans of its own, in place.
+func ownSummaries(summaries []core.Summary) []core.Summary {
+	for i := range summaries {
+		summaries[i].Of = ownSpans(slices.Clone(summaries[i].Of))
+	}
+	return summaries
 }

@@ -1,0 +1,491 @@
+package conformance
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// oddChecks hold stores to data that is as odd as life.
+func oddChecks() []Check {
+	return []Check{
+		{ID: "odd.names", Promise: 8, Suite: SuiteStore, store: oddNames, once: true,
+			Rule: "agents and sessions whose names are alike (case, blanks, normalisation, where a separator stands) are kept apart, in entries and views"},
+		{ID: "odd.keys", Promise: 6, Suite: SuiteStore, store: oddKeys, once: true,
+			Rule: "keys and ids that are alike are different ones, and each is recognised again"},
+		{ID: "odd.positions", Promise: 5, Suite: SuiteStore, store: oddPositions, once: true,
+			Rule: "positions may have gaps and come in any order: a scan is in order of Seq all the same, and a range means what it says"},
+		{ID: "odd.fields", Promise: 2, Suite: SuiteStore, store: oddFields, once: true,
+			Rule: "every field of an entry comes back as it was given, by Get and Scan: raw bytes that are no text, long texts, times far away"},
+		{ID: "odd.batch", Promise: 2, Suite: SuiteStore, store: oddBatch, once: true, dear: true,
+			Rule: "a batch, a page, a Get and a Delete may hold a thousand entries and more"},
+		{ID: "odd.twice", Promise: 6, Suite: SuiteStore, store: oddTwice, once: true,
+			Rule: "the same key twice in one batch is stored once; one id with two keys is ErrConflict, and nothing of that batch is stored"},
+		{ID: "odd.stays", Promise: 2, Suite: SuiteStore, store: oddStays,
+			Rule: "appending under a known key changes nothing of what is stored, whatever else it says, and what is new in the same batch is stored"},
+	}
+}
+
+// alikeNames are pairs of agent and session that careless stores mix up.
+func alikeNames() []core.SessionID {
+	long := strings.Repeat("s", 300)
+	var out []core.SessionID
+	for _, n := range [][2]string{
+		{"ann", "main"}, {"Ann", "main"}, {"ann", "Main"}, {"ann", "MAIN"}, {"ann", "main "}, {"ann", " main"}, {"ann ", "main"}, {"ann", "main\t"},
+		{"ann", "ma"}, {"an", "nmain"}, {"annmain", "main"}, {"ann", "mainmain"},
+		{"ann", "b/c"}, {"ann/b", "c"}, {"ann", "b:c"}, {"ann:b", "c"}, {"ann", "b|c"}, {"ann|b", "c"}, {"ann", "b-c"}, {"ann-b", "c"}, {"ann", "b c"}, {"ann b", "c"},
+		{"ann", "b_c"}, {"ann_b", "c"}, {"ann", "b.c"}, {"ann.b", "c"}, {"ann", "b#c"}, {"ann#b", "c"}, {"ann", "b%2Fc"}, {"ann", "b%c"}, {"ann", "b\\c"},
+		{"ann", "caf\u00e9"}, {"ann", "cafe\u0301"}, {"ann", "cafe"}, {"caf\u00e9", "main"}, {"cafe\u0301", "main"}, {"ann", "stra\u00dfe"}, {"ann", "strasse"},
+		{"ann", "1"}, {"ann", "01"}, {"ann", "1.0"}, {"ann", "0"}, {"ann", "null"}, {"ann", "*"}, {"ann", "%"}, {"ann", "_"}, {"ann", "'"}, {"ann", "\""}, {"ann", "../main"},
+		{"ann", long}, {"ann", long + "s"}, {"ann", "会議"}, {"ann", "予算"}, {"ann", "\u200bmain"}, {"ann", "main\n"},
+	} {
+		out = append(out, core.SessionID{Agent: n[0], Session: n[1]})
+	}
+	return out
+}
+
+// plainEntry is an ordinary entry at a place of its own.
+func plainEntry(n int, id core.SessionID, seq int64) core.Entry {
+	e := entrySpec{Size: 3}.entry(n, seq)
+	e.Agent, e.Session, e.ID, e.Key = id.Agent, id.Session, fmt.Sprintf("E-odd-%d", n), fmt.Sprintf("odd:%d", n)
+	return e
+}
+
+func oddNames(r *storeRun) string {
+	names := alikeNames()
+	for i, id := range names {
+		e := plainEntry(i, id, 0)
+		e.Key = "the same"
+		res, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e}))
+		if err != nil || res.Duplicates != 0 {
+			return fmt.Sprintf("Append into session %q of agent %q: %d duplicates, error %v, want none", id.Session, id.Agent, res.Duplicates, err)
+		}
+		r.remember([]core.Entry{e})
+	}
+	if text := r.apart(names); text != "" {
+		return text
+	}
+	if text := r.viewsApart(names); text != "" {
+		return text
+	}
+	// What happens to one happens to no other.
+	for i, id := range names {
+		if i%3 != 0 {
+			continue
+		}
+		if n, err := r.store.Delete(r.ctx(), id.Scope(), idsOf(r.all)); err != nil || n != 1 {
+			return fmt.Sprintf("Delete of all ids in session %q of agent %q: %d, error %v, want 1 and none", id.Session, id.Agent, n, err)
+		}
+		delete(r.entries, id)
+	}
+	r.all = slices.DeleteFunc(r.all, func(e core.Entry) bool { return r.entries[e.SessionID()] == nil })
+	return r.readAll()
+}
+
+// apart looks at every session and every agent.
+func (r *storeRun) apart(names []core.SessionID) string {
+	for i, id := range names {
+		for _, scope := range []core.Scope{id.Scope(), {Agent: id.Agent}} {
+			text := r.settled(func() string {
+				got, text := r.scan(core.ScanQuery{Scope: scope, Limit: core.MaxPage})
+				if text != "" {
+					return text
+				}
+				var want []string
+				for _, e := range r.in(scope) {
+					want = append(want, e.ID)
+				}
+				gotIDs := idsOf(got)
+				slices.Sort(gotIDs)
+				slices.Sort(want)
+				return sameIDs(gotIDs, want)
+			})
+			if text != "" {
+				return fmt.Sprintf("scan of session %q of agent %q: %s", scope.Session, scope.Agent, text)
+			}
+		}
+		other := names[(i+1)%len(names)]
+		if _, err := r.store.Get(r.ctx(), other.Scope(), []string{r.all[i].ID}); !errors.Is(err, core.ErrNotFound) {
+			return fmt.Sprintf("Get in %q of an entry of %q: error %v, want ErrNotFound", other, id, err)
+		}
+		if t, ok := core.As[core.Tailer](r.store); ok {
+			if got, err := t.Tail(r.ctx(), id); (err != nil || got.Next != 1) && !errors.Is(err, errors.ErrUnsupported) {
+				return fmt.Sprintf("Tail of session %q of agent %q: %+v, error %v, want Next 1", id.Session, id.Agent, got, err)
+			}
+		}
+	}
+	return ""
+}
+
+func (r *storeRun) viewsApart(names []core.SessionID) string {
+	if r.views() == nil {
+		return ""
+	}
+	for _, id := range names {
+		if text := r.publish(id, 1); text != "" {
+			return fmt.Sprintf("session %q of agent %q: %s", id.Session, id.Agent, text)
+		}
+	}
+	for _, id := range names {
+		if text := r.holds(id, 1); text != "" {
+			return fmt.Sprintf("session %q of agent %q: %s", id.Session, id.Agent, text)
+		}
+	}
+	for _, agent := range []string{"", "ann", "Ann", "ann ", "an", "caf\u00e9", "none"} {
+		var want []core.SessionID
+		for _, id := range names {
+			if agent == "" || agent == id.Agent {
+				want = append(want, id)
+			}
+		}
+		slices.SortFunc(want, core.SessionID.Compare)
+		for _, limit := range []int{1, 7, core.MaxPage} {
+			if text := r.listed(agent, limit, want); text != "" {
+				return text
+			}
+		}
+	}
+	gone := names[2]
+	if err := r.views().DeleteView(r.ctx(), gone); err != nil {
+		return fmt.Sprintf("DeleteView: error %v, want none", err)
+	}
+	for _, id := range names {
+		if id != gone {
+			if text := r.holds(id, 1); text != "" {
+				return fmt.Sprintf("after DeleteView of another session, session %q of agent %q: %s", id.Session, id.Agent, text)
+			}
+		}
+	}
+	return ""
+}
+
+// listed follows ListViews to its end.
+func (r *storeRun) listed(agent string, limit int, want []core.SessionID) string {
+	var got []core.SessionID
+	q := core.ViewQuery{Agent: agent, Limit: limit}
+	for range len(want)/limit + 3 {
+		page, err := r.views().ListViews(r.ctx(), q)
+		if err != nil || len(page) > limit {
+			return fmt.Sprintf("ListViews(%+v): %d sessions, error %v", q, len(page), err)
+		}
+		if got = append(got, page...); len(page) < limit {
+			break
+		}
+		q.After = page[len(page)-1]
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Sprintf("ListViews of agent %q in pages of %d: %q, want %q", agent, limit, got, want)
+	}
+	return ""
+}
+
+func oddKeys(r *storeRun) string {
+	id := sessionOf(0)
+	keys := []string{"key", "Key", "KEY", "key ", " key", "key\n", "k", "ke", "key:1", "key:01", "key:1.0", "caf\u00e9", "cafe\u0301", "cafe", "%", "_", "key%", "'", "\"", "\\", "0", "null",
+		strings.Repeat("k", 400), strings.Repeat("k", 401), "key\u200b", "界", "会", "../key"}
+	names := []string{"E-a", "E-A", "e-a", "E_a", "E-a-", "E--a", "Ea", strings.Repeat("x", 63), strings.Repeat("x", 64), "1", "01", "0", "-", "_"}
+	var batch []core.Entry
+	for i, key := range keys {
+		e := plainEntry(i, id, int64(i))
+		e.Key = key
+		batch = append(batch, e)
+	}
+	for i, name := range names {
+		e := plainEntry(len(batch)+i, id, int64(len(batch)))
+		e.ID = name
+		batch = append(batch, e)
+	}
+	res, err := r.store.Append(r.ctx(), cloneEntries(batch))
+	if err != nil || res.Duplicates != 0 {
+		return fmt.Sprintf("Append of %d entries with different keys: %d duplicates, error %v, want none", len(batch), res.Duplicates, err)
+	}
+	r.remember(batch)
+	if text := r.readAll(); text != "" {
+		return text
+	}
+	for _, e := range batch {
+		again := cloneEntries([]core.Entry{e})
+		again[0].ID = "E-other"
+		again[0].Seq += 1000
+		if res, err := r.store.Append(r.ctx(), again); err != nil || res.Duplicates != 1 || len(res.IDs) != 1 || res.IDs[0] != e.ID {
+			return fmt.Sprintf("Append under the known key %.20q: %+v, error %v, want a duplicate of %q", e.Key, res, err, e.ID)
+		}
+	}
+	// An id means one entry whatever the session.
+	other := plainEntry(900, sessionOf(1), 0)
+	other.ID = batch[0].ID
+	if _, err := r.store.Append(r.ctx(), []core.Entry{other}); !errors.Is(err, core.ErrConflict) {
+		return fmt.Sprintf("Append of id %q, which an entry of another session has: error %v, want ErrConflict", other.ID, err)
+	}
+	return r.count(r.entries)
+}
+
+func oddPositions(r *storeRun) string {
+	id := sessionOf(0)
+	for i, seq := range []int64{7, 3, 1 << 40, 0, 100, 99, 12, 1<<53 + 1, 1 << 53, 5, 101} {
+		e := plainEntry(i, id, seq)
+		if res, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil || res.Duplicates != 0 {
+			return fmt.Sprintf("Append at position %d: %d duplicates, error %v, want none", seq, res.Duplicates, err)
+		}
+		r.remember([]core.Entry{e})
+	}
+	bySeq := func(a, b core.Entry) int { return compareInts(a.Seq, b.Seq) }
+	slices.SortFunc(r.entries[id], bySeq)
+	if text := r.readAll(); text != "" {
+		return text
+	}
+	if t, ok := core.As[core.Tailer](r.store); ok {
+		if got, err := t.Tail(r.ctx(), id); (err != nil || got.Next != 1<<53+2) && !errors.Is(err, errors.ErrUnsupported) {
+			return fmt.Sprintf("Tail of a session that ends at position %d: %+v, error %v", int64(1<<53+1), got, err)
+		}
+	}
+	for _, span := range [][2]int64{{0, 0}, {-4, 0}, {4, 12}, {5, 13}, {8, 0}, {0, 7}, {100, 102}, {1 << 40, 1 << 53}, {1<<53 + 1, 0}, {13, 99}, {0, -3}, {12, 12}, {50, 20}} {
+		var want []string
+		for _, e := range r.entries[id] {
+			if e.Seq >= span[0] && (span[1] <= 0 || e.Seq < span[1]) {
+				want = append(want, e.ID)
+			}
+		}
+		for _, reverse := range []bool{false, true} {
+			if reverse {
+				slices.Reverse(want)
+			}
+			for _, limit := range []int{1, 3, core.MaxPage} {
+				text := r.settled(func() string {
+					got, text := r.scan(core.ScanQuery{Scope: id.Scope(), Limit: limit, FromSeq: span[0], ToSeq: span[1], Reverse: reverse})
+					if text != "" {
+						return text
+					}
+					return sameIDs(idsOf(got), want)
+				})
+				if text != "" {
+					return fmt.Sprintf("scan from %d to %d, limit %d, reverse %v: %s", span[0], span[1], limit, reverse, text)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func compareInts(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// fullEntry is an entry with every field in use.
+func fullEntry(n int, id core.SessionID) core.Entry {
+	var e core.Entry
+	filled(&e)
+	p := plainEntry(n, id, int64(n))
+	e.ID, e.Agent, e.Session, e.Seq, e.Key, e.Type, e.Role = p.ID, p.Agent, p.Session, p.Seq, p.Key, core.TypeMessage, message.Assistant
+	e.Time = epoch.Add(time.Duration(n) * time.Second)
+	e.Message.Role, e.Message.Format, e.Message.Raw = message.Assistant, message.FormatPi, bytes.Clone(oddBytes)
+	kinds := []message.Kind{message.Text, message.Thinking, message.ToolCall, message.ToolResult, message.Image, message.Other}
+	part := e.Message.Parts[0]
+	e.Message.Parts = nil
+	for _, k := range kinds {
+		p := part
+		p.Kind, p.Raw = k, append([]byte{0, 0xff}, k...)
+		e.Message.Parts = append(e.Message.Parts, p)
+	}
+	return e
+}
+
+// oddEntries are entries of which each is odd in one way.
+func oddEntries(id core.SessionID) []core.Entry {
+	var out []core.Entry
+	next := func(change func(*core.Entry)) {
+		e := fullEntry(len(out), id)
+		change(&e)
+		out = append(out, e)
+	}
+	next(func(*core.Entry) {})
+	for _, raw := range []string{
+		"{ \"role\" : \"user\",\n\t\"content\":\"\\u00e9\\/ \\ud83d\\ude00\" , \"n\": 1.0e+2, \"a\":[ ] }", `{"b":1,"a":2,"b":3}`, "{}", "null", "\"\"", " ", "\n", "\ufeff{}",
+		"{\"a\":\"a\u0301  <b>&\"}\r\n", "\x00", "\xff\xfe\xfd", "{\"a\":\"\x00\xff\"}", strings.Repeat("\x00", 300), strings.Repeat("a\xff", 32<<10), strings.Repeat("0123456789abcdef", 64<<10),
+	} {
+		next(func(e *core.Entry) { e.Message.Raw, e.Message.Parts[5].Raw = []byte(raw), []byte(raw) })
+	}
+	for _, text := range []string{"", " leading and trailing ", "line\r\nline\r", "two  blanks", "\ufeffmarked", "not \xff\xfe text \xc3(", "nul\x00nul", "a\u0301 \u00e1", "\u2028\u2029\ufeff", "<&>'\"\\", "👩‍👩‍👧‍👦", strings.Repeat("界", 70<<10), strings.Repeat("x", 65535), strings.Repeat("x", 65537)} {
+		next(func(e *core.Entry) {
+			for i := range e.Message.Parts {
+				e.Message.Parts[i].Text = text
+			}
+			e.Message.Parts[2].Args = text
+		})
+	}
+	for _, t := range []time.Time{
+		epoch.Add(-time.Hour), epoch, epoch, time.Unix(0, 0).UTC(), time.Unix(-1, 5e6).UTC(), time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(2262, 4, 12, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC), epoch.Add(123 * time.Millisecond),
+	} {
+		next(func(e *core.Entry) { e.Time, e.Message.Time = t, t })
+	}
+	next(func(e *core.Entry) { e.Message.Time = time.Time{} })
+	for _, meta := range []map[string]string{nil, {}, {"": "empty key"}, {"k": ""}, {"nul\x00": "\x00"}, {"a.b": "1", "a": "2", "A": "3", "a ": "4"}, {"big": strings.Repeat("m", 70<<10)}} {
+		next(func(e *core.Entry) { e.Meta = meta })
+	}
+	for _, typ := range []core.EntryType{core.TypeHeartbeat, core.TypeSummary, core.TypeSubagent, core.TypeErased} {
+		next(func(e *core.Entry) { e.Type = typ })
+	}
+	for _, role := range []message.Role{message.System, message.User, message.Tool} {
+		next(func(e *core.Entry) { e.Role, e.Message.Role = role, role })
+	}
+	next(func(e *core.Entry) { e.Tokens, e.Turn = 0, 0 })
+	next(func(e *core.Entry) { e.Tokens, e.Turn = 1<<31, 1<<40 })
+	next(func(e *core.Entry) { e.Message.Parts, e.Message.Raw = nil, nil })
+	next(func(e *core.Entry) { e.Message.Edited, e.Message.Raw = false, nil })
+	return out
+}
+
+func oddFields(r *storeRun) string {
+	odd := oddEntries(sessionOf(0))
+	for _, e := range odd {
+		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+			return fmt.Sprintf("Append of an entry (raw %.30q, text %.30q): error %v, want none", e.Message.Raw, e.Text(), err)
+		}
+	}
+	r.remember(odd)
+	if text := r.readAll(); text != "" {
+		return text
+	}
+	// Updated to the same odd contents, they come back as well.
+	for i := range r.all {
+		from := odd[(i+1)%len(odd)]
+		m := from.Message
+		if err := r.store.Update(r.ctx(), r.all[i].SessionID().Scope(), r.all[i].ID, core.Change{Message: &m, Tokens: from.Tokens, Fingerprint: from.Fingerprint, Meta: nonNil(from.Meta)}); err != nil {
+			return fmt.Sprintf("Update to raw %.30q: error %v, want none", m.Raw, err)
+		}
+		r.all[i].Message, r.all[i].Tokens, r.all[i].Fingerprint, r.all[i].Meta = m, from.Tokens, from.Fingerprint, from.Meta
+	}
+	return r.readAll()
+}
+
+func nonNil(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
+}
+
+func oddBatch(r *storeRun) string {
+	const many = core.MaxPage + 203
+	r.watch.patient(3 * time.Minute) // a request for each entry is allowed
+	id := sessionOf(0)
+	batch := make([]core.Entry, many)
+	for i := range batch {
+		batch[i] = plainEntry(i, id, int64(i))
+	}
+	res, err := r.store.Append(r.ctx(), cloneEntries(batch))
+	if err != nil {
+		return fmt.Sprintf("Append of %d entries: error %v, want none", many, err)
+	}
+	if d := sameIDs(res.IDs, idsOf(batch)); d != "" {
+		return fmt.Sprintf("Append of %d entries: %s", many, d)
+	}
+	r.remember(batch)
+	for _, limit := range []int{core.MaxPage, core.MaxPage - 1, 100} {
+		for _, reverse := range []bool{false, true} {
+			want := idsOf(batch)
+			if reverse {
+				slices.Reverse(want)
+			}
+			text := r.settled(func() string {
+				got, text := r.scan(core.ScanQuery{Scope: id.Scope(), Limit: limit, Reverse: reverse})
+				if text != "" {
+					return text
+				}
+				return sameIDs(idsOf(got), want)
+			})
+			if text != "" {
+				return fmt.Sprintf("scan of %d entries, limit %d, reverse %v: %s", many, limit, reverse, text)
+			}
+		}
+	}
+	got, err := r.store.Get(r.ctx(), id.Scope(), reversed(idsOf(batch)))
+	if err != nil {
+		return fmt.Sprintf("Get of %d ids: error %v, want none", many, err)
+	}
+	if d := sameIDs(idsOf(got), reversed(idsOf(batch))); d != "" {
+		return fmt.Sprintf("Get of %d ids: %s", many, d)
+	}
+	if n, err := r.store.Delete(r.ctx(), id.Scope(), idsOf(batch[1:])); err != nil || n != many-1 {
+		return fmt.Sprintf("Delete of %d ids: %d, error %v", many-1, n, err)
+	}
+	r.all, r.entries[id] = r.all[:1], r.entries[id][:1]
+	return r.readAll()
+}
+
+func oddTwice(r *storeRun) string {
+	id := sessionOf(0)
+	a, b, c := plainEntry(0, id, 0), plainEntry(1, id, 1), plainEntry(2, id, 2)
+	again := a
+	again.ID, again.Seq = "E-again", 9
+	same := a
+	res, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{a, b, again, same, c}))
+	if err != nil || res.Duplicates != 2 {
+		return fmt.Sprintf("Append of 5 entries with 3 keys: %d duplicates, error %v, want 2 and none", res.Duplicates, err)
+	}
+	if d := sameIDs(res.IDs, []string{a.ID, b.ID, a.ID, a.ID, c.ID}); d != "" {
+		return "Append of 5 entries with 3 keys: " + d
+	}
+	r.remember([]core.Entry{a, b, c})
+	if text := r.readAll(); text != "" {
+		return text
+	}
+	d, e := plainEntry(3, id, 3), plainEntry(4, id, 4)
+	e.ID = d.ID
+	if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{d, e})); !errors.Is(err, core.ErrConflict) {
+		return fmt.Sprintf("Append of two entries with one id and two keys: error %v, want ErrConflict", err)
+	}
+	if _, err := r.store.Get(r.ctx(), id.Scope(), []string{d.ID}); !errors.Is(err, core.ErrNotFound) {
+		return fmt.Sprintf("Get of an entry of a refused batch: error %v, want ErrNotFound", err)
+	}
+	if res, err := r.store.Append(r.ctx(), nil); err != nil || len(res.IDs) != 0 {
+		return fmt.Sprintf("Append of nothing: %d ids, error %v, want none", len(res.IDs), err)
+	}
+	if n, err := r.store.Delete(r.ctx(), id.Scope(), nil); err != nil || n != 0 {
+		return fmt.Sprintf("Delete of nothing: %d, error %v, want none", n, err)
+	}
+	if got, err := r.store.Get(r.ctx(), id.Scope(), []string{b.ID, a.ID, b.ID}); err != nil || sameIDs(idsOf(got), []string{b.ID, a.ID, b.ID}) != "" {
+		return fmt.Sprintf("Get of an id twice: %q, error %v", idsOf(got), err)
+	}
+	return r.readAll()
+}
+
+func oddStays(r *storeRun) string {
+	if text := r.fill(); text != "" || len(r.all) == 0 {
+		return text
+	}
+	for i, e := range r.all {
+		other := entrySpec{Who: 0, Size: 5, Shape: 1}.entry(5000+i, e.Seq+2000)
+		other.Agent, other.Session, other.Key, other.ID = e.Agent, e.Session, e.Key, e.ID
+		if i%2 == 1 {
+			other.ID = fmt.Sprintf("E-stays-%d", i)
+		}
+		fresh := r.make(batch{Entries: []entrySpec{{Who: i % 3}}})[0]
+		given := []core.Entry{other, fresh}
+		if i%3 == 0 {
+			slices.Reverse(given)
+		}
+		res, err := r.store.Append(r.ctx(), cloneEntries(given))
+		if err != nil || res.Duplicates != 1 || len(res.IDs) != 2 {
+			return fmt.Sprintf("Append of a known key and a new one: %+v, error %v, want one duplicate", res, err)
+		}
+		if want := map[bool][]string{true: {fresh.ID, e.ID}, false: {e.ID, fresh.ID}}[i%3 == 0]; sameIDs(res.IDs, want) != "" {
+			return fmt.Sprintf("Append of a known key and a new one: ids %q, want %q", res.IDs, want)
+		}
+		r.remember([]core.Entry{fresh})
+	}
+	return r.readAll()
+}
