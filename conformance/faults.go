@@ -29,10 +29,12 @@ func (p faultPlace) String() string {
 
 // faults are shared by all stores of one case. At most one is armed at a time.
 type faults struct {
-	mu     sync.Mutex
-	place  faultPlace
-	left   int
-	hits   int
+	mu    sync.Mutex
+	place faultPlace
+	left  int
+	hits  int
+	// skip is how many calls succeed first.
+	skip   int
 	cancel context.CancelFunc
 }
 
@@ -40,7 +42,15 @@ type faults struct {
 func (f *faults) arm(p faultPlace, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.place, f.left, f.hits = p, n, 0
+	f.place, f.left, f.hits, f.skip = p, n, 0, 0
+}
+
+// armAfter lets n calls of a place fail once some have succeeded.
+func (f *faults) armAfter(p faultPlace, skip, n int) {
+	f.arm(p, n)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.skip = skip
 }
 
 // disarm returns how often the fault struck.
@@ -64,6 +74,10 @@ func (f *faults) strike(p faultPlace) error {
 		return nil
 	}
 	if f.place != p || f.left <= 0 {
+		return nil
+	}
+	if f.skip > 0 {
+		f.skip--
 		return nil
 	}
 	f.left--

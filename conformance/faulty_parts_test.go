@@ -72,6 +72,8 @@ func (r *brokenRetriever) RecallShare() float64 {
 }
 
 func retrieverFault(name string, change func(*brokenRetriever), caught []string, kin ...string) fault {
+	// These look at everything at once.
+	kin = append(kin, "retrieve.limit", "retrieve.pure", "retrieve.updated", "retrieve.concurrent", "retrieve.granted", "retrieve.text", "retrieve.surfaces", "retrieve.vacuous")
 	return fault{name: name, caught: caught, kin: kin, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) {

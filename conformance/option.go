@@ -36,6 +36,8 @@ type options struct {
 	until []string
 	// another opens what a store holds once more, while that stays open.
 	another func(testing.TB, core.Store) core.Store
+	// nothing says that a retriever may find nothing in the suite's conversations.
+	nothing bool
 	// first ends an examination of a part with the first rule that breaks.
 	first bool
 	// watch looks after calls that do not return.
@@ -89,6 +91,9 @@ func WithExactly(cases int, seed int64) Option {
 
 // WithPatience says how long a part may take for one call before it is taken to hang; without it 10 seconds.
 func WithPatience(limit time.Duration) Option { return func(o *options) { o.watch = newWatch(limit) } }
+
+// WithFindsNothing declares that a retriever finds nothing in ordinary conversations, as one does that looks for something else. What it would find is then not tested.
+func WithFindsNothing() Option { return func(o *options) { o.nothing = true } }
 
 // WithFirst ends the examination of a part with the first rule that breaks.
 func WithFirst() Option { return func(o *options) { o.first = true } }

@@ -56,7 +56,7 @@ func (r *wordRetriever) Retrieve(ctx context.Context, q core.Query) ([]core.Cand
 			if err != nil {
 				return nil, fmt.Errorf("words: scan %q: %w", scope.Session, err)
 			}
-			if e.Type == core.TypeHeartbeat || e.Type == core.TypeSummary || q.InWindow(e.ID) {
+			if e.Hidden() || e.Type == core.TypeSummary || q.InWindow(e.ID) {
 				continue
 			}
 			if slices.ContainsFunc(out, func(c core.Candidate) bool { return c.Entry.ID == e.ID }) {

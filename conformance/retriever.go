@@ -56,7 +56,9 @@ func retrieverHas(tb testing.TB, open func(testing.TB) (core.Retriever, core.Sto
 	return map[Need]bool{NeedSharer: sharer, NeedSearchers: o.over != nil}
 }
 
-func retrieverChecks() []Check {
+func retrieverChecks() []Check { return append(retrieverContract(), moreRetrieverChecks()...) }
+
+func retrieverContract() []Check {
 	return []Check{
 		{ID: "retrieve.once", Promise: 5, Suite: SuiteRetriever, retriever: retrieveOnce,
 			Rule: "no candidate comes twice, and none that the window shows already"},
@@ -85,18 +87,24 @@ type retrieverRun struct {
 	storeRun
 	retriever core.Retriever
 	over      func(testing.TB, map[string]core.Searcher) core.Retriever
+	// nothing says that it is right to find nothing.
+	nothing bool
 }
 
 func examineRetriever(tb testing.TB, c Check, open func(testing.TB) (core.Retriever, core.Store), o options) (Finding, bool) {
 	tb.Helper()
 	w := watched{watch: o.watch}
-	text, steps, found := forAll(seedFor(o.seed, c.ID), o.cases, o.shrink, genBatches, batchShrinker(), func(steps []batch) string {
+	cases := o.cases
+	if c.once {
+		cases = 1
+	}
+	text, steps, found := forAll(seedFor(o.seed, c.ID), cases, o.shrink, genBatches, batchShrinker(), func(steps []batch) string {
 		tb := &caseTB{TB: tb}
 		defer w.finish(tb)
 		return w.run(tb, func() string {
 			r := &retrieverRun{}
 			r.watch = w.watch
-			r.tb, r.steps, r.bound, r.over = tb, steps, o.bound, o.over
+			r.tb, r.steps, r.bound, r.over, r.nothing = tb, steps, o.bound, o.over, o.nothing
 			r.retriever, r.store = open(tb)
 			if a, ok := r.retriever.(core.Attacher); ok {
 				if err := a.Attach(r.store); err != nil {
@@ -200,6 +208,7 @@ func retrieveOrder(r *retrieverRun) string {
 }
 
 func retrieveContent(r *retrieverRun) string {
+	r.steps = append(r.steps, batch{Entries: []entrySpec{{Size: 12, Shape: fullShape}, {Who: 2, Size: 12, Shape: fullShape}}})
 	return r.each(nil, func(_ core.Query, got []core.Candidate) string {
 		for _, c := range got {
 			stored, err := r.store.Get(r.ctx(), c.Entry.SessionID().Scope(), []string{c.Entry.ID})

@@ -53,10 +53,18 @@ var oddBytes = []byte("{\"role\":\"user\",\x00\xff\xfe\xc3\x28\xed\xa0\x80 \r\n\
 // epoch is the time of the first generated entry.
 var epoch = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
+// fullShape is the shape of an entry with every field in use.
+const fullShape = 24
+
 // entry builds entry n of a store, at position seq of its session.
 func (s entrySpec) entry(n int, seq int64) core.Entry {
 	id := s.session()
 	text := makeText(markOf(s.Who, n), s.Text, s.Size, n, nil)
+	if s.Shape == fullShape {
+		e := fullEntry(n, id)
+		e.Seq, e.Message.Parts[0].Text = seq, text
+		return e
+	}
 	m := message.New(message.User, text)
 	switch s.Shape % 6 {
 	case 1:

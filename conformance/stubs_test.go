@@ -3,6 +3,5 @@ package conformance_test
 import "testing"
 
 func tableCompanions(*testing.T) []broken { return nil }
-func tableRetrievers() []broken           { return nil }
 func tableCompactors() []broken           { return nil }
 func tableEngines() []broken              { return nil }

@@ -1,0 +1,447 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+func moreRetrieverChecks() []Check {
+	return []Check{
+		{ID: "retrieve.limit", Suite: SuiteRetriever, retriever: retrieveLimit,
+			Rule: "a retriever returns at most Limit candidates, with finite scores, best first, whatever the limit"},
+		{ID: "retrieve.text", Promise: 2, Suite: SuiteRetriever, retriever: retrieveText,
+			Rule: "the text of a candidate is a quotation of its entry: nothing that nobody said"},
+		{ID: "retrieve.updated", Promise: 2, Suite: SuiteRetriever, retriever: retrieveUpdated,
+			Rule: "after an update a candidate is the entry as it is now, and an entry that was emptied is none any more"},
+		{ID: "retrieve.granted", Promise: 8, Suite: SuiteRetriever, retriever: retrieveGranted, once: true,
+			Rule: "a grant is exactly as wide as it says: what is found in a session is found where that session is granted, and nothing beside it"},
+		{ID: "retrieve.surfaces", Promise: 9, Suite: SuiteRetriever, retriever: retrieveSurfaces,
+			Rule: "a store that fails is no store without entries: the error surfaces, and when it is over the candidates are back"},
+		{ID: "retrieve.concurrent", Promise: 6, Suite: SuiteRetriever, retriever: retrieveConcurrent,
+			Rule: "several queries at the same time get what each of them gets alone"},
+		{ID: "retrieve.pure", Suite: SuiteRetriever, retriever: retrievePure,
+			Rule: "a retriever changes nothing it is given, and what it returned belongs to the caller"},
+		{ID: "retrieve.vacuous", Suite: SuiteRetriever, retriever: retrieveVacuous, once: true,
+			Rule: "a retriever finds something in an ordinary conversation: one that never does was not tested (WithFindsNothing declares it)"},
+	}
+}
+
+// remade tells an observer once more of what was appended, as an engine does after a failure.
+func (r *retrieverRun) observer() (core.Observer, bool) {
+	o, ok := r.retriever.(core.Observer)
+	return o, ok
+}
+
+func retrieveLimit(r *retrieverRun) string {
+	r.steps = append(r.steps, ordinary(12))
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for _, limit := range []int{1, 3, core.MaxPage} {
+		text := r.ask(func(q *core.Query) { q.Limit, q.Tokens = limit, 100000 }, func(_ core.Query, got []core.Candidate) string {
+			if len(got) > limit {
+				return fmt.Sprintf("%d candidates, the limit is %d", len(got), limit)
+			}
+			for i, c := range got {
+				if math.IsNaN(c.Score) || math.IsInf(c.Score, 0) {
+					return fmt.Sprintf("candidate %q has score %v", c.Entry.ID, c.Score)
+				}
+				if i > 0 && c.Score > got[i-1].Score {
+					return fmt.Sprintf("limit %d: candidate %d has score %v after %v", limit, i, c.Score, got[i-1].Score)
+				}
+			}
+			return ""
+		})
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// ordinary is a batch of plain messages.
+func ordinary(n int) batch {
+	b := batch{Entries: make([]entrySpec, n)}
+	for i := range b.Entries {
+		b.Entries[i] = entrySpec{Who: i % 3, Size: 4 + i}
+	}
+	return b
+}
+
+func retrieveText(r *retrieverRun) string {
+	r.steps = append(r.steps, ordinary(9))
+	return r.each(nil, func(_ core.Query, got []core.Candidate) string {
+		for _, c := range got {
+			said := spoken(c.Entry.Text())
+			for _, w := range spoken(c.Text) {
+				at := slices.Index(said, w)
+				if at < 0 {
+					return fmt.Sprintf("candidate %q quotes %.80q, its entry says %.80q: %q is not in it, or not in this order", c.Entry.ID, c.Text, c.Entry.Text(), w)
+				}
+				said = said[at+1:]
+			}
+		}
+		return ""
+	})
+}
+
+// spoken returns the words of a text.
+func spoken(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+func retrieveUpdated(r *retrieverRun) string {
+	r.steps = append(r.steps, ordinary(9))
+	// It has read everything once before anything changes.
+	if text := r.each(nil, func(core.Query, []core.Candidate) string { return "" }); text != "" {
+		return text
+	}
+	emptied := map[string]bool{}
+	now := map[string]core.Entry{}
+	for i := range r.all {
+		e := r.all[i]
+		if i%3 == 2 {
+			continue
+		}
+		m := message.New(e.Role, "the budget report works again since friday, said anew in "+markOf(7, i))
+		c := core.Change{Message: &m, Tokens: 20, Fingerprint: message.Fingerprint(m)}
+		if i%3 == 0 {
+			m = message.New(e.Role, "")
+			c = core.Change{Message: &m, Fingerprint: "x" + e.ID, Type: core.TypeErased, Key: "x:" + e.ID, Meta: map[string]string{}}
+			emptied[e.ID] = true
+		}
+		scope := e.SessionID().Scope()
+		if err := r.store.Update(r.ctx(), scope, e.ID, c); err != nil {
+			return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+		}
+		got, err := r.store.Get(r.ctx(), scope, []string{e.ID})
+		if err != nil {
+			return fmt.Sprintf("Get(%q): error %v, want none", e.ID, err)
+		}
+		now[e.ID] = got[0]
+		if o, ok := r.observer(); ok {
+			if err := o.Updated(r.ctx(), got[0]); err != nil {
+				return fmt.Sprintf("Updated(%q): error %v, want none", e.ID, err)
+			}
+		}
+	}
+	for id, entries := range r.entries {
+		for i, e := range entries {
+			if n, ok := now[e.ID]; ok {
+				r.entries[id][i] = n
+			}
+		}
+	}
+	return r.settled(func() string {
+		return r.ask(func(q *core.Query) { q.Limit = 100 }, func(_ core.Query, got []core.Candidate) string {
+			for _, c := range got {
+				if emptied[c.Entry.ID] || c.Entry.Type == core.TypeErased {
+					return fmt.Sprintf("candidate %q was emptied", c.Entry.ID)
+				}
+				if want, ok := now[c.Entry.ID]; ok {
+					if d := sameEntry(c.Entry, want); d != "" {
+						return "after an update: " + d
+					}
+					if c.Text != "" && !strings.Contains(want.Text(), strings.Fields(c.Text + " ")[0]) {
+						return fmt.Sprintf("candidate %q quotes %.80q after an update to %.80q", c.Entry.ID, c.Text, want.Text())
+					}
+				}
+			}
+			return ""
+		})
+	})
+}
+
+// retrieveGranted fills sessions whose names are alike with the same words, and asks from one with another one granted.
+func retrieveGranted(r *retrieverRun) string {
+	home := core.SessionID{Agent: "ann", Session: "home"}
+	var names []core.SessionID
+	for _, id := range alikeNames() {
+		if len(names) < 24 {
+			names = append(names, id)
+		}
+	}
+	names = append(names, home)
+	n := 0
+	for _, id := range names {
+		for i := range 3 {
+			e := plainEntry(n, id, int64(i))
+			m := message.New(message.User, fmt.Sprintf("%s the budget report moved to friday", markOf(8, n)))
+			e.Message, e.Fingerprint = m, message.Fingerprint(m)
+			n++
+			if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+				return fmt.Sprintf("Append into %q: error %v, want none", id, err)
+			}
+			r.remember([]core.Entry{e})
+		}
+	}
+	if o, ok := r.observer(); ok {
+		if err := o.Appended(r.ctx(), cloneEntries(r.all)); err != nil {
+			return fmt.Sprintf("Appended: error %v, want none", err)
+		}
+	}
+	ask := func(scope core.Scope, granted ...core.Scope) (map[core.SessionID]int, string) {
+		q := core.Query{
+			Session: home, Scope: scope, Granted: granted, Prompt: "when does the budget report move, to friday", Recent: cloneEntries(r.entries[home][2:]),
+			InWindow: func(string) bool { return false }, Now: epoch.Add(time.Hour), Tokens: 100000, Limit: core.MaxPage,
+		}
+		got, err := r.retriever.Retrieve(r.ctx(), q)
+		if err != nil {
+			return nil, fmt.Sprintf("Retrieve in %+v with %+v granted: error %v, want none", scope, granted, err)
+		}
+		counts := map[core.SessionID]int{}
+		for _, c := range got {
+			id := c.Entry.SessionID()
+			if !slices.ContainsFunc(q.Scopes(), func(s core.Scope) bool { return s.Contains(id) }) {
+				return nil, fmt.Sprintf("Retrieve in %+v with %+v granted: candidate %q is of session %q of agent %q", scope, granted, c.Entry.ID, id.Session, id.Agent)
+			}
+			counts[id]++
+		}
+		return counts, ""
+	}
+	return r.settled(func() string {
+		alone, text := ask(home.Scope())
+		if text != "" {
+			return text
+		}
+		for _, id := range names[:len(names)-1] {
+			own, text := ask(id.Scope())
+			if text != "" {
+				return text
+			}
+			got, text := ask(home.Scope(), id.Scope())
+			if text != "" {
+				return text
+			}
+			if own[id] > 0 && got[id] == 0 {
+				return fmt.Sprintf("Retrieve with session %q of agent %q granted finds nothing there, asked in it alone it finds %d", id.Session, id.Agent, own[id])
+			}
+			if alone[home] > 0 && got[home] == 0 {
+				return "Retrieve with another session granted finds nothing in its own any more"
+			}
+		}
+		// A whole agent, and two at once.
+		if got, text := ask(home.Scope(), core.Scope{Agent: "Ann"}, names[2].Scope()); text != "" {
+			return text
+		} else if alone[home] > 0 && (got[names[1]] == 0 || got[names[2]] == 0) {
+			return fmt.Sprintf("Retrieve with two scopes granted finds %v", got)
+		}
+		got, text := ask(core.Scope{Agent: "ann"})
+		if text == "" && alone[home] > 0 && len(got) < 2 {
+			return fmt.Sprintf("Retrieve in all of an agent's sessions finds entries of %d", len(got))
+		}
+		return text
+	})
+}
+
+func candidateTexts(cs []core.Candidate) []string {
+	out := make([]string, len(cs))
+	for i, c := range cs {
+		out[i] = fmt.Sprintf("%s %v %q %s", c.Entry.ID, c.Score, c.Text, c.Source)
+	}
+	return out
+}
+
+// retrieveSurfaces attaches the retriever to a store that fails for a while.
+func retrieveSurfaces(r *retrieverRun) string {
+	a, ok := r.retriever.(core.Attacher)
+	if !ok {
+		return ""
+	}
+	r.steps = append(r.steps, ordinary(9))
+	faults := &faults{}
+	// As Env.Wrap does, companions are shown.
+	if err := a.Attach(Env{faults: faults}.Wrap(r.store)); err != nil {
+		return fmt.Sprintf("Attach: error %v, want none", err)
+	}
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for at := range 4 {
+		for who := range 3 {
+			q := r.query(who, queries[0])
+			want, err := r.retriever.Retrieve(r.ctx(), q)
+			if err != nil {
+				return fmt.Sprintf("Retrieve: error %v, want none", err)
+			}
+			faults.armAfter(faultScan, at, 1000)
+			got, err := r.retriever.Retrieve(r.ctx(), q)
+			struck := faults.disarm()
+			if d := sameIDs(candidateIDs(got), candidateIDs(want)); err == nil && struck > 0 && d != "" {
+				return fmt.Sprintf("Retrieve over a store that fails after %d calls: no error, and candidates: %s", at, d)
+			}
+			for tries := 0; ; tries++ {
+				q.Now = q.Now.Add(time.Hour)
+				again, err := r.retriever.Retrieve(r.ctx(), q)
+				if err == nil && len(again) >= min(len(want), 1) {
+					break
+				}
+				if tries == 5 {
+					return fmt.Sprintf("Retrieve after the store failed: %d candidates, error %v, was %d", len(again), err, len(want))
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func retrieveConcurrent(r *retrieverRun) string {
+	r.steps = append(r.steps, ordinary(9))
+	if text := r.fill(); text != "" {
+		return text
+	}
+	var asked []core.Query
+	var want [][]string
+	for who := range 3 {
+		for _, prompt := range queries {
+			q := r.query(who, prompt)
+			got, err := r.retriever.Retrieve(r.ctx(), q)
+			if err != nil {
+				return fmt.Sprintf("Retrieve: error %v, want none", err)
+			}
+			asked, want = append(asked, q), append(want, candidateTexts(got))
+		}
+	}
+	failed := make([]string, len(asked))
+	var wg sync.WaitGroup
+	for i, q := range asked {
+		wg.Go(func() {
+			failed[i] = guard(func() string {
+				got, err := r.retriever.Retrieve(r.ctx(), q)
+				if err != nil {
+					return fmt.Sprintf("Retrieve beside others: error %v, want none", err)
+				}
+				if d := sameIDs(candidateTexts(got), want[i]); d != "" {
+					return fmt.Sprintf("Retrieve(%q) beside others: %s", q.Prompt, d)
+				}
+				return ""
+			})
+		})
+	}
+	wg.Wait()
+	for _, text := range failed {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func retrievePure(r *retrieverRun) string {
+	r.steps = append(r.steps, ordinary(6))
+	if o, ok := r.observer(); ok {
+		if text := r.storeRun.fill(); text != "" {
+			return text
+		}
+		given := cloneEntries(r.all)
+		if err := o.Appended(r.ctx(), given); err != nil {
+			return fmt.Sprintf("Appended: error %v, want none", err)
+		}
+		if d := sameEntries(given, r.all); d != "" {
+			return "Appended changed what it was given: " + d
+		}
+		// Told once more, it knows nothing twice.
+		if err := o.Appended(r.ctx(), cloneEntries(r.all)); err != nil {
+			return fmt.Sprintf("Appended once more: error %v, want none", err)
+		}
+	} else if text := r.fill(); text != "" {
+		return text
+	}
+	return r.ask(nil, func(q core.Query, got []core.Candidate) string {
+		if d := sameEntries(q.Recent, r.query(slices.IndexFunc([]core.SessionID{sessionOf(0), sessionOf(1), sessionOf(2)}, func(id core.SessionID) bool { return id == q.Session }), "").Recent); d != "" {
+			return "changed Query.Recent: " + d
+		}
+		seen := map[string]bool{}
+		for _, c := range got {
+			if seen[c.Entry.ID] {
+				return fmt.Sprintf("%q comes twice", c.Entry.ID)
+			}
+			seen[c.Entry.ID] = true
+		}
+		want := candidateTexts(got)
+		copies := make([]core.Entry, len(got))
+		for i := range got {
+			copies[i] = cloneEntries([]core.Entry{got[i].Entry})[0]
+		}
+		for i := range got {
+			got[i] = core.Candidate{Score: -1, Text: "spoilt"}
+		}
+		again, err := r.retriever.Retrieve(r.ctx(), q)
+		if err != nil {
+			return fmt.Sprintf("the second time: error %v", err)
+		}
+		if d := sameIDs(candidateTexts(again), want); d != "" {
+			return "after the caller changed what it had got: " + d
+		}
+		for i := range again {
+			if d := sameEntry(again[i].Entry, copies[i]); d != "" {
+				return "after the caller changed what it had got: " + d
+			}
+		}
+		none := q
+		none.InWindow = func(string) bool { return true }
+		if rest, err := r.retriever.Retrieve(r.ctx(), none); err != nil || len(rest) > 0 {
+			return fmt.Sprintf("with everything in the window: %d candidates, error %v, want none", len(rest), err)
+		}
+		return ""
+	})
+}
+
+func retrieveVacuous(r *retrieverRun) string {
+	if s, ok := r.retriever.(core.Sharer); ok && s.RecallShare() == 0 || r.nothing {
+		return ""
+	}
+	r.steps = []batch{ordinary(24)}
+	answered, asked := 0, 0
+	text := r.settled(func() string {
+		if text := r.ask0(&answered, &asked); text != "" {
+			return text
+		}
+		if answered == 0 {
+			return fmt.Sprintf("none of %d queries found anything in a conversation of %d messages", asked, len(r.all))
+		}
+		return ""
+	})
+	if text == "" {
+		r.tb.Logf("%d of %d queries found something", answered, asked)
+	}
+	return text
+}
+
+func (r *retrieverRun) ask0(answered, asked *int) string {
+	if len(r.all) == 0 {
+		if text := r.fill(); text != "" {
+			return text
+		}
+	}
+	*answered, *asked = 0, 0
+	for who := range 3 {
+		prompts := slices.Clone(queries)
+		for _, e := range r.entries[sessionOf(who)] {
+			prompts = append(prompts, "what was it about "+e.Text()+", the budget report of friday")
+		}
+		for _, prompt := range prompts {
+			q := r.query(who, prompt)
+			q.Recent = nil
+			got, err := r.retriever.Retrieve(r.ctx(), q)
+			if err != nil && !errors.Is(err, context.Canceled) {
+				return fmt.Sprintf("Retrieve(%q): error %v, want none", prompt, err)
+			}
+			*asked++
+			if len(got) > 0 {
+				*answered++
+			}
+		}
+	}
+	return ""
+}
