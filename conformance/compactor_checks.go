@@ -10,7 +10,9 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-func compactorChecks() []Check {
+func compactorChecks() []Check { return append(compactorContract(), moreCompactorChecks()...) }
+
+func compactorContract() []Check {
 	owner, delegate := []Need{NeedOwner}, []Need{NeedDelegate}
 	return []Check{
 		{ID: "patch.oldest", Promise: 5, Suite: SuiteCompactor, compactor: patchOldest, Needs: owner,
@@ -192,16 +194,18 @@ func patchDeadline(r *compactorRun) string {
 }
 
 func patchPure(r *compactorRun) string {
-	c := r.task(true)
-	costs := slices.Clone(c.Cost)
+	c, same := r.rich(true), r.rich(true)
+	same.Request, same.Publish, same.Host, same.Count = c.Request, nil, nil, nil
+	entries := r.entries
 	if _, err := r.compactor.Compact(r.ctx(), c); err != nil {
 		return fmt.Sprintf("Compact: error %v, want none", err)
 	}
-	if d := sameEntries(c.Entries, r.entries); d != "" {
+	if d := sameEntries(c.Entries, entries); d != "" {
 		return "Compact changed its entries: " + d
 	}
-	if !slices.Equal(c.Cost, costs) {
-		return "Compact changed its costs"
+	c.Publish, c.Host, c.Count = nil, nil, nil
+	if d := differs(c, same); d != "" {
+		return "Compact changed its task: " + d
 	}
 	return ""
 }

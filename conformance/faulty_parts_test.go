@@ -203,6 +203,8 @@ func (b *brokenCompactor) Compact(ctx context.Context, c core.Compaction) (core.
 }
 
 func compactorFault(name string, sound func() (core.Compactor, error), change func(*brokenCompactor, *conformance.Model), caught []string, kin ...string) fault {
+	// These look at everything at once.
+	kin = append(kin, "patch.concurrent", "patch.honest", "patch.host-fails", "patch.instructions", "patch.publish", "patch.rounds", "patch.whole")
 	return fault{name: name, caught: caught, kin: kin, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		return conformance.ExamineCompactor(t, func(tb testing.TB, m *conformance.Model) core.Compactor {

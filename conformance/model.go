@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"sync"
 
@@ -43,6 +44,7 @@ type Model struct {
 	mu    sync.Mutex
 	mood  Mood
 	calls int
+	asked []string
 }
 
 var _ core.Completer = (*Model)(nil)
@@ -61,10 +63,18 @@ func (m *Model) Calls() int {
 	return m.calls
 }
 
+// heard reports whether a text was in what the model was asked.
+func (m *Model) heard(text string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.asked, func(asked string) bool { return strings.Contains(asked, text) })
+}
+
 // Complete answers as the mood says.
 func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
 	m.mu.Lock()
 	m.calls++
+	m.asked = append(m.asked, req.System+"\n"+req.Prompt)
 	mood := m.mood
 	m.mu.Unlock()
 	if err := ctx.Err(); err != nil {

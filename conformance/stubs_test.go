@@ -3,5 +3,4 @@ package conformance_test
 import "testing"
 
 func tableCompanions(*testing.T) []broken { return nil }
-func tableCompactors() []broken           { return nil }
 func tableEngines() []broken              { return nil }

@@ -1,0 +1,409 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+func moreCompactorChecks() []Check {
+	owner, delegate := []Need{NeedOwner}, []Need{NeedDelegate}
+	return []Check{
+		{ID: "patch.rounds", Promise: 4, Suite: SuiteCompactor, compactor: patchRounds, Needs: owner,
+			Rule: "round after round, with summaries, stubs and a person's wishes, every patch is one that can be published, and in the end nothing is left to do"},
+		{ID: "patch.honest", Promise: 1, Suite: SuiteCompactor, compactor: patchHonest, Needs: owner,
+			Rule: "texts say something and are no larger than allowed, and a stub says what it costs and what it stands for"},
+		{ID: "patch.publish", Promise: 9, Suite: SuiteCompactor, compactor: patchPublish, Needs: owner,
+			Rule: "what was published is not returned once more, and what could not be published is an error"},
+		{ID: "patch.instructions", Suite: SuiteCompactor, compactor: patchInstructions, Needs: owner,
+			Rule: "a person's wishes reach the model that is asked"},
+		{ID: "patch.concurrent", Promise: 6, Suite: SuiteCompactor, compactor: patchConcurrent, Needs: owner,
+			Rule: "several tasks at the same time get the patches that each of them gets alone"},
+		{ID: "patch.owns", Promise: 3, Suite: SuiteCompactor, compactor: patchOwns,
+			Rule: "OwnsCompaction never changes"},
+		{ID: "patch.whole", Promise: 3, Suite: SuiteCompactor, compactor: patchWhole, Needs: delegate,
+			Rule: "a delegating compactor passes the request and the result on with every field"},
+		{ID: "patch.host-fails", Promise: 3, Suite: SuiteCompactor, compactor: patchHostFails, Needs: delegate,
+			Rule: "a runtime that fails fails the compaction, with its error, asked once; one whose time is over is not waited for"},
+	}
+}
+
+// rich makes a task of everything a task can have: earlier summaries, stubs, wishes, entries that left.
+func (r *compactorRun) rich(force bool) core.Compaction {
+	c := r.task(force)
+	for i := range 2 {
+		s := core.Summary{ID: fmt.Sprintf("S-%d", i), Kind: "note", Text: fmt.Sprintf("%d earlier messages about the budget", i+3), Tokens: 12, Covers: i + 3, Time: epoch}
+		c.Summaries = append(c.Summaries, s)
+		c.Tokens += s.Tokens
+	}
+	c.Stubs = map[string]core.Stub{}
+	for i, e := range c.Entries[:len(c.Entries)-c.Protected] {
+		if e.Message.HasResults() && c.Cost[i] > 40 {
+			c.Stubs[e.ID] = core.Stub{Kind: core.Clipped, Texts: map[int]string{0: "head … tail"}, Tokens: 10}
+			c.Tokens -= c.Cost[i] - 10
+			c.Cost[i] = 10
+			break
+		}
+	}
+	c.Left = min(2, len(c.Entries)-c.Protected)
+	c.Target = c.Tokens / 2
+	c.Instructions = "keep what was said about the kestrel bridge"
+	return c
+}
+
+// legal describes what is wrong with the patches of a task, if anything.
+func (r *compactorRun) legal(c core.Compaction, patches []core.Patch) string {
+	free := idsOf(c.Entries[:len(c.Entries)-c.Protected])
+	var taken []string
+	open := map[string]bool{}
+	for _, s := range c.Summaries {
+		open[s.ID] = true
+	}
+	refs := map[string]bool{}
+	for _, p := range patches {
+		if p.Delegated != nil {
+			return "the patch of an owner holds a result of the runtime"
+		}
+		for _, rep := range p.Replace {
+			for _, id := range rep.Summaries {
+				if !open[id] {
+					return fmt.Sprintf("a replacement ends the summary %q, which is not there", id)
+				}
+				delete(open, id)
+			}
+			if rep.Ref != "" {
+				if refs[rep.Ref] {
+					return fmt.Sprintf("two replacements have the ref %q", rep.Ref)
+				}
+				refs[rep.Ref], open[rep.Ref] = true, true
+			}
+			if len(rep.Entries)+len(rep.Summaries) == 0 {
+				return "a replacement stands for nothing"
+			}
+			taken = append(taken, rep.Entries...)
+		}
+	}
+	for i, id := range taken {
+		if i >= len(free) || free[i] != id {
+			return fmt.Sprintf("the replaced entries are %q, the oldest are %q", taken[:min(len(taken), 12)], free[:min(len(free), 12)])
+		}
+	}
+	for i := len(taken); i > 0 && i < len(c.Entries); i++ {
+		if r.groups[c.Entries[i].ID] == r.groups[c.Entries[i-1].ID] && i == len(taken) {
+			return fmt.Sprintf("entry %q stays while others of its group are replaced", c.Entries[i].ID)
+		}
+	}
+	for _, p := range patches {
+		for id := range p.Stubs {
+			if slices.Contains(taken, id) {
+				return fmt.Sprintf("entry %q is replaced and gets a stub", id)
+			}
+			if !slices.Contains(free, id) {
+				return fmt.Sprintf("entry %q gets a stub, it is protected or unknown", id)
+			}
+		}
+	}
+	return ""
+}
+
+// publish does what an engine does with patches: the task that is left.
+func (r *compactorRun) publish(c core.Compaction, patches []core.Patch, round int) core.Compaction {
+	next := c
+	next.Stubs = map[string]core.Stub{}
+	for id, s := range c.Stubs {
+		next.Stubs[id] = s
+	}
+	next.Summaries, next.Entries, next.Cost = slices.Clone(c.Summaries), slices.Clone(c.Entries), slices.Clone(c.Cost)
+	names := map[string]string{}
+	for _, p := range patches {
+		for id, s := range p.Stubs {
+			if i := slices.Index(idsOf(next.Entries), id); i >= 0 {
+				next.Stubs[id], next.Cost[i] = s, s.Tokens
+			}
+		}
+		for i, rep := range p.Replace {
+			id := fmt.Sprintf("S-%d-%d-%d", round, len(next.Summaries), i)
+			names[rep.Ref] = id
+			next.Summaries = slices.DeleteFunc(next.Summaries, func(s core.Summary) bool {
+				return slices.ContainsFunc(rep.Summaries, func(ref string) bool { return ref == s.ID || names[ref] == s.ID && ref != "" })
+			})
+			next.Summaries = append(next.Summaries, core.Summary{ID: id, Kind: rep.Kind, Text: rep.Text, Tokens: 4 + cheapCount(rep.Text), Covers: len(rep.Entries), Time: c.Now})
+			next.Entries, next.Cost = next.Entries[len(rep.Entries):], next.Cost[len(rep.Entries):]
+		}
+	}
+	next.Left = 0
+	next.Protected = min(next.Protected, len(next.Entries))
+	next.Tokens = 0
+	for _, s := range next.Summaries {
+		next.Tokens += s.Tokens
+	}
+	for _, n := range next.Cost {
+		next.Tokens += n
+	}
+	next.Target = next.Tokens / 2
+	next.Entries = cloneEntries(next.Entries)
+	return next
+}
+
+// patchRoundsMax is how many rounds in a row may find something to do.
+const patchRoundsMax = 25
+
+func patchRounds(r *compactorRun) string {
+	for _, force := range []bool{false, true} {
+		c := r.rich(force)
+		for round := range patchRoundsMax + 1 {
+			r.published = nil
+			if len(c.Entries) == 0 {
+				break
+			}
+			patches, text := r.run(c)
+			if text == "" {
+				text = r.legal(c, patches)
+			}
+			next := c
+			if text == "" {
+				next = r.publish(c, patches, round)
+				empty := !slices.ContainsFunc(patches, func(p core.Patch) bool { return !p.Empty() })
+				switch {
+				case empty && patches[len(patches)-1].Reason == "":
+					text = "the patch is empty and gives no reason"
+				case empty:
+					next.Entries = nil
+				case next.Tokens >= c.Tokens:
+					text = fmt.Sprintf("the patch leaves %d of %d tokens", next.Tokens, c.Tokens)
+				case round == patchRoundsMax:
+					text = fmt.Sprintf("%d rounds each found something to do", round)
+				}
+			}
+			if text != "" {
+				return fmt.Sprintf("round %d, force %v: %s", round+1, force, text)
+			}
+			c = next
+		}
+	}
+	return ""
+}
+
+func patchHonest(r *compactorRun) string {
+	for _, mood := range []Mood{Honest, Empty, Lying} {
+		r.model.Set(mood)
+		c := r.rich(true)
+		patches, text := r.run(c)
+		if text != "" {
+			return text
+		}
+		of := map[string]core.Entry{}
+		for _, e := range c.Entries {
+			of[e.ID] = e
+		}
+		for _, p := range patches {
+			for _, rep := range p.Replace {
+				if strings.TrimSpace(rep.Text) == "" || strings.TrimSpace(rep.Kind) == "" {
+					return fmt.Sprintf("a replacement of %d entries has text %.40q and kind %q", len(rep.Entries), rep.Text, rep.Kind)
+				}
+				if n := cheapCount(rep.Text); n > 2*c.SummaryTokens {
+					return fmt.Sprintf("a replacement costs %d tokens, a text should cost at most %d", n, c.SummaryTokens)
+				}
+			}
+			for id, s := range p.Stubs {
+				e := of[id]
+				n := 0
+				for i, t := range s.Texts {
+					if i < 0 || i >= len(e.Message.Parts) {
+						return fmt.Sprintf("the stub of entry %q has a text for part %d, it has %d", id, i, len(e.Message.Parts))
+					}
+					n += cheapCount(t)
+				}
+				if s.Tokens < n/2 || s.Tokens <= 0 {
+					return fmt.Sprintf("the stub of entry %q says it costs %d tokens, its texts cost %d", id, s.Tokens, n)
+				}
+				if s.Kind != core.Clipped && s.Kind != core.Masked {
+					return fmt.Sprintf("the stub of entry %q is of kind %q", id, s.Kind)
+				}
+			}
+			for _, w := range p.Warnings {
+				if len(marksIn(w)) > 0 {
+					return fmt.Sprintf("a warning holds content: %.80q", w)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func patchPublish(r *compactorRun) string {
+	c := r.task(true)
+	p, err := r.compactor.Compact(r.ctx(), c)
+	if err != nil {
+		return fmt.Sprintf("Compact: error %v, want none", err)
+	}
+	published := map[string]bool{}
+	for _, q := range r.published {
+		for _, rep := range q.Replace {
+			for _, id := range rep.Entries {
+				published[id] = true
+			}
+		}
+	}
+	for _, rep := range p.Replace {
+		for _, id := range rep.Entries {
+			if published[id] {
+				return fmt.Sprintf("entry %q was published, and is replaced once more", id)
+			}
+		}
+	}
+	if len(r.published) == 0 {
+		return ""
+	}
+	c = r.task(true)
+	refused := errors.New("conformance: publish: injected")
+	c.Publish = func(context.Context, core.Patch) error { return refused }
+	if p, err := r.compactor.Compact(r.ctx(), c); err == nil && p.Empty() {
+		return "what could not be published is neither returned nor an error"
+	}
+	return ""
+}
+
+func patchInstructions(r *compactorRun) string {
+	c := r.rich(true)
+	calls := r.model.Calls()
+	if _, text := r.run(c); text != "" {
+		return text
+	}
+	if r.model.Calls() > calls && !r.model.heard(c.Instructions) {
+		return fmt.Sprintf("the model was asked %d times, never with the wishes", r.model.Calls()-calls)
+	}
+	return ""
+}
+
+func patchConcurrent(r *compactorRun) string {
+	tasks := make([]core.Compaction, 4)
+	want := make([]core.Patch, len(tasks))
+	nothing := func(context.Context, core.Patch) error { return nil }
+	for i := range tasks {
+		tasks[i] = r.rich(i%2 == 0)
+		tasks[i].Publish = nothing
+		n := min(i, len(tasks[i].Entries)-1)
+		for n > 0 && n < len(tasks[i].Entries) && r.groups[tasks[i].Entries[n].ID] == r.groups[tasks[i].Entries[n-1].ID] {
+			n--
+		}
+		tasks[i].Entries, tasks[i].Cost, tasks[i].Left = tasks[i].Entries[n:], tasks[i].Cost[n:], 0
+		tasks[i].Protected = min(tasks[i].Protected, len(tasks[i].Entries))
+		var err error
+		if want[i], err = r.compactor.Compact(r.ctx(), tasks[i]); err != nil {
+			return fmt.Sprintf("Compact: error %v, want none", err)
+		}
+	}
+	failed := make([]string, len(tasks))
+	var wg sync.WaitGroup
+	for i := range tasks {
+		wg.Go(func() {
+			failed[i] = guard(func() string {
+				got, err := r.compactor.Compact(r.ctx(), tasks[i])
+				if err != nil {
+					return fmt.Sprintf("Compact beside others: error %v, want none", err)
+				}
+				if d := differs(got, want[i]); d != "" {
+					return "Compact beside others: the patch's " + d
+				}
+				return ""
+			})
+		})
+	}
+	wg.Wait()
+	for _, text := range failed {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func patchOwns(r *compactorRun) string {
+	first := r.compactor.OwnsCompaction()
+	for _, mood := range []Mood{Honest, Failing} {
+		r.model.Set(mood)
+		_, _ = r.compactor.Compact(r.ctx(), r.task(true))
+		if got := r.compactor.OwnsCompaction(); got != first {
+			return fmt.Sprintf("OwnsCompaction() = %v, then %v", first, got)
+		}
+	}
+	return ""
+}
+
+func patchWhole(r *compactorRun) string {
+	var want core.CompactResult
+	filled(&want)
+	var asked core.CompactRequest
+	r.host.onCompact = func(req core.CompactRequest) core.CompactResult { asked = req; return want }
+	for _, compacted := range []bool{true, false} {
+		want.OK, want.Compacted = compacted, compacted
+		c := r.rich(compacted)
+		filled(&c.Request)
+		c.Request.Session = c.Session
+		if compacted {
+			c.Entries, c.Cost, c.Protected, c.Left = c.Entries[:1], c.Cost[:1], 0, 0
+		}
+		var sent core.CompactRequest
+		filled(&sent)
+		sent.Session = c.Session
+		p, err := r.compactor.Compact(r.ctx(), c)
+		if err != nil {
+			return fmt.Sprintf("Compact: error %v, want none", err)
+		}
+		if d := differs(asked, sent); d != "" {
+			return "the request that reached the runtime: " + d
+		}
+		if p.Delegated == nil {
+			return "the patch does not hold the runtime's result"
+		}
+		got := *p.Delegated
+		got.Delegated = want.Delegated
+		if d := differs(got, want); d != "" {
+			return "the runtime's result in the patch: " + d
+		}
+		if len(p.Stubs)+len(p.Replace) > 0 {
+			return "the patch holds more than the runtime's result"
+		}
+	}
+	return ""
+}
+
+func patchHostFails(r *compactorRun) string {
+	r.host.setFail(true)
+	calls := r.host.Compacts()
+	p, err := r.compactor.Compact(r.ctx(), r.task(true))
+	if !errors.Is(err, core.ErrUnavailable) || p.Delegated != nil && p.Delegated.Compacted {
+		return fmt.Sprintf("Compact where the runtime fails: error %v, result %+v, want the runtime's error", err, p.Delegated)
+	}
+	if n := r.host.Compacts() - calls; n != 1 {
+		return fmt.Sprintf("a runtime that fails was asked %d times, want once", n)
+	}
+	r.host.setFail(false)
+	ctx, cancel := context.WithCancel(r.ctx())
+	defer cancel()
+	late := &lateHost{Host: r.host, asked: cancel}
+	c := r.task(true)
+	c.Host = late
+	if _, err := r.compactor.Compact(ctx, c); !errors.Is(err, context.Canceled) && err != nil {
+		return fmt.Sprintf("Compact whose time was over while the runtime worked: error %v, want context.Canceled", err)
+	}
+	return ""
+}
+
+// lateHost answers when its caller's time is over.
+type lateHost struct {
+	*Host
+	asked func()
+}
+
+func (h *lateHost) Compact(ctx context.Context, _ core.CompactRequest) (core.CompactResult, error) {
+	h.asked()
+	<-ctx.Done()
+	return core.CompactResult{}, fmt.Errorf("conformance: compact: %w", ctx.Err())
+}

@@ -1,0 +1,396 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/conformance"
+	"github.com/contextengine/contextengine/core"
+)
+
+// compacts is a compactor around a sound one.
+type compacts struct {
+	core.Compactor
+	f    func(ctx context.Context, c core.Compaction, sound func(context.Context, core.Compaction) (core.Patch, error)) (core.Patch, error)
+	owns func() bool
+}
+
+func (b *compacts) OwnsCompaction() bool {
+	if b.owns != nil {
+		return b.owns()
+	}
+	return b.Compactor.OwnsCompaction()
+}
+
+func (b *compacts) Compact(ctx context.Context, c core.Compaction) (core.Patch, error) {
+	return b.f(ctx, c, b.Compactor.Compact)
+}
+
+type soundCompact = func(context.Context, core.Compaction) (core.Patch, error)
+
+func brokenCompactorOf(class, base, name string, f func(ctx context.Context, c core.Compaction, m *conformance.Model, sound soundCompact) (core.Patch, error)) broken {
+	return broken{"compactor: " + class, base + ", " + name, func(t *testing.T) []conformance.Finding {
+		t.Helper()
+		return conformance.ExamineCompactor(t, func(tb testing.TB, m *conformance.Model) core.Compactor {
+			tb.Helper()
+			c, err := compactors[base](conformance.Env{Host: conformance.NewHost(m), Model: m})
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return &compacts{Compactor: c, f: func(ctx context.Context, c core.Compaction, s soundCompact) (core.Patch, error) {
+				return f(ctx, c, m, s)
+			}}
+		}, conformance.WithExactly(8, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second))
+	}}
+}
+
+// tableCompactors are broken compactors.
+func tableCompactors() []broken {
+	var out []broken
+	patch := func(class, base, name string, f func(c core.Compaction, p *core.Patch)) {
+		out = append(out, brokenCompactorOf(class, base, name, func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			publish := c.Publish
+			c.Publish = func(ctx context.Context, p core.Patch) error { f(c, &p); return publish(ctx, p) }
+			p, err := s(ctx, c)
+			f(c, &p)
+			return p, err
+		}))
+	}
+	replacements := func(f func(r *core.Replacement)) func(core.Compaction, *core.Patch) {
+		return func(_ core.Compaction, p *core.Patch) {
+			for i := range p.Replace {
+				f(&p.Replace[i])
+			}
+		}
+	}
+	stubs := func(f func(id string, s *core.Stub)) func(core.Compaction, *core.Patch) {
+		return func(_ core.Compaction, p *core.Patch) {
+			for id, s := range p.Stubs {
+				s.Texts = maps.Clone(s.Texts)
+				f(id, &s)
+				p.Stubs[id] = s
+			}
+		}
+	}
+	for _, base := range []string{"archive", "summary"} {
+		patch("replacements", base, "the first entry left out", replacements(func(r *core.Replacement) { r.Entries = r.Entries[min(1, len(r.Entries)):] }))
+		patch("replacements", base, "an entry in the middle left out", replacements(func(r *core.Replacement) {
+			if n := len(r.Entries); n > 2 {
+				r.Entries = slices.Delete(slices.Clone(r.Entries), n/2, n/2+1)
+			}
+		}))
+		patch("replacements", base, "an entry twice", replacements(func(r *core.Replacement) {
+			if len(r.Entries) > 0 {
+				r.Entries = append(slices.Clone(r.Entries), r.Entries[0])
+			}
+		}))
+		patch("replacements", base, "an unknown entry", replacements(func(r *core.Replacement) { r.Entries = append(slices.Clone(r.Entries), "nobody") }))
+		patch("replacements", base, "backwards", replacements(func(r *core.Replacement) { r.Entries = slices.Clone(r.Entries); slices.Reverse(r.Entries) }))
+		patch("replacements", base, "one entry too many", func(c core.Compaction, p *core.Patch) {
+			if n := len(p.Replace); n > 0 {
+				r := &p.Replace[n-1]
+				at := slices.IndexFunc(c.Entries, func(e core.Entry) bool { return len(r.Entries) > 0 && e.ID == r.Entries[len(r.Entries)-1] })
+				if at >= 0 && at+1 < len(c.Entries) {
+					r.Entries = append(slices.Clone(r.Entries), c.Entries[at+1].ID)
+				}
+			}
+		})
+		patch("replacements", base, "everything, protected or not", func(c core.Compaction, p *core.Patch) {
+			if n := len(p.Replace); n > 0 {
+				p.Replace = p.Replace[:1]
+				p.Replace[0].Entries = nil
+				for _, e := range c.Entries {
+					p.Replace[0].Entries = append(p.Replace[0].Entries, e.ID)
+				}
+			}
+		})
+		patch("replacements", base, "no kind", replacements(func(r *core.Replacement) { r.Kind = "" }))
+		patch("replacements", base, "a blank text", replacements(func(r *core.Replacement) { r.Text = " \n\t" }))
+		patch("replacements", base, "no text", replacements(func(r *core.Replacement) { r.Text = "" }))
+		patch("replacements", base, "an endless text", replacements(func(r *core.Replacement) { r.Text = strings.Repeat(r.Text+" ", 200) }))
+		patch("replacements", base, "a text twice as long as allowed", replacements(func(r *core.Replacement) { r.Text += strings.Repeat(" and so on", 400) }))
+		patch("replacements", base, "an unknown summary", replacements(func(r *core.Replacement) { r.Summaries = append(slices.Clone(r.Summaries), "nobody") }))
+		patch("replacements", base, "a summary twice", func(c core.Compaction, p *core.Patch) {
+			for i := range p.Replace {
+				for range 2 {
+					if len(c.Summaries) > 0 {
+						p.Replace[i].Summaries = append(slices.Clone(p.Replace[i].Summaries), c.Summaries[0].ID)
+					}
+				}
+			}
+		})
+		patch("replacements", base, "the same replacement twice", func(_ core.Compaction, p *core.Patch) { p.Replace = append(slices.Clone(p.Replace), p.Replace...) })
+		patch("replacements", base, "replacements backwards", func(_ core.Compaction, p *core.Patch) {
+			for i := range p.Replace {
+				if n := len(p.Replace[i].Entries); n > 1 {
+					first, second := p.Replace[i], p.Replace[i]
+					first.Entries, second.Entries, second.Summaries = p.Replace[i].Entries[n/2:], p.Replace[i].Entries[:n/2], nil
+					p.Replace = slices.Replace(slices.Clone(p.Replace), i, i+1, first, second)
+					return
+				}
+			}
+		})
+		patch("replacements", base, "and a stub for what is replaced", func(_ core.Compaction, p *core.Patch) {
+			for _, r := range p.Replace {
+				if len(r.Entries) > 0 {
+					p.Stubs = map[string]core.Stub{r.Entries[0]: {Kind: core.Masked, Texts: map[int]string{0: "[gone]"}, Tokens: 3}}
+				}
+			}
+		})
+		patch("replacements", base, "and a stub for the newest", func(c core.Compaction, p *core.Patch) {
+			p.Stubs = map[string]core.Stub{c.Entries[len(c.Entries)-1].ID: {Kind: core.Masked, Texts: map[int]string{0: "[gone]"}, Tokens: 3}}
+		})
+		patch("replacements", base, "as if the runtime had done it", func(_ core.Compaction, p *core.Patch) { p.Delegated = &core.CompactResult{OK: true} })
+		patch("replacements", base, "no reason for nothing", func(_ core.Compaction, p *core.Patch) { p.Reason = "" })
+		patch("replacements", base, "one entry and no more", func(_ core.Compaction, p *core.Patch) {
+			if len(p.Replace) > 0 {
+				p.Replace = p.Replace[:1]
+				p.Replace[0].Entries = p.Replace[0].Entries[:min(1, len(p.Replace[0].Entries))]
+			}
+		})
+		patch("replacements", base, "another ref each time", replacements(func(r *core.Replacement) { r.Ref = fmt.Sprint(time.Now().UnixNano()) }))
+		patch("replacements", base, "a text with the time", replacements(func(r *core.Replacement) { r.Text += time.Now().String() }))
+	}
+	patch("stubs", "mask", "dearer than before", stubs(func(_ string, s *core.Stub) { s.Tokens += 100000 }))
+	patch("stubs", "mask", "for nothing", stubs(func(_ string, s *core.Stub) { s.Tokens = 0 }))
+	patch("stubs", "mask", "below nothing", stubs(func(_ string, s *core.Stub) { s.Tokens = -5 }))
+	patch("stubs", "mask", "long and cheap", stubs(func(_ string, s *core.Stub) {
+		for i := range s.Texts {
+			s.Texts[i] = strings.Repeat("much more ", 200)
+		}
+	}))
+	patch("stubs", "mask", "of no kind", stubs(func(_ string, s *core.Stub) { s.Kind = "" }))
+	patch("stubs", "mask", "of a kind of its own", stubs(func(_ string, s *core.Stub) { s.Kind = "rolled" }))
+	patch("stubs", "mask", "without texts", stubs(func(_ string, s *core.Stub) { s.Texts = nil }))
+	patch("stubs", "mask", "of parts that are not there", stubs(func(_ string, s *core.Stub) { s.Texts[99] = "x" }))
+	patch("stubs", "mask", "of a part before the first", stubs(func(_ string, s *core.Stub) { s.Texts[-1] = "x" }))
+	patch("stubs", "mask", "of an unknown entry", func(_ core.Compaction, p *core.Patch) {
+		p.Stubs = maps.Clone(p.Stubs)
+		if p.Stubs == nil {
+			p.Stubs = map[string]core.Stub{}
+		}
+		p.Stubs["nobody"] = core.Stub{Kind: core.Masked, Texts: map[int]string{0: "x"}, Tokens: 1}
+	})
+	patch("stubs", "mask", "of protected ones", func(c core.Compaction, p *core.Patch) {
+		for _, e := range c.Entries[len(c.Entries)-c.Protected:] {
+			p.Stubs = map[string]core.Stub{e.ID: {Kind: core.Masked, Texts: map[int]string{0: "x"}, Tokens: 1}}
+		}
+	})
+	patch("stubs", "mask", "again and again", func(c core.Compaction, p *core.Patch) {
+		if len(c.Entries) > c.Protected && p.Empty() {
+			n := c.Cost[0]
+			p.Stubs = map[string]core.Stub{c.Entries[0].ID: {Kind: core.Masked, Texts: map[int]string{0: "x"}, Tokens: n}}
+		}
+	})
+
+	call := func(class, base, name string, f func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error)) {
+		out = append(out, brokenCompactorOf(class, base, name, f))
+	}
+	for _, base := range []string{"archive", "summary", "delegate"} {
+		task := func(name string, f func(c *core.Compaction)) {
+			call("what it is given", base, name, func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+				f(&c)
+				return s(ctx, c)
+			})
+		}
+		task("costs changed", func(c *core.Compaction) { c.Cost[0]++ })
+		task("an id changed", func(c *core.Compaction) { c.Entries[len(c.Entries)-1].ID += "x" })
+		task("a summary's text changed", func(c *core.Compaction) {
+			for i := range c.Summaries {
+				c.Summaries[i].Text = "x"
+			}
+		})
+		task("stubs changed", func(c *core.Compaction) {
+			for id, s := range c.Stubs {
+				s.Tokens++
+				c.Stubs[id] = s
+			}
+		})
+		task("metadata changed", func(c *core.Compaction) { c.Entries[0].Message.Parts[0].Text += "x" })
+		call("time", base, "an error of its own", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			if ctx.Err() != nil {
+				return core.Patch{}, errors.New("broken: stopped")
+			}
+			p, err := s(ctx, c)
+			if err != nil && ctx.Err() != nil {
+				err = errors.New("broken: stopped")
+			}
+			return p, err
+		})
+		call("time", base, "hangs", func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error) {
+			select {}
+		})
+		call("time", base, "panics", func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error) {
+			panic("broken")
+		})
+		call("time", base, "panics over few entries", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			_ = c.Entries[2]
+			return s(ctx, c)
+		})
+		call("time", base, "fails without force", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			if !c.Force {
+				return core.Patch{}, core.ErrInvalid
+			}
+			return s(ctx, c)
+		})
+	}
+	call("models", "summary", "wishes ignored", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		c.Instructions = ""
+		return s(ctx, c)
+	})
+	call("models", "archive", "asks twice and takes what comes", func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
+		p, err := s(ctx, c)
+		answer, modelErr := m.Complete(ctx, core.CompletionRequest{Prompt: c.Instructions})
+		for i := range p.Replace {
+			p.Replace[i].Text = answer.Text
+		}
+		return p, errors.Join(err, modelErr)
+	})
+	call("models", "archive", "an empty answer is a text", func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
+		p, err := s(ctx, c)
+		answer, _ := m.Complete(ctx, core.CompletionRequest{Prompt: c.Instructions})
+		for i := range p.Replace {
+			p.Replace[i].Text = answer.Text
+		}
+		return p, err
+	})
+	call("models", "archive", "a long answer is a text", func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
+		p, err := s(ctx, c)
+		answer, _ := m.Complete(ctx, core.CompletionRequest{Prompt: c.Instructions})
+		for i := range p.Replace {
+			if strings.TrimSpace(answer.Text) != "" {
+				p.Replace[i].Text = answer.Text
+			}
+		}
+		return p, err
+	})
+	call("models", "summary", "the model's error is its error", func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
+		if _, err := m.Complete(ctx, core.CompletionRequest{Prompt: c.Instructions}); err != nil {
+			return core.Patch{}, err
+		}
+		return s(ctx, c)
+	})
+	call("models", "summary", "nothing where the model fails", func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
+		if _, err := m.Complete(ctx, core.CompletionRequest{Prompt: c.Instructions}); err != nil {
+			return core.Patch{Reason: "the model failed"}, nil
+		}
+		return s(ctx, c)
+	})
+	call("models", "archive", "the runtime is asked too", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		_, _ = c.Host.Compact(ctx, c.Request)
+		return s(ctx, c)
+	})
+	call("models", "archive", "published and returned", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		p, err := s(ctx, c)
+		_ = c.Publish(ctx, p)
+		return p, err
+	})
+	call("models", "archive", "published, failed or not", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		p, err := s(ctx, c)
+		if p.Empty() {
+			return p, err
+		}
+		_ = c.Publish(ctx, p)
+		return core.Patch{Reason: "published"}, err
+	})
+	call("models", "archive", "a shared task", sharedTask())
+	call("models", "archive", "busy", func() func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
+		var mu sync.Mutex
+		return func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			if !mu.TryLock() {
+				return core.Patch{}, core.ErrUnavailable
+			}
+			defer mu.Unlock()
+			time.Sleep(time.Millisecond)
+			return s(ctx, c)
+		}
+	}())
+
+	for _, l := range leaves(reflect.TypeFor[core.CompactRequest](), "", nil) {
+		if !strings.HasPrefix(l.path, ".Session") {
+			call("what a delegate passes on", "delegate", "without the request's "+l.path, func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+				if c.Request.Transcript != nil {
+					tr := *c.Request.Transcript
+					tr.Messages = slices.Clone(tr.Messages)
+					for i := range tr.Messages {
+						tr.Messages[i].Parts = slices.Clone(tr.Messages[i].Parts)
+					}
+					c.Request.Transcript = &tr
+				}
+				l.clear(reflect.ValueOf(&c.Request).Elem())
+				return s(ctx, c)
+			})
+		}
+	}
+	for _, l := range leaves(reflect.TypeFor[core.CompactResult](), "", nil) {
+		if l.path != ".Delegated" {
+			call("what a delegate passes on", "delegate", "without the result's "+l.path, func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+				p, err := s(ctx, c)
+				if p.Delegated != nil {
+					l.clear(reflect.ValueOf(p.Delegated).Elem())
+				}
+				return p, err
+			})
+		}
+	}
+	call("what a delegate passes on", "delegate", "once more after a failure", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		p, err := s(ctx, c)
+		if err != nil && ctx.Err() == nil {
+			return s(ctx, c)
+		}
+		return p, err
+	})
+	call("what a delegate passes on", "delegate", "a failure is nothing to do", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		p, err := s(ctx, c)
+		if err != nil {
+			return core.Patch{Reason: core.ReasonBelowThreshold}, nil
+		}
+		return p, err
+	})
+	call("what a delegate passes on", "delegate", "a failure of its own", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		p, err := s(ctx, c)
+		if err != nil {
+			return core.Patch{}, errors.New("broken: the runtime failed")
+		}
+		return p, err
+	})
+	call("what a delegate passes on", "delegate", "waits for a late runtime", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		return s(context.WithoutCancel(ctx), c)
+	})
+	call("what a delegate passes on", "delegate", "only when forced", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		if !c.Force {
+			return core.Patch{Delegated: &core.CompactResult{OK: true}}, nil
+		}
+		return s(ctx, c)
+	})
+	call("what a delegate passes on", "delegate", "with a stub of its own", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		p, err := s(ctx, c)
+		p.Stubs = map[string]core.Stub{c.Entries[0].ID: {Kind: core.Masked}}
+		return p, err
+	})
+	return out
+}
+
+// sharedTask takes the task of whoever called last.
+func sharedTask() func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
+	var mu sync.Mutex
+	var last core.Compaction
+	return func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		mu.Lock()
+		last = c
+		mu.Unlock()
+		time.Sleep(time.Millisecond)
+		mu.Lock()
+		c = last
+		mu.Unlock()
+		return s(ctx, c)
+	}
+}
