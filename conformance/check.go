@@ -73,6 +73,7 @@ type Check struct {
 	prompt  func(*prompt) string
 	compact func(*compaction) string
 	final   func(*driver) string
+	script  func(*script) string
 }
 
 // Family returns the part of the id before the dot.

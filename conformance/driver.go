@@ -16,6 +16,7 @@ import (
 // driver plays one session against an engine and against a model of what must hold.
 type driver struct {
 	tb      testing.TB
+	watch   *watch
 	comb    Combination
 	plan    plan
 	checks  map[string]Check
@@ -97,6 +98,7 @@ func (d *driver) fail(id, format string, args ...any) {
 
 // play runs the session and returns the id of the rule that broke, if any, and what was seen.
 func (d *driver) play() (string, string) {
+	d.watch.patient(2 * d.env.Deadline) // a model that hangs takes that long
 	for i, o := range d.plan.Ops {
 		d.env.Host.advance(time.Second)
 		d.step(o)
@@ -189,7 +191,7 @@ func (d *driver) track(who int) *track {
 
 // call runs one operation of the engine under the faults that are pending, and reports whether its failure is excused by them.
 func (d *driver) call(name string, keyed bool, f func(ctx context.Context) error) (excused bool, err error) {
-	ctx, cancel := context.WithTimeout(d.tb.Context(), callLimit)
+	ctx, cancel := context.WithTimeout(d.watch.calling(d.tb.Context()), callLimit)
 	defer cancel()
 	before := d.pendingCancel
 	place, count := d.pendingFault, d.pendingCount

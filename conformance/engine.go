@@ -32,6 +32,13 @@ func TestMatrix(t *testing.T, combinations []Combination, count core.TokenCounte
 			for id := range knownOf(c, o) {
 				known[id] = true
 			}
+			for _, f := range examineScripts(t, c, checks, tokens, o) {
+				if link, ok := knownOf(c, o)[f.ID()]; ok {
+					t.Logf("%s is known to fail, see %s: %s", f.ID(), link, f.Text)
+					continue
+				}
+				report(t, f)
+			}
 			f, seen, found := examineSession(t, c, checks, tokens, o, known)
 			if found {
 				report(t, f)
@@ -53,10 +60,13 @@ func ExamineEngine(tb testing.TB, c Combination, count core.TokenCounter, opts .
 	o := resolve(fewer(100), opts)
 	tokens := newTokenCache(count)
 	checks, _ := applicable(tb, c, tokens, o)
-	if !o.shrink {
-		return examineSessions(tb, c, checks, tokens, o)
+	out := examineScripts(tb, c, checks, tokens, o)
+	if o.first && len(out) > 0 {
+		return out
 	}
-	var out []Finding
+	if !o.shrink {
+		return append(out, examineSessions(tb, c, checks, tokens, o)...)
+	}
 	tolerated := map[string]bool{}
 	for {
 		f, _, found := examineSession(tb, c, checks, tokens, o, tolerated)
@@ -80,9 +90,9 @@ func examineSessions(tb testing.TB, c Combination, checks map[string]Check, toke
 	n := 0
 	forAll(seedFor(o.seed, c.Name), o.cases, false, genPlan, nil, func(p plan) string {
 		n++
-		id, text, first := playOnce(tb, c, p, checks, tokens, tolerated, seen)
+		id, text, first := playOnce(tb, c, p, checks, tokens, tolerated, seen, o.watch)
 		if _, known := seen[repeated]; id == "" && n%4 == 0 && !known {
-			id, text = deterministic(tb, c, p, checks, tokens, tolerated, first)
+			id, text = deterministic(tb, c, p, checks, tokens, tolerated, first, o.watch)
 		}
 		if _, known := seen[id]; id != "" && !known {
 			seen[id] = text
@@ -142,9 +152,9 @@ func examineSession(
 	n := 0
 	check := func(p plan) string {
 		n++
-		id, text, out := playOnce(tb, c, p, checks, tokens, tolerated, seen)
+		id, text, out := playOnce(tb, c, p, checks, tokens, tolerated, seen, o.watch)
 		if id == "" && n%4 == 0 {
-			id, text = deterministic(tb, c, p, checks, tokens, tolerated, out)
+			id, text = deterministic(tb, c, p, checks, tokens, tolerated, out, o.watch)
 		}
 		if id == "" || broken != "" && id != broken {
 			return ""
@@ -167,17 +177,22 @@ type played struct {
 
 // playOnce plays one session with an engine of its own.
 func playOnce(
-	tb testing.TB, c Combination, p plan, checks map[string]Check, tokens *tokenCache, tolerated map[string]bool, seen map[string]string,
+	tb testing.TB, c Combination, p plan, checks map[string]Check, tokens *tokenCache, tolerated map[string]bool, seen map[string]string, watch *watch,
 ) (id, text string, out played) {
 	tb.Helper()
 	scope := &caseTB{TB: tb}
-	defer scope.end()
+	defer (&watched{watch: watch}).finish(scope)
 	var d *driver
-	panicked := guard(func() string {
+	w := watched{watch: watch}
+	panicked := w.run(scope, func() string {
 		d = newDriver(scope, c, p, checks, tokens, tolerated)
+		d.watch = watch
 		id, text = d.play()
 		return ""
 	})
+	if w.hung != "" {
+		return "failure.hangs", w.hung, out
+	}
 	if panicked != "" {
 		return "failure.spurious", panicked, out
 	}
@@ -191,7 +206,7 @@ func playOnce(
 
 // deterministic plays the session a second time and compares all bytes that were sent.
 func deterministic(
-	tb testing.TB, c Combination, p plan, checks map[string]Check, tokens *tokenCache, tolerated map[string]bool, first played,
+	tb testing.TB, c Combination, p plan, checks map[string]Check, tokens *tokenCache, tolerated map[string]bool, first played, watch *watch,
 ) (id, text string) {
 	tb.Helper()
 	const rule = "deterministic.same-bytes"
@@ -199,7 +214,7 @@ func deterministic(
 	if _, ok := checks[rule]; !ok || tolerated[rule] || first.parallel || hangs {
 		return "", ""
 	}
-	_, _, second := playOnce(tb, c, p, checks, tokens, tolerated, map[string]string{})
+	_, _, second := playOnce(tb, c, p, checks, tokens, tolerated, map[string]string{}, watch)
 	if second.outputs != first.outputs {
 		return rule, "the same session played twice sends different bytes"
 	}
@@ -208,7 +223,7 @@ func deterministic(
 
 // engineChecks lists the checks of engines: those of prompts and compactions, and those that the driver reports itself.
 func engineChecks() []Check {
-	return slices.Concat(promptChecks, compactChecks, backChecks, headChecks, []Check{
+	return slices.Concat(promptChecks, compactChecks, backChecks, headChecks, scriptChecks, []Check{
 		{ID: "budget.refused", Promise: 1, Suite: SuiteEngine,
 			Rule: "a typed error says that system prompt and newest group alone do not fit, and only then"},
 		{ID: "lost.readback", Promise: 2, Suite: SuiteEngine, final: lostReadback,

@@ -21,10 +21,13 @@ const (
 	// faultCancel ends the caller's context and lets the call go on.
 	faultCancel
 	faultPlaces
+	// faultUpdate and faultDelete are armed by scripts.
+	faultUpdate
+	faultDelete
 )
 
 func (p faultPlace) String() string {
-	return [...]string{"none", "append", "ack", "scan", "swap", "cancel"}[p%faultPlaces]
+	return [...]string{"none", "append", "ack", "scan", "swap", "cancel", "", "update", "delete"}[p%(faultDelete+1)]
 }
 
 // faults are shared by all stores of one case. At most one is armed at a time.
@@ -127,10 +130,16 @@ func (s *faultStore) Scan(ctx context.Context, q core.ScanQuery) (core.Page, err
 }
 
 func (s *faultStore) Update(ctx context.Context, scope core.Scope, id string, c core.Change) error {
+	if err := s.faults.strike(faultUpdate); err != nil {
+		return err
+	}
 	return s.inner.Update(ctx, scope, id, c)
 }
 
 func (s *faultStore) Delete(ctx context.Context, scope core.Scope, ids []string) (int, error) {
+	if err := s.faults.strike(faultDelete); err != nil {
+		return 0, err
+	}
 	return s.inner.Delete(ctx, scope, ids)
 }
 

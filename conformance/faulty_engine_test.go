@@ -148,7 +148,7 @@ func ordinary(m message.Message) bool {
 
 // engineFault makes a fault of a change to an engine made of s. What the sound engine is found guilty of says nothing about the fault.
 func engineFault(name string, s setup, sound func(setup) []string, change func(*brokenEngine), caught []string, kin ...string) fault {
-	f := fault{name: name, caught: caught, kin: kin}
+	f := fault{name: name, caught: caught, kin: append(kin, "contract.*")}
 	f.examine = func(t *testing.T, cases int) []conformance.Finding {
 		t.Helper()
 		known := sound(s)

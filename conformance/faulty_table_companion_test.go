@@ -3,4 +3,3 @@ package conformance_test
 import "testing"
 
 func tableCompanions(*testing.T) []broken { return nil }
-func tableEngines() []broken              { return nil }

@@ -1,0 +1,256 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/conformance"
+	"github.com/contextengine/contextengine/core"
+)
+
+// wrongEngine is a sound engine whose calls go through a hook: it sees the name of the method and may change the request, the result and the error.
+type wrongEngine struct {
+	*core.Engine
+	// before may change a request, which it is given a pointer to.
+	before func(method string, req any)
+	// after may change a result, which it is given a pointer to.
+	after func(method string, res any)
+	// around makes the call.
+	around func(ctx context.Context, method string, call func(context.Context) error) error
+}
+
+func through[Req, Res any](w *wrongEngine, ctx context.Context, method string, req Req, call func(context.Context, Req) (Res, error)) (res Res, err error) {
+	if w.before != nil {
+		w.before(method, &req)
+	}
+	do := func(ctx context.Context) (err error) { res, err = call(ctx, req); return err }
+	if w.around != nil {
+		err = w.around(ctx, method, do)
+	} else {
+		err = do(ctx)
+	}
+	if w.after != nil && err == nil {
+		w.after(method, &res)
+	}
+	return res, err
+}
+
+func (w *wrongEngine) Info() core.Info {
+	info := w.Engine.Info()
+	if w.after != nil {
+		w.after("Info", &info)
+	}
+	return info
+}
+
+func (w *wrongEngine) Ingest(ctx context.Context, req core.IngestRequest) (core.IngestResult, error) {
+	return through(w, ctx, "Ingest", req, w.Engine.Ingest)
+}
+
+func (w *wrongEngine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (core.IngestResult, error) {
+	return through(w, ctx, "IngestBatch", req, w.Engine.IngestBatch)
+}
+
+func (w *wrongEngine) Bootstrap(ctx context.Context, req core.BootstrapRequest) (core.BootstrapResult, error) {
+	return through(w, ctx, "Bootstrap", req, w.Engine.Bootstrap)
+}
+
+func (w *wrongEngine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (core.CommitTurnResult, error) {
+	return through(w, ctx, "CommitTurn", req, w.Engine.CommitTurn)
+}
+
+func (w *wrongEngine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) error {
+	_, err := through(w, ctx, "AfterTurn", req, func(ctx context.Context, req core.AfterTurnRequest) (struct{}, error) {
+		return struct{}{}, w.Engine.AfterTurn(ctx, req)
+	})
+	return err
+}
+
+func (w *wrongEngine) Assemble(ctx context.Context, req core.AssembleRequest) (core.AssembleResult, error) {
+	return through(w, ctx, "Assemble", req, func(ctx context.Context, req core.AssembleRequest) (core.AssembleResult, error) {
+		res, err := w.Engine.Assemble(ctx, req)
+		res.Messages, res.Choices = slices.Clone(res.Messages), slices.Clone(res.Choices)
+		return res, err
+	})
+}
+
+func (w *wrongEngine) Compact(ctx context.Context, req core.CompactRequest) (core.CompactResult, error) {
+	return through(w, ctx, "Compact", req, w.Engine.Compact)
+}
+
+func (w *wrongEngine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest) (core.Spawn, error) {
+	return through(w, ctx, "PrepareSubagentSpawn", req, w.Engine.PrepareSubagentSpawn)
+}
+
+func (w *wrongEngine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) error {
+	_, err := through(w, ctx, "OnSubagentEnded", req, func(ctx context.Context, req core.SubagentEnded) (struct{}, error) {
+		return struct{}{}, w.Engine.OnSubagentEnded(ctx, req)
+	})
+	return err
+}
+
+func (w *wrongEngine) Forget(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
+	return through(w, ctx, "Forget", req, w.Engine.Forget)
+}
+
+func (w *wrongEngine) Search(ctx context.Context, req core.SearchRequest) (core.SearchResult, error) {
+	return through(w, ctx, "Search", req, w.Engine.Search)
+}
+
+func (w *wrongEngine) Expand(ctx context.Context, req core.ExpandRequest) (core.ExpandResult, error) {
+	return through(w, ctx, "Expand", req, w.Engine.Expand)
+}
+
+func (w *wrongEngine) Describe(ctx context.Context, req core.DescribeRequest) (core.DescribeResult, error) {
+	return through(w, ctx, "Describe", req, w.Engine.Describe)
+}
+
+func brokenEngineOf(class, name string, s setup, change func(*wrongEngine)) broken {
+	return broken{"engine: " + class, name, func(t *testing.T) []conformance.Finding {
+		t.Helper()
+		open := func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
+			tb.Helper()
+			e, store := s.open(tb, env)
+			engine, ok := e.(*core.Engine)
+			if !ok {
+				tb.Fatalf("engine is a %T", e)
+			}
+			w := &wrongEngine{Engine: engine}
+			change(w)
+			return w, store
+		}
+		return conformance.ExamineEngine(t, conformance.Combination{Name: name, Open: open}, cheap,
+			conformance.WithExactly(15, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second))
+	}}
+}
+
+// engineMethods are the calls that take a context, with their requests and results.
+var engineMethods = []struct {
+	name     string
+	req, res reflect.Type
+}{
+	{"Ingest", reflect.TypeFor[core.IngestRequest](), reflect.TypeFor[core.IngestResult]()},
+	{"IngestBatch", reflect.TypeFor[core.IngestBatchRequest](), reflect.TypeFor[core.IngestResult]()},
+	{"Bootstrap", reflect.TypeFor[core.BootstrapRequest](), reflect.TypeFor[core.BootstrapResult]()},
+	{"CommitTurn", reflect.TypeFor[core.CommitTurnRequest](), reflect.TypeFor[core.CommitTurnResult]()},
+	{"AfterTurn", reflect.TypeFor[core.AfterTurnRequest](), nil},
+	{"Assemble", reflect.TypeFor[core.AssembleRequest](), reflect.TypeFor[core.AssembleResult]()},
+	{"Compact", reflect.TypeFor[core.CompactRequest](), reflect.TypeFor[core.CompactResult]()},
+	{"PrepareSubagentSpawn", reflect.TypeFor[core.SpawnRequest](), reflect.TypeFor[core.Spawn]()},
+	{"OnSubagentEnded", reflect.TypeFor[core.SubagentEnded](), nil},
+	{"Forget", reflect.TypeFor[core.ForgetRequest](), reflect.TypeFor[core.Receipt]()},
+	{"Search", reflect.TypeFor[core.SearchRequest](), reflect.TypeFor[core.SearchResult]()},
+	{"Expand", reflect.TypeFor[core.ExpandRequest](), reflect.TypeFor[core.ExpandResult]()},
+	{"Describe", reflect.TypeFor[core.DescribeRequest](), reflect.TypeFor[core.DescribeResult]()},
+}
+
+// shallow lists the fields of a type itself: what a wrapper forgets is most often one of these.
+func shallow(t reflect.Type) []string {
+	var out []string
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() {
+			out = append(out, f.Name)
+		}
+	}
+	return out
+}
+
+// undecided are fields that say nothing where nothing is wrong, or that an engine is free to do without.
+var undecided = []string{
+	"Bootstrap Settings", "Bootstrap Reason", "CommitTurn Settings", "Assemble Prompt", "Assemble Call", "Assemble RecallAt", "Assemble RecallLen", "Assemble Warnings",
+	"Assemble Degraded", "Assemble CompactionDue", "Compact CurrentTokens", "Compact Target", "Compact Trigger", "Compact Transcript", "Compact Successor", "Compact Delegated",
+	"OnSubagentEnded Parent", "OnSubagentEnded Reason", "Forget Undelivered", "Forget Left", "Describe Arm", "Describe Left", "Describe Shortened",
+}
+
+// tableEngines are engines with one thing wrong.
+func tableEngines() []broken {
+	summing := setup{compactor: "summary"}
+	var out []broken
+	for _, m := range engineMethods {
+		for _, f := range shallow(m.req) {
+			out = append(out, brokenEngineOf("a field of a request ignored", m.name+" "+f, summing, func(w *wrongEngine) {
+				w.before = func(method string, req any) {
+					if method == m.name {
+						reflect.ValueOf(req).Elem().FieldByName(f).SetZero()
+					}
+				}
+			}))
+		}
+		if m.res != nil {
+			for _, f := range shallow(m.res) {
+				out = append(out, brokenEngineOf("a field of a result lost", m.name+" "+f, summing, func(w *wrongEngine) {
+					w.after = func(method string, res any) {
+						if method == m.name {
+							reflect.ValueOf(res).Elem().FieldByName(f).SetZero()
+						}
+					}
+				}))
+			}
+		}
+		calls := func(class, name string, f func(ctx context.Context, call func(context.Context) error) error) {
+			out = append(out, brokenEngineOf(class, m.name+" "+name, summing, func(w *wrongEngine) {
+				w.around = func(ctx context.Context, method string, call func(context.Context) error) error {
+					if method == m.name {
+						return f(ctx, call)
+					}
+					return call(ctx)
+				}
+			}))
+		}
+		calls("cancelled", "goes on", func(ctx context.Context, call func(context.Context) error) error {
+			return call(context.WithoutCancel(ctx))
+		})
+		calls("cancelled", "says nothing", func(ctx context.Context, call func(context.Context) error) error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return call(ctx)
+		})
+		calls("cancelled", "with an error of its own", func(ctx context.Context, call func(context.Context) error) error {
+			if err := call(ctx); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return errors.New("broken: stopped")
+		})
+		calls("errors", "swallows them", func(ctx context.Context, call func(context.Context) error) error {
+			if err := call(ctx); err != nil && ctx.Err() != nil {
+				return err
+			}
+			return nil
+		})
+		calls("errors", "loses what they are", func(ctx context.Context, call func(context.Context) error) error {
+			if err := call(ctx); err == nil || ctx.Err() != nil {
+				return err
+			}
+			return errors.New("broken")
+		})
+		calls("hangs and panics", "hangs", func(context.Context, func(context.Context) error) error { select {} })
+		calls("hangs and panics", "panics", func(context.Context, func(context.Context) error) error { panic("broken") })
+		calls("nothing done", "does nothing", func(ctx context.Context, _ func(context.Context) error) error { return ctx.Err() })
+		calls("nothing done", "fails always", func(context.Context, func(context.Context) error) error { return core.ErrUnavailable })
+		calls("nothing done", "does it twice", func(ctx context.Context, call func(context.Context) error) error {
+			if err := call(ctx); err != nil {
+				return err
+			}
+			return call(ctx)
+		})
+	}
+	for _, f := range []string{"ID", "Name", "Version", "OwnsCompaction"} {
+		out = append(out, brokenEngineOf("a field of a result lost", "Info "+f, summing, func(w *wrongEngine) {
+			w.after = func(method string, res any) {
+				if method == "Info" {
+					reflect.ValueOf(res).Elem().FieldByName(f).SetZero()
+				}
+			}
+		}))
+	}
+	// What is idempotent may be done twice.
+	twice := []string{"Assemble", "Search", "Expand", "Describe", "OnSubagentEnded", "AfterTurn"}
+	return slices.DeleteFunc(out, func(b broken) bool {
+		return slices.Contains(undecided, b.name) || slices.ContainsFunc(twice, func(m string) bool { return b.name == m+" does it twice" })
+	})
+}

@@ -1,0 +1,492 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// scriptChecks call every method of an engine once on purpose, with what it must answer in every field. Generated sessions cannot know that.
+var scriptChecks = []Check{
+	{ID: "contract.info", Suite: SuiteEngine, script: scriptInfo,
+		Rule: "Info names the engine, does not change, and reports no problem where there is none"},
+	{ID: "contract.ingest", Promise: 2, Suite: SuiteEngine, script: scriptIngest,
+		Rule: "what is ingested is stored with every field set, and the result says what was stored, in order"},
+	{ID: "contract.batch", Promise: 9, Suite: SuiteEngine, script: scriptBatch,
+		Rule: "a batch is stored as a whole, in order, once for its key"},
+	{ID: "contract.bootstrap", Promise: 6, Suite: SuiteEngine, script: scriptBootstrap,
+		Rule: "bootstrap imports what is missing and says how much is known; again it imports nothing"},
+	{ID: "contract.after-turn", Promise: 6, Suite: SuiteEngine, script: scriptAfterTurn,
+		Rule: "after a turn its messages are stored, in order, once, and those of a timer as such"},
+	{ID: "contract.commit", Promise: 6, Suite: SuiteEngine, Needs: []Need{NeedTurns}, script: scriptCommit,
+		Rule: "a committed turn is stored in order under the ids that are returned, once for its key"},
+	{ID: "contract.invalid", Promise: 9, Suite: SuiteEngine, script: scriptInvalid,
+		Rule: "a call that can never succeed is ErrInvalid and stores nothing"},
+	{ID: "contract.cancel", Promise: 9, Suite: SuiteEngine, script: scriptCancel,
+		Rule: "every call with an ended context returns the context's error and stores nothing"},
+	{ID: "contract.assemble", Promise: 1, Suite: SuiteEngine, script: scriptAssemble,
+		Rule: "the result of Assemble is true in every field: estimate, authority, epoch, choices, warnings"},
+	{ID: "contract.modes", Promise: 10, Suite: SuiteEngine, script: scriptModes,
+		Rule: "prompt modes, sections of the host and limits of budget do what they say"},
+	{ID: "contract.tiny", Promise: 1, Suite: SuiteEngine, script: scriptTiny,
+		Rule: "where system prompt and newest group do not fit, the refusal is typed and says what is needed; with room it works again"},
+	{ID: "contract.compact", Promise: 4, Suite: SuiteEngine, script: scriptCompact,
+		Rule: "the result of Compact is true in every field, and wishes reach the model that is asked"},
+	{ID: "contract.forget", Promise: 2, Suite: SuiteEngine, script: scriptForget,
+		Rule: "an erasure of many entries, of a time, or of a session reaches exactly those, and its receipt says so"},
+	{ID: "contract.back", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, script: scriptBack,
+		Rule: "what is found and expanded is the stored entry in every field; pages leave nothing out and repeat nothing; Describe counts what there is"},
+	{ID: "contract.subagent", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptSubagent,
+		Rule: "a grant opens the parent's history until it is rolled back, over, or the subagent has ended, and what it hands back is stored"},
+	{ID: "contract.faults", Promise: 9, Suite: SuiteEngine, script: scriptFaults,
+		Rule: "whatever method of the store fails, the call says so and works when it is repeated"},
+}
+
+// examineScripts runs the scripts that checks name, each on an engine of its own.
+func examineScripts(tb testing.TB, c Combination, checks map[string]Check, tokens *tokenCache, o options) []Finding {
+	tb.Helper()
+	var out []Finding
+	for _, check := range scriptChecks {
+		if _, ok := checks[check.ID]; !ok {
+			continue
+		}
+		w := watched{watch: o.watch}
+		scope := &caseTB{TB: tb}
+		text := w.run(scope, func() string {
+			d := newDriver(scope, c, plan{Budget: 4000}, checks, tokens, nil)
+			d.watch = o.watch
+			s := &script{driver: d, id: sessionOf(0)}
+			text := check.script(s)
+			if text == "" {
+				d.dispose()
+			}
+			return text
+		})
+		if w.hung != "" {
+			text = w.hung
+		}
+		w.finish(scope)
+		if text != "" {
+			out = append(out, Finding{Check: check, Text: text, Seed: o.seed})
+			if o.first {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// script is one engine and a session of it.
+type script struct {
+	*driver
+	id core.SessionID
+	n  int
+}
+
+func (s *script) ctx() context.Context { return s.watch.calling(s.tb.Context()) }
+
+// message makes a message that says something of its own.
+func (s *script) message(role message.Role, text string) message.Message {
+	s.n++
+	m := message.New(role, fmt.Sprintf("%s %s", markOf(0, s.n), text))
+	m.ID, m.Key = fmt.Sprintf("m-%d", s.n), fmt.Sprintf("mk-%d", s.n)
+	return m
+}
+
+// talk ingests n messages, the user's and the assistant's by turns.
+func (s *script) talk(id core.SessionID, n, words int) ([]core.Entry, string) {
+	var out []core.Entry
+	for i := range n {
+		role := message.User
+		if i%2 == 1 {
+			role = message.Assistant
+		}
+		res, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: s.message(role, strings.Repeat("the budget report moved ", words))})
+		if err != nil || res.Ingested != 1 || res.Duplicates != 0 || len(res.IDs) != 1 {
+			return nil, fmt.Sprintf("ingest of a new message: %+v, error %v", res, err)
+		}
+		e, text := s.get(id, res.IDs[0])
+		if text != "" {
+			return nil, text
+		}
+		out = append(out, e)
+		s.env.Host.advance(time.Minute)
+	}
+	return out, ""
+}
+
+func (s *script) get(id core.SessionID, entry string) (core.Entry, string) {
+	got, err := s.store.Get(s.ctx(), id.Scope(), []string{entry})
+	if err != nil {
+		return core.Entry{}, fmt.Sprintf("entry %q, which a result names, is not in the store: %v", entry, err)
+	}
+	return got[0], ""
+}
+
+// held returns what the store holds of a session.
+func (s *script) held(id core.SessionID) []core.Entry {
+	var out []core.Entry
+	for e, err := range core.All(s.ctx(), s.store, id.Scope(), false) {
+		if err == nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func scriptInfo(s *script) string {
+	info := s.engine.Info()
+	if info.ID == "" || info.Name == "" || info.Version == "" {
+		return fmt.Sprintf("Info has id %q, name %q and version %q, want all three", info.ID, info.Name, info.Version)
+	}
+	if len(info.Health) > 0 {
+		return fmt.Sprintf("Info of a new engine reports %+v", info.Health)
+	}
+	if _, text := s.talk(s.id, 4, 5); text != "" {
+		return text
+	}
+	if _, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: s.id, Budget: 4000}); err != nil {
+		return fmt.Sprintf("assemble: error %v", err)
+	}
+	again := s.engine.Info()
+	if d := differs(again, info); d != "" {
+		return "Info changes: " + d
+	}
+	return ""
+}
+
+func scriptIngest(s *script) string {
+	for i, role := range []message.Role{message.System, message.User, message.Assistant, message.User, message.User} {
+		m, beat := s.message(role, "a note on the budget"), i == 3
+		res, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: m, Heartbeat: beat})
+		if err != nil || res.Ingested != 1 || res.Duplicates != 0 || len(res.IDs) != 1 {
+			return fmt.Sprintf("ingest of a new message: %+v, error %v", res, err)
+		}
+		e, text := s.get(s.id, res.IDs[0])
+		if text != "" {
+			return text
+		}
+		want := map[bool]core.EntryType{false: core.TypeMessage, true: core.TypeHeartbeat}[beat]
+		switch {
+		case e.SessionID() != s.id, e.Role != role, e.Type != want, e.Key == "", e.Time.IsZero(), e.Text() != m.Text(), e.Seq != int64(i):
+			return fmt.Sprintf("message %d was stored as %+v", i, e)
+		case e.Fingerprint != message.Fingerprint(m):
+			return fmt.Sprintf("message %d was stored with the fingerprint %q, want %q", i, e.Fingerprint, message.Fingerprint(m))
+		case e.Tokens != s.count(m):
+			return fmt.Sprintf("message %d was stored with %d tokens, it costs %d", i, e.Tokens, s.count(m))
+		}
+		again, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: m, Heartbeat: beat})
+		if err != nil || again.Ingested != 0 || again.Duplicates != 1 || !slices.Equal(again.IDs, res.IDs) {
+			return fmt.Sprintf("ingest of the same message again: %+v, error %v, want a duplicate of %q", again, err, res.IDs)
+		}
+		if n := len(s.held(s.id)); n != i+1 {
+			return fmt.Sprintf("after %d messages %d entries are stored", i+1, n)
+		}
+	}
+	bare := message.New(message.User, markOf(0, 900)+" without an id of its host")
+	var first core.IngestResult
+	for i := range 2 {
+		res, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: bare, IdempotencyKey: "call-1"})
+		if err != nil || res.Ingested != 1-i || res.Duplicates != i || i == 1 && !slices.Equal(res.IDs, first.IDs) {
+			return fmt.Sprintf("call %d with one idempotency key: %+v, error %v", i+1, res, err)
+		}
+		first = res
+	}
+	filler := s.message(message.User, "nobody said it")
+	filler.Type = message.Filler
+	res, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: filler})
+	if err != nil || res.Ingested != 0 || len(s.held(s.id)) != 6 {
+		return fmt.Sprintf("ingest of a filler: %+v, error %v, %d entries are stored, want nothing new", res, err, len(s.held(s.id)))
+	}
+	return ""
+}
+
+// count is what a message costs.
+func (s *script) count(m message.Message) int {
+	w, err := readWire(m, "")
+	if err != nil {
+		return 0
+	}
+	return recount([]wireMessage{w}, "", s.env.Count)
+}
+
+func scriptBatch(s *script) string {
+	e, ok := s.engine.(core.BatchIngester)
+	if !ok {
+		return ""
+	}
+	req := core.IngestBatchRequest{Session: s.id, IdempotencyKey: "batch-1"}
+	for _, role := range []message.Role{message.User, message.Assistant, message.User, message.Assistant} {
+		m := s.message(role, "one of several")
+		m.ID, m.Key = "", ""
+		req.Messages = append(req.Messages, m)
+	}
+	res, err := e.IngestBatch(s.ctx(), req)
+	if err != nil || res.Ingested != 4 || res.Duplicates != 0 || len(res.IDs) != 4 {
+		return fmt.Sprintf("a batch of 4: %+v, error %v", res, err)
+	}
+	for i, id := range res.IDs {
+		entry, text := s.get(s.id, id)
+		if text != "" {
+			return text
+		}
+		if entry.Text() != req.Messages[i].Text() || entry.Seq != int64(i) {
+			return fmt.Sprintf("message %d of a batch is entry %q at %d: %q, want %q", i, id, entry.Seq, entry.Text(), req.Messages[i].Text())
+		}
+	}
+	again, err := e.IngestBatch(s.ctx(), req)
+	if err != nil || again.Ingested != 0 || again.Duplicates != 4 || !slices.Equal(again.IDs, res.IDs) || len(s.held(s.id)) != 4 {
+		return fmt.Sprintf("the same batch again: %+v, error %v, %d entries are stored, want 4 duplicates", again, err, len(s.held(s.id)))
+	}
+	beat, err := e.IngestBatch(s.ctx(), core.IngestBatchRequest{Session: s.id, Messages: []message.Message{s.message(message.User, "tick"), s.message(message.Assistant, "tock")}, Heartbeat: true})
+	if err != nil || beat.Ingested != 2 {
+		return fmt.Sprintf("a batch of heartbeats: %+v, error %v", beat, err)
+	}
+	for _, id := range beat.IDs {
+		if entry, text := s.get(s.id, id); text != "" || entry.Type != core.TypeHeartbeat {
+			return fmt.Sprintf("a heartbeat of a batch is stored as %q %s", entry.Type, text)
+		}
+	}
+	// One that cannot be stored takes the whole batch back.
+	bad := s.message("nobody", "no role")
+	if _, err := e.IngestBatch(s.ctx(), core.IngestBatchRequest{Session: s.id, Messages: []message.Message{s.message(message.User, "first"), bad}}); err != nil && len(s.held(s.id)) != 6 {
+		return fmt.Sprintf("a batch that was refused (%v) left %d entries, want 6", err, len(s.held(s.id)))
+	}
+	return ""
+}
+
+func (s *script) transcript(n int) *core.Transcript {
+	t := &core.Transcript{}
+	for i := range n {
+		t.Messages = append(t.Messages, s.message([]message.Role{message.User, message.Assistant}[i%2], "from the transcript"))
+	}
+	return t
+}
+
+func scriptBootstrap(s *script) string {
+	e, ok := s.engine.(core.Bootstrapper)
+	if !ok {
+		return ""
+	}
+	res, err := e.Bootstrap(s.ctx(), core.BootstrapRequest{Session: s.id})
+	if err != nil || res.Imported != 0 || res.Known != 0 {
+		return fmt.Sprintf("bootstrap of a new session: %+v, error %v", res, err)
+	}
+	t := s.transcript(6)
+	res, err = e.Bootstrap(s.ctx(), core.BootstrapRequest{Session: s.id, Transcript: t})
+	if err != nil || !res.Bootstrapped || res.Imported != 6 || res.Known != 6 || len(s.held(s.id)) != 6 {
+		return fmt.Sprintf("bootstrap with 6 messages: %+v, error %v, %d entries are stored", res, err, len(s.held(s.id)))
+	}
+	more := &core.Transcript{Messages: append(slices.Clone(t.Messages), s.message(message.User, "and one more"))}
+	for _, imported := range []int{1, 0} {
+		res, err = e.Bootstrap(s.ctx(), core.BootstrapRequest{Session: s.id, Transcript: more})
+		if err != nil || res.Imported != imported || res.Known != 7 || len(s.held(s.id)) != 7 {
+			return fmt.Sprintf("bootstrap with 7 messages: %+v, error %v, want %d imported", res, err, imported)
+		}
+	}
+	return ""
+}
+
+func scriptAfterTurn(s *script) string {
+	e, ok := s.engine.(core.AfterTurner)
+	if !ok {
+		return ""
+	}
+	t := s.transcript(8)
+	for _, turn := range []struct {
+		from, to int
+		beat     bool
+	}{{0, 2, false}, {2, 4, false}, {2, 4, false}, {4, 6, true}, {6, 8, false}} {
+		if err := e.AfterTurn(s.ctx(), core.AfterTurnRequest{Session: s.id, Messages: t.Messages[:turn.to], PrePrompt: turn.from, Heartbeat: turn.beat}); err != nil {
+			return fmt.Sprintf("after turn: error %v", err)
+		}
+		held := s.held(s.id)
+		if len(held) != turn.to {
+			return fmt.Sprintf("after a turn of %d messages, %d in all, %d entries are stored", turn.to-turn.from, turn.to, len(held))
+		}
+		for i, e := range held {
+			want := core.TypeMessage
+			if i == 4 || i == 5 {
+				want = core.TypeHeartbeat
+			}
+			if e.Text() != t.Messages[i].Text() || e.Type != want {
+				return fmt.Sprintf("message %d is stored as %q (%s)", i, e.Text(), e.Type)
+			}
+		}
+	}
+	return s.otherBeat(e)
+}
+
+// otherBeat is a timer's turn in a session that nothing is known of: what was there before is no timer's.
+func (s *script) otherBeat(e core.AfterTurner) string {
+	id := sessionOf(1)
+	t := s.transcript(4)
+	if err := e.AfterTurn(s.ctx(), core.AfterTurnRequest{Session: id, Messages: t.Messages, PrePrompt: 2, Heartbeat: true}); err != nil {
+		return fmt.Sprintf("after turn: error %v", err)
+	}
+	for _, e := range s.held(id) {
+		i := slices.IndexFunc(t.Messages, func(m message.Message) bool { return m.Text() == e.Text() })
+		if (e.Type == core.TypeHeartbeat) != (i >= 2) {
+			return fmt.Sprintf("message %d, a timer's turn began with number 2, is stored as %s", i, e.Type)
+		}
+	}
+	return ""
+}
+
+func scriptCommit(s *script) string {
+	e, _ := s.engine.(core.TurnCommitter)
+	req := core.CommitTurnRequest{Session: s.id, AdvancementKey: "turn-1", Messages: s.transcript(4).Messages}
+	res, err := e.CommitTurn(s.ctx(), req)
+	if err != nil || res.Status != core.Committed || len(res.IDs) != 4 {
+		return fmt.Sprintf("commit of a turn: %+v, error %v", res, err)
+	}
+	for i, id := range res.IDs {
+		if entry, text := s.get(s.id, id); text != "" || entry.Text() != req.Messages[i].Text() || entry.Seq != int64(i) {
+			return fmt.Sprintf("message %d of a turn is entry %q: %q %s", i, id, entry.Text(), text)
+		}
+	}
+	s.reopen(true)
+	e, _ = s.engine.(core.TurnCommitter)
+	again, err := e.CommitTurn(s.ctx(), req)
+	if err != nil || again.Status != core.Duplicate || len(again.IDs) > 0 && !slices.Equal(again.IDs, res.IDs) || len(s.held(s.id)) != 4 {
+		return fmt.Sprintf("the same turn after a restart: %+v, error %v, %d entries are stored, want a duplicate of %q", again, err, len(s.held(s.id)), res.IDs)
+	}
+	next := core.CommitTurnRequest{Session: s.id, AdvancementKey: "turn-2", Messages: s.transcript(2).Messages, Heartbeat: true}
+	if res, err = e.CommitTurn(s.ctx(), next); err != nil || res.Status != core.Committed || len(res.IDs) != 2 {
+		return fmt.Sprintf("commit of a second turn: %+v, error %v", res, err)
+	}
+	if entry, text := s.get(s.id, res.IDs[0]); text != "" || entry.Type != core.TypeHeartbeat {
+		return fmt.Sprintf("a heartbeat's turn is stored as %q %s", entry.Type, text)
+	}
+	return ""
+}
+
+// calls are the calls of an engine with a session.
+func (s *script) calls(id core.SessionID) map[string]func(context.Context) error {
+	m := s.message(message.User, "not to be stored")
+	out := map[string]func(context.Context) error{
+		"ingest": func(ctx context.Context) error {
+			_, err := s.engine.Ingest(ctx, core.IngestRequest{Session: id, Message: m})
+			return err
+		},
+		"assemble": func(ctx context.Context) error {
+			_, err := s.engine.Assemble(ctx, core.AssembleRequest{Session: id, Budget: 4000})
+			return err
+		},
+		"compact": func(ctx context.Context) error {
+			_, err := s.engine.Compact(ctx, core.CompactRequest{Session: id, Budget: 4000, Force: true})
+			return err
+		},
+	}
+	if e, ok := s.engine.(core.BatchIngester); ok {
+		out["ingest batch"] = func(ctx context.Context) error {
+			_, err := e.IngestBatch(ctx, core.IngestBatchRequest{Session: id, Messages: []message.Message{m}})
+			return err
+		}
+	}
+	if e, ok := s.engine.(core.Bootstrapper); ok {
+		out["bootstrap"] = func(ctx context.Context) error {
+			_, err := e.Bootstrap(ctx, core.BootstrapRequest{Session: id, Transcript: &core.Transcript{Messages: []message.Message{m}}})
+			return err
+		}
+	}
+	if e, ok := s.engine.(core.TurnCommitter); ok {
+		out["commit turn"] = func(ctx context.Context) error {
+			_, err := e.CommitTurn(ctx, core.CommitTurnRequest{Session: id, AdvancementKey: "x", Messages: []message.Message{m}})
+			return err
+		}
+	}
+	if e, ok := s.engine.(core.AfterTurner); ok {
+		out["after turn"] = func(ctx context.Context) error {
+			return e.AfterTurn(ctx, core.AfterTurnRequest{Session: id, Messages: []message.Message{m}})
+		}
+	}
+	if e, ok := s.engine.(core.SubagentHost); ok {
+		out["prepare spawn"] = func(ctx context.Context) error {
+			_, err := e.PrepareSubagentSpawn(ctx, core.SpawnRequest{Parent: id, Child: core.SessionID{Agent: "agent-a", Session: "kid"}})
+			return err
+		}
+		out["subagent ended"] = func(ctx context.Context) error {
+			return e.OnSubagentEnded(ctx, core.SubagentEnded{Parent: s.id, Child: id, Reason: "completed", Result: "done"})
+		}
+	}
+	if e, ok := s.engine.(core.Recaller); ok {
+		out["search"] = func(ctx context.Context) error {
+			_, err := e.Search(ctx, core.SearchRequest{Session: id, Query: "budget"})
+			return err
+		}
+		out["expand"] = func(ctx context.Context) error {
+			_, err := e.Expand(ctx, core.ExpandRequest{Session: id, ID: "0"})
+			return err
+		}
+		out["describe"] = func(ctx context.Context) error {
+			_, err := e.Describe(ctx, core.DescribeRequest{Session: id})
+			return err
+		}
+	}
+	if e, ok := s.engine.(core.Forgetter); ok {
+		out["forget"] = func(ctx context.Context) error {
+			_, err := e.Forget(ctx, core.ForgetRequest{Scope: core.Scope(id)})
+			return err
+		}
+	}
+	return out
+}
+
+func scriptInvalid(s *script) string {
+	before, text := s.talk(s.id, 3, 3)
+	if text != "" {
+		return text
+	}
+	for _, id := range []core.SessionID{{}, {Session: "main"}} {
+		calls := s.calls(id)
+		for _, name := range slices.Sorted(maps.Keys(calls)) {
+			if err := calls[name](s.ctx()); !errors.Is(err, core.ErrInvalid) {
+				return fmt.Sprintf("%s without an agent: error %v, want ErrInvalid", name, err)
+			}
+		}
+	}
+	for _, budget := range []int{0, -1} {
+		if _, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: s.id, Budget: budget}); !errors.Is(err, core.ErrInvalid) {
+			return fmt.Sprintf("assemble with the budget %d: error %v, want ErrInvalid", budget, err)
+		}
+	}
+	if e, ok := s.engine.(core.TurnCommitter); ok {
+		if _, err := e.CommitTurn(s.ctx(), core.CommitTurnRequest{Session: s.id, Messages: s.transcript(2).Messages}); !errors.Is(err, core.ErrInvalid) {
+			return fmt.Sprintf("commit turn without an advancement key: error %v, want ErrInvalid", err)
+		}
+	}
+	if d := sameEntries(s.held(s.id), before); d != "" {
+		return "after invalid calls: " + d
+	}
+	return ""
+}
+
+func scriptCancel(s *script) string {
+	before, text := s.talk(s.id, 4, 30)
+	if text != "" {
+		return text
+	}
+	calls := s.calls(s.id)
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
+		ctx, cancel := cancelled(s.ctx())
+		err := calls[name](ctx)
+		cancel()
+		if !errors.Is(err, context.Canceled) {
+			return fmt.Sprintf("%s with a cancelled context: error %v, want context.Canceled", name, err)
+		}
+		s.recover()
+	}
+	if d := sameEntries(s.held(s.id), before); d != "" {
+		return "after cancelled calls: " + d
+	}
+	return ""
+}

@@ -1,0 +1,275 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// trueFound compares what an answer shows of an entry with what is stored.
+func (s *script) trueFound(f core.Found, e core.Entry) string {
+	switch {
+	case f.ID != e.ID, f.Session != e.Session, f.Turn != e.Turn, f.Seq != e.Seq, f.Role != e.Role, f.Type != e.Type, !f.Time.Equal(e.Time), f.Tokens != e.Tokens:
+		return fmt.Sprintf("the answer shows %+v of the entry %q (session %q, turn %d, seq %d, %s, %s, %v, %d tokens)", f, e.ID, e.Session, e.Turn, e.Seq, e.Role, e.Type, e.Time, e.Tokens)
+	case !strings.Contains(e.Text(), strings.TrimSpace(strings.Trim(f.Excerpt, "… "))) && !strings.Contains(f.Excerpt, "…"):
+		return fmt.Sprintf("the excerpt of %q is %.80q, it says %.80q", e.ID, f.Excerpt, e.Text())
+	case f.Whole != (strings.TrimSpace(f.Excerpt) == strings.TrimSpace(e.Text())):
+		return fmt.Sprintf("the excerpt of %q is whole: %v, it has %d of %d bytes", e.ID, f.Whole, len(f.Excerpt), len(e.Text()))
+	}
+	return ""
+}
+
+// trueText looks at the text for a model: every line of an entry is quoted.
+func (s *script) trueText(text string, tokens, bound int) string {
+	if n := s.env.Count(text); n != tokens || n > bound {
+		return fmt.Sprintf("the text costs %d tokens, the answer says %d, the bound is %d", n, tokens, bound)
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if len(marksIn(line)) > 0 && !strings.HasPrefix(line, ">") {
+			return fmt.Sprintf("the text holds a line of an entry that is not quoted: %.80q", line)
+		}
+	}
+	return ""
+}
+
+func scriptBack(s *script) string {
+	r, _ := s.engine.(core.Recaller)
+	entries, text := s.talk(s.id, 10, 6)
+	if text != "" {
+		return text
+	}
+	byID := map[string]core.Entry{}
+	for _, e := range entries {
+		byID[e.ID] = e
+	}
+	for _, limit := range []int{1, 3, core.MaxFound} {
+		seen := map[string]bool{}
+		req := core.SearchRequest{Session: s.id, Query: "budget report", Limit: limit, Tokens: core.MaxAnswer}
+		for range len(entries) + 2 {
+			res, err := r.Search(s.ctx(), req)
+			if err != nil || len(res.Found) > limit {
+				return fmt.Sprintf("search: %d found with a limit of %d, error %v", len(res.Found), limit, err)
+			}
+			for _, f := range res.Found {
+				if seen[f.ID] {
+					return fmt.Sprintf("search in pages of %d finds %q twice", limit, f.ID)
+				}
+				seen[f.ID] = true
+				if text := s.trueFound(f, byID[f.ID]); text != "" {
+					return "search: " + text
+				}
+			}
+			if text := s.trueText(res.Text, res.Tokens, core.MaxAnswer); text != "" {
+				return "search: " + text
+			}
+			if req.Offset = res.Next; res.Next == 0 {
+				break
+			}
+		}
+		if len(seen) != len(entries) {
+			return fmt.Sprintf("search in pages of %d finds %d of %d entries", limit, len(seen), len(entries))
+		}
+	}
+	res, err := r.Search(s.ctx(), core.SearchRequest{Session: s.id, Query: "budget report", From: entries[2].Time, To: entries[5].Time, Limit: core.MaxFound})
+	if err != nil || len(res.Found) != 3 {
+		return fmt.Sprintf("search in the time of 3 entries finds %d, error %v", len(res.Found), err)
+	}
+	if text := s.backExpand(r, entries); text != "" {
+		return text
+	}
+	small, err := r.Search(s.ctx(), core.SearchRequest{Session: s.id, Query: "budget report", Limit: core.MaxFound, Tokens: 150})
+	if err != nil {
+		return fmt.Sprintf("search: error %v", err)
+	}
+	if text := s.trueText(small.Text, small.Tokens, 150); text != "" {
+		return "search bounded to 150 tokens: " + text
+	}
+	if text := s.backPages(r); text != "" {
+		return text
+	}
+	shown, err := s.assemble(8000, nil)
+	if err != nil {
+		return fmt.Sprintf("assemble: error %v", err)
+	}
+	entries = s.held(s.id)
+	d, err := r.Describe(s.ctx(), core.DescribeRequest{Session: s.id})
+	if err != nil {
+		return fmt.Sprintf("describe: error %v", err)
+	}
+	if d.Session != s.id || d.Entries != len(entries) || d.Turns != 6 || d.Epoch != shown.Epoch || d.Shown != len(entries) || d.Left != 0 || d.Budget != 8000 || !d.First.Equal(entries[0].Time) || !d.Last.Equal(entries[len(entries)-1].Time) || d.Text == "" || d.Tokens != s.env.Count(d.Text) ||
+		d.Shortened != 0 || len(d.Summaries) != 0 {
+		return fmt.Sprintf("describe of %d entries in 6 turns, all shown, from %v to %v, epoch %d: %+v", len(entries), entries[0].Time, entries[len(entries)-1].Time, shown.Epoch, d)
+	}
+	return ""
+}
+
+// backPages expands one long entry page by page.
+func (s *script) backPages(r core.Recaller) string {
+	long, text := s.talk(s.id, 1, 120)
+	if text != "" {
+		return text
+	}
+	var whole strings.Builder
+	req := core.ExpandRequest{Session: s.id, ID: long[0].ID, Tokens: 200}
+	for n := 0; ; n++ {
+		page, err := r.Expand(s.ctx(), req)
+		if err != nil || len(page.Found) != 1 || n > 100 {
+			return fmt.Sprintf("page %d of an entry: %d entries, error %v", n+1, len(page.Found), err)
+		}
+		if text := s.trueText(page.Text, page.Tokens, 200); text != "" {
+			return fmt.Sprintf("page %d of an entry: %s", n+1, text)
+		}
+		whole.WriteString(page.Found[0].Excerpt)
+		if req.Offset = page.Next; page.Next == 0 {
+			break
+		}
+	}
+	if d := differText("the text", whole.String(), long[0].Text()); d != "" {
+		return "an entry read page by page: " + d
+	}
+	return ""
+}
+
+func (s *script) backExpand(r core.Recaller, entries []core.Entry) string {
+	e := entries[4]
+	for _, id := range []string{e.ID, "#" + e.ID, fmt.Sprint(e.Seq), fmt.Sprintf("#%d", e.Seq)} {
+		res, err := r.Expand(s.ctx(), core.ExpandRequest{Session: s.id, ID: id, Tokens: core.MaxAnswer})
+		if err != nil || len(res.Found) != 1 || res.Total != len(e.Text()) || res.Next != 0 || res.Found[0].Excerpt != e.Text() {
+			return fmt.Sprintf("expand of %q: %+v, error %v, want all %d bytes", id, res, err, len(e.Text()))
+		}
+		if text := s.trueFound(res.Found[0], e); text != "" {
+			return "expand: " + text
+		}
+		if text := s.trueText(res.Text, res.Tokens, core.MaxAnswer); text != "" {
+			return "expand: " + text
+		}
+	}
+	res, err := r.Expand(s.ctx(), core.ExpandRequest{Session: s.id, ID: e.ID, Before: 2, After: 1, Tokens: core.MaxAnswer})
+	if err != nil || len(res.Found) != 4 || res.Total != 4 {
+		return fmt.Sprintf("expand with 2 before and 1 after: %d entries of %d, error %v, want 4", len(res.Found), res.Total, err)
+	}
+	for i, f := range res.Found {
+		if f.ID != entries[2+i].ID {
+			return fmt.Sprintf("expand with neighbours shows %q at %d, want %q", f.ID, i, entries[2+i].ID)
+		}
+	}
+	for _, id := range []string{"nobody", "99"} {
+		if res, err := r.Expand(s.ctx(), core.ExpandRequest{Session: s.id, ID: id}); !errors.Is(err, core.ErrNotFound) {
+			return fmt.Sprintf("expand of the unknown %q: %d entries, error %v, want ErrNotFound", id, len(res.Found), err)
+		}
+	}
+	stranger := sessionOf(2)
+	if res, err := r.Expand(s.ctx(), core.ExpandRequest{Session: stranger, ID: e.ID}); !errors.Is(err, core.ErrNotFound) {
+		return fmt.Sprintf("expand of another agent's entry: %d entries, error %v, want ErrNotFound", len(res.Found), err)
+	}
+	return ""
+}
+
+// reaches reports whether a search from a session finds an entry of the parent.
+func (s *script) reaches(id core.SessionID, mark string) bool {
+	if r, ok := s.engine.(core.Recaller); ok {
+		res, err := r.Search(s.ctx(), core.SearchRequest{Session: id, Query: mark, Limit: core.MaxFound})
+		return err == nil && slices.ContainsFunc(res.Found, func(f core.Found) bool { return strings.Contains(f.Excerpt, mark) })
+	}
+	return false
+}
+
+// startsFrom looks at what a subagent's first prompt shows: all of the parent's conversation where it is forked, nothing of it where it is not.
+func (s *script) startsFrom(id core.SessionID, mark string, mode core.SpawnMode) string {
+	if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: s.message(message.User, "begin")}); err != nil {
+		return fmt.Sprintf("ingest into a subagent's session: error %v", err)
+	}
+	res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 8000, PromptMode: core.PromptNone})
+	if err != nil {
+		return fmt.Sprintf("assemble for a subagent: error %v", err)
+	}
+	shows := slices.ContainsFunc(res.Messages, func(m message.Message) bool { return strings.Contains(m.Text(), mark) })
+	if shows != (mode == core.SpawnFork) {
+		return fmt.Sprintf("the first prompt of a subagent (%s) shows its parent's conversation: %v", mode, shows)
+	}
+	return ""
+}
+
+func scriptSubagent(s *script) string {
+	e, _ := s.engine.(core.SubagentHost)
+	_, back := s.engine.(core.Recaller)
+	entries, text := s.talk(s.id, 6, 4)
+	if text != "" {
+		return text
+	}
+	mark := marksIn(entries[0].Text())[0]
+	for n, mode := range []core.SpawnMode{core.SpawnIsolated, core.SpawnFork} {
+		// Of another agent: only a grant opens anything.
+		child := func(name string) core.SessionID {
+			return core.SessionID{Agent: "agent-c", Session: fmt.Sprintf("kid-%d-%s", n, name)}
+		}
+		spawn := func(id core.SessionID) (core.Spawn, string) {
+			sp, err := e.PrepareSubagentSpawn(s.ctx(), core.SpawnRequest{Parent: s.id, Child: id, Mode: mode, TTL: 10 * time.Hour})
+			if err != nil || sp.Rollback == nil {
+				return sp, fmt.Sprintf("prepare spawn (%s): %+v, error %v", mode, sp, err)
+			}
+			return sp, ""
+		}
+		undone := child("undone")
+		sp, text := spawn(undone)
+		if text != "" {
+			return text
+		}
+		if err := sp.Rollback(s.ctx()); err != nil {
+			return fmt.Sprintf("rollback: error %v", err)
+		}
+		if s.reaches(undone, mark) {
+			return fmt.Sprintf("after a rollback (%s) the subagent still finds its parent's history", mode)
+		}
+		late := child("late")
+		if sp, text = spawn(late); text != "" {
+			return text
+		}
+		if back && sp.GrantID != "" && !s.reaches(late, mark) {
+			return fmt.Sprintf("a subagent (%s) with the grant %q does not find its parent's history", mode, sp.GrantID)
+		}
+		if text := s.startsFrom(late, mark, mode); text != "" {
+			return text
+		}
+		s.env.Host.advance(9 * time.Hour)
+		if back && sp.GrantID != "" && !s.reaches(late, mark) {
+			return fmt.Sprintf("a subagent (%s) with a grant for 10 hours does not find its parent's history after 9", mode)
+		}
+		s.env.Host.advance(2 * time.Hour)
+		if sp.GrantID != "" && s.reaches(late, mark) {
+			return fmt.Sprintf("a subagent (%s) finds its parent's history after its grant is over", mode)
+		}
+		done := child("done")
+		if sp, text = spawn(done); text != "" {
+			return text
+		}
+		answer := s.message(message.Assistant, "the kestrel bridge is safe")
+		for _, m := range []message.Message{s.message(message.User, "look"), answer} {
+			if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: done, Message: m}); err != nil {
+				return fmt.Sprintf("ingest into a subagent's session: error %v", err)
+			}
+		}
+		result := ""
+		if n == 0 {
+			result = "the bridge is safe, says the subagent"
+		}
+		before := len(s.held(s.id))
+		if err := e.OnSubagentEnded(s.ctx(), core.SubagentEnded{Parent: s.id, Child: done, Reason: "completed", Result: result}); err != nil {
+			return fmt.Sprintf("subagent ended: error %v", err)
+		}
+		held := s.held(s.id)
+		want := map[bool]string{true: "the bridge is safe, says the subagent", false: answer.Text()}[n == 0]
+		if len(held) != before+1 || held[len(held)-1].Type != core.TypeSubagent || !strings.Contains(held[len(held)-1].Text(), want) {
+			return fmt.Sprintf("a subagent that ended left %d new entries with its parent, the last is %q (%s), want one that says %q", len(held)-before, held[len(held)-1].Text(), held[len(held)-1].Type, want)
+		}
+		if sp.GrantID != "" && s.reaches(done, mark) {
+			return fmt.Sprintf("a subagent (%s) that ended still finds its parent's history", mode)
+		}
+	}
+	return ""
+}
