@@ -97,7 +97,7 @@ func faultyRecall(sound func(setup) []string) []fault {
 func faultyWrites(sound func(setup) []string) []fault {
 	plain := setup{compactor: "archive"}
 	return []fault{
-		{name: "forgets on restart", caught: []string{"lost.readback"}, kin: append(changed, "isolation.*", "back.*", "budget.*", "failure.*", "idempotent.*", "compact.*"),
+		{name: "forgets on restart", caught: []string{"lost.readback"}, kin: append(changed, "isolation.*", "back.*", "budget.*", "failure.*", "idempotent.*", "compact.*", "contract.*"),
 			find: func(t *testing.T) []conformance.Finding {
 				t.Helper()
 				return conformance.ExamineEngine(t, conformance.Combination{Name: "forgets", Open: func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {

@@ -1,5 +1,330 @@
 package conformance_test
 
-import "testing"
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+	"time"
 
-func tableCompanions(*testing.T) []broken { return nil }
+	"github.com/contextengine/contextengine/backends/sqlite"
+	"github.com/contextengine/contextengine/conformance"
+	"github.com/contextengine/contextengine/core"
+)
+
+// companied is a store in a file whose companions can be wrong.
+type companied struct {
+	*sqlite.Store
+	changes func(ctx context.Context, q core.ChangeQuery, sound func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error)
+	put     func(ctx context.Context, space string, v []core.Vector) error
+	scan    func(ctx context.Context, q core.VectorQuery) (core.VectorPage, error)
+	spaces  func(ctx context.Context, agent string) ([]core.VectorSpace, error)
+	drop    func(ctx context.Context, space, agent string) error
+	stats   func(*core.StoreStats)
+}
+
+func (c *companied) Changes(ctx context.Context, q core.ChangeQuery) (core.ChangePage, error) {
+	if c.changes != nil {
+		return c.changes(ctx, q, c.Store.Changes)
+	}
+	return c.Store.Changes(ctx, q)
+}
+
+func (c *companied) PutVectors(ctx context.Context, space string, v []core.Vector) error {
+	if c.put != nil {
+		return c.put(ctx, space, v)
+	}
+	return c.Store.PutVectors(ctx, space, v)
+}
+
+func (c *companied) ScanVectors(ctx context.Context, q core.VectorQuery) (core.VectorPage, error) {
+	if c.scan != nil {
+		return c.scan(ctx, q)
+	}
+	return c.Store.ScanVectors(ctx, q)
+}
+
+func (c *companied) VectorSpaces(ctx context.Context, agent string) ([]core.VectorSpace, error) {
+	if c.spaces != nil {
+		return c.spaces(ctx, agent)
+	}
+	return c.Store.VectorSpaces(ctx, agent)
+}
+
+func (c *companied) DropVectors(ctx context.Context, space, agent string) error {
+	if c.drop != nil {
+		return c.drop(ctx, space, agent)
+	}
+	return c.Store.DropVectors(ctx, space, agent)
+}
+
+func (c *companied) Stats(ctx context.Context) (core.StoreStats, error) {
+	st, err := c.Store.Stats(ctx)
+	if c.stats != nil {
+		c.stats(&st)
+	}
+	return st, err
+}
+
+func brokenCompanionOf(class, name string, change func(*companied)) broken {
+	return broken{"companion: " + class, name, func(t *testing.T) []conformance.Finding {
+		t.Helper()
+		paths := map[core.Store]string{}
+		var open func(tb testing.TB, path string) core.Store
+		open = func(tb testing.TB, path string) core.Store {
+			tb.Helper()
+			cfg := sqlite.DefaultConfig()
+			cfg.Path = path
+			s, err := sqlite.Open(tb.Context(), cfg)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			tb.Cleanup(func() { _ = s.Close() })
+			c := &companied{Store: s}
+			change(c)
+			paths[c] = path
+			return c
+		}
+		return conformance.ExamineStore(t, func(tb testing.TB) core.Store { tb.Helper(); return open(tb, filepath.Join(tb.TempDir(), "store.db")) },
+			conformance.WithExactly(3, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(2*time.Second),
+			conformance.WithClaims("feed", "vector", "stats", "cancel.store", "close.closed"),
+			conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {
+				tb.Helper()
+				_ = old.Close()
+				return open(tb, paths[old])
+			}))
+	}}
+}
+
+// tableCompanions are wrong companions of stores.
+func tableCompanions(*testing.T) []broken {
+	var out []broken
+	feed := func(name string, f func(ctx context.Context, q core.ChangeQuery, sound func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error)) {
+		out = append(out, brokenCompanionOf("change feed", name, func(c *companied) { c.changes = f }))
+	}
+	page := func(name string, f func(q core.ChangeQuery, p *core.ChangePage)) {
+		feed(name, func(ctx context.Context, q core.ChangeQuery, s func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error) {
+			p, err := s(ctx, q)
+			f(q, &p)
+			return p, err
+		})
+	}
+	page("nothing", func(_ core.ChangeQuery, p *core.ChangePage) { p.Changes = nil })
+	page("the first left out", func(_ core.ChangeQuery, p *core.ChangePage) { p.Changes = p.Changes[min(1, len(p.Changes)):] })
+	page("the last left out", func(_ core.ChangeQuery, p *core.ChangePage) { p.Changes = p.Changes[:max(0, len(p.Changes)-1)] })
+	page("ends with the first page", func(_ core.ChangeQuery, p *core.ChangePage) { p.More = false })
+	page("never ends", func(_ core.ChangeQuery, p *core.ChangePage) { p.More = true })
+	page("the mark stays", func(q core.ChangeQuery, p *core.ChangePage) { p.Mark = q.After })
+	page("no mark", func(_ core.ChangeQuery, p *core.ChangePage) { p.Mark = "" })
+	page("deletions left out", func(_ core.ChangeQuery, p *core.ChangePage) {
+		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry == nil })
+	})
+	page("updates left out", func(_ core.ChangeQuery, p *core.ChangePage) {
+		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry != nil && c.Entry.Meta["reworked"] != "" })
+	})
+	page("erased ones left out", func(_ core.ChangeQuery, p *core.ChangePage) {
+		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry != nil && c.Entry.Type == core.TypeErased })
+	})
+	page("heartbeats left out", func(_ core.ChangeQuery, p *core.ChangePage) {
+		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry != nil && c.Entry.Type == core.TypeHeartbeat })
+	})
+	page("erased ones are gone", func(_ core.ChangeQuery, p *core.ChangePage) {
+		for i := range p.Changes {
+			if e := p.Changes[i].Entry; e != nil && e.Type == core.TypeErased {
+				p.Changes[i].Entry = nil
+			}
+		}
+	})
+	page("deletions without a name", func(_ core.ChangeQuery, p *core.ChangePage) {
+		for i := range p.Changes {
+			if p.Changes[i].Entry == nil {
+				p.Changes[i].ID = ""
+			}
+		}
+	})
+	for _, l := range entryLeaves() {
+		if l.path == ".Meta" || l.path == ".Message.Raw" || l.path == ".Tokens" || l.path == ".Key" || l.path == ".Type" {
+			page("entries without "+l.path, func(_ core.ChangeQuery, p *core.ChangePage) {
+				for i := range p.Changes {
+					if p.Changes[i].Entry != nil {
+						e := entriesOf([]core.Entry{*p.Changes[i].Entry}, nil)[0]
+						l.clear(reflect.ValueOf(&e).Elem())
+						p.Changes[i].Entry = &e
+					}
+				}
+			})
+		}
+	}
+	feed("of all agents", func(ctx context.Context, q core.ChangeQuery, s func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error) {
+		p, err := s(ctx, q)
+		if q.Agent == "agent-a" && q.After == "" && err == nil {
+			more, _ := s(ctx, core.ChangeQuery{Agent: "agent-b", Limit: 1})
+			p.Changes = append(p.Changes[:max(len(p.Changes)-len(more.Changes), 0):max(len(p.Changes)-len(more.Changes), 0)], more.Changes...)
+		}
+		return p, err
+	})
+	feed("limit ignored", func(ctx context.Context, q core.ChangeQuery, s func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error) {
+		q.Limit = core.MaxPage
+		return s(ctx, q)
+	})
+	feed("mark ignored", func(ctx context.Context, q core.ChangeQuery, s func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error) {
+		q.After = ""
+		return s(ctx, q)
+	})
+	feed("an odd mark begins anew", func(ctx context.Context, q core.ChangeQuery, s func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error) {
+		p, err := s(ctx, q)
+		if errors.Is(err, core.ErrNotFound) {
+			q.After = ""
+			return s(ctx, q)
+		}
+		return p, err
+	})
+	feed("an odd mark is invalid", func(ctx context.Context, q core.ChangeQuery, s func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error) {
+		p, err := s(ctx, q)
+		if errors.Is(err, core.ErrNotFound) {
+			err = core.ErrInvalid
+		}
+		return p, err
+	})
+	feed("goes on when cancelled", func(ctx context.Context, q core.ChangeQuery, s func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error) {
+		return s(context.WithoutCancel(ctx), q)
+	})
+	feed("hangs", func(context.Context, core.ChangeQuery, func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error) {
+		select {}
+	})
+
+	vectors := func(name string, change func(c *companied)) {
+		out = append(out, brokenCompanionOf("vectors", name, change))
+	}
+	scanned := func(name string, f func(q core.VectorQuery, p *core.VectorPage)) {
+		vectors(name, func(c *companied) {
+			c.scan = func(ctx context.Context, q core.VectorQuery) (core.VectorPage, error) {
+				p, err := c.Store.ScanVectors(ctx, q)
+				f(q, &p)
+				return p, err
+			}
+		})
+	}
+	for _, f := range []string{"ID", "Part", "Start", "End", "Hash", "Values"} {
+		scanned("without "+f, func(_ core.VectorQuery, p *core.VectorPage) {
+			for i := range p.Vectors {
+				reflect.ValueOf(&p.Vectors[i]).Elem().FieldByName(f).SetZero()
+			}
+		})
+	}
+	scanned("the first left out", func(_ core.VectorQuery, p *core.VectorPage) { p.Vectors = p.Vectors[min(1, len(p.Vectors)):] })
+	scanned("ends with the first page", func(_ core.VectorQuery, p *core.VectorPage) { p.Next = "" })
+	scanned("hashes in 63 bits", func(_ core.VectorQuery, p *core.VectorPage) {
+		for i := range p.Vectors {
+			p.Vectors[i].Hash &= 1<<63 - 1
+		}
+	})
+	scanned("rounded", func(_ core.VectorQuery, p *core.VectorPage) {
+		for i := range p.Vectors {
+			for j := range p.Vectors[i].Values {
+				p.Vectors[i].Values[j] = float32(int(p.Vectors[i].Values[j]))
+			}
+		}
+	})
+	query := func(name string, f func(q *core.VectorQuery)) {
+		vectors(name, func(c *companied) {
+			c.scan = func(ctx context.Context, q core.VectorQuery) (core.VectorPage, error) {
+				f(&q)
+				return c.Store.ScanVectors(ctx, q)
+			}
+		})
+	}
+	query("limit ignored", func(q *core.VectorQuery) { q.Limit = core.MaxPage })
+	query("cursor ignored", func(q *core.VectorQuery) { q.Cursor = "" })
+	query("one agent's for all", func(q *core.VectorQuery) { q.Agent = "agent-a" })
+	query("of one space", func(q *core.VectorQuery) { q.Space = "one/3" })
+	put := func(name string, f func(c *companied, ctx context.Context, space string, v []core.Vector) error) {
+		vectors(name, func(c *companied) {
+			c.put = func(ctx context.Context, space string, v []core.Vector) error { return f(c, ctx, space, v) }
+		})
+	}
+	put("unknown ids refused", func(c *companied, ctx context.Context, space string, v []core.Vector) error {
+		if slices.ContainsFunc(v, func(v core.Vector) bool { return v.ID == "E-nobody" }) {
+			return core.ErrNotFound
+		}
+		return c.Store.PutVectors(ctx, space, v)
+	})
+	put("spaces mixed", func(c *companied, ctx context.Context, _ string, v []core.Vector) error {
+		return c.Store.PutVectors(ctx, "one/3", v)
+	})
+	put("parts forgotten", func(c *companied, ctx context.Context, space string, v []core.Vector) error {
+		return c.Store.PutVectors(ctx, space, slices.DeleteFunc(slices.Clone(v), func(v core.Vector) bool { return v.Part > 0 }))
+	})
+	put("lengths cut", func(c *companied, ctx context.Context, space string, v []core.Vector) error {
+		if err := c.Store.PutVectors(ctx, space, v); !errors.Is(err, core.ErrInvalid) {
+			return err
+		}
+		return nil
+	})
+	put("nothing replaced", func() func(c *companied, ctx context.Context, space string, v []core.Vector) error {
+		var mu sync.Mutex
+		seen := map[string]bool{}
+		return func(c *companied, ctx context.Context, space string, v []core.Vector) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if len(v) == 1 && seen[space+v[0].ID] && len(v[0].Values) == 3 {
+				return nil
+			}
+			for i := range v {
+				seen[space+v[i].ID] = true
+			}
+			return c.Store.PutVectors(ctx, space, v)
+		}
+	}())
+	put("goes on when cancelled", func(c *companied, ctx context.Context, space string, v []core.Vector) error {
+		return c.Store.PutVectors(context.WithoutCancel(ctx), space, v)
+	})
+	spaces := func(name string, f func(s []core.VectorSpace) []core.VectorSpace) {
+		vectors(name, func(c *companied) {
+			c.spaces = func(ctx context.Context, agent string) ([]core.VectorSpace, error) {
+				s, err := c.Store.VectorSpaces(ctx, agent)
+				return f(s), err
+			}
+		})
+	}
+	spaces("spaces backwards", func(s []core.VectorSpace) []core.VectorSpace { slices.Reverse(s); return s })
+	spaces("no spaces", func([]core.VectorSpace) []core.VectorSpace { return nil })
+	spaces("no dimensions", func(s []core.VectorSpace) []core.VectorSpace {
+		for i := range s {
+			s[i].Dimensions = 0
+		}
+		return s
+	})
+	spaces("vectors counted for entries", func(s []core.VectorSpace) []core.VectorSpace {
+		for i := range s {
+			s[i].Entries++
+		}
+		return s
+	})
+	vectors("spaces of all agents", func(c *companied) {
+		c.spaces = func(ctx context.Context, _ string) ([]core.VectorSpace, error) { return c.Store.VectorSpaces(ctx, "") }
+	})
+	vectors("drops nothing", func(c *companied) { c.drop = func(context.Context, string, string) error { return nil } })
+	vectors("drops those of all agents", func(c *companied) {
+		c.drop = func(ctx context.Context, space, _ string) error { return c.Store.DropVectors(ctx, space, "") }
+	})
+	vectors("drops those of an agent alone", func(c *companied) {
+		c.drop = func(ctx context.Context, space, agent string) error {
+			if agent == "" {
+				return nil
+			}
+			return c.Store.DropVectors(ctx, space, agent)
+		}
+	})
+	stats := func(name string, f func(*core.StoreStats)) {
+		out = append(out, brokenCompanionOf("figures", name, func(c *companied) { c.stats = f }))
+	}
+	stats("one entry too many", func(s *core.StoreStats) { s.Entries++ })
+	stats("agents for sessions", func(s *core.StoreStats) { s.Sessions = s.Agents + 7 })
+	stats("agents counted wrongly", func(s *core.StoreStats) { s.Agents += 2 })
+	stats("newest first", func(s *core.StoreStats) { s.Oldest, s.Newest = s.Newest.Add(time.Second), s.Oldest })
+	return out
+}

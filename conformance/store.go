@@ -50,7 +50,7 @@ func ExamineStore(tb testing.TB, open func(tb testing.TB) core.Store, opts ...Op
 }
 
 func storeSuite() []Check {
-	return slices.Concat(storeChecks(), oddChecks(), movingChecks(), sharedChecks(), searchChecks(), viewChecks())
+	return slices.Concat(storeChecks(), oddChecks(), movingChecks(), companionChecks(), sharedChecks(), searchChecks(), viewChecks())
 }
 
 // storeHas says what a store offers beyond core.Store.
@@ -62,7 +62,10 @@ func storeHas(tb testing.TB, open func(testing.TB) core.Store, o options) map[Ne
 	_, search := core.As[core.Searcher](s)
 	_, view := core.As[core.ViewStore](s)
 	_, tail := core.As[core.Tailer](s)
-	return map[Need]bool{NeedSearcher: search, NeedViewStore: view, NeedTailer: tail, NeedReopen: o.reopen != nil}
+	_, feed := core.As[core.ChangeFeed](s)
+	_, vectors := core.As[core.VectorStore](s)
+	_, stats := core.As[core.Statter](s)
+	return map[Need]bool{NeedChangeFeed: feed, NeedVectorStore: vectors, NeedStatter: stats, NeedSearcher: search, NeedViewStore: view, NeedTailer: tail, NeedReopen: o.reopen != nil}
 }
 
 // runCheck runs one check in its own subtest and holds it against what the implementation claims.

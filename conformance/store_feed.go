@@ -1,0 +1,417 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+const (
+	// NeedChangeFeed: core.As finds a core.ChangeFeed in the store.
+	NeedChangeFeed Need = "core.ChangeFeed"
+	// NeedVectorStore: core.As finds a core.VectorStore in the store.
+	NeedVectorStore Need = "core.VectorStore"
+	// NeedStatter: core.As finds a core.Statter in the store.
+	NeedStatter Need = "core.Statter"
+)
+
+// companionChecks hold the optional companions of a store to their contracts.
+func companionChecks() []Check {
+	return []Check{
+		{ID: "feed.follows", Promise: 2, Suite: SuiteStore, store: feedFollows, Needs: []Need{NeedChangeFeed}, dear: true,
+			Rule: "who follows the feed page by page, from the beginning or from a mark, knows what the agent's entries are, and of none twice"},
+		{ID: "feed.marks", Promise: 2, Suite: SuiteStore, store: feedMarks, Needs: []Need{NeedChangeFeed}, once: true,
+			Rule: "a mark stays where nothing changed, and one that the store cannot go on from is ErrNotFound"},
+		{ID: "feed.reopen", Promise: 2, Suite: SuiteStore, store: feedReopen, Needs: []Need{NeedChangeFeed, NeedReopen}, once: true,
+			Rule: "a mark is good after the store was closed and opened again"},
+		{ID: "vector.kept", Promise: 2, Suite: SuiteStore, store: vectorKept, Needs: []Need{NeedVectorStore}, once: true,
+			Rule: "vectors come back whole, page by page, by space and agent, replaced by id and part, and none of an entry that is not there"},
+		{ID: "vector.goes", Promise: 2, Suite: SuiteStore, store: vectorGoes, Needs: []Need{NeedVectorStore}, once: true,
+			Rule: "vectors go with their entries, deleted or emptied, and with their space"},
+		{ID: "stats.counts", Suite: SuiteStore, store: statsCount, Needs: []Need{NeedStatter},
+			Rule: "figures that a store tells are those of what it holds"},
+	}
+}
+
+// follower is one who follows a feed: what it knows of each entry.
+type follower struct {
+	r     *storeRun
+	feed  core.ChangeFeed
+	agent string
+	limit int
+	mark  core.Mark
+	known map[string]core.Entry
+}
+
+func (r *storeRun) follower(agent string, limit int) *follower {
+	f, _ := core.As[core.ChangeFeed](r.store)
+	return &follower{r: r, feed: f, agent: agent, limit: limit, known: map[string]core.Entry{}}
+}
+
+// unsupported reports whether a decorator says that its store has no such companion.
+func unsupported(err error) bool { return errors.Is(err, errors.ErrUnsupported) }
+
+// follow reads the feed to its end.
+func (f *follower) follow() string {
+	for range 20 + 4*len(f.r.all) {
+		page, err := f.feed.Changes(f.r.ctx(), core.ChangeQuery{Agent: f.agent, After: f.mark, Limit: f.limit})
+		if unsupported(err) {
+			return ""
+		}
+		if err != nil || len(page.Changes) > f.limit {
+			return fmt.Sprintf("Changes of agent %q, limit %d: %d changes, error %v", f.agent, f.limit, len(page.Changes), err)
+		}
+		for _, c := range page.Changes {
+			switch {
+			case c.ID == "":
+				return "a change names no entry"
+			case c.Entry == nil:
+				delete(f.known, c.ID)
+			case c.Entry.ID != c.ID || c.Entry.Agent != f.agent:
+				return fmt.Sprintf("the change of %q of agent %q holds entry %q of agent %q", c.ID, f.agent, c.Entry.ID, c.Entry.Agent)
+			default:
+				f.known[c.ID] = *c.Entry
+			}
+		}
+		if page.Mark == f.mark && len(page.Changes) > 0 {
+			return "the mark behind a page of changes is the one before it"
+		}
+		f.mark = page.Mark
+		if !page.More {
+			return f.compare()
+		}
+	}
+	return "the feed does not end: More is always set"
+}
+
+// compare holds what the follower knows against what there is.
+func (f *follower) compare() string {
+	want := 0
+	for _, e := range f.r.all {
+		if e.Agent != f.agent {
+			continue
+		}
+		want++
+		got, ok := f.known[e.ID]
+		if !ok {
+			return fmt.Sprintf("who follows agent %q by %d does not know of %q", f.agent, f.limit, e.ID)
+		}
+		if d := sameEntry(got, e); d != "" {
+			return fmt.Sprintf("who follows agent %q by %d: %s", f.agent, f.limit, d)
+		}
+	}
+	if len(f.known) != want {
+		return fmt.Sprintf("who follows agent %q by %d knows of %d entries, there are %d", f.agent, f.limit, len(f.known), want)
+	}
+	return ""
+}
+
+func (r *storeRun) followers() []*follower {
+	return []*follower{r.follower("agent-a", 1), r.follower("agent-a", 3), r.follower("agent-a", core.MaxPage), r.follower("agent-b", 2)}
+}
+
+func feedFollows(r *storeRun) string {
+	followers := r.followers()
+	everybody := func(after string) string {
+		for _, f := range append(slices.Clone(followers), r.followers()...) {
+			if text := f.follow(); text != "" {
+				return "after " + after + ": " + text
+			}
+		}
+		return ""
+	}
+	if text := everybody("nothing"); text != "" {
+		return text
+	}
+	if text := r.fill(); text != "" {
+		return text
+	}
+	if text := everybody("appends"); text != "" {
+		return text
+	}
+	if text := r.rework(); text != "" {
+		return text
+	}
+	if text := everybody("updates"); text != "" {
+		return text
+	}
+	for i := len(r.all) - 1; i >= 0; i -= 3 {
+		e := r.all[i]
+		if n, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil || n != 1 {
+			return fmt.Sprintf("Delete(%q): %d, error %v", e.ID, n, err)
+		}
+		r.all = slices.Delete(r.all, i, i+1)
+	}
+	if text := everybody("deletions"); text != "" {
+		return text
+	}
+	// Known ones may be left out, later changes of them not.
+	f := r.follower("agent-a", 2)
+	if len(r.all) > 0 && f.feed != nil {
+		e := &r.all[0]
+		m := message.New(e.Role, "changed once more")
+		e.Message, e.Tokens, e.Fingerprint = m, 4, "once more"
+		if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Tokens: 4, Fingerprint: "once more"}); err != nil {
+			return fmt.Sprintf("Update(%q): error %v", e.ID, err)
+		}
+	}
+	return everybody("one more update")
+}
+
+func feedMarks(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	f := r.follower("agent-a", core.MaxPage)
+	if text := f.follow(); text != "" {
+		return text
+	}
+	if f.mark == "" {
+		return ""
+	}
+	again, err := f.feed.Changes(r.ctx(), core.ChangeQuery{Agent: "agent-a", After: f.mark, Limit: 5})
+	if err != nil || len(again.Changes) > 0 || again.Mark != f.mark || again.More {
+		return fmt.Sprintf("Changes where nothing changed: %d changes, mark %q after %q, more %v, error %v", len(again.Changes), again.Mark, f.mark, again.More, err)
+	}
+	for _, mark := range []core.Mark{"nonsense", "0", core.Mark(strings.Repeat("9", 60))} {
+		if _, err := f.feed.Changes(r.ctx(), core.ChangeQuery{Agent: "agent-a", After: mark, Limit: 5}); !errors.Is(err, core.ErrNotFound) {
+			return fmt.Sprintf("Changes after the mark %q, which is nobody's: error %v, want ErrNotFound", mark, err)
+		}
+	}
+	return ""
+}
+
+func feedReopen(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	f := r.follower("agent-a", 2)
+	if text := f.follow(); text != "" || f.mark == "" {
+		return text
+	}
+	r.store = r.reopen(r.tb, r.store)
+	f.feed, _ = core.As[core.ChangeFeed](r.store)
+	if text := r.rework(); text != "" {
+		return text
+	}
+	if text := f.follow(); text != "" {
+		return "after reopening: " + text
+	}
+	return ""
+}
+
+// vectorsOf reads all vectors of an agent in a space.
+func (r *storeRun) vectorsOf(v core.VectorStore, space, agent string, limit int) ([]core.Vector, string) {
+	var out []core.Vector
+	q := core.VectorQuery{Space: space, Agent: agent, Limit: limit}
+	for range 200 {
+		page, err := v.ScanVectors(r.ctx(), q)
+		if err != nil || len(page.Vectors) > limit {
+			return nil, fmt.Sprintf("ScanVectors(%+v): %d vectors, error %v", q, len(page.Vectors), err)
+		}
+		out = append(out, page.Vectors...)
+		if q.Cursor = page.Next; page.Next == "" {
+			slices.SortFunc(out, func(a, b core.Vector) int {
+				if n := strings.Compare(a.ID, b.ID); n != 0 {
+					return n
+				}
+				return a.Part - b.Part
+			})
+			return out, ""
+		}
+	}
+	return nil, "ScanVectors does not end"
+}
+
+// embedded stores some vectors for every entry, and returns them in order.
+func (r *storeRun) embedded(v core.VectorStore, space string) ([]core.Vector, string) {
+	var out []core.Vector
+	for i, e := range r.all {
+		for part := range 1 + i%2 {
+			out = append(out, core.Vector{ID: e.ID, Part: part, Start: part * 3, End: part*3 + 5, Hash: 1<<63 + uint64(i), Values: []float32{float32(i) + 0.25, -float32(len(space)), float32(part)}})
+		}
+	}
+	given := append(slices.Clone(out), core.Vector{ID: "E-nobody", Values: []float32{1, 2, 3}})
+	for i := range given {
+		given[i].Values = slices.Clone(given[i].Values)
+	}
+	if err := v.PutVectors(r.ctx(), space, given); err != nil {
+		return nil, fmt.Sprintf("PutVectors of %d: error %v, want none", len(given), err)
+	}
+	spoilt(given)
+	slices.SortFunc(out, func(a, b core.Vector) int {
+		if n := strings.Compare(a.ID, b.ID); n != 0 {
+			return n
+		}
+		return a.Part - b.Part
+	})
+	return out, ""
+}
+
+// agentsVectors are those of an agent's entries.
+func (r *storeRun) agentsVectors(all []core.Vector, agent string) []core.Vector {
+	return slices.DeleteFunc(slices.Clone(all), func(v core.Vector) bool {
+		return !slices.ContainsFunc(r.all, func(e core.Entry) bool { return e.ID == v.ID && e.Agent == agent })
+	})
+}
+
+func (r *storeRun) vectorsHold(v core.VectorStore, space string, all []core.Vector) string {
+	for _, agent := range []string{"agent-a", "agent-b"} {
+		want := r.agentsVectors(all, agent)
+		entries := map[string]bool{}
+		for _, w := range want {
+			entries[w.ID] = true
+		}
+		for _, limit := range []int{1, 3, core.MaxPage} {
+			got, text := r.vectorsOf(v, space, agent, limit)
+			if text != "" {
+				return text
+			}
+			if d := differs(got, want); d != "" {
+				return fmt.Sprintf("vectors of agent %q in pages of %d: %s", agent, limit, d)
+			}
+			spoilt(got)
+		}
+		spaces, err := v.VectorSpaces(r.ctx(), agent)
+		if err != nil {
+			return fmt.Sprintf("VectorSpaces: error %v", err)
+		}
+		at := slices.IndexFunc(spaces, func(s core.VectorSpace) bool { return s.Name == space })
+		if len(want) > 0 && (at < 0 || spaces[at].Entries != len(entries) || spaces[at].Dimensions != 3) || len(want) == 0 && at >= 0 && spaces[at].Entries > 0 {
+			return fmt.Sprintf("VectorSpaces of agent %q: %+v, want %q with 3 dimensions and %d entries", agent, spaces, space, len(entries))
+		}
+	}
+	return ""
+}
+
+func (r *storeRun) vectorStore() core.VectorStore {
+	r.steps = append(r.steps, ordinary(9))
+	v, _ := core.As[core.VectorStore](r.store)
+	if _, err := v.VectorSpaces(r.ctx(), ""); unsupported(err) {
+		return nil
+	}
+	return v
+}
+
+func vectorKept(r *storeRun) string {
+	v := r.vectorStore()
+	if v == nil {
+		return ""
+	}
+	if text := r.fill(); text != "" {
+		return text
+	}
+	all, text := r.embedded(v, "one/3")
+	if text != "" {
+		return text
+	}
+	others, text := r.embedded(v, "another/3")
+	if text == "" {
+		text = r.vectorsHold(v, "another/3", others)
+	}
+	if text != "" {
+		return text
+	}
+	if text := r.vectorsHold(v, "one/3", all); text != "" {
+		return text
+	}
+	all[0].Values, all[0].Hash, all[0].End = []float32{9, 9, 9}, 7, 99
+	if err := v.PutVectors(r.ctx(), "one/3", []core.Vector{all[0]}); err != nil {
+		return fmt.Sprintf("PutVectors of a part that is there: error %v", err)
+	}
+	if text := r.vectorsHold(v, "one/3", all); text != "" {
+		return "after a vector was replaced: " + text
+	}
+	for _, wrong := range [][]core.Vector{{{ID: all[0].ID, Values: []float32{1, 2}}}, {{ID: all[0].ID, Values: []float32{1, 2, 3}}, {ID: all[1].ID, Values: []float32{1}}}} {
+		if err := v.PutVectors(r.ctx(), "one/3", wrong); !errors.Is(err, core.ErrInvalid) {
+			return fmt.Sprintf("PutVectors of another length: error %v, want ErrInvalid", err)
+		}
+	}
+	if text := r.vectorsHold(v, "one/3", all); text != "" {
+		return "after vectors that were refused: " + text
+	}
+	spaces, err := v.VectorSpaces(r.ctx(), "")
+	if err != nil || len(spaces) != 2 || spaces[0].Name != "another/3" || spaces[1].Name != "one/3" {
+		return fmt.Sprintf("VectorSpaces of all agents: %+v, error %v, want both by name", spaces, err)
+	}
+	return ""
+}
+
+func vectorGoes(r *storeRun) string {
+	v := r.vectorStore()
+	if v == nil {
+		return ""
+	}
+	if text := r.fill(); text != "" {
+		return text
+	}
+	all, text := r.embedded(v, "one/3")
+	if text != "" {
+		return text
+	}
+	for i := len(r.all) - 1; i >= 0; i -= 2 {
+		e := r.all[i]
+		scope := e.SessionID().Scope()
+		if i%4 > 1 {
+			m := message.New(e.Role, "")
+			if err := r.store.Update(r.ctx(), scope, e.ID, core.Change{Message: &m, Fingerprint: "x", Type: core.TypeErased, Key: "x:" + e.ID, Meta: map[string]string{}}); err != nil {
+				return fmt.Sprintf("Update(%q): error %v", e.ID, err)
+			}
+		} else if _, err := r.store.Delete(r.ctx(), scope, []string{e.ID}); err != nil {
+			return fmt.Sprintf("Delete(%q): error %v", e.ID, err)
+		}
+		r.all = slices.Delete(r.all, i, i+1)
+	}
+	if text := r.vectorsHold(v, "one/3", all); text != "" {
+		return "after every second entry was deleted or emptied: " + text
+	}
+	if err := v.DropVectors(r.ctx(), "one/3", "agent-b"); err != nil {
+		return fmt.Sprintf("DropVectors: error %v", err)
+	}
+	if text := r.vectorsHold(v, "one/3", r.agentsVectors(all, "agent-a")); text != "" {
+		return "after those of one agent were dropped: " + text
+	}
+	if err := v.DropVectors(r.ctx(), "one/3", ""); err != nil {
+		return fmt.Sprintf("DropVectors: error %v", err)
+	}
+	if text := r.vectorsHold(v, "one/3", nil); text != "" {
+		return "after all were dropped: " + text
+	}
+	return ""
+}
+
+func statsCount(r *storeRun) string {
+	s, _ := core.As[core.Statter](r.store)
+	if _, err := s.Stats(context.WithoutCancel(r.ctx())); unsupported(err) {
+		return ""
+	}
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for round := range 2 {
+		agents := map[string]bool{}
+		sessions := map[core.SessionID]bool{}
+		for _, e := range r.all {
+			agents[e.Agent], sessions[e.SessionID()] = true, true
+		}
+		got, err := s.Stats(r.ctx())
+		right := func(got, want int) bool { return got == want || got == 0 }
+		if err != nil || !right(got.Agents, len(agents)) || !right(got.Sessions, len(sessions)) || !right(got.Entries, len(r.all)) || got.Bytes < 0 || got.RawBytes < 0 || got.Newest.Before(got.Oldest) {
+			return fmt.Sprintf("Stats of %d entries in %d sessions of %d agents, round %d: %+v, error %v", len(r.all), len(sessions), len(agents), round+1, got, err)
+		}
+		if len(r.all) == 0 {
+			break
+		}
+		last := r.all[len(r.all)-1]
+		if _, err := r.store.Delete(r.ctx(), last.SessionID().Scope(), []string{last.ID}); err != nil {
+			return fmt.Sprintf("Delete: error %v", err)
+		}
+		r.all = r.all[:len(r.all)-1]
+	}
+	return ""
+}
