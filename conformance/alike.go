@@ -21,8 +21,8 @@ func differ(path string, got, want reflect.Value) string {
 	if k := want.Kind(); k == reflect.Interface || k == reflect.Func || k == reflect.Chan {
 		return ""
 	}
-	if t, ok := want.Interface().(time.Time); ok {
-		g, _ := got.Interface().(time.Time)
+	if t, ok := reflect.TypeAssert[time.Time](want); ok {
+		g, _ := reflect.TypeAssert[time.Time](got)
 		if !g.Truncate(time.Millisecond).Equal(t.Truncate(time.Millisecond)) {
 			return fmt.Sprintf("%s is %v, want %v", path, g.UTC(), t.UTC())
 		}
@@ -30,8 +30,8 @@ func differ(path string, got, want reflect.Value) string {
 	}
 	switch want.Kind() {
 	case reflect.Struct:
-		for i := range want.NumField() {
-			f := want.Type().Field(i)
+		for f := range want.Type().Fields() {
+			i := f.Index[0]
 			if !f.IsExported() || f.Tag.Get("json") == "-" {
 				continue
 			}
@@ -61,7 +61,7 @@ func differ(path string, got, want reflect.Value) string {
 }
 
 func differSlice(path string, got, want reflect.Value) string {
-	if g, ok := got.Interface().([]byte); ok {
+	if g, ok := reflect.TypeAssert[[]byte](got); ok {
 		if w := want.Bytes(); !bytes.Equal(g, w) {
 			return differText(path, string(g), string(w))
 		}
@@ -114,7 +114,7 @@ func filled(p any) {
 
 func fillValue(v reflect.Value, n *int) {
 	*n++
-	if _, ok := v.Interface().(time.Time); ok {
+	if _, ok := reflect.TypeAssert[time.Time](v); ok {
 		v.Set(reflect.ValueOf(epoch.Add(time.Duration(*n) * time.Millisecond)))
 		return
 	}
@@ -195,8 +195,8 @@ func spoilValue(v reflect.Value) {
 
 // spoilFields overwrites the plain fields of a struct that lies in shared memory.
 func spoilFields(v reflect.Value) {
-	for i := range v.NumField() {
-		if f := v.Field(i); f.CanSet() {
+	for _, f := range v.Fields() {
+		if f.CanSet() {
 			overwrite(f)
 		}
 	}

@@ -28,6 +28,12 @@ const (
 	NeedViewStore Need = "core.ViewStore"
 	// NeedTailer: core.As finds a core.Tailer in the store.
 	NeedTailer Need = "core.Tailer"
+	// NeedChangeFeed: core.As finds a core.ChangeFeed in the store.
+	NeedChangeFeed Need = "core.ChangeFeed"
+	// NeedVectorStore: core.As finds a core.VectorStore in the store.
+	NeedVectorStore Need = "core.VectorStore"
+	// NeedStatter: core.As finds a core.Statter in the store.
+	NeedStatter Need = "core.Statter"
 	// NeedReopen: the suite was given WithReopen.
 	NeedReopen Need = "WithReopen"
 	// NeedOwner: the engine or compactor owns compaction.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -115,9 +116,7 @@ func (r *compactorRun) legal(c core.Compaction, patches []core.Patch) string {
 func (r *compactorRun) publish(c core.Compaction, patches []core.Patch, round int) core.Compaction {
 	next := c
 	next.Stubs = map[string]core.Stub{}
-	for id, s := range c.Stubs {
-		next.Stubs[id] = s
-	}
+	maps.Copy(next.Stubs, c.Stubs)
 	next.Summaries, next.Entries, next.Cost = slices.Clone(c.Summaries), slices.Clone(c.Entries), slices.Clone(c.Cost)
 	names := map[string]string{}
 	for _, p := range patches {

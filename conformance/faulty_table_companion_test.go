@@ -73,8 +73,7 @@ func brokenCompanionOf(class, name string, change func(*companied)) broken {
 	return broken{"companion: " + class, name, func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		paths := map[core.Store]string{}
-		var open func(tb testing.TB, path string) core.Store
-		open = func(tb testing.TB, path string) core.Store {
+		open := func(tb testing.TB, path string) core.Store {
 			tb.Helper()
 			cfg := sqlite.DefaultConfig()
 			cfg.Path = path

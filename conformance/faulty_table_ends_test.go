@@ -412,10 +412,10 @@ func tableViews() []broken {
 			}
 		}),
 		swap("any newer version", func(s *brokenStore, ctx context.Context, v core.View) error {
-			old, err := s.Store.LoadView(ctx, v.Session)
+			old, _ := s.Store.LoadView(ctx, v.Session)
 			for n := old.Version + 1; n < v.Version; n++ {
 				old.Session, old.Version = v.Session, n
-				if err = s.Store.SwapView(ctx, old); err != nil {
+				if err := s.Store.SwapView(ctx, old); err != nil {
 					return err
 				}
 			}

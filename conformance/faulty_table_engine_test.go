@@ -151,8 +151,8 @@ var engineMethods = []struct {
 // shallow lists the fields of a type itself: what a wrapper forgets is most often one of these.
 func shallow(t reflect.Type) []string {
 	var out []string
-	for i := range t.NumField() {
-		if f := t.Field(i); f.IsExported() {
+	for f := range t.Fields() {
+		if f.IsExported() {
 			out = append(out, f.Name)
 		}
 	}

@@ -457,7 +457,7 @@ func appendStores() []broken {
 		}),
 		failing("conflicts are invalid", func(error) error { return core.ErrInvalid }),
 		failing("conflicts are not found", func(error) error { return core.ErrNotFound }),
-		failing("conflicts lose their sentinel", func(err error) error { return fmt.Errorf("broken: %v", err) }),
+		failing("conflicts lose their sentinel", func(err error) error { return errors.New("broken: " + err.Error()) }),
 		of("panics over a known key", func(s *brokenStore, ctx context.Context, e []core.Entry) (core.AppendResult, error) {
 			res, err := s.Store.Append(ctx, e)
 			if res.Duplicates > 0 {

@@ -11,15 +11,6 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-const (
-	// NeedChangeFeed: core.As finds a core.ChangeFeed in the store.
-	NeedChangeFeed Need = "core.ChangeFeed"
-	// NeedVectorStore: core.As finds a core.VectorStore in the store.
-	NeedVectorStore Need = "core.VectorStore"
-	// NeedStatter: core.As finds a core.Statter in the store.
-	NeedStatter Need = "core.Statter"
-)
-
 // companionChecks hold the optional companions of a store to their contracts.
 func companionChecks() []Check {
 	return []Check{

@@ -32,17 +32,6 @@ func movingChecks() []Check {
 	}
 }
 
-// places are scopes with what they hold, for scans that are interrupted.
-func (r *storeRun) places() map[core.Scope][]core.Entry {
-	out := map[core.Scope][]core.Entry{}
-	for _, s := range []core.Scope{sessionOf(0).Scope(), {Agent: "agent-a"}} {
-		if in := r.in(s); len(in) > 1 {
-			out[s] = in
-		}
-	}
-	return out
-}
-
 // interrupted scans a scope and calls between after page number at. It returns how often each entry was visited, and the last that was seen of it.
 func (r *storeRun) interrupted(q core.ScanQuery, at int, between func(seen map[string]int, last core.Entry) string) (map[string]int, map[string]core.Entry, string) {
 	seen, latest := map[string]int{}, map[string]core.Entry{}
