@@ -84,7 +84,8 @@ func retrieveText(r *retrieverRun) string {
 		for _, c := range got {
 			said := spoken(c.Entry.Text())
 			for _, w := range spoken(c.Text) {
-				at := slices.Index(said, w)
+				// A passage may begin and end within a word.
+				at := slices.IndexFunc(said, func(s string) bool { return strings.Contains(s, w) })
 				if at < 0 {
 					return fmt.Sprintf("candidate %q quotes %.80q, its entry says %.80q: %q is not in it, or not in this order", c.Entry.ID, c.Text, c.Entry.Text(), w)
 				}
