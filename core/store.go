@@ -12,7 +12,7 @@ import (
 // companions found with As.
 //
 // Implementers: every method is safe for concurrent use, returns soon after ctx ends with ctx's error wrapped, and
-// returns ErrClosed after Close. What a call returned belongs to the caller; what it was given is not kept or changed. Raw bytes of
+// returns ErrClosed after Close. What a call returned belongs to the caller; what it was given is not kept or changed, parts and raw bytes included. Raw bytes of
 // messages come back byte for byte, NUL and invalid UTF-8 included. Callers: entries are complete (see Entry), ids and keys are non-empty,
 // Limit is positive.
 type Store interface {

@@ -121,7 +121,7 @@ func (r *row) compare(o *row) int {
 // set changes the fields that c sets.
 func (t *table) set(r *row, c core.Change) {
 	if c.Message != nil {
-		r.Message, r.Tokens, r.Fingerprint = *c.Message, c.Tokens, c.Fingerprint
+		r.Message, r.Tokens, r.Fingerprint = own(core.Entry{Message: *c.Message}).Message, c.Tokens, c.Fingerprint
 	}
 	if c.Meta != nil {
 		r.Meta = maps.Clone(c.Meta)
@@ -134,9 +134,12 @@ func (t *table) set(r *row, c core.Change) {
 	}
 }
 
-// own copies what a caller may write to: the metadata. Messages are values, nobody writes to their slices.
+// own copies all that an entry leads to: what was given is not kept, and what is returned belongs to the caller.
 func own(e core.Entry) core.Entry {
-	e.Meta = maps.Clone(e.Meta)
+	e.Meta, e.Message.Raw, e.Message.Parts = maps.Clone(e.Meta), slices.Clone(e.Message.Raw), slices.Clone(e.Message.Parts)
+	for i, p := range e.Message.Parts {
+		e.Message.Parts[i].Raw = slices.Clone(p.Raw)
+	}
 	return e
 }
 
