@@ -21,7 +21,7 @@ import (
 // handed with each task, when it needs a model at all.
 func TestCompactor(t *testing.T, open func(tb testing.TB, model *Model) core.Compactor, opts ...Option) {
 	t.Helper()
-	o := resolve(fewer(25), opts)
+	o := resolve(t, fewer(25), opts)
 	t.Logf("conformance seed %d", o.seed)
 	have := compactorHas(t, open)
 	for _, c := range compactorChecks() {
@@ -34,7 +34,7 @@ func TestCompactor(t *testing.T, open func(tb testing.TB, model *Model) core.Com
 // ExamineCompactor is TestCompactor for tools: it returns what it finds instead of failing a test.
 func ExamineCompactor(tb testing.TB, open func(tb testing.TB, model *Model) core.Compactor, opts ...Option) []Finding {
 	tb.Helper()
-	o := resolve(fewer(25), opts)
+	o := resolve(tb, fewer(25), opts)
 	have := compactorHas(tb, open)
 	var out []Finding
 	for _, c := range compactorChecks() {

@@ -19,7 +19,7 @@ func TestEngine(t *testing.T, name string, open func(tb testing.TB, env Env) (co
 // made for o200k.
 func TestMatrix(t *testing.T, combinations []Combination, count core.TokenCounter, opts ...Option) {
 	t.Helper()
-	o := resolve(fewer(100), opts)
+	o := resolve(t, fewer(100), opts)
 	t.Logf("conformance seed %d", o.seed)
 	tokens := newTokenCache(count)
 	for _, c := range combinations {
@@ -57,7 +57,7 @@ func TestMatrix(t *testing.T, combinations []Combination, count core.TokenCounte
 // ExamineEngine is TestMatrix for tools and for one combination: it returns the broken rules, at most one finding for each.
 func ExamineEngine(tb testing.TB, c Combination, count core.TokenCounter, opts ...Option) []Finding {
 	tb.Helper()
-	o := resolve(fewer(100), opts)
+	o := resolve(tb, fewer(100), opts)
 	tokens := newTokenCache(count)
 	checks, _ := applicable(tb, c, tokens, o)
 	out := examineScripts(tb, c, checks, tokens, o)

@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -17,6 +19,13 @@ import (
 var (
 	seedFlag  = flag.Int64("conformance.seed", 0, "base seed of the conformance suites; 0 is a random one")
 	casesFlag = flag.Int("conformance.cases", 0, "generated cases for each conformance check; 0 is the suite's own number")
+)
+
+// The variables that adjust suites from outside.
+const (
+	envSeed  = "CONFORMANCE_SEED"
+	envCases = "CONFORMANCE_CASES"
+	envTimes = "CONFORMANCE_TIMES"
 )
 
 // Option adjusts a suite.
@@ -106,7 +115,8 @@ func WithoutShrinking() Option { return func(o *options) { o.shrink = false } }
 func WithUntil(ids ...string) Option { return func(o *options) { o.until, o.shrink = ids, false } }
 
 // resolve applies opts, then the environment, then the flags.
-func resolve(cases int, opts []Option) options {
+func resolve(tb testing.TB, cases int, opts []Option) options {
+	tb.Helper()
 	o := options{cases: cases, shrink: true, watch: newWatch(patience)}
 	for _, opt := range opts {
 		opt(&o)
@@ -114,10 +124,13 @@ func resolve(cases int, opts []Option) options {
 	if o.exact {
 		return o
 	}
-	o.cases = max(wanted(o.cases), 1)
-	if n, err := strconv.ParseInt(os.Getenv("CONFORMANCE_SEED"), 10, 64); err == nil && n != 0 {
-		o.seed = n
+	if err := o.ask(os.Getenv); err != nil {
+		tb.Fatal(err)
 	}
+	if *casesFlag > 0 {
+		o.cases = *casesFlag
+	}
+	o.cases = max(o.cases, 1)
 	if *seedFlag != 0 {
 		o.seed = *seedFlag
 	}
@@ -127,18 +140,34 @@ func resolve(cases int, opts []Option) options {
 	return o
 }
 
-// wanted returns the number of cases that the environment and the flags ask for instead of n.
-func wanted(n int) int {
-	if v, err := strconv.Atoi(os.Getenv("CONFORMANCE_CASES")); err == nil && v > 0 {
-		n = v
+// ask applies the environment. A value that cannot be read is an error: passed over, it would stand for a run that did not take place.
+func (o *options) ask(getenv func(string) string) error {
+	var errs []error
+	wrong := func(name, want string) {
+		errs = append(errs, fmt.Errorf("conformance: %s: %q is not %s: %w", name, getenv(name), want, core.ErrInvalid))
 	}
-	if v, err := strconv.ParseFloat(os.Getenv("CONFORMANCE_TIMES"), 64); err == nil && v > 0 {
-		n = max(int(math.Round(float64(n)*v)), 1)
+	if text := getenv(envSeed); text != "" {
+		if n, err := strconv.ParseInt(text, 10, 64); err != nil {
+			wrong(envSeed, "a whole number")
+		} else if n != 0 {
+			o.seed = n
+		}
 	}
-	if *casesFlag > 0 {
-		n = *casesFlag
+	if text := getenv(envCases); text != "" {
+		if n, err := strconv.Atoi(text); err != nil || n < 1 {
+			wrong(envCases, "a whole number of at least 1")
+		} else {
+			o.cases = n
+		}
 	}
-	return n
+	if text := getenv(envTimes); text != "" {
+		if v, err := strconv.ParseFloat(text, 64); err != nil || !(v > 0) || math.IsInf(v, 0) {
+			wrong(envTimes, "a number above 0, such as 25 or 0.5")
+		} else {
+			o.cases = max(int(math.Round(float64(o.cases)*v)), 1)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // fewer returns n, or a fraction of it under -short.

@@ -17,7 +17,7 @@ import (
 // reads; the suite attaches the retriever when it is a core.Attacher, and tells it about appends and deletions when it is a core.Observer.
 func TestRetriever(t *testing.T, open func(tb testing.TB) (core.Retriever, core.Store), opts ...Option) {
 	t.Helper()
-	o := resolve(fewer(25), opts)
+	o := resolve(t, fewer(25), opts)
 	t.Logf("conformance seed %d", o.seed)
 	have := retrieverHas(t, open, o)
 	for _, c := range retrieverChecks() {
@@ -30,7 +30,7 @@ func TestRetriever(t *testing.T, open func(tb testing.TB) (core.Retriever, core.
 // ExamineRetriever is TestRetriever for tools: it returns what it finds instead of failing a test.
 func ExamineRetriever(tb testing.TB, open func(tb testing.TB) (core.Retriever, core.Store), opts ...Option) []Finding {
 	tb.Helper()
-	o := resolve(fewer(25), opts)
+	o := resolve(tb, fewer(25), opts)
 	have := retrieverHas(tb, open, o)
 	var out []Finding
 	for _, c := range retrieverChecks() {

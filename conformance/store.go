@@ -19,7 +19,7 @@ import (
 // store and registers its clean-up with tb; it is called for every generated case.
 func TestStore(t *testing.T, open func(tb testing.TB) core.Store, opts ...Option) {
 	t.Helper()
-	o := resolve(fewer(25), opts)
+	o := resolve(t, fewer(25), opts)
 	t.Logf("conformance seed %d", o.seed)
 	have := storeHas(t, open, o)
 	for _, c := range storeSuite() {
@@ -32,7 +32,7 @@ func TestStore(t *testing.T, open func(tb testing.TB) core.Store, opts ...Option
 // ExamineStore is TestStore for tools: it returns what it finds instead of failing a test.
 func ExamineStore(tb testing.TB, open func(tb testing.TB) core.Store, opts ...Option) []Finding {
 	tb.Helper()
-	o := resolve(fewer(25), opts)
+	o := resolve(tb, fewer(25), opts)
 	have := storeHas(tb, open, o)
 	var out []Finding
 	for _, c := range storeSuite() {

@@ -71,7 +71,8 @@ func statusFailure(status int, header http.Header, body, sent []byte, key string
 		f.what = fmt.Sprintf("server answered %d, a redirect, and redirects are not followed: set baseUrl to the final address", status)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		f.kind = core.ErrAuth
-		f.what += ": check apiKey"
+		// The word before a colon is taken for the name of a secret by programs that clean logs, and what follows for the secret.
+		f.what += " and does not accept the apiKey that is configured"
 	case status == http.StatusNotFound:
 		f.kind = core.ErrNotFound
 	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:

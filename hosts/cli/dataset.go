@@ -107,6 +107,14 @@ func (a *app) dataDir(flag, value string) (string, error) {
 	return value, nil
 }
 
+// shownDir is dataDir for what only reads: a folder that the flag names has to be there.
+func (a *app) shownDir(dir string) (string, error) {
+	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
+		return "", fmt.Errorf("--in: there is no folder %s: %w", dir, core.ErrInvalid)
+	}
+	return a.dataDir("--in", dir)
+}
+
 // namedSets returns the sets of some names, in the order of the table.
 func namedSets(names []string) ([]published.Set, error) {
 	sets, err := published.Sets()
@@ -131,7 +139,10 @@ func (a *app) datasetList(f datasetFlags) error {
 		published.Set
 		State published.State `json:"state"`
 	}
-	dir, noDir := a.dataDir("--in", f.dir)
+	dir, noDir := a.shownDir(f.dir)
+	if noDir != nil && f.dir != "" {
+		return noDir
+	}
 	var rows []row
 	for _, s := range sets {
 		if noDir != nil {
@@ -230,12 +241,9 @@ func (a *app) datasetVerify(f datasetFlags, names []string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := a.dataDir("--in", f.dir)
+	dir, err := a.shownDir(f.dir)
 	if err != nil {
 		return err
-	}
-	if info, err := os.Stat(dir); f.dir != "" && (err != nil || !info.IsDir()) {
-		return fmt.Errorf("--in: there is no folder %s: %w", dir, core.ErrInvalid)
 	}
 	var errs []error
 	for _, s := range sets {

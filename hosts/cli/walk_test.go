@@ -173,6 +173,7 @@ var walk = []step{
 
 	{args: "dataset", code: 0, first: "The public sets"},
 	{args: "dataset list --in folder", code: 0, first: "name"},
+	{args: "dataset list --in nowhere", code: 2, first: "error: --in: there is no folder nowhere"},
 	{args: "dataset fetch", code: 2, first: "error: name a set"},
 	{args: "dataset fetch nothing --to folder", code: 2, first: `error: unknown set "nothing"`},
 	{args: "dataset fetch locomo --to data --from absent", code: 1, first: "locomo: "},

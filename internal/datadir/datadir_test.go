@@ -48,6 +48,11 @@ func TestDir(t *testing.T) {
 	if got := datadir.Dir(os.Getenv); got != filepath.Join(root, "elsewhere") {
 		t.Errorf("with a relative path: Dir = %q, want it in the root of the checkout", got)
 	}
+	t.Setenv("HOME", root)
+	t.Setenv(datadir.Variable, "~/data")
+	if got := datadir.Dir(os.Getenv); got != filepath.Join(root, "data") {
+		t.Errorf("with a path from the home: Dir = %q, want it there", got)
+	}
 	t.Setenv(datadir.Variable, beside)
 	if got := datadir.Dir(os.Getenv); got != beside {
 		t.Errorf("with a path: Dir = %q, want it", got)

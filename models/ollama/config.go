@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -11,13 +13,13 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// DefaultBaseURL is where Ollama listens unless it is told otherwise.
-const DefaultBaseURL = "http://127.0.0.1:11434"
+// EnvHost is the variable in which Ollama's own programs find the server.
+const EnvHost = "OLLAMA_HOST"
 
 // Config is what an operator sets about one model on one server. Printing or logging it hides the key.
 type Config struct {
-	// BaseURL is the server's address, without "/api".
-	BaseURL string `koanf:"baseUrl" doc:"address of the server, without /api"`
+	// BaseURL is the server's address, without "/api". Required; see WithEnv.
+	BaseURL string `koanf:"baseUrl" doc:"address of the server, without /api, such as http://localhost:11434; else OLLAMA_HOST"`
 	// APIKey is sent as a bearer token, for servers behind a proxy that wants one; empty sends none.
 	APIKey string `koanf:"apiKey" json:"-" doc:"bearer token, where a proxy in front wants one"`
 	// Model is the server's name for the model. Required.
@@ -41,12 +43,39 @@ type Config struct {
 	KeepAlive time.Duration `koanf:"keepAlive" doc:"how long the server keeps the model loaded; 0 leaves it to the server"`
 }
 
-// DefaultConfig returns a Config that lacks only Model.
+// DefaultConfig returns a Config that lacks only BaseURL and Model.
 func DefaultConfig() Config {
 	return Config{
-		BaseURL: DefaultBaseURL, Timeout: 2 * time.Minute, MaxRetries: 3, RetryDelay: 500 * time.Millisecond, MaxRetryDelay: 30 * time.Second,
+		Timeout: 2 * time.Minute, MaxRetries: 3, RetryDelay: 500 * time.Millisecond, MaxRetryDelay: 30 * time.Second,
 		BatchInputs: 64,
 	}
+}
+
+// WithEnv returns c with BaseURL taken from OLLAMA_HOST where c has none. As for Ollama itself, that may be an address, a host, or a host and a port.
+// getenv is os.Getenv or its like.
+func (c Config) WithEnv(getenv func(string) string) Config {
+	if strings.TrimSpace(c.BaseURL) == "" {
+		c.BaseURL = hostURL(strings.TrimSpace(getenv(EnvHost)))
+	}
+	return c
+}
+
+// ollamaPort is the port of an OLLAMA_HOST that names neither a port nor a scheme.
+const ollamaPort = "11434"
+
+// hostURL is the address that a value of OLLAMA_HOST stands for, empty for an empty one.
+func hostURL(value string) string {
+	if value == "" || strings.Contains(value, "://") {
+		return value
+	}
+	host, port, err := net.SplitHostPort(value)
+	if err != nil {
+		host, port = strings.Trim(value, "[]"), ollamaPort
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost" // where a server listens on every address, this machine finds it
+	}
+	return "http://" + net.JoinHostPort(host, port)
 }
 
 // Validate returns nil or a core.ErrInvalid that names every wrong field and its remedy.
@@ -57,7 +86,9 @@ func (c Config) Validate() error {
 			problems = append(problems, fmt.Errorf("ollama: config: %s: %s: %w", field, remedy, core.ErrInvalid))
 		}
 	}
-	if remedy := checkBaseURL(c.BaseURL); remedy != "" {
+	if strings.TrimSpace(c.BaseURL) == "" {
+		check(false, "baseUrl", `is required, set it or `+EnvHost+` to the address of the server, as in "`+example+`"`)
+	} else if remedy := checkBaseURL(c.BaseURL); remedy != "" {
 		check(false, "baseUrl", remedy)
 	}
 	check(!strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r >= 0x7f }), "apiKey",
@@ -74,12 +105,14 @@ func (c Config) Validate() error {
 	return errors.Join(problems...)
 }
 
+const example = "http://localhost:11434"
+
 // checkBaseURL returns what to change, or "". It never repeats the address, which may hold a password.
 func checkBaseURL(address string) (remedy string) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return `must be an http or https address, as in "` + DefaultBaseURL + `"`
+		return `must be an http or https address, as in "` + example + `"`
 	case u.User != nil:
 		return "must not hold a user or password, set apiKey instead"
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(address, "#"):

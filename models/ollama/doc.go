@@ -1,7 +1,7 @@
 // Package ollama asks an Ollama server for embeddings, over Ollama's own API.
 //
 //	cfg := ollama.DefaultConfig()
-//	cfg.Model = "bge-m3"
+//	cfg.BaseURL, cfg.Model = "http://localhost:11434", "bge-m3"
 //	e, err := ollama.NewEmbedder(cfg)
 //	vectors, err := e.Embed(ctx, []string{"..."})
 //

@@ -227,6 +227,33 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
+// No address is anybody's default: without one there is no embedder.
+func TestAddressIsRequired(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]string{
+		"": "", "models.example.com": "http://models.example.com:11434", "localhost:8080": "http://localhost:8080", ":8080": "http://localhost:8080",
+		"0.0.0.0": "http://localhost:11434", "[::]:8080": "http://localhost:8080", "[::1]": "http://[::1]:11434", "https://models.example.com": "https://models.example.com",
+	} {
+		cfg := ollama.DefaultConfig()
+		cfg.Model = "m"
+		cfg = cfg.WithEnv(func(name string) string { return map[string]string{ollama.EnvHost: host}[name] })
+		if cfg.BaseURL != want {
+			t.Errorf("%s=%q: BaseURL = %q, want %q", ollama.EnvHost, host, cfg.BaseURL, want)
+		}
+		_, err := ollama.NewEmbedder(cfg)
+		if want != "" && err != nil {
+			t.Errorf("%s=%q: NewEmbedder = %v", ollama.EnvHost, host, err)
+		}
+		if want == "" && (!errors.Is(err, core.ErrInvalid) || !strings.Contains(err.Error(), "baseUrl: is required") || !strings.Contains(err.Error(), ollama.EnvHost)) {
+			t.Errorf("without an address: NewEmbedder = %v, want ErrInvalid with both places it comes from", err)
+		}
+		cfg.BaseURL = "http://example.com"
+		if got := cfg.WithEnv(func(string) string { return "localhost" }).BaseURL; got != cfg.BaseURL {
+			t.Errorf("BaseURL = %q, want the configured one", got)
+		}
+	}
+}
+
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	for field, change := range map[string]func(*ollama.Config){
@@ -238,7 +265,7 @@ func TestConfig(t *testing.T) {
 		"batchInputs": func(c *ollama.Config) { c.BatchInputs = 0 }, "keepAlive": func(c *ollama.Config) { c.KeepAlive = -1 },
 	} {
 		cfg := ollama.DefaultConfig()
-		cfg.Model = "m"
+		cfg.BaseURL, cfg.Model = "http://localhost:11434", "m"
 		if err := cfg.Validate(); err != nil {
 			t.Fatalf("Validate: %v", err)
 		}

@@ -8,7 +8,7 @@ import (
 
 func ExampleNewEmbedder() {
 	cfg := ollama.DefaultConfig()
-	cfg.Model = "bge-m3"
+	cfg.BaseURL, cfg.Model = "http://localhost:11434", "bge-m3" // or cfg.WithEnv(os.Getenv), which reads OLLAMA_HOST
 	e, err := ollama.NewEmbedder(cfg)
 	if err != nil {
 		fmt.Println(err)

@@ -180,7 +180,7 @@ func openAIModel(_ context.Context, cfg openai.Config, env registry.Env) (regist
 }
 
 func ollamaModel(_ context.Context, cfg ollama.Config, env registry.Env) (registry.Model, error) {
-	embedder, err := ollama.NewEmbedder(cfg, ollama.WithLogger(env.Logger))
+	embedder, err := ollama.NewEmbedder(cfg.WithEnv(env.Getenv), ollama.WithLogger(env.Logger))
 	if err != nil {
 		return registry.Model{}, err
 	}

@@ -24,7 +24,7 @@ func (f *embedFlags) register(cmd *cobra.Command, cfg *openbrain.Config) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.model, "embed-model", "", "model that makes vectors, so that thoughts are found by meaning too; none by default")
 	fs.StringVar(&f.api, "embed-api", "ollama", "what the endpoint of --embed-model speaks: ollama or openai")
-	fs.StringVar(&f.url, "embed-url", "", `its address; for openai up to the version, as in "http://127.0.0.1:8000/v1" (default for ollama: `+ollama.DefaultBaseURL+")")
+	fs.StringVar(&f.url, "embed-url", "", `its address; for openai up to the version, as in "http://127.0.0.1:8000/v1"; ollama's else from `+ollama.EnvHost)
 	fs.IntVar(&f.dimensions, "embed-dimensions", 0, "length of the vectors; 0 takes that of the first one")
 	fs.IntVar(&cfg.EmbedMaxBytes, "embed-max-bytes", cfg.EmbedMaxBytes, "how much of a thought is embedded, in bytes")
 	fs.DurationVar(&f.timeout, "embed-timeout", time.Minute, "how long one request for vectors may take")
@@ -50,9 +50,8 @@ func (f *embedFlags) open(getenv func(string) string, log *slog.Logger) (core.Em
 		return e, nil
 	case "ollama":
 		cfg := ollama.DefaultConfig()
-		if f.url != "" {
-			cfg.BaseURL = f.url
-		}
+		cfg.BaseURL = f.url
+		cfg = cfg.WithEnv(getenv)
 		cfg.APIKey, cfg.Model = getenv(EnvEmbedKey), f.model
 		cfg.Dimensions, cfg.Timeout = f.dimensions, f.timeout
 		e, err := ollama.NewEmbedder(cfg, ollama.WithLogger(log))

@@ -215,6 +215,7 @@ func TestServeRefuses(t *testing.T) {
 		"limit out of range":     {args: []string{"--max-limit", "0"}, text: "--max-limit: must be 1 to 10000"},
 		"variable not usable":    {env: map[string]string{"OPENBRAIN_SERVE_BURST": "many"}, text: "OPENBRAIN_SERVE_BURST"},
 		"embedder's API":         {args: []string{"--embed-model", "m", "--embed-api", "x"}, text: "--embed-api"},
+		"address of an Ollama":   {args: []string{"--embed-model", "m"}, text: "--embed-url, --embed-model: ollama: config: baseUrl: is required, set it or OLLAMA_HOST"},
 		"embedder's address":     {args: []string{"--embed-model", "m", "--embed-api", "openai"}, text: "--embed-url"},
 		"address of no model":    {args: []string{"--embed-url", "http://127.0.0.1:1"}, text: "--embed-model"},
 		"log format":             {args: []string{"--log-format", "xml"}, text: "--log-format"},
