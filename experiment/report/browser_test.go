@@ -58,14 +58,14 @@ func TestInBrowser(t *testing.T) {
 	legendsSwitch(tb)
 	windowsShowCalls(tb)
 	themesDiffer(tb)
-	for _, width := range []int{1280, 768, 390, 320} {
+	for _, width := range []int{1280, 768, 375, 320} {
 		size(tb, width, 900)
 		for _, look := range []string{"light", "dark"} {
 			scheme(tb, look)
 			nothingOverflows(tb, width, look)
 			textIsReadable(tb, width, look)
 			textsKeepApart(tb, width, look)
-			if width == 1280 || width == 390 {
+			if width == 1280 || width == 375 {
 				screenshot(tb, fmt.Sprintf("report-%d-%s.png", width, look), width)
 			}
 		}

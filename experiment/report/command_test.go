@@ -26,7 +26,7 @@ func reported(t *testing.T, args ...string) string {
 	return page
 }
 
-// TestCommandsInBrowser opens what the commands report about real conversations under two configurations.
+// TestCommandsInBrowser opens what the commands report about real conversations under several configurations.
 func TestCommandsInBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not run: -short")
@@ -44,7 +44,7 @@ func TestCommandsInBrowser(t *testing.T) {
 		charts int
 		says   []string
 	}{
-		{"compare", []string{"compare", runs, "--retriever", "recent,hybrid", "--budget", "8k,4k"}, 7, []string{"95 %", "The window under hybrid+archive+memory", "Identifiers that survive"}},
+		{"compare", []string{"compare", runs, "--retriever", "recent,semantic,hybrid", "--compactor", "archive,mask", "--budget", "8k,4k"}, 11, []string{"95 %", "The window under hybrid+archive+memory", "Identifiers that survive"}},
 		{"evaluate", []string{"evaluate", asked, "--set", "retriever.hybrid.limit=5,50", "--own-limit", "--workers", "1"}, 6,
 			[]string{"better by", "Recall against budget", "single-hop", "adversarial", "Seed", "contextengine evaluate"}},
 		{"evaluate-down", []string{"evaluate", filepath.Join("..", "questions", "testdata", "beam"), "--config", down, "--parts"}, 6, []string{"degraded", "without a part of the configuration"}},
@@ -64,7 +64,7 @@ func TestCommandsInBrowser(t *testing.T) {
 			if n := chartsHaveMarks(tb); n != c.charts {
 				t.Errorf("%d charts, want %d", n, c.charts)
 			}
-			for _, width := range []int{1280, 390} {
+			for _, width := range []int{1280, 375} {
 				size(tb, width, 900)
 				for _, look := range []string{"light", "dark"} {
 					scheme(tb, look)
@@ -84,7 +84,7 @@ func TestCommandsInBrowser(t *testing.T) {
 func chartsHaveMarks(tb *tab) int {
 	tb.t.Helper()
 	var counts []int
-	for _, width := range []int{390, 1280} {
+	for _, width := range []int{375, 1280} {
 		size(tb, width, 900)
 		tb.eval(`[...document.querySelectorAll(".drawing")].map(d => [...d.querySelectorAll("svg.plot")]
 			.filter(s => s.getBoundingClientRect().width > 0)

@@ -100,7 +100,7 @@ func (c LineChart) draw(series []Series, width, height int) *plot {
 		}
 	}
 	p := &plot{width: width, height: height, top: 10, left: 6, right: 18}
-	p.x, p.y = valueAxis(xs, width-80, translate), niceAxis(lo, hi, height/60)
+	p.x, p.y = valueAxis(xs, width-80, c.LogX, translate), niceAxis(lo, hi, height/60)
 	if c.YUnit == "%" && hi <= 100 && p.y.max > 100 {
 		p.y = niceAxis(lo, 100, height/60)
 	}

@@ -45,6 +45,7 @@
   };
   for (const table of document.querySelectorAll("table.sortable")) {
     const heads = [...table.tHead.rows[0].cells];
+    for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, i) => { cell.dataset.name = heads[i].textContent; });
     heads.forEach((head, column) => {
       head.querySelector("button").addEventListener("click", () => {
         const was = head.getAttribute("aria-sort");
@@ -61,6 +62,17 @@
       });
     });
   }
+
+  // A table that is wider than its card shows every row as a card of its own: nothing is cut off.
+  const fit = () => {
+    for (const box of document.querySelectorAll(".scroll")) {
+      box.classList.remove("stack");
+      box.classList.toggle("stack", box.clientWidth > 0 && box.scrollWidth > box.clientWidth + 1);
+    }
+  };
+  addEventListener("resize", fit);
+  document.addEventListener("toggle", fit, true);
+  fit();
 
   // The window of a call.
   const pieceItem = ([entry, role, reason, group, tokens, stub, count, score, source, text]) => {

@@ -170,9 +170,12 @@ func (s callSums) draw(calls []WindowCall, width, height int) *plot {
 	}
 	p := &plot{width: width, height: height, top: 10, left: 6, right: 16, y: niceAxis(0, float64(hi), height/60)}
 	p.x = axis{min: 0, max: float64(n), name: "model call"}
-	step := max(1, int(math.Ceil(float64(n)/float64(width/70))))
+	step := max(1, int(roundStep(float64(n)/float64(width/70), 1, 2, 5)))
 	p.x.ticks = append(p.x.ticks, chart.Tick{Value: 0})
-	for i := 0; i < n; i += step {
+	for i := range n {
+		if n > width/70 && calls[i].Number%step != 0 {
+			continue
+		}
 		p.x.ticks = append(p.x.ticks, chart.Tick{Value: float64(i) + 0.5, Label: fmt.Sprint(calls[i].Number)})
 	}
 	p.x.ticks = append(p.x.ticks, chart.Tick{Value: float64(n)})

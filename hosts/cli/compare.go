@@ -208,6 +208,12 @@ func (a *app) identifiers(ctx context.Context, f compareFlags, s selection, sess
 
 func (a *app) printComparison(c comparison) error {
 	out := bufio.NewWriter(a.Stdout)
+	of := func(arm string) string { // which one a line is about, where it could be one of several
+		if len(c.Arms) > 2 {
+			return ", " + arm
+		}
+		return ""
+	}
 	fmt.Fprintf(out, "%s, compared with %s\n", count(c.Conversations, "conversation"), c.Arms[0])
 	for _, budget := range c.Budgets {
 		fmt.Fprintf(out, "\nbudget %s\n", short(float64(budget)))
@@ -224,7 +230,7 @@ func (a *app) printComparison(c comparison) error {
 		align(out, rows)
 		for _, d := range c.Differences {
 			if d.Budget == budget && d.Difference.N > 0 && !d.Difference.Zero() {
-				fmt.Fprintf(out, "%s: %s\n", d.Metric, d.Verdict)
+				fmt.Fprintf(out, "%s%s: %s\n", d.Metric, of(d.To), d.Verdict)
 			}
 		}
 	}
@@ -237,7 +243,7 @@ func (a *app) printComparison(c comparison) error {
 		align(out, rows)
 		for _, s := range c.Identifiers {
 			if s.Verdict != "" {
-				fmt.Fprintf(out, "identifiers at %s: %s\n", percent(s.Keep), s.Verdict)
+				fmt.Fprintf(out, "identifiers at %s%s: %s\n", percent(s.Keep), of(s.Arm), s.Verdict)
 			}
 		}
 	}

@@ -52,6 +52,8 @@ func TestCompare(t *testing.T) {
 			t.Errorf("the report lacks %q", want)
 		}
 	}
+	run(t, builtin.New(), "", append(args[:len(args)-1:len(args)-1], filepath.Join(t.TempDir(), "six.html"), "--compactor", "archive,mask")...).
+		want(t, cli.ExitOK, "recalled, hybrid+archive+memory: hybrid+archive+memory higher by", "recalled, hybrid+mask+memory: hybrid+mask+memory higher by")
 	run(t, builtin.New(), "", "compare", args[1], "--retriever", "recent").want(t, cli.ExitUsage, "nothing to be compared with")
 	run(t, builtin.New(), "", "compare", args[1], "--retriever", "recent,hybrid", "--keep", "3").want(t, cli.ExitUsage, "--keep")
 	run(t, builtin.New(), "", "compare", args[1], "--retriever", "recent,hybrid", "--budget", "1k", "--html", page, "--force", "--session", "nobody").want(t, cli.ExitUsage, "nobody", "AX.jsonl")

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"github.com/contextengine/contextengine/experiment/compare"
 	"github.com/contextengine/contextengine/experiment/report"
 	"github.com/contextengine/contextengine/experiment/stats"
@@ -22,6 +24,12 @@ func verdicts(c comparison) report.Section {
 		}
 		open[place] = append(open[place], what)
 	}
+	type place struct {
+		metric   string
+		budget   int
+		decision stats.Decision
+	}
+	shownAt := make(map[place][]compare.Difference)
 	for _, d := range c.Differences {
 		if d.Difference.Zero() || d.Difference.N == 0 {
 			continue
@@ -31,10 +39,14 @@ func verdicts(c comparison) report.Section {
 			undecided(fmt.Sprintf("%s at a budget of %s tokens", d.To, thousands(d.Budget)), fmt.Sprintf("%s: %s", m.Name, reason(d.Verdict)))
 			continue
 		}
-		v.Items = append(v.Items, report.Verdict{
-			Text: capital(m.Name) + ": " + minus(d.Verdict) + ".", Tone: toneOf(d.Decision),
-			Detail: fmt.Sprintf("%s. %s in %s, at a budget of %s tokens.", capital(meaning(m)), against(c, m, d), count(d.Difference.Clusters, "conversation"), thousands(d.Budget)),
-		})
+		shownAt[place{d.Metric, d.Budget, d.Decision}] = append(shownAt[place{d.Metric, d.Budget, d.Decision}], d)
+	}
+	for _, d := range c.Differences {
+		at := place{d.Metric, d.Budget, d.Decision}
+		if group := shownAt[at]; len(group) > 0 {
+			v.Items = append(v.Items, differing(c, group))
+			delete(shownAt, at) // they are told together, where the first of them stands
+		}
 	}
 	for _, s := range c.Identifiers {
 		switch {
@@ -76,8 +88,9 @@ func unfinished(c comparison) []report.Verdict {
 	}}
 }
 
-// against gives both figures of a difference.
-func against(c comparison, m compare.Metric, d compare.Difference) string {
+// differing tells differences of one metric at one budget that go the same way.
+func differing(c comparison, group []compare.Difference) report.Verdict {
+	d, m := group[0], metricOf(group[0].Metric)
 	of := func(arm string) string {
 		for _, v := range c.Values {
 			if v.Budget == d.Budget && v.Metric == d.Metric && v.Arm == arm {
@@ -86,7 +99,24 @@ func against(c comparison, m compare.Metric, d compare.Difference) string {
 		}
 		return "?"
 	}
-	return fmt.Sprintf("%s has %s, %s %s", d.To, of(d.To), d.From, of(d.From))
+	over := fmt.Sprintf("in %s, at a budget of %s tokens", count(d.Difference.Clusters, "conversation"), thousands(d.Budget))
+	if len(group) == 1 {
+		return report.Verdict{
+			Text: capital(m.Name) + ": " + minus(d.Verdict) + ".", Tone: toneOf(d.Decision),
+			Detail: fmt.Sprintf("%s. %s has %s, %s %s %s.", capital(meaning(m)), d.To, of(d.To), d.From, of(d.From), over),
+		}
+	}
+	word := map[stats.Decision]string{stats.Better: "better than", stats.Worse: "worse than"}[d.Decision]
+	if word == "" {
+		word = "not like"
+	}
+	each := lo.Map(group, func(d compare.Difference, _ int) string {
+		return fmt.Sprintf("%s has %s, %s", d.To, of(d.To), minus(d.Verdict))
+	})
+	return report.Verdict{
+		Text: fmt.Sprintf("%s: %d configurations are %s %s.", capital(m.Name), len(group), word, d.From), Tone: toneOf(d.Decision),
+		Detail: fmt.Sprintf("%s. %s has %s %s; %s.", capital(meaning(m)), d.From, of(d.From), over, strings.Join(each, "; ")),
+	}
 }
 
 // reason is what a verdict that shows nothing rests on.
