@@ -20,22 +20,37 @@ func (e *Engine) Assemble(ctx context.Context, req AssembleRequest) (AssembleRes
 		return AssembleResult{}, invalid("assemble", "tokenBudget", "must be a positive number of tokens")
 	}
 	if p := e.health.quarantine(e.now()); p != "" && e.cfg.Failure == FailDegrade && req.Transcript != nil && req.Transcript.Skipped == 0 {
+		e.pending.note(req.Session, Tally{Degraded: 1})
 		return e.degraded(ctx, req, p)
 	}
 	var res AssembleResult
+	var count Tally
+	began := e.now()
 	err := e.retry(ctx, req.Session, func(s *session) error {
 		var err error
 		if res, err = e.assemble(ctx, s, req); err != nil {
 			s.cool() // what was tried is not what is published
+			return err
 		}
-		return err
+		if count = s.count; s.view.Arm != "" && count.Recalled > 0 {
+			s.quote.counted = true
+		}
+		return nil
 	})
 	if err == nil {
+		if count.Calls > 0 {
+			count.Took = e.now().Sub(began)
+			e.pending.note(req.Session, count)
+		}
 		return res, nil
 	}
 	if err := e.failed(ctx, "engine", "assemble", err); !e.mayDegrade(err) || req.Transcript == nil || req.Transcript.Skipped > 0 {
+		if ctx.Err() == nil {
+			e.pending.note(req.Session, Tally{Errors: 1})
+		}
 		return AssembleResult{}, err
 	}
+	e.pending.note(req.Session, Tally{Degraded: 1})
 	return e.degraded(ctx, req, err.Error())
 }
 
@@ -228,7 +243,7 @@ func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *AssembleR
 		s.variants = make(map[string][]string)
 	}
 	room := make([]string, 0, 8)
-	trail, before := s.trail, true // most of what is sent was sent before
+	trail, before, kept := s.trail, true, 0 // most of what is sent was sent before
 	for i := range res.Messages {
 		fp := f.print(i, &res.Messages[i])
 		if before && (i == len(trail) || trail[i].print != fp) {
@@ -237,12 +252,19 @@ func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *AssembleR
 		if !before {
 			trail = append(trail, sentMessage{print: fp, digest: out.Digest.Add(fp)})
 		}
+		if before {
+			kept++
+		}
 		out.Digest = trail[i].digest
 		if of := f.shownBy(i, room[:0]); len(of) != 1 || of[0] != fp {
 			s.variants[fp] = slices.Clone(of)
 		}
 	}
 	s.trail = trail[:len(res.Messages)]
+	s.count = Tally{}
+	if f.v.Arm != "" {
+		s.count = e.counted(f, c, res, kept)
+	}
 	s.sent(out)
 	if !c.dirty && !s.owed {
 		return nil

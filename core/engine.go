@@ -47,6 +47,8 @@ type Engine struct {
 	seed      maphash.Seed
 
 	health health
+	// pending are counts for views that were not published since.
+	pending tallies
 	// patience is with the retriever.
 	patience Breaker
 	work     sync.WaitGroup

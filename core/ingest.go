@@ -312,8 +312,15 @@ func (e *Engine) takeUp(ctx context.Context, s *session, v View, in intake) erro
 
 // adopt publishes v and takes the new entries into memory, then tells the observers.
 func (e *Engine) adopt(ctx context.Context, s *session, v View, in intake) error {
+	used := v.Arm != "" && s.quote != nil && !s.quote.used && s.quote.by(in.entries)
+	if used {
+		v.Tally.Used++
+	}
 	if err := e.publish(ctx, s, v); err != nil {
 		return err
+	}
+	if used {
+		s.quote.used = true
 	}
 	if s.warm {
 		for _, entry := range in.entries {

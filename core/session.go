@@ -56,6 +56,9 @@ type session struct {
 	gone    *Forgotten
 	goneAt  erasedAt
 	watched bool
+	// count is what the last call adds to view.Tally, quote what its answer may have of the recall block; of sessions with an arm.
+	count Tally
+	quote *evidence
 	// turn is what the first call of the turn was given.
 	turn turnBudget
 
@@ -290,7 +293,9 @@ func (e *Engine) publish(ctx context.Context, s *session, v View) error {
 	if n := len(s.outputs); n > 0 {
 		v.Output = s.outputs[n-1]
 	}
+	giveBack := e.pending.take(&v)
 	if err := e.views.SwapView(ctx, v); err != nil {
+		giveBack()
 		s.forget()
 		return fmt.Errorf("core: publish view %q: %w", s.id, err)
 	}
@@ -305,8 +310,10 @@ func (e *Engine) settle(ctx context.Context, s *session, v View) error {
 	if n := len(s.outputs); n > 0 {
 		v.Output = s.outputs[n-1]
 	}
+	giveBack := e.pending.take(&v)
 	err := e.views.SwapView(ctx, v)
 	if err != nil && !e.doesWithout(ctx, err) {
+		giveBack()
 		s.forget()
 		return fmt.Errorf("core: publish view %q: %w", s.id, err)
 	}

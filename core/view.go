@@ -70,6 +70,8 @@ type View struct {
 	Erased uint64 `json:"erased,omitempty"`
 	// Arm is the arm of an experiment that the session belongs to; empty when it belongs to none.
 	Arm string `json:"arm,omitempty"`
+	// Tally is what was done for a session of an arm.
+	Tally Tally `json:"tally,omitzero"`
 	// Parent is the session that spawned this one, if any.
 	Parent *SessionID `json:"parent,omitempty"`
 	// Inherited are the entries of other sessions that were on the path as long as the grant for them lasted. A host may still have copies of them.

@@ -1,4 +1,5 @@
-// Package live says how the arms of a running experiment do: the sessions each has, what they cost, and the outcomes that hosts and people gave them.
+// Package live says how the arms of a running experiment do: the sessions each has, what their windows cost, what came of recall, what
+// failed, and the outcomes that hosts and people gave them.
 //
 //	status, err := live.Read(ctx, live.Source{Stores: stores, Agents: []string{"main"}})
 //	for _, d := range status.Differences { fmt.Println(d.Verdict) }
@@ -28,6 +29,8 @@ type Source struct {
 	// Arms are the names of the configured arms, in their order: an arm without sessions is listed, too. The first one with sessions is what the
 	// others are compared with.
 	Arms []string
+	// CachePrice is what a token that a prompt cache has costs, relative to one that it has not: 0 to 1.
+	CachePrice float64
 }
 
 // Status is the state of an experiment.
@@ -68,14 +71,6 @@ type Difference struct {
 	Verdict  string         `json:"verdict"`
 }
 
-// The figures that every session has.
-const (
-	MetricTurns = "turns per session"
-	// MetricBreaks counts how often what was sent before was no longer the beginning of what is sent: steps, compactions, resets.
-	MetricBreaks    = "cache breaks per 100 turns"
-	MetricSummaries = "summaries"
-)
-
 // values are the figures of an arm, a value for every session that has one.
 type values struct {
 	arm     Arm
@@ -114,7 +109,7 @@ func Read(ctx context.Context, src Source) (Status, error) {
 				return
 			}
 			agents[v.Session.Agent][v.Session] = v.Arm
-			of(v.Arm).take(v)
+			of(v.Arm).take(v, src.CachePrice)
 		})
 		if err != nil {
 			return st, fmt.Errorf("live: %w", err)
@@ -178,17 +173,6 @@ func eachView(ctx context.Context, views core.ViewStore, agents []string, visit 
 	return nil
 }
 
-func (v *values) take(view *core.View) {
-	v.arm.Sessions++
-	v.arm.Turns += int(view.Turns)
-	v.arm.Messages += view.Len()
-	v.add(MetricTurns, float64(view.Turns))
-	v.add(MetricSummaries, float64(len(view.Summaries)))
-	if view.Turns > 0 {
-		v.add(MetricBreaks, 100*float64(view.Epoch)/float64(view.Turns))
-	}
-}
-
 func (v *values) add(name string, x float64) { v.figures[name] = append(v.figures[name], x) }
 
 // score adds the outcomes of one session: of each metric the one given to the session, else the mean of its turns.
@@ -228,7 +212,7 @@ func bySession(outcomes []core.Outcome) map[core.SessionID][]core.Outcome {
 func (v *values) summary() Arm {
 	arm := v.arm
 	for name, figures := range v.figures {
-		arm.Metrics = append(arm.Metrics, Metric{Name: name, Outcome: v.given[name], Interval: stats.MeasureOf(figures).Mean(stats.Independent(figures))})
+		arm.Metrics = append(arm.Metrics, Metric{Name: name, Outcome: v.given[name], Interval: MeasureOf(name, v.given[name], figures).Mean(stats.Independent(figures))})
 	}
 	slices.SortFunc(arm.Metrics, func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) })
 	return arm
@@ -246,7 +230,7 @@ func (st *Status) compare(arms map[string]*values) {
 			if len(b) == 0 {
 				continue
 			}
-			v := stats.MeasureOf(a, b).Judge(base.Name, other.Name, stats.Unpaired(a, b))
+			v := MeasureOf(m.Name, m.Outcome, a, b).Judge(base.Name, other.Name, stats.Unpaired(a, b))
 			st.Differences = append(st.Differences, Difference{
 				Metric: m.Name, From: base.Name, To: other.Name, Interval: v.Effect, Decision: v.Decision, Verdict: v.Text,
 			})

@@ -10,6 +10,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment/live"
+	"github.com/contextengine/contextengine/experiment/stats"
 	"github.com/contextengine/contextengine/strategies/archive"
 )
 
@@ -74,6 +75,67 @@ func TestStatus(t *testing.T) {
 	}
 	if d := found[live.MetricTurns]; d.Interval.ExcludesZero() || !strings.HasPrefix(d.Verdict, "no difference shown") {
 		t.Errorf("turns: %+v", d)
+	}
+}
+
+// What calls cost, how long they take, what came of recall and what failed is told for each arm, with intervals over sessions.
+func TestCalls(t *testing.T) {
+	store := memory.New()
+	e := engine(t, store)
+	for i := range 12 {
+		id := core.SessionID{Agent: "main", Session: fmt.Sprint("s", i)}
+		arm, words := "short", 5
+		if i%2 == 1 {
+			arm, words = "long", 50
+		}
+		if _, err := e.Arm(t.Context(), id, func(string) string { return arm }); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if _, err := e.Ingest(t.Context(), core.IngestRequest{Session: id, Message: message.New(message.User, strings.Repeat("word ", words+i))}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: 4000}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.Ingest(t.Context(), core.IngestRequest{Session: id, Message: message.New(message.Assistant, "done")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 0 {
+			if _, err := e.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: 1}); err == nil {
+				t.Fatal("a prompt in one token")
+			}
+			if _, err := e.Ingest(t.Context(), core.IngestRequest{Session: id, Message: message.New(message.User, "more")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	st, err := live.Read(t.Context(), live.Source{Stores: []core.Store{store}, Arms: []string{"short", "long"}, CachePrice: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, arm := range st.Arms {
+		got := map[string]live.Metric{}
+		for _, m := range arm.Metrics {
+			got[m.Name] = m
+		}
+		for _, name := range []string{live.MetricTokens, live.MetricCost, live.MetricLatency, live.MetricRecalled, live.MetricDegraded, live.MetricErrors} {
+			if got[name].N != 6 || got[name].Basis == "" {
+				t.Errorf("%s, %s: %+v, want a mean over 6 sessions with an interval", arm.Name, name, got[name])
+			}
+		}
+		if tokens, cost := got[live.MetricTokens].Mean, got[live.MetricCost].Mean; cost <= 0 || cost >= tokens {
+			t.Errorf("%s: %v tokens cost %v, want less: a prompt begins with what was sent before", arm.Name, tokens, cost)
+		}
+		if errors := got[live.MetricErrors].Mean; (errors > 0) != (i == 0) {
+			t.Errorf("%s: %v errors", arm.Name, errors)
+		}
+	}
+	for _, d := range st.Differences {
+		if d.Metric == live.MetricCost && d.Decision != stats.Worse {
+			t.Errorf("cost: %+v, want the long arm worse", d)
+		}
 	}
 }
 

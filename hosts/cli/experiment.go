@@ -32,20 +32,25 @@ what became of each arm, and add outcomes: what a host, or a person, says of a s
 func (a *app) experimentStatusCmd() *cobra.Command {
 	var f storeFlags
 	var agents []string
-	var asJSON bool
+	var asJSON, force bool
+	var html string
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the arms, their sessions and metrics, and what differs",
 		Long: `status shows every arm with its sessions, and the means of its metrics over sessions with 95 % intervals. A session is the unit: turns of one
-session resemble each other. What differs between the first arm and each other comes with an interval and a plain verdict.
+session resemble each other. A window's tokens, its cost with a prompt cache (cached tokens at window.cachePrice), the time it took, whether an answer says
+something of what was recalled, degradations and errors are counted from when a session joined. What differs between the first arm and each other comes with an interval and a plain verdict.
 
 ` + exitHelp,
-		Example: "  contextengine experiment status --config contextengine.yaml",
+		Example: "  contextengine experiment status --config contextengine.yaml --html report.html",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
+			ctx, page := cmd.Context(), outFile{flag: "--html", name: html, force: force}
+			if err := page.check(); html != "" && err != nil {
+				return failed(err)
+			}
 			return failed(a.keeping(ctx, f, func(k *keeper) error {
-				src := live.Source{Agents: agents}
+				src := live.Source{Agents: agents, CachePrice: k.instance.Config().Core.Window.CachePrice}
 				for _, arm := range k.instance.Config().Arms {
 					src.Arms = append(src.Arms, arm.Name)
 				}
@@ -60,17 +65,34 @@ session resemble each other. What differs between the first arm and each other c
 				if err != nil {
 					return err
 				}
+				weights := weightsOf(k.instance.Config())
+				if html != "" {
+					if err := a.statusPage(page, commandLine(cmd, nil), status, weights); err != nil {
+						return err
+					}
+				}
 				if asJSON {
 					return writeJSON(a.Stdout, status)
 				}
-				return a.printStatus(status, k.instance.Config())
+				return a.printStatus(status, weights)
 			}))
 		},
 	}
 	f.register(cmd)
 	cmd.Flags().StringSliceVar(&agents, "agent", nil, "only these agents")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&html, "html", "", "write a report with charts to this file, which works offline")
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite the report if it exists")
 	return cmd
+}
+
+// weightsOf are the weights of the configured arms as people write them.
+func weightsOf(cfg registry.Config) map[string]string {
+	weights := make(map[string]string)
+	for _, arm := range cfg.Arms {
+		weights[arm.Name] = strconv.FormatFloat(arm.Weight, 'g', 4, 64)
+	}
+	return weights
 }
 
 // allStores returns the stores of all arms, each once.
@@ -90,12 +112,8 @@ func allStores(ctx context.Context, instance *registry.Instance) ([]core.Store, 
 	return out, nil
 }
 
-func (a *app) printStatus(st live.Status, cfg registry.Config) error {
+func (a *app) printStatus(st live.Status, weights map[string]string) error {
 	out := bufio.NewWriter(a.Stdout)
-	weights := make(map[string]string)
-	for _, arm := range cfg.Arms {
-		weights[arm.Name] = strconv.FormatFloat(arm.Weight, 'g', 4, 64)
-	}
 	rows := [][]string{{"arm", "weight", "sessions", "turns", "messages"}}
 	for _, arm := range st.Arms {
 		rows = append(rows, []string{arm.Name, dash(weights[arm.Name], weights[arm.Name] != ""), strconv.Itoa(arm.Sessions), strconv.Itoa(arm.Turns), strconv.Itoa(arm.Messages)})

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,6 +50,20 @@ func TestExperimentStatus(t *testing.T) {
 	var st live.Status
 	if err := json.Unmarshal([]byte(got.out), &st); err != nil || len(st.Arms) != 2 || st.Arms[0].Sessions+st.Arms[1].Sessions != 12 || st.Unassigned != 0 {
 		t.Errorf("%+v, %v", st, err)
+	}
+	page := filepath.Join(t.TempDir(), "live.html")
+	status := []string{"experiment", "status", "--config", config, "--html", page}
+	run(t, builtin.New(), "", status...).want(t, cli.ExitOK, "wrote "+page)
+	run(t, builtin.New(), "", status...).want(t, cli.ExitFailure, page+" exists")
+	run(t, builtin.New(), "", append(status, "--force")...).want(t, cli.ExitOK, "resolved")
+	html, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"A running experiment with 2 arms", "Resolved", "At a glance", "<svg", "Turns per session: "} {
+		if !strings.Contains(string(html), want) {
+			t.Errorf("the report lacks %q", want)
+		}
 	}
 	for _, c := range []struct{ args, want string }{
 		{"--agent ann --session chat99 --metric resolved 1", "chat99"},
