@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -102,9 +103,9 @@ func lastSaid(req AssembleRequest) string {
 		return said
 	}
 	messages := req.Transcript.Messages
-	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role == message.User {
-			return said + "\n" + saidIn(messages[i])
+	for _, m := range slices.Backward(messages) {
+		if m.Role == message.User {
+			return said + "\n" + saidIn(m)
 		}
 	}
 	return said

@@ -254,3 +254,21 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// A file that cannot be read is an error that says where, in every format.
+func TestSyntaxErrorsNameTheLine(t *testing.T) {
+	t.Parallel()
+	for format, files := range map[string]map[string]string{
+		"json":  {"{\n \"store\": \"disk\",\n \"retriever\": ]\n}": "line 3, column 15: ", "{\n \"store\": {": "line 2, column 11: "},
+		"json5": {"{\n store: 'disk',\n retriever: ]\n}": "line 3, column 13: ", "{\n store: 'dis": "line 2, "},
+		"toml":  {"store = 'disk'\nretriever = \n": "line 2, column ", "x = [1\n": "line "},
+		"yaml":  {"store: disk\nretriever: [\n": "line "},
+	} {
+		for text, want := range files {
+			_, err := newRegistry(t, &shop{}).Load(registry.Bytes("t", format, []byte(text)))
+			if !errors.Is(err, core.ErrInvalid) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %q: %v, want %q", format, text, err, want)
+			}
+		}
+	}
+}

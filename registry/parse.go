@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"bytes"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -63,10 +65,30 @@ type guarded struct{ koanf.Parser }
 func (g guarded) Unmarshal(b []byte) (map[string]any, error) {
 	values, err := g.Parser.Unmarshal(b)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", quoted.ReplaceAllString(err.Error(), "…"), core.ErrInvalid)
+		return nil, fmt.Errorf("%s%s: %w", placeOf(err, b), quoted.ReplaceAllString(err.Error(), "…"), core.ErrInvalid)
 	}
 	// koanf flattens what it gets, which is quadratic in depth: look before it does
 	return normalized(values)
+}
+
+// placeOf says where in a file a parser stopped, as "line 3, column 7: "; it is empty for parsers whose errors say that themselves.
+func placeOf(err error, b []byte) string {
+	var offset int64
+	if e, ok := errors.AsType[interface {
+		error
+		Position() (row, column int)
+	}](err); ok { // TOML
+		row, column := e.Position()
+		return fmt.Sprintf("line %d, column %d: ", row, column)
+	} else if e, ok := errors.AsType[*stdjson.SyntaxError](err); ok {
+		offset = e.Offset
+	} else if e, ok := errors.AsType[*json5.SyntaxError](err); ok {
+		offset = e.Offset
+	} else {
+		return ""
+	}
+	read := b[:min(max(offset, 0), int64(len(b)))] // up to and with the byte that is wrong
+	return fmt.Sprintf("line %d, column %d: ", 1+bytes.Count(read, []byte("\n")), max(len(read)-1-bytes.LastIndexByte(read, '\n'), 1))
 }
 
 // parse reads a whole file.

@@ -33,6 +33,15 @@ func speaking(cmd *cobra.Command) {
 // argumentError says which arguments a command takes.
 func argumentError(cmd *cobra.Command, args []string) error {
 	name, operands := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), operandsOf(cmd)
+	if cmd.HasAvailableSubCommands() {
+		var known []string
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				known = append(known, c.Name())
+			}
+		}
+		return unknownName("command of "+name, args[0], known)
+	}
 	switch {
 	case len(operands) == 0:
 		return fmt.Errorf("%s takes flags only, and there is %q: \"%s --help\" shows them: %w", name, args[0], cmd.CommandPath(), core.ErrInvalid)
@@ -73,6 +82,12 @@ func flagError(cmd *cobra.Command, err error) error {
 		if want := valuesOf[e.GetFlag().Value.Type()]; want != "" {
 			return fmt.Errorf("--%s: %q is not %s: %w", e.GetFlag().Name, e.GetValue(), want, core.ErrInvalid)
 		}
+	}
+	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return fmt.Errorf("--%s needs a value: %s: %w", e.GetFlag().Name, e.GetFlag().Usage, core.ErrInvalid)
+	}
+	if e, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		return fmt.Errorf("%q is no flag: write --name, or --name=value: %w", e.GetSpecifiedFlag(), core.ErrInvalid)
 	}
 	return err
 }

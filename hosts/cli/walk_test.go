@@ -75,6 +75,8 @@ var walk = []step{
 	{args: "replay chat.jsonl --jitter 200", code: 2, first: "error: --jitter: "},
 	{args: "replay chat.jsonl --cache-price 2", code: 2, first: "error: --cache-price: "},
 	{args: "replay chat.jsonl --combinations some", code: 2, first: `error: unknown value of --combinations "some" (known: all)`},
+	{args: "replay --budget", code: 2, first: "error: --budget needs a value: token budgets"},
+	{args: "replay --=3", code: 2, first: `error: "--=3" is no flag: write --name`},
 	{args: "replay -", stdin: short, code: 0, first: "stdin: 1 session, 4 messages"},
 
 	{args: "explain --budget 2k", code: 0, first: "example.jsonl#afternoon, "},
@@ -172,6 +174,7 @@ var walk = []step{
 	{args: "soak now", code: 2, first: "error: "},
 
 	{args: "dataset", code: 0, first: "The public sets"},
+	{args: "dataset fetsch", code: 2, first: `error: unknown command of dataset "fetsch", did you mean "fetch"?`},
 	{args: "dataset list --in folder", code: 0, first: "name"},
 	{args: "dataset list --in nowhere", code: 2, first: "error: --in: there is no folder nowhere"},
 	{args: "dataset fetch", code: 2, first: "error: name a set"},
