@@ -165,6 +165,7 @@ func (a *app) root() *cobra.Command {
 	}
 	a.completing(root)
 	speaking(root)
+	helping(root)
 	return root
 }
 
