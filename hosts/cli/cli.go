@@ -84,7 +84,7 @@ func Run(ctx context.Context, reg *registry.Registry, args []string, streams IO)
 		return code
 	}
 	if text := plain(err.Error()); text != "" {
-		fmt.Fprintln(a.Stderr, "error: "+text)
+		fmt.Fprintln(a.Stderr, a.paint(a.Stderr, red, "error:")+" "+text)
 	}
 	return code
 }
@@ -103,6 +103,8 @@ func plain(text string) string {
 // app is what all commands share.
 type app struct {
 	reg *registry.Registry
+	// colour is what --color says.
+	colour string
 	IO
 }
 
@@ -128,8 +130,9 @@ func (a *app) root() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return checkFlags(cmd) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return errors.Join(a.checkColour(), checkFlags(cmd)) },
 	}
+	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "when to use colours: auto (on a terminal, unless NO_COLOR is set), always, never")
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
@@ -152,7 +155,7 @@ func (a *app) root() *cobra.Command {
 		commands []*cobra.Command
 	}{
 		{"Try and measure", []*cobra.Command{a.replayCmd(), a.explainCmd(), a.compareCmd(), a.evaluateCmd(), a.experimentCmd(), a.soakCmd(), a.datasetCmd()}},
-		{"Set up", []*cobra.Command{a.initCmd(), a.listCmd(), a.doctorCmd(), a.versionCmd()}},
+		{"Set up", []*cobra.Command{a.initCmd(), a.listCmd(), a.doctorCmd(), a.manCmd(), a.versionCmd()}},
 		{"Serve other programs", []*cobra.Command{a.serveCmd(), a.openBrainCmd()}},
 		{"Look into what is stored", []*cobra.Command{a.agentsCmd(), a.sessionsCmd(), a.inspectCmd(), a.statsCmd(), a.verifyCmd()}},
 		{"Move, keep and erase it", []*cobra.Command{a.importCmd(), a.exportCmd(), a.backupCmd(), a.forgetCmd(), a.retainCmd(), a.reembedCmd(), a.vacuumCmd()}},

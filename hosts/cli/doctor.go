@@ -74,7 +74,8 @@ func (a *app) doctorCmd() *cobra.Command {
 
 func (a *app) print(findings []finding) {
 	for _, f := range findings {
-		fmt.Fprintf(a.Stdout, "%-4s  %-13s  %s\n", f.Status, f.Name, f.Text)
+		status := a.paint(a.Stdout, map[string]colour{"ok": green, "note": yellow, "fail": red}[f.Status], fmt.Sprintf("%-4s", f.Status))
+		fmt.Fprintf(a.Stdout, "%s  %-13s  %s\n", status, f.Name, f.Text)
 		if f.Do != "" {
 			fmt.Fprintf(a.Stdout, "      %-13s  -> %s\n", "", f.Do)
 		}

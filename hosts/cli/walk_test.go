@@ -36,6 +36,12 @@ var walk = []step{
 	{args: "version --loud", code: 2, first: "error: unknown flag: --loud"},
 	{args: "version now", code: 2, first: `error: version takes flags only, and there is "now"`},
 
+	{args: "man", code: 2, first: "error: man needs DIR"},
+	{args: "man chat.jsonl", code: 2, first: "error: chat.jsonl is no folder"},
+
+	{args: "version --color always", code: 0, first: "contextengine "},
+	{args: "repaly --color=always", code: 2, first: "\x1b[31;1merror:\x1b[0m unknown"},
+	{args: "version --color red", code: 2, first: `error: unknown value of --color "red" (known: always, auto, never)`},
 	{args: "list", code: 0, first: "engines"},
 	{args: "list --json", code: 0, first: "{"},
 	{args: "list --schema", code: 0, first: "{"},
