@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -37,7 +38,7 @@ func TestHelpFits(t *testing.T) {
 		if _, commands, ok := strings.Cut(before, "\nUsage:"); ok {
 			for _, m := range list.FindAllStringSubmatch(commands, -1) {
 				if m[1] != "help" && m[1] != "contextengine" {
-					visit(append(path[:len(path):len(path)], m[1])...)
+					visit(append(slices.Clip(path), m[1])...)
 				}
 			}
 		}
