@@ -1,0 +1,52 @@
+package semantic_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/strategies/lexical"
+	"github.com/contextengine/contextengine/strategies/semantic"
+)
+
+// One searcher is asked: with an embedder NewVector makes one that goes by meaning, and words do as well.
+func ExampleNew() {
+	ctx := context.Background()
+	store := memory.New()
+	for i, text := range []string{"The key of the boat house hangs behind the door.", "Supper is at seven.", "The boat needs paint."} {
+		m := message.New(message.User, text)
+		id := fmt.Sprint("e", i)
+		entry := core.Entry{ID: id, Key: id, Seq: int64(i), Agent: "main", Session: "s", Type: core.TypeMessage, Role: m.Role, Message: m}
+		if _, err := store.Append(ctx, []core.Entry{entry}); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	index, err := lexical.New(lexical.DefaultConfig())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = index.Close() }()
+	if err := index.Attach(store); err != nil {
+		fmt.Println(err)
+		return
+	}
+	retriever, err := semantic.New(semantic.DefaultConfig(), index)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	found, err := retriever.Retrieve(ctx, core.Query{
+		Scope: core.Scope{Agent: "main"}, Prompt: "where is the key of the boat house?", Limit: 1, Tokens: 200, InWindow: func(string) bool { return false },
+	})
+	for _, c := range found {
+		fmt.Println(c.Entry.Text())
+	}
+	fmt.Println(err)
+	// Output:
+	// The key of the boat house hangs behind the door.
+	// <nil>
+}
