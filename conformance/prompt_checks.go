@@ -15,7 +15,7 @@ var promptChecks = []Check{
 	{ID: "budget.recount", Promise: 1, Suite: SuiteEngine, prompt: budgetRecount,
 		Rule: "role, text, tool name, arguments and results, 4 per message and the addition, recounted from the emitted bytes, fit the budget"},
 	{ID: "budget.estimate", Promise: 1, Suite: SuiteEngine, prompt: budgetEstimate,
-		Rule: "the estimate fits the budget and is not below the recount"},
+		Rule: "the estimate fits the budget and is at most a twentieth and 8 tokens below the recount"},
 	{ID: "order.chronological", Promise: 5, Suite: SuiteEngine, prompt: orderChronological,
 		Rule: "history is chronological, the recall block apart, and holds nothing that is not in force"},
 	{ID: "order.echo", Promise: 5, Suite: SuiteEngine, prompt: orderEcho,

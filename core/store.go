@@ -181,7 +181,8 @@ type Pinger interface {
 	Ping(ctx context.Context) error
 }
 
-// Unwrapper is implemented by decorators of a Store.
+// Unwrapper is implemented by a Store with another one behind it, in which As looks for what the first has not: the inner store of a decorator, or a side of a
+// store that only some servers have. Nil says that there is none.
 type Unwrapper interface {
 	Unwrap() Store
 }

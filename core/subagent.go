@@ -29,8 +29,8 @@ func (e *Engine) Maintain(ctx context.Context, req MaintainRequest) (MaintainRes
 	return MaintainResult{Changed: res.Compacted, Reason: res.Reason}, nil
 }
 
-// PrepareSubagentSpawn prepares a child session. A fork begins with what the parent shows now; both kinds may recall from the
-// parent until the grant expires. Rollback takes the preparation back.
+// PrepareSubagentSpawn prepares a child session. A fork begins with what the parent shows now, and may recall from
+// the parent until its grant expires; an isolated child sees nothing of its parent. Rollback takes the preparation back.
 func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req SpawnRequest) (Spawn, error) {
 	if err := req.Parent.Validate(); err != nil {
 		return Spawn{}, err
