@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -8,9 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/experiment/live"
 	"github.com/contextengine/contextengine/hosts/cli"
+	"github.com/contextengine/contextengine/registry"
 	"github.com/contextengine/contextengine/registry/builtin"
 )
 
@@ -76,4 +79,24 @@ func TestExperimentStatus(t *testing.T) {
 		}
 	}
 	run(t, builtin.New(), "", "experiment", "status").want(t, cli.ExitUsage, "arms")
+}
+
+// plainStore is a store without views, or anything else that only some have. It outlives the commands that open it.
+type plainStore struct{ core.Store }
+
+func (plainStore) Close() error { return nil }
+
+// What is in the window and what is shown of a session's messages comes from the same place, also where a store keeps no views.
+func TestInspectWithoutViews(t *testing.T) {
+	kept := plainStore{memory.New()}
+	reg := builtin.New()
+	err := registry.AddStore(reg, "plain", "no views", func() struct{} { return struct{}{} },
+		func(context.Context, struct{}, registry.Env) (core.Store, error) { return kept, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, reg, "", "import", "--store", "plain", "--agent", "ann", chat(t, "one", 60)).want(t, cli.ExitOK)
+	run(t, reg, "", "inspect", "--store", "plain", "--agent", "ann").want(t, cli.ExitFailure, "cannot list sessions")
+	got := run(t, reg, "", "inspect", "--store", "plain", "--agent", "ann", "--session", "one", "--limit", "3")
+	got.want(t, cli.ExitOK, "60 messages in 30 turns", "message 59 of one", "(3 of 60")
 }
