@@ -62,7 +62,7 @@ func (e *Engine) choose(f *frame, c *call, q *Query, candidates []Candidate, see
 		quote := quotation{Candidate: cand, text: quoted(f.s.id, &cand.Entry, short), part: part || len(short) < len(text)}
 		// What a subagent handed back also stands in its own session, where more than the text may belong to it.
 		same := func(better quotation) bool {
-			return better.Entry.Role == quote.Entry.Role && quotedText(better.text) == quotedText(quote.text)
+			return better.Entry.Role == quote.Entry.Role && better.Entry.SessionID() != quote.Entry.SessionID() && better.Entry.Message.Text() == quote.Entry.Message.Text()
 		}
 		if f.v.quotesAlready(quote.text) || slices.ContainsFunc(in, same) || said.again(text) {
 			continue

@@ -218,8 +218,8 @@ func (e *Engine) ask(ctx context.Context, q Query) ([]Candidate, error) {
 	return a.candidates, a.err
 }
 
-// mayRecall is the last guard in front of the prompt: whatever a retriever proposes, nothing of another agent or session gets in, nothing that
-// is shown already, and nothing of a conversation that was reset or forked away.
+// mayRecall is the last guard in front of the prompt: whatever a retriever proposes, nothing of another agent or session gets in but what
+// the query's scope or a grant in force opens, nothing that is shown already, and nothing of this conversation that was reset or rewound, unless ResetHistory says so.
 func (e *Engine) mayRecall(f *frame, q *Query, entry *Entry) bool {
 	// What a summary says is recalled from the entries it stands for.
 	if entry.ID == "" || entry.Hidden() || entry.Type == TypeSummary || lookedUp(entry) || Reserved(entry.Session) || q.InWindow(entry.ID) {

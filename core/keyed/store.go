@@ -3,7 +3,6 @@ package keyed
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -54,11 +53,11 @@ func (p *pending) get(key string, into any) (bool, error) {
 	if !found {
 		return false, nil
 	}
-	return true, json.Unmarshal(value, into)
+	return true, decode(value, into)
 }
 
 func (p *pending) put(key string, v any) error {
-	value, err := json.Marshal(v)
+	value, err := encode(v)
 	if err == nil {
 		p.set(key, value)
 	}
@@ -200,7 +199,7 @@ func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (page core.Page, err
 				break
 			}
 			var e core.Entry
-			if err := json.Unmarshal(pair.Value, &e); err != nil {
+			if err := decode(pair.Value, &e); err != nil {
 				return err
 			}
 			page.Entries, last = append(page.Entries, e), pair.Key

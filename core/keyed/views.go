@@ -2,7 +2,6 @@ package keyed
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -33,7 +32,7 @@ func (s *Store) LoadView(ctx context.Context, id core.SessionID) (v core.View, e
 func (s *Store) SwapView(ctx context.Context, v core.View) error {
 	return s.do(ctx, "swap view", func(p *pending) error {
 		var stored struct {
-			Version uint64 `json:"version"`
+			Version uint64
 		}
 		if _, err := p.get(viewKey(v.Session), &stored); err != nil {
 			return err
@@ -48,7 +47,7 @@ func (s *Store) SwapView(ctx context.Context, v core.View) error {
 // DeleteView implements core.ViewStore.
 func (s *Store) DeleteView(ctx context.Context, id core.SessionID) error {
 	return s.do(ctx, "delete view", func(p *pending) error {
-		var stored json.RawMessage
+		var stored struct{ Version uint64 }
 		found, err := p.get(viewKey(id), &stored)
 		if found && err == nil {
 			p.set(viewKey(id), nil)
@@ -70,9 +69,9 @@ func (s *Store) ListViews(ctx context.Context, q core.ViewQuery) (ids []core.Ses
 				return err
 			}
 			var v struct {
-				Session core.SessionID `json:"session"`
+				Session core.SessionID
 			}
-			if err := json.Unmarshal(pair.Value, &v); err != nil {
+			if err := decode(pair.Value, &v); err != nil {
 				return err
 			}
 			if v.Session.Compare(q.After) > 0 {

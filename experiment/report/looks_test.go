@@ -15,6 +15,7 @@ func nothingOverflows(tb *tab, width int, look string) {
 		for (const e of document.querySelectorAll("body *")) {
 			if (e.closest(".scroll, .pieces, .hidden, .skip, .defs") && !e.matches(".scroll, .pieces")) continue;
 			const b = e.getBoundingClientRect();
+			if (e.closest("details:not([open])")) continue; // it is fitted when it is opened
 			if (e.matches(".scroll") && e.scrollWidth > e.clientWidth + 1) out.push("a table is cut off: " + e.getAttribute("aria-label") + " " + e.scrollWidth + " > " + e.clientWidth);
 			if (b.width > 0 && (b.right > w + 0.5 || b.left < -0.5)) out.push(e.tagName + "." + (e.className.baseVal ?? e.className) + " " + e.textContent.slice(0, 40) + " " + Math.round(b.left) + ".." + Math.round(b.right));
 		}

@@ -8,7 +8,7 @@ import (
 func TestChatWithIt(t *testing.T) {
 	var out strings.Builder
 	err := run(t.Context(), []string{"go", "run", "../../examples/chat"}, strings.NewReader("Hello\nAnd again\n"), &out)
-	if want := "I was sent 2 messages.\nI was sent 4 messages.\n"; err != nil || out.String() != want {
+	if want := "I was sent 1 messages.\nI was sent 3 messages.\n"; err != nil || out.String() != want {
 		t.Errorf("%q, %v, want %q", out.String(), err, want)
 	}
 	if err := run(t.Context(), nil, strings.NewReader(""), &out); err == nil {

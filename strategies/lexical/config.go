@@ -30,7 +30,7 @@ type Config struct {
 	TimeBoost float64 `koanf:"timeBoost" doc:"factor for passages that speak of a time, when the query asks for one, 1 to 10"`
 	// NamedBoost multiplies the score of passages whose speaker the query names, 1 to 10; 1 turns it off.
 	NamedBoost float64 `koanf:"namedBoost" doc:"factor for passages whose speaker the query names, 1 to 10"`
-	// LengthTerms and LengthPower damp long messages: scores are divided by max(1, terms/LengthTerms)^LengthPower. LengthTerms is
+	// LengthTerms and LengthPower damp long messages: scores are divided by max(1, terms/LengthTerms)^LengthPower; more than 1024 terms count as 1024. LengthTerms is
 	// 1 to 100000, LengthPower 0 to 2.
 	LengthTerms int     `koanf:"lengthTerms" doc:"messages longer than this are damped, in terms, 1 to 100000"`
 	LengthPower float64 `koanf:"lengthPower" doc:"how much they are damped, 0 to 2"`

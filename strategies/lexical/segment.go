@@ -230,9 +230,12 @@ func (s *segment) insert(e core.Entry, text string, sum uint64) {
 	s.recountAround(left, right)
 }
 
+// longest is the length in terms from which on messages are damped alike: what is asked for may stand in a pasted log.
+const longest = 1024
+
 // damping is what the scores of a doc of that length are multiplied by.
 func (s *segment) damping(length uint32) float32 {
-	if r := float64(length) / float64(s.cfg.LengthTerms); r > 1 {
+	if r := float64(min(length, longest)) / float64(s.cfg.LengthTerms); r > 1 {
 		return float32(math.Pow(r, -s.cfg.LengthPower))
 	}
 	return 1
