@@ -27,6 +27,9 @@ func TestFaultyTable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some hundred broken implementations")
 	}
+	if raceEnabled {
+		t.Skip("the table runs without the race detector: it would take ten minutes with it")
+	}
 	all := slices.Concat(tableStores(), tableViews(), tableReopened(), tableCompanions(t), tableRetrievers(), tableCompactors(), tableEngines())
 	type count struct{ number, caught int }
 	counts := map[string]*count{}

@@ -101,12 +101,13 @@ func scriptModes(s *script) string {
 	if _, text := s.talk(s.id, 4, 5); text != "" {
 		return text
 	}
-	plain, err := s.assemble(4000, nil)
-	if err != nil {
-		return fmt.Sprintf("assemble: error %v", err)
+	const section = "The notes tool is called jotter."
+	plain, err := s.assemble(4000, func(r *core.AssembleRequest) { r.Memory.Sections = []string{section} })
+	if err != nil || !strings.Contains(plain.SystemPromptAddition, section) {
+		return fmt.Sprintf("a section of the host is not passed through: addition %q, error %v", plain.SystemPromptAddition, err)
 	}
 	for _, mode := range []core.PromptMode{core.PromptFull, core.PromptMinimal, core.PromptNone} {
-		res, err := s.assemble(4000, func(r *core.AssembleRequest) { r.PromptMode = mode })
+		res, err := s.assemble(4000, func(r *core.AssembleRequest) { r.PromptMode, r.Memory.Sections = mode, []string{section} })
 		if err != nil || len(res.Messages) != len(plain.Messages) {
 			return fmt.Sprintf("assemble in mode %q: %d messages, error %v, want %d", mode, len(res.Messages), err, len(plain.Messages))
 		}
@@ -117,13 +118,8 @@ func scriptModes(s *script) string {
 			return "mode full has another addition than no mode"
 		}
 	}
-	const section = "The notes tool is called jotter."
-	res, err := s.assemble(4000, func(r *core.AssembleRequest) { r.Memory.Sections = []string{section} })
-	if err != nil || !strings.Contains(res.SystemPromptAddition, section) {
-		return fmt.Sprintf("a section of the host is not passed through: addition %q, error %v", res.SystemPromptAddition, err)
-	}
 	prompt := markOf(0, 999) + " and what now"
-	res, err = s.assemble(4000, func(r *core.AssembleRequest) {
+	res, err := s.assemble(4000, func(r *core.AssembleRequest) {
 		r.Prompt = prompt
 		r.Transcript = &core.Transcript{Messages: plain.Messages}
 	})

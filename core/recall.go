@@ -98,7 +98,7 @@ func (e *Engine) retrieve(ctx context.Context, f *frame, c *call) (*Recall, erro
 		return r, nil
 	}
 	in, room := e.choose(f, c, &q, candidates, f.seen(sets, candidates), allowance)
-	if !gated {
+	if !gated && f.v.front().Left > 0 { // a session that is shown whole stays so
 		c.want(allowance-room, e.askedRoom(c.share, f.v.Budget))
 	}
 	chosen := len(in)

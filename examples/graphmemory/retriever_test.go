@@ -25,7 +25,7 @@ func TestRetriever(t *testing.T) {
 	conformance.TestRetriever(t, func(tb testing.TB) (core.Retriever, core.Store) {
 		tb.Helper()
 		return graph(tb), open(tb)
-	}, conformance.WithFindsNothing()) // an ordinary conversation names nothing; what is found is tested above
+	}, conformance.WithFindsNothing()) // an ordinary conversation names nothing; what is found is tested below
 }
 
 // TestEngine holds an engine with both parts to all promises.
