@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/contextengine/contextengine/backends/memory"
@@ -228,7 +229,7 @@ func faultyCompactors() []fault {
 			b.after = func(_ context.Context, c core.Compaction, p core.Patch) (core.Patch, error) { return f(c, p), nil }
 		}
 	}
-	calls := 0
+	var calls atomic.Int64
 	return []fault{
 		compactorFault("the newest first", sound, patch(func(c core.Compaction, p core.Patch) core.Patch {
 			for i := range p.Replace {
@@ -276,11 +277,11 @@ func faultyCompactors() []fault {
 			b.before = func(_ context.Context, c *core.Compaction) { c.Entries[0].Tokens++ }
 		}, []string{"patch.pure"}),
 		compactorFault("texts by chance", sound, patch(func(_ core.Compaction, p core.Patch) core.Patch {
-			calls++
+			n := calls.Add(1)
 			for i := range p.Replace {
-				p.Replace[i].Text += fmt.Sprint(calls)
+				p.Replace[i].Text += fmt.Sprint(n)
 			}
-			p.Reason += fmt.Sprint(calls)
+			p.Reason += fmt.Sprint(n)
 			return p
 		}), []string{"deterministic.patch"}),
 		compactorFault("asks the runtime as well", sound, func(b *brokenCompactor, _ *conformance.Model) {

@@ -139,12 +139,7 @@ func (s *Store) migrate(ctx context.Context, steps []migration) error {
 
 // look runs f in a transaction of the writer's connection that only reads.
 func (s *Store) look(ctx context.Context, f func(tx *sql.Tx) error) error {
-	tx, err := s.writer.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
-	return f(tx)
+	return reading(ctx, s.writer, f)
 }
 
 // version returns the schema's version: 0 for an empty file.

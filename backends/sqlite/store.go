@@ -145,11 +145,22 @@ func (s *Store) read(ctx context.Context, op, id string, f func(tx *sql.Tx) erro
 }
 
 func (s *Store) snapshot(ctx context.Context, f func(tx *sql.Tx) error) error {
-	tx, err := s.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	return reading(ctx, s.readers, f)
+}
+
+// reading runs f in a transaction that only reads. When it returns, nothing holds the log any more: a transaction that ends with ctx would
+// be rolled back later, by a goroutine of its own.
+func reading(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
+	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	// Nothing was written, so there is nothing that a failing rollback could lose.
+	// Nothing was written, so there is nothing that a failing rollback or release could lose.
+	defer func() { _ = conn.Close() }()
+	tx, err := conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
 	defer func() { _ = tx.Rollback() }()
 	return f(tx)
 }

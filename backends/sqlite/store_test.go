@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -175,6 +176,36 @@ func TestClosedAndCancelled(t *testing.T) {
 	}
 	if _, err := os.Stat(s.Path() + "-wal"); !os.IsNotExist(err) {
 		t.Errorf("Close left the write-ahead log: %v", err)
+	}
+}
+
+// TestCloseAfterCancelledReads cuts reads off at any moment of them: when they have returned, Close is alone with the file.
+func TestCloseAfterCancelledReads(t *testing.T) {
+	t.Parallel()
+	cfg := config(t)
+	r := rand.New(rand.NewPCG(3, 4))
+	for round := range 30 {
+		s := open(t, cfg)
+		mustAppend(t, s, entries(ann, 20*round, 20*(round+1))...)
+		ctx, cancel := context.WithCancel(t.Context())
+		var readers sync.WaitGroup
+		for range 4 {
+			readers.Go(func() {
+				for ctx.Err() == nil {
+					if _, err := s.Scan(ctx, core.ScanQuery{Scope: ann.Scope(), Limit: 1000}); err != nil && !errors.Is(err, context.Canceled) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		time.AfterFunc(time.Duration(r.IntN(3_000))*time.Microsecond, cancel)
+		readers.Wait()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(s.Path() + "-wal"); !os.IsNotExist(err) {
+			t.Fatalf("round %d: Close left the write-ahead log: %v", round, err)
+		}
 	}
 }
 
