@@ -1,6 +1,6 @@
 // Package sweep tries every combination of values, and can be interrupted.
 //
-//	grid, err := sweep.Parse([]string{"searchers.lexical.k1=0.9,1.2", "retriever.hybrid.k=30,60"})
+//	grid, err := sweep.Parse([]string{"searchers.lexical.k1=0.9,1.2", "retriever.hybrid.meaning=0.1,0.3"})
 //	for _, point := range grid.Points() {
 //		point.Set(tree, nil) // lays it over a configuration
 //	}

@@ -129,7 +129,7 @@ func (g Grid) Keys() []string {
 }
 
 // Set lays the settings over a tree as a configuration file holds it. Where names is not nil and the second level of a key is a name that it knows for the first, the
-// name is the type of a part: retriever.hybrid.k=30 is {"retriever": {"type": "hybrid", "k": 30}}.
+// name is the type of a part: retriever.hybrid.limit=30 is {"retriever": {"type": "hybrid", "limit": 30}}.
 func (p Point) Set(tree map[string]any, names func(key string) []string) {
 	for _, s := range p {
 		levels := strings.Split(s.Key, ".")

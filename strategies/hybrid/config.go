@@ -13,10 +13,12 @@ import (
 type Config struct {
 	// Limit is the largest number of candidates, 1 to 1000; the Engine may ask for fewer.
 	Limit int `koanf:"limit" doc:"largest number of candidates, 1 to 1000"`
-	// Weights says how much a searcher counts, by name, 0 to 100. Those not named count 1; 0 does not ask them at all.
-	Weights map[string]float64 `koanf:"weights" doc:"how much a searcher counts, by name, 0 to 100; 1 where not named, 0 does not ask it"`
-	// K flattens the ranks, 1 to 1000: the larger, the more it counts to be found by several searchers, and the less to be found first.
-	K int `koanf:"k" doc:"flattens ranks, 1 to 1000: larger favours what several searchers found"`
+	// Weights says how much a searcher counts, by name, 0 to 100; 0 does not ask it at all. Those not named count 1 when they look for words, and Meaning
+	// when they compare what texts mean.
+	Weights map[string]float64 `koanf:"weights" doc:"how much a searcher counts, by name, 0 to 100; 0 does not ask it"`
+	// Meaning is the weight of searchers by meaning that Weights does not name, 0 to 100. With the default a weak embedder costs next to nothing; a good one
+	// deserves more.
+	Meaning float64 `koanf:"meaning" doc:"weight of searchers by meaning that weights does not name, 0 to 100"`
 	// Overfetch is how many times the wanted number of candidates each searcher is asked for when there are several, 1 to 10:
 	// what one ranks low another may confirm.
 	Overfetch int `koanf:"overfetch" doc:"how many times the wanted number each of several searchers is asked for, 1 to 10"`
@@ -30,7 +32,7 @@ type Config struct {
 
 // DefaultConfig returns the configuration that holds where nobody chose.
 func DefaultConfig() Config {
-	return Config{Limit: 400, K: 60, Overfetch: 2, ShortPrompt: 24, ContextChars: 300, PromptChars: 4000}
+	return Config{Limit: 400, Meaning: 0.15, Overfetch: 2, ShortPrompt: 24, ContextChars: 300, PromptChars: 4000}
 }
 
 // Validate returns an error that wraps core.ErrInvalid and names the first field out of range, and the range.
@@ -40,7 +42,6 @@ func (c Config) Validate() error {
 		v, lo, hi int
 	}{
 		{"limit", c.Limit, 1, 1000},
-		{"k", c.K, 1, 1000},
 		{"overfetch", c.Overfetch, 1, 10},
 		{"shortPrompt", c.ShortPrompt, 0, 1000},
 		{"contextChars", c.ContextChars, 0, 100_000},
@@ -49,6 +50,9 @@ func (c Config) Validate() error {
 		if b.v < b.lo || b.v > b.hi {
 			return fmt.Errorf("hybrid: config: %s: must be %d to %d: %w", b.field, b.lo, b.hi, core.ErrInvalid)
 		}
+	}
+	if !(c.Meaning >= 0 && c.Meaning <= 100) { // written so that NaN fails
+		return fmt.Errorf("hybrid: config: meaning: must be 0 to 100: %w", core.ErrInvalid)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Weights)) {
 		if w := c.Weights[name]; !(w >= 0 && w <= 100) { // written so that NaN fails

@@ -3,8 +3,9 @@
 //
 //	retriever, err := hybrid.New(hybrid.DefaultConfig(), map[string]core.Searcher{"lexical": words, "vectors": meaning})
 //
-// The searchers are asked at the same time and their finds fused by weighted reciprocal rank: an entry scores the sum over
-// searchers of weight / (K + its rank there). Ranks, because scores of different searchers cannot be compared. A single
+// The searchers are asked at the same time and their finds fused by score: an entry scores the sum over searchers of weight times how many standard
+// deviations it stands above what is found everywhere. Words count 1 and meaning Config.Meaning, unless Config.Weights says more: vectors find something for
+// every question, and at equal weight a weak embedder drives out what the words had found. A single
 // searcher keeps its own order exactly. A searcher that fails or is late is left out and named in the
 // error beside what the others found; one that keeps failing is not asked for a while.
 //

@@ -26,6 +26,7 @@ type part struct {
 	searcher core.Searcher
 	guard    *asking.Guard
 	weight   float64
+	meaning  bool // it compares what texts mean
 }
 
 var (
@@ -52,6 +53,9 @@ func New(cfg Config, searchers map[string]core.Searcher, opts ...Option) (*Retri
 	r := &Retriever{cfg: cfg, log: slog.New(slog.DiscardHandler)}
 	for _, name := range names {
 		p := part{name: name, searcher: searchers[name], guard: asking.NewGuard(searchers[name]), weight: 1}
+		if m, ok := p.searcher.(core.ByMeaning); ok && m.ByMeaning() {
+			p.meaning, p.weight = true, cfg.Meaning
+		}
 		if w, ok := cfg.Weights[name]; ok {
 			p.weight = w
 		}
@@ -115,9 +119,9 @@ func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidat
 	case len(answered) == 0:
 		return nil, fmt.Errorf("hybrid: retrieve %q: %w", q.Session, errors.Join(errs...))
 	case len(errs) > 0:
-		return fuse(answered, r.cfg.K, limit), fmt.Errorf("hybrid: retrieve %q: %w: %w", q.Session, core.ErrPartial, errors.Join(errs...))
+		return fuse(gather(answered), limit), fmt.Errorf("hybrid: retrieve %q: %w: %w", q.Session, core.ErrPartial, errors.Join(errs...))
 	}
-	return fuse(answered, r.cfg.K, limit), nil
+	return fuse(gather(answered), limit), nil
 }
 
 // ask searches with all parts in all scopes at the same time. The order of the result is that of scopes and names.
