@@ -1,10 +1,16 @@
 package soak
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/contextengine/contextengine/internal/columns"
 )
 
 // Sample is the state of the process at one moment, and what happened since the sample before.
@@ -51,31 +57,40 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
-// WriteTable prints the samples as a table and the findings below it.
-func (r Report) WriteTable(w io.Writer) error {
-	p := &printer{w: w}
-	p.line("%d sessions of %d agents, %v; %d messages before the first turn, stored in %.1f s", r.Sessions, r.Agents, r.Time, r.Past, r.Filling)
-	p.line("%8s %9s %9s %6s %6s %8s %6s %5s %5s %6s  %8s %8s  %8s %8s  %8s", "seconds", "heap MiB", "RSS MiB", "gorout", "files",
-		"turns", "left", "rest", "comp", "errors", "asm p50", "asm p99", "sto p50", "sto p99", "era p99")
+// WriteTable prints the samples as a table and the findings below it. Without wide it keeps to 80 characters, and leaves out some of the columns.
+func (r Report) WriteTable(w io.Writer, wide bool) error {
+	out := bufio.NewWriter(w)
+	line := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
+	line("%d sessions of %d agents, %v; %d messages before the first turn, stored in %.1f s", r.Sessions, r.Agents, r.Time, r.Past, r.Filling)
+	table := columns.Table{}
+	for i, name := range strings.Fields("seconds heap RSS routines files turns left rest comp errors asm/50 asm/99 sto/50 sto/99 era/99") {
+		table.Columns = append(table.Columns, columns.Column{Name: name, Wide: slices.Contains([]int{6, 7, 10, 12}, i)})
+	}
 	row := func(label string, s Sample) {
-		p.line("%8s %9.1f %9.1f %6d %6d %8d %6d %5d %5d %6d  %8.2f %8.2f  %8.2f %8.2f  %8.2f", label, mib(s.Heap), mib(s.Resident), s.Goroutines,
-			s.Handles, s.Turns, s.Left, s.Restarts, s.Compactions, s.Errors, s.AssembleP50, s.AssembleP99, s.StoreP50, s.StoreP99, s.EraseP99)
+		table.Add(label, tenth(mib(s.Heap)), tenth(mib(s.Resident)), fmt.Sprint(s.Goroutines), fmt.Sprint(s.Handles), fmt.Sprint(s.Turns), fmt.Sprint(s.Left), fmt.Sprint(s.Restarts),
+			fmt.Sprint(s.Compactions), fmt.Sprint(s.Errors), tenth(s.AssembleP50), tenth(s.AssembleP99), tenth(s.StoreP50), tenth(s.StoreP99), tenth(s.EraseP99))
 	}
 	row("before", r.Before)
 	for _, s := range r.Samples {
 		row(fmt.Sprintf("%.1f", s.At), s)
 	}
 	row("after", r.After)
+	width := columns.Fit
+	if wide {
+		width = columns.All
+	}
+	table.Print(out, width)
+	line("heap and RSS in MiB; asm, sto, era: ms to assemble, store, erase (percentiles)")
 	for _, e := range r.Errors {
-		p.line("error: %s", e)
+		line("error: %s", e)
 	}
 	for _, f := range r.Findings {
-		p.line("found: %s: %s", f.What, f.Text)
+		line("found: %s: %s", f.What, f.Text)
 	}
 	if len(r.Findings) == 0 {
-		p.line("memory is flat, goroutines and files do not grow, latency is stable")
+		line("memory is flat, goroutines and files do not grow, latency is stable")
 	}
-	return p.err
+	return out.Flush()
 }
 
 // WriteJSON prints each sample as a line of JSON, and the rest of the report as the last line.
@@ -96,16 +111,7 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
-	}
-}
+func tenth(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 
 func mib(n int64) float64 {
 	if n < 0 {

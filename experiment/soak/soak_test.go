@@ -262,7 +262,7 @@ func TestSQLite(t *testing.T) {
 		t.Errorf("%d bytes of messages are left in the store", stats.RawBytes)
 	}
 	var table, lines bytes.Buffer
-	if err := rep.WriteTable(&table); err != nil {
+	if err := rep.WriteTable(&table, true); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Count(table.String(), "\n"); got < samples+4 {

@@ -17,7 +17,8 @@ func TestCautions(t *testing.T) {
 	got.want(t, cli.ExitOK, "(naive sliding)", "0 violations")
 	got.lacks(t, "note: ")
 	// No prompt fits: there is no cost to show, and none that could be the lowest.
-	run(t, builtin.New(), "", "replay", "--budget", "5").want(t, cli.ExitOK, "      76       -     -         -\n", "budget 5: no prompt fits, so none was verified")
+	run(t, builtin.New(), "", "replay", "--budget", "5").want(t, cli.ExitOK, "hybrid+archive+memory       -     -      -      0       -         -\n", "budget 5: no prompt fits, so none was verified")
+	run(t, builtin.New(), "", "replay", "--budget", "5", "--wide").want(t, cli.ExitOK, "      76       -     -         -\n", "budget 5: no prompt fits, so none was verified")
 	bad := write(t, "c.yaml", "store: {type: sqlite, path: /dev/null/store.db}\n")
 	got = run(t, builtin.New(), "", "replay", "--config", bad, "--budget", "2k")
 	got.want(t, cli.ExitFailure, "nothing was verified: 1 replay failed")

@@ -105,6 +105,8 @@ type app struct {
 	reg *registry.Registry
 	// colour is what --color says.
 	colour string
+	// wide is what --wide says.
+	wide bool
 	IO
 }
 

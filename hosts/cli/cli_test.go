@@ -167,7 +167,7 @@ func TestBudgetErrorsAreNoViolations(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	run(t, builtin.New(), "", "explain", "--turn", "12", "--budget", "2k").
+	run(t, builtin.New(), "", "explain", "--turn", "12", "--budget", "2k", "--wide").
 		want(t, cli.ExitOK, "turn 12, model call 45", "in the window", "Remind me which ticket the race was?", "recalled", "#57", "left out", "out: compacted")
 	run(t, builtin.New(), "", "explain", "--call", "2", "--json").want(t, cli.ExitOK, `"call": 2`, `"messagesBefore"`, `"choices"`)
 	run(t, builtin.New(), "", "explain").want(t, cli.ExitOK, "turn 21", "Obrigada!")

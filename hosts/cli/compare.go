@@ -16,6 +16,7 @@ import (
 	"github.com/contextengine/contextengine/experiment/dataset"
 	"github.com/contextengine/contextengine/experiment/report"
 	"github.com/contextengine/contextengine/experiment/survival"
+	"github.com/contextengine/contextengine/internal/columns"
 	"github.com/contextengine/contextengine/models/tiktoken"
 )
 
@@ -74,6 +75,7 @@ conversation, with 95 % intervals over conversations and a plain verdict.
 	cmd.Flags().StringVar(&f.session, "session", "", "conversation whose windows the HTML report shows (default: the longest)")
 	cmd.Flags().StringVar(&f.html, "html", "", "write a report to this file")
 	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the report if it exists")
+	a.wideFlag(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
 }
@@ -217,7 +219,10 @@ func (a *app) printComparison(c comparison) error {
 	fmt.Fprintf(out, "%s, compared with %s\n", count(c.Conversations, "conversation"), c.Arms[0])
 	for _, budget := range c.Budgets {
 		fmt.Fprintf(out, "\nbudget %s\n", short(float64(budget)))
-		rows := [][]string{append([]string{"metric"}, c.Arms...)}
+		table := columns.Table{Columns: []columns.Column{{Name: "metric", Left: true}}}
+		for _, arm := range c.Arms {
+			table.Columns = append(table.Columns, columns.Column{Name: arm})
+		}
 		for _, m := range compare.Metrics() {
 			line := []string{m.Name}
 			for _, v := range c.Values {
@@ -225,9 +230,9 @@ func (a *app) printComparison(c comparison) error {
 					line = append(line, dash(m.Format(v.Mean), v.N > 0))
 				}
 			}
-			rows = append(rows, line)
+			table.Add(line...)
 		}
-		align(out, rows)
+		table.Print(out, a.fit())
 		for _, d := range c.Differences {
 			if d.Budget == budget && d.Difference.N > 0 && !d.Difference.Zero() {
 				fmt.Fprintf(out, "%s%s: %s\n", d.Metric, of(d.To), d.Verdict)
@@ -236,11 +241,11 @@ func (a *app) printComparison(c comparison) error {
 	}
 	if len(c.Identifiers) > 0 {
 		fmt.Fprintf(out, "\nidentifiers needed later that survive a compaction (%d of them)\n", c.Identifiers[0].Needed)
-		rows := [][]string{{"asked to keep", "configuration", "kept", "survived", "without the index", "index"}}
+		table := columns.Table{Keys: 2, Columns: []columns.Column{{Name: "asked to keep"}, {Name: "configuration", Left: true}, {Name: "kept"}, {Name: "survived"}, {Name: "no index"}, {Name: "index"}}}
 		for _, s := range c.Identifiers {
-			rows = append(rows, []string{percent(s.Keep), s.Arm, tenth(s.Kept), tenth(s.Survived), tenth(s.Bare), tenth(s.Index)})
+			table.Add(percent(s.Keep), s.Arm, tenth(s.Kept), tenth(s.Survived), tenth(s.Bare), tenth(s.Index))
 		}
-		align(out, rows)
+		table.Print(out, a.fit())
 		for _, s := range c.Identifiers {
 			if s.Verdict != "" {
 				fmt.Fprintf(out, "identifiers at %s%s: %s\n", percent(s.Keep), of(s.Arm), s.Verdict)

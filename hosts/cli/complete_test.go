@@ -69,9 +69,9 @@ func TestAgentsAndSessions(t *testing.T) {
 	run(t, builtin.New(), "", "agents", "--config", config).want(t, cli.ExitOK, "the store remembers nobody")
 	run(t, builtin.New(), "", "import", "--config", config, "--agent", "ann", chat(t, "one", 4), chat(t, "two", 2)).want(t, cli.ExitOK)
 	run(t, builtin.New(), "", "import", "--config", config, "--agent", "bob", chat(t, "one", 2)).want(t, cli.ExitOK)
-	run(t, builtin.New(), "", "agents", "--config", config).want(t, cli.ExitOK, "ann  2             3         6", "bob  1             1         2")
+	run(t, builtin.New(), "", "agents", "--config", config).want(t, cli.ExitOK, "ann           2      3         6", "bob           1      1         2")
 	run(t, builtin.New(), "", "agents", "--config", config, "--json").want(t, cli.ExitOK, `"agent": "ann"`)
-	run(t, builtin.New(), "", "sessions", "--config", config, "--agent", "ann").want(t, cli.ExitOK, "one  2             4", "two  1             2")
+	run(t, builtin.New(), "", "sessions", "--config", config, "--agent", "ann").want(t, cli.ExitOK, "one          2         4", "two          1         2")
 }
 
 // TestSchema: the schema that list prints may be named in a file.

@@ -1,19 +1,20 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/experiment/dataset/published"
+	"github.com/contextengine/contextengine/internal/columns"
 	"github.com/contextengine/contextengine/internal/datadir"
 )
 
@@ -50,6 +51,7 @@ func (a *app) datasetListCmd() *cobra.Command {
 		RunE:    func(*cobra.Command, []string) error { return failed(a.datasetList(f)) },
 	}
 	cmd.Flags().StringVar(&f.dir, "in", "", "the data folder, if it is another")
+	a.wideFlag(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON, with addresses and checksums")
 	return cmd
 }
@@ -158,27 +160,25 @@ func (a *app) datasetList(f datasetFlags) error {
 	if f.json {
 		return writeJSON(a.Stdout, map[string]any{"folder": dir, "sets": rows})
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "name\tsize\tlicence\tin the folder\tpublisher")
+	table := columns.Table{Columns: []columns.Column{{Name: "name", Left: true}, {Name: "size"}, {Name: "licence", Left: true}, {Name: "in the folder", Left: true}, {Name: "publisher", Left: true, Wide: true}}}
 	for _, r := range rows {
 		licence := r.Licence.Name
 		if r.Licence.NonCommercial {
 			licence += " (not for commercial use)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, size(r.Size()), licence, r.State, r.Publisher)
+		table.Add(r.Name, size(r.Size()), licence, string(r.State), r.Publisher)
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(a.Stdout)
+	out := bufio.NewWriter(a.Stdout)
+	table.Print(out, a.fit())
+	fmt.Fprintln(out)
 	for _, r := range rows {
-		fmt.Fprintf(a.Stdout, "%s: %s\n", r.Name, r.What)
+		fmt.Fprintln(out, columns.Hang(r.Name+": "+r.What, 2, a.fit()))
 	}
 	if noDir != nil {
 		dir = "none; " + datadir.Variable + " or --in names it"
 	}
-	fmt.Fprintf(a.Stdout, "\nthe data folder: %s\n", dir)
-	return nil
+	fmt.Fprintf(out, "\nthe data folder: %s\n", dir)
+	return out.Flush()
 }
 
 func (a *app) datasetFetch(ctx context.Context, f datasetFlags, names []string) error {

@@ -98,6 +98,7 @@ func (a *app) evaluateCmd() *cobra.Command {
 	flags.StringVar(&f.details, "details", "", "file for one JSON line for each question and configuration")
 	flags.StringVar(&f.html, "html", "", "write a report with charts to this file, which works offline")
 	flags.BoolVar(&f.force, "force", false, "overwrite the files of --html and --details if they exist")
+	a.wideFlag(cmd)
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of tables")
 	return cmd
 }
@@ -194,7 +195,7 @@ func (a *app) evaluation(result *recall.Result, f evaluateFlags, command string)
 		if err := writeJSON(a.Stdout, short); err != nil {
 			return err
 		}
-	} else if err := writeEvaluation(a.Stdout, result, f.measures); err != nil {
+	} else if err := writeEvaluation(a.Stdout, a.fit(), result, f.measures); err != nil {
 		return err
 	}
 	var errs []error

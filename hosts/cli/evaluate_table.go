@@ -11,26 +11,26 @@ import (
 
 	"github.com/contextengine/contextengine/experiment/recall"
 	"github.com/contextengine/contextengine/experiment/stats"
+	"github.com/contextengine/contextengine/internal/columns"
 )
 
 const evaluateColumns = `The columns of the second table:
   p50, p95    milliseconds of a call of the retriever as the engine makes it (recall.candidates), the index being built
-  cold        milliseconds of the first call of a conversation, which builds the index
+  cold        milliseconds of the first call of a conversation, which builds the index; with --wide
   late        calls that took longer than recall.deadline
-  store       bytes of the store, on its medium or else in memory; index: memory of the indexes, about
+  store       bytes of the store, on its medium or else in memory; index: memory of the indexes, about; with --wide
   packed      tokens packed at each budget, on average; answer: percent of the gold answers' words among them
 With --window, percent of the messages that hold an answer:
   whole       stand in the window with at least nine of ten words; touched: stand there at least in part
   not found   are not among the candidates; not packed: were, without room; cut: are quoted in part
-  recalled    percent of the budget that recall took; filled: that the window took
-
-  degraded    questions during which a part went on without another; failed: questions that got an error`
+  recalled    percent of the budget that recall took; filled: that the window took; with --wide
+  degraded    questions during which a part went on without another; failed: questions that got an error; with --wide, and as warnings`
 
 // manyArms is from how many arms on only the headline groups are printed.
 const manyArms = 5
 
 // writeEvaluation prints a result. Verdicts are given for the measures named.
-func writeEvaluation(w io.Writer, r *recall.Result, verdicts []string) error {
+func writeEvaluation(w io.Writer, width int, r *recall.Result, verdicts []string) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%s: %s, %s, %s with evidence\n", r.Dataset.Name, count(r.Dataset.Conversations, "conversation"),
 		count(r.Dataset.Messages, "message"), count(r.Dataset.Questions, "question"))
@@ -50,14 +50,14 @@ func writeEvaluation(w io.Writer, r *recall.Result, verdicts []string) error {
 				hidden++
 				continue
 			}
-			writeGroup(out, r.Measures, good, g)
+			writeGroup(out, width, r.Measures, good, g)
 		}
-		writeStanding(out, good)
+		writeStanding(out, width, good)
 		if hidden > 0 {
 			fmt.Fprintf(out, "\n%s are left out here; --json has them\n", countOf(hidden, "category", "categories"))
 		}
 		if len(good[0].Standing) == 0 {
-			writeCosts(out, good)
+			writeCosts(out, width, good)
 		}
 	}
 	writeVerdicts(out, r, verdicts)
@@ -71,7 +71,7 @@ func writeEvaluation(w io.Writer, r *recall.Result, verdicts []string) error {
 }
 
 // writeGroup prints the recall of all arms in one group.
-func writeGroup(w io.Writer, measures []recall.Measure, arms []recall.ArmResult, g int) {
+func writeGroup(w io.Writer, width int, measures []recall.Measure, arms []recall.ArmResult, g int) {
 	first := arms[0].Groups[g]
 	over := ""
 	if n := len(first.Measures); n > 0 {
@@ -83,35 +83,35 @@ func writeGroup(w io.Writer, measures []recall.Measure, arms []recall.ArmResult,
 		}
 	}
 	fmt.Fprintf(w, "\n%s: %s%s\n", first.Name, count(first.Questions, "question"), over)
-	head := []string{"", "configuration"}
+	table := armsTable()
 	for _, m := range measures {
-		head = append(head, m.Name)
+		table.Columns = append(table.Columns, columns.Column{Name: m.Name})
 	}
-	rows := [][]string{head}
 	for i, arm := range arms {
 		cells := []string{strconv.Itoa(i + 1), arm.Name}
 		for _, m := range arm.Groups[g].Measures {
 			cells = append(cells, interval(m.Recall))
 		}
-		rows = append(rows, cells)
+		table.Add(cells...)
 	}
-	align(w, rows)
+	table.Print(w, width)
 }
 
 // writeStanding prints what stands in windows, of the groups of the data set.
-func writeStanding(w io.Writer, arms []recall.ArmResult) {
+func writeStanding(w io.Writer, width int, arms []recall.ArmResult) {
 	for k, first := range arms[0].Standing {
 		if first.Category {
 			continue
 		}
 		fmt.Fprintf(w, "\n%s, a window of %s tokens: %s\n", first.Group, short(float64(first.Budget)), count(first.Questions, "question"))
-		rows := [][]string{{"", "configuration", "whole", "touched", "not found", "not packed", "cut", "recalled", "filled"}}
+		table := armsTable(columns.Column{Name: "whole"}, columns.Column{Name: "touched"}, columns.Column{Name: "not found"}, columns.Column{Name: "not packed"},
+			columns.Column{Name: "cut"}, columns.Column{Name: "recalled", Wide: true}, columns.Column{Name: "filled", Wide: true})
 		for i, arm := range arms {
 			s := arm.Standing[k]
-			rows = append(rows, []string{strconv.Itoa(i + 1), arm.Name, interval(s.Whole), interval(s.Touched), stats.Points(s.NotFound), stats.Points(s.NotPacked),
-				stats.Points(s.Cut), stats.Points(s.Recalled), stats.Points(s.Filled)})
+			table.Add(strconv.Itoa(i+1), arm.Name, interval(s.Whole), interval(s.Touched), stats.Points(s.NotFound), stats.Points(s.NotPacked),
+				stats.Points(s.Cut), stats.Points(s.Recalled), stats.Points(s.Filled))
 		}
-		align(w, rows)
+		table.Print(w, width)
 	}
 }
 
@@ -127,14 +127,15 @@ func interval(i stats.Interval) string {
 }
 
 // writeCosts prints what the arms cost.
-func writeCosts(w io.Writer, arms []recall.ArmResult) {
-	head := []string{"", "configuration", "p50", "p95", "cold", "late", "store", "index"}
+func writeCosts(w io.Writer, width int, arms []recall.ArmResult) {
+	table := armsTable(columns.Column{Name: "p50"}, columns.Column{Name: "p95"}, columns.Column{Name: "cold", Wide: true}, columns.Column{Name: "late"},
+		columns.Column{Name: "store"}, columns.Column{Name: "index", Wide: true})
 	for _, m := range arms[0].Groups[0].Measures {
 		if m.Kind == recall.ByBudget {
-			head = append(head, "packed "+m.Name, "answer")
+			table.Columns = append(table.Columns, columns.Column{Name: "packed " + m.Name}, columns.Column{Name: "answer"})
 		}
 	}
-	rows := [][]string{append(head, "degraded", "failed")}
+	table.Columns = append(table.Columns, columns.Column{Name: "degraded", Wide: true}, columns.Column{Name: "failed", Wide: true}) // warnings say so, too
 	for i, arm := range arms {
 		store := arm.Index.StoreBytes
 		if store == 0 {
@@ -154,10 +155,15 @@ func writeCosts(w io.Writer, arms []recall.ArmResult) {
 			}
 			cells = append(cells, strconv.FormatFloat(m.Packed, 'f', 0, 64), answer)
 		}
-		rows = append(rows, append(cells, strconv.Itoa(arm.Degraded), strconv.Itoa(arm.Failed)))
+		table.Add(append(cells, strconv.Itoa(arm.Degraded), strconv.Itoa(arm.Failed))...)
 	}
 	fmt.Fprintf(w, "\n%s:\n", arms[0].Groups[0].Name)
-	align(w, rows)
+	table.Print(w, width)
+}
+
+// armsTable is a table with a line for each arm, by number and name.
+func armsTable(more ...columns.Column) columns.Table {
+	return columns.Table{Keys: 2, Columns: append([]columns.Column{{}, {Name: "configuration", Left: true}}, more...)}
 }
 
 // fine writes milliseconds where a hundredth matters.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/experiment/live"
+	"github.com/contextengine/contextengine/internal/columns"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -80,6 +81,7 @@ something of what was recalled, degradations and errors are counted from when a 
 	}
 	f.register(cmd)
 	cmd.Flags().StringSliceVar(&agents, "agent", nil, "only these agents")
+	a.wideFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&html, "html", "", "write a report with charts to this file, which works offline")
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the report if it exists")
@@ -114,27 +116,27 @@ func allStores(ctx context.Context, instance *registry.Instance) ([]core.Store, 
 
 func (a *app) printStatus(st live.Status, weights map[string]string) error {
 	out := bufio.NewWriter(a.Stdout)
-	rows := [][]string{{"arm", "weight", "sessions", "turns", "messages"}}
+	arms := columns.Table{Columns: []columns.Column{{Name: "arm", Left: true}, {Name: "weight"}, {Name: "sessions"}, {Name: "turns"}, {Name: "messages"}}}
 	for _, arm := range st.Arms {
-		rows = append(rows, []string{arm.Name, dash(weights[arm.Name], weights[arm.Name] != ""), strconv.Itoa(arm.Sessions), strconv.Itoa(arm.Turns), strconv.Itoa(arm.Messages)})
+		arms.Add(arm.Name, dash(weights[arm.Name], weights[arm.Name] != ""), strconv.Itoa(arm.Sessions), strconv.Itoa(arm.Turns), strconv.Itoa(arm.Messages))
 	}
-	align(out, rows)
+	arms.Print(out, a.fit())
 	if st.Unassigned > 0 {
 		fmt.Fprintf(out, "%s in no arm: begun before the experiment\n", count(st.Unassigned, "session"))
 	}
-	rows = [][]string{{"metric", "arm", "mean", "95 %", "sessions"}}
+	metrics := columns.Table{Keys: 2, Columns: []columns.Column{{Name: "metric", Left: true}, {Name: "arm", Left: true}, {Name: "mean"}, {Name: "95 %"}, {Name: "sessions"}}}
 	for _, arm := range st.Arms {
 		for _, m := range arm.Metrics {
 			interval := "-"
 			if m.Basis != "" {
 				interval = figure(m.Low) + " to " + figure(m.High)
 			}
-			rows = append(rows, []string{m.Name, arm.Name, figure(m.Mean), interval, strconv.Itoa(m.N)})
+			metrics.Add(m.Name, arm.Name, figure(m.Mean), interval, strconv.Itoa(m.N))
 		}
 	}
-	if len(rows) > 1 {
+	if metrics.Len() > 0 {
 		fmt.Fprintln(out)
-		align(out, rows)
+		metrics.Print(out, a.fit())
 	}
 	if len(st.Differences) > 0 {
 		fmt.Fprintln(out)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/dataset"
+	"github.com/contextengine/contextengine/internal/columns"
 	"github.com/contextengine/contextengine/models/tiktoken"
 )
 
@@ -63,6 +65,7 @@ it out), limit (beyond the limit of turns), allowance (found, but the recall blo
 	cmd.Flags().IntVar(&f.call, "call", 0, "number of the model call, from 1, instead of a turn")
 	cmd.Flags().StringVar(&f.budget, "budget", "8k", "token budget of prompts")
 	cmd.Flags().StringVar(&f.session, "session", "", "id of the conversation in a file with several (default: the first)")
+	a.wideFlag(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
 }
@@ -103,7 +106,7 @@ func (a *app) explain(ctx context.Context, f explainFlags, files []string) error
 		if f.json {
 			err = writeJSON(a.Stdout, e.data())
 		} else {
-			e.write(a.Stdout)
+			err = e.write(a.Stdout, a.fit())
 		}
 		if err != nil {
 			return err
@@ -201,37 +204,37 @@ func (e explanation) number(entry string) string {
 	return ""
 }
 
-func (e explanation) write(w io.Writer) {
-	c := e.call
+func (e explanation) write(to io.Writer, width int) error {
+	w, c := bufio.NewWriter(to), e.call
 	fmt.Fprintf(w, "%s, %s: turn %d, model call %d, behind %s\n", e.Session, e.Arm, c.Turn, c.Number, count(c.Behind, "message"))
 	if c.Err != nil {
 		fmt.Fprintf(w, "no prompt: %v\n", c.Err)
-		return
+		return w.Flush()
 	}
 	r := c.Result
-	fmt.Fprintf(w, "%d of %d tokens (the engine says %d), %s", c.Tokens, c.Budget, r.EstimatedTokens, count(len(r.Messages), "message"))
+	size := fmt.Sprintf("%d of %d tokens (the engine says %d), %s", c.Tokens, c.Budget, r.EstimatedTokens, count(len(r.Messages), "message"))
 	if r.Stepped {
-		fmt.Fprint(w, "; the window moved in this call")
+		size += "; the window moved in this call"
 	}
 	if r.CompactionDue {
-		fmt.Fprint(w, "; a compaction is due")
+		size += "; a compaction is due"
 	}
-	fmt.Fprint(w, "\n\nin the window\n")
-	rows := [][]string{{"", "reason", "entry", "role", "tokens", "how", "text"}}
+	fmt.Fprintf(w, "%s\n\nin the window\n", columns.Hang(size, 2, width))
+	table := textsTable("", "reason", "entry", "role", "tokens", "how", "text")
 	for i, m := range r.Messages {
 		for _, ch := range r.Choices {
 			if ch.Message == i && ch.Reason != core.ReasonRecalled {
-				rows = append(rows, e.row(i, m, ch))
+				table.Add(e.row(i, m, ch)...)
 				break
 			}
 		}
 	}
-	columns(w, rows)
+	table.Print(w, width)
 	if r.SystemPromptAddition != "" {
 		fmt.Fprintf(w, "behind the system prompt: %s\n", preview(r.SystemPromptAddition))
 	}
-	e.recalled(w)
-	e.outside(w)
+	e.recalled(w, width)
+	e.outside(w, width)
 	if e.Caveat != "" {
 		fmt.Fprintf(w, "note: %s\n", e.Caveat)
 	}
@@ -242,6 +245,7 @@ func (e explanation) write(w io.Writer) {
 		fmt.Fprintf(w, "legacy answered: %s\n", r.Degraded)
 	}
 	fmt.Fprintln(w)
+	return w.Flush()
 }
 
 func (e explanation) row(i int, m message.Message, ch core.Choice) []string {
@@ -259,37 +263,37 @@ func (e explanation) row(i int, m message.Message, ch core.Choice) []string {
 }
 
 // recalled lists what the recall block quotes, and why.
-func (e explanation) recalled(w io.Writer) {
-	rows := [][]string{{"entry", "score", "found by", "text"}}
+func (e explanation) recalled(w io.Writer, width int) {
+	table := textsTable("entry", "score", "found by", "text")
 	for _, ch := range e.call.Result.Choices {
 		if ch.Reason == core.ReasonRecalled {
-			rows = append(rows, []string{e.name(ch.Entry), fmt.Sprintf("%.3f", ch.Score), ch.Source, e.text(ch.Entry)})
+			table.Add(e.name(ch.Entry), fmt.Sprintf("%.3f", ch.Score), ch.Source, e.text(ch.Entry))
 		}
 	}
-	if len(rows) > 1 {
+	if table.Len() > 0 {
 		fmt.Fprint(w, "\nrecalled\n")
-		columns(w, rows)
+		table.Print(w, width)
 	}
 }
 
 // outside lists what is not in the window.
-func (e explanation) outside(w io.Writer) {
-	rows := [][]string{{"reason", "messages", "entry", "tokens", "text"}}
+func (e explanation) outside(w io.Writer, width int) {
+	table := textsTable("reason", "messages", "entry", "tokens", "text")
 	for _, ch := range e.call.Result.Choices {
 		if ch.Message < 0 {
 			cost := ""
 			if ch.Tokens > 0 {
 				cost = fmt.Sprint(ch.Tokens)
 			}
-			rows = append(rows, []string{string(ch.Reason), fmt.Sprint(ch.Count), e.name(ch.Entry), cost, e.text(ch.Entry)})
+			table.Add(string(ch.Reason), fmt.Sprint(ch.Count), e.name(ch.Entry), cost, e.text(ch.Entry))
 		}
 	}
-	if len(rows) == 1 {
+	if table.Len() == 0 {
 		fmt.Fprint(w, "\nnothing was left out\n")
 		return
 	}
 	fmt.Fprint(w, "\nleft out\n")
-	columns(w, rows)
+	table.Print(w, width)
 }
 
 func (e explanation) name(entry string) string { return cmp.Or(e.number(entry), entry) }
@@ -328,19 +332,11 @@ func preview(text string) string {
 	return text
 }
 
-// columns prints rows in columns, all to the left.
-func columns(w io.Writer, rows [][]string) {
-	width := make([]int, len(rows[0]))
-	for _, r := range rows {
-		for i, cell := range r {
-			width[i] = max(width[i], len([]rune(cell)))
-		}
+// textsTable is a table whose last column is the beginning of a text.
+func textsTable(names ...string) columns.Table {
+	t := columns.Table{}
+	for i, name := range names {
+		t.Columns = append(t.Columns, columns.Column{Name: name, Left: name != "tokens" && name != "messages" && name != "score", Cut: i == len(names)-1})
 	}
-	for _, r := range rows {
-		var b strings.Builder
-		for i, cell := range r {
-			b.WriteString("  " + cell + strings.Repeat(" ", width[i]-len([]rune(cell))))
-		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
-	}
+	return t
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/columns"
 )
 
 type inspectFlags struct {
@@ -52,6 +53,7 @@ Nothing is changed by looking.
 	cmd.Flags().IntVar(&f.tokens, "tokens", 0, "size of a page in tokens; 0 for the usual")
 	cmd.Flags().IntVar(&f.before, "before", 0, "with --expand: messages in front of it")
 	cmd.Flags().IntVar(&f.after, "after", 0, "with --expand: messages behind it")
+	a.wideFlag(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
 }
@@ -151,15 +153,15 @@ func (k *keeper) sessions(ctx context.Context, f inspectFlags) error {
 		fmt.Fprintf(k.a.Stderr, "agent %q has no sessions\n", f.agent)
 		return nil
 	}
-	rows := [][]string{{"session", "turns", "messages", "shown from", "summaries", "steps", "arm"}}
+	table := columns.Table{Columns: []columns.Column{
+		{Name: "session", Left: true}, {Name: "turns"}, {Name: "messages"}, {Name: "shown from"}, {Name: "summaries"}, {Name: "steps"}, {Name: "arm", Left: true},
+	}}
 	for i := range list {
 		v := &list[i]
-		rows = append(rows, []string{
-			v.Session.Session, fmt.Sprint(v.Turns), fmt.Sprint(v.Len()), fmt.Sprint(max(v.Start, 0)), fmt.Sprint(len(v.Summaries)), fmt.Sprint(v.Epoch), orNone(v.Arm),
-		})
+		table.Add(v.Session.Session, fmt.Sprint(v.Turns), fmt.Sprint(v.Len()), fmt.Sprint(max(v.Start, 0)), fmt.Sprint(len(v.Summaries)), fmt.Sprint(v.Epoch), orNone(v.Arm))
 	}
 	out := bufio.NewWriter(k.a.Stdout)
-	align(out, rows)
+	table.Print(out, k.a.fit())
 	return out.Flush()
 }
 
@@ -170,7 +172,7 @@ const windowLines = 40
 func (a *app) printSession(d core.DescribeResult, h history, limit int) error {
 	out := bufio.NewWriter(a.Stdout)
 	head, _, _ := strings.Cut(d.Text, "\n")
-	fmt.Fprintf(out, "%s\n%s\n", d.Session, head)
+	fmt.Fprintf(out, "%s\n%s\n", d.Session, columns.Hang(head, 2, a.fit()))
 	if d.Arm != "" {
 		fmt.Fprintf(out, "arm %s\n", d.Arm)
 	}
@@ -185,8 +187,12 @@ func (a *app) printSession(d core.DescribeResult, h history, limit int) error {
 	}
 	shown := h.Window[max(len(h.Window)-limit, 0):]
 	fmt.Fprintf(out, "\nthe window (%d of %d messages)\n", len(shown), len(h.Window))
-	for _, l := range shown {
-		fmt.Fprintf(out, "  %-12s %-9s %6d  %s%s\n", "#"+l.ID, l.Role, l.Tokens, l.how(), l.Head)
+	if len(shown) > 0 {
+		table := columns.Table{Keys: 2, Columns: []columns.Column{{Name: "entry", Left: true}, {Name: "role", Left: true}, {Name: "tokens"}, {Name: "text", Left: true, Cut: true}}}
+		for _, l := range shown {
+			table.Add("#"+l.ID, string(l.Role), fmt.Sprint(l.Tokens), l.how()+l.Head)
+		}
+		table.Print(out, a.fit())
 	}
 	return out.Flush()
 }

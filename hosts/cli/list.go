@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/contextengine/contextengine/internal/columns"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -28,27 +30,29 @@ func (a *app) listCmd() *cobra.Command {
 				}
 				return failed(err)
 			}
+			out := bufio.NewWriter(a.Stdout)
 			if prompts {
-				writePrompts(a.Stdout, parts)
-				return nil
+				writePrompts(out, parts)
+				return failed(out.Flush())
 			}
 			last := registry.Kind("")
 			for _, p := range parts {
 				if p.Kind != last {
-					fmt.Fprintf(a.Stdout, "%ss\n", p.Kind)
+					fmt.Fprintf(out, "%ss\n", p.Kind)
 					last = p.Kind
 				}
-				fmt.Fprintf(a.Stdout, "  %-12s %s\n", p.Name, p.Doc)
-				writeKeys(a.Stdout, "      ", p.Keys)
+				fmt.Fprintln(out, columns.Hang(fmt.Sprintf("  %-12s %s", p.Name, p.Doc), 15, a.fit()))
+				writeKeys(out, a.fit(), "      ", p.Keys)
 				for _, text := range p.Prompts {
-					fmt.Fprintf(a.Stdout, "      asks models with %s (--prompts shows it)\n", text.Version)
+					fmt.Fprintf(out, "      asks models with %s (--prompts shows it)\n", text.Version)
 				}
 			}
-			fmt.Fprintln(a.Stdout, "\nkeys of a configuration file")
-			writeKeys(a.Stdout, "  ", keys)
-			return nil
+			fmt.Fprintln(out, "\nkeys of a configuration file")
+			writeKeys(out, a.fit(), "  ", keys)
+			return failed(out.Flush())
 		},
 	}
+	a.wideFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&schema, "schema", false, `print a JSON Schema of configuration files; name its file in the key "$schema" of yours, and editors complete and check it`)
 	cmd.Flags().BoolVar(&prompts, "prompts", false, "print the built-in prompts in full; the parts' keys say how to replace them")
@@ -63,7 +67,10 @@ func writePrompts(w io.Writer, parts []registry.Part) {
 	}
 }
 
-func writeKeys(w io.Writer, indent string, keys []registry.Key) {
+// widestKey is how far to the right what is said of a key begins at most, where lines have to fit.
+const widestKey = 24
+
+func writeKeys(w io.Writer, width int, indent string, keys []registry.Key) {
 	wide := 0
 	for _, k := range keys {
 		wide = max(wide, len(k.Path))
@@ -78,6 +85,6 @@ func writeKeys(w io.Writer, indent string, keys []registry.Key) {
 		if k.Doc != "" {
 			line += ": " + k.Doc
 		}
-		fmt.Fprintln(w, line)
+		fmt.Fprintln(w, columns.Hang(line, len(indent)+min(wide, widestKey)+2, width))
 	}
 }

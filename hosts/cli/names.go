@@ -6,7 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/columns"
 	"github.com/contextengine/contextengine/internal/nearest"
 )
 
@@ -62,6 +65,19 @@ func short(n float64) string {
 		return strconv.FormatFloat(n/1e3, 'f', 1, 64) + "k"
 	}
 	return strconv.FormatFloat(n, 'f', 0, 64)
+}
+
+// wideFlag adds --wide to a command that prints tables.
+func (a *app) wideFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.wide, "wide", false, "print all columns, in lines as long as they are, instead of what fits 80 characters")
+}
+
+// fit is the width of tables: that of a terminal, whatever it is, so that a file holds what was seen.
+func (a *app) fit() int {
+	if a.wide {
+		return columns.All
+	}
+	return columns.Fit
 }
 
 // count writes a number with its noun.

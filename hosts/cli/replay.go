@@ -85,6 +85,7 @@ standard input. Without a file it replays an example that is built in.
 	cmd.Flags().Float64Var(&f.cachePrice, "cache-price", 0.1, "price of a cached token relative to one that is not")
 	cmd.Flags().BoolVar(&f.each, "each", false, "one line for each session instead of one for each file")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave what was stored in the store")
+	a.wideFlag(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, `print JSON: "violations" is their number, "reports" has everything else`)
 	return cmd
 }
@@ -149,7 +150,7 @@ func (a *app) report(reports []experiment.Report, malformed int, f replayFlags) 
 		if err := writeJSON(a.Stdout, map[string]any{"violations": violations, "malformed": malformed, "reports": reports}); err != nil {
 			return err
 		}
-	} else if err := writeTable(a.Stdout, reports); err != nil {
+	} else if err := writeTable(a.Stdout, a.fit(), reports); err != nil {
 		return err
 	}
 	var errs []error

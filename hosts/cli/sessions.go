@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/columns"
 )
 
 // views returns the views of an agent's sessions, or of all when the agent is empty, by agent and session. Sessions that the program keeps for itself are left out.
@@ -79,17 +80,18 @@ func (a *app) agentsCmd() *cobra.Command {
 					fmt.Fprintln(a.Stderr, "the store remembers nobody")
 					return nil
 				}
-				rows := [][]string{{"agent", "sessions", "turns", "messages"}}
+				table := columns.Table{Columns: []columns.Column{{Name: "agent", Left: true}, {Name: "sessions"}, {Name: "turns"}, {Name: "messages"}}}
 				for _, l := range list {
-					rows = append(rows, []string{l.Agent, fmt.Sprint(l.Sessions), fmt.Sprint(l.Turns), fmt.Sprint(l.Messages)})
+					table.Add(l.Agent, fmt.Sprint(l.Sessions), fmt.Sprint(l.Turns), fmt.Sprint(l.Messages))
 				}
 				out := bufio.NewWriter(a.Stdout)
-				align(out, rows)
+				table.Print(out, a.fit())
 				return out.Flush()
 			}))
 		},
 	}
 	f.register(cmd)
+	a.wideFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -111,6 +113,7 @@ func (a *app) sessionsCmd() *cobra.Command {
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.agent, "agent", "", "the agent; required")
+	a.wideFlag(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
 }

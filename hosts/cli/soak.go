@@ -56,6 +56,7 @@ What it stores belongs to agents named "soak-N" of their own (see --agent), and 
 	cmd.Flags().StringVar(&f.agent, "agent", "soak", "what the names of the agents begin with")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of what the sessions say")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave what was stored, also of sessions that ended: memory is not flat then")
+	a.wideFlag(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print a line of JSON for each sample, and one with the verdict")
 	return cmd
 }
@@ -98,11 +99,11 @@ func (a *app) soak(ctx context.Context, f soakFlags) error {
 	if err != nil {
 		return err
 	}
-	write := rep.WriteTable
+	write := func() error { return rep.WriteTable(a.Stdout, a.wide) }
 	if f.json {
-		write = rep.WriteJSON
+		write = func() error { return rep.WriteJSON(a.Stdout) }
 	}
-	if err := write(a.Stdout); err != nil {
+	if err := write(); err != nil {
 		return err
 	}
 	if len(rep.Findings) > 0 {

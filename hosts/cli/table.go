@@ -6,37 +6,43 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/samber/lo"
 
 	"github.com/contextengine/contextengine/experiment"
+	"github.com/contextengine/contextengine/internal/columns"
 )
 
 const tableHelp = `The columns:
-  calls       model calls
   window      tokens of a prompt, on average
-  fill, p10   share of the budget that prompts use: median and 10th percentile *
-  recall      tokens recalled, on average *
-  reuse, all  share of a prompt's history that the next prompt begins with: without steps and compactions, and in all calls *
+  fill        share of the budget that prompts use, median *
+  reuse       share of a prompt's history that the next prompt begins with, without steps and compactions *
   steps       how often the window moved, and the share of calls *; "!" when it is more than ceil(history / ((high - low) budget)) + 1
+  broken      violations of promises
+  /sliding    cost of all prompts with a prompt cache, relative to naive sliding with the same cache, which is the last line of each budget
+With --wide, too:
+  calls       model calls
+  p10         the 10th percentile of fill *
+  recall      tokens recalled, on average *
+  all         reuse in all calls *
   compact     compactions that changed something
   model       calls of a model for compaction
   p50, p95    milliseconds to assemble a prompt
   errors      typed budget errors: system prompt and newest messages did not fit
-  broken      violations of promises
   cost        cost of all prompts with a prompt cache, relative to none
-  /sliding    and relative to naive sliding with the same cache, which is the last line of each budget
   * after the history first exceeded the budget`
 
-var header = []string{
-	"budget", "configuration", "calls", "window", "fill", "p10", "recall", "reuse", "all", "steps", "compact", "model",
-	"p50", "p95", "errors", "broken", "cost", "/sliding",
+// replayColumns are the columns of the table; those that are Wide are not needed to see how a configuration does.
+func replayColumns() []columns.Column {
+	wide := func(name string) columns.Column { return columns.Column{Name: name, Wide: true} }
+	return []columns.Column{
+		{Name: "budget"}, {Name: "configuration", Left: true}, wide("calls"), {Name: "window"}, {Name: "fill"}, wide("p10"), wide("recall"), {Name: "reuse"}, wide("all"), {Name: "steps"},
+		wide("compact"), wide("model"), wide("p50"), wide("p95"), wide("errors"), {Name: "broken"}, wide("cost"), {Name: "/sliding"},
+	}
 }
 
 // writeTable prints reports, grouped by session.
-func writeTable(w io.Writer, reports []experiment.Report) error {
+func writeTable(w io.Writer, width int, reports []experiment.Report) error {
 	out := bufio.NewWriter(w)
 	for i, group := range groupBy(reports, func(r experiment.Report) string { return r.Session }) {
 		if i > 0 {
@@ -45,14 +51,14 @@ func writeTable(w io.Writer, reports []experiment.Report) error {
 		first := group[0]
 		fmt.Fprintf(out, "%s: %s, %s, %s tokens in the history, 95 %% of the model's steps cost at most %s\n", first.Session,
 			count(first.Sessions, "session"), count(first.Messages, "message"), short(float64(first.HistoryTokens)), short(float64(first.GroupTokens)))
-		rows := [][]string{header}
+		table := columns.Table{Columns: replayColumns(), Keys: 2}
 		for _, budget := range groupBy(group, func(r experiment.Report) string { return strconv.Itoa(r.Budget) }) {
 			for _, r := range budget {
-				rows = append(rows, row(r))
+				table.Add(row(r)...)
 			}
-			rows = append(rows, slidingRow(budget[0]))
+			table.Add(slidingRow(budget[0])...)
 		}
-		align(out, rows)
+		table.Print(out, width)
 	}
 	details(out, reports)
 	return out.Flush()
@@ -72,7 +78,7 @@ func groupBy(reports []experiment.Report, key func(experiment.Report) string) []
 
 func row(r experiment.Report) []string {
 	if r.Error != "" {
-		return append([]string{short(float64(r.Budget)), r.Arm, "failed"}, dashes(len(header)-3)...)
+		return append([]string{short(float64(r.Budget)), r.Arm, "failed"}, dashes(len(replayColumns())-3)...)
 	}
 	full := r.Full > 0
 	steps := strconv.Itoa(r.Steps)
@@ -83,7 +89,7 @@ func row(r experiment.Report) []string {
 		steps += "!"
 	}
 	cells := []string{
-		short(float64(r.Budget)), r.Arm, strconv.Itoa(r.Calls), short(r.WindowTokens),
+		short(float64(r.Budget)), r.Arm, strconv.Itoa(r.Calls), dash(short(r.WindowTokens), r.Calls > r.BudgetErrors),
 		share(r.FillMedian, full), share(r.FillP10, full), dash(short(r.RecalledTokens), full),
 		exact(r.Reuse, full), exact(r.ReuseAll, full), steps,
 		strconv.Itoa(r.Compactions), strconv.Itoa(r.ModelCalls),
@@ -100,7 +106,7 @@ func row(r experiment.Report) []string {
 // slidingRow shows what configurations are compared with.
 func slidingRow(r experiment.Report) []string {
 	full := r.Full > 0
-	cells := append([]string{short(float64(r.Budget)), "(naive sliding)"}, dashes(len(header)-2)...)
+	cells := append([]string{short(float64(r.Budget)), "(naive sliding)"}, dashes(len(replayColumns())-2)...)
 	cells[2] = strconv.Itoa(r.Calls)
 	cells[4], cells[5] = share(r.Sliding.FillMedian, full), share(r.Sliding.FillP10, full)
 	there := r.Sliding.CostNoCache > 0
@@ -136,31 +142,6 @@ func ms(v float64) string {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 0, 64)
-}
-
-// align prints rows in columns: names to the left, figures to the right.
-func align(w io.Writer, rows [][]string) {
-	width := make([]int, len(rows[0]))
-	for _, r := range rows {
-		for i, cell := range r {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, r := range rows {
-		var b strings.Builder
-		for i, cell := range r {
-			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
-			if i > 0 {
-				b.WriteString("  ")
-			}
-			if i == 1 {
-				b.WriteString(cell + pad)
-			} else {
-				b.WriteString(pad + cell)
-			}
-		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
-	}
 }
 
 // shown is how many violations of a report are printed.
@@ -217,8 +198,12 @@ func cautions(reports []experiment.Report) []string {
 		}
 	}
 	for _, r := range reports {
-		if r.Error == "" && r.Calls > 0 && r.Calls == r.BudgetErrors {
+		switch {
+		case r.Error != "" || r.BudgetErrors == 0:
+		case r.Calls == r.BudgetErrors:
 			out = append(out, fmt.Sprintf("%s, %s, budget %d: no prompt fits, so none was verified", r.Session, r.Arm, r.Budget))
+		default:
+			out = append(out, fmt.Sprintf("%s, %s, budget %d: %d of %s had no prompt: system prompt and newest messages did not fit", r.Session, r.Arm, r.Budget, r.BudgetErrors, count(r.Calls, "call")))
 		}
 	}
 	return out

@@ -208,7 +208,7 @@ var walk = []step{
 	{args: "openbrain key new --name laptop --source a", code: 2, first: "error: --keys is required"},
 	{args: "openbrain key new --keys keys.json", code: 2, first: "error: --name is required"},
 	{args: "openbrain key new --keys keys.json --name laptop --source a", code: 0, first: "", leaves: []string{"keys.json"}},
-	{args: "openbrain key list --keys keys.json", code: 0, first: "NAME"},
+	{args: "openbrain key list --keys keys.json", code: 0, first: "name"},
 	{args: "openbrain key list --keys absent.json", code: 1, first: "error: "},
 	{args: "openbrain key revoke nobody --keys keys.json", code: 2, first: `error: openbrain key revoke takes flags only, and there is "nobody"`},
 	{args: "openbrain key revoke --name nobody --keys keys.json", code: 1, first: "error: "},

@@ -1,15 +1,16 @@
 package verbs
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/openbrain"
+	"github.com/contextengine/contextengine/internal/columns"
 )
 
 func (p Parts) keyCmd() *cobra.Command {
@@ -65,7 +66,7 @@ func (p Parts) keyNewCmd(path func() (string, error)) *cobra.Command {
 }
 
 func (p Parts) keyListCmd(path func() (string, error)) *cobra.Command {
-	var asJSON bool
+	var asJSON, wide bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the keys by name, with what they may use",
@@ -91,14 +92,20 @@ func (p Parts) keyListCmd(path func() (string, error)) *cobra.Command {
 				}
 				return p.Failed(json.NewEncoder(cmd.OutOrStdout()).Encode(rows))
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			_, _ = fmt.Fprintln(w, "NAME\tCREATED\tSOURCES")
+			table := columns.Table{Columns: []columns.Column{{Name: "name", Left: true}, {Name: "created", Left: true}, {Name: "sources", Left: true}}}
 			for _, k := range keys {
-				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", k.Name, k.Created, strings.Join(k.Sources, " "))
+				table.Add(k.Name, k.Created, strings.Join(k.Sources, " "))
 			}
-			return p.Failed(w.Flush())
+			width := columns.Fit
+			if wide {
+				width = columns.All
+			}
+			out := bufio.NewWriter(cmd.OutOrStdout())
+			table.Print(out, width)
+			return p.Failed(out.Flush())
 		},
 	}
+	cmd.Flags().BoolVar(&wide, "wide", false, "print lines as long as they are, instead of what fits 80 characters")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
