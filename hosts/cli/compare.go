@@ -133,7 +133,7 @@ func (a *app) compare(ctx context.Context, f compareFlags, command string, files
 		if err != nil {
 			return err
 		}
-		bar := newProgress(a.Stderr)
+		bar := newProgress(a.Stderr, "messages")
 		found = comparison{}
 		found.Result, failures = compare.Run(ctx, compare.Plan{StatsSeed: f.seed, Plan: experiment.Plan{
 			Sessions: sessions, Budgets: budgets, Arms: arms, Counter: counter.Count, Progress: bar.set, Workers: f.workers,
@@ -146,8 +146,10 @@ func (a *app) compare(ctx context.Context, f compareFlags, command string, files
 		if found.Identifiers, err = a.identifiers(ctx, f, s, sessions, counter.Count); err != nil || f.html == "" {
 			return err
 		}
-		windows, err = a.windows(ctx, f, sessions, arms, budgets[0], counter.Count)
-		return err
+		return a.saying("replaying for the report", func() (err error) {
+			windows, err = a.windows(ctx, f, sessions, arms, budgets[0], counter.Count)
+			return err
+		})
 	})
 	if err != nil {
 		return errors.Join(failures, err)
@@ -201,7 +203,7 @@ func (a *app) identifiers(ctx context.Context, f compareFlags, s selection, sess
 	if len(arms) == 0 {
 		return nil, nil
 	}
-	bar := newProgress(a.Stderr)
+	bar := newProgress(a.Stderr, "messages")
 	defer bar.done()
 	return compare.Identifiers(ctx, compare.IdentifierPlan{
 		Sessions: sessions, Arms: arms, Keep: f.keep, Counter: counter, Workers: f.workers, StatsSeed: f.seed, Progress: bar.set,

@@ -151,7 +151,7 @@ func (a *app) datasetList(f datasetFlags) error {
 			rows = append(rows, row{s, published.Absent})
 			continue
 		}
-		list, err := published.Verify(dir, s)
+		list, err := a.checked(dir, s)
 		if err != nil {
 			return err
 		}
@@ -206,8 +206,7 @@ func (a *app) datasetFetch(ctx context.Context, f datasetFlags, names []string) 
 	var errs []error
 	for _, s := range sets {
 		fmt.Fprintf(a.Stdout, "%s: %s\n  licence: %s\n", s.Name, s.What, s.Licence)
-		bar := newProgress(a.Stderr)
-		bar.what = "bytes of " + s.Name
+		bar := newProgress(a.Stderr, "bytes of "+s.Name)
 		done, err := published.Fetch(ctx, dir, s, published.Options{
 			From: f.from, Force: f.force, Progress: func(done, total int64) { bar.set(int(done), int(total)) },
 		})
@@ -247,7 +246,7 @@ func (a *app) datasetVerify(f datasetFlags, names []string) error {
 	}
 	var errs []error
 	for _, s := range sets {
-		list, err := published.Verify(dir, s)
+		list, err := a.checked(dir, s)
 		if err != nil {
 			return err
 		}
@@ -266,4 +265,13 @@ func (a *app) datasetVerify(f datasetFlags, names []string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checked is what there is of a set.
+func (a *app) checked(dir string, s published.Set) (list []published.Status, err error) {
+	err = a.saying("checking "+s.Name, func() error {
+		list, err = published.Verify(dir, s)
+		return err
+	})
+	return list, err
 }

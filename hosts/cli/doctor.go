@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment"
+	"github.com/contextengine/contextengine/internal/waiting"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -44,7 +45,9 @@ func (a *app) doctorCmd() *cobra.Command {
 			if host.file != "" {
 				examine = func() ([]finding, error) { return a.examineOpenClaw(ctx, host) }
 			}
+			done := waiting.Say(a.Stderr, "checking")
 			findings, err := examine()
+			done()
 			if cmd.Context().Err() != nil {
 				return cmd.Context().Err()
 			}

@@ -135,7 +135,11 @@ func (a *app) evaluate(ctx context.Context, f evaluateFlags, path, command strin
 			return err
 		}
 	}
-	if plan.Dataset, err = questions.Open(path); err != nil {
+	err = a.saying("reading "+path, func() error {
+		plan.Dataset, err = questions.Open(path)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	files, err := os.MkdirTemp("", "contextengine-evaluate")
@@ -160,7 +164,7 @@ func (a *app) evaluate(ctx context.Context, f evaluateFlags, path, command strin
 		}
 		plan.Journal = journal
 	}
-	bar := newCountdown(a.Stderr, "questions")
+	bar := newProgress(a.Stderr, "questions")
 	plan.Progress = bar.set
 	result, err := recall.Run(ctx, plan)
 	bar.done()

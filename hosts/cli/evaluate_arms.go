@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -280,4 +281,12 @@ func revision() string {
 		}
 	}
 	return out
+}
+
+// prepared embeds an agent's messages, where the configuration keeps vectors.
+func prepared(ctx context.Context, instance *registry.Instance, agent string) error {
+	if err := instance.Reembed(ctx, agent, nil); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
 }

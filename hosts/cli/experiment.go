@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/experiment/live"
 	"github.com/contextengine/contextengine/internal/columns"
+	"github.com/contextengine/contextengine/internal/waiting"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -62,7 +63,9 @@ something of what was recalled, degradations and errors are counted from when a 
 				if src.Stores, err = allStores(ctx, k.instance); err != nil {
 					return err
 				}
+				done := waiting.Say(a.Stderr, "reading the sessions")
 				status, err := live.Read(ctx, src)
+				done()
 				if err != nil {
 					return err
 				}

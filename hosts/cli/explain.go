@@ -96,8 +96,10 @@ func (a *app) explain(ctx context.Context, f explainFlags, files []string) error
 		if err != nil {
 			return err
 		}
-		found, err = explainAll(ctx, arms, session, budget, counter.Count, f)
-		return err
+		return a.saying("replaying", func() (err error) {
+			found, err = explainAll(ctx, arms, session, budget, counter.Count, f)
+			return err
+		})
 	})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/imports"
+	"github.com/contextengine/contextengine/internal/waiting"
 )
 
 type exportFlags struct {
@@ -53,7 +54,11 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 		return err
 	}
 	return a.keeping(ctx, f.storeFlags, func(k *keeper) error {
-		bar := newProgress(a.Stderr)
+		report := a.Stderr
+		if out.streams() && waiting.Terminal(a.Stdout) {
+			report = io.Discard // what is exported comes there
+		}
+		bar := newProgress(report, "messages")
 		defer bar.done()
 		total := -1
 		if s, ok := core.As[core.Statter](k.store); ok && f.agent == "" {

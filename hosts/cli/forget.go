@@ -108,7 +108,11 @@ func (a *app) forget(ctx context.Context, f forgetFlags) error {
 				return err
 			}
 		}
-		receipt, err := k.instance.Forget(ctx, req)
+		var receipt core.Receipt
+		err = a.saying("erasing", func() (err error) {
+			receipt, err = k.instance.Forget(ctx, req)
+			return err
+		})
 		if receipt.ID != "" {
 			err = errors.Join(err, a.printReceipts(f.json, receipt))
 		}
@@ -149,7 +153,7 @@ func (k *keeper) preview(ctx context.Context, req core.ForgetRequest) (*extent, 
 		}
 		return p, err
 	}
-	bar := newProgress(k.a.Stderr)
+	bar := newProgress(k.a.Stderr, "messages")
 	defer bar.done()
 	n := 0
 	for e, err := range core.All(ctx, k.store, req.Scope, false) {
@@ -184,19 +188,32 @@ func (p *extent) add(e core.Entry, req core.ForgetRequest) {
 	}
 }
 
-// confirm asks on standard input. An interrupt while it waits ends the process only with the line, or with a second one.
+// confirm asks on standard input. An interrupt ends it: what waits for the line then ends with the process.
 func (a *app) confirm(ctx context.Context) error {
 	fmt.Fprint(a.Stderr, "Erase this for good? Type yes: ")
-	line, err := bufio.NewReader(a.Stdin).ReadString('\n')
-	switch {
-	case ctx.Err() != nil:
+	type answer struct {
+		line string
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		line, err := bufio.NewReader(a.Stdin).ReadString('\n')
+		answers <- answer{line, err}
+	}()
+	var got answer
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.Stderr, "\nnothing was erased")
 		return ctx.Err()
-	case strings.EqualFold(strings.TrimSpace(line), "yes"):
+	case got = <-answers:
+	}
+	switch {
+	case strings.EqualFold(strings.TrimSpace(got.line), "yes"):
 		return nil
-	case errors.Is(err, io.EOF) && line == "":
+	case errors.Is(got.err, io.EOF) && got.line == "":
 		return fmt.Errorf("nothing was erased: nobody answered; --yes does it without asking: %w", core.ErrInvalid)
-	case err != nil && !errors.Is(err, io.EOF):
-		return fmt.Errorf("nothing was erased: standard input: %w", err)
+	case got.err != nil && !errors.Is(got.err, io.EOF):
+		return fmt.Errorf("nothing was erased: standard input: %w", got.err)
 	}
 	return errors.New("nothing was erased")
 }

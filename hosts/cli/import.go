@@ -69,7 +69,7 @@ func (a *app) imports(ctx context.Context, f importFlags, files []string) error 
 		return unknownName("value of --from", f.from, formatNames())
 	}
 	return a.keeping(ctx, f.storeFlags, func(k *keeper) error {
-		bar := newProgress(a.Stderr)
+		bar := newProgress(a.Stderr, "messages")
 		defer bar.done()
 		o := imports.Options{
 			From: imports.Format(f.from), Agent: f.agent, Session: f.session, Branches: f.branches, DryRun: f.dryRun, KeepGoing: f.keepGoing,

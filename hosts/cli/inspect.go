@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/internal/columns"
+	"github.com/contextengine/contextengine/internal/waiting"
 )
 
 type inspectFlags struct {
@@ -91,7 +92,9 @@ func (a *app) inspect(ctx context.Context, f inspectFlags) error {
 		}
 		switch {
 		case f.search != "":
+			done := waiting.Say(a.Stderr, "searching")
 			res, err := r.Search(ctx, core.SearchRequest{Session: id, Query: f.search, Limit: f.limit, Offset: f.offset, Tokens: f.tokens})
+			done()
 			return a.page(f.json, res, res.Text, res.Next, err)
 		case f.expand != "":
 			res, err := r.Expand(ctx, core.ExpandRequest{Session: id, ID: f.expand, Before: f.before, After: f.after, Offset: f.offset, Tokens: f.tokens})
@@ -108,7 +111,9 @@ func (a *app) inspect(ctx context.Context, f inspectFlags) error {
 		if d.Entries == 0 && d.Budget == 0 {
 			return fmt.Errorf("session %q of agent %q holds nothing: list the agent's sessions without --session: %w", f.session, f.agent, core.ErrNotFound)
 		}
+		done := waiting.Say(a.Stderr, "reading the session")
 		h, err := readHistory(ctx, store, id)
+		done()
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ used. It asks the embedder, which may cost; what was embedded when it is interru
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			return failed(a.keeping(ctx, f, func(k *keeper) error {
-				bar := newProgress(a.Stderr)
+				bar := newProgress(a.Stderr, "messages")
 				defer bar.done()
 				n := 0
 				err := k.instance.Reembed(ctx, f.agent, func(done, total int) {

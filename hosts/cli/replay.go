@@ -17,6 +17,7 @@ import (
 	"github.com/contextengine/contextengine/examples/transcript"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/dataset"
+	"github.com/contextengine/contextengine/internal/waiting"
 	"github.com/contextengine/contextengine/models/tiktoken"
 )
 
@@ -124,7 +125,7 @@ func (a *app) replay(ctx context.Context, f replayFlags, files []string) error {
 		if err != nil {
 			return err
 		}
-		bar := newProgress(a.Stderr)
+		bar := newProgress(a.Stderr, "messages")
 		defer bar.done()
 		reports, err = experiment.Run(ctx, experiment.Plan{
 			Sessions: sessions, Budgets: budgets, Arms: arms, Counter: counter.Count, Progress: bar.set,
@@ -174,8 +175,11 @@ func (a *app) open(files []string, f reading) ([]dataset.Session, int, error) {
 		return nil, 0, unknownName("value of --format", f.format, message.Formats())
 	}
 	malformed := 0
+	done := waiting.Say(a.Stderr, "reading")
+	defer done()
 	o := dataset.Options{Format: f.format, Join: f.join, KeepGoing: f.keepGoing, OnError: func(err error) {
 		malformed++
+		done()
 		fmt.Fprintln(a.Stderr, "warning: "+err.Error())
 	}}
 	var out []dataset.Session
@@ -212,6 +216,7 @@ func (a *app) open(files []string, f reading) ([]dataset.Session, int, error) {
 			return nil, 0, err
 		}
 	}
+	done()
 	if malformed > 0 {
 		fmt.Fprintf(a.Stderr, "warning: passed over %s\n", count(malformed, "malformed line"))
 	}

@@ -77,7 +77,11 @@ func (a *app) retain(ctx context.Context, f retainFlags) error {
 		return err
 	}
 	return a.keeping(ctx, f.storeFlags, func(k *keeper) error {
-		report, err := k.apply(ctx, f, p)
+		var report core.RetainReport
+		err := a.saying("looking for what is beyond the bounds", func() (err error) {
+			report, err = k.apply(ctx, f, p)
+			return err
+		})
 		if f.json {
 			return errors.Join(err, writeJSON(a.Stdout, report))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/internal/columns"
+	"github.com/contextengine/contextengine/internal/waiting"
 )
 
 // views returns the views of an agent's sessions, or of all when the agent is empty, by agent and session. Sessions that the program keeps for itself are left out.
@@ -18,6 +19,7 @@ func (k *keeper) views(ctx context.Context, agent string) ([]core.View, error) {
 	if !ok {
 		return nil, k.cannot("list sessions")
 	}
+	defer waiting.Say(k.a.Stderr, "reading the views")()
 	var out []core.View
 	q := core.ViewQuery{Agent: agent, Limit: core.MaxPage}
 	for {

@@ -86,7 +86,7 @@ func (a *app) soak(ctx context.Context, f soakFlags) error {
 	if len(arms) != 1 {
 		return fmt.Errorf("soak takes one configuration at a time: %w", core.ErrInvalid)
 	}
-	bar := newProgress(a.Stderr)
+	bar := newProgress(a.Stderr, "seconds")
 	rep, err := soak.Run(ctx, soak.Options{
 		Sessions: f.sessions, Agents: f.agents, Time: f.time, Think: f.think, Every: f.every, Turns: f.turns, Budget: budget,
 		Agent: f.agent, Seed: f.seed, Keep: f.keep,

@@ -43,7 +43,11 @@ func (a *app) statsCmd() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return failed(a.keeping(cmd.Context(), f, func(k *keeper) error {
-				v, err := k.figures(cmd.Context())
+				var v figures
+				err := a.saying("counting", func() (err error) {
+					v, err = k.figures(cmd.Context())
+					return err
+				})
 				if err != nil {
 					return err
 				}

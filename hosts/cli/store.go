@@ -84,12 +84,16 @@ func (a *app) keeping(ctx context.Context, f storeFlags, do func(k *keeper) erro
 		return err
 	}
 	k := &keeper{instance: instance, kind: orNone(cfg.Store.Type), a: a}
-	if k.store, err = k.storeOf(ctx, agent, storeSession); err == nil {
+	err = a.saying("opening the store", func() error {
+		k.store, err = k.storeOf(ctx, agent, storeSession)
+		return err
+	})
+	if err == nil {
 		err = do(k)
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	return errors.Join(err, instance.Close(end))
+	return errors.Join(err, a.saying("closing the store", func() error { return instance.Close(end) }))
 }
 
 // storeSession stands for any session where a configuration has arms: one that can never begin.
@@ -156,7 +160,7 @@ func (a *app) vacuumCmd() *cobra.Command {
 					return k.cannot("vacuum")
 				}
 				before, known := k.bytes(ctx)
-				if err := v.Vacuum(ctx); err != nil {
+				if err := a.saying("vacuuming", func() error { return v.Vacuum(ctx) }); err != nil {
 					return err
 				}
 				after, _ := k.bytes(ctx)
@@ -204,7 +208,7 @@ left such ones. --fix gives entries that share a position one each, and takes po
 					return k.cannot("verify what it holds")
 				}
 				if ok {
-					if err := v.Verify(ctx); err != nil {
+					if err := a.saying("verifying what is stored", func() error { return v.Verify(ctx) }); err != nil {
 						return err
 					}
 				}
@@ -229,10 +233,11 @@ type mender interface {
 // verifyViews compares views with entries, and mends them when it is to.
 func (k *keeper) verifyViews(ctx context.Context, fix bool) error {
 	var flawed []core.SessionID
-	for f, err := range core.Flaws(ctx, k.store) {
-		if err != nil {
-			return err
-		}
+	flaws, err := k.flaws(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range flaws {
 		fmt.Fprintln(k.a.Stdout, f)
 		if n := len(flawed); n == 0 || flawed[n-1] != f.Session {
 			flawed = append(flawed, f.Session)
@@ -256,13 +261,27 @@ func (k *keeper) verifyViews(ctx context.Context, fix bool) error {
 		}
 		fmt.Fprintf(k.a.Stdout, "session %q: mended %d\n", id, n)
 	}
-	for f, err := range core.Flaws(ctx, k.store) {
-		if err != nil {
-			return err
-		}
-		return fmt.Errorf("%s, also after it was mended", f)
+	if len(flawed) == 0 {
+		return nil
 	}
-	return nil
+	if flaws, err = k.flaws(ctx); err != nil || len(flaws) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s, also after it was mended", flaws[0])
+}
+
+// flaws returns where views and entries do not agree.
+func (k *keeper) flaws(ctx context.Context) (out []core.Flaw, err error) {
+	err = k.a.saying("comparing views with entries", func() error {
+		for f, err := range core.Flaws(ctx, k.store) {
+			if err != nil {
+				return err
+			}
+			out = append(out, f)
+		}
+		return nil
+	})
+	return out, err
 }
 
 func (a *app) backupCmd() *cobra.Command {
@@ -283,7 +302,7 @@ when it fails. A file that exists is not overwritten. The copy is a store like a
 				if !ok {
 					return fmt.Errorf("%w; \"export\" writes every store as lines", k.cannot("copy itself to a file"))
 				}
-				if err := b.Backup(ctx, args[0]); err != nil {
+				if err := a.saying("copying the store", func() error { return b.Backup(ctx, args[0]) }); err != nil {
 					return err
 				}
 				info, err := os.Stat(args[0])

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/waiting"
 )
 
 // backupper is a store that copies itself while it is used.
@@ -30,7 +32,7 @@ func (p Parts) backupCmd() *cobra.Command {
 			}
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := p.backup(cmd.Context(), store, path, to); err != nil {
+			if err := p.backup(cmd.Context(), cmd.ErrOrStderr(), store, path, to); err != nil {
 				return p.Failed(err)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", to)
@@ -44,7 +46,7 @@ func (p Parts) backupCmd() *cobra.Command {
 	return cmd
 }
 
-func (p Parts) backup(ctx context.Context, store, path, to string) (err error) {
+func (p Parts) backup(ctx context.Context, report io.Writer, store, path, to string) (err error) {
 	// Opening a store makes it: a name that was mistyped would be copied as an empty one.
 	if file := p.path(store, path); file != "" && store == p.Store {
 		if _, err := os.Stat(file); err != nil {
@@ -60,5 +62,6 @@ func (p Parts) backup(ctx context.Context, store, path, to string) (err error) {
 	if !ok {
 		return fmt.Errorf("backup: store %q has its own tools for that: %w", store, errors.ErrUnsupported)
 	}
+	defer waiting.Say(report, "copying the store")()
 	return b.Backup(ctx, to)
 }

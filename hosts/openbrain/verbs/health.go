@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/waiting"
 )
 
 func (p Parts) healthCmd() *cobra.Command {
@@ -27,7 +28,9 @@ func (p Parts) healthCmd() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			if err := ready(ctx, u.JoinPath("/readyz").String()); err != nil {
+			done := waiting.Say(cmd.ErrOrStderr(), "asking "+u.Host)
+			err = ready(ctx, u.JoinPath("/readyz").String())
+			if done(); err != nil {
 				return p.Failed(err)
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), "ready")
