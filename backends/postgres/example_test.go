@@ -32,3 +32,11 @@ func Example() {
 		fmt.Println(e.ID, e.Text(), err)
 	}
 }
+
+// What cannot be is said before a server is asked.
+func ExampleConfig_Validate() {
+	cfg := postgres.DefaultConfig()
+	cfg.DSN, cfg.Schema = "postgres://localhost/history", "Mine"
+	fmt.Println(cfg.Validate())
+	// Output: postgres: config: schema: must be lower-case letters, digits and _, at most 48, and not begin with pg_: invalid
+}

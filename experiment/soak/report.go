@@ -64,7 +64,7 @@ func (r Report) WriteTable(w io.Writer, wide bool) error {
 	line("%d sessions of %d agents, %v; %d messages before the first turn, stored in %.1f s", r.Sessions, r.Agents, r.Time, r.Past, r.Filling)
 	table := columns.Table{}
 	for i, name := range strings.Fields("seconds heap RSS routines files turns left rest comp errors asm/50 asm/99 sto/50 sto/99 era/99") {
-		table.Columns = append(table.Columns, columns.Column{Name: name, Wide: slices.Contains([]int{6, 7, 10, 12}, i)})
+		table.Columns = append(table.Columns, columns.Column{Name: name, Wide: slices.Contains([]int{6, 7, 10, 12, 14}, i)})
 	}
 	row := func(label string, s Sample) {
 		table.Add(label, tenth(mib(s.Heap)), tenth(mib(s.Resident)), fmt.Sprint(s.Goroutines), fmt.Sprint(s.Handles), fmt.Sprint(s.Turns), fmt.Sprint(s.Left), fmt.Sprint(s.Restarts),

@@ -24,7 +24,7 @@ func ExampleServer_Serve() {
 		return
 	}
 	cfg := openbrain.DefaultConfig()
-	cfg.Keys = []openbrain.Key{{Name: "laptop", SHA256: openbrain.HashKey("a long random key"), Sources: []string{"openclaw:*"}}}
+	cfg.Keys = []openbrain.Key{{Name: "laptop", SHA256: openbrain.HashKey("a-long-random-key"), Sources: []string{"openclaw:*"}}}
 	server, err := openbrain.New(cfg, store, index)
 	if err != nil {
 		fmt.Println(err)
@@ -48,7 +48,7 @@ func ExampleServer_Serve() {
 		fmt.Println(err)
 		return
 	}
-	req.Header.Set("Authorization", "Bearer a long random key")
+	req.Header.Set("Authorization", "Bearer a-long-random-key")
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

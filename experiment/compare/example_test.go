@@ -1,0 +1,57 @@
+package compare_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/experiment"
+	"github.com/contextengine/contextengine/experiment/compare"
+	"github.com/contextengine/contextengine/experiment/dataset"
+	"github.com/contextengine/contextengine/strategies/archive"
+)
+
+// exampleArm is one configuration: the newest messages, nothing recalled.
+func exampleArm(name string) experiment.Arm {
+	return experiment.Arm{Name: name, Open: func(_ context.Context, host core.Host, _ core.SessionID) (experiment.Subject, error) {
+		compactor, err := archive.New(archive.DefaultConfig())
+		if err != nil {
+			return experiment.Subject{}, err
+		}
+		store := memory.New()
+		engine, err := core.New(core.Parts{Store: store, Compactor: compactor, Counter: exampleWords, Host: host}, core.DefaultConfig())
+		return experiment.Subject{Engine: engine, Store: store, Close: func(context.Context) error { return store.Close() }}, err
+	}}
+}
+
+// exampleWords stands for a tokenizer, such as that of models/tiktoken.
+func exampleWords(text string) int { return len(strings.Fields(text)) }
+
+// exampleChat is a conversation of so many turns.
+func exampleChat(name string, turns int) dataset.Session {
+	s := dataset.Session{File: name, Conversation: message.Conversation{Format: message.FormatOpenAI}}
+	for i := range turns {
+		s.Messages = append(s.Messages, message.New(message.User, fmt.Sprintf("What about loaf %d, which came out flat?", i)), message.New(message.Assistant, "Let it rise longer."))
+	}
+	return s
+}
+
+// Two configurations that are the same do not differ; one conversation would not tell if they did.
+func ExampleRun() {
+	result, err := compare.Run(context.Background(), compare.Plan{StatsSeed: 1, Plan: experiment.Plan{
+		Sessions: []dataset.Session{exampleChat("loaves", 50)}, Budgets: []int{200}, Arms: []experiment.Arm{exampleArm("one"), exampleArm("other")}, Counter: exampleWords,
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, d := range result.Differences {
+		if d.Metric == "fill" {
+			fmt.Printf("%s: %s\n", d.Metric, d.Verdict)
+		}
+	}
+	// Output: fill: too few to tell (1 conversation, 5 are needed): the same so far
+}
