@@ -3,7 +3,7 @@ FUZZTIME ?= 60s
 RIG ?= .tools/openclaw
 PGLITE ?= .tools/pglite
 
-.PHONY: test full fuzz bench soak data servers openclaw-e2e openclaw-long outages cost added
+.PHONY: test full fuzz bench soak data servers openclaw-e2e openclaw-long outages cost added release
 test:
 	.ci/run
 
@@ -62,3 +62,7 @@ bench:
 # Ten minutes of ten thousand sessions; says whether memory, goroutines, files and latency stay flat.
 soak:
 	go run ./cmd/contextengine soak --sessions 10000 --time 10m
+
+# Everything that a release consists of, into dist/VERSION: see docs/releasing.md. ONLY=linux/amd64 makes one platform, SIGN= is a command that signs the checksums.
+release:
+	cd deploy/release && go run . -version "$(VERSION)" $(if $(ONLY),-only "$(ONLY)") $(if $(SIGN),-sign "$(SIGN)")

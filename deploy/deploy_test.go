@@ -42,7 +42,7 @@ func variables(t *testing.T) []string {
 // No file here, nor the document about them, names a variable that nobody reads.
 func TestVariablesExist(t *testing.T) {
 	known := variables(t)
-	for _, name := range []string{"Dockerfile", "compose.yaml", "openbrain.env.example", "contextengine-openbrain.service", "../docs/selfhosting.md"} {
+	for _, name := range []string{"release/image.go", "compose.yaml", "openbrain.env.example", "contextengine-openbrain.service", "../docs/selfhosting.md"} {
 		for _, v := range regexp.MustCompile(verbs.EnvPrefix+`[A-Z_]+`).FindAllString(read(t, name), -1) {
 			if !slices.Contains(known, v) {
 				t.Errorf("%s names %s, which is not read", name, v)
@@ -52,7 +52,6 @@ func TestVariablesExist(t *testing.T) {
 }
 
 type service struct {
-	Build       struct{ Context, Dockerfile string }
 	Image       string
 	Profiles    []string
 	Environment map[string]string
@@ -78,8 +77,8 @@ func TestCompose(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := file.Services["openbrain"]
-	if _, err := os.Stat(filepath.Join(s.Build.Context, s.Build.Dockerfile)); err != nil {
-		t.Errorf("build: %v", err)
+	if !strings.HasPrefix(s.Image, "contextengine:") {
+		t.Errorf("the image is %q, a release makes contextengine:VERSION", s.Image)
 	}
 	if !s.ReadOnly || s.User == "" || strings.HasPrefix(s.User, "0") || !slices.Contains(s.CapDrop, "ALL") || !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
 		t.Errorf("the server's container is not confined: %+v", s)
@@ -110,23 +109,6 @@ func TestCompose(t *testing.T) {
 				t.Errorf("%s needs %s, which may not be there", name, on)
 			}
 		}
-	}
-}
-
-func TestDockerfile(t *testing.T) {
-	text := read(t, "Dockerfile")
-	for _, want := range []string{
-		"CGO_ENABLED=0", "\nFROM scratch\n", "\nUSER 65532:65532\n", `ENTRYPOINT ["/contextengine"]`, `CMD ["openbrain", "serve"]`,
-		`"/contextengine", "openbrain", "health"`, "./cmd/contextengine",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the Dockerfile lacks %q", want)
-		}
-	}
-	// The toolchain is one that the module allows.
-	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod"))
-	if version == nil || !strings.Contains(text, "FROM golang:"+version[1]+" ") {
-		t.Errorf("the Dockerfile builds with another Go than go.mod's %v", version)
 	}
 }
 

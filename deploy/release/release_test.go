@@ -1,0 +1,140 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// prepared is a release whose program is a text, and everything else as small.
+func prepared(t *testing.T) *release {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &release{root: root, out: t.TempDir(), work: t.TempDir(), version: "1.2.3-rc1", commit: "abc", date: time.Unix(1_700_000_000, 0).UTC(), url: "https://example.com/r", targets: all}
+	r.texts = texts{
+		licence: []byte("licence"), readme: []byte("readme"), notices: []byte("notices"), pages: []file{{name: "contextengine.1", data: []byte("page")}},
+		completions: map[string][]byte{"bash": []byte("b"), "zsh": []byte("z"), "fish": []byte("f"), "powershell": []byte("p")},
+	}
+	for _, to := range all {
+		if err := os.MkdirAll(filepath.Dir(r.path(to)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(r.path(to), []byte("program of "+to.String()), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+func contents(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	for _, e := range entries {
+		if out[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// What is packed twice, in other folders, at other times and by a file system with other orders, is the same to the byte, and all that is promised is there.
+func TestPackedTwiceAlike(t *testing.T) {
+	var seen []map[string][]byte
+	for range 2 {
+		r := prepared(t)
+		for _, step := range []func() error{
+			func() error { return r.archives(t.Context()) }, func() error { return r.packages(t.Context()) }, func() error { return r.images(t.Context()) },
+			func() error { return r.formula(t.Context()) }, func() error { return r.checksums(t.Context()) },
+		} {
+			if err := step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen = append(seen, contents(t, r.out))
+	}
+	for name, data := range seen[0] {
+		if !bytes.Equal(data, seen[1][name]) {
+			t.Errorf("%s differs", name)
+		}
+		if name != sumsFile && !strings.Contains(string(seen[0][sumsFile]), "  "+name+"\n") {
+			t.Errorf("%s has no checksum", name)
+		}
+	}
+	for _, to := range all {
+		suffix := map[bool]string{true: ".zip", false: ".tar.gz"}[to.os == "windows"]
+		if want := "contextengine_1.2.3-rc1_" + to.os + "_" + to.arch + suffix; seen[0][want] == nil {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	if got, want := len(seen[0]), 6+4+2+2; got != want { // archives, deb and rpm, images, formula and checksums
+		t.Errorf("%d files, want %d", got, want)
+	}
+}
+
+// The image has a program, the authorities of certificates, and a folder for its user; its user is not root.
+func TestImage(t *testing.T) {
+	r := prepared(t)
+	image, err := r.image(target{"linux", "arm64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Architecture != "arm64" || config.Config.User != "65532:65532" || config.Config.Healthcheck == nil {
+		t.Errorf("configuration: %+v", config)
+	}
+	data, err := r.layer([]byte("program"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	owners, reader := map[string]int{}, tar.NewReader(bytes.NewReader(data))
+	for h, err := reader.Next(); err == nil; h, err = reader.Next() {
+		owners[h.Name] = h.Uid
+	}
+	if owner, ok := owners["data/"]; !ok || owner != user {
+		t.Errorf("data belongs to %d (there: %v)", owner, ok)
+	}
+	if _, ok := owners["contextengine"]; !ok {
+		t.Error("there is no program")
+	}
+	if n := bytes.Count(certificates(), []byte("BEGIN CERTIFICATE")); n < 50 {
+		t.Errorf("%d authorities", n)
+	}
+}
+
+// A signature is made by the command that is given, over the checksums; without one that is said, and with one that fails the release fails.
+func TestSignature(t *testing.T) {
+	r := prepared(t)
+	r.sign = "cp " + filepath.Join(r.root, "LICENSE") // cp LICENSE SHA256SUMS stands in for a signer that writes
+	if err := r.checksums(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := contents(t, r.out)[sumsFile]; !bytes.HasPrefix(got, []byte("MIT License")) {
+		t.Error("the command was not run over the checksums")
+	}
+	r.sign = "false"
+	if err := r.checksums(t.Context()); err == nil {
+		t.Error("a signature that failed is no error")
+	}
+}
+
+func TestArguments(t *testing.T) {
+	for _, args := range [][]string{{}, {"-version", "v1"}, {"-version", "1.0.0", "-only", "plan9/amd64"}, {"-version", "1.0.0", "-out", "."}} {
+		if err := run(t.Context(), args); err == nil {
+			t.Errorf("%v: no error", args)
+		}
+	}
+}
