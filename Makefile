@@ -3,7 +3,7 @@ FUZZTIME ?= 60s
 RIG ?= .tools/openclaw
 PGLITE ?= .tools/pglite
 
-.PHONY: test full fuzz bench soak data servers openclaw-e2e openclaw-long outages cost added release
+.PHONY: test full fuzz bench soak data servers openclaw-e2e openclaw-long outages cost added release packed
 test:
 	.ci/run
 
@@ -66,3 +66,8 @@ soak:
 # Everything that a release consists of, into dist/VERSION: see docs/releasing.md. ONLY=linux/amd64 makes one platform, SIGN= is a command that signs the checksums.
 release:
 	cd deploy/release && go run . -version "$(VERSION)" $(if $(ONLY),-only "$(ONLY)") $(if $(SIGN),-sign "$(SIGN)")
+
+# What "make release" packed for npm, installed by the real OpenClaw host from a registry on loopback.
+packed:
+	hosts/openclaw/e2e/rig.sh "$(RIG)"
+	E2E_PACKAGES="$(abspath dist/$(VERSION))" E2E_ONLY=packed hosts/openclaw/e2e/run.sh "$(RIG)"

@@ -99,6 +99,7 @@ func (r *release) make(ctx context.Context) error {
 		{"archives", r.archives},
 		{"deb and rpm", r.packages},
 		{"images", r.images},
+		{"npm packages", r.npm},
 		{"Homebrew formula", r.formula},
 		{"bills of materials", r.boms},
 		{"checksums", r.checksums},

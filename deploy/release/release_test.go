@@ -3,8 +3,12 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +58,7 @@ func TestPackedTwiceAlike(t *testing.T) {
 	for range 2 {
 		r := prepared(t)
 		for _, step := range []func() error{
-			func() error { return r.archives(t.Context()) }, func() error { return r.packages(t.Context()) }, func() error { return r.images(t.Context()) },
+			func() error { return r.archives(t.Context()) }, func() error { return r.packages(t.Context()) }, func() error { return r.images(t.Context()) }, func() error { return r.npm(t.Context()) },
 			func() error { return r.formula(t.Context()) }, func() error { return r.checksums(t.Context()) },
 		} {
 			if err := step(); err != nil {
@@ -77,7 +81,7 @@ func TestPackedTwiceAlike(t *testing.T) {
 			t.Errorf("%s is missing", want)
 		}
 	}
-	if got, want := len(seen[0]), 6+4+2+2; got != want { // archives, deb and rpm, images, formula and checksums
+	if got, want := len(seen[0]), 6+4+2+8+2; got != want { // archives, deb and rpm, images, npm packages, formula and checksums
 		t.Errorf("%d files, want %d", got, want)
 	}
 }
@@ -112,6 +116,66 @@ func TestImage(t *testing.T) {
 	}
 	if n := bytes.Count(certificates(), []byte("BEGIN CERTIFICATE")); n < 50 {
 		t.Errorf("%d authorities", n)
+	}
+}
+
+// The packed plugin has one version everywhere, names the programs of all platforms in it, and runs no script; a platform's package fits that platform alone.
+func TestNPM(t *testing.T) {
+	r := prepared(t)
+	if err := r.npm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	plugin := unpacked(t, filepath.Join(r.out, "openclaw-openbrain-context-1.2.3-rc1.tgz"))
+	var m npmManifest
+	if err := json.Unmarshal(plugin["package/package.json"], &m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Version != "1.2.3-rc1" || len(m.OptionalDependencies) != len(all) || m.OptionalDependencies["contextengine-win32-arm64"] != "1.2.3-rc1" {
+		t.Errorf("the plugin's manifest: %+v", m)
+	}
+	for _, name := range []string{"package/openclaw.plugin.json", "package/dist/names.js"} {
+		if !bytes.Contains(plugin[name], []byte(`"1.2.3-rc1"`)) {
+			t.Errorf("%s has another version", name)
+		}
+	}
+	one := unpacked(t, filepath.Join(r.out, "contextengine-darwin-x64-1.2.3-rc1.tgz"))
+	var platform npmManifest
+	if err := json.Unmarshal(one["package/package.json"], &platform); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(platform.OS, []string{"darwin"}) || !slices.Equal(platform.CPU, []string{"x64"}) || string(one["package/bin/contextengine"]) != "program of darwin/amd64" {
+		t.Errorf("the package of a platform: %+v", platform)
+	}
+	for name, files := range map[string]map[string][]byte{"plugin": plugin, "platform": one} {
+		if bytes.Contains(files["package/package.json"], []byte(`"scripts"`)) {
+			t.Errorf("the %s has scripts", name)
+		}
+	}
+}
+
+func unpacked(t *testing.T, path string) map[string][]byte {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, reader := map[string][]byte{}, tar.NewReader(z)
+	for {
+		h, err := reader.Next()
+		if err == io.EOF {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out[h.Name], err = io.ReadAll(reader); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

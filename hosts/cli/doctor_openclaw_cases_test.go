@@ -53,6 +53,12 @@ func TestDoctorOfOpenClawFinds(t *testing.T) {
 			i.file("host/package.json", `{"name": "openclaw", "version": "2026.5.22"}`, 0o644)
 		}, []string{"2026.5.22 (the program on PATH) is too old"}},
 		{"no sidecar", cli.ExitUsage, func(i *installation) { i.setting("allowLaunch", nil) }, []string{"neither a socket nor allowLaunch"}},
+		{"packaged, forbidden", cli.ExitUsage, func(i *installation) { i.packaged(); i.setting("allowLaunch", false) }, []string{"neither a socket nor allowLaunch"}},
+		{"packaged, another named", cli.ExitUsage, func(i *installation) {
+			i.packaged()
+			i.setting("allowLaunch", nil)
+			i.setting("command", "contextengine")
+		}, []string{"neither a socket nor allowLaunch"}},
 		{"unknown key", cli.ExitUsage, func(i *installation) { i.setting("alowLaunch", true) }, []string{`unknown key "alowLaunch"`, `did you mean "allowLaunch"?`}},
 		{"wrong type", cli.ExitUsage, func(i *installation) { i.setting("allowLaunch", "s3cr3t") }, []string{"config.allowLaunch has the wrong type", "boolean"}},
 		{"no command", cli.ExitUsage, func(i *installation) { i.setting("command", "contextengine-s3cr3t") }, []string{"is not found, neither as a path nor on PATH"}},

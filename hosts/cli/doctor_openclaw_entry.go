@@ -29,13 +29,15 @@ func (o *inspection) entry(ctx context.Context, c hostConfig, p pluginFiles) {
 		return
 	}
 	s := c.settings()
-	socket := s.text("socket")
+	socket, packaged := s.text("socket"), packagedProgram(p.folder)
 	switch {
 	case socket != "":
 		o.socket(ctx, socket)
 		return // that sidecar has its own configuration and key
+	case s.text("command") == "" && packaged != "" && s["allowLaunch"] != false:
+		o.command(ctx, s, packaged)
 	case s["allowLaunch"] == true:
-		o.command(ctx, s)
+		o.command(ctx, s, cmp.Or(s.text("command"), "contextengine"))
 	default:
 		o.wrong(entryName, "there is neither a socket nor allowLaunch: the plugin has no sidecar and never does anything",
 			"set "+configKey("allowLaunch")+" to true and "+configKey("command")+` to the program's path, or run "contextengine serve --socket PATH" and set `+configKey("socket"))

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,9 +82,8 @@ func (o *inspection) socket(ctx context.Context, path string) {
 }
 
 // command says whether the program that the plugin starts is a sidecar.
-func (o *inspection) command(ctx context.Context, s object) {
+func (o *inspection) command(ctx context.Context, s object, command string) {
 	const name = "command"
-	command := cmp.Or(s.text("command"), "contextengine")
 	path, err := o.lookPath(command)
 	set := "set " + configKey("command") + " to the path of contextengine"
 	switch {
@@ -117,9 +115,35 @@ func (o *inspection) command(ctx context.Context, s object) {
 	case errors.Is(err, context.DeadlineExceeded):
 		o.broken(name, fmt.Sprintf("%s did not print its protocol in %s", path, o.flags.wait), "see that the machine is not overloaded, and try again")
 	case err != nil || !strings.Contains(out, "$defs"):
-		o.wrong(name, path+" is an older contextengine, without serve", "install a newer one: go build ./cmd/contextengine")
+		o.wrong(name, path+" is an older contextengine, without serve", "install a newer one")
 	default:
 		o.ok(name, "%s can be started as a sidecar", path)
+	}
+}
+
+// packagedProgram is the program that npm installed with the plugin, or empty. It is looked for as Node does: in the folders node_modules of the plugin's folder and of those above.
+func packagedProgram(plugin string) string {
+	if plugin == "" {
+		return ""
+	}
+	system, cpu, file := runtime.GOOS, runtime.GOARCH, "contextengine"
+	if system == "windows" {
+		system, file = "win32", "contextengine.exe"
+	}
+	if cpu == "amd64" {
+		cpu = "x64"
+	}
+	if real, err := filepath.EvalSymlinks(plugin); err == nil {
+		plugin = real
+	}
+	for dir := plugin; ; dir = filepath.Dir(dir) {
+		path := filepath.Join(dir, "node_modules", "contextengine-"+system+"-"+cpu, "bin", file)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
 	}
 }
 

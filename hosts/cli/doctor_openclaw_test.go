@@ -2,11 +2,13 @@ package cli_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +95,14 @@ func (i *installation) program(name string) {
 	if err := os.Symlink(self, path); err != nil {
 		i.t.Fatal(err)
 	}
+}
+
+// packaged puts a program where npm puts the one that comes with the plugin.
+func (i *installation) packaged() {
+	i.t.Helper()
+	system := map[string]string{"windows": "win32"}[runtime.GOOS]
+	cpu := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	i.program("../plugin/node_modules/contextengine-" + cmp.Or(system, runtime.GOOS) + "-" + cmp.Or(cpu, runtime.GOARCH) + "/bin/contextengine")
 }
 
 // set sets what stands at a path with slashes; nil takes it away.
@@ -187,6 +197,13 @@ func TestDoctorOfOpenClawThatIsWell(t *testing.T) {
 		if n := got.statuses("ok"); n != 8 || n != strings.Count(got.out, "\n") {
 			t.Errorf("not all is ok:\n%s", got.out)
 		}
+	})
+	t.Run("with the program that was installed with the plugin", func(t *testing.T) {
+		i := newInstallation(t)
+		i.remove("bin/contextengine")
+		i.setting("allowLaunch", nil)
+		i.packaged()
+		i.doctor().want(t, cli.ExitOK, "ok    command", "node_modules/contextengine-", "can be started as a sidecar", "ok    plugin config")
 	})
 	t.Run("socket", func(t *testing.T) {
 		i := newInstallation(t)

@@ -3,6 +3,7 @@ import { Client } from "./client.js";
 import { OutOfTime, Unavailable, textOf } from "./errors.js";
 import { dial, launch } from "./launch.js";
 import { PACKAGE, VERSION } from "./names.js";
+import { nothingToStart, packagedProgram, programToStart } from "./packaged.js";
 const firstPauseMs = 200;
 const longestPauseMs = 15_000;
 /** A sidecar that did not answer in time is left alone for so many times as long. */
@@ -113,10 +114,13 @@ export class Connection {
             channel = this.options.open();
         else if (settings.socket !== undefined)
             channel = dial(settings.socket);
-        else if (settings.allowLaunch)
-            channel = launch(settings, env, (line) => { this.#relay(line); });
-        else
-            throw new Unavailable("set socket to that of a running sidecar, or allowLaunch to true to let the plugin start one");
+        else {
+            const packaged = packagedProgram();
+            const program = programToStart(settings, packaged);
+            if (program === undefined)
+                throw new Unavailable(nothingToStart(settings, packaged));
+            channel = launch(program, settings, env, (line) => { this.#relay(line); });
+        }
         this.#channels.add(channel);
         const client = new Client({ write: (text) => { channel.write(text); }, end: () => { channel.end(); }, destroy: () => { channel.destroy(); } }, (level, message) => { (level === "warn" ? logger.warn : logger.info)(`${PACKAGE}: sidecar: ${message.slice(0, 1000)}`); }, settings.timeouts.unresponsive);
         channel.onData((bytes) => { client.data(bytes); });

@@ -36,8 +36,8 @@ export function sidecarArguments(settings) {
     return settings.args ?? ["serve", "--stdio"];
 }
 /** Starts a sidecar. What it writes to standard error is given to log, line by line. */
-export function launch(settings, env, log) {
-    const child = spawn(settings.command, sidecarArguments(settings), { env: sidecarEnvironment(settings, env), stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
+export function launch(program, settings, env, log) {
+    const child = spawn(program, sidecarArguments(settings), { env: sidecarEnvironment(settings, env), stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
     // A sidecar alone does not keep the host alive; calls under way do, by their timers.
     child.unref();
     for (const stream of [child.stdin, child.stdout, child.stderr])

@@ -25,9 +25,11 @@ export interface Settings {
   subagentRecentMessages: number;
   configFile: string | undefined;
   socket: string | undefined;
-  command: string;
+  /** Undefined: the packaged program, else contextengine on the PATH. */
+  command: string | undefined;
   args: readonly string[] | undefined;
-  allowLaunch: boolean;
+  /** Undefined allows the packaged program alone. */
+  allowLaunch: boolean | undefined;
   passEnv: readonly string[];
   /** Undefined asks the engine. */
   ownsCompaction: boolean | undefined;
@@ -98,9 +100,9 @@ export function readSettings(raw: Raw, env: Environment): Settings {
     subagentRecentMessages: whole(raw, "subagentRecentMessages", 8, 0, 100_000),
     configFile,
     socket: text(raw, "socket"),
-    command: text(raw, "command") ?? "contextengine",
+    command: text(raw, "command"),
     args: texts(raw, "args"),
-    allowLaunch: flag(raw, "allowLaunch") ?? false,
+    allowLaunch: flag(raw, "allowLaunch"),
     passEnv: texts(raw, "passEnv") ?? [],
     ownsCompaction: flag(raw, "ownsCompaction"),
     tools: flag(raw, "tools") ?? true,

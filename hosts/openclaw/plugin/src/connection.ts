@@ -5,6 +5,7 @@ import { OutOfTime, Unavailable, textOf } from "./errors.js";
 import type { Logger } from "./host-types.js";
 import { dial, launch, type Channel } from "./launch.js";
 import { PACKAGE, VERSION } from "./names.js";
+import { nothingToStart, packagedProgram, programToStart } from "./packaged.js";
 
 /** What the sidecar says about its engine. */
 export interface EngineInfo {
@@ -135,8 +136,12 @@ export class Connection {
     let channel: Channel;
     if (this.options.open) channel = this.options.open();
     else if (settings.socket !== undefined) channel = dial(settings.socket);
-    else if (settings.allowLaunch) channel = launch(settings, env, (line) => { this.#relay(line); });
-    else throw new Unavailable("set socket to that of a running sidecar, or allowLaunch to true to let the plugin start one");
+    else {
+      const packaged = packagedProgram();
+      const program = programToStart(settings, packaged);
+      if (program === undefined) throw new Unavailable(nothingToStart(settings, packaged));
+      channel = launch(program, settings, env, (line) => { this.#relay(line); });
+    }
     this.#channels.add(channel);
     const client = new Client(
       { write: (text) => { channel.write(text); }, end: () => { channel.end(); }, destroy: () => { channel.destroy(); } },

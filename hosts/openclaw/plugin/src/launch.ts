@@ -49,8 +49,8 @@ export function sidecarArguments(settings: Settings): readonly string[] {
 }
 
 /** Starts a sidecar. What it writes to standard error is given to log, line by line. */
-export function launch(settings: Settings, env: Readonly<Record<string, string | undefined>>, log: (line: string) => void): Channel {
-  const child = spawn(settings.command, sidecarArguments(settings), { env: sidecarEnvironment(settings, env), stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
+export function launch(program: string, settings: Settings, env: Readonly<Record<string, string | undefined>>, log: (line: string) => void): Channel {
+  const child = spawn(program, sidecarArguments(settings), { env: sidecarEnvironment(settings, env), stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
   // A sidecar alone does not keep the host alive; calls under way do, by their timers.
   child.unref();
   for (const stream of [child.stdin, child.stdout, child.stderr]) (stream as unknown as { unref?: () => void }).unref?.();
