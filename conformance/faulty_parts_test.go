@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -27,10 +28,13 @@ type brokenRetriever struct {
 	share  func() float64
 	// stopped is its error when the context has ended.
 	stopped error
+	mu      sync.Mutex
 	memory  []core.Entry
 }
 
 func (r *brokenRetriever) Appended(_ context.Context, entries []core.Entry) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.memory = append(r.memory, entries...)
 	return nil
 }
@@ -56,6 +60,8 @@ func (r *brokenRetriever) Retrieve(ctx context.Context, q core.Query) ([]core.Ca
 	if r.recall == nil {
 		return got, nil
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, e := range r.memory {
 		known := slices.ContainsFunc(got, func(c core.Candidate) bool { return c.Entry.ID == e.ID })
 		if r.recall(e) && !known && q.Scope.Contains(e.SessionID()) && !q.InWindow(e.ID) {
@@ -75,13 +81,14 @@ func (r *brokenRetriever) RecallShare() float64 {
 func retrieverFault(name string, change func(*brokenRetriever), caught []string, kin ...string) fault {
 	// These look at everything at once.
 	kin = append(kin, "retrieve.limit", "retrieve.pure", "retrieve.updated", "retrieve.concurrent", "retrieve.granted", "retrieve.text", "retrieve.surfaces", "retrieve.vacuous")
-	return fault{name: name, caught: caught, kin: kin, find: func(t *testing.T) []conformance.Finding {
+	over := func() core.Retriever {
+		r := &brokenRetriever{}
+		change(r)
+		return r
+	}
+	return fault{name: name, caught: caught, kin: kin, part: part{retriever: over}, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
-		return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) {
-			r := &brokenRetriever{}
-			change(r)
-			return r, memory.New()
-		}, few(15)...)
+		return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() }, few(15)...)
 	}}
 }
 
@@ -206,17 +213,21 @@ func (b *brokenCompactor) Compact(ctx context.Context, c core.Compaction) (core.
 func compactorFault(name string, sound func() (core.Compactor, error), change func(*brokenCompactor, *conformance.Model), caught []string, kin ...string) fault {
 	// These look at everything at once.
 	kin = append(kin, "patch.concurrent", "patch.honest", "patch.host-fails", "patch.instructions", "patch.publish", "patch.rounds", "patch.whole")
-	return fault{name: name, caught: caught, kin: kin, find: func(t *testing.T) []conformance.Finding {
+	over := func(env conformance.Env) (core.Compactor, error) {
+		c, err := sound()
+		b := &brokenCompactor{Compactor: c}
+		change(b, env.Model)
+		return b, err
+	}
+	return fault{name: name, caught: caught, kin: kin, part: part{compactor: over}, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		return conformance.ExamineCompactor(t, func(tb testing.TB, m *conformance.Model) core.Compactor {
 			tb.Helper()
-			c, err := sound()
+			c, err := over(conformance.Env{Model: m})
 			if err != nil {
 				tb.Fatalf("compactor: %v", err)
 			}
-			b := &brokenCompactor{Compactor: c}
-			change(b, m)
-			return b
+			return c
 		}, few(20)...)
 	}}
 }

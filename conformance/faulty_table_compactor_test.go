@@ -37,17 +37,21 @@ func (b *compacts) Compact(ctx context.Context, c core.Compaction) (core.Patch, 
 type soundCompact = func(context.Context, core.Compaction) (core.Patch, error)
 
 func brokenCompactorOf(class, base, name string, f func(ctx context.Context, c core.Compaction, m *conformance.Model, sound soundCompact) (core.Patch, error)) broken {
-	return broken{"compactor: " + class, base + ", " + name, func(t *testing.T) []conformance.Finding {
+	over := func(env conformance.Env) (core.Compactor, error) {
+		c, err := compactors[base](env)
+		return &compacts{Compactor: c, f: func(ctx context.Context, c core.Compaction, s soundCompact) (core.Patch, error) {
+			return f(ctx, c, env.Model, s)
+		}}, err
+	}
+	return broken{class: "compactor: " + class, name: base + ", " + name, part: part{compactor: over}, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		return conformance.ExamineCompactor(t, func(tb testing.TB, m *conformance.Model) core.Compactor {
 			tb.Helper()
-			c, err := compactors[base](conformance.Env{Host: conformance.NewHost(m), Model: m})
+			c, err := over(conformance.Env{Host: conformance.NewHost(m), Model: m})
 			if err != nil {
 				tb.Fatal(err)
 			}
-			return &compacts{Compactor: c, f: func(ctx context.Context, c core.Compaction, s soundCompact) (core.Patch, error) {
-				return f(ctx, c, m, s)
-			}}
+			return c
 		}, conformance.WithExactly(8, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second))
 	}}
 }

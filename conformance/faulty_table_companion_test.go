@@ -70,7 +70,7 @@ func (c *companied) Stats(ctx context.Context) (core.StoreStats, error) {
 }
 
 func brokenCompanionOf(class, name string, change func(*companied)) broken {
-	return broken{"companion: " + class, name, func(t *testing.T) []conformance.Finding {
+	return broken{class: "companion: " + class, name: name, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		paths := map[core.Store]string{}
 		open := func(tb testing.TB, path string) core.Store {

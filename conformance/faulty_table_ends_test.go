@@ -547,7 +547,7 @@ func (b broken) replaced(change func(*brokenStore)) broken {
 // tableReopened are stores that come back differently.
 func tableReopened() []broken {
 	of := func(name string, spare func(*core.Entry) bool, change func(*core.Entry), views func(*core.View) bool) broken {
-		return broken{"store: reopened", name, func(t *testing.T) []conformance.Finding {
+		return broken{class: "store: reopened", name: name, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
 			return conformance.ExamineStore(t, openMemory, conformance.WithExactly(10, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(),
 				conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {

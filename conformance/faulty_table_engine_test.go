@@ -110,7 +110,7 @@ func (w *wrongEngine) Describe(ctx context.Context, req core.DescribeRequest) (c
 }
 
 func brokenEngineOf(class, name string, s setup, change func(*wrongEngine)) broken {
-	return broken{"engine: " + class, name, func(t *testing.T) []conformance.Finding {
+	return broken{class: "engine: " + class, name: name, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		open := func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
 			tb.Helper()

@@ -20,6 +20,14 @@ import (
 type broken struct {
 	class, name string
 	find        func(t *testing.T) []conformance.Finding
+	// part is what is broken, for those that take part in an engine.
+	part part
+}
+
+// part makes a broken retriever or a broken compactor; the other is nil.
+type part struct {
+	retriever func() core.Retriever
+	compactor func(conformance.Env) (core.Compactor, error)
 }
 
 // TestFaultyTable shows how many broken implementations of each class are caught; all must be. Which check catches which is printed under -v.
@@ -71,7 +79,7 @@ func TestFaultyTable(t *testing.T) {
 
 // brokenStoreOf makes a broken store of a change to the memory store.
 func brokenStoreOf(class, name string, change func(*brokenStore), opts ...conformance.Option) broken {
-	return broken{class, name, func(t *testing.T) []conformance.Finding {
+	return broken{class: class, name: name, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		return conformance.ExamineStore(t, func(testing.TB) core.Store {
 			s := &brokenStore{Store: memory.New()}

@@ -25,6 +25,7 @@ type fault struct {
 	find   func(t *testing.T) []conformance.Finding
 	// examine is find for a number of cases.
 	examine func(t *testing.T, cases int) []conformance.Finding
+	part    part
 }
 
 // with returns f with a number of cases: rare faults need more.

@@ -107,6 +107,8 @@ func tiers() (core.Compactor, error) {
 // setup says which parts an engine is made of.
 type setup struct {
 	compactor string
+	// compacts makes a compactor that has no name; compactor is empty then.
+	compacts  func(conformance.Env) (core.Compactor, error)
 	retriever func() core.Retriever
 	change    func(*core.Config)
 }
@@ -123,7 +125,11 @@ func (s setup) open(tb testing.TB, env conformance.Env) (core.ContextEngine, cor
 
 func (s setup) over(tb testing.TB, env conformance.Env, store core.Store) core.ContextEngine {
 	tb.Helper()
-	c, err := compactors[s.compactor](env)
+	build := s.compacts
+	if build == nil {
+		build = compactors[s.compactor]
+	}
+	c, err := build(env)
 	if err != nil {
 		tb.Fatalf("compactor %s: %v", s.compactor, err)
 	}

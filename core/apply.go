@@ -303,6 +303,9 @@ func (e *Engine) stub(ctx context.Context, t *task, v *View, stubs map[string]St
 			return refused(t, "it shortens an entry that must stay as it is")
 		}
 		entry, err := e.known(ctx, t, v, id)
+		if errors.Is(err, ErrNotFound) {
+			return refused(t, "it shortens an entry that is not there")
+		}
 		if err != nil {
 			return fmt.Errorf("core: compact %q: %w", t.Session, err)
 		}

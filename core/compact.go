@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -77,7 +78,8 @@ func (e *Engine) compact(ctx context.Context, req CompactRequest, overlapped boo
 		res.TokensBefore, res.TokensAfter, res.FirstKept = t.before, t.before, firstID(t.Entries)
 		return res, nil
 	}
-	patch, cerr := e.compactor.Compact(ctx, t.Compaction)
+	patch, cerr := e.askCompactor(ctx, t.Compaction)
+	t.close()
 	if len(patch.Warnings) > 0 {
 		e.warn(ctx, "compactor", "part", errors.New(strings.Join(patch.Warnings, "; ")))
 	}
@@ -85,10 +87,14 @@ func (e *Engine) compact(ctx context.Context, req CompactRequest, overlapped boo
 		return CompactResult{}, errOvertaken // whatever the compactor made of it
 	}
 	if err := e.apply(ctx, t, patch); err != nil {
-		if errors.Is(err, errOvertaken) {
+		refused := errors.Is(err, ErrInvalid)
+		switch {
+		case errors.Is(err, errOvertaken):
 			return CompactResult{}, err
+		case !refused || e.cfg.Failure == FailStrict:
+			return CompactResult{}, e.failed(ctx, "compactor", "compact", err)
 		}
-		return CompactResult{}, e.failed(ctx, "compactor", "compact", err)
+		patch, cerr = Patch{Reason: err.Error()}, errors.Join(cerr, err) // as good as none
 	}
 	if cerr != nil {
 		if parent := ctx.Err(); parent != nil && !errors.Is(parent, context.DeadlineExceeded) {
@@ -101,10 +107,16 @@ func (e *Engine) compact(ctx context.Context, req CompactRequest, overlapped boo
 
 // delegate passes a compaction on to the runtime.
 func (e *Engine) delegate(ctx context.Context, req CompactRequest) (CompactResult, error) {
-	patch, err := e.compactor.Compact(ctx, Compaction{
+	if err := ctx.Err(); err != nil {
+		return CompactResult{}, fmt.Errorf("core: compact %q: %w", req.Session, err)
+	}
+	patch, err := e.askCompactor(ctx, Compaction{
 		Session: req.Session, Host: e.host, Request: req, Now: e.now(), Count: e.count, Force: req.Force, Instructions: req.Instructions,
 	})
 	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err() // whatever the compactor calls it
+		}
 		return CompactResult{}, e.failed(ctx, "host", "compact", fmt.Errorf("core: compact %q: %w", req.Session, err))
 	}
 	if patch.Delegated == nil {
@@ -135,6 +147,15 @@ type task struct {
 	ground string
 	// overtaken says that a patch was refused because others changed the session.
 	overtaken bool
+	// closed says that nothing is published any more, under open: a compactor that was left behind may still be at work.
+	open   sync.Mutex
+	closed bool
+}
+
+func (t *task) close() {
+	t.open.Lock()
+	defer t.open.Unlock()
+	t.closed = true
 }
 
 // place is where an entry is stored.
@@ -248,7 +269,14 @@ func (e *Engine) stock(ctx context.Context, v View, req CompactRequest) (*task, 
 		res.Reason = ReasonAlreadyCompacted + ": only the newest messages are left"
 		return nil, res, nil
 	}
-	t.Publish = func(ctx context.Context, p Patch) error { return e.apply(ctx, t, p) }
+	t.Publish = func(ctx context.Context, p Patch) error {
+		t.open.Lock()
+		defer t.open.Unlock()
+		if t.closed {
+			return fmt.Errorf("core: compact %q: the compaction is over: %w", t.Session, ErrClosed)
+		}
+		return e.apply(ctx, t, p)
+	}
 	return t, res, nil
 }
 

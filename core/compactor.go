@@ -10,7 +10,8 @@ import (
 // Implementers: Compact returns a Patch and changes nothing itself: no store, no view. It is a function of its argument (and of a
 // model's answers), safe for concurrent use, and returns when ctx ends. A model that fails, hangs or returns nothing
 // usable is no error: the patch then holds a deterministic fallback, and Warnings say what the model said. A patch that is returned together with
-// an error is published nevertheless: what was paid for is kept.
+// an error is published nevertheless: what was paid for is kept. A patch that is refused is as good as none: the Engine reports it and does what has to be
+// done without the compactor, or fails where it was told to be strict; so it does with a compactor that panics, or does not return within seconds of ctx's end.
 //
 // Callers: Entries are whole groups in conversation order, at least one; Protected entries at the end must not be touched; Target < Tokens unless Force.
 type Compactor interface {

@@ -85,9 +85,16 @@ func TestCompactorThatProposesTooMuch(t *testing.T) {
 			f.ingest(said...)
 			before := shown(f.assemble(1000))
 			stored := f.stored()
-			_, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 1000, Force: true})
-			if err == nil || !errors.Is(err, core.ErrInvalid) && !errors.Is(err, core.ErrNotFound) {
-				t.Errorf("err = %v, want the patch refused", err)
+			if res := f.compact(1000); res.OK || res.Compacted || !strings.Contains(res.Reason, "refused") {
+				t.Errorf("result %+v, want the patch refused", res)
+			}
+			f.cfg.Failure = core.FailStrict
+			strict, err := core.New(f.parts, f.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := strict.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 1000, Force: true}); !errors.Is(err, core.ErrInvalid) {
+				t.Errorf("strict: err = %v, want the patch refused", err)
 			}
 			if got := shown(f.assemble(1000)); got != before {
 				t.Errorf("shown: %s\nwant %s", got, before)
@@ -122,8 +129,8 @@ func TestCompactorThatProposesTooMuchInParts(t *testing.T) {
 	long := strings.Repeat("word ", 30)
 	f := newFixture(t, func(c *core.Config, p *core.Parts) { c.RecentMessages, p.Compactor = 2, inParts{} })
 	f.ingest(user("one "+long), assistant("two "+long), user("three "+long), assistant("four"), user("five"))
-	if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 1000, Force: true}); !errors.Is(err, core.ErrInvalid) {
-		t.Errorf("err = %v, want the patch refused", err)
+	if res := f.compact(1000); !res.Compacted || !strings.Contains(res.Reason, "refused") {
+		t.Errorf("result %+v, want the second patch refused", res)
 	}
 	if got, want := shown(f.assemble(1000)), "in short | three "+long+" | four | five"; got != want {
 		t.Errorf("shown: %q, want %q", got, want)

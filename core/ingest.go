@@ -340,7 +340,7 @@ func (e *Engine) observe(ctx context.Context, tell func(Observer) error, n int) 
 		return
 	}
 	for _, o := range e.observers {
-		if err := tell(o); err != nil {
+		if err := e.guarded(ctx, "observer", func() error { return tell(o) }); err != nil {
 			e.warn(ctx, fmt.Sprintf("observer %T", o), "observe", err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
@@ -39,6 +40,10 @@ func (e *Engine) choose(f *frame, c *call, q *Query, candidates []Candidate, see
 		}
 		seen[id], seen[fp] = true, fp != ""
 		text, part := cand.Text, cand.Text != ""
+		if part && !quotes(strings.ToValidUTF8(cand.Entry.Text(), ""), strings.ToValidUTF8(text, "")) {
+			c.warnings = append(c.warnings, "retriever: what it quotes of "+id+" is not what was said; the entry itself is quoted")
+			part = false
+		}
 		if !part || cand.Entry.Tokens <= e.cfg.Recall.Whole {
 			if whole := cand.Entry.Text(); !part || len(whole) > len(text) {
 				text, part = whole, false
@@ -76,6 +81,21 @@ func (e *Engine) choose(f *frame, c *call, q *Query, candidates []Candidate, see
 		in = append(in, quote)
 	}
 	return in, room
+}
+
+// quotes reports whether a text is what another one says: a passage of it, or several with something between them.
+func quotes(whole, text string) bool {
+	if strings.Contains(whole, text) {
+		return true
+	}
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		at := strings.Index(whole, word)
+		if at < 0 {
+			return false
+		}
+		whole = whole[at+len(word):]
+	}
+	return true
 }
 
 // quotesAlready reports whether a block of an earlier turn says the same as a quotation, of this entry or of another one.

@@ -200,8 +200,12 @@ func (e *Engine) ask(ctx context.Context, q Query) ([]Candidate, error) {
 	}
 	ch := make(chan answer, 1)
 	e.work.Go(func() {
-		c, err := e.retriever.Retrieve(own, q)
-		ch <- answer{c, err}
+		var a answer
+		a.err = e.guarded(ctx, "retriever", func() (err error) {
+			a.candidates, err = e.retriever.Retrieve(own, q)
+			return err
+		})
+		ch <- a
 	})
 	var a answer
 	select {

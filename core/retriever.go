@@ -54,7 +54,7 @@ func (q Query) Scopes() []Scope {
 // Candidate is an entry that may be recalled.
 type Candidate struct {
 	Entry Entry
-	// Text is what to quote of it; empty for Entry.Text().
+	// Text is what to quote of it, words of Entry.Text() in their order; empty for all of it. The Engine quotes the entry itself where Text says anything else.
 	Text string
 	// Score orders the candidates of one retriever.
 	Score float64
