@@ -23,6 +23,7 @@ func TestCompactor(t *testing.T, open func(tb testing.TB, model *Model) core.Com
 	t.Helper()
 	o := resolve(t, fewer(25), opts)
 	t.Logf("conformance seed %d", o.seed)
+	defer func() { o.close(t, t.Failed()) }()
 	have := compactorHas(t, open)
 	for _, c := range compactorChecks() {
 		t.Run(c.ID, func(t *testing.T) {
@@ -120,6 +121,7 @@ type compactorRun struct {
 
 func examineCompactor(tb testing.TB, c Check, open func(testing.TB, *Model) core.Compactor, o options) (Finding, bool) {
 	tb.Helper()
+	defer o.watch.tally.during(c, o.watch)()
 	w := watched{watch: o.watch}
 	text, pieces, found := forAll(seedFor(o.seed, c.ID), o.cases, o.shrink, genPieces, pieceShrinker(), func(pieces []piece) string {
 		if len(pieces) == 0 {

@@ -14,6 +14,8 @@
 // seed and the command that repeats it. Seeds are random unless the flag -conformance.seed or the environment
 // variable CONFORMANCE_SEED names one; -conformance.cases or CONFORMANCE_CASES sets the number of cases, CONFORMANCE_TIMES multiplies it, 0.5 halves it.
 //
+// A suite also says what it did not test, see Report: what passes because nothing happened is not tested, and WithStrict makes it a failure.
+//
 // A check that a part is known to fail can be named with Known, together with where that is tracked: it then
 // fails as soon as it passes.
 package conformance

@@ -208,6 +208,13 @@ func (d *driver) call(name string, keyed bool, f func(ctx context.Context) error
 	}
 	err = f(ctx)
 	hits := d.env.faults.disarm()
+	d.watch.tally.did(name, 1)
+	d.saw("failure.spurious", "failure.hangs")
+	if before {
+		d.saw("cancel.stops")
+	} else if place != faultNone {
+		d.watch.tally.struck(place.String(), hits)
+	}
 	switch {
 	case before && err == nil && name == "maintain":
 		// Doing nothing is stopping.
@@ -230,6 +237,15 @@ func (d *driver) recover() {
 		if p.Quarantined {
 			d.restart(false)
 			return
+		}
+	}
+}
+
+// saw notes that a rule has something to look at.
+func (d *driver) saw(ids ...string) {
+	for _, id := range ids {
+		if _, ok := d.checks[id]; ok {
+			d.watch.tally.saw(id, 1)
 		}
 	}
 }

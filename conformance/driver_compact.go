@@ -63,6 +63,9 @@ func (d *driver) compactOnce(t *track, req core.CompactRequest) (*compaction, bo
 		if _, ok := d.checks[check.ID]; !ok {
 			continue
 		}
+		if applies := compactApplies[check.ID]; applies == nil || applies(c) {
+			d.saw(check.ID)
+		}
 		if text := check.compact(c); text != "" {
 			d.fail(check.ID, "%s (result %+v, error %v)", text, c.res, err)
 		}
@@ -75,6 +78,7 @@ const compactRounds = 25
 
 // converge repeats a forced compaction until nothing is left to do. Each round must begin where the one before ended.
 func (d *driver) converge(c *compaction) {
+	d.saw("compact.converges")
 	req := c.req
 	req.Force = true
 	last := c
@@ -110,6 +114,12 @@ var compactChecks = []Check{
 		Rule: "a compaction that did something leaves fewer tokens than before, one that did not says why"},
 	{ID: "compact.fallback", Promise: 4, Suite: SuiteEngine, compact: compactFallback, Needs: []Need{NeedOwner},
 		Rule: "a model that fails, hangs, lies or says nothing does not fail a compaction"},
+}
+
+// compactApplies says when a rule has something to look at in a compaction; those that are not named always have.
+var compactApplies = map[string]func(*compaction) bool{
+	"compact.silent":   func(c *compaction) bool { return c.req.Force && c.err == nil && !c.res.Compacted },
+	"compact.fallback": func(c *compaction) bool { return c.d.env.Model.current() != Honest },
 }
 
 func compactOwner(c *compaction) string {

@@ -91,14 +91,20 @@ func (d *driver) ask(req core.AssembleRequest) (res core.AssembleResult, excused
 	return res, excused, err
 }
 
-// otherBudgets are asked for now and then.
-var otherBudgets = []int{300, 700, 2000, 5000, 16000, 32000}
+// otherBudgets are asked for now and then, and so are tinyBudgets, most of which must be refused.
+var (
+	otherBudgets = []int{300, 700, 2000, 5000, 16000, 32000}
+	tinyBudgets  = []int{1, 4, 9, 14, 19, 60}
+)
 
 // request makes the request that a host or a caller would make now.
 func (d *driver) request(t *track, o op) core.AssembleRequest {
 	budget := d.plan.Budget + d.plan.Budget*(o.N%7-3)/100
 	if o.N%13 == 12 {
 		budget = otherBudgets[o.Size%len(otherBudgets)]
+	}
+	if o.N%7 == 6 {
+		budget = tinyBudgets[o.Size%len(tinyBudgets)]
 	}
 	req := core.AssembleRequest{Session: t.id, Budget: budget, Call: core.CallPrompt, Settings: d.settings()}
 	if !d.plan.Managed {
@@ -228,6 +234,9 @@ func (d *driver) inspect(p *prompt) bool {
 		if _, ok := d.checks[c.ID]; !ok || c.prompt == nil {
 			continue
 		}
+		if applies := promptApplies[c.ID]; applies == nil || applies(p) {
+			d.saw(c.ID)
+		}
 		if text := c.prompt(p); text != "" {
 			d.fail(c.ID, "%s%s", text, p.dump())
 		}
@@ -281,6 +290,8 @@ func (d *driver) refused(p *prompt, excused bool, err error) {
 		d.spurious("assemble", excused, err)
 		return
 	}
+	d.saw("budget.refused")
+	d.watch.tally.did(opRefused, 1)
 	var b *core.BudgetError
 	if !errors.As(err, &b) {
 		d.fail("budget.refused", "assemble: error %v wraps ErrBudget and is no BudgetError", err)
@@ -346,6 +357,7 @@ func (d *driver) askAgain(p *prompt) {
 		d.fail("idempotent.repeat", "the same request fails the second time: %v", err)
 		return
 	}
+	d.saw("idempotent.repeat")
 	again := d.newPrompt(p.t, p.req, res)
 	if text := sameWire(again.wire, p.wire); text != "" {
 		d.fail("idempotent.repeat", "the same request a second time: %s%s", text, p.dump())
@@ -373,6 +385,7 @@ func (d *driver) feedBack(p *prompt) {
 		d.fail("idempotent.own-output", "an engine fed its own output fails: %v", err)
 		return
 	}
+	d.saw("idempotent.own-output")
 	again := d.newPrompt(p.t, req, res)
 	if text := sameWire(again.wire, p.wire); text != "" {
 		d.fail("idempotent.own-output", "fed its own output: %s%s\nafter:%s", text, p.dump(), again.dump())

@@ -55,6 +55,7 @@ func (d *driver) endTurn(t *track, o op, accepted bool) {
 	if !done {
 		return
 	}
+	d.saw("idempotent.commit")
 	if res.Status != core.Committed && res.Status != core.Duplicate {
 		d.fail("idempotent.commit", "commit turn: status %q", res.Status)
 		return

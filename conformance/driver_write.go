@@ -224,6 +224,7 @@ func (d *driver) ingestSome(t *track, items []item, beat bool, f func(context.Co
 	if err != nil {
 		return
 	}
+	d.saw("idempotent.key", "failure.loud")
 	switch {
 	case !repeated && !excused && (res.Ingested != len(items) || res.Duplicates != 0):
 		d.fail("idempotent.key", "ingest of %d new messages: %d ingested, %d duplicates", len(items), res.Ingested, res.Duplicates)
@@ -274,6 +275,7 @@ func (d *driver) noHalf(t *track, items []item) {
 	if len(items) < 2 {
 		return
 	}
+	d.saw("failure.no-half")
 	have := d.storedWires(t)
 	before := map[string]bool{}
 	for _, it := range t.stored {

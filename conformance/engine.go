@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -24,10 +25,9 @@ func TestMatrix(t *testing.T, combinations []Combination, count core.TokenCounte
 	tokens := newTokenCache(count)
 	for _, c := range combinations {
 		t.Run(c.Name, func(t *testing.T) {
-			checks, left := applicable(t, c, tokens, o)
-			if len(left) > 0 {
-				t.Logf("not run: %v", left)
-			}
+			o := o
+			o.watch = newWatch(time.Duration(o.watch.limit.Load()))
+			checks := applicable(t, c, tokens, o)
 			known := map[string]bool{}
 			for id := range knownOf(c, o) {
 				known[id] = true
@@ -43,6 +43,7 @@ func TestMatrix(t *testing.T, combinations []Combination, count core.TokenCounte
 			if found {
 				report(t, f)
 			}
+			o.close(t, t.Failed())
 			for id, link := range knownOf(c, o) {
 				if text, ok := seen[id]; ok {
 					t.Logf("%s is known to fail, see %s: %s", id, link, text)
@@ -59,7 +60,7 @@ func ExamineEngine(tb testing.TB, c Combination, count core.TokenCounter, opts .
 	tb.Helper()
 	o := resolve(tb, fewer(100), opts)
 	tokens := newTokenCache(count)
-	checks, _ := applicable(tb, c, tokens, o)
+	checks := applicable(tb, c, tokens, o)
 	out := examineScripts(tb, c, checks, tokens, o)
 	if o.first && len(out) > 0 {
 		return out
@@ -117,8 +118,8 @@ func knownOf(c Combination, o options) map[string]string {
 	return out
 }
 
-// applicable returns the checks a combination is held to, and the ids of those left out.
-func applicable(tb testing.TB, c Combination, tokens *tokenCache, o options) (map[string]Check, []string) {
+// applicable returns the checks a combination is held to.
+func applicable(tb testing.TB, c Combination, tokens *tokenCache, o options) map[string]Check {
 	tb.Helper()
 	scope := &caseTB{TB: tb}
 	defer scope.end()
@@ -130,16 +131,16 @@ func applicable(tb testing.TB, c Combination, tokens *tokenCache, o options) (ma
 	have := map[Need]bool{NeedOwner: owns, NeedDelegate: !owns, NeedSubagents: sub, NeedTurns: turns, NeedRecaller: back}
 	d.dispose()
 	checks := map[string]Check{}
-	var left []string
 	for _, check := range engineChecks() {
 		claimed := (c.Claims == nil || matches(check, c.Claims)) && (o.claims == nil || matches(check, o.claims))
-		if len(missing(check, have)) > 0 || !claimed {
-			left = append(left, check.ID)
+		if m := missing(check, have); len(m) > 0 || !claimed {
+			o.watch.tally.left(check, m)
 			continue
 		}
 		checks[check.ID] = check
+		o.watch.tally.saw(check.ID, 0)
 	}
-	return checks, left
+	return checks
 }
 
 // examineSession plays sessions until a rule breaks. seen holds what was seen of tolerated ones.
@@ -214,6 +215,7 @@ func deterministic(
 	if _, ok := checks[rule]; !ok || tolerated[rule] || first.parallel || hangs {
 		return "", ""
 	}
+	watch.tally.saw(rule, 1)
 	_, _, second := playOnce(tb, c, p, checks, tokens, tolerated, map[string]string{}, watch)
 	if second.outputs != first.outputs {
 		return rule, "the same session played twice sends different bytes"
@@ -272,6 +274,9 @@ func (d *driver) final() {
 	}
 	for _, c := range engineChecks() {
 		if _, ok := d.checks[c.ID]; ok && c.final != nil && d.failed == "" {
+			if c.ID != "erase.stored" || len(d.erased) > 0 {
+				d.saw(c.ID)
+			}
 			if text := c.final(d); text != "" {
 				d.fail(c.ID, "%s", text)
 			}

@@ -56,6 +56,12 @@ func (m *Model) Set(mood Mood) {
 	m.mood = mood
 }
 
+func (m *Model) current() Mood {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mood
+}
+
 // Calls returns how often the model was asked.
 func (m *Model) Calls() int {
 	m.mu.Lock()

@@ -51,6 +51,9 @@ type options struct {
 	first bool
 	// watch looks after calls that do not return.
 	watch *watch
+	// reported is told what was done, and strict fails where something was not.
+	reported func(Report)
+	strict   bool
 }
 
 // WithCases sets the number of generated cases for each check, at least 1. The flag and the environment win.
@@ -103,6 +106,13 @@ func WithPatience(limit time.Duration) Option { return func(o *options) { o.watc
 
 // WithFindsNothing declares that a retriever finds nothing in ordinary conversations, as one does that looks for something else. What it would find is then not tested.
 func WithFindsNothing() Option { return func(o *options) { o.nothing = true } }
+
+// WithReport hands over what the suite did and what it did not, once it is done; for TestMatrix once for each combination. Reports are logged either way.
+func WithReport(report func(Report)) Option { return func(o *options) { o.reported = report } }
+
+// WithStrict fails a suite that leaves something untested although the part has what it takes: a rule that never had anything to look at, a fault that never
+// struck, too few budgets that are refused. It needs the suite's own number of cases; what a part does not have, and what is not claimed, is not asked for.
+func WithStrict() Option { return func(o *options) { o.strict = true } }
 
 // WithFirst ends the examination of a part with the first rule that breaks.
 func WithFirst() Option { return func(o *options) { o.first = true } }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -52,6 +53,36 @@ var promptChecks = []Check{
 		Rule: "inside a turn the whole last prompt is a byte-for-byte prefix of the next one"},
 	{ID: "cache.addition", Promise: 7, Suite: SuiteEngine, prompt: cacheAddition,
 		Rule: "there is no system prompt addition as long as a conversation never came near the budget, and it does not change from call to call: with a step it comes, is given up where the budget has no room for it, and comes back where it and what must stay take at most half"},
+}
+
+// promptApplies says when a rule has something to look at in a prompt; those that are not named always have.
+var promptApplies = map[string]func(*prompt) bool{
+	"order.echo":    func(p *prompt) bool { return len(p.current) > 0 },
+	"order.recall":  func(p *prompt) bool { return p.res.RecallLen > 0 },
+	"recall.quoted": func(p *prompt) bool { return p.res.RecallLen > 0 },
+	"pairs.torn": func(p *prompt) bool {
+		return slices.ContainsFunc(p.wire, func(w wireMessage) bool { return len(w.Calls) > 0 })
+	},
+	"roles.provider":    func(p *prompt) bool { return p.d.plan.Provider != "" },
+	"isolation.agent":   func(p *prompt) bool { return p.others(true) },
+	"isolation.session": func(p *prompt) bool { return p.others(false) },
+	"erase.shown":       func(p *prompt) bool { return len(p.d.erased) > 0 },
+	"hidden.heartbeat":  func(p *prompt) bool { return slices.ContainsFunc(p.t.stored, func(it item) bool { return it.beat }) },
+	"lost.shown":        func(p *prompt) bool { return !p.t.outgrew },
+	"cache.prefix":      func(p *prompt) bool { return p.prev != nil },
+	"cache.kept":        func(p *prompt) bool { return p.prev != nil && p.prev.res.RecallLen > 0 },
+	"cache.loop":        func(p *prompt) bool { return p.prev != nil && p.req.Call == core.CallLoop },
+	"head.system":       func(p *prompt) bool { return len(p.system) > 0 },
+}
+
+// others reports whether something was said in a session of another agent, or in another one of this agent.
+func (p *prompt) others(agent bool) bool {
+	for _, o := range p.d.tracks {
+		if o != nil && o != p.t && len(o.stored) > 0 && (o.id.Agent != p.t.id.Agent) == agent {
+			return true
+		}
+	}
+	return false
 }
 
 func budgetRecount(p *prompt) string {

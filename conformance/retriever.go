@@ -19,6 +19,7 @@ func TestRetriever(t *testing.T, open func(tb testing.TB) (core.Retriever, core.
 	t.Helper()
 	o := resolve(t, fewer(25), opts)
 	t.Logf("conformance seed %d", o.seed)
+	defer func() { o.close(t, t.Failed()) }()
 	have := retrieverHas(t, open, o)
 	for _, c := range retrieverChecks() {
 		t.Run(c.ID, func(t *testing.T) {
@@ -93,6 +94,7 @@ type retrieverRun struct {
 
 func examineRetriever(tb testing.TB, c Check, open func(testing.TB) (core.Retriever, core.Store), o options) (Finding, bool) {
 	tb.Helper()
+	defer o.watch.tally.during(c, o.watch)()
 	w := watched{watch: o.watch}
 	cases := o.cases
 	if c.once {

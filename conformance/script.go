@@ -64,6 +64,7 @@ func examineScripts(tb testing.TB, c Combination, checks map[string]Check, token
 			d := newDriver(scope, c, plan{Budget: 4000}, checks, tokens, nil)
 			d.watch = o.watch
 			s := &script{driver: d, id: sessionOf(0)}
+			d.saw(check.ID)
 			text := check.script(s)
 			if text == "" {
 				d.dispose()

@@ -21,6 +21,7 @@ func TestStore(t *testing.T, open func(tb testing.TB) core.Store, opts ...Option
 	t.Helper()
 	o := resolve(t, fewer(25), opts)
 	t.Logf("conformance seed %d", o.seed)
+	defer func() { o.close(t, t.Failed()) }()
 	have := storeHas(t, open, o)
 	for _, c := range storeSuite() {
 		t.Run(c.ID, func(t *testing.T) {
@@ -72,9 +73,11 @@ func storeHas(tb testing.TB, open func(testing.TB) core.Store, o options) map[Ne
 func runCheck(t *testing.T, c Check, have map[Need]bool, o options, examine func() (Finding, bool)) {
 	t.Helper()
 	if m := missing(c, have); len(m) > 0 {
+		o.watch.tally.left(c, m)
 		t.Skipf("not run: needs %v", m)
 	}
 	if o.claims != nil && !matches(c, o.claims) {
+		o.watch.tally.left(c, nil)
 		t.Skip("not run: not claimed")
 	}
 	f, found := examine()
@@ -91,6 +94,7 @@ func runCheck(t *testing.T, c Check, have map[Need]bool, o options, examine func
 
 func examineStore(tb testing.TB, c Check, open func(testing.TB) core.Store, o options) (Finding, bool) {
 	tb.Helper()
+	defer o.watch.tally.during(c, o.watch)()
 	seed, cases := seedFor(o.seed, c.ID), o.cases
 	if c.dear && !o.exact {
 		cases = max(cases/5, 1)

@@ -22,12 +22,14 @@ type watch struct {
 	limit atomic.Int64
 	// beats counts the calls that began.
 	beats atomic.Int64
+	// tally counts for the report.
+	tally *tally
 	// slack is what a case that calculates between its calls may take longer.
 	slack atomic.Int64
 }
 
 func newWatch(limit time.Duration) *watch {
-	w := &watch{}
+	w := &watch{tally: newTally()}
 	w.limit.Store(int64(limit))
 	return w
 }
