@@ -2,6 +2,7 @@ package openbrain
 
 import (
 	"context"
+	"net/http"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
@@ -18,7 +19,10 @@ const (
 // whether they reach back to what is known. Where the server counts changes, listing it all costs more than to look a little farther.
 func (s *Store) fresh(ctx context.Context, op string, g *agent, least int) (newest []thought, reached bool, err error) {
 	q := s.recent(op, g.name)
-	q.answered = g.saw
+	q.answered = func(h http.Header) {
+		g.saw(h)
+		s.client.can.feed.Store(h.Get(headerFeed) != "")
+	}
 	for more := 1; ; more *= farther {
 		page, limit, err := s.news(ctx, q, more)
 		if more > 1 && tooMuch(err) {
@@ -32,7 +36,7 @@ func (s *Store) fresh(ctx context.Context, op string, g *agent, least int) (newe
 		if reached && n >= least {
 			return page.thoughts, true, nil
 		}
-		if !g.loaded || g.count == "" || more >= reach || n < limit {
+		if !g.loaded || g.count == "" || more >= reach || n < limit || s.client.can.follow() {
 			return page.thoughts, reached, nil
 		}
 	}
@@ -49,7 +53,11 @@ func (s *Store) near(ctx context.Context, q core.ScanQuery) (records []record, o
 		return nil, false, err
 	}
 	defer s.agents.release(g)
-	if !g.loaded || g.partial || g.tied || g.count == "" || g.next[q.Scope.Session]-q.FromSeq > reach*newsLimit {
+	far := int64(reach * newsLimit)
+	if s.client.can.follow() {
+		far = newsLimit // what changed is less than that
+	}
+	if !g.loaded || g.partial || g.tied || g.count == "" || g.next[q.Scope.Session]-q.FromSeq > far {
 		return nil, false, nil
 	}
 	newest, reached, err := s.fresh(ctx, "scan", g, int(min(max(g.next[q.Scope.Session]-q.FromSeq, 0), reach*newsLimit)))

@@ -12,11 +12,16 @@ type abilities struct {
 	noList, noGet, noStats atomic.Bool
 	// noChanges says that it does not count changes and deletions, see Store.Tail.
 	noChanges atomic.Bool
+	// feed says that it announced that it tells what changed in a source since a mark, noFeed that it does not; see mirrors.
+	feed, noFeed atomic.Bool
 	// searchesSource says that its searches take a source.
 	searchesSource atomic.Bool
 	// told says that its limits were said in the log.
 	told atomic.Bool
 }
+
+// follow reports whether the server tells what changed.
+func (a *abilities) follow() bool { return a.feed.Load() && !a.noFeed.Load() }
 
 // maxRemembered is how many thoughts are remembered in all, where the server shows only its newest ones.
 const maxRemembered = 50_000

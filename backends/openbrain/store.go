@@ -31,6 +31,8 @@ type Store struct {
 	sizes  sizes
 	scans  snapshots
 	seen   remembered
+
+	mirrors mirrors
 }
 
 var (
@@ -137,6 +139,7 @@ func (s *Store) Close() error {
 			s.client.http.GetClient().CloseIdleConnections()
 		}
 		s.scans.drop()
+		s.mirrors.clear()
 	}
 	return nil
 }
@@ -174,18 +177,25 @@ func (s *Store) readyFor(ctx context.Context, op string, scope core.Scope) error
 
 // take lists the agent's thoughts and sorts them out. When the error is *partial, what could be seen comes with it.
 func (s *Store) take(ctx context.Context, op, agent string) (census, error) {
-	thoughts, err := s.client.list(ctx, op, s.cfg.source(agent))
-	if thoughts == nil && err != nil {
+	records, foreign, ok, err := s.followed(ctx, op, agent)
+	if err != nil {
 		return census{}, err
 	}
-	records, foreign := s.cfg.records(thoughts, agent)
-	if err != nil {
-		records = s.seen.with(agent, records)
-		s.sayLimits(ctx, len(thoughts))
+	if !ok {
+		var thoughts []thought
+		thoughts, err = s.client.list(ctx, op, s.cfg.source(agent))
+		if thoughts == nil && err != nil {
+			return census{}, err
+		}
+		records, foreign = s.cfg.records(thoughts, agent)
+		if err != nil {
+			records = s.seen.with(agent, records)
+			s.sayLimits(ctx, len(thoughts))
+		}
 	}
-	c := sortOut(records)
 	s.skipped.Add(int64(foreign))
-	s.sizes.put(agent, len(thoughts))
+	s.sizes.put(agent, len(records)+foreign)
+	c := sortOut(records)
 	for _, r := range c.visible {
 		s.ids.put(r.entry.ID, r.thought)
 	}

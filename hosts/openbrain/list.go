@@ -57,6 +57,9 @@ func (s *Server) getList(w http.ResponseWriter, r *http.Request, who *caller, al
 	if lq.sources, err = s.sources(r.Context(), who, q.Get("source")); err != nil {
 		return err
 	}
+	if q.Get("source") != "" && s.feed != nil {
+		w.Header().Set(headerFeed, "1")
+	}
 	if name := q.Get("source"); name != "" && !all {
 		count, err := s.changes.of(r.Context(), name) // before anything is read
 		if err != nil {

@@ -34,6 +34,7 @@ func (s *Server) routes() http.Handler {
 		{pattern: "/v1/thoughts/{id}", methods: map[string]handler{
 			http.MethodGet: s.getThought, http.MethodPatch: s.patchThought, http.MethodDelete: s.deleteThought,
 		}},
+		{pattern: "/v1/changes", methods: map[string]handler{http.MethodGet: s.getChanges}},
 		{pattern: "/v1/search", methods: map[string]handler{http.MethodPost: s.postSearch}},
 		{pattern: "/v1/stats", methods: map[string]handler{http.MethodGet: s.getStats}},
 		{pattern: "/healthz", open: true, methods: map[string]handler{http.MethodGet: s.getHealth}},

@@ -26,7 +26,8 @@ type Server struct {
 	keys      *keyring
 	catalogue *catalogue
 	changes   *changes
-	embedding *embedding // nil without vectors
+	feed      core.ChangeFeed // nil where the store has none
+	embedding *embedding      // nil without vectors
 	handler   http.Handler
 
 	// slots are taken by requests that are worked on.
@@ -98,6 +99,7 @@ func New(cfg Config, store core.Store, searcher core.Searcher, opts ...Option) (
 		cfg: cfg, store: store, searcher: searcher, log: o.log, now: o.now, catalogue: newCatalogue(store, o.now), changes: newChanges(store, o.now()),
 		slots: make(chan struct{}, cfg.MaxConcurrent),
 	}
+	s.feed, _ = core.As[core.ChangeFeed](store)
 	if obs, ok := searcher.(core.Observer); ok {
 		s.observers = append(s.observers, obs)
 	}
