@@ -223,7 +223,8 @@ func TestOpenBrainOfTheDocument(t *testing.T) {
 					}
 					extra = append(extra, registry.Values("test", map[string]any{"store": store}))
 				}
-				b := newBrain(t, srv, extra...)
+				// What is recalled is looked at here, not how long it may take: a busy machine answers late.
+				b := newBrain(t, srv, append(extra, registry.Values("patience", map[string]any{"recall": map[string]any{"deadline": "1m"}}))...)
 				main := core.SessionID{Agent: "main", Session: "agent:main:main"}
 				for n := range turns {
 					said, reply := chatter(n)
