@@ -140,7 +140,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate returns an ErrInvalid that names the first field out of range, and the range.
+// Validate returns an ErrInvalid that names every field out of range, and the range: what is wrong with several is joined (errors.Join).
 func (c Config) Validate() error {
 	share := func(field string, v, lo, hi float64) error {
 		if !(v >= lo && v <= hi) { // so that NaN fails too
@@ -148,9 +148,18 @@ func (c Config) Validate() error {
 		}
 		return nil
 	}
+	positive := func(field string, d time.Duration, such string) error {
+		if d <= 0 {
+			return invalid("config", field, "must be positive, such as "+such)
+		}
+		return nil
+	}
+	_, provider := history.PolicyFor(c.History.Provider)
+	_, redact := newRedactor(c.Redact)
+	_, cut := c.cutter()
 	checks := []error{
 		share("window.high", c.Window.High, 0.2, 1),
-		share("window.low", c.Window.Low, 0.1, c.Window.High-0.01),
+		share("window.low", c.Window.Low, 0.1, min(max(c.Window.High, 0.2), 1)-0.01),
 		share("window.lowTokens", float64(c.Window.LowTokens), 0, 1e9),
 		share("window.cachePrice", c.Window.CachePrice, 0, 1),
 		share("window.reserve", c.Window.Reserve, 0, 0.5),
@@ -172,30 +181,15 @@ func (c Config) Validate() error {
 		share("recall.quote", float64(c.Recall.Quote), 20, 1e9),
 		share("compaction.maxSummary", float64(c.Compaction.MaxSummary), 50, 1e9),
 		share("history.limitTurns", float64(c.History.LimitTurns), 0, 1e9),
+		positive("recall.deadline", c.Recall.Deadline, `"2s"`),
+		positive("compaction.deadline", c.Compaction.Deadline, `"150s"`),
+		positive("subagents.ttl", c.Subagents.TTL, `"1h"`),
+		provider, redact, cut,
 	}
-	for _, err := range checks {
-		if err != nil {
-			return err
-		}
+	if c.Failure != FailDegrade && c.Failure != FailStrict {
+		checks = append(checks, invalid("config", "failure", `must be "degrade" or "strict"`))
 	}
-	switch {
-	case c.Recall.Deadline <= 0:
-		return invalid("config", "recall.deadline", `must be positive, such as "2s"`)
-	case c.Compaction.Deadline <= 0:
-		return invalid("config", "compaction.deadline", `must be positive, such as "150s"`)
-	case c.Subagents.TTL <= 0:
-		return invalid("config", "subagents.ttl", `must be positive, such as "1h"`)
-	case c.Failure != FailDegrade && c.Failure != FailStrict:
-		return invalid("config", "failure", `must be "degrade" or "strict"`)
-	}
-	if _, err := history.PolicyFor(c.History.Provider); err != nil {
-		return err
-	}
-	if _, err := newRedactor(c.Redact); err != nil {
-		return err
-	}
-	_, err := c.cutter()
-	return err
+	return errors.Join(checks...)
 }
 
 // cutter compiles Injected together with what is known of clients.

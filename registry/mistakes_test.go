@@ -27,3 +27,14 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		t.Errorf("a single mistake: %v", err)
 	}
 }
+
+// Values out of range are told at once, too, with the agent whose they are.
+func TestAllRanges(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	_, err := r.Load(yaml("agents: {coder: {window: {high: 3, low: 7}, recall: {share: 9, deadline: 0s}}}\n"))
+	for _, want := range []string{"4 mistakes:\n", "agents.coder: core: config: window.high: must be 0.2 to 1", "window.low: must be 0.1 to 0.99", "recall.share: must be 0 to 0.5", "recall.deadline: must be positive"} {
+		if err == nil || !errors.Is(err, core.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
+		}
+	}
+}

@@ -178,13 +178,26 @@ func (r *Registry) fill(cfg Config, at path) (Config, error) {
 			return Config{}, fmt.Errorf("%s: %w", at.at("tokenizer"), err)
 		}
 	}
-	if err := cfg.Core.Validate(); err != nil {
-		if len(at) > 0 {
-			err = fmt.Errorf("%s: %w", at, err)
-		}
+	if err := outOfRange(cfg.Core.Validate(), at); err != nil {
 		return Config{}, err
 	}
 	return cfg, nil
+}
+
+// outOfRange takes apart what core has against a configuration, and says where it stands.
+func outOfRange(err error, at path) error {
+	list := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the joined error itself, not one in it
+		list = joined.Unwrap()
+	}
+	var found mistakes
+	for _, err := range list {
+		if err != nil && len(at) > 0 {
+			err = fmt.Errorf("%s: %w", at, err)
+		}
+		found.add(err)
+	}
+	return found.err()
 }
 
 // complete returns a Choice with all options written out.
