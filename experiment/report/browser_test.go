@@ -32,6 +32,13 @@ func loaded(tb *tab, file string) {
 func size(tb *tab, width, height int) {
 	tb.t.Helper()
 	tb.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	drawn(tb)
+}
+
+// drawn waits until the page has heard of its size and is drawn with it: on a busy machine that is later than the command's answer.
+func drawn(tb *tab) {
+	tb.t.Helper()
+	tb.eval(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))`, nil)
 }
 
 func scheme(tb *tab, name string) {
@@ -65,6 +72,7 @@ func TestInBrowser(t *testing.T) {
 			nothingOverflows(tb, width, look)
 			textIsReadable(tb, width, look)
 			textsKeepApart(tb, width, look)
+			opened(tb, width, look)
 			if width == 1280 || width == 375 {
 				screenshot(tb, fmt.Sprintf("report-%d-%s.png", width, look), width)
 			}

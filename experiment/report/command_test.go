@@ -51,33 +51,40 @@ func TestCommandsInBrowser(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := reported(t, c.args...)
-			tb := openTab(t, startBrowser(t, path))
-			size(tb, 1280, 900)
-			loaded(tb, file)
-			var text string
-			tb.eval(`document.body.innerText`, &text)
-			for _, want := range c.says {
-				if !strings.Contains(strings.ReplaceAll(text, "\u00a0", " "), want) {
-					t.Errorf("the report does not say %q", want)
-				}
-			}
-			if n := chartsHaveMarks(tb); n != c.charts {
-				t.Errorf("%d charts, want %d", n, c.charts)
-			}
-			for _, width := range []int{1280, 375} {
-				size(tb, width, 900)
-				for _, look := range []string{"light", "dark"} {
-					scheme(tb, look)
-					nothingOverflows(tb, width, look)
-					textIsReadable(tb, width, look)
-					textsKeepApart(tb, width, look)
-					screenshot(tb, fmt.Sprintf("%s-%d-%s.png", c.name, width, look), width)
-				}
-			}
-			tablesSort(tb)
-			staysOnThePage(tb)
+			examined(t, path, c.name, file, c.charts, c.says)
 		})
 	}
+}
+
+// examined opens a report on wide and narrow pages, light and dark, and looks at all that can be seen.
+func examined(t *testing.T, browser, name, file string, charts int, says []string) {
+	t.Helper()
+	tb := openTab(t, startBrowser(t, browser))
+	size(tb, 1280, 900)
+	loaded(tb, file)
+	var text string
+	tb.eval(`document.body.innerText`, &text)
+	for _, want := range says {
+		if !strings.Contains(strings.ReplaceAll(text, "\u00a0", " "), want) {
+			t.Errorf("the report does not say %q", want)
+		}
+	}
+	if n := chartsHaveMarks(tb); n != charts {
+		t.Errorf("%d charts, want %d", n, charts)
+	}
+	for _, width := range []int{1280, 375} {
+		size(tb, width, 900)
+		for _, look := range []string{"light", "dark"} {
+			scheme(tb, look)
+			nothingOverflows(tb, width, look)
+			textIsReadable(tb, width, look)
+			textsKeepApart(tb, width, look)
+			screenshot(tb, fmt.Sprintf("%s-%d-%s.png", name, width, look), width)
+			opened(tb, width, look)
+		}
+	}
+	tablesSort(tb)
+	staysOnThePage(tb)
 }
 
 // chartsHaveMarks looks for shapes with an extent in every drawing that is shown, on a wide and on a narrow page, and returns how many drawings there are.

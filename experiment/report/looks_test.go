@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,26 @@ func nothingOverflows(tb *tab, width int, look string) {
 		return out.slice(0, 8); })()`, &wide)
 	for _, e := range wide {
 		tb.t.Errorf("%d px, %s: overflows: %s", width, look, e)
+	}
+}
+
+// opened looks at what is folded away, in the dark: a table in it fits only once it is opened. Afterwards it is folded again.
+func opened(tb *tab, width int, look string) {
+	tb.t.Helper()
+	if look != "dark" {
+		return
+	}
+	turn := func(open bool) (n int) {
+		tb.eval(fmt.Sprintf(`(async () => { const folded = [...document.querySelectorAll("details")].filter(d => %t ? !d.open : d.dataset.opened);
+			for (const d of folded) await new Promise(done => { d.addEventListener("toggle", done, {once: true}); d.open = %t; %t ? d.dataset.opened = 1 : delete d.dataset.opened; });
+			return folded.length; })()`, open, open, open), &n)
+		return n
+	}
+	n := turn(true)
+	nothingOverflows(tb, width, look+", opened")
+	textIsReadable(tb, width, look+", opened")
+	if folded := turn(false); folded != n {
+		tb.t.Errorf("%d px, %s: %d parts were opened, and %d folded again", width, look, n, folded)
 	}
 }
 
@@ -63,6 +84,7 @@ func screenshot(tb *tab, name string, width int) {
 	tb.do("Page.captureScreenshot", map[string]any{
 		"format": "png", "captureBeyondViewport": true, "clip": map[string]any{"x": 0, "y": 0, "width": width, "height": min(height, 16000), "scale": 1},
 	}, &shot)
+	drawn(tb) // the page was larger for a moment
 	data, err := base64.StdEncoding.DecodeString(shot.Data)
 	tb.must(err)
 	tb.must(os.MkdirAll(dir, 0o755))

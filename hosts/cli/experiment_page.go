@@ -115,11 +115,21 @@ func statusBars(st live.Status, names []string, metric string) report.Section {
 // statusVerdicts says what differs, what is shown first.
 func statusVerdicts(st live.Status) report.Section {
 	v := report.Verdicts{Title: "What differs", Caption: "Arms are not paired: each session belongs to one."}
-	for _, shown := range []bool{true, false} {
+	for _, d := range st.Differences {
+		if d.Decision.Shown() {
+			v.Items = append(v.Items, report.Verdict{Text: capital(d.Metric) + ": " + minus(d.Verdict) + ".", Detail: d.To + " against " + d.From + ".", Tone: toneOf(d.Decision)})
+		}
+	}
+	for _, arm := range st.Arms { // what is undecided is told together
+		var open []string
+		from := ""
 		for _, d := range st.Differences {
-			if d.Decision.Shown() == shown {
-				v.Items = append(v.Items, report.Verdict{Text: capital(d.Metric) + ": " + minus(d.Verdict) + ".", Detail: d.To + " against " + d.From + ".", Tone: toneOf(d.Decision)})
+			if d.To == arm.Name && !d.Decision.Shown() {
+				open, from = append(open, d.Metric+": "+reason(d.Verdict)), d.From
 			}
+		}
+		if len(open) > 0 {
+			v.Items = append(v.Items, report.Verdict{Text: fmt.Sprintf("No difference shown: %s against %s.", arm.Name, from), Detail: capital(strings.Join(open, "; ")) + ".", Tone: report.Undecided})
 		}
 	}
 	if len(v.Items) == 0 {
