@@ -92,7 +92,9 @@ func (a *app) retain(ctx context.Context, f retainFlags) error {
 		if err == nil || report.Deleted+report.Emptied > 0 {
 			fmt.Fprintf(a.Stdout, "%s %s, of %d of them the place stays, %s of content\n", verb,
 				count(int(report.Deleted+report.Emptied), "message"), report.Emptied, size(report.Bytes))
-			fmt.Fprintf(a.Stdout, "%s beyond the bounds: a window shows them, or has yet to compact them\n", count(int(report.Kept), "message")+" kept")
+			if report.Kept > 0 {
+				fmt.Fprintf(a.Stdout, "%s kept beyond the bounds: a window shows them, or has yet to compact them\n", count(int(report.Kept), "message"))
+			}
 		}
 		return err
 	})

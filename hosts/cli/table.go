@@ -49,8 +49,11 @@ func writeTable(w io.Writer, width int, reports []experiment.Report) error {
 			fmt.Fprintln(out)
 		}
 		first := group[0]
-		fmt.Fprintf(out, "%s: %s, %s, %s tokens in the history, 95 %% of the model's steps cost at most %s\n", first.Session,
-			count(first.Sessions, "session"), count(first.Messages, "message"), short(float64(first.HistoryTokens)), short(float64(first.GroupTokens)))
+		fmt.Fprintf(out, "%s: %s, %s", first.Session, count(first.Sessions, "session"), count(first.Messages, "message"))
+		if done, ok := lo.Find(group, func(r experiment.Report) bool { return r.Error == "" }); ok {
+			fmt.Fprintf(out, ", %s tokens in the history, 95 %% of the model's steps cost at most %s", short(float64(done.HistoryTokens)), short(float64(done.GroupTokens)))
+		}
+		fmt.Fprintln(out)
 		table := columns.Table{Columns: replayColumns(), Keys: 2}
 		for _, budget := range groupBy(group, func(r experiment.Report) string { return strconv.Itoa(r.Budget) }) {
 			for _, r := range budget {
