@@ -204,7 +204,11 @@ func TestErrors(t *testing.T) {
 
 func TestFileErrors(t *testing.T) {
 	r := newRegistry(t, &shop{})
-	file := filepath.Join(t.TempDir(), "c.ini")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "c.ini")
+	if err := os.WriteFile(file, []byte("a = 1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	deep := strings.Repeat("a.", 100) + "a = 1"
 	for name, c := range map[string]struct {
 		source registry.Source
@@ -212,6 +216,11 @@ func TestFileErrors(t *testing.T) {
 	}{
 		"format":  {registry.File(file), `registry: load "` + file + `": unknown format "ini" (known: json, json5, toml, yaml, yml): invalid`},
 		"missing": {registry.File("none.yaml"), `registry: load "none.yaml": open: no such file or directory`},
+		"no name": {registry.File("none"), `registry: load "none": open: no such file or directory`},
+		"folder":  {registry.File(dir), `registry: load "` + dir + `": is a folder: name a file: invalid`},
+		"list":    {registry.Bytes("l.json", "json", []byte("[1, 2]")), `registry: load "l.json": a configuration is keys with values, and this is a list or a single value: invalid`},
+		"items":   {registry.Bytes("l.yaml", "yaml", []byte("- a\n- b\n")), `registry: load "l.yaml": a configuration is keys with values, and this is a list or a single value: invalid`},
+		"items5":  {registry.Bytes("l.json5", "json5", []byte("[1, 2]")), `registry: load "l.json5": a configuration is keys with values, and this is a list or a single value: invalid`},
 		"large":   {yaml(strings.Repeat(" ", 1<<20+1)), `registry: load "test.yaml": larger than 1 MiB: invalid`},
 		"deep":    {registry.Bytes("t", "toml", []byte(deep)), `registry: load "t": nested deeper than 64 levels: invalid`},
 		"deeper":  {registry.Bytes("t", "json5", []byte(strings.Repeat("[", 5000))), `registry: load "t": nested deeper than 64 levels: invalid`},

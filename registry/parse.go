@@ -64,6 +64,9 @@ type guarded struct{ koanf.Parser }
 
 func (g guarded) Unmarshal(b []byte) (map[string]any, error) {
 	values, err := g.Parser.Unmarshal(b)
+	if err != nil && strings.Contains(err.Error(), "cannot unmarshal") { // all parsers say so of what is no table
+		return nil, fmt.Errorf("a configuration is keys with values, and this is a list or a single value: %w", core.ErrInvalid)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s%s: %w", placeOf(err, b), quoted.ReplaceAllString(err.Error(), "…"), core.ErrInvalid)
 	}

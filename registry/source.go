@@ -37,6 +37,13 @@ type Source struct {
 // configuration is seen from its keys, see Load.
 func File(name string) Source {
 	return Source{name: name, read: func() (map[string]any, error) {
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil, fmt.Errorf("open: %w", errors.Unwrap(err))
+		}
+		if info.IsDir() {
+			return nil, fmt.Errorf("is a folder: name a file: %w", core.ErrInvalid)
+		}
 		parser, err := parserFor(filepath.Ext(name))
 		if err != nil {
 			return nil, err

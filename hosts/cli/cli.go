@@ -71,10 +71,15 @@ func Main(reg *registry.Registry) int {
 
 // Run runs a command line, without the program's name in front, and returns the exit code.
 func Run(ctx context.Context, reg *registry.Registry, args []string, streams IO) int {
+	out := &output{w: streams.Stdout}
 	a := &app{reg: reg, IO: streams}
+	a.Stdout = out
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if lost := out.lost(); lost != nil && (err == nil || errors.Is(err, lost)) && ctx.Err() == nil {
+		err = &exitError{code: ExitFailure, err: fmt.Errorf("standard output: %w", lost)}
+	}
 	if err == nil {
 		return ExitOK
 	}

@@ -3,10 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
-	"golang.org/x/term"
+	"github.com/contextengine/contextengine/internal/waiting"
 )
 
 // colour is how a word is shown on a terminal that has colours.
@@ -34,8 +33,7 @@ func (a *app) checkColour() error {
 func (a *app) paint(w io.Writer, c colour, text string) string {
 	shows := a.colour == "always"
 	if a.colour == "auto" && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb" {
-		f, ok := w.(*os.File)
-		shows = ok && term.IsTerminal(int(f.Fd()))
+		shows = waiting.Terminal(w)
 	}
 	if !shows {
 		return text

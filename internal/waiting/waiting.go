@@ -9,7 +9,6 @@ package waiting
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +27,7 @@ func Say(w io.Writer, what string) (done func()) {
 
 // Terminal says whether somebody looks at what is written.
 func Terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := w.(interface{ Fd() uintptr }) // an *os.File, or what stands for one
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
