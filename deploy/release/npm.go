@@ -110,8 +110,11 @@ func (r *release) plugin() error {
 	var names []string
 	for _, pattern := range []string{"package.json", "openclaw.plugin.json", "README.md", "dist/*.js"} {
 		found, err := filepath.Glob(filepath.Join(folder, filepath.FromSlash(pattern)))
-		if err != nil || len(found) == 0 {
-			return fmt.Errorf("the plugin has no %s (%v)", pattern, err)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return fmt.Errorf("the plugin has no %s", pattern)
 		}
 		names = append(names, found...)
 	}

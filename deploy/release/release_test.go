@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -167,7 +168,7 @@ func unpacked(t *testing.T, path string) map[string][]byte {
 	out, reader := map[string][]byte{}, tar.NewReader(z)
 	for {
 		h, err := reader.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out
 		}
 		if err != nil {
