@@ -3,12 +3,12 @@ FUZZTIME ?= 60s
 RIG ?= .tools/openclaw
 PGLITE ?= .tools/pglite
 
-.PHONY: test full fuzz bench soak data servers openclaw-e2e openclaw-long outages cost added release packed
+.PHONY: test full fuzz bench soak data servers openclaw-e2e openclaw-long outages cost added release packed release-all
 test:
 	.ci/run
 
 # 25 times the generated sessions, the long crash, damage and soak tests, every fuzz target for a minute, and in the real OpenClaw long sessions, every outage and what sessions cost.
-full: fuzz servers openclaw-long outages cost
+full: fuzz servers openclaw-long outages cost release-all
 	CONTEXTENGINE_CI=1 CONTEXTENGINE_PGLITE="$(abspath $(PGLITE))" CONFORMANCE_TIMES=25 \
 	CRASH_POINTS=300 DAMAGE_PLACES=200 FEED_CASES=200 KILL_POINTS=8 OUTBOX_RUNS=300 SOAK_SECONDS=60 TOKENIZER_TEXTS=200000 \
 	SEVERAL_MESSAGES=2000 SEVERAL_KILLS=10 SEVERAL_RUNS=20 OPENBRAIN_TURNS=300 CANARY_ROUNDS=5 \
@@ -71,3 +71,9 @@ release:
 packed:
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
 	E2E_PACKAGES="$(abspath dist/$(VERSION))" E2E_ONLY=packed hosts/openclaw/e2e/run.sh "$(RIG)"
+
+# All platforms twice, each time without a build cache, and the packed packages in the real OpenClaw: an hour or so.
+release-all:
+	RELEASE_ALL=1 .ci/release
+	hosts/openclaw/e2e/rig.sh "$(RIG)"
+	E2E_PACKAGES="$(abspath .tools/release)" E2E_ONLY=packed hosts/openclaw/e2e/run.sh "$(RIG)"

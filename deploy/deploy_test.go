@@ -2,6 +2,7 @@
 package deploy_test
 
 import (
+	"encoding/xml"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,5 +137,32 @@ func TestUnit(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", unit).CombinedOutput()
 	if err != nil || strings.Contains(string(out), "contextengine-openbrain") { // other units are none of ours
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+}
+
+// The agent of launchd is well-formed XML, and every argument is a flag of serve.
+func TestLaunchAgent(t *testing.T) {
+	const name = "local.contextengine.openbrain.plist"
+	var list struct {
+		Keys   []string `xml:"dict>key"`
+		Labels []string `xml:"dict>string"`
+		Words  []string `xml:"dict>array>string"`
+	}
+	decoder := xml.NewDecoder(strings.NewReader(read(t, name)))
+	if err := decoder.Decode(&list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Labels) == 0 || list.Labels[0]+".plist" != name || !slices.Contains(list.Keys, "KeepAlive") {
+		t.Errorf("label %q, keys %q", list.Labels, list.Keys)
+	}
+	if len(list.Words) < 4 || !slices.Equal(list.Words[:3], []string{"/usr/local/bin/contextengine", "openbrain", "serve"}) {
+		t.Fatalf("arguments %q", list.Words)
+	}
+	cmd, _, err := verbs.New(verbs.Parts{}).Find([]string{"serve"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.ParseFlags(list.Words[3:]); err != nil {
+		t.Error(err)
 	}
 }

@@ -66,10 +66,7 @@ func (f file) mode() int64 {
 // tarGz packs files, in their order, with nothing in it that another machine would do otherwise.
 func tarGz(files []file, when time.Time) ([]byte, error) {
 	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
+	z := gzip.NewWriter(&b)
 	if err := tarTo(z, files, when); err != nil {
 		return nil, err
 	}
