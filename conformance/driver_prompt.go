@@ -53,7 +53,7 @@ func (d *driver) assemble(t *track, o op) {
 		res, excused, err = d.ask(req)
 	}
 	if excused {
-		t.prev = nil
+		t.prev, t.recalled = nil, true
 	}
 	p := d.newPrompt(t, req, res)
 	p.shaky = excused

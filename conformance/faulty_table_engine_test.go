@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"errors"
+	"os"
 	"reflect"
 	"slices"
 	"testing"
@@ -159,15 +160,72 @@ func shallow(t reflect.Type) []string {
 	return out
 }
 
-// undecided are fields that say nothing where nothing is wrong, or that an engine is free to do without.
-var undecided = []string{
-	"Bootstrap Settings", "Bootstrap Reason", "CommitTurn Settings", "Assemble Prompt", "Assemble Call", "Assemble RecallAt", "Assemble RecallLen", "Assemble Warnings",
-	"Assemble Degraded", "Assemble CompactionDue", "Compact CurrentTokens", "Compact Target", "Compact Trigger", "Compact Transcript", "Compact Successor", "Compact Delegated",
-	"OnSubagentEnded Parent", "OnSubagentEnded Reason", "Forget Undelivered", "Forget Left", "Describe Arm", "Describe Left", "Describe Shortened",
+// allowed are faults that break no promise, and why.
+var allowed = map[string]string{
+	"Bootstrap Settings":            "the settings of a prompt come with Assemble",
+	"CommitTurn Settings":           "the settings of a prompt come with Assemble",
+	"Bootstrap Reason":              "it says why nothing was imported, in words; the numbers say that too",
+	"Assemble Prompt":               "it steers recall, and what is worth recalling is the engine's to say",
+	"Assemble Call":                 "an engine may tell a loop by the transcript",
+	"Assemble Warnings":             "a part that failed is reported by Info.Health as well",
+	"Assemble CompactionDue":        "when it is worth it is the engine's to say; the host has a mark of its own",
+	"Compact CurrentTokens":         "the host's estimate; an engine counts itself",
+	"Compact Target":                "how far below the budget is the engine's to say",
+	"Compact Trigger":               "the host's word, for people",
+	"OnSubagentEnded Parent":        "the engine knows it since the spawn",
+	"OnSubagentEnded Reason":        "the host's word, for people",
+	"Forget Undelivered":            "a local store has delivered everything; the outbox has its own tests",
+	"Forget Left":                   "nothing is left where every part can be reached; core has tests where one cannot",
+	"Describe Arm":                  "an engine made by hand has no arms; the registry has its own tests",
+	"OnSubagentEnded does it twice": "promise 6: the second time changes nothing",
+	"Search does it twice":          "it reads",
+	"Expand does it twice":          "it reads",
+	"Describe does it twice":        "it reads",
 }
 
-// tableEngines are engines with one thing wrong.
+// TestFaultyAllowed: what is allowed is not reported. A fault that is belongs into the table.
+func TestFaultyAllowed(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("part of the table of broken parts")
+	}
+	n := 0
+	for _, b := range everyEngine() {
+		if allowed[b.name] == "" {
+			continue
+		}
+		if n++; os.Getenv("CONFORMANCE_TIMES") == "" && n%4 != 0 {
+			continue // all of them in the long run
+		}
+		for _, f := range b.find(t) {
+			t.Errorf("%s: %s", b.name, f)
+		}
+	}
+	if n != len(allowed) {
+		t.Errorf("%d faults are allowed, %d of them are made", len(allowed), n)
+	}
+}
+
+// tableEngines are the engines with one thing wrong that is not allowed.
 func tableEngines() []broken {
+	return slices.DeleteFunc(everyEngine(), func(b broken) bool {
+		// What comes after a turn twice is stored twice where a host hands over less than it has: neither allowed nor found every time.
+		return allowed[b.name] != "" || b.name == "AfterTurn does it twice"
+	})
+}
+
+// setupFor is an engine in which a field says something.
+func setupFor(name string) setup {
+	switch name {
+	case "Assemble RecallAt", "Assemble RecallLen":
+		return setup{compactor: "archive", retriever: words, change: func(c *core.Config) { c.Recall.Gate = false }}
+	case "Compact Successor", "Compact Delegated":
+		return setup{compactor: "delegate"}
+	}
+	return setup{compactor: "summary"}
+}
+
+// everyEngine lists engines with one thing wrong, allowed or not.
+func everyEngine() []broken {
 	summing := setup{compactor: "summary"}
 	var out []broken
 	for _, m := range engineMethods {
@@ -182,7 +240,7 @@ func tableEngines() []broken {
 		}
 		if m.res != nil {
 			for _, f := range shallow(m.res) {
-				out = append(out, brokenEngineOf("a field of a result lost", m.name+" "+f, summing, func(w *wrongEngine) {
+				out = append(out, brokenEngineOf("a field of a result lost", m.name+" "+f, setupFor(m.name+" "+f), func(w *wrongEngine) {
 					w.after = func(method string, res any) {
 						if method == m.name {
 							reflect.ValueOf(res).Elem().FieldByName(f).SetZero()
@@ -248,9 +306,5 @@ func tableEngines() []broken {
 			}
 		}))
 	}
-	// What is idempotent may be done twice.
-	twice := []string{"Assemble", "Search", "Expand", "Describe", "OnSubagentEnded", "AfterTurn"}
-	return slices.DeleteFunc(out, func(b broken) bool {
-		return slices.Contains(undecided, b.name) || slices.ContainsFunc(twice, func(m string) bool { return b.name == m+" does it twice" })
-	})
+	return out
 }

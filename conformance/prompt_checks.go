@@ -24,7 +24,7 @@ var promptChecks = []Check{
 	{ID: "order.tail", Promise: 5, Suite: SuiteEngine, prompt: orderTail,
 		Rule: "history ends with its newest message"},
 	{ID: "order.recall", Promise: 7, Suite: SuiteEngine, prompt: orderRecall,
-		Rule: "recall goes to the end, right in front of the newest turn"},
+		Rule: "recall goes to the end, right in front of the newest turn, and stands where the result says"},
 	{ID: "pairs.torn", Promise: 5, Suite: SuiteEngine, prompt: pairsTorn,
 		Rule: "every tool call is followed by all of its results, and every result follows its call"},
 	{ID: "roles.provider", Promise: 5, Suite: SuiteEngine, prompt: rolesProvider,
@@ -200,11 +200,32 @@ func orderTail(p *prompt) string {
 }
 
 func orderRecall(p *prompt) string {
+	called, others := map[int]bool{}, map[int]int{}
+	for _, c := range p.res.Choices {
+		if c.Reason == core.ReasonRecalled {
+			called[c.Message] = true
+		} else {
+			others[c.Message]++
+		}
+	}
+	before := p.t.recalled
+	p.t.recalled = before || p.res.RecallLen > 0
 	if p.res.RecallLen == 0 {
+		for i := range p.wire {
+			// One of an earlier turn may stay where it was, and a rule of the provider may have merged it with something else.
+			if called[i] && others[i] <= 1 && p.made[i] && !before {
+				return fmt.Sprintf("message %d is recalled, say the choices, and there is no recall block", i)
+			}
+		}
 		return ""
 	}
 	if p.res.RecallAt < 0 || p.res.RecallAt+p.res.RecallLen > len(p.wire) {
 		return fmt.Sprintf("RecallAt %d and RecallLen %d lie outside of %d messages", p.res.RecallAt, p.res.RecallLen, len(p.wire))
+	}
+	for i := range p.wire {
+		if p.inRecall(i) && !called[i] {
+			return fmt.Sprintf("message %d belongs to the recall block, and no choice calls it recalled", i)
+		}
 	}
 	users := map[string]bool{}
 	for _, it := range p.log {

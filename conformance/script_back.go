@@ -92,6 +92,9 @@ func scriptBack(s *script) string {
 	if text := s.backPages(r); text != "" {
 		return text
 	}
+	if text := s.described(r); text != "" {
+		return text
+	}
 	shown, err := s.assemble(8000, nil)
 	if err != nil {
 		return fmt.Sprintf("assemble: error %v", err)

@@ -209,7 +209,7 @@ func scriptCompact(s *script) string {
 		if n := s.env.Host.Compacts() - asked; n != 1 {
 			return fmt.Sprintf("the runtime was asked %d times, want once", n)
 		}
-		return ""
+		return s.passedThrough()
 	}
 	if s.env.Model.Calls() > calls && !s.env.Model.heard(wishes) {
 		return "the model was asked, never with the wishes"
@@ -242,6 +242,9 @@ func scriptCompact(s *script) string {
 		if res, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: unhurried, Budget: 100000, Force: force}); err != nil || res.Compacted != force || !force && res.Reason == "" {
 			return fmt.Sprintf("a compaction far below budget, forced: %v: %+v, error %v", force, res, err)
 		}
+	}
+	if text := s.handedOver(); text != "" {
+		return text
 	}
 	held := 0
 	for _, e := range s.held(s.id) {
@@ -310,6 +313,69 @@ func (s *script) summarised(res core.CompactResult, entries []core.Entry) string
 		if err != nil || rec.Entries != 1 || rec.Summaries == 0 || rec.Views == 0 {
 			return fmt.Sprintf("forget of an entry that a summary stands for: %+v, error %v", rec, err)
 		}
+	}
+	return ""
+}
+
+// passedThrough looks at every field of what the runtime answers.
+func (s *script) passedThrough() string {
+	want := core.CompactResult{
+		OK: true, Compacted: true, Reason: "asked for", Summary: "the kestrel bridge", FirstKept: "kept", TokensBefore: 900, TokensAfter: 400,
+		Successor: core.SessionID{Agent: "agent-a", Session: "successor"}, Delegated: true,
+	}
+	s.env.Host.onCompact = func(core.CompactRequest) core.CompactResult { return want }
+	res, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: s.id, Budget: 900, Force: true})
+	if err != nil || res != want {
+		return fmt.Sprintf("the runtime's result was %+v, the engine's is %+v, error %v", want, res, err)
+	}
+	return ""
+}
+
+// handedOver compacts a session that nothing is known of but the transcript that comes with the request.
+func (s *script) handedOver() string {
+	id := core.SessionID{Agent: "agent-a", Session: "handed over"}
+	t := &core.Transcript{}
+	for i := range 24 {
+		t.Messages = append(t.Messages, s.message([]message.Role{message.User, message.Assistant}[i%2], strings.Repeat("the budget report moved ", 25)))
+	}
+	res, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: id, Budget: 900, Force: true, Transcript: t})
+	said := 0
+	for _, e := range s.held(id) {
+		if e.Type == core.TypeMessage {
+			said++
+		}
+	}
+	if err != nil || !res.Compacted || said != len(t.Messages) {
+		return fmt.Sprintf("a compaction that came with a transcript of %d messages: %+v, error %v, %d are stored", len(t.Messages), res, err, said)
+	}
+	return ""
+}
+
+// described compares what Describe counts with a prompt of a session that outgrew its budget, with a message in it that had to be shortened.
+func (s *script) described(r core.Recaller) string {
+	id := core.SessionID{Agent: "agent-a", Session: "described"}
+	if _, text := s.talk(id, 13, 25); text != "" {
+		return text
+	}
+	if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: s.message(message.User, strings.Repeat("the kestrel bridge works again ", 400))}); err != nil {
+		return fmt.Sprintf("ingest: error %v", err)
+	}
+	res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 900})
+	if err != nil {
+		return fmt.Sprintf("assemble: error %v", err)
+	}
+	shown, shortened := map[string]bool{}, map[string]bool{}
+	for _, c := range res.Choices {
+		if c.Message < 0 || c.Entry == "" || c.Reason == core.ReasonRecalled {
+			continue
+		}
+		if shown[c.Entry] = true; c.Stub != "" {
+			shortened[c.Entry] = true
+		}
+	}
+	d, err := r.Describe(s.ctx(), core.DescribeRequest{Session: id})
+	if err != nil || d.Entries != 14 || d.Shown != len(shown) || d.Left != 14-len(shown) || d.Shortened != len(shortened) {
+		return fmt.Sprintf("describe of 14 entries of which the prompt shows %d, %d of them shortened: %+v, error %v", len(shown), len(shortened), d, err)
 	}
 	return ""
 }
@@ -445,6 +511,14 @@ func scriptFaults(s *script) string {
 				return fmt.Sprintf("entry %q is gone after the store's %s failed", e.ID, place)
 			}
 		}
+	}
+	s.reopen(true)
+	s.env.faults.arm(faultScan, 1000)
+	res, err := s.assemble(4000, func(r *core.AssembleRequest) { r.Transcript = s.transcript(2) })
+	s.env.faults.disarm()
+	given := slices.ContainsFunc(s.engine.Info().Health, func(p core.Problem) bool { return p.Quarantined })
+	if err == nil && given && res.Degraded == "" {
+		return "the engine left an answer to legacy, says Info.Health, and the result does not say so"
 	}
 	return ""
 }

@@ -39,6 +39,8 @@ type track struct {
 	// minBudget is the smallest budget asked for so far.
 	minBudget int
 	compacted bool
+	// recalled says that a recall block may have been shown: it may stay.
+	recalled bool
 	// outgrew says that a prompt was asked for when the conversation came near the budget, or a compaction.
 	outgrew bool
 	commit  *core.CommitTurnRequest
