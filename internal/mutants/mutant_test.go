@@ -1,0 +1,63 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const sample = `package p
+
+import "fmt"
+
+type t struct {
+	A int ` + "`json:\"a\"`" + `
+}
+
+func f(list []int, on bool) (n int) {
+	for i, v := range list {
+		if v < 10 && on {
+			continue
+		}
+		n += max(v, i)
+	}
+	fmt.Println(n == 0)
+	return n - 1
+}
+`
+
+// TestMutants: every change is one that could be made by mistake, stands in the list once, and leaves a file that can be read.
+func TestMutants(t *testing.T) {
+	list, err := mutantsOf("p.go", []byte(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range list {
+		got = append(got, m.String())
+		if _, err := parser.ParseFile(token.NewFileSet(), "p.go", m.apply([]byte(sample)), 0); err != nil {
+			t.Errorf("%s: %v", m, err)
+		}
+	}
+	for _, want := range []string{
+		"p.go:11: v < 10 && on → !(v < 10 && on)", "p.go:11: && → ||", "p.go:11: < → <=", "p.go:11: 10 → 11", "p.go:12: continue → break",
+		"p.go:14: n += max(v, i) → nothing", "p.go:14: max → min", "p.go:16: fmt.Println(n == 0) → nothing", "p.go:16: == → !=", "p.go:16: 0 → 1",
+		"p.go:17: - → +", "p.go:17: 1 → 2",
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("not in the list: %s", want)
+		}
+	}
+	if len(got) != 12 || len(slices.Compact(slices.Sorted(slices.Values(got)))) != len(got) {
+		t.Errorf("%d mutants:\n%s", len(got), strings.Join(got, "\n"))
+	}
+}
+
+// TestNoFiles: a folder without Go files is an error, not an empty sample that nothing survives.
+func TestNoFiles(t *testing.T) {
+	if _, err := collect([]string{t.TempDir()}); err == nil {
+		t.Error("no error")
+	}
+}
