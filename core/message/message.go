@@ -68,8 +68,9 @@ type Part struct {
 	Raw []byte `json:"raw,omitempty"`
 }
 
-// Message is one message of a conversation. Treat it as a value: its slices are shared between copies and never
-// written to after construction; whoever wants another content builds one with WithParts.
+// Message is one message of a conversation. Treat it as a value: whoever wants another content builds one with WithParts. Copies share its slices, so nobody writes
+// to those of a message that was handed on as a copy. A store is where that ends: it keeps slices of its own and returns slices that belong to the caller, whatever
+// either side does with theirs (core.Store).
 type Message struct {
 	// Role is always valid in a decoded message.
 	Role  Role   `json:"role"`
