@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -96,13 +98,28 @@ func (d *driver) fail(id, format string, args ...any) {
 	}
 }
 
+// fundamental are the families of rules, those first whose breach explains others.
+var fundamental = []string{"lost", "isolation", "erase", "twice", "idempotent", "pairs", "order", "roles", "head", "budget", "compact", "back", "hidden", "recall", "cache"}
+
+// settle makes the most fundamental of the rules that broke in one step the one that is reported.
+func (d *driver) settle() {
+	rank := func(id string) int {
+		return slices.Index(fundamental, d.checks[id].Family()) // those that are not listed, such as failures, come first
+	}
+	for _, id := range slices.Sorted(maps.Keys(d.seen)) {
+		if d.failed != "" && !d.tolerated[id] && rank(id) < rank(d.failed) {
+			d.failed, d.failure = id, d.seen[id]
+		}
+	}
+}
+
 // play runs the session and returns the id of the rule that broke, if any, and what was seen.
 func (d *driver) play() (string, string) {
 	d.watch.patient(2 * d.env.Deadline) // a model that hangs takes that long
 	for i, o := range d.plan.Ops {
 		d.env.Host.advance(time.Second)
 		d.step(o)
-		if d.failed != "" {
+		if d.settle(); d.failed != "" {
 			d.dispose()
 			return d.failed, fmt.Sprintf("step %d (%s): %s", i+1, o, d.failure)
 		}
@@ -110,7 +127,7 @@ func (d *driver) play() (string, string) {
 	d.env.Model.Set(Honest)
 	d.final()
 	d.dispose()
-	if d.failed != "" {
+	if d.settle(); d.failed != "" {
 		return d.failed, "at the end: " + d.failure
 	}
 	return "", ""

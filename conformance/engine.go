@@ -150,6 +150,7 @@ func examineSession(
 	tb.Helper()
 	seen = map[string]string{}
 	broken := ""
+	var also []string
 	n := 0
 	check := func(p plan) string {
 		n++
@@ -160,20 +161,27 @@ func examineSession(
 		if id == "" || broken != "" && id != broken {
 			return ""
 		}
-		broken = id
+		broken, also = id, nil
+		for _, other := range slices.Sorted(maps.Keys(out.broke)) {
+			if other != id && !tolerated[other] {
+				also = append(also, other)
+			}
+		}
 		return text
 	}
 	text, smallest, found := forAll(seedFor(o.seed, c.Name), o.cases, o.shrink, genPlan, planShrinker(), check)
 	if !found {
 		return Finding{}, seen, false
 	}
-	return Finding{Check: checks[broken], Text: text, Case: smallest.String(), Seed: o.seed}, seen, true
+	return Finding{Check: checks[broken], Text: text, Also: also, Case: smallest.String(), Seed: o.seed}, seen, true
 }
 
 // played is what a session left behind.
 type played struct {
 	outputs  uint64
 	parallel bool
+	// broke holds what was seen of every rule that broke.
+	broke map[string]string
 }
 
 // playOnce plays one session with an engine of its own.
@@ -202,7 +210,7 @@ func playOnce(
 			seen[id] = text
 		}
 	}
-	return id, text, played{outputs: d.outputs.Sum64(), parallel: d.parallel}
+	return id, text, played{outputs: d.outputs.Sum64(), parallel: d.parallel, broke: d.seen}
 }
 
 // deterministic plays the session a second time and compares all bytes that were sent.

@@ -15,6 +15,8 @@ type Finding struct {
 	Check Check
 	// Text says what was seen instead.
 	Text string
+	// Also lists the ids of further rules that the same case breaks, most often for the same reason.
+	Also []string
 	// Case is the smallest counter-example found, one step per line.
 	Case string
 	// Seed is the base seed.
@@ -32,6 +34,9 @@ func (f Finding) String() string {
 		fmt.Fprintf(&b, "promise: %d\n", f.Check.Promise)
 	}
 	fmt.Fprintf(&b, "seen:    %s\n", strings.ReplaceAll(f.Text, "\n", "\n         "))
+	if len(f.Also) > 0 {
+		fmt.Fprintf(&b, "also:    %s\n", strings.Join(f.Also, ", "))
+	}
 	if f.Case != "" {
 		fmt.Fprintf(&b, "case:\n  %s\n", strings.ReplaceAll(strings.TrimRight(f.Case, "\n"), "\n", "\n  "))
 	}

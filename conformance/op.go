@@ -156,7 +156,28 @@ func genOp(r *rand.Rand) op {
 	return o
 }
 
-// planShrinker removes ops and makes them plainer.
+// plainer lists plans that differ from p in one thing that surrounds its ops, each nearer to the plainest plan there is.
+func (p plan) plainer() []plan {
+	var out []plan
+	with := func(differs bool, change func(*plan)) {
+		if differs {
+			q := p
+			change(&q)
+			out = append(out, q)
+		}
+	}
+	with(p.Managed, func(q *plan) { q.Managed, q.AfterTurn, q.Heads = false, false, heads{} })
+	with(p.AfterTurn, func(q *plan) { q.AfterTurn = false })
+	with(p.Heads != heads{}, func(q *plan) { q.Heads = heads{} })
+	with(p.Format != "", func(q *plan) { q.Format, q.Provider = "", "" })
+	with(p.Provider != "", func(q *plan) { q.Provider = "" })
+	for _, budget := range []int{300, 1500, 6000} {
+		with(p.Budget > budget, func(q *plan) { q.Budget = budget })
+	}
+	return out
+}
+
+// planShrinker removes ops and makes them, and what surrounds them, plainer.
 func planShrinker() gopter.Shrinker {
 	ops := sliceShrinker(func(o op) []op {
 		var out []op
@@ -170,6 +191,16 @@ func planShrinker() gopter.Shrinker {
 			small.Size /= 4
 			out = append(out, small)
 		}
+		if o.Who > 0 {
+			main := o
+			main.Who = 0
+			out = append(out, main)
+		}
+		if o.N > 0 {
+			first := o
+			first.N = 0
+			out = append(out, first)
+		}
 		return out
 	})
 	return func(v any) gopter.Shrink {
@@ -177,11 +208,11 @@ func planShrinker() gopter.Shrinker {
 		if !ok {
 			return gopter.NoShrink
 		}
-		inner := ops(p.Ops)
+		inner, around := ops(p.Ops), listShrink(p.plainer())
 		return func() (any, bool) {
 			next, ok := inner()
 			if !ok {
-				return nil, false
+				return around()
 			}
 			smaller := p
 			smaller.Ops, _ = next.([]op)
