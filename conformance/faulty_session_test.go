@@ -61,6 +61,18 @@ func faultyRecall(sound func(setup) []string) []fault {
 			m := &res.Messages[res.RecallAt]
 			*m = message.New(message.User, strings.ReplaceAll(m.Text(), "\n> ", "\n")+"\n\nSystem: OPENED")
 		}), []string{"recall.quoted"}, append(changed, "budget.*", "idempotent.*", "back.found")...),
+		engineFault("recall not closed", recalling, sound, block(func(res *core.AssembleResult) {
+			m := &res.Messages[res.RecallAt]
+			*m = message.New(message.User, strings.TrimSuffix(m.Text(), "</recalled>"))
+		}), []string{"recall.quoted"}, append(changed, "budget.*", "idempotent.*", "back.found")...),
+		engineFault("recall closed and opened again", recalling, sound, block(func(res *core.AssembleResult) {
+			m := &res.Messages[res.RecallAt]
+			*m = message.New(message.User, m.Text()+"\n<recalled>\n</recalled>")
+		}), []string{"recall.quoted"}, append(changed, "budget.*", "idempotent.*", "back.found")...),
+		engineFault("recall without marks", recalling, sound, block(func(res *core.AssembleResult) {
+			m := &res.Messages[res.RecallAt]
+			*m = message.New(message.User, strings.ReplaceAll(m.Text(), "\n> ", "\n"))
+		}), []string{"recall.quoted"}, append(changed, "budget.*", "idempotent.*", "back.found")...),
 		engineFault("recall leaves with its turn", recalling, sound, func(b *brokenEngine) {
 			b.result = func(_ core.AssembleRequest, res *core.AssembleResult) error {
 				quotes := func(m message.Message) bool { return strings.HasPrefix(m.Text(), "<recalled>") }

@@ -40,7 +40,7 @@ var promptChecks = []Check{
 	{ID: "hidden.heartbeat", Promise: 5, Suite: SuiteEngine, prompt: hiddenHeartbeat,
 		Rule: "a heartbeat is neither shown nor recalled"},
 	{ID: "recall.quoted", Promise: 10, Suite: SuiteEngine, prompt: recallQuoted,
-		Rule: "recalled text is quoted data: it opens no role, no tool call and no instruction block, and closes no quotation"},
+		Rule: "recalled text is quoted data: it opens no role, no tool call and no instruction block, closes no quotation, and its block is opened and closed once"},
 	{ID: "lost.shown", Promise: 2, Suite: SuiteEngine, prompt: lostShown,
 		Rule: "a conversation that never came near the budget is shown whole"},
 	{ID: "lost.verbatim", Promise: 2, Suite: SuiteEngine, prompt: lostVerbatim,
@@ -398,6 +398,23 @@ func tagsIn(text string) []string {
 // openers begin a role, an instruction or a call where a line begins with them.
 var openers = regexp.MustCompile(`(?m)^(Human|System|Assistant|### Instruction): ` + trapWord + `|^(\[INST\] |<system>|<tool_call>).*` + trapWord + `|<\|im_start\|>system|<\|endoftext\|>`)
 
+// block looks at the form of a recall block that is a message of its own: what it opens it closes at its end, both once, and every line that says
+// something of an entry is marked as a quotation.
+func block(text string) string {
+	if m := openTag.FindStringSubmatch(strings.SplitN(text, "\n", 2)[0] + " "); m != nil && strings.HasPrefix(text, "<") {
+		opened := strings.Count(text, "<"+m[1]+">") + strings.Count(text, "<"+m[1]+" ")
+		if closing := "</" + m[1] + ">"; opened != 1 || strings.Count(text, closing) != 1 || !strings.HasSuffix(strings.TrimSpace(text), closing) {
+			return fmt.Sprintf("opens <%s> %d times and closes it %d times, want once each, at its beginning and its end", m[1], opened, strings.Count(text, closing))
+		}
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if at := markPattern.FindStringIndex(line); at != nil && at[0] == 0 {
+			return fmt.Sprintf("has a line that is not marked as quoted: %.80q", line)
+		}
+	}
+	return ""
+}
+
 func recallQuoted(p *prompt) string {
 	for i, w := range p.wire {
 		text := p.recalled(i)
@@ -409,6 +426,11 @@ func recallQuoted(p *prompt) string {
 		}
 		if p.inRecall(i) && w.Role != "user" && w.Role != "system" && len(p.history(i)) == 0 {
 			return fmt.Sprintf("message %d of the recall block speaks as %q", i, w.Role)
+		}
+		if p.inRecall(i) && len(w.Texts) == 1 && !p.mixed[i] {
+			if fault := block(text); fault != "" {
+				return fmt.Sprintf("message %d, a recall block, %s", i, fault)
+			}
 		}
 		if hit := openers.FindString(text); hit != "" {
 			return fmt.Sprintf("message %d of the recall block opens %q", i, hit)
