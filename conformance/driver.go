@@ -32,6 +32,8 @@ type driver struct {
 	childs  int
 	closing []string
 	tokens  *tokenCache
+	// costs are what messages cost, by their bytes: every prompt asks for all of them.
+	costs map[string]int
 
 	// pending says what goes wrong in the next operation of the engine.
 	pendingFault  faultPlace
@@ -58,7 +60,7 @@ func newDriver(tb testing.TB, comb Combination, p plan, checks map[string]Check,
 	tb.Helper()
 	model := &Model{}
 	d := &driver{
-		tb: tb, comb: comb, plan: p, checks: checks, author: author{p.Format}, owner: map[string]*track{}, tokens: tokens,
+		tb: tb, comb: comb, plan: p, checks: checks, author: author{p.Format}, owner: map[string]*track{}, tokens: tokens, costs: map[string]int{},
 		tolerated: tolerated, seen: map[string]string{}, erased: map[string]bool{}, forked: map[string]bool{}, system: map[string]bool{}, outputs: fnv.New64a(),
 	}
 	d.env = Env{Host: NewHost(model), Model: model, Count: tokens.count, IDs: newIDs(), Deadline: 2 * time.Second, faults: &faults{}}

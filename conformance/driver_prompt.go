@@ -339,11 +339,16 @@ func (d *driver) words(it item) int {
 
 // cost counts a message the way prompts are recounted.
 func (d *driver) cost(it item) int {
+	if n, ok := d.costs[it.wire]; ok && it.wire != "" {
+		return n
+	}
 	w, err := readWire(it.msg, d.plan.Format)
 	if err != nil {
 		return 0
 	}
-	return recount([]wireMessage{w}, "", d.env.Count)
+	n := recount([]wireMessage{w}, "", d.env.Count)
+	d.costs[it.wire] = n
+	return n
 }
 
 // askAgain repeats a request: nothing happened in between, so nothing changes.
