@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -35,11 +36,16 @@ type mirrors struct {
 
 // mirror is what there was of an agent at a mark. Whoever holds the lock may use the fields but the last two, which are guarded by mirrors.mu.
 type mirror struct {
-	lock    chan struct{}
-	mark    string
-	records map[string]record // by thought
-	sizes   map[string]int    // of all thoughts, by id
-	bytes   int
+	lock chan struct{}
+	mark string
+	// records are in the order of record.earlier; at holds those that are among them by thought, without their content.
+	records []record
+	at      map[string]record
+	// census is what the records amount to, when sorted says so. Those who were given it read its lists: they are never written to.
+	census census
+	sorted bool
+	sizes  map[string]int // of all thoughts, by id
+	bytes  int
 
 	counted int
 	used    uint64
@@ -116,45 +122,45 @@ func (m *mirrors) clear() {
 	m.byAgent, m.bytes = nil, 0
 }
 
-// followed returns an agent's records, and how many thoughts are none, where the server says what changed. ok is false when it takes a listing.
-func (s *Store) followed(ctx context.Context, op, agent string) (records []record, foreign int, ok bool, err error) {
+// followed returns what there is of an agent, and how many thoughts are no entries, where the server says what changed. ok is false when it takes a listing.
+func (s *Store) followed(ctx context.Context, op, agent string) (c census, foreign int, ok bool, err error) {
 	if !s.client.can.follow() {
-		return nil, 0, false, nil
+		return census{}, 0, false, nil
 	}
 	m, err := s.mirrors.acquire(ctx, agent)
 	if m == nil || err != nil {
-		return nil, 0, false, err
+		return census{}, 0, false, err
 	}
 	defer s.mirrors.release(agent, m)
 	err = s.follow(ctx, op, agent, m)
 	if lacks(err) {
 		s.client.can.noFeed.Store(true)
 		m.reset()
-		return nil, 0, false, nil
+		return census{}, 0, false, nil
 	}
 	if errors.Is(err, errTooLarge) {
-		return nil, 0, false, nil
+		return census{}, 0, false, nil
 	}
 	if err != nil {
-		return nil, 0, false, err
+		return census{}, 0, false, err
 	}
-	records = make([]record, 0, len(m.records))
-	for _, r := range m.records {
-		records = append(records, r)
+	if !m.sorted {
+		m.census, m.sorted = sortOut(slices.Clone(m.records)), true
 	}
-	return records, len(m.sizes) - len(m.records), true, nil
+	return census{visible: m.census.visible, copies: m.census.copies, hidden: slices.Clone(m.census.hidden)}, len(m.sizes) - len(m.records), true, nil
 }
 
 // errTooLarge says that an agent has more than a mirror may take.
 var errTooLarge = errors.New("more than is kept in memory")
 
 func (m *mirror) reset() {
-	m.mark, m.records, m.sizes, m.bytes = "", map[string]record{}, map[string]int{}, 0
+	m.mark, m.records, m.at, m.sizes, m.bytes = "", nil, map[string]record{}, map[string]int{}, 0
+	m.census, m.sorted = census{}, false
 }
 
 // follow brings a mirror up to date. What it has so far stays good when that fails.
 func (s *Store) follow(ctx context.Context, op, agent string, m *mirror) error {
-	if m.records == nil {
+	if m.sizes == nil {
 		m.reset()
 	}
 	limit := s.cfg.PageSize
@@ -188,7 +194,13 @@ func (s *Store) follow(ctx context.Context, op, agent string, m *mirror) error {
 func (m *mirror) remove(id string) {
 	m.bytes -= m.sizes[id]
 	delete(m.sizes, id)
-	delete(m.records, id)
+	if r, there := m.at[id]; there {
+		m.sorted = false
+		delete(m.at, id)
+		if i, found := slices.BinarySearchFunc(m.records, r, record.earlier); found {
+			m.records = slices.Delete(m.records, i, i+1)
+		}
+	}
 }
 
 func (m *mirror) put(cfg Config, t thought, agent string) {
@@ -200,8 +212,22 @@ func (m *mirror) put(cfg Config, t thought, agent string) {
 	m.sizes[t.ID] = size
 	m.bytes += size
 	if r, ok := cfg.record(t, agent); ok {
-		m.records[t.ID] = r
+		m.at[t.ID] = record{thought: r.thought, created: r.created}
+		i, _ := slices.BinarySearchFunc(m.records, r, record.earlier)
+		m.sorted = m.sorted && i == len(m.records) && m.census.extend(r)
+		m.records = slices.Insert(m.records, i, r) // what is new comes last
 	}
+}
+
+// extend adds a record that is younger than all others, where that is simple: it was stored alone, and is no copy. The list of the visible ones is a new one.
+func (c *census) extend(r record) bool {
+	if r.batch.ID != "" || c.keys[r.key()] || c.ids[r.entry.ID] {
+		return false
+	}
+	c.keys[r.key()], c.ids[r.entry.ID] = true, true
+	i, _ := slices.BinarySearchFunc(c.visible, r, record.compare)
+	c.visible = slices.Insert(slices.Clip(c.visible), i, r)
+	return true
 }
 
 // changed is what happened to the thoughts of a source since a mark.

@@ -177,25 +177,25 @@ func (s *Store) readyFor(ctx context.Context, op string, scope core.Scope) error
 
 // take lists the agent's thoughts and sorts them out. When the error is *partial, what could be seen comes with it.
 func (s *Store) take(ctx context.Context, op, agent string) (census, error) {
-	records, foreign, ok, err := s.followed(ctx, op, agent)
+	c, foreign, ok, err := s.followed(ctx, op, agent)
 	if err != nil {
 		return census{}, err
 	}
 	if !ok {
-		var thoughts []thought
-		thoughts, err = s.client.list(ctx, op, s.cfg.source(agent))
-		if thoughts == nil && err != nil {
+		thoughts, cut := s.client.list(ctx, op, s.cfg.source(agent))
+		if err = cut; thoughts == nil && err != nil {
 			return census{}, err
 		}
+		var records []record
 		records, foreign = s.cfg.records(thoughts, agent)
 		if err != nil {
 			records = s.seen.with(agent, records)
 			s.sayLimits(ctx, len(thoughts))
 		}
+		c = sortOut(records)
 	}
 	s.skipped.Add(int64(foreign))
-	s.sizes.put(agent, len(records)+foreign)
-	c := sortOut(records)
+	s.sizes.put(agent, len(c.visible)+len(c.copies)+len(c.hidden)+foreign)
 	for _, r := range c.visible {
 		s.ids.put(r.entry.ID, r.thought)
 	}

@@ -2,6 +2,7 @@ package openbrain
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -12,6 +13,9 @@ type census struct {
 	visible []record
 	// copies are further thoughts of visible entries, hidden thoughts of batches without an end.
 	copies, hidden []record
+	// keys and ids are those of the visible ones.
+	keys map[sessionKey]bool
+	ids  map[string]bool
 }
 
 // twins are the copies and hidden thoughts of a census, by what they share with entries.
@@ -75,25 +79,33 @@ func sortOut(all []record) census {
 	// The first thought of a key or id is the entry, whoever looks; what came later is a copy. The id counts because an erased entry has
 	// another key than a copy that is still on its way.
 	slices.SortFunc(all, record.earlier)
-	known, ids := make(map[sessionKey]bool, len(all)), make(map[string]bool, len(all))
+	out.keys, out.ids = make(map[sessionKey]bool, len(all)), make(map[string]bool, len(all))
+	sessions := map[string][]record{}
 	for _, r := range all {
 		switch {
 		case r.batch.ID != "" && !ended[r.batch.ID]:
 			out.hidden = append(out.hidden, r)
-		case known[r.key()] || ids[r.entry.ID]:
+		case out.keys[r.key()] || out.ids[r.entry.ID]:
 			out.copies = append(out.copies, r)
 		default:
-			known[r.key()], ids[r.entry.ID] = true, true
-			out.visible = append(out.visible, r)
+			out.keys[r.key()], out.ids[r.entry.ID] = true, true
+			sessions[r.entry.Session] = append(sessions[r.entry.Session], r)
 		}
 	}
-	slices.SortFunc(out.visible, record.compare)
+	// Within a session the order is nearly that in which they were stored, which is soon sorted.
+	for _, name := range slices.Sorted(maps.Keys(sessions)) {
+		slices.SortFunc(sessions[name], record.compare)
+		out.visible = append(out.visible, sessions[name]...)
+	}
 	return out
 }
 
 // earlier orders records by when the server stored them.
 func (r record) earlier(o record) int {
-	return cmp.Or(r.created.Compare(o.created), compareIDs(r.thought, o.thought))
+	if c := r.created.Compare(o.created); c != 0 {
+		return c
+	}
+	return compareIDs(r.thought, o.thought)
 }
 
 // compare orders records as Scan does. No two thoughts are equal.
@@ -118,8 +130,10 @@ func (r record) place() place {
 }
 
 func (p place) compare(o place) int {
-	return cmp.Or(strings.Compare(p.Session, o.Session), cmp.Compare(p.Seq, o.Seq), cmp.Compare(p.Created, o.Created),
-		cmp.Compare(p.Index, o.Index), compareIDs(p.Thought, o.Thought))
+	if c := cmp.Or(strings.Compare(p.Session, o.Session), cmp.Compare(p.Seq, o.Seq), cmp.Compare(p.Created, o.Created), cmp.Compare(p.Index, o.Index)); c != 0 {
+		return c
+	}
+	return compareIDs(p.Thought, o.Thought)
 }
 
 // compareIDs orders ids that count up as numbers, others as text.

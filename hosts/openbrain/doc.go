@@ -18,6 +18,7 @@
 //	DELETE /v1/thoughts                ?source=&metadata_id=: all that match both; 400 without a filter
 //	GET    /v1/thoughts/recent         ?limit=&source=
 //	GET, PATCH, DELETE /v1/thoughts/{id}
+//	GET    /v1/changes                 ?source=&since=&limit=: {thoughts, gone, mark, more}
 //	POST   /v1/search                  {query, limit?, source?, metadata?}
 //	GET    /v1/stats                   {total, embedded, pending, by_source, sources}
 //	GET    /healthz, /readyz           without a key
@@ -46,6 +47,10 @@
 //
 // An answer of recent for one source has the header OpenBrain-Changes: a number that is another one after a thought of the source was changed or deleted, through
 // whichever server over the store, as long as that keeps views (core.ViewStore).
+//
+// Over a store that is a core.ChangeFeed, a list of one source has the header OpenBrain-Feed, and /v1/changes says what happened to the source since a mark, oldest
+// first: thoughts that were stored or changed, as they are now, and the ids of those that are gone. The answer's mark is the next one to ask with; without one it begins
+// before the first thought. A mark that is not good any more is 410.
 //
 // # Search
 //
