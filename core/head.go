@@ -19,6 +19,10 @@ import (
 //   - Where it begins with unknown messages and goes on with known ones, the unknown ones are put in front of the first known one. What is known from
 //     before that stays in force, unless the host says that its list is whole: then it is superseded.
 //
+// A list that is nothing but what the conversation began with is a rewind, also where a line stands in it: whoever goes back there sends the same bytes as a
+// host that keeps its first message, leaves out the rest, and says the second one anew. What was taken back must not go on being sent; what was only left out is still
+// stored. A host that cuts shows something of the end with what it says anew.
+//
 // What came in that way may be a line that the host puts in front of whatever it shows. Found again later, it says nothing about what stood behind it.
 
 // The keys of Entry.Meta about a message's place in a transcript.

@@ -101,6 +101,15 @@ func TestHeadOfATranscript(t *testing.T) {
 		{"the same said again behind the first message, a line, and the end", join(base[:1], one(assistant("ok")), base[2:5]), [][]message.Message{
 			join(base[:1], one(user("(cut)")), base[4:5], one(assistant("ok"))),
 		}, false, "q1 | ok | q2 | a2 | (cut) | q3 | ok", nil},
+		{"the first message, and what was said behind it: a rewind", join(base[:1], one(assistant("ok")), base[2:5]), [][]message.Message{
+			join(base[:1], one(assistant("ok"))),
+		}, false, "q1 | ok", []string{"q2", "a2", "q3"}},
+		{"the first message, a filler, and what was said behind it: a rewind", join(base[:1], one(assistant("ok")), base[2:5]), [][]message.Message{
+			join(base[:1], one(filler(message.User, "note")), one(assistant("ok"))),
+		}, false, "q1 | ok", []string{"q2", "a2", "q3"}},
+		{"the first message, a line, and what was said behind it: a rewind", join(base[:1], one(assistant("ok")), base[2:5]), [][]message.Message{
+			join(base[:1], one(user("(cut)")), one(assistant("ok"))),
+		}, false, "q1 | (cut) | ok", []string{"q2", "a2", "q3"}},
 		{"a line nobody knows, and a rewind to what was said twice", join(base[:2], base[2:3], base[1:2], base[4:]), [][]message.Message{
 			join(one(user("(begin)")), base[1:2], base[2:3], base[1:2], base[4:]), join(base[:2], one(user("new"))),
 		}, false, "q1 | a1 | new", []string{"(begin)", "q2", "q3", "a3"}},
