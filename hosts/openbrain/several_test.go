@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/backends/outbox"
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -208,14 +210,7 @@ func TestSeveralProcessesOfOneSession(t *testing.T) {
 		return
 	}
 	for range sharedtest.Number("SEVERAL_RUNS", 1) {
-		cfg := sqlite.DefaultConfig()
-		cfg.Path = filepath.Join(t.TempDir(), "store.db")
-		store, err := sqlite.Open(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = store.Close() })
-		f := serve(t, store, nil)
+		f := overFile(t, nil)
 		log := sharedtest.Processes(t, envURL+"="+f.url)
 		sharedtest.Check(t, connect(t, f.url, "any"), id, log)
 	}
@@ -247,5 +242,44 @@ func TestPurgeTakesOneDeletion(t *testing.T) {
 	}
 	for entry, err := range core.All(t.Context(), connect(t, f.url, "any"), id.Scope(), false) {
 		t.Errorf("left: %v, %v", entry.ID, err)
+	}
+}
+
+// envPath tells a child process where the local file of its outbox is.
+const envPath = "SEVERAL_TEST_PATH"
+
+// TestSeveralProcessesOfOneOutbox: processes that are killed serve one session of one outbox in front of a server: what is delivered is what the local store holds.
+func TestSeveralProcessesOfOneOutbox(t *testing.T) {
+	id := core.SessionID{Agent: "ann", Session: "shared"}
+	open := func(tb testing.TB, path, url string) *outbox.Store {
+		tb.Helper()
+		cfg := sqlite.DefaultConfig()
+		cfg.Path = path
+		local, err := sqlite.Open(tb.Context(), cfg)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		out := outbox.DefaultConfig()
+		out.MinBackoff, out.MaxBackoff, out.Poll = time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
+		s, err := outbox.Open(tb.Context(), out, local, connect(tb, url, "any"))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	if sharedtest.Child(t, id, func(tb testing.TB) core.Store { tb.Helper(); return open(tb, os.Getenv(envPath), os.Getenv(envURL)) }) {
+		return
+	}
+	for range sharedtest.Number("SEVERAL_RUNS", 1) {
+		f := overFile(t, nil)
+		path := filepath.Join(t.TempDir(), "local.db")
+		log := sharedtest.Processes(t, envURL+"="+f.url, envPath+"="+path)
+		s := open(t, path, f.url)
+		sharedtest.Check(t, s, id, log)
+		if left, err := s.Drain(t.Context()); left > 0 || err != nil {
+			t.Fatalf("%d changes are left: %v", left, err)
+		}
+		sharedtest.Same(t, s, connect(t, f.url, "any"), id)
 	}
 }
