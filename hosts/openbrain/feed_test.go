@@ -3,6 +3,7 @@ package openbrain_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -127,9 +128,7 @@ func TestNobodyListsTwice(t *testing.T) {
 		}
 		rec := httptest.NewRecorder()
 		f.server.Handler().ServeHTTP(rec, r)
-		for name, v := range rec.Header() {
-			w.Header()[name] = v
-		}
+		maps.Copy(w.Header(), rec.Header())
 		w.WriteHeader(rec.Code)
 		sent.Add(int64(strings.Count(rec.Body.String(), `"created_at"`)))
 		_, _ = w.Write(rec.Body.Bytes())
