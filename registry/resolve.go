@@ -187,7 +187,7 @@ func (r *Registry) fill(cfg Config, at path) (Config, error) {
 // outOfRange takes apart what core has against a configuration, and says where it stands.
 func outOfRange(err error, at path) error {
 	list := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the joined error itself, not one in it
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // the joined error itself, not one in it
 		list = joined.Unwrap()
 	}
 	var found mistakes

@@ -81,12 +81,12 @@ conversation, with 95 % intervals over conversations and a plain verdict.
 }
 
 func (f *compareFlags) validate() ([]int, error) {
-	if f.cachePrice <= 0 || f.cachePrice > 1 {
+	if !(f.cachePrice > 0 && f.cachePrice <= 1) {
 		return nil, fmt.Errorf("--cache-price: must be more than 0, and at most 1: %w", core.ErrInvalid)
 	}
 	f.keep = slices.DeleteFunc(f.keep, func(k float64) bool { return k == 0 })
 	for _, k := range f.keep {
-		if k < 0.1 || k > 0.9 {
+		if !(k >= 0.1 && k <= 0.9) {
 			return nil, fmt.Errorf("--keep: %v is not 0.1 to 0.9, or 0 to leave it out: %w", k, core.ErrInvalid)
 		}
 	}
@@ -116,6 +116,13 @@ func (a *app) compare(ctx context.Context, f compareFlags, command string, files
 	}
 	if len(arms) < 2 {
 		return fmt.Errorf("one configuration has nothing to be compared with: give --config twice, or two names to --retriever, --compactor or --store: %w", core.ErrInvalid)
+	}
+	seen := make(map[string]bool)
+	for _, arm := range arms {
+		if seen[arm.Name] {
+			return fmt.Errorf("two configurations are called %s: leave one out, or name files that say what differs with --config: %w", arm.Name, core.ErrInvalid)
+		}
+		seen[arm.Name] = true
 	}
 	sessions, _, err := a.open(files, f.reading)
 	if err != nil {

@@ -67,6 +67,8 @@ func (f *inspectFlags) validate() error {
 		return fmt.Errorf("--session: name the session to look from: %w", core.ErrInvalid)
 	case f.search != "" && f.expand != "":
 		return fmt.Errorf("--expand: use it without --search: %w", core.ErrInvalid)
+	case f.limit < 0 || f.offset < 0:
+		return fmt.Errorf("--limit and --offset: must not be negative: %w", core.ErrInvalid)
 	case (f.before != 0 || f.after != 0) && f.expand == "":
 		return fmt.Errorf("--before and --after go with --expand: %w", core.ErrInvalid)
 	}

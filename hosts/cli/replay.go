@@ -92,10 +92,10 @@ standard input. Without a file it replays an example that is built in.
 }
 
 func (a *app) replay(ctx context.Context, f replayFlags, files []string) error {
-	if f.jitter < 0 || f.jitter >= 100 {
+	if !(f.jitter >= 0 && f.jitter < 100) {
 		return fmt.Errorf("--jitter: must be 0 to 100 percent: %w", core.ErrInvalid)
 	}
-	if f.cachePrice <= 0 || f.cachePrice > 1 {
+	if !(f.cachePrice > 0 && f.cachePrice <= 1) {
 		return fmt.Errorf("--cache-price: must be more than 0, and at most 1: %w", core.ErrInvalid)
 	}
 	if len(f.budgets) == 0 {
