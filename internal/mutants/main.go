@@ -98,6 +98,9 @@ func judge(ctx context.Context, m mutant, stages [][]string, limit time.Duration
 	if err != nil {
 		return invalid, err
 	}
+	if m.To > len(src) || string(src[m.From:m.To]) != m.Old {
+		return invalid, fmt.Errorf("mutants: %s changed while the sample was tried", m.File)
+	}
 	changed, overlay := filepath.Join(dir, "mutant.go"), filepath.Join(dir, "overlay.json")
 	file, err := filepath.Abs(m.File)
 	if err != nil {
