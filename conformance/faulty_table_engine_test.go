@@ -208,7 +208,7 @@ func TestFaultyAllowed(t *testing.T) {
 // tableEngines are the engines with one thing wrong that is not allowed.
 func tableEngines() []broken {
 	return slices.DeleteFunc(everyEngine(), func(b broken) bool {
-		// What comes after a turn twice is stored twice where a host hands over less than it has: neither allowed nor found every time.
+		// Said twice without key, id or time it is two messages: neither allowed, nor found where every host tells its messages apart.
 		return allowed[b.name] != "" || b.name == "AfterTurn does it twice"
 	})
 }
