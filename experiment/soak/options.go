@@ -52,9 +52,12 @@ func (o *Options) complete() error {
 	set(&o.Time, 10*time.Minute)
 	set(&o.Think, 2*time.Minute)
 	set(&o.Turns, 20)
-	set(&o.Every, max(o.Time/60, 100*time.Millisecond))
+	set(&o.Every, min(max(o.Time/60, 100*time.Millisecond), o.Time))
 	set(&o.Budget, 2000)
 	set(&o.Agent, "soak")
+	if o.Every > o.Time {
+		return invalid("every", "must not be longer than time")
+	}
 	return nil
 }
 

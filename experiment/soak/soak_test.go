@@ -301,7 +301,7 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestInvalidOptions(t *testing.T) {
-	for _, o := range []soak.Options{{}, {Open: open(nil), Sessions: -1}, {Open: open(nil), Think: -1}} {
+	for _, o := range []soak.Options{{}, {Open: open(nil), Sessions: -1}, {Open: open(nil), Think: -1}, {Open: open(nil), Time: time.Second, Every: time.Minute}} {
 		if _, err := soak.Run(t.Context(), o); !errors.Is(err, core.ErrInvalid) {
 			t.Errorf("Run(%+v) error = %v, want core.ErrInvalid", o, err)
 		}

@@ -65,7 +65,10 @@ func (f *forgetFlags) request() (core.ForgetRequest, error) {
 	if f.agent == "" {
 		return core.ForgetRequest{}, fmt.Errorf("--agent: name the agent: %w", core.ErrInvalid)
 	}
-	req := core.ForgetRequest{Scope: core.Scope{Agent: f.agent, Session: f.session}, Entries: f.entries, Purge: f.purge, Reason: f.reason}
+	req := core.ForgetRequest{Scope: core.Scope{Agent: f.agent, Session: f.session}, Purge: f.purge, Reason: f.reason}
+	for _, id := range f.entries {
+		req.Entries = append(req.Entries, strings.TrimPrefix(strings.TrimSpace(id), "#")) // as inspect shows them
+	}
 	var err error
 	if req.From, err = parseMoment("--since", f.since); err != nil {
 		return req, err

@@ -274,7 +274,7 @@ func TestForget(t *testing.T) {
 	entry := regexp.MustCompile(`\{"entry":\{"id":"([^"]*)"`)
 	run(t, builtin.New(), short, "import", "--config", config, "--agent", "bob", "-").want(t, cli.ExitOK)
 	id := entry.FindStringSubmatch(run(t, builtin.New(), "", "export", "--config", config, "--agent", "bob").out)[1]
-	forget("", "--agent", "bob", "--entry", id, "--yes").want(t, cli.ExitOK, "erased 1 message in 1 session")
+	forget("", "--agent", "bob", "--entry", "#"+id, "--yes").want(t, cli.ExitOK, "erased 1 message in 1 session")
 }
 
 // stopping is standard output that interrupts the command that writes to it.

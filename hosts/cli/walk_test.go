@@ -182,6 +182,7 @@ var walk = []step{
 
 	{args: "soak --sessions 0", code: 2, first: "error: --sessions"},
 	{args: "soak --budget none", code: 2, first: "error: budget"},
+	{args: "soak --time 100ms --every 1h", code: 2, first: "error: soak: options: every: must not be longer than time"},
 	{args: "soak now", code: 2, first: "error: "},
 
 	{args: "dataset", code: 0, first: "The public sets"},
