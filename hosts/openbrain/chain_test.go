@@ -67,8 +67,11 @@ func schemas(t *testing.T, server *pgtest.Server) func(testing.TB) core.Store {
 }
 
 // TestChain plays every combination through the client, this server and each store behind it. What a store promises is checked through the
-// PostgreSQL ones too; TestClientConforms does so for the others.
+// PostgreSQL ones too; TestClientConforms does so for the others. The race detector looks at the parts in their own packages: here it would take ten minutes.
 func TestChain(t *testing.T) {
+	if raceEnabled {
+		t.Skip("run without the race detector")
+	}
 	counter, err := tiktoken.New("o200k_base")
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,5 @@
+//go:build !race
+
+package openbrain_test
+
+const raceEnabled = false
