@@ -51,7 +51,7 @@ added:
 # Small changes to the engine and to the memory store, another sample each time: which of them no test notices. Some hours.
 MUTANTS ?= 400
 mutants:
-	go run ./internal/mutants -n $(MUTANTS) -folders core,backends/memory -stages './core ./backends/memory; -run TestMatrixVariants|TestStoreMemory ./conformance'
+	go run ./internal/mutants -n $(MUTANTS) -folders core,core/engine,backends/memory -stages './core/... ./backends/memory; -run TestMatrixVariants|TestStoreMemory ./conformance'
 
 fuzz:
 	@set -e; for pkg in $$(go list ./...); do \

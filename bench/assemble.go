@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/strategies/hybrid"
 	"github.com/contextengine/contextengine/strategies/lexical"
@@ -165,7 +166,7 @@ func wholePart(ctx context.Context, b *board, kind, what string, store core.Stor
 		return err
 	}
 	timing := &stopwatch{Retriever: retriever}
-	e, err := newEngine(store, func(p *core.Parts) { p.Retriever, p.Observers = timing, []core.Observer{index} })
+	e, err := newEngine(store, func(p *engine.Parts) { p.Retriever, p.Observers = timing, []core.Observer{index} })
 	if err != nil {
 		return err
 	}

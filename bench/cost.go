@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/lexical"
@@ -38,7 +39,7 @@ func cost(ctx context.Context, b *board, o options) error {
 		}
 		fill := func(store core.Store) error {
 			counter := func(text string) int { return len(text) / 4 } // tokens are not what is measured
-			e, err := newEngine(store, func(p *core.Parts) { p.Counter = counter })
+			e, err := newEngine(store, func(p *engine.Parts) { p.Counter = counter })
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/archive"
@@ -123,7 +124,7 @@ func ingest(ctx context.Context, b *board, o options) error {
 }
 
 // newEngine makes an engine over a store, with tokens counted as models count them.
-func newEngine(store core.Store, change func(*core.Parts)) (*core.Engine, error) {
+func newEngine(store core.Store, change func(*engine.Parts)) (*engine.Engine, error) {
 	counter, err := tiktoken.New(tiktoken.DefaultEncoding)
 	if err != nil {
 		return nil, err
@@ -132,11 +133,11 @@ func newEngine(store core.Store, change func(*core.Parts)) (*core.Engine, error)
 	if err != nil {
 		return nil, err
 	}
-	parts := core.Parts{Store: store, Compactor: compactor, Counter: counter.Count}
+	parts := engine.Parts{Store: store, Compactor: compactor, Counter: counter.Count}
 	if change != nil {
 		change(&parts)
 	}
-	return core.New(parts, core.DefaultConfig())
+	return engine.New(parts, engine.DefaultConfig())
 }
 
 // bareSQLite inserts the same rows in the same transactions, and nothing else.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/postgres"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/internal/pgtest"
 )
@@ -29,7 +30,7 @@ func TestPostgresBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	e, err := newEngine(store, func(p *core.Parts) { p.Counter = func(text string) int { return len(text) / 4 } })
+	e, err := newEngine(store, func(p *engine.Parts) { p.Counter = func(text string) int { return len(text) / 4 } })
 	if err != nil {
 		t.Fatal(err)
 	}

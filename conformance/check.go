@@ -30,7 +30,7 @@ const (
 	NeedTailer Need = "core.Tailer"
 	// NeedChangeFeed: core.As finds a core.ChangeFeed in the store.
 	NeedChangeFeed Need = "core.ChangeFeed"
-	// NeedVectorStore: core.As finds a core.VectorStore in the store.
+	// NeedVectorStore: core.As finds a vector.Store in the store.
 	NeedVectorStore Need = "core.VectorStore"
 	// NeedStatter: core.As finds a core.Statter in the store.
 	NeedStatter Need = "core.Statter"
@@ -48,7 +48,7 @@ const (
 	NeedSubagents Need = "core.SubagentHost"
 	// NeedTurns: the engine is a core.TurnCommitter.
 	NeedTurns Need = "core.TurnCommitter"
-	// NeedRecaller: the engine is a core.Recaller.
+	// NeedRecaller: the engine is a engine.Recaller.
 	NeedRecaller Need = "core.Recaller"
 )
 

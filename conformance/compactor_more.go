@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 func moreCompactorChecks() []Check {
@@ -42,10 +43,10 @@ func (r *compactorRun) rich(force bool) core.Compaction {
 		c.Summaries = append(c.Summaries, s)
 		c.Tokens += s.Tokens
 	}
-	c.Stubs = map[string]core.Stub{}
+	c.Stubs = map[string]window.Stub{}
 	for i, e := range c.Entries[:len(c.Entries)-c.Protected] {
 		if e.Message.HasResults() && c.Cost[i] > 40 {
-			c.Stubs[e.ID] = core.Stub{Kind: core.Clipped, Texts: map[int]string{0: "head … tail"}, Tokens: 10}
+			c.Stubs[e.ID] = window.Stub{Kind: window.Clipped, Texts: map[int]string{0: "head … tail"}, Tokens: 10}
 			c.Tokens -= c.Cost[i] - 10
 			c.Cost[i] = 10
 			break
@@ -115,7 +116,7 @@ func (r *compactorRun) legal(c core.Compaction, patches []core.Patch) string {
 // publish does what an engine does with patches: the task that is left.
 func (r *compactorRun) publish(c core.Compaction, patches []core.Patch, round int) core.Compaction {
 	next := c
-	next.Stubs = map[string]core.Stub{}
+	next.Stubs = map[string]window.Stub{}
 	maps.Copy(next.Stubs, c.Stubs)
 	next.Summaries, next.Entries, next.Cost = slices.Clone(c.Summaries), slices.Clone(c.Entries), slices.Clone(c.Cost)
 	names := map[string]string{}
@@ -221,7 +222,7 @@ func patchHonest(r *compactorRun) string {
 				if s.Tokens < n/2 || s.Tokens <= 0 {
 					return fmt.Sprintf("the stub of entry %q says it costs %d tokens, its texts cost %d", id, s.Tokens, n)
 				}
-				if s.Kind != core.Clipped && s.Kind != core.Masked {
+				if s.Kind != window.Clipped && s.Kind != window.Masked {
 					return fmt.Sprintf("the stub of entry %q is of kind %q", id, s.Kind)
 				}
 			}

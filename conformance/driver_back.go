@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 // backChecks hold engines to what the way back promises.
@@ -32,7 +33,7 @@ func (d *driver) sought(t *track) []item {
 }
 
 func backFound(d *driver) string {
-	r, ok := d.engine.(core.Recaller)
+	r, ok := d.engine.(engine.Recaller)
 	if !ok {
 		return ""
 	}
@@ -50,24 +51,24 @@ func backFound(d *driver) string {
 }
 
 // lookFor searches for a message by its mark and expands what it finds.
-func (d *driver) lookFor(r core.Recaller, t *track, it item) string {
+func (d *driver) lookFor(r engine.Recaller, t *track, it item) string {
 	mark := it.marks[0]
 	ctx := d.tb.Context()
-	res, err := r.Search(ctx, core.SearchRequest{Session: t.id, Query: mark, Limit: core.MaxFound, Tokens: core.MaxAnswer})
+	res, err := r.Search(ctx, engine.SearchRequest{Session: t.id, Query: mark, Limit: engine.MaxFound, Tokens: engine.MaxAnswer})
 	if err != nil {
 		return fmt.Sprintf("searching for %s in session %s: error %v", mark, t.id, err)
 	}
-	at := slices.IndexFunc(res.Found, func(f core.Found) bool {
+	at := slices.IndexFunc(res.Found, func(f engine.Found) bool {
 		return f.Type == core.TypeMessage && f.Session == t.id.Session && strings.Contains(f.Excerpt, mark)
 	})
 	if at < 0 {
 		return fmt.Sprintf("searching for %s in session %s finds %d entries, and not the one that says it", mark, t.id, len(res.Found))
 	}
-	if n := d.tokens.count(res.Text); n > core.MaxAnswer || n != res.Tokens {
-		return fmt.Sprintf("a search answers with %d tokens, says %d, and was bounded to %d", n, res.Tokens, core.MaxAnswer)
+	if n := d.tokens.count(res.Text); n > engine.MaxAnswer || n != res.Tokens {
+		return fmt.Sprintf("a search answers with %d tokens, says %d, and was bounded to %d", n, res.Tokens, engine.MaxAnswer)
 	}
 	var whole strings.Builder
-	req := core.ExpandRequest{Session: t.id, ID: res.Found[at].ID, Tokens: core.MaxAnswer}
+	req := engine.ExpandRequest{Session: t.id, ID: res.Found[at].ID, Tokens: engine.MaxAnswer}
 	for range 1000 {
 		page, err := r.Expand(ctx, req)
 		if err != nil || len(page.Found) != 1 {
@@ -89,7 +90,7 @@ var imageNote = regexp.MustCompile(`\n\(image: [^\n]*\)`)
 
 // backIsolated searches from every session for what every other one said.
 func backIsolated(d *driver) string {
-	r, ok := d.engine.(core.Recaller)
+	r, ok := d.engine.(engine.Recaller)
 	if !ok {
 		return ""
 	}
@@ -104,7 +105,7 @@ func backIsolated(d *driver) string {
 				continue
 			}
 			for _, it := range append(d.sought(other), d.forgotten(other)...) {
-				res, err := r.Search(context.WithoutCancel(d.tb.Context()), core.SearchRequest{Session: t.id, Query: it.marks[0], Limit: core.MaxFound})
+				res, err := r.Search(context.WithoutCancel(d.tb.Context()), engine.SearchRequest{Session: t.id, Query: it.marks[0], Limit: engine.MaxFound})
 				if err != nil {
 					return fmt.Sprintf("searching in session %s: error %v", t.id, err)
 				}

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
 // forget erases one message. A host keeps its copy and goes on handing it over.
 func (d *driver) forget(t *track, o op) {
-	if _, ok := d.engine.(core.Forgetter); !ok || t == d.tracks[3] {
+	if _, ok := d.engine.(engine.Forgetter); !ok || t == d.tracks[3] {
 		return
 	}
 	at := d.forgettable(t, o.N)
@@ -25,10 +26,10 @@ func (d *driver) forget(t *track, o op) {
 	if id == "" {
 		return
 	}
-	req := core.ForgetRequest{Scope: t.id.Scope(), Entries: []string{id}}
-	var rec core.Receipt
+	req := engine.ForgetRequest{Scope: t.id.Scope(), Entries: []string{id}}
+	var rec engine.Receipt
 	attempt := func(ctx context.Context) (err error) {
-		rec, err = d.engine.(core.Forgetter).Forget(ctx, req) // a fault may have made a new engine
+		rec, err = d.engine.(engine.Forgetter).Forget(ctx, req) // a fault may have made a new engine
 		return err
 	}
 	excused, err := d.call("forget", true, attempt)

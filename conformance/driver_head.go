@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -221,7 +222,7 @@ func headFillerStored(d *driver) string {
 }
 
 func headKept(d *driver) string {
-	r, ok := d.engine.(core.Recaller)
+	r, ok := d.engine.(engine.Recaller)
 	if !ok {
 		return ""
 	}

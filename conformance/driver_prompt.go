@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // prompt is an assembled prompt with what must hold for it.
@@ -149,9 +150,9 @@ func (d *driver) newPrompt(t *track, req core.AssembleRequest, res core.Assemble
 		if c.Message < 0 || c.Message >= len(p.made) {
 			continue
 		}
-		p.mixed[c.Message] = p.mixed[c.Message] || c.Reason == core.ReasonSummary
+		p.mixed[c.Message] = p.mixed[c.Message] || c.Reason == window.ReasonSummary
 		switch c.Reason {
-		case core.ReasonSummary, core.ReasonNote, core.ReasonRecalled:
+		case window.ReasonSummary, window.ReasonNote, window.ReasonRecalled:
 			p.made[c.Message] = true
 		default:
 			shown[c.Message] = true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 // TestEngine plays generated sessions against one engine; see TestMatrix.
@@ -126,7 +127,7 @@ func applicable(tb testing.TB, c Combination, tokens *tokenCache, o options) map
 	d := newDriver(scope, c, plan{}, nil, tokens, nil)
 	_, sub := d.engine.(core.SubagentHost)
 	_, turns := d.engine.(core.TurnCommitter)
-	_, back := d.engine.(core.Recaller)
+	_, back := d.engine.(engine.Recaller)
 	owns := d.engine.Info().OwnsCompaction
 	have := map[Need]bool{NeedOwner: owns, NeedDelegate: !owns, NeedSubagents: sub, NeedTurns: turns, NeedRecaller: back}
 	d.dispose()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 // theirs are the rules that a part is held to and not the engine over it: what it asks of a model or of the runtime and what it makes of the answer, and that
@@ -45,12 +46,12 @@ func TestContained(t *testing.T) {
 			}
 			open := func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
 				tb.Helper()
-				e, store := s.open(tb, env)
-				engine, ok := e.(*core.Engine)
+				opened, store := s.open(tb, env)
+				e, ok := opened.(*engine.Engine)
 				if !ok {
-					tb.Fatalf("engine is a %T", e)
+					tb.Fatalf("engine is a %T", opened)
 				}
-				return &judged{Engine: engine, store: store, t: t}, store
+				return &judged{Engine: e, store: store, t: t}, store
 			}
 			for _, f := range conformance.ExamineEngine(t, conformance.Combination{Name: b.name, Open: open}, cheap, conformance.WithClaims(held...),
 				conformance.WithExactly(cases, 20260301), conformance.WithoutShrinking(), conformance.WithPatience(10*time.Second)) {
@@ -62,7 +63,7 @@ func TestContained(t *testing.T) {
 
 // judged is a sound engine of whose recall blocks every quoted line must be what the entries named for it say in the store.
 type judged struct {
-	*core.Engine
+	*engine.Engine
 	store core.Store
 	t     *testing.T
 }

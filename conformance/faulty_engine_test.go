@@ -10,12 +10,14 @@ import (
 
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // brokenEngine is an engine with one promise broken.
 type brokenEngine struct {
-	*core.Engine
+	*engine.Engine
 	env      conformance.Env
 	request  func(*core.AssembleRequest)
 	result   func(core.AssembleRequest, *core.AssembleResult) error
@@ -23,29 +25,29 @@ type brokenEngine struct {
 	batch    func(context.Context, core.IngestBatchRequest) (core.IngestResult, error)
 	commit   func(context.Context, core.CommitTurnRequest) (core.CommitTurnResult, error)
 	compact  func(context.Context, core.CompactRequest) (core.CompactResult, error)
-	forget   func(context.Context, core.ForgetRequest) (core.Receipt, error)
-	search   func(context.Context, core.SearchRequest) (core.SearchResult, error)
-	expand   func(*core.ExpandResult)
+	forget   func(context.Context, engine.ForgetRequest) (engine.Receipt, error)
+	search   func(context.Context, engine.SearchRequest) (engine.SearchResult, error)
+	expand   func(*engine.ExpandResult)
 	detached bool
 	// silent engines report no problems.
 	silent bool
 }
 
-func (b *brokenEngine) Forget(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
+func (b *brokenEngine) Forget(ctx context.Context, req engine.ForgetRequest) (engine.Receipt, error) {
 	if b.forget != nil {
 		return b.forget(ctx, req)
 	}
 	return b.Engine.Forget(ctx, req)
 }
 
-func (b *brokenEngine) Search(ctx context.Context, req core.SearchRequest) (core.SearchResult, error) {
+func (b *brokenEngine) Search(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
 	if b.search != nil {
 		return b.search(ctx, req)
 	}
 	return b.Engine.Search(ctx, req)
 }
 
-func (b *brokenEngine) Expand(ctx context.Context, req core.ExpandRequest) (core.ExpandResult, error) {
+func (b *brokenEngine) Expand(ctx context.Context, req engine.ExpandRequest) (engine.ExpandResult, error) {
 	res, err := b.Engine.Expand(ctx, req)
 	if b.expand != nil && err == nil {
 		b.expand(&res)
@@ -121,7 +123,7 @@ func insert(res *core.AssembleResult, at int, m message.Message) {
 // remove takes a message out of a prompt.
 func remove(res *core.AssembleResult, at int) {
 	res.Messages = slices.Delete(res.Messages, at, at+1)
-	res.Choices = slices.DeleteFunc(res.Choices, func(c core.Choice) bool { return c.Message == at })
+	res.Choices = slices.DeleteFunc(res.Choices, func(c window.Choice) bool { return c.Message == at })
 	for i := range res.Choices {
 		if res.Choices[i].Message > at {
 			res.Choices[i].Message--
@@ -154,12 +156,12 @@ func engineFault(name string, s setup, sound func(setup) []string, change func(*
 		known := sound(s)
 		found := conformance.ExamineEngine(t, conformance.Combination{Name: name, Open: func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
 			tb.Helper()
-			e, store := s.open(tb, env)
-			engine, ok := e.(*core.Engine)
+			opened, store := s.open(tb, env)
+			e, ok := opened.(*engine.Engine)
 			if !ok {
-				tb.Fatalf("engine is a %T", e)
+				tb.Fatalf("engine is a %T", opened)
 			}
-			b := &brokenEngine{Engine: engine, env: env}
+			b := &brokenEngine{Engine: e, env: env}
 			change(b)
 			return b, store
 		}}, cheap, append(few(cases), conformance.WithUntil(caught...))...)
@@ -275,7 +277,7 @@ func faultyPrompts(sound func(setup) []string) []fault {
 		}, []string{"cache.addition"}, "idempotent.repeat", "budget.*"),
 		engineFault("addition from the start", plain, sound, result(func(_ core.AssembleRequest, res *core.AssembleResult) {
 			if res.SystemPromptAddition == "" {
-				res.SystemPromptAddition = core.SystemPromptAddition
+				res.SystemPromptAddition = engine.SystemPromptAddition
 			}
 		}), []string{"cache.addition"}, "budget.*"),
 		engineFault("addition with every other step", plain, sound, func(b *brokenEngine) {
@@ -288,35 +290,35 @@ func faultyPrompts(sound func(setup) []string) []fault {
 			}
 		}, []string{"cache.addition"}, "idempotent.repeat", "idempotent.own-output"),
 		engineFault("forgets nothing", plain, sound, func(b *brokenEngine) {
-			b.forget = func(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
-				return core.Receipt{Entries: len(req.Entries)}, ctx.Err()
+			b.forget = func(ctx context.Context, req engine.ForgetRequest) (engine.Receipt, error) {
+				return engine.Receipt{Entries: len(req.Entries)}, ctx.Err()
 			}
 		}, []string{"erase.shown", "erase.stored"}, append(changed, "lost.verbatim", "isolation.back")...),
 		engineFault("forgets so well that the host brings it back", plain, sound, func(b *brokenEngine) {
-			b.forget = func(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
+			b.forget = func(ctx context.Context, req engine.ForgetRequest) (engine.Receipt, error) {
 				rec, err := b.Engine.Forget(ctx, req)
 				if err == nil {
-					_, err = b.Engine.Forget(ctx, core.ForgetRequest{Scope: req.Scope, Purge: true})
+					_, err = b.Engine.Forget(ctx, engine.ForgetRequest{Scope: req.Scope, Purge: true})
 				}
 				return rec, err
 			}
 		}, []string{"erase.shown"}, append(changed, "erase.stored", "failure.*", "idempotent.*", "isolation.back", "back.*", "lost.verbatim")...).with(120),
 		engineFault("searches what the window shows alone", plain, sound, func(b *brokenEngine) {
-			b.search = func(ctx context.Context, req core.SearchRequest) (core.SearchResult, error) {
+			b.search = func(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
 				res, err := b.Engine.Search(ctx, req)
-				res.Found = slices.DeleteFunc(res.Found, func(f core.Found) bool { return f.Seq == 0 })
+				res.Found = slices.DeleteFunc(res.Found, func(f engine.Found) bool { return f.Seq == 0 })
 				return res, err
 			}
 		}, []string{"back.found"}, "head.kept"),
 		engineFault("expands the beginning alone", plain, sound, func(b *brokenEngine) {
-			b.expand = func(res *core.ExpandResult) {
+			b.expand = func(res *engine.ExpandResult) {
 				if len(res.Found) > 0 && len(res.Found[0].Excerpt) > 12 {
 					res.Found[0].Excerpt, res.Next = res.Found[0].Excerpt[:12], 0
 				}
 			}
 		}, []string{"back.found"}, "head.kept"),
 		engineFault("searches everything there is", plain, sound, func(b *brokenEngine) {
-			b.search = func(ctx context.Context, req core.SearchRequest) (core.SearchResult, error) {
+			b.search = func(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
 				res, err := b.Engine.Search(ctx, req)
 				for _, agent := range []string{"agent-a", "agent-b"} {
 					for entry, err := range core.All(ctx, b.Store(), core.Scope{Agent: agent}, false) {

@@ -11,11 +11,12 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
 func faultyRecall(sound func(setup) []string) []fault {
-	recalling := setup{compactor: "archive", retriever: words, change: func(c *core.Config) { c.Recall.Gate = false }}
+	recalling := setup{compactor: "archive", retriever: words, change: func(c *engine.Config) { c.Recall.Gate = false }}
 	plain := setup{compactor: "archive"}
 	leak := func(from func(core.SessionID) core.SessionID) func(*brokenEngine) {
 		return func(b *brokenEngine) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // compacts is a compactor around a sound one.
@@ -75,7 +76,7 @@ func tableCompactors() []broken {
 			}
 		}
 	}
-	stubs := func(f func(id string, s *core.Stub)) func(core.Compaction, *core.Patch) {
+	stubs := func(f func(id string, s *window.Stub)) func(core.Compaction, *core.Patch) {
 		return func(_ core.Compaction, p *core.Patch) {
 			for id, s := range p.Stubs {
 				s.Texts = maps.Clone(s.Texts)
@@ -145,12 +146,12 @@ func tableCompactors() []broken {
 		patch("replacements", base, "and a stub for what is replaced", func(_ core.Compaction, p *core.Patch) {
 			for _, r := range p.Replace {
 				if len(r.Entries) > 0 {
-					p.Stubs = map[string]core.Stub{r.Entries[0]: {Kind: core.Masked, Texts: map[int]string{0: "[gone]"}, Tokens: 3}}
+					p.Stubs = map[string]window.Stub{r.Entries[0]: {Kind: window.Masked, Texts: map[int]string{0: "[gone]"}, Tokens: 3}}
 				}
 			}
 		})
 		patch("replacements", base, "and a stub for the newest", func(c core.Compaction, p *core.Patch) {
-			p.Stubs = map[string]core.Stub{c.Entries[len(c.Entries)-1].ID: {Kind: core.Masked, Texts: map[int]string{0: "[gone]"}, Tokens: 3}}
+			p.Stubs = map[string]window.Stub{c.Entries[len(c.Entries)-1].ID: {Kind: window.Masked, Texts: map[int]string{0: "[gone]"}, Tokens: 3}}
 		})
 		patch("replacements", base, "as if the runtime had done it", func(_ core.Compaction, p *core.Patch) { p.Delegated = &core.CompactResult{OK: true} })
 		patch("replacements", base, "no reason for nothing", func(_ core.Compaction, p *core.Patch) { p.Reason = "" })
@@ -163,35 +164,35 @@ func tableCompactors() []broken {
 		patch("replacements", base, "another ref each time", replacements(func(r *core.Replacement) { r.Ref = fmt.Sprint(time.Now().UnixNano()) }))
 		patch("replacements", base, "a text with the time", replacements(func(r *core.Replacement) { r.Text += time.Now().String() }))
 	}
-	patch("stubs", "mask", "dearer than before", stubs(func(_ string, s *core.Stub) { s.Tokens += 100000 }))
-	patch("stubs", "mask", "for nothing", stubs(func(_ string, s *core.Stub) { s.Tokens = 0 }))
-	patch("stubs", "mask", "below nothing", stubs(func(_ string, s *core.Stub) { s.Tokens = -5 }))
-	patch("stubs", "mask", "long and cheap", stubs(func(_ string, s *core.Stub) {
+	patch("stubs", "mask", "dearer than before", stubs(func(_ string, s *window.Stub) { s.Tokens += 100000 }))
+	patch("stubs", "mask", "for nothing", stubs(func(_ string, s *window.Stub) { s.Tokens = 0 }))
+	patch("stubs", "mask", "below nothing", stubs(func(_ string, s *window.Stub) { s.Tokens = -5 }))
+	patch("stubs", "mask", "long and cheap", stubs(func(_ string, s *window.Stub) {
 		for i := range s.Texts {
 			s.Texts[i] = strings.Repeat("much more ", 200)
 		}
 	}))
-	patch("stubs", "mask", "of no kind", stubs(func(_ string, s *core.Stub) { s.Kind = "" }))
-	patch("stubs", "mask", "of a kind of its own", stubs(func(_ string, s *core.Stub) { s.Kind = "rolled" }))
-	patch("stubs", "mask", "without texts", stubs(func(_ string, s *core.Stub) { s.Texts = nil }))
-	patch("stubs", "mask", "of parts that are not there", stubs(func(_ string, s *core.Stub) { s.Texts[99] = "x" }))
-	patch("stubs", "mask", "of a part before the first", stubs(func(_ string, s *core.Stub) { s.Texts[-1] = "x" }))
+	patch("stubs", "mask", "of no kind", stubs(func(_ string, s *window.Stub) { s.Kind = "" }))
+	patch("stubs", "mask", "of a kind of its own", stubs(func(_ string, s *window.Stub) { s.Kind = "rolled" }))
+	patch("stubs", "mask", "without texts", stubs(func(_ string, s *window.Stub) { s.Texts = nil }))
+	patch("stubs", "mask", "of parts that are not there", stubs(func(_ string, s *window.Stub) { s.Texts[99] = "x" }))
+	patch("stubs", "mask", "of a part before the first", stubs(func(_ string, s *window.Stub) { s.Texts[-1] = "x" }))
 	patch("stubs", "mask", "of an unknown entry", func(_ core.Compaction, p *core.Patch) {
 		p.Stubs = maps.Clone(p.Stubs)
 		if p.Stubs == nil {
-			p.Stubs = map[string]core.Stub{}
+			p.Stubs = map[string]window.Stub{}
 		}
-		p.Stubs["nobody"] = core.Stub{Kind: core.Masked, Texts: map[int]string{0: "x"}, Tokens: 1}
+		p.Stubs["nobody"] = window.Stub{Kind: window.Masked, Texts: map[int]string{0: "x"}, Tokens: 1}
 	})
 	patch("stubs", "mask", "of protected ones", func(c core.Compaction, p *core.Patch) {
 		for _, e := range c.Entries[len(c.Entries)-c.Protected:] {
-			p.Stubs = map[string]core.Stub{e.ID: {Kind: core.Masked, Texts: map[int]string{0: "x"}, Tokens: 1}}
+			p.Stubs = map[string]window.Stub{e.ID: {Kind: window.Masked, Texts: map[int]string{0: "x"}, Tokens: 1}}
 		}
 	})
 	patch("stubs", "mask", "again and again", func(c core.Compaction, p *core.Patch) {
 		if len(c.Entries) > c.Protected && p.Empty() {
 			n := c.Cost[0]
-			p.Stubs = map[string]core.Stub{c.Entries[0].ID: {Kind: core.Masked, Texts: map[int]string{0: "x"}, Tokens: n}}
+			p.Stubs = map[string]window.Stub{c.Entries[0].ID: {Kind: window.Masked, Texts: map[int]string{0: "x"}, Tokens: n}}
 		}
 	})
 
@@ -377,7 +378,7 @@ func tableCompactors() []broken {
 	})
 	call("what a delegate passes on", "delegate", "with a stub of its own", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
 		p, err := s(ctx, c)
-		p.Stubs = map[string]core.Stub{c.Entries[0].ID: {Kind: core.Masked}}
+		p.Stubs = map[string]window.Stub{c.Entries[0].ID: {Kind: window.Masked}}
 		return p, err
 	})
 	return out

@@ -13,15 +13,16 @@ import (
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
 // companied is a store in a file whose companions can be wrong.
 type companied struct {
 	*sqlite.Store
 	changes func(ctx context.Context, q core.ChangeQuery, sound func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error)
-	put     func(ctx context.Context, space string, v []core.Vector) error
-	scan    func(ctx context.Context, q core.VectorQuery) (core.VectorPage, error)
-	spaces  func(ctx context.Context, agent string) ([]core.VectorSpace, error)
+	put     func(ctx context.Context, space string, v []vector.Vector) error
+	scan    func(ctx context.Context, q vector.Query) (vector.Page, error)
+	spaces  func(ctx context.Context, agent string) ([]vector.Space, error)
 	drop    func(ctx context.Context, space, agent string) error
 	stats   func(*core.StoreStats)
 }
@@ -33,21 +34,21 @@ func (c *companied) Changes(ctx context.Context, q core.ChangeQuery) (core.Chang
 	return c.Store.Changes(ctx, q)
 }
 
-func (c *companied) PutVectors(ctx context.Context, space string, v []core.Vector) error {
+func (c *companied) PutVectors(ctx context.Context, space string, v []vector.Vector) error {
 	if c.put != nil {
 		return c.put(ctx, space, v)
 	}
 	return c.Store.PutVectors(ctx, space, v)
 }
 
-func (c *companied) ScanVectors(ctx context.Context, q core.VectorQuery) (core.VectorPage, error) {
+func (c *companied) ScanVectors(ctx context.Context, q vector.Query) (vector.Page, error) {
 	if c.scan != nil {
 		return c.scan(ctx, q)
 	}
 	return c.Store.ScanVectors(ctx, q)
 }
 
-func (c *companied) VectorSpaces(ctx context.Context, agent string) ([]core.VectorSpace, error) {
+func (c *companied) VectorSpaces(ctx context.Context, agent string) ([]vector.Space, error) {
 	if c.spaces != nil {
 		return c.spaces(ctx, agent)
 	}
@@ -198,9 +199,9 @@ func tableCompanions(*testing.T) []broken {
 	vectors := func(name string, change func(c *companied)) {
 		out = append(out, brokenCompanionOf("vectors", name, change))
 	}
-	scanned := func(name string, f func(q core.VectorQuery, p *core.VectorPage)) {
+	scanned := func(name string, f func(q vector.Query, p *vector.Page)) {
 		vectors(name, func(c *companied) {
-			c.scan = func(ctx context.Context, q core.VectorQuery) (core.VectorPage, error) {
+			c.scan = func(ctx context.Context, q vector.Query) (vector.Page, error) {
 				p, err := c.Store.ScanVectors(ctx, q)
 				f(q, &p)
 				return p, err
@@ -208,65 +209,65 @@ func tableCompanions(*testing.T) []broken {
 		})
 	}
 	for _, f := range []string{"ID", "Part", "Start", "End", "Hash", "Values"} {
-		scanned("without "+f, func(_ core.VectorQuery, p *core.VectorPage) {
+		scanned("without "+f, func(_ vector.Query, p *vector.Page) {
 			for i := range p.Vectors {
 				reflect.ValueOf(&p.Vectors[i]).Elem().FieldByName(f).SetZero()
 			}
 		})
 	}
-	scanned("the first left out", func(_ core.VectorQuery, p *core.VectorPage) { p.Vectors = p.Vectors[min(1, len(p.Vectors)):] })
-	scanned("ends with the first page", func(_ core.VectorQuery, p *core.VectorPage) { p.Next = "" })
-	scanned("hashes in 63 bits", func(_ core.VectorQuery, p *core.VectorPage) {
+	scanned("the first left out", func(_ vector.Query, p *vector.Page) { p.Vectors = p.Vectors[min(1, len(p.Vectors)):] })
+	scanned("ends with the first page", func(_ vector.Query, p *vector.Page) { p.Next = "" })
+	scanned("hashes in 63 bits", func(_ vector.Query, p *vector.Page) {
 		for i := range p.Vectors {
 			p.Vectors[i].Hash &= 1<<63 - 1
 		}
 	})
-	scanned("rounded", func(_ core.VectorQuery, p *core.VectorPage) {
+	scanned("rounded", func(_ vector.Query, p *vector.Page) {
 		for i := range p.Vectors {
 			for j := range p.Vectors[i].Values {
 				p.Vectors[i].Values[j] = float32(int(p.Vectors[i].Values[j]))
 			}
 		}
 	})
-	query := func(name string, f func(q *core.VectorQuery)) {
+	query := func(name string, f func(q *vector.Query)) {
 		vectors(name, func(c *companied) {
-			c.scan = func(ctx context.Context, q core.VectorQuery) (core.VectorPage, error) {
+			c.scan = func(ctx context.Context, q vector.Query) (vector.Page, error) {
 				f(&q)
 				return c.Store.ScanVectors(ctx, q)
 			}
 		})
 	}
-	query("limit ignored", func(q *core.VectorQuery) { q.Limit = core.MaxPage })
-	query("cursor ignored", func(q *core.VectorQuery) { q.Cursor = "" })
-	query("one agent's for all", func(q *core.VectorQuery) { q.Agent = "agent-a" })
-	query("of one space", func(q *core.VectorQuery) { q.Space = "one/3" })
-	put := func(name string, f func(c *companied, ctx context.Context, space string, v []core.Vector) error) {
+	query("limit ignored", func(q *vector.Query) { q.Limit = core.MaxPage })
+	query("cursor ignored", func(q *vector.Query) { q.Cursor = "" })
+	query("one agent's for all", func(q *vector.Query) { q.Agent = "agent-a" })
+	query("of one space", func(q *vector.Query) { q.Space = "one/3" })
+	put := func(name string, f func(c *companied, ctx context.Context, space string, v []vector.Vector) error) {
 		vectors(name, func(c *companied) {
-			c.put = func(ctx context.Context, space string, v []core.Vector) error { return f(c, ctx, space, v) }
+			c.put = func(ctx context.Context, space string, v []vector.Vector) error { return f(c, ctx, space, v) }
 		})
 	}
-	put("unknown ids refused", func(c *companied, ctx context.Context, space string, v []core.Vector) error {
-		if slices.ContainsFunc(v, func(v core.Vector) bool { return v.ID == "E-nobody" }) {
+	put("unknown ids refused", func(c *companied, ctx context.Context, space string, v []vector.Vector) error {
+		if slices.ContainsFunc(v, func(v vector.Vector) bool { return v.ID == "E-nobody" }) {
 			return core.ErrNotFound
 		}
 		return c.Store.PutVectors(ctx, space, v)
 	})
-	put("spaces mixed", func(c *companied, ctx context.Context, _ string, v []core.Vector) error {
+	put("spaces mixed", func(c *companied, ctx context.Context, _ string, v []vector.Vector) error {
 		return c.Store.PutVectors(ctx, "one/3", v)
 	})
-	put("parts forgotten", func(c *companied, ctx context.Context, space string, v []core.Vector) error {
-		return c.Store.PutVectors(ctx, space, slices.DeleteFunc(slices.Clone(v), func(v core.Vector) bool { return v.Part > 0 }))
+	put("parts forgotten", func(c *companied, ctx context.Context, space string, v []vector.Vector) error {
+		return c.Store.PutVectors(ctx, space, slices.DeleteFunc(slices.Clone(v), func(v vector.Vector) bool { return v.Part > 0 }))
 	})
-	put("lengths cut", func(c *companied, ctx context.Context, space string, v []core.Vector) error {
+	put("lengths cut", func(c *companied, ctx context.Context, space string, v []vector.Vector) error {
 		if err := c.Store.PutVectors(ctx, space, v); !errors.Is(err, core.ErrInvalid) {
 			return err
 		}
 		return nil
 	})
-	put("nothing replaced", func() func(c *companied, ctx context.Context, space string, v []core.Vector) error {
+	put("nothing replaced", func() func(c *companied, ctx context.Context, space string, v []vector.Vector) error {
 		var mu sync.Mutex
 		seen := map[string]bool{}
-		return func(c *companied, ctx context.Context, space string, v []core.Vector) error {
+		return func(c *companied, ctx context.Context, space string, v []vector.Vector) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if len(v) == 1 && seen[space+v[0].ID] && len(v[0].Values) == 3 {
@@ -278,33 +279,33 @@ func tableCompanions(*testing.T) []broken {
 			return c.Store.PutVectors(ctx, space, v)
 		}
 	}())
-	put("goes on when cancelled", func(c *companied, ctx context.Context, space string, v []core.Vector) error {
+	put("goes on when cancelled", func(c *companied, ctx context.Context, space string, v []vector.Vector) error {
 		return c.Store.PutVectors(context.WithoutCancel(ctx), space, v)
 	})
-	spaces := func(name string, f func(s []core.VectorSpace) []core.VectorSpace) {
+	spaces := func(name string, f func(s []vector.Space) []vector.Space) {
 		vectors(name, func(c *companied) {
-			c.spaces = func(ctx context.Context, agent string) ([]core.VectorSpace, error) {
+			c.spaces = func(ctx context.Context, agent string) ([]vector.Space, error) {
 				s, err := c.Store.VectorSpaces(ctx, agent)
 				return f(s), err
 			}
 		})
 	}
-	spaces("spaces backwards", func(s []core.VectorSpace) []core.VectorSpace { slices.Reverse(s); return s })
-	spaces("no spaces", func([]core.VectorSpace) []core.VectorSpace { return nil })
-	spaces("no dimensions", func(s []core.VectorSpace) []core.VectorSpace {
+	spaces("spaces backwards", func(s []vector.Space) []vector.Space { slices.Reverse(s); return s })
+	spaces("no spaces", func([]vector.Space) []vector.Space { return nil })
+	spaces("no dimensions", func(s []vector.Space) []vector.Space {
 		for i := range s {
 			s[i].Dimensions = 0
 		}
 		return s
 	})
-	spaces("vectors counted for entries", func(s []core.VectorSpace) []core.VectorSpace {
+	spaces("vectors counted for entries", func(s []vector.Space) []vector.Space {
 		for i := range s {
 			s[i].Entries++
 		}
 		return s
 	})
 	vectors("spaces of all agents", func(c *companied) {
-		c.spaces = func(ctx context.Context, _ string) ([]core.VectorSpace, error) { return c.Store.VectorSpaces(ctx, "") }
+		c.spaces = func(ctx context.Context, _ string) ([]vector.Space, error) { return c.Store.VectorSpaces(ctx, "") }
 	})
 	vectors("drops nothing", func(c *companied) { c.drop = func(context.Context, string, string) error { return nil } })
 	vectors("drops those of all agents", func(c *companied) {

@@ -11,11 +11,12 @@ import (
 
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 // wrongEngine is a sound engine whose calls go through a hook: it sees the name of the method and may change the request, the result and the error.
 type wrongEngine struct {
-	*core.Engine
+	*engine.Engine
 	// before may change a request, which it is given a pointer to.
 	before func(method string, req any)
 	// after may change a result, which it is given a pointer to.
@@ -94,19 +95,19 @@ func (w *wrongEngine) OnSubagentEnded(ctx context.Context, req core.SubagentEnde
 	return err
 }
 
-func (w *wrongEngine) Forget(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
+func (w *wrongEngine) Forget(ctx context.Context, req engine.ForgetRequest) (engine.Receipt, error) {
 	return through(w, ctx, "Forget", req, w.Engine.Forget)
 }
 
-func (w *wrongEngine) Search(ctx context.Context, req core.SearchRequest) (core.SearchResult, error) {
+func (w *wrongEngine) Search(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
 	return through(w, ctx, "Search", req, w.Engine.Search)
 }
 
-func (w *wrongEngine) Expand(ctx context.Context, req core.ExpandRequest) (core.ExpandResult, error) {
+func (w *wrongEngine) Expand(ctx context.Context, req engine.ExpandRequest) (engine.ExpandResult, error) {
 	return through(w, ctx, "Expand", req, w.Engine.Expand)
 }
 
-func (w *wrongEngine) Describe(ctx context.Context, req core.DescribeRequest) (core.DescribeResult, error) {
+func (w *wrongEngine) Describe(ctx context.Context, req engine.DescribeRequest) (engine.DescribeResult, error) {
 	return through(w, ctx, "Describe", req, w.Engine.Describe)
 }
 
@@ -115,12 +116,12 @@ func brokenEngineOf(class, name string, s setup, change func(*wrongEngine)) brok
 		t.Helper()
 		open := func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
 			tb.Helper()
-			e, store := s.open(tb, env)
-			engine, ok := e.(*core.Engine)
+			opened, store := s.open(tb, env)
+			e, ok := opened.(*engine.Engine)
 			if !ok {
-				tb.Fatalf("engine is a %T", e)
+				tb.Fatalf("engine is a %T", opened)
 			}
-			w := &wrongEngine{Engine: engine}
+			w := &wrongEngine{Engine: e}
 			change(w)
 			return w, store
 		}
@@ -143,10 +144,10 @@ var engineMethods = []struct {
 	{"Compact", reflect.TypeFor[core.CompactRequest](), reflect.TypeFor[core.CompactResult]()},
 	{"PrepareSubagentSpawn", reflect.TypeFor[core.SpawnRequest](), reflect.TypeFor[core.Spawn]()},
 	{"OnSubagentEnded", reflect.TypeFor[core.SubagentEnded](), nil},
-	{"Forget", reflect.TypeFor[core.ForgetRequest](), reflect.TypeFor[core.Receipt]()},
-	{"Search", reflect.TypeFor[core.SearchRequest](), reflect.TypeFor[core.SearchResult]()},
-	{"Expand", reflect.TypeFor[core.ExpandRequest](), reflect.TypeFor[core.ExpandResult]()},
-	{"Describe", reflect.TypeFor[core.DescribeRequest](), reflect.TypeFor[core.DescribeResult]()},
+	{"Forget", reflect.TypeFor[engine.ForgetRequest](), reflect.TypeFor[engine.Receipt]()},
+	{"Search", reflect.TypeFor[engine.SearchRequest](), reflect.TypeFor[engine.SearchResult]()},
+	{"Expand", reflect.TypeFor[engine.ExpandRequest](), reflect.TypeFor[engine.ExpandResult]()},
+	{"Describe", reflect.TypeFor[engine.DescribeRequest](), reflect.TypeFor[engine.DescribeResult]()},
 }
 
 // shallow lists the fields of a type itself: what a wrapper forgets is most often one of these.
@@ -217,7 +218,7 @@ func tableEngines() []broken {
 func setupFor(name string) setup {
 	switch name {
 	case "Assemble RecallAt", "Assemble RecallLen":
-		return setup{compactor: "archive", retriever: words, change: func(c *core.Config) { c.Recall.Gate = false }}
+		return setup{compactor: "archive", retriever: words, change: func(c *engine.Config) { c.Recall.Gate = false }}
 	case "Compact Successor", "Compact Delegated":
 		return setup{compactor: "delegate"}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 	"github.com/contextengine/contextengine/strategies/hybrid"
 	"github.com/contextengine/contextengine/strategies/lexical"
@@ -144,8 +145,8 @@ func (b backend) combinations(name string, tiers bool) []conformance.Combination
 
 // TestMatrixVariants plays the settings that the defaults leave out: recall across sessions, strict failures, early compaction.
 func TestMatrixVariants(t *testing.T) {
-	across := func(c *core.Config) { c.Recall.AcrossSessions = true }
-	eager := func(c *core.Config) { c.RecentMessages, c.Compaction.Due, c.Failure = 2, 0.1, core.FailStrict }
+	across := func(c *engine.Config) { c.Recall.AcrossSessions = true }
+	eager := func(c *engine.Config) { c.RecentMessages, c.Compaction.Due, c.Failure = 2, 0.1, engine.FailStrict }
 	conformance.TestMatrix(t, []conformance.Combination{
 		{Name: "none+archive+memory", Open: setup{compactor: "archive"}.open},
 		{Name: "words+archive+memory/across", Open: setup{compactor: "archive", retriever: words, change: across}.open, AcrossSessions: true},

@@ -11,6 +11,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/chain"
@@ -110,7 +111,7 @@ type setup struct {
 	// compacts makes a compactor that has no name; compactor is empty then.
 	compacts  func(conformance.Env) (core.Compactor, error)
 	retriever func() core.Retriever
-	change    func(*core.Config)
+	change    func(*engine.Config)
 }
 
 // open builds an engine over the memory store.
@@ -133,21 +134,21 @@ func (s setup) over(tb testing.TB, env conformance.Env, store core.Store) core.C
 	if err != nil {
 		tb.Fatalf("compactor %s: %v", s.compactor, err)
 	}
-	cfg := core.DefaultConfig()
+	cfg := engine.DefaultConfig()
 	cfg.Compaction.Deadline = env.Deadline
 	if s.change != nil {
 		s.change(&cfg)
 	}
-	parts := core.Parts{Store: env.Wrap(store), Compactor: c, Counter: env.Count, Host: env.Host}
+	parts := engine.Parts{Store: env.Wrap(store), Compactor: c, Counter: env.Count, Host: env.Host}
 	if v, ok := store.(withViews); ok {
 		parts.Views = v.views
 	}
 	if s.retriever != nil {
 		parts.Retriever = s.retriever()
 	}
-	e, err := core.New(parts, cfg, core.WithIDs(env.IDs))
+	e, err := engine.New(parts, cfg, engine.WithIDs(env.IDs))
 	if err != nil {
-		tb.Fatalf("core.New: %v", err)
+		tb.Fatalf("engine.New: %v", err)
 	}
 	return e
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // promptChecks look at every prompt that is not flagged as degraded.
@@ -202,7 +203,7 @@ func orderTail(p *prompt) string {
 func orderRecall(p *prompt) string {
 	called, others := map[int]bool{}, map[int]int{}
 	for _, c := range p.res.Choices {
-		if c.Reason == core.ReasonRecalled {
+		if c.Reason == window.ReasonRecalled {
 			called[c.Message] = true
 		} else {
 			others[c.Message]++

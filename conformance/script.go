@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -419,23 +420,23 @@ func (s *script) calls(id core.SessionID) map[string]func(context.Context) error
 			return e.OnSubagentEnded(ctx, core.SubagentEnded{Parent: s.id, Child: id, Reason: "completed", Result: "done"})
 		}
 	}
-	if e, ok := s.engine.(core.Recaller); ok {
+	if e, ok := s.engine.(engine.Recaller); ok {
 		out["search"] = func(ctx context.Context) error {
-			_, err := e.Search(ctx, core.SearchRequest{Session: id, Query: "budget"})
+			_, err := e.Search(ctx, engine.SearchRequest{Session: id, Query: "budget"})
 			return err
 		}
 		out["expand"] = func(ctx context.Context) error {
-			_, err := e.Expand(ctx, core.ExpandRequest{Session: id, ID: "0"})
+			_, err := e.Expand(ctx, engine.ExpandRequest{Session: id, ID: "0"})
 			return err
 		}
 		out["describe"] = func(ctx context.Context) error {
-			_, err := e.Describe(ctx, core.DescribeRequest{Session: id})
+			_, err := e.Describe(ctx, engine.DescribeRequest{Session: id})
 			return err
 		}
 	}
-	if e, ok := s.engine.(core.Forgetter); ok {
+	if e, ok := s.engine.(engine.Forgetter); ok {
 		out["forget"] = func(ctx context.Context) error {
-			_, err := e.Forget(ctx, core.ForgetRequest{Scope: core.Scope(id)})
+			_, err := e.Forget(ctx, engine.ForgetRequest{Scope: core.Scope(id)})
 			return err
 		}
 	}

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
 // trueFound compares what an answer shows of an entry with what is stored.
-func (s *script) trueFound(f core.Found, e core.Entry) string {
+func (s *script) trueFound(f engine.Found, e core.Entry) string {
 	switch {
 	case f.ID != e.ID, f.Session != e.Session, f.Turn != e.Turn, f.Seq != e.Seq, f.Role != e.Role, f.Type != e.Type, !f.Time.Equal(e.Time), f.Tokens != e.Tokens:
 		return fmt.Sprintf("the answer shows %+v of the entry %q (session %q, turn %d, seq %d, %s, %s, %v, %d tokens)", f, e.ID, e.Session, e.Turn, e.Seq, e.Role, e.Type, e.Time, e.Tokens)
@@ -38,7 +39,7 @@ func (s *script) trueText(text string, tokens, bound int) string {
 }
 
 func scriptBack(s *script) string {
-	r, _ := s.engine.(core.Recaller)
+	r, _ := s.engine.(engine.Recaller)
 	entries, text := s.talk(s.id, 10, 6)
 	if text != "" {
 		return text
@@ -47,9 +48,9 @@ func scriptBack(s *script) string {
 	for _, e := range entries {
 		byID[e.ID] = e
 	}
-	for _, limit := range []int{1, 3, core.MaxFound} {
+	for _, limit := range []int{1, 3, engine.MaxFound} {
 		seen := map[string]bool{}
-		req := core.SearchRequest{Session: s.id, Query: "budget report", Limit: limit, Tokens: core.MaxAnswer}
+		req := engine.SearchRequest{Session: s.id, Query: "budget report", Limit: limit, Tokens: engine.MaxAnswer}
 		for range len(entries) + 2 {
 			res, err := r.Search(s.ctx(), req)
 			if err != nil || len(res.Found) > limit {
@@ -64,7 +65,7 @@ func scriptBack(s *script) string {
 					return "search: " + text
 				}
 			}
-			if text := s.trueText(res.Text, res.Tokens, core.MaxAnswer); text != "" {
+			if text := s.trueText(res.Text, res.Tokens, engine.MaxAnswer); text != "" {
 				return "search: " + text
 			}
 			if req.Offset = res.Next; res.Next == 0 {
@@ -75,14 +76,14 @@ func scriptBack(s *script) string {
 			return fmt.Sprintf("search in pages of %d finds %d of %d entries", limit, len(seen), len(entries))
 		}
 	}
-	res, err := r.Search(s.ctx(), core.SearchRequest{Session: s.id, Query: "budget report", From: entries[2].Time, To: entries[5].Time, Limit: core.MaxFound})
+	res, err := r.Search(s.ctx(), engine.SearchRequest{Session: s.id, Query: "budget report", From: entries[2].Time, To: entries[5].Time, Limit: engine.MaxFound})
 	if err != nil || len(res.Found) != 3 {
 		return fmt.Sprintf("search in the time of 3 entries finds %d, error %v", len(res.Found), err)
 	}
 	if text := s.backExpand(r, entries); text != "" {
 		return text
 	}
-	small, err := r.Search(s.ctx(), core.SearchRequest{Session: s.id, Query: "budget report", Limit: core.MaxFound, Tokens: 150})
+	small, err := r.Search(s.ctx(), engine.SearchRequest{Session: s.id, Query: "budget report", Limit: engine.MaxFound, Tokens: 150})
 	if err != nil {
 		return fmt.Sprintf("search: error %v", err)
 	}
@@ -100,7 +101,7 @@ func scriptBack(s *script) string {
 		return fmt.Sprintf("assemble: error %v", err)
 	}
 	entries = s.held(s.id)
-	d, err := r.Describe(s.ctx(), core.DescribeRequest{Session: s.id})
+	d, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: s.id})
 	if err != nil {
 		return fmt.Sprintf("describe: error %v", err)
 	}
@@ -112,13 +113,13 @@ func scriptBack(s *script) string {
 }
 
 // backPages expands one long entry page by page.
-func (s *script) backPages(r core.Recaller) string {
+func (s *script) backPages(r engine.Recaller) string {
 	long, text := s.talk(s.id, 1, 120)
 	if text != "" {
 		return text
 	}
 	var whole strings.Builder
-	req := core.ExpandRequest{Session: s.id, ID: long[0].ID, Tokens: 200}
+	req := engine.ExpandRequest{Session: s.id, ID: long[0].ID, Tokens: 200}
 	for n := 0; ; n++ {
 		page, err := r.Expand(s.ctx(), req)
 		if err != nil || len(page.Found) != 1 || n > 100 {
@@ -138,21 +139,21 @@ func (s *script) backPages(r core.Recaller) string {
 	return ""
 }
 
-func (s *script) backExpand(r core.Recaller, entries []core.Entry) string {
+func (s *script) backExpand(r engine.Recaller, entries []core.Entry) string {
 	e := entries[4]
 	for _, id := range []string{e.ID, "#" + e.ID, fmt.Sprint(e.Seq), fmt.Sprintf("#%d", e.Seq)} {
-		res, err := r.Expand(s.ctx(), core.ExpandRequest{Session: s.id, ID: id, Tokens: core.MaxAnswer})
+		res, err := r.Expand(s.ctx(), engine.ExpandRequest{Session: s.id, ID: id, Tokens: engine.MaxAnswer})
 		if err != nil || len(res.Found) != 1 || res.Total != len(e.Text()) || res.Next != 0 || res.Found[0].Excerpt != e.Text() {
 			return fmt.Sprintf("expand of %q: %+v, error %v, want all %d bytes", id, res, err, len(e.Text()))
 		}
 		if text := s.trueFound(res.Found[0], e); text != "" {
 			return "expand: " + text
 		}
-		if text := s.trueText(res.Text, res.Tokens, core.MaxAnswer); text != "" {
+		if text := s.trueText(res.Text, res.Tokens, engine.MaxAnswer); text != "" {
 			return "expand: " + text
 		}
 	}
-	res, err := r.Expand(s.ctx(), core.ExpandRequest{Session: s.id, ID: e.ID, Before: 2, After: 1, Tokens: core.MaxAnswer})
+	res, err := r.Expand(s.ctx(), engine.ExpandRequest{Session: s.id, ID: e.ID, Before: 2, After: 1, Tokens: engine.MaxAnswer})
 	if err != nil || len(res.Found) != 4 || res.Total != 4 {
 		return fmt.Sprintf("expand with 2 before and 1 after: %d entries of %d, error %v, want 4", len(res.Found), res.Total, err)
 	}
@@ -162,12 +163,12 @@ func (s *script) backExpand(r core.Recaller, entries []core.Entry) string {
 		}
 	}
 	for _, id := range []string{"nobody", "99"} {
-		if res, err := r.Expand(s.ctx(), core.ExpandRequest{Session: s.id, ID: id}); !errors.Is(err, core.ErrNotFound) {
+		if res, err := r.Expand(s.ctx(), engine.ExpandRequest{Session: s.id, ID: id}); !errors.Is(err, core.ErrNotFound) {
 			return fmt.Sprintf("expand of the unknown %q: %d entries, error %v, want ErrNotFound", id, len(res.Found), err)
 		}
 	}
 	stranger := sessionOf(2)
-	if res, err := r.Expand(s.ctx(), core.ExpandRequest{Session: stranger, ID: e.ID}); !errors.Is(err, core.ErrNotFound) {
+	if res, err := r.Expand(s.ctx(), engine.ExpandRequest{Session: stranger, ID: e.ID}); !errors.Is(err, core.ErrNotFound) {
 		return fmt.Sprintf("expand of another agent's entry: %d entries, error %v, want ErrNotFound", len(res.Found), err)
 	}
 	return ""
@@ -175,9 +176,9 @@ func (s *script) backExpand(r core.Recaller, entries []core.Entry) string {
 
 // reaches reports whether a search from a session finds an entry of the parent.
 func (s *script) reaches(id core.SessionID, mark string) bool {
-	if r, ok := s.engine.(core.Recaller); ok {
-		res, err := r.Search(s.ctx(), core.SearchRequest{Session: id, Query: mark, Limit: core.MaxFound})
-		return err == nil && slices.ContainsFunc(res.Found, func(f core.Found) bool { return strings.Contains(f.Excerpt, mark) })
+	if r, ok := s.engine.(engine.Recaller); ok {
+		res, err := r.Search(s.ctx(), engine.SearchRequest{Session: id, Query: mark, Limit: engine.MaxFound})
+		return err == nil && slices.ContainsFunc(res.Found, func(f engine.Found) bool { return strings.Contains(f.Excerpt, mark) })
 	}
 	return false
 }
@@ -200,7 +201,7 @@ func (s *script) startsFrom(id core.SessionID, mark string, mode core.SpawnMode)
 
 func scriptSubagent(s *script) string {
 	e, _ := s.engine.(core.SubagentHost)
-	_, back := s.engine.(core.Recaller)
+	_, back := s.engine.(engine.Recaller)
 	entries, text := s.talk(s.id, 6, 4)
 	if text != "" {
 		return text

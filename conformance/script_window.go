@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 func (s *script) assemble(budget int, change func(*core.AssembleRequest)) (core.AssembleResult, error) {
@@ -70,8 +72,8 @@ func (s *script) trueResult(res core.AssembleResult, entries []core.Entry) strin
 		if m.Entry != entries[i].ID {
 			return fmt.Sprintf("message %d shows entry %q, want %q", i, m.Entry, entries[i].ID)
 		}
-		if !slices.ContainsFunc(res.Choices, func(c core.Choice) bool {
-			return c.Message == i && c.Entry == entries[i].ID && c.Count == 1 && c.Reason == core.ReasonTail && c.Tokens == entries[i].Tokens && c.Stub == ""
+		if !slices.ContainsFunc(res.Choices, func(c window.Choice) bool {
+			return c.Message == i && c.Entry == entries[i].ID && c.Count == 1 && c.Reason == window.ReasonTail && c.Tokens == entries[i].Tokens && c.Stub == ""
 		}) {
 			return fmt.Sprintf("no choice says why message %d (entry %q, %d tokens) is there: %+v", i, entries[i].ID, entries[i].Tokens, res.Choices)
 		}
@@ -287,29 +289,29 @@ func (s *script) summarised(res core.CompactResult, entries []core.Entry) string
 	if newest := summaries[len(summaries)-1].Text(); strings.TrimSpace(res.Summary) == "" || !strings.Contains(newest, strings.TrimSpace(res.Summary)) {
 		return fmt.Sprintf("the result's summary is %.60q, the stored one %.60q", res.Summary, newest)
 	}
-	if r, ok := s.engine.(core.Recaller); ok {
-		d, err := r.Describe(s.ctx(), core.DescribeRequest{Session: s.id})
+	if r, ok := s.engine.(engine.Recaller); ok {
+		d, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: s.id})
 		if err != nil || len(d.Summaries) == 0 || d.Entries != len(entries) {
 			return fmt.Sprintf("describe after a compaction: %+v, error %v", d, err)
 		}
 		for _, sum := range d.Summaries {
-			page, err := r.Expand(s.ctx(), core.ExpandRequest{Session: s.id, ID: sum.ID, Tokens: core.MaxAnswer})
+			page, err := r.Expand(s.ctx(), engine.ExpandRequest{Session: s.id, ID: sum.ID, Tokens: engine.MaxAnswer})
 			if err != nil || page.Total != sum.Covers || sum.Covers == 0 || sum.Tokens == 0 || sum.Kind == "" || sum.Head == "" || sum.Time.IsZero() {
 				return fmt.Sprintf("the summary %+v expands to %d entries, error %v", sum, page.Total, err)
 			}
 		}
 	}
-	if r, ok := s.engine.(core.Recaller); ok {
+	if r, ok := s.engine.(engine.Recaller); ok {
 		now, err := s.assemble(900, nil)
 		if err != nil {
 			return fmt.Sprintf("assemble after a compaction: error %v", err)
 		}
-		if d, err := r.Describe(s.ctx(), core.DescribeRequest{Session: s.id}); err != nil || d.Epoch != now.Epoch {
+		if d, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: s.id}); err != nil || d.Epoch != now.Epoch {
 			return fmt.Sprintf("describe names the epoch %d, the prompt %d, error %v", d.Epoch, now.Epoch, err)
 		}
 	}
-	if f, ok := s.engine.(core.Forgetter); ok {
-		rec, err := f.Forget(s.ctx(), core.ForgetRequest{Scope: s.id.Scope(), Entries: []string{entries[0].ID}})
+	if f, ok := s.engine.(engine.Forgetter); ok {
+		rec, err := f.Forget(s.ctx(), engine.ForgetRequest{Scope: s.id.Scope(), Entries: []string{entries[0].ID}})
 		if err != nil || rec.Entries != 1 || rec.Summaries == 0 || rec.Views == 0 {
 			return fmt.Sprintf("forget of an entry that a summary stands for: %+v, error %v", rec, err)
 		}
@@ -352,7 +354,7 @@ func (s *script) handedOver() string {
 }
 
 // described compares what Describe counts with a prompt of a session that outgrew its budget, with a message in it that had to be shortened.
-func (s *script) described(r core.Recaller) string {
+func (s *script) described(r engine.Recaller) string {
 	id := core.SessionID{Agent: "agent-a", Session: "described"}
 	if _, text := s.talk(id, 13, 25); text != "" {
 		return text
@@ -366,14 +368,14 @@ func (s *script) described(r core.Recaller) string {
 	}
 	shown, shortened := map[string]bool{}, map[string]bool{}
 	for _, c := range res.Choices {
-		if c.Message < 0 || c.Entry == "" || c.Reason == core.ReasonRecalled {
+		if c.Message < 0 || c.Entry == "" || c.Reason == window.ReasonRecalled {
 			continue
 		}
 		if shown[c.Entry] = true; c.Stub != "" {
 			shortened[c.Entry] = true
 		}
 	}
-	d, err := r.Describe(s.ctx(), core.DescribeRequest{Session: id})
+	d, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: id})
 	if err != nil || d.Entries != 14 || d.Shown != len(shown) || d.Left != 14-len(shown) || d.Shortened != len(shortened) {
 		return fmt.Sprintf("describe of 14 entries of which the prompt shows %d, %d of them shortened: %+v, error %v", len(shown), len(shortened), d, err)
 	}
@@ -381,7 +383,7 @@ func (s *script) described(r core.Recaller) string {
 }
 
 func scriptForget(s *script) string {
-	f, ok := s.engine.(core.Forgetter)
+	f, ok := s.engine.(engine.Forgetter)
 	if !ok {
 		return ""
 	}
@@ -394,7 +396,7 @@ func scriptForget(s *script) string {
 	if text != "" {
 		return text
 	}
-	if _, err := f.Forget(s.ctx(), core.ForgetRequest{Scope: s.id.Scope(), Entries: []string{entries[0].ID, "nobody"}}); !errors.Is(err, core.ErrNotFound) {
+	if _, err := f.Forget(s.ctx(), engine.ForgetRequest{Scope: s.id.Scope(), Entries: []string{entries[0].ID, "nobody"}}); !errors.Is(err, core.ErrNotFound) {
 		return fmt.Sprintf("forget of an unknown entry: error %v, want ErrNotFound", err)
 	}
 	if d := sameEntries(s.held(s.id), entries); d != "" {
@@ -402,11 +404,11 @@ func scriptForget(s *script) string {
 	}
 	gone := map[string]bool{}
 	for _, c := range []struct {
-		req  core.ForgetRequest
+		req  engine.ForgetRequest
 		from []core.Entry
 	}{
-		{core.ForgetRequest{Scope: s.id.Scope(), Entries: idsOf(entries[1:4]), Reason: "asked for"}, entries[1:4]},
-		{core.ForgetRequest{Scope: s.id.Scope(), From: entries[5].Time, To: entries[8].Time}, entries[5:8]},
+		{engine.ForgetRequest{Scope: s.id.Scope(), Entries: idsOf(entries[1:4]), Reason: "asked for"}, entries[1:4]},
+		{engine.ForgetRequest{Scope: s.id.Scope(), From: entries[5].Time, To: entries[8].Time}, entries[5:8]},
 	} {
 		rec, err := f.Forget(s.ctx(), c.req)
 		if err != nil {
@@ -432,8 +434,8 @@ func scriptForget(s *script) string {
 	if res, err := s.assemble(8000, nil); err != nil || len(res.Messages) != len(entries)-len(gone) {
 		return fmt.Sprintf("after an erasure: %d messages, error %v, want %d", len(res.Messages), err, len(entries)-len(gone))
 	}
-	f, _ = s.engine.(core.Forgetter)
-	if _, err := f.Forget(s.ctx(), core.ForgetRequest{Scope: s.id.Scope(), Purge: true}); err != nil {
+	f, _ = s.engine.(engine.Forgetter)
+	if _, err := f.Forget(s.ctx(), engine.ForgetRequest{Scope: s.id.Scope(), Purge: true}); err != nil {
 		return fmt.Sprintf("purge: error %v", err)
 	}
 	if n := len(s.held(s.id)); n != 0 {
@@ -472,10 +474,10 @@ func scriptFaults(s *script) string {
 	}
 	for _, place := range []faultPlace{faultAppend, faultScan, faultSwap, faultUpdate, faultDelete} {
 		calls := s.calls(s.id)
-		if f, ok := s.engine.(core.Forgetter); ok {
+		if f, ok := s.engine.(engine.Forgetter); ok {
 			id := entries[len(entries)-1].ID
 			calls["forget"] = func(ctx context.Context) error {
-				_, err := f.Forget(ctx, core.ForgetRequest{Scope: s.id.Scope(), Entries: []string{id}})
+				_, err := f.Forget(ctx, engine.ForgetRequest{Scope: s.id.Scope(), Entries: []string{id}})
 				return err
 			}
 		}

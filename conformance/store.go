@@ -13,6 +13,7 @@ import (
 	"github.com/leanovate/gopter"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
 // TestStore holds a store to the contracts of core.Store and of the companions core.As finds in it. open returns an empty
@@ -64,7 +65,7 @@ func storeHas(tb testing.TB, open func(testing.TB) core.Store, o options) map[Ne
 	_, view := core.As[core.ViewStore](s)
 	_, tail := core.As[core.Tailer](s)
 	_, feed := core.As[core.ChangeFeed](s)
-	_, vectors := core.As[core.VectorStore](s)
+	_, vectors := core.As[vector.Store](s)
 	_, stats := core.As[core.Statter](s)
 	return map[Need]bool{NeedChangeFeed: feed, NeedVectorStore: vectors, NeedStatter: stats, NeedSearcher: search, NeedViewStore: view, NeedTailer: tail, NeedReopen: o.reopen != nil}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
 func storeChecks() []Check {
@@ -327,13 +328,13 @@ func (r *storeRun) calls(e core.Entry) map[string]func(context.Context) error {
 			return err
 		}
 	}
-	if v, ok := core.As[core.VectorStore](r.store); ok {
+	if v, ok := core.As[vector.Store](r.store); ok {
 		out["ScanVectors"] = func(ctx context.Context) error {
-			_, err := v.ScanVectors(ctx, core.VectorQuery{Space: "space/2", Agent: id.Agent, Limit: 3})
+			_, err := v.ScanVectors(ctx, vector.Query{Space: "space/2", Agent: id.Agent, Limit: 3})
 			return err
 		}
 		out["PutVectors"] = func(ctx context.Context) error {
-			return v.PutVectors(ctx, "space/2", []core.Vector{{ID: e.ID, Values: []float32{1, 0}}})
+			return v.PutVectors(ctx, "space/2", []vector.Vector{{ID: e.ID, Values: []float32{1, 0}}})
 		}
 		out["VectorSpaces"] = func(ctx context.Context) error {
 			_, err := v.VectorSpaces(ctx, id.Agent)

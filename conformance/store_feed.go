@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
 // companionChecks hold the optional companions of a store to their contracts.
@@ -197,9 +198,9 @@ func feedReopen(r *storeRun) string {
 }
 
 // vectorsOf reads all vectors of an agent in a space.
-func (r *storeRun) vectorsOf(v core.VectorStore, space, agent string, limit int) ([]core.Vector, string) {
-	var out []core.Vector
-	q := core.VectorQuery{Space: space, Agent: agent, Limit: limit}
+func (r *storeRun) vectorsOf(v vector.Store, space, agent string, limit int) ([]vector.Vector, string) {
+	var out []vector.Vector
+	q := vector.Query{Space: space, Agent: agent, Limit: limit}
 	for range 200 {
 		page, err := v.ScanVectors(r.ctx(), q)
 		if err != nil || len(page.Vectors) > limit {
@@ -207,7 +208,7 @@ func (r *storeRun) vectorsOf(v core.VectorStore, space, agent string, limit int)
 		}
 		out = append(out, page.Vectors...)
 		if q.Cursor = page.Next; page.Next == "" {
-			slices.SortFunc(out, func(a, b core.Vector) int {
+			slices.SortFunc(out, func(a, b vector.Vector) int {
 				if n := strings.Compare(a.ID, b.ID); n != 0 {
 					return n
 				}
@@ -220,14 +221,14 @@ func (r *storeRun) vectorsOf(v core.VectorStore, space, agent string, limit int)
 }
 
 // embedded stores some vectors for every entry, and returns them in order.
-func (r *storeRun) embedded(v core.VectorStore, space string) ([]core.Vector, string) {
-	var out []core.Vector
+func (r *storeRun) embedded(v vector.Store, space string) ([]vector.Vector, string) {
+	var out []vector.Vector
 	for i, e := range r.all {
 		for part := range 1 + i%2 {
-			out = append(out, core.Vector{ID: e.ID, Part: part, Start: part * 3, End: part*3 + 5, Hash: 1<<63 + uint64(i), Values: []float32{float32(i) + 0.25, -float32(len(space)), float32(part)}})
+			out = append(out, vector.Vector{ID: e.ID, Part: part, Start: part * 3, End: part*3 + 5, Hash: 1<<63 + uint64(i), Values: []float32{float32(i) + 0.25, -float32(len(space)), float32(part)}})
 		}
 	}
-	given := append(slices.Clone(out), core.Vector{ID: "E-nobody", Values: []float32{1, 2, 3}})
+	given := append(slices.Clone(out), vector.Vector{ID: "E-nobody", Values: []float32{1, 2, 3}})
 	for i := range given {
 		given[i].Values = slices.Clone(given[i].Values)
 	}
@@ -235,7 +236,7 @@ func (r *storeRun) embedded(v core.VectorStore, space string) ([]core.Vector, st
 		return nil, fmt.Sprintf("PutVectors of %d: error %v, want none", len(given), err)
 	}
 	spoilt(given)
-	slices.SortFunc(out, func(a, b core.Vector) int {
+	slices.SortFunc(out, func(a, b vector.Vector) int {
 		if n := strings.Compare(a.ID, b.ID); n != 0 {
 			return n
 		}
@@ -245,13 +246,13 @@ func (r *storeRun) embedded(v core.VectorStore, space string) ([]core.Vector, st
 }
 
 // agentsVectors are those of an agent's entries.
-func (r *storeRun) agentsVectors(all []core.Vector, agent string) []core.Vector {
-	return slices.DeleteFunc(slices.Clone(all), func(v core.Vector) bool {
+func (r *storeRun) agentsVectors(all []vector.Vector, agent string) []vector.Vector {
+	return slices.DeleteFunc(slices.Clone(all), func(v vector.Vector) bool {
 		return !slices.ContainsFunc(r.all, func(e core.Entry) bool { return e.ID == v.ID && e.Agent == agent })
 	})
 }
 
-func (r *storeRun) vectorsHold(v core.VectorStore, space string, all []core.Vector) string {
+func (r *storeRun) vectorsHold(v vector.Store, space string, all []vector.Vector) string {
 	for _, agent := range []string{"agent-a", "agent-b"} {
 		want := r.agentsVectors(all, agent)
 		entries := map[string]bool{}
@@ -272,7 +273,7 @@ func (r *storeRun) vectorsHold(v core.VectorStore, space string, all []core.Vect
 		if err != nil {
 			return fmt.Sprintf("VectorSpaces: error %v", err)
 		}
-		at := slices.IndexFunc(spaces, func(s core.VectorSpace) bool { return s.Name == space })
+		at := slices.IndexFunc(spaces, func(s vector.Space) bool { return s.Name == space })
 		if len(want) > 0 && (at < 0 || spaces[at].Entries != len(entries) || spaces[at].Dimensions != 3) || len(want) == 0 && at >= 0 && spaces[at].Entries > 0 {
 			return fmt.Sprintf("VectorSpaces of agent %q: %+v, want %q with 3 dimensions and %d entries", agent, spaces, space, len(entries))
 		}
@@ -280,9 +281,9 @@ func (r *storeRun) vectorsHold(v core.VectorStore, space string, all []core.Vect
 	return ""
 }
 
-func (r *storeRun) vectorStore() core.VectorStore {
+func (r *storeRun) vectorStore() vector.Store {
 	r.steps = append(r.steps, ordinary(9))
-	v, _ := core.As[core.VectorStore](r.store)
+	v, _ := core.As[vector.Store](r.store)
 	if _, err := v.VectorSpaces(r.ctx(), ""); unsupported(err) {
 		return nil
 	}
@@ -312,13 +313,13 @@ func vectorKept(r *storeRun) string {
 		return text
 	}
 	all[0].Values, all[0].Hash, all[0].End = []float32{9, 9, 9}, 7, 99
-	if err := v.PutVectors(r.ctx(), "one/3", []core.Vector{all[0]}); err != nil {
+	if err := v.PutVectors(r.ctx(), "one/3", []vector.Vector{all[0]}); err != nil {
 		return fmt.Sprintf("PutVectors of a part that is there: error %v", err)
 	}
 	if text := r.vectorsHold(v, "one/3", all); text != "" {
 		return "after a vector was replaced: " + text
 	}
-	for _, wrong := range [][]core.Vector{{{ID: all[0].ID, Values: []float32{1, 2}}}, {{ID: all[0].ID, Values: []float32{1, 2, 3}}, {ID: all[1].ID, Values: []float32{1}}}} {
+	for _, wrong := range [][]vector.Vector{{{ID: all[0].ID, Values: []float32{1, 2}}}, {{ID: all[0].ID, Values: []float32{1, 2, 3}}, {ID: all[1].ID, Values: []float32{1}}}} {
 		if err := v.PutVectors(r.ctx(), "one/3", wrong); !errors.Is(err, core.ErrInvalid) {
 			return fmt.Sprintf("PutVectors of another length: error %v, want ErrInvalid", err)
 		}

@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"time"
+
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // Compactor decides what may stand for history that has to go.
@@ -31,7 +33,7 @@ type Compaction struct {
 	Cost []int
 	// Stubs are what the window shows of those of Entries that were shortened before, by entry id. A stub in a Patch is laid over them: parts that it does
 	// not name stay as they are shown. Implementers must not change them.
-	Stubs map[string]Stub
+	Stubs map[string]window.Stub
 	// Protected is the number of entries at the end of Entries that must stay: the newest ones and, unless Force is set, all that the window shows.
 	Protected int
 	// Left is the number of entries at the beginning of Entries that the window does not show any more.
@@ -58,7 +60,7 @@ type Compaction struct {
 // tokens than before) and publishes all of it or nothing.
 type Patch struct {
 	// Stubs replace the content of entries that stay, by entry id.
-	Stubs map[string]Stub
+	Stubs map[string]window.Stub
 	// Replace takes entries out of the window, with a text that stands for them.
 	Replace []Replacement
 	// Delegated is the runtime's result when the compactor passed the task on; everything else is empty then.

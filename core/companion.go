@@ -104,64 +104,6 @@ type Drainer interface {
 	Drain(ctx context.Context) (left int, err error)
 }
 
-// VectorStore keeps embedding vectors of entries. They go with their entries: erasing an entry erases its vectors.
-type VectorStore interface {
-	// PutVectors stores vectors in a space, replacing those with the same id and part. Ids that the store does not hold
-	// are skipped. Vectors of one space have the same length, else it is ErrInvalid.
-	PutVectors(ctx context.Context, space string, vectors []Vector) error
-	// ScanVectors returns one page of an agent's vectors in a space, in an order that stays.
-	ScanVectors(ctx context.Context, q VectorQuery) (VectorPage, error)
-	// VectorSpaces lists the spaces that hold vectors of an agent (of all agents when it is empty), by name.
-	VectorSpaces(ctx context.Context, agent string) ([]VectorSpace, error)
-	// DropVectors removes all vectors of a space, or only those of an agent.
-	DropVectors(ctx context.Context, space, agent string) error
-}
-
-// Vector is the embedding of a part of an entry.
-type Vector struct {
-	ID string
-	// Part counts the parts that an entry's text was cut into, from 0; Start and End delimit it in the text, in bytes.
-	Part       int
-	Start, End int
-	// Hash identifies the text that was embedded.
-	Hash uint64
-	// Values are not kept by the store nor changed.
-	Values []float32
-}
-
-// VectorQuery asks for a page of vectors.
-type VectorQuery struct {
-	Space string
-	// Agent is never empty.
-	Agent  string
-	Cursor Cursor
-	// Limit is 1 to MaxPage.
-	Limit int
-}
-
-// VectorPage is a part of a scan of vectors.
-type VectorPage struct {
-	Vectors []Vector
-	// Next continues the scan; empty at the end.
-	Next Cursor
-}
-
-// VectorSpace is what one model with one number of dimensions makes; vectors of different spaces cannot be compared.
-type VectorSpace struct {
-	// Name identifies model and dimensions, such as "bge-m3/1024".
-	Name       string
-	Dimensions int
-	// Entries is the number of entries that have vectors in it.
-	Entries int
-}
-
-// VectorSearcher finds entries by vector on the store's side.
-type VectorSearcher interface {
-	// SearchVectors returns the entries nearest to a vector by cosine similarity, which is their score, best first. Text of the
-	// query is not used.
-	SearchVectors(ctx context.Context, space string, vector []float32, q SearchQuery) ([]Hit, error)
-}
-
 // Statter tells how much a store holds.
 type Statter interface {
 	Stats(ctx context.Context) (StoreStats, error)

@@ -107,10 +107,14 @@ func (e Entry) SessionID() SessionID { return SessionID{Agent: e.Agent, Session:
 
 // Hidden reports whether an entry is never shown in its place, recalled nor summarised: heartbeats, what was erased, and system messages that came at the
 // beginning of a transcript. Those stand in front as long as they are the newest; searching finds them ever after.
-func (e Entry) Hidden() bool { return e.Type.hidden() || e.leads() }
+func (e Entry) Hidden() bool { return e.Type.Hidden() || e.Leads() }
 
-// leads reports whether an entry is a system message from the beginning of a transcript.
-func (e *Entry) leads() bool { return e.Role == message.System && e.Meta[metaLeads] != "" }
+// Leads reports whether an entry is a system message from the beginning of a transcript.
+func (e *Entry) Leads() bool { return e.Role == message.System && e.Meta[MetaLeads] != "" }
 
-// hidden is Entry.Hidden for those who hold many entries and do not want copies of them.
-func (t EntryType) hidden() bool { return t == TypeHeartbeat || t == TypeErased }
+// Hidden is Entry.Hidden for those who hold many entries and do not want copies of them.
+func (t EntryType) Hidden() bool { return t == TypeHeartbeat || t == TypeErased }
+
+// MetaLeads is the key of Entry.Meta that lists, on a system message that replaced those in front, the positions of the messages that stood in front from
+// then on.
+const MetaLeads = "leads"

@@ -67,8 +67,3 @@ func (e *RequirementError) Error() string {
 
 // Unwrap returns ErrRequirement.
 func (e *RequirementError) Unwrap() error { return ErrRequirement }
-
-// invalid returns an ErrInvalid that names the operation, the field and the remedy.
-func invalid(op, field, remedy string) error {
-	return fmt.Errorf("core: %s: %s: %s: %w", op, field, remedy, ErrInvalid)
-}

@@ -2,62 +2,48 @@ package core_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
-	"github.com/contextengine/contextengine/strategies/archive"
 )
 
-// An engine is made of parts, told what is said, and asked what a model should see.
-func Example() {
+// What only some stores can do is found with As, also behind stores that wrap others.
+func ExampleAs() {
+	store := memory.New()
+	defer store.Close()
+	_, searches := core.As[core.Searcher](store)
+	_, views := core.As[core.ViewStore](store)
+	fmt.Println("searches:", searches)
+	fmt.Println("keeps views:", views)
+	// Output:
+	// searches: false
+	// keeps views: true
+}
+
+// All reads a scope page by page.
+func ExampleAll() {
 	ctx := context.Background()
 	store := memory.New()
 	defer store.Close()
-	compactor, err := archive.New(archive.DefaultConfig())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	engine, err := core.New(core.Parts{
-		Store: store, Compactor: compactor,
-		Counter: func(text string) int { return len(strings.Fields(text)) }, // models/tiktoken counts as models do
-	}, core.DefaultConfig())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	session := core.SessionID{Agent: "main", Session: "work"}
-	for _, m := range []message.Message{
-		message.New(message.User, "Which port does the server use?"),
-		message.New(message.Assistant, "8080."),
-		message.New(message.User, "Make it 9090."),
-	} {
-		if _, err := engine.Ingest(ctx, core.IngestRequest{Session: session, Message: m}); err != nil {
+	id := core.SessionID{Agent: "main", Session: "work"}
+	for i, text := range []string{"Which port?", "8080."} {
+		m := message.New(message.User, text)
+		entry := core.Entry{ID: fmt.Sprint("e", i), Agent: id.Agent, Session: id.Session, Key: fmt.Sprint("k", i), Seq: int64(i), Role: m.Role, Type: core.TypeMessage, Message: m}
+		if _, err := store.Append(ctx, []core.Entry{entry}); err != nil {
 			fmt.Println(err)
 			return
 		}
 	}
-	window, err := engine.Assemble(ctx, core.AssembleRequest{Session: session, Budget: 1000})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, m := range window.Messages {
-		fmt.Println(m.Role, m.Text())
+	for entry, err := range core.All(ctx, store, id.Scope(), true) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(entry.ID, entry.Text())
 	}
 	// Output:
-	// user Which port does the server use?
-	// assistant 8080.
-	// user Make it 9090.
-}
-
-// Errors are told apart with errors.Is, and say what to do.
-func ExampleNew() {
-	_, err := core.New(core.Parts{}, core.DefaultConfig())
-	fmt.Println(errors.Is(err, core.ErrInvalid))
-	// Output: true
+	// e1 8080.
+	// e0 Which port?
 }

@@ -111,3 +111,22 @@ type Transcript struct {
 	// from before the first message that it recognises.
 	Whole bool `json:"whole,omitempty"`
 }
+
+// Require returns a RequirementError naming the capabilities in need that host does not offer.
+func Require(host Host, engine, operation string, need []Capability) error {
+	have := host.Capabilities()
+	var missing []Capability
+next:
+	for _, n := range need {
+		for _, h := range have {
+			if h == n {
+				continue next
+			}
+		}
+		missing = append(missing, n)
+	}
+	if missing == nil {
+		return nil
+	}
+	return &RequirementError{Engine: engine, Operation: operation, Missing: missing, Have: have}
+}

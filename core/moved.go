@@ -5,6 +5,9 @@ import (
 	"errors"
 )
 
+// movedTries is how often a copy is tried again while others write to its session.
+const movedTries = 12
+
 // beyond is how far behind a session's end an entry is put that has no position of its own: what is copied after it finds its positions free.
 const beyond = 1 << 20
 
@@ -31,7 +34,7 @@ func appendMoved(ctx context.Context, s Store, entry Entry) (AppendResult, error
 	own := entry.Seq
 	for n := 0; ; n++ {
 		res, err := s.Append(ctx, []Entry{entry})
-		if !errors.Is(err, ErrConflict) || n == stuck {
+		if !errors.Is(err, ErrConflict) || n == movedTries {
 			return res, err
 		}
 		scope := entry.SessionID().Scope()

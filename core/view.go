@@ -1,12 +1,12 @@
 package core
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // View is what a session's window is made of: the one owner of session state. It is small (it grows with the
@@ -33,7 +33,7 @@ type View struct {
 	// shown from the next step on, so that it costs no prompt cache.
 	Shown *Front `json:"shown,omitempty"`
 	// Stubs say what is shown instead of an entry's content, by entry id. They hold for entries from Start on.
-	Stubs map[string]Stub `json:"stubs,omitempty"`
+	Stubs map[string]window.Stub `json:"stubs,omitempty"`
 	// Lead is the number of system messages at the beginning of the path; they always stay.
 	Lead int `json:"lead,omitempty"`
 	// Head are the system messages that stand in front instead of the first Lead ones, since the host began its transcript with others; every span names
@@ -89,14 +89,6 @@ type Front struct {
 	Left int `json:"left,omitempty"`
 }
 
-// front returns what stands in front of the window now.
-func (v *View) front() Front {
-	if v.Shown != nil {
-		return *v.Shown
-	}
-	return Front{Summaries: v.Summaries, Left: max(v.Start-max(v.Frontier, v.Lead), 0)}
-}
-
 // Span is a run of entries of one session: From <= Seq < To. Session is nil for the view's own session; a fork shows the parent's.
 type Span struct {
 	Session *SessionID `json:"session,omitempty"`
@@ -104,31 +96,17 @@ type Span struct {
 	To      int64      `json:"to"`
 }
 
-// owned returns s with its session named.
-func (s Span) owned(owner SessionID) Span {
+// Owned returns s with its session named.
+func (s Span) Owned(owner SessionID) Span {
 	if s.Session == nil {
 		s.Session = &owner
 	}
 	return s
 }
 
-// holds reports whether a span that names its session holds an entry.
-func (s Span) holds(id SessionID, seq int64) bool {
+// Holds reports whether a span that names its session holds an entry.
+func (s Span) Holds(id SessionID, seq int64) bool {
 	return s.Session != nil && *s.Session == id && seq >= s.From && seq < s.To
-}
-
-// joined returns the same spans, which name their sessions, in order and without repetition.
-func joined(spans []Span) []Span {
-	slices.SortFunc(spans, func(a, b Span) int { return cmp.Or(a.Session.Compare(*b.Session), cmp.Compare(a.From, b.From)) })
-	var out []Span
-	for _, s := range spans {
-		if n := len(out); n > 0 && *out[n-1].Session == *s.Session && s.From <= out[n-1].To {
-			out[n-1].To = max(out[n-1].To, s.To)
-			continue
-		}
-		out = append(out, s)
-	}
-	return out
 }
 
 // Len returns the number of entries in s.
@@ -149,26 +127,8 @@ type Summary struct {
 	Time   time.Time `json:"time"`
 }
 
-// StubKind says why an entry's content is not shown as it is.
-type StubKind string
-
 // The kinds of stubs.
-const (
-	// Clipped content keeps its head and tail around a marker, or its text without the images that came with it.
-	Clipped StubKind = "clip"
-	// Masked content is replaced by a marker.
-	Masked StubKind = "mask"
-)
-
-// Stub is what the window shows of an entry instead of all its content. Once made it does not change while the
-// entry is in the window, except that a step or compaction may shorten more of the entry.
-type Stub struct {
-	Kind StubKind `json:"kind"`
-	// Texts holds, by the index of the message's part, what is shown instead of that part. It is never written to once it is made: copies share it.
-	Texts map[int]string `json:"texts"`
-	// Tokens is what the entry costs so.
-	Tokens int `json:"tokens"`
-}
+const ()
 
 // Recall is the block of recalled entries shown before the newest turn.
 type Recall struct {
@@ -218,22 +178,6 @@ func (v *View) Len() int {
 		n += s.Len()
 	}
 	return n
-}
-
-// position returns where an entry stands on the path, -1 when it does not.
-func (v *View) position(id SessionID, seq int64) int {
-	at := 0
-	for _, sp := range v.Path {
-		owner := v.Session
-		if sp.Session != nil {
-			owner = *sp.Session
-		}
-		if owner == id && seq >= sp.From && seq < sp.To {
-			return at + int(seq-sp.From)
-		}
-		at += sp.Len()
-	}
-	return -1
 }
 
 // At returns the session and Seq of the entry at a position, 0 <= pos < Len.
@@ -303,40 +247,6 @@ func (v *View) Slice(from, to int) []Span {
 	return out
 }
 
-// disown takes the entries of other sessions off the path.
-func (v *View) disown() {
-	var own []Span
-	v.Inherited = slices.Clone(v.Inherited)
-	for _, sp := range v.Path {
-		if sp.Session == nil {
-			own = append(own, sp)
-		} else {
-			v.Inherited = append(v.Inherited, sp)
-		}
-	}
-	v.Path = own
-	v.Start, v.Frontier, v.Lead, v.Seen, v.Backlog = -1, 0, 0, 0, 0
-	v.Summaries, v.Shown, v.Stubs, v.Pinned, v.Head = nil, nil, nil, "", nil
-	v.unrecall()
-	v.Host = Ledger{}
-	v.Epoch++
-}
-
-// unrecall takes out everything that is recalled.
-func (v *View) unrecall() { v.Recall, v.Kept = nil, nil }
-
-// recalls returns the blocks that the window shows, oldest first; the one in force is the last.
-func (v *View) recalls() []*Recall {
-	out := make([]*Recall, 0, len(v.Kept)+1)
-	for i := range v.Kept {
-		out = append(out, &v.Kept[i])
-	}
-	if v.Recall != nil && v.Recall.Text != "" {
-		out = append(out, v.Recall)
-	}
-	return out
-}
-
 // Clone returns a view that shares nothing with v that could change.
 func (v *View) Clone() View {
 	c := *v
@@ -353,4 +263,22 @@ func (v *View) Clone() View {
 		c.Recall = &r
 	}
 	return c
+}
+
+// Tally is what the engine did for a session that belongs to an arm of an experiment, from when it joined on. Other sessions have none. A call is
+// counted with the next change of the view, so what a process did last before it ended may be missing.
+type Tally struct {
+	// Calls are the windows assembled, Tokens what they cost together, Cached what of that a prompt cache had from the call before.
+	Calls  int64 `json:"calls,omitempty"`
+	Tokens int64 `json:"tokens,omitempty"`
+	Cached int64 `json:"cached,omitempty"`
+	// Took is how long assembling them took.
+	Took time.Duration `json:"took,omitempty"`
+	// Recalled are the turns for which something was recalled, Used those of them whose answer says some of it in its words: four in a row, or an
+	// identifier, that the prompt did not say.
+	Recalled int64 `json:"recalled,omitempty"`
+	Used     int64 `json:"used,omitempty"`
+	// Degraded are the calls that a part failed in and that were answered all the same, Errors those that were not answered.
+	Degraded int64 `json:"degraded,omitempty"`
+	Errors   int64 `json:"errors,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/dataset"
 	"github.com/contextengine/contextengine/models/tiktoken"
@@ -42,11 +43,11 @@ func hybridArm(count core.TokenCounter) experiment.Arm {
 			return experiment.Subject{}, err
 		}
 		store := memory.New()
-		engine, err := core.New(core.Parts{
+		e, err := engine.New(engine.Parts{
 			Store: store, Retriever: retriever, Compactor: compactor, Counter: count, Host: host,
 			Observers: []core.Observer{index}, OwnStore: true,
-		}, core.DefaultConfig(), core.WithIDs(experiment.IDs(id)))
-		return experiment.Subject{Engine: engine, Store: store, Close: engine.Dispose}, err
+		}, engine.DefaultConfig(), engine.WithIDs(experiment.IDs(id)))
+		return experiment.Subject{Engine: e, Store: store, Close: e.Dispose}, err
 	}}
 }
 
@@ -58,23 +59,23 @@ func delegateArm(count core.TokenCounter) experiment.Arm {
 			return experiment.Subject{}, err
 		}
 		store := memory.New()
-		engine, err := core.New(core.Parts{Store: store, Compactor: compactor, Counter: count, Host: host, OwnStore: true}, core.DefaultConfig())
-		return experiment.Subject{Engine: engine, Store: store, Close: engine.Dispose}, err
+		e, err := engine.New(engine.Parts{Store: store, Compactor: compactor, Counter: count, Host: host, OwnStore: true}, engine.DefaultConfig())
+		return experiment.Subject{Engine: e, Store: store, Close: e.Dispose}, err
 	}}
 }
 
 // legacyArm changes nothing.
 func legacyArm() experiment.Arm {
 	return experiment.Arm{Name: "legacy", Open: func(_ context.Context, host core.Host, _ core.SessionID) (experiment.Subject, error) {
-		return experiment.Subject{Engine: core.NewLegacy(host)}, nil
+		return experiment.Subject{Engine: engine.NewLegacy(host)}, nil
 	}}
 }
 
 // TestRedactingArm: an engine that redacts is held to what its rules make of the messages.
 func TestRedactingArm(t *testing.T) {
 	count := counter(t)
-	cfg := core.DefaultConfig()
-	cfg.Redact = []core.RedactRule{{Name: "word", Pattern: `(?i)please`}}
+	cfg := engine.DefaultConfig()
+	cfg.Redact = []engine.RedactRule{{Name: "word", Pattern: `(?i)please`}}
 	redact, err := cfg.Redactor()
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +87,8 @@ func TestRedactingArm(t *testing.T) {
 				return experiment.Subject{}, err
 			}
 			store := memory.New()
-			engine, err := core.New(core.Parts{Store: store, Compactor: compactor, Counter: count, Host: host, OwnStore: true}, cfg)
-			return experiment.Subject{Engine: engine, Store: store}, err
+			e, err := engine.New(engine.Parts{Store: store, Compactor: compactor, Counter: count, Host: host, OwnStore: true}, cfg)
+			return experiment.Subject{Engine: e, Store: store}, err
 		}}
 		if want {
 			arm.Redact = redact

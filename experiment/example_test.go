@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/dataset"
@@ -21,8 +22,8 @@ func exampleArm(name string) experiment.Arm {
 			return experiment.Subject{}, err
 		}
 		store := memory.New()
-		engine, err := core.New(core.Parts{Store: store, Compactor: compactor, Counter: exampleWords, Host: host}, core.DefaultConfig())
-		return experiment.Subject{Engine: engine, Store: store, Close: func(context.Context) error { return store.Close() }}, err
+		e, err := engine.New(engine.Parts{Store: store, Compactor: compactor, Counter: exampleWords, Host: host}, engine.DefaultConfig())
+		return experiment.Subject{Engine: e, Store: store, Close: func(context.Context) error { return store.Close() }}, err
 	}}
 }
 

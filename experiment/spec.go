@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment/dataset"
 )
@@ -26,7 +27,7 @@ type Arm struct {
 	// Open makes the engine for one replay on a host. Engines of different replays may share what they like, but not a session.
 	Open func(ctx context.Context, host core.Host, session core.SessionID) (Subject, error)
 	// Window is the policy that bounds the number of steps; the zero value means the default.
-	Window core.WindowConfig
+	Window engine.WindowConfig
 	// Lasting says that the store outlives a replay. Sessions then get names of their own in every replay, and are erased at the end.
 	Lasting bool
 	// Redact is what the engine makes of a message before it stores it; nil when it changes nothing. The replay expects no other.
@@ -95,8 +96,8 @@ func (s *Spec) complete() error {
 	if s.Agent == "" {
 		s.Agent = "replay"
 	}
-	if s.Arm.Window == (core.WindowConfig{}) {
-		s.Arm.Window = core.DefaultConfig().Window
+	if s.Arm.Window == (engine.WindowConfig{}) {
+		s.Arm.Window = engine.DefaultConfig().Window
 	}
 	return nil
 }

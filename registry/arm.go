@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 // maxArms bounds the sessions whose arm an Instance remembers; others are asked for again.
@@ -59,7 +60,7 @@ func (i *Instance) recorded(ctx context.Context, id core.SessionID, picked int) 
 		if err != nil {
 			return 0, false, err
 		}
-		armed, ok := m.engine.(core.Armed)
+		armed, ok := m.engine.(engine.Armed)
 		if !ok || asked[m.store] {
 			continue
 		}
@@ -81,7 +82,7 @@ func (i *Instance) record(ctx context.Context, id core.SessionID, picked int) (i
 	if err != nil {
 		return 0, err
 	}
-	armed, ok := m.engine.(core.Armed)
+	armed, ok := m.engine.(engine.Armed)
 	if !ok {
 		return picked, nil
 	}

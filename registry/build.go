@@ -102,7 +102,7 @@ func (i *Instance) Config() Config { return i.cfg }
 // owns it: Close disposes of it, its user does not. It fails with what a part's factory reports, and then tries again on the next call; after Close with
 // core.ErrClosed.
 //
-// A session stays in the arm that it began in, whatever becomes of the weights: the engine records it (see core.Armed), and a subagent's session belongs
+// A session stays in the arm that it began in, whatever becomes of the weights: the engine records it (see engine.Armed), and a subagent's session belongs
 // to its parent's arm. Only an arm that is no longer configured loses its sessions.
 func (i *Instance) Engine(ctx context.Context, agent, session string) (core.ContextEngine, ArmInfo, error) {
 	return i.engine(ctx, agent, session, true)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 // Combination is a retriever, a compactor and a store that need nothing outside the process.
@@ -62,7 +63,7 @@ func (r *Registry) samplesOf(kind Kind) []chosen {
 
 // New returns a new engine with a new store, which the engine's Dispose closes. ids makes entry ids and may be nil for random ones. A
 // host that lacks what a part needs is a core.ErrRequirement.
-func (c Combination) New(ctx context.Context, host core.Host, ids func() string) (*core.Engine, error) {
+func (c Combination) New(ctx context.Context, host core.Host, ids func() string) (*engine.Engine, error) {
 	m := newMaker(c.r, BuildOptions{Host: host, Getenv: func(string) string { return "" }}.env(), ids, "")
 	m.ownStore = true
 	cfg := DefaultConfig()
@@ -81,9 +82,9 @@ func (c Combination) New(ctx context.Context, host core.Host, ids func() string)
 	}
 	env := m.base
 	env.Config, env.maker = cfg, m
-	engine, err := env.Compose(ctx)
+	e, err := env.Compose(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("registry: combination %s: %w", c.Name(), err)
 	}
-	return engine, nil
+	return e, nil
 }

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"reflect"
 
-	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 // The names a configuration means when it says nothing.
@@ -30,7 +30,7 @@ type Config struct {
 	Embedder  Choice    `koanf:"embedder" kind:"model" doc:"the model that turns text into vectors"`
 	Tokenizer string    `koanf:"tokenizer" doc:"how tokens are counted"`
 	// Core holds the engine's own settings; in a file its keys stand beside the ones above.
-	Core core.Config `koanf:",squash"`
+	Core engine.Config `koanf:",squash"`
 	// Agents changes any of the keys above for one agent, merged over them.
 	Agents map[string]Override `koanf:"agents" doc:"changes for single agents, by agent id; any key above, merged over it"`
 	// Arms are the arms of an experiment; each session belongs to one.
@@ -64,7 +64,7 @@ type Arm struct {
 // DefaultConfig returns the configuration that holds where nobody chose: engine composed, with the parts it was registered with. Load
 // starts from it.
 func DefaultConfig() Config {
-	return Config{Tokenizer: DefaultTokenizer, Core: core.DefaultConfig()}
+	return Config{Tokenizer: DefaultTokenizer, Core: engine.DefaultConfig()}
 }
 
 // Redacted returns the configuration as a file would hold it, secrets replaced by "***".

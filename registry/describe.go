@@ -68,7 +68,7 @@ func describe(v reflect.Value, prefix string, docs map[string]string) []Key {
 	return out
 }
 
-// coreDocs explains the keys of core.Config, whose fields have no tag for it.
+// coreDocs explains the keys of engine.Config, whose fields have no tag for it.
 func coreDocs() map[string]string {
 	return map[string]string{
 		"recentMessages":           "newest messages that compaction never touches",

@@ -15,7 +15,7 @@
 //	store: memory                        # a name, or
 //	retriever: {type: hybrid, limit: 10} # an object with options
 //	compactor: archive
-//	window: {high: 0.9}                  # keys of core.Config stand at the top level
+//	window: {high: 0.9}                  # keys of engine.Config stand at the top level
 //	agents:                              # changes for single agents, merged over what is above
 //	  coder: {retriever: recent}
 //	arms:                                # an experiment: every session keeps its arm

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 // Env is what the factory of a part may use, besides its own configuration. Getenv, Logger and Host are never nil; the
@@ -119,7 +120,7 @@ func (e Env) knownSearchers() string {
 
 // Compose makes an engine from the parts that Config names, after the edits. Parts that cost much (stores, searchers, models,
 // tokenizers) are shared with the other engines of an Instance. Only engine factories have it.
-func (e Env) Compose(ctx context.Context, edits ...func(*Config)) (*core.Engine, error) {
+func (e Env) Compose(ctx context.Context, edits ...func(*Config)) (*engine.Engine, error) {
 	if e.maker == nil {
 		return nil, fmt.Errorf("registry: compose: only an engine's factory can do that: %w", core.ErrInvalid)
 	}

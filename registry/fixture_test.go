@@ -10,6 +10,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -175,7 +176,7 @@ func newRegistry(tb testing.TB, s *shop) *registry.Registry {
 		})),
 		registry.AddEngine(r, "legacy", "passes through", none,
 			func(_ context.Context, _ nothing, env registry.Env) (core.ContextEngine, error) {
-				return core.NewLegacy(env.Host), nil
+				return engine.NewLegacy(env.Host), nil
 			}),
 		registry.AddEngine(r, "openbrain", "remote", func() remoteConfig { return remoteConfig{} },
 			func(ctx context.Context, c remoteConfig, env registry.Env) (core.ContextEngine, error) {

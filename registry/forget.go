@@ -6,25 +6,26 @@ import (
 	"fmt"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 // Forget erases entries with the engine that the agent's configuration names, and makes every other engine read its sessions anew, so that none
 // shows from memory what is gone. An engine that stores nothing is errors.ErrUnsupported.
-func (i *Instance) Forget(ctx context.Context, req core.ForgetRequest) (core.Receipt, error) {
+func (i *Instance) Forget(ctx context.Context, req engine.ForgetRequest) (engine.Receipt, error) {
 	if req.Scope.Agent == "" {
-		return core.Receipt{}, fmt.Errorf("registry: forget: name the agent: %w", core.ErrInvalid)
+		return engine.Receipt{}, fmt.Errorf("registry: forget: name the agent: %w", core.ErrInvalid)
 	}
-	engine, _, err := i.Lookup(ctx, req.Scope.Agent, req.Scope.Session)
+	eng, _, err := i.Lookup(ctx, req.Scope.Agent, req.Scope.Session)
 	if err != nil {
-		return core.Receipt{}, err
+		return engine.Receipt{}, err
 	}
-	f, ok := engine.(core.Forgetter)
+	f, ok := eng.(engine.Forgetter)
 	if !ok {
-		return core.Receipt{}, fmt.Errorf("registry: forget: engine %q stores nothing: %w", engine.Info().ID, errors.ErrUnsupported)
+		return engine.Receipt{}, fmt.Errorf("registry: forget: engine %q stores nothing: %w", eng.Info().ID, errors.ErrUnsupported)
 	}
 	rec, err := f.Forget(ctx, req)
 	for _, other := range i.Engines() {
-		if e, ok := other.(*core.Engine); ok && other != engine {
+		if e, ok := other.(*engine.Engine); ok && other != eng {
 			err = errors.Join(err, e.Refresh(ctx))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 // maker opens parts and keeps those that engines share. One goroutine at a time uses it.
@@ -83,7 +84,7 @@ func (m *maker) engine(ctx context.Context, cfg Config) (core.ContextEngine, err
 }
 
 // compose makes an engine from parts.
-func (m *maker) compose(ctx context.Context, e Env, edits []func(*Config)) (*core.Engine, error) {
+func (m *maker) compose(ctx context.Context, e Env, edits []func(*Config)) (*engine.Engine, error) {
 	cfg := e.Config
 	for _, edit := range edits {
 		edit(&cfg)
@@ -113,7 +114,7 @@ func (m *maker) compose(ctx context.Context, e Env, edits []func(*Config)) (*cor
 		return nil, err
 	}
 	env.Store = env.shelf.store
-	parts := core.Parts{
+	parts := engine.Parts{
 		Store: env.Store, Counter: env.Counter, Host: env.Host, OwnStore: m.ownStore,
 		Names: core.PartNames{Store: cfg.Store.Type, Retriever: cfg.Retriever.Type, Compactor: cfg.Compactor.Type},
 	}
@@ -133,12 +134,12 @@ func (m *maker) compose(ctx context.Context, e Env, edits []func(*Config)) (*cor
 	}
 	opened = append(opened, parts.Compactor)
 	parts.Searcher = m.openedSearcher(env)
-	engine, err := m.assemble(cfg, env, parts, opened)
+	made, err := m.assemble(cfg, env, parts, opened)
 	if err != nil {
 		return nil, errors.Join(err, closeAll(opened))
 	}
 	m.opened = append(m.opened, opened...)
-	return engine, nil
+	return made, nil
 }
 
 // openedSearcher returns the best searcher that is open for this configuration; nil when there is none but the store's own. An index is not made for the
@@ -160,21 +161,21 @@ func (m *maker) openedSearcher(env Env) core.Searcher {
 	return nil
 }
 
-// assemble calls core.New while nothing is announced on the shelf, so that an observer's catching up and the first
+// assemble calls engine.New while nothing is announced on the shelf, so that an observer's catching up and the first
 // announcement leave no gap between them.
-func (m *maker) assemble(cfg Config, env Env, parts core.Parts, opened []any) (*core.Engine, error) {
+func (m *maker) assemble(cfg Config, env Env, parts engine.Parts, opened []any) (*engine.Engine, error) {
 	relay := &relay{shelf: env.shelf}
 	parts.Observers = []core.Observer{relay}
-	opts := []core.Option{
-		core.WithLogger(env.Logger),
-		core.WithInfo(cfg.Engine.Type, cfg.Engine.Type+" context engine", m.version),
+	opts := []engine.Option{
+		engine.WithLogger(env.Logger),
+		engine.WithInfo(cfg.Engine.Type, cfg.Engine.Type+" context engine", m.version),
 	}
 	if m.ids != nil {
-		opts = append(opts, core.WithIDs(m.ids))
+		opts = append(opts, engine.WithIDs(m.ids))
 	}
 	env.shelf.mu.Lock()
 	defer env.shelf.mu.Unlock()
-	engine, err := core.New(parts, cfg.Core, opts...)
+	e, err := engine.New(parts, cfg.Core, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +184,7 @@ func (m *maker) assemble(cfg Config, env Env, parts core.Parts, opened []any) (*
 			env.shelf.observers = append(env.shelf.observers, subscription{observer: o, teller: relay})
 		}
 	}
-	return engine, nil
+	return e, nil
 }
 
 func (m *maker) chosenModels(ctx context.Context, env Env) (core.Completer, core.Embedder, error) {

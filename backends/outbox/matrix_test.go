@@ -6,6 +6,7 @@ import (
 	"github.com/contextengine/contextengine/backends/outbox"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/hybrid"
@@ -65,14 +66,14 @@ func matrixOver(name string, newPair func(testing.TB) pair) []conformance.Combin
 				if store == nil {
 					store = start(tb, newPair(tb))
 				}
-				return engine(tb, env, store, newCompactor), store
+				return newEngine(tb, env, store, newCompactor), store
 			},
 		})
 	}
 	return out
 }
 
-func engine(tb testing.TB, env conformance.Env, store core.Store, newCompactor func(conformance.Env) (core.Compactor, error)) core.ContextEngine {
+func newEngine(tb testing.TB, env conformance.Env, store core.Store, newCompactor func(conformance.Env) (core.Compactor, error)) core.ContextEngine {
 	tb.Helper()
 	index, err := lexical.New(lexical.DefaultConfig())
 	if err != nil {
@@ -90,13 +91,13 @@ func engine(tb testing.TB, env conformance.Env, store core.Store, newCompactor f
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cfg := core.DefaultConfig()
+	cfg := engine.DefaultConfig()
 	cfg.Compaction.Deadline = env.Deadline
-	e, err := core.New(core.Parts{
+	e, err := engine.New(engine.Parts{
 		Store: env.Wrap(store), Retriever: retriever, Compactor: compactor, Counter: env.Count, Host: env.Host,
-	}, cfg, core.WithIDs(env.IDs))
+	}, cfg, engine.WithIDs(env.IDs))
 	if err != nil {
-		tb.Fatalf("core.New: %v", err)
+		tb.Fatalf("engine.New: %v", err)
 	}
 	return e
 }

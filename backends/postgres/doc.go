@@ -29,7 +29,7 @@
 //
 // # Vectors
 //
-// When the server has the extension "vector", As finds core.VectorStore and core.VectorSearcher in the store; otherwise not. See Config.Vectors.
+// When the server has the extension "vector", As finds vector.Store and core.VectorSearcher in the store; otherwise not. See Config.Vectors.
 //
 // # Errors
 //

@@ -7,6 +7,7 @@ import (
 	"github.com/contextengine/contextengine/backends/postgres"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/delegate"
@@ -122,9 +123,9 @@ func (m *matrix) combination(retriever, compactor, name string) conformance.Comb
 			if err != nil {
 				tb.Fatal(err)
 			}
-			cfg := core.DefaultConfig()
+			cfg := engine.DefaultConfig()
 			cfg.Compaction.Deadline = env.Deadline
-			e, err := core.New(core.Parts{Store: env.Wrap(s), Retriever: r, Compactor: c, Counter: env.Count, Host: env.Host}, cfg, core.WithIDs(env.IDs))
+			e, err := engine.New(engine.Parts{Store: env.Wrap(s), Retriever: r, Compactor: c, Counter: env.Count, Host: env.Host}, cfg, engine.WithIDs(env.IDs))
 			if err != nil {
 				tb.Fatal(err)
 			}

@@ -5,25 +5,27 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/contextengine/contextengine/core"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pgvector/pgvector-go"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
-// SearchVectors implements core.VectorSearcher. Up to Config.ExactVectors of the agent are compared one by one; with more, and an
+// SearchVectors implements vector.Searcher. Up to Config.ExactVectors of the agent are compared one by one; with more, and an
 // index made by Store.IndexVectors, the index is asked, which may miss some. A space that is not there has no hits. Vectors without direction (all
 // zeros) are never found.
-func (v *vectorStore) SearchVectors(ctx context.Context, space string, vector []float32, q core.SearchQuery) ([]core.Hit, error) {
+func (v *vectorStore) SearchVectors(ctx context.Context, space string, vec []float32, q core.SearchQuery) ([]core.Hit, error) {
 	if err := validSearch("search vectors", q); err != nil {
 		return nil, err
 	}
-	if err := validVectors(space, []core.Vector{{Values: vector}}); err != nil {
+	if err := validVectors(space, []vector.Vector{{Values: vec}}); err != nil {
 		return nil, err
 	}
 	return v.hits(ctx, "search vectors", q, func(ctx context.Context, pool *pgxpool.Pool, limit int) (best []ranked, err error) {
 		err = pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-			text, args, err := v.nearest(ctx, tx, space, vector, q, limit)
+			text, args, err := v.nearest(ctx, tx, space, vec, q, limit)
 			if err != nil || text == "" {
 				return err
 			}
@@ -40,7 +42,7 @@ func (v *vectorStore) SearchVectors(ctx context.Context, space string, vector []
 
 // nearest returns the statement that searches a space and its arguments, "" when there is nothing to search.
 func (v *vectorStore) nearest(
-	ctx context.Context, tx pgx.Tx, space string, vector []float32, q core.SearchQuery, limit int,
+	ctx context.Context, tx pgx.Tx, space string, vec []float32, q core.SearchQuery, limit int,
 ) (text string, args []any, err error) {
 	var number, dimensions, n int
 	err = tx.QueryRow(ctx, v.sql.space, []byte(space)).Scan(&number, &dimensions)
@@ -50,10 +52,10 @@ func (v *vectorStore) nearest(
 	if err != nil {
 		return "", nil, err
 	}
-	if dimensions != len(vector) {
-		return "", nil, fmt.Errorf("the space holds vectors of %d dimensions, not %d: %w", dimensions, len(vector), core.ErrInvalid)
+	if dimensions != len(vec) {
+		return "", nil, fmt.Errorf("the space holds vectors of %d dimensions, not %d: %w", dimensions, len(vec), core.ErrInvalid)
 	}
-	agent, value := []byte(q.Scope.Agent), pgvector.NewVector(vector).String()
+	agent, value := []byte(q.Scope.Agent), pgvector.NewVector(vec).String()
 	from, to := bounds(q)
 	exact := []any{agent, number, value, session(q.Scope), from, to, int64(limit)}
 	if q.Scope.Session != "" || from != nil || to != nil {

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/contextengine/contextengine/core"
 	"github.com/jackc/pgx/v5"
 	"github.com/pgvector/pgvector-go"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
 // vectorStore is the side of a Store that keeps vectors. core.As finds it when the server has the extension.
@@ -26,8 +28,8 @@ type vectorStore struct {
 }
 
 var (
-	_ core.VectorStore    = (*vectorStore)(nil)
-	_ core.VectorSearcher = (*vectorStore)(nil)
+	_ vector.Store    = (*vectorStore)(nil)
+	_ vector.Searcher = (*vectorStore)(nil)
 )
 
 // Unwrap returns nil: a Store shows its vectorStore, which has nothing further inside.
@@ -36,8 +38,8 @@ func (v *vectorStore) Unwrap() core.Store { return nil }
 // maxDimensions is the longest vector that the extension stores.
 const maxDimensions = 16000
 
-// PutVectors implements core.VectorStore. It is atomic.
-func (v *vectorStore) PutVectors(ctx context.Context, space string, vectors []core.Vector) error {
+// PutVectors implements vector.Store. It is atomic.
+func (v *vectorStore) PutVectors(ctx context.Context, space string, vectors []vector.Vector) error {
 	if err := validVectors(space, vectors); err != nil {
 		return err
 	}
@@ -67,7 +69,7 @@ func (v *vectorStore) PutVectors(ctx context.Context, space string, vectors []co
 	})
 }
 
-func validVectors(space string, vectors []core.Vector) error {
+func validVectors(space string, vectors []vector.Vector) error {
 	invalid := func(what string) error {
 		return fmt.Errorf("postgres: put vectors %q: %s: %w", space, what, core.ErrInvalid)
 	}
@@ -119,7 +121,7 @@ func (v *vectorStore) ensureSpace(ctx context.Context, tx pgx.Tx, space string, 
 }
 
 // owners returns the agents of those entries that are there, and are one agent's alone.
-func (v *vectorStore) owners(ctx context.Context, tx pgx.Tx, vectors []core.Vector) (map[string][]byte, error) {
+func (v *vectorStore) owners(ctx context.Context, tx pgx.Tx, vectors []vector.Vector) (map[string][]byte, error) {
 	var ids []string
 	for i := range vectors {
 		ids = append(ids, vectors[i].ID)
@@ -147,21 +149,21 @@ func (v *vectorStore) owners(ctx context.Context, tx pgx.Tx, vectors []core.Vect
 	return out, rows.Err()
 }
 
-// ScanVectors implements core.VectorStore. The order is by id and part.
-func (v *vectorStore) ScanVectors(ctx context.Context, q core.VectorQuery) (core.VectorPage, error) {
+// ScanVectors implements vector.Store. The order is by id and part.
+func (v *vectorStore) ScanVectors(ctx context.Context, q vector.Query) (vector.Page, error) {
 	if err := validScope("scan vectors", core.Scope{Agent: q.Agent}); err != nil {
-		return core.VectorPage{}, err
+		return vector.Page{}, err
 	}
 	if err := validLimit("scan vectors", q.Limit); err != nil {
-		return core.VectorPage{}, err
+		return vector.Page{}, err
 	}
 	id, part, err := parseVectorCursor(q.Cursor)
 	if err != nil {
-		return core.VectorPage{}, err
+		return vector.Page{}, err
 	}
-	var page core.VectorPage
+	var page vector.Page
 	err = v.call(ctx, "scan vectors", q.Space, repeatable, func(ctx context.Context) error {
-		page = core.VectorPage{}
+		page = vector.Page{}
 		rows, err := v.main.Query(ctx, v.sql.scan, []byte(q.Agent), []byte(q.Space), id, part, int64(q.Limit)+1)
 		if err != nil {
 			return err
@@ -173,7 +175,7 @@ func (v *vectorStore) ScanVectors(ctx context.Context, q core.VectorQuery) (core
 				page.Next = vectorCursor(last.ID, last.Part)
 				break
 			}
-			var x core.Vector
+			var x vector.Vector
 			var id []byte
 			var hash int64
 			if err := rows.Scan(&id, &x.Part, &x.Start, &x.End, &hash, &x.Values); err != nil {
@@ -186,7 +188,7 @@ func (v *vectorStore) ScanVectors(ctx context.Context, q core.VectorQuery) (core
 		return rows.Err()
 	})
 	if err != nil {
-		return core.VectorPage{}, err
+		return vector.Page{}, err
 	}
 	return page, nil
 }
@@ -211,9 +213,9 @@ func parseVectorCursor(c core.Cursor) (id []byte, part int, err error) {
 	return nil, 0, fmt.Errorf("postgres: scan vectors: the cursor is not one of this store: start again without one: %w", core.ErrInvalid)
 }
 
-// VectorSpaces implements core.VectorStore.
-func (v *vectorStore) VectorSpaces(ctx context.Context, agent string) ([]core.VectorSpace, error) {
-	var out []core.VectorSpace
+// VectorSpaces implements vector.Store.
+func (v *vectorStore) VectorSpaces(ctx context.Context, agent string) ([]vector.Space, error) {
+	var out []vector.Space
 	err := v.call(ctx, "vector spaces", agent, repeatable, func(ctx context.Context) error {
 		out = nil
 		rows, err := v.main.Query(ctx, v.sql.spaces, session(core.Scope{Session: agent}))
@@ -222,7 +224,7 @@ func (v *vectorStore) VectorSpaces(ctx context.Context, agent string) ([]core.Ve
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var space core.VectorSpace
+			var space vector.Space
 			var name []byte
 			if err := rows.Scan(&name, &space.Dimensions, &space.Entries); err != nil {
 				return err
@@ -235,7 +237,7 @@ func (v *vectorStore) VectorSpaces(ctx context.Context, agent string) ([]core.Ve
 	return out, err
 }
 
-// DropVectors implements core.VectorStore. The space's index goes when all of its vectors do.
+// DropVectors implements vector.Store. The space's index goes when all of its vectors do.
 func (v *vectorStore) DropVectors(ctx context.Context, space, agent string) error {
 	return v.call(ctx, "drop vectors", space, repeatable, func(ctx context.Context) error {
 		return v.transact(ctx, func(tx pgx.Tx) error {

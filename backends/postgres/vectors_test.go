@@ -8,20 +8,22 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/contextengine/contextengine/backends/postgres"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
-	"github.com/google/go-cmp/cmp"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
 func TestNoVectorsWithoutTheExtension(t *testing.T) {
 	t.Parallel()
 	cfg := fresh(t)
 	s := open(t, cfg)
-	if _, ok := core.As[core.VectorStore](s); ok {
+	if _, ok := core.As[vector.Store](s); ok {
 		t.Error("a server without the extension shows a core.VectorStore")
 	}
-	if _, ok := core.As[core.VectorSearcher](s); ok {
+	if _, ok := core.As[vector.Searcher](s); ok {
 		t.Error("a server without the extension shows a core.VectorSearcher")
 	}
 	if err := s.IndexVectors(t.Context(), "m"); !errors.Is(err, errors.ErrUnsupported) {
@@ -34,7 +36,7 @@ func TestNoVectorsWithoutTheExtension(t *testing.T) {
 }
 
 // vectorSide opens a store with vectors on the server that can keep them.
-func vectorSide(t *testing.T, change func(*postgres.Config)) (*postgres.Store, core.VectorStore, core.VectorSearcher) {
+func vectorSide(t *testing.T, change func(*postgres.Config)) (*postgres.Store, vector.Store, vector.Searcher) {
 	t.Helper()
 	server := servers.Vector(t)
 	cfg := config(t, server, server.Database(t))
@@ -43,8 +45,8 @@ func vectorSide(t *testing.T, change func(*postgres.Config)) (*postgres.Store, c
 		change(&cfg)
 	}
 	s := open(t, cfg)
-	store, ok1 := core.As[core.VectorStore](s)
-	searcher, ok2 := core.As[core.VectorSearcher](s)
+	store, ok1 := core.As[vector.Store](s)
+	searcher, ok2 := core.As[vector.Searcher](s)
 	if !ok1 || !ok2 {
 		t.Fatal("a server with the extension shows no vectors")
 	}
@@ -65,10 +67,10 @@ func random(rnd *rand.Rand, n int) []float32 {
 	return v
 }
 
-func scanAll(t *testing.T, s core.VectorStore, space, agent string) []core.Vector {
+func scanAll(t *testing.T, s vector.Store, space, agent string) []vector.Vector {
 	t.Helper()
-	var out []core.Vector
-	q := core.VectorQuery{Space: space, Agent: agent, Limit: 3}
+	var out []vector.Vector
+	q := vector.Query{Space: space, Agent: agent, Limit: 3}
 	for {
 		page, err := s.ScanVectors(t.Context(), q)
 		if err != nil {
@@ -87,14 +89,14 @@ func TestVectors(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	bob := core.SessionID{Agent: "bob", Session: "one"}
 	mustAppend(t, s, append(entries(ann, 0, 6), entries(bob, 0, 2)...)...)
-	var mine []core.Vector
+	var mine []vector.Vector
 	for n := range 6 {
 		for part := range 1 + n%2 {
-			mine = append(mine, core.Vector{ID: fmt.Sprint("ann-one-", n), Part: part, Start: part * 5, End: 9, Hash: math.MaxUint64 - uint64(n), Values: random(rnd, 8)})
+			mine = append(mine, vector.Vector{ID: fmt.Sprint("ann-one-", n), Part: part, Start: part * 5, End: 9, Hash: math.MaxUint64 - uint64(n), Values: random(rnd, 8)})
 		}
 	}
-	theirs := core.Vector{ID: "bob-one-0", Hash: 1, Values: random(rnd, 8)}
-	given := append(slices.Clone(mine), theirs, core.Vector{ID: "nobody", Values: random(rnd, 8)})
+	theirs := vector.Vector{ID: "bob-one-0", Hash: 1, Values: random(rnd, 8)}
+	given := append(slices.Clone(mine), theirs, vector.Vector{ID: "nobody", Values: random(rnd, 8)})
 	if err := store.PutVectors(t.Context(), "m/8", given); err != nil {
 		t.Fatalf("PutVectors: %v", err)
 	}
@@ -102,10 +104,10 @@ func TestVectors(t *testing.T) {
 		t.Errorf("ScanVectors (-want +got):\n%s", diff)
 	}
 	spaces, err := store.VectorSpaces(t.Context(), "")
-	if diff := cmp.Diff([]core.VectorSpace{{Name: "m/8", Dimensions: 8, Entries: 7}}, spaces); err != nil || diff != "" {
+	if diff := cmp.Diff([]vector.Space{{Name: "m/8", Dimensions: 8, Entries: 7}}, spaces); err != nil || diff != "" {
 		t.Errorf("VectorSpaces: %v (-want +got):\n%s", err, diff)
 	}
-	for name, bad := range map[string][]core.Vector{
+	for name, bad := range map[string][]vector.Vector{
 		"other dimensions": {{ID: "ann-one-0", Values: random(rnd, 9)}}, "mixed": {mine[0], {ID: "ann-one-1", Values: random(rnd, 9)}},
 		"nothing": {{ID: "ann-one-0"}}, "no number": {{ID: "ann-one-0", Values: []float32{1, 2, 3, 4, 5, 6, 7, float32(math.NaN())}}},
 	} {
@@ -132,7 +134,7 @@ func TestVectors(t *testing.T) {
 	if err := s.Update(t.Context(), ann.Scope(), "ann-one-2", core.Change{Meta: map[string]string{"a": "b"}}); err != nil {
 		t.Fatal(err)
 	}
-	left := slices.DeleteFunc(slices.Clone(mine), func(v core.Vector) bool { return v.ID == "ann-one-0" || v.ID == "ann-one-1" })
+	left := slices.DeleteFunc(slices.Clone(mine), func(v vector.Vector) bool { return v.ID == "ann-one-0" || v.ID == "ann-one-1" })
 	if diff := cmp.Diff(left, scanAll(t, store, "m/8", "ann")); diff != "" {
 		t.Errorf("after Delete and Update (-want +got):\n%s", diff)
 	}
@@ -142,13 +144,13 @@ func TestVectors(t *testing.T) {
 	if got := scanAll(t, store, "m/8", "ann"); len(got) != 0 {
 		t.Errorf("%d vectors after DropVectors, want none", len(got))
 	}
-	if diff := cmp.Diff([]core.Vector{theirs}, scanAll(t, store, "m/8", "bob")); diff != "" {
+	if diff := cmp.Diff([]vector.Vector{theirs}, scanAll(t, store, "m/8", "bob")); diff != "" {
 		t.Errorf("another agent's vectors after DropVectors (-want +got):\n%s", diff)
 	}
 	if err := store.DropVectors(t.Context(), "m/8", ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.PutVectors(t.Context(), "m/8", []core.Vector{{ID: "ann-one-3", Values: random(rnd, 5)}}); err != nil {
+	if err := store.PutVectors(t.Context(), "m/8", []vector.Vector{{ID: "ann-one-3", Values: random(rnd, 5)}}); err != nil {
 		t.Errorf("PutVectors of other dimensions after all were dropped: %v", err)
 	}
 }
@@ -164,9 +166,9 @@ func TestVectorIndex(t *testing.T) {
 				id := core.SessionID{Agent: agent, Session: "one"}
 				for from := 0; from < n; from += 50 {
 					mustAppend(t, s, entries(id, from, from+50)...)
-					var some []core.Vector
+					var some []vector.Vector
 					for i := range 50 {
-						v := core.Vector{ID: fmt.Sprintf("%s-one-%d", agent, from+i), Values: random(rnd, dimensions)}
+						v := vector.Vector{ID: fmt.Sprintf("%s-one-%d", agent, from+i), Values: random(rnd, dimensions)}
 						if agent == "ann" {
 							whole[v.ID] = v.Values
 						}

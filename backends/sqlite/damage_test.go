@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
 // filled returns a store's file with some entries and a view, closed, and its bytes.
@@ -92,7 +93,7 @@ func readDerived(t *testing.T, s *sqlite.Store, of []core.Entry) error {
 	if len(told) != len(of) {
 		t.Errorf("who follows the changes was told of %d entries of %d, and nobody says so", len(told), len(of))
 	}
-	page, err := s.ScanVectors(t.Context(), core.VectorQuery{Space: "m/8", Agent: "ann", Limit: 100})
+	page, err := s.ScanVectors(t.Context(), vector.Query{Space: "m/8", Agent: "ann", Limit: 100})
 	if err != nil {
 		return err
 	}

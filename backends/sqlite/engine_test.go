@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/retain"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
 // older replaces what may go by a line of text.
@@ -29,11 +31,11 @@ func (older) Compact(_ context.Context, c core.Compaction) (core.Patch, error) {
 	return core.Patch{Replace: []core.Replacement{r}}, nil
 }
 
-func engine(t *testing.T, s core.Store) *core.Engine {
+func newEngine(t *testing.T, s core.Store) *engine.Engine {
 	t.Helper()
-	cfg := core.DefaultConfig()
+	cfg := engine.DefaultConfig()
 	cfg.RecentMessages = 4
-	e, err := core.New(core.Parts{Store: s, Compactor: older{}, Counter: func(text string) int { return len(strings.Fields(text)) }}, cfg)
+	e, err := engine.New(engine.Parts{Store: s, Compactor: older{}, Counter: func(text string) int { return len(strings.Fields(text)) }}, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +59,8 @@ func talk(n int) []message.Message {
 func TestEngineAfterRetain(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t))
-	e := engine(t, s)
-	assemble := func(e *core.Engine, n int) core.AssembleResult {
+	e := newEngine(t, s)
+	assemble := func(e *engine.Engine, n int) core.AssembleResult {
 		t.Helper()
 		res, err := e.Assemble(t.Context(), core.AssembleRequest{Session: ann, Budget: 900, PromptMode: core.PromptNone,
 			Transcript: &core.Transcript{Messages: talk(n)}})
@@ -75,7 +77,7 @@ func TestEngineAfterRetain(t *testing.T) {
 	}
 	before := assemble(e, 81)
 	var archive bytes.Buffer
-	report, err := s.Retain(t.Context(), sqlite.Policy{MaxEntries: 1, Archive: &archive})
+	report, err := s.Retain(t.Context(), retain.Policy{MaxEntries: 1, Archive: &archive})
 	if err != nil || report.Emptied < 30 || report.Kept == 0 || report.Deleted != 0 {
 		t.Fatalf("Retain = %+v, %v, want most of the conversation emptied", report, err)
 	}
@@ -90,7 +92,7 @@ func TestEngineAfterRetain(t *testing.T) {
 		t.Errorf("the window after Retain is\n%s\nand was\n%s", got, want)
 	}
 	stored := len(all(t, s, ann.Scope()))
-	again := engine(t, s)
+	again := newEngine(t, s)
 	if got, want := shows(assemble(again, 81)), shows(before); got != want {
 		t.Errorf("the window of a new engine is\n%s\nand was\n%s", got, want)
 	}
@@ -111,7 +113,7 @@ func TestForgetReachesTheFile(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
 	s := open(t, cfg)
-	e := engine(t, s)
+	e := newEngine(t, s)
 	secret := map[int]bool{}
 	for n := range 40 {
 		m := message.New(message.User, "say "+needle(n))
@@ -129,7 +131,7 @@ func TestForgetReachesTheFile(t *testing.T) {
 	if len(found(t, cfg.Path, secret)) == 0 {
 		t.Fatal("what was not erased is not found either: the search is broken")
 	}
-	receipt, err := e.Forget(t.Context(), core.ForgetRequest{Scope: ann.Scope()})
+	receipt, err := e.Forget(t.Context(), engine.ForgetRequest{Scope: ann.Scope()})
 	if err != nil || receipt.Entries != 40 || len(receipt.Left) > 0 {
 		t.Fatalf("Forget = %+v, %v, want 40 entries and nothing left", receipt, err)
 	}
@@ -199,11 +201,11 @@ func TestThousandAgents(t *testing.T) {
 		if err := s.PutVectors(t.Context(), "m/2", vectorsOf(got, 2)); err != nil {
 			t.Fatal(err)
 		}
-		vectors, err := s.ScanVectors(t.Context(), core.VectorQuery{Space: "m/2", Agent: name(a), Limit: 100})
+		vectors, err := s.ScanVectors(t.Context(), vector.Query{Space: "m/2", Agent: name(a), Limit: 100})
 		if err != nil || len(vectors.Vectors) != 2*each || !strings.HasPrefix(vectors.Vectors[0].ID, name(a)+"-") {
 			t.Fatalf("ScanVectors of %s = %d, %v", name(a), len(vectors.Vectors), err)
 		}
-		if other, err := s.ScanVectors(t.Context(), core.VectorQuery{Space: "m/2", Agent: name(stranger), Limit: 100}); err != nil || len(other.Vectors) > 0 {
+		if other, err := s.ScanVectors(t.Context(), vector.Query{Space: "m/2", Agent: name(stranger), Limit: 100}); err != nil || len(other.Vectors) > 0 {
 			t.Fatalf("ScanVectors of an agent without vectors = %d, %v", len(other.Vectors), err)
 		}
 	}

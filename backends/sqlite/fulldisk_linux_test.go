@@ -30,7 +30,7 @@ func TestFullDisk(t *testing.T) {
 	cfg := sqlite.DefaultConfig()
 	cfg.Path = filepath.Join(dir, "store.db")
 	s := open(t, cfg)
-	if _, err := engine(t, s).IngestBatch(t.Context(), core.IngestBatchRequest{Session: ann, Messages: talk(6)}); err != nil {
+	if _, err := newEngine(t, s).IngestBatch(t.Context(), core.IngestBatchRequest{Session: ann, Messages: talk(6)}); err != nil {
 		t.Fatal(err)
 	}
 	filler := filepath.Join(dir, "filler")
@@ -51,7 +51,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("Append = %v, want ErrUnavailable", err)
 	}
 	for range 2 {
-		e := engine(t, s)
+		e := newEngine(t, s)
 		for range 2 {
 			res, err := e.Assemble(t.Context(), core.AssembleRequest{Session: ann, Budget: 900, PromptMode: core.PromptNone})
 			if err != nil || len(res.Messages) != 6 {

@@ -15,6 +15,7 @@ import (
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/retain"
 	"github.com/contextengine/contextengine/internal/datadir"
 )
 
@@ -121,16 +122,16 @@ func TestRetain(t *testing.T) {
 		return s
 	}
 	for name, tc := range map[string]struct {
-		policy  sqlite.Policy
+		policy  retain.Policy
 		one     int
 		another int
 	}{
-		"nothing":           {sqlite.Policy{}, 100, 50},
-		"age":               {sqlite.Policy{MaxAge: 60 * time.Second}, 60, 50},
-		"count per session": {sqlite.Policy{MaxEntries: 30}, 30, 30},
-		"count per agent":   {sqlite.Policy{MaxEntries: 60, PerAgent: true}, 30, 30},
-		"bytes":             {sqlite.Policy{MaxBytes: 1}, 0, 0},
-		"age and count":     {sqlite.Policy{MaxAge: 60 * time.Second, MaxEntries: 55}, 55, 50},
+		"nothing":           {retain.Policy{}, 100, 50},
+		"age":               {retain.Policy{MaxAge: 60 * time.Second}, 60, 50},
+		"count per session": {retain.Policy{MaxEntries: 30}, 30, 30},
+		"count per agent":   {retain.Policy{MaxEntries: 60, PerAgent: true}, 30, 30},
+		"bytes":             {retain.Policy{MaxBytes: 1}, 0, 0},
+		"age and count":     {retain.Policy{MaxAge: 60 * time.Second, MaxEntries: 55}, 55, 50},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := fill(t)
@@ -162,7 +163,7 @@ func TestRetain(t *testing.T) {
 		if err := s.SwapView(t.Context(), v); err != nil {
 			t.Fatal(err)
 		}
-		report, err := s.Retain(t.Context(), sqlite.Policy{MaxEntries: 1})
+		report, err := s.Retain(t.Context(), retain.Policy{MaxEntries: 1})
 		if err != nil || report.Kept != 11 || report.Emptied != 3 || report.Deleted != 134 {
 			t.Errorf("Retain = %+v, %v, want 11 kept for the view and 3 emptied", report, err)
 		}
@@ -175,7 +176,7 @@ func TestRetain(t *testing.T) {
 		if diff := cmp.Diff(want, all(t, s, core.Scope{Agent: "ann"})); diff != "" {
 			t.Errorf("what is left (-want +got):\n%s", diff)
 		}
-		if report, err := s.Retain(t.Context(), sqlite.Policy{MaxEntries: 1}); err != nil || report.Deleted+report.Emptied != 0 {
+		if report, err := s.Retain(t.Context(), retain.Policy{MaxEntries: 1}); err != nil || report.Deleted+report.Emptied != 0 {
 			t.Errorf("Retain again = %+v, %v, want nothing removed", report, err)
 		}
 	})
@@ -184,7 +185,7 @@ func TestRetain(t *testing.T) {
 		var archive bytes.Buffer
 		deleted := 0
 		for range 2 {
-			_, err := s.Retain(t.Context(), sqlite.Policy{MaxEntries: int64(40 - deleted/10), Archive: &archive,
+			_, err := s.Retain(t.Context(), retain.Policy{MaxEntries: int64(40 - deleted/10), Archive: &archive,
 				Deleted: func(_ context.Context, _ core.Scope, ids []string) error { deleted += len(ids); return nil }})
 			if err != nil {
 				t.Fatal(err)
@@ -200,7 +201,7 @@ func TestRetain(t *testing.T) {
 		if diff := cmp.Diff(entries(ann, 900, 1000), all(t, to, ann.Scope())); diff != "" {
 			t.Errorf("archive and rest (-want +got):\n%s", diff)
 		}
-		if _, err := s.Retain(t.Context(), sqlite.Policy{MaxEntries: 1, Archive: failing{}}); err == nil {
+		if _, err := s.Retain(t.Context(), retain.Policy{MaxEntries: 1, Archive: failing{}}); err == nil {
 			t.Error("Retain with an archive that fails returned no error")
 		}
 		if n := len(all(t, s, core.Scope{Agent: "ann"})); n != left {

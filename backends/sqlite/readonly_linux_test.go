@@ -53,7 +53,7 @@ func protect(t *testing.T, dir string) {
 func TestFolderThatCannotBeWritten(t *testing.T) {
 	cfg := config(t)
 	s := open(t, cfg)
-	if _, err := engine(t, s).IngestBatch(t.Context(), core.IngestBatchRequest{Session: ann, Messages: talk(6)}); err != nil {
+	if _, err := newEngine(t, s).IngestBatch(t.Context(), core.IngestBatchRequest{Session: ann, Messages: talk(6)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -71,7 +71,7 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 	if err := s.Export(t.Context(), &out, nil); err != nil || !strings.Contains(out.String(), "message3") {
 		t.Errorf("Export wrote %d bytes, %v", out.Len(), err)
 	}
-	e := engine(t, s)
+	e := newEngine(t, s)
 	for range 2 {
 		res, err := e.Assemble(t.Context(), core.AssembleRequest{Session: ann, Budget: 900, PromptMode: core.PromptNone})
 		if err != nil || len(res.Messages) != 6 {

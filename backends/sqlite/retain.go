@@ -8,13 +8,8 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/retain"
 )
-
-// Policy is what Retain is asked for.
-type Policy = core.RetainPolicy
-
-// RetainReport is what Retain answers.
-type RetainReport = core.RetainReport
 
 // retainBatch is the number of entries that one transaction of Retain removes.
 const retainBatch = 500
@@ -26,8 +21,8 @@ const retainBatch = 500
 //
 // When it fails the report says what was removed before; everything that was is in the archive. Another process may append
 // meanwhile; what it appends is looked at by the next call.
-func (s *Store) Retain(ctx context.Context, p Policy) (RetainReport, error) {
-	var report RetainReport
+func (s *Store) Retain(ctx context.Context, p retain.Policy) (retain.Report, error) {
+	var report retain.Report
 	err := s.eachBeyond(ctx, p, &report, func(of []victims, needed *window) error {
 		if err := s.archive(ctx, p.Archive, of); err != nil {
 			return err
@@ -52,8 +47,8 @@ func (s *Store) Retain(ctx context.Context, p Policy) (RetainReport, error) {
 }
 
 // WouldRetain reports what Retain would do now, and does nothing.
-func (s *Store) WouldRetain(ctx context.Context, p Policy) (RetainReport, error) {
-	var report RetainReport
+func (s *Store) WouldRetain(ctx context.Context, p retain.Policy) (retain.Report, error) {
+	var report retain.Report
 	err := s.eachBeyond(ctx, p, &report, func(of []victims, needed *window) error {
 		for i := range of {
 			for j := range of[i].of {
@@ -72,7 +67,7 @@ func (s *Store) WouldRetain(ctx context.Context, p Policy) (RetainReport, error)
 }
 
 // eachBeyond calls f for what a policy does not keep, agent by agent.
-func (s *Store) eachBeyond(ctx context.Context, p Policy, report *RetainReport, f func(of []victims, needed *window) error) error {
+func (s *Store) eachBeyond(ctx context.Context, p retain.Policy, report *retain.Report, f func(of []victims, needed *window) error) error {
 	if err := p.Validate(); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
@@ -104,7 +99,7 @@ func (s *Store) eachBeyond(ctx context.Context, p Policy, report *RetainReport, 
 
 // retire deletes or empties victims in one transaction, and returns the ids of those it did. A view that was published since they were
 // chosen is respected.
-func (s *Store) retire(ctx context.Context, v *victims, needed *window, report *RetainReport) ([]string, error) {
+func (s *Store) retire(ctx context.Context, v *victims, needed *window, report *retain.Report) ([]string, error) {
 	var gone, emptied []string
 	var bytes, kept int64
 	err := s.write(ctx, "retain", "", func(tx *sql.Tx) error {

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/retain"
 )
 
 // victims are entries of one session that are to be removed.
@@ -31,7 +32,7 @@ type candidate struct {
 }
 
 // beyond returns the entries of an agent that a policy does not keep, in batches, each of one session.
-func (s *Store) beyond(ctx context.Context, agent string, p Policy, needed *window, report *RetainReport) ([]victims, error) {
+func (s *Store) beyond(ctx context.Context, agent string, p retain.Policy, needed *window, report *retain.Report) ([]victims, error) {
 	var out []victims
 	err := s.read(ctx, "retain", "", func(tx *sql.Tx) error {
 		all, err := s.candidates(ctx, tx, agent, p.PerAgent)
@@ -80,7 +81,7 @@ func (s *Store) candidates(ctx context.Context, tx *sql.Tx, agent string, togeth
 }
 
 // choose returns those of a group that are beyond the bounds and that no view shows.
-func choose(group []candidate, p Policy, oldest int64, needed *window, report *RetainReport) []victims {
+func choose(group []candidate, p retain.Policy, oldest int64, needed *window, report *retain.Report) []victims {
 	bytes := int64(0)
 	for i := range group {
 		bytes += group[i].bytes

@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/internal/sharedtest"
 )
@@ -32,7 +33,7 @@ func TestSeveralEngines(t *testing.T) {
 func TestForgetOfAnotherHandle(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
-	here, there := engine(t, open(t, cfg)), engine(t, open(t, cfg))
+	here, there := newEngine(t, open(t, cfg)), newEngine(t, open(t, cfg))
 	res, err := here.IngestBatch(t.Context(), core.IngestBatchRequest{Session: ann, Messages: talk(6)})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,7 @@ func TestForgetOfAnotherHandle(t *testing.T) {
 		}
 	}
 	shows(true)
-	if _, err := here.Forget(t.Context(), core.ForgetRequest{Scope: ann.Scope(), Entries: res.IDs[2:3]}); err != nil {
+	if _, err := here.Forget(t.Context(), engine.ForgetRequest{Scope: ann.Scope(), Entries: res.IDs[2:3]}); err != nil {
 		t.Fatal(err)
 	}
 	shows(false)

@@ -17,6 +17,7 @@ import (
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/retain"
 )
 
 func TestAppendIsIdempotentByKey(t *testing.T) {
@@ -154,7 +155,7 @@ func TestClosedAndCancelled(t *testing.T) {
 		"verify": s.Verify,
 		"stats":  func(ctx context.Context) error { _, err := s.Stats(ctx); return err },
 		"export": func(ctx context.Context) error { return s.Export(ctx, &bytes.Buffer{}, nil) },
-		"retain": func(ctx context.Context) error { _, err := s.Retain(ctx, sqlite.Policy{MaxEntries: 1}); return err },
+		"retain": func(ctx context.Context) error { _, err := s.Retain(ctx, retain.Policy{MaxEntries: 1}); return err },
 	}
 	for name, call := range calls {
 		if err := call(cancelled); !errors.Is(err, context.Canceled) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // BenchmarkTurn asks a store of 100,000 messages for what the assembly of one turn asks it for, between appends of the turn's messages: a store's
@@ -31,7 +32,7 @@ func BenchmarkTurn(b *testing.B) {
 		q.After, more = page.Mark, page.More
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	view := core.View{Session: ann, Stubs: map[string]core.Stub{"e1": {Kind: core.Clipped, Texts: map[int]string{0: "head and tail"}}}}
+	view := core.View{Session: ann, Stubs: map[string]window.Stub{"e1": {Kind: window.Clipped, Texts: map[int]string{0: "head and tail"}}}}
 	// It goes on where the run before stopped.
 	n := from
 	for _, watched := range []bool{false, true} {

@@ -10,16 +10,17 @@ import (
 	"math"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
-var _ core.VectorStore = (*Store)(nil)
+var _ vector.Store = (*Store)(nil)
 
 // maxDimensions bounds the length of a vector.
 const maxDimensions = 1 << 16
 
-// PutVectors implements core.VectorStore, in one transaction. Vectors are derived from entries: Export leaves them out, and they go when
+// PutVectors implements vector.Store, in one transaction. Vectors are derived from entries: Export leaves them out, and they go when
 // their entry's message or type is changed.
-func (s *Store) PutVectors(ctx context.Context, space string, vectors []core.Vector) error {
+func (s *Store) PutVectors(ctx context.Context, space string, vectors []vector.Vector) error {
 	if err := validVectors(space, vectors); err != nil || len(vectors) == 0 {
 		return err
 	}
@@ -60,7 +61,7 @@ func (s *Store) PutVectors(ctx context.Context, space string, vectors []core.Vec
 	})
 }
 
-func validVectors(space string, vectors []core.Vector) error {
+func validVectors(space string, vectors []vector.Vector) error {
 	if space == "" {
 		return fmt.Errorf("sqlite: put vectors: space is empty: name model and dimensions: %w", core.ErrInvalid)
 	}
@@ -100,9 +101,9 @@ func (s *Store) ensureSpace(ctx context.Context, tx *sql.Tx, name string, dimens
 	return number, err
 }
 
-// VectorSpaces implements core.VectorStore. It reads an index of all vectors.
-func (s *Store) VectorSpaces(ctx context.Context, agent string) ([]core.VectorSpace, error) {
-	var out []core.VectorSpace
+// VectorSpaces implements vector.Store. It reads an index of all vectors.
+func (s *Store) VectorSpaces(ctx context.Context, agent string) ([]vector.Space, error) {
+	var out []vector.Space
 	err := s.read(ctx, "vector spaces", agent, func(tx *sql.Tx) error {
 		out = nil
 		// Vectors of one entry stand next to each other in the index, and so do those of one space and owner.
@@ -114,7 +115,7 @@ func (s *Store) VectorSpaces(ctx context.Context, agent string) ([]core.VectorSp
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var sp core.VectorSpace
+			var sp vector.Space
 			if err := s.scanned(rows.Scan(&sp.Name, &sp.Dimensions, &sp.Entries)); err != nil {
 				return err
 			}
@@ -125,7 +126,7 @@ func (s *Store) VectorSpaces(ctx context.Context, agent string) ([]core.VectorSp
 	return out, err
 }
 
-// DropVectors implements core.VectorStore. An empty agent stands for all of them.
+// DropVectors implements vector.Store. An empty agent stands for all of them.
 func (s *Store) DropVectors(ctx context.Context, space, agent string) error {
 	err := s.write(ctx, "drop vectors", space, func(tx *sql.Tx) error {
 		quiet := context.WithoutCancel(ctx)
@@ -144,7 +145,7 @@ func (s *Store) DropVectors(ctx context.Context, space, agent string) error {
 }
 
 // vectorSum covers a vector, its entry and its space.
-func vectorSum(space string, v *core.Vector, body []byte) int64 {
+func vectorSum(space string, v *vector.Vector, body []byte) int64 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	p := packer{b: make([]byte, 0, 128)}
 	p.str(space)

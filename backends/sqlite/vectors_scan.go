@@ -8,37 +8,38 @@ import (
 	"math"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
-// ScanVectors implements core.VectorStore, in the order in which the entries were appended.
-func (s *Store) ScanVectors(ctx context.Context, q core.VectorQuery) (core.VectorPage, error) {
+// ScanVectors implements vector.Store, in the order in which the entries were appended.
+func (s *Store) ScanVectors(ctx context.Context, q vector.Query) (vector.Page, error) {
 	if q.Agent == "" || q.Space == "" {
-		return core.VectorPage{}, fmt.Errorf("sqlite: scan vectors: agent or space is empty: name both: %w", core.ErrInvalid)
+		return vector.Page{}, fmt.Errorf("sqlite: scan vectors: agent or space is empty: name both: %w", core.ErrInvalid)
 	}
 	if q.Limit < 1 || q.Limit > core.MaxPage {
-		return core.VectorPage{}, fmt.Errorf("sqlite: scan vectors: limit %d is not within 1 to %d: %w", q.Limit, core.MaxPage, core.ErrInvalid)
+		return vector.Page{}, fmt.Errorf("sqlite: scan vectors: limit %d is not within 1 to %d: %w", q.Limit, core.MaxPage, core.ErrInvalid)
 	}
 	n, part := int64(math.MinInt64), int64(0)
 	if q.Cursor != "" {
 		m, err := parseMark(q.Cursor, false)
 		if err != nil {
-			return core.VectorPage{}, err
+			return vector.Page{}, err
 		}
 		n, part = m.seq, m.n
 	}
-	var page core.VectorPage
+	var page vector.Page
 	err := s.read(ctx, "scan vectors", q.Space, func(tx *sql.Tx) (err error) {
 		page, err = s.vectors(ctx, tx, q, n, part)
 		return err
 	})
 	if err != nil {
-		return core.VectorPage{}, err
+		return vector.Page{}, err
 	}
 	return page, nil
 }
 
-func (s *Store) vectors(ctx context.Context, tx *sql.Tx, q core.VectorQuery, n, part int64) (core.VectorPage, error) {
-	var page core.VectorPage
+func (s *Store) vectors(ctx context.Context, tx *sql.Tx, q vector.Query, n, part int64) (vector.Page, error) {
+	var page vector.Page
 	var space int64
 	var dimensions int
 	err := s.scanned(tx.QueryRowContext(ctx, "SELECT id, dimensions FROM spaces WHERE name = ?", q.Space).Scan(&space, &dimensions))
@@ -58,7 +59,7 @@ func (s *Store) vectors(ctx context.Context, tx *sql.Tx, q core.VectorQuery, n, 
 			page.Next = mark{seq: n, n: part}.cursor(false)
 			break
 		}
-		var v core.Vector
+		var v vector.Vector
 		var hash, sum int64
 		var body sql.RawBytes
 		var id sql.NullString
@@ -93,7 +94,7 @@ func (s *Store) verifyVectors(ctx context.Context, tx *sql.Tx) error {
 				if err := s.stopped(ctx); err != nil {
 					return err
 				}
-				page, err := s.vectors(ctx, tx, core.VectorQuery{Agent: agent, Space: space, Limit: core.MaxPage}, n, part)
+				page, err := s.vectors(ctx, tx, vector.Query{Agent: agent, Space: space, Limit: core.MaxPage}, n, part)
 				if err != nil {
 					return err
 				}

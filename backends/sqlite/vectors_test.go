@@ -10,28 +10,29 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
 // vectorsOf makes two vectors for each entry.
-func vectorsOf(of []core.Entry, dimensions int) []core.Vector {
-	var out []core.Vector
+func vectorsOf(of []core.Entry, dimensions int) []vector.Vector {
+	var out []vector.Vector
 	for i, e := range of {
 		for part := range 2 {
 			values := make([]float32, dimensions)
 			for j := range values {
 				values[j] = float32(i*100+part*10+j) / 7
 			}
-			out = append(out, core.Vector{ID: e.ID, Part: part, Start: part * 5, End: part*5 + 5, Hash: ^uint64(i), Values: values})
+			out = append(out, vector.Vector{ID: e.ID, Part: part, Start: part * 5, End: part*5 + 5, Hash: ^uint64(i), Values: values})
 		}
 	}
 	return out
 }
 
 // allVectors returns the vectors of ann in a space.
-func allVectors(tb testing.TB, s core.VectorStore, space string, limit int) []core.Vector {
+func allVectors(tb testing.TB, s vector.Store, space string, limit int) []vector.Vector {
 	tb.Helper()
-	var out []core.Vector
-	q := core.VectorQuery{Space: space, Agent: "ann", Limit: limit}
+	var out []vector.Vector
+	q := vector.Query{Space: space, Agent: "ann", Limit: limit}
 	for {
 		page, err := s.ScanVectors(tb.Context(), q)
 		if err != nil {
@@ -71,13 +72,13 @@ func TestVectors(t *testing.T) {
 			t.Errorf("vectors in pages of %d (-want +got):\n%s", limit, diff)
 		}
 	}
-	for _, bad := range [][]core.Vector{{{ID: "ann-one-1", Values: []float32{1, 2}}}, {{ID: "ann-one-1"}},
+	for _, bad := range [][]vector.Vector{{{ID: "ann-one-1", Values: []float32{1, 2}}}, {{ID: "ann-one-1"}},
 		{{ID: "ann-one-1", Values: []float32{1, 2, 3}}, {ID: "ann-one-2", Values: []float32{1}}}} {
 		if err := s.PutVectors(t.Context(), "m/3", bad); !errors.Is(err, core.ErrInvalid) {
 			t.Errorf("PutVectors of another length = %v, want ErrInvalid", err)
 		}
 	}
-	spaces := func(agent string) []core.VectorSpace {
+	spaces := func(agent string) []vector.Space {
 		t.Helper()
 		out, err := s.VectorSpaces(t.Context(), agent)
 		if err != nil {
@@ -85,10 +86,10 @@ func TestVectors(t *testing.T) {
 		}
 		return out
 	}
-	if diff := cmp.Diff([]core.VectorSpace{{Name: "m/3", Dimensions: 3, Entries: 13}, {Name: "n/2", Dimensions: 2, Entries: 2}}, spaces("")); diff != "" {
+	if diff := cmp.Diff([]vector.Space{{Name: "m/3", Dimensions: 3, Entries: 13}, {Name: "n/2", Dimensions: 2, Entries: 2}}, spaces("")); diff != "" {
 		t.Errorf("VectorSpaces (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]core.VectorSpace{{Name: "m/3", Dimensions: 3, Entries: 3}}, spaces("bob")); diff != "" {
+	if diff := cmp.Diff([]vector.Space{{Name: "m/3", Dimensions: 3, Entries: 3}}, spaces("bob")); diff != "" {
 		t.Errorf("VectorSpaces of bob (-want +got):\n%s", diff)
 	}
 	// They go with their entries.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment/live"
 	"github.com/contextengine/contextengine/registry"
@@ -46,14 +47,14 @@ func run(ctx context.Context, out io.Writer) error {
 	var source live.Source
 	for n := range 30 {
 		session := core.SessionID{Agent: "concierge", Session: fmt.Sprintf("guest-%d", n)}
-		engine, arm, err := instance.Engine(ctx, session.Agent, session.Session)
+		eng, arm, err := instance.Engine(ctx, session.Agent, session.Session)
 		if err != nil {
 			return err
 		}
-		if err := talk(ctx, engine, session, n); err != nil {
+		if err := talk(ctx, eng, session, n); err != nil {
 			return fmt.Errorf("%s, %s: %w", session, arm.Name, err)
 		}
-		if store := engine.(*core.Engine).Store(); !slices.Contains(source.Stores, store) {
+		if store := eng.(*engine.Engine).Store(); !slices.Contains(source.Stores, store) {
 			source.Stores = append(source.Stores, store)
 		}
 	}
@@ -76,7 +77,7 @@ func run(ctx context.Context, out io.Writer) error {
 }
 
 // talk is one session: a fact, much else, and the question. In a real one a model answers, and a user or a test says how well.
-func talk(ctx context.Context, engine core.ContextEngine, session core.SessionID, n int) error {
+func talk(ctx context.Context, eng core.ContextEngine, session core.SessionID, n int) error {
 	code := fmt.Sprintf("K%d-%d", 100+n, 7*n+3)
 	question := "What was the code of the bicycle shed?"
 	said := []message.Message{message.New(message.User, "The code of the bicycle shed is "+code+", please keep it.")}
@@ -84,11 +85,11 @@ func talk(ctx context.Context, engine core.ContextEngine, session core.SessionID
 		said = append(said, message.New(message.Assistant, "Done."), message.New(message.User, fmt.Sprintf("Next, book table %d for this evening and tell the others.", i)))
 	}
 	for _, m := range append(said, message.New(message.Assistant, "Done."), message.New(message.User, question)) {
-		if _, err := engine.Ingest(ctx, core.IngestRequest{Session: session, Message: m}); err != nil {
+		if _, err := eng.Ingest(ctx, core.IngestRequest{Session: session, Message: m}); err != nil {
 			return err
 		}
 	}
-	window, err := engine.Assemble(ctx, core.AssembleRequest{Session: session, Prompt: question, Budget: 900})
+	window, err := eng.Assemble(ctx, core.AssembleRequest{Session: session, Prompt: question, Budget: 900})
 	if err != nil {
 		return err
 	}
@@ -96,5 +97,5 @@ func talk(ctx context.Context, engine core.ContextEngine, session core.SessionID
 	if slices.ContainsFunc(window.Messages, func(m message.Message) bool { return strings.Contains(m.Text(), code) }) {
 		found = 1
 	}
-	return engine.(core.Scorer).Score(ctx, core.Outcome{Session: session, Name: "found", Value: found})
+	return eng.(engine.Scorer).Score(ctx, engine.Outcome{Session: session, Name: "found", Value: found})
 }

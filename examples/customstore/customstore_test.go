@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/cli"
 	"github.com/contextengine/contextengine/models/tiktoken"
@@ -61,17 +62,17 @@ func (p parts) open(tb testing.TB, env conformance.Env) (core.ContextEngine, cor
 	if err != nil {
 		tb.Fatal(err)
 	}
-	made := core.Parts{Store: env.Wrap(store), Compactor: compactor, Counter: env.Count, Host: env.Host}
+	made := engine.Parts{Store: env.Wrap(store), Compactor: compactor, Counter: env.Count, Host: env.Host}
 	if p.retriever != nil {
 		made.Retriever = p.retriever(tb)
 	}
-	cfg := core.DefaultConfig()
+	cfg := engine.DefaultConfig()
 	cfg.Recall.AcrossSessions, cfg.Compaction.Deadline = p.across, env.Deadline
-	engine, err := core.New(made, cfg, core.WithIDs(env.IDs))
+	e, err := engine.New(made, cfg, engine.WithIDs(env.IDs))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return engine, store
+	return e, store
 }
 
 func TestMatrix(t *testing.T) {

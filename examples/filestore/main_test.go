@@ -13,6 +13,7 @@ import (
 
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/registry"
@@ -78,9 +79,9 @@ func TestEngine(t *testing.T) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		cfg := core.DefaultConfig()
+		cfg := engine.DefaultConfig()
 		cfg.Compaction.Deadline = env.Deadline
-		e, err := core.New(core.Parts{Store: env.Wrap(store), Compactor: compactor, Counter: env.Count, Host: env.Host}, cfg, core.WithIDs(env.IDs))
+		e, err := engine.New(engine.Parts{Store: env.Wrap(store), Compactor: compactor, Counter: env.Count, Host: env.Host}, cfg, engine.WithIDs(env.IDs))
 		if err != nil {
 			tb.Fatal(err)
 		}

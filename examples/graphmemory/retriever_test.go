@@ -8,6 +8,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/examples/graphmemory"
 	"github.com/contextengine/contextengine/models/tiktoken"
@@ -44,16 +45,16 @@ func TestEngine(t *testing.T) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		cfg := core.DefaultConfig()
+		cfg := engine.DefaultConfig()
 		cfg.Compaction.Deadline = env.Deadline
-		engine, err := core.New(core.Parts{
+		e, err := engine.New(engine.Parts{
 			Store: env.Wrap(store), Retriever: graph(tb),
 			Compactor: compactor, Counter: env.Count, Host: env.Host,
-		}, cfg, core.WithIDs(env.IDs))
+		}, cfg, engine.WithIDs(env.IDs))
 		if err != nil {
 			tb.Fatal(err)
 		}
-		return engine, store
+		return e, store
 	}, counter.Count)
 }
 

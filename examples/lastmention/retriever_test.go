@@ -6,6 +6,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/examples/lastmention"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/archive"
@@ -41,15 +42,15 @@ func TestEngine(t *testing.T) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		cfg := core.DefaultConfig()
+		cfg := engine.DefaultConfig()
 		cfg.Compaction.Deadline = env.Deadline
-		engine, err := core.New(core.Parts{
+		e, err := engine.New(engine.Parts{
 			Store: env.Wrap(store), Retriever: lastmention.New(lastmention.DefaultConfig()),
 			Compactor: compactor, Counter: env.Count, Host: env.Host,
-		}, cfg, core.WithIDs(env.IDs))
+		}, cfg, engine.WithIDs(env.IDs))
 		if err != nil {
 			tb.Fatal(err)
 		}
-		return engine, store
+		return e, store
 	}, counter.Count)
 }

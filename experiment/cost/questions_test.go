@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/questions"
@@ -21,21 +22,21 @@ func TestQuestionsStillRecall(t *testing.T) {
 	count := counter(t)
 	const budget = 8000
 	shown := func(gate bool) (touched, needed, recalled, asked int) {
-		a := arm("gate", count, func(c *core.Config) { c.Recall.Gate = gate })
+		a := arm("gate", count, func(c *engine.Config) { c.Recall.Gate = gate })
 		for _, conv := range set.Conversations {
 			id := core.SessionID{Agent: conv.ID, Session: "all"}
 			sub, err := a.Open(t.Context(), experiment.NewSimHost(budget, func(message.Message) int { return 0 }), id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			engine := sub.Engine.(*core.Engine)
+			e := sub.Engine.(*engine.Engine)
 			ids := map[string]string{}
 			for _, s := range conv.Sessions {
 				msgs := make([]message.Message, len(s.Messages))
 				for i, m := range s.Messages {
 					msgs[i] = m.Message
 				}
-				res, err := engine.IngestBatch(t.Context(), core.IngestBatchRequest{Session: id, Messages: msgs})
+				res, err := e.IngestBatch(t.Context(), core.IngestBatchRequest{Session: id, Messages: msgs})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -47,7 +48,7 @@ func TestQuestionsStillRecall(t *testing.T) {
 				if len(q.Evidence) == 0 {
 					continue
 				}
-				res, err := engine.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: budget, Prompt: q.Text})
+				res, err := e.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: budget, Prompt: q.Text})
 				if err != nil {
 					t.Fatal(err)
 				}

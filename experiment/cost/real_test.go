@@ -10,6 +10,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/cost"
 	"github.com/contextengine/contextengine/experiment/dataset"
@@ -21,8 +22,8 @@ import (
 )
 
 // arm is hybrid recall over a lexical index, archive compaction and a store in memory, with the default configuration as change leaves it.
-func arm(name string, count core.TokenCounter, change func(*core.Config)) experiment.Arm {
-	cfg := core.DefaultConfig()
+func arm(name string, count core.TokenCounter, change func(*engine.Config)) experiment.Arm {
+	cfg := engine.DefaultConfig()
 	if change != nil {
 		change(&cfg)
 	}
@@ -40,11 +41,11 @@ func arm(name string, count core.TokenCounter, change func(*core.Config)) experi
 			return experiment.Subject{}, err
 		}
 		store := memory.New()
-		engine, err := core.New(core.Parts{
+		e, err := engine.New(engine.Parts{
 			Store: store, Retriever: retriever, Compactor: compactor, Counter: count, Host: host,
 			Observers: []core.Observer{index}, OwnStore: true,
-		}, cfg, core.WithIDs(experiment.IDs(id)))
-		return experiment.Subject{Engine: engine, Store: store, Close: engine.Dispose}, err
+		}, cfg, engine.WithIDs(experiment.IDs(id)))
+		return experiment.Subject{Engine: e, Store: store, Close: e.Dispose}, err
 	}}
 }
 
@@ -117,14 +118,14 @@ func TestCurve(t *testing.T) {
 		}
 		for low := range strings.SplitSeq(lows, ",") {
 			share, err := strconv.ParseFloat(low, 64)
-			a := arm("low "+low, count, func(c *core.Config) { c.Window.Low, c.Window.LowTokens, c.Window.CachePrice = share, budget, 0 })
+			a := arm("low "+low, count, func(c *engine.Config) { c.Window.Low, c.Window.LowTokens, c.Window.CachePrice = share, budget, 0 })
 			switch low {
 			case "default":
 				a = arm(low, count, nil)
 			case "recall in every turn":
-				a = arm(low, count, func(c *core.Config) { c.Recall.Gate = false })
+				a = arm(low, count, func(c *engine.Config) { c.Recall.Gate = false })
 			case "no recall":
-				a = arm(low, count, func(c *core.Config) { c.Recall.Share = 0 })
+				a = arm(low, count, func(c *engine.Config) { c.Recall.Share = 0 })
 			default:
 				if err != nil {
 					t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment/live"
 	"github.com/contextengine/contextengine/strategies/archive"
@@ -23,19 +24,19 @@ func ExampleRead() {
 		return
 	}
 	counter := func(text string) int { return len(strings.Fields(text)) }
-	engine, err := core.New(core.Parts{Store: store, Compactor: compactor, Counter: counter}, core.DefaultConfig())
+	eng, err := engine.New(engine.Parts{Store: store, Compactor: compactor, Counter: counter}, engine.DefaultConfig())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for n := range 6 {
 		id, arm := core.SessionID{Agent: "main", Session: fmt.Sprint("s", n)}, []string{"old", "new"}[n%2]
-		_, err := engine.Arm(ctx, id, func(string) string { return arm })
+		_, err := eng.Arm(ctx, id, func(string) string { return arm })
 		if err == nil {
-			_, err = engine.Ingest(ctx, core.IngestRequest{Session: id, Message: message.New(message.User, "hello")})
+			_, err = eng.Ingest(ctx, core.IngestRequest{Session: id, Message: message.New(message.User, "hello")})
 		}
 		if err == nil {
-			err = engine.Score(ctx, core.Outcome{Session: id, Name: "resolved", Value: float64(n % 2)})
+			err = eng.Score(ctx, engine.Outcome{Session: id, Name: "resolved", Value: float64(n % 2)})
 		}
 		if err != nil {
 			fmt.Println(err)

@@ -4,7 +4,7 @@
 //	status, err := live.Read(ctx, live.Source{Stores: stores, Agents: []string{"main"}})
 //	for _, d := range status.Differences { fmt.Println(d.Verdict) }
 //
-// It reads what engines keep anyway (views and outcomes, see core.Armed and core.Scorer) and changes nothing. A session is the unit: of an
+// It reads what engines keep anyway (views and outcomes, see engine.Armed and core.Scorer) and changes nothing. A session is the unit: of an
 // arm's figures each session gives one value, and differences between arms come with intervals over sessions. Arms are not paired here, since a session
 // belongs to one arm only.
 package live
@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/experiment/stats"
 )
 
@@ -115,7 +116,7 @@ func Read(ctx context.Context, src Source) (Status, error) {
 			return st, fmt.Errorf("live: %w", err)
 		}
 		for agent, sessions := range agents {
-			outcomes, err := core.OutcomesIn(ctx, store, agent)
+			outcomes, err := engine.OutcomesIn(ctx, store, agent)
 			if err != nil {
 				return st, fmt.Errorf("live: %w", err)
 			}
@@ -176,7 +177,7 @@ func eachView(ctx context.Context, views core.ViewStore, agents []string, visit 
 func (v *values) add(name string, x float64) { v.figures[name] = append(v.figures[name], x) }
 
 // score adds the outcomes of one session: of each metric the one given to the session, else the mean of its turns.
-func (v *values) score(outcomes []core.Outcome) {
+func (v *values) score(outcomes []engine.Outcome) {
 	sums := make(map[string][]float64)
 	whole := make(map[string]float64)
 	for _, o := range outcomes {
@@ -201,8 +202,8 @@ func (v *values) score(outcomes []core.Outcome) {
 	}
 }
 
-func bySession(outcomes []core.Outcome) map[core.SessionID][]core.Outcome {
-	out := make(map[core.SessionID][]core.Outcome)
+func bySession(outcomes []engine.Outcome) map[core.SessionID][]engine.Outcome {
+	out := make(map[core.SessionID][]engine.Outcome)
 	for _, o := range outcomes {
 		out[o.Session] = append(out[o.Session], o)
 	}

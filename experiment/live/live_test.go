@@ -8,19 +8,20 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment/live"
 	"github.com/contextengine/contextengine/experiment/stats"
 	"github.com/contextengine/contextengine/strategies/archive"
 )
 
-func engine(t *testing.T, store core.Store) *core.Engine {
+func newEngine(t *testing.T, store core.Store) *engine.Engine {
 	t.Helper()
 	c, err := archive.New(archive.DefaultConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := core.New(core.Parts{Store: store, Compactor: c, Counter: func(text string) int { return len(strings.Fields(text)) }}, core.DefaultConfig())
+	e, err := engine.New(engine.Parts{Store: store, Compactor: c, Counter: func(text string) int { return len(strings.Fields(text)) }}, engine.DefaultConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func engine(t *testing.T, store core.Store) *core.Engine {
 
 func TestStatus(t *testing.T) {
 	store := memory.New()
-	e := engine(t, store)
+	e := newEngine(t, store)
 	for i := range 40 {
 		id := core.SessionID{Agent: "main", Session: fmt.Sprint("s", i)}
 		arm := []string{"old", "new"}[i%2]
@@ -43,7 +44,7 @@ func TestStatus(t *testing.T) {
 			}
 		}
 		// The new arm is better by 2; a word on the session counts more than those on its turns.
-		for _, o := range []core.Outcome{
+		for _, o := range []engine.Outcome{
 			{Session: id, Turn: 1, Name: "helpful", Value: 100},
 			{Session: id, Name: "helpful", Value: float64(i%4) + 2*float64(i%2)},
 			{Session: id, Turn: 1, Name: "speed", Value: 1}, {Session: id, Turn: 2, Name: "speed", Value: 3},
@@ -81,7 +82,7 @@ func TestStatus(t *testing.T) {
 // What calls cost, how long they take, what came of recall and what failed is told for each arm, with intervals over sessions.
 func TestCalls(t *testing.T) {
 	store := memory.New()
-	e := engine(t, store)
+	e := newEngine(t, store)
 	for i := range 12 {
 		id := core.SessionID{Agent: "main", Session: fmt.Sprint("s", i)}
 		arm, words := "short", 5

@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/hybrid"
@@ -31,7 +32,7 @@ func (h *heard) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, e
 }
 
 // codingEngine returns an engine of the default parts that counts cheaply.
-func codingEngine(t *testing.T) (*core.Engine, *heard) {
+func codingEngine(t *testing.T) (*engine.Engine, *heard) {
 	t.Helper()
 	index, err := lexical.New(lexical.DefaultConfig())
 	if err != nil {
@@ -46,12 +47,12 @@ func codingEngine(t *testing.T) (*core.Engine, *heard) {
 		t.Fatal(err)
 	}
 	h := &heard{Retriever: r}
-	engine, err := core.New(core.Parts{Store: memory.New(), Retriever: h, Searcher: index, Compactor: compactor, Counter: words}, core.DefaultConfig())
+	e, err := engine.New(engine.Parts{Store: memory.New(), Retriever: h, Searcher: index, Compactor: compactor, Counter: words}, engine.DefaultConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = engine.Dispose(context.Background()) })
-	return engine, h
+	t.Cleanup(func() { _ = e.Dispose(context.Background()) })
+	return e, h
 }
 
 // wordSet returns the words of a text as searches see them, about.
@@ -103,9 +104,9 @@ func TestCodingSessions(t *testing.T) {
 					t.Fatalf("%.1f %% of the questions share a word with their evidence alone, want at most 20", r)
 				}
 				messages, evidence := codingMessages(steps, c, rng)
-				engine, h := codingEngine(t)
+				e, h := codingEngine(t)
 				id := core.SessionID{Agent: "coder", Session: fmt.Sprint("s", seed)}
-				res, err := engine.IngestBatch(t.Context(), core.IngestBatchRequest{Session: id, Messages: messages})
+				res, err := e.IngestBatch(t.Context(), core.IngestBatchRequest{Session: id, Messages: messages})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -114,7 +115,7 @@ func TestCodingSessions(t *testing.T) {
 						continue
 					}
 					want := res.IDs[at]
-					window, err := engine.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: budget, Prompt: c.user(len(steps), steps[i].question)})
+					window, err := e.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: budget, Prompt: c.user(len(steps), steps[i].question)})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -206,7 +207,7 @@ func TestWhatAStepPrinted(t *testing.T) {
 	things := strings.Fields("walnut harbor candle meadow pebble lantern willow saddle anchor barley")
 	for _, c := range clients {
 		t.Run(c.name, func(t *testing.T) {
-			engine, _ := codingEngine(t)
+			e, _ := codingEngine(t)
 			id := core.SessionID{Agent: "coder", Session: "steps"}
 			var steps []step
 			for i := range 40 {
@@ -217,11 +218,11 @@ func TestWhatAStepPrinted(t *testing.T) {
 			}
 			messages, _ := codingMessages(steps, c, rand.New(rand.NewPCG(1, 1)))
 			for i, m := range messages { // as a client does: one after the other
-				if _, err := engine.Ingest(t.Context(), core.IngestRequest{Session: id, Message: m, IdempotencyKey: fmt.Sprint(i)}); err != nil {
+				if _, err := e.Ingest(t.Context(), core.IngestRequest{Session: id, Message: m, IdempotencyKey: fmt.Sprint(i)}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			window, err := engine.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: 4000, Prompt: c.user(41, "what did step 3 print?")})
+			window, err := e.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: 4000, Prompt: c.user(41, "what did step 3 print?")})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/experiment/questions"
 	"github.com/contextengine/contextengine/experiment/recall"
 	"github.com/contextengine/contextengine/strategies/archive"
@@ -67,6 +68,6 @@ func openWords(context.Context) (recall.Subject, error) {
 		return recall.Subject{}, err
 	}
 	counter := func(text string) int { return len(strings.Fields(text)) }
-	engine, err := core.New(core.Parts{Store: store, Retriever: retriever, Compactor: compactor, Counter: counter, Observers: []core.Observer{index}}, core.DefaultConfig())
-	return recall.Subject{Engine: engine, Retriever: retriever, Store: store, Close: func(context.Context) error { return store.Close() }}, err
+	e, err := engine.New(engine.Parts{Store: store, Retriever: retriever, Compactor: compactor, Counter: counter, Observers: []core.Observer{index}}, engine.DefaultConfig())
+	return recall.Subject{Engine: e, Retriever: retriever, Store: store, Close: func(context.Context) error { return store.Close() }}, err
 }

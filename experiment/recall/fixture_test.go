@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/experiment/questions"
 	"github.com/contextengine/contextengine/experiment/recall"
 	"github.com/contextengine/contextengine/internal/datadir"
@@ -64,13 +65,13 @@ func arm(tb testing.TB, name string, store func(testing.TB) (core.Store, error),
 			return sub, err
 		}
 		var n atomic.Int64
-		engine, err := core.New(core.Parts{Store: s, Retriever: r, Compactor: a, Counter: words, OwnStore: true}, core.DefaultConfig(),
-			core.WithIDs(func() string { return fmt.Sprintf("q%08d", n.Add(1)) }))
+		e, err := engine.New(engine.Parts{Store: s, Retriever: r, Compactor: a, Counter: words, OwnStore: true}, engine.DefaultConfig(),
+			engine.WithIDs(func() string { return fmt.Sprintf("q%08d", n.Add(1)) }))
 		if err != nil {
 			return sub, err
 		}
-		sub.Engine, sub.Retriever, sub.Store = engine, r, s
-		sub.Close = func(ctx context.Context) error { return errors.Join(index.Close(), engine.Dispose(ctx)) }
+		sub.Engine, sub.Retriever, sub.Store = e, r, s
+		sub.Close = func(ctx context.Context) error { return errors.Join(index.Close(), e.Dispose(ctx)) }
 		if change != nil {
 			change(&sub)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 	"github.com/contextengine/contextengine/experiment/questions"
 	"github.com/contextengine/contextengine/experiment/stats"
 )
@@ -153,11 +154,11 @@ func (p *packer) look(out *WindowQuestion, q questions.Question, res *core.Assem
 			out.Recalled += choice.Tokens // the block's own choice has them, those of what it quotes none
 		}
 		switch choice.Reason {
-		case core.ReasonRecalled:
+		case window.ReasonRecalled:
 			if id != "" {
 				shown[id] = append(shown[id], p.sequence(res.Messages[choice.Message].Text())...)
 			}
-		case core.OutAllowance:
+		case window.OutAllowance:
 			left[id] = true
 		}
 	}

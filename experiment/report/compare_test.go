@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 	"github.com/contextengine/contextengine/experiment/report"
 )
 
@@ -25,7 +26,7 @@ func TestWindowFromExplainsEveryToken(t *testing.T) {
 	}
 	var recalled, out int
 	for _, p := range c.In {
-		if p.Reason == core.ReasonRecalled {
+		if p.Reason == window.ReasonRecalled {
 			recalled++
 			if p.Text == "" || p.Source != "lexical" || p.Role == "" {
 				t.Errorf("recalled piece %+v says too little", p)
@@ -42,7 +43,7 @@ func TestWindowFromExplainsEveryToken(t *testing.T) {
 
 func TestWindowFromWithoutChoices(t *testing.T) {
 	t.Parallel()
-	c := report.WindowFrom(1, 1, 100, core.AssembleResult{EstimatedTokens: 40, Choices: []core.Choice{{Message: 9, Entry: "x", Reason: core.OutRule}}}, nil)
+	c := report.WindowFrom(1, 1, 100, core.AssembleResult{EstimatedTokens: 40, Choices: []window.Choice{{Message: 9, Entry: "x", Reason: window.OutRule}}}, nil)
 	if len(c.In) != 1 || c.In[0].Tokens != 40 || len(c.Out) != 1 {
 		t.Errorf("got %+v", c)
 	}
@@ -51,14 +52,14 @@ func TestWindowFromWithoutChoices(t *testing.T) {
 func TestWindowFromKeepsExcerptsShort(t *testing.T) {
 	t.Parallel()
 	m := message.New(message.Tool, strings.Repeat("ж\x00", 5<<20))
-	c := report.WindowFrom(1, 1, 100, core.AssembleResult{Messages: []message.Message{m}, Choices: []core.Choice{{Message: 0, Count: 1, Reason: core.ReasonTail}}}, nil)
+	c := report.WindowFrom(1, 1, 100, core.AssembleResult{Messages: []message.Message{m}, Choices: []window.Choice{{Message: 0, Count: 1, Reason: window.ReasonTail}}}, nil)
 	if n := len(c.In[0].Text); n == 0 || n > 2000 {
 		t.Errorf("an excerpt of %d bytes", n)
 	}
 }
 
 // shown is a prompt of entries whose text is their id.
-func shown(out []core.Choice, entries ...string) core.AssembleResult {
+func shown(out []window.Choice, entries ...string) core.AssembleResult {
 	r := core.AssembleResult{}
 	for i, e := range entries {
 		id, text, cut := strings.Cut(e, ":")
@@ -66,10 +67,10 @@ func shown(out []core.Choice, entries ...string) core.AssembleResult {
 			text = id
 		}
 		r.Messages = append(r.Messages, message.New(message.User, text))
-		c := core.Choice{Message: i, Entry: id, Count: 1, Reason: core.ReasonTail, Tokens: 1}
+		c := window.Choice{Message: i, Entry: id, Count: 1, Reason: window.ReasonTail, Tokens: 1}
 		r.EstimatedTokens++
 		if cut {
-			c.Stub = core.Clipped
+			c.Stub = window.Clipped
 		}
 		r.Choices = append(r.Choices, c)
 	}
@@ -119,14 +120,14 @@ func TestCompareTurns(t *testing.T) {
 
 func TestCompareTurnsAcrossStores(t *testing.T) {
 	t.Parallel()
-	out := []core.Choice{{Message: -1, Entry: "b0", Count: 1, Reason: core.OutRule}}
+	out := []window.Choice{{Message: -1, Entry: "b0", Count: 1, Reason: window.OutRule}}
 	c := report.CompareTurns("t",
 		report.Turn{Result: shown(nil, "a0", "a1"), IDs: []string{"a0", "a1"}},
 		report.Turn{Result: shown(out, "b1:a1"), IDs: []string{"b0", "b1"}})
 	if d := cmp.Diff([]string{"Aa0", "~a1 length"}, rows(c)); d != "" {
 		t.Error(d)
 	}
-	if c.Rows[0].B == nil || c.Rows[0].B.Reason != core.OutRule {
+	if c.Rows[0].B == nil || c.Rows[0].B.Reason != window.OutRule {
 		t.Error("the reason of the arm that leaves the entry out is lost")
 	}
 }

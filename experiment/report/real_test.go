@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/dataset"
@@ -28,7 +29,7 @@ func arm(name string, count core.TokenCounter, recalls bool) experiment.Arm {
 			return experiment.Subject{}, err
 		}
 		store := memory.New()
-		parts := core.Parts{Store: store, Compactor: compactor, Counter: count, Host: host, OwnStore: true}
+		parts := engine.Parts{Store: store, Compactor: compactor, Counter: count, Host: host, OwnStore: true}
 		if recalls {
 			index, err := lexical.New(lexical.DefaultConfig())
 			if err != nil {
@@ -39,8 +40,8 @@ func arm(name string, count core.TokenCounter, recalls bool) experiment.Arm {
 				return experiment.Subject{}, err
 			}
 		}
-		engine, err := core.New(parts, core.DefaultConfig())
-		return experiment.Subject{Engine: engine, Store: store, Close: engine.Dispose}, err
+		e, err := engine.New(parts, engine.DefaultConfig())
+		return experiment.Subject{Engine: e, Store: store, Close: e.Dispose}, err
 	}}
 }
 

@@ -65,7 +65,7 @@ func TestHostileTextIsText(t *testing.T) {
 		b.Title, b.Label, b.Unit, b.Arms[0], b.Groups[0].Name = s, s, s, s, s
 		l := latencies()
 		l.Arms[0].Arm, l.Unit = s, s
-		w := window()
+		w := composition()
 		w.Calls[0].In[0].Text, w.Calls[0].In[0].Entry, w.Calls[0].In[0].Source, w.Calls[0].Degraded = s, s, s, s
 		w.Calls[0].In[0].Role, w.Calls[0].In[0].Reason, w.Calls[0].In[0].Stub = "x", "odd", "odd"
 		p := compareTurns()

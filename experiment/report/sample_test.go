@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 	"github.com/contextengine/contextengine/experiment/report"
 )
 
@@ -31,7 +32,7 @@ func sample() report.Report {
 				{Text: "Temporal questions: no difference shown (1.1 points, 95 % −0.8 to 3.0).", Tone: report.Undecided},
 				{Text: "The embedder was down for 12 calls; they were answered by the lexical part alone.", Tone: report.Warning},
 			}},
-			recallCurves(), categories(), latencies(), figures(), window(), compareTurns(),
+			recallCurves(), categories(), latencies(), figures(), composition(), compareTurns(),
 			report.Note{Title: "How it was measured", Paragraphs: []string{
 				"Recall is the share of a question's evidence messages that are in the window. A question without evidence counts when nothing is recalled.",
 				"Hostile text is shown as text: " + hostile,
@@ -135,24 +136,24 @@ func (s session) lookup(id string) (message.Message, bool) {
 // answer is the window behind message end: a summary when it is long, the newest entries from start on, and what was recalled.
 func (s session) answer(start, end int, summary bool, recalled ...int) core.AssembleResult {
 	r := core.AssembleResult{SystemPromptAddition: "Older history can be recalled.", Stepped: end%16 == 0}
-	add := func(m message.Message, c core.Choice) {
+	add := func(m message.Message, c window.Choice) {
 		c.Message, c.Count = len(r.Messages), 1
 		r.Messages, r.Choices = append(r.Messages, m), append(r.Choices, c)
 		r.EstimatedTokens += c.Tokens
 	}
 	if summary && start > 0 {
 		add(message.New(message.User, fmt.Sprintf("Summary of the first %d messages: deployments failed, the cause was a missing migration.", start)),
-			core.Choice{Entry: "sum-1", Reason: core.ReasonSummary, Tokens: 240})
-		r.Choices = append(r.Choices, core.Choice{Message: -1, Count: start, Reason: core.OutCompacted})
+			window.Choice{Entry: "sum-1", Reason: window.ReasonSummary, Tokens: 240})
+		r.Choices = append(r.Choices, window.Choice{Message: -1, Count: start, Reason: window.OutCompacted})
 	} else if start > 0 {
-		add(message.New(message.User, fmt.Sprintf("[%d earlier messages are not shown]", start)), core.Choice{Reason: core.ReasonNote, Tokens: 18})
-		r.Choices = append(r.Choices, core.Choice{Message: -1, Count: start, Reason: core.OutBudget, Tokens: 180 * start})
+		add(message.New(message.User, fmt.Sprintf("[%d earlier messages are not shown]", start)), window.Choice{Reason: window.ReasonNote, Tokens: 18})
+		r.Choices = append(r.Choices, window.Choice{Message: -1, Count: start, Reason: window.OutBudget, Tokens: 180 * start})
 	}
 	for i := start; i < end; i++ {
-		c := core.Choice{Entry: s.ids[i], Reason: core.ReasonTail, Tokens: 60 + 37*(i%5)}
+		c := window.Choice{Entry: s.ids[i], Reason: window.ReasonTail, Tokens: 60 + 37*(i%5)}
 		m := s.messages[i]
 		if i%3 == 2 && !summary {
-			c.Stub, c.Tokens = core.Clipped, 48
+			c.Stub, c.Tokens = window.Clipped, 48
 			m = message.New(m.Role, m.Text()[:120]+" […]")
 		}
 		add(m, c)
@@ -162,17 +163,17 @@ func (s session) answer(start, end int, summary bool, recalled ...int) core.Asse
 		var block strings.Builder
 		for _, i := range recalled {
 			block.WriteString("> " + s.messages[i].Text() + "\n")
-			r.Choices = append(r.Choices, core.Choice{Message: at, Entry: s.ids[i], Count: 1, Reason: core.ReasonRecalled, Score: 0.5 + float64(i)/100, Source: "lexical"})
+			r.Choices = append(r.Choices, window.Choice{Message: at, Entry: s.ids[i], Count: 1, Reason: window.ReasonRecalled, Score: 0.5 + float64(i)/100, Source: "lexical"})
 		}
-		add(message.New(message.User, block.String()), core.Choice{Reason: core.ReasonNote, Tokens: 90 * len(recalled)})
+		add(message.New(message.User, block.String()), window.Choice{Reason: window.ReasonNote, Tokens: 90 * len(recalled)})
 		r.RecallAt, r.RecallLen = at, 1
-		r.Choices = append(r.Choices, core.Choice{Message: -1, Entry: s.ids[1], Count: 1, Reason: core.OutAllowance, Tokens: 130, Score: 0.21, Source: "lexical"})
+		r.Choices = append(r.Choices, window.Choice{Message: -1, Entry: s.ids[1], Count: 1, Reason: window.OutAllowance, Tokens: 130, Score: 0.21, Source: "lexical"})
 	}
 	r.EstimatedTokens += 12 // the addition
 	return r
 }
 
-func window() report.WindowComposition {
+func composition() report.WindowComposition {
 	s := conversation(96)
 	w := report.WindowComposition{Title: "The window over a session", Caption: "Each step is one model call. Pick a call to see which entries are in, why, and what they cost."}
 	for i := range 48 {

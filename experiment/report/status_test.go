@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/registry"
 	"github.com/contextengine/contextengine/registry/builtin"
@@ -38,23 +39,23 @@ func TestStatusInBrowser(t *testing.T) {
 	}
 	for n := range 40 {
 		id := core.SessionID{Agent: "main", Session: fmt.Sprint("s", n)}
-		engine, _, err := instance.Engine(t.Context(), id.Agent, id.Session)
+		eng, _, err := instance.Engine(t.Context(), id.Agent, id.Session)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 2 + n%3 {
-			_, err := engine.Ingest(t.Context(), core.IngestRequest{Session: id, Message: message.New(message.User, "Which port?")})
+			_, err := eng.Ingest(t.Context(), core.IngestRequest{Session: id, Message: message.New(message.User, "Which port?")})
 			if err == nil {
-				_, err = engine.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: 2000})
+				_, err = eng.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: 2000})
 			}
 			if err == nil {
-				_, err = engine.Ingest(t.Context(), core.IngestRequest{Session: id, Message: message.New(message.Assistant, fmt.Sprintf("%d.", 9000+n))})
+				_, err = eng.Ingest(t.Context(), core.IngestRequest{Session: id, Message: message.New(message.Assistant, fmt.Sprintf("%d.", 9000+n))})
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := engine.(core.Scorer).Score(t.Context(), core.Outcome{Session: id, Name: "resolved", Value: float64(n % 3 % 2)}); err != nil {
+		if err := eng.(engine.Scorer).Score(t.Context(), engine.Outcome{Session: id, Name: "resolved", Value: float64(n % 3 % 2)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // WindowComposition shows what the window of a session was made of, call by call: which entry is in, why, what it costs, and what is out.
@@ -36,13 +37,13 @@ type Piece struct {
 	Entry string
 	Role  message.Role
 	// Reason says why it is in or out.
-	Reason core.Reason
+	Reason window.Reason
 	// Count is the number of entries meant, 1 except for runs.
 	Count int
 	// Tokens is what it costs, or would have cost.
 	Tokens int
 	// Stub says how the content was shortened; empty when it is whole.
-	Stub core.StubKind
+	Stub window.StubKind
 	// Score and Source are the retriever's.
 	Score  float64
 	Source string
@@ -85,7 +86,7 @@ func WindowFrom(number, turn, budget int, res core.AssembleResult, lookup Lookup
 		counted += ch.Tokens
 		inRecall := res.RecallLen > 0 && ch.Message >= res.RecallAt && ch.Message < res.RecallAt+res.RecallLen
 		switch {
-		case ch.Reason == core.ReasonRecalled:
+		case ch.Reason == window.ReasonRecalled:
 			// A quotation within the block: the block carries the cost.
 			p.Role = ""
 			if e, ok := find(lookup, ch.Entry); ok {
@@ -93,7 +94,7 @@ func WindowFrom(number, turn, budget int, res core.AssembleResult, lookup Lookup
 			}
 			quoted = append(quoted, p)
 			continue
-		case inRecall && ch.Reason == core.ReasonNote:
+		case inRecall && ch.Reason == window.ReasonNote:
 			p.Reason, p.Text = reasonBlock, excerpt(contentOf(m))
 			c.In, quoted = append(append(c.In, p), quoted...), nil
 			continue
@@ -136,11 +137,11 @@ func (c *WindowCall) settle(rest int, merged []int, addition bool) {
 // Reasons of the report's own.
 const (
 	// reasonAddition is what an engine puts behind the host's system prompt.
-	reasonAddition core.Reason = "addition"
+	reasonAddition window.Reason = "addition"
 	// reasonBlock is the recall block as a whole; its quotations follow.
-	reasonBlock core.Reason = "recall block"
+	reasonBlock window.Reason = "recall block"
 	// reasonOther is what no choice accounts for.
-	reasonOther core.Reason = "other"
+	reasonOther window.Reason = "other"
 )
 
 func find(lookup Lookup, entry string) (message.Message, bool) {
@@ -177,36 +178,36 @@ func bounded(s string) string {
 }
 
 // reasonGroup is the class and the name of a reason: the parts that the window's chart is made of.
-func reasonGroup(r core.Reason) int {
+func reasonGroup(r window.Reason) int {
 	switch r {
-	case core.ReasonSystem, reasonAddition:
+	case window.ReasonSystem, reasonAddition:
 		return 0
-	case core.ReasonSummary:
+	case window.ReasonSummary:
 		return 1
-	case core.ReasonNote, reasonOther:
+	case window.ReasonNote, reasonOther:
 		return 2
-	case core.ReasonPinned:
+	case window.ReasonPinned:
 		return 3
-	case core.ReasonRecalled, reasonBlock:
+	case window.ReasonRecalled, reasonBlock:
 		return 5
 	}
 	return 4
 }
 
 // reasonWords explains a reason to a reader.
-func reasonWords(r core.Reason) string {
+func reasonWords(r window.Reason) string {
 	switch r {
-	case core.ReasonSystem:
+	case window.ReasonSystem:
 		return "system message"
-	case core.ReasonTail:
+	case window.ReasonTail:
 		return "recent history"
-	case core.ReasonPinned:
+	case window.ReasonPinned:
 		return "pinned: the turn's own question"
-	case core.ReasonSummary:
+	case window.ReasonSummary:
 		return "summary of compacted history"
-	case core.ReasonRecalled:
+	case window.ReasonRecalled:
 		return "recalled: quoted in the block"
-	case core.ReasonNote:
+	case window.ReasonNote:
 		return "note by the engine"
 	case reasonAddition:
 		return "addition to the system prompt"
@@ -214,31 +215,31 @@ func reasonWords(r core.Reason) string {
 		return "recall block"
 	case reasonOther:
 		return "other"
-	case core.OutBudget:
+	case window.OutBudget:
 		return "no room: left at a step"
-	case core.OutCompacted:
+	case window.OutCompacted:
 		return "compacted: a summary stands for it"
-	case core.OutHeartbeat:
+	case window.OutHeartbeat:
 		return "a timer's message"
-	case core.OutErased:
+	case window.OutErased:
 		return "erased"
-	case core.OutRule:
+	case window.OutRule:
 		return "removed by a history rule"
-	case core.OutLimit:
+	case window.OutLimit:
 		return "beyond the limit of turns"
-	case core.OutAllowance:
+	case window.OutAllowance:
 		return "found, but the recall block was full"
 	}
 	return clipLine(string(r), 80)
 }
 
-func stubWords(k core.StubKind) string {
+func stubWords(k window.StubKind) string {
 	switch k {
 	case "":
 		return ""
-	case core.Clipped:
+	case window.Clipped:
 		return "clipped"
-	case core.Masked:
+	case window.Masked:
 		return "masked"
 	}
 	return clipLine(string(k), 40)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment"
 )
@@ -254,8 +255,8 @@ func (r *runner) turnOf(ctx context.Context, s *seat) {
 // leave ends the seat's session, and begins the next.
 func (r *runner) leave(ctx context.Context, s *seat) {
 	begin := time.Now()
-	if f, ok := r.engine.(core.Forgetter); ok && !r.o.Keep {
-		_, err := f.Forget(ctx, core.ForgetRequest{Scope: s.id.Scope(), Purge: true, Reason: "session ended"})
+	if f, ok := r.engine.(engine.Forgetter); ok && !r.o.Keep {
+		_, err := f.Forget(ctx, engine.ForgetRequest{Scope: s.id.Scope(), Purge: true, Reason: "session ended"})
 		r.failed(ctx, "forget", err)
 		r.erase.add(time.Since(begin))
 	}
@@ -266,12 +267,12 @@ func (r *runner) leave(ctx context.Context, s *seat) {
 
 // eraseAll removes what the soak stored.
 func (r *runner) eraseAll(ctx context.Context) {
-	f, ok := r.engine.(core.Forgetter)
+	f, ok := r.engine.(engine.Forgetter)
 	if !ok {
 		return
 	}
 	for i := range r.o.Agents {
-		_, err := f.Forget(ctx, core.ForgetRequest{Scope: core.Scope{Agent: fmt.Sprintf("%s-%d", r.o.Agent, i)}, Purge: true, Reason: "soak ended"})
+		_, err := f.Forget(ctx, engine.ForgetRequest{Scope: core.Scope{Agent: fmt.Sprintf("%s-%d", r.o.Agent, i)}, Purge: true, Reason: "soak ended"})
 		r.failed(ctx, "forget", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/soak"
 	"github.com/contextengine/contextengine/strategies/archive"
@@ -29,7 +30,7 @@ import (
 func words(text string) int { return len(strings.Fields(text)) }
 
 // sound opens an engine with hybrid retrieval over a store.
-func sound(store core.Store) (*core.Engine, func(context.Context) error, error) {
+func sound(store core.Store) (*engine.Engine, func(context.Context) error, error) {
 	index, err := lexical.New(lexical.DefaultConfig())
 	if err != nil {
 		return nil, nil, err
@@ -42,28 +43,28 @@ func sound(store core.Store) (*core.Engine, func(context.Context) error, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	engine, err := core.New(core.Parts{
+	e, err := engine.New(engine.Parts{
 		Store: store, Retriever: retriever, Compactor: compactor, Counter: words, Observers: []core.Observer{index},
-	}, core.DefaultConfig())
-	return engine, func(ctx context.Context) error {
-		return errors.Join(engine.Dispose(ctx), index.Close(), store.Close())
+	}, engine.DefaultConfig())
+	return e, func(ctx context.Context) error {
+		return errors.Join(e.Dispose(ctx), index.Close(), store.Close())
 	}, err
 }
 
 // open makes an engine in memory, changed by wrap.
-func open(wrap func(*core.Engine) core.ContextEngine) func(context.Context) (experiment.Subject, error) {
+func open(wrap func(*engine.Engine) core.ContextEngine) func(context.Context) (experiment.Subject, error) {
 	return func(context.Context) (experiment.Subject, error) {
-		engine, closing, err := sound(memory.New())
+		e, closing, err := sound(memory.New())
 		if err != nil {
 			return experiment.Subject{}, err
 		}
-		return experiment.Subject{Engine: wrap(engine), Close: closing}, nil
+		return experiment.Subject{Engine: wrap(e), Close: closing}, nil
 	}
 }
 
 // leaky loses something in every Assemble.
 type leaky struct {
-	*core.Engine
+	*engine.Engine
 	lose func(ctx context.Context)
 }
 
@@ -143,7 +144,7 @@ func TestVerdict(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				stop := make(chan struct{})
-				rep, err := soak.Run(t.Context(), brief(soak.Options{Open: open(func(e *core.Engine) core.ContextEngine {
+				rep, err := soak.Run(t.Context(), brief(soak.Options{Open: open(func(e *engine.Engine) core.ContextEngine {
 					if r.lose == nil {
 						return e
 					}
@@ -182,7 +183,7 @@ func TestVerdict(t *testing.T) {
 func TestLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
-		rep, err := soak.Run(t.Context(), brief(soak.Options{Open: open(func(e *core.Engine) core.ContextEngine {
+		rep, err := soak.Run(t.Context(), brief(soak.Options{Open: open(func(e *engine.Engine) core.ContextEngine {
 			for range 10 {
 				go func() { <-stop }()
 			}
@@ -201,7 +202,7 @@ func TestLeftBehind(t *testing.T) {
 // TestFailingEngine: errors are findings, and quoted.
 func TestFailingEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rep, err := soak.Run(t.Context(), brief(soak.Options{Open: open(func(e *core.Engine) core.ContextEngine { return &failing{e} })}))
+		rep, err := soak.Run(t.Context(), brief(soak.Options{Open: open(func(e *engine.Engine) core.ContextEngine { return &failing{e} })}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +212,7 @@ func TestFailingEngine(t *testing.T) {
 	})
 }
 
-type failing struct{ *core.Engine }
+type failing struct{ *engine.Engine }
 
 func (*failing) Assemble(context.Context, core.AssembleRequest) (core.AssembleResult, error) {
 	return core.AssembleResult{}, errors.New("out of paper")
@@ -230,8 +231,8 @@ func TestSQLite(t *testing.T) {
 			if err != nil {
 				return experiment.Subject{}, err
 			}
-			engine, closing, err := sound(store)
-			return experiment.Subject{Engine: engine, Close: closing}, err
+			e, closing, err := sound(store)
+			return experiment.Subject{Engine: e, Close: closing}, err
 		},
 	})
 	if err != nil {
@@ -293,7 +294,7 @@ func TestInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		rep, err := soak.Run(ctx, brief(soak.Options{Open: open(func(e *core.Engine) core.ContextEngine { return e })}))
+		rep, err := soak.Run(ctx, brief(soak.Options{Open: open(func(e *engine.Engine) core.ContextEngine { return e })}))
 		if !errors.Is(err, context.DeadlineExceeded) || len(rep.Samples) == 0 {
 			t.Errorf("Run() = %d samples, %v, want those until it was interrupted", len(rep.Samples), err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/dataset"
@@ -20,7 +21,7 @@ type Arm struct {
 	// Open makes the compactor for one measurement; nil compacts nothing.
 	Open func() (core.Compactor, error)
 	// Config changes the engine's configuration; it may be nil.
-	Config func(*core.Config)
+	Config func(*engine.Config)
 	// Host is what the compactor may ask; when nil, one that offers nothing, and whose clock stands still.
 	Host core.Host
 }
@@ -132,36 +133,36 @@ func prompt(ctx context.Context, spec Spec, arm Arm, msgs []message.Message, kee
 	}
 	// A budget that has room for everything before the compaction, and that the share is a share of.
 	budget := (history+cost(msgs[:len(msgs)-len(behind(msgs))], spec.Counter))*5/4 + 500
-	cfg := core.DefaultConfig()
+	cfg := engine.DefaultConfig()
 	if arm.Config != nil {
 		arm.Config(&cfg)
 	}
-	cfg.Failure = core.FailStrict
+	cfg.Failure = engine.FailStrict
 	cfg.Compaction.Target = max(keep*float64(history)/float64(budget), 0.1)
 	id := core.SessionID{Agent: "survival", Session: spec.Session.Name()}
 	if arm.Host == nil {
 		arm.Host = still{}
 	}
 	// Ids and times stand in prompts: the same ones in every measurement, so that it can be repeated.
-	engine, err := core.New(core.Parts{
+	e, err := engine.New(engine.Parts{
 		Store: memory.New(), OwnStore: true, Compactor: compactor, Counter: spec.Counter, Host: arm.Host,
-	}, cfg, core.WithIDs(experiment.IDs(id)))
+	}, cfg, engine.WithIDs(experiment.IDs(id)))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = engine.Dispose(context.WithoutCancel(ctx)) }()
-	if _, err := engine.IngestBatch(ctx, core.IngestBatchRequest{Session: id, Messages: msgs}); err != nil {
+	defer func() { _ = e.Dispose(context.WithoutCancel(ctx)) }()
+	if _, err := e.IngestBatch(ctx, core.IngestBatchRequest{Session: id, Messages: msgs}); err != nil {
 		return nil, err
 	}
 	req := core.AssembleRequest{Session: id, Budget: budget}
 	req.Settings.Format = spec.Session.Format
-	if _, err := engine.Assemble(ctx, req); err != nil {
+	if _, err := e.Assemble(ctx, req); err != nil {
 		return nil, err
 	}
-	if _, err := engine.Compact(ctx, core.CompactRequest{Session: id, Budget: budget, Force: true, Trigger: "manual"}); err != nil {
+	if _, err := e.Compact(ctx, core.CompactRequest{Session: id, Budget: budget, Force: true, Trigger: "manual"}); err != nil {
 		return nil, err
 	}
-	res, err := engine.Assemble(ctx, req)
+	res, err := e.Assemble(ctx, req)
 	if err != nil {
 		return nil, err
 	}

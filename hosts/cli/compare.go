@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/compare"
 	"github.com/contextengine/contextengine/experiment/dataset"
@@ -189,18 +190,18 @@ func (a *app) identifiers(ctx context.Context, f compareFlags, s selection, sess
 			return nil, err
 		}
 		defer instance.Close(context.WithoutCancel(ctx))
-		engine, _, err := instance.Lookup(ctx, "compare", "")
+		eng, _, err := instance.Lookup(ctx, "compare", "")
 		if err != nil {
 			return nil, err
 		}
-		e, ok := engine.(interface{ Compactor() core.Compactor })
+		e, ok := eng.(interface{ Compactor() core.Compactor })
 		if !ok || !e.Compactor().OwnsCompaction() || seen[c.name] {
 			continue
 		}
 		seen[c.name] = true
 		arms = append(arms, survival.Arm{
 			Name: c.name, Open: func() (core.Compactor, error) { return e.Compactor(), nil },
-			Config: func(cfg *core.Config) {
+			Config: func(cfg *engine.Config) {
 				target := cfg.Compaction.Target
 				*cfg = c.cfg.Core
 				cfg.Compaction.Target = target

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/internal/waiting"
@@ -118,7 +119,7 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 		return out, first
 	}
 	defer func() { first = errors.Join(first, instance.Close(context.WithoutCancel(ctx))) }()
-	engine, _, err := instance.Lookup(ctx, agent, "")
+	eng, _, err := instance.Lookup(ctx, agent, "")
 	if !add("parts", "all of them can be made", err) {
 		return out, first
 	}
@@ -127,11 +128,11 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 	}
 	add("tokenizer", cfg.Tokenizer, nil)
 	err = instance.Ping(ctx)
-	if b, ok := engine.(core.Bootstrapper); ok && err == nil {
+	if b, ok := eng.(core.Bootstrapper); ok && err == nil {
 		_, err = b.Bootstrap(ctx, core.BootstrapRequest{Session: core.SessionID{Agent: agent, Session: "doctor"}})
 	}
 	add("store", orNone(cfg.Store.Type)+" can be used", err)
-	if e, ok := engine.(*core.Engine); ok {
+	if e, ok := eng.(*engine.Engine); ok {
 		if err == nil {
 			f := viewsFinding(ctx, e.Store())
 			if out = append(out, f); f.Status == "fail" {
@@ -143,7 +144,7 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 			add("remote store", "can be reached", b.CheckRemote(ctx))
 		}
 	}
-	if caveat := caveatOf(engine); caveat != "" {
+	if caveat := caveatOf(eng); caveat != "" {
 		text, do, _ := strings.Cut(caveat, ": ")
 		out = append(out, finding{Name: "retriever", Status: "note", Text: text, Do: do})
 	}
@@ -161,7 +162,7 @@ func viewsFinding(ctx context.Context, s core.Store) finding {
 	f := finding{Name: "views", Status: "ok", Text: "they agree with the entries"}
 	ctx, cancel := context.WithTimeout(ctx, viewsTime)
 	defer cancel()
-	for flaw, err := range core.Flaws(ctx, s) {
+	for flaw, err := range engine.Flaws(ctx, s) {
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
 			f.Text, f.Do = "they agree with the entries as far as was looked; there are many", `nothing, or let "contextengine verify" compare all of them`

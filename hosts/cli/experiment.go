@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/experiment/live"
 	"github.com/contextengine/contextengine/internal/columns"
 	"github.com/contextengine/contextengine/internal/waiting"
@@ -176,17 +177,17 @@ session whose turns alone have numbers, "status" takes their mean.
 				return fmt.Errorf("--agent: name the agent: %w", core.ErrInvalid)
 			}
 			return failed(a.keeping(ctx, f, func(k *keeper) error {
-				engine, _, err := k.instance.Lookup(ctx, f.agent, session)
+				eng, _, err := k.instance.Lookup(ctx, f.agent, session)
 				if err != nil {
 					return err
 				}
-				scorer, ok := engine.(core.Scorer)
+				scorer, ok := eng.(engine.Scorer)
 				if !ok {
-					return fmt.Errorf("engine %q keeps no outcomes: choose another with the key engine: %w", engine.Info().ID, errors.ErrUnsupported)
+					return fmt.Errorf("engine %q keeps no outcomes: choose another with the key engine: %w", eng.Info().ID, errors.ErrUnsupported)
 				}
 				id := core.SessionID{Agent: f.agent, Session: session}
-				if r, ok := engine.(core.Recaller); ok && session != "" {
-					d, err := r.Describe(ctx, core.DescribeRequest{Session: id})
+				if r, ok := eng.(engine.Recaller); ok && session != "" {
+					d, err := r.Describe(ctx, engine.DescribeRequest{Session: id})
 					if err != nil {
 						return err
 					}
@@ -194,7 +195,7 @@ session whose turns alone have numbers, "status" takes their mean.
 						return fmt.Errorf("session %q of agent %q has %s: %w", session, f.agent, count(int(d.Turns), "turn"), core.ErrNotFound)
 					}
 				}
-				return scorer.Score(ctx, core.Outcome{Session: id, Turn: turn, Name: metric, Value: value})
+				return scorer.Score(ctx, engine.Outcome{Session: id, Turn: turn, Name: metric, Value: value})
 			}))
 		},
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/dataset"
 	"github.com/contextengine/contextengine/internal/columns"
@@ -225,7 +226,7 @@ func (e explanation) write(to io.Writer, width int) error {
 	table := textsTable("", "reason", "entry", "role", "tokens", "how", "text")
 	for i, m := range r.Messages {
 		for _, ch := range r.Choices {
-			if ch.Message == i && ch.Reason != core.ReasonRecalled {
+			if ch.Message == i && ch.Reason != window.ReasonRecalled {
 				table.Add(e.row(i, m, ch)...)
 				break
 			}
@@ -250,11 +251,11 @@ func (e explanation) write(to io.Writer, width int) error {
 	return w.Flush()
 }
 
-func (e explanation) row(i int, m message.Message, ch core.Choice) []string {
+func (e explanation) row(i int, m message.Message, ch window.Choice) []string {
 	r := e.call.Result
 	reason := string(ch.Reason)
 	if r.RecallLen > 0 && i >= r.RecallAt && i < r.RecallAt+r.RecallLen {
-		reason = string(core.ReasonRecalled)
+		reason = string(window.ReasonRecalled)
 	}
 	var text strings.Builder
 	text.WriteString(m.Text())
@@ -268,7 +269,7 @@ func (e explanation) row(i int, m message.Message, ch core.Choice) []string {
 func (e explanation) recalled(w io.Writer, width int) {
 	table := textsTable("entry", "score", "found by", "text")
 	for _, ch := range e.call.Result.Choices {
-		if ch.Reason == core.ReasonRecalled {
+		if ch.Reason == window.ReasonRecalled {
 			table.Add(e.name(ch.Entry), fmt.Sprintf("%.3f", ch.Score), ch.Source, e.text(ch.Entry))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 type forgetFlags struct {
@@ -61,11 +62,11 @@ Copies made before, by backup and export, are beyond its reach. Other processes 
 }
 
 // request is what is to be erased.
-func (f *forgetFlags) request() (core.ForgetRequest, error) {
+func (f *forgetFlags) request() (engine.ForgetRequest, error) {
 	if f.agent == "" {
-		return core.ForgetRequest{}, fmt.Errorf("--agent: name the agent: %w", core.ErrInvalid)
+		return engine.ForgetRequest{}, fmt.Errorf("--agent: name the agent: %w", core.ErrInvalid)
 	}
-	req := core.ForgetRequest{Scope: core.Scope{Agent: f.agent, Session: f.session}, Purge: f.purge, Reason: f.reason}
+	req := engine.ForgetRequest{Scope: core.Scope{Agent: f.agent, Session: f.session}, Purge: f.purge, Reason: f.reason}
 	for _, id := range f.entries {
 		req.Entries = append(req.Entries, strings.TrimPrefix(strings.TrimSpace(id), "#")) // as inspect shows them
 	}
@@ -111,7 +112,7 @@ func (a *app) forget(ctx context.Context, f forgetFlags) error {
 				return err
 			}
 		}
-		var receipt core.Receipt
+		var receipt engine.Receipt
 		err = a.saying("erasing", func() (err error) {
 			receipt, err = k.instance.Forget(ctx, req)
 			return err
@@ -135,7 +136,7 @@ type extent struct {
 
 func (p *extent) nothing() bool { return p.messages == 0 }
 
-func (p *extent) text(req core.ForgetRequest) string {
+func (p *extent) text(req engine.ForgetRequest) string {
 	text := fmt.Sprintf("%s in %s of agent %q", count(p.messages, "message"), count(len(p.sessions), "session"), req.Scope.Agent)
 	if p.messages > 0 {
 		text += fmt.Sprintf(", from %s to %s", moment(p.first), moment(p.last))
@@ -147,7 +148,7 @@ func (p *extent) text(req core.ForgetRequest) string {
 }
 
 // preview counts what a request would erase.
-func (k *keeper) preview(ctx context.Context, req core.ForgetRequest) (*extent, error) {
+func (k *keeper) preview(ctx context.Context, req engine.ForgetRequest) (*extent, error) {
 	p := &extent{sessions: make(map[string]bool)}
 	if len(req.Entries) > 0 {
 		entries, err := k.store.Get(ctx, req.Scope, req.Entries)
@@ -171,7 +172,7 @@ func (k *keeper) preview(ctx context.Context, req core.ForgetRequest) (*extent, 
 	return p, nil
 }
 
-func (p *extent) add(e core.Entry, req core.ForgetRequest) {
+func (p *extent) add(e core.Entry, req engine.ForgetRequest) {
 	switch {
 	case e.Meta["receipt"] != "":
 		return // receipts are kept
@@ -227,15 +228,15 @@ func (k *keeper) receipts(ctx context.Context, f forgetFlags) error {
 	if session == "" {
 		session = storeSession
 	}
-	engine, _, err := k.instance.Lookup(ctx, f.agent, session)
+	eng, _, err := k.instance.Lookup(ctx, f.agent, session)
 	if err != nil {
 		return err
 	}
-	r, ok := engine.(interface {
-		Receipts(ctx context.Context, agent string) ([]core.Receipt, error)
+	r, ok := eng.(interface {
+		Receipts(ctx context.Context, agent string) ([]engine.Receipt, error)
 	})
 	if !ok {
-		return fmt.Errorf("engine %q keeps no receipts: %w", engine.Info().ID, errors.ErrUnsupported)
+		return fmt.Errorf("engine %q keeps no receipts: %w", eng.Info().ID, errors.ErrUnsupported)
 	}
 	list, err := r.Receipts(ctx, f.agent)
 	if err != nil {
@@ -250,7 +251,7 @@ func (k *keeper) receipts(ctx context.Context, f forgetFlags) error {
 	return k.a.printReceipts(false, list...)
 }
 
-func (a *app) printReceipts(asJSON bool, list ...core.Receipt) error {
+func (a *app) printReceipts(asJSON bool, list ...engine.Receipt) error {
 	for _, r := range list {
 		if asJSON {
 			if err := writeJSON(a.Stdout, r); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // history is what a session's window stands on.
@@ -34,18 +35,18 @@ type summaryNode struct {
 }
 
 type windowLine struct {
-	ID     string        `json:"id"`
-	Role   message.Role  `json:"role"`
-	Tokens int           `json:"tokens"`
-	Stub   core.StubKind `json:"stub,omitempty"`
-	Head   string        `json:"head"`
+	ID     string          `json:"id"`
+	Role   message.Role    `json:"role"`
+	Tokens int             `json:"tokens"`
+	Stub   window.StubKind `json:"stub,omitempty"`
+	Head   string          `json:"head"`
 }
 
 func (l windowLine) how() string {
 	switch l.Stub {
-	case core.Masked:
+	case window.Masked:
 		return "(masked) "
-	case core.Clipped:
+	case window.Clipped:
 		return "(clipped) "
 	}
 	return ""
@@ -94,7 +95,7 @@ func readHistory(ctx context.Context, store core.Store, id core.SessionID) (hist
 }
 
 // read adds the messages of a query to the window.
-func (h *history) read(ctx context.Context, store core.Store, q core.ScanQuery, stubs map[string]core.Stub) error {
+func (h *history) read(ctx context.Context, store core.Store, q core.ScanQuery, stubs map[string]window.Stub) error {
 	q.Limit = core.MaxPage
 	for {
 		page, err := store.Scan(ctx, q)
@@ -113,7 +114,7 @@ func (h *history) read(ctx context.Context, store core.Store, q core.ScanQuery, 
 	}
 }
 
-func lineOf(entry *core.Entry, stubs map[string]core.Stub) windowLine {
+func lineOf(entry *core.Entry, stubs map[string]window.Stub) windowLine {
 	l := windowLine{ID: entry.ID, Role: entry.Role, Tokens: entry.Tokens, Head: headOf(entry.Text())}
 	if st, ok := stubs[entry.ID]; ok {
 		l.Stub, l.Tokens = st.Kind, st.Tokens

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/internal/columns"
 	"github.com/contextengine/contextengine/internal/waiting"
 )
@@ -84,29 +85,29 @@ func (a *app) inspect(ctx context.Context, f inspectFlags) error {
 			return k.sessions(ctx, f)
 		}
 		id := core.SessionID{Agent: f.agent, Session: f.session}
-		engine, _, err := k.instance.Lookup(ctx, id.Agent, id.Session)
+		eng, _, err := k.instance.Lookup(ctx, id.Agent, id.Session)
 		if err != nil {
 			return err
 		}
-		r, ok := engine.(core.Recaller)
+		r, ok := eng.(engine.Recaller)
 		if !ok {
-			return fmt.Errorf("engine %q cannot be looked into: choose another with the key engine: %w", engine.Info().ID, errors.ErrUnsupported)
+			return fmt.Errorf("engine %q cannot be looked into: choose another with the key engine: %w", eng.Info().ID, errors.ErrUnsupported)
 		}
 		switch {
 		case f.search != "":
 			done := waiting.Say(a.Stderr, "searching")
-			res, err := r.Search(ctx, core.SearchRequest{Session: id, Query: f.search, Limit: f.limit, Offset: f.offset, Tokens: f.tokens})
+			res, err := r.Search(ctx, engine.SearchRequest{Session: id, Query: f.search, Limit: f.limit, Offset: f.offset, Tokens: f.tokens})
 			done()
 			return a.page(f.json, res, res.Text, res.Next, err)
 		case f.expand != "":
-			res, err := r.Expand(ctx, core.ExpandRequest{Session: id, ID: f.expand, Before: f.before, After: f.after, Offset: f.offset, Tokens: f.tokens})
+			res, err := r.Expand(ctx, engine.ExpandRequest{Session: id, ID: f.expand, Before: f.before, After: f.after, Offset: f.offset, Tokens: f.tokens})
 			return a.page(f.json, res, res.Text, res.Next, err)
 		}
 		store, err := k.storeOf(ctx, id.Agent, id.Session)
 		if err != nil {
 			return err
 		}
-		d, err := r.Describe(ctx, core.DescribeRequest{Session: id})
+		d, err := r.Describe(ctx, engine.DescribeRequest{Session: id})
 		if err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func (a *app) inspect(ctx context.Context, f inspectFlags) error {
 		}
 		if f.json {
 			return writeJSON(a.Stdout, struct {
-				core.DescribeResult
+				engine.DescribeResult
 				History history `json:"history"`
 			}{d, h})
 		}
@@ -176,7 +177,7 @@ func (k *keeper) sessions(ctx context.Context, f inspectFlags) error {
 const windowLines = 40
 
 // printSession prints the description, the tree of summaries, and the window.
-func (a *app) printSession(d core.DescribeResult, h history, limit int) error {
+func (a *app) printSession(d engine.DescribeResult, h history, limit int) error {
 	out := bufio.NewWriter(a.Stdout)
 	head, _, _ := strings.Cut(d.Text, "\n")
 	fmt.Fprintf(out, "%s\n%s\n", d.Session, columns.Hang(head, 2, a.fit()))

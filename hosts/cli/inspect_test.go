@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/experiment/live"
 	"github.com/contextengine/contextengine/hosts/cli"
 	"github.com/contextengine/contextengine/registry"
@@ -25,7 +26,7 @@ func TestInspect(t *testing.T) {
 		want(t, cli.ExitOK, "ann/one", "60 messages in 30 turns", "message 59 of one", "(3 of ")
 	found := run(t, builtin.New(), "", "inspect", "--config", config, "--agent", "ann", "--session", "one", "--search", "message 17 of one", "--json")
 	found.want(t, cli.ExitOK)
-	var res core.SearchResult
+	var res engine.SearchResult
 	if err := json.Unmarshal([]byte(found.out), &res); err != nil || len(res.Found) == 0 || res.Found[0].Excerpt != "message 17 of one" {
 		t.Fatalf("%+v, %v", res, err)
 	}

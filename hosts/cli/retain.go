@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/retain"
 )
 
 type retainFlags struct {
@@ -49,8 +50,8 @@ compact, stays. Nothing is ever removed unless somebody runs this.
 }
 
 // policy reads the bounds.
-func (f *retainFlags) policy() (core.RetainPolicy, error) {
-	p := core.RetainPolicy{MaxEntries: f.entries, PerAgent: f.perAgent}
+func (f *retainFlags) policy() (retain.Policy, error) {
+	p := retain.Policy{MaxEntries: f.entries, PerAgent: f.perAgent}
 	var err error
 	if f.age != "" {
 		if p.MaxAge, err = parseAge("--max-age", f.age); err != nil {
@@ -77,7 +78,7 @@ func (a *app) retain(ctx context.Context, f retainFlags) error {
 		return err
 	}
 	return a.keeping(ctx, f.storeFlags, func(k *keeper) error {
-		var report core.RetainReport
+		var report retain.Report
 		err := a.saying("looking for what is beyond the bounds", func() (err error) {
 			report, err = k.apply(ctx, f, p)
 			return err
@@ -100,25 +101,25 @@ func (a *app) retain(ctx context.Context, f retainFlags) error {
 	})
 }
 
-func (k *keeper) apply(ctx context.Context, f retainFlags, p core.RetainPolicy) (core.RetainReport, error) {
+func (k *keeper) apply(ctx context.Context, f retainFlags, p retain.Policy) (retain.Report, error) {
 	if f.dryRun {
 		w, ok := k.store.(foreteller)
 		if !ok {
-			return core.RetainReport{}, k.cannot("say beforehand what it would remove")
+			return retain.Report{}, k.cannot("say beforehand what it would remove")
 		}
 		return w.WouldRetain(ctx, p)
 	}
 	// Not through decorators: an outbox would not learn of what its inner store removed.
 	r, ok := k.store.(retainer)
 	if !ok {
-		return core.RetainReport{}, k.cannot("remove by age, number or size")
+		return retain.Report{}, k.cannot("remove by age, number or size")
 	}
 	if f.archive == "" {
 		return r.Retain(ctx, p)
 	}
 	file := &appendFile{flag: "--archive", name: f.archive}
 	if err := file.check(); err != nil {
-		return core.RetainReport{}, err
+		return retain.Report{}, err
 	}
 	p.Archive = file
 	report, err := r.Retain(ctx, p)

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/retain"
 	"github.com/contextengine/contextengine/hosts/imports"
 	"github.com/contextengine/contextengine/registry"
 )
@@ -29,11 +31,11 @@ type (
 		Backup(ctx context.Context, path string) error
 	}
 	retainer interface {
-		Retain(ctx context.Context, p core.RetainPolicy) (core.RetainReport, error)
+		Retain(ctx context.Context, p retain.Policy) (retain.Report, error)
 	}
 	// foreteller says what Retain would do, and does nothing.
 	foreteller interface {
-		WouldRetain(ctx context.Context, p core.RetainPolicy) (core.RetainReport, error)
+		WouldRetain(ctx context.Context, p retain.Policy) (retain.Report, error)
 	}
 	detailer interface {
 		Details(ctx context.Context) (core.StoreDetails, error)
@@ -101,26 +103,26 @@ const storeSession = ""
 
 // storeOf returns where the engine of a session keeps its entries.
 func (k *keeper) storeOf(ctx context.Context, agent, session string) (core.Store, error) {
-	engine, _, err := k.instance.Lookup(ctx, agent, session)
+	e, _, err := k.instance.Lookup(ctx, agent, session)
 	if err != nil {
 		return nil, err
 	}
-	s, ok := engine.(interface{ Store() core.Store })
+	s, ok := e.(interface{ Store() core.Store })
 	if !ok {
 		// What an engine lacks before it can be used, it says at bootstrap.
-		if b, can := engine.(core.Bootstrapper); can {
+		if b, can := e.(core.Bootstrapper); can {
 			if _, err := b.Bootstrap(ctx, core.BootstrapRequest{Session: core.SessionID{Agent: agent, Session: cmp.Or(session, "store")}}); err != nil {
 				return nil, err
 			}
 		}
-		return nil, fmt.Errorf("engine %q stores nothing: choose another with the key engine: %w", engine.Info().ID, core.ErrInvalid)
+		return nil, fmt.Errorf("engine %q stores nothing: choose another with the key engine: %w", e.Info().ID, core.ErrInvalid)
 	}
 	return s.Store(), nil
 }
 
 // Target implements imports.Sink: the engine that a session's configuration names.
 func (k *keeper) Target(ctx context.Context, id core.SessionID) (imports.Target, error) {
-	engine, _, err := k.instance.Engine(ctx, id.Agent, id.Session)
+	e, _, err := k.instance.Engine(ctx, id.Agent, id.Session)
 	if err != nil {
 		return imports.Target{}, err
 	}
@@ -128,9 +130,9 @@ func (k *keeper) Target(ctx context.Context, id core.SessionID) (imports.Target,
 	if err != nil {
 		return imports.Target{}, err
 	}
-	in, ok := engine.(core.BatchIngester)
+	in, ok := e.(core.BatchIngester)
 	if !ok {
-		return imports.Target{}, fmt.Errorf("engine %q takes no batches of messages: choose another with the key engine: %w", engine.Info().ID, core.ErrInvalid)
+		return imports.Target{}, fmt.Errorf("engine %q takes no batches of messages: choose another with the key engine: %w", e.Info().ID, core.ErrInvalid)
 	}
 	return imports.Target{Ingester: in, Store: store}, nil
 }
@@ -247,13 +249,13 @@ func (k *keeper) verifyViews(ctx context.Context, fix bool) error {
 		return fmt.Errorf("%d sessions have views that do not agree with their entries: \"verify --fix\" mends them", len(flawed))
 	}
 	for _, id := range flawed {
-		engine, _, err := k.instance.Engine(ctx, id.Agent, id.Session)
+		e, _, err := k.instance.Engine(ctx, id.Agent, id.Session)
 		if err != nil {
 			return err
 		}
-		m, ok := engine.(mender)
+		m, ok := e.(mender)
 		if !ok {
-			return fmt.Errorf("engine %q cannot mend session %q: %w", engine.Info().ID, id, errors.ErrUnsupported)
+			return fmt.Errorf("engine %q cannot mend session %q: %w", e.Info().ID, id, errors.ErrUnsupported)
 		}
 		n, err := m.Mend(ctx, id)
 		if err != nil {
@@ -271,9 +273,9 @@ func (k *keeper) verifyViews(ctx context.Context, fix bool) error {
 }
 
 // flaws returns where views and entries do not agree.
-func (k *keeper) flaws(ctx context.Context) (out []core.Flaw, err error) {
+func (k *keeper) flaws(ctx context.Context) (out []engine.Flaw, err error) {
 	err = k.a.saying("comparing views with entries", func() error {
-		for f, err := range core.Flaws(ctx, k.store) {
+		for f, err := range engine.Flaws(ctx, k.store) {
 			if err != nil {
 				return err
 			}

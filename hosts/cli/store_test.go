@@ -17,6 +17,8 @@ import (
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/retain"
 	"github.com/contextengine/contextengine/hosts/cli"
 	"github.com/contextengine/contextengine/registry"
 	"github.com/contextengine/contextengine/registry/builtin"
@@ -179,22 +181,22 @@ func TestVerifyViews(t *testing.T) {
 // bounded is a store that keeps bounds, in the words of core.
 type bounded struct {
 	*sqlite.Store
-	asked *[]core.RetainPolicy
+	asked *[]retain.Policy
 }
 
-func (b bounded) Retain(ctx context.Context, p core.RetainPolicy) (core.RetainReport, error) {
+func (b bounded) Retain(ctx context.Context, p retain.Policy) (retain.Report, error) {
 	*b.asked = append(*b.asked, p)
 	return b.Store.Retain(ctx, p)
 }
 
-func (b bounded) WouldRetain(_ context.Context, p core.RetainPolicy) (core.RetainReport, error) {
+func (b bounded) WouldRetain(_ context.Context, p retain.Policy) (retain.Report, error) {
 	*b.asked = append(*b.asked, p)
-	return core.RetainReport{Deleted: 7, Emptied: 2, Bytes: 1500, Kept: 1}, nil
+	return retain.Report{Deleted: 7, Emptied: 2, Bytes: 1500, Kept: 1}, nil
 }
 
 func TestRetain(t *testing.T) {
 	reg := builtin.New()
-	var asked []core.RetainPolicy
+	var asked []retain.Policy
 	err := registry.AddStore(reg, "bounded", "keeps bounds", sqlite.DefaultConfig, func(ctx context.Context, cfg sqlite.Config, _ registry.Env) (core.Store, error) {
 		s, err := sqlite.Open(ctx, cfg)
 		return bounded{s, &asked}, err
@@ -216,7 +218,7 @@ func TestRetain(t *testing.T) {
 		t.Errorf("nothing was removed, and there is an archive (%v)", err)
 	}
 	got := run(t, reg, "", "retain", "--config", config, "--max-entries", "10", "--json")
-	var report core.RetainReport
+	var report retain.Report
 	if err := json.Unmarshal([]byte(got.out), &report); err != nil || report.Kept != 20 {
 		t.Errorf("retain --json: %+v, %v", report, err)
 	}
@@ -253,7 +255,7 @@ func TestForget(t *testing.T) {
 	forget("yes\n", "--agent", "ann", "--session", "one", "--since", "2023-11-14T22:13:30Z", "--reason", "asked for").
 		want(t, cli.ExitOK, `10 messages in 1 session`, "erased 10 messages in 1 session", "reason: asked for")
 	got := forget("", "--agent", "ann", "--receipts", "--json")
-	var v struct{ Receipts []core.Receipt }
+	var v struct{ Receipts []engine.Receipt }
 	if err := json.Unmarshal([]byte(got.out), &v); err != nil || len(v.Receipts) != 1 || v.Receipts[0].Entries != 10 || v.Receipts[0].Request.Reason != "asked for" {
 		t.Errorf("receipts %+v, %v", v, err)
 	}

@@ -8,18 +8,19 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/hosts/imports"
 	"github.com/contextengine/contextengine/strategies/archive"
 )
 
 // newEngine is an engine of the least parts: a store, a compactor, and something that counts tokens.
-func newEngine(store core.Store) (*core.Engine, error) {
+func newEngine(store core.Store) (*engine.Engine, error) {
 	compactor, err := archive.New(archive.DefaultConfig())
 	if err != nil {
 		return nil, err
 	}
 	counter := func(text string) int { return len(strings.Fields(text)) } // models/tiktoken counts as models do
-	return core.New(core.Parts{Store: store, Compactor: compactor, Counter: counter}, core.DefaultConfig())
+	return engine.New(engine.Parts{Store: store, Compactor: compactor, Counter: counter}, engine.DefaultConfig())
 }
 
 // oneEngine lets every session have the same engine.
@@ -34,14 +35,14 @@ func ExampleData() {
 	ctx := context.Background()
 	store := memory.New()
 	defer store.Close()
-	engine, err := newEngine(store)
+	e, err := newEngine(store)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	chat := []byte(`{"role":"user","content":"hello"}` + "\n" + `{"role":"assistant","content":"hi"}` + "\n")
 	for range 2 {
-		report, err := imports.Data(ctx, "chat.jsonl", chat, oneEngine{imports.Target{Ingester: engine, Store: store}}, imports.Options{Agent: "main", Session: "work"})
+		report, err := imports.Data(ctx, "chat.jsonl", chat, oneEngine{imports.Target{Ingester: e, Store: store}}, imports.Options{Agent: "main", Session: "work"})
 		fmt.Println(report.Format, report.Messages, report.Imported, report.Duplicates, err)
 	}
 	// Output:
@@ -55,12 +56,12 @@ func ExampleExport() {
 	from, to := memory.New(), memory.New()
 	defer from.Close()
 	defer to.Close()
-	engine, err := newEngine(from)
+	e, err := newEngine(from)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if _, err := imports.Data(ctx, "chat.jsonl", []byte(`{"role":"user","content":"hello"}`), oneEngine{imports.Target{Ingester: engine, Store: from}}, imports.Options{}); err != nil {
+	if _, err := imports.Data(ctx, "chat.jsonl", []byte(`{"role":"user","content":"hello"}`), oneEngine{imports.Target{Ingester: e, Store: from}}, imports.Options{}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/imports"
 	"github.com/contextengine/contextengine/strategies/archive"
@@ -19,7 +20,7 @@ import (
 
 // sink is an engine over a store.
 type sink struct {
-	engine *core.Engine
+	engine *engine.Engine
 	store  core.Store
 	// failAfter makes ingesting fail after so many batches; negative means never.
 	failAfter int
@@ -39,22 +40,22 @@ func (s *sink) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (co
 
 func newSink(tb testing.TB, store core.Store) *sink {
 	tb.Helper()
-	return &sink{engine: engineOver(tb, store, core.DefaultConfig()), store: store, failAfter: -1}
+	return &sink{engine: engineOver(tb, store, engine.DefaultConfig()), store: store, failAfter: -1}
 }
 
-func engineOver(tb testing.TB, store core.Store, cfg core.Config) *core.Engine {
+func engineOver(tb testing.TB, store core.Store, cfg engine.Config) *engine.Engine {
 	tb.Helper()
 	compactor, err := archive.New(archive.DefaultConfig())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cfg.Failure = core.FailStrict
-	engine, err := core.New(core.Parts{Store: store, Compactor: compactor, Counter: utf8.RuneCountInString}, cfg)
+	cfg.Failure = engine.FailStrict
+	e, err := engine.New(engine.Parts{Store: store, Compactor: compactor, Counter: utf8.RuneCountInString}, cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = engine.Dispose(context.Background()) })
-	return engine
+	tb.Cleanup(func() { _ = e.Dispose(context.Background()) })
+	return e
 }
 
 func memorySink(tb testing.TB) *sink {

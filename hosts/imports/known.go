@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -15,7 +16,7 @@ type known struct {
 	keys map[string]bool
 	// prints are the entries by fingerprint, gone is what was erased.
 	prints map[string][]origin
-	gone   *core.Forgotten
+	gone   *engine.Forgotten
 	newest time.Time
 	n      int
 }
@@ -53,7 +54,7 @@ func readKnown(ctx context.Context, store core.Store, id core.SessionID) (*known
 		return k, nil
 	}
 	var err error
-	if k.gone, err = core.ReadForgotten(ctx, store, id); err != nil {
+	if k.gone, err = engine.ReadForgotten(ctx, store, id); err != nil {
 		return nil, fmt.Errorf("what session %q has: %w", id, err)
 	}
 	return k, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/imports"
 )
@@ -151,7 +152,7 @@ func TestErasedStaysErased(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, scope := range []core.Scope{{Agent: "ada", Session: "agent:ada:work"}, live.Scope()} {
-		if _, err := s.engine.Forget(t.Context(), core.ForgetRequest{Scope: scope}); err != nil {
+		if _, err := s.engine.Forget(t.Context(), engine.ForgetRequest{Scope: scope}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,8 +171,8 @@ func TestErasedStaysErased(t *testing.T) {
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	s := memorySink(t)
-	cfg := core.DefaultConfig()
-	cfg.Redact = []core.RedactRule{{Name: "number", Pattern: `\d{4}`}}
+	cfg := engine.DefaultConfig()
+	cfg.Redact = []engine.RedactRule{{Name: "number", Pattern: `\d{4}`}}
 	s.engine = engineOver(t, s.store, cfg)
 	text := `{"role":"user","content":"my number is 1234"}` + "\n"
 	for i, want := range []string{"1 imported", "0 imported, 1 known"} {

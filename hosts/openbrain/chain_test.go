@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/backends/postgres"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/internal/pgtest"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/archive"
@@ -143,10 +144,10 @@ func chains(name string, open func(testing.TB) core.Store) []conformance.Combina
 					if err != nil {
 						tb.Fatal(err)
 					}
-					cfg := core.DefaultConfig()
+					cfg := engine.DefaultConfig()
 					cfg.Compaction.Deadline = env.Deadline
-					parts := core.Parts{Store: env.Wrap(store), Retriever: r, Compactor: c, Counter: env.Count, Host: env.Host}
-					e, err := core.New(parts, cfg, core.WithIDs(env.IDs))
+					parts := engine.Parts{Store: env.Wrap(store), Retriever: r, Compactor: c, Counter: env.Count, Host: env.Host}
+					e, err := engine.New(parts, cfg, engine.WithIDs(env.IDs))
 					if err != nil {
 						tb.Fatal(err)
 					}

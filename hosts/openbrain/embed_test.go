@@ -14,6 +14,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/vector"
 	"github.com/contextengine/contextengine/hosts/openbrain"
 )
 
@@ -94,7 +95,7 @@ func (f *fixture) searched(t *testing.T, query string) string {
 func TestVectorsLast(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "thoughts.db")
 	store := openSQLite(t, path)
-	if _, keeps := core.As[core.VectorStore](store); !keeps {
+	if _, keeps := core.As[vector.Store](store); !keeps {
 		t.Skip("not run: the sqlite store keeps no vectors")
 	}
 	e := &fakeEmbedder{}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/openbrain"
 	"github.com/contextengine/contextengine/internal/sharedtest"
@@ -134,14 +135,14 @@ func TestNobodyListsTwice(t *testing.T) {
 		_, _ = w.Write(rec.Body.Bytes())
 	}))
 	t.Cleanup(proxy.Close)
-	engine := func() *core.Engine {
+	eng := func() *engine.Engine {
 		e, err := sharedtest.Engine(connect(t, proxy.URL, "any"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
-	here, there := engine(), engine()
+	here, there := eng(), eng()
 	req := core.IngestBatchRequest{Session: id}
 	for i := range 400 {
 		req.Messages = append(req.Messages, message.New(message.User, sharedtest.Text("n", i)))
@@ -150,13 +151,13 @@ func TestNobodyListsTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forget := func(e *core.Engine, entry string) {
+	forget := func(e *engine.Engine, entry string) {
 		t.Helper()
-		if _, err := e.Forget(t.Context(), core.ForgetRequest{Scope: id.Scope(), Entries: []string{entry}}); err != nil {
+		if _, err := e.Forget(t.Context(), engine.ForgetRequest{Scope: id.Scope(), Entries: []string{entry}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	shown := func(e *core.Engine) string {
+	shown := func(e *engine.Engine) string {
 		t.Helper()
 		res, err := e.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: sharedtest.Budget, PromptMode: core.PromptNone})
 		if err != nil {
@@ -169,7 +170,7 @@ func TestNobodyListsTwice(t *testing.T) {
 		return strings.Join(all, "\n")
 	}
 	both := func() {
-		for _, e := range []*core.Engine{here, there} {
+		for _, e := range []*engine.Engine{here, there} {
 			shown(e)
 		}
 	}
@@ -177,10 +178,10 @@ func TestNobodyListsTwice(t *testing.T) {
 	forget(there, res.IDs[398])
 	both()
 	before := sent.Load()
-	for i, e := range []*core.Engine{here, there, here, there} {
+	for i, e := range []*engine.Engine{here, there, here, there} {
 		gone := 397 - i
 		forget(e, res.IDs[gone])
-		for _, e := range []*core.Engine{here, there} {
+		for _, e := range []*engine.Engine{here, there} {
 			if text := shown(e); strings.Contains(text, fmt.Sprintf("n-%d.", gone)) || !strings.Contains(text, fmt.Sprintf("n-%d.", gone-1)) {
 				t.Errorf("erasure %d: message %d is shown, or %d is not", i, gone, gone-1)
 			}

@@ -68,7 +68,7 @@ func WithClock(now func() time.Time) Option { return func(o *options) { o.now = 
 
 // WithEmbedder makes searches find thoughts by meaning too. Thoughts are stored at once and embedded in the background; while the
 // embedder is down they wait, and searches go by words and say so in HeaderSearch. Which thoughts have no vector yet is known from
-// the store: after a start the background worker goes on with them. Where a store keeps no vectors (see core.VectorStore), those are
+// the store: after a start the background worker goes on with them. Where a store keeps no vectors (see vector.Store), those are
 // all thoughts.
 func WithEmbedder(e core.Embedder) Option { return func(o *options) { o.embedder = e } }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/backends/outbox"
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/openbrain"
 	"github.com/contextengine/contextengine/internal/sharedtest"
@@ -58,15 +59,15 @@ func TestOtherClientsAreSeen(t *testing.T) {
 	t.Parallel()
 	f := serve(t, nil, nil)
 	id := core.SessionID{Agent: "ann", Session: "shared"}
-	engine := func() *core.Engine {
+	eng := func() *engine.Engine {
 		e, err := sharedtest.Engine(connect(t, f.url, "any"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
-	here, there := engine(), engine()
-	say := func(e *core.Engine, texts ...string) []string {
+	here, there := eng(), eng()
+	say := func(e *engine.Engine, texts ...string) []string {
 		t.Helper()
 		req := core.IngestBatchRequest{Session: id}
 		for _, text := range texts {
@@ -78,7 +79,7 @@ func TestOtherClientsAreSeen(t *testing.T) {
 		}
 		return res.IDs
 	}
-	shown := func(e *core.Engine) string {
+	shown := func(e *engine.Engine) string {
 		t.Helper()
 		res, err := e.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: sharedtest.Budget, PromptMode: core.PromptNone})
 		if err != nil {
@@ -93,13 +94,13 @@ func TestOtherClientsAreSeen(t *testing.T) {
 	}
 	want := func(what, text string) {
 		t.Helper()
-		for name, e := range map[string]*core.Engine{"there": there, "here": here} {
+		for name, e := range map[string]*engine.Engine{"there": there, "here": here} {
 			if got := shown(e); got != text {
 				t.Errorf("%s: %s shows %q, want %q", what, name, got, text)
 			}
 		}
 	}
-	forget := func(req core.ForgetRequest) {
+	forget := func(req engine.ForgetRequest) {
 		t.Helper()
 		req.Scope = id.Scope()
 		if _, err := here.Forget(t.Context(), req); err != nil {
@@ -110,7 +111,7 @@ func TestOtherClientsAreSeen(t *testing.T) {
 	want("at first", "one, two, three")
 	ids = append(ids, say(here, "four")...)
 	want("ingested", "one, two, three, four")
-	forget(core.ForgetRequest{Entries: ids[1:2]})
+	forget(engine.ForgetRequest{Entries: ids[1:2]})
 	want("erased", "one, three, four")
 
 	before := strings.Count(f.log.String(), "msg=request")
@@ -128,13 +129,13 @@ func TestOtherClientsAreSeen(t *testing.T) {
 	if got := shown(there); !strings.Contains(got, "they talked") {
 		t.Fatalf("compacted: %q", got)
 	}
-	forget(core.ForgetRequest{Entries: ids[:1]})
-	for _, e := range []*core.Engine{there, here} {
+	forget(engine.ForgetRequest{Entries: ids[:1]})
+	for _, e := range []*engine.Engine{there, here} {
 		if got := shown(e); strings.Contains(got, "they talked") {
 			t.Errorf("a summary of what was erased is shown: %q", got)
 		}
 	}
-	forget(core.ForgetRequest{Purge: true})
+	forget(engine.ForgetRequest{Purge: true})
 	want("purged", "")
 	say(there, "anew")
 	say(here, "and more")
@@ -148,16 +149,16 @@ func TestWhatOthersStoredIsNotListed(t *testing.T) {
 	t.Parallel()
 	f := serve(t, nil, nil)
 	id := core.SessionID{Agent: "ann", Session: "shared"}
-	engine := func() *core.Engine {
+	eng := func() *engine.Engine {
 		e, err := sharedtest.Engine(connect(t, f.url, "any"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
-	here, there := engine(), engine()
+	here, there := eng(), eng()
 	said := 0
-	say := func(e *core.Engine, n int) (ids []string) {
+	say := func(e *engine.Engine, n int) (ids []string) {
 		t.Helper()
 		for range n {
 			said++
@@ -169,7 +170,7 @@ func TestWhatOthersStoredIsNotListed(t *testing.T) {
 		}
 		return ids
 	}
-	shown := func(e *core.Engine) string {
+	shown := func(e *engine.Engine) string {
 		t.Helper()
 		res, err := e.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: sharedtest.Budget, PromptMode: core.PromptNone})
 		if err != nil {
@@ -179,17 +180,17 @@ func TestWhatOthersStoredIsNotListed(t *testing.T) {
 	}
 	say(here, 3)
 	ids := say(there, 50)
-	if _, err := here.Forget(t.Context(), core.ForgetRequest{Scope: id.Scope(), Entries: ids}); err != nil {
+	if _, err := here.Forget(t.Context(), engine.ForgetRequest{Scope: id.Scope(), Entries: ids}); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []*core.Engine{here, there} {
+	for _, e := range []*engine.Engine{here, there} {
 		say(e, 1)
 		shown(e)
 	}
 	lists := func() int { return strings.Count(f.log.String(), "method=GET route=/v1/thoughts ") }
 	before := lists()
 	for _, n := range []int{1, 2, 21, 60} {
-		for _, e := range []*core.Engine{here, there} {
+		for _, e := range []*engine.Engine{here, there} {
 			if say(e, n); !strings.HasPrefix(shown(e), fmt.Sprintf("n-%d.", said)) {
 				t.Errorf("shown after message %d: %q", said, shown(e))
 			}
@@ -232,7 +233,7 @@ func TestPurgeTakesOneDeletion(t *testing.T) {
 	if _, err := e.IngestBatch(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
-	rec, err := e.Forget(t.Context(), core.ForgetRequest{Scope: id.Scope(), Purge: true})
+	rec, err := e.Forget(t.Context(), engine.ForgetRequest{Scope: id.Scope(), Purge: true})
 	if err != nil || rec.Entries != 12 || rec.Sessions != 1 {
 		t.Errorf("receipt %+v, %v", rec, err)
 	}

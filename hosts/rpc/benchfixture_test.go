@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/rpc"
 )
@@ -16,7 +17,7 @@ func warm(b *testing.B, n int) (*rpc.Client, []json.RawMessage) {
 	host := rpc.NewHost()
 	count := tokenizer(b)
 	path := socketPath(b)
-	serveUnix(b, one{composed(b, host, func(p *core.Parts) { p.Counter = count })}, host, path)
+	serveUnix(b, one{composed(b, host, func(p *engine.Parts) { p.Counter = count })}, host, path)
 	c := dial(b, path)
 	list := history(n)
 	_, err := c.Bootstrap(b.Context(), rpc.BootstrapParams{Session: sid("s"), Transcript: &rpc.TranscriptParams{Messages: list, Digest: "0"}})
@@ -27,10 +28,10 @@ func warm(b *testing.B, n int) (*rpc.Client, []json.RawMessage) {
 }
 
 // warmEngine returns an engine that has n messages of session s.
-func warmEngine(b *testing.B, n int) (*core.Engine, *core.Transcript) {
+func warmEngine(b *testing.B, n int) (*engine.Engine, *core.Transcript) {
 	b.Helper()
 	count := tokenizer(b)
-	e := composed(b, nil, func(p *core.Parts) { p.Counter = count })
+	e := composed(b, nil, func(p *engine.Parts) { p.Counter = count })
 	codec, err := message.Lookup(message.FormatPi)
 	if err != nil {
 		b.Fatal(err)
@@ -50,7 +51,7 @@ func warmEngine(b *testing.B, n int) (*core.Engine, *core.Transcript) {
 }
 
 // engineTurn assembles and commits; t grows by the turn.
-func engineTurn(b *testing.B, e *core.Engine, t *core.Transcript, i, budget int) {
+func engineTurn(b *testing.B, e *engine.Engine, t *core.Transcript, i, budget int) {
 	b.Helper()
 	_, err := e.Assemble(b.Context(), core.AssembleRequest{Session: sid("s"), Budget: budget, Prompt: "what about item 17?", Transcript: t})
 	if err != nil {

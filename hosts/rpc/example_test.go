@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/hosts/rpc"
 	"github.com/contextengine/contextengine/strategies/archive"
 )
@@ -21,13 +22,13 @@ func Example() {
 		log.Fatal(err)
 	}
 	host := rpc.NewHost()
-	engine, err := core.New(core.Parts{
+	e, err := engine.New(engine.Parts{
 		Store: memory.New(), Compactor: compactor, Host: host, Counter: func(s string) int { return len(s) / 4 },
-	}, core.DefaultConfig())
+	}, engine.DefaultConfig())
 	if err != nil {
 		log.Fatal(err)
 	}
-	server, err := rpc.New(one{engine}, host)
+	server, err := rpc.New(one{e}, host)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/rpc"
 	"github.com/contextengine/contextengine/strategies/archive"
@@ -39,7 +40,7 @@ func (f enginesFunc) Engine(_ context.Context, agent, session string) (core.Cont
 }
 
 // composed returns a real engine over a memory store.
-func composed(tb testing.TB, host core.Host, edits ...func(*core.Parts)) *core.Engine {
+func composed(tb testing.TB, host core.Host, edits ...func(*engine.Parts)) *engine.Engine {
 	tb.Helper()
 	compactor, err := archive.New(archive.DefaultConfig())
 	if err != nil {
@@ -49,14 +50,14 @@ func composed(tb testing.TB, host core.Host, edits ...func(*core.Parts)) *core.E
 	if err != nil {
 		tb.Fatal(err)
 	}
-	parts := core.Parts{
+	parts := engine.Parts{
 		Store: memory.New(), Retriever: retriever, Compactor: compactor, Host: host, OwnStore: true,
 		Counter: func(s string) int { return (len(s) + 3) / 4 },
 	}
 	for _, edit := range edits {
 		edit(&parts)
 	}
-	e, err := core.New(parts, core.DefaultConfig())
+	e, err := engine.New(parts, engine.DefaultConfig())
 	if err != nil {
 		tb.Fatal(err)
 	}

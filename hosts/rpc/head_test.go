@@ -10,6 +10,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/hosts/rpc"
 )
 
@@ -33,7 +34,7 @@ func newLong(t *testing.T) *long {
 
 func (l *long) restart() {
 	l.t.Helper()
-	e := composed(l.t, nil, func(p *core.Parts) { p.Store, p.OwnStore = l.store, false })
+	e := composed(l.t, nil, func(p *engine.Parts) { p.Store, p.OwnStore = l.store, false })
 	l.c = open(l.t, newServer(l.t, one{e}, nil), rpc.ClientOptions{})
 }
 
@@ -87,11 +88,11 @@ func (l *long) known() int {
 
 func (l *long) finds(word string) bool {
 	l.t.Helper()
-	res, err := l.c.Search(l.t.Context(), rpc.SearchParams{SearchRequest: core.SearchRequest{Session: sid("s"), Query: word}})
+	res, err := l.c.Search(l.t.Context(), rpc.SearchParams{SearchRequest: engine.SearchRequest{Session: sid("s"), Query: word}})
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return slices.ContainsFunc(res.Found, func(f core.Found) bool { return strings.Contains(f.Excerpt, word) })
+	return slices.ContainsFunc(res.Found, func(f engine.Found) bool { return strings.Contains(f.Excerpt, word) })
 }
 
 // complete checks that everything said is in force, found, and spoken of in front of the window.

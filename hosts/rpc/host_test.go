@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/hosts/rpc"
 	"github.com/contextengine/contextengine/strategies/delegate"
 )
@@ -18,7 +19,7 @@ func TestHostCompactReachesTheCallersHost(t *testing.T) {
 	t.Parallel()
 	host := rpc.NewHost()
 	var once sync.Once
-	var engine core.ContextEngine
+	var eng core.ContextEngine
 	s := newServer(t, enginesFunc(func(string, string) (core.ContextEngine, error) {
 		once.Do(func() { // when somebody is connected: only then the host compacts
 			compactor, err := delegate.New(host)
@@ -26,9 +27,9 @@ func TestHostCompactReachesTheCallersHost(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			engine = composed(t, host, func(p *core.Parts) { p.Compactor = compactor })
+			eng = composed(t, host, func(p *engine.Parts) { p.Compactor = compactor })
 		})
-		return engine, nil
+		return eng, nil
 	}), host)
 	ask := func(name string) rpc.ClientOptions {
 		return rpc.ClientOptions{Compact: func(ctx context.Context, p rpc.HostCompactParams) (core.CompactResult, error) {

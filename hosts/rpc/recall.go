@@ -7,27 +7,28 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 // SearchParams look for entries; see core.SearchRequest.
 type SearchParams struct {
-	core.SearchRequest
+	engine.SearchRequest
 	Deadline
 }
 
 // ExpandParams ask for an entry in full, or for what a summary stands for; see core.ExpandRequest.
 type ExpandParams struct {
-	core.ExpandRequest
+	engine.ExpandRequest
 	Deadline
 }
 
 // DescribeParams ask what there is of a session.
 type DescribeParams struct {
-	core.DescribeRequest
+	engine.DescribeRequest
 	Deadline
 }
 
-// ScoreParams keep an outcome; see core.Outcome. The arm is the session's own and cannot be given.
+// ScoreParams keep an outcome; see engine.Outcome. The arm is the session's own and cannot be given.
 type ScoreParams struct {
 	Session core.SessionID `json:"session"`
 	// Turn counts the user turns of the session from 1; 0 is the session as a whole.
@@ -50,7 +51,7 @@ func between(field string, n, least, most int) error {
 }
 
 // recaller checks what all reads have in common and returns what answers them.
-func (k *call) recaller(ctx context.Context, id core.SessionID, checks ...error) (core.Recaller, error) {
+func (k *call) recaller(ctx context.Context, id core.SessionID, checks ...error) (engine.Recaller, error) {
 	if err := checkSession("session", id); err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func (k *call) recaller(ctx context.Context, id core.SessionID, checks ...error)
 			return nil, err
 		}
 	}
-	return member[core.Recaller](ctx, k, id)
+	return member[engine.Recaller](ctx, k, id)
 }
 
 func search(ctx context.Context, k *call, p SearchParams) (any, error) {
@@ -68,14 +69,14 @@ func search(ctx context.Context, k *call, p SearchParams) (any, error) {
 	if strings.TrimSpace(p.Query) == "" {
 		asked = badField("query", "say what to look for")
 	}
-	r, err := k.recaller(ctx, p.Session, asked, between("limit", p.Limit, 0, core.MaxFound), between("offset", p.Offset, 0, maxHits),
-		between("tokens", p.Tokens, 0, core.MaxAnswer))
+	r, err := k.recaller(ctx, p.Session, asked, between("limit", p.Limit, 0, engine.MaxFound), between("offset", p.Offset, 0, maxHits),
+		between("tokens", p.Tokens, 0, engine.MaxAnswer))
 	if err != nil {
 		return nil, err
 	}
 	res, err := r.Search(ctx, p.SearchRequest)
 	if res.Found == nil {
-		res.Found = []core.Found{}
+		res.Found = []engine.Found{}
 	}
 	return res, err
 }
@@ -92,14 +93,14 @@ func expand(ctx context.Context, k *call, p ExpandParams) (any, error) {
 	if strings.TrimPrefix(strings.TrimSpace(p.ID), "#") == "" {
 		named = badField("id", "give the id of an entry or a summary, as citations name it")
 	}
-	r, err := k.recaller(ctx, p.Session, named, between("before", p.Before, 0, core.MaxFound), between("after", p.After, 0, core.MaxFound),
-		between("offset", p.Offset, 0, maxOffset), between("tokens", p.Tokens, 0, core.MaxAnswer))
+	r, err := k.recaller(ctx, p.Session, named, between("before", p.Before, 0, engine.MaxFound), between("after", p.After, 0, engine.MaxFound),
+		between("offset", p.Offset, 0, maxOffset), between("tokens", p.Tokens, 0, engine.MaxAnswer))
 	if err != nil {
 		return nil, err
 	}
 	res, err := r.Expand(ctx, p.ExpandRequest)
 	if res.Found == nil {
-		res.Found = []core.Found{}
+		res.Found = []engine.Found{}
 	}
 	return res, err
 }
@@ -119,11 +120,11 @@ func score(ctx context.Context, k *call, p ScoreParams) (any, error) {
 	if p.Value == nil {
 		return nil, badField("value", "give a number")
 	}
-	s, err := member[core.Scorer](ctx, k, p.Session)
+	s, err := member[engine.Scorer](ctx, k, p.Session)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Score(ctx, core.Outcome{Session: p.Session, Turn: p.Turn, Name: p.Name, Value: *p.Value, Time: p.Time}); err != nil {
+	if err := s.Score(ctx, engine.Outcome{Session: p.Session, Turn: p.Turn, Name: p.Name, Value: *p.Value, Time: p.Time}); err != nil {
 		return nil, err
 	}
 	return NoResult{}, nil

@@ -10,28 +10,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/hosts/rpc"
 )
 
 // recalling is a fake engine that answers the reads.
 type recalling struct {
 	*fake
-	search func(ctx context.Context, req core.SearchRequest) (core.SearchResult, error)
+	search func(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error)
 }
 
-func (r *recalling) Search(ctx context.Context, req core.SearchRequest) (core.SearchResult, error) {
+func (r *recalling) Search(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
 	if r.search == nil {
-		return core.SearchResult{}, nil
+		return engine.SearchResult{}, nil
 	}
 	return r.search(ctx, req)
 }
 
-func (r *recalling) Expand(context.Context, core.ExpandRequest) (core.ExpandResult, error) {
-	return core.ExpandResult{}, nil
+func (r *recalling) Expand(context.Context, engine.ExpandRequest) (engine.ExpandResult, error) {
+	return engine.ExpandResult{}, nil
 }
 
-func (r *recalling) Describe(_ context.Context, req core.DescribeRequest) (core.DescribeResult, error) {
-	return core.DescribeResult{Session: req.Session}, nil
+func (r *recalling) Describe(_ context.Context, req engine.DescribeRequest) (engine.DescribeResult, error) {
+	return engine.DescribeResult{Session: req.Session}, nil
 }
 
 // remember stores n turns of a session, the third of them with a long answer.
@@ -61,15 +62,15 @@ func TestTheWayBack(t *testing.T) {
 	c := open(t, newServer(t, one{composed(t, host)}, host), rpc.ClientOptions{})
 	id := sid("s")
 	long := remember(t, c, id, 30)
-	found, err := c.Search(t.Context(), rpc.SearchParams{SearchRequest: core.SearchRequest{Session: id, Query: "E-4711/b"}})
-	if err != nil || len(found.Found) != 1 || found.Tokens > core.DefaultAnswer {
+	found, err := c.Search(t.Context(), rpc.SearchParams{SearchRequest: engine.SearchRequest{Session: id, Query: "E-4711/b"}})
+	if err != nil || len(found.Found) != 1 || found.Tokens > engine.DefaultAnswer {
 		t.Fatalf("Search = %+v, %v", found, err)
 	}
 	if !strings.Contains(found.Text, fmt.Sprintf(" #%d]", found.Found[0].Seq)) || !strings.Contains(found.Found[0].Excerpt, "fatal: E-4711/b in module kestrel") {
 		t.Errorf("found %+v", found)
 	}
 	var whole strings.Builder
-	req := core.ExpandRequest{Session: id, ID: "#" + found.Found[0].ID, Tokens: 400}
+	req := engine.ExpandRequest{Session: id, ID: "#" + found.Found[0].ID, Tokens: 400}
 	for range 100 {
 		page, err := c.Expand(t.Context(), rpc.ExpandParams{ExpandRequest: req})
 		if err != nil || len(page.Found) != 1 || page.Tokens > 400 || page.Total != len(long) {
@@ -83,15 +84,15 @@ func TestTheWayBack(t *testing.T) {
 	if diff := cmp.Diff(long, whole.String()); diff != "" {
 		t.Errorf("the entry came back changed: %s", diff)
 	}
-	d, err := c.Describe(t.Context(), rpc.DescribeParams{DescribeRequest: core.DescribeRequest{Session: id}})
+	d, err := c.Describe(t.Context(), rpc.DescribeParams{DescribeRequest: engine.DescribeRequest{Session: id}})
 	if err != nil || d.Entries != 60 || d.Turns != 30 || d.First.IsZero() || d.Text == "" {
 		t.Errorf("Describe = %+v, %v", d, err)
 	}
 	other := core.SessionID{Agent: "b", Session: "s"}
-	if res, err := c.Search(t.Context(), rpc.SearchParams{SearchRequest: core.SearchRequest{Session: other, Query: "E-4711/b"}}); err != nil || len(res.Found) > 0 || res.Text != "" {
+	if res, err := c.Search(t.Context(), rpc.SearchParams{SearchRequest: engine.SearchRequest{Session: other, Query: "E-4711/b"}}); err != nil || len(res.Found) > 0 || res.Text != "" {
 		t.Errorf("another agent finds %+v, %v", res, err)
 	}
-	_, err = c.Expand(t.Context(), rpc.ExpandParams{ExpandRequest: core.ExpandRequest{Session: other, ID: found.Found[0].ID}})
+	_, err = c.Expand(t.Context(), rpc.ExpandParams{ExpandRequest: engine.ExpandRequest{Session: other, ID: found.Found[0].ID}})
 	if wantCode(t, "another agent's Expand", err, rpc.CodeNotFound); !errors.Is(err, core.ErrNotFound) {
 		t.Errorf("Expand = %v", err)
 	}
@@ -108,9 +109,9 @@ func TestAnswersOfReadsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for req := (core.SearchRequest{Session: id, Query: "herons", Limit: core.MaxFound, Tokens: core.MaxAnswer}); ; {
+	for req := (engine.SearchRequest{Session: id, Query: "herons", Limit: engine.MaxFound, Tokens: engine.MaxAnswer}); ; {
 		res, err := c.Search(t.Context(), rpc.SearchParams{SearchRequest: req})
-		if err != nil || res.Tokens > core.MaxAnswer {
+		if err != nil || res.Tokens > engine.MaxAnswer {
 			t.Fatalf("Search = %d tokens, %v", res.Tokens, err)
 		}
 		if req.Offset = res.Next; req.Offset == 0 {
@@ -122,41 +123,41 @@ func TestAnswersOfReadsAreBounded(t *testing.T) {
 func TestReadsRefuse(t *testing.T) {
 	t.Parallel()
 	c := open(t, newServer(t, one{&recalling{fake: &fake{}}}, nil), rpc.ClientOptions{})
-	search := func(edit func(*core.SearchRequest)) error {
-		req := core.SearchRequest{Session: sid("s"), Query: "x"}
+	search := func(edit func(*engine.SearchRequest)) error {
+		req := engine.SearchRequest{Session: sid("s"), Query: "x"}
 		edit(&req)
 		_, err := c.Search(t.Context(), rpc.SearchParams{SearchRequest: req})
 		return err
 	}
-	expand := func(edit func(*core.ExpandRequest)) error {
-		req := core.ExpandRequest{Session: sid("s"), ID: "x"}
+	expand := func(edit func(*engine.ExpandRequest)) error {
+		req := engine.ExpandRequest{Session: sid("s"), ID: "x"}
 		edit(&req)
 		_, err := c.Expand(t.Context(), rpc.ExpandParams{ExpandRequest: req})
 		return err
 	}
-	_, nobody := c.Describe(t.Context(), rpc.DescribeParams{DescribeRequest: core.DescribeRequest{Session: core.SessionID{Agent: "a"}}})
+	_, nobody := c.Describe(t.Context(), rpc.DescribeParams{DescribeRequest: engine.DescribeRequest{Session: core.SessionID{Agent: "a"}}})
 	for _, r := range []struct {
 		field string
 		err   error
 	}{
-		{"query", search(func(r *core.SearchRequest) { r.Query = " \n" })},
-		{"limit", search(func(r *core.SearchRequest) { r.Limit = core.MaxFound + 1 })},
-		{"offset", search(func(r *core.SearchRequest) { r.Offset = -1 })},
-		{"offset", search(func(r *core.SearchRequest) { r.Offset = 1 << 40 })},
-		{"tokens", search(func(r *core.SearchRequest) { r.Tokens = core.MaxAnswer + 1 })},
-		{"session.agent", search(func(r *core.SearchRequest) { r.Session.Agent = "" })},
-		{"id", expand(func(r *core.ExpandRequest) { r.ID = " #" })},
-		{"before", expand(func(r *core.ExpandRequest) { r.Before = -1 })},
-		{"after", expand(func(r *core.ExpandRequest) { r.After = core.MaxFound + 1 })},
-		{"offset", expand(func(r *core.ExpandRequest) { r.Offset = -1 })},
-		{"tokens", expand(func(r *core.ExpandRequest) { r.Tokens = -1 })},
+		{"query", search(func(r *engine.SearchRequest) { r.Query = " \n" })},
+		{"limit", search(func(r *engine.SearchRequest) { r.Limit = engine.MaxFound + 1 })},
+		{"offset", search(func(r *engine.SearchRequest) { r.Offset = -1 })},
+		{"offset", search(func(r *engine.SearchRequest) { r.Offset = 1 << 40 })},
+		{"tokens", search(func(r *engine.SearchRequest) { r.Tokens = engine.MaxAnswer + 1 })},
+		{"session.agent", search(func(r *engine.SearchRequest) { r.Session.Agent = "" })},
+		{"id", expand(func(r *engine.ExpandRequest) { r.ID = " #" })},
+		{"before", expand(func(r *engine.ExpandRequest) { r.Before = -1 })},
+		{"after", expand(func(r *engine.ExpandRequest) { r.After = engine.MaxFound + 1 })},
+		{"offset", expand(func(r *engine.ExpandRequest) { r.Offset = -1 })},
+		{"tokens", expand(func(r *engine.ExpandRequest) { r.Tokens = -1 })},
 		{"session.session", nobody},
 	} {
 		if e := wantCode(t, r.field, r.err, rpc.CodeInvalidParams); e.Data.Field != r.field {
 			t.Errorf("%v names %q, want %q", r.err, e.Data.Field, r.field)
 		}
 	}
-	_, err := open(t, newServer(t, one{&fake{}}, nil), rpc.ClientOptions{}).Search(t.Context(), rpc.SearchParams{SearchRequest: core.SearchRequest{Session: sid("s"), Query: "x"}})
+	_, err := open(t, newServer(t, one{&fake{}}, nil), rpc.ClientOptions{}).Search(t.Context(), rpc.SearchParams{SearchRequest: engine.SearchRequest{Session: sid("s"), Query: "x"}})
 	wantCode(t, "Search of an engine that has none", err, rpc.CodeUnsupported)
 }
 
@@ -175,11 +176,11 @@ func TestReadsRunBesideATurn(t *testing.T) {
 		hold(ctx, "assemble")
 		return core.AssembleResult{PromptAuthority: core.AuthorityAssembled}, nil
 	}}}
-	e.search = func(ctx context.Context, req core.SearchRequest) (core.SearchResult, error) {
+	e.search = func(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
 		if req.Query == "slow" {
 			hold(ctx, "search")
 		}
-		return core.SearchResult{}, nil
+		return engine.SearchResult{}, nil
 	}
 	c := open(t, newServer(t, one{e}, nil), rpc.ClientOptions{})
 	done := make(chan error, 2)
@@ -188,17 +189,17 @@ func TestReadsRunBesideATurn(t *testing.T) {
 		done <- err
 	}()
 	receive(t, "assemble", begun)
-	if res, err := c.Search(t.Context(), rpc.SearchParams{SearchRequest: core.SearchRequest{Session: sid("s"), Query: "x"}}); err != nil || res.Found == nil {
+	if res, err := c.Search(t.Context(), rpc.SearchParams{SearchRequest: engine.SearchRequest{Session: sid("s"), Query: "x"}}); err != nil || res.Found == nil {
 		t.Errorf("Search during Assemble = %+v, %v", res, err)
 	}
-	if _, err := c.Expand(t.Context(), rpc.ExpandParams{ExpandRequest: core.ExpandRequest{Session: sid("s"), ID: "x"}}); err != nil {
+	if _, err := c.Expand(t.Context(), rpc.ExpandParams{ExpandRequest: engine.ExpandRequest{Session: sid("s"), ID: "x"}}); err != nil {
 		t.Errorf("Expand during Assemble = %v", err)
 	}
-	if _, err := c.Describe(t.Context(), rpc.DescribeParams{DescribeRequest: core.DescribeRequest{Session: sid("s")}}); err != nil {
+	if _, err := c.Describe(t.Context(), rpc.DescribeParams{DescribeRequest: engine.DescribeRequest{Session: sid("s")}}); err != nil {
 		t.Errorf("Describe during Assemble = %v", err)
 	}
 	go func() {
-		_, err := c.Search(t.Context(), rpc.SearchParams{SearchRequest: core.SearchRequest{Session: sid("t"), Query: "slow"}})
+		_, err := c.Search(t.Context(), rpc.SearchParams{SearchRequest: engine.SearchRequest{Session: sid("t"), Query: "slow"}})
 		done <- err
 	}()
 	receive(t, "search", begun)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // Limits are what the server allows.
@@ -114,14 +115,14 @@ type AssembleResult struct {
 	PromptAuthority      core.Authority `json:"promptAuthority"`
 	Epoch                uint64         `json:"projectionEpoch"`
 	// Output names this result, should the host hand it back as a transcript.
-	Output        Checkpoint    `json:"output"`
-	Stepped       bool          `json:"stepped,omitempty"`
-	CompactionDue bool          `json:"compactionDue,omitempty"`
-	RecallAt      int           `json:"recallAt,omitempty"`
-	RecallLen     int           `json:"recallLen,omitempty"`
-	Choices       []core.Choice `json:"choices,omitempty"`
-	Warnings      []string      `json:"warnings,omitempty"`
-	Degraded      string        `json:"degraded,omitempty"`
+	Output        Checkpoint      `json:"output"`
+	Stepped       bool            `json:"stepped,omitempty"`
+	CompactionDue bool            `json:"compactionDue,omitempty"`
+	RecallAt      int             `json:"recallAt,omitempty"`
+	RecallLen     int             `json:"recallLen,omitempty"`
+	Choices       []window.Choice `json:"choices,omitempty"`
+	Warnings      []string        `json:"warnings,omitempty"`
+	Degraded      string          `json:"degraded,omitempty"`
 }
 
 // SpawnResult names a prepared subagent.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/hosts/rpc"
 	"github.com/contextengine/contextengine/strategies/hybrid"
 	"github.com/contextengine/contextengine/strategies/lexical"
@@ -57,7 +58,7 @@ func BenchmarkSidecar(b *testing.B) {
 		b.Fatal(err)
 	}
 	path := socketPath(b)
-	serveUnix(b, one{composed(b, host, func(p *core.Parts) { p.Store, p.Retriever, p.Counter = store, retriever, count })}, host, path)
+	serveUnix(b, one{composed(b, host, func(p *engine.Parts) { p.Store, p.Retriever, p.Counter = store, retriever, count })}, host, path)
 	c := dial(b, path)
 	var list []json.RawMessage
 	for i := range stored / 2 {

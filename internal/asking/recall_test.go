@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment/questions"
 	"github.com/contextengine/contextengine/experiment/recall"
@@ -21,7 +22,7 @@ import (
 )
 
 // engine is one with lexical search over a store in memory.
-func engine() (*core.Engine, core.Retriever, func(context.Context) error, error) {
+func eng() (*engine.Engine, core.Retriever, func(context.Context) error, error) {
 	index, err := lexical.New(lexical.DefaultConfig())
 	if err != nil {
 		return nil, nil, nil, err
@@ -36,14 +37,14 @@ func engine() (*core.Engine, core.Retriever, func(context.Context) error, error)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	e, err := core.New(core.Parts{Store: memory.New(), Retriever: r, Compactor: a, Counter: func(s string) int { return len(s)/4 + 1 }, OwnStore: true}, core.DefaultConfig())
+	e, err := engine.New(engine.Parts{Store: memory.New(), Retriever: r, Compactor: a, Counter: func(s string) int { return len(s)/4 + 1 }, OwnStore: true}, engine.DefaultConfig())
 	return e, r, func(ctx context.Context) error { return errors.Join(index.Close(), e.Dispose(ctx)) }, err
 }
 
 // TestFindsTheDay: of entries that say nearly the same, the one of the day that is asked for comes first.
 func TestFindsTheDay(t *testing.T) {
 	t.Parallel()
-	e, r, closed, err := engine()
+	e, r, closed, err := eng()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func TestRelativeDatesOfLoCoMo(t *testing.T) {
 			}
 		}
 		res, err := recall.Run(t.Context(), recall.Plan{Dataset: set, Depths: []int{10}, Budgets: []int{2000}, Workers: 1, Arms: []recall.Arm{{Name: "lexical", Open: func(context.Context) (recall.Subject, error) {
-			e, r, closed, err := engine()
+			e, r, closed, err := eng()
 			return recall.Subject{Engine: e, Retriever: r, Close: closed}, err
 		}}}})
 		if err != nil || res.Arms[0].Error != "" {

@@ -1,7 +1,7 @@
 // Command mutants changes a statement here and there and looks whether a test notices: a sample of the small changes that could be made to some packages, each
 // built with -overlay, so that the tree stays as it is. It lists the changes that no test noticed.
 //
-//	go run ./internal/mutants -n 40 -folders core,backends/memory -stages './core ./backends/memory; -run TestMatrixVariants ./conformance'
+//	go run ./internal/mutants -n 40 -folders core,core/engine,backends/memory -stages './core/... ./backends/memory; -run TestMatrixVariants ./conformance'
 //
 // The seed is new in each run and printed; -seed repeats one.
 package main
@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	n := flags.Int("n", 40, "number of mutants that compile")
 	seed := flags.Uint64("seed", 0, "seed of the sample; 0 is a random one")
 	folders := flags.String("folders", "core,backends/memory", "folders of the packages, separated by commas")
-	stages := flags.String("stages", "./core ./backends/memory", "arguments of go test; stages are separated by semicolons, and a later one runs when the earlier ones noticed nothing")
+	stages := flags.String("stages", "./core/... ./backends/memory", "arguments of go test; stages are separated by semicolons, and a later one runs when the earlier ones noticed nothing")
 	limit := flags.Duration("limit", 3*time.Minute, "time for one stage; a mutant that hangs is noticed")
 	share := flags.Float64("survivors", 1, "fail when a larger share than this survives")
 	if err := flags.Parse(args); err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -36,10 +37,10 @@ type Worker struct {
 }
 
 // Engine returns an engine with a compactor that needs no model.
-func Engine(store core.Store) (*core.Engine, error) {
-	cfg := core.DefaultConfig()
-	cfg.RecentMessages, cfg.Failure = 4, core.FailStrict
-	return core.New(core.Parts{Store: store, Compactor: noter{}, Counter: func(text string) int { return len(strings.Fields(text)) }}, cfg)
+func Engine(store core.Store) (*engine.Engine, error) {
+	cfg := engine.DefaultConfig()
+	cfg.RecentMessages, cfg.Failure = 4, engine.FailStrict
+	return engine.New(engine.Parts{Store: store, Compactor: noter{}, Counter: func(text string) int { return len(strings.Fields(text)) }}, cfg)
 }
 
 // noter replaces what may go by a line of text.
@@ -90,7 +91,7 @@ func (w Worker) Run(ctx context.Context) error {
 // Voice is a worker with an engine of its own, which says one message after the other.
 type Voice struct {
 	Worker
-	engine *core.Engine
+	engine *engine.Engine
 	ids    map[int]string
 }
 
@@ -123,7 +124,7 @@ func (v *Voice) Say(ctx context.Context, n int) error {
 }
 
 // rest does what comes between two messages.
-func (w Worker) rest(ctx context.Context, e *core.Engine, n int, ids map[int]string) error {
+func (w Worker) rest(ctx context.Context, e *engine.Engine, n int, ids map[int]string) error {
 	if n%7 == 3 {
 		if err := w.assemble(ctx, e); err != nil {
 			return err
@@ -137,7 +138,7 @@ func (w Worker) rest(ctx context.Context, e *core.Engine, n int, ids map[int]str
 	}
 	if n%10 == 7 && ids[n-3] != "" {
 		w.say("forgetting %s-%d.", w.Name, n-3)
-		_, err := e.Forget(ctx, core.ForgetRequest{Scope: w.Session.Scope(), Entries: []string{ids[n-3]}})
+		_, err := e.Forget(ctx, engine.ForgetRequest{Scope: w.Session.Scope(), Entries: []string{ids[n-3]}})
 		if err != nil {
 			return fmt.Errorf("forget: %w", err)
 		}
@@ -147,7 +148,7 @@ func (w Worker) rest(ctx context.Context, e *core.Engine, n int, ids map[int]str
 }
 
 // assemble shows the window, and nothing in it twice.
-func (w Worker) assemble(ctx context.Context, e *core.Engine) error {
+func (w Worker) assemble(ctx context.Context, e *engine.Engine) error {
 	res, err := e.Assemble(ctx, core.AssembleRequest{Session: w.Session, Budget: Budget, PromptMode: core.PromptNone})
 	if err != nil {
 		return fmt.Errorf("assemble: %w", err)

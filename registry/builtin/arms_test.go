@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/registry"
 	"github.com/contextengine/contextengine/registry/builtin"
@@ -36,11 +37,11 @@ arms:
 	const sessions = 60
 	turn := func(instance *registry.Instance, session string, n int) string {
 		t.Helper()
-		engine, arm, err := instance.Engine(t.Context(), "main", session)
+		eng, arm, err := instance.Engine(t.Context(), "main", session)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = engine.(core.TurnCommitter).CommitTurn(t.Context(), core.CommitTurnRequest{
+		_, err = eng.(core.TurnCommitter).CommitTurn(t.Context(), core.CommitTurnRequest{
 			Session: core.SessionID{Agent: "main", Session: session}, AdvancementKey: fmt.Sprint(session, n),
 			Messages: []message.Message{message.New(message.User, "hello"), message.New(message.Assistant, "hi")},
 		})
@@ -83,19 +84,19 @@ arms:
 	instance = begin(1, 1)
 	t.Cleanup(func() { _ = instance.Close(t.Context()) })
 	for s, arm := range first {
-		engine, _, err := instance.Engine(t.Context(), "main", s)
+		eng, _, err := instance.Engine(t.Context(), "main", s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		child := core.SessionID{Agent: "main", Session: s + "-child"}
-		if _, err := engine.(core.SubagentHost).PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: core.SessionID{Agent: "main", Session: s}, Child: child}); err != nil {
+		if _, err := eng.(core.SubagentHost).PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: core.SessionID{Agent: "main", Session: s}, Child: child}); err != nil {
 			t.Fatal(err)
 		}
 		if _, got, err := instance.Engine(t.Context(), "main", child.Session); err != nil || got.Name != arm {
 			t.Errorf("the subagent of %s is in %q, want %q (%v)", s, got.Name, arm, err)
 		}
 		named := 0
-		for entry, err := range core.All(t.Context(), engine.(interface{ Store() core.Store }).Store(), core.Scope{Agent: "main", Session: s}, false) {
+		for entry, err := range core.All(t.Context(), eng.(interface{ Store() core.Store }).Store(), core.Scope{Agent: "main", Session: s}, false) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,13 +125,13 @@ func TestOutcomes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = instance.Close(t.Context()) })
-	engine, _, err := instance.Engine(t.Context(), "main", "s")
+	eng, _, err := instance.Engine(t.Context(), "main", "s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	scorer := engine.(core.Scorer)
+	scorer := eng.(engine.Scorer)
 	id := core.SessionID{Agent: "main", Session: "s"}
-	for _, o := range []core.Outcome{{Session: id, Turn: 1, Name: "helpful", Value: 1}, {Session: id, Name: "resolved", Value: 0}, {Session: id, Name: "resolved", Value: 1}} {
+	for _, o := range []engine.Outcome{{Session: id, Turn: 1, Name: "helpful", Value: 1}, {Session: id, Name: "resolved", Value: 0}, {Session: id, Name: "resolved", Value: 1}} {
 		if err := scorer.Score(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +143,7 @@ func TestOutcomes(t *testing.T) {
 	if len(got) != 2 || got[0].Value != 1 || got[0].Turn != 1 || got[1].Value != 1 || got[1].Arm != "only" {
 		t.Errorf("outcomes are %+v", got)
 	}
-	if err := scorer.Score(t.Context(), core.Outcome{Session: id, Name: "has blanks", Value: 1}); err == nil {
+	if err := scorer.Score(t.Context(), engine.Outcome{Session: id, Name: "has blanks", Value: 1}); err == nil {
 		t.Error("a name with a blank is accepted")
 	}
 }

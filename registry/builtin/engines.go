@@ -11,6 +11,7 @@ import (
 	"github.com/contextengine/contextengine/backends/openbrain"
 	"github.com/contextengine/contextengine/backends/outbox"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -39,7 +40,7 @@ func composed(ctx context.Context, _ noConfig, env registry.Env) (core.ContextEn
 }
 
 func legacy(_ context.Context, _ noConfig, env registry.Env) (core.ContextEngine, error) {
-	return core.NewLegacy(env.Host), nil
+	return engine.NewLegacy(env.Host), nil
 }
 
 // openBrainConfig is what the plugin's configuration holds. The server's keys may also stand under "store".
@@ -73,7 +74,7 @@ func openBrain(ctx context.Context, cfg openBrainConfig, env registry.Env) (core
 	if cfg.SemanticSearchLimit < 1 {
 		return nil, fmt.Errorf("semanticSearchLimit: must be 1 to 10000: %w", core.ErrInvalid)
 	}
-	engine, err := env.Compose(ctx, func(c *registry.Config) {
+	e, err := env.Compose(ctx, func(c *registry.Config) {
 		c.Store = store
 		c.Core.Recall.Candidates = cfg.SemanticSearchLimit
 		c.Core.Recall.AcrossSessions = cfg.AcrossSessions
@@ -91,7 +92,7 @@ func openBrain(ctx context.Context, cfg openBrainConfig, env registry.Env) (core
 	if err != nil {
 		return nil, err
 	}
-	return engine, nil
+	return e, nil
 }
 
 // inFront returns the store: one on this machine in front of the server, unless the server was chosen to stand alone.

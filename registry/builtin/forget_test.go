@@ -14,7 +14,9 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/vector"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -104,7 +106,7 @@ func TestForgetReachesEverything(t *testing.T) {
 		}
 		return fmt.Sprint(res.Messages)
 	}
-	engine := func(i *registry.Instance) core.ContextEngine {
+	eng := func(i *registry.Instance) core.ContextEngine {
 		t.Helper()
 		e, _, err := i.Engine(t.Context(), one.Agent, one.Session)
 		if err != nil {
@@ -113,7 +115,7 @@ func TestForgetReachesEverything(t *testing.T) {
 		return e
 	}
 	i := build(t, values, nil)
-	e := engine(i)
+	e := eng(i)
 	say(e, one, "my locker opens with "+secret, "noted")
 	for n := range 80 {
 		say(e, one, fmt.Sprintf("question %d about the weather in the mountains and what to pack for it", n), "take a coat, and a hat")
@@ -132,10 +134,10 @@ func TestForgetReachesEverything(t *testing.T) {
 		t.Fatal("no file holds the text: the test looks in the wrong place")
 	}
 	i = build(t, values, nil)
-	e = engine(i)
+	e = eng(i)
 	prompt(e, two)
 	var id string
-	composed, ok := e.(*core.Engine)
+	composed, ok := e.(*engine.Engine)
 	if !ok {
 		t.Fatalf("engine is a %T", e)
 	}
@@ -148,7 +150,7 @@ func TestForgetReachesEverything(t *testing.T) {
 			break
 		}
 	}
-	rec, err := i.Forget(t.Context(), core.ForgetRequest{Scope: core.Scope{Agent: "ann"}, Entries: []string{id}})
+	rec, err := i.Forget(t.Context(), engine.ForgetRequest{Scope: core.Scope{Agent: "ann"}, Entries: []string{id}})
 	if err != nil || rec.Entries != 1 || len(rec.Left) > 0 {
 		t.Fatalf("receipt %+v, %v", rec, err)
 	}
@@ -164,7 +166,7 @@ func TestForgetReachesEverything(t *testing.T) {
 	if got := holding(t, dir, secret); got != nil {
 		t.Errorf("after closing the text is in %q", got)
 	}
-	if vs, ok := core.As[core.VectorStore](composed.Store()); !ok || vs == nil {
+	if vs, ok := core.As[vector.Store](composed.Store()); !ok || vs == nil {
 		t.Error("the store keeps no vectors: they were not tested")
 	}
 }

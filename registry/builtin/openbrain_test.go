@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 	"github.com/contextengine/contextengine/internal/sharedtest"
@@ -152,11 +153,11 @@ func (b *brain) commit(id core.SessionID, prompt, reply string) {
 
 func (b *brain) drain() {
 	b.t.Helper()
-	engine, ok := b.e.(*core.Engine)
+	eng, ok := b.e.(*engine.Engine)
 	if !ok {
 		b.t.Fatalf("engine is a %T", b.e)
 	}
-	if d, ok := core.As[core.Drainer](engine.Store()); ok {
+	if d, ok := core.As[core.Drainer](eng.Store()); ok {
 		ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute) // against hangs
 		defer cancel()
 		if left, err := d.Drain(ctx); left > 0 || err != nil {
@@ -325,9 +326,9 @@ func (b *brain) undocumented() {
 func (b *brain) erase(id core.SessionID) {
 	b.t.Helper()
 	_, _, secret := fact(2)
-	engine, _ := b.e.(*core.Engine)
+	eng, _ := b.e.(*engine.Engine)
 	var one string
-	for entry, err := range core.All(b.t.Context(), engine.Store(), id.Scope(), false) {
+	for entry, err := range core.All(b.t.Context(), eng.Store(), id.Scope(), false) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -338,7 +339,7 @@ func (b *brain) erase(id core.SessionID) {
 	}
 	before := len(b.srv.Thoughts())
 	b.srv.Forget()
-	if _, err := b.i.Forget(b.t.Context(), core.ForgetRequest{Scope: id.Scope(), Entries: []string{one}}); err != nil {
+	if _, err := b.i.Forget(b.t.Context(), engine.ForgetRequest{Scope: id.Scope(), Entries: []string{one}}); err != nil {
 		b.t.Fatal(err)
 	}
 	deletes := 0
@@ -352,7 +353,7 @@ func (b *brain) erase(id core.SessionID) {
 		b.t.Errorf("one message: %d deletes and %d requests for %d thoughts", deletes, n, fewer)
 	}
 	b.srv.Forget()
-	receipt, err := b.i.Forget(b.t.Context(), core.ForgetRequest{Scope: id.Scope()})
+	receipt, err := b.i.Forget(b.t.Context(), engine.ForgetRequest{Scope: id.Scope()})
 	if err != nil || len(receipt.Left) > 0 || receipt.Undelivered > 0 {
 		b.t.Fatalf("forget: %+v, %v", receipt, err)
 	}
@@ -497,11 +498,11 @@ func TestOpenBrainSlowSearch(t *testing.T) {
 		t.Errorf("%d searches for one prompt", searches)
 	}
 	// And it can be looked up.
-	recaller, ok := b.e.(core.Recaller)
+	recaller, ok := b.e.(engine.Recaller)
 	if !ok {
 		t.Fatal("the engine has no way back")
 	}
-	if _, err := recaller.Expand(t.Context(), core.ExpandRequest{Session: main, ID: "e-1"}); err != nil {
+	if _, err := recaller.Expand(t.Context(), engine.ExpandRequest{Session: main, ID: "e-1"}); err != nil {
 		t.Errorf("expand: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 // unconfigured is an engine that lacks what only an operator can give. Every call returns the error that says so, from
@@ -21,8 +22,8 @@ var (
 	_ core.AfterTurner   = unconfigured{}
 	_ core.Maintainer    = unconfigured{}
 	_ core.SubagentHost  = unconfigured{}
-	_ core.Recaller      = unconfigured{}
-	_ core.Scorer        = unconfigured{}
+	_ engine.Recaller    = unconfigured{}
+	_ engine.Scorer      = unconfigured{}
 	_ core.Disposer      = unconfigured{}
 	_ core.Pinger        = unconfigured{}
 )
@@ -30,7 +31,7 @@ var (
 func (u unconfigured) Info() core.Info {
 	return core.Info{
 		ID: u.id, Name: u.id + " context engine",
-		CurrentTurnFence: core.CurrentTurnFence, TurnIdempotency: core.TurnIdempotency,
+		CurrentTurnFence: engine.CurrentTurnFence, TurnIdempotency: engine.TurnIdempotency,
 		Health: []core.Problem{{Part: "engine", Op: "configure", Text: u.err.Error(), Count: 1}},
 	}
 }
@@ -71,21 +72,21 @@ func (u unconfigured) PrepareSubagentSpawn(context.Context, core.SpawnRequest) (
 
 func (u unconfigured) OnSubagentEnded(context.Context, core.SubagentEnded) error { return u.err }
 
-func (u unconfigured) Search(context.Context, core.SearchRequest) (core.SearchResult, error) {
-	return core.SearchResult{}, u.err
+func (u unconfigured) Search(context.Context, engine.SearchRequest) (engine.SearchResult, error) {
+	return engine.SearchResult{}, u.err
 }
 
-func (u unconfigured) Expand(context.Context, core.ExpandRequest) (core.ExpandResult, error) {
-	return core.ExpandResult{}, u.err
+func (u unconfigured) Expand(context.Context, engine.ExpandRequest) (engine.ExpandResult, error) {
+	return engine.ExpandResult{}, u.err
 }
 
-func (u unconfigured) Describe(context.Context, core.DescribeRequest) (core.DescribeResult, error) {
-	return core.DescribeResult{}, u.err
+func (u unconfigured) Describe(context.Context, engine.DescribeRequest) (engine.DescribeResult, error) {
+	return engine.DescribeResult{}, u.err
 }
 
-func (u unconfigured) Score(context.Context, core.Outcome) error { return u.err }
+func (u unconfigured) Score(context.Context, engine.Outcome) error { return u.err }
 
-func (u unconfigured) Outcomes(context.Context, string) ([]core.Outcome, error) { return nil, u.err }
+func (u unconfigured) Outcomes(context.Context, string) ([]engine.Outcome, error) { return nil, u.err }
 
 // Dispose releases nothing: there is nothing.
 func (u unconfigured) Dispose(context.Context) error { return nil }

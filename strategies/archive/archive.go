@@ -1,7 +1,7 @@
 // Package archive compacts without a model: the oldest messages leave the window, and one short note says how many
 // there are and of what time. What they said stays in the store, where recall finds it.
 //
-// Start with New and hand the result to core.New as Parts.Compactor:
+// Start with New and hand the result to engine.New as Parts.Compactor:
 //
 //	compactor, err := archive.New(archive.DefaultConfig())
 //

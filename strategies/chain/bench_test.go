@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/strategies/chain"
 	"github.com/contextengine/contextengine/strategies/index"
@@ -24,9 +25,9 @@ func BenchmarkBacklog(b *testing.B) {
 				msgs := backlog(n)
 				for b.Loop() {
 					b.StopTimer()
-					engine, calls := importing(b, kind, msgs)
+					e, calls := importing(b, kind, msgs)
 					b.StartTimer()
-					res, err := engine.Compact(b.Context(), core.CompactRequest{Session: core.SessionID{Agent: "a", Session: "s"}, Budget: 32_000, Force: true})
+					res, err := e.Compact(b.Context(), core.CompactRequest{Session: core.SessionID{Agent: "a", Session: "s"}, Budget: 32_000, Force: true})
 					if err != nil || res.TokensAfter > 32_000 {
 						b.Fatalf("Compact = %+v, %v", res, err)
 					}
@@ -39,7 +40,7 @@ func BenchmarkBacklog(b *testing.B) {
 	}
 }
 
-func importing(b *testing.B, kind string, msgs []message.Message) (*core.Engine, *int) {
+func importing(b *testing.B, kind string, msgs []message.Message) (*engine.Engine, *int) {
 	b.Helper()
 	calls := 0
 	instant := scripted(func(_ context.Context, q []string) (string, error) { calls++; return gist(q, 3), nil })
@@ -59,9 +60,9 @@ func importing(b *testing.B, kind string, msgs []message.Message) (*core.Engine,
 	if err != nil {
 		b.Fatal(err)
 	}
-	cfg := core.DefaultConfig()
+	cfg := engine.DefaultConfig()
 	cfg.Compaction.Deadline = 10 * time.Minute
-	e, err := core.New(core.Parts{Store: memory.New(), Compactor: k, Counter: quick}, cfg)
+	e, err := engine.New(engine.Parts{Store: memory.New(), Compactor: k, Counter: quick}, cfg)
 	if err != nil {
 		b.Fatal(err)
 	}

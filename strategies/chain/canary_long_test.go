@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -32,7 +33,7 @@ func TestCanariesInLongMessages(t *testing.T) {
 					t.Fatalf("round %d: Compact = %+v, %v", round, res, err)
 				}
 				for i, c := range facts {
-					page, err := l.engine.Search(t.Context(), core.SearchRequest{Session: l.id, Query: c.ask})
+					page, err := l.engine.Search(t.Context(), engine.SearchRequest{Session: l.id, Query: c.ask})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/chain"
@@ -101,7 +102,7 @@ var scripts = map[string]scripted{
 
 // lived is a session under test.
 type lived struct {
-	engine *core.Engine
+	engine *engine.Engine
 	search *lexical.Index
 	id     core.SessionID
 	said   int
@@ -120,11 +121,11 @@ func live(t *testing.T, compactor core.Compactor) *lived {
 	if err := search.Attach(store); err != nil {
 		t.Fatal(err)
 	}
-	cfg := core.DefaultConfig()
+	cfg := engine.DefaultConfig()
 	cfg.Compaction.Deadline = 20 * time.Second
 	n := 0
-	e, err := core.New(core.Parts{Store: store, Searcher: search, Compactor: compactor, Counter: quick, Observers: []core.Observer{search}}, cfg,
-		core.WithIDs(func() string { n++; return fmt.Sprintf("e%d", n) }))
+	e, err := engine.New(engine.Parts{Store: store, Searcher: search, Compactor: compactor, Counter: quick, Observers: []core.Observer{search}}, cfg,
+		engine.WithIDs(func() string { n++; return fmt.Sprintf("e%d", n) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,11 +192,11 @@ func (l *lived) indexed(t *testing.T, c canary) bool {
 // reachable reports whether one page of a search, as an agent gets it, says a fact. What the page shows a part of can be read in full.
 func (l *lived) reachable(t *testing.T, c canary) bool {
 	t.Helper()
-	page, err := l.engine.Search(t.Context(), core.SearchRequest{Session: l.id, Query: c.ask})
+	page, err := l.engine.Search(t.Context(), engine.SearchRequest{Session: l.id, Query: c.ask})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if page.Tokens > core.DefaultAnswer || len(page.Found) > core.DefaultFound {
+	if page.Tokens > engine.DefaultAnswer || len(page.Found) > engine.DefaultFound {
 		t.Errorf("%q: a page of %d entries and %d tokens", c.ask, len(page.Found), page.Tokens)
 	}
 	for _, f := range page.Found {
@@ -215,7 +216,7 @@ func (l *lived) read(t *testing.T, id string) string {
 	t.Helper()
 	var b strings.Builder
 	for offset := 0; ; {
-		page, err := l.engine.Expand(t.Context(), core.ExpandRequest{Session: l.id, ID: id, Offset: offset})
+		page, err := l.engine.Expand(t.Context(), engine.ExpandRequest{Session: l.id, ID: id, Offset: offset})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/window"
 	"github.com/contextengine/contextengine/internal/compacting"
 	"github.com/contextengine/contextengine/internal/compacting/compactingtest"
 	"github.com/contextengine/contextengine/strategies/chain"
@@ -103,7 +104,7 @@ func TestATierSeesWhatTheOneBeforeLeft(t *testing.T) {
 	k := link(t,
 		owner(func(_ context.Context, c core.Compaction) (core.Patch, error) {
 			return core.Patch{
-				Stubs:   map[string]core.Stub{"e12": {Kind: core.Masked, Texts: map[int]string{0: "x"}, Tokens: 7}, "e2": {Kind: core.Masked, Texts: map[int]string{0: "x"}, Tokens: 7}},
+				Stubs:   map[string]window.Stub{"e12": {Kind: window.Masked, Texts: map[int]string{0: "x"}, Tokens: 7}, "e2": {Kind: window.Masked, Texts: map[int]string{0: "x"}, Tokens: 7}},
 				Replace: []core.Replacement{oldest(c, 2, "first")},
 			}, nil
 		}),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/models/openai"
 	"github.com/contextengine/contextengine/strategies/chain"
 	"github.com/contextengine/contextengine/strategies/index"
@@ -90,7 +91,7 @@ const (
 )
 
 // reopened returns an engine over the file, which it closes with itself.
-func reopened(t *testing.T, path string, compactor core.Compactor) *core.Engine {
+func reopened(t *testing.T, path string, compactor core.Compactor) *engine.Engine {
 	t.Helper()
 	cfg := sqlite.DefaultConfig()
 	cfg.Path = path
@@ -98,7 +99,7 @@ func reopened(t *testing.T, path string, compactor core.Compactor) *core.Engine 
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := core.New(core.Parts{Store: store, Compactor: compactor, Counter: quick, OwnStore: true}, core.DefaultConfig())
+	e, err := engine.New(engine.Parts{Store: store, Compactor: compactor, Counter: quick, OwnStore: true}, engine.DefaultConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,13 +141,13 @@ func compactorOf(t *testing.T, tiers, address string) core.Compactor {
 }
 
 // look assembles a prompt and says how the session stands.
-func look(t *testing.T, e *core.Engine) ending {
+func look(t *testing.T, e *engine.Engine) ending {
 	t.Helper()
 	res, err := e.Assemble(t.Context(), core.AssembleRequest{Session: killed, Budget: killedBudget})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := e.Describe(t.Context(), core.DescribeRequest{Session: killed})
+	d, err := e.Describe(t.Context(), engine.DescribeRequest{Session: killed})
 	if err != nil {
 		t.Fatal(err)
 	}

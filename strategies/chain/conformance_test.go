@@ -9,6 +9,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/chain"
@@ -104,14 +105,14 @@ func TestAllChainsKeepThePromises(t *testing.T) {
 				if store == nil {
 					store = memory.New()
 				}
-				cfg := core.DefaultConfig()
+				cfg := engine.DefaultConfig()
 				cfg.Compaction.Deadline, cfg.Recall.Deadline = env.Deadline, env.Deadline
-				e, err := core.New(core.Parts{
+				e, err := engine.New(engine.Parts{
 					Store: env.Wrap(store), Compactor: build(tb, name, env.Model), Counter: env.Count, Host: env.Host,
 					Names: core.PartNames{Store: "memory", Retriever: "none", Compactor: name},
-				}, cfg, core.WithIDs(env.IDs))
+				}, cfg, engine.WithIDs(env.IDs))
 				if err != nil {
-					tb.Fatalf("core.New: %v", err)
+					tb.Fatalf("engine.New: %v", err)
 				}
 				return e, store
 			},

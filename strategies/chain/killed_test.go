@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -217,7 +218,7 @@ func (h *history) examine(t *testing.T, before int) (lost int) {
 func (h *history) stored(t *testing.T) (messages, summaries []core.Entry) {
 	t.Helper()
 	e := reopened(t, h.path, compactorOf(t, "summary", h.model.URL))
-	d, err := e.Describe(t.Context(), core.DescribeRequest{Session: killed})
+	d, err := e.Describe(t.Context(), engine.DescribeRequest{Session: killed})
 	if err != nil {
 		t.Fatal(err)
 	}

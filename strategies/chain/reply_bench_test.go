@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/summary"
@@ -69,9 +70,9 @@ func replyDuring(b *testing.B, store core.Store, locks bool) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cfg := core.DefaultConfig()
+	cfg := engine.DefaultConfig()
 	cfg.Compaction.Deadline = time.Minute
-	e, err := core.New(core.Parts{Store: store, Compactor: compactor, Counter: counter.Count, OwnStore: true}, cfg)
+	e, err := engine.New(engine.Parts{Store: store, Compactor: compactor, Counter: counter.Count, OwnStore: true}, cfg)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func replyDuring(b *testing.B, store core.Store, locks bool) {
 				continue
 			}
 			start := time.Now()
-			if _, err := e.Describe(b.Context(), core.DescribeRequest{Session: id}); err != nil {
+			if _, err := e.Describe(b.Context(), engine.DescribeRequest{Session: id}); err != nil {
 				b.Fatal(err)
 			}
 			waits = append(waits, time.Since(start))

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/window"
 	"github.com/contextengine/contextengine/internal/compacting"
 )
 
@@ -20,7 +21,7 @@ type state struct {
 	c     core.Compaction
 	given core.Compaction
 	// stubs and replace were returned by tiers and are not published yet.
-	stubs   map[string]core.Stub
+	stubs   map[string]window.Stub
 	replace []core.Replacement
 	// refs are the refs that the tier at work gave, and the chain's own for them; open is the number of those.
 	refs   map[string]string
@@ -33,7 +34,7 @@ type state struct {
 }
 
 func newState(c core.Compaction) *state {
-	s := &state{c: c, given: c, stubs: make(map[string]core.Stub)}
+	s := &state{c: c, given: c, stubs: make(map[string]window.Stub)}
 	s.c.Summaries, s.c.Entries = slices.Clone(c.Summaries), slices.Clone(c.Entries)
 	s.c.Stubs = cloned(c.Stubs)
 	s.c.Cost = make([]int, len(c.Entries))
@@ -44,8 +45,8 @@ func newState(c core.Compaction) *state {
 }
 
 // cloned is maps.Clone, and never nil.
-func cloned(stubs map[string]core.Stub) map[string]core.Stub {
-	out := make(map[string]core.Stub, len(stubs))
+func cloned(stubs map[string]window.Stub) map[string]window.Stub {
+	out := make(map[string]window.Stub, len(stubs))
 	maps.Copy(out, stubs)
 	return out
 }
@@ -88,7 +89,7 @@ func (s *state) publish(ctx context.Context, p core.Patch) error {
 	if err := s.given.Publish(ctx, out); err != nil {
 		return fmt.Errorf("chain: publish: %w", err)
 	}
-	whole.stubs, whole.replace = make(map[string]core.Stub), nil
+	whole.stubs, whole.replace = make(map[string]window.Stub), nil
 	*s = whole
 	return nil
 }

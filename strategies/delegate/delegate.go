@@ -1,7 +1,7 @@
 // Package delegate leaves compaction to the runtime: each request is passed on once, and the runtime's result is handed
 // back as it is.
 //
-// Start with New and hand the result to core.New as Parts.Compactor; it needs a host that offers core.CanDelegateHost:
+// Start with New and hand the result to engine.New as Parts.Compactor; it needs a host that offers core.CanDelegateHost:
 //
 //	compactor, err := delegate.New(host)
 package delegate

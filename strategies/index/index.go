@@ -2,7 +2,7 @@
 // holds what an agent cannot make up again, exact to the byte: identifiers, paths, addresses, versions, hashes, numbers, and the
 // sentences that hold for longer than the moment (rules, open tasks, decisions, the newest requests).
 //
-// Start with New and hand the result to core.New as Parts.Compactor, or put it behind masking in a chain:
+// Start with New and hand the result to engine.New as Parts.Compactor, or put it behind masking in a chain:
 //
 //	compactor, err := index.New(index.DefaultConfig())
 //

@@ -4,7 +4,7 @@
 //
 //	index, err := lexical.New(lexical.DefaultConfig())
 //	...
-//	engine, err := core.New(core.Parts{Store: store, Retriever: ..., Observers: []core.Observer{index}, ...})
+//	e, err := engine.New(engine.Parts{Store: store, Retriever: ..., Observers: []core.Observer{index}, ...})
 //	...
 //	err = index.Close() // before the store
 //

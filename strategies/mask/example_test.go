@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/strategies/mask"
 )
@@ -20,7 +21,7 @@ func ExampleNew() {
 		return
 	}
 	words := func(text string) int { return len(strings.Fields(text)) } // models/tiktoken counts tokens
-	engine, err := core.New(core.Parts{Store: memory.New(), Compactor: compactor, Counter: words}, core.DefaultConfig())
+	e, err := engine.New(engine.Parts{Store: memory.New(), Compactor: compactor, Counter: words}, engine.DefaultConfig())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -30,12 +31,12 @@ func ExampleNew() {
 		call := message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: fmt.Sprint(i), Name: "ls", Args: "{}"}}}
 		result := message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: fmt.Sprint(i), Name: "ls", Text: strings.Repeat("boat.go ", 60)}}}
 		said := []message.Message{message.New(message.User, "What is there?"), call, result, message.New(message.Assistant, "Boats.")}
-		if _, err := engine.IngestBatch(ctx, core.IngestBatchRequest{Session: id, Messages: said}); err != nil {
+		if _, err := e.IngestBatch(ctx, core.IngestBatchRequest{Session: id, Messages: said}); err != nil {
 			fmt.Println(err)
 			return
 		}
 	}
-	res, err := engine.Compact(ctx, core.CompactRequest{Session: id, Budget: 400, Force: true})
+	res, err := e.Compact(ctx, core.CompactRequest{Session: id, Budget: 400, Force: true})
 	fmt.Println(res.Compacted, res.TokensAfter < res.TokensBefore, err)
 	// Output: true true <nil>
 }

@@ -2,7 +2,7 @@
 // tool it was, how it ended, how large the result is and under which id it is stored; old images and files to one that says what they are; oversized
 // texts keep head and tail.
 //
-// Start with New and hand the result to core.New as Parts.Compactor, or make it the first tier of a chain:
+// Start with New and hand the result to engine.New as Parts.Compactor, or make it the first tier of a chain:
 //
 //	compactor, err := mask.New(mask.DefaultConfig())
 //

@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 	"github.com/contextengine/contextengine/internal/compacting/compactingtest"
 	"github.com/contextengine/contextengine/strategies/mask"
 )
@@ -52,7 +53,7 @@ func TestOldResultsGiveWayOldestFirst(t *testing.T) {
 		}
 		last = i
 		want := fmt.Sprintf(", ok, %d tokens; entry %s]", e.Tokens, e.ID)
-		if got := st.Texts[0]; st.Kind != core.Masked || !strings.HasPrefix(got, "[tool result not shown: ") || !strings.HasSuffix(got, want) {
+		if got := st.Texts[0]; st.Kind != window.Masked || !strings.HasPrefix(got, "[tool result not shown: ") || !strings.HasSuffix(got, want) {
 			t.Errorf("stub of %s = %+v", e.ID, st)
 		}
 		if name := st.Texts[0][len("[tool result not shown: "):][:4]; name != "read" && name != "bash" {
@@ -109,7 +110,7 @@ func TestOversizedTextsKeepHeadAndTailOnce(t *testing.T) {
 	for _, id := range []string{"e2", "e4"} {
 		st := p.Stubs[id]
 		text := st.Texts[0]
-		if st.Kind != core.Clipped || !strings.HasPrefix(text, "HEAD") || !strings.HasSuffix(text, "TAIL") || !strings.Contains(text, "; entry "+id+" ...]") || compactingtest.Count(text) > 500 {
+		if st.Kind != window.Clipped || !strings.HasPrefix(text, "HEAD") || !strings.HasSuffix(text, "TAIL") || !strings.Contains(text, "; entry "+id+" ...]") || compactingtest.Count(text) > 500 {
 			t.Errorf("stub of %s: %s of %d tokens", id, st.Kind, compactingtest.Count(text))
 		}
 	}

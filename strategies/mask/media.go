@@ -6,6 +6,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // leastRaw is the size of a block of unknown kind from which on it is content, in bytes: smaller ones are marks of the host.
@@ -63,10 +64,10 @@ func (w *work) maskMedia(i int) {
 	if !known {
 		return
 	}
-	st := core.Stub{Kind: core.Clipped, Texts: make(map[int]string)}
+	st := window.Stub{Kind: window.Clipped, Texts: make(map[int]string)}
 	for n := range e.Message.Parts {
 		if p := &e.Message.Parts[n]; isMedia(p) && old.Texts[n] == "" {
-			st.Texts[n] = core.MediaNote(*p, e.ID)
+			st.Texts[n] = window.MediaNote(*p, e.ID)
 		}
 	}
 	if len(st.Texts) > 0 {
@@ -84,7 +85,7 @@ func (w *work) clipPayload(i int) {
 	if !known || i == w.newestPrompt() {
 		return
 	}
-	st := core.Stub{Kind: core.Clipped, Texts: make(map[int]string)}
+	st := window.Stub{Kind: window.Clipped, Texts: make(map[int]string)}
 	for n, p := range e.Message.Parts {
 		if p.Kind != message.Text || old.Texts[n] != "" {
 			continue

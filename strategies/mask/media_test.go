@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 	"github.com/contextengine/contextengine/internal/compacting/compactingtest"
 	"github.com/contextengine/contextengine/strategies/mask"
 )
@@ -61,7 +62,7 @@ func TestOldImagesLeaveANote(t *testing.T) {
 			}
 			at := len(e.Message.Parts) - 1
 			want := "[image not shown: image/gif, 1x1, 14 bytes; entry " + e.ID + "]"
-			if st.Kind != core.Clipped || len(st.Texts) != 1 || st.Texts[at] != want {
+			if st.Kind != window.Clipped || len(st.Texts) != 1 || st.Texts[at] != want {
 				t.Errorf("stub of %s = %+v, want part %d to be %s", e.ID, st, at, want)
 			}
 			if text := message.Shorten(e.Message, st.Texts, false).Text(); !strings.HasPrefix(text, e.Message.Text()) {
@@ -103,7 +104,7 @@ func TestAMaskedResultTakesTheImagesInsideAlong(t *testing.T) {
 	s := compactingtest.New(es, 10, 0)
 	p := compact(t, compactor(t, func(c *mask.Config) { c.KeepImages, c.KeepResults = 0, 2 }), s)
 	want := "[tool result not shown: read, ok, 1607 tokens; entry e7]\n[image not shown: image/gif, 1x1, 14 bytes; entry e7]"
-	if st := p.Stubs["e7"]; st.Kind != core.Masked || st.Texts[0] != want || st.Tokens > 60 {
+	if st := p.Stubs["e7"]; st.Kind != window.Masked || st.Texts[0] != want || st.Tokens > 60 {
 		t.Errorf("stub = %+v, want %q", st, want)
 	}
 }
@@ -130,7 +131,7 @@ func TestPastedTextKeepsHeadAndTail(t *testing.T) {
 	text := st.Texts[0]
 	size := compactingtest.Count(es[0].Message.Text())
 	marker := fmt.Sprintf("\n[... shortened, %d tokens in all; entry e0 ...]\n", size)
-	if st.Kind != core.Clipped || !strings.HasPrefix(text, "Never deploy on Fridays.\n") || !strings.HasSuffix(text, "What went wrong here?") || !strings.Contains(text, marker) {
+	if st.Kind != window.Clipped || !strings.HasPrefix(text, "Never deploy on Fridays.\n") || !strings.HasSuffix(text, "What went wrong here?") || !strings.Contains(text, marker) {
 		t.Errorf("stub = %s, %.60q ... %.60q", st.Kind, text, text[max(len(text)-60, 0):])
 	}
 	if n := compactingtest.Count(text); n > 5000 || n < 4500 {
@@ -151,10 +152,10 @@ func TestPastedTextKeepsHeadAndTail(t *testing.T) {
 // What an earlier compaction shortened stays as it is when more of the entry goes.
 func TestALaterStubKeepsTheEarlierOne(t *testing.T) {
 	es := pictures(8)
-	earlier := core.Stub{Kind: core.Clipped, Texts: map[int]string{0: "short"}, Tokens: 1610}
+	earlier := window.Stub{Kind: window.Clipped, Texts: map[int]string{0: "short"}, Tokens: 1610}
 	s := compactingtest.New(es, 10, 0)
 	c := s.Task()
-	c.Stubs = map[string]core.Stub{"e0": earlier}
+	c.Stubs = map[string]window.Stub{"e0": earlier}
 	c.Cost[0] = 1610
 	m := compactor(t, func(c *mask.Config) { c.KeepImages, c.KeepResults = 0, 1000 })
 	p, err := m.Compact(t.Context(), c)

@@ -16,7 +16,7 @@ type work struct {
 	cfg   Config
 	c     core.Compaction
 	names map[string]string
-	stubs map[string]core.Stub
+	stubs map[string]window.Stub
 	// kept is the set of the newest results, by the position of their entries; pictured that of the newest images and files.
 	kept, pictured map[int]bool
 	// left is what the session costs so far.
@@ -66,16 +66,16 @@ func (w *work) maskOld(i int) {
 	if w.cfg.KeepFailed && slices.ContainsFunc(e.Message.Parts, func(p message.Part) bool { return p.IsError }) {
 		return
 	}
-	st := core.Stub{Kind: core.Masked, Texts: make(map[int]string)}
+	st := window.Stub{Kind: window.Masked, Texts: make(map[int]string)}
 	for n, p := range e.Message.Parts {
 		switch p.Kind {
 		case message.ToolResult:
 			st.Texts[n] = w.line(p, e)
 			for _, in := range message.Inside(p) {
-				st.Texts[n] += "\n" + core.MediaNote(in, e.ID)
+				st.Texts[n] += "\n" + window.MediaNote(in, e.ID)
 			}
 		case message.Image, message.Other:
-			st.Texts[n] = core.MediaNote(p, e.ID)
+			st.Texts[n] = window.MediaNote(p, e.ID)
 		}
 	}
 	w.put(i, st)
@@ -112,7 +112,7 @@ func (w *work) clipLarge(i int) {
 	default:
 		return
 	}
-	st := core.Stub{Kind: core.Clipped, Texts: make(map[int]string)}
+	st := window.Stub{Kind: window.Clipped, Texts: make(map[int]string)}
 	for n, p := range e.Message.Parts {
 		if p.Kind != kind {
 			continue
@@ -133,7 +133,7 @@ func (w *work) clipped(text string, size, limit int, id string) string {
 }
 
 // before returns what is shown of entry i already. It is unknown where it costs less than it should and nobody says why.
-func (w *work) before(i int) (st core.Stub, known bool) {
+func (w *work) before(i int) (st window.Stub, known bool) {
 	e := &w.c.Entries[i]
 	if st, ok := w.stubs[e.ID]; ok {
 		return st, true
@@ -142,11 +142,11 @@ func (w *work) before(i int) (st core.Stub, known bool) {
 	if st, ok := w.c.Stubs[e.ID]; ok && st.Tokens == cost {
 		return st, true
 	}
-	return core.Stub{}, cost >= e.Tokens
+	return window.Stub{}, cost >= e.Tokens
 }
 
 // put takes a stub over when it saves enough. What was shortened of the entry before stays so.
-func (w *work) put(i int, st core.Stub) {
+func (w *work) put(i int, st window.Stub) {
 	e := &w.c.Entries[i]
 	if old, known := w.before(i); known && len(old.Texts) > 0 {
 		texts := maps.Clone(old.Texts)
@@ -157,7 +157,7 @@ func (w *work) put(i int, st core.Stub) {
 	for n, p := range e.Message.Parts {
 		st.Tokens += w.c.Count(p.Name)
 		text, named := st.Texts[n]
-		if !named || st.Kind != core.Masked {
+		if !named || st.Kind != window.Masked {
 			for _, in := range message.Inside(p) {
 				st.Tokens += w.blockCost(in)
 			}
@@ -173,7 +173,7 @@ func (w *work) put(i int, st core.Stub) {
 		return
 	}
 	if w.stubs == nil {
-		w.stubs = make(map[string]core.Stub)
+		w.stubs = make(map[string]window.Stub)
 	}
 	w.stubs[e.ID] = st
 	w.left -= before - st.Tokens
@@ -183,7 +183,7 @@ func (w *work) put(i int, st core.Stub) {
 func (w *work) blockCost(p message.Part) int {
 	switch p.Kind {
 	case message.Image:
-		return core.ImageTokens
+		return window.ImageTokens
 	case message.Other:
 		return w.c.Count(string(p.Raw))
 	}

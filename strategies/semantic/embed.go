@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
 // embedPending embeds up to limit pending entries of an agent, all of them when limit is negative, batch by batch. Texts are read from
@@ -57,14 +58,14 @@ func (x *VectorIndex) embedBatch(ctx context.Context, v *vectors, batch []*item)
 	}
 	found := make(map[string][]float32, len(entries))
 	texts, of := make([]string, 0, len(entries)), make([]string, 0, len(entries))
-	kept := make([]core.Vector, 0, len(entries))
+	kept := make([]vector.Vector, 0, len(entries))
 	for _, e := range entries {
 		text := embedded(e, x.cfg.MaxChars)
 		if text == "" || e.Type == core.TypeErased {
 			continue
 		}
 		start := strings.Index(e.Text(), text)
-		kept = append(kept, core.Vector{ID: e.ID, Start: start, End: start + len(text), Hash: hashOf(text)})
+		kept = append(kept, vector.Vector{ID: e.ID, Start: start, End: start + len(text), Hash: hashOf(text)})
 		if p, ok := v.paid[e.ID]; ok && p.hash == hashOf(text) {
 			found[e.ID] = p.vector
 			continue

@@ -9,21 +9,22 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/vector"
 	"github.com/contextengine/contextengine/internal/asking"
 )
 
 // source is a store and what it can do with vectors.
 type source struct {
 	store    core.Store
-	vectors  core.VectorStore    // nil when there is none
-	searcher core.VectorSearcher // nil when there is none; never without vectors
+	vectors  vector.Store    // nil when there is none
+	searcher vector.Searcher // nil when there is none; never without vectors
 }
 
 func sourceOf(store core.Store) *source {
 	src := &source{store: store}
 	var ok bool
-	if src.vectors, ok = core.As[core.VectorStore](store); ok {
-		src.searcher, _ = core.As[core.VectorSearcher](store)
+	if src.vectors, ok = core.As[vector.Store](store); ok {
+		src.searcher, _ = core.As[vector.Searcher](store)
 	}
 	return src
 }
@@ -86,7 +87,7 @@ func (x *VectorIndex) spaceOf(dimensions int) string {
 }
 
 // keep stores the vectors of a batch. What the store does not take is remembered for the next try.
-func (x *VectorIndex) keep(ctx context.Context, v *vectors, kept []core.Vector, found map[string][]float32) error {
+func (x *VectorIndex) keep(ctx context.Context, v *vectors, kept []vector.Vector, found map[string][]float32) error {
 	if v.src.vectors == nil {
 		return nil
 	}
@@ -144,7 +145,7 @@ func (x *VectorIndex) restore(ctx context.Context, v *vectors) error {
 	if !present {
 		return nil
 	}
-	q := core.VectorQuery{Space: space, Agent: v.agent, Limit: core.MaxPage}
+	q := vector.Query{Space: space, Agent: v.agent, Limit: core.MaxPage}
 	for {
 		page, err := v.src.vectors.ScanVectors(ctx, q)
 		if err != nil {
@@ -194,7 +195,7 @@ func (v *vectors) searchStore(ctx context.Context, space string, to []float32, q
 
 // Stale lists the spaces that hold vectors of an agent made by another model, or with other dimensions, than the embedder's: they are not used.
 // There are none where the store keeps no vectors.
-func (x *VectorIndex) Stale(ctx context.Context, agent string) ([]core.VectorSpace, error) {
+func (x *VectorIndex) Stale(ctx context.Context, agent string) ([]vector.Space, error) {
 	x.mu.Lock()
 	src := x.src
 	x.mu.Unlock()
@@ -211,7 +212,7 @@ func (x *VectorIndex) Stale(ctx context.Context, agent string) ([]core.VectorSpa
 	return stale, nil
 }
 
-func (x *VectorIndex) stale(ctx context.Context, src *source, agent string) ([]core.VectorSpace, error) {
+func (x *VectorIndex) stale(ctx context.Context, src *source, agent string) ([]vector.Space, error) {
 	spaces, err := src.vectors.VectorSpaces(ctx, agent)
 	if err != nil || len(spaces) == 0 {
 		return nil, err
@@ -220,7 +221,7 @@ func (x *VectorIndex) stale(ctx context.Context, src *source, agent string) ([]c
 	if err != nil {
 		return nil, err
 	}
-	var out []core.VectorSpace
+	var out []vector.Space
 	for _, s := range spaces {
 		if s.Name != space {
 			out = append(out, s)

@@ -12,12 +12,13 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
 // vectorStore is a listStore that keeps vectors.
 type vectorStore struct {
 	listStore
-	spaces map[string]map[string]core.Vector // by space and id
+	spaces map[string]map[string]vector.Vector // by space and id
 	putErr error
 	read   int
 }
@@ -31,17 +32,17 @@ func (s *vectorStore) agentOf(id string) string {
 	return ""
 }
 
-func (s *vectorStore) PutVectors(_ context.Context, space string, vectors []core.Vector) error {
+func (s *vectorStore) PutVectors(_ context.Context, space string, vectors []vector.Vector) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.putErr != nil {
 		return s.putErr
 	}
 	if s.spaces == nil {
-		s.spaces = map[string]map[string]core.Vector{}
+		s.spaces = map[string]map[string]vector.Vector{}
 	}
 	if s.spaces[space] == nil {
-		s.spaces[space] = map[string]core.Vector{}
+		s.spaces[space] = map[string]vector.Vector{}
 	}
 	for _, v := range vectors {
 		if s.agentOf(v.ID) != "" {
@@ -52,19 +53,19 @@ func (s *vectorStore) PutVectors(_ context.Context, space string, vectors []core
 	return nil
 }
 
-func (s *vectorStore) ScanVectors(_ context.Context, q core.VectorQuery) (core.VectorPage, error) {
+func (s *vectorStore) ScanVectors(_ context.Context, q vector.Query) (vector.Page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []core.Vector
+	var all []vector.Vector
 	for id, v := range s.spaces[q.Space] {
 		if s.agentOf(id) == q.Agent {
 			all = append(all, v)
 		}
 	}
-	slices.SortFunc(all, func(a, b core.Vector) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(all, func(a, b vector.Vector) int { return cmp.Compare(a.ID, b.ID) })
 	from, _ := strconv.Atoi(string(q.Cursor))
 	end := min(from+min(q.Limit, 4), len(all))
-	page := core.VectorPage{Vectors: all[from:end]}
+	page := vector.Page{Vectors: all[from:end]}
 	if end < len(all) {
 		page.Next = core.Cursor(strconv.Itoa(end))
 	}
@@ -72,12 +73,12 @@ func (s *vectorStore) ScanVectors(_ context.Context, q core.VectorQuery) (core.V
 	return page, nil
 }
 
-func (s *vectorStore) VectorSpaces(_ context.Context, agent string) ([]core.VectorSpace, error) {
+func (s *vectorStore) VectorSpaces(_ context.Context, agent string) ([]vector.Space, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []core.VectorSpace
+	var out []vector.Space
 	for name, vectors := range s.spaces {
-		space := core.VectorSpace{Name: name}
+		space := vector.Space{Name: name}
 		for id, v := range vectors {
 			if s.agentOf(id) == agent {
 				space.Entries++
@@ -88,7 +89,7 @@ func (s *vectorStore) VectorSpaces(_ context.Context, agent string) ([]core.Vect
 			out = append(out, space)
 		}
 	}
-	slices.SortFunc(out, func(a, b core.VectorSpace) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b vector.Space) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
@@ -132,13 +133,13 @@ func (s *searchingStore) SearchVectors(ctx context.Context, space string, to []f
 type hollowStore struct{ core.Store }
 
 func (s hollowStore) Unwrap() core.Store { return s.Store }
-func (hollowStore) PutVectors(context.Context, string, []core.Vector) error {
+func (hollowStore) PutVectors(context.Context, string, []vector.Vector) error {
 	return errors.ErrUnsupported
 }
-func (hollowStore) ScanVectors(context.Context, core.VectorQuery) (core.VectorPage, error) {
-	return core.VectorPage{}, errors.ErrUnsupported
+func (hollowStore) ScanVectors(context.Context, vector.Query) (vector.Page, error) {
+	return vector.Page{}, errors.ErrUnsupported
 }
-func (hollowStore) VectorSpaces(context.Context, string) ([]core.VectorSpace, error) {
+func (hollowStore) VectorSpaces(context.Context, string) ([]vector.Space, error) {
 	return nil, errors.ErrUnsupported
 }
 func (hollowStore) DropVectors(context.Context, string, string) error { return errors.ErrUnsupported }

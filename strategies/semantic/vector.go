@@ -53,8 +53,8 @@ func WithLogger(l *slog.Logger) VectorOption {
 // VectorIndex finds entries by the cosine of their embedding and the query's, comparing with every entry of the agent. It is
 // safe for concurrent use.
 //
-// Where the store is a core.VectorStore, vectors are kept there, in a space named after the model and its dimensions: after a
-// start they are read back, and only what has none is embedded. Where it is a core.VectorSearcher as well, it compares on its side, and no
+// Where the store is a vector.Store, vectors are kept there, in a space named after the model and its dimensions: after a
+// start they are read back, and only what has none is embedded. Where it is a vector.Searcher as well, it compares on its side, and no
 // vectors are held in memory. In other stores vectors live in memory alone: after a start everything is embedded again.
 //
 // Searches embed what is pending, at most VectorConfig.PerSearch entries each. Appends never wait for the embedder. While the embedder is

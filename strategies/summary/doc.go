@@ -1,7 +1,7 @@
 // Package summary compacts with a language model: the oldest groups of a conversation are replaced by texts that a
 // model writes about them.
 //
-// Start with New and hand the result to core.New as Parts.Compactor:
+// Start with New and hand the result to engine.New as Parts.Compactor:
 //
 //	compactor, err := summary.New(summary.DefaultConfig(), model)
 //

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/strategies/summary"
 )
@@ -27,7 +28,7 @@ func ExampleNew() {
 		return
 	}
 	words := func(text string) int { return len(strings.Fields(text)) } // models/tiktoken counts tokens
-	engine, err := core.New(core.Parts{Store: memory.New(), Compactor: compactor, Counter: words}, core.DefaultConfig())
+	e, err := engine.New(engine.Parts{Store: memory.New(), Compactor: compactor, Counter: words}, engine.DefaultConfig())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -35,12 +36,12 @@ func ExampleNew() {
 	id := core.SessionID{Agent: "main", Session: "monday"}
 	for i := range 40 {
 		said := []message.Message{message.New(message.User, fmt.Sprintf("Question %d about the boat house, please.", i)), message.New(message.Assistant, "Answer: it is open.")}
-		if _, err := engine.IngestBatch(ctx, core.IngestBatchRequest{Session: id, Messages: said}); err != nil {
+		if _, err := e.IngestBatch(ctx, core.IngestBatchRequest{Session: id, Messages: said}); err != nil {
 			fmt.Println(err)
 			return
 		}
 	}
-	res, err := engine.Compact(ctx, core.CompactRequest{Session: id, Budget: 400, Force: true})
+	res, err := e.Compact(ctx, core.CompactRequest{Session: id, Budget: 400, Force: true})
 	fmt.Println(res.Compacted, res.TokensAfter < res.TokensBefore, err)
 	// Output: true true <nil>
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/history"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // overhead is what a message costs besides its text.
@@ -127,7 +128,7 @@ func (s *Session) Apply(p core.Patch) error {
 }
 
 // stub takes over stubs: of entries that are live and not protected, and cheaper than they are.
-func (s *Session) stub(stubs map[string]core.Stub) error {
+func (s *Session) stub(stubs map[string]window.Stub) error {
 	for i, e := range s.Entries {
 		st, ok := stubs[e.ID]
 		switch {

@@ -1,0 +1,111 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+)
+
+// TestAdditionComesBackWhereThereIsRoom: the engine's addition, once given up because a budget had no room for it, does not come and go with the budgets: it
+// comes back when it and what must stay take at most half of one, at the beginning of a turn. Both are steps, and outlive the process.
+func TestAdditionComesBackWhereThereIsRoom(t *testing.T) {
+	f := newFixture(t)
+	const said = 10
+	must := wordCounter(engine.SystemPromptAddition) + said + 5 // with what a message costs besides its words
+	const note = 24                                             // what the engine reckons for it
+	leave(f, 2*(must+note))
+	for i, turn := range []struct {
+		budget       int
+		answer, want bool
+	}{
+		{must, false, true},
+		{must - 1, false, false},
+		{must + 1, false, false},
+		{2*must - 2, false, false},
+		{2 * (must + note), true, false}, // in the midst of a turn
+		{2 * (must + note), false, true},
+		{must, false, true},
+		{must - 1, false, false},
+	} {
+		req := core.AssembleRequest{Session: f.id, Budget: turn.budget}
+		f.ingest(user(strings.TrimSpace(strings.Repeat("word ", said))))
+		if turn.answer {
+			f.ingest(assistant("so"))
+			req.Call = core.CallLoop
+		}
+		for again := range 2 {
+			res, err := f.engine.Assemble(t.Context(), req)
+			if err != nil {
+				t.Fatalf("turn %d: %v", i, err)
+			}
+			if got := res.SystemPromptAddition != ""; got != turn.want {
+				t.Errorf("turn %d, call %d: the addition is there: %t, want %t", i, again, got, turn.want)
+			}
+			if again > 0 && res.Stepped {
+				t.Errorf("turn %d: the same call again steps", i)
+			}
+			f.restart()
+		}
+	}
+}
+
+// leave lets the beginning of a session leave the window under a budget.
+func leave(f *fixture, budget int) {
+	f.t.Helper()
+	for range 30 {
+		f.ingest(user("one two three four five six seven eight nine ten"))
+	}
+	if res, err := f.engine.Assemble(f.t.Context(), core.AssembleRequest{Session: f.id, Budget: budget}); err != nil || !res.Stepped || res.SystemPromptAddition == "" {
+		f.t.Fatalf("the window did not step, or not with the addition: %+v, %v", res, err)
+	}
+}
+
+// TestAdditionComesWithTheFirstStep: the engine's own text is not there as long as all of a session is shown; what the host wants said is. It comes when
+// something leaves, in that call, and stays, also in a new process and a fork.
+func TestAdditionComesWithTheFirstStep(t *testing.T) {
+	f := newFixture(t)
+	const budget = 400
+	req := core.AssembleRequest{Session: f.id, Budget: budget, Memory: core.MemoryPrompt{Sections: []string{"the host's section"}, AvailableTools: []string{core.ToolSearch}}}
+	ask := func(i int) core.AssembleResult {
+		res, err := f.engine.Assemble(t.Context(), req)
+		if err != nil {
+			t.Fatalf("turn %d: %v", i, err)
+		}
+		return res
+	}
+	came := -1
+	for i := range 40 {
+		f.ingest(user("one two three four five six seven eight nine ten"))
+		res := ask(i)
+		text := res.SystemPromptAddition
+		switch own := strings.Contains(text, engine.SystemPromptAddition); {
+		case !strings.Contains(text, "the host's section"):
+			t.Fatalf("turn %d: the host's section is missing: %q", i, text)
+		case own != strings.Contains(text, core.ToolSearch):
+			t.Fatalf("turn %d: half of the engine's text: %q", i, text)
+		case !own && (came >= 0 || len(res.Messages) <= i):
+			t.Fatalf("turn %d: %d messages are shown, and nothing is said about the rest", i, len(res.Messages))
+		case own && came < 0:
+			if came = i; !res.Stepped {
+				t.Fatalf("turn %d: the text came, and the window did not step", i)
+			}
+		}
+		if again := ask(i); again.Stepped || again.SystemPromptAddition != text {
+			t.Fatalf("turn %d: the same call again steps, or says %q", i, again.SystemPromptAddition)
+		}
+		f.restart()
+	}
+	if came < 5 {
+		t.Fatalf("the text came in turn %d", came)
+	}
+	child := core.SessionID{Agent: f.id.Agent, Session: "child"}
+	if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork}); err != nil {
+		t.Fatal(err)
+	}
+	req.Session = child
+	if res := ask(40); !strings.Contains(res.SystemPromptAddition, engine.SystemPromptAddition) {
+		t.Errorf("a fork does not begin as its parent: %q", res.SystemPromptAddition)
+	}
+}

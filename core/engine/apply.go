@@ -1,0 +1,341 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// errOvertaken says that others changed what a patch is about, so that it cannot be applied any more: it has to be made anew.
+var errOvertaken = errors.New("the session was changed meanwhile")
+
+// apply checks a compactor's patch against the session as it is now and publishes it: all of it, or nothing. It is errOvertaken when the session is
+// not what the patch was made for any more.
+func (e *Engine) apply(ctx context.Context, t *task, p core.Patch) error {
+	if len(p.Replace) == 0 && len(p.Stubs) == 0 {
+		return nil
+	}
+	// What was paid for is published even when the caller has given up meanwhile.
+	ctx = context.WithoutCancel(ctx)
+	a := attempt{made: make(tries)}
+	return e.resume(ctx, t.Session, func(s *session) error {
+		err := e.attempt(ctx, t, s, p, &a)
+		if (errors.Is(err, core.ErrInvalid) || errors.Is(err, core.ErrNotFound)) && t.ground != groundOf(&s.view, t.end) {
+			err = fmt.Errorf("%w: %w", err, errOvertaken)
+		}
+		t.overtaken = t.overtaken || errors.Is(err, errOvertaken)
+		return err
+	})
+}
+
+// attempt is what the tries of publishing one patch have in common.
+type attempt struct {
+	// made are the summaries' entries as they were made first, by the index of the replacement.
+	made tries
+	// stored says that an earlier try stored them.
+	stored bool
+}
+
+func (e *Engine) attempt(ctx context.Context, t *task, s *session, p core.Patch, a *attempt) error {
+	v := s.view.Clone()
+	var summaries []core.Entry
+	made := maps.Clone(t.refs)
+	for i, r := range p.Replace {
+		r.Summaries = resolved(r.Summaries, made)
+		entry := a.made[i]
+		if a.stored {
+			if !slices.ContainsFunc(v.Summaries, func(sum core.Summary) bool { return sum.ID == entry.ID }) {
+				return fmt.Errorf("core: compact %q: its summary is not in force: %w", s.id, errOvertaken)
+			}
+		} else {
+			var err error
+			if entry, err = e.replace(ctx, t, &v, r, entry.ID); err != nil {
+				return err
+			}
+			a.made[i] = entry
+		}
+		summaries = append(summaries, entry)
+		if r.Ref != "" {
+			made[r.Ref] = entry.ID
+		}
+	}
+	if err := e.stub(ctx, t, &v, p.Stubs); err != nil {
+		return err
+	}
+	if len(summaries) > 0 && !a.stored {
+		if _, err := e.store.Append(ctx, summaries); err != nil {
+			s.forget()
+			return fmt.Errorf("core: compact %q: store summary: %w", s.id, err)
+		}
+		a.stored = true
+	}
+	moved := v.Start != s.view.Start
+	if moved {
+		if err := e.keepPrompt(ctx, t, &v); err != nil {
+			return err
+		}
+	}
+	if !moved && len(p.Stubs) == 0 && s.view.Start >= 0 {
+		before := frontOf(&s.view)
+		v.Shown = &before
+	} else {
+		v.Shown, v.Kept = nil, nil
+		v.Epoch++
+		s.cool()
+	}
+	if err := e.publish(ctx, s, v); err != nil {
+		return err
+	}
+	t.refs, t.ground = made, groundOf(&s.view, t.end)
+	e.observe(ctx, func(o core.Observer) error { return o.Appended(ctx, summaries) }, len(summaries))
+	return nil
+}
+
+// groundOf is what patches are made for, of the path up to a position: two that are the same take the same patches.
+func groundOf(v *core.View, end int) string {
+	var b strings.Builder
+	fmt.Fprint(&b, v.Lead, " ", v.Frontier, " ", v.Erased)
+	for _, sum := range v.Summaries {
+		b.WriteString(" " + sum.ID)
+	}
+	for _, sp := range v.Slice(0, end) {
+		fmt.Fprintf(&b, " %q %d-%d", sp.Owned(v.Session).Session, sp.From, sp.To)
+	}
+	return b.String()
+}
+
+// resolved replaces the refs among ids of summaries by the ids they stand for.
+func resolved(ids []string, refs map[string]string) []string {
+	out := slices.Clone(ids)
+	for i, id := range out {
+		if to, ok := refs[id]; ok {
+			out[i] = to
+		}
+	}
+	return out
+}
+
+// keepPrompt pins the newest user message when a patch took it out of the window: what the user asked for stays as long as its turn lasts.
+func (e *Engine) keepPrompt(ctx context.Context, t *task, v *core.View) error {
+	first := max(v.Frontier, v.Lead)
+	if v.Pinned != "" || first >= v.Len() {
+		return nil
+	}
+	live := len(t.Entries)
+	for _, sp := range v.Slice(first, first+1) {
+		if i, ok := t.seq[place{*sp.Owned(v.Session).Session, sp.From}]; ok {
+			live = i
+		}
+	}
+	if slices.ContainsFunc(t.Entries[live:], isPrompt) {
+		return nil
+	}
+	items, err := e.read(ctx, v, max(first, min(t.end, v.Len())), v.Len())
+	if err != nil {
+		return err
+	}
+	for i := range items {
+		if isPrompt(items[i].entry) {
+			return nil
+		}
+	}
+	for _, entry := range slices.Backward(t.Entries) {
+		if isPrompt(entry) {
+			v.Pinned = entry.ID
+			return nil
+		}
+	}
+	return nil
+}
+
+// isPrompt reports whether an entry is a message with which a user begins a turn.
+func isPrompt(entry core.Entry) bool {
+	return entry.Role == message.User && entry.Type == core.TypeMessage && entry.Message.Type == ""
+}
+
+// refused returns the error for a patch that breaks a rule; nothing of it is published.
+func refused(t *task, rule string) error {
+	return fmt.Errorf("core: compact %q: patch refused: %s: %w", t.Session, rule, core.ErrInvalid)
+}
+
+// replace moves the frontier of v behind the entries of a replacement and puts its summary there, under the id given, if any.
+func (e *Engine) replace(ctx context.Context, t *task, v *core.View, r core.Replacement, id string) (core.Entry, error) {
+	if len(r.Entries) == 0 && len(r.Summaries) == 0 {
+		return core.Entry{}, refused(t, "a replacement stands for nothing")
+	}
+	first := max(v.Frontier, v.Lead)
+	n := len(r.Entries)
+	covers, cost := n, 0
+	if n > 0 {
+		var err error
+		if cost, err = e.checkEntries(ctx, t, v, r.Entries, first); err != nil {
+			return core.Entry{}, err
+		}
+	}
+	var of []core.Span
+	for _, sp := range v.Slice(first, first+n) {
+		of = append(of, sp.Owned(v.Session))
+	}
+	kept := v.Summaries[:0:0]
+	at := -1
+	for i, sum := range v.Summaries {
+		if !slices.Contains(r.Summaries, sum.ID) {
+			kept = append(kept, sum)
+			continue
+		}
+		if at < 0 {
+			at = len(kept)
+		}
+		covers += v.Summaries[i].Covers
+		of = append(of, sum.Of...)
+		cost += sum.Tokens
+	}
+	if len(v.Summaries)-len(kept) != len(r.Summaries) {
+		return core.Entry{}, refused(t, "it includes a summary that is not there")
+	}
+	frontier := v.Frontier
+	if n > 0 {
+		frontier = first + n
+	}
+	// A text made from a conversation is no more trusted than the conversation: it must not open anything either.
+	if r.Text = window.Neutral(r.Text); window.Blank(r.Text) {
+		// What says nothing would not be shown, and nobody would know that there was more.
+		e.warn(ctx, "compactor", "text", errors.New("a replacement says nothing; a note stands in its place"))
+		r.Text, r.Kind = noteText(covers), "note"
+	}
+	entry := e.summaryEntry(v, r, standing{covers: covers, of: joined(of), frontier: frontier}, t.Now)
+	if id != "" {
+		entry.ID, entry.Key = id, "c:"+id
+	}
+	if entry.Tokens >= cost && r.Kind != "note" {
+		return core.Entry{}, refused(t, fmt.Sprintf("%d tokens cannot stand for %d", entry.Tokens, cost))
+	}
+	sum := summaryOf(entry)
+	switch {
+	case n > 0:
+		kept = append(kept, sum)
+	default:
+		kept = slices.Insert(kept, max(at, 0), sum)
+	}
+	if n > 0 {
+		e.advance(v, frontier, r.Entries)
+	}
+	v.Summaries = kept
+	v.Next++
+	return entry, nil
+}
+
+// checkEntries returns what the entries of a replacement cost now. It refuses them when they are not the oldest live ones, from position first on, or the cut
+// behind them falls into a group.
+func (e *Engine) checkEntries(ctx context.Context, t *task, v *core.View, ids []string, first int) (int, error) {
+	from := t.at[ids[0]] // one that is not there is seen below not to be the oldest
+	if from+len(ids) > len(t.Entries)-t.Protected {
+		return 0, refused(t, "it takes entries that must stay")
+	}
+	if first+len(ids) > v.Len() {
+		return 0, refused(t, "the entries are not live any more")
+	}
+	cost, i := 0, from
+	for _, sp := range v.Slice(first, first+len(ids)) {
+		owner := *sp.Owned(v.Session).Session
+		for seq := sp.From; seq < sp.To; seq++ {
+			entry := &t.Entries[i]
+			if entry.ID != ids[i-from] || entry.Seq != seq || entry.SessionID() != owner {
+				return 0, refused(t, "the entries are not the oldest live ones, without a gap")
+			}
+			if st, ok := v.Stubs[entry.ID]; ok {
+				cost += st.Tokens
+			} else {
+				cost += t.Cost[i]
+			}
+			i++
+		}
+	}
+	if !t.cut[i] {
+		return 0, refused(t, "it tears a tool call from its results")
+	}
+	if v.Erased == t.erased {
+		return cost, nil
+	}
+	items, err := e.read(ctx, v, first, first+len(ids))
+	if err != nil {
+		return 0, err
+	}
+	for j := range items {
+		if items[j].entry.Type != t.Entries[from+j].Type {
+			return 0, refused(t, "an entry was erased meanwhile")
+		}
+	}
+	return cost, nil
+}
+
+// advance moves frontier and start.
+func (e *Engine) advance(v *core.View, frontier int, gone []string) {
+	left := v.Start - v.Frontier
+	if left > 0 {
+		v.Backlog = v.Backlog * max(v.Start-frontier, 0) / left
+	}
+	v.Frontier = frontier
+	v.Start = max(v.Start, frontier)
+	for _, id := range gone {
+		if id != v.Pinned {
+			delete(v.Stubs, id)
+		}
+	}
+}
+
+// stub takes over the stubs of a patch for entries that the window shows.
+func (e *Engine) stub(ctx context.Context, t *task, v *core.View, stubs map[string]window.Stub) error {
+	if len(stubs) == 0 {
+		return nil
+	}
+	protected := make(map[string]bool)
+	for _, entry := range t.Entries[len(t.Entries)-t.Protected:] {
+		protected[entry.ID] = true
+	}
+	for id, st := range stubs {
+		if protected[id] {
+			return refused(t, "it shortens an entry that must stay as it is")
+		}
+		entry, err := e.known(ctx, t, v, id)
+		if errors.Is(err, core.ErrNotFound) {
+			return refused(t, "it shortens an entry that is not there")
+		}
+		if err != nil {
+			return fmt.Errorf("core: compact %q: %w", t.Session, err)
+		}
+		if entry.Type == core.TypeErased {
+			continue // it was erased meanwhile: there is nothing to shorten any more
+		}
+		before, had := v.Stubs[id]
+		if had {
+			st = stubOver(st, before)
+		}
+		if st.Tokens = e.messageCost(shownAs(entry, &st)); st.Tokens >= entry.Tokens {
+			return refused(t, "a stub costs more than what it stands for")
+		}
+		if had && st.Tokens >= before.Tokens {
+			continue // a step has shortened it further meanwhile
+		}
+		if v.Stubs == nil {
+			v.Stubs = make(map[string]window.Stub)
+		}
+		v.Stubs[id] = st
+	}
+	return nil
+}
+
+// known returns an entry of the task. It is read again when something was erased meanwhile.
+func (e *Engine) known(ctx context.Context, t *task, v *core.View, id string) (core.Entry, error) {
+	if i, ok := t.at[id]; ok && v.Erased == t.erased {
+		return t.Entries[i], nil
+	}
+	return e.find(ctx, v, id)
+}

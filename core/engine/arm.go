@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// Armed is implemented by engines that record which arm of an experiment a session belongs to.
+type Armed interface {
+	// Arm hands the recorded arm of a session ("" when there is none) to choose, records what choose returns before anything else happens in
+	// the session, and returns it. A session that is never asked about belongs to none. Every turn stored from then on names the arm.
+	Arm(ctx context.Context, id core.SessionID, choose func(recorded string) string) (string, error)
+}
+
+// Scorer keeps outcomes: what a host or a person says of a session or a turn.
+type Scorer interface {
+	// Score keeps an outcome; a later one of the same session, turn and name takes its place.
+	Score(ctx context.Context, o Outcome) error
+	// Outcomes returns the outcomes of an agent's sessions, in the order they were first given.
+	Outcomes(ctx context.Context, agent string) ([]Outcome, error)
+}
+
+// Outcome is one measurement of how well a session, or a turn of it, went.
+type Outcome struct {
+	Session core.SessionID `json:"session"`
+	// Turn counts the user turns of the session from 1; 0 means the session as a whole.
+	Turn int64 `json:"turn,omitempty"`
+	// Name is the metric: letters, digits, "-", "_" and ".", at most 64 bytes.
+	Name string `json:"name"`
+	// Value is any finite number; larger is better unless the metric's name says otherwise to its readers.
+	Value float64 `json:"value"`
+	// Arm is the session's, filled in by the engine.
+	Arm string `json:"arm,omitempty"`
+	// Time is when it was given; the engine's clock when zero.
+	Time time.Time `json:"time,omitzero"`
+}
+
+const (
+	// metaArm names the arm of the session that a turn belongs to.
+	metaArm = "arm"
+	// metaOutcome holds an outcome as JSON.
+	metaOutcome = "outcome"
+)
+
+// Arm implements Armed.
+func (e *Engine) Arm(ctx context.Context, id core.SessionID, choose func(recorded string) string) (string, error) {
+	var arm string
+	err := e.retry(ctx, id, func(s *session) error {
+		if arm = choose(s.view.Arm); arm == s.view.Arm {
+			return nil
+		}
+		v := s.view.Clone()
+		v.Arm = arm
+		return e.publish(ctx, s, v)
+	})
+	if err != nil {
+		return "", e.failed(ctx, "store", "arm", err)
+	}
+	return arm, nil
+}
+
+// armed adds the arm to what an entry says about itself.
+func armed(meta map[string]string, arm string) map[string]string { return withMeta(meta, metaArm, arm) }
+
+// withMeta returns a copy of meta with one more value.
+func withMeta(meta map[string]string, key, value string) map[string]string {
+	out := maps.Clone(meta)
+	if out == nil {
+		out = make(map[string]string, 1)
+	}
+	out[key] = value
+	return out
+}
+
+// Score implements Scorer.
+func (e *Engine) Score(ctx context.Context, o Outcome) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	if _, err := e.Arm(ctx, o.Session, func(recorded string) string { o.Arm = recorded; return recorded }); err != nil {
+		return err
+	}
+	if o.Time.IsZero() {
+		o.Time = e.now()
+	}
+	o.Time = o.Time.UTC().Truncate(time.Millisecond)
+	body, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("core: score %q: %w", o.Session, err)
+	}
+	m := message.New(message.System, "")
+	entry := core.Entry{
+		ID: e.newID(), Agent: o.Session.Agent, Session: core.SessionOutcomes, Role: m.Role, Type: core.TypeErased, Time: o.Time,
+		Key:         "o:" + strconv.Itoa(len(o.Session.Session)) + ":" + o.Session.Session + ":" + strconv.FormatInt(o.Turn, 10) + ":" + o.Name,
+		Fingerprint: message.Fingerprint(m), Message: m, Meta: map[string]string{metaOutcome: string(body)},
+	}
+	res, err := e.record(ctx, entry)
+	if err == nil && res.IDs[0] != entry.ID {
+		err = e.store.Update(ctx, core.Scope{Agent: o.Session.Agent, Session: core.SessionOutcomes}, res.IDs[0], core.Change{Meta: entry.Meta})
+	}
+	if err != nil {
+		return e.failed(ctx, "store", "score", fmt.Errorf("core: score %q: %w", o.Session, err))
+	}
+	return nil
+}
+
+func (o Outcome) validate() error {
+	if err := o.Session.Validate(); err != nil {
+		return err
+	}
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r)
+	}
+	switch {
+	case o.Name == "" || len(o.Name) > 64 || strings.ContainsFunc(o.Name, func(r rune) bool { return !plain(r) }):
+		return invalid("score", "name", `use letters, digits, "-", "_" and ".", 1 to 64 of them`)
+	case math.IsNaN(o.Value) || math.IsInf(o.Value, 0):
+		return invalid("score", "value", "must be a finite number")
+	case o.Turn < 0:
+		return invalid("score", "turn", "must be 0 for the session, or the number of a turn")
+	}
+	return nil
+}
+
+// Outcomes implements Scorer.
+func (e *Engine) Outcomes(ctx context.Context, agent string) ([]Outcome, error) {
+	return OutcomesIn(ctx, e.store, agent)
+}
+
+// OutcomesIn reads the outcomes that engines kept in a store.
+func OutcomesIn(ctx context.Context, store core.Store, agent string) ([]Outcome, error) {
+	var out []Outcome
+	for entry, err := range core.All(ctx, store, core.Scope{Agent: agent, Session: core.SessionOutcomes}, false) {
+		if err != nil {
+			return nil, fmt.Errorf("core: outcomes of %q: %w", agent, err)
+		}
+		var o Outcome
+		if err := json.Unmarshal([]byte(entry.Meta[metaOutcome]), &o); err != nil {
+			return nil, fmt.Errorf("core: outcomes of %q: entry %q: %w", agent, entry.ID, err)
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}

@@ -1,0 +1,323 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/history"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// Assemble returns what the model sees next: at most Budget tokens of system messages, summaries, recent history and recalled entries.
+//
+// A BudgetError says that not even the newest messages fit. With FailDegrade any other failure of a part lets legacy answer, provided that
+// the host handed over its transcript; the result is then flagged.
+func (e *Engine) Assemble(ctx context.Context, req core.AssembleRequest) (core.AssembleResult, error) {
+	if req.Budget <= 0 {
+		return core.AssembleResult{}, invalid("assemble", "tokenBudget", "must be a positive number of tokens")
+	}
+	if p := e.health.quarantine(e.now()); p != "" && e.cfg.Failure == FailDegrade && req.Transcript != nil && req.Transcript.Skipped == 0 {
+		e.pending.note(req.Session, core.Tally{Degraded: 1})
+		return e.degraded(ctx, req, p)
+	}
+	var res core.AssembleResult
+	var count core.Tally
+	began := e.now()
+	err := e.retry(ctx, req.Session, func(s *session) error {
+		var err error
+		if res, err = e.assemble(ctx, s, req); err != nil {
+			s.cool() // what was tried is not what is published
+			return err
+		}
+		if count = s.count; s.view.Arm != "" && count.Recalled > 0 {
+			s.quote.counted = true
+		}
+		return nil
+	})
+	if err == nil {
+		if count.Calls > 0 {
+			count.Took = e.now().Sub(began)
+			e.pending.note(req.Session, count)
+		}
+		return res, nil
+	}
+	if err := e.failed(ctx, "engine", "assemble", err); !e.mayDegrade(err) || req.Transcript == nil || req.Transcript.Skipped > 0 {
+		if ctx.Err() == nil {
+			e.pending.note(req.Session, core.Tally{Errors: 1})
+		}
+		return core.AssembleResult{}, err
+	}
+	e.pending.note(req.Session, core.Tally{Degraded: 1})
+	return e.degraded(ctx, req, err.Error())
+}
+
+// assemble works on an open session.
+func (e *Engine) assemble(ctx context.Context, s *session, req core.AssembleRequest) (core.AssembleResult, error) {
+	if err := e.expire(ctx, s); err != nil {
+		return core.AssembleResult{}, err
+	}
+	if req.Transcript != nil {
+		if _, err := e.reconcile(ctx, s, req.Transcript, req.Call == core.CallLoop); err != nil {
+			return core.AssembleResult{}, err
+		}
+	}
+	policy, err := e.historyPolicy(req)
+	if err != nil {
+		return core.AssembleResult{}, err
+	}
+	c := &call{req: req, share: e.recallShare(req.PromptMode), ws: e.workspace()}
+	defer e.release(c.ws)
+	e.explain(c, s.view.Explains)
+	c.speak(s.view.Mute)
+	c.callBudget(s)
+	f, err := e.shape(ctx, s, policy, c)
+	if errors.Is(err, core.ErrBudget) && c.budget < req.Budget {
+		// What the host grants now counts for more than what the turn began with.
+		s.cool()
+		c.budget, c.stepped = req.Budget, false
+		f, err = e.shape(ctx, s, policy, c)
+	}
+	if e.begins(f, c, err) {
+		s.cool()
+		e.explain(c, true)
+		c.speak(false)
+		c.stepped = false
+		f, err = e.shape(ctx, s, policy, c)
+	}
+	if e.turnsMute(f, c, err) {
+		// What was said counts for more than what the engine has to say.
+		s.cool()
+		c.speak(!c.mute)
+		c.stepped = false
+		f, err = e.shape(ctx, s, policy, c)
+	}
+	if err != nil {
+		return core.AssembleResult{}, err
+	}
+	if err := e.recall(ctx, f, c); err != nil {
+		return core.AssembleResult{}, err
+	}
+	if c.wanted > 0 {
+		s.cool()
+		if f, err = e.shape(ctx, s, policy, c); err == nil {
+			err = e.recall(ctx, f, c)
+		}
+		if err != nil {
+			return core.AssembleResult{}, err
+		}
+	}
+	res, err := e.emit(f, c)
+	if err != nil {
+		return core.AssembleResult{}, err
+	}
+	if err := e.remember(ctx, f, c, &res); err != nil {
+		return core.AssembleResult{}, err
+	}
+	if c.turn != (turnBudget{}) {
+		s.turn = c.turn
+	}
+	return res, nil
+}
+
+// shape makes the window of a call.
+func (e *Engine) shape(ctx context.Context, s *session, policy history.Policy, c *call) (*frame, error) {
+	v := s.view.Clone()
+	c.dirty = e.refer(&v, c)
+	if v.Mute != c.mute || v.Explains != c.explains {
+		v.Mute, v.Explains = c.mute, c.explains
+		v.Epoch++
+		c.stepped, c.dirty = true, true
+	}
+	if err := e.coldStart(ctx, s, &v, c); err != nil {
+		return nil, err
+	}
+	return e.fit(ctx, s, v, policy, c)
+}
+
+// call is what one Assemble carries along.
+type call struct {
+	req   core.AssembleRequest
+	ws    *workspace
+	share float64
+	// full is the addition, with the engine's own text where it explains; addition is what this call says of it: all, or nothing where it is mute.
+	full, addition         string
+	fullCost, additionCost int
+	mute, explains         bool
+	// budget is what this call may use, in tokens; turn is what it is to be remembered by when it is the first of its turn.
+	budget   int
+	turn     turnBudget
+	marks    window.Marks
+	dirty    bool
+	stepped  bool
+	warnings []string
+	recall   *core.Recall
+	// wanted is what recall would take in this turn, in tokens, where the window has to step for it; 0 where it need not.
+	wanted int
+	// outAllowance are candidates that found no room.
+	outAllowance []window.Choice
+}
+
+// historyPolicy returns the rules of the provider at hand.
+func (e *Engine) historyPolicy(req core.AssembleRequest) (history.Policy, error) {
+	if e.cfg.History.Provider != "" {
+		return history.PolicyFor(e.cfg.History.Provider)
+	}
+	if p, err := history.PolicyFor(req.Settings.Provider); err == nil {
+		return p, nil
+	}
+	return history.PolicyFor("")
+}
+
+// expire takes entries of other sessions off the path, and out of the recall block, once the grant for them is over.
+func (e *Engine) expire(ctx context.Context, s *session) error {
+	now := e.now()
+	if slices.ContainsFunc(recallsOf(&s.view), func(r *core.Recall) bool { return !r.Until.IsZero() && !now.Before(r.Until) }) {
+		v := s.view.Clone()
+		unrecall(&v)
+		v.Epoch++
+		if err := e.settle(ctx, s, v); err != nil {
+			return err
+		}
+	}
+	open := e.granted(&s.view, now)
+	for _, sp := range s.view.Path {
+		if sp.Session == nil || slices.ContainsFunc(open, func(g core.Scope) bool { return g.Contains(*sp.Session) }) {
+			continue
+		}
+		v := s.view.Clone()
+		disown(&v)
+		v.Grants = nil
+		s.cool()
+		s.outputs = nil
+		return e.settle(ctx, s, v)
+	}
+	return nil
+}
+
+// turnBudget is the budget of a turn's first call, and the prompt of that turn as far as the host told.
+type turnBudget struct {
+	tokens int
+	// spare is what its other calls may use besides, in tokens.
+	spare  int
+	prompt string
+}
+
+// callBudget finds what this call may use. Inside a turn a host often states a budget without the deductions it made before the turn; what holds
+// is the turn's own, less what the host appends meanwhile. A turn has one from its first call that succeeded on, until it is committed or another prompt
+// comes.
+func (c *call) callBudget(s *session) {
+	req := &c.req
+	began := s.turn.tokens > 0 && (req.Prompt == "" || promptKey(*req) == s.turn.prompt)
+	if req.Call != core.CallLoop || req.Transcript == nil || !began {
+		s.turn = turnBudget{}
+		c.budget, c.turn = req.Budget, turnBudget{req.Budget, req.Settings.MaxOutputTokens / spareShare, promptKey(*req)}
+		return
+	}
+	turn := s.turn.tokens + s.turn.spare
+	c.budget = min(req.Budget, turn)
+	if w := req.Settings.ContextWindow; w > req.Budget {
+		c.budget = min(c.budget, turn-(w-req.Budget))
+	}
+	if c.budget <= 0 {
+		c.budget = req.Budget
+	}
+}
+
+// spareShare is what part of the room for an answer the calls inside a turn may use: better than a step in the middle of it.
+const spareShare = 4
+
+// loop reports whether the call is one inside a turn.
+func (c *call) loop() bool { return c.req.Call == core.CallLoop }
+
+// maxVariants bounds the memory of messages as they were sent.
+const maxVariants = 4096
+
+// remember publishes what changed and keeps what the next call compares with.
+func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *core.AssembleResult) error {
+	s := f.s
+	out := core.Ledger{Count: len(res.Messages), Len: f.v.Len()}
+	if s.variants == nil || len(s.variants) > maxVariants {
+		s.variants = make(map[string][]string)
+	}
+	room := make([]string, 0, 8)
+	trail, before, kept := s.trail, true, 0 // most of what is sent was sent before
+	for i := range res.Messages {
+		fp := f.print(i, &res.Messages[i])
+		if before && (i == len(trail) || trail[i].print != fp) {
+			trail, before = trail[:i], false
+		}
+		if !before {
+			trail = append(trail, sentMessage{print: fp, digest: out.Digest.Add(fp)})
+		}
+		if before {
+			kept++
+		}
+		out.Digest = trail[i].digest
+		if of := f.shownBy(i, room[:0]); len(of) != 1 || of[0] != fp {
+			s.variants[fp] = slices.Clone(of)
+		}
+	}
+	s.trail = trail[:len(res.Messages)]
+	s.count = core.Tally{}
+	if f.v.Arm != "" {
+		s.count = e.counted(f, c, res, kept)
+	}
+	s.sent(out)
+	if !c.dirty && !s.owed {
+		return nil
+	}
+	if err := e.settle(ctx, s, f.v); err != nil {
+		return fmt.Errorf("core: assemble: %w", err)
+	}
+	return nil
+}
+
+// sentMessage is one of the messages that were sent: its fingerprint, and the digest of the list up to it.
+type sentMessage struct {
+	print  string
+	digest message.Digest
+}
+
+// print returns the fingerprint of message i of the result. That of a message which shows an entry as it is in the window is computed once.
+func (f *frame) print(i int, m *message.Message) string {
+	var it *item
+	if n := f.ws.sent.first[i]; n >= 0 {
+		it = f.ws.slots[n].it
+	}
+	if it == nil || it.msg.Type != m.Type || !same(&it.msg, m) {
+		return message.Fingerprint(*m)
+	}
+	if it.print == "" {
+		if it.print = message.Fingerprint(*m); it.print == it.entry.Fingerprint {
+			it.print = it.entry.Fingerprint // the very same text is compared at once
+		}
+	}
+	return it.print
+}
+
+// shownBy appends to out the fingerprints of the entries that message i of the result shows, and "" for what the engine put there: see ownMessages.
+func (f *frame) shownBy(i int, out []string) []string {
+	add := func(it *item) {
+		if it.entry.Type == core.TypeMessage {
+			out = append(out, it.entry.Fingerprint)
+		}
+	}
+	for _, n := range f.ws.sent.members(i) {
+		s := &f.ws.slots[n]
+		if s.it != nil {
+			add(s.it)
+		} else {
+			out = append(out, "")
+		}
+		for _, other := range s.others {
+			if it := f.item(other); it != s.it {
+				add(it)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// confirmed leaves out of a list of quotations what was erased: a retriever may go on remembering it. Only where something was erased the store is asked.
+func (e *Engine) confirmed(ctx context.Context, f *frame, in []quotation) ([]quotation, error) {
+	ids := make(map[core.SessionID][]string)
+	for i := range in {
+		id := in[i].Entry.SessionID()
+		erased := f.v.Erased > 0
+		if id != f.s.id {
+			var err error
+			if erased, err = e.everErased(ctx, id.Agent); err != nil {
+				return nil, err
+			}
+		}
+		if erased {
+			ids[id] = append(ids[id], in[i].Entry.ID)
+		}
+	}
+	gone := make(map[string]bool)
+	for id, list := range ids {
+		if err := e.findGone(ctx, id.Scope(), list, gone); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(in, func(q quotation) bool { return gone[q.Entry.ID] }), nil
+}
+
+// findGone notes which entries are erased or not there any more.
+func (e *Engine) findGone(ctx context.Context, scope core.Scope, ids []string, gone map[string]bool) error {
+	got, err := e.store.Get(ctx, scope, ids)
+	switch {
+	case errors.Is(err, core.ErrNotFound) && len(ids) == 1:
+		gone[ids[0]] = true
+		return nil
+	case errors.Is(err, core.ErrNotFound):
+		for i := range ids { // one of them is missing
+			if err := e.findGone(ctx, scope, ids[i:i+1], gone); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, entry := range got {
+		gone[entry.ID] = entry.Hidden()
+	}
+	return err
+}
+
+// everErased reports whether anything of an agent's was erased, by whichever process. Once it was, that stays so. Until then a store that several processes use is
+// asked whether there is a key, in one cheap read; any other is asked once.
+func (e *Engine) everErased(ctx context.Context, agent string) (bool, error) {
+	e.mu.Lock()
+	p, known := e.prints[agent]
+	e.mu.Unlock()
+	if len(p) > 0 {
+		return true, nil
+	}
+	tail, tells, err := e.tail(ctx, core.SessionID{Agent: agent, Session: core.SessionSecrets})
+	if err != nil || known && !tells || tells && tail.Next == 0 {
+		return false, err
+	}
+	if p, _, err = readPrints(ctx, e.store, agent); err != nil {
+		return false, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.prints[agent]) == 0 {
+		e.prints[agent] = p
+	}
+	return len(e.prints[agent]) > 0, nil
+}

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// step is one entry of the new path: a known one (index into the hard entries) or a new message (index into host).
+type pathStep struct{ known, host int }
+
+// links are the messages of a host's transcript that count. match[i] is the known entry that host message i is, in the same order as before, or -1;
+// linked holds besides those that stand elsewhere now.
+type links struct {
+	host, match, linked []int
+	// own says which of them show a known entry in the engine's own words, and are never new.
+	own []bool
+	// gap says that known entries right before a message are only not shown; fillers are the roles of the host's own lines there, and, behind the last, of
+	// those at the end.
+	gap     []bool
+	fillers [][]message.Role
+	// roles are those of the known entries; strays say which of them are no anchors.
+	roles  []message.Role
+	strays []bool
+}
+
+// first returns the host message from which on the transcript is compared with what is known, -1 when they have nothing in common. What stands in front of
+// it is the transcript's head.
+func (l *links) first(t *core.Transcript) int {
+	first := slices.IndexFunc(l.match, func(k int) bool { return k >= 0 && !l.strays[k] })
+	if first != 0 || t.Whole {
+		return first
+	}
+	// One known message, then a gap: the line may be the host's, or be kept at the top of a list that was cut. As many messages for as many that are
+	// missing are an edit.
+	next := 1 + slices.IndexFunc(l.match[1:], func(k int) bool { return k >= 0 && !l.strays[k] })
+	if next == 0 || l.match[next] == l.match[0]+1 {
+		return first
+	}
+	var missing int
+	for k := l.match[0] + 1; k < l.match[next]; k++ {
+		if !l.strays[k] {
+			missing++
+		}
+	}
+	if missing == 0 || missing == next-1 && len(l.fillers[next]) == 0 {
+		return first
+	}
+	return next
+}
+
+// saidAgain takes messages for new ones that say what an entry said which the host does not show, of those in front of the first one it shows: two said the
+// same. Where the host shows all of those it has put them elsewhere.
+func (l *links) saidAgain(first, hidden int) {
+	top := slices.IndexFunc(l.match, func(k int) bool { return k >= 0 && !l.strays[k] })
+	if top >= 0 && first == top+1 && !l.gap[first] {
+		first, hidden = top, l.match[top] // nothing says that something was left out between the two
+	}
+	var again []int
+	left := 0
+	for k := range hidden {
+		if !l.strays[k] && !slices.Contains(l.match, k) {
+			left++
+		}
+	}
+	for i := first; i < len(l.host); i++ {
+		if k := l.linked[i]; k >= 0 && k < hidden && l.match[i] < 0 && !l.strays[k] {
+			again = append(again, i)
+		}
+	}
+	if len(again) == left {
+		return
+	}
+	for _, i := range again {
+		l.linked[i] = -1
+	}
+}
+
+// course is how a path goes on after a transcript was matched with it.
+type course struct {
+	order []pathStep
+	// front is the number of leading steps that the host does not show, because it compacted them away itself; -1 when it did not.
+	front int
+	// strays are host messages that go in front of the known entry at, behind which the order begins as it was.
+	strays []int
+	at     int
+}
+
+// compose decides the new path.
+func compose(l links, t *core.Transcript) course {
+	c := course{front: -1}
+	known := len(l.roles)
+	first := l.first(t)
+	summary := len(l.host) > 0 && t.Messages[l.host[0]].Type == message.CompactionSummary
+	hidden := 0 // how many known entries the host does not show any more, but which are in force
+	switch {
+	case first >= 0:
+		hidden = l.match[first]
+	case summary:
+		hidden = known
+	}
+	l.saidAgain(max(first, 0), hidden)
+	begin := 0
+	moved := func(k int) bool { return k > hidden && !l.strays[k] }
+	if first > 0 && !summary && !slices.ContainsFunc(l.linked[:first], moved) {
+		for i := range first {
+			if l.linked[i] < 0 && !l.own[i] {
+				c.strays = append(c.strays, i)
+			}
+		}
+		begin, c.at = first, hidden
+		if t.Whole && len(c.strays) > 0 && hidden > 0 {
+			begin, hidden, c.strays = 0, 0, nil
+		}
+	}
+	// With nothing in common it is a new beginning: what was before stays stored, but is not part of this conversation.
+	again := make(map[int]bool)
+	for _, k := range l.linked[begin:] {
+		again[k] = true
+	}
+	show := func(from, to int) {
+		for k := from; k < to; k++ {
+			if !again[k] {
+				c.order = append(c.order, pathStep{known: k, host: -1})
+			}
+		}
+	}
+	show(0, hidden)
+	if summary {
+		c.front = len(c.order)
+	}
+	last, gap := -1, false
+	for i := begin; i <= len(l.host); i++ {
+		gap = gap || i < len(l.host) && l.gap[i]
+		if i < len(l.host) && l.match[i] >= 0 {
+			if last >= 0 {
+				for k := last + 1; k < l.match[i]; k++ {
+					if gap {
+						show(k, k+1)
+					}
+				}
+			}
+			last, gap = l.match[i], false
+		} else if last >= 0 {
+			// A line of the host's stands for the known message that it took the place of.
+			for _, role := range l.fillers[i] {
+				if last+1 < known && l.roles[last+1] == role {
+					last++
+					show(last, last+1)
+				}
+			}
+		}
+		switch {
+		case i == len(l.host):
+		case l.linked[i] >= 0:
+			c.order = append(c.order, pathStep{known: l.linked[i], host: -1})
+		case !l.own[i]:
+			c.order = append(c.order, pathStep{known: -1, host: i})
+		}
+	}
+	return c
+}

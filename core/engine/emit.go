@@ -1,0 +1,275 @@
+package engine
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/history"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// slot is the place of one message on its way out: the reason why it is there.
+type slot struct {
+	choice window.Choice
+	// it is the entry that it shows, or begins with; nil for what the engine made.
+	it *item
+	// others are the entries that rules merged into it, by their index among the visible items, the one it begins with among them; nil where there is
+	// just that one.
+	others []int
+	// window says that it comes from the window, and does not stand around it.
+	window bool
+	// recall is the block of recalled entries that it is.
+	recall *core.Recall
+}
+
+// emit puts the parts of the prompt in order: system messages, summaries, a note on what is left out, the window, and the recall
+// block in front of the newest turn. The provider's rules then run once more on the result.
+func (e *Engine) emit(f *frame, c *call) (core.AssembleResult, error) {
+	msgs := e.slots(f, c)
+	slots, sent := f.ws.slots, &f.ws.sent
+	numbers := f.ws.numbers(len(slots))
+	for i := range msgs {
+		msgs[i].Entry = numbers[i] // to find it again behind the rules
+	}
+	out := history.Apply(msgs, f.policy)
+	sent.read(out, numbers)
+	res := core.AssembleResult{
+		SystemPromptAddition: c.addition,
+		PromptAuthority:      core.AuthorityAssembled,
+		Epoch:                f.v.Epoch,
+		Stepped:              c.stepped,
+		Warnings:             c.warnings,
+		EstimatedTokens:      c.additionCost,
+		Messages:             out,
+		Choices:              make([]window.Choice, 0, len(slots)+len(f.s.items)/8+16),
+	}
+	for i := range out {
+		var it *item
+		out[i].Entry = ""
+		if n := sent.first[i]; n >= 0 {
+			out[i].Entry = slots[n].choice.Entry
+			if slots[n].window {
+				it = slots[n].it
+			}
+		}
+		cost := e.costOf(f.s, &out[i], it)
+		res.EstimatedTokens += cost
+		from := sent.members(i)
+		if len(from) == 0 { // a rule made this message
+			res.Choices = append(res.Choices, window.Choice{Message: i, Count: 1, Reason: window.ReasonNote, Tokens: cost})
+		}
+		f.explain(&res, c, from, i)
+	}
+	for n, i := range sent.of {
+		if i < 0 {
+			ch := slots[n].choice
+			ch.Message, ch.Reason = -1, window.OutRule
+			res.Choices = append(res.Choices, ch)
+		}
+	}
+	if res.EstimatedTokens > c.budget {
+		return core.AssembleResult{}, e.budgetError(f, c, res.EstimatedTokens)
+	}
+	res.Choices = f.outside(res.Choices)
+	res.Choices = append(res.Choices, c.outAllowance...)
+	res.CompactionDue = e.due(&f.v)
+	return res, nil
+}
+
+// explain records why the slots that became message i are there.
+func (f *frame) explain(res *core.AssembleResult, c *call, from []int, i int) {
+	for _, n := range from {
+		s := &f.ws.slots[n]
+		reason := s.choice.Reason
+		if s.recall != nil {
+			if s.recall == c.recall && len(from) == 1 {
+				res.RecallAt, res.RecallLen = i, 1
+			}
+			for _, it := range s.recall.Items {
+				res.Choices = append(res.Choices, window.Choice{
+					Message: i, Entry: it.ID, Count: 1, Reason: window.ReasonRecalled, Score: it.Score, Source: it.Source,
+				})
+			}
+			reason = window.ReasonNote
+		}
+		res.Choices = append(res.Choices, s.choice)
+		ch := &res.Choices[len(res.Choices)-1]
+		ch.Message, ch.Reason = i, reason
+		for _, other := range s.others {
+			if it := f.item(other); it != s.it {
+				res.Choices = append(res.Choices, window.Choice{
+					Message: i, Entry: it.entry.ID, Count: 1, Reason: window.ReasonTail, Tokens: it.cost, Stub: f.v.Stubs[it.entry.ID].Kind,
+				})
+			}
+		}
+	}
+}
+
+// slots lists the prompt's messages before the last run of the rules, and leaves in the workspace why each is there.
+func (e *Engine) slots(f *frame, c *call) []message.Message {
+	s := f.s
+	const around = 3 // notes and the pinned message
+	blocks := recallsOf(&f.v)
+	room := len(s.lead) + len(frontOf(&f.v).Summaries) + len(f.msgs) + len(blocks) + around
+	msgs, out := make([]message.Message, 0, room), slices.Grow(f.ws.slots[:0], room)
+	add := func(m message.Message, it *item, ch window.Choice) {
+		ch.Count = 1
+		msgs, out = append(msgs, m), append(out, slot{choice: ch, it: it})
+	}
+	for i := range s.lead {
+		if it := &s.lead[i]; !it.entry.Type.Hidden() {
+			add(it.msg, it, window.Choice{Entry: it.entry.ID, Reason: window.ReasonSystem, Tokens: it.cost})
+		}
+	}
+	for _, sum := range e.shownSummaries(&f.v) {
+		add(summaryMessage(sum), nil, window.Choice{Entry: sum.ID, Reason: window.ReasonSummary, Tokens: sum.Tokens})
+	}
+	if n := e.left(f); n > 0 {
+		m := noteMessage(n)
+		add(stamp(m, f.frontTime()), nil, window.Choice{Reason: window.ReasonNote, Tokens: e.messageCost(m)})
+	}
+	// recalled puts the blocks that stand in front of a position.
+	recalled := func(place int) {
+		for len(blocks) > 0 && blocks[0].At <= place {
+			add(recallMessage(blocks[0]), nil, window.Choice{Reason: window.ReasonRecalled, Tokens: blocks[0].Tokens})
+			out[len(out)-1].recall = blocks[0]
+			blocks = blocks[1:]
+		}
+	}
+	recalled(s.base - 1)
+	if p := f.pinned(); p != nil {
+		add(p.msg, p, window.Choice{Entry: p.entry.ID, Reason: window.ReasonPinned, Tokens: p.cost, Stub: f.v.Stubs[p.entry.ID].Kind})
+		if n := e.leftOfTurn(f); n > 0 {
+			m := turnMarker(n)
+			add(stamp(m, p.entry.Time), nil, window.Choice{Reason: window.ReasonNote, Tokens: e.messageCost(m)})
+		}
+	}
+	for i := range f.msgs {
+		n := f.shown.first[i]
+		if n >= 0 && f.msgs[i].Role != message.Tool { // results that came late stand further up
+			recalled(f.place(n))
+		}
+		sl := slot{choice: window.Choice{Count: 1, Reason: window.ReasonNote, Tokens: f.costs[i]}, window: true}
+		if n >= 0 {
+			sl.it = f.item(n)
+			sl.choice.Entry, sl.choice.Reason, sl.choice.Stub = sl.it.entry.ID, window.ReasonTail, f.v.Stubs[sl.it.entry.ID].Kind
+		}
+		if of := f.shown.members(i); len(of) > 1 {
+			sl.others = of
+			for _, other := range of {
+				if other != n {
+					sl.choice.Tokens = max(sl.choice.Tokens-f.item(other).cost, 0)
+				}
+			}
+		}
+		msgs, out = append(msgs, f.msgs[i]), append(out, sl)
+	}
+	recalled(math.MaxInt)
+	f.ws.slots = kept(out, f.ws.slots)
+	return msgs
+}
+
+// frontTime is the time of what the engine itself puts in front of the window: it changes when the window steps, and no sooner.
+func (f *frame) frontTime() time.Time {
+	if sums := frontOf(&f.v).Summaries; len(sums) > 0 {
+		return sums[len(sums)-1].Time
+	}
+	if len(f.s.items) > 0 {
+		return f.s.items[0].entry.Time
+	}
+	return time.Time{}
+}
+
+// newestTurn returns the position in front of which the newest turn begins: the end of the path where the host appends that turn
+// itself or none has begun, and before the window where the turn's first message is pinned.
+func (f *frame) newestTurn(hosted bool) int {
+	end := f.v.Len()
+	if hosted {
+		return end
+	}
+	for i, first := range slices.Backward(f.shown.first) {
+		for _, n := range slices.Backward(f.shown.members(i)) {
+			if isPrompt(f.item(n).entry) {
+				return f.place(first)
+			}
+		}
+	}
+	if f.pinned() != nil {
+		return max(f.s.base-1, 0)
+	}
+	return end
+}
+
+// pinned returns the pinned message, if it is shown in front. The window may hold it again: an erasure that dissolves a summary gives back what stood
+// behind it.
+func (f *frame) pinned() *item {
+	p := f.s.pinned
+	if p == nil || f.v.Pinned == "" || f.v.Lean >= leanUnpinned ||
+		f.holds(p.entry.ID) {
+		return nil
+	}
+	return p
+}
+
+// holds reports whether an entry is in the window.
+func (f *frame) holds(id string) bool {
+	for i := range f.items {
+		if f.items[i].entry.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// hosted reports whether the host appends the current turn behind the result.
+func (c *call) hosted() bool { return c.req.Transcript != nil && c.req.Prompt != "" }
+
+// leftOfTurn is how many entries between the pinned message and the window are not shown.
+func (e *Engine) leftOfTurn(f *frame) int {
+	for i := f.s.base - 1; i >= 0; i-- {
+		if id, seq := f.v.At(i); id == f.s.pinned.entry.SessionID() && seq == f.s.pinned.entry.Seq {
+			return f.s.base - 1 - i
+		}
+	}
+	return 0
+}
+
+// outside explains what is not shown, in runs.
+func (f *frame) outside(out []window.Choice) []window.Choice {
+	if n := f.v.Frontier - f.v.Lead; n > 0 {
+		out = append(out, window.Choice{Message: -1, Count: n, Reason: window.OutCompacted})
+	}
+	if n := f.s.base - max(f.v.Frontier, f.v.Lead); n > 0 {
+		out = append(out, window.Choice{Message: -1, Count: n, Reason: window.OutBudget, Tokens: f.v.Backlog})
+	}
+	n, _ := slices.BinarySearch(f.visible, f.s.base-f.base) // the first visible one
+	for i := range f.s.items {
+		it := &f.s.items[i]
+		ch := window.Choice{Message: -1, Entry: it.entry.ID, Count: 1, Tokens: it.cost}
+		switch {
+		case it.entry.Type == core.TypeHeartbeat:
+			ch.Reason = window.OutHeartbeat
+		case it.entry.Type == core.TypeErased:
+			ch.Reason = window.OutErased
+		case it.hidden():
+			ch.Reason = window.OutRule
+		case f.shown.of[n] < 0:
+			ch.Reason = window.OutRule
+		}
+		if !it.hidden() {
+			n++
+		}
+		if ch.Reason != "" {
+			out = append(out, ch)
+		}
+	}
+	return out
+}
+
+// due reports whether enough left the window for a compaction to be worth it.
+func (e *Engine) due(v *core.View) bool {
+	return v.Start > v.Frontier && v.Backlog >= int(e.cfg.Compaction.Due*float64(v.Budget))
+}

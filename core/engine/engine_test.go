@@ -1,0 +1,396 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// wordCounter counts words: cheap, and easy to reckon with.
+func wordCounter(text string) int { return len(strings.Fields(text)) }
+
+// halver owns compaction and replaces the older half of what may go.
+type halver struct{ calls int }
+
+func (h *halver) OwnsCompaction() bool { return true }
+
+func (h *halver) Compact(_ context.Context, c core.Compaction) (core.Patch, error) {
+	h.calls++
+	r := core.Replacement{Kind: "summary", Text: fmt.Sprintf("summary number %d", h.calls)}
+	for _, e := range c.Entries[:len(c.Entries)-c.Protected] {
+		r.Entries = append(r.Entries, e.ID)
+	}
+	for _, s := range c.Summaries {
+		r.Summaries = append(r.Summaries, s.ID)
+	}
+	return core.Patch{Replace: []core.Replacement{r}}, nil
+}
+
+type fixture struct {
+	t      *testing.T
+	store  *memory.Store
+	engine *engine.Engine
+	id     core.SessionID
+	cfg    engine.Config
+	parts  engine.Parts
+}
+
+func newFixture(t *testing.T, change ...func(*engine.Config, *engine.Parts)) *fixture {
+	t.Helper()
+	f := &fixture{t: t, store: memory.New(), id: core.SessionID{Agent: "main", Session: "s1"}, cfg: engine.DefaultConfig()}
+	f.cfg.RecentMessages = 2
+	f.parts = engine.Parts{Store: f.store, Compactor: &halver{}, Counter: wordCounter}
+	for _, c := range change {
+		c(&f.cfg, &f.parts)
+	}
+	f.restart()
+	return f
+}
+
+// restart makes a new engine over the same store.
+func (f *fixture) restart() {
+	f.t.Helper()
+	e, err := engine.New(f.parts, f.cfg)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.engine = e
+}
+
+func (f *fixture) ingest(messages ...message.Message) core.IngestResult {
+	f.t.Helper()
+	res, err := f.engine.IngestBatch(f.t.Context(), core.IngestBatchRequest{Session: f.id, Messages: messages})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return res
+}
+
+func (f *fixture) assemble(budget int, change ...func(*core.AssembleRequest)) core.AssembleResult {
+	f.t.Helper()
+	req := core.AssembleRequest{Session: f.id, Budget: budget, PromptMode: core.PromptNone}
+	for _, c := range change {
+		c(&req)
+	}
+	res, err := f.engine.Assemble(f.t.Context(), req)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return res
+}
+
+// transcript hands the messages over as the host's.
+func transcript(prompt string, messages ...message.Message) func(*core.AssembleRequest) {
+	return func(r *core.AssembleRequest) {
+		r.Prompt = prompt
+		r.Transcript = &core.Transcript{Messages: messages}
+	}
+}
+
+func (f *fixture) stored() int {
+	f.t.Helper()
+	n := 0
+	for _, err := range core.All(f.t.Context(), f.store, f.id.Scope(), false) {
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
+
+func user(text string) message.Message      { return message.New(message.User, text) }
+func assistant(text string) message.Message { return message.New(message.Assistant, text) }
+
+// shown joins the texts of a result.
+func shown(res core.AssembleResult) string {
+	var b strings.Builder
+	for i, m := range res.Messages {
+		if i > 0 {
+			b.WriteString(" | ")
+		}
+		b.WriteString(m.Text())
+	}
+	return b.String()
+}
+
+func TestReconcile(t *testing.T) {
+	base := []message.Message{user("q1"), assistant("a1"), user("q2"), assistant("a2")}
+	for _, tc := range []struct {
+		name   string
+		host   []message.Message
+		want   string
+		stored int
+	}{
+		{"same", base, "q1 | a1 | q2 | a2", 4},
+		{"grown by a turn that was never committed", append(base[:4:4], user("q3"), assistant("failed")), "q1 | a1 | q2 | a2 | q3 | failed", 6},
+		{"the host shows only the newest turn", base[2:], "q1 | a1 | q2 | a2", 4},
+		{"rewound", base[:2], "q1 | a1", 4},
+		{"forked", append(base[:2:2], user("other"), assistant("b2")), "q1 | a1 | other | b2", 6},
+		{"reset", []message.Message{user("new"), assistant("n1")}, "new | n1", 6},
+		{"reset to nothing", []message.Message{}, "", 4},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFixture(t)
+			f.ingest(base...)
+			for range 2 { // the second call finds nothing new
+				if got := shown(f.assemble(1000, transcript("now", tc.host...))); got != tc.want {
+					t.Errorf("window = %q, want %q", got, tc.want)
+				}
+			}
+			f.restart()
+			if got := shown(f.assemble(1000, transcript("now", tc.host...))); got != tc.want {
+				t.Errorf("window after a restart = %q, want %q", got, tc.want)
+			}
+			if n := f.stored(); n != tc.stored {
+				t.Errorf("%d entries stored, want %d", n, tc.stored)
+			}
+		})
+	}
+}
+
+func TestReconcileHostCompaction(t *testing.T) {
+	f := newFixture(t)
+	base := []message.Message{user("q1"), assistant("a1"), user("q2"), assistant("a2")}
+	f.ingest(base...)
+	sum := user("the host's summary")
+	sum.Type = message.CompactionSummary
+	host := append([]message.Message{sum}, base[2:]...)
+	want := "the host's summary | q2 | a2"
+	for range 2 {
+		if got := shown(f.assemble(1000, transcript("now", host...))); got != want {
+			t.Errorf("window = %q, want %q", got, want)
+		}
+	}
+	if n := f.stored(); n != 5 {
+		t.Errorf("%d entries stored, want the four and the summary", n)
+	}
+	host = append(host, user("q3"), assistant("a3"))
+	if got := shown(f.assemble(1000, transcript("now", host...))); got != want+" | q3 | a3" {
+		t.Errorf("window = %q, want %q", got, want+" | q3 | a3")
+	}
+}
+
+func TestOwnOutputChangesNothing(t *testing.T) {
+	f := newFixture(t)
+	var base []message.Message
+	for i := range 40 {
+		base = append(base, user(fmt.Sprintf("question %d with some more words in it", i)), assistant(fmt.Sprintf("answer %d, just as long as that", i)))
+	}
+	first := f.assemble(200, transcript("now", base...))
+	if len(first.Messages) >= len(base) {
+		t.Fatalf("the window shows all %d messages: nothing is tested", len(base))
+	}
+	again := f.assemble(200, transcript("now", first.Messages...), func(r *core.AssembleRequest) { r.Call = core.CallLoop })
+	if shown(again) != shown(first) {
+		t.Errorf("own output gave\n%s\nwant\n%s", shown(again), shown(first))
+	}
+	if n := f.stored(); n != len(base) {
+		t.Errorf("%d entries stored, want %d", n, len(base))
+	}
+}
+
+func TestSkippedTranscript(t *testing.T) {
+	f := newFixture(t)
+	base := []message.Message{user("q1"), assistant("a1")}
+	f.assemble(1000, transcript("x", base...))
+	tail := func(r *core.AssembleRequest) {
+		r.Transcript = &core.Transcript{Skipped: 2, Digest: message.DigestOf(base), Messages: []message.Message{user("q2"), assistant("a2")}}
+		r.Prompt = "x"
+	}
+	if got := shown(f.assemble(1000, tail)); got != "q1 | a1 | q2 | a2" {
+		t.Errorf("window = %q", got)
+	}
+	_, err := f.engine.Assemble(t.Context(), core.AssembleRequest{
+		Session: f.id, Budget: 100, Transcript: &core.Transcript{Skipped: 2, Digest: "something else"},
+	})
+	if !errors.Is(err, core.ErrNeedTranscript) {
+		t.Errorf("unknown digest: %v, want ErrNeedTranscript", err)
+	}
+}
+
+func TestCommitTurn(t *testing.T) {
+	f := newFixture(t)
+	turn := []message.Message{user("q1"), assistant("a1")}
+	commit := func(key string, m ...message.Message) core.CommitTurnResult {
+		t.Helper()
+		res, err := f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: key, Messages: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	if got := commit("k1", turn...).Status; got != core.Committed {
+		t.Errorf("first commit: %s", got)
+	}
+	f.restart()
+	if got := commit("k1", turn...).Status; got != core.Duplicate {
+		t.Errorf("same key after a restart: %s", got)
+	}
+	if got := commit("k2", turn...).Status; got != core.Committed {
+		t.Errorf("same words in another turn: %s", got)
+	}
+	want := "q1 | a1 | q1 | a1"
+	if got := shown(f.assemble(1000, transcript("now", append(turn, turn...)...))); got != want {
+		t.Errorf("window = %q, want %q", got, want)
+	}
+	if n := f.stored(); n != 4 {
+		t.Errorf("%d entries stored, want 4", n)
+	}
+}
+
+func TestCompactPublishesAndReplays(t *testing.T) {
+	f := newFixture(t)
+	for i := range 30 {
+		f.ingest(user(fmt.Sprintf("question %d", i)), assistant(fmt.Sprintf("answer %d", i)))
+	}
+	f.assemble(200)
+	for round := range 3 {
+		res, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Force: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round == 0 && (!res.Compacted || res.TokensAfter >= res.TokensBefore) {
+			t.Errorf("round %d: %+v made no progress", round, res)
+		}
+	}
+	before := shown(f.assemble(200))
+	if !strings.Contains(before, "summary number") || !strings.HasSuffix(before, "question 29 | answer 29") {
+		t.Errorf("window after compaction = %q", before)
+	}
+	f.restart()
+	if got := shown(f.assemble(200)); got != before {
+		t.Errorf("window after a restart = %q, want %q", got, before)
+	}
+}
+
+func TestSubagents(t *testing.T) {
+	f := newFixture(t)
+	f.ingest(user("parent question"), assistant("parent answer"))
+	child := core.SessionID{Agent: "main", Session: "child"}
+	spawn, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork, TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inChild := func(r *core.AssembleRequest) { r.Session = child }
+	if got := shown(f.assemble(1000, inChild)); got != "parent question | parent answer" {
+		t.Errorf("forked child sees %q", got)
+	}
+	if err := spawn.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := shown(f.assemble(1000, inChild)); got != "" {
+		t.Errorf("after the rollback the child sees %q", got)
+	}
+	if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.engine.IngestBatch(t.Context(), core.IngestBatchRequest{
+		Session: child, Messages: []message.Message{user("task"), assistant("the result")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second call is a repetition
+		if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Child: child, Reason: "completed"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := shown(f.assemble(1000)); strings.Count(got, "the result") != 1 {
+		t.Errorf("parent sees %q, want the child's result once", got)
+	}
+}
+
+func TestBudgetError(t *testing.T) {
+	f := newFixture(t)
+	call := message.Message{Role: message.Assistant, Parts: []message.Part{{
+		Kind: message.ToolCall, CallID: "1", Name: "write", Args: `{"text":"` + strings.Repeat("word ", 500) + `"}`,
+	}}}
+	result := message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: "1", Name: "write", Text: "ok"}}}
+	f.ingest(user("go"), call, result)
+	_, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 100})
+	var be *core.BudgetError
+	if !errors.As(err, &be) || be.Budget != 100 || be.Needed <= 500 || be.Entry == "" {
+		t.Errorf("err = %v, want a BudgetError that names the entry", err)
+	}
+	// A huge result is clipped instead.
+	f.ingest(user("again"), message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: "2", Name: "read", Args: "{}"}}},
+		message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: "2", Name: "read", Text: strings.Repeat("line of text\n", 500)}}})
+	if res := f.assemble(150); res.EstimatedTokens > 150 {
+		t.Errorf("%d tokens in a budget of 150", res.EstimatedTokens)
+	}
+}
+
+// failing is a store whose Scan fails when told so.
+type failing struct {
+	*memory.Store
+	err error
+}
+
+func (s *failing) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
+	if s.err != nil {
+		return core.Page{}, s.err
+	}
+	return s.Store.Scan(ctx, q)
+}
+
+func TestFailurePolicy(t *testing.T) {
+	for _, policy := range []engine.FailurePolicy{engine.FailDegrade, engine.FailStrict} {
+		t.Run(string(policy), func(t *testing.T) {
+			broken := &failing{Store: memory.New(), err: errors.New("disk on fire")}
+			f := newFixture(t, func(c *engine.Config, p *engine.Parts) { c.Failure, p.Store = policy, broken })
+			req := core.AssembleRequest{Session: f.id, Budget: 100, Transcript: &core.Transcript{Messages: []message.Message{user("hi")}}, Prompt: "x"}
+			res, err := f.engine.Assemble(t.Context(), req)
+			if policy == engine.FailStrict {
+				if !errors.Is(err, broken.err) {
+					t.Errorf("strict: %v, want the store's error", err)
+				}
+				return
+			}
+			if err != nil || shown(res) != "hi" || !strings.Contains(res.Degraded, "disk on fire") {
+				t.Errorf("degrade: %q, degraded %q, %v", shown(res), res.Degraded, err)
+			}
+			if h := f.engine.Info().Health; len(h) == 0 || !h[0].Quarantined {
+				t.Errorf("health says %+v", h)
+			}
+			broken.err = nil
+			if _, err := f.engine.Bootstrap(t.Context(), core.BootstrapRequest{Session: f.id}); err != nil {
+				t.Fatal(err)
+			}
+			if res, err := f.engine.Assemble(t.Context(), req); err != nil || res.Degraded != "" {
+				t.Errorf("after bootstrap: degraded %q, %v", res.Degraded, err)
+			}
+		})
+	}
+}
+
+func TestHeartbeatsStayOut(t *testing.T) {
+	f := newFixture(t)
+	f.ingest(user("q1"), assistant("a1"))
+	if _, err := f.engine.Ingest(t.Context(), core.IngestRequest{Session: f.id, Message: user("tick"), Heartbeat: true}); err != nil {
+		t.Fatal(err)
+	}
+	f.ingest(user("q2"))
+	if got := shown(f.assemble(1000)); got != "q1 | a1 | q2" {
+		t.Errorf("window = %q", got)
+	}
+	if n := f.stored(); n != 4 {
+		t.Errorf("%d entries stored, want 4", n)
+	}
+}
+
+func TestRequirements(t *testing.T) {
+	_, err := engine.New(engine.Parts{Store: memory.New(), Compactor: &halver{}, Counter: wordCounter}, engine.DefaultConfig(),
+		engine.WithRequirements(map[string][]core.Capability{"agent-run": {core.CanAssemble, core.CanComplete}}))
+	var re *core.RequirementError
+	if !errors.As(err, &re) || len(re.Missing) != 1 || re.Missing[0] != core.CanComplete {
+		t.Errorf("err = %v, want a RequirementError that names %s", err, core.CanComplete)
+	}
+}

@@ -1,0 +1,321 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// plainText is all that an entry says, for readers: text, calls with their arguments, results, and what images are.
+func plainText(entry *core.Entry) string {
+	if len(entry.Message.Parts) == 1 && entry.Message.Parts[0].Kind == message.Text {
+		return entry.Message.Parts[0].Text
+	}
+	var b strings.Builder
+	for i := range entry.Message.Parts {
+		p := &entry.Message.Parts[i]
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		switch p.Kind {
+		case message.ToolCall:
+			b.WriteString("call " + p.Name + " " + p.Args)
+		case message.Image, message.Other:
+			writeMedia(&b, p)
+		default:
+			b.WriteString(p.Text)
+			for _, in := range message.Inside(*p) {
+				b.WriteByte('\n')
+				writeMedia(&b, &in)
+			}
+		}
+	}
+	return b.String()
+}
+
+// writeMedia says what a block is and, of a document that is text, what it holds. Anything else is no text: it stays in the store.
+func writeMedia(b *strings.Builder, p *message.Part) {
+	m, _ := message.MediaOf(*p)
+	b.WriteString("(" + m.Kind)
+	if s := m.String(); s != "" {
+		b.WriteString(": " + s)
+	}
+	if m.Text == "" {
+		b.WriteString("; stored whole, its data is no text")
+	}
+	b.WriteByte(')')
+	for _, text := range []string{p.Text, m.Text} {
+		if text != "" {
+			b.WriteString(" " + text)
+		}
+	}
+}
+
+// bytesFor estimates how many bytes of an entry's text cost so many tokens, the citation included.
+func (e *Engine) bytesFor(entry *core.Entry, text string, tokens int) int {
+	tokens -= citationCost
+	if entry.Tokens <= tokens || len(text) == 0 {
+		return len(text)
+	}
+	return max(int(float64(max(tokens, 0))*float64(len(text))/float64(entry.Tokens)*0.9), 32)
+}
+
+// citationCost is about what the line in front of a quotation costs, in tokens.
+const citationCost = 16
+
+// answerWriter writes quoted entries as long as there is room.
+type answerWriter struct {
+	e *Engine
+	// to is the session that is answered.
+	to    core.SessionID
+	b     strings.Builder
+	found []Found
+	room  int // tokens
+}
+
+// add quotes an entry. It returns false, and adds nothing, when there is no room; the text is shortened before that.
+func (w *answerWriter) add(entry *core.Entry, text string, whole bool, score float64) bool {
+	for {
+		block := quoted(w.to, entry, text)
+		if !whole {
+			block = strings.TrimSuffix(block, "\n") + " ...\n"
+		}
+		cost := w.e.count(block)
+		if cost <= w.room {
+			w.room -= cost
+			w.b.WriteString(block)
+			w.found = append(w.found, Found{
+				ID: entry.ID, Session: entry.Session, Turn: entry.Turn, Seq: entry.Seq, Role: entry.Role, Type: entry.Type, Time: entry.Time,
+				Tokens: entry.Tokens, Excerpt: text, Whole: whole, Score: score,
+			})
+			return true
+		}
+		if len(text) < 64 {
+			return false
+		}
+		text, whole = window.CutRune(text, len(text)*w.room/(cost+1)*9/10), false
+	}
+}
+
+// Expand implements Recaller. An id that the session does not reach is ErrNotFound.
+func (e *Engine) Expand(ctx context.Context, req ExpandRequest) (ExpandResult, error) {
+	req.ID = strings.TrimPrefix(strings.TrimSpace(req.ID), "#")
+	switch {
+	case req.ID == "":
+		return ExpandResult{}, invalid("expand", "id", "give the id of an entry or a summary, as citations name it")
+	case req.Offset < 0:
+		return ExpandResult{}, invalid("expand", "offset", "must be the next of the page before")
+	case req.Before < 0 || req.Before > MaxFound || req.After < 0 || req.After > MaxFound:
+		return ExpandResult{}, invalid("expand", "before", fmt.Sprintf("before and after must be 0 to %d", MaxFound))
+	}
+	tokens, err := answerTokens("expand", req.Tokens)
+	if err != nil {
+		return ExpandResult{}, err
+	}
+	r, err := e.reachOf(ctx, "expand", req.Session)
+	if err != nil {
+		return ExpandResult{}, err
+	}
+	entry, err := e.reached(ctx, &r, req.ID)
+	if errors.Is(err, core.ErrNotFound) { // a mistyped id is nobody's failure
+		return ExpandResult{}, fmt.Errorf("core: expand %q in %q: %w", req.ID, req.Session, err)
+	}
+	if err != nil {
+		return ExpandResult{}, e.failed(ctx, "store", "expand", fmt.Errorf("core: expand %q in %q: %w", req.ID, req.Session, err))
+	}
+	w := answerWriter{e: e, to: req.Session, room: tokens}
+	var res ExpandResult
+	switch {
+	case entry.Type == core.TypeSummary:
+		res, err = e.expandSpans(ctx, &r, spansOf(entry), req.Offset, &w)
+	case req.Before > 0 || req.After > 0:
+		around := core.Span{From: max(entry.Seq-int64(req.Before), 0), To: entry.Seq + int64(req.After) + 1}
+		res, err = e.expandSpans(ctx, &r, []core.Span{around.Owned(entry.SessionID())}, req.Offset, &w)
+	default:
+		res, err = expandEntry(&entry, req.Offset, &w)
+	}
+	if err != nil {
+		return ExpandResult{}, e.failed(ctx, "store", "expand", fmt.Errorf("core: expand %q in %q: %w", req.ID, req.Session, err))
+	}
+	res.Found, res.Text = w.found, w.b.String()
+	res.Tokens = e.count(res.Text)
+	return res, nil
+}
+
+// reached reads an entry that the session may see, by its id or, of the session itself, by its position.
+func (e *Engine) reached(ctx context.Context, r *reach, id string) (core.Entry, error) {
+	if seq, err := strconv.ParseInt(id, 10, 64); err == nil && seq >= 0 && seq < math.MaxInt64 {
+		page, err := e.store.Scan(ctx, core.ScanQuery{Scope: r.session.Scope(), FromSeq: seq, ToSeq: seq + 1, Limit: 1})
+		if err != nil {
+			return core.Entry{}, err
+		}
+		if len(page.Entries) == 1 && page.Entries[0].Seq == seq && r.holds(&page.Entries[0]) {
+			return page.Entries[0], nil
+		}
+	}
+	for _, scope := range append(slices.Clone(r.scopes), ownersOf(&r.view)...) {
+		got, err := e.store.Get(ctx, scope, []string{id})
+		if err == nil && r.holds(&got[0]) {
+			return got[0], nil
+		}
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
+			return core.Entry{}, err
+		}
+	}
+	return core.Entry{}, core.ErrNotFound
+}
+
+// ownersOf lists the other sessions that a path shows entries of.
+func ownersOf(v *core.View) []core.Scope {
+	var out []core.Scope
+	for _, sp := range v.Path {
+		if sp.Session != nil && !slices.Contains(out, sp.Session.Scope()) {
+			out = append(out, sp.Session.Scope())
+		}
+	}
+	return out
+}
+
+// expandEntry shows a page of one entry's text.
+func expandEntry(entry *core.Entry, offset int, w *answerWriter) (ExpandResult, error) {
+	text := plainText(entry)
+	res := ExpandResult{Total: len(text)}
+	if offset > len(text) {
+		return res, invalid("expand", "offset", fmt.Sprintf("the entry has %d bytes", len(text)))
+	}
+	for offset > 0 && offset < len(text) && !utf8.RuneStart(text[offset]) {
+		offset--
+	}
+	rest := text[offset:]
+	page := window.CutRune(rest, w.e.bytesFor(entry, text, w.room))
+	if !w.add(entry, page, len(page) == len(text), 0) {
+		return res, invalid("expand", "tokens", "not even the beginning fits: ask for more")
+	}
+	shown := w.found[len(w.found)-1].Excerpt
+	if len(shown) == 0 && len(rest) > 0 {
+		return res, invalid("expand", "tokens", "not even the beginning fits: ask for more")
+	}
+	if next := offset + len(shown); next < len(text) {
+		res.Next = next
+	}
+	return res, nil
+}
+
+// expandSpans shows the entries of spans from the offset-th on, as many as fit.
+func (e *Engine) expandSpans(ctx context.Context, r *reach, spans []core.Span, offset int, w *answerWriter) (ExpandResult, error) {
+	var res ExpandResult
+	for _, sp := range spans {
+		res.Total += sp.Len()
+	}
+	n := 0
+	full := false
+	for _, sp := range spans {
+		if full || n+sp.Len() <= offset {
+			n += sp.Len()
+			continue
+		}
+		skip := int64(max(offset-n, 0))
+		q := core.ScanQuery{Scope: sp.Session.Scope(), FromSeq: sp.From + skip, ToSeq: sp.To, Limit: 64}
+		n += int(skip)
+		for !full {
+			page, err := e.store.Scan(ctx, q)
+			if err != nil {
+				return res, err
+			}
+			for i := range page.Entries {
+				entry := &page.Entries[i]
+				if r.holds(entry) && entry.Type != core.TypeSummary {
+					text := plainText(entry)
+					cut := window.CutRune(text, e.bytesFor(entry, text, max(w.room/2, 200)))
+					if w.room < citationCost*2 || !w.add(entry, cut, len(cut) == len(text), 0) {
+						full = true
+						break
+					}
+				}
+				n = int(entry.Seq-sp.From) + 1 + before(spans, sp)
+			}
+			if page.Next == "" {
+				break
+			}
+			q.Cursor = page.Next
+		}
+	}
+	if full {
+		if n <= offset {
+			return res, invalid("expand", "tokens", "not even one entry fits: ask for more")
+		}
+		res.Next = n
+	}
+	return res, nil
+}
+
+// before is the number of entries in the spans in front of one.
+func before(spans []core.Span, sp core.Span) int {
+	n := 0
+	for _, s := range spans {
+		if s == sp {
+			break
+		}
+		n += s.Len()
+	}
+	return n
+}
+
+// Describe implements Recaller. It reads two entries, whatever the session's length.
+func (e *Engine) Describe(ctx context.Context, req DescribeRequest) (DescribeResult, error) {
+	r, err := e.reachOf(ctx, "describe", req.Session)
+	if err != nil {
+		return DescribeResult{}, err
+	}
+	v := &r.view
+	front := frontOf(v)
+	d := DescribeResult{
+		Session: req.Session, Entries: v.Len(), Turns: v.Turns, Shown: v.Len() - max(v.Start, v.Lead, 0) + v.Lead, Left: front.Left,
+		Epoch: v.Epoch, Budget: v.Budget, Arm: v.Arm, Shortened: len(v.Stubs),
+	}
+	for _, sum := range v.Summaries {
+		d.Summaries = append(d.Summaries, SummaryInfo{
+			ID: sum.ID, Kind: sum.Kind, Covers: sum.Covers, Tokens: sum.Tokens, Time: sum.Time, Of: sum.Of, Head: window.CutRune(window.FirstLine(sum.Text), 160),
+		})
+	}
+	if n := v.Len(); n > 0 {
+		for _, at := range []int{0, n - 1} {
+			items, err := e.read(ctx, v, at, at+1)
+			if err != nil {
+				return DescribeResult{}, e.failed(ctx, "store", "describe", err)
+			}
+			if at == 0 {
+				d.First = items[0].entry.Time
+			}
+			d.Last = items[0].entry.Time
+		}
+	}
+	d.Text = d.text() + shortenedText(v.Stubs)
+	d.Tokens = e.count(d.Text)
+	return d, nil
+}
+
+func (d DescribeResult) text() string {
+	var b strings.Builder
+	day := func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
+	fmt.Fprintf(&b, "%d messages in %d turns", d.Entries, d.Turns)
+	if !d.First.IsZero() {
+		fmt.Fprintf(&b, ", %s to %s", day(d.First), day(d.Last))
+	}
+	fmt.Fprintf(&b, "; %d shown (%d of them shortened), %d stored but not shown.\n", d.Shown, d.Shortened, d.Left)
+	for _, s := range d.Summaries {
+		fmt.Fprintf(&b, "- %s #%s of %d messages, %d tokens, %s:\n%s\n", cmp.Or(s.Kind, "summary"), s.ID, s.Covers, s.Tokens, day(s.Time), window.Quote(s.Head))
+	}
+	return b.String()
+}

@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// What an erased entry is known by must not tell what it said, however short that was: who tries all the numbers of four digits finds the one whose digest
+// stands there. So the digest is keyed. The key is random, made at an agent's first erasure, and kept in the store beside the entries, in a session of
+// its own: every process that uses the store has it, and so has whoever may read the whole store. Exports leave it out. Who has but entries, an
+// export, an answer of the engine, cannot try.
+
+const (
+	// metaSecret holds the key, in hexadecimal digits.
+	metaSecret = "secret"
+	// metaOrigin says by what the host knew an erased message: keyed digests, see originsOf.
+	metaOrigin = "origin"
+)
+
+// prints makes what erased entries of an agent are known by. The first key is the one in use; a store that shows writes late may have taken two.
+type prints [][]byte
+
+// readPrints reads an agent's keys. There are none before the first erasure.
+func readPrints(ctx context.Context, store core.Store, agent string) (p prints, entries int, err error) {
+	for entry, err := range core.All(ctx, store, core.Scope{Agent: agent, Session: core.SessionSecrets}, false) {
+		if err != nil {
+			return nil, 0, fmt.Errorf("core: key of the erasures of %q: %w", agent, err)
+		}
+		entries++
+		if key, err := hex.DecodeString(entry.Meta[metaSecret]); err == nil && len(key) > 0 {
+			p = append(p, key)
+		}
+	}
+	return p, entries, nil
+}
+
+// makePrints reads an agent's keys, and makes one if there is none. Of several processes that do so at the same time one wins.
+func (e *Engine) makePrints(ctx context.Context, agent string) (prints, error) {
+	for range 8 {
+		p, n, err := readPrints(ctx, e.store, agent)
+		if err != nil || len(p) > 0 {
+			return p, err
+		}
+		key := make([]byte, sha256.Size)
+		_, _ = rand.Read(key) // never fails
+		m := message.New(message.System, "")
+		entry := core.Entry{
+			ID: e.newID(), Agent: agent, Session: core.SessionSecrets, Seq: int64(n), Role: m.Role, Type: core.TypeErased, Time: e.now(),
+			Key: "secret:" + strconv.Itoa(n), Fingerprint: message.Fingerprint(m), Message: m, Meta: map[string]string{metaSecret: hex.EncodeToString(key)},
+		}
+		res, err := e.store.Append(ctx, []core.Entry{entry})
+		switch {
+		case errors.Is(err, core.ErrConflict):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("core: key of the erasures of %q: %w", agent, err)
+		case res.IDs[0] == entry.ID:
+			return prints{key}, nil
+		}
+	}
+	return nil, fmt.Errorf("core: key of the erasures of %q: it cannot be read back: %w", agent, core.ErrConflict)
+}
+
+// printMark begins what an erased entry is known by; printKeyed follows where that is keyed.
+const printMark, printKeyed = "erased:", "k:"
+
+// of returns what an erased entry with this fingerprint is known by.
+func (p prints) of(id core.SessionID, fingerprint string) string {
+	return printMark + printKeyed + p.digest(0, "print", id, fingerprint)
+}
+
+func (p prints) digest(key int, kind string, id core.SessionID, text string) string {
+	mac := hmac.New(sha256.New, p[key])
+	for _, field := range []string{kind, id.Agent, id.Session} {
+		mac.Write([]byte(strconv.Itoa(len(field)) + ":" + field))
+	}
+	mac.Write([]byte(text))
+	return hex.EncodeToString(mac.Sum(nil)[:12])
+}
+
+// all returns everything that an erased entry with this fingerprint may be known by: by any key, and by none, as before there was one.
+func (p prints) all(id core.SessionID, fingerprint string) []string {
+	out := make([]string, 0, len(p)+1)
+	for i := range p {
+		out = append(out, printMark+printKeyed+p.digest(i, "print", id, fingerprint))
+	}
+	sum := sha256.Sum256([]byte("erased\x00" + id.Agent + "\x00" + id.Session + "\x00" + fingerprint))
+	return append(out, printMark+hex.EncodeToString(sum[:12]))
+}
+
+// originsOf lists by what a host knows a message: its key, its id and its time.
+func originsOf(m *message.Message) []string {
+	var out []string
+	if m.Key != "" {
+		out = append(out, "k"+m.Key)
+	}
+	if m.ID != "" {
+		out = append(out, "i"+m.ID)
+	}
+	if !m.Time.IsZero() {
+		out = append(out, "t"+strconv.FormatInt(m.Time.UnixMilli(), 10))
+	}
+	return out
+}
+
+// origin is originsOf as an erased entry may keep it.
+func (p prints) origin(id core.SessionID, m *message.Message) string {
+	var out []string
+	for _, o := range originsOf(m) {
+		out = append(out, o[:1]+p.digest(0, "origin", id, o))
+	}
+	return strings.Join(out, " ")
+}
+
+// another reports whether a message is another one than that of an erased entry which says the same: what the host knows the two by can be compared, and
+// nothing of it is the same.
+func (p prints) another(id core.SessionID, origin string, m *message.Message) bool {
+	known := make(map[string]string)
+	for field := range strings.FieldsSeq(origin) {
+		known[field[:1]] = field[1:]
+	}
+	differs := false
+	for _, o := range originsOf(m) {
+		was, ok := known[o[:1]]
+		if !ok {
+			continue
+		}
+		for i := range p {
+			if was == p.digest(i, "origin", id, o) {
+				return false
+			}
+		}
+		differs = true
+	}
+	return differs
+}
+
+// known reports whether an erased entry is known by what a message with this fingerprint leaves.
+func (p prints) known(id core.SessionID, print, fingerprint string) bool {
+	return strings.HasPrefix(print, printMark) && slices.Contains(p.all(id, fingerprint), print)
+}

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// erasedText stands in a window where a summary was erased.
+const erasedText = "[A summary of earlier messages was erased; what else it stood for is stored but not shown.]"
+
+const erasedKind = "erased"
+
+// eachView visits every view of the agent whose entries are erased.
+func (er *erasure) eachView(ctx context.Context, visit func(core.View) error) error {
+	q := core.ViewQuery{Agent: er.req.Scope.Agent, Limit: core.MaxPage}
+	for {
+		ids, err := er.e.views.ListViews(ctx, q)
+		if err != nil {
+			return fmt.Errorf("list views: %w", err)
+		}
+		for _, id := range ids {
+			v, err := er.e.views.LoadView(ctx, id)
+			if err != nil {
+				continue // it was dropped meanwhile
+			}
+			if err := visit(v); err != nil {
+				return err
+			}
+		}
+		if len(ids) < q.Limit {
+			return nil
+		}
+		q.After = ids[len(ids)-1]
+	}
+}
+
+// eachHolder visits every view that may show an entry of the agent: its own, and those of forks that belong to others.
+func (er *erasure) eachHolder(ctx context.Context, visit func(core.View) error) error {
+	seen := make(map[core.SessionID]bool)
+	var heirs []core.SessionID
+	see := func(v core.View) error {
+		seen[v.Session] = true
+		heirs = append(heirs, v.Heirs...)
+		return visit(v)
+	}
+	if err := er.eachView(ctx, see); err != nil {
+		return err
+	}
+	for len(heirs) > 0 {
+		id := heirs[0]
+		if heirs = heirs[1:]; seen[id] {
+			continue
+		}
+		seen[id] = true
+		v, err := er.e.views.LoadView(ctx, id)
+		if err != nil {
+			continue // it was dropped meanwhile
+		}
+		if err := see(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cleanViews takes what is erased out of every view that shows it: sessions in memory first, whatever they are about to publish, then all
+// others.
+func (er *erasure) cleanViews(ctx context.Context) error {
+	done := make(map[core.SessionID]bool)
+	for _, id := range er.e.inMemory(er.req.Scope.Agent) {
+		done[id] = true
+		if err := er.cleanView(ctx, id); err != nil {
+			return err
+		}
+	}
+	return er.eachHolder(ctx, func(v core.View) error {
+		if done[v.Session] || !er.touched(&v) && !er.concerned(&v) {
+			return nil
+		}
+		return er.cleanView(ctx, v.Session)
+	})
+}
+
+// inMemory lists the sessions that the engine holds in memory and that may show entries of an agent; all when it is empty.
+func (e *Engine) inMemory(agent string) []core.SessionID {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]core.SessionID, 0, len(e.sessions))
+	for id, s := range e.sessions {
+		if agent == "" || id.Agent == agent || s.adopted.Load() {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// cleanView publishes a session's view without what is erased.
+func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
+	return er.e.retry(ctx, id, func(s *session) error {
+		touched := er.touched(&s.view)
+		if !touched && !er.concerned(&s.view) {
+			return nil
+		}
+		v := s.view.Clone()
+		v.Erased++
+		if !touched {
+			s.gone = nil
+			return er.e.publish(ctx, s, v)
+		}
+		own := er.e.ownMessages(s) // a host may still hand them back
+		for i := range v.Summaries {
+			if err := er.late(ctx, id, &v.Summaries[i]); err != nil {
+				return err
+			}
+			er.blank(&v.Summaries[i])
+		}
+		for sid := range v.Stubs {
+			if er.ids[sid] {
+				delete(v.Stubs, sid)
+			}
+		}
+		if er.ids[v.Pinned] {
+			v.Pinned = ""
+		}
+		if er.req.Purge && slices.ContainsFunc(v.Path, func(sp core.Span) bool { return sp.Session != nil && er.req.Scope.Contains(*sp.Session) }) {
+			disown(&v)
+		}
+		v.Shown = nil
+		unrecall(&v)
+		v.Start = -1 // what was too much before may fit now, and something must be shown
+		v.Epoch++
+		s.forget()
+		if err := er.e.publish(ctx, s, v); err != nil {
+			return err
+		}
+		s.loaded, s.variants = true, own
+		er.rec.Views++
+		return nil
+	})
+}
+
+// late finds a summary of erased entries that a compaction published while the erasure was under way.
+func (er *erasure) late(ctx context.Context, id core.SessionID, sum *core.Summary) error {
+	if er.summaries[sum.ID] || sum.Kind == erasedKind || !er.standsFor(sum.Of) {
+		return nil
+	}
+	if _, err := er.e.store.Delete(ctx, id.Scope(), []string{sum.ID}); err != nil {
+		return err
+	}
+	er.summaries[sum.ID] = true
+	er.rec.Summaries++
+	er.e.observe(ctx, func(o core.Observer) error { return o.Deleted(ctx, id.Scope(), []string{sum.ID}) }, 1)
+	return nil
+}
+
+// standsFor reports whether spans hold an erased entry.
+func (er *erasure) standsFor(of []core.Span) bool {
+	for id, entries := range er.spans {
+		for _, entry := range entries {
+			if slices.ContainsFunc(of, func(sp core.Span) bool { return sp.Holds(id, entry.Seq) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// blank empties a summary that stands for something erased. It keeps its place: what it covers stays out of the window.
+func (er *erasure) blank(sum *core.Summary) {
+	if !er.summaries[sum.ID] {
+		return
+	}
+	sum.Text, sum.Kind = erasedText, erasedKind
+	sum.Tokens = er.e.messageCost(summaryMessage(*sum))
+}

@@ -1,0 +1,310 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/history"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// warmUp brings the entries from the window's start on into memory. It reads from the end backwards, never the whole history.
+func (e *Engine) warmUp(ctx context.Context, s *session) error {
+	if s.warm {
+		return nil
+	}
+	v := &s.view
+	n := v.Len()
+	start := max(v.Start, v.Lead, 0)
+	if v.Start < 0 {
+		// The path was cut before the old start: a window of the old size is found anew from the end.
+		var err error
+		if start, err = e.walkBack(ctx, v, n, e.fresh(v), 0); err != nil {
+			return err
+		}
+	}
+	items, err := e.read(ctx, v, start, n)
+	if err != nil {
+		return err
+	}
+	lead, err := e.readLead(ctx, v)
+	if err != nil {
+		return err
+	}
+	s.items, s.lead, s.base, s.most = items, lead, start, nil
+	s.pinned = nil
+	if v.Pinned != "" {
+		pinned, err := e.find(ctx, v, v.Pinned)
+		if err != nil {
+			return fmt.Errorf("core: session %q: pinned entry: %w", s.id, err)
+		}
+		it := e.item(pinned, stubOf(v, v.Pinned))
+		s.pinned = &it
+	}
+	s.warm = true
+	return nil
+}
+
+// find reads an entry of the session, or of one that it shows entries of.
+func (e *Engine) find(ctx context.Context, v *core.View, id string) (core.Entry, error) {
+	scopes := []core.Scope{v.Session.Scope()}
+	for _, sp := range v.Path {
+		if sp.Session != nil {
+			scopes = append(scopes, sp.Session.Scope())
+		}
+	}
+	var err error
+	for _, scope := range scopes {
+		var got []core.Entry
+		if got, err = e.store.Get(ctx, scope, []string{id}); err == nil {
+			return got[0], nil
+		}
+	}
+	return core.Entry{}, err
+}
+
+// fresh is how many tokens of history a window that is made anew reads.
+func (e *Engine) fresh(v *core.View) int {
+	return int(float64(max(v.Budget, 8000)) * e.cfg.Window.Low)
+}
+
+// walkBack returns the position from which the path to its end costs at most tokens, or its beginning if all of it costs at most whole.
+func (e *Engine) walkBack(ctx context.Context, v *core.View, end, tokens, whole int) (int, error) {
+	pos, start, over := end, end, max(whole-tokens, 0)
+	spans := v.Slice(max(v.Lead, v.Frontier), end)
+	for _, sp := range slices.Backward(spans) {
+		owner := v.Session
+		if sp.Session != nil {
+			owner = *sp.Session
+		}
+		q := core.ScanQuery{Scope: owner.Scope(), FromSeq: sp.From, ToSeq: sp.To, Reverse: true, Limit: 200}
+		for {
+			page, err := e.store.Scan(ctx, q)
+			if err != nil {
+				return 0, fmt.Errorf("core: read session %q: %w", owner, err)
+			}
+			for _, entry := range page.Entries {
+				if !inConversation(entry) {
+					continue
+				}
+				if !entry.Hidden() {
+					tokens -= e.bounded(entry.Tokens, v.Budget)
+				}
+				if tokens+over < 0 {
+					return start, nil
+				}
+				pos--
+				if tokens >= 0 {
+					start = pos
+				}
+			}
+			if page.Next == "" {
+				break
+			}
+			q.Cursor = page.Next
+		}
+	}
+	return pos, nil
+}
+
+// bounded is about what an entry costs once it is clipped.
+func (e *Engine) bounded(tokens, budget int) int {
+	if budget == 0 {
+		return tokens
+	}
+	return min(tokens, e.clipLimit(budget)+40)
+}
+
+// read returns the items of the positions from <= pos < to.
+func (e *Engine) read(ctx context.Context, v *core.View, from, to int) ([]item, error) {
+	if from >= to {
+		return nil, nil
+	}
+	items := make([]item, 0, to-from)
+	for _, sp := range v.Slice(from, to) {
+		err := e.scanSpan(ctx, v, sp, func(entry core.Entry) {
+			items = append(items, e.item(entry, stubOf(v, entry.ID)))
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(items) > to-from {
+		return nil, tiedAt(v, from, to)
+	}
+	if len(items) != to-from {
+		return nil, fmt.Errorf("core: session %q: %d of %d entries of the window are missing in the store: %w",
+			v.Session, to-from-len(items), to-from, core.ErrNotFound)
+	}
+	return items, nil
+}
+
+func stubOf(v *core.View, id string) *window.Stub {
+	if st, ok := v.Stubs[id]; ok {
+		return &st
+	}
+	return nil
+}
+
+// frame is the window of one call on its way to a prompt. It holds until the next is made.
+type frame struct {
+	s      *session
+	v      core.View // the view as it will be published
+	policy history.Policy
+	ws     *workspace
+	// msgs are the window's messages after the history rules, costs what each costs. Their Entry is of no use.
+	msgs  []message.Message
+	costs []int
+	// groups says how msgs belong together, once a step asks for it.
+	groups []history.Group
+	// items are the session's, and base is the position of the first, as they were when the frame was made: a step that follows takes none of them away.
+	// visible lists those that are not hidden, by index, and shown says which of the visible ones each of msgs shows: rules merge messages.
+	items   []item
+	base    int
+	visible []int
+	shown   *ownership
+}
+
+// frame applies the history rules to the window and measures it.
+func (e *Engine) frame(s *session, v core.View, policy history.Policy, ws *workspace) *frame {
+	msgs, visible := slices.Grow(ws.msgs[:0], len(s.items)), ws.visible[:0]
+	names := ws.numbers(len(s.items))
+	for i := range s.items {
+		it := &s.items[i]
+		if it.hidden() {
+			continue
+		}
+		msgs = append(msgs, it.msg)
+		msgs[len(visible)].Entry = names[len(visible)] // to find it again behind the rules
+		visible = append(visible, i)
+	}
+	ws.msgs, ws.visible = kept(msgs, ws.msgs), visible
+	f := &frame{
+		s: s, v: v, policy: policy, ws: ws, msgs: history.Apply(msgs, policy), costs: ws.costs[:0],
+		items: s.items, base: s.base, visible: visible, shown: &ws.shown,
+	}
+	f.shown.read(f.msgs, names[:len(visible)])
+	for i := range f.msgs {
+		f.costs = append(f.costs, e.costOf(s, &f.msgs[i], f.begins(i)))
+	}
+	ws.costs = f.costs
+	return f
+}
+
+// item returns the n-th visible item, place its position on the path.
+func (f *frame) item(n int) *item { return &f.items[f.visible[n]] }
+
+func (f *frame) place(n int) int { return f.base + f.visible[n] }
+
+// begins returns the item that message i begins with, nil when a rule made the message.
+func (f *frame) begins(i int) *item {
+	if n := f.shown.first[i]; n >= 0 {
+		return f.item(n)
+	}
+	return nil
+}
+
+// group divides the messages into groups. Subagents' results join the groups they follow: they came to what stands there, and must not displace it as
+// the newest.
+func (f *frame) group() {
+	groups := history.Groups(f.msgs)
+	f.groups = groups[:0]
+	for _, g := range groups {
+		it := f.begins(g.From)
+		if n := len(f.groups); n > 0 && it != nil && it.entry.Type == core.TypeSubagent {
+			f.groups[n-1].To = g.To
+			continue
+		}
+		f.groups = append(f.groups, g)
+	}
+}
+
+// fixed is what is shown besides the window, in tokens.
+func (e *Engine) fixed(f *frame, addition int) int {
+	n := addition
+	for i := range f.s.lead {
+		n += f.s.lead[i].cost
+	}
+	for _, sum := range e.shownSummaries(&f.v) {
+		n += sum.Tokens
+	}
+	if e.left(f) > 0 {
+		n += noteCost
+	}
+	if p := f.pinned(); p != nil {
+		n += p.cost + noteCost
+	}
+	for i := range f.v.Kept {
+		n += f.v.Kept[i].Tokens
+	}
+	return n
+}
+
+// What View.Lean leaves out, level by level: when the newest messages do not fit otherwise, they go before anything else does.
+const (
+	leanSummaries = iota + 1 // summaries and notes
+	leanUnpinned             // the pinned message
+)
+
+// noteCost is more than a note of the engine's costs, whatever number it names.
+const noteCost = 24
+
+// summariesShare bounds what summaries may take of the budget.
+const summariesShare = 0.4
+
+// shownSummaries returns the newest summaries that have room.
+func (e *Engine) shownSummaries(v *core.View) []core.Summary {
+	if v.Lean >= leanSummaries {
+		return nil
+	}
+	room := int(float64(v.Budget) * summariesShare)
+	summaries := frontOf(v).Summaries
+	from := len(summaries)
+	for from > 0 {
+		if room -= summaries[from-1].Tokens; room < 0 {
+			break
+		}
+		from--
+	}
+	return summaries[from:]
+}
+
+// left is the number of entries that the note in front of the window speaks of: neither the window nor a summary shows them.
+func (e *Engine) left(f *frame) int {
+	if !e.cfg.Window.Note || f.v.Lean >= leanSummaries {
+		return 0
+	}
+	return frontOf(&f.v).Left
+}
+
+// plannerGroups describes the window to the planner.
+func (e *Engine) plannerGroups(f *frame) []window.Group {
+	out := make([]window.Group, len(f.groups))
+	for i, g := range f.groups {
+		wg := &out[i]
+		for j := g.From; j < g.To; j++ {
+			wg.Cost += f.costs[j]
+			for _, n := range f.shown.members(j) {
+				it := f.item(n)
+				if isPrompt(it.entry) {
+					wg.Turn = true
+				}
+				if f.msgs[j].Role == message.Tool && it.entry.Role == message.Tool {
+					wg.Results = append(wg.Results, window.Result{Saves: e.maskSaving(f, it)})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// maskSaving is what masking the results of an item would save; 0 when they are masked already.
+func (e *Engine) maskSaving(f *frame, it *item) int {
+	if st, ok := f.v.Stubs[it.entry.ID]; ok && st.Kind == window.Masked {
+		return 0
+	}
+	return max(it.cost-e.mask(it.entry).Tokens, 0)
+}

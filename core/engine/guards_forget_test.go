@@ -1,0 +1,229 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// emptying is a store that tells before an entry is emptied.
+type emptying struct {
+	*memory.Store
+	before func()
+}
+
+func (s *emptying) Update(ctx context.Context, scope core.Scope, id string, c core.Change) error {
+	if before := s.before; before != nil && c.Type == core.TypeErased {
+		s.before = nil
+		before()
+	}
+	return s.Store.Update(ctx, scope, id, c)
+}
+
+// TestForgetReachesEveryView: an erasure reaches forks that belong to other agents, and theirs, and a view behind a thousand others.
+func TestForgetReachesEveryView(t *testing.T) {
+	f := newFixture(t)
+	f.parts.Compactor = teller{}
+	f.restart()
+	f.id.Session = "zzz"
+	for i := range 2*core.MaxPage + 1 {
+		if err := f.store.SwapView(t.Context(), core.View{Session: core.SessionID{Agent: "main", Session: fmt.Sprintf("s%05d", i)}, Version: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.ingest(user("my code is "+secret), assistant("noted"), user("b"), assistant("c"))
+	f.compact(100)
+	f.assemble(100)
+	fork := func(from, to core.SessionID) {
+		if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: from, Child: to, Mode: core.SpawnFork}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	child, grandchild := core.SessionID{Agent: "helper", Session: "child"}, core.SessionID{Agent: "third", Session: "child"}
+	fork(f.id, child)
+	fork(child, grandchild)
+	f.restart() // nothing is in memory
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	for _, id := range []core.SessionID{f.id, child, grandchild} {
+		v, err := f.store.LoadView(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body := fmt.Sprint(v.Summaries, v.Shown); strings.Contains(body, secret) {
+			t.Errorf("the view of %s holds %s", id, body)
+		}
+		if s := shown(f.assemble(100, func(r *core.AssembleRequest) { r.Session = id })); strings.Contains(s, secret) {
+			t.Errorf("%s shows %s", id, s)
+		}
+	}
+}
+
+// TestForgetWhileCompacting: neither a summary that is published while an erasure is under way, nor one that comes after it, keeps what was erased.
+func TestForgetWhileCompacting(t *testing.T) {
+	t.Run("published meanwhile", func(t *testing.T) {
+		store := &emptying{Store: memory.New()}
+		f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.Compactor = store, teller{} })
+		f.store = store.Store
+		f.ingest(user("my code is "+secret), assistant("noted"), user("b"), assistant("c"))
+		store.before = func() {
+			if f.compact(100); len(f.traces()) < 3 {
+				t.Errorf("the secret is in %q only", f.traces())
+			}
+		}
+		rec := f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+		if rec.Summaries != 1 {
+			t.Errorf("receipt: %+v", rec)
+		}
+		if got := f.traces(); got != nil {
+			t.Errorf("still there: %q", got)
+		}
+	})
+	t.Run("published afterwards", func(t *testing.T) {
+		late := &meanwhile{Compactor: teller{}}
+		f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = late })
+		f.ingest(user("my code is "+secret), assistant("noted"), user("b"), assistant("c"))
+		late.do = func() { f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}}) }
+		// The patch is refused, and the compaction is planned again.
+		if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 100, Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.traces(); got != nil {
+			t.Errorf("still there: %q", got)
+		}
+	})
+	t.Run("shortened afterwards", func(t *testing.T) {
+		late := &meanwhile{Compactor: stubber{text: secret}}
+		f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = late })
+		f.ingest(user("my code is "+secret+strings.Repeat(" word", 50)), assistant("noted"), user("b"), assistant("c"))
+		late.do = func() { f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}}) }
+		if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 100, Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.traces(); got != nil {
+			t.Errorf("still there: %q", got)
+		}
+	})
+}
+
+// meanwhile is a compactor before whose answer something happens.
+type meanwhile struct {
+	core.Compactor
+	do func()
+}
+
+func (m *meanwhile) Compact(ctx context.Context, c core.Compaction) (core.Patch, error) {
+	p, err := m.Compactor.Compact(ctx, c)
+	if do := m.do; do != nil {
+		m.do = nil
+		do()
+	}
+	return p, err
+}
+
+// stubber is a compactor that shortens the oldest entry to a text.
+type stubber struct{ text string }
+
+func (stubber) OwnsCompaction() bool { return true }
+
+func (s stubber) Compact(_ context.Context, c core.Compaction) (core.Patch, error) {
+	return core.Patch{Stubs: map[string]window.Stub{c.Entries[0].ID: {Kind: window.Clipped, Texts: map[int]string{0: s.text}}}}, nil
+}
+
+// TestRewindWhileCompacting: a summary of what was rewound meanwhile is not published, and one of before the rewind stands for nothing that is gone.
+func TestRewindWhileCompacting(t *testing.T) {
+	host := []message.Message{user("one"), assistant("two"), user("three"), assistant("four"), user("five"), assistant("six")}
+	for name, then := range map[string][]message.Message{
+		"reset":            {user("anew"), assistant("yes"), user("so"), assistant("well")},
+		"rewound":          {host[0], user("other"), assistant("yes"), user("so"), assistant("well")},
+		"cut short":        host[:2],
+		"reset to nothing": {},
+		"another order":    {host[2], host[3], host[0], host[1], host[4], host[5]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			late := &meanwhile{Compactor: steady{}}
+			f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = late })
+			f.assemble(1000, transcript("next", host...))
+			late.do = func() { f.assemble(1000, transcript("next", then...)) }
+			if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 1000, Force: true}); err != nil {
+				t.Fatal(err) // the patch is refused, and the compaction is planned again
+			}
+			want := sentText(core.AssembleResult{Messages: then})
+			if got := sentText(f.assemble(1000)); got != want {
+				t.Errorf("published:\n%s\nwant\n%s", got, want)
+			}
+			if got := sentText(f.assemble(1000, transcript("next", then...))); got != want {
+				t.Errorf("shown:\n%s\nwant\n%s", got, want)
+			}
+			// The same with the summary published before.
+			f = newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = steady{} })
+			f.assemble(1000, transcript("next", host...))
+			f.compact(1000)
+			if s := shown(f.assemble(1000, transcript("next", host...))); !strings.HasPrefix(s, "[4 earlier]") {
+				t.Fatalf("shown: %s", s)
+			}
+			if name == "another order" {
+				return // the summary speaks of the same entries
+			}
+			if got := sentText(f.assemble(1000, transcript("next", then...))); got != want {
+				t.Errorf("compacted before, shown:\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// TestHostIDUsedAgain: a host's id names a message together with what it says: the same id with another text is another message.
+func TestHostIDUsedAgain(t *testing.T) {
+	with := func(id, text string) message.Message {
+		m := user(text)
+		m.ID = id
+		return m
+	}
+	f := newFixture(t)
+	f.ingest(with("1", "one"), with("1", "another"))
+	f.ingest(with("1", "one"), with("1", "a third"))
+	if s := shown(f.assemble(1000)); s != "one | another | a third" {
+		t.Errorf("shown: %q", s)
+	}
+}
+
+// TestTurnOfWhatWasIngested: a turn's messages that were ingested before are known by the host's ids, and by those alone where there are any: another id is another
+// message, also when it was said at the same time.
+func TestTurnOfWhatWasIngested(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	with := func(id string, at time.Time) message.Message {
+		m := user("ok")
+		m.ID, m.Time = id, at
+		return m
+	}
+	for name, c := range map[string]struct {
+		before, turn message.Message
+		want         string
+	}{
+		"the same id":                      {with("1", time.Time{}), with("1", time.Time{}), "ok | so it is"},
+		"the same id at another time":      {with("1", at), with("1", at.Add(time.Hour)), "ok | so it is"},
+		"another id":                       {with("1", time.Time{}), with("2", time.Time{}), "ok | ok | so it is"},
+		"another id at the same time":      {with("1", at), with("2", at), "ok | ok | so it is"},
+		"the same time":                    {with("", at), with("", at), "ok | so it is"},
+		"nothing that says it is the same": {with("", time.Time{}), with("", time.Time{}), "ok | ok | so it is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.ingest(c.before)
+			req := core.CommitTurnRequest{Session: f.id, AdvancementKey: "k", Messages: []message.Message{c.turn, assistant("so it is")}}
+			if _, err := f.engine.CommitTurn(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			if got := shown(f.assemble(1000)); got != c.want {
+				t.Errorf("shown: %q, want %q", got, c.want)
+			}
+		})
+	}
+}

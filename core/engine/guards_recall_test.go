@@ -1,0 +1,262 @@
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// proposer is a retriever that proposes what it is given, whatever it is asked.
+type proposer struct{ candidates []core.Candidate }
+
+func (p *proposer) Retrieve(context.Context, core.Query) ([]core.Candidate, error) {
+	return p.candidates, nil
+}
+
+// everything proposes all entries of some agents as they are now, and goes on doing so.
+func (f *fixture) everything(p *proposer, agents ...string) {
+	f.t.Helper()
+	p.candidates = nil
+	for _, agent := range agents {
+		for entry, err := range core.All(f.t.Context(), f.store, core.Scope{Agent: agent}, false) {
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			p.candidates = append(p.candidates, core.Candidate{Entry: entry, Score: 1, Source: "proposer"})
+		}
+	}
+}
+
+func (f *fixture) say(id core.SessionID, heartbeat bool, messages ...message.Message) {
+	f.t.Helper()
+	req := core.IngestBatchRequest{Session: id, Messages: messages, Heartbeat: heartbeat}
+	if _, err := f.engine.IngestBatch(f.t.Context(), req); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// recalledFrom is what the recall block of a session says, after a turn that leaves room for it.
+func (f *fixture) recalledFrom(id core.SessionID) string {
+	f.t.Helper()
+	res := f.assemble(4000, func(r *core.AssembleRequest) { r.Session, r.PromptMode, r.Prompt = id, core.PromptFull, "what was it?" })
+	if res.RecallLen == 0 {
+		return ""
+	}
+	return res.Messages[res.RecallAt].Text()
+}
+
+// TestNothingElseIsRecalled: whatever a retriever proposes, only entries that the session may see and does not show reach the prompt.
+func TestNothingElseIsRecalled(t *testing.T) {
+	p := &proposer{}
+	for _, reach := range []struct{ across, reset bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		across := reach.across
+		f := newFixture(t, func(c *engine.Config, parts *engine.Parts) {
+			c.Recall.AcrossSessions, c.Recall.ResetHistory, parts.Retriever = across, reach.reset, p
+		})
+		f.assemble(4000, transcript("next", user("before the reset")))
+		f.assemble(4000, transcript("next", user("left the window "+strings.Repeat("word ", 20)), assistant("early answer")))
+		f.say(f.id, true, user("a timer"))
+		f.say(f.id, false, message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: "1", Name: core.ToolSearch, Args: `{"query":"looked up"}`}}},
+			message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: "1", Name: core.ToolSearch, Text: "looked up"}}})
+		f.say(f.id, false, user("shown question"), assistant("shown answer"))
+		f.say(core.SessionID{Agent: "main", Session: "other"}, false, user("another session"))
+		f.say(core.SessionID{Agent: "eve", Session: "s1"}, false, user("another agent"))
+		f.compact(200)
+		if err := f.engine.Score(t.Context(), engine.Outcome{Session: f.id, Name: "ok", Value: 1}); err != nil {
+			t.Fatal(err)
+		}
+		f.forget(engine.ForgetRequest{Scope: core.Scope{Agent: "main", Session: "nothing"}})
+		f.everything(p, "main", "eve")
+		for i := range p.candidates {
+			switch text := p.candidates[i].Entry.Text(); {
+			case strings.HasPrefix(text, "shown"):
+				p.candidates[i].Entry.Fingerprint = "" // it is known by its id all the same
+			case core.Reserved(p.candidates[i].Entry.Session):
+				p.candidates[i].Entry.Type = core.TypeMessage
+			}
+			if p.candidates[i].Entry.Text() == "" {
+				p.candidates[i].Text = "made up for the " + string(p.candidates[i].Entry.Type) + " in " + p.candidates[i].Entry.Session
+			}
+		}
+		p.candidates = append(p.candidates, core.Candidate{Entry: core.Entry{Agent: "main", Session: "s1", Type: core.TypeMessage}, Text: "without an id"})
+		got := f.recalledFrom(f.id)
+		if !strings.Contains(got, "left the window") {
+			t.Errorf("%+v: nothing is recalled: %q", reach, got)
+		}
+		for text, may := range map[string]bool{
+			"before the reset": reach.reset, "another session": across, "another agent": false, "a timer": false, "looked up": false, "shown answer": false,
+			"summary number": false, "made up": false, "without an id": false,
+		} {
+			if strings.Contains(got, text) != may {
+				t.Errorf("%+v: %q recalled is %v, want %v: %s", reach, text, !may, may, got)
+			}
+		}
+	}
+}
+
+// TestWhatASubagentHandedBackIsRecalledOnce: its own session has the answer too, there with a call of a tool.
+func TestWhatASubagentHandedBackIsRecalledOnce(t *testing.T) {
+	p := &proposer{}
+	f := newFixture(t, func(c *engine.Config, parts *engine.Parts) { c.Recall.AcrossSessions, parts.Retriever = true, p })
+	parent, child := core.SessionID{Agent: "main", Session: "parent"}, core.SessionID{Agent: "main", Session: "child"}
+	if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: parent, Child: child}); err != nil {
+		t.Fatal(err)
+	}
+	call := message.Part{Kind: message.ToolCall, CallID: "1", Name: "read", Args: "{}"}
+	f.say(child, false, message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.Text, Text: "let me look"}, call}})
+	f.say(child, false, user("let me look"))
+	if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Parent: parent, Child: child}); err != nil {
+		t.Fatal(err)
+	}
+	f.say(f.id, false, user("first question"))
+	f.everything(p, "main")
+	if got := f.recalledFrom(f.id); strings.Count(got, "let me look") != 2 {
+		t.Errorf("the answer and what a user said are to be recalled once each: %q", got)
+	}
+}
+
+// TestTheSameFromAnotherSessionIsRecalledOnce: what a block of an earlier turn quotes is not quoted again from another session that has a copy of it.
+func TestTheSameFromAnotherSessionIsRecalledOnce(t *testing.T) {
+	p := &proposer{}
+	f := newFixture(t, func(c *engine.Config, parts *engine.Parts) { c.Recall.AcrossSessions, parts.Retriever = true, p })
+	f.say(core.SessionID{Agent: "main", Session: "copy"}, false, user("said in two sessions"))
+	f.say(f.id, false, user("first question"))
+	f.everything(p, "main")
+	if got := f.recalledFrom(f.id); !strings.Contains(got, "said in two sessions") {
+		t.Fatalf("nothing is recalled: %q", got)
+	}
+	f.say(core.SessionID{Agent: "main", Session: "original"}, false, user("said in two sessions"), user("said in two"))
+	f.say(f.id, false, assistant("answer"), user("second question"))
+	f.everything(p, "main")
+	got := f.recalledFrom(f.id)
+	if strings.Contains(got, "> said in two sessions") || !strings.Contains(got, "> said in two\n") {
+		t.Errorf("the next turn's block says %q", got)
+	}
+}
+
+// TestErasedIsNotRecalled: a retriever that goes on remembering what was erased does not bring it back, of this session or of another.
+func TestErasedIsNotRecalled(t *testing.T) {
+	for name, own := range map[string]bool{"own": true, "another session": false} {
+		t.Run(name, func(t *testing.T) { testErasedIsNotRecalled(t, own) })
+	}
+}
+
+func testErasedIsNotRecalled(t *testing.T, own bool) {
+	t.Helper()
+	p := &proposer{}
+	f := newFixture(t, func(c *engine.Config, parts *engine.Parts) { c.Recall.AcrossSessions, parts.Retriever = true, p })
+	other := core.SessionID{Agent: "main", Session: "other"}
+	code := user("my code is " + secret)
+	if !own {
+		code = user("my code is no secret")
+	}
+	f.say(f.id, false, code, user("and my name is Ann"), assistant("noted"), user("so"), assistant("yes"))
+	f.say(other, false, user("here, too, it is "+secret), user("there is more"))
+	f.compact(40)
+	f.everything(p, "main")
+	if got := f.recalledFrom(f.id); !strings.Contains(got, secret) {
+		t.Fatalf("recalled: %s", got)
+	}
+	var ids []string
+	for _, c := range p.candidates {
+		if strings.Contains(c.Entry.Text(), secret) {
+			ids = append(ids, c.Entry.ID)
+		}
+	}
+	f.forget(engine.ForgetRequest{Scope: core.Scope{Agent: "main"}, Entries: ids})
+	third := core.SessionID{Agent: "main", Session: "third"}
+	f.say(third, false, user("a session that never showed it"))
+	for range 2 {
+		if got := f.recalledFrom(third); strings.Contains(got, secret) || !strings.Contains(got, "Ann") {
+			t.Errorf("recalled elsewhere: %s", got)
+		}
+		if got := f.recalledFrom(f.id); strings.Contains(got, secret) || !strings.Contains(got, "Ann") || !strings.Contains(got, "more") {
+			t.Errorf("recalled: %s", got)
+		}
+		f.restart()
+	}
+	f.forget(engine.ForgetRequest{Scope: other.Scope(), Purge: true})
+	if got := f.recalledFrom(f.id); strings.Contains(got, "more") || !strings.Contains(got, "Ann") {
+		t.Errorf("purged, recalled: %s", got)
+	}
+}
+
+// TestGrantEnds: a subagent recalls from its parent as long as its grant lasts, and no longer than it lives.
+func TestGrantEnds(t *testing.T) {
+	p := &proposer{}
+	host := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	child := core.SessionID{Agent: "helper", Session: "child"}
+	for name, end := range map[string]func(f *fixture){
+		"with the subagent": func(f *fixture) {
+			if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Child: child, Result: "found"}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"with its time": func(*fixture) { host.now = host.now.Add(2 * time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, func(_ *engine.Config, parts *engine.Parts) { parts.Retriever, parts.Host = p, host })
+			f.ingest(user("the parent's question"), assistant("the parent's answer"), user("so"), assistant("yes"))
+			f.compact(40)
+			req := core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork, TTL: time.Hour}
+			if _, err := f.engine.PrepareSubagentSpawn(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			f.say(child, false, user("task"))
+			f.say(core.SessionID{Agent: "main", Session: "other"}, false, user("another session"))
+			f.everything(p, "main")
+			if got := f.recalledFrom(child); strings.Contains(got, "another session") || !strings.Contains(got, "the parent's question") {
+				t.Fatalf("recalled: %q", got)
+			}
+			end(f)
+			for range 2 {
+				res := f.assemble(4000, func(r *core.AssembleRequest) { r.Session, r.PromptMode = child, core.PromptFull })
+				if s := shown(res); s != "task" {
+					t.Errorf("shown: %s", s)
+				}
+				f.restart()
+			}
+		})
+	}
+}
+
+// TestErasedElsewhere: what another process erased is not recalled, from the next call on, by an engine that has looked before and found nothing erased.
+func TestErasedElsewhere(t *testing.T) {
+	for name, purge := range map[string]bool{"erased": false, "purged": true} {
+		t.Run(name, func(t *testing.T) {
+			p := &proposer{}
+			f := newFixture(t, func(c *engine.Config, parts *engine.Parts) { c.Recall.AcrossSessions, parts.Retriever = true, p })
+			other := core.SessionID{Agent: "main", Session: "other"}
+			f.say(other, false, user("my code is "+secret), user("my name is Ann"))
+			f.say(core.SessionID{Agent: "main", Session: "third"}, false, user("there is more"))
+			f.say(f.id, false, user("hello"))
+			f.everything(p, "main")
+			if got := f.recalledFrom(f.id); !strings.Contains(got, secret) {
+				t.Fatalf("recalled: %s", got)
+			}
+			elsewhere, err := engine.New(f.parts, f.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := engine.ForgetRequest{Scope: other.Scope(), Entries: []string{p.candidates[0].Entry.ID}}
+			if purge {
+				req = engine.ForgetRequest{Scope: other.Scope(), Purge: true}
+			}
+			if got := p.candidates[0].Entry.Text(); !strings.Contains(got, secret) {
+				t.Fatalf("the first candidate says %q", got)
+			}
+			if _, err := elsewhere.Forget(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			f.say(f.id, false, assistant("hi"), user("what is it?"))
+			if got := f.recalledFrom(f.id); strings.Contains(got, secret) || !strings.Contains(got, "more") {
+				t.Errorf("recalled: %s", got)
+			}
+		})
+	}
+}

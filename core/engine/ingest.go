@@ -1,0 +1,518 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// maxCommits is how many advancement keys a view remembers; older ones are found by the keys of their entries.
+const maxCommits = 64
+
+// Bootstrap loads a session and takes up what the host's transcript has and the store has not.
+func (e *Engine) Bootstrap(ctx context.Context, req core.BootstrapRequest) (core.BootstrapResult, error) {
+	if p, ok := core.As[core.Pinger](e.store); ok {
+		if err := p.Ping(ctx); err != nil {
+			return core.BootstrapResult{}, e.failed(ctx, "store", "bootstrap", fmt.Errorf("core: bootstrap %q: %w", req.Session, err))
+		}
+	}
+	e.health.restore()
+	var res core.BootstrapResult
+	err := e.retry(ctx, req.Session, func(s *session) error {
+		res = core.BootstrapResult{Bootstrapped: true}
+		if req.Transcript == nil {
+			res.Known = s.view.Len()
+			return nil
+		}
+		n, err := e.reconcile(ctx, s, req.Transcript, false)
+		res.Imported, res.Known = n, s.view.Len()
+		return err
+	})
+	if err != nil {
+		return core.BootstrapResult{}, e.failed(ctx, "store", "bootstrap", err)
+	}
+	return res, nil
+}
+
+// Ingest stores one message and puts it at the end of the conversation.
+func (e *Engine) Ingest(ctx context.Context, req core.IngestRequest) (core.IngestResult, error) {
+	return e.IngestBatch(ctx, core.IngestBatchRequest{
+		Session: req.Session, Messages: []message.Message{req.Message}, Heartbeat: req.Heartbeat, IdempotencyKey: req.IdempotencyKey,
+	})
+}
+
+// IngestBatch stores messages atomically, in order.
+func (e *Engine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (core.IngestResult, error) {
+	var res core.IngestResult
+	if len(req.Messages) == 0 {
+		return res, nil
+	}
+	if err := validMessages("ingest", req.Messages); err != nil {
+		return res, err
+	}
+	if len(req.IdempotencyKey) > maxCallKey {
+		return res, invalid("ingest", "idempotencyKey", fmt.Sprintf("must be at most %d bytes", maxCallKey))
+	}
+	messages, at := spoken(e.redacted(req.Messages))
+	tries := make(tries)
+	err := e.retry(ctx, req.Session, func(s *session) error {
+		v := s.view.Clone()
+		in, err := e.append(ctx, s, &v, draft{messages: messages, heartbeat: req.Heartbeat, call: req.IdempotencyKey, tries: tries})
+		if err != nil {
+			return err
+		}
+		res = core.IngestResult{IDs: placed(in.ids, at, len(req.Messages)), Duplicates: in.duplicates, Ingested: len(in.ids) - in.duplicates}
+		return e.adopt(ctx, s, v, in)
+	})
+	if err != nil {
+		return core.IngestResult{}, e.failed(ctx, "store", "ingest", err)
+	}
+	return res, nil
+}
+
+// CommitTurn stores an accepted turn, once for each advancement key: a second call with the same key changes nothing and says Duplicate.
+func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (core.CommitTurnResult, error) {
+	if req.AdvancementKey == "" {
+		return core.CommitTurnResult{}, invalid("commit turn", "advancementKey", "give the key that identifies the turn")
+	}
+	if err := validMessages("commit turn", req.Messages); err != nil {
+		return core.CommitTurnResult{}, err
+	}
+	messages, at := spoken(e.redacted(req.Messages))
+	tries := make(tries)
+	var res core.CommitTurnResult
+	err := e.retry(ctx, req.Session, func(s *session) error {
+		if slices.Contains(s.view.Commits, req.AdvancementKey) {
+			res = core.CommitTurnResult{Status: core.Duplicate}
+			return nil
+		}
+		v := s.view.Clone()
+		known, err := e.overlap(ctx, s, messages)
+		if err != nil {
+			return err
+		}
+		in, err := e.append(ctx, s, &v, draft{
+			messages: messages, heartbeat: req.Heartbeat, turn: req.AdvancementKey, known: known, tries: tries,
+		})
+		if err != nil {
+			return err
+		}
+		res = core.CommitTurnResult{Status: core.Committed, IDs: placed(in.ids, at, len(req.Messages))}
+		if in.duplicates == len(in.ids) && len(known) == 0 && len(in.ids) > 0 {
+			res.Status = core.Duplicate
+		}
+		v.Commits = append(v.Commits, req.AdvancementKey)
+		if n := len(v.Commits); n > maxCommits {
+			v.Commits = v.Commits[n-maxCommits:]
+		}
+		// The turn will be in the host's transcript too, unless a timer caused it.
+		if s.view.Host.Len == s.view.Len() {
+			if !req.Heartbeat {
+				v.Host = extend(v.Host, fingerprintsOf(req.Messages))
+			}
+			v.Host.Len = v.Len()
+		}
+		s.turn = turnBudget{}
+		return e.adopt(ctx, s, v, in)
+	})
+	if err != nil {
+		return core.CommitTurnResult{}, e.failed(ctx, "store", "commit turn", err)
+	}
+	return res, nil
+}
+
+// AfterTurn takes up a turn from hosts that do not commit turns. What was ingested before is recognised.
+func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) error {
+	if req.PrePrompt < 0 || req.PrePrompt > len(req.Messages) {
+		return invalid("after turn", "prePromptMessageCount", "must be 0 to the number of messages")
+	}
+	if err := validMessages("after turn", req.Messages); err != nil {
+		return err
+	}
+	turn, _ := spoken(e.redacted(req.Messages[req.PrePrompt:]))
+	tries := make(tries)
+	err := e.retry(ctx, req.Session, func(s *session) error {
+		v := s.view.Clone()
+		known, err := e.overlap(ctx, s, turn)
+		if err != nil {
+			return err
+		}
+		in, err := e.append(ctx, s, &v, draft{messages: turn, heartbeat: req.Heartbeat, known: known, tries: tries})
+		if err != nil {
+			return err
+		}
+		s.turn = turnBudget{}
+		return e.adopt(ctx, s, v, in)
+	})
+	return e.failed(ctx, "store", "after turn", err)
+}
+
+// draft is what append makes entries of.
+type draft struct {
+	messages  []message.Message
+	heartbeat bool
+	kind      core.EntryType
+	// turn is the advancement key of a committed turn, call the idempotency key of an ingest.
+	turn, call string
+	// known maps indices of messages to the ids of entries that hold them already.
+	known map[int]string
+	meta  map[string]string
+	// marks are further values of some of the messages' entries, by index.
+	marks map[int]mark
+	// tries, when not nil, is of the call that the draft belongs to.
+	tries tries
+}
+
+// tries holds the entries that a call made at its first try, by the index of the message: a try after that makes them anew with the same id, key and
+// time, so that what an earlier one stored is known again.
+type tries map[int]core.Entry
+
+// same gives an entry what it had at the first try, and reports whether there was one.
+func (t tries) same(i int, entry *core.Entry) bool {
+	if t == nil {
+		return false
+	}
+	first, again := t[i]
+	if again {
+		entry.ID, entry.Key, entry.Time = first.ID, first.Key, first.Time
+		return true
+	}
+	t[i] = *entry
+	return false
+}
+
+// mark is a value in an entry's Meta.
+type mark struct{ key, value string }
+
+// intake is what append did.
+type intake struct {
+	ids     []string
+	entries []core.Entry // new ones, in order
+	// before are entries that an earlier try of the call stored.
+	before     []core.Entry
+	duplicates int
+}
+
+// append stores the messages of a draft and extends the path of v by them. It changes nothing in memory: adopt does, once
+// v is published. ErrConflict says that another process was faster: the session is then read again.
+func (e *Engine) append(ctx context.Context, s *session, v *core.View, d draft) (intake, error) {
+	in := intake{ids: make([]string, len(d.messages))}
+	var fresh []core.Entry
+	var at []int
+	gone, err := e.forgotten(ctx, s, v)
+	if err != nil {
+		return intake{}, err
+	}
+	again := make(map[string]bool)
+	next, turns := v.Next, v.Turns
+	for i, m := range d.messages {
+		if id, ok := d.known[i]; ok && d.tries[i].ID != id {
+			in.ids[i] = id
+			in.duplicates++
+			continue
+		}
+		entry := e.entry(s.id, m, next, d)
+		entry.Key = keyOf(m, next, i, &d, entry.Fingerprint)
+		if entry, err = e.stayErased(ctx, gone, entry); err != nil {
+			return intake{}, err
+		}
+		if k, ok := d.marks[i]; ok {
+			entry.Meta = withMeta(entry.Meta, k.key, k.value)
+		}
+		if entry.Type == core.TypeMessage && m.Role == message.User && entry.Meta[metaStray] == "" {
+			turns++
+		}
+		entry.Turn = turns
+		if v.Arm != "" && (i == 0 || m.Role == message.User) {
+			entry.Meta = armed(entry.Meta, v.Arm)
+		}
+		if d.tries != nil && strings.HasPrefix(entry.Key, "s:") {
+			entry.Key += ":" + e.nonce // what two processes say at one place are two messages, also when they say the same
+		}
+		known := d.tries.same(i, &entry)
+		if known {
+			again[entry.ID] = true
+		}
+		e.markInjected(s, &entry, !known)
+		fresh, at = append(fresh, entry), append(at, i)
+		next++
+	}
+	if len(fresh) == 0 {
+		return in, nil
+	}
+	res, err := e.store.Append(ctx, fresh)
+	if err != nil {
+		s.forget() // whether it was stored is known to the store alone
+		return intake{}, fmt.Errorf("core: append to %q: %w", s.id, err)
+	}
+	var there []string
+	for i, entry := range fresh {
+		in.ids[at[i]] = res.IDs[i]
+		switch {
+		case res.IDs[i] != entry.ID:
+			in.duplicates++
+			there = append(there, res.IDs[i])
+		case again[entry.ID] && res.Duplicates > 0:
+			there = append(there, entry.ID) // perhaps it was stored by an earlier try, at another position
+		default:
+			v.Turns, v.Next = max(v.Turns, entry.Turn), max(v.Next, entry.Seq+1)
+			in.entries = append(in.entries, entry)
+			extendPath(v, entry)
+		}
+	}
+	if err := e.relink(ctx, s, v, there, again, &in); err != nil {
+		return intake{}, err
+	}
+	return in, nil
+}
+
+// relink brings entries that the store knew, but the path does not show, back into force.
+func (e *Engine) relink(ctx context.Context, s *session, v *core.View, ids []string, again map[string]bool, in *intake) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	got, err := e.store.Get(ctx, s.id.Scope(), ids)
+	if errors.Is(err, core.ErrNotFound) {
+		s.forget()
+		return fmt.Errorf("core: append to %q: an entry was purged meanwhile: %w", s.id, core.ErrConflict)
+	}
+	if err != nil {
+		return fmt.Errorf("core: append to %q: read duplicates: %w", s.id, err)
+	}
+	for _, entry := range got {
+		if again[entry.ID] {
+			in.before = append(in.before, entry)
+		}
+		if onPath(v, s.id, entry.Seq) || !inConversation(entry) {
+			continue
+		}
+		if entry.Seq >= s.view.Next {
+			s.forget()
+			return fmt.Errorf("core: append to %q: another process stored more: %w", s.id, core.ErrConflict)
+		}
+		extendPath(v, entry)
+		s.warm = false
+	}
+	return nil
+}
+
+// takeUp is adopt for a host's transcript: one in which nothing is new is only read.
+func (e *Engine) takeUp(ctx context.Context, s *session, v core.View, in intake) error {
+	if len(in.entries) == 0 {
+		return e.settle(ctx, s, v)
+	}
+	return e.adopt(ctx, s, v, in)
+}
+
+// adopt publishes v and takes the new entries into memory, then tells the observers.
+func (e *Engine) adopt(ctx context.Context, s *session, v core.View, in intake) error {
+	used := v.Arm != "" && s.quote != nil && !s.quote.used && s.quote.by(in.entries)
+	if used {
+		v.Tally.Used++
+	}
+	if err := e.publish(ctx, s, v); err != nil {
+		return err
+	}
+	if used {
+		s.quote.used = true
+	}
+	if s.warm {
+		for _, entry := range in.entries {
+			if inConversation(entry) {
+				s.items = append(s.items, e.item(entry, nil))
+			}
+		}
+	}
+	told := slices.Concat(in.before, in.entries)
+	e.observe(ctx, func(o core.Observer) error { return o.Appended(ctx, told) }, len(told))
+	return nil
+}
+
+// observe tells every observer; what fails is recorded, not returned.
+func (e *Engine) observe(ctx context.Context, tell func(core.Observer) error, n int) {
+	if n == 0 {
+		return
+	}
+	for _, o := range e.observers {
+		if err := e.guarded(ctx, "observer", func() error { return tell(o) }); err != nil {
+			e.warn(ctx, fmt.Sprintf("observer %T", o), "observe", err)
+		}
+	}
+}
+
+func (e *Engine) entry(id core.SessionID, m message.Message, seq int64, d draft) core.Entry {
+	entry := core.Entry{
+		ID: e.newID(), Agent: id.Agent, Session: id.Session, Seq: seq, Role: m.Role, Type: core.TypeMessage,
+		Time: m.Time, Fingerprint: message.Fingerprint(m), Message: m, Meta: d.meta,
+	}
+	if entry.Time.IsZero() {
+		entry.Time = e.now()
+	}
+	entry.Time = entry.Time.UTC().Truncate(time.Millisecond)
+	if d.heartbeat {
+		entry.Type = core.TypeHeartbeat
+	}
+	if d.kind != "" {
+		entry.Type = d.kind
+	}
+	entry.Message.Entry = ""
+	entry.Tokens = e.messageCost(m)
+	if d.turn != "" {
+		entry.Meta = map[string]string{"advancement": d.turn}
+	}
+	return entry
+}
+
+// maxCallKey bounds the idempotency key of a call, in bytes.
+const maxCallKey = 256
+
+// keyOf returns the idempotency key of a message: the turn's and the place in it, the host's own, the call's and the place in it, or the place in the session.
+func keyOf(m message.Message, seq int64, i int, d *draft, fingerprint string) string {
+	switch {
+	case d.turn != "":
+		return "t:" + d.turn + ":" + strconv.Itoa(i)
+	case m.Key != "":
+		return "k:" + m.Key
+	case m.ID != "":
+		return "i:" + m.ID + ":" + fingerprint
+	case d.call != "":
+		// The content too: another call that was given the same key by mistake is not taken for this one.
+		return "r:" + d.call + ":" + strconv.Itoa(i) + ":" + fingerprint
+	}
+	return "s:" + strconv.FormatInt(seq, 10) + ":" + fingerprint
+}
+
+// overlap finds messages of a turn that are on the path already, because an earlier call brought them: the turn's beginning at the end of the path, or
+// the whole turn further up. Only what the host itself identifies (key, id or time) counts as the same: two users' "ok" do not.
+func (e *Engine) overlap(ctx context.Context, s *session, turn []message.Message) (map[int]string, error) {
+	if s.view.Len() == 0 || len(turn) == 0 {
+		return nil, nil
+	}
+	if err := e.warmUp(ctx, s); err != nil {
+		return nil, err
+	}
+	fps := fingerprintsOf(turn)
+	const far = 256
+	for p := len(s.items) - 1; p >= max(len(s.items)-len(turn)-far, 0); p-- {
+		k := min(len(turn), len(s.items)-p)
+		known := make(map[int]string, k)
+		for i := range k {
+			old := &s.items[p+i].entry
+			if old.Type == core.TypeErased {
+				was, err := e.wasErased(ctx, old, &turn[i], fps[i])
+				if err != nil {
+					return nil, err
+				}
+				if !was {
+					break
+				}
+			} else if old.Fingerprint != fps[i] || !sameOrigin(old.Message, turn[i]) {
+				break
+			}
+			known[i] = old.ID
+		}
+		if len(known) == k {
+			return known, nil
+		}
+	}
+	return nil, nil
+}
+
+// wasErased reports whether an erased entry is what is left of a message. The places of entries that a store does not show are no such entries, and cost no read.
+func (e *Engine) wasErased(ctx context.Context, old *core.Entry, m *message.Message, fingerprint string) (bool, error) {
+	if !strings.HasPrefix(old.Fingerprint, printMark) {
+		return false, nil
+	}
+	p, err := e.printsOf(ctx, old.Agent, false)
+	id := old.SessionID()
+	return err == nil && p.known(id, old.Fingerprint, fingerprint) && !p.another(id, old.Meta[metaOrigin], m), err
+}
+
+// sameOrigin reports whether the host says of both that they are one and the same message.
+func sameOrigin(a, b message.Message) bool {
+	switch {
+	case a.Key != "" && b.Key != "":
+		return a.Key == b.Key
+	case a.ID != "" && b.ID != "":
+		return a.ID == b.ID
+	}
+	return !a.Time.IsZero() && a.Time.Equal(b.Time)
+}
+
+func validMessages(op string, messages []message.Message) error {
+	for i, m := range messages {
+		if !m.Role.Valid() {
+			return invalid(op, "messages["+strconv.Itoa(i)+"].role", fmt.Sprintf("%q is not system, user, assistant or tool", m.Role))
+		}
+	}
+	return nil
+}
+
+// extendPath puts a stored entry at the end of the path, if it is one that conversations are made of.
+func extendPath(v *core.View, entry core.Entry) {
+	if !inConversation(entry) {
+		return
+	}
+	if v.Len() == v.Lead && entry.Role == message.System && entry.Type == core.TypeMessage && !entry.Leads() {
+		v.Lead++
+	}
+	v.ExtendFrom(entry.SessionID(), entry.Seq)
+}
+
+// inConversation reports whether an entry belongs on a path; summaries stand beside it.
+func inConversation(entry core.Entry) bool { return entry.Type != core.TypeSummary }
+
+// adopt takes an entry that the view does not know into it.
+func adopt(v *core.View, entry core.Entry) {
+	v.Next = entry.Seq + 1
+	v.Turns = max(v.Turns, entry.Turn)
+	if v.Arm == "" {
+		v.Arm = entry.Meta[metaArm] // a store without room for views remembers it all the same
+	}
+	if entry.Type == core.TypeSummary {
+		adoptSummary(v, entry)
+		return
+	}
+	if entry.Type == core.TypeErased {
+		v.Erased++
+	}
+	before := v.Len()
+	if !adoptBefore(v, entry) {
+		extendPath(v, entry)
+	}
+	for _, l := range []*core.Ledger{&v.Host, &v.Output} {
+		if entry.Type != core.TypeMessage && l.Len == before {
+			l.Len = v.Len() // no host shows it: what was matched is so still
+		}
+	}
+	if entry.Leads() {
+		v.Head = leadersOf(entry)
+		v.Epoch++
+	}
+}
+
+func onPath(v *core.View, id core.SessionID, seq int64) bool { return positionOf(v, id, seq) >= 0 }
+
+// extend returns the ledger of a transcript that grew by messages with these fingerprints.
+func extend(l core.Ledger, fps []string) core.Ledger {
+	for _, fp := range fps {
+		l.Digest = l.Digest.Add(fp)
+	}
+	l.Count += len(fps)
+	return l
+}
+
+func fingerprintsOf(messages []message.Message) []string {
+	out := make([]string, len(messages))
+	for i := range messages {
+		out[i] = message.Fingerprint(messages[i])
+	}
+	return out
+}

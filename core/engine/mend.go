@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// tiedError says that a part of a view names positions at which the store holds several entries. Stores refuse that now, and
+// did not always: two processes served one session.
+type tiedError struct {
+	view   core.SessionID
+	owners []core.SessionID
+}
+
+func (t *tiedError) Error() string {
+	return fmt.Sprintf("core: session %q: several entries have one position: mend it with \"verify --fix\"", t.view)
+}
+
+// tiedAt returns the error for the positions from <= pos < to.
+func tiedAt(v *core.View, from, to int) error {
+	t := &tiedError{view: v.Session}
+	for _, sp := range v.Slice(from, to) {
+		if owner := *sp.Owned(v.Session).Session; !slices.Contains(t.owners, owner) {
+			t.owners = append(t.owners, owner)
+		}
+	}
+	return t
+}
+
+// mend gives every entry of the sessions a position of its own. The caller holds s.
+func (e *Engine) mend(ctx context.Context, s *session, t *tiedError) error {
+	for _, owner := range t.owners {
+		var err error
+		if owner == s.id {
+			_, err = e.mendOwn(ctx, s)
+		} else {
+			// A fork waits for the session it was forked from, never the other way round.
+			err = e.retry(ctx, owner, func(s *session) error {
+				_, err := e.mendOwn(ctx, s)
+				return err
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mendOwn moves all but the first of the entries at one position to the end of the session, and shows them where they belong: behind the first. What a
+// mend that failed halfway did is found again by its keys. It returns how many it moved.
+func (e *Engine) mendOwn(ctx context.Context, s *session) (int, error) {
+	var extra []core.Entry
+	last, next := int64(-1), s.view.Next
+	for entry, err := range core.All(ctx, e.store, s.id.Scope(), false) {
+		if err != nil {
+			return 0, fmt.Errorf("core: mend %q: %w", s.id, err)
+		}
+		next = max(next, entry.Seq+1)
+		switch {
+		case !inConversation(entry): // it stands on no path, so it is in nobody's way
+		case entry.Seq == last:
+			extra = append(extra, entry)
+		default:
+			last = entry.Seq
+		}
+	}
+	if len(extra) == 0 {
+		return 0, nil
+	}
+	v := s.view.Clone()
+	moved := make(map[int64][]core.Entry)
+	for _, old := range extra {
+		entry, err := e.move(ctx, s, old, next)
+		if err != nil {
+			s.forget()
+			return 0, fmt.Errorf("core: mend %q: %w", s.id, err)
+		}
+		next = max(next, entry.Seq+1)
+		moved[old.Seq] = append(moved[old.Seq], entry)
+		renameEntry(&v, old.ID, entry.ID)
+	}
+	rebuildPath(&v, moved, nil)
+	v.Next = next
+	s.cool()
+	s.outputs = nil
+	e.log.WarnContext(ctx, "entries that shared a position were given their own", "session", s.id.String(), "entries", len(extra))
+	return len(extra), e.publish(ctx, s, v)
+}
+
+// move stores an entry at another position, under another id, and removes it where it was.
+func (e *Engine) move(ctx context.Context, s *session, old core.Entry, seq int64) (core.Entry, error) {
+	entry := old
+	entry.ID, entry.Key, entry.Seq = e.newID(), "m:"+old.ID, seq
+	res, err := e.store.Append(ctx, []core.Entry{entry})
+	if err != nil {
+		return core.Entry{}, err
+	}
+	if res.IDs[0] != entry.ID {
+		got, err := e.store.Get(ctx, s.id.Scope(), res.IDs)
+		if err != nil {
+			return core.Entry{}, err
+		}
+		entry = got[0]
+	}
+	if _, err := e.store.Delete(ctx, s.id.Scope(), []string{old.ID}); err != nil {
+		return core.Entry{}, err
+	}
+	e.observe(ctx, func(o core.Observer) error {
+		return errors.Join(o.Deleted(ctx, s.id.Scope(), []string{old.ID}), o.Appended(ctx, []core.Entry{entry}))
+	}, 1)
+	return entry, nil
+}
+
+// renameEntry makes the view speak of an entry by its new id.
+func renameEntry(v *core.View, from, to string) {
+	if st, ok := v.Stubs[from]; ok {
+		delete(v.Stubs, from)
+		v.Stubs[to] = st
+	}
+	if v.Pinned == from {
+		v.Pinned = to
+	}
+}
+
+// rebuildPath lays the path anew: entries of the view's own session that were moved come behind those whose position they had, unless the path shows them
+// already, and its positions that are gone, or there twice, are left out.
+func rebuildPath(v *core.View, moved map[int64][]core.Entry, gone map[int64]bool) {
+	old := v.Clone()
+	var at []int // the new place of every old one, and of the end
+	v.Path = nil
+	n := 0
+	seen := make(map[place]bool)
+	for _, sp := range old.Path {
+		owner := *sp.Owned(v.Session).Session
+		for seq := sp.From; seq < sp.To; seq++ {
+			at = append(at, n)
+			if seen[place{owner, seq}] || owner == v.Session && gone[seq] {
+				continue
+			}
+			seen[place{owner, seq}] = true
+			v.ExtendFrom(owner, seq)
+			n++
+			if owner != v.Session {
+				continue
+			}
+			for _, entry := range moved[seq] {
+				if onPath(&old, owner, entry.Seq) {
+					continue
+				}
+				v.Extend(entry.Seq)
+				n++
+				for i := range v.Summaries {
+					if slices.ContainsFunc(v.Summaries[i].Of, func(sp core.Span) bool { return sp.Holds(owner, seq) }) {
+						v.Summaries[i].Covers++
+					}
+				}
+			}
+		}
+	}
+	at = append(at, n)
+	place := func(pos int) int {
+		if pos <= 0 || pos >= len(at) {
+			return pos
+		}
+		return at[pos]
+	}
+	v.Start, v.Frontier, v.Seen, v.Host.Len = place(old.Start), place(old.Frontier), place(old.Seen), place(old.Host.Len)
+	if old.Lead > 0 && old.Lead < len(at) {
+		v.Lead = min(at[old.Lead-1]+1, at[old.Lead])
+	}
+	unrecall(v)
+	v.Epoch++
+}

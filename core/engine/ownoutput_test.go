@@ -1,0 +1,108 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// TestOwnOutputWithMergedNotes: a provider's rule merges what the engine says of what is left out with the user's message. Handed back, such a message
+// says as well as a note of its own that what is missing behind it is only not shown, whatever came in meanwhile.
+func TestOwnOutputWithMergedNotes(t *testing.T) {
+	for name, between := range map[string]func(f *fixture) error{
+		"nothing": func(*fixture) error { return nil },
+		"a subagent ended": func(f *fixture) error {
+			return f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{
+				Parent: f.id, Child: core.SessionID{Agent: "main", Session: "child"}, Result: "found", Reason: "completed",
+			})
+		},
+		"a timer": func(f *fixture) error {
+			_, err := f.engine.Ingest(t.Context(), core.IngestRequest{Session: f.id, Message: user("tick"), Heartbeat: true})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			anthropic := func(r *core.AssembleRequest) { r.Settings.Provider = "anthropic" }
+			host := []message.Message{user("do it")}
+			for i := range 30 {
+				id := fmt.Sprint(i)
+				host = append(host,
+					message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: id, Name: "read", Args: `{"n":` + id + `}`}}},
+					message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: id, Name: "read", Text: "some words of file number " + id}}})
+			}
+			first := f.assemble(150, transcript("next", host...), anthropic)
+			if len(first.Messages) > 20 || first.Messages[0].Text() == "do it" {
+				t.Fatalf("no note is merged with the prompt: %s", shown(first))
+			}
+			if err := between(f); err != nil {
+				t.Fatal(err)
+			}
+			before := f.stored()
+			f.assemble(150, transcript("next", first.Messages...), loopCall, anthropic)
+			f.assemble(150, transcript("next", host...), anthropic)
+			if n := f.stored(); n != before {
+				t.Errorf("%d entries are stored, before %d were", n, before)
+			}
+		})
+	}
+}
+
+// TestEmptyOwnOutput: where all is erased or says nothing the engine shows nothing; that handed back is no reset.
+func TestEmptyOwnOutput(t *testing.T) {
+	f := newFixture(t)
+	anthropic := func(r *core.AssembleRequest) { r.Settings.Provider = "anthropic" }
+	host := []message.Message{user("one"), assistant("")}
+	f.assemble(1000, transcript("next", host...), anthropic)
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("one").ID}})
+	if out := f.assemble(1000, transcript("next", host...), anthropic); len(out.Messages) > 0 {
+		t.Fatalf("shown: %s", shown(out))
+	}
+	f.assemble(1000, transcript("next"), loopCall, anthropic)
+	v, err := f.store.LoadView(t.Context(), f.id)
+	if err != nil || v.Len() != 2 {
+		t.Errorf("%d entries are in force, want 2: %v", v.Len(), err)
+	}
+}
+
+// TestOwnOutputOfAnotherProcess: what the engine shortened is known again by the next process, also where something came in meanwhile, or was stored just before
+// the first one died.
+func TestOwnOutputOfAnotherProcess(t *testing.T) {
+	for name, between := range map[string]func(f *fixture, disk *fullDisk){
+		"a message": func(f *fixture, _ *fullDisk) { f.ingest(assistant("by the way")) },
+		"a subagent's result that was stored and not published": func(f *fixture, disk *fullDisk) {
+			disk.noViews = true
+			req := core.SubagentEnded{Parent: f.id, Child: core.SessionID{Agent: "main", Session: "child"}, Result: "found", Reason: "completed"}
+			if err := f.engine.OnSubagentEnded(t.Context(), req); err == nil {
+				t.Error("nothing is tested")
+			}
+			disk.noViews = false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := &fullDisk{Store: memory.New()}
+			f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = disk })
+			f.store = disk.Store
+			first := f.assemble(1000, transcript("now", user("q"), calling("c1"), resulting("c1", strings.Repeat("word ", 3000))))
+			between(f, disk)
+			before := f.stored()
+			f.restart()
+			again := f.assemble(1000, transcript("now", first.Messages...), inLoop)
+			if n := f.stored(); n != before {
+				t.Errorf("%d stored, before %d", n, before)
+			}
+			if len(again.Messages) < len(first.Messages) {
+				t.Errorf("shown: %s", shown(again))
+			}
+			v, err := f.store.LoadView(t.Context(), f.id)
+			if err != nil || v.Len() < len(first.Messages) {
+				t.Errorf("%d in force: %v", v.Len(), err)
+			}
+		})
+	}
+}

@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"hash/maphash"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// quotation is a candidate as it would stand in the block.
+type quotation struct {
+	*core.Candidate
+	text string
+	cost int
+	// part says that it is not all of the entry.
+	part bool
+}
+
+// quoteRoom is what an allowance leaves for the quotations themselves.
+func (e *Engine) quoteRoom(s *session, allowance int) int {
+	return allowance - e.cachedCount(s, recallOpen) - e.cachedCount(s, recallClose) - messageOverhead - roleCost - 2
+}
+
+// choose packs candidates in rank order, skipping what does not fit. It adds to seen what it takes, and returns the room that is left.
+func (e *Engine) choose(f *frame, c *call, q *core.Query, candidates []core.Candidate, seen map[string]bool, allowance int) ([]quotation, int) {
+	room := e.quoteRoom(f.s, allowance)
+	in, said := make([]quotation, 0, len(candidates)), wordings{seed: e.seed}
+	floor := math.Inf(-1)
+	prompt := strings.TrimSpace(c.req.Prompt)
+	for i := range candidates {
+		cand := &candidates[i]
+		id, fp := cand.Entry.ID, cand.Entry.Fingerprint
+		// What says the same as something in the window, or as a better candidate, says nothing new.
+		if seen[id] || seen[fp] || !e.mayRecall(f, q, &cand.Entry) {
+			continue
+		}
+		seen[id], seen[fp] = true, fp != ""
+		text, part := cand.Text, cand.Text != ""
+		if part && !quotes(strings.ToValidUTF8(cand.Entry.Text(), ""), strings.ToValidUTF8(text, "")) {
+			c.warnings = append(c.warnings, "retriever: what it quotes of "+id+" is not what was said; the entry itself is quoted")
+			part = false
+		}
+		if !part || cand.Entry.Tokens <= e.cfg.Recall.Whole {
+			if whole := cand.Entry.Text(); !part || len(whole) > len(text) {
+				text, part = whole, false
+			}
+		}
+		if text = strings.TrimSpace(text); text == "" || text == prompt {
+			continue
+		}
+		if math.IsInf(floor, -1) {
+			floor = e.floor(cand.Score)
+		}
+		if cand.Score < floor {
+			break // they come best first
+		}
+		// Counting is most of what recall costs: what surely does not fit is not counted.
+		if room < minQuote || cand.Text == "" && e.quoteFloor(&cand.Entry) > room {
+			c.leaveOut(cand, min(cand.Entry.Tokens, e.cfg.Recall.Quote))
+			continue
+		}
+		short := e.shorten(text, &cand.Entry)
+		quote := quotation{Candidate: cand, text: quoted(f.s.id, &cand.Entry, short), part: part || len(short) < len(text)}
+		// What a subagent handed back also stands in its own session, where more than the text may belong to it.
+		same := func(better quotation) bool {
+			return better.Entry.Role == quote.Entry.Role && better.Entry.SessionID() != quote.Entry.SessionID() && better.Entry.Message.Text() == quote.Entry.Message.Text()
+		}
+		if quotedAlready(&f.v, quote.text) || slices.ContainsFunc(in, same) || said.again(text) {
+			continue
+		}
+		// Quotations begin with "[" and end with a newline: what they cost together is the sum of what they cost alone.
+		if quote.cost = e.cachedCount(f.s, quote.text); quote.cost > room {
+			c.leaveOut(cand, quote.cost)
+			continue
+		}
+		room -= quote.cost
+		in = append(in, quote)
+	}
+	return in, room
+}
+
+// quotes reports whether a text is what another one says: a passage of it, or several with something between them.
+func quotes(whole, text string) bool {
+	if strings.Contains(whole, text) {
+		return true
+	}
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		at := strings.Index(whole, word)
+		if at < 0 {
+			return false
+		}
+		whole = whole[at+len(word):]
+	}
+	return true
+}
+
+// quotedAlready reports whether a block of an earlier turn says the same as a quotation, of this entry or of another one.
+func quotedAlready(v *core.View, quotation string) bool {
+	text := quotedText(quotation)
+	return slices.ContainsFunc(v.Kept, func(r core.Recall) bool {
+		return strings.Contains(r.Text, quoteHeadEnd+text+"[") || strings.Contains(r.Text, quoteHeadEnd+text+recallClose)
+	})
+}
+
+// quoteHeadEnd ends the line above a quotation's text, which names the entry.
+const quoteHeadEnd = "]\n"
+
+// quotedText is what a quotation quotes.
+func quotedText(quotation string) string {
+	_, text, _ := strings.Cut(quotation, quoteHeadEnd)
+	return text
+}
+
+// build writes the block in the order in which things were said.
+func (e *Engine) build(f *frame, r *core.Recall, q *core.Query, in []quotation, tokens int) {
+	if len(in) == 0 {
+		return
+	}
+	size := len(recallOpen) + len(recallClose)
+	for i := range in {
+		size += len(in[i].text)
+	}
+	slices.SortStableFunc(in, func(a, b quotation) int { return chronological(&a.Entry, &b.Entry) })
+	var b strings.Builder
+	b.Grow(size)
+	b.WriteString(recallOpen)
+	r.Items = make([]core.RecallItem, 0, len(in))
+	for _, quote := range in {
+		b.WriteString(quote.text)
+		r.Items = append(r.Items, core.RecallItem{ID: quote.Entry.ID, Score: quote.Score, Source: quote.Source, Part: quote.part})
+		boundRecall(r, &f.v, q.Scope, quote.Entry.SessionID())
+	}
+	b.WriteString(recallClose)
+	r.Text, r.Tokens = b.String(), tokens
+	// It was counted quotation by quotation; counting it again as a whole would take as long as all the rest of the call.
+	m := recallMessage(r)
+	f.s.rememberCost(e.hash(&m), r.Tokens)
+}
+
+// boundRecall ends the block with the grants that it needs.
+func boundRecall(r *core.Recall, v *core.View, scope core.Scope, owner core.SessionID) {
+	if scope.Contains(owner) {
+		return
+	}
+	for _, g := range v.Grants {
+		if g.Scope.Contains(owner) && (r.Until.IsZero() || g.Until.Before(r.Until)) {
+			r.Until = g.Until
+		}
+	}
+}
+
+// quoteFloor is less than what a quotation of all of an entry costs, in tokens; 0 when that is not known without counting.
+func (e *Engine) quoteFloor(entry *core.Entry) int {
+	if entry.Tokens > e.cfg.Recall.Quote || len(entry.Message.Parts) != 1 || entry.Message.Parts[0].Kind != message.Text {
+		return 0
+	}
+	return (entry.Tokens - messageOverhead - roleCost) * 9 / 10
+}
+
+// minQuote is the smallest room worth looking for a quotation that fits it, in tokens.
+const minQuote = 12
+
+func (c *call) leaveOut(cand *core.Candidate, cost int) {
+	c.outAllowance = append(c.outAllowance, window.Choice{
+		Message: -1, Entry: cand.Entry.ID, Count: 1, Reason: window.OutAllowance, Tokens: cost, Score: cand.Score, Source: cand.Source,
+	})
+}
+
+// shorten bounds a quotation. What the whole entry costs is known, so the length that fits is estimated instead of counted.
+func (e *Engine) shorten(text string, entry *core.Entry) string {
+	limit := e.cfg.Recall.Quote
+	if entry.Tokens <= limit {
+		return text
+	}
+	whole := len(entry.Text())
+	if whole == 0 {
+		return text
+	}
+	size := int(float64(limit) * float64(whole) / float64(entry.Tokens))
+	if len(text) <= size {
+		return text
+	}
+	return window.HeadTail(text, max(size, 16), "\n...\n")
+}
+
+// cachedCount counts a text that is likely to be counted again.
+func (e *Engine) cachedCount(s *session, text string) int {
+	key := maphash.String(e.seed, text)
+	if n, ok := s.costs[key]; ok {
+		return n
+	}
+	n := e.count(text)
+	s.rememberCost(key, n)
+	return n
+}
+
+func chronological(a, b *core.Entry) int {
+	if c := a.Time.Compare(b.Time); c != 0 {
+		return c
+	}
+	if a.Session == b.Session {
+		return int(a.Seq - b.Seq)
+	}
+	return strings.Compare(a.ID, b.ID)
+}

@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// recentForQuery is how many of the newest entries a retriever is shown.
+const recentForQuery = 8
+
+// keepRecall lets the block of a turn that is over stay where it was shown: without it, what stood behind it would be billed again. It reports whether
+// anything changed.
+func keepRecall(v *core.View) bool {
+	r := v.Recall
+	if r == nil || r.Turn >= v.Turns {
+		return false
+	}
+	if r.Text != "" {
+		v.Kept = append(v.Kept, *r)
+	}
+	v.Recall = nil
+	return true
+}
+
+// recall fills the recall block: anew at the beginning of a turn and after a step, and as it was otherwise.
+func (e *Engine) recall(ctx context.Context, f *frame, c *call) error {
+	if c.share == 0 {
+		if f.v.Recall != nil {
+			f.v.Recall, c.dirty = nil, true
+		}
+		return nil
+	}
+	if !e.recallStale(f, c) {
+		c.recall = f.v.Recall
+		return nil
+	}
+	c.outAllowance = nil
+	r, err := e.retrieve(ctx, f, c)
+	if err != nil {
+		return err
+	}
+	f.v.Recall, c.recall, c.dirty = r, r, true
+	return nil
+}
+
+// recallStale reports whether the recall block was made for another turn, or the window moved.
+func (e *Engine) recallStale(f *frame, c *call) bool {
+	r := f.v.Recall
+	return r == nil || c.stepped || r.Turn != f.v.Turns || r.Prompt != promptKey(c.req) || e.moreToRecall(f, c)
+}
+
+// moreToRecall reports whether what a retriever asked for in this turn came too late for its first answer, and is there now.
+func (e *Engine) moreToRecall(f *frame, c *call) bool {
+	late, ok := e.retriever.(core.LateRetriever)
+	return ok && late.Late(e.query(f, c))
+}
+
+func promptKey(req core.AssembleRequest) string {
+	if req.Prompt == "" {
+		return ""
+	}
+	return message.Fingerprint(message.New(message.User, req.Prompt))
+}
+
+// retrieve asks the retriever and builds the block of what fits.
+func (e *Engine) retrieve(ctx context.Context, f *frame, c *call) (*core.Recall, error) {
+	r := &core.Recall{Turn: f.v.Turns, Prompt: promptKey(c.req), Time: newestOf(&f.v, f.s, e.now), At: f.newestTurn(c.hosted())}
+	q := e.query(f, c)
+	asks := askingOf(q.Prompt)
+	gated := e.cfg.Recall.Gate && !asks.certain
+	allowance := e.allowance(f, c, !gated)
+	if allowance < minRecall {
+		return r, nil
+	}
+	q.Tokens, q.Limit = allowance, e.candidates(allowance)
+	sets := f.shownSets()
+	q.InWindow = quotesIn(&f.v, f.inWindow(sets))
+	if gated {
+		q.Limit = min(q.Limit, gateCandidates)
+	}
+	candidates, err := e.ask(ctx, q)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("core: assemble %q: %w", f.s.id, ctx.Err())
+		}
+		if e.cfg.Failure == FailStrict {
+			return nil, fmt.Errorf("core: assemble %q: retriever: %w", f.s.id, err)
+		}
+		e.warn(ctx, "retriever", "retrieve", err)
+		c.warnings = append(c.warnings, "retriever: "+err.Error())
+	}
+	if gated && !asks.misses(f, c, candidates) {
+		return r, nil
+	}
+	in, room := e.choose(f, c, &q, candidates, f.seen(sets, candidates), allowance)
+	if !gated && frontOf(&f.v).Left > 0 { // a session that is shown whole stays so
+		c.want(allowance-room, e.askedRoom(c.share, f.v.Budget))
+	}
+	chosen := len(in)
+	if in, err = e.confirmed(ctx, f, in); err != nil {
+		if ctx.Err() != nil || e.cfg.Failure == FailStrict {
+			return nil, fmt.Errorf("core: assemble %q: recall: %w", f.s.id, err)
+		}
+		e.warn(ctx, "store", "recall", err)
+		c.warnings = append(c.warnings, "recall: "+err.Error())
+		return r, nil
+	}
+	if len(in) < chosen {
+		room = e.quoteRoom(f.s, allowance)
+		for i := range in {
+			room -= in[i].cost
+		}
+	}
+	e.build(f, r, &q, in, allowance-room)
+	return r, nil
+}
+
+// quotesIn adds to the test for entries that the window shows those that blocks of earlier turns quote whole.
+func quotesIn(v *core.View, inWindow func(id string) bool) func(id string) bool {
+	if len(v.Kept) == 0 {
+		return inWindow
+	}
+	quoted := make(map[string]struct{})
+	for i := range v.Kept {
+		for _, it := range v.Kept[i].Items {
+			if !it.Part { // other parts may be what is asked for now
+				quoted[it.ID] = struct{}{}
+			}
+		}
+	}
+	return func(id string) bool {
+		_, ok := quoted[id]
+		return ok || inWindow(id)
+	}
+}
+
+// newestOf returns the time of the newest entry: a block stamped so is the same whenever it is made.
+func newestOf(v *core.View, s *session, now func() time.Time) time.Time {
+	if n := len(s.items); n > 0 {
+		return s.items[n-1].entry.Time
+	}
+	return now()
+}
+
+func (e *Engine) query(f *frame, c *call) core.Query {
+	s := f.s
+	q := core.Query{Session: s.id, Scope: s.id.Scope(), Prompt: e.asked(s, c.req.Prompt), Now: e.now()}
+	if e.cfg.Recall.AcrossSessions && c.req.PromptMode != core.PromptMinimal {
+		q.Scope.Session = ""
+	}
+	q.Granted = e.granted(&f.v, q.Now)
+	for i := max(len(s.items)-recentForQuery, 0); i < len(s.items); i++ {
+		if s.items[i].entry.Type == core.TypeMessage {
+			q.Recent = append(q.Recent, s.items[i].entry)
+		}
+	}
+	if q.Prompt == "" {
+		for _, entry := range slices.Backward(q.Recent) {
+			if q.Prompt = entry.Said(); entry.Role == message.User && !window.Blank(q.Prompt) {
+				break
+			}
+			q.Prompt = ""
+		}
+	}
+	if q.Prompt == "" && s.pinned != nil {
+		q.Prompt = s.pinned.entry.Text()
+	}
+	return q
+}
+
+// granted returns the scopes that are open at a time.
+func (e *Engine) granted(v *core.View, now time.Time) []core.Scope {
+	var out []core.Scope
+	for _, g := range v.Grants {
+		if now.Before(g.Until) {
+			out = append(out, g.Scope)
+		}
+	}
+	return out
+}
+
+// ask runs the retriever under the deadline. A retriever that does not return in time is left behind, and not asked for a while; Dispose waits for it. Its
+// own time ends a little sooner, so that what it has by then is handed over within the deadline.
+func (e *Engine) ask(ctx context.Context, q core.Query) ([]core.Candidate, error) {
+	if err := e.patience.Try(q.Now); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Recall.Deadline)
+	defer cancel()
+	own, end := context.WithTimeout(ctx, e.cfg.Recall.Deadline*9/10)
+	defer end()
+	type answer struct {
+		candidates []core.Candidate
+		err        error
+	}
+	ch := make(chan answer, 1)
+	e.work.Go(func() {
+		var a answer
+		a.err = e.guarded(ctx, "retriever", func() (err error) {
+			a.candidates, err = e.retriever.Retrieve(own, q)
+			return err
+		})
+		ch <- a
+	})
+	var a answer
+	select {
+	case a = <-ch:
+	case <-ctx.Done():
+		a.err = fmt.Errorf("no answer within %v: %w", e.cfg.Recall.Deadline, context.Cause(ctx))
+	}
+	switch waited := errors.Is(a.err, context.DeadlineExceeded) && !errors.Is(a.err, core.ErrPartial); {
+	case waited, errors.Is(a.err, context.Canceled):
+		e.patience.Note(q.Now, a.err)
+	default: // also one that fails at once: it costs no time
+		e.patience.Note(q.Now, nil)
+	}
+	return a.candidates, a.err
+}
+
+// mayRecall is the last guard in front of the prompt: whatever a retriever proposes, nothing of another agent or session gets in but what
+// the query's scope or a grant in force opens, nothing that is shown already, and nothing of this conversation that was reset or rewound, unless ResetHistory says so.
+func (e *Engine) mayRecall(f *frame, q *core.Query, entry *core.Entry) bool {
+	// What a summary says is recalled from the entries it stands for.
+	if entry.ID == "" || entry.Hidden() || entry.Type == core.TypeSummary || entry.LookedUp() || core.Reserved(entry.Session) || q.InWindow(entry.ID) {
+		return false
+	}
+	id := entry.SessionID()
+	if id == f.s.id {
+		return e.cfg.Recall.ResetHistory || onPath(&f.v, id, entry.Seq)
+	}
+	if q.Scope.Contains(id) {
+		return true
+	}
+	for _, g := range q.Granted {
+		if g.Contains(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// Degradable errors are those of parts; bad input, cancellation and budgets are the caller's to solve.
+func (e *Engine) mayDegrade(err error) bool {
+	if e.cfg.Failure != FailDegrade {
+		return false
+	}
+	for _, own := range []error{core.ErrInvalid, core.ErrBudget, core.ErrNeedTranscript, core.ErrClosed, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, own) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,108 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+func (f *fixture) compact(budget int) core.CompactResult {
+	f.t.Helper()
+	res, err := f.engine.Compact(f.t.Context(), core.CompactRequest{Session: f.id, Budget: budget, Force: true})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return res
+}
+
+// TestForgetTheOnlyLiveMessage: when all that a compaction left is erased, the window ends with the newest message that is not.
+func TestForgetTheOnlyLiveMessage(t *testing.T) {
+	call := message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: "1", Name: "read", Args: "{}"}}}
+	result := message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: "1", Name: "read", Text: "the file"}}}
+	for name, c := range map[string]struct {
+		before []message.Message
+		want   string
+	}{
+		"a message":       {[]message.Message{user("one"), assistant("two")}, "one | two"},
+		"a tool's result": {[]message.Message{user("one"), call, result}, "one |  | the file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.cfg.RecentMessages = 1
+			f.restart()
+			f.ingest(c.before...)
+			f.ingest(user("my code is " + secret))
+			f.assemble(1000)
+			f.compact(1000)
+			f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+			for range 2 {
+				got := f.assemble(1000)
+				if s := shown(got); s != c.want && s != "summary number 1 | "+c.want {
+					t.Errorf("shown: %q, want %q behind at most a summary", s, c.want)
+				}
+				f.restart() // another process sees the same
+			}
+			f.ingest(user("three"), assistant("four"), user("five"))
+			if s := shown(f.assemble(1000)); !strings.HasSuffix(s, c.want+" | three | four | five") {
+				t.Errorf("later it shows %q", s)
+			}
+			if res := f.compact(1000); !res.OK {
+				t.Errorf("later it compacts to %+v", res)
+			}
+			if s := shown(f.assemble(1000)); !strings.HasSuffix(s, "five") {
+				t.Errorf("after another compaction it shows %q", s)
+			}
+		})
+	}
+}
+
+// TestForgetAfterTheHostCompacted: what the host compacted itself does not come back when all behind it is erased.
+func TestForgetAfterTheHostCompacted(t *testing.T) {
+	f := newFixture(t)
+	f.ingest(user("q1"), assistant("a1"), user("q2"))
+	sum := user("the host's summary")
+	sum.Type = message.CompactionSummary
+	f.assemble(1000, transcript("now", sum, user("q2")))
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("q2").ID, f.entry("the host's").ID}})
+	if s := shown(f.assemble(1000)); s != "" {
+		t.Errorf("shown: %q", s)
+	}
+}
+
+// TestRewindBehindASystemMessage: a cut that takes a summary back leaves what the older ones stand for to them, leading messages or not.
+func TestRewindBehindASystemMessage(t *testing.T) {
+	f := newFixture(t)
+	f.parts.Compactor = steady{}
+	f.restart()
+	host := []message.Message{message.New(message.System, "be kind")}
+	for i := range 20 {
+		host = append(host, user(fmt.Sprintf("question %d", i)), assistant(fmt.Sprintf("answer %d", i)))
+		if i%8 == 7 {
+			f.assemble(1000, transcript("now", host...))
+			f.compact(1000)
+		}
+	}
+	got := shown(f.assemble(1000, transcript("now", host[:21]...)))
+	if want := "be kind | [14 earlier] | question 7 | answer 7 | question 8 | answer 8 | question 9 | answer 9"; got != want {
+		t.Errorf("shown: %q, want %q", got, want)
+	}
+}
+
+// steady is a compactor that leaves the summaries it made before as they are.
+type steady struct{}
+
+func (steady) OwnsCompaction() bool { return true }
+
+func (steady) Compact(_ context.Context, c core.Compaction) (core.Patch, error) {
+	r := core.Replacement{Kind: "summary"}
+	for _, e := range c.Entries[:len(c.Entries)-c.Protected] {
+		r.Entries = append(r.Entries, e.ID)
+	}
+	r.Text = fmt.Sprintf("[%d earlier]", len(r.Entries))
+	return core.Patch{Replace: []core.Replacement{r}}, nil
+}

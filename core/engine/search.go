@@ -1,0 +1,340 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// reach is what a session may look into.
+type reach struct {
+	view    core.View
+	scopes  []core.Scope
+	reset   bool
+	session core.SessionID
+}
+
+func (e *Engine) reachOf(ctx context.Context, op string, id core.SessionID) (reach, error) {
+	r := reach{reset: e.cfg.Recall.ResetHistory, session: id}
+	err := e.retry(ctx, id, func(s *session) error {
+		if err := e.expire(ctx, s); err != nil {
+			return err
+		}
+		r.view = s.view.Clone()
+		return nil
+	})
+	if err != nil {
+		return reach{}, e.failed(ctx, "store", op, err)
+	}
+	scope := id.Scope()
+	if e.cfg.Recall.AcrossSessions {
+		scope.Session = ""
+	}
+	r.scopes = append([]core.Scope{scope}, e.granted(&r.view, e.now())...)
+	return r, nil
+}
+
+// holds reports whether an entry may be shown to the session.
+func (r *reach) holds(entry *core.Entry) bool {
+	if entry.Type.Hidden() || core.Reserved(entry.Session) {
+		return false
+	}
+	id := entry.SessionID()
+	if entry.Type == core.TypeSummary {
+		// A fork's summary may speak of what its parent said: it can be seen as long as that can.
+		return r.opens(id) && !slices.ContainsFunc(spansOf(*entry), func(sp core.Span) bool { return sp.Session == nil || !r.opens(*sp.Session) })
+	}
+	if onPath(&r.view, id, entry.Seq) {
+		return true
+	}
+	if id == r.session && !r.reset {
+		return false // reset or forked away
+	}
+	return r.opens(id)
+}
+
+// shows reports whether the window shows all of an entry, in its place or quoted.
+func (r *reach) shows(entry *core.Entry) bool {
+	v := &r.view
+	if pos := positionOf(v, entry.SessionID(), entry.Seq); pos >= v.Start || pos >= 0 && pos < v.Lead {
+		_, short := v.Stubs[entry.ID]
+		return !short
+	}
+	inFront := func(s core.Summary) bool { return s.ID == entry.ID }
+	quoted := func(it core.RecallItem) bool { return it.ID == entry.ID && !it.Part }
+	return slices.ContainsFunc(frontOf(v).Summaries, inFront) ||
+		slices.ContainsFunc(recallsOf(v), func(b *core.Recall) bool { return slices.ContainsFunc(b.Items, quoted) })
+}
+
+func (r *reach) opens(id core.SessionID) bool {
+	return slices.ContainsFunc(r.scopes, func(s core.Scope) bool { return s.Contains(id) })
+}
+
+// Search implements Recaller. Where the engine has no searcher it reads the newest maxScanned entries that it may look into.
+func (e *Engine) Search(ctx context.Context, req SearchRequest) (SearchResult, error) {
+	query := strings.TrimSpace(req.Query)
+	switch {
+	case query == "":
+		return SearchResult{}, invalid("search", "query", "say what to look for")
+	case len(query) > maxQuery:
+		return SearchResult{}, invalid("search", "query", fmt.Sprintf("must be at most %d bytes: look for a part of it", maxQuery))
+	case req.Limit < 0 || req.Limit > MaxFound:
+		return SearchResult{}, invalid("search", "limit", fmt.Sprintf("must be 1 to %d", MaxFound))
+	case req.Offset < 0:
+		return SearchResult{}, invalid("search", "offset", "must be the next of the page before")
+	}
+	tokens, err := answerTokens("search", req.Tokens)
+	if err != nil {
+		return SearchResult{}, err
+	}
+	limit := cmp.Or(req.Limit, DefaultFound)
+	r, err := e.reachOf(ctx, "search", req.Session)
+	if err != nil {
+		return SearchResult{}, err
+	}
+	want := req.Offset + limit + 1
+	hits, err := e.searched(ctx, &r, req, query, want)
+	if err != nil {
+		return SearchResult{}, e.failed(ctx, "searcher", "search", fmt.Errorf("core: search in %q: %w", req.Session, err))
+	}
+	var res SearchResult
+	if req.Offset >= len(hits) {
+		return res, nil
+	}
+	page := hits[req.Offset:min(req.Offset+limit, len(hits))]
+	res.Next = req.Offset + len(page)
+	w := answerWriter{e: e, to: req.Session, room: tokens}
+	// Every entry gets its share of what is left, so that the first one does not take it all.
+	for i, h := range page {
+		share := min(w.room/(len(page)-i), max(tokens/2, 64))
+		text := plainText(&h.Entry)
+		excerpt := excerptOf(text, query, e.bytesFor(&h.Entry, text, share))
+		if !w.add(&h.Entry, excerpt, len(excerpt) == len(text), h.Score) {
+			res.Next = req.Offset + i
+			break
+		}
+	}
+	if len(w.found) == 0 {
+		return res, invalid("search", "tokens", "not even one entry fits: ask for more")
+	}
+	if res.Next >= len(hits) {
+		res.Next = 0
+	}
+	res.Found, res.Text = w.found, w.b.String()
+	res.Tokens = e.count(res.Text)
+	return res, nil
+}
+
+func answerTokens(op string, asked int) (int, error) {
+	if asked < 0 || asked > MaxAnswer {
+		return 0, invalid(op, "tokens", fmt.Sprintf("must be 1 to %d", MaxAnswer))
+	}
+	return cmp.Or(asked, DefaultAnswer), nil
+}
+
+// maxQuery bounds what is looked for, in bytes, and maxWords the words of it that an entry is held against.
+const (
+	maxQuery = 16 << 10
+	maxWords = 256
+)
+
+// maxScanned bounds the entries that a search without a searcher reads.
+const maxScanned = 200_000
+
+// moreSearches bounds how often a searcher is asked again because the window shows what it found.
+const moreSearches = 3
+
+// searched returns the best hits in everything that the session reaches: those that the window does not show in front, because whoever asks sees the others.
+// Only an identifier comes first wherever it stands.
+func (e *Engine) searched(ctx context.Context, r *reach, req SearchRequest, query string, want int) ([]core.Hit, error) {
+	var hits []core.Hit
+	seen := make(map[string]bool)
+	for _, scope := range r.scopes {
+		q := core.SearchQuery{Scope: scope, Text: query, Limit: want, From: req.From, To: req.To, Exclude: func(id string) bool { return seen[id] }}
+		unseen := 0
+		for range moreSearches {
+			found, err := e.searchScope(ctx, r, q, want)
+			if err != nil {
+				return nil, err
+			}
+			shown := 0
+			for _, h := range found {
+				if seen[h.Entry.ID] || h.Entry.LookedUp() || !r.holds(&h.Entry) {
+					continue
+				}
+				seen[h.Entry.ID] = true
+				hits = append(hits, h)
+				if r.shows(&h.Entry) {
+					shown++
+				} else {
+					unseen++
+				}
+			}
+			if shown == 0 || unseen >= want {
+				break
+			}
+		}
+	}
+	// Who asks for an identifier wants the entries that hold it as it stands, and a search by meaning may not know it.
+	exact := strings.ToLower(query)
+	identifier := !strings.ContainsFunc(query, unicode.IsSpace)
+	if e.searcher != nil && identifier && !slices.ContainsFunc(hits, func(h core.Hit) bool { return holdsExact(&h.Entry, exact) > 0 }) {
+		found, err := e.scanFor(ctx, r, core.SearchQuery{Scope: r.session.Scope(), Text: query, Limit: want, From: req.From, To: req.To, Exclude: func(id string) bool { return seen[id] }})
+		if err != nil {
+			return nil, err
+		}
+		hits = append(found, hits...)
+	}
+	slices.SortStableFunc(hits, func(a, b core.Hit) int {
+		exactly := cmp.Compare(holdsExact(&b.Entry, exact), holdsExact(&a.Entry, exact))
+		if identifier && exactly != 0 {
+			return exactly
+		}
+		switch shownA, shownB := r.shows(&a.Entry), r.shows(&b.Entry); {
+		case shownA == shownB:
+			return exactly
+		case shownB:
+			return -1
+		}
+		return 1
+	})
+	return hits[:min(len(hits), want)], nil
+}
+
+// searchScope asks the searcher, or reads the entries where there is none.
+func (e *Engine) searchScope(ctx context.Context, r *reach, q core.SearchQuery, want int) ([]core.Hit, error) {
+	if e.searcher != nil {
+		// What was reset away takes places of what is in force, so more is asked for than is shown.
+		more := q
+		more.Limit = want*2 + 16
+		found, err := e.searcher.Search(ctx, more)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return found, err
+		}
+	}
+	return e.scanFor(ctx, r, q)
+}
+
+func holdsExact(entry *core.Entry, query string) int {
+	if strings.Contains(strings.ToLower(plainText(entry)), query) {
+		return 1
+	}
+	return 0
+}
+
+// scanFor searches without an index: the share of the query's words that an entry holds, the newest first among equals.
+func (e *Engine) scanFor(ctx context.Context, r *reach, q core.SearchQuery) ([]core.Hit, error) {
+	words := wordsOf(q.Text)
+	var hits []core.Hit
+	n := 0
+	for entry, err := range core.All(ctx, e.store, q.Scope, true) {
+		if err != nil {
+			return nil, err
+		}
+		if n++; n > maxScanned {
+			break
+		}
+		if entry.LookedUp() || entry.Said() == "" && entry.Message.Text() != "" || !r.holds(&entry) || q.Exclude(entry.ID) || !q.From.IsZero() && entry.Time.Before(q.From) || !q.To.IsZero() && !entry.Time.Before(q.To) {
+			continue
+		}
+		text := strings.ToLower(plainText(&entry))
+		score := 0.0
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				score += 1 / float64(len(words))
+			}
+		}
+		if score > 0 {
+			hits = append(hits, core.Hit{Entry: entry, Score: score})
+		}
+		if len(hits) > 8*q.Limit+256 {
+			hits = bestHits(hits, q.Limit)
+		}
+	}
+	return bestHits(hits, q.Limit), nil
+}
+
+func bestHits(hits []core.Hit, n int) []core.Hit {
+	slices.SortStableFunc(hits, func(a, b core.Hit) int { return cmp.Compare(b.Score, a.Score) })
+	return hits[:min(n, len(hits))]
+}
+
+// wordsOf returns the different words of a query in lower case, at most maxWords; the query itself where it has no blanks.
+func wordsOf(text string) []string {
+	words := strings.FieldsFunc(strings.ToLower(text), unicode.IsSpace)
+	for i, w := range words {
+		if trimmed := strings.TrimFunc(w, unicode.IsPunct); trimmed != "" {
+			words[i] = trimmed
+		}
+	}
+	slices.Sort(words)
+	words = slices.Compact(words)
+	return words[:min(len(words), maxWords)]
+}
+
+// excerptOf returns at most size bytes of text around the place where the query, or most of its words, stand.
+func excerptOf(text, query string, size int) string {
+	if len(text) <= size {
+		return text
+	}
+	lower := strings.ToLower(text)
+	if len(lower) != len(text) {
+		lower = text // a script whose lower case has another length: as it stands, then
+	}
+	at := strings.Index(lower, strings.ToLower(query))
+	if at < 0 {
+		at = densest(lower, wordsOf(query), size)
+	}
+	from := max(at-size/4, 0)
+	to := min(from+size, len(text))
+	from = max(to-size, 0)
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	for to < len(text) && to > from && !utf8.RuneStart(text[to]) {
+		to--
+	}
+	return text[from:to]
+}
+
+// densest returns the place from which size bytes hold the most different words.
+func densest(text string, words []string, size int) int {
+	type place struct{ at, word int }
+	var places []place
+	for i, w := range words {
+		for at, n := 0, 0; n < 200; n++ {
+			j := strings.Index(text[at:], w)
+			if j < 0 {
+				break
+			}
+			places = append(places, place{at + j, i})
+			at += j + len(w)
+		}
+	}
+	slices.SortFunc(places, func(a, b place) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.word, b.word)) })
+	best, bestAt := 0, 0
+	count := make([]int, len(words))
+	different, from := 0, 0
+	for _, p := range places {
+		if count[p.word]++; count[p.word] == 1 {
+			different++
+		}
+		for places[from].at+size*3/4 < p.at {
+			if count[places[from].word]--; count[places[from].word] == 0 {
+				different--
+			}
+			from++
+		}
+		if different > best {
+			best, bestAt = different, places[from].at
+		}
+	}
+	return bestAt
+}

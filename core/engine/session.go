@@ -1,0 +1,387 @@
+package engine
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/injected"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// session is what the engine keeps in memory of a session: the view as last published, and the entries the window
+// shows. Everything in it can be read again from the store.
+type session struct {
+	id core.SessionID
+	// sem is held by whoever works on the session.
+	sem chan struct{}
+	// compacting is held by the compaction that is under way.
+	compacting chan struct{}
+	// users counts those who hold sem or wait for it, place is where the session stands among those used lately. Engine.mu guards both.
+	users int
+	place *list.Element
+	// size is what the items take in memory, in bytes, as counted for this many of them. Engine.mu guards both.
+	size, sized int
+	// adopted says that the view's parent belongs to another agent: it may show entries of that one.
+	adopted atomic.Bool
+
+	loaded bool
+	// mark is Tail.View as it was when the session was read, where the store keeps no views; marked says that it was asked for.
+	mark   uint64
+	marked bool
+	view   core.View
+	// owed says that the store refused to keep the view as it is.
+	owed bool
+	// lead are the entries of the leading system messages, items those at the positions from base to the end of the path.
+	lead  []item
+	items []item
+	base  int
+	warm  bool
+	// most is the set of the first inMost items, once somebody asked for it.
+	most   *shownSet
+	inMost int
+	// pinned is the entry of view.Pinned.
+	pinned *item
+	// outputs are what Assemble returned lately, newest last; view.Output lags behind where nothing else was published.
+	outputs []core.Ledger
+	// variants maps the fingerprints of messages as they were sent to what they show, where that is not the one entry of that fingerprint: see ownMessages.
+	variants map[string][]string
+	// trail is what Assemble sent last.
+	trail []sentMessage
+	// gone is what was erased from the session, once something came in; goneAt is when, and watched says that an erasure by another process changes that.
+	gone    *Forgotten
+	goneAt  erasedAt
+	watched bool
+	// count is what the last call adds to view.Tally, quote what its answer may have of the recall block; of sessions with an arm.
+	count core.Tally
+	quote *evidence
+	// turn is what the first call of the turn was given.
+	turn turnBudget
+
+	costs map[uint64]int
+	// seen is what was seen of blocks that come back; nil until somebody asks, see repeats.
+	seen *injected.Memory
+}
+
+// item is an entry in memory with what the window shows of it.
+type item struct {
+	entry core.Entry
+	msg   message.Message
+	cost  int
+	// print is the fingerprint of msg, once somebody asked for it.
+	print string
+}
+
+// hidden is Entry.Hidden for those who hold many entries and do not want copies of them.
+func (it *item) hidden() bool { return it.entry.Type.Hidden() || it.entry.Leads() }
+
+// open returns the session, locked and loaded, with what other processes did to it. The caller calls done.
+func (e *Engine) open(ctx context.Context, id core.SessionID) (s *session, done func(), err error) {
+	return e.enter(ctx, id, true)
+}
+
+// enter is open. Unless it is to look, a session in memory is taken as it is there: for the later parts of a call that has looked.
+func (e *Engine) enter(ctx context.Context, id core.SessionID, look bool) (s *session, done func(), err error) {
+	if err := id.Validate(); err != nil {
+		return nil, nil, err
+	}
+	if s, err = e.lookup(id); err != nil {
+		return nil, nil, err
+	}
+	select {
+	case s.sem <- struct{}{}:
+	case <-ctx.Done():
+		e.leaveSession(s)
+		return nil, nil, fmt.Errorf("core: session %q: %w", id, ctx.Err())
+	}
+	done = func() { e.weigh(s); <-s.sem; e.leaveSession(s) }
+	if err := ctx.Err(); err != nil {
+		done()
+		return nil, nil, fmt.Errorf("core: session %q: %w", id, err)
+	}
+	if look && s.loaded {
+		err = e.look(ctx, s)
+	}
+	if err == nil && !s.loaded {
+		err = e.load(ctx, s)
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return s, done, nil
+}
+
+// lookup finds or makes the session's memory and counts the call as work under way.
+func (e *Engine) lookup(id core.SessionID) (*session, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, fmt.Errorf("core: session %q: engine: %w", id, core.ErrClosed)
+	}
+	s := e.sessions[id]
+	if s == nil {
+		if len(e.sessions) >= maxSessions {
+			e.evict()
+		}
+		s = &session{id: id, sem: make(chan struct{}, 1), compacting: make(chan struct{}, 1), costs: make(map[uint64]int)}
+		s.place = e.lately.PushFront(s)
+		e.sessions[id] = s
+	}
+	e.lately.MoveToFront(s.place)
+	s.users++
+	e.work.Add(1)
+	return s, nil
+}
+
+// leaveSession ends what lookup began.
+func (e *Engine) leaveSession(s *session) {
+	e.mu.Lock()
+	s.users--
+	e.mu.Unlock()
+	e.work.Done()
+}
+
+// evict forgets the least recently used session that nobody works on. It reports whether there was one.
+func (e *Engine) evict() bool {
+	for at := e.lately.Back(); at != nil; at = at.Prev() {
+		if s, ok := at.Value.(*session); ok && s.users == 0 {
+			e.lately.Remove(at)
+			delete(e.sessions, s.id)
+			e.held -= s.size
+			return true
+		}
+	}
+	return false
+}
+
+// weigh finds out what the session takes in memory, and lets go of others when all together take too much. The caller holds the session, so it stays.
+func (e *Engine) weigh(s *session) {
+	if len(s.items) == s.sized {
+		return
+	}
+	size := 0
+	for i := range s.items {
+		size += s.items[i].size()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.held += size - s.size
+	s.size, s.sized = size, len(s.items)
+	for e.held > e.cfg.Window.Memory<<20 && e.evict() {
+	}
+}
+
+// size is about what an item takes in memory, in bytes.
+func (it *item) size() int {
+	n := 1100 + len(it.entry.Message.Raw) // what is beside the content: the structures, ids, metadata and the session's sets
+	for i := range it.entry.Message.Parts {
+		p := &it.entry.Message.Parts[i]
+		n += 150 + len(p.Text) + len(p.Args) + len(p.Raw)
+	}
+	return n
+}
+
+// load reads the view and takes up entries that were stored without it: a crash came between the two, or the store keeps no views.
+func (e *Engine) load(ctx context.Context, s *session) error {
+	var tail core.Tail
+	known, stale := false, false
+	if !e.sharedViews {
+		var err error
+		if tail, known, err = e.tail(ctx, s.id); err != nil { // before it is read, so that nothing goes unnoticed
+			return err
+		}
+		stale = known && (!s.marked || tail.View != s.mark)
+	}
+	v, err := e.views.LoadView(ctx, s.id)
+	if errors.Is(err, core.ErrNotFound) {
+		v, err = core.View{Session: s.id}, nil
+	}
+	if err != nil {
+		return fmt.Errorf("core: load view %q: %w", s.id, err)
+	}
+	q := core.ScanQuery{Scope: s.id.Scope(), FromSeq: v.Next, Limit: core.MaxPage}
+	changed := false
+	if stale && v.Version > 0 {
+		if changed, err = e.freshen(ctx, s, &v); err != nil {
+			return err
+		}
+		q.FromSeq = v.Next
+	}
+	for {
+		page, err := e.store.Scan(ctx, q)
+		if err != nil {
+			return fmt.Errorf("core: load session %q: %w", s.id, err)
+		}
+		for _, entry := range page.Entries {
+			if entry.Seq >= v.Next {
+				adopt(&v, entry)
+				changed = true
+			}
+		}
+		if page.Next == "" {
+			break
+		}
+		q.Cursor = page.Next
+	}
+	s.forget()
+	s.hold(v)
+	s.mark, s.marked, s.watched = tail.View, true, e.sharedViews || known
+	s.outputs = nil
+	if v.Output.Count > 0 {
+		s.outputs = []core.Ledger{v.Output}
+	}
+	if changed {
+		if err := e.settle(ctx, s, v); err != nil {
+			return err
+		}
+	}
+	s.loaded = true
+	return nil
+}
+
+// forget drops what can be read again.
+func (s *session) forget() {
+	s.cool()
+	s.variants, s.trail = nil, nil
+	s.loaded = false
+	if !s.watched || foreign(&s.view) {
+		s.gone = nil
+	}
+}
+
+// Refresh makes the engine read every session anew before it is used again: somebody else changed the store. It waits for calls under way.
+func (e *Engine) Refresh(ctx context.Context) error {
+	for _, id := range e.inMemory("") {
+		s, done, err := e.open(ctx, id)
+		if err != nil {
+			return err
+		}
+		s.forget()
+		done()
+	}
+	return nil
+}
+
+// sent records what Assemble returned: a host may hand it back, also after a later call.
+func (s *session) sent(l core.Ledger) {
+	const keep = 8
+	s.outputs = slices.DeleteFunc(s.outputs, func(o core.Ledger) bool { return o == l })
+	if len(s.outputs) >= keep {
+		s.outputs = s.outputs[1:]
+	}
+	s.outputs = append(s.outputs, l)
+}
+
+// lengthened keeps what is known of outputs when something was put behind them that no host shows.
+func (s *session) lengthened(from, to int) {
+	for i := range s.outputs {
+		if s.outputs[i].Len == from {
+			s.outputs[i].Len = to
+		}
+	}
+}
+
+// publish stores a changed view and makes it the session's. On ErrConflict somebody else changed it: the session is read again
+// by the next call.
+func (e *Engine) publish(ctx context.Context, s *session, v core.View) error {
+	v.Version = s.view.Version + 1
+	if n := len(s.outputs); n > 0 {
+		v.Output = s.outputs[n-1]
+	}
+	giveBack := e.pending.take(&v)
+	if err := e.views.SwapView(ctx, v); err != nil {
+		giveBack()
+		s.forget()
+		return fmt.Errorf("core: publish view %q: %w", s.id, err)
+	}
+	s.hold(v)
+	return nil
+}
+
+// settle is publish for what came of reading: where the store cannot be written (a full disk, a file without the right to write) the view is kept in memory alone,
+// which is reported, and published by the next call that can. A strict engine fails.
+func (e *Engine) settle(ctx context.Context, s *session, v core.View) error {
+	v.Version = s.view.Version + 1
+	if n := len(s.outputs); n > 0 {
+		v.Output = s.outputs[n-1]
+	}
+	giveBack := e.pending.take(&v)
+	err := e.views.SwapView(ctx, v)
+	if err != nil && !e.doesWithout(ctx, err) {
+		giveBack()
+		s.forget()
+		return fmt.Errorf("core: publish view %q: %w", s.id, err)
+	}
+	if err != nil {
+		e.warn(ctx, "store", "publish", fmt.Errorf("core: publish view %q: %w", s.id, err))
+		v.Version = s.view.Version
+	}
+	s.hold(v)
+	s.owed = err != nil
+	return nil
+}
+
+// doesWithout reports whether an answer may be given although the store refused to keep what led to it. A conflict is no refusal: somebody else was first.
+func (e *Engine) doesWithout(ctx context.Context, err error) bool {
+	return e.cfg.Failure == FailDegrade && ctx.Err() == nil && !errors.Is(err, core.ErrConflict) && !errors.Is(err, core.ErrClosed) && !errors.Is(err, core.ErrInvalid)
+}
+
+// hold makes v the session's view.
+func (s *session) hold(v core.View) {
+	s.view, s.owed = v, false
+	s.adopted.Store(v.Parent != nil && v.Parent.Agent != s.id.Agent)
+}
+
+// localViews keeps views of stores that have no room for them. They last as long as the engine and are rebuilt from the entries.
+type localViews struct {
+	mu sync.Mutex
+	m  map[core.SessionID]core.View
+}
+
+func newLocalViews() *localViews { return &localViews{m: make(map[core.SessionID]core.View)} }
+
+func (l *localViews) LoadView(_ context.Context, id core.SessionID) (core.View, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v, ok := l.m[id]
+	if !ok {
+		return core.View{}, core.ErrNotFound
+	}
+	return v.Clone(), nil
+}
+
+func (l *localViews) SwapView(_ context.Context, v core.View) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.m[v.Session].Version != v.Version-1 {
+		return core.ErrConflict
+	}
+	l.m[v.Session] = v.Clone()
+	return nil
+}
+
+func (l *localViews) DeleteView(_ context.Context, id core.SessionID) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.m, id)
+	return nil
+}
+
+func (l *localViews) ListViews(_ context.Context, q core.ViewQuery) ([]core.SessionID, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []core.SessionID
+	for id := range l.m {
+		if (q.Agent == "" || id.Agent == q.Agent) && id.Compare(q.After) > 0 {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, core.SessionID.Compare)
+	return out[:min(len(out), q.Limit)], nil
+}

@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/history"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// clipLimit is the largest cost of a single tool result, in tokens.
+func (e *Engine) clipLimit(budget int) int {
+	w := e.cfg.Window
+	return min(max(int(w.ClipShare*float64(budget)), w.ClipTokens), e.batchLimit(budget))
+}
+
+// batchLimit is the largest cost of all results of one group, in tokens.
+func (e *Engine) batchLimit(budget int) int {
+	return max(int(e.cfg.Window.BatchShare*float64(budget)), 64)
+}
+
+// clipNew decides, once for every entry, whether it is too large for the window. Text of users and assistants counts as one batch.
+func (e *Engine) clipNew(s *session, v *core.View, c *call) {
+	end := s.base + len(s.items)
+	if v.Seen >= end {
+		return
+	}
+	for i := max(v.Seen-s.base, 0); i < len(s.items); {
+		j := i + 1
+		if s.items[i].entry.Role == message.Tool {
+			for j < len(s.items) && s.items[j].entry.Role == message.Tool {
+				j++
+			}
+		}
+		e.clipBatch(s, v, i, j)
+		i = j
+	}
+	v.Seen = end
+	c.dirty = true
+}
+
+// clipBatch clips the results s.items[from:to], which belong together, or one message with text.
+func (e *Engine) clipBatch(s *session, v *core.View, from, to int) {
+	limit := e.clipLimit(v.Budget)
+	batch := e.batchLimit(v.Budget)
+	if s.items[from].entry.Role != message.Tool {
+		limit = batch
+		if e.isCurrent(s, from) || s.items[from].entry.Role == message.System || s.items[from].entry.Message.HasCalls() {
+			return // a prompt is shown whole as long as it fits, and so is what a tool was called with
+		}
+	}
+	if n := to - from; n > 1 && limit*n > batch {
+		// Small results keep what they need; the rest is shared by the large ones.
+		limit = fairShare(s.items[from:to], batch, limit)
+	}
+	for i := from; i < to; i++ {
+		it := &s.items[i]
+		if it.cost <= limit || v.Stubs[it.entry.ID].Kind != "" {
+			continue
+		}
+		if st, ok := e.clip(it.entry, perPart(it.entry, limit)); ok {
+			e.setStub(s, v, it, st)
+		}
+	}
+}
+
+// perPart spreads a limit over the results of one entry.
+func perPart(entry core.Entry, limit int) int {
+	if n := len(entry.Message.Results()); n > 1 {
+		return max(limit/n, 32)
+	}
+	return limit
+}
+
+// fairShare returns the limit per item under which all of them together cost at most batch.
+func fairShare(items []item, batch, limit int) int {
+	for range 8 {
+		used, large := 0, 0
+		for i := range items {
+			if items[i].cost > limit {
+				large++
+			} else {
+				used += items[i].cost
+			}
+		}
+		if large == 0 || used+large*limit <= batch {
+			return limit
+		}
+		next := max((batch-used)/large, batch/(2*len(items)), 32)
+		if next >= limit {
+			return limit
+		}
+		limit = next
+	}
+	return limit
+}
+
+// isCurrent reports whether an item is the newest user message.
+func (e *Engine) isCurrent(s *session, i int) bool {
+	for j := len(s.items) - 1; j >= i; j-- {
+		if isPrompt(s.items[j].entry) {
+			return j == i
+		}
+	}
+	return false
+}
+
+// squeeze clips what remains when the newest messages alone exceed the budget: first the results of the newest group, then texts. What
+// cannot be clipped, such as the arguments of a call, makes it a BudgetError.
+func (e *Engine) squeeze(f *frame, v *core.View, c *call) error {
+	s := f.s
+	total := e.fixed(f, c.additionCost) + sum(f.costs)
+	if total <= c.budget {
+		return nil // into the reserve, if it must be: squeezing again and again would change the window in every call
+	}
+	for _, role := range []message.Role{message.Tool, message.Assistant, message.User} {
+		for total > c.marks.Hard {
+			before := total
+			for _, it := range e.squeezable(f, role) {
+				total = e.squeezeItem(f, v, it, c.marks.Hard, total)
+			}
+			if total == before {
+				break
+			}
+			// A rule may have left out what gave way: what counts is what is shown.
+			*f = *e.frame(s, *v, f.policy, c.ws)
+			total = e.fixed(f, c.additionCost) + sum(f.costs)
+		}
+	}
+	v.Epoch++
+	c.dirty, c.stepped = true, true
+	f.v = *v
+	if total <= c.budget {
+		return nil
+	}
+	return e.budgetError(f, c, total)
+}
+
+// squeezable lists the window's entries of a role that could be shortened.
+func (e *Engine) squeezable(f *frame, role message.Role) []*item {
+	var out []*item
+	for i := range f.s.items {
+		if it := &f.s.items[i]; it.entry.Role == role && !it.entry.Type.Hidden() {
+			out = append(out, it)
+		}
+	}
+	if p := f.pinned(); p != nil && role == message.User {
+		out = append(out, p)
+	}
+	return out
+}
+
+// minClip is the smallest useful cost of a clipped text, its marker included.
+const minClip = 48
+
+// squeezeItem shortens one item by what is over, and returns the total afterwards.
+func (e *Engine) squeezeItem(f *frame, v *core.View, it *item, hard, total int) int {
+	over := total - hard
+	if over <= 0 || it.cost <= minClip {
+		return total
+	}
+	shown := v.Stubs[it.entry.ID]
+	if st, ok := e.maskMedia(it.entry); ok && len(stubOver(st, shown).Texts) > len(shown.Texts) {
+		// A user's images go before any of the words.
+		before := it.cost
+		e.setStub(f.s, v, it, st)
+		return e.squeezeItem(f, v, it, hard, total-before+it.cost)
+	}
+	limit := max(it.cost-over-messageOverhead-roleCost-8, minClip)
+	st, ok := e.clip(it.entry, perPart(it.entry, limit))
+	if ok && len(shown.Texts) > 0 {
+		st = stubOver(st, shown)
+		st.Tokens = e.messageCost(shownAs(it.entry, &st))
+	}
+	if !ok || st.Tokens >= it.cost {
+		if it.entry.Role != message.Tool {
+			return total
+		}
+		if st = e.mask(it.entry); st.Tokens >= it.cost {
+			return total
+		}
+	}
+	before := it.cost
+	e.setStub(f.s, v, it, st)
+	return total - before + it.cost
+}
+
+// budgetError names the largest entry that must stay.
+func (e *Engine) budgetError(f *frame, c *call, total int) error {
+	err := &core.BudgetError{Budget: c.budget, Needed: total, System: e.fixed(f, c.additionCost)}
+	largest := 0
+	for i, cost := range f.costs {
+		if it := f.begins(i); cost > largest && it != nil {
+			largest, err.Entry = cost, it.entry.ID
+		}
+	}
+	if err.System > c.budget {
+		err.Entry = ""
+	}
+	return err
+}
+
+// groupsOf is history.Groups on the items of a session, heartbeats included as groups of their own.
+func groupsOf(items []item) []history.Group {
+	msgs := make([]message.Message, len(items))
+	for i := range items {
+		msgs[i] = items[i].entry.Message
+	}
+	return history.Groups(msgs)
+}

@@ -1,0 +1,248 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// Maintain does what can wait: it compacts when enough history has left the window. It is meant to be called off the reply path.
+func (e *Engine) Maintain(ctx context.Context, req core.MaintainRequest) (core.MaintainResult, error) {
+	if !e.cfg.Compaction.Proactive || !e.compactor.OwnsCompaction() {
+		return core.MaintainResult{Reason: "nothing to do"}, nil
+	}
+	s, done, err := e.open(ctx, req.Session)
+	if err != nil {
+		return core.MaintainResult{}, e.failed(ctx, "store", "maintain", err)
+	}
+	due := e.due(&s.view)
+	done()
+	if !due {
+		return core.MaintainResult{Reason: core.ReasonBelowThreshold}, nil
+	}
+	res, err := e.Compact(ctx, core.CompactRequest{Session: req.Session, Budget: req.Budget, Target: core.TargetThreshold, Trigger: "maintain"})
+	if err != nil {
+		return core.MaintainResult{}, err
+	}
+	return core.MaintainResult{Changed: res.Compacted, Reason: res.Reason}, nil
+}
+
+// PrepareSubagentSpawn prepares a child session. A fork begins with what the parent shows now, and may recall from
+// the parent until its grant expires; an isolated child sees nothing of its parent. Rollback takes the preparation back.
+func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest) (core.Spawn, error) {
+	if err := req.Parent.Validate(); err != nil {
+		return core.Spawn{}, err
+	}
+	if err := req.Child.Validate(); err != nil {
+		return core.Spawn{}, err
+	}
+	if req.Parent == req.Child {
+		return core.Spawn{}, invalid("spawn", "child", "must be another session than the parent")
+	}
+	ttl := req.TTL
+	if ttl == 0 {
+		ttl = e.cfg.Subagents.TTL
+	}
+	if ttl < 0 {
+		return core.Spawn{}, invalid("spawn", "ttl", "must not be negative")
+	}
+	if req.Mode != core.SpawnFork && req.Mode != core.SpawnIsolated && req.Mode != "" {
+		return core.Spawn{}, invalid("spawn", "contextMode", `must be "isolated" or "fork"`)
+	}
+	var parent *core.View
+	s, done, err := e.open(ctx, req.Parent)
+	if err != nil {
+		return core.Spawn{}, e.failed(ctx, "store", "spawn", err)
+	}
+	arm := s.view.Arm
+	if req.Mode == core.SpawnFork {
+		v := s.view.Clone()
+		parent = &v
+	}
+	done()
+	if parent != nil && req.Child.Agent != req.Parent.Agent {
+		if err := e.inherits(ctx, req.Parent, req.Child); err != nil {
+			return core.Spawn{}, e.failed(ctx, "store", "spawn", err)
+		}
+	}
+	var had core.View
+	spawn := core.Spawn{}
+	err = e.retry(ctx, req.Child, func(s *session) error {
+		if s.view.Len() > 0 {
+			return fmt.Errorf("core: spawn: child %q has messages already: %w", req.Child, core.ErrConflict)
+		}
+		had = s.view.Clone()
+		v := s.view.Clone()
+		v.Parent, v.Arm = &req.Parent, arm
+		if parent != nil {
+			grant := core.Grant{ID: e.newID(), Scope: req.Parent.Scope(), Until: e.now().Add(ttl)}
+			inherit(&v, parent, grant)
+			spawn.GrantID = grant.ID
+		}
+		s.cool()
+		s.gone = nil
+		return e.publish(ctx, s, v)
+	})
+	if err != nil {
+		return core.Spawn{}, e.failed(ctx, "store", "spawn", err)
+	}
+	spawn.Rollback = func(ctx context.Context) error { return e.rollback(ctx, req.Child, had) }
+	return spawn, nil
+}
+
+// inherits notes a fork that belongs to another agent. It is noted before the fork is made, so that none is missed.
+func (e *Engine) inherits(ctx context.Context, parent, child core.SessionID) error {
+	return e.retry(ctx, parent, func(s *session) error {
+		if slices.Contains(s.view.Heirs, child) {
+			return nil
+		}
+		v := s.view.Clone()
+		v.Heirs = append(v.Heirs, child)
+		return e.publish(ctx, s, v)
+	})
+}
+
+// inherit gives a child's view what its parent shows.
+func inherit(v, parent *core.View, grant core.Grant) {
+	for _, sp := range parent.Path {
+		if sp.Session == nil {
+			owner := parent.Session
+			sp.Session = &owner
+		}
+		v.Path = append(v.Path, sp)
+	}
+	v.Lead, v.Start, v.Frontier, v.Seen = parent.Lead, parent.Start, parent.Frontier, parent.Seen
+	v.Shown = parent.Shown
+	v.Head = slices.Clone(parent.Head)
+	v.Summaries, v.Stubs, v.Budget, v.Backlog, v.Pinned = parent.Summaries, parent.Stubs, parent.Budget, parent.Backlog, parent.Pinned
+	v.Turns = parent.Turns
+	v.Explains = parent.Explains // what both show begins alike
+	v.Grants = append(v.Grants, grant)
+	v.Host = parent.Host
+	unrecall(v)
+	v.Epoch++
+}
+
+// rollback takes a preparation back, unless the child has been used.
+func (e *Engine) rollback(ctx context.Context, child core.SessionID, had core.View) error {
+	return e.retry(ctx, child, func(s *session) error {
+		if s.view.Parent == nil || s.view.Next > had.Next {
+			return nil
+		}
+		v := had.Clone()
+		s.cool()
+		s.outputs = nil
+		return e.publish(ctx, s, v)
+	})
+}
+
+// OnSubagentEnded puts the child's result into the parent's conversation and ends the child's access to its parent. Called again for the same
+// child and result it changes nothing.
+func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) error {
+	if err := req.Child.Validate(); err != nil {
+		return err
+	}
+	parent := req.Parent
+	result := req.Result
+	err := e.retry(ctx, req.Child, func(s *session) error {
+		if parent == (core.SessionID{}) && s.view.Parent != nil {
+			parent = *s.view.Parent
+		}
+		if window.Blank(result) {
+			var err error
+			if result, err = e.lastAnswer(ctx, s); err != nil {
+				return err
+			}
+		}
+		if len(s.view.Grants) == 0 {
+			return nil
+		}
+		v := s.view.Clone()
+		v.Grants = nil
+		return e.publish(ctx, s, v)
+	})
+	if err != nil {
+		return e.failed(ctx, "store", "subagent ended", err)
+	}
+	if parent.Validate() != nil || window.Blank(result) {
+		return nil
+	}
+	tries := make(tries)
+	err = e.retry(ctx, parent, func(s *session) error {
+		v := s.view.Clone()
+		m := message.New(message.Assistant, e.redact.edit(result))
+		m.Key = "subagent:" + req.Child.String() + ":" + message.Fingerprint(m)
+		in, err := e.append(ctx, s, &v, draft{
+			messages: []message.Message{m}, kind: core.TypeSubagent, tries: tries,
+			meta: map[string]string{"child": req.Child.Session, "reason": req.Reason},
+		})
+		if err != nil {
+			return err
+		}
+		if s.view.Host.Len == s.view.Len() {
+			v.Host.Len = v.Len()
+		}
+		s.lengthened(s.view.Len(), v.Len())
+		return e.adopt(ctx, s, v, in)
+	})
+	return e.failed(ctx, "store", "subagent ended", err)
+}
+
+// lastAnswer returns the text of the newest assistant message of the child's own that is in force and says something.
+func (e *Engine) lastAnswer(ctx context.Context, s *session) (string, error) {
+	copied, err := e.copied(ctx, &s.view)
+	if err != nil {
+		return "", fmt.Errorf("core: subagent %q: %w", s.id, err)
+	}
+	const step = 64
+	for to := s.view.Len(); to > 0; to -= step {
+		items, err := e.read(ctx, &s.view, max(to-step, 0), to)
+		if err != nil {
+			return "", fmt.Errorf("core: subagent %q: %w", s.id, err)
+		}
+		for _, it := range slices.Backward(items) {
+			if text := it.entry.Said(); !window.Blank(text) && answers(&it.entry, s.id) && !copied[it.entry.ID] {
+				return text, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// answers reports whether an entry is what the assistant said in a session.
+func answers(entry *core.Entry, id core.SessionID) bool {
+	return entry.Role == message.Assistant && entry.Type == core.TypeMessage && entry.SessionID() == id
+}
+
+// copied returns the answers in a session that say again what it inherited: its host handed over its own copies when the grant was over.
+func (e *Engine) copied(ctx context.Context, v *core.View) (map[string]bool, error) {
+	said := make(map[string]int)
+	for _, sp := range v.Inherited {
+		if err := e.scanSpan(ctx, v, sp, func(entry core.Entry) {
+			if entry.Role == message.Assistant {
+				said[entry.Fingerprint]++
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	out := make(map[string]bool)
+	if len(said) == 0 {
+		return out, nil
+	}
+	for _, sp := range v.Path { // oldest first: the copies come before what the session itself adds
+		if err := e.scanSpan(ctx, v, sp, func(entry core.Entry) {
+			if answers(&entry, v.Session) && said[entry.Fingerprint] > 0 {
+				said[entry.Fingerprint]--
+				out[entry.ID] = true
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

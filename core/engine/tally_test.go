@@ -1,0 +1,123 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// ticking is a host whose clock never stands still.
+type ticking struct {
+	core.NoHost
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (h *ticking) Now() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(time.Millisecond)
+	return h.now
+}
+
+// oneText recalls one text, or fails.
+type oneText struct{ text, fail string }
+
+func (f *oneText) Retrieve(_ context.Context, q core.Query) ([]core.Candidate, error) {
+	if f.fail != "" {
+		return nil, fmt.Errorf("%s", f.fail)
+	}
+	if f.text == "" {
+		return nil, nil
+	}
+	return []core.Candidate{{Entry: core.Entry{
+		ID: "elsewhere", Agent: q.Scope.Agent, Session: q.Scope.Session, Type: core.TypeMessage, Role: message.User, Time: time.Unix(1000, 0),
+		Message: message.New(message.User, f.text),
+	}, Text: f.text, Score: 1, Source: "finder"}}, nil
+}
+
+func TestTally(t *testing.T) {
+	t.Parallel()
+	store, find := memory.New(), &oneText{}
+	cfg := engine.DefaultConfig()
+	cfg.Recall.Gate = false
+	e, err := engine.New(engine.Parts{Store: store, Compactor: steady{}, Retriever: find, Counter: wordCounter, Host: &ticking{now: time.Unix(5000, 0)}}, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	armed, plain := core.SessionID{Agent: "a", Session: "armed"}, core.SessionID{Agent: "a", Session: "plain"}
+	if _, err := e.Arm(t.Context(), armed, func(string) string { return "new" }); err != nil {
+		t.Fatal(err)
+	}
+	turn := func(id core.SessionID, ask, answer string) {
+		t.Helper()
+		if _, err := e.Ingest(t.Context(), core.IngestRequest{Session: id, Message: message.New(message.User, ask)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Assemble(t.Context(), core.AssembleRequest{Session: id, Prompt: ask, Budget: 2000}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Ingest(t.Context(), core.IngestRequest{Session: id, Message: message.New(message.Assistant, answer)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(id core.SessionID) core.Tally {
+		t.Helper()
+		v, err := store.LoadView(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Tally
+	}
+	turn(plain, "hello there", "hi")
+	if got := read(plain); got != (core.Tally{}) {
+		t.Errorf("a session without an arm has %+v", got)
+	}
+	turn(armed, "hello there", "hi")
+	first := read(armed)
+	if first.Calls != 1 || first.Tokens == 0 || first.Cached != 0 || first.Took <= 0 || first.Recalled != 0 || first.Errors+first.Degraded != 0 {
+		t.Errorf("after one call: %+v", first)
+	}
+	turn(armed, "and now?", "still here")
+	if got := read(armed); got.Calls != 2 || got.Cached == 0 || got.Cached >= got.Tokens {
+		t.Errorf("after two calls: %+v; the second begins as the first did", got)
+	}
+	for _, c := range []struct {
+		text, ask, answer string
+		used              bool
+	}{
+		{"the order ORD-7781 went to the old harbour", "what about it?", "it is ord-7781, I think", true},
+		{"the order ORD-7782 went to the old harbour", "what about ORD-7782?", "ORD-7782 is on its way", false},
+		{"the order of things is hard to tell", "where did the parcel go?", "As I said, the order of things is odd", true},
+		{"the order of things is hard to tell now", "where is it?", "I do not know of the order", false},
+	} {
+		before := read(armed)
+		find.text = c.text
+		turn(armed, c.ask, c.answer)
+		got := read(armed)
+		if got.Recalled != before.Recalled+1 || (got.Used == before.Used+1) != c.used {
+			t.Errorf("%q: recalled %d, used %d, before %d and %d; want used %v", c.answer, got.Recalled, got.Used, before.Recalled, before.Used, c.used)
+		}
+	}
+	before := read(armed)
+	find.fail = "down"
+	turn(armed, "what is next?", "nothing")
+	if got := read(armed); got.Degraded != before.Degraded+1 || got.Calls != before.Calls+1 {
+		t.Errorf("after a retriever failed: %+v, before %+v", got, before)
+	}
+	if _, err := e.Assemble(t.Context(), core.AssembleRequest{Session: armed, Budget: 1}); err == nil {
+		t.Fatal("a prompt in one token")
+	}
+	find.fail = ""
+	turn(armed, "and then?", "nothing")
+	if got := read(armed); got.Errors != 1 {
+		t.Errorf("after a call that was not answered: %+v", got)
+	}
+}
