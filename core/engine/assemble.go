@@ -193,6 +193,7 @@ func (e *Engine) expire(ctx context.Context, s *session) error {
 		v.Grants = nil
 		s.cool()
 		s.outputs = nil
+		s.variants, s.trail = nil, nil // what was made of those entries is the host's own copy now, whole or not
 		return e.settle(ctx, s, v)
 	}
 	return nil

@@ -58,3 +58,25 @@ func TestSubagentWithoutAResult(t *testing.T) {
 		})
 	}
 }
+
+// TestGrantEndsInsideATurn: what a fork showed shortened of its parent is the host's own once the grant is over, also inside a turn: it says it, and nobody else does.
+func TestGrantEndsInsideATurn(t *testing.T) {
+	host := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Host = host })
+	long := user("begin " + strings.Repeat("word ", 2000) + "end")
+	f.assemble(400, transcript("", long))
+	child := core.SessionID{Agent: "main", Session: "child"}
+	if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork, TTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	of := func(r *core.AssembleRequest) { r.Session = child }
+	before := f.assemble(400, transcript("", message.New(message.System, "rules of the child"), long), of)
+	if got := shown(before); !strings.Contains(got, "shortened") {
+		t.Fatalf("the fork shows %q, want it shortened", got)
+	}
+	host.now = host.now.Add(2 * time.Hour)
+	inside := func(r *core.AssembleRequest) { r.Session, r.Call = child, core.CallLoop }
+	if got, want := shown(f.assemble(400, transcript("", before.Messages...), inside)), "begin"; !strings.Contains(got, want) {
+		t.Errorf("when the grant is over %q is shown, want what the host handed over", got)
+	}
+}
