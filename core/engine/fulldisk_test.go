@@ -96,3 +96,27 @@ func TestWhatAFullDiskRefusedIsKeptLater(t *testing.T) {
 		t.Errorf("another process shows\n%s\nthe one before\n%s", got, before)
 	}
 }
+
+// TestWindowThatWasNotKept: where a call fails before what was sent could be kept, the session is read anew as it is stored, and the epoch says that what was sent is no
+// prefix of what is sent now.
+func TestWindowThatWasNotKept(t *testing.T) {
+	disk := &fullDisk{Store: memory.New()}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = disk })
+	for range 15 {
+		f.ingest(user("go on "+strings.Repeat("word ", 30)), assistant("done "+strings.Repeat("word ", 30)))
+	}
+	before := f.assemble(5000)
+	disk.noViews = true
+	sent := f.assemble(600)
+	if shown(sent) == shown(before) {
+		t.Fatal("the smaller window is the same")
+	}
+	if _, err := f.engine.Ingest(t.Context(), core.IngestRequest{Session: f.id, Message: user("lost")}); err == nil {
+		t.Fatal("what was said was kept without a view")
+	}
+	disk.noViews = false
+	now := f.assemble(5000)
+	if strings.HasPrefix(shown(now), shown(sent)) || now.Epoch <= sent.Epoch {
+		t.Errorf("epoch %d after %d, the window before\n%.300s\nand now\n%.300s", now.Epoch, sent.Epoch, shown(sent), shown(now))
+	}
+}

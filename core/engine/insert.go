@@ -24,6 +24,9 @@ func insertAt(v *core.View, pos int, id core.SessionID, seq int64) {
 			v.Frontier++
 		}
 		v.Start++
+		if v.Seen > pos {
+			v.Seen++ // what was decided is decided
+		}
 		if v.Pinned != "" {
 			v.Epoch++ // the note behind it counts what is between it and the window
 		}

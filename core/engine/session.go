@@ -229,6 +229,10 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 		}
 		q.Cursor = page.Next
 	}
+	if s.owed { // what was sent last is not what is stored
+		v.Epoch = max(v.Epoch, s.view.Epoch) + 1
+		changed = true
+	}
 	s.forget()
 	s.hold(v)
 	s.mark, s.marked, s.watched = tail.View, true, e.sharedViews || known
