@@ -1,12 +1,9 @@
 package registry
 
 import (
-	"bytes"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 	"time"
 
@@ -31,16 +28,18 @@ var (
 	errTooDeep  = fmt.Errorf("nested deeper than %d levels: %w", maxDepth, core.ErrInvalid)
 )
 
+// parserFor returns the parser of a format, which is named by the end of files in it.
 func parserFor(ext string) (koanf.Parser, error) {
-	switch strings.ToLower(ext) {
+	ext = strings.ToLower(ext)
+	switch ext {
 	case ".json":
-		return json.Parser(), nil
+		return guarded{json.Parser(), ext}, nil
 	case ".json5":
-		return json5Parser{}, nil
+		return guarded{json5Parser{}, ext}, nil
 	case ".yaml", ".yml":
-		return yaml.Parser(), nil
+		return guarded{yaml.Parser(), ext}, nil
 	case ".toml":
-		return toml.Parser(), nil
+		return guarded{toml.Parser(), ext}, nil
 	}
 	return nil, unknown("format", strings.TrimPrefix(ext, "."), []string{"json", "json5", "toml", "yaml", "yml"})
 }
@@ -56,11 +55,11 @@ func (json5Parser) Unmarshal(b []byte) (map[string]any, error) {
 
 func (json5Parser) Marshal(map[string]any) ([]byte, error) { return nil, errors.ErrUnsupported }
 
-// quoted is what a parser repeats from the file, which may be a secret.
-var quoted = regexp.MustCompile("`[^`]*`|\"[^\"]*\"|'[^']{2,}'")
-
-// guarded is a parser whose values are in the types that the decoder knows, and whose errors repeat nothing of the file.
-type guarded struct{ koanf.Parser }
+// guarded is a parser whose values are in the types that the decoder knows, whose errors repeat nothing of the file, and that passes over nothing in it.
+type guarded struct {
+	koanf.Parser
+	format string
+}
 
 func (g guarded) Unmarshal(b []byte) (map[string]any, error) {
 	values, err := g.Parser.Unmarshal(b)
@@ -68,30 +67,13 @@ func (g guarded) Unmarshal(b []byte) (map[string]any, error) {
 		return nil, fmt.Errorf("a configuration is keys with values, and this is a list or a single value: %w", core.ErrInvalid)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s%s: %w", placeOf(err, b), quoted.ReplaceAllString(err.Error(), "…"), core.ErrInvalid)
+		return nil, fmt.Errorf("%s: %w", saying(err, b), core.ErrInvalid)
+	}
+	if err := overlooked(g.format, b); err != nil {
+		return nil, err
 	}
 	// koanf flattens what it gets, which is quadratic in depth: look before it does
 	return normalized(values)
-}
-
-// placeOf says where in a file a parser stopped, as "line 3, column 7: "; it is empty for parsers whose errors say that themselves.
-func placeOf(err error, b []byte) string {
-	var offset int64
-	if e, ok := errors.AsType[interface {
-		error
-		Position() (row, column int)
-	}](err); ok { // TOML
-		row, column := e.Position()
-		return fmt.Sprintf("line %d, column %d: ", row, column)
-	} else if e, ok := errors.AsType[*stdjson.SyntaxError](err); ok {
-		offset = e.Offset
-	} else if e, ok := errors.AsType[*json5.SyntaxError](err); ok {
-		offset = e.Offset
-	} else {
-		return ""
-	}
-	read := b[:min(max(offset, 0), int64(len(b)))] // up to and with the byte that is wrong
-	return fmt.Sprintf("line %d, column %d: ", 1+bytes.Count(read, []byte("\n")), max(len(read)-1-bytes.LastIndexByte(read, '\n'), 1))
 }
 
 // parse reads a whole file.
@@ -106,7 +88,7 @@ func parse(data []byte, parser koanf.Parser) (map[string]any, error) {
 	if len(strings.TrimSpace(string(data))) == 0 {
 		return map[string]any{}, nil
 	}
-	return load(rawbytes.Provider(data), guarded{parser})
+	return load(rawbytes.Provider(data), parser)
 }
 
 func load(provider koanf.Provider, parser koanf.Parser) (map[string]any, error) {
