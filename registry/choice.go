@@ -130,8 +130,11 @@ func (d *decoder) searchers(v any, dst reflect.Value, at path) error {
 	out := make(Searchers)
 	if _, ok := v.(map[string]any); !ok {
 		var names []string
+		if _, ok := v.(string); ok {
+			return fmt.Errorf("%s: want a list of names, such as [lexical], or an object with the options of each, found a string: %w", at, core.ErrInvalid)
+		}
 		if err := d.list(v, reflect.ValueOf(&names).Elem(), "", at); err != nil {
-			return fmt.Errorf("%w (or give an object with the options of each)", err)
+			return err
 		}
 		m := make(map[string]any, len(names))
 		for _, n := range names {
@@ -144,17 +147,21 @@ func (d *decoder) searchers(v any, dst reflect.Value, at path) error {
 	}
 	maps.Copy(out, old)
 	m, _ := v.(map[string]any)
+	var found mistakes
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		p, err := d.r.look(KindSearcher, name)
 		if err != nil {
-			return fmt.Errorf("%s: %w", at, err)
+			found.add(fmt.Errorf("%s: %w", at, err))
+			continue
 		}
 		options, ok := m[name].(map[string]any)
 		if !ok && m[name] != nil {
-			return mismatch(at.at(name), reflect.TypeFor[Searchers]().Elem(), m[name])
+			found.add(mismatch(at.at(name), reflect.TypeFor[Searchers]().Elem(), m[name]))
+			continue
 		}
-		if _, err := d.options(p, options, at.at(name)); err != nil {
-			return err
+		_, err = d.options(p, options, at.at(name))
+		if found.add(err); err != nil {
+			continue
 		}
 		merged := make(map[string]any)
 		mergeTree(merged, out[name])
@@ -162,7 +169,7 @@ func (d *decoder) searchers(v any, dst reflect.Value, at path) error {
 		out[name] = merged
 	}
 	dst.Set(reflect.ValueOf(out))
-	return nil
+	return found.err()
 }
 
 // mergeTree lays src over dst: objects are merged, everything else is replaced. What dst then holds shares nothing with src that

@@ -115,11 +115,13 @@ func (d *decoder) structure(m map[string]any, dst reflect.Value, fields []field,
 // mistakes are all that is wrong with a document: a person mends them at once, not one after the other.
 type mistakes []error
 
-// add takes an error, or the mistakes in it; nil adds none.
+// add takes an error, or the mistakes in it; nil adds none, and so does what is there already.
 func (m *mistakes) add(err error) {
 	if more, ok := errors.AsType[mistakes](err); ok {
-		*m = append(*m, more...)
-	} else if err != nil {
+		for _, err := range more {
+			m.add(err)
+		}
+	} else if err != nil && !slices.ContainsFunc(*m, func(old error) bool { return old.Error() == err.Error() }) {
 		*m = append(*m, err)
 	}
 }
@@ -201,13 +203,15 @@ func (d *decoder) list(v any, dst reflect.Value, kind Kind, at path) error {
 	}
 	t := dst.Type()
 	out := reflect.MakeSlice(t, len(items), len(items))
+	var found mistakes
 	for i, item := range items {
 		if t.Elem() == armType {
 			out.Index(i).Set(reflect.ValueOf(Arm{Weight: 1}))
 		}
-		if err := d.value(item, out.Index(i), kind, at.at(strconv.Itoa(i))); err != nil {
-			return err
-		}
+		found.add(d.value(item, out.Index(i), kind, at.at(strconv.Itoa(i))))
+	}
+	if err := found.err(); err != nil {
+		return err
 	}
 	dst.Set(out)
 	return nil

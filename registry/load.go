@@ -27,33 +27,35 @@ func (r *Registry) Load(sources ...Source) (Config, error) {
 	cfg := DefaultConfig()
 	host := false
 	var names []string
+	var found mistakes
 	for _, s := range sources {
 		names = append(names, s.name)
 		tree, err := s.read()
-		if err == nil {
-			d := decoder{r: r}
-			delete(tree, schemaKey)
-			if s.host || isHost(tree) {
-				host = true
-				err = d.host(tree, &cfg)
-			} else {
-				err = d.overlay(tree, &cfg, nil, configFields())
-			}
-			var found mistakes
-			found.add(err)
-			found.add(r.readOverrides(cfg))
-			err = found.err()
-		}
 		if err != nil {
 			return Config{}, fmt.Errorf("registry: load %q: %w", s.name, err)
+		}
+		d := decoder{r: r}
+		delete(tree, schemaKey)
+		if s.host || isHost(tree) {
+			host = true
+			err = d.host(tree, &cfg)
+		} else {
+			err = d.overlay(tree, &cfg, nil, configFields())
+		}
+		found.add(err)
+		found.add(r.readOverrides(cfg))
+		if len(found) > 0 {
+			names = []string{s.name}
+			break
 		}
 	}
 	if cfg.Engine.Type == "" && host {
 		cfg.Engine.Type = LegacyEngine
 	}
-	full, err := r.check(cfg)
-	if err != nil {
-		return Config{}, fmt.Errorf("registry: load %q: %w", strings.Join(names, ", "), err)
+	full, err := r.check(cfg) // what could be read, too: it may be out of range
+	found.add(err)
+	if len(found) > 0 {
+		return Config{}, fmt.Errorf("registry: load %q: %w", strings.Join(names, ", "), found.err())
 	}
 	return full, nil
 }

@@ -107,10 +107,11 @@ func (r *Registry) resolve(cfg Config, agent string, arm int) (Config, error) {
 // override returns base with o merged over it.
 func (r *Registry) override(base Config, o Override, at path) (Config, error) {
 	d := decoder{r: r, engine: base.Engine.Type}
-	if err := d.overlay(o, &base, at, overrideFields()); err != nil {
-		return Config{}, err
-	}
-	return r.fill(base, at)
+	var found mistakes
+	found.add(d.overlay(o, &base, at, overrideFields()))
+	out, err := r.fill(base, at)
+	found.add(err)
+	return out, found.err()
 }
 
 // overlay reads m on top of cfg. Choosing another engine drops the parts chosen for the one before.
@@ -138,12 +139,14 @@ func overrideFields() []field {
 }
 
 // fill completes a configuration: it names the parts that the engine takes where nobody said otherwise, and writes out every
-// option, so that configurations that mean the same are the same.
+// option, so that configurations that mean the same are the same. The error is all that is wrong; then what is returned has
+// the defaults in the places of it.
 func (r *Registry) fill(cfg Config, at path) (Config, error) {
 	if cfg.Engine.Type == "" {
 		cfg.Engine.Type = DefaultEngine
 	}
 	d := decoder{r: r, engine: cfg.Engine.Type}
+	var found mistakes
 	for _, c := range []struct {
 		kind   Kind
 		key    string
@@ -160,28 +163,28 @@ func (r *Registry) fill(cfg Config, at path) (Config, error) {
 			c.choice.Type = d.preset(c.kind)
 		}
 		full, err := d.complete(*c.choice, c.kind, at.at(c.key))
-		if err != nil {
-			return Config{}, err
+		if found.add(err); err != nil {
+			full, _ = d.complete(Choice{Type: d.preset(c.kind)}, c.kind, at.at(c.key))
 		}
 		*c.choice = full
 	}
 	searchers, err := d.completeSearchers(cfg.Searchers, at.at("searchers"))
-	if err != nil {
-		return Config{}, err
-	}
+	found.add(err)
 	cfg.Searchers = searchers
 	if cfg.Tokenizer == "" {
 		cfg.Tokenizer = DefaultTokenizer
 	}
 	if cfg.Tokenizer != DefaultTokenizer {
 		if _, err := r.look(KindTokenizer, cfg.Tokenizer); err != nil {
-			return Config{}, fmt.Errorf("%s: %w", at.at("tokenizer"), err)
+			found.add(fmt.Errorf("%s: %w", at.at("tokenizer"), err))
+			cfg.Tokenizer = DefaultTokenizer
 		}
 	}
 	if err := outOfRange(cfg.Core.Validate(), at); err != nil {
-		return Config{}, err
+		found.add(err)
+		cfg.Core = DefaultConfig().Core
 	}
-	return cfg, nil
+	return cfg, found.err()
 }
 
 // outOfRange takes apart what core has against a configuration, and says where it stands.
@@ -229,17 +232,17 @@ func (d *decoder) completeSearchers(s Searchers, at path) (Searchers, error) {
 			}
 		}
 	}
+	var found mistakes
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		full, err := d.complete(Choice{Type: name, Options: s[name]}, KindSearcher, at.at(name))
-		if err != nil {
-			return nil, err
+		if found.add(err); err == nil {
+			out[name] = full.Options
 		}
-		out[name] = full.Options
 	}
-	return out, nil
+	return out, found.err()
 }
 
-// Check returns the first thing that is wrong with a configuration, in any combination of agent and arm. It opens nothing.
+// Check returns all that is wrong with a configuration, in any combination of agent and arm. It opens nothing.
 func (r *Registry) Check(cfg Config) error {
 	_, err := r.check(cfg)
 	if err != nil {
@@ -250,36 +253,37 @@ func (r *Registry) Check(cfg Config) error {
 
 // check returns the completed configuration.
 func (r *Registry) check(cfg Config) (Config, error) {
+	var found mistakes
 	seen := make(map[string]bool)
 	for i, a := range cfg.Arms {
 		at := path{"arms", strconv.Itoa(i)}
-		switch {
-		case a.Name == "":
-			return Config{}, fmt.Errorf("%s: an arm needs a name: %w", at.at("name"), core.ErrInvalid)
-		case seen[a.Name]:
-			return Config{}, fmt.Errorf("%s: the arm %q is there twice: %w", at.at("name"), clip(a.Name), core.ErrInvalid)
-		case a.Weight < 0 || math.IsNaN(a.Weight) || a.Weight > 1e9:
-			return Config{}, fmt.Errorf("%s: must be 0 to 1e9: %w", at.at("weight"), core.ErrInvalid)
+		if a.Name == "" {
+			found.add(fmt.Errorf("%s: an arm needs a name: %w", at.at("name"), core.ErrInvalid))
+		} else if seen[a.Name] {
+			found.add(fmt.Errorf("%s: the arm %q is there twice: %w", at.at("name"), clip(a.Name), core.ErrInvalid))
+		}
+		if a.Weight < 0 || math.IsNaN(a.Weight) || a.Weight > 1e9 {
+			found.add(fmt.Errorf("%s: must be 0 to 1e9: %w", at.at("weight"), core.ErrInvalid))
 		}
 		seen[a.Name] = true
 	}
 	agents := slices.Sorted(maps.Keys(cfg.Agents))
 	if slices.Contains(agents, "") {
-		return Config{}, fmt.Errorf("%s: the agent's id is empty: %w", path{"agents", ""}, core.ErrInvalid)
+		found.add(fmt.Errorf("%s: the agent's id is empty: %w", path{"agents", ""}, core.ErrInvalid))
 	}
 	full, err := r.fill(cfg, nil)
-	if err != nil {
-		return Config{}, err
-	}
+	found.add(err)
 	for _, agent := range append([]string{""}, agents...) {
 		for arm := -1; arm < len(cfg.Arms); arm++ {
 			if arm >= 0 && agent != "" && cfg.Arms[arm].weightFor(agent) == 0 {
 				continue
 			}
-			if _, err := r.resolve(full, agent, arm); err != nil {
-				return Config{}, err
-			}
+			_, err := r.resolve(full, agent, arm)
+			found.add(err)
 		}
+	}
+	if err := found.err(); err != nil {
+		return Config{}, err
 	}
 	return full, nil
 }
