@@ -68,6 +68,7 @@ type Report struct {
 	Violations []Violation `json:"violations"`
 	// Error says why the replay could not be finished.
 	Error string `json:"error,omitempty"`
+	err   error
 
 	fills, kept, keptAll, raw, times []float64
 	groups                           []int
@@ -78,6 +79,9 @@ type Report struct {
 	slideFills                       []float64
 	price                            float64
 }
+
+// Err returns why the replay could not be finished, for errors.Is; nil when it was, or when the report was read from JSON.
+func (r Report) Err() error { return r.err }
 
 // Sliding is how naive sliding does with the same calls: the newest groups that fit, unclipped, sought anew in every call.
 type Sliding struct {
@@ -190,7 +194,7 @@ func Merge(name string, reports []Report) Report {
 		out.ReadBack = out.ReadBack && r.ReadBack
 		out.Claims = out.Claims || r.Claims
 		if out.Error == "" {
-			out.Error = r.Error
+			out.Error, out.err = r.Error, r.err
 		}
 		for _, v := range r.Violations {
 			if len(reports) > 1 {

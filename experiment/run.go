@@ -58,7 +58,7 @@ func Run(ctx context.Context, plan Plan) ([]Report, error) {
 						if ctx.Err() != nil {
 							return ctx.Err()
 						}
-						rep.Session, rep.Arm, rep.Budget, rep.Error = session.Name(), arm.Name, budget, err.Error()
+						rep.Session, rep.Arm, rep.Budget, rep.Error, rep.err = session.Name(), arm.Name, budget, err.Error(), err
 					}
 					reports[at] = rep
 					mu.Lock()

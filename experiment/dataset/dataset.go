@@ -50,7 +50,7 @@ type Options struct {
 func Open(name string, o Options) ([]Session, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("dataset: open: %w", err)
+		return nil, fmt.Errorf("dataset: %w", err)
 	}
 	defer f.Close()
 	return Read(f, name, o)

@@ -32,7 +32,7 @@ const (
 func Open(path string) (*Dataset, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("questions: open: %w", err)
+		return nil, fmt.Errorf("questions: %w", err)
 	}
 	var d *Dataset
 	if info.IsDir() {

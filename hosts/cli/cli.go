@@ -28,6 +28,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/hosts/imports"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -94,15 +95,31 @@ func Run(ctx context.Context, reg *registry.Registry, args []string, streams IO)
 	return code
 }
 
-// plain is the text of an error for people: what only tells programs that the input is at fault is left out.
+// kinds are what errors end with for programs. People need it only where nothing else says it.
+var kinds = []error{core.ErrConflict, core.ErrNotFound, core.ErrUnavailable, errors.ErrUnsupported, imports.ErrMalformed}
+
+// plain is the text of an error for people: what only tells programs of which kind it is is left out.
 func plain(text string) string {
 	lines := strings.Split(text, "\n")
-	for i := range lines {
-		for suffix := ": " + core.ErrInvalid.Error(); strings.HasSuffix(lines[i], suffix); {
-			lines[i] = strings.TrimSuffix(lines[i], suffix)
+	for i, line := range lines {
+		for suffix := ": " + core.ErrInvalid.Error(); strings.HasSuffix(line, suffix); {
+			line = strings.TrimSuffix(line, suffix)
 		}
+		for _, kind := range kinds {
+			before, ok := strings.CutSuffix(line, ": "+kind.Error())
+			if ok && saysWhy(before) {
+				line = before
+			}
+		}
+		lines[i] = line
 	}
 	return strings.Join(lines, "\n")
+}
+
+// saysWhy reports whether a text ends with a sentence: what is behind its last colon is no mere name.
+func saysWhy(text string) bool {
+	last := text[strings.LastIndex(text, ": ")+1:]
+	return len(strings.Fields(last)) > 2 && !strings.HasSuffix(last, `"`)
 }
 
 // app is what all commands share.
@@ -149,13 +166,7 @@ func (a *app) root() *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		var names []string
-		for _, c := range cmd.Commands() {
-			if !c.Hidden {
-				names = append(names, c.Name())
-			}
-		}
-		return unknownName("command", args[0], names)
+		return unknownCommand(cmd, args[0])
 	}
 	for _, g := range []struct {
 		title    string
@@ -173,6 +184,7 @@ func (a *app) root() *cobra.Command {
 		}
 		root.AddCommand(g.commands...)
 	}
+	asked(root)
 	a.completing(root)
 	speaking(root)
 	helping(root)

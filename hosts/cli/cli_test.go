@@ -36,7 +36,7 @@ func (o outcome) want(t *testing.T, code int, texts ...string) {
 		t.Errorf("exit code %d, want %d", o.code, code)
 	}
 	for _, s := range texts {
-		if !strings.Contains(o.out+o.errors, s) {
+		if !strings.Contains(o.out+o.errors, s) && !strings.Contains(unfolded(o.out+o.errors), unfolded(s)) {
 			t.Errorf("%q is missing", s)
 		}
 	}
@@ -44,6 +44,9 @@ func (o outcome) want(t *testing.T, code int, texts ...string) {
 		t.Fatalf("stdout:\n%s\nstderr:\n%s", o.out, o.errors)
 	}
 }
+
+// unfolded is a text as if it had never been broken into lines.
+func unfolded(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func write(t *testing.T, name, text string) string {
 	t.Helper()

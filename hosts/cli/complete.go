@@ -8,10 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/experiment/dataset/published"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -22,9 +24,9 @@ func (a *app) completing(cmd *cobra.Command) {
 	}
 	names := map[string]func() []string{
 		"store": parts(registry.KindStore), "retriever": parts(registry.KindRetriever), "compactor": parts(registry.KindCompactor),
-		"format": message.Formats, "from": formatNames, "combinations": func() []string { return []string{"all"} }, "log-level": func() []string { return []string{"debug", "info", "warn", "error"} },
+		"color": func() []string { return colourModes }, "format": message.Formats, "from": formatNames, "combinations": func() []string { return []string{"all"} }, "log-level": func() []string { return []string{"debug", "info", "warn", "error"} },
 	}
-	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		var complete cobra.CompletionFunc
 		switch f.Name {
 		case "config":
@@ -46,6 +48,12 @@ func (a *app) completing(cmd *cobra.Command) {
 		}
 		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails only for a flag that is not there, or that has one
 	})
+	if parent := cmd.Parent(); parent != nil && parent.Name() == "dataset" && len(operandsOf(cmd)) > 0 {
+		cmd.ValidArgsFunction = func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			sets, _ := published.Sets() // what cannot be read is not completed
+			return completions(lo.Map(sets, func(s published.Set, _ int) string { return s.Name }), begun, false), cobra.ShellCompDirectiveNoFileComp
+		}
+	}
 	for _, c := range cmd.Commands() {
 		a.completing(c)
 	}

@@ -38,6 +38,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"replay", "--retriever", "hybrid,r"}, "hybrid,recent"},
 		{[]string{"stats", "--store", "p"}, "postgres"},
 		{[]string{"replay", "--compactor", "su"}, "summary"},
+		{[]string{"replay", "--color", "a"}, "auto always"},
+		{[]string{"dataset", "fetch", "lo"}, "locomo"},
 		{[]string{"replay", "--config", ""}, "yaml yml toml json json5"},
 	} {
 		if got := strings.Join(complete(tt.args...), " "); got != tt.want {

@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment"
+	"github.com/contextengine/contextengine/internal/columns"
 	"github.com/contextengine/contextengine/internal/waiting"
 	"github.com/contextengine/contextengine/registry"
 )
@@ -72,6 +73,7 @@ func (a *app) doctorCmd() *cobra.Command {
 	cmd.Flags().StringVar(&agent, "agent", "main", "agent whose configuration is looked at closely")
 	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Second, "how long all checks together may take")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	a.wideFlag(cmd)
 	host.add(cmd)
 	return cmd
 }
@@ -79,11 +81,31 @@ func (a *app) doctorCmd() *cobra.Command {
 func (a *app) print(findings []finding) {
 	for _, f := range findings {
 		status := a.paint(a.Stdout, map[string]colour{"ok": green, "note": yellow, "fail": red}[f.Status], fmt.Sprintf("%-4s", f.Status))
-		fmt.Fprintf(a.Stdout, "%s  %-13s  %s\n", status, f.Name, f.Text)
+		text := strings.TrimPrefix(a.column(f.Text), strings.Repeat(" ", findingColumn))
+		fmt.Fprintf(a.Stdout, "%s  %-13s  %s\n", status, f.Name, text)
 		if f.Do != "" {
-			fmt.Fprintf(a.Stdout, "      %-13s  -> %s\n", "", f.Do)
+			fmt.Fprintln(a.Stdout, a.column("-> "+f.Do))
 		}
 	}
+}
+
+// findingColumn is where the text of a finding begins.
+const findingColumn = 21
+
+// column writes a text in lines that begin where the texts of findings do.
+func (a *app) column(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.Repeat(" ", findingColumn) + line
+		hang := findingColumn
+		if rest := strings.TrimLeft(line, " "); strings.HasPrefix(rest, "-> ") {
+			hang += 3
+		} else if len(line)-len(rest) > findingColumn {
+			hang = len(line) - len(rest) + 2
+		}
+		lines = append(lines, columns.Hang(line, hang, a.fit()))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // examine checks one thing after the other and stops where the next one needs the last. The error is the first failure.
@@ -107,7 +129,7 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 	if !add("configuration", configText(cfg), err) {
 		return out, first
 	}
-	for _, f := range a.configFindings(file, base) {
+	for _, f := range a.configFindings(file, base, agent) {
 		if out = append(out, f); f.Status == "fail" {
 			first = errors.Join(first, fmt.Errorf("%s: %w", f.Text, core.ErrInvalid))
 		}
@@ -131,7 +153,7 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 	if b, ok := eng.(core.Bootstrapper); ok && err == nil {
 		_, err = b.Bootstrap(ctx, core.BootstrapRequest{Session: core.SessionID{Agent: agent, Session: "doctor"}})
 	}
-	add("store", orNone(cfg.Store.Type)+" can be used", err)
+	add("store", storeText(cfg), err)
 	if e, ok := eng.(*engine.Engine); ok {
 		if err == nil {
 			f := viewsFinding(ctx, e.Store())
@@ -209,6 +231,13 @@ func configText(cfg registry.Config) string {
 		orNone(cfg.Store.Type), orNone(cfg.Retriever.Type), orNone(cfg.Compactor.Type))
 }
 
+func storeText(cfg registry.Config) string {
+	if cfg.Store.Type == "" {
+		return "none is configured, and none is needed"
+	}
+	return cfg.Store.Type + " can be used"
+}
+
 func orNone(name string) string {
 	if name == "" {
 		return "none"
@@ -241,8 +270,10 @@ func advice(name string, err error) string {
 		return "choose parts that do without what the runtime lacks, such as the compactor archive"
 	case name == "configuration" && errors.Is(err, core.ErrInvalid):
 		return "correct the file or the environment; \"contextengine list\" shows all keys, \"contextengine init\" writes a file with them"
-	case errors.Is(err, core.ErrInvalid) || strings.Contains(err.Error(), "required"):
+	case strings.Contains(err.Error(), "required"), errors.Is(err, core.ErrInvalid) && strings.Contains(err.Error(), "set "):
 		return "set what is missing, in the configuration or the environment"
+	case errors.Is(err, core.ErrInvalid):
+		return "correct the configuration; \"contextengine list\" shows what its parts take"
 	}
 	return "see the text of the error"
 }

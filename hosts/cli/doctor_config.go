@@ -19,10 +19,19 @@ import (
 )
 
 // unexpanded is what other programs replace by a variable, and nothing here does.
-var unexpanded = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
+var unexpanded = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
+
+// variableIn returns the variable that a value, or an address in one, holds the name of; elsewhere in a text it may be meant.
+func variableIn(text string) string {
+	m := unexpanded.FindString(text)
+	if m == text || strings.Contains(text, "://") {
+		return m
+	}
+	return ""
+}
 
 // configFindings look at what is configured, as opposed to what comes of it.
-func (a *app) configFindings(file string, cfg registry.Config) []finding {
+func (a *app) configFindings(file string, cfg registry.Config, agent string) []finding {
 	var out []finding
 	for _, at := range placeholders(cfg) {
 		out = append(out, finding{
@@ -34,6 +43,14 @@ func (a *app) configFindings(file string, cfg registry.Config) []finding {
 		out = append(out, f)
 	}
 	known := slices.Sorted(maps.Keys(cfg.Agents))
+	if best, ok := nearest.Of(agent, known); ok && best != agent && !slices.Contains(known, agent) {
+		out = append(out, finding{
+			Name: "agents", Status: "note", Text: fmt.Sprintf("there is no agent %q in the configuration: what holds for all is looked at", agent), Do: fmt.Sprintf("did you mean %q?", best),
+		})
+	}
+	if len(cfg.Arms) > 0 && !slices.ContainsFunc(cfg.Arms, func(arm registry.Arm) bool { return arm.Weight > 0 }) {
+		out = append(out, finding{Name: "arms", Status: "note", Text: "every arm has the weight 0: no session is given one", Do: "give those a weight that are to get sessions, or leave out arms"})
+	}
 	for _, arm := range cfg.Arms {
 		for _, agent := range arm.Agents {
 			if best, ok := nearest.Of(agent, known); ok && best != agent && !slices.Contains(known, agent) {
@@ -52,28 +69,38 @@ type placeholder struct{ path, text, variable string }
 // placeholders finds options that hold the name of a variable, of parts, agents and arms.
 func placeholders(cfg registry.Config) []placeholder {
 	var out []placeholder
-	var walk func(path string, v any)
-	walk = func(path string, v any) {
+	eachText(cfg, func(path, text string) string {
+		if name := variableIn(text); name != "" {
+			out = append(out, placeholder{path, name, variableOf(path)})
+		}
+		return text
+	})
+	return out
+}
+
+// eachText puts what change says in the place of every text in the options of parts, agents and arms.
+func eachText(cfg registry.Config, change func(path, text string) string) {
+	var walk func(path string, v any) any
+	walk = func(path string, v any) any {
 		switch v := v.(type) {
 		case map[string]any:
 			for _, k := range slices.Sorted(maps.Keys(v)) {
-				walk(strings.TrimPrefix(path+"."+k, "."), v[k])
+				v[k] = walk(strings.TrimPrefix(path+"."+k, "."), v[k])
 			}
 		case []any:
 			for i, e := range v {
-				walk(fmt.Sprintf("%s.%d", path, i), e)
+				v[i] = walk(fmt.Sprintf("%s.%d", path, i), e)
 			}
 		case string:
-			if unexpanded.MatchString(v) {
-				out = append(out, placeholder{path, v, variableOf(path)})
-			}
+			return change(path, v)
 		}
+		return v
 	}
 	for _, c := range []struct {
 		key    string
 		choice registry.Choice
 	}{{"engine", cfg.Engine}, {"store", cfg.Store}, {"retriever", cfg.Retriever}, {"compactor", cfg.Compactor}, {"model", cfg.Model}, {"embedder", cfg.Embedder}} {
-		walk(c.key, map[string]any(c.choice.Options))
+		walk(c.key, c.choice.Options)
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Searchers)) {
 		walk("searchers."+name, cfg.Searchers[name])
@@ -84,7 +111,6 @@ func placeholders(cfg registry.Config) []placeholder {
 	for _, arm := range cfg.Arms {
 		walk("arms."+arm.Name, map[string]any(arm.Override))
 	}
-	return out
 }
 
 // variableOf is the variable of the environment that sets a key.
@@ -114,12 +140,23 @@ func (a *app) readableByOthers(file string) (finding, bool) {
 		return finding{}, false
 	}
 	cfg, err := a.reg.Load(registry.File(file))
-	if err != nil || !strings.Contains(cfg.String(), `"***"`) {
+	if err != nil || !holdsKey(cfg) {
 		return finding{}, false
 	}
 	return finding{
 		Name: "file", Status: "note", Text: fmt.Sprintf("%s holds a key, and others on this machine can read it (%s)", file, fs.FileMode(info.Mode().Perm())), Do: "chmod 600 " + quoted(file),
 	}, true
+}
+
+// holdsKey reports whether a configuration, which it may change, holds a secret: the name of a variable is none.
+func holdsKey(cfg registry.Config) bool {
+	eachText(cfg, func(_, text string) string {
+		if variableIn(text) != "" {
+			return ""
+		}
+		return text
+	})
+	return strings.Contains(cfg.String(), `"***"`)
 }
 
 // others makes the engines of all agents and arms, those that doctor was not asked about by name too.

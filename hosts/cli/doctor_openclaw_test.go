@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -189,12 +190,15 @@ func sidecar(t *testing.T, config string) string {
 	}
 }
 
+// findings counts the lines that begin one.
+func findings(text string) int { return len(regexp.MustCompile(`(?m)^\S`).FindAllString(text, -1)) }
+
 func TestDoctorOfOpenClawThatIsWell(t *testing.T) {
 	t.Run("launched", func(t *testing.T) {
 		got := newInstallation(t).doctor()
 		got.want(t, cli.ExitOK, "ok    selection", "ok    plugin", "ok    durable turns", "ok    host version   2026.9.6 (the program on PATH)",
 			"can be started as a sidecar", "ok    plugin config", "ok    gateway log")
-		if n := got.statuses("ok"); n != 8 || n != strings.Count(got.out, "\n") {
+		if n := got.statuses("ok"); n != 8 || n != findings(got.out) {
 			t.Errorf("not all is ok:\n%s", got.out)
 		}
 	})
@@ -210,7 +214,7 @@ func TestDoctorOfOpenClawThatIsWell(t *testing.T) {
 		i.set("plugins/entries/openbrain/config", map[string]any{"socket": sidecar(t, write(t, "engine.yaml", goodEngine))})
 		got := i.doctor()
 		got.want(t, cli.ExitOK, "ok    socket         a sidecar answers on", "with the engine composed")
-		if got.statuses("ok") != strings.Count(got.out, "\n") {
+		if got.statuses("ok") != findings(got.out) {
 			t.Errorf("not all is ok:\n%s", got.out)
 		}
 	})

@@ -140,7 +140,7 @@ func (a *app) evaluate(ctx context.Context, f evaluateFlags, path, command strin
 		return err
 	})
 	if err != nil {
-		return err
+		return &exitError{code: ExitFailure, err: err} // as every verb that reads a file
 	}
 	files, err := os.MkdirTemp("", "contextengine-evaluate")
 	if err != nil {

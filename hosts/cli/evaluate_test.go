@@ -117,7 +117,7 @@ func TestEvaluateErrors(t *testing.T) {
 		{[]string{set, "--workers", "-1"}, cli.ExitUsage, "--workers: must not be negative"},
 		{[]string{set, "--resume", set}, cli.ExitUsage, "line 1: not a result"},
 		{[]string{"none.jsonl"}, cli.ExitFailure, "none.jsonl: no such file"},
-		{[]string{write(t, "bad.jsonl", `{"id":"m1"}`)}, cli.ExitUsage, `line 1: neither "text" nor "question" is there`},
+		{[]string{write(t, "bad.jsonl", `{"id":"m1"}`)}, cli.ExitFailure, `line 1: neither "text" nor "question" is there`},
 		{[]string{}, cli.ExitUsage, "evaluate needs DATASET"},
 	} {
 		run(t, builtin.New(), "", append([]string{"evaluate"}, c.args...)...).want(t, c.code, c.want)

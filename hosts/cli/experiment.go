@@ -195,7 +195,15 @@ session whose turns alone have numbers, "status" takes their mean.
 						return fmt.Errorf("session %q of agent %q has %s: %w", session, f.agent, count(int(d.Turns), "turn"), core.ErrNotFound)
 					}
 				}
-				return scorer.Score(ctx, engine.Outcome{Session: id, Turn: turn, Name: metric, Value: value})
+				if err := scorer.Score(ctx, engine.Outcome{Session: id, Turn: turn, Name: metric, Value: value}); err != nil {
+					return err
+				}
+				what := fmt.Sprintf("session %q of agent %q", session, f.agent)
+				if turn > 0 {
+					what = fmt.Sprintf("turn %d of %s", turn, what)
+				}
+				fmt.Fprintf(a.Stdout, "noted %s %v for %s\n", metric, value, what)
+				return nil
 			}))
 		},
 	}

@@ -93,6 +93,13 @@ func (a *app) inspect(ctx context.Context, f inspectFlags) error {
 		if !ok {
 			return fmt.Errorf("engine %q cannot be looked into: choose another with the key engine: %w", eng.Info().ID, errors.ErrUnsupported)
 		}
+		d, err := r.Describe(ctx, engine.DescribeRequest{Session: id})
+		if err != nil {
+			return err
+		}
+		if d.Entries == 0 && d.Budget == 0 {
+			return fmt.Errorf("session %q of agent %q holds nothing: list the agent's sessions without --session: %w", f.session, f.agent, core.ErrNotFound)
+		}
 		switch {
 		case f.search != "":
 			done := waiting.Say(a.Stderr, "searching")
@@ -106,13 +113,6 @@ func (a *app) inspect(ctx context.Context, f inspectFlags) error {
 		store, err := k.storeOf(ctx, id.Agent, id.Session)
 		if err != nil {
 			return err
-		}
-		d, err := r.Describe(ctx, engine.DescribeRequest{Session: id})
-		if err != nil {
-			return err
-		}
-		if d.Entries == 0 && d.Budget == 0 {
-			return fmt.Errorf("session %q of agent %q holds nothing: list the agent's sessions without --session: %w", f.session, f.agent, core.ErrNotFound)
 		}
 		done := waiting.Say(a.Stderr, "reading the session")
 		h, err := readHistory(ctx, store, id)

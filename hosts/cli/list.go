@@ -18,7 +18,10 @@ func (a *app) listCmd() *cobra.Command {
 		Use:   "list",
 		Short: "List the parts there are, and their configuration keys",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := oneOf(cmd, "json", "schema", "prompts"); err != nil {
+				return err
+			}
 			parts, keys := a.reg.Describe(), a.reg.Keys()
 			if asJSON {
 				return failed(writeJSON(a.Stdout, map[string]any{"parts": parts, "keys": keys}))

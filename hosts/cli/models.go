@@ -49,6 +49,9 @@ func (a *app) asking(ctx context.Context, f modelFlags, s selection, measure fun
 	}
 	switch {
 	case len(models)+len(embedders) == 0:
+		if f.ask {
+			fmt.Fprintln(a.Stderr, "note: no model is configured: --model changes nothing")
+		}
 		return measure(ctx, s)
 	case !f.ask && len(embedders) > 0:
 		return fmt.Errorf("the configuration embeds messages with %s: --model lets it be asked, or leave out the searcher that needs it: %w", strings.Join(embedders, " and "), core.ErrInvalid)

@@ -41,6 +41,11 @@ func (o outFile) check() error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: %w", o.flag, err)
 	}
+	return o.folder()
+}
+
+// folder says whether the folder of the file is there.
+func (o outFile) folder() error {
 	folder, err := os.Stat(filepath.Dir(o.name))
 	if err == nil && !folder.IsDir() {
 		err = errors.New("is no folder")

@@ -30,3 +30,14 @@ func TestAnswersAreWritten(t *testing.T) {
 		}
 	}
 }
+
+// What was not verified is not called free of violations, and a flag that has nothing to act on says so.
+func TestReplaySaysWhatItDidNot(t *testing.T) {
+	legacy := write(t, "legacy.yaml", "engine: legacy\n")
+	got := run(t, builtin.New(), "", "replay", "--budget", "2k", "--config", legacy)
+	got.want(t, cli.ExitOK, "nothing was verified: the engine promises nothing")
+	got.lacks(t, "0 violations")
+	run(t, builtin.New(), "", "replay", "--budget", "2k", "--model").want(t, cli.ExitOK, "note: no model is configured: --model changes nothing")
+	one := write(t, "one.jsonl", `{"role":"user","content":"hello"}`+"\n")
+	run(t, builtin.New(), "", "replay", one).lacks(t, "95 %")
+}

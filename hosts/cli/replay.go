@@ -157,12 +157,12 @@ func (a *app) report(reports []experiment.Report, malformed int, f replayFlags) 
 	var errs []error
 	for _, r := range reports {
 		if r.Error != "" {
-			errs = append(errs, fmt.Errorf("%s, %s, budget %d: %s", r.Session, r.Arm, r.Budget, r.Error))
+			errs = append(errs, fmt.Errorf("%s, %s, budget %d: %w", r.Session, r.Arm, r.Budget, r.Err()))
 		}
 	}
 	switch {
 	case len(errs) > 0:
-		return &exitError{code: ExitFailure, err: errors.Join(errs...)}
+		return failed(errors.Join(errs...))
 	case violations > 0:
 		return &exitError{code: ExitViolations, err: errors.New(count(violations, "violation"))}
 	}

@@ -299,6 +299,12 @@ when it fails. A file that exists is not overwritten. The copy is a store like a
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			if args[0] == "" {
+				return fmt.Errorf("FILE: is empty: name the file to write: %w", core.ErrInvalid)
+			}
+			if err := (outFile{flag: "FILE", name: args[0]}).folder(); err != nil {
+				return failed(err)
+			}
 			return failed(a.keeping(ctx, f, func(k *keeper) error {
 				b, ok := core.As[backuper](k.store)
 				if !ok {

@@ -51,7 +51,10 @@ func writeTable(w io.Writer, width int, reports []experiment.Report) error {
 		first := group[0]
 		fmt.Fprintf(out, "%s: %s, %s", first.Session, count(first.Sessions, "session"), count(first.Messages, "message"))
 		if done, ok := lo.Find(group, func(r experiment.Report) bool { return r.Error == "" }); ok {
-			fmt.Fprintf(out, ", %s tokens in the history, 95 %% of the model's steps cost at most %s", short(float64(done.HistoryTokens)), short(float64(done.GroupTokens)))
+			fmt.Fprintf(out, ", %s tokens in the history", short(float64(done.HistoryTokens)))
+			if done.GroupTokens > 0 {
+				fmt.Fprintf(out, ", 95 %% of the model's steps cost at most %s", short(float64(done.GroupTokens)))
+			}
 		}
 		fmt.Fprintln(out)
 		table := columns.Table{Columns: replayColumns(), Keys: 2}
@@ -156,7 +159,9 @@ func details(w io.Writer, reports []experiment.Report) {
 	violations, calls := 0, 0
 	for _, r := range reports {
 		violations += len(r.Violations)
-		calls += r.Calls
+		if r.Claims {
+			calls += r.Calls
+		}
 		for _, v := range r.Violations[:min(len(r.Violations), shown)] {
 			fmt.Fprintf(w, "broken: %s, %s, budget %d: %v\n", r.Session, r.Arm, r.Budget, v)
 		}
@@ -174,7 +179,10 @@ func details(w io.Writer, reports []experiment.Report) {
 		fmt.Fprintln(w, "note: "+text)
 	}
 	failed := lo.CountBy(reports, func(r experiment.Report) bool { return r.Error != "" })
+	claimed := lo.SomeBy(reports, func(r experiment.Report) bool { return r.Claims })
 	switch {
+	case failed == 0 && !claimed:
+		fmt.Fprintln(w, "nothing was verified: the engine promises nothing")
 	case failed == len(reports):
 		fmt.Fprintf(w, "nothing was verified: %s\n", failedReplays(failed, len(reports)))
 	case failed > 0:

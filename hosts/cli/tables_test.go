@@ -46,6 +46,7 @@ func TestTablesFit(t *testing.T) {
 		{"inspect --config " + plain + " --agent " + long + " --session " + long, "message 5 of " + long[:60]},
 		{"experiment status --config " + arms, ""},
 		{"list", ""},
+		{"doctor --config " + plain, ""},
 		{"dataset list --in " + dir, "publisher"},
 		{"openbrain key list --keys " + keys, long},
 		{"soak --sessions 1 --agents 1 --turns 1 --time 50ms --think 10ms --every 20ms --store memory", "asm/50"},

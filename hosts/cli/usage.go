@@ -34,13 +34,7 @@ func speaking(cmd *cobra.Command) {
 func argumentError(cmd *cobra.Command, args []string) error {
 	name, operands := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), operandsOf(cmd)
 	if cmd.HasAvailableSubCommands() {
-		var known []string
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() {
-				known = append(known, c.Name())
-			}
-		}
-		return unknownName("command of "+name, args[0], known)
+		return unknownCommand(cmd, args[0])
 	}
 	switch {
 	case len(operands) == 0:
@@ -49,6 +43,69 @@ func argumentError(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%s needs %s: \"%s --help\" shows examples: %w", name, strings.Join(operands[len(args):], " and "), cmd.CommandPath(), core.ErrInvalid)
 	}
 	return fmt.Errorf("%s takes %s, and there is %q, too: %w", name, strings.Join(operands, " and "), args[len(operands)], core.ErrInvalid)
+}
+
+// unknownCommand is the error for a name that is not one of a command's own.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	what := "command"
+	if cmd.HasParent() {
+		what += " of " + strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+	}
+	return unknownName(what, name, commandsOf(cmd))
+}
+
+// commandsOf are the names of the commands below one.
+func commandsOf(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			names = append(names, c.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// asked makes the two commands that come with the library say what is wrong, as all others do: they print help instead, and succeed.
+func asked(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Run, c.RunE = nil, help
+		case "completion":
+			c.Args = cobra.NoArgs
+			c.RunE = func(cmd *cobra.Command, _ []string) error {
+				return fmt.Errorf("%s needs SHELL: one of %s: %w", cmd.Name(), strings.Join(commandsOf(cmd), ", "), core.ErrInvalid)
+			}
+		}
+	}
+}
+
+// help prints the help of the command that is named.
+func help(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	switch {
+	case len(rest) > 0 && found.HasAvailableSubCommands():
+		return unknownCommand(found, rest[0])
+	case len(rest) > 0:
+		return fmt.Errorf("%s has no commands, and there is %q: %w", strings.TrimPrefix(found.CommandPath(), cmd.Root().Name()+" "), rest[0], core.ErrInvalid)
+	case err != nil:
+		return err
+	}
+	found.InitDefaultHelpFlag()
+	found.InitDefaultVersionFlag()
+	return found.Help()
+}
+
+// oneOf says that of some flags only one counts.
+func oneOf(cmd *cobra.Command, flags ...string) error {
+	flags = slices.DeleteFunc(flags, func(name string) bool { return !cmd.Flags().Changed(name) })
+	if len(flags) < 2 {
+		return nil
+	}
+	return fmt.Errorf("--%s: each prints something else: give one of them: %w", strings.Join(flags, " and --"), core.ErrInvalid)
 }
 
 // operandsOf are the arguments in a command's usage: its words in capitals that follow no flag.

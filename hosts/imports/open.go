@@ -27,7 +27,7 @@ const sqliteMagic = "SQLite format 3\x00"
 func open(name string, from Format) (*source, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("imports: open: %w", err)
+		return nil, fmt.Errorf("imports: %w", err)
 	}
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {

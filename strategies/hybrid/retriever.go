@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/internal/asking"
+	"github.com/contextengine/contextengine/internal/nearest"
 )
 
 // Retriever fuses what several searchers find. It is safe for concurrent use.
@@ -47,7 +49,11 @@ func New(cfg Config, searchers map[string]core.Searcher, opts ...Option) (*Retri
 	names := slices.Sorted(maps.Keys(searchers))
 	for _, name := range slices.Sorted(maps.Keys(cfg.Weights)) {
 		if _, ok := searchers[name]; !ok {
-			return nil, fmt.Errorf("hybrid: config: weights.%s: no such searcher, there are %q: %w", name, names, core.ErrInvalid)
+			like := ""
+			if best, ok := nearest.Of(name, names); ok {
+				like = fmt.Sprintf(", did you mean %q?", best)
+			}
+			return nil, fmt.Errorf("hybrid: config: weights.%s: unknown searcher %q%s (known: %s): %w", name, name, like, strings.Join(names, ", "), core.ErrInvalid)
 		}
 	}
 	r := &Retriever{cfg: cfg, log: slog.New(slog.DiscardHandler)}

@@ -278,7 +278,7 @@ func TestInvalid(t *testing.T) {
 	}{
 		{"no searcher", func(*hybrid.Config) {}, nil, "at least one searcher"},
 		{"nil searcher", func(*hybrid.Config) {}, map[string]core.Searcher{"words": nil}, `"words" is nil`},
-		{"unknown weight", func(c *hybrid.Config) { c.Weights = map[string]float64{"wrds": 1} }, one, `there are ["words"]`},
+		{"unknown weight", func(c *hybrid.Config) { c.Weights = map[string]float64{"wrds": 1} }, one, `did you mean "words"? (known: words)`},
 		{"weight that is no number", func(c *hybrid.Config) { c.Weights = map[string]float64{"words": math.NaN()} }, one, "weights.words"},
 		{"all weights 0", func(c *hybrid.Config) { c.Weights = map[string]float64{"words": 0} }, one, "above 0"},
 		{"limit", func(c *hybrid.Config) { c.Limit = 0 }, one, "limit: must be 1 to 1000"},
