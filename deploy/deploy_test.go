@@ -113,30 +113,44 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// The unit parses; systemd, where it is there, has nothing to complain about.
-func TestUnit(t *testing.T) {
+// The units parse; systemd, where it is there, has nothing to complain about.
+func TestUnits(t *testing.T) {
 	const program = "/usr/local/bin/contextengine"
-	text := read(t, "contextengine-openbrain.service")
-	for _, want := range []string{
-		"ExecStart=" + program + " openbrain serve\n", "EnvironmentFile=/etc/contextengine/openbrain.env\n", "User=openbrain\n", "NoNewPrivileges=yes\n",
-		"ProtectSystem=strict\n", "CapabilityBoundingSet=\n", "StateDirectory=openbrain\n",
+	for _, u := range []struct {
+		name, manager string
+		want          []string
+	}{
+		{"contextengine-openbrain.service", "--system", []string{
+			"ExecStart=" + program + " openbrain serve\n", "EnvironmentFile=/etc/contextengine/openbrain.env\n", "User=openbrain\n", "NoNewPrivileges=yes\n",
+			"ProtectSystem=strict\n", "CapabilityBoundingSet=\n", "StateDirectory=openbrain\n",
+		}},
+		{"contextengine-sidecar.service", "--user", []string{
+			"ExecStart=" + program + " serve --socket %t/contextengine.sock\n", "EnvironmentFile=-%E/contextengine/sidecar.env\n", "NoNewPrivileges=yes\n", "WantedBy=default.target\n",
+		}},
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the unit lacks %q", want)
-		}
-	}
-	analyze := needs.Program(t, "systemd-analyze")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	unit := filepath.Join(t.TempDir(), "contextengine-openbrain.service")
-	if err := os.WriteFile(unit, []byte(strings.Replace(text, program, self, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", unit).CombinedOutput()
-	if err != nil || strings.Contains(string(out), "contextengine-openbrain") { // other units are none of ours
-		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+		t.Run(u.name, func(t *testing.T) {
+			text := read(t, u.name)
+			for _, want := range u.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("the unit lacks %q", want)
+				}
+			}
+			analyze := needs.Program(t, "systemd-analyze")
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			unit := filepath.Join(t.TempDir(), u.name)
+			if err := os.WriteFile(unit, []byte(strings.Replace(text, program, self, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), analyze, u.manager, "verify", "--man=no", unit)
+			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir(), "HOME="+t.TempDir())
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Contains(string(out), "contextengine-") { // other units are none of ours
+				t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+			}
+		})
 	}
 }
 

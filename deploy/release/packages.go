@@ -89,7 +89,11 @@ func (r *release) staged(path string, data []byte) (string, error) {
 
 // contents are the files of a package, and where they go.
 func (r *release) contents(t target, format string) (files.Contents, error) {
-	unit, err := os.ReadFile(filepath.Join(r.root, "deploy", "contextengine-openbrain.service"))
+	server, err := r.unit("contextengine-openbrain.service")
+	if err != nil {
+		return nil, err
+	}
+	sidecar, err := r.unit("contextengine-sidecar.service")
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +103,8 @@ func (r *release) contents(t target, format string) (files.Contents, error) {
 	}
 	const doc = "/usr/share/doc/contextengine/"
 	put := map[string][]byte{
-		"/usr/lib/systemd/system/contextengine-openbrain.service": bytes.ReplaceAll(unit, []byte("/usr/local/bin/"), []byte("/usr/bin/")),
+		"/usr/lib/systemd/system/contextengine-openbrain.service": server,
+		"/usr/lib/systemd/user/contextengine-sidecar.service":     sidecar,
 		"/usr/lib/sysusers.d/contextengine.conf":                  []byte(sysusers),
 		"/usr/share/bash-completion/completions/contextengine":    r.texts.completions["bash"],
 		"/usr/share/fish/vendor_completions.d/contextengine.fish": r.texts.completions["fish"],
@@ -147,9 +152,15 @@ func (r *release) contents(t target, format string) (files.Contents, error) {
 	return out, nil // the packagers sort them
 }
 
+// unit is a unit of systemd as a package brings it, with the program where the package puts it.
+func (r *release) unit(file string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(r.root, "deploy", file))
+	return bytes.ReplaceAll(text, []byte("/usr/local/bin/"), []byte("/usr/bin/")), err
+}
+
 func debVersion(version string) string { return strings.Replace(version, "-", "~", 1) }
 
-// The unit's user. Nothing is started by an installation: the server needs a key and an address first.
+// The user of the server's unit; the sidecar's is whoever starts it. Nothing is started by an installation: the server needs a key and an address first.
 const sysusers = "u openbrain - \"OpenBrain server\" /var/lib/openbrain\n"
 
 const postinst = `#!/bin/sh
