@@ -32,6 +32,8 @@ var kinds = [...]Kind{KindEngine, KindStore, KindRetriever, KindCompactor, KindS
 // start-up, from one goroutine; from then on it is only read, and safe for concurrent use.
 type Registry struct {
 	parts map[Kind]map[string]*part
+	// released are what older versions were made of, oldest first.
+	released []Released
 }
 
 // part is a registered factory. The type of its configuration is known to the closures only.

@@ -173,7 +173,7 @@ func (a *app) root() *cobra.Command {
 		commands []*cobra.Command
 	}{
 		{"Try and measure", []*cobra.Command{a.replayCmd(), a.explainCmd(), a.compareCmd(), a.evaluateCmd(), a.experimentCmd(), a.soakCmd(), a.datasetCmd()}},
-		{"Set up", []*cobra.Command{a.initCmd(), a.listCmd(), a.doctorCmd(), a.manCmd(), a.versionCmd()}},
+		{"Set up", []*cobra.Command{a.initCmd(), a.listCmd(), a.doctorCmd(), a.upgradeCmd(), a.manCmd(), a.versionCmd()}},
 		{"Serve other programs", []*cobra.Command{a.serveCmd(), a.openBrainCmd()}},
 		{"Look into what is stored", []*cobra.Command{a.agentsCmd(), a.sessionsCmd(), a.inspectCmd(), a.statsCmd(), a.verifyCmd()}},
 		{"Move, keep and erase it", []*cobra.Command{a.importCmd(), a.exportCmd(), a.backupCmd(), a.forgetCmd(), a.retainCmd(), a.reembedCmd(), a.vacuumCmd()}},

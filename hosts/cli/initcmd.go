@@ -9,6 +9,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// writtenHere says for which version a configuration is written, for "upgrade": in a release, and in a format that has comments.
+func writtenHere(format string, text []byte) []byte {
+	mark := map[string]string{"yaml": "#", "yml": "#", "toml": "#", "json5": "//"}[format]
+	if releaseVersion == "" || mark == "" {
+		return text
+	}
+	return append([]byte(mark+" Written for contextengine "+releaseVersion+"\n"), text...)
+}
+
 func (a *app) initCmd() *cobra.Command {
 	var output string
 	var force bool
@@ -30,6 +39,7 @@ it, too: keep what you change.
 			if err != nil {
 				return failed(fmt.Errorf("--output: %s: %w", output, err))
 			}
+			text = writtenHere(format, text)
 			out := outFile{flag: "--output", name: output, force: force, stream: true}
 			err = out.write(a.Stdout, func(w io.Writer) error {
 				_, err := w.Write(text)

@@ -80,6 +80,14 @@ var walk = []step{
 	{args: "doctor --timeout soon", code: 2, first: `error: --timeout: "soon" is not a length of time, such as 30s`},
 	{args: "doctor --openclaw absent.json", code: 2, first: "fail  "},
 
+	{args: "upgrade", code: 2, first: "error: upgrade changes nothing by itself: --check says what is to be done"},
+	{args: "upgrade --check", code: 0, first: "ok    version        the defaults, as written for 0.1.0; this is "},
+	{args: "upgrade --check --config old.yaml", code: 2, first: "ok    version        old.yaml, as written for 0.1.0; this is "},
+	{args: "upgrade --check --config old.yaml --json", code: 2, first: "{"},
+	{args: "upgrade --check --config old.yaml --from 0.0.9", code: 2, first: `error: registry: upgrade: unknown version "0.0.9" (known: 0.1.0)`},
+	{args: "upgrade --check --config absent.yaml", code: 1, first: `error: registry: upgrade "absent.yaml": `},
+	{args: "upgrade now", code: 2, first: `error: upgrade takes flags only, and there is "now"`},
+
 	{args: "replay --budget 2k", code: 0, first: "example.jsonl: 1 session, 152 messages"},
 	{args: "replay absent.jsonl", code: 1, first: "error: dataset: open absent.jsonl: "},
 	{args: "replay empty.jsonl", code: 1, first: "error: empty.jsonl: no messages"},
@@ -241,7 +249,7 @@ var walk = []step{
 func TestWalk(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"chat.jsonl": short, "other.jsonl": short, "empty.jsonl": "", "not.json": "not json\n", "bad.yaml": "retriver: hybrid\n",
+		"chat.jsonl": short, "other.jsonl": short, "empty.jsonl": "", "not.json": "not json\n", "bad.yaml": "retriver: hybrid\n", "old.yaml": "retriever: {type: hybrid, k: 60}\n",
 		"torn.jsonl": strings.Replace(short, `{"role":"user","content":"hello"}`, `{"role":"user","content"`, 1),
 		"questions.jsonl": `{"conversation":"c","session":"s","id":"m1","role":"user","text":"The boat is called Wren."}
 {"conversation":"c","question":"What is the boat called?","evidence":["m1"]}

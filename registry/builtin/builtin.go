@@ -6,7 +6,9 @@
 package builtin
 
 import (
+	"embed"
 	"errors"
+	"io/fs"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/postgres"
@@ -26,8 +28,22 @@ import (
 // New returns a new registry with all parts of this repository.
 func New() *registry.Registry {
 	r := &registry.Registry{}
-	_ = Add(r) // an empty registry has no name that could be taken, and the package's test sees the rest
+	_ = errors.Join(Add(r), addReleased(r)) // an empty registry has no name that could be taken, and the package's test sees the rest
 	return r
+}
+
+// released are what configurations of older versions were made of, a file for each version; docs/releasing.md says how it is made.
+//
+//go:embed released/*.json
+var released embed.FS
+
+func addReleased(r *registry.Registry) error {
+	names, err := fs.Glob(released, "released/*.json")
+	for _, name := range names {
+		data, readErr := released.ReadFile(name)
+		err = errors.Join(err, readErr, registry.AddReleased(r, data))
+	}
+	return err
 }
 
 // Add registers all parts of this repository. Where a name is taken it keeps what is there, goes on, and returns core.ErrConflict.
