@@ -147,6 +147,9 @@ func (e *Engine) step(f *frame, v *core.View, c *call) bool {
 // splitMerged lets the oldest of several texts leave that a rule merged into one message, as many as make up the excess, or the calls and results in front
 // of such a text. It returns false when there is none.
 func (e *Engine) splitMerged(f *frame, v *core.View, c *call, excess int) bool {
+	if excess <= 0 {
+		return false // what was recalled in earlier turns took the room
+	}
 	start := -1
 	isTurn := func(n int) bool { return isPrompt(f.item(n).entry) }
 	if len(f.msgs) > 0 && f.msgs[0].Role == message.User {

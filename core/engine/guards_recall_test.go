@@ -260,3 +260,24 @@ func TestErasedElsewhere(t *testing.T) {
 		})
 	}
 }
+
+// TestBlockOfALargerBudget: a recall block that was made for a large budget makes room for a short conversation when the next budget is small, and nothing else does.
+func TestBlockOfALargerBudget(t *testing.T) {
+	p := &proposer{}
+	f := newFixture(t, func(c *engine.Config, parts *engine.Parts) {
+		c.Recall.AcrossSessions, parts.Retriever = true, p
+	})
+	other := core.SessionID{Agent: f.id.Agent, Session: "other"}
+	f.say(other, false, user("the answer is "+strings.Repeat("word ", 300)))
+	f.everything(p, f.id.Agent)
+	f.ingest(user("what was the answer?"))
+	asking := func(r *core.AssembleRequest) { r.PromptMode, r.Prompt = core.PromptFull, "what was the answer?" }
+	if res := f.assemble(16_000, asking); res.RecallLen == 0 {
+		t.Fatal("nothing is recalled")
+	}
+	f.ingest(assistant("forty-two"), user("thanks"))
+	p.candidates = nil
+	if got, want := shown(f.assemble(300)), "what was the answer? | forty-two | thanks"; got != want {
+		t.Errorf("shown %q, want %q", got, want)
+	}
+}
