@@ -29,7 +29,7 @@ func keepRecall(v *core.View) bool {
 	return true
 }
 
-// recall fills the recall block: anew at the beginning of a turn and after a step, and as it was otherwise.
+// recall fills the recall block: anew where it is stale, and as it was otherwise.
 func (e *Engine) recall(ctx context.Context, f *frame, c *call) error {
 	if c.share == 0 {
 		if f.v.Recall != nil {
@@ -50,7 +50,7 @@ func (e *Engine) recall(ctx context.Context, f *frame, c *call) error {
 	return nil
 }
 
-// recallStale reports whether the recall block was made for another turn, or the window moved.
+// recallStale reports whether the recall block was made for another turn or another prompt, whether the window moved, or a retriever has more to say by now.
 func (e *Engine) recallStale(f *frame, c *call) bool {
 	r := f.v.Recall
 	return r == nil || c.stepped || r.Turn != f.v.Turns || r.Prompt != promptKey(c.req) || e.moreToRecall(f, c)
