@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 )
 
 // Host is a simulated runtime: it records what it is asked, has a clock of its own, a model, and a compaction of its own. It
@@ -32,10 +33,10 @@ func NewHost(model *Model) *Host { return &Host{model: model, now: epoch} }
 func (h *Host) Name() string { return "conformance" }
 
 // Capabilities lists all of them.
-func (h *Host) Capabilities() []core.Capability {
-	return []core.Capability{
-		core.CanBootstrap, core.CanAssemble, core.CanAfterTurn, core.CanMaintain, core.CanCompact, core.CanComplete,
-		core.CanThreadProject, core.CanDelegateHost, core.CanCommitTurn, core.CanSpawnSubagents,
+func (h *Host) Capabilities() []capability.Name {
+	return []capability.Name{
+		capability.Bootstrap, capability.Assemble, capability.AfterTurn, capability.Maintain, capability.Compact, capability.Complete,
+		capability.ThreadProject, capability.DelegateHost, capability.CommitTurn, capability.SpawnSubagents,
 	}
 }
 

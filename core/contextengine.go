@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )
@@ -70,7 +71,7 @@ type Info struct {
 	CurrentTurnFence string `json:"currentTurnFence,omitempty"`
 	TurnIdempotency  string `json:"turnAdvancementIdempotency,omitempty"`
 	// Requires lists, per operation, the capabilities the host must offer.
-	Requires map[string][]Capability `json:"hostRequirements,omitempty"`
+	Requires map[string][]capability.Name `json:"hostRequirements,omitempty"`
 	// Parts names what the engine is made of.
 	Parts PartNames `json:"parts,omitzero"`
 	// Health says what is wrong; empty when all is well.
@@ -93,13 +94,6 @@ type Problem struct {
 	Count int       `json:"count"`
 	// Quarantined says that the engine no longer answers and legacy does.
 	Quarantined bool `json:"quarantined,omitempty"`
-}
-
-// Factory is what a host knows when it makes an engine.
-type Factory struct {
-	// AgentDir and WorkspaceDir are paths on this machine; empty when there are none.
-	AgentDir     string `json:"agentDir,omitempty"`
-	WorkspaceDir string `json:"workspaceDir,omitempty"`
 }
 
 // BootstrapRequest announces a session.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -110,11 +111,7 @@ func (e Entry) SessionID() SessionID { return SessionID{Agent: e.Agent, Session:
 func (e Entry) Hidden() bool { return e.Type.Hidden() || e.Leads() }
 
 // Leads reports whether an entry is a system message from the beginning of a transcript.
-func (e *Entry) Leads() bool { return e.Role == message.System && e.Meta[MetaLeads] != "" }
+func (e *Entry) Leads() bool { return e.Role == message.System && e.Meta[records.Leads] != "" }
 
 // Hidden is Entry.Hidden for those who hold many entries and do not want copies of them.
 func (t EntryType) Hidden() bool { return t == TypeHeartbeat || t == TypeErased }
-
-// MetaLeads is the key of Entry.Meta that lists, on a system message that replaced those in front, the positions of the messages that stood in front from
-// then on.
-const MetaLeads = "leads"

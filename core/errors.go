@@ -3,6 +3,8 @@ package core
 import (
 	"errors"
 	"fmt"
+
+	"github.com/contextengine/contextengine/core/capability"
 )
 
 // Errors that callers tell apart with errors.Is. What an operation does not support is errors.ErrUnsupported.
@@ -56,8 +58,8 @@ func (e *BudgetError) Unwrap() error { return ErrBudget }
 type RequirementError struct {
 	Engine    string
 	Operation string
-	Missing   []Capability
-	Have      []Capability
+	Missing   []capability.Name
+	Have      []capability.Name
 }
 
 func (e *RequirementError) Error() string {

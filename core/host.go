@@ -4,24 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/message"
-)
-
-// Capability is something a host may offer. The names are the OpenClaw host's where it has one.
-type Capability string
-
-// The capabilities.
-const (
-	CanBootstrap      Capability = "bootstrap"
-	CanAssemble       Capability = "assemble-before-prompt"
-	CanAfterTurn      Capability = "after-turn"
-	CanMaintain       Capability = "maintain"
-	CanCompact        Capability = "compact"
-	CanComplete       Capability = "runtime-llm-complete"
-	CanThreadProject  Capability = "thread-bootstrap-projection"
-	CanDelegateHost   Capability = "delegated-compaction"
-	CanCommitTurn     Capability = "commit-turn"
-	CanSpawnSubagents Capability = "subagent-spawn"
 )
 
 // Host is what the runtime around an engine offers. It is given to New and outlives the engine; NoHost stands
@@ -32,10 +16,10 @@ const (
 type Host interface {
 	// Name identifies the runtime in messages and logs.
 	Name() string
-	Capabilities() []Capability
-	// Compact runs the runtime's own compaction. It needs CanDelegateHost.
+	Capabilities() []capability.Name
+	// Compact runs the runtime's own compaction. It needs capability.DelegateHost.
 	Compact(ctx context.Context, req CompactRequest) (CompactResult, error)
-	// Complete asks the runtime's model. It needs CanComplete.
+	// Complete asks the runtime's model. It needs capability.Complete.
 	Complete(ctx context.Context, req CompletionRequest) (Completion, error)
 	// Now is the runtime's clock.
 	Now() time.Time
@@ -77,18 +61,18 @@ var _ Host = NoHost{}
 func (NoHost) Name() string { return "standalone" }
 
 // Capabilities returns what needs no runtime: the caller drives the lifecycle itself.
-func (NoHost) Capabilities() []Capability {
-	return []Capability{CanBootstrap, CanAssemble, CanAfterTurn, CanMaintain, CanCompact, CanCommitTurn, CanSpawnSubagents}
+func (NoHost) Capabilities() []capability.Name {
+	return []capability.Name{capability.Bootstrap, capability.Assemble, capability.AfterTurn, capability.Maintain, capability.Compact, capability.CommitTurn, capability.SpawnSubagents}
 }
 
 // Compact fails: there is no runtime to delegate to.
 func (NoHost) Compact(context.Context, CompactRequest) (CompactResult, error) {
-	return CompactResult{}, &RequirementError{Operation: "compact", Missing: []Capability{CanDelegateHost}}
+	return CompactResult{}, &RequirementError{Operation: "compact", Missing: []capability.Name{capability.DelegateHost}}
 }
 
 // Complete fails: there is no runtime with a model.
 func (NoHost) Complete(context.Context, CompletionRequest) (Completion, error) {
-	return Completion{}, &RequirementError{Operation: "complete", Missing: []Capability{CanComplete}}
+	return Completion{}, &RequirementError{Operation: "complete", Missing: []capability.Name{capability.Complete}}
 }
 
 // Now returns the system time.
@@ -113,9 +97,9 @@ type Transcript struct {
 }
 
 // Require returns a RequirementError naming the capabilities in need that host does not offer.
-func Require(host Host, engine, operation string, need []Capability) error {
+func Require(host Host, engine, operation string, need []capability.Name) error {
 	have := host.Capabilities()
-	var missing []Capability
+	var missing []capability.Name
 next:
 	for _, n := range need {
 		for _, h := range have {

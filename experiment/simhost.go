@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -40,8 +41,8 @@ func NewSimHost(budget int, cost func(message.Message) int) *SimHost {
 func (h *SimHost) Name() string { return "simulated" }
 
 // Capabilities returns what a runtime offers that has no model.
-func (h *SimHost) Capabilities() []core.Capability {
-	return append(core.NoHost{}.Capabilities(), core.CanDelegateHost)
+func (h *SimHost) Capabilities() []capability.Name {
+	return append(core.NoHost{}.Capabilities(), capability.DelegateHost)
 }
 
 // Complete fails: there is no model.

@@ -22,7 +22,7 @@ type BuildOptions struct {
 	// Getenv reads the environment; os.Getenv when nil.
 	Getenv func(name string) string
 	// Factory holds the host's directories.
-	Factory core.Factory
+	Factory Factory
 	// IDs makes entry ids; random when nil. It must be safe for concurrent use.
 	IDs func() string
 	// Version is what core.Info reports.

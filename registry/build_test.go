@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/registry"
 )
@@ -201,7 +202,7 @@ func TestBuildErrors(t *testing.T) {
 // modelHost is a host with a model.
 type modelHost struct{ core.NoHost }
 
-func (modelHost) Capabilities() []core.Capability { return []core.Capability{core.CanComplete} }
+func (modelHost) Capabilities() []capability.Name { return []capability.Name{capability.Complete} }
 
 // TestFailureIsTriedAgain: an engine that could not be made is made on the next call.
 func TestFailureIsTriedAgain(t *testing.T) {

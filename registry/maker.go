@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/engine"
 )
 
@@ -198,7 +199,7 @@ func (m *maker) chosenModels(ctx context.Context, env Env) (core.Completer, core
 		if completer = model.Completer; completer == nil {
 			return nil, nil, fmt.Errorf("model: %q completes no text, choose another (known: %s): %w", cfg.Model.Type, list(m.r.Names(KindModel)), core.ErrInvalid)
 		}
-	} else if slices.Contains(env.Host.Capabilities(), core.CanComplete) {
+	} else if slices.Contains(env.Host.Capabilities(), capability.Complete) {
 		completer = hostCompleter{env.Host}
 	}
 	if cfg.Embedder.Type == "" {

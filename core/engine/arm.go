@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -99,13 +100,13 @@ func (e *Engine) Score(ctx context.Context, o Outcome) error {
 	}
 	m := message.New(message.System, "")
 	entry := core.Entry{
-		ID: e.newID(), Agent: o.Session.Agent, Session: core.SessionOutcomes, Role: m.Role, Type: core.TypeErased, Time: o.Time,
+		ID: e.newID(), Agent: o.Session.Agent, Session: records.Outcomes, Role: m.Role, Type: core.TypeErased, Time: o.Time,
 		Key:         "o:" + strconv.Itoa(len(o.Session.Session)) + ":" + o.Session.Session + ":" + strconv.FormatInt(o.Turn, 10) + ":" + o.Name,
 		Fingerprint: message.Fingerprint(m), Message: m, Meta: map[string]string{metaOutcome: string(body)},
 	}
 	res, err := e.record(ctx, entry)
 	if err == nil && res.IDs[0] != entry.ID {
-		err = e.store.Update(ctx, core.Scope{Agent: o.Session.Agent, Session: core.SessionOutcomes}, res.IDs[0], core.Change{Meta: entry.Meta})
+		err = e.store.Update(ctx, core.Scope{Agent: o.Session.Agent, Session: records.Outcomes}, res.IDs[0], core.Change{Meta: entry.Meta})
 	}
 	if err != nil {
 		return e.failed(ctx, "store", "score", fmt.Errorf("core: score %q: %w", o.Session, err))
@@ -139,7 +140,7 @@ func (e *Engine) Outcomes(ctx context.Context, agent string) ([]Outcome, error) 
 // OutcomesIn reads the outcomes that engines kept in a store.
 func OutcomesIn(ctx context.Context, store core.Store, agent string) ([]Outcome, error) {
 	var out []Outcome
-	for entry, err := range core.All(ctx, store, core.Scope{Agent: agent, Session: core.SessionOutcomes}, false) {
+	for entry, err := range core.All(ctx, store, core.Scope{Agent: agent, Session: records.Outcomes}, false) {
 		if err != nil {
 			return nil, fmt.Errorf("core: outcomes of %q: %w", agent, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/history"
 	"github.com/contextengine/contextengine/core/injected"
 )
@@ -244,7 +245,7 @@ func WithInfo(id, name, version string) Option {
 }
 
 // WithRequirements sets the capabilities the host must have, per operation. New fails when one is missing.
-func WithRequirements(req map[string][]core.Capability) Option {
+func WithRequirements(req map[string][]capability.Name) Option {
 	return func(e *Engine) { e.info.Requires = req }
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/internal/records"
 )
 
 // confirmed leaves out of a list of quotations what was erased: a retriever may go on remembering it. Only where something was erased the store is asked.
@@ -63,7 +64,7 @@ func (e *Engine) everErased(ctx context.Context, agent string) (bool, error) {
 	if len(p) > 0 {
 		return true, nil
 	}
-	tail, tells, err := e.tail(ctx, core.SessionID{Agent: agent, Session: core.SessionSecrets})
+	tail, tells, err := e.tail(ctx, core.SessionID{Agent: agent, Session: records.Secrets})
 	if err != nil || known && !tells || tells && tail.Next == 0 {
 		return false, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -388,9 +389,9 @@ func TestHeartbeatsStayOut(t *testing.T) {
 
 func TestRequirements(t *testing.T) {
 	_, err := engine.New(engine.Parts{Store: memory.New(), Compactor: &halver{}, Counter: wordCounter}, engine.DefaultConfig(),
-		engine.WithRequirements(map[string][]core.Capability{"agent-run": {core.CanAssemble, core.CanComplete}}))
+		engine.WithRequirements(map[string][]capability.Name{"agent-run": {capability.Assemble, capability.Complete}}))
 	var re *core.RequirementError
-	if !errors.As(err, &re) || len(re.Missing) != 1 || re.Missing[0] != core.CanComplete {
-		t.Errorf("err = %v, want a RequirementError that names %s", err, core.CanComplete)
+	if !errors.As(err, &re) || len(re.Missing) != 1 || re.Missing[0] != capability.Complete {
+		t.Errorf("err = %v, want a RequirementError that names %s", err, capability.Complete)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -88,7 +89,7 @@ func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (Receipt, error)
 // Receipts returns the receipts of an agent's erasures, oldest first.
 func (e *Engine) Receipts(ctx context.Context, agent string) ([]Receipt, error) {
 	var out []Receipt
-	for entry, err := range core.All(ctx, e.store, core.Scope{Agent: agent, Session: core.SessionReceipts}, false) {
+	for entry, err := range core.All(ctx, e.store, core.Scope{Agent: agent, Session: records.Receipts}, false) {
 		if err != nil {
 			return nil, fmt.Errorf("core: receipts of %q: %w", agent, err)
 		}
@@ -401,7 +402,7 @@ func (er *erasure) keepReceipt(ctx context.Context) error {
 	}
 	m := message.New(message.System, "")
 	_, err = er.e.record(ctx, core.Entry{
-		ID: er.rec.ID, Agent: er.req.Scope.Agent, Session: core.SessionReceipts, Role: m.Role, Type: core.TypeErased, Time: er.rec.Time,
+		ID: er.rec.ID, Agent: er.req.Scope.Agent, Session: records.Receipts, Role: m.Role, Type: core.TypeErased, Time: er.rec.Time,
 		Key: "r:" + er.rec.ID, Fingerprint: message.Fingerprint(m), Message: m,
 		Meta: map[string]string{metaReceipt: string(body)},
 	})

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -33,7 +34,7 @@ type prints [][]byte
 
 // readPrints reads an agent's keys. There are none before the first erasure.
 func readPrints(ctx context.Context, store core.Store, agent string) (p prints, entries int, err error) {
-	for entry, err := range core.All(ctx, store, core.Scope{Agent: agent, Session: core.SessionSecrets}, false) {
+	for entry, err := range core.All(ctx, store, core.Scope{Agent: agent, Session: records.Secrets}, false) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("core: key of the erasures of %q: %w", agent, err)
 		}
@@ -56,7 +57,7 @@ func (e *Engine) makePrints(ctx context.Context, agent string) (prints, error) {
 		_, _ = rand.Read(key) // never fails
 		m := message.New(message.System, "")
 		entry := core.Entry{
-			ID: e.newID(), Agent: agent, Session: core.SessionSecrets, Seq: int64(n), Role: m.Role, Type: core.TypeErased, Time: e.now(),
+			ID: e.newID(), Agent: agent, Session: records.Secrets, Seq: int64(n), Role: m.Role, Type: core.TypeErased, Time: e.now(),
 			Key: "secret:" + strconv.Itoa(n), Fingerprint: message.Fingerprint(m), Message: m, Meta: map[string]string{metaSecret: hex.EncodeToString(key)},
 		}
 		res, err := e.store.Append(ctx, []core.Entry{entry})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -206,7 +207,7 @@ func leadWith(v *core.View, leaders []leader) {
 func leadersOf(entry core.Entry) []core.Span {
 	id := entry.SessionID()
 	var out []core.Span
-	for text := range strings.SplitSeq(entry.Meta[core.MetaLeads], ",") {
+	for text := range strings.SplitSeq(entry.Meta[records.Leads], ",") {
 		if seq, err := strconv.ParseInt(text, 10, 64); err == nil {
 			out = append(out, core.Span{Session: &id, From: seq, To: seq + 1})
 		}
@@ -230,7 +231,7 @@ func leadMarks(id core.SessionID, leaders []leader, first int, next int64) map[i
 		}
 	}
 	for i := first; i < at; i++ {
-		out[i] = mark{core.MetaLeads, strings.Join(seqs, ",")}
+		out[i] = mark{records.Leads, strings.Join(seqs, ",")}
 	}
 	return out
 }

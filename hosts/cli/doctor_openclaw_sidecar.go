@@ -13,15 +13,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/hosts/rpc"
 )
 
 // pluginOffers is what the plugin tells a sidecar about the host: with less, some engines cannot be made. A sidecar asks the client whose
 // call it serves, so that doctor is never asked for it.
-var pluginOffers = []core.Capability{
-	core.CanDelegateHost, core.CanComplete, core.CanBootstrap, core.CanAssemble, core.CanAfterTurn, core.CanMaintain, core.CanCompact,
-	core.CanCommitTurn, core.CanSpawnSubagents,
+var pluginOffers = []capability.Name{
+	capability.DelegateHost, capability.Complete, capability.Bootstrap, capability.Assemble, capability.AfterTurn, capability.Maintain, capability.Compact,
+	capability.CommitTurn, capability.SpawnSubagents,
 }
 
 // socket says whether a sidecar answers on the socket that the plugin is told to use.

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/experiment/recall"
 	"github.com/contextengine/contextengine/experiment/sweep"
 	"github.com/contextengine/contextengine/registry"
@@ -220,8 +221,8 @@ func (e *evaluator) placed(cfg registry.Config) registry.Config {
 // measuringHost offers what engines may require; no engine asks for it while its retriever is measured.
 type measuringHost struct{ core.NoHost }
 
-func (measuringHost) Capabilities() []core.Capability {
-	return append(core.NoHost{}.Capabilities(), core.CanDelegateHost)
+func (measuringHost) Capabilities() []capability.Name {
+	return append(core.NoHost{}.Capabilities(), capability.DelegateHost)
 }
 
 // open makes the engine of an arm, whose figures are reported as those of a retriever. One that is less than that name says is refused.

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/creachadair/jrpc2"
+	"github.com/contextengine/contextengine/core/capability"
 
-	"github.com/contextengine/contextengine/core"
+	"github.com/creachadair/jrpc2"
 )
 
 // conn is a connection to a client. The library matches frames with handlers and answers; order, bounds and deadlines are kept here.
@@ -52,7 +52,7 @@ const (
 type client struct {
 	host   Program
 	format string
-	can    []core.Capability
+	can    []capability.Name
 	log    slog.Level
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/creachadair/jrpc2"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 )
 
 // Code is the code of an error that crosses the wire. PROTOCOL.md says what each means.
@@ -95,7 +96,7 @@ type ErrorData struct {
 	System    int               `json:"system,omitempty"`
 	Entry     string            `json:"entry,omitempty"`
 	Operation string            `json:"operation,omitempty"`
-	Missing   []core.Capability `json:"missing,omitempty"`
+	Missing   []capability.Name `json:"missing,omitempty"`
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/rpc"
@@ -159,7 +160,7 @@ func connect(tb testing.TB, s *rpc.Server, opts rpc.ClientOptions) *rpc.Client {
 }
 
 // open returns a client that has called Initialize.
-func open(tb testing.TB, s *rpc.Server, opts rpc.ClientOptions, capabilities ...core.Capability) *rpc.Client {
+func open(tb testing.TB, s *rpc.Server, opts rpc.ClientOptions, capabilities ...capability.Name) *rpc.Client {
 	tb.Helper()
 	c := connect(tb, s, opts)
 	log := ""

@@ -13,6 +13,7 @@ import (
 	"github.com/creachadair/jrpc2"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 )
 
 // Host is the runtime of all clients of a Server, for the engines it drives. It is made before them; as long as nobody is
@@ -43,7 +44,7 @@ func (h *Host) Name() string {
 }
 
 // Capabilities returns what any of the clients announced, besides what needs no runtime.
-func (h *Host) Capabilities() []core.Capability {
+func (h *Host) Capabilities() []capability.Name {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := h.none.Capabilities()
@@ -73,9 +74,9 @@ func (h *Host) leave(c *conn) {
 	h.conns = slices.DeleteFunc(h.conns, func(o *conn) bool { return o == c })
 }
 
-// Compact asks the client for its runtime's own compaction. Without core.CanDelegateHost the error is a *core.RequirementError.
+// Compact asks the client for its runtime's own compaction. Without capability.DelegateHost the error is a *core.RequirementError.
 func (h *Host) Compact(ctx context.Context, req core.CompactRequest) (core.CompactResult, error) {
-	k, err := callFor(ctx, "compact", core.CanDelegateHost)
+	k, err := callFor(ctx, "compact", capability.DelegateHost)
 	if err != nil {
 		return core.CompactResult{}, err
 	}
@@ -89,9 +90,9 @@ func (h *Host) Compact(ctx context.Context, req core.CompactRequest) (core.Compa
 	return res, err
 }
 
-// Complete asks the client's model. Without core.CanComplete the error is a *core.RequirementError.
+// Complete asks the client's model. Without capability.Complete the error is a *core.RequirementError.
 func (h *Host) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
-	k, err := callFor(ctx, "complete", core.CanComplete)
+	k, err := callFor(ctx, "complete", capability.Complete)
 	if err != nil {
 		return core.Completion{}, err
 	}
@@ -108,17 +109,17 @@ func (h *Host) Complete(ctx context.Context, req core.CompletionRequest) (core.C
 }
 
 // callFor returns the call under way, if its client has the capability.
-func callFor(ctx context.Context, op string, need core.Capability) (*call, error) {
+func callFor(ctx context.Context, op string, need capability.Name) (*call, error) {
 	k, _ := ctx.Value(callKey{}).(*call)
 	if k == nil || k.over() {
-		return nil, &core.RequirementError{Engine: "rpc", Operation: op, Missing: []core.Capability{need}}
+		return nil, &core.RequirementError{Engine: "rpc", Operation: op, Missing: []capability.Name{need}}
 	}
 	if cl := k.conn.opened(); cl == nil || !slices.Contains(cl.can, need) {
-		var have []core.Capability
+		var have []capability.Name
 		if cl != nil {
 			have = cl.can
 		}
-		return nil, &core.RequirementError{Engine: "rpc", Operation: op, Missing: []core.Capability{need}, Have: have}
+		return nil, &core.RequirementError{Engine: "rpc", Operation: op, Missing: []capability.Name{need}, Have: have}
 	}
 	return k, nil
 }

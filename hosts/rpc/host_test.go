@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/hosts/rpc"
 	"github.com/contextengine/contextengine/strategies/delegate"
@@ -40,7 +41,7 @@ func TestHostCompactReachesTheCallersHost(t *testing.T) {
 		}}
 	}
 	for _, name := range []string{"one", "two"} {
-		c := open(t, s, ask(name), core.CanDelegateHost)
+		c := open(t, s, ask(name), capability.DelegateHost)
 		defer func() {
 			res, err := c.Compact(t.Context(), rpc.CompactParams{Session: sid(name), Budget: 100, Force: true, Trigger: "manual"})
 			if err != nil || !res.Compacted || !res.Delegated || res.Summary != name || res.TokensAfter != 5 {
@@ -48,7 +49,7 @@ func TestHostCompactReachesTheCallersHost(t *testing.T) {
 			}
 		}()
 	}
-	if got := host.Capabilities(); !slices.Contains(got, core.CanDelegateHost) || slices.Contains(got, core.CanComplete) {
+	if got := host.Capabilities(); !slices.Contains(got, capability.DelegateHost) || slices.Contains(got, capability.Complete) {
 		t.Errorf("Capabilities = %v", got)
 	}
 	if host.Name() != "testhost" {
@@ -57,7 +58,7 @@ func TestHostCompactReachesTheCallersHost(t *testing.T) {
 	// A client that did not offer it gets an error that says so.
 	c := open(t, s, rpc.ClientOptions{})
 	_, err := c.Compact(t.Context(), rpc.CompactParams{Session: sid("three")})
-	if e := wantCode(t, "Compact", err, rpc.CodeMissingCapability); len(e.Data.Missing) != 1 || e.Data.Missing[0] != core.CanDelegateHost {
+	if e := wantCode(t, "Compact", err, rpc.CodeMissingCapability); len(e.Data.Missing) != 1 || e.Data.Missing[0] != capability.DelegateHost {
 		t.Errorf("data = %+v", e.Data)
 	}
 }
@@ -105,7 +106,7 @@ func TestHostComplete(t *testing.T) {
 			}
 			return rpc.HostCompleteResult{Text: "<" + p.Prompt + ">", InputTokens: 3, StopReason: "stop"}, nil
 		},
-	}, core.CanComplete)
+	}, capability.Complete)
 	close(ready)
 	var work sync.WaitGroup
 	for name := range strings.FieldsSeq("a b c d e f g h") {
@@ -139,7 +140,7 @@ func TestHostErrorsAndCancellation(t *testing.T) {
 			stopped <- ctx.Err()
 			return core.CompactResult{}, ctx.Err()
 		},
-	}, core.CanDelegateHost)
+	}, capability.DelegateHost)
 	_, err := c.Compact(t.Context(), rpc.CompactParams{Session: sid("s"), Trigger: "fail"})
 	if e := wantCode(t, "Compact", err, rpc.CodeUnavailable); !strings.Contains(e.Message, "no model today") {
 		t.Errorf("message = %q", e.Message)
@@ -182,7 +183,7 @@ func TestClientLeavesWhileItIsAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Initialize(t.Context(), rpc.InitializeParams{Client: rpc.Program{Name: "x"}, Capabilities: []core.Capability{core.CanDelegateHost}})
+	_, err = c.Initialize(t.Context(), rpc.InitializeParams{Client: rpc.Program{Name: "x"}, Capabilities: []capability.Name{capability.DelegateHost}})
 	if err != nil {
 		t.Fatal(err)
 	}

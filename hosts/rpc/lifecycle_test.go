@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/hosts/rpc"
 )
 
@@ -31,7 +32,7 @@ func TestInitialize(t *testing.T) {
 	if fmt.Sprint(e.Data.Supported) != fmt.Sprint(rpc.Versions()) {
 		t.Errorf("supported = %v", e.Data.Supported)
 	}
-	_, err = c.Initialize(ctx, rpc.InitializeParams{Client: rpc.Program{Name: "x"}, Capabilities: []core.Capability{"fly"}})
+	_, err = c.Initialize(ctx, rpc.InitializeParams{Client: rpc.Program{Name: "x"}, Capabilities: []capability.Name{"fly"}})
 	if e := wantCode(t, "Initialize with an unknown capability", err, rpc.CodeInvalidParams); e.Data.Field != "capabilities[0]" {
 		t.Errorf("field = %q", e.Data.Field)
 	}
@@ -207,7 +208,7 @@ func TestErrorsCross(t *testing.T) {
 		{core.ErrClosed, rpc.CodeClosed, core.ErrClosed},
 		{core.ErrInvalid, rpc.CodeInvalidParams, core.ErrInvalid},
 		{core.ErrNeedTranscript, rpc.CodeNeedTranscript, core.ErrNeedTranscript},
-		{&core.RequirementError{Operation: "compact", Missing: []core.Capability{core.CanComplete}}, rpc.CodeMissingCapability, core.ErrRequirement},
+		{&core.RequirementError{Operation: "compact", Missing: []capability.Name{capability.Complete}}, rpc.CodeMissingCapability, core.ErrRequirement},
 		{errors.ErrUnsupported, rpc.CodeUnsupported, errors.ErrUnsupported},
 		{errors.New("disk on fire"), rpc.CodeInternal, nil},
 		// A part's own limit is not the call's.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -126,10 +127,10 @@ func (p InitializeParams) client() (*client, error) {
 	return cl, nil
 }
 
-func capabilities() []core.Capability {
-	return []core.Capability{
-		core.CanBootstrap, core.CanAssemble, core.CanAfterTurn, core.CanMaintain, core.CanCompact, core.CanComplete, core.CanThreadProject,
-		core.CanDelegateHost, core.CanCommitTurn, core.CanSpawnSubagents,
+func capabilities() []capability.Name {
+	return []capability.Name{
+		capability.Bootstrap, capability.Assemble, capability.AfterTurn, capability.Maintain, capability.Compact, capability.Complete, capability.ThreadProject,
+		capability.DelegateHost, capability.CommitTurn, capability.SpawnSubagents,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 )
 
 // Deadline is part of the parameters of every engine method.
@@ -28,7 +29,7 @@ type InitializeParams struct {
 	Client           Program  `json:"client"`
 	// Host is the runtime behind the client; zero when there is none.
 	Host         Program           `json:"host,omitzero"`
-	Capabilities []core.Capability `json:"capabilities,omitempty"`
+	Capabilities []capability.Name `json:"capabilities,omitempty"`
 	// Format is the message format of calls that name none.
 	Format string `json:"format,omitempty"`
 	// Session says whose engine the answer describes; nil for that of the base configuration.

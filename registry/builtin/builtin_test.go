@@ -17,6 +17,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/openbrain"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/registry"
 	"github.com/contextengine/contextengine/registry/builtin"
@@ -73,8 +74,8 @@ func TestTemplate(t *testing.T) {
 // delegateHost is a host that compacts.
 type delegateHost struct{ core.NoHost }
 
-func (delegateHost) Capabilities() []core.Capability {
-	return append(core.NoHost{}.Capabilities(), core.CanDelegateHost)
+func (delegateHost) Capabilities() []capability.Name {
+	return append(core.NoHost{}.Capabilities(), capability.DelegateHost)
 }
 
 func TestCombinations(t *testing.T) {
@@ -277,7 +278,7 @@ func TestOpenBrainKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := r.Build(t.Context(), cfg, registry.BuildOptions{Logger: slog.New(slog.NewTextHandler(&log, nil)), Factory: core.Factory{AgentDir: t.TempDir()}})
+	i, err := r.Build(t.Context(), cfg, registry.BuildOptions{Logger: slog.New(slog.NewTextHandler(&log, nil)), Factory: registry.Factory{AgentDir: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}

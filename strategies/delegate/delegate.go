@@ -1,7 +1,7 @@
 // Package delegate leaves compaction to the runtime: each request is passed on once, and the runtime's result is handed
 // back as it is.
 //
-// Start with New and hand the result to engine.New as Parts.Compactor; it needs a host that offers core.CanDelegateHost:
+// Start with New and hand the result to engine.New as Parts.Compactor; it needs a host that offers capability.DelegateHost:
 //
 //	compactor, err := delegate.New(host)
 package delegate
@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 )
 
 // Compactor passes compactions on to the runtime. Make one with New; it is safe for concurrent use.
@@ -58,10 +59,10 @@ func (d *Compactor) Compact(ctx context.Context, c core.Compaction) (core.Patch,
 
 func check(host core.Host) error {
 	have := host.Capabilities()
-	if slices.Contains(have, core.CanDelegateHost) {
+	if slices.Contains(have, capability.DelegateHost) {
 		return nil
 	}
 	return &core.RequirementError{
-		Engine: "delegate", Operation: "compact", Missing: []core.Capability{core.CanDelegateHost}, Have: have,
+		Engine: "delegate", Operation: "compact", Missing: []capability.Name{capability.DelegateHost}, Have: have,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/strategies/delegate"
 )
 
@@ -19,7 +20,7 @@ type runtime struct {
 	err   error
 }
 
-func (*runtime) Capabilities() []core.Capability { return []core.Capability{core.CanDelegateHost} }
+func (*runtime) Capabilities() []capability.Name { return []capability.Name{capability.DelegateHost} }
 
 func (r *runtime) Compact(_ context.Context, req core.CompactRequest) (core.CompactResult, error) {
 	r.asked = append(r.asked, req)
@@ -72,8 +73,8 @@ func TestHostsThatCannotCompactAreRefused(t *testing.T) {
 	for name, host := range map[string]core.Host{"none": nil, "standalone": core.NoHost{}} {
 		_, err := delegate.New(host)
 		req, ok := errors.AsType[*core.RequirementError](err)
-		if !ok || !cmp.Equal(req.Missing, []core.Capability{core.CanDelegateHost}) {
-			t.Errorf("%s: New = %v, want a RequirementError that names %q", name, err, core.CanDelegateHost)
+		if !ok || !cmp.Equal(req.Missing, []capability.Name{capability.DelegateHost}) {
+			t.Errorf("%s: New = %v, want a RequirementError that names %q", name, err, capability.DelegateHost)
 		}
 	}
 	d, err := delegate.New(&runtime{})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/strategies/delegate"
@@ -15,8 +16,8 @@ import (
 // compactingHost stands for a host that compacts.
 type compactingHost struct{ core.NoHost }
 
-func (compactingHost) Capabilities() []core.Capability {
-	return []core.Capability{core.CanDelegateHost}
+func (compactingHost) Capabilities() []capability.Name {
+	return []capability.Name{capability.DelegateHost}
 }
 
 func (compactingHost) Compact(context.Context, core.CompactRequest) (core.CompactResult, error) {

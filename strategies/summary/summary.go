@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/internal/compacting"
 )
 
@@ -42,7 +43,7 @@ func WithLogger(l *slog.Logger) Option {
 	return func(c *Compactor) { c.log = l }
 }
 
-// New returns a compactor that asks model. A nil model means the host's own where the host has core.CanComplete;
+// New returns a compactor that asks model. A nil model means the host's own where the host has capability.Complete;
 // otherwise every summary is a fallback made without a model (see ModelSource). The error is a core.ErrInvalid when the configuration
 // or a prompt cannot be used.
 func New(cfg Config, model core.Completer, opts ...Option) (*Compactor, error) {
@@ -132,7 +133,7 @@ func (s *Compactor) models(host core.Host) []core.Completer {
 }
 
 func canComplete(host core.Host) bool {
-	return host != nil && slices.Contains(host.Capabilities(), core.CanComplete)
+	return host != nil && slices.Contains(host.Capabilities(), capability.Complete)
 }
 
 // work is one compaction under way.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/internal/compacting/compactingtest"
 	"github.com/contextengine/contextengine/strategies/summary"
@@ -177,7 +178,7 @@ type host struct {
 	*model
 }
 
-func (host) Capabilities() []core.Capability { return []core.Capability{core.CanComplete} }
+func (host) Capabilities() []capability.Name { return []capability.Name{capability.Complete} }
 
 func (h host) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
 	return h.model.Complete(ctx, req)
