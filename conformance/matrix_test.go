@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/openbrain"
@@ -146,7 +147,10 @@ func (b backend) combinations(name string, tiers bool) []conformance.Combination
 // TestMatrixVariants plays the settings that the defaults leave out: recall across sessions, strict failures, early compaction.
 func TestMatrixVariants(t *testing.T) {
 	across := func(c *engine.Config) { c.Recall.AcrossSessions = true }
-	eager := func(c *engine.Config) { c.RecentMessages, c.Compaction.Due, c.Failure = 2, 0.1, engine.FailStrict }
+	eager := func(c *engine.Config) {
+		c.RecentMessages, c.Compaction.Due, c.Failure = 2, 0.1, engine.FailStrict
+		c.Recall.Deadline = time.Minute // a busy machine is no broken part
+	}
 	conformance.TestMatrix(t, []conformance.Combination{
 		{Name: "none+archive+memory", Open: setup{compactor: "archive"}.open},
 		{Name: "words+archive+memory/across", Open: setup{compactor: "archive", retriever: words, change: across}.open, AcrossSessions: true},
