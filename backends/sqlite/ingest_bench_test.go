@@ -12,6 +12,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/cputime"
 	"github.com/contextengine/contextengine/strategies/lexical"
 )
 
@@ -76,7 +77,7 @@ func measureIngest(b *testing.B, durability, index string) {
 		var took, used []time.Duration
 		for range ingestSlices {
 			batches := turns(b, n, ingestSlice)
-			begin, usedBefore := time.Now(), cpuTime()
+			begin, usedBefore := time.Now(), cputime.Used(b)
 			for _, batch := range batches {
 				mustAppend(b, s, batch...)
 				if err := x.appended(b.Context(), batch); err != nil {
@@ -86,7 +87,7 @@ func measureIngest(b *testing.B, durability, index string) {
 			if err := x.drained(b.Context()); err != nil {
 				b.Fatal(err)
 			}
-			took, used = append(took, time.Since(begin)), append(used, cpuTime()-usedBefore)
+			took, used = append(took, time.Since(begin)), append(used, cputime.Used(b)-usedBefore)
 			n += ingestSlice
 			for _, batch := range batches {
 				for i := range batch {

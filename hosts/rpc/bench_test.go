@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/rpc"
+	"github.com/contextengine/contextengine/internal/cputime"
 	"github.com/contextengine/contextengine/models/tiktoken"
 )
 
@@ -38,21 +38,10 @@ func tokenizer(b *testing.B) core.TokenCounter {
 	return c.Count
 }
 
-// cpu returns the processor time that this process has used: client, server and garbage collection together. Unlike the time that passed it says the
-// same on a busy machine.
-func cpu(b *testing.B) time.Duration {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // median reports the middle and the 95th percentile of what was measured, and the processor time of one round.
 func median(b *testing.B, took []time.Duration, begun time.Duration) {
 	b.Helper()
-	b.ReportMetric(float64((cpu(b)-begun).Microseconds())/1000/float64(len(took)), "cpu-ms")
+	b.ReportMetric(float64((cputime.Used(b)-begun).Microseconds())/1000/float64(len(took)), "cpu-ms")
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
@@ -70,7 +59,7 @@ func BenchmarkTurn(b *testing.B) {
 			b.Fatal(err)
 		}
 		count, digest := len(list), "0"
-		begun := cpu(b)
+		begun := cputime.Used(b)
 		var took []time.Duration
 		for i := 0; b.Loop(); i++ {
 			turn := []json.RawMessage{user(fmt.Sprint("new ", i), 10_000+2*i), answer(fmt.Sprint("done ", i), 10_001+2*i)}
@@ -98,7 +87,7 @@ func BenchmarkTurn(b *testing.B) {
 		if _, _, err := v.Assemble(b.Context(), list, prompt); err != nil {
 			b.Fatal(err)
 		}
-		begun := cpu(b)
+		begun := cputime.Used(b)
 		var took []time.Duration
 		for i := 0; b.Loop(); i++ {
 			turn := []json.RawMessage{user(fmt.Sprint("new ", i), 10_000+2*i), answer(fmt.Sprint("done ", i), 10_001+2*i)}
@@ -119,7 +108,7 @@ func BenchmarkTurn(b *testing.B) {
 		c, list := warm(b, stored)
 		p := prompt
 		p.References, p.Transcript = false, &rpc.TranscriptParams{Messages: list}
-		begun := cpu(b)
+		begun := cputime.Used(b)
 		var took []time.Duration
 		for b.Loop() {
 			begin := time.Now()
@@ -133,7 +122,7 @@ func BenchmarkTurn(b *testing.B) {
 	// The engine alone, without a wire.
 	b.Run("engine", func(b *testing.B) {
 		e, list := warmEngine(b, stored)
-		begun := cpu(b)
+		begun := cputime.Used(b)
 		var took []time.Duration
 		for i := 0; b.Loop(); i++ {
 			begin := time.Now()

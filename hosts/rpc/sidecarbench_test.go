@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/hosts/rpc"
+	"github.com/contextengine/contextengine/internal/cputime"
 	"github.com/contextengine/contextengine/strategies/hybrid"
 	"github.com/contextengine/contextengine/strategies/lexical"
 )
@@ -71,7 +72,7 @@ func BenchmarkSidecar(b *testing.B) {
 		b.Fatal(err)
 	}
 	skipped, digest := stored, "0"
-	begun := cpu(b)
+	begun := cputime.Used(b)
 	var took []time.Duration
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

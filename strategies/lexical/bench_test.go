@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/cputime"
 	"github.com/contextengine/contextengine/strategies/lexical"
 )
 
@@ -34,15 +34,8 @@ func synthetic(n, words int) (entries []core.Entry, size int) {
 // processor begins to measure processor time, which says the same on a busy machine; what it returns reports it.
 func processor(b *testing.B) func() {
 	b.Helper()
-	spent := func() time.Duration {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
-		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	}
-	begun := spent()
-	return func() { b.ReportMetric(float64((spent()-begun).Nanoseconds())/float64(b.N), "cpu-ns/op") }
+	begun := cputime.Used(b)
+	return func() { b.ReportMetric(float64((cputime.Used(b)-begun).Nanoseconds())/float64(b.N), "cpu-ns/op") }
 }
 
 // BenchmarkAdd measures one entry of one passage; the index starts over every 20,000.
