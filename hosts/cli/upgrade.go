@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,13 +53,17 @@ func (a *app) upgrade(config, from string, asJSON bool) error {
 	if config != "" {
 		source = registry.File(config)
 	}
-	if from == "" {
+	written := writtenFor(config)
+	switch {
+	case from != "":
+	case written == "":
 		from = versions[0]
-		if written := writtenFor(config); slices.Contains(versions, written) {
-			from = written
-		} else if written != "" && written == version() {
-			return a.upgraded(config, written, nil, asJSON)
-		}
+	case slices.Contains(versions, written):
+		from = written
+	case written == version():
+		return a.upgraded(config, written, nil, asJSON)
+	default:
+		return fmt.Errorf("%s was written for %s, of which nothing is known: name the nearest version with --from (known: %s): %w", config, written, strings.Join(versions, ", "), core.ErrInvalid)
 	}
 	changes, err := a.reg.Upgrade(source, from)
 	if err != nil {

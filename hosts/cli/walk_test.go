@@ -86,6 +86,8 @@ var walk = []step{
 	{args: "upgrade --check --config old.yaml --json", code: 2, first: "{"},
 	{args: "upgrade --check --config old.yaml --from 0.0.9", code: 2, first: `error: registry: upgrade: unknown version "0.0.9" (known: 0.1.0)`},
 	{args: "upgrade --check --config absent.yaml", code: 1, first: `error: registry: upgrade "absent.yaml": `},
+	{args: "upgrade --check --config older.yaml", code: 2, first: "error: older.yaml was written for 0.0.3, of which nothing is known: name the nearest version with --from (known: 0.1.0)"},
+	{args: "upgrade --check --config older.yaml --from 0.1.0", code: 0, first: "ok    version        older.yaml, as written for 0.1.0"},
 	{args: "upgrade now", code: 2, first: `error: upgrade takes flags only, and there is "now"`},
 
 	{args: "replay --budget 2k", code: 0, first: "example.jsonl: 1 session, 152 messages"},
@@ -249,7 +251,7 @@ var walk = []step{
 func TestWalk(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"chat.jsonl": short, "other.jsonl": short, "empty.jsonl": "", "not.json": "not json\n", "bad.yaml": "retriver: hybrid\n", "old.yaml": "retriever: {type: hybrid, k: 60}\n",
+		"chat.jsonl": short, "other.jsonl": short, "empty.jsonl": "", "not.json": "not json\n", "bad.yaml": "retriver: hybrid\n", "older.yaml": "# Written for contextengine 0.0.3\nstore: sqlite\n", "old.yaml": "retriever: {type: hybrid, k: 60}\n",
 		"torn.jsonl": strings.Replace(short, `{"role":"user","content":"hello"}`, `{"role":"user","content"`, 1),
 		"questions.jsonl": `{"conversation":"c","session":"s","id":"m1","role":"user","text":"The boat is called Wren."}
 {"conversation":"c","question":"What is the boat called?","evidence":["m1"]}
