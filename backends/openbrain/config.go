@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/endpoint"
 )
 
 // The environment variables read by Config.WithEnv.
@@ -85,16 +86,11 @@ func (c Config) Validate() error {
 	invalid := func(field, remedy string) error {
 		return fmt.Errorf("openbrain: config: %s: %s: %w", field, remedy, core.ErrInvalid)
 	}
-	// The URL's own parse error repeats it, and it may hold a password.
-	u, err := url.Parse(c.BaseURL)
+	if remedy := endpoint.CheckURL(c.BaseURL, "http://127.0.0.1:8000"); remedy != "" {
+		return invalid("baseUrl", remedy)
+	}
 	switch {
-	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return invalid("baseUrl", "must be an absolute http or https address")
-	case u.User != nil:
-		return invalid("baseUrl", "must not hold a user or password; use apiKey")
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return invalid("baseUrl", "must not have a query or fragment")
-	case strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }):
+	case !endpoint.KeyFits(c.APIKey):
 		return invalid("apiKey", "must be printable ASCII without spaces")
 	case strings.ContainsFunc(c.Source, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }):
 		return invalid("source", "must be printable text")

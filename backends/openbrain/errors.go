@@ -1,19 +1,13 @@
 package openbrain
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"os"
-	"syscall"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/endpoint"
 	"github.com/go-resty/resty/v2"
 )
 
@@ -42,7 +36,7 @@ func (f *failure) Error() string { return f.what + ": " + f.kind.Error() }
 
 // RetryAfter is how long the server asked to be left alone when the last try failed; 0 when it did not ask. Decorators look for it.
 func (f *failure) RetryAfter() time.Duration {
-	d, _ := retryAfter(f.wait, time.Now())
+	d, _ := endpoint.RetryAfter(f.wait, time.Now())
 	return max(d, 0)
 }
 
@@ -102,52 +96,14 @@ func statusFailure(status int, header http.Header, body, sent []byte, key string
 
 // transportFailure classifies a request that got no usable answer.
 func transportFailure(err error) *failure {
-	f := &failure{what: describe(err), kind: core.ErrUnavailable, retry: true, doubt: true}
+	f := &failure{what: endpoint.Describe(err), kind: core.ErrUnavailable, retry: true, doubt: true}
 	switch {
 	case errors.Is(err, resty.ErrResponseBodyTooLarge):
-		f.retry, f.limit = false, true
-	case notSent(err):
+		f.what, f.retry, f.limit = "answer is too large", false, true
+	case endpoint.NotSent(err):
 		f.doubt = false
 	}
 	return f
-}
-
-// notSent reports whether the connection was never made.
-func notSent(err error) bool {
-	var op *net.OpError
-	var dns *net.DNSError
-	return (errors.As(err, &op) && op.Op == "dial") || errors.As(err, &dns)
-}
-
-// describe says what went wrong below HTTP. It does not repeat the error's own text, which may hold the URL or a piece
-// of what the server sent.
-func describe(err error) string {
-	var dns *net.DNSError
-	var unknown x509.UnknownAuthorityError
-	var host x509.HostnameError
-	var record tls.RecordHeaderError
-	var alert *tls.CertificateVerificationError
-	var timeout net.Error
-	switch {
-	case errors.Is(err, resty.ErrResponseBodyTooLarge):
-		return "answer is too large"
-	case errors.As(err, &dns):
-		return "host name of baseUrl cannot be resolved"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused: is the server running at baseUrl?"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "connection reset"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "connection closed before the answer was complete"
-	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &alert):
-		return "server's certificate is not trusted"
-	case errors.As(err, &record):
-		return "server does not speak TLS on this port"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
-		errors.As(err, &timeout) && timeout.Timeout():
-		return "request timed out"
-	}
-	return "connection failed"
 }
 
 // garbage is a 2xx answer that is not what the interface promises.

@@ -7,15 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/endpoint"
 	"github.com/go-resty/resty/v2"
 )
 
@@ -92,7 +91,7 @@ func newClient(cfg Config, hc *http.Client) *client {
 		own = *hc // resty changes the client it is given
 	}
 	r := resty.NewWithClient(&own).
-		SetRedirectPolicy(resty.RedirectPolicyFunc(func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse })).
+		SetRedirectPolicy(resty.RedirectPolicyFunc(endpoint.NoRedirect)).
 		SetResponseBodyLimit(maxBody).
 		SetDisableWarn(true).
 		SetLogger(quiet{}).
@@ -243,35 +242,8 @@ func (c *client) usable(r call, status int, header http.Header, body []byte) ([]
 // wait returns how long to wait before the next try: what the server asked for, or an exponential backoff with full
 // jitter. A date that has passed asks for nothing: the clocks may differ.
 func (c *client) wait(try int, asked string) time.Duration {
-	if d, ok := retryAfter(asked, c.now()); ok && d > 0 {
+	if d, ok := endpoint.RetryAfter(asked, c.now()); ok && d > 0 {
 		return min(d, c.cfg.MaxWait)
 	}
-	top := min(firstBackoff<<min(try, 10), lastBackoff, c.cfg.MaxWait)
-	return rand.N(top) + 1
-}
-
-// retryAfter reads both forms of a Retry-After header.
-func retryAfter(s string, now time.Time) (time.Duration, bool) {
-	if s = strings.TrimSpace(s); s == "" {
-		return 0, false
-	}
-	if seconds, err := strconv.ParseFloat(s, 64); err == nil && seconds >= 0 {
-		return time.Duration(min(seconds, 1e6) * float64(time.Second)), true
-	}
-	if at, err := http.ParseTime(s); err == nil {
-		return at.Sub(now), true
-	}
-	return 0, false
-}
-
-// sleepFor waits for d or for ctx, whichever ends first.
-func sleepFor(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return endpoint.Backoff(firstBackoff, min(lastBackoff, c.cfg.MaxWait), try)
 }

@@ -1,11 +1,8 @@
 package openbrain
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -45,33 +42,5 @@ func TestThoughtIDsAreBounded(t *testing.T) {
 	}
 	if len(ids.m) != maxThoughtIDs {
 		t.Errorf("%d ids remembered, want %d", len(ids.m), maxThoughtIDs)
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for text, want := range map[string]time.Duration{
-		"5": 5 * time.Second, " 0.5 ": 500 * time.Millisecond, "0": 0, "1e300": 1e6 * time.Second,
-		"Fri, 02 Jan 2026 03:04:15 GMT": 10 * time.Second, "Fri, 02 Jan 2026 03:04:00 GMT": -5 * time.Second,
-	} {
-		if got, ok := retryAfter(text, now); got != want || !ok {
-			t.Errorf("retryAfter(%q) = %v, %t; want %v", text, got, ok, want)
-		}
-	}
-	for _, text := range []string{"", "soon", "-1", "null"} {
-		if got, ok := retryAfter(text, now); ok {
-			t.Errorf("retryAfter(%q) = %v, want none", text, got)
-		}
-	}
-}
-
-func TestSleepFor(t *testing.T) {
-	if err := sleepFor(t.Context(), 1); err != nil {
-		t.Errorf("sleepFor: %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := sleepFor(ctx, time.Hour); !errors.Is(err, context.Canceled) {
-		t.Errorf("sleepFor = %v, want Canceled", err)
 	}
 }

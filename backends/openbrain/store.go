@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/endpoint"
 )
 
 // Store keeps entries as thoughts of an OpenBrain server. It is safe for concurrent use, by several processes too. It
@@ -72,7 +73,7 @@ func WithClock(now func() time.Time) Option { return func(o *options) { o.now = 
 // New returns a store for a server. It talks to nobody and never fails: when cfg is not valid, every call of the store
 // returns what Config.Validate says, so that an engine reports it at bootstrap.
 func New(cfg Config, opts ...Option) *Store {
-	o := options{log: slog.New(slog.DiscardHandler), sleep: sleepFor, now: time.Now}
+	o := options{log: slog.New(slog.DiscardHandler), sleep: endpoint.Sleep, now: time.Now}
 	for _, opt := range opts {
 		opt(&o)
 	}

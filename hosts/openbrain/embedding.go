@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/contextengine/contextengine/internal/endpoint"
 )
 
 // firstEmbedWait is how long the worker waits after the first failure; each further one doubles it.
@@ -100,12 +102,7 @@ func (e *embedding) run(ctx context.Context, c *catalogue) {
 		}
 		wait = min(max(2*wait, firstEmbedWait), e.cfg.EmbedMaxWait)
 		e.log.WarnContext(ctx, "openbrain: thoughts stay pending, the embedder failed", slog.Any("error", err), slog.Duration("wait", wait))
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		_ = endpoint.Sleep(ctx, wait) // the loop asks ctx itself
 	}
 }
 

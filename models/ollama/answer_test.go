@@ -21,7 +21,7 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if failed := e.settle(vectors, want); failed != nil {
+		if failed := e.dimensions.Settle(vectors, want, core.ErrUnavailable, ""); failed != nil {
 			if !errors.Is(failed, core.ErrUnavailable) || e.Dimensions() != 0 {
 				t.Errorf("settle = %v, dimensions %d", failed, e.Dimensions())
 			}

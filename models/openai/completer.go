@@ -8,6 +8,7 @@ import (
 	library "github.com/sashabaranov/go-openai"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/endpoint"
 )
 
 // maxCompletionBytes bounds the answer to a completion.
@@ -15,7 +16,7 @@ const maxCompletionBytes = 16 << 20
 
 // Completer asks one model for text. It is safe for concurrent use and holds nothing that needs closing.
 type Completer struct {
-	end *endpoint
+	end *service
 }
 
 var _ core.Completer = (*Completer)(nil)
@@ -23,7 +24,7 @@ var _ core.Completer = (*Completer)(nil)
 // NewCompleter returns a Completer, or a core.ErrInvalid for a Config that Validate refuses. It does not call the
 // endpoint.
 func NewCompleter(cfg Config, opts ...Option) (*Completer, error) {
-	end, err := newEndpoint(cfg, opts)
+	end, err := newService(cfg, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func (c *Completer) Complete(ctx context.Context, req core.CompletionRequest) (c
 			return err
 		}
 		if len(resp.Choices) == 0 {
-			return nonsense("holds no choice")
+			return endpoint.Nonsense("holds no choice")
 		}
 		choice := resp.Choices[0]
 		answer = core.Completion{

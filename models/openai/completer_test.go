@@ -328,7 +328,7 @@ func TestNobodyListening(t *testing.T) {
 	s.Close()
 	var n naps
 	_, err := newCompleter(t, cfg, openai.WithSleep(n.sleep)).Complete(t.Context(), ask())
-	if !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), "cannot connect") || len(n.taken) != cfg.MaxRetries {
+	if !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), "connection refused") || len(n.taken) != cfg.MaxRetries {
 		t.Errorf("Complete = %v after %d waits, want ErrUnavailable after %d", err, len(n.taken), cfg.MaxRetries)
 	}
 }

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/endpoint"
 )
 
 // Names of the request field that bounds an answer, for Config.MaxTokensField.
@@ -74,25 +73,24 @@ func DefaultConfig() Config {
 // Validate returns nil or a core.ErrInvalid that names every wrong field and its remedy.
 func (c Config) Validate() error {
 	var problems []error
+	wrong := func(field, remedy string) {
+		problems = append(problems, fmt.Errorf("openai: config: %s: %s: %w", field, remedy, core.ErrInvalid))
+	}
 	check := func(ok bool, field, remedy string) {
 		if !ok {
-			problems = append(problems, fmt.Errorf("openai: config: %s: %s: %w", field, remedy, core.ErrInvalid))
+			wrong(field, remedy)
 		}
 	}
-	if remedy := checkBaseURL(c.BaseURL); remedy != "" {
-		check(false, "baseUrl", remedy)
+	if c.BaseURL == "" {
+		wrong("baseUrl", `is required, set it to the endpoint up to its version, as in "`+example+`"`)
+	} else if remedy := endpoint.CheckURL(c.BaseURL, example); remedy != "" {
+		wrong("baseUrl", remedy)
 	}
-	check(!strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r >= 0x7f }), "apiKey",
-		"must be visible ASCII without blanks; look for a line break at its end")
-	check(strings.TrimSpace(c.Model) != "", "model", "is required, set it to a model the endpoint offers")
-	check(c.Timeout > 0, "timeout", `must be above 0, as in "2m"`)
-	check(c.MaxRetries >= 0 && c.MaxRetries <= 20, "maxRetries", "must be 0 to 20")
-	check(c.RetryDelay > 0, "retryDelay", `must be above 0, as in "500ms"`)
-	check(c.MaxRetryDelay >= c.RetryDelay, "maxRetryDelay", "must not be below retryDelay")
+	c.settings().Check(wrong)
 	switch c.MaxTokensField {
 	case FieldAuto, FieldMaxTokens, FieldMaxCompletionTokens:
 	default:
-		check(false, "maxTokensField", fmt.Sprintf("must be %q, %q or %q", FieldAuto, FieldMaxTokens, FieldMaxCompletionTokens))
+		wrong("maxTokensField", fmt.Sprintf("must be %q, %q or %q", FieldAuto, FieldMaxTokens, FieldMaxCompletionTokens))
 	}
 	check(c.Dimensions >= 0, "dimensions", "must be 0 (unknown) or the length of the model's vectors")
 	check(!c.RequestDimensions || c.Dimensions > 0, "requestDimensions", "needs dimensions to be set")
@@ -101,47 +99,21 @@ func (c Config) Validate() error {
 	return errors.Join(problems...)
 }
 
-// checkBaseURL returns what to change, or "". It never repeats the address, which may hold a password.
-func checkBaseURL(address string) (remedy string) {
-	if address == "" {
-		return `is required, set it to the endpoint up to its version, as in "http://localhost:11434/v1"`
+const example = "http://localhost:11434/v1"
+
+// settings are the fields that any model at a service has.
+func (c Config) settings() endpoint.Settings {
+	return endpoint.Settings{
+		BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model, Timeout: c.Timeout,
+		MaxRetries: c.MaxRetries, RetryDelay: c.RetryDelay, MaxRetryDelay: c.MaxRetryDelay,
 	}
-	u, err := url.Parse(address)
-	switch {
-	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return `must be an http or https address, as in "http://localhost:11434/v1"`
-	case u.User != nil:
-		return "must not hold a user or password, set apiKey instead"
-	case u.RawQuery != "" || u.ForceQuery || strings.Contains(address, "#"):
-		return "must have neither query nor fragment"
-	}
-	return ""
 }
 
 // String returns the fields that identify the model, without the key.
-func (c Config) String() string {
-	return fmt.Sprintf("openai.Config{BaseURL: %q, Model: %q, APIKey: %s}", c.safeBaseURL(), c.Model, c.keyState())
-}
+func (c Config) String() string { return c.settings().Describe("openai") }
 
 // GoString is String.
 func (c Config) GoString() string { return c.String() }
 
 // LogValue implements slog.LogValuer, without the key.
-func (c Config) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("baseUrl", c.safeBaseURL()), slog.String("model", c.Model), slog.String("apiKey", c.keyState()))
-}
-
-// safeBaseURL leaves out an address that Validate refuses, since that may hold a secret.
-func (c Config) safeBaseURL() string {
-	if checkBaseURL(c.BaseURL) != "" {
-		return ""
-	}
-	return c.BaseURL
-}
-
-func (c Config) keyState() string {
-	if c.APIKey == "" {
-		return "none"
-	}
-	return "set"
-}
+func (c Config) LogValue() slog.Value { return c.settings().LogValue() }

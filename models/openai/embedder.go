@@ -2,13 +2,12 @@ package openai
 
 import (
 	"context"
-	"fmt"
 	"strings"
-	"sync/atomic"
 
 	library "github.com/sashabaranov/go-openai"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/endpoint"
 )
 
 // maxEmbeddingBytes bounds the answer to one batch: 2048 vectors of 4096 numbers with room for long digits.
@@ -16,8 +15,8 @@ const maxEmbeddingBytes = 256 << 20
 
 // Embedder turns texts into vectors. It is safe for concurrent use and holds nothing that needs closing.
 type Embedder struct {
-	end        *endpoint
-	dimensions atomic.Int64
+	end        *service
+	dimensions endpoint.Dimensions
 }
 
 var _ core.Embedder = (*Embedder)(nil)
@@ -25,7 +24,7 @@ var _ core.Embedder = (*Embedder)(nil)
 // NewEmbedder returns an Embedder, or a core.ErrInvalid for a Config that Validate refuses. It does not call the
 // endpoint.
 func NewEmbedder(cfg Config, opts ...Option) (*Embedder, error) {
-	end, err := newEndpoint(cfg, opts)
+	end, err := newService(cfg, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -97,37 +96,16 @@ func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, erro
 
 // arrange puts the vectors in the order of the texts and checks that there is one of the right length for each.
 func (e *Embedder) arrange(data []library.Embedding, want int) ([][]float32, error) {
-	if len(data) != want {
-		return nil, nonsense(fmt.Sprintf("holds %d vectors for %d texts", len(data), want))
-	}
-	// All are checked before the length is learnt, so that a broken answer settles nothing.
-	dimensions := e.Dimensions()
-	vectors := make([][]float32, want)
+	vectors := make([][]float32, len(data))
 	for _, item := range data {
-		if item.Index < 0 || item.Index >= want || vectors[item.Index] != nil {
-			return nil, nonsense("does not number its vectors from 0 up")
-		}
-		if len(item.Embedding) == 0 {
-			return nil, nonsense("holds an empty vector")
-		}
-		if dimensions == 0 {
-			dimensions = len(item.Embedding)
-		}
-		if len(item.Embedding) != dimensions {
-			return nil, wrongLength(len(item.Embedding), dimensions)
+		if item.Index < 0 || item.Index >= len(data) || vectors[item.Index] != nil {
+			return nil, endpoint.Nonsense("does not number its vectors from 0 up")
 		}
 		vectors[item.Index] = item.Embedding
 	}
-	if !e.dimensions.CompareAndSwap(0, int64(dimensions)) && e.Dimensions() != dimensions {
-		return nil, wrongLength(dimensions, e.Dimensions()) // a concurrent call learnt another length first
+	failed := e.dimensions.Settle(vectors, want, core.ErrInvalid, "set dimensions to the model's, or requestDimensions if the model can shorten its vectors")
+	if failed != nil {
+		return nil, failed
 	}
 	return vectors, nil
-}
-
-func wrongLength(got, want int) *failure {
-	return &failure{
-		text: fmt.Sprintf("dimensions: vector has %d numbers, expected are %d; set dimensions to the model's, "+
-			"or requestDimensions if the model can shorten its vectors", got, want),
-		kind: core.ErrInvalid,
-	}
 }

@@ -252,7 +252,7 @@ func TestOpenBrainErrors(t *testing.T) {
 		{map[string]any{"engine": "openbrain", "store": "memory"},
 			`registry: engine for "a": open engine "openbrain": store "memory": this engine keeps everything on its server, or in an outbox in front of it: leave out store, or choose the engine composed: invalid`},
 		{map[string]any{"engine": map[string]any{"type": "openbrain", "baseUrl": "ftp://u:secret@example.com", "apiKey": "k"}},
-			`registry: engine for "a": open engine "openbrain": open store "outbox": remote: open store "openbrain": openbrain: config: baseUrl: must be an absolute http or https address: invalid`},
+			`registry: engine for "a": open engine "openbrain": open store "outbox": remote: open store "openbrain": openbrain: config: baseUrl: must be an http or https address, as in "http://127.0.0.1:8000": invalid`},
 		{map[string]any{"engine": map[string]any{"type": "openbrain", "semanticSearchLimit": 0}},
 			`registry: engine for "a": open engine "openbrain": semanticSearchLimit: must be 1 to 10000: invalid`},
 		{map[string]any{"store": "openbrain"},
