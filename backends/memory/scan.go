@@ -13,11 +13,8 @@ import (
 // Scan implements core.Store. Across sessions the order is that of the sessions' first entries. A cursor names the last entry that was
 // returned and not an offset, so appends and deletes between two pages neither skip nor repeat anything.
 func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
-	if err := validScope("scan", q.Scope); err != nil {
+	if err := q.Check("memory: scan"); err != nil {
 		return core.Page{}, err
-	}
-	if q.Limit < 1 || q.Limit > core.MaxPage {
-		return core.Page{}, fmt.Errorf("memory: scan: limit %d is not within 1 to %d: %w", q.Limit, core.MaxPage, core.ErrInvalid)
 	}
 	var from *mark
 	if q.Cursor != "" {

@@ -39,7 +39,7 @@ func New() *Store {
 // Append implements core.Store.
 func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
 	for i := range entries {
-		if err := complete(&entries[i]); err != nil {
+		if err := entries[i].Check("memory: append"); err != nil {
 			return core.AppendResult{}, err
 		}
 	}
@@ -152,7 +152,7 @@ func (s *Store) insert(r *record) {
 
 // Get implements core.Store. An id that is asked for twice is returned twice.
 func (s *Store) Get(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
-	if err := validScope("get", scope); err != nil {
+	if err := scope.Check("memory: get"); err != nil {
 		return nil, err
 	}
 	found, err := s.find(ctx, scope, ids)
@@ -181,7 +181,7 @@ func (s *Store) find(ctx context.Context, scope core.Scope, ids []string) ([]*co
 
 // Update implements core.Store. The entry keeps its place; what was returned before does not change.
 func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change core.Change) error {
-	if err := validScope("update", scope); err != nil {
+	if err := scope.Check("memory: update"); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -217,7 +217,7 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 
 // Delete implements core.Store. The keys of deleted entries are free again.
 func (s *Store) Delete(ctx context.Context, scope core.Scope, ids []string) (int, error) {
-	if err := validScope("delete", scope); err != nil {
+	if err := scope.Check("memory: delete"); err != nil {
 		return 0, err
 	}
 	s.mu.Lock()
@@ -270,28 +270,4 @@ func (s *Store) inScope(scope core.Scope, id string) *record {
 		return nil
 	}
 	return r
-}
-
-func validScope(op string, scope core.Scope) error {
-	if scope.Agent == "" {
-		return fmt.Errorf("memory: %s: scope.agent is empty: name the agent that owns the entries: %w", op, core.ErrInvalid)
-	}
-	return nil
-}
-
-func complete(e *core.Entry) error {
-	field := ""
-	switch {
-	case e.ID == "":
-		field = "id"
-	case e.Key == "":
-		field = "key"
-	case e.Agent == "":
-		field = "agent"
-	case e.Session == "":
-		field = "session"
-	default:
-		return nil
-	}
-	return fmt.Errorf("memory: append %q: %s is empty: entries are complete before they are stored: %w", e.ID, field, core.ErrInvalid)
 }

@@ -61,8 +61,8 @@ func (s *Store) DeleteView(ctx context.Context, id core.SessionID) error {
 
 // ListViews implements core.ViewStore.
 func (s *Store) ListViews(ctx context.Context, q core.ViewQuery) ([]core.SessionID, error) {
-	if q.Limit < 1 || q.Limit > core.MaxPage {
-		return nil, fmt.Errorf("memory: list views: limit %d: must be 1 to %d: %w", q.Limit, core.MaxPage, core.ErrInvalid)
+	if err := core.CheckLimit("memory: list views", q.Limit); err != nil {
+		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -20,9 +20,9 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 	if err := s.ready(ctx, "append"); err != nil {
 		return core.AppendResult{}, err
 	}
-	for _, e := range entries {
-		if e.ID == "" || e.Agent == "" || e.Session == "" || e.Key == "" {
-			return core.AppendResult{}, failed("append", e.ID, fmt.Errorf("id, agent, session and key must be set: %w", core.ErrInvalid))
+	for i := range entries {
+		if err := entries[i].Check("openbrain: append"); err != nil {
+			return core.AppendResult{}, err
 		}
 	}
 	if s.cfg.Keep == KeepText {

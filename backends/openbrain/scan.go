@@ -21,11 +21,11 @@ const maxSnapshots = 8
 // Scan implements core.Store. The first page lists the agent's thoughts, or only the newest of them where those are what is asked for; the following pages come
 // from what was listed then, or, if that had to make room for other scans, from a new listing at the same place.
 func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
-	if err := s.readyFor(ctx, "scan", q.Scope); err != nil {
+	if err := s.ready(ctx, "scan"); err != nil {
 		return core.Page{}, err
 	}
-	if q.Limit < 1 {
-		return core.Page{}, failed("scan", "", fmt.Errorf("limit: must be positive: %w", core.ErrInvalid))
+	if err := q.Check("openbrain: scan"); err != nil {
+		return core.Page{}, err
 	}
 	var from *cursor
 	if q.Cursor != "" {
@@ -51,7 +51,7 @@ func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 	if from != nil {
 		start = after(records, from.Place, q.Reverse)
 	}
-	end := min(start+min(q.Limit, core.MaxPage), len(records))
+	end := min(start+q.Limit, len(records))
 	page := core.Page{Entries: make([]core.Entry, 0, end-start)}
 	for _, r := range records[start:end] {
 		page.Entries = append(page.Entries, cloneEntry(r.entry))

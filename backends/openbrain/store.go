@@ -2,7 +2,6 @@ package openbrain
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -170,10 +169,7 @@ func (s *Store) readyFor(ctx context.Context, op string, scope core.Scope) error
 	if err := s.ready(ctx, op); err != nil {
 		return err
 	}
-	if scope.Agent == "" {
-		return failed(op, "", fmt.Errorf("scope.agent: name the agent: %w", core.ErrInvalid))
-	}
-	return nil
+	return scope.Check("openbrain: " + op)
 }
 
 // take lists the agent's thoughts and sorts them out. When the error is *partial, what could be seen comes with it.

@@ -22,7 +22,7 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 	}
 	bytes := int64(0)
 	for i := range entries {
-		if err := complete(&entries[i]); err != nil {
+		if err := entries[i].Check("outbox: append"); err != nil {
 			return core.AppendResult{}, err
 		}
 		bytes += size(&entries[i])
@@ -190,21 +190,4 @@ func size(e *core.Entry) int64 {
 		n += len(k) + len(v)
 	}
 	return int64(n)
-}
-
-func complete(e *core.Entry) error {
-	field := ""
-	switch {
-	case e.ID == "":
-		field = "id"
-	case e.Key == "":
-		field = "key"
-	case e.Agent == "":
-		field = "agent"
-	case e.Session == "":
-		field = "session"
-	default:
-		return nil
-	}
-	return fmt.Errorf("outbox: append %q: %s is empty: entries are complete before they are stored: %w", e.ID, field, core.ErrInvalid)
 }

@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -14,7 +13,7 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 		return err
 	}
 	defer s.leave()
-	if err := validScope("update", scope); err != nil {
+	if err := scope.Check("outbox: update"); err != nil {
 		return err
 	}
 	session, err := s.acquireOwner(ctx, scope, id)
@@ -46,7 +45,7 @@ func (s *Store) Delete(ctx context.Context, scope core.Scope, ids []string) (int
 		return 0, err
 	}
 	defer s.leave()
-	if err := validScope("delete", scope); err != nil {
+	if err := scope.Check("outbox: delete"); err != nil {
 		return 0, err
 	}
 	if len(ids) == 0 {
@@ -123,13 +122,6 @@ func (s *Store) owners(ctx context.Context, scope core.Scope, ids []string) ([]c
 	return out, nil
 }
 
-func validScope(op string, scope core.Scope) error {
-	if scope.Agent == "" {
-		return fmt.Errorf("outbox: %s: scope.agent is empty: name the agent that owns the entries: %w", op, core.ErrInvalid)
-	}
-	return nil
-}
-
 // Requeue queues every entry of a scope for delivery, whether it was delivered before or not, and returns how many those are. It is for what the
 // outbox cannot know: entries that were in the local store before there was an outbox, or were written past it, or were
 // named by damaged records of the journal. What the remote has is not stored again; erased entries are erased again; other changes and
@@ -139,7 +131,7 @@ func (s *Store) Requeue(ctx context.Context, scope core.Scope) (int, error) {
 		return 0, err
 	}
 	defer s.leave()
-	if err := validScope("requeue", scope); err != nil {
+	if err := scope.Check("outbox: requeue"); err != nil {
 		return 0, err
 	}
 	n := 0

@@ -13,7 +13,7 @@ func (s *Store) Get(ctx context.Context, scope core.Scope, ids []string) ([]core
 		return nil, err
 	}
 	defer s.leave()
-	if err := validScope("get", scope); err != nil {
+	if err := scope.Check("outbox: get"); err != nil {
 		return nil, err
 	}
 	found, err := s.local.Get(ctx, scope, ids)
@@ -71,7 +71,7 @@ func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 		return core.Page{}, err
 	}
 	defer s.leave()
-	if err := validScope("scan", q.Scope); err != nil {
+	if err := q.Scope.Check("outbox: scan"); err != nil {
 		return core.Page{}, err
 	}
 	if q.Cursor == "" {

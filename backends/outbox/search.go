@@ -70,7 +70,7 @@ func (s *searching) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit,
 		return nil, err
 	}
 	defer o.leave()
-	if err := validScope("search", q.Scope); err != nil {
+	if err := q.Scope.Check("outbox: search"); err != nil {
 		return nil, err
 	}
 	if q.Limit < 1 {

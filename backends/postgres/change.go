@@ -14,7 +14,7 @@ import (
 // Update implements core.Store. The entry keeps its place. What it said before stays in dead rows until the server vacuums the table, and in
 // its log.
 func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change core.Change) error {
-	if err := validScope("update", scope); err != nil {
+	if err := scope.Check("postgres: update"); err != nil {
 		return err
 	}
 	return s.call(ctx, "update", id, repeatable, func(ctx context.Context) error {
@@ -61,7 +61,7 @@ func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, e *core.Entry, change co
 
 // Delete implements core.Store. What the entries said stays in dead rows until the server vacuums the table, and in its log.
 func (s *Store) Delete(ctx context.Context, scope core.Scope, ids []string) (int, error) {
-	if err := validScope("delete", scope); err != nil {
+	if err := scope.Check("postgres: delete"); err != nil {
 		return 0, err
 	}
 	distinct := slices.Compact(slices.Sorted(slices.Values(ids)))

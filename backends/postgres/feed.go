@@ -16,10 +16,7 @@ import (
 // unseen one before it. A store that was restored from a backup is recognised when it has fewer changes than the mark, or another
 // one at its place.
 func (s *Store) Changes(ctx context.Context, q core.ChangeQuery) (core.ChangePage, error) {
-	if err := validScope("changes", core.Scope{Agent: q.Agent}); err != nil {
-		return core.ChangePage{}, err
-	}
-	if err := validLimit("changes", q.Limit); err != nil {
+	if err := q.Check("postgres: changes"); err != nil {
 		return core.ChangePage{}, err
 	}
 	var page core.ChangePage

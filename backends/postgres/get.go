@@ -11,7 +11,7 @@ import (
 
 // Get implements core.Store. An id that is asked for twice is returned twice.
 func (s *Store) Get(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
-	if err := validScope("get", scope); err != nil {
+	if err := scope.Check("postgres: get"); err != nil {
 		return nil, err
 	}
 	var out []core.Entry

@@ -67,20 +67,14 @@ const (
 
 // complete returns core.ErrInvalid for an entry that cannot be stored.
 func complete(e *core.Entry) error {
+	if err := e.Check("postgres: append"); err != nil {
+		return err
+	}
 	invalid := func(field, remedy string) error {
 		return fmt.Errorf("postgres: append %q: %s: %s: %w", e.ID, field, remedy, core.ErrInvalid)
 	}
-	empty := "is empty: entries are complete before they are stored"
 	plain := func(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 	switch {
-	case e.ID == "":
-		return invalid("id", empty)
-	case e.Key == "":
-		return invalid("key", empty)
-	case e.Agent == "":
-		return invalid("agent", empty)
-	case e.Session == "":
-		return invalid("session", empty)
 	case len(e.ID) > maxName || len(e.Key) > maxName || len(e.Agent) > maxName || len(e.Session) > maxName:
 		return invalid("id, key, agent or session", fmt.Sprintf("is longer than %d bytes, which the server's indexes cannot hold", maxName))
 	case !plain(string(e.Role)):

@@ -14,10 +14,7 @@ import (
 // Scan implements core.Store. Across sessions the order is that of their names. A cursor names the last entry that was returned and
 // not an offset, so what happens between two pages neither skips nor repeats anything.
 func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
-	if err := validScope("scan", q.Scope); err != nil {
-		return core.Page{}, err
-	}
-	if err := validLimit("scan", q.Limit); err != nil {
+	if err := q.Check("postgres: scan"); err != nil {
 		return core.Page{}, err
 	}
 	var from *place

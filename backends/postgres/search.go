@@ -41,7 +41,7 @@ func (s *Store) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, err
 const maxQuery = 16 << 10
 
 func validSearch(op string, q core.SearchQuery) error {
-	if err := validScope(op, q.Scope); err != nil {
+	if err := q.Scope.Check("postgres: " + op); err != nil {
 		return err
 	}
 	if q.Limit < 1 {

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -101,20 +100,6 @@ func (s *Store) enter(ctx context.Context) error {
 }
 
 func (s *Store) leave() { s.open.RUnlock() }
-
-func validScope(op string, scope core.Scope) error {
-	if scope.Agent == "" {
-		return fmt.Errorf("postgres: %s: scope.agent is empty: name the agent that owns the entries: %w", op, core.ErrInvalid)
-	}
-	return nil
-}
-
-func validLimit(op string, limit int) error {
-	if limit < 1 || limit > core.MaxPage {
-		return fmt.Errorf("postgres: %s: limit %d is not within 1 to %d: %w", op, limit, core.MaxPage, core.ErrInvalid)
-	}
-	return nil
-}
 
 // session is the name to compare with, nil for all of an agent's sessions.
 func session(scope core.Scope) []byte {

@@ -151,10 +151,10 @@ func (v *vectorStore) owners(ctx context.Context, tx pgx.Tx, vectors []vector.Ve
 
 // ScanVectors implements vector.Store. The order is by id and part.
 func (v *vectorStore) ScanVectors(ctx context.Context, q vector.Query) (vector.Page, error) {
-	if err := validScope("scan vectors", core.Scope{Agent: q.Agent}); err != nil {
+	if err := (core.Scope{Agent: q.Agent}).Check("postgres: scan vectors"); err != nil {
 		return vector.Page{}, err
 	}
-	if err := validLimit("scan vectors", q.Limit); err != nil {
+	if err := core.CheckLimit("postgres: scan vectors", q.Limit); err != nil {
 		return vector.Page{}, err
 	}
 	id, part, err := parseVectorCursor(q.Cursor)

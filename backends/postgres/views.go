@@ -95,7 +95,7 @@ func (s *Store) DeleteView(ctx context.Context, id core.SessionID) error {
 
 // ListViews implements core.ViewStore.
 func (s *Store) ListViews(ctx context.Context, q core.ViewQuery) ([]core.SessionID, error) {
-	if err := validLimit("list views", q.Limit); err != nil {
+	if err := core.CheckLimit("postgres: list views", q.Limit); err != nil {
 		return nil, err
 	}
 	var out []core.SessionID
@@ -120,7 +120,7 @@ func (s *Store) ListViews(ctx context.Context, q core.ViewQuery) ([]core.Session
 
 // Tail implements core.Tailer: one statement, which looks once into each of two indexes.
 func (s *Store) Tail(ctx context.Context, id core.SessionID) (core.Tail, error) {
-	if err := validScope("tail", id.Scope()); err != nil {
+	if err := id.Scope().Check("postgres: tail"); err != nil {
 		return core.Tail{}, err
 	}
 	var version, next int64

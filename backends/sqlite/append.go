@@ -19,7 +19,7 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 func (s *Store) append(ctx context.Context, entries []core.Entry, ties bool) (core.AppendResult, error) {
 	rows := make([]row, len(entries))
 	for i := range entries {
-		if err := complete(&entries[i]); err != nil {
+		if err := entries[i].Check("sqlite: append"); err != nil {
 			return core.AppendResult{}, err
 		}
 		// Encoding is the larger part of the work, and needs no lock.
@@ -161,21 +161,4 @@ func (s *Store) ensureScope(ctx context.Context, tx *sql.Tx, id core.SessionID) 
 	}
 	next, err = s.nextNumber(ctx, tx)
 	return scope, next, err
-}
-
-func complete(e *core.Entry) error {
-	field := ""
-	switch {
-	case e.ID == "":
-		field = "id"
-	case e.Key == "":
-		field = "key"
-	case e.Agent == "":
-		field = "agent"
-	case e.Session == "":
-		field = "session"
-	default:
-		return nil
-	}
-	return fmt.Errorf("sqlite: append %q: %s is empty: entries are complete before they are stored: %w", e.ID, field, core.ErrInvalid)
 }

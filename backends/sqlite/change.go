@@ -15,7 +15,7 @@ import (
 // Update implements core.Store. The entry keeps its place; its vectors go when it says something else now. Unless
 // Config.Insecure is set, what it said before leaves the file.
 func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change core.Change) error {
-	if err := validScope("update", scope); err != nil {
+	if err := scope.Check("sqlite: update"); err != nil {
 		return err
 	}
 	err := s.write(ctx, "update", id, func(tx *sql.Tx) error {
@@ -72,7 +72,7 @@ func (s *Store) change(ctx context.Context, tx *sql.Tx, scope core.Scope, id str
 // Delete implements core.Store. Vectors of the entries go with them. Unless Config.Insecure is set, the entries' bytes leave the file. A
 // damaged entry can be deleted like any other.
 func (s *Store) Delete(ctx context.Context, scope core.Scope, ids []string) (int, error) {
-	if err := validScope("delete", scope); err != nil {
+	if err := scope.Check("sqlite: delete"); err != nil {
 		return 0, err
 	}
 	n := 0

@@ -19,11 +19,8 @@ var _ core.ChangeFeed = (*Store)(nil)
 // Changes implements core.ChangeFeed, in one read transaction. A mark also stops being good when more than 100,000 changes and
 // deletions happened since and Vacuum was called.
 func (s *Store) Changes(ctx context.Context, q core.ChangeQuery) (core.ChangePage, error) {
-	if q.Agent == "" {
-		return core.ChangePage{}, fmt.Errorf("sqlite: changes: agent is empty: name the agent that owns the entries: %w", core.ErrInvalid)
-	}
-	if q.Limit < 1 || q.Limit > core.MaxPage {
-		return core.ChangePage{}, fmt.Errorf("sqlite: changes: limit %d is not within 1 to %d: %w", q.Limit, core.MaxPage, core.ErrInvalid)
+	if err := q.Check("sqlite: changes"); err != nil {
+		return core.ChangePage{}, err
 	}
 	f := follower{s: s, q: q, owner: s.owner(q.Agent)}
 	var page core.ChangePage

@@ -15,11 +15,8 @@ import (
 // Scan implements core.Store. Across sessions the order is that in which they first got an entry or a view. A cursor names
 // the last entry that was returned and not an offset, so what happens between two pages neither skips nor repeats anything.
 func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
-	if err := validScope("scan", q.Scope); err != nil {
+	if err := q.Check("sqlite: scan"); err != nil {
 		return core.Page{}, err
-	}
-	if q.Limit < 1 || q.Limit > core.MaxPage {
-		return core.Page{}, fmt.Errorf("sqlite: scan: limit %d is not within 1 to %d: %w", q.Limit, core.MaxPage, core.ErrInvalid)
 	}
 	c := collector{s: s, q: q}
 	if q.Cursor != "" {

@@ -173,10 +173,3 @@ func (s *Store) write(ctx context.Context, op, id string, f func(tx *sql.Tx) err
 	defer s.leave()
 	return s.failed(ctx, op, id, s.transact(ctx, f))
 }
-
-func validScope(op string, scope core.Scope) error {
-	if scope.Agent == "" {
-		return fmt.Errorf("sqlite: %s: scope.agent is empty: name the agent that owns the entries: %w", op, core.ErrInvalid)
-	}
-	return nil
-}

@@ -16,8 +16,8 @@ func (s *Store) ScanVectors(ctx context.Context, q vector.Query) (vector.Page, e
 	if q.Agent == "" || q.Space == "" {
 		return vector.Page{}, fmt.Errorf("sqlite: scan vectors: agent or space is empty: name both: %w", core.ErrInvalid)
 	}
-	if q.Limit < 1 || q.Limit > core.MaxPage {
-		return vector.Page{}, fmt.Errorf("sqlite: scan vectors: limit %d is not within 1 to %d: %w", q.Limit, core.MaxPage, core.ErrInvalid)
+	if err := core.CheckLimit("sqlite: scan vectors", q.Limit); err != nil {
+		return vector.Page{}, err
 	}
 	n, part := int64(math.MinInt64), int64(0)
 	if q.Cursor != "" {

@@ -122,8 +122,8 @@ func (s *Store) DeleteView(ctx context.Context, id core.SessionID) error {
 
 // ListViews implements core.ViewStore.
 func (s *Store) ListViews(ctx context.Context, q core.ViewQuery) ([]core.SessionID, error) {
-	if q.Limit < 1 || q.Limit > core.MaxPage {
-		return nil, fmt.Errorf("sqlite: list views: limit %d is not within 1 to %d: %w", q.Limit, core.MaxPage, core.ErrInvalid)
+	if err := core.CheckLimit("sqlite: list views", q.Limit); err != nil {
+		return nil, err
 	}
 	var out []core.SessionID
 	err := s.read(ctx, "list views", q.Agent, func(tx *sql.Tx) error {
@@ -190,7 +190,7 @@ func viewSum(id core.SessionID, version int64, body []byte) int64 {
 
 // Tail implements core.Tailer.
 func (s *Store) Tail(ctx context.Context, id core.SessionID) (core.Tail, error) {
-	if err := validScope("tail", id.Scope()); err != nil {
+	if err := id.Scope().Check("sqlite: tail"); err != nil {
 		return core.Tail{}, err
 	}
 	var version, next int64
