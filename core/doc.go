@@ -10,7 +10,8 @@
 //   - a ContextEngine answers the lifecycle of a turn: Bootstrap, Ingest, CommitTurn, Assemble, Compact, AfterTurn, Maintain, subagent hooks and Dispose
 //     (contextengine.go).
 //
-// The state of a session lives in one place, its View (view.go), which only the engine changes, by compare-and-swap.
+// The state of a session lives in one place, its View (view.go). View.Apply is what changes it, by the values of package edit; the engine publishes it by
+// compare-and-swap.
 //
 // Package engine composes the parts into the one ContextEngine of this module. The other folders hold what parts and engine share: message and history are
 // what is said and its rules, window is what stands in a prompt, injected what clients put into messages, capability what hosts offer, vector and retain what

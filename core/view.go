@@ -82,6 +82,19 @@ type View struct {
 	Grants []Grant `json:"grants,omitempty"`
 }
 
+// Edit is something that happens to a session. Package edit has what there is.
+type Edit interface {
+	// Edit changes a view that is not published; nobody else uses it meanwhile.
+	Edit(v *View)
+}
+
+// Apply does edits, one after the other. It is the only thing that changes a view.
+func (v *View) Apply(edits ...Edit) {
+	for _, e := range edits {
+		e.Edit(v)
+	}
+}
+
 // Front is what stands in front of a window.
 type Front struct {
 	Summaries []Summary `json:"summaries,omitempty"`
@@ -171,6 +184,39 @@ type Grant struct {
 	ID string `json:"id"`
 }
 
+// Front returns what stands in front of the window now.
+func (v *View) Front() Front {
+	if v.Shown != nil {
+		return *v.Shown
+	}
+	return Front{Summaries: v.Summaries, Left: max(v.Start-max(v.Frontier, v.Lead), 0)}
+}
+
+// Floor is the position from which on the summaries stand for entries. What is in front of it leads, or the host compacted it itself.
+func (v *View) Floor() int {
+	n := v.Frontier
+	for i := range v.Summaries {
+		n -= v.Summaries[i].Covers
+	}
+	return max(n, 0)
+}
+
+// Position returns where an entry stands on the path, -1 when it does not.
+func (v *View) Position(id SessionID, seq int64) int {
+	at := 0
+	for _, sp := range v.Path {
+		owner := v.Session
+		if sp.Session != nil {
+			owner = *sp.Session
+		}
+		if owner == id && seq >= sp.From && seq < sp.To {
+			return at + int(seq-sp.From)
+		}
+		at += sp.Len()
+	}
+	return -1
+}
+
 // Len returns the number of entries in force.
 func (v *View) Len() int {
 	n := 0
@@ -193,44 +239,6 @@ func (v *View) At(pos int) (SessionID, int64) {
 		return v.Session, s.From + int64(pos)
 	}
 	return v.Session, -1
-}
-
-// Extend puts an entry of the view's own session at the end of the path.
-func (v *View) Extend(seq int64) {
-	if n := len(v.Path); n > 0 && v.Path[n-1].Session == nil && v.Path[n-1].To == seq {
-		v.Path[n-1].To++
-		return
-	}
-	v.Path = append(v.Path, Span{From: seq, To: seq + 1})
-}
-
-// ExtendFrom puts an entry of any session at the end of the path.
-func (v *View) ExtendFrom(id SessionID, seq int64) {
-	if id == v.Session {
-		v.Extend(seq)
-		return
-	}
-	if n := len(v.Path); n > 0 && v.Path[n-1].Session != nil && *v.Path[n-1].Session == id && v.Path[n-1].To == seq {
-		v.Path[n-1].To++
-		return
-	}
-	v.Path = append(v.Path, Span{Session: &id, From: seq, To: seq + 1})
-}
-
-// Truncate cuts the path to its first n entries.
-func (v *View) Truncate(n int) {
-	var path []Span
-	for _, s := range v.Path {
-		if n <= 0 {
-			break
-		}
-		if l := s.Len(); l > n {
-			s.To = s.From + int64(n)
-		}
-		n -= s.Len()
-		path = append(path, s)
-	}
-	v.Path = path
 }
 
 // Slice returns the spans of the positions from <= pos < to, in order.
@@ -281,4 +289,12 @@ type Tally struct {
 	// Degraded are the calls that a part failed in and that were answered all the same, Errors those that were not answered.
 	Degraded int64 `json:"degraded,omitempty"`
 	Errors   int64 `json:"errors,omitempty"`
+}
+
+// Plus returns the two together.
+func (t Tally) Plus(more Tally) Tally {
+	return Tally{
+		Calls: t.Calls + more.Calls, Tokens: t.Tokens + more.Tokens, Cached: t.Cached + more.Cached, Took: t.Took + more.Took, Recalled: t.Recalled + more.Recalled,
+		Used: t.Used + more.Used, Degraded: t.Degraded + more.Degraded, Errors: t.Errors + more.Errors,
+	}
 }

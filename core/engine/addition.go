@@ -39,7 +39,7 @@ func (e *Engine) explain(c *call, explains bool) {
 // begins reports whether the engine's own text is there from now on: something has left the window. It stands in front of everything, so that it comes
 // when all is billed anew anyway, and a session that fits pays nothing for it. Like one that was given up it waits for room.
 func (e *Engine) begins(f *frame, c *call, err error) bool {
-	if c.explains || err != nil || c.req.PromptMode == core.PromptNone || f.v.Start <= f.v.Lead && len(frontOf(&f.v).Summaries) == 0 {
+	if c.explains || err != nil || c.req.PromptMode == core.PromptNone || f.v.Start <= f.v.Lead && len(f.v.Front().Summaries) == 0 {
 		return false
 	}
 	return e.needed(f)+e.count(addition(c.req.Memory, true)) <= c.budget/2

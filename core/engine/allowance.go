@@ -34,7 +34,7 @@ func (e *Engine) allowance(f *frame, c *call, asks bool) int {
 		return min(e.ordinaryRoom(c.share, f.v.Budget), free)
 	}
 	room := e.askedRoom(c.share, f.v.Budget)
-	if frontOf(&f.v).Left == 0 {
+	if f.v.Front().Left == 0 {
 		room = max(room, free/2)
 	}
 	return min(room, free)

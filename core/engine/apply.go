@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
@@ -83,11 +85,10 @@ func (e *Engine) attempt(ctx context.Context, t *task, s *session, p core.Patch,
 		}
 	}
 	if !moved && len(p.Stubs) == 0 && s.view.Start >= 0 {
-		before := frontOf(&s.view)
-		v.Shown = &before
+		before := s.view.Front()
+		v.Apply(edit.Show{Front: &before})
 	} else {
-		v.Shown, v.Kept = nil, nil
-		v.Epoch++
+		v.Apply(edit.Show{}, edit.Unkeep{}, edit.Anew{})
 		s.cool()
 	}
 	if err := e.publish(ctx, s, v); err != nil {
@@ -148,7 +149,7 @@ func (e *Engine) keepPrompt(ctx context.Context, t *task, v *core.View) error {
 	}
 	for _, entry := range slices.Backward(t.Entries) {
 		if isPrompt(entry) {
-			v.Pinned = entry.ID
+			v.Apply(edit.Pin{ID: entry.ID})
 			return nil
 		}
 	}
@@ -225,10 +226,9 @@ func (e *Engine) replace(ctx context.Context, t *task, v *core.View, r core.Repl
 		kept = slices.Insert(kept, max(at, 0), sum)
 	}
 	if n > 0 {
-		e.advance(v, frontier, r.Entries)
+		v.Apply(edit.Advance{Frontier: frontier, Gone: r.Entries})
 	}
-	v.Summaries = kept
-	v.Next++
+	v.Apply(edit.Summarise{Summaries: kept}, edit.Count{Next: v.Next + 1, Turns: v.Turns})
 	return entry, nil
 }
 
@@ -276,21 +276,6 @@ func (e *Engine) checkEntries(ctx context.Context, t *task, v *core.View, ids []
 	return cost, nil
 }
 
-// advance moves frontier and start.
-func (e *Engine) advance(v *core.View, frontier int, gone []string) {
-	left := v.Start - v.Frontier
-	if left > 0 {
-		v.Backlog = v.Backlog * max(v.Start-frontier, 0) / left
-	}
-	v.Frontier = frontier
-	v.Start = max(v.Start, frontier)
-	for _, id := range gone {
-		if id != v.Pinned {
-			delete(v.Stubs, id)
-		}
-	}
-}
-
 // stub takes over the stubs of a patch for entries that the window shows.
 func (e *Engine) stub(ctx context.Context, t *task, v *core.View, stubs map[string]window.Stub) error {
 	if len(stubs) == 0 {
@@ -324,10 +309,7 @@ func (e *Engine) stub(ctx context.Context, t *task, v *core.View, stubs map[stri
 		if had && st.Tokens >= before.Tokens {
 			continue // a step has shortened it further meanwhile
 		}
-		if v.Stubs == nil {
-			v.Stubs = make(map[string]window.Stub)
-		}
-		v.Stubs[id] = st
+		v.Apply(edit.Stub{ID: id, Stub: st})
 	}
 	return nil
 }

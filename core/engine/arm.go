@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/message"
@@ -60,7 +62,7 @@ func (e *Engine) Arm(ctx context.Context, id core.SessionID, choose func(recorde
 			return nil
 		}
 		v := s.view.Clone()
-		v.Arm = arm
+		v.Apply(edit.Enlist{Arm: arm})
 		return e.publish(ctx, s, v)
 	})
 	if err != nil {

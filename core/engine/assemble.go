@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/history"
 	"github.com/contextengine/contextengine/core/message"
@@ -128,8 +130,7 @@ func (e *Engine) shape(ctx context.Context, s *session, policy history.Policy, c
 	v := s.view.Clone()
 	c.dirty = e.refer(&v, c)
 	if v.Mute != c.mute || v.Explains != c.explains {
-		v.Mute, v.Explains = c.mute, c.explains
-		v.Epoch++
+		v.Apply(edit.Speak{Mute: c.mute, Explains: c.explains})
 		c.stepped, c.dirty = true, true
 	}
 	if err := e.coldStart(ctx, s, &v, c); err != nil {
@@ -177,8 +178,7 @@ func (e *Engine) expire(ctx context.Context, s *session) error {
 	now := e.now()
 	if slices.ContainsFunc(recallsOf(&s.view), func(r *core.Recall) bool { return !r.Until.IsZero() && !now.Before(r.Until) }) {
 		v := s.view.Clone()
-		unrecall(&v)
-		v.Epoch++
+		v.Apply(edit.Unrecall{}, edit.Anew{})
 		if err := e.settle(ctx, s, v); err != nil {
 			return err
 		}
@@ -189,8 +189,7 @@ func (e *Engine) expire(ctx context.Context, s *session) error {
 			continue
 		}
 		v := s.view.Clone()
-		disown(&v)
-		v.Grants = nil
+		v.Apply(edit.Disown{}, edit.Revoke{})
 		s.cool()
 		s.outputs = nil
 		s.variants, s.trail = nil, nil // what was made of those entries is the host's own copy now, whole or not

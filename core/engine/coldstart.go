@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
@@ -20,12 +22,12 @@ func (e *Engine) refer(v *core.View, c *call) bool {
 		return false
 	}
 	if v.Budget > 0 && float64(ref) >= reopen*float64(v.Budget) && v.Start > max(v.Frontier, v.Lead) {
-		v.Start = -1 // a much larger window has room for what had to leave a smaller one
+		v.Apply(edit.Seek{}) // a much larger window has room for what had to leave a smaller one
 	}
 	before := len(e.shownSummaries(v))
-	v.Budget = ref
+	v.Apply(edit.Budget{Tokens: ref})
 	if len(e.shownSummaries(v)) != before {
-		v.Epoch++
+		v.Apply(edit.Anew{})
 		c.stepped = true
 	}
 	return true
@@ -56,17 +58,16 @@ func (e *Engine) coldStart(ctx context.Context, s *session, v *core.View, c *cal
 	}
 	// Never less than the newest entry; groups torn by the cut are mended by fit, which starts at a group's first message.
 	start = min(start, max(n-1, 0))
-	start, err = e.groupStart(ctx, v, start)
+	start, err = e.groupStart(ctx, v, start, max(v.Lead, v.Frontier))
 	if err != nil {
 		return err
 	}
-	v.Start, v.Shown = max(start, v.Frontier, v.Lead), nil
-	unrecall(v)
-	if v.Pinned, err = e.promptBefore(ctx, v, v.Start); err != nil {
+	start = max(start, v.Frontier, v.Lead)
+	prompt, err := e.promptBefore(ctx, v, start)
+	if err != nil {
 		return err
 	}
-	v.Backlog = e.backlogGuess(&s.view, v)
-	v.Epoch++
+	v.Apply(edit.Begin{Start: start, Pinned: prompt, Backlog: backlogGuess(&s.view, start-v.Frontier)})
 	c.dirty, c.stepped = true, true
 	return e.warmWith(ctx, s, v)
 }
@@ -114,9 +115,9 @@ func (e *Engine) promptBefore(ctx context.Context, v *core.View, start int) (str
 const coldEntries = 512
 
 // groupStart moves a position back to the beginning of a group: to the assistant message whose results stand there, and over what
-// is no message of the conversation.
-func (e *Engine) groupStart(ctx context.Context, v *core.View, pos int) (int, error) {
-	for back := 0; pos > max(v.Lead, v.Frontier) && back < coldEntries; back++ {
+// is no message of the conversation, as far as a floor.
+func (e *Engine) groupStart(ctx context.Context, v *core.View, pos, floor int) (int, error) {
+	for back := 0; pos > floor && back < coldEntries; back++ {
 		items, err := e.read(ctx, v, pos, pos+1)
 		if err != nil {
 			return 0, err
@@ -129,9 +130,8 @@ func (e *Engine) groupStart(ctx context.Context, v *core.View, pos int) (int, er
 	return pos, nil
 }
 
-// backlogGuess estimates what the entries between frontier and start cost, without reading them.
-func (e *Engine) backlogGuess(old, v *core.View) int {
-	left := v.Start - v.Frontier
+// backlogGuess estimates what so many entries between frontier and start cost, without reading them.
+func backlogGuess(old *core.View, left int) int {
 	if left <= 0 {
 		return 0
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -455,20 +457,17 @@ func adoptSummary(v *core.View, entry core.Entry) {
 	}
 	sum := summaryOf(entry)
 	if frontier <= v.Start {
-		before := frontOf(v)
-		v.Shown = &before
+		before := v.Front()
+		v.Apply(edit.Show{Front: &before})
 	} else {
-		v.Shown = nil
-		v.Epoch++
+		v.Apply(edit.Show{}, edit.Anew{})
 	}
 	if frontier <= v.Frontier {
 		// It stands for older summaries; it goes where the first of them was.
-		v.Summaries = slices.Insert(kept, at, sum)
+		v.Apply(edit.Summarise{Summaries: slices.Insert(kept, at, sum)})
 		return
 	}
-	v.Summaries = append(kept, sum)
-	v.Frontier = frontier
-	v.Start = max(v.Start, frontier)
+	v.Apply(edit.Summarise{Summaries: append(kept, sum)}, edit.Advance{Frontier: frontier})
 }
 
 // takesSummary reports whether a summary stands for what the view has where it is to stand: the path may have been cut, or compacted by others, after it was made.

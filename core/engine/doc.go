@@ -3,7 +3,8 @@
 //
 // Where to look, in the order in which a call passes:
 //
-//   - session.go opens a session, which one call has at a time, and publishes its view; retry.go does a call again when somebody else published first;
+//   - session.go opens a session, which one call has at a time, and publishes its view, which only the values of package edit change; retry.go does a call
+//     again when somebody else published first;
 //   - ingest.go stores what is said; reconcile.go, align.go, course.go and follow.go find out what a host's transcript says that is new, or taken back;
 //   - assemble.go makes a window: coldstart.go finds where it begins, frame.go what stands in it, fit.go and squeeze.go make it fit;
 //   - recall.go and quote.go fill the recall block, allowance.go and gate.go say how large it may be; emit.go renders the messages;

@@ -11,7 +11,7 @@ import (
 // shortened or merged message shows, with "" where it says something of the engine's own; it is empty for what shows none.
 func (e *Engine) ownMessages(s *session) map[string][]string {
 	out := make(map[string][]string, len(s.variants)+4)
-	front := frontOf(&s.view)
+	front := s.view.Front()
 	for _, sum := range append(slices.Clone(s.view.Summaries), front.Summaries...) {
 		out[message.Fingerprint(summaryMessage(sum))] = nil
 	}

@@ -113,7 +113,7 @@ func (e *Engine) slots(f *frame, c *call) []message.Message {
 	s := f.s
 	const around = 3 // notes and the pinned message
 	blocks := recallsOf(&f.v)
-	room := len(s.lead) + len(frontOf(&f.v).Summaries) + len(f.msgs) + len(blocks) + around
+	room := len(s.lead) + len(f.v.Front().Summaries) + len(f.msgs) + len(blocks) + around
 	msgs, out := make([]message.Message, 0, room), slices.Grow(f.ws.slots[:0], room)
 	add := func(m message.Message, it *item, ch window.Choice) {
 		ch.Count = 1
@@ -174,7 +174,7 @@ func (e *Engine) slots(f *frame, c *call) []message.Message {
 
 // frontTime is the time of what the engine itself puts in front of the window: it changes when the window steps, and no sooner.
 func (f *frame) frontTime() time.Time {
-	if sums := frontOf(&f.v).Summaries; len(sums) > 0 {
+	if sums := f.v.Front().Summaries; len(sums) > 0 {
 		return sums[len(sums)-1].Time
 	}
 	if len(f.s.items) > 0 {

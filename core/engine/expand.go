@@ -279,7 +279,7 @@ func (e *Engine) Describe(ctx context.Context, req DescribeRequest) (DescribeRes
 		return DescribeResult{}, err
 	}
 	v := &r.view
-	front := frontOf(v)
+	front := v.Front()
 	d := DescribeResult{
 		Session: req.Session, Entries: v.Len(), Turns: v.Turns, Shown: v.Len() - max(v.Start, v.Lead, 0) + v.Lead, Left: front.Left,
 		Epoch: v.Epoch, Budget: v.Budget, Arm: v.Arm, Shortened: len(v.Stubs),

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/history"
 	"github.com/contextengine/contextengine/core/message"
@@ -28,8 +30,7 @@ func (e *Engine) fit(ctx context.Context, s *session, v core.View, policy histor
 		e.moveStart(s, &v, start, c)
 	}
 	if v.Lean > 0 && v.LeanTurn != v.Turns {
-		v.Lean = 0 // a new turn may have room again
-		v.Epoch++
+		v.Apply(edit.Lean{Turn: v.LeanTurn}, edit.Anew{}) // a new turn may have room again
 		c.stepped, c.dirty = true, true
 	}
 	for {
@@ -37,8 +38,7 @@ func (e *Engine) fit(ctx context.Context, s *session, v core.View, policy histor
 		if err == nil || v.Lean >= leanUnpinned {
 			return f, err
 		}
-		v.Lean++
-		v.LeanTurn = v.Turns
+		v.Apply(edit.Lean{Level: v.Lean + 1, Turn: v.Turns})
 		c.stepped, c.dirty = true, true
 	}
 }
@@ -81,8 +81,7 @@ func (e *Engine) fitLean(s *session, v *core.View, policy history.Policy, c *cal
 
 // giveUpRecall takes the recall block out; what has room is recalled anew.
 func (f *frame) giveUpRecall(v *core.View, c *call) {
-	v.Recall = nil
-	v.Epoch++
+	v.Apply(edit.Recall{}, edit.Anew{})
 	c.stepped, c.dirty = true, true
 	f.v = *v
 }
@@ -113,9 +112,9 @@ func (e *Engine) step(f *frame, v *core.View, c *call) bool {
 	groups := e.plannerGroups(f)
 	again := len(v.Kept) > 0 // what stood behind them is billed again anyway
 	if again {
-		v.Kept, f.v.Kept = nil, nil
+		v.Apply(edit.Unkeep{}, edit.Anew{})
+		f.v.Apply(edit.Unkeep{})
 		c.stepped, c.dirty = true, true
-		v.Epoch++
 	}
 	fixed := e.fixed(f, c.additionCost)
 	if e.left(f) == 0 && e.cfg.Window.Note {
@@ -125,7 +124,7 @@ func (e *Engine) step(f *frame, v *core.View, c *call) bool {
 	if plan.Drop == 0 && len(plan.Masks) == 0 {
 		return e.splitMerged(f, v, c, fixed+sum(f.costs)-c.marks.Low) || again
 	}
-	v.Shown = nil
+	v.Apply(edit.Show{})
 	for _, m := range plan.Masks {
 		e.maskResult(f, v, m)
 	}
@@ -140,7 +139,7 @@ func (e *Engine) step(f *frame, v *core.View, c *call) bool {
 		e.moveStart(s, v, start, c)
 	}
 	c.stepped, c.dirty = true, true
-	v.Epoch++
+	v.Apply(edit.Anew{})
 	return true
 }
 
@@ -175,9 +174,8 @@ func (e *Engine) splitMerged(f *frame, v *core.View, c *call, excess int) bool {
 	if start <= f.s.base {
 		return false
 	}
-	v.Shown = nil
 	e.moveStart(f.s, v, start, c)
-	v.Epoch++
+	v.Apply(edit.Anew{})
 	return true
 }
 
@@ -218,10 +216,7 @@ func (e *Engine) setStub(s *session, v *core.View, it *item, st window.Stub) {
 		st = stubOver(st, before)
 		st.Tokens = e.messageCost(shownAs(it.entry, &st))
 	}
-	if v.Stubs == nil {
-		v.Stubs = make(map[string]window.Stub)
-	}
-	v.Stubs[it.entry.ID] = st
+	v.Apply(edit.Stub{ID: it.entry.ID, Stub: st})
 	*it = e.item(it.entry, &st)
 }
 
@@ -231,7 +226,7 @@ func (e *Engine) pin(f *frame, v *core.View, group int) {
 		if it := f.item(n); isPrompt(it.entry) {
 			pinned := *it
 			f.s.pinned = &pinned
-			v.Pinned = it.entry.ID
+			v.Apply(edit.Pin{ID: it.entry.ID})
 			return
 		}
 	}
@@ -240,25 +235,20 @@ func (e *Engine) pin(f *frame, v *core.View, group int) {
 // moveStart lets the window begin at a position and forgets what only concerned the entries in front of it.
 func (e *Engine) moveStart(s *session, v *core.View, start int, c *call) {
 	n := min(max(start-s.base, 0), len(s.items))
+	leave := edit.Leave{Entries: make([]string, n)}
 	for i := range n {
-		it := &s.items[i]
-		v.Backlog += it.cost
-		if it.entry.ID != v.Pinned {
-			delete(v.Stubs, it.entry.ID)
-		}
+		leave.Entries[i], leave.Tokens = s.items[i].entry.ID, leave.Tokens+s.items[i].cost
 	}
 	// A turn that the window begins with needs no pin; one that ended is history.
 	for i := n; i < len(s.items); i++ {
 		if isPrompt(s.items[i].entry) {
-			if v.Pinned != "" {
-				delete(v.Stubs, v.Pinned)
-			}
-			v.Pinned, s.pinned = "", nil
+			leave.Unpin, s.pinned = true, nil
 			break
 		}
 	}
 	s.drop(n)
-	v.Start, v.Shown, v.Kept = s.base, nil, nil
+	leave.Start = s.base
+	v.Apply(leave)
 	c.stepped, c.dirty = true, true
 }
 
@@ -292,7 +282,7 @@ func (e *Engine) limitStart(s *session, v *core.View, c *call) int {
 	if len(kept) == len(msgs) || len(kept) == 0 {
 		return s.base
 	}
-	v.Epoch++
+	v.Apply(edit.Anew{})
 	first, _ := strconv.Atoi(kept[0].Entry)
 	return s.base + first
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 )
 
@@ -138,9 +140,9 @@ func (e *Engine) Mend(ctx context.Context, id core.SessionID) (int, error) {
 			}
 		}
 		v := s.view.Clone()
-		rebuildPath(&v, nil, gone)
+		v.Apply(edit.Relay{Gone: gone})
 		left := s.view.Len() - v.Len()
-		v.Start, v.Frontier, v.Lead = min(v.Start, v.Len()), min(v.Frontier, v.Len()), min(v.Lead, v.Len())
+		v.Apply(edit.Clamp{})
 		if left == 0 && v.Start == s.view.Start && v.Frontier == s.view.Frontier && v.Lead == s.view.Lead {
 			return nil
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -33,7 +35,7 @@ func (e *Engine) follow(ctx context.Context, s *session, v *core.View, t *core.T
 	// What is given up for good is published before anything new is stored: should the rest fail, new entries are found behind the cut, not behind what
 	// is no longer in force. Entries that only move stay where they are until all is stored.
 	if common < before && !moves(f, common) {
-		cutPath(v, common)
+		v.Apply(edit.Cut{To: common})
 		s.cool()
 		if err := e.publish(ctx, s, *v); err != nil {
 			return intake{}, err
@@ -49,9 +51,9 @@ func (e *Engine) follow(ctx context.Context, s *session, v *core.View, t *core.T
 	if err != nil {
 		return intake{}, err
 	}
-	v.Next, v.Turns = scratch.Next, scratch.Turns
+	v.Apply(edit.Count{Next: scratch.Next, Turns: scratch.Turns})
 	if v.Len() > common {
-		cutPath(v, common)
+		v.Apply(edit.Cut{To: common})
 		s.cool()
 	}
 	lay := layer{v: v, keep: common, n: common}
@@ -78,13 +80,10 @@ func (e *Engine) follow(ctx context.Context, s *session, v *core.View, t *core.T
 	}
 	if f.front >= 0 && (v.Frontier < placed || v.Start < placed) {
 		s.cool()
-		v.Start, v.Frontier, v.Backlog = placed, placed, 0
-		v.Summaries, v.Shown, v.Pinned = nil, nil, ""
-		unrecall(v)
-		v.Epoch++
+		v.Apply(edit.Restart{At: placed})
 	}
 	for i, entry := range entries[:len(f.strays)] {
-		insertAt(v, f.hard[f.at]+i, entry.SessionID(), entry.Seq)
+		v.Apply(edit.Insert{At: f.hard[f.at] + i, Session: entry.SessionID(), Seq: entry.Seq})
 		s.cool()
 	}
 	for i := range f.leaders {
@@ -93,7 +92,7 @@ func (e *Engine) follow(ctx context.Context, s *session, v *core.View, t *core.T
 			l.owner, l.seq = entries[next].SessionID(), entries[next].Seq
 			next++
 		} else if !onPath(v, l.owner, l.seq) {
-			v.ExtendFrom(l.owner, l.seq) // the path began anew
+			v.Apply(edit.Extend{Session: l.owner, Seq: l.seq}) // the path began anew
 		}
 	}
 	leadWith(v, f.leaders)
@@ -205,7 +204,7 @@ type layer struct {
 
 func (l *layer) put(owner core.SessionID, seq int64) {
 	if l.n >= l.keep {
-		l.v.ExtendFrom(owner, seq)
+		l.v.Apply(edit.Extend{Session: owner, Seq: seq})
 	}
 	l.n++
 }

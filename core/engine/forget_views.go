@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 )
 
@@ -105,7 +107,7 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 			return nil
 		}
 		v := s.view.Clone()
-		v.Erased++
+		v.Apply(edit.Erased{Count: v.Erased + 1})
 		if !touched {
 			s.gone = nil
 			return er.e.publish(ctx, s, v)
@@ -115,23 +117,21 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 			if err := er.late(ctx, id, &v.Summaries[i]); err != nil {
 				return err
 			}
-			er.blank(&v.Summaries[i])
 		}
+		v.Apply(edit.Summarise{Summaries: er.blanked(v.Summaries)})
 		for sid := range v.Stubs {
 			if er.ids[sid] {
-				delete(v.Stubs, sid)
+				v.Apply(edit.Unstub{IDs: []string{sid}})
 			}
 		}
 		if er.ids[v.Pinned] {
-			v.Pinned = ""
+			v.Apply(edit.Pin{})
 		}
 		if er.req.Purge && slices.ContainsFunc(v.Path, func(sp core.Span) bool { return sp.Session != nil && er.req.Scope.Contains(*sp.Session) }) {
-			disown(&v)
+			v.Apply(edit.Disown{})
 		}
-		v.Shown = nil
-		unrecall(&v)
-		v.Start = -1 // what was too much before may fit now, and something must be shown
-		v.Epoch++
+		// What was too much before may fit now, and something must be shown.
+		v.Apply(edit.Show{}, edit.Unrecall{}, edit.Seek{}, edit.Anew{})
 		s.forget()
 		if err := er.e.publish(ctx, s, v); err != nil {
 			return err
@@ -168,11 +168,14 @@ func (er *erasure) standsFor(of []core.Span) bool {
 	return false
 }
 
-// blank empties a summary that stands for something erased. It keeps its place: what it covers stays out of the window.
-func (er *erasure) blank(sum *core.Summary) {
-	if !er.summaries[sum.ID] {
-		return
+// blanked returns summaries, those empty that stand for something erased. They keep their place: what they cover stays out of the window.
+func (er *erasure) blanked(summaries []core.Summary) []core.Summary {
+	out := slices.Clone(summaries)
+	for i := range out {
+		if sum := &out[i]; er.summaries[sum.ID] {
+			sum.Text, sum.Kind = erasedText, erasedKind
+			sum.Tokens = er.e.messageCost(summaryMessage(*sum))
+		}
 	}
-	sum.Text, sum.Kind = erasedText, erasedKind
-	sum.Tokens = er.e.messageCost(summaryMessage(*sum))
+	return out
 }

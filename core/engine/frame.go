@@ -261,7 +261,7 @@ func (e *Engine) shownSummaries(v *core.View) []core.Summary {
 		return nil
 	}
 	room := int(float64(v.Budget) * summariesShare)
-	summaries := frontOf(v).Summaries
+	summaries := v.Front().Summaries
 	from := len(summaries)
 	for from > 0 {
 		if room -= summaries[from-1].Tokens; room < 0 {
@@ -277,7 +277,7 @@ func (e *Engine) left(f *frame) int {
 	if !e.cfg.Window.Note || f.v.Lean >= leanSummaries {
 		return 0
 	}
-	return frontOf(&f.v).Left
+	return f.v.Front().Left
 }
 
 // plannerGroups describes the window to the planner.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 )
 
@@ -56,27 +58,25 @@ func (e *Engine) freshen(ctx context.Context, s *session, v *core.View) (bool, e
 	touched := erased != v.Erased || len(gone) > 0
 	for i := range v.Summaries {
 		touched = touched || er.summaries[v.Summaries[i].ID]
-		er.blank(&v.Summaries[i])
 	}
+	v.Apply(edit.Summarise{Summaries: er.blanked(v.Summaries)})
 	for id := range v.Stubs {
 		if !there[id] {
-			delete(v.Stubs, id)
+			v.Apply(edit.Unstub{IDs: []string{id}})
 			touched = true
 		}
 	}
-	recalls := v.Recall != nil || len(v.Kept) > 0 // they may quote any session
-	unrecall(v)
-	v.Next = min(v.Next, next) // positions are given anew after a purge
+	recalls := v.Recall != nil || len(v.Kept) > 0                                 // they may quote any session
+	v.Apply(edit.Unrecall{}, edit.Count{Next: min(v.Next, next), Turns: v.Turns}) // positions are given anew after a purge
 	if !touched {
 		return recalls, nil
 	}
 	if len(gone) > 0 {
-		rebuildPath(v, nil, gone)
+		v.Apply(edit.Relay{Gone: gone})
 	}
 	if !there[v.Pinned] {
-		v.Pinned = ""
+		v.Apply(edit.Pin{})
 	}
-	v.Shown, v.Start, v.Erased = nil, -1, erased
-	v.Epoch++
+	v.Apply(edit.Show{}, edit.Seek{}, edit.Erased{Count: erased}, edit.Anew{})
 	return true, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/message"
@@ -196,11 +198,12 @@ func leadWith(v *core.View, leaders []leader) {
 	if len(leaders) == 0 {
 		return
 	}
-	v.Head = nil
-	for _, l := range leaders {
-		v.Head = append(v.Head, core.Span{Session: &l.owner, From: l.seq, To: l.seq + 1})
+	head := make([]core.Span, len(leaders))
+	for i := range leaders {
+		l := &leaders[i]
+		head[i] = core.Span{Session: &l.owner, From: l.seq, To: l.seq + 1}
 	}
-	v.Epoch++
+	v.Apply(edit.Lead{Head: head})
 }
 
 // leadersOf returns what stood in front since an entry came.

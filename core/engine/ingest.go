@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -108,16 +110,14 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (co
 		if in.duplicates == len(in.ids) && len(known) == 0 && len(in.ids) > 0 {
 			res.Status = core.Duplicate
 		}
-		v.Commits = append(v.Commits, req.AdvancementKey)
-		if n := len(v.Commits); n > maxCommits {
-			v.Commits = v.Commits[n-maxCommits:]
-		}
+		v.Apply(edit.Commit{Key: req.AdvancementKey, Most: maxCommits})
 		// The turn will be in the host's transcript too, unless a timer caused it.
 		if s.view.Host.Len == s.view.Len() {
+			host := v.Host
 			if !req.Heartbeat {
-				v.Host = extend(v.Host, fingerprintsOf(req.Messages))
+				host = extend(host, fingerprintsOf(req.Messages))
 			}
-			v.Host.Len = v.Len()
+			v.Apply(edit.Match{Ledger: asOf(host, &v)})
 		}
 		s.turn = turnBudget{}
 		return e.adopt(ctx, s, v, in)
@@ -262,7 +262,7 @@ func (e *Engine) append(ctx context.Context, s *session, v *core.View, d draft) 
 		case again[entry.ID] && res.Duplicates > 0:
 			there = append(there, entry.ID) // perhaps it was stored by an earlier try, at another position
 		default:
-			v.Turns, v.Next = max(v.Turns, entry.Turn), max(v.Next, entry.Seq+1)
+			v.Apply(edit.Count{Next: max(v.Next, entry.Seq+1), Turns: max(v.Turns, entry.Turn)})
 			in.entries = append(in.entries, entry)
 			extendPath(v, entry)
 		}
@@ -460,10 +460,8 @@ func extendPath(v *core.View, entry core.Entry) {
 	if !inConversation(entry) {
 		return
 	}
-	if v.Len() == v.Lead && entry.Role == message.System && entry.Type == core.TypeMessage && !entry.Leads() {
-		v.Lead++
-	}
-	v.ExtendFrom(entry.SessionID(), entry.Seq)
+	leads := v.Len() == v.Lead && entry.Role == message.System && entry.Type == core.TypeMessage && !entry.Leads()
+	v.Apply(edit.Extend{Session: entry.SessionID(), Seq: entry.Seq, Leads: leads})
 }
 
 // inConversation reports whether an entry belongs on a path; summaries stand beside it.
@@ -471,34 +469,41 @@ func inConversation(entry core.Entry) bool { return entry.Type != core.TypeSumma
 
 // adopt takes an entry that the view does not know into it.
 func adopt(v *core.View, entry core.Entry) {
-	v.Next = entry.Seq + 1
-	v.Turns = max(v.Turns, entry.Turn)
+	v.Apply(edit.Count{Next: entry.Seq + 1, Turns: max(v.Turns, entry.Turn)})
 	if v.Arm == "" {
-		v.Arm = entry.Meta[metaArm] // a store without room for views remembers it all the same
+		v.Apply(edit.Enlist{Arm: entry.Meta[metaArm]}) // a store without room for views remembers it all the same
 	}
 	if entry.Type == core.TypeSummary {
 		adoptSummary(v, entry)
 		return
 	}
 	if entry.Type == core.TypeErased {
-		v.Erased++
+		v.Apply(edit.Erased{Count: v.Erased + 1})
 	}
 	before := v.Len()
 	if !adoptBefore(v, entry) {
 		extendPath(v, entry)
 	}
-	for _, l := range []*core.Ledger{&v.Host, &v.Output} {
-		if entry.Type != core.TypeMessage && l.Len == before {
-			l.Len = v.Len() // no host shows it: what was matched is so still
+	if entry.Type != core.TypeMessage { // no host shows it: what was matched is so still
+		if v.Host.Len == before {
+			v.Apply(edit.Match{Ledger: asOf(v.Host, v)})
+		}
+		if v.Output.Len == before {
+			v.Apply(edit.Sent{Ledger: asOf(v.Output, v)})
 		}
 	}
 	if entry.Leads() {
-		v.Head = leadersOf(entry)
-		v.Epoch++
+		v.Apply(edit.Lead{Head: leadersOf(entry)})
 	}
 }
 
-func onPath(v *core.View, id core.SessionID, seq int64) bool { return positionOf(v, id, seq) >= 0 }
+func onPath(v *core.View, id core.SessionID, seq int64) bool { return v.Position(id, seq) >= 0 }
+
+// asOf returns a ledger that was matched with a view as it is now.
+func asOf(l core.Ledger, v *core.View) core.Ledger {
+	l.Len = v.Len()
+	return l
+}
 
 // extend returns the ledger of a transcript that grew by messages with these fingerprints.
 func extend(l core.Ledger, fps []string) core.Ledger {

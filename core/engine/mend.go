@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 )
 
@@ -73,7 +75,7 @@ func (e *Engine) mendOwn(ctx context.Context, s *session) (int, error) {
 		return 0, nil
 	}
 	v := s.view.Clone()
-	moved := make(map[int64][]core.Entry)
+	moved := make(map[int64][]int64)
 	for _, old := range extra {
 		entry, err := e.move(ctx, s, old, next)
 		if err != nil {
@@ -81,11 +83,10 @@ func (e *Engine) mendOwn(ctx context.Context, s *session) (int, error) {
 			return 0, fmt.Errorf("core: mend %q: %w", s.id, err)
 		}
 		next = max(next, entry.Seq+1)
-		moved[old.Seq] = append(moved[old.Seq], entry)
-		renameEntry(&v, old.ID, entry.ID)
+		moved[old.Seq] = append(moved[old.Seq], entry.Seq)
+		v.Apply(edit.Rename{From: old.ID, To: entry.ID})
 	}
-	rebuildPath(&v, moved, nil)
-	v.Next = next
+	v.Apply(edit.Relay{Moved: moved}, edit.Count{Next: next, Turns: v.Turns})
 	s.cool()
 	s.outputs = nil
 	e.log.WarnContext(ctx, "entries that shared a position were given their own", "session", s.id.String(), "entries", len(extra))
@@ -114,65 +115,4 @@ func (e *Engine) move(ctx context.Context, s *session, old core.Entry, seq int64
 		return errors.Join(o.Deleted(ctx, s.id.Scope(), []string{old.ID}), o.Appended(ctx, []core.Entry{entry}))
 	}, 1)
 	return entry, nil
-}
-
-// renameEntry makes the view speak of an entry by its new id.
-func renameEntry(v *core.View, from, to string) {
-	if st, ok := v.Stubs[from]; ok {
-		delete(v.Stubs, from)
-		v.Stubs[to] = st
-	}
-	if v.Pinned == from {
-		v.Pinned = to
-	}
-}
-
-// rebuildPath lays the path anew: entries of the view's own session that were moved come behind those whose position they had, unless the path shows them
-// already, and its positions that are gone, or there twice, are left out.
-func rebuildPath(v *core.View, moved map[int64][]core.Entry, gone map[int64]bool) {
-	old := v.Clone()
-	var at []int // the new place of every old one, and of the end
-	v.Path = nil
-	n := 0
-	seen := make(map[place]bool)
-	for _, sp := range old.Path {
-		owner := *sp.Owned(v.Session).Session
-		for seq := sp.From; seq < sp.To; seq++ {
-			at = append(at, n)
-			if seen[place{owner, seq}] || owner == v.Session && gone[seq] {
-				continue
-			}
-			seen[place{owner, seq}] = true
-			v.ExtendFrom(owner, seq)
-			n++
-			if owner != v.Session {
-				continue
-			}
-			for _, entry := range moved[seq] {
-				if onPath(&old, owner, entry.Seq) {
-					continue
-				}
-				v.Extend(entry.Seq)
-				n++
-				for i := range v.Summaries {
-					if slices.ContainsFunc(v.Summaries[i].Of, func(sp core.Span) bool { return sp.Holds(owner, seq) }) {
-						v.Summaries[i].Covers++
-					}
-				}
-			}
-		}
-	}
-	at = append(at, n)
-	place := func(pos int) int {
-		if pos <= 0 || pos >= len(at) {
-			return pos
-		}
-		return at[pos]
-	}
-	v.Start, v.Frontier, v.Seen, v.Host.Len = place(old.Start), place(old.Frontier), place(old.Seen), place(old.Host.Len)
-	if old.Lead > 0 && old.Lead < len(at) {
-		v.Lead = min(at[old.Lead-1]+1, at[old.Lead])
-	}
-	unrecall(v)
-	v.Epoch++
 }

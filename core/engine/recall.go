@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
@@ -22,10 +24,7 @@ func keepRecall(v *core.View) bool {
 	if r == nil || r.Turn >= v.Turns {
 		return false
 	}
-	if r.Text != "" {
-		v.Kept = append(v.Kept, *r)
-	}
-	v.Recall = nil
+	v.Apply(edit.Keep{})
 	return true
 }
 
@@ -33,7 +32,8 @@ func keepRecall(v *core.View) bool {
 func (e *Engine) recall(ctx context.Context, f *frame, c *call) error {
 	if c.share == 0 {
 		if f.v.Recall != nil {
-			f.v.Recall, c.dirty = nil, true
+			f.v.Apply(edit.Recall{})
+			c.dirty = true
 		}
 		return nil
 	}
@@ -46,7 +46,8 @@ func (e *Engine) recall(ctx context.Context, f *frame, c *call) error {
 	if err != nil {
 		return err
 	}
-	f.v.Recall, c.recall, c.dirty = r, r, true
+	f.v.Apply(edit.Recall{Block: r})
+	c.recall, c.dirty = r, true
 	return nil
 }
 
@@ -100,7 +101,7 @@ func (e *Engine) retrieve(ctx context.Context, f *frame, c *call) (*core.Recall,
 		return r, nil
 	}
 	in, room := e.choose(f, c, &q, candidates, f.seen(sets, candidates), allowance)
-	if !gated && frontOf(&f.v).Left > 0 { // a session that is shown whole stays so
+	if !gated && f.v.Front().Left > 0 { // a session that is shown whole stays so
 		c.want(allowance-room, e.askedRoom(c.share, f.v.Budget))
 	}
 	chosen := len(in)

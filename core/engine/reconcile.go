@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -63,8 +65,7 @@ func (e *Engine) reconcileTail(ctx context.Context, s *session, t *core.Transcri
 			return 0, true, err
 		}
 		if !own {
-			v.Host = extend(l, fps[l.Count-t.Skipped:])
-			v.Host.Len = v.Len()
+			v.Apply(edit.Match{Ledger: asOf(extend(l, fps[l.Count-t.Skipped:]), &v)})
 		}
 		return len(in.entries), true, e.takeUp(ctx, s, v, in)
 	}
@@ -209,7 +210,7 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *core.Transcrip
 	if err != nil {
 		return 0, err
 	}
-	v.Host = extend(core.Ledger{Count: t.Skipped, Digest: t.Digest, Len: v.Len()}, fps)
+	v.Apply(edit.Match{Ledger: asOf(extend(core.Ledger{Count: t.Skipped, Digest: t.Digest}, fps), &v)})
 	if err := e.takeUp(ctx, s, v, n); err != nil || len(leaders) == 0 || !s.warm {
 		return len(n.entries), err
 	}
@@ -217,37 +218,6 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *core.Transcrip
 		s.cool()
 	}
 	return len(n.entries), err
-}
-
-// cutPath shortens the path of v to its first n entries and takes back everything that stood for what is cut.
-func cutPath(v *core.View, n int) {
-	floor := floorOf(v)
-	v.Truncate(n)
-	v.Epoch++
-	v.Shown, v.Pinned = nil, ""
-	unrecall(v)
-	v.Lead = min(v.Lead, n)
-	v.Seen = min(v.Seen, n)
-	v.Start = -1 // found anew by the next assemble: what was too much before may fit now
-	covered := floor
-	for i, sum := range v.Summaries {
-		if covered += sum.Covers; covered > n {
-			v.Summaries = v.Summaries[:i:i]
-			break
-		}
-	}
-	if v.Frontier > n {
-		v.Frontier = floor
-		for _, sum := range v.Summaries {
-			v.Frontier += sum.Covers
-		}
-	}
-	if floor > n {
-		v.Frontier = 0 // the host shows again what it had compacted
-	}
-	if n == 0 {
-		v.Start, v.Frontier, v.Backlog, v.Stubs, v.Summaries, v.Head = 0, 0, 0, nil, nil, nil
-	}
 }
 
 // pathEntries reads what reconciling needs of all entries on a path.

@@ -63,13 +63,13 @@ func (r *reach) holds(entry *core.Entry) bool {
 // shows reports whether the window shows all of an entry, in its place or quoted.
 func (r *reach) shows(entry *core.Entry) bool {
 	v := &r.view
-	if pos := positionOf(v, entry.SessionID(), entry.Seq); pos >= v.Start || pos >= 0 && pos < v.Lead {
+	if pos := v.Position(entry.SessionID(), entry.Seq); pos >= v.Start || pos >= 0 && pos < v.Lead {
 		_, short := v.Stubs[entry.ID]
 		return !short
 	}
 	inFront := func(s core.Summary) bool { return s.ID == entry.ID }
 	quoted := func(it core.RecallItem) bool { return it.ID == entry.ID && !it.Part }
-	return slices.ContainsFunc(frontOf(v).Summaries, inFront) ||
+	return slices.ContainsFunc(v.Front().Summaries, inFront) ||
 		slices.ContainsFunc(recallsOf(v), func(b *core.Recall) bool { return slices.ContainsFunc(b.Items, quoted) })
 }
 

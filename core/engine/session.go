@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/injected"
 	"github.com/contextengine/contextengine/core/message"
@@ -230,7 +232,7 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 		q.Cursor = page.Next
 	}
 	if s.owed { // what was sent last is not what is stored
-		v.Epoch = max(v.Epoch, s.view.Epoch) + 1
+		v.Apply(edit.Epoch{Known: s.view.Epoch})
 		changed = true
 	}
 	s.forget()
@@ -294,9 +296,9 @@ func (s *session) lengthened(from, to int) {
 // publish stores a changed view and makes it the session's. On ErrConflict somebody else changed it: the session is read again
 // by the next call.
 func (e *Engine) publish(ctx context.Context, s *session, v core.View) error {
-	v.Version = s.view.Version + 1
+	v.Apply(edit.Publish{Version: s.view.Version + 1})
 	if n := len(s.outputs); n > 0 {
-		v.Output = s.outputs[n-1]
+		v.Apply(edit.Sent{Ledger: s.outputs[n-1]})
 	}
 	giveBack := e.pending.take(&v)
 	if err := e.views.SwapView(ctx, v); err != nil {
@@ -311,9 +313,9 @@ func (e *Engine) publish(ctx context.Context, s *session, v core.View) error {
 // settle is publish for what came of reading: where the store cannot be written (a full disk, a file without the right to write) the view is kept in memory alone,
 // which is reported, and published by the next call that can. A strict engine fails.
 func (e *Engine) settle(ctx context.Context, s *session, v core.View) error {
-	v.Version = s.view.Version + 1
+	v.Apply(edit.Publish{Version: s.view.Version + 1})
 	if n := len(s.outputs); n > 0 {
-		v.Output = s.outputs[n-1]
+		v.Apply(edit.Sent{Ledger: s.outputs[n-1]})
 	}
 	giveBack := e.pending.take(&v)
 	err := e.views.SwapView(ctx, v)
@@ -324,7 +326,7 @@ func (e *Engine) settle(ctx context.Context, s *session, v core.View) error {
 	}
 	if err != nil {
 		e.warn(ctx, "store", "publish", fmt.Errorf("core: publish view %q: %w", s.id, err))
-		v.Version = s.view.Version
+		v.Apply(edit.Publish{Version: s.view.Version})
 	}
 	s.hold(v)
 	s.owed = err != nil

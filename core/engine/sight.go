@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -40,7 +42,7 @@ func (e *Engine) outOfSight(ctx context.Context, id core.SessionID, v *core.View
 		for _, entry := range says[fp] {
 			if !taken[entry.ID] && sameOrigin(entry.Message, messages[i]) {
 				taken[entry.ID], there[i] = true, entry.ID
-				v.Next = max(v.Next, entry.Seq+1)
+				v.Apply(edit.Count{Next: max(v.Next, entry.Seq+1), Turns: v.Turns})
 				break
 			}
 		}

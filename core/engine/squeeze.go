@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/history"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -33,7 +34,7 @@ func (e *Engine) clipNew(s *session, v *core.View, c *call) {
 		e.clipBatch(s, v, i, j)
 		i = j
 	}
-	v.Seen = end
+	v.Apply(edit.See{To: end})
 	c.dirty = true
 }
 
@@ -125,7 +126,7 @@ func (e *Engine) squeeze(f *frame, v *core.View, c *call) error {
 			total = e.fixed(f, c.additionCost) + sum(f.costs)
 		}
 	}
-	v.Epoch++
+	v.Apply(edit.Anew{})
 	c.dirty, c.stepped = true, true
 	f.v = *v
 	if total <= c.budget {

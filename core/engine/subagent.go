@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
@@ -77,10 +79,10 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 		}
 		had = s.view.Clone()
 		v := s.view.Clone()
-		v.Parent, v.Arm = &req.Parent, arm
+		v.Apply(edit.Adopt{Parent: req.Parent}, edit.Enlist{Arm: arm})
 		if parent != nil {
 			grant := core.Grant{ID: e.newID(), Scope: req.Parent.Scope(), Until: e.now().Add(ttl)}
-			inherit(&v, parent, grant)
+			v.Apply(edit.Inherit{Parent: parent, Grant: grant})
 			spawn.GrantID = grant.ID
 		}
 		s.cool()
@@ -101,30 +103,9 @@ func (e *Engine) inherits(ctx context.Context, parent, child core.SessionID) err
 			return nil
 		}
 		v := s.view.Clone()
-		v.Heirs = append(v.Heirs, child)
+		v.Apply(edit.Heir{Session: child})
 		return e.publish(ctx, s, v)
 	})
-}
-
-// inherit gives a child's view what its parent shows.
-func inherit(v, parent *core.View, grant core.Grant) {
-	for _, sp := range parent.Path {
-		if sp.Session == nil {
-			owner := parent.Session
-			sp.Session = &owner
-		}
-		v.Path = append(v.Path, sp)
-	}
-	v.Lead, v.Start, v.Frontier, v.Seen = parent.Lead, parent.Start, parent.Frontier, parent.Seen
-	v.Shown = parent.Shown
-	v.Head = slices.Clone(parent.Head)
-	v.Summaries, v.Stubs, v.Budget, v.Backlog, v.Pinned = parent.Summaries, parent.Stubs, parent.Budget, parent.Backlog, parent.Pinned
-	v.Turns = parent.Turns
-	v.Explains = parent.Explains // what both show begins alike
-	v.Grants = append(v.Grants, grant)
-	v.Host = parent.Host
-	unrecall(v)
-	v.Epoch++
 }
 
 // rollback takes a preparation back, unless the child has been used.
@@ -162,7 +143,7 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) er
 			return nil
 		}
 		v := s.view.Clone()
-		v.Grants = nil
+		v.Apply(edit.Revoke{})
 		return e.publish(ctx, s, v)
 	})
 	if err != nil {
@@ -184,7 +165,7 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) er
 			return err
 		}
 		if s.view.Host.Len == s.view.Len() {
-			v.Host.Len = v.Len()
+			v.Apply(edit.Match{Ledger: asOf(v.Host, &v)})
 		}
 		s.lengthened(s.view.Len(), v.Len())
 		return e.adopt(ctx, s, v, in)

@@ -6,20 +6,11 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/contextengine/contextengine/core/edit"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
-
-func addTally(t *core.Tally, o core.Tally) {
-	t.Calls += o.Calls
-	t.Tokens += o.Tokens
-	t.Cached += o.Cached
-	t.Took += o.Took
-	t.Recalled += o.Recalled
-	t.Used += o.Used
-	t.Degraded += o.Degraded
-	t.Errors += o.Errors
-}
 
 // maxTallies bounds for how many sessions something is kept that no view has yet.
 const maxTallies = 1024
@@ -36,9 +27,7 @@ func (t *tallies) note(id core.SessionID, more core.Tally) {
 	if t.m == nil || len(t.m) >= maxTallies {
 		t.m = make(map[core.SessionID]core.Tally)
 	}
-	sum := t.m[id]
-	addTally(&sum, more)
-	t.m[id] = sum
+	t.m[id] = t.m[id].Plus(more)
 }
 
 // take moves what is kept for a session into a view that is about to be published; give takes it back when it was not.
@@ -51,7 +40,7 @@ func (t *tallies) take(v *core.View) (give func()) {
 	}
 	delete(t.m, v.Session)
 	if v.Arm != "" {
-		addTally(&v.Tally, more)
+		v.Apply(edit.Tally{More: more})
 	}
 	return func() { t.note(v.Session, more) }
 }

@@ -1,0 +1,566 @@
+// Package edit holds what can happen to a session's View, as values: core.View.Apply takes them, and nothing else sets a field of a view.
+//
+// An edit keeps the view in itself right: what is cut off the path leaves the summaries and the window too, what comes in front of the window moves it. The
+// epoch rises with the edits that say so, and with Anew.
+package edit
+
+import (
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// Extend puts an entry of any session at the end of the path. Leads says that it is one of the leading system messages.
+type Extend struct {
+	Session core.SessionID
+	Seq     int64
+	Leads   bool
+}
+
+// Edit implements core.Edit.
+func (e Extend) Edit(v *core.View) {
+	if e.Leads {
+		v.Lead++
+	}
+	extend(v, e.Session, e.Seq)
+}
+
+func extend(v *core.View, id core.SessionID, seq int64) {
+	var owner *core.SessionID
+	if id != v.Session {
+		other := id
+		owner = &other
+	}
+	if n := len(v.Path); n > 0 {
+		last := &v.Path[n-1]
+		if last.To == seq && (owner == nil && last.Session == nil || owner != nil && last.Session != nil && *last.Session == id) {
+			last.To++
+			return
+		}
+	}
+	v.Path = append(v.Path, core.Span{Session: owner, From: seq, To: seq + 1})
+}
+
+// Insert puts an entry in front of the one at a position behind the leading system messages, and lets everything else stay where it is: what has left the
+// window, or is covered by a summary, goes on doing so, and the entry with it. In the window itself the epoch rises.
+type Insert struct {
+	At      int
+	Session core.SessionID
+	Seq     int64
+}
+
+// Edit implements core.Edit.
+func (e Insert) Edit(v *core.View) {
+	pos := e.At
+	tail := v.Slice(pos, v.Len())
+	truncate(v, pos)
+	extend(v, e.Session, e.Seq)
+	v.Path = append(v.Path, tail...)
+	switch {
+	case pos < v.Start || pos == v.Start && pos > max(v.Frontier, v.Lead):
+		if v.Shown == nil {
+			before := v.Front() // the note's number changes when the window steps, and no sooner
+			v.Shown = &before
+		}
+		if pos < v.Frontier {
+			cover(v, pos)
+			v.Frontier++
+		}
+		v.Start++
+		if v.Seen > pos {
+			v.Seen++ // what was decided is decided
+		}
+		if v.Pinned != "" {
+			v.Epoch++ // the note behind it counts what is between it and the window
+		}
+	default:
+		v.Seen = min(v.Seen, pos)
+		v.Epoch++
+	}
+	for i := range v.Kept {
+		if v.Kept[i].At >= pos {
+			v.Kept[i].At++
+		}
+	}
+	if v.Recall != nil && v.Recall.At >= pos {
+		r := *v.Recall
+		r.At++
+		v.Recall = &r
+	}
+}
+
+// cover counts an entry that came late to the summary of what stands around it.
+func cover(v *core.View, pos int) {
+	end := v.Lead
+	for i := range v.Summaries {
+		if end += v.Summaries[i].Covers; pos < end {
+			v.Summaries[i].Covers++
+			return
+		}
+	}
+}
+
+// Cut shortens the path to its first To entries and takes back everything that stood for what is cut. The window's start is found anew. The epoch rises.
+type Cut struct{ To int }
+
+// Edit implements core.Edit.
+func (e Cut) Edit(v *core.View) {
+	n, floor := e.To, v.Floor()
+	truncate(v, n)
+	v.Epoch++
+	v.Shown, v.Pinned = nil, ""
+	v.Recall, v.Kept = nil, nil
+	v.Lead = min(v.Lead, n)
+	v.Seen = min(v.Seen, n)
+	v.Start = -1 // found anew by the next assemble: what was too much before may fit now
+	covered := floor
+	for i, sum := range v.Summaries {
+		if covered += sum.Covers; covered > n {
+			v.Summaries = v.Summaries[:i:i]
+			break
+		}
+	}
+	if v.Frontier > n {
+		v.Frontier = floor
+		for _, sum := range v.Summaries {
+			v.Frontier += sum.Covers
+		}
+	}
+	if floor > n {
+		v.Frontier = 0 // the host shows again what it had compacted
+	}
+	if n == 0 {
+		v.Start, v.Frontier, v.Backlog, v.Stubs, v.Summaries, v.Head = 0, 0, 0, nil, nil, nil
+	}
+}
+
+func truncate(v *core.View, n int) { v.Path = v.Slice(0, n) }
+
+// Disown takes the entries of other sessions off the path, and all that stood for any. The epoch rises.
+type Disown struct{}
+
+// Edit implements core.Edit.
+func (Disown) Edit(v *core.View) {
+	var own []core.Span
+	v.Inherited = slices.Clone(v.Inherited)
+	for _, sp := range v.Path {
+		if sp.Session == nil {
+			own = append(own, sp)
+		} else {
+			v.Inherited = append(v.Inherited, sp)
+		}
+	}
+	v.Path = own
+	v.Start, v.Frontier, v.Lead, v.Seen, v.Backlog = -1, 0, 0, 0, 0
+	v.Summaries, v.Shown, v.Stubs, v.Pinned, v.Head = nil, nil, nil, "", nil
+	v.Recall, v.Kept = nil, nil
+	v.Host = core.Ledger{}
+	v.Epoch++
+}
+
+// Relay lays the path anew: entries of the view's own session that were moved come behind those whose position they had, unless the path shows them
+// already, and its positions that are gone, or there twice, are left out. The epoch rises.
+type Relay struct {
+	// Moved are the new positions, by the old one.
+	Moved map[int64][]int64
+	Gone  map[int64]bool
+}
+
+// Edit implements core.Edit.
+func (e Relay) Edit(v *core.View) {
+	type place struct {
+		owner core.SessionID
+		seq   int64
+	}
+	old := v.Clone()
+	var at []int // the new place of every old one, and of the end
+	v.Path = nil
+	n := 0
+	seen := make(map[place]bool)
+	for _, sp := range old.Path {
+		owner := *sp.Owned(v.Session).Session
+		for seq := sp.From; seq < sp.To; seq++ {
+			at = append(at, n)
+			if seen[place{owner, seq}] || owner == v.Session && e.Gone[seq] {
+				continue
+			}
+			seen[place{owner, seq}] = true
+			extend(v, owner, seq)
+			n++
+			if owner != v.Session {
+				continue
+			}
+			for _, moved := range e.Moved[seq] {
+				if old.Position(owner, moved) >= 0 {
+					continue
+				}
+				extend(v, owner, moved)
+				n++
+				for i := range v.Summaries {
+					if slices.ContainsFunc(v.Summaries[i].Of, func(sp core.Span) bool { return sp.Holds(owner, seq) }) {
+						v.Summaries[i].Covers++
+					}
+				}
+			}
+		}
+	}
+	at = append(at, n)
+	to := func(pos int) int {
+		if pos <= 0 || pos >= len(at) {
+			return pos
+		}
+		return at[pos]
+	}
+	v.Start, v.Frontier, v.Seen, v.Host.Len = to(old.Start), to(old.Frontier), to(old.Seen), to(old.Host.Len)
+	if old.Lead > 0 && old.Lead < len(at) {
+		v.Lead = min(at[old.Lead-1]+1, at[old.Lead])
+	}
+	v.Recall, v.Kept = nil, nil
+	v.Epoch++
+}
+
+// Rename makes the view speak of an entry by its new id.
+type Rename struct{ From, To string }
+
+// Edit implements core.Edit.
+func (e Rename) Edit(v *core.View) {
+	if st, ok := v.Stubs[e.From]; ok {
+		delete(v.Stubs, e.From)
+		v.Stubs[e.To] = st
+	}
+	if v.Pinned == e.From {
+		v.Pinned = e.To
+	}
+}
+
+// Inherit gives a fork what its parent shows. The epoch rises.
+type Inherit struct {
+	Parent *core.View
+	Grant  core.Grant
+}
+
+// Edit implements core.Edit.
+func (e Inherit) Edit(v *core.View) {
+	parent := e.Parent
+	for _, sp := range parent.Path {
+		v.Path = append(v.Path, sp.Owned(parent.Session))
+	}
+	v.Lead, v.Start, v.Frontier, v.Seen = parent.Lead, parent.Start, parent.Frontier, parent.Seen
+	v.Shown = parent.Shown
+	v.Head = slices.Clone(parent.Head)
+	v.Summaries, v.Stubs, v.Budget, v.Backlog, v.Pinned = parent.Summaries, parent.Stubs, parent.Budget, parent.Backlog, parent.Pinned
+	v.Turns = parent.Turns
+	v.Explains = parent.Explains // what both show begins alike
+	v.Grants = append(v.Grants, e.Grant)
+	v.Host = parent.Host
+	v.Recall, v.Kept = nil, nil
+	v.Epoch++
+}
+
+// Count says how far the session's positions and turns go.
+type Count struct{ Next, Turns int64 }
+
+// Edit implements core.Edit.
+func (e Count) Edit(v *core.View) { v.Next, v.Turns = e.Next, e.Turns }
+
+// Lead puts system messages in front, in the place of those that stood there. The epoch rises.
+type Lead struct{ Head []core.Span }
+
+// Edit implements core.Edit.
+func (e Lead) Edit(v *core.View) {
+	v.Head = e.Head
+	v.Epoch++
+}
+
+// Anew says that what was sent before is no prefix of what is sent now.
+type Anew struct{}
+
+// Edit implements core.Edit.
+func (Anew) Edit(v *core.View) { v.Epoch++ }
+
+// Epoch is Anew where another epoch is known than the view's: the higher one counts.
+type Epoch struct{ Known uint64 }
+
+// Edit implements core.Edit.
+func (e Epoch) Edit(v *core.View) { v.Epoch = max(v.Epoch, e.Known) + 1 }
+
+// Seek lets the next assemble find the window's start anew.
+type Seek struct{}
+
+// Edit implements core.Edit.
+func (Seek) Edit(v *core.View) { v.Start = -1 }
+
+// Begin lets the window begin at a position that was sought. The epoch rises.
+type Begin struct {
+	Start int
+	// Pinned is the user message of the turn that it begins inside; empty where it does not.
+	Pinned string
+	// Backlog is about what the entries between the frontier and it cost, in tokens.
+	Backlog int
+}
+
+// Edit implements core.Edit.
+func (e Begin) Edit(v *core.View) {
+	v.Start, v.Pinned, v.Backlog = e.Start, e.Pinned, e.Backlog
+	v.Shown, v.Recall, v.Kept = nil, nil, nil
+	v.Epoch++
+}
+
+// Leave lets the oldest entries leave the window.
+type Leave struct {
+	// Start is where the window begins then.
+	Start int
+	// Entries are the ids of those that leave, Tokens what they cost together.
+	Entries []string
+	Tokens  int
+	// Unpin says that a turn begins inside the window, so that no other one's message has to stay.
+	Unpin bool
+}
+
+// Edit implements core.Edit.
+func (e Leave) Edit(v *core.View) {
+	v.Backlog += e.Tokens
+	unstub(v, e.Entries)
+	if e.Unpin {
+		if v.Pinned != "" {
+			delete(v.Stubs, v.Pinned)
+		}
+		v.Pinned = ""
+	}
+	v.Start, v.Shown, v.Kept = e.Start, nil, nil
+}
+
+// unstub takes away what is shown instead of entries that left, one that is pinned aside.
+func unstub(v *core.View, ids []string) {
+	for _, id := range ids {
+		if id != v.Pinned {
+			delete(v.Stubs, id)
+		}
+	}
+}
+
+// Retreat gives the newest entries that summaries stand for back to the window, which begins with the one at To. The epoch rises.
+type Retreat struct{ To int }
+
+// Edit implements core.Edit.
+func (e Retreat) Edit(v *core.View) {
+	n := v.Frontier - e.To
+	for i := len(v.Summaries) - 1; i >= 0 && n > 0; i-- {
+		sum := &v.Summaries[i]
+		took := min(n, sum.Covers)
+		n -= took
+		if sum.Covers -= took; sum.Covers == 0 {
+			v.Summaries = v.Summaries[:i:i]
+		}
+	}
+	v.Frontier, v.Start, v.Seen, v.Backlog, v.Shown = e.To, e.To, min(v.Seen, e.To), 0, nil
+	v.Recall, v.Kept = nil, nil
+	v.Epoch++
+}
+
+// Restart lets the conversation begin at a position: the host put something of its own in the place of all before. The epoch rises.
+type Restart struct{ At int }
+
+// Edit implements core.Edit.
+func (e Restart) Edit(v *core.View) {
+	v.Start, v.Frontier, v.Backlog = e.At, e.At, 0
+	v.Summaries, v.Shown, v.Pinned = nil, nil, ""
+	v.Recall, v.Kept = nil, nil
+	v.Epoch++
+}
+
+// Clamp lets no position lie behind the end of the path.
+type Clamp struct{}
+
+// Edit implements core.Edit.
+func (Clamp) Edit(v *core.View) {
+	v.Start, v.Frontier, v.Lead = min(v.Start, v.Len()), min(v.Frontier, v.Len()), min(v.Lead, v.Len())
+}
+
+// Summarise sets the summaries.
+type Summarise struct{ Summaries []core.Summary }
+
+// Edit implements core.Edit.
+func (e Summarise) Edit(v *core.View) { v.Summaries = e.Summaries }
+
+// Advance moves the frontier, and the window's start where it lies behind that; what the entries between the two cost shrinks as
+// they leave.
+type Advance struct {
+	Frontier int
+	// Gone are the ids of the entries that summaries stand for from now on.
+	Gone []string
+}
+
+// Edit implements core.Edit.
+func (e Advance) Edit(v *core.View) {
+	if left := v.Start - v.Frontier; left > 0 && len(e.Gone) > 0 {
+		v.Backlog = v.Backlog * max(v.Start-e.Frontier, 0) / left
+	}
+	v.Frontier = e.Frontier
+	v.Start = max(v.Start, e.Frontier)
+	unstub(v, e.Gone)
+}
+
+// Show sets what stands in front of the window where that is not what the summaries say; nil where it is.
+type Show struct{ Front *core.Front }
+
+// Edit implements core.Edit.
+func (e Show) Edit(v *core.View) { v.Shown = e.Front }
+
+// Stub sets what is shown instead of an entry's content.
+type Stub struct {
+	ID   string
+	Stub window.Stub
+}
+
+// Edit implements core.Edit.
+func (e Stub) Edit(v *core.View) {
+	if v.Stubs == nil {
+		v.Stubs = make(map[string]window.Stub)
+	}
+	v.Stubs[e.ID] = e.Stub
+}
+
+// Unstub shows entries as they are.
+type Unstub struct{ IDs []string }
+
+// Edit implements core.Edit.
+func (e Unstub) Edit(v *core.View) {
+	for _, id := range e.IDs {
+		delete(v.Stubs, id)
+	}
+}
+
+// Pin keeps a user message in front although the window starts behind it; none when the id is empty.
+type Pin struct{ ID string }
+
+// Edit implements core.Edit.
+func (e Pin) Edit(v *core.View) { v.Pinned = e.ID }
+
+// See says up to which position it was decided whether an entry has to be shortened.
+type See struct{ To int }
+
+// Edit implements core.Edit.
+func (e See) Edit(v *core.View) { v.Seen = e.To }
+
+// Budget sets the token budget that the marks of the window derive from.
+type Budget struct{ Tokens int }
+
+// Edit implements core.Edit.
+func (e Budget) Edit(v *core.View) { v.Budget = e.Tokens }
+
+// Lean says how much of what is not history is left out, and in which turn that was decided.
+type Lean struct {
+	Level int
+	Turn  int64
+}
+
+// Edit implements core.Edit.
+func (e Lean) Edit(v *core.View) { v.Lean, v.LeanTurn = e.Level, e.Turn }
+
+// Speak says whether the addition to the system prompt was given up, and whether the engine's own text is in it. The epoch rises.
+type Speak struct{ Mute, Explains bool }
+
+// Edit implements core.Edit.
+func (e Speak) Edit(v *core.View) {
+	v.Mute, v.Explains = e.Mute, e.Explains
+	v.Epoch++
+}
+
+// Recall sets the recall block in force.
+type Recall struct{ Block *core.Recall }
+
+// Edit implements core.Edit.
+func (e Recall) Edit(v *core.View) { v.Recall = e.Block }
+
+// Keep lets the block of a turn that is over stay where it was shown.
+type Keep struct{}
+
+// Edit implements core.Edit.
+func (Keep) Edit(v *core.View) {
+	if v.Recall != nil && v.Recall.Text != "" {
+		v.Kept = append(v.Kept, *v.Recall)
+	}
+	v.Recall = nil
+}
+
+// Unkeep takes out the blocks of earlier turns.
+type Unkeep struct{}
+
+// Edit implements core.Edit.
+func (Unkeep) Edit(v *core.View) { v.Kept = nil }
+
+// Unrecall takes out everything that is recalled.
+type Unrecall struct{}
+
+// Edit implements core.Edit.
+func (Unrecall) Edit(v *core.View) { v.Recall, v.Kept = nil, nil }
+
+// Match sets what the host's transcript was.
+type Match struct{ Ledger core.Ledger }
+
+// Edit implements core.Edit.
+func (e Match) Edit(v *core.View) { v.Host = e.Ledger }
+
+// Sent sets what Assemble returned last.
+type Sent struct{ Ledger core.Ledger }
+
+// Edit implements core.Edit.
+func (e Sent) Edit(v *core.View) { v.Output = e.Ledger }
+
+// Commit notes an advancement key, and keeps the newest of them.
+type Commit struct {
+	Key  string
+	Most int
+}
+
+// Edit implements core.Edit.
+func (e Commit) Edit(v *core.View) {
+	v.Commits = append(v.Commits, e.Key)
+	if n := len(v.Commits); n > e.Most {
+		v.Commits = v.Commits[n-e.Most:]
+	}
+}
+
+// Erased counts the erasures that took something out of the view.
+type Erased struct{ Count uint64 }
+
+// Edit implements core.Edit.
+func (e Erased) Edit(v *core.View) { v.Erased = e.Count }
+
+// Enlist makes the session one of an arm of an experiment.
+type Enlist struct{ Arm string }
+
+// Edit implements core.Edit.
+func (e Enlist) Edit(v *core.View) { v.Arm = e.Arm }
+
+// Tally adds to what was done for the session.
+type Tally struct{ More core.Tally }
+
+// Edit implements core.Edit.
+func (e Tally) Edit(v *core.View) { v.Tally = v.Tally.Plus(e.More) }
+
+// Adopt makes another session the parent.
+type Adopt struct{ Parent core.SessionID }
+
+// Edit implements core.Edit.
+func (e Adopt) Edit(v *core.View) { v.Parent = &e.Parent }
+
+// Heir notes a fork that belongs to another agent.
+type Heir struct{ Session core.SessionID }
+
+// Edit implements core.Edit.
+func (e Heir) Edit(v *core.View) { v.Heirs = append(v.Heirs, e.Session) }
+
+// Revoke ends the grants.
+type Revoke struct{}
+
+// Edit implements core.Edit.
+func (Revoke) Edit(v *core.View) { v.Grants = nil }
+
+// Publish gives the view its version.
+type Publish struct{ Version uint64 }
+
+// Edit implements core.Edit.
+func (e Publish) Edit(v *core.View) { v.Version = e.Version }

@@ -1,0 +1,130 @@
+package edit_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
+)
+
+// A view changes by edits alone.
+func Example() {
+	id := core.SessionID{Agent: "main", Session: "work"}
+	v := core.View{Session: id}
+	for seq := range int64(5) {
+		v.Apply(edit.Extend{Session: id, Seq: seq}, edit.Count{Next: seq + 1})
+	}
+	v.Apply(edit.Leave{Start: 2, Entries: []string{"e0", "e1"}, Tokens: 40}, edit.Anew{})
+	fmt.Println(v.Len(), v.Front().Left, v.Epoch)
+	v.Apply(edit.Cut{To: 1})
+	fmt.Println(v.Len(), v.Start, v.Epoch)
+	// Output:
+	// 5 2 1
+	// 1 -1 2
+}
+
+// TestInsertKeepsWhatWasDecided: an entry that comes in front of the window moves everything behind it, and what was decided about that stays decided.
+func TestInsertKeepsWhatWasDecided(t *testing.T) {
+	id := core.SessionID{Agent: "main", Session: "s"}
+	for name, c := range map[string]struct{ at, seen, start int }{
+		"in front of the window":         {3, 9, 6},
+		"right in front of its first":    {5, 9, 6},
+		"in the window, which is a step": {7, 7, 5},
+	} {
+		v := core.View{Session: id, Path: []core.Span{{From: 0, To: 9}}, Next: 9, Start: 5, Frontier: 2, Seen: 8}
+		v.Apply(edit.Insert{At: c.at, Session: id, Seq: 9})
+		if v.Seen != c.seen || v.Start != c.start || v.Len() != 10 {
+			t.Errorf("%s: decided up to %d of %d, and the window begins at %d, want %d of 10 and %d", name, v.Seen, v.Len(), v.Start, c.seen, c.start)
+		}
+	}
+}
+
+// TestPathOfSpans: entries that follow one another are one span, whoever's they are.
+func TestPathOfSpans(t *testing.T) {
+	own, other := core.SessionID{Agent: "main", Session: "s"}, core.SessionID{Agent: "main", Session: "other"}
+	v := core.View{Session: own}
+	for _, e := range []edit.Extend{
+		{Session: other, Seq: 3}, {Session: other, Seq: 4}, {Session: own, Seq: 5}, {Session: own, Seq: 6}, {Session: own, Seq: 9}, {Session: other, Seq: 10},
+	} {
+		v.Apply(e)
+	}
+	want := []core.Span{{Session: &other, From: 3, To: 5}, {From: 5, To: 7}, {From: 9, To: 10}, {Session: &other, From: 10, To: 11}}
+	if !reflect.DeepEqual(v.Path, want) {
+		t.Errorf("path %+v, want %+v", v.Path, want)
+	}
+}
+
+// TestNobodyElseSetsAView: the engine changes views by edits alone.
+func TestNobodyElseSetsAView(t *testing.T) {
+	fields := make(map[string]bool)
+	for f := range reflect.TypeFor[core.View]().Fields() {
+		fields[f.Name] = true
+	}
+	files, err := filepath.Glob("../engine/*.go")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d files of the engine: %v", len(files), err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(target ast.Expr) {
+			for {
+				if at, ok := target.(*ast.IndexExpr); ok {
+					target = at.X
+					continue
+				}
+				break
+			}
+			sel, ok := target.(*ast.SelectorExpr)
+			if !ok || !fields[sel.Sel.Name] {
+				return
+			}
+			of := ""
+			switch x := sel.X.(type) {
+			case *ast.Ident:
+				of = x.Name
+			case *ast.SelectorExpr:
+				of = x.Sel.Name
+			}
+			if of == "v" || of == "view" || of == "scratch" || of == "parent" || of == "child" {
+				t.Errorf("%s: %s.%s is set without an edit", set.Position(sel.Pos()), of, sel.Sel.Name)
+			}
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				if n.Tok != token.DEFINE {
+					for _, l := range n.Lhs {
+						check(l)
+					}
+				}
+			case *ast.IncDecStmt:
+				check(n.X)
+			case *ast.CallExpr:
+				if id, ok := n.Fun.(*ast.Ident); ok && id.Name == "delete" {
+					check(n.Args[0])
+				}
+			case *ast.UnaryExpr:
+				if n.Op == token.AND {
+					if sel, ok := n.X.(*ast.SelectorExpr); ok && sel.Sel.Name != "Session" {
+						check(sel)
+					}
+				}
+			}
+			return true
+		})
+	}
+}
