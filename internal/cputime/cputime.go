@@ -12,11 +12,11 @@ import (
 
 // Used returns the processor time that this process has used so far, in all of its threads and in the system for it, garbage collection too. A
 // system that does not say ends the test.
-func Used(t testing.TB) time.Duration {
-	t.Helper()
+func Used(tb testing.TB) time.Duration {
+	tb.Helper()
 	d, err := used()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return d
 }

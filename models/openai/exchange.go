@@ -100,7 +100,7 @@ func statusFailure(resp *http.Response, now time.Time) *endpoint.Failure {
 	switch {
 	case f.Status < 400:
 		f.Text += ", redirect refused, set baseUrl to the final address"
-	case f.Status == http.StatusPaymentRequired || f.Kind != core.ErrAuth && (code == "insufficient_quota" || code == "billing_hard_limit_reached"):
+	case f.Status == http.StatusPaymentRequired || !errors.Is(f.Kind, core.ErrAuth) && (code == "insufficient_quota" || code == "billing_hard_limit_reached"):
 		f.Kind, f.Retry, f.After = core.ErrUnavailable, false, 0 // waiting does not fill an account
 	case f.Status == http.StatusConflict:
 		f.TryLater(resp.Header, now)
