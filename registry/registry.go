@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
-	"github.com/contextengine/contextengine/internal/nearest"
+	"github.com/contextengine/contextengine/core/nearest"
 )
 
 // Kind says what a registered part is.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/contextengine/contextengine/core/nearest"
 )
 
 // ErrUnknownProvider is wrapped by PolicyFor's error.
@@ -124,38 +126,7 @@ func PolicyFor(provider string) (Policy, error) {
 	default:
 		known := Providers()
 		return Policy{}, fmt.Errorf("history: policy for %q: %w: nearest is %q, known are %s",
-			provider, ErrUnknownProvider, nearest(provider, known), strings.Join(known, ", "))
+			provider, ErrUnknownProvider, nearest.To(provider, known), strings.Join(known, ", "))
 	}
 	return p, nil
-}
-
-// nearest returns the name with the smallest edit distance to s, the first of several.
-func nearest(s string, names []string) string {
-	best, bestDistance := "", -1
-	for _, n := range names {
-		if d := distance(strings.ToLower(s), n); bestDistance < 0 || d < bestDistance {
-			best, bestDistance = n, d
-		}
-	}
-	return best
-}
-
-// distance is the Levenshtein distance in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

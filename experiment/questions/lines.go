@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core/message"
-	"github.com/contextengine/contextengine/internal/nearest"
+	"github.com/contextengine/contextengine/core/nearest"
 )
 
 // line is a message or a question.

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
-	"github.com/contextengine/contextengine/internal/nearest"
+	"github.com/contextengine/contextengine/core/nearest"
 	"github.com/contextengine/contextengine/registry"
 )
 

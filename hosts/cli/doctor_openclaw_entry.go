@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/contextengine/contextengine/internal/nearest"
+	"github.com/contextengine/contextengine/core/nearest"
 	"github.com/contextengine/contextengine/registry"
 )
 

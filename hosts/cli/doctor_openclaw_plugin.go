@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/contextengine/contextengine/internal/nearest"
+	"github.com/contextengine/contextengine/core/nearest"
 	"github.com/contextengine/contextengine/registry"
 )
 

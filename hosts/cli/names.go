@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/nearest"
 	"github.com/contextengine/contextengine/internal/columns"
-	"github.com/contextengine/contextengine/internal/nearest"
 )
 
 // unknownName is the error for a name that is not one of those known.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/contextengine/contextengine/core"
-	"github.com/contextengine/contextengine/internal/nearest"
+	"github.com/contextengine/contextengine/core/nearest"
 )
 
 // speaking makes a command and those below it say in words what is wrong with a command line.

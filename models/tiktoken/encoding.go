@@ -2,13 +2,13 @@ package tiktoken
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/pkoukk/tiktoken-go-loader/assets"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/nearest"
 )
 
 // DefaultEncoding is the encoding of current OpenAI models and the one the framework's budgets are promised in.
@@ -43,7 +43,7 @@ func load(name string) (*encoding, error) {
 	default:
 		known := Encodings()
 		return nil, fmt.Errorf("tiktoken: encoding %q is unknown, known are %s; did you mean %q: %w",
-			name, strings.Join(known, ", "), nearest(name, known), core.ErrInvalid)
+			name, strings.Join(known, ", "), nearest.To(name, known), core.ErrInvalid)
 	}
 }
 
@@ -67,31 +67,4 @@ func build(name string, divide rule) (*encoding, error) {
 		name: name, rule: divide, classes: loadClasses(), vocabulary: v,
 		mergers: sync.Pool{New: func() any { return new(merger) }}, lately: newLately(), cased: name == DefaultEncoding,
 	}, nil
-}
-
-// nearest returns the candidate with the smallest edit distance to name.
-func nearest(name string, candidates []string) string {
-	return slices.MinFunc(candidates, func(a, b string) int { return distance(name, a) - distance(name, b) })
-}
-
-// distance is the Levenshtein distance in bytes, of at most the first 64 of them.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -11,8 +11,8 @@ import (
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/nearest"
 	"github.com/contextengine/contextengine/internal/asking"
-	"github.com/contextengine/contextengine/internal/nearest"
 )
 
 // Retriever fuses what several searchers find. It is safe for concurrent use.

@@ -1,7 +1,10 @@
 // Package nearest finds the known name that a mistyped one was most likely meant to be. Start with Of.
 package nearest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // longest is the length, in runes, beyond which a name is not compared: nobody mistypes one that long.
 const longest = 64
@@ -9,13 +12,23 @@ const longest = 64
 // Of returns the name of known that is closest to name, and whether it is close enough to be worth suggesting: at
 // most a third of its letters differ. Case does not count. Of equally close names the first one wins.
 func Of(name string, known []string) (string, bool) {
-	best, least := "", longest
+	near := func(k string) bool {
+		d := distance(strings.ToLower(name), strings.ToLower(k))
+		return d < longest && d <= max(1, len(k)/3)
+	}
+	best := To(name, slices.DeleteFunc(slices.Clone(known), func(k string) bool { return !near(k) }))
+	return best, best != ""
+}
+
+// To returns the name of known that is closest to name, however far that is; "" when none is known. Case does not count. Of equally close names the first one wins.
+func To(name string, known []string) string {
+	best, least := "", -1
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least && d <= max(1, len(k)/3) {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); least < 0 || d < least {
 			best, least = k, d
 		}
 	}
-	return best, best != ""
+	return best
 }
 
 // distance returns the number of insertions, deletions, replacements and swaps of neighbours that make a out of b: Levenshtein's
