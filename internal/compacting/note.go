@@ -1,9 +1,8 @@
 package compacting
 
 import (
-	"strconv"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // Tier is a compactor that behaves otherwise in a chain than alone: it has a last resort that the tiers behind it are better at.
@@ -30,6 +29,6 @@ func Leave(c core.Compaction) (core.Replacement, bool) {
 		return core.Replacement{}, false
 	}
 	return core.Replacement{
-		Entries: IDs(c, taken), Kind: "note", Text: "[" + strconv.Itoa(taken.To) + " earlier messages are stored but not shown.]",
+		Entries: IDs(c, taken), Kind: "note", Text: window.NotShown(taken.To),
 	}, true
 }

@@ -1,7 +1,7 @@
 package mask
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 
@@ -66,35 +66,12 @@ func (w *work) maskOld(i int) {
 	if w.cfg.KeepFailed && slices.ContainsFunc(e.Message.Parts, func(p message.Part) bool { return p.IsError }) {
 		return
 	}
-	st := window.Stub{Kind: window.Masked, Texts: make(map[int]string)}
-	for n, p := range e.Message.Parts {
-		switch p.Kind {
-		case message.ToolResult:
-			st.Texts[n] = w.line(p, e)
-			for _, in := range message.Inside(p) {
-				st.Texts[n] += "\n" + window.MediaNote(in, e.ID)
-			}
-		case message.Image, message.Other:
-			st.Texts[n] = window.MediaNote(p, e.ID)
-		}
-	}
-	w.put(i, st)
+	w.put(i, window.MaskStub(e.Message, e.Tokens, e.ID, w.nameOf))
 }
 
-// line stands for a result. It is worded like the engine's own, so that it does not matter who masked.
-func (w *work) line(p message.Part, e *core.Entry) string {
-	name := p.Name
-	if name == "" {
-		name = w.names[p.CallID]
-	}
-	if name = compacting.FirstLine(name, 80); name == "" {
-		name = "tool"
-	}
-	outcome := "ok"
-	if p.IsError {
-		outcome = "error"
-	}
-	return fmt.Sprintf("[tool result not shown: %s, %s, %d tokens; entry %s]", name, outcome, e.Tokens, e.ID)
+// nameOf returns the name of the tool that gave a result, in one short line.
+func (w *work) nameOf(p message.Part) string {
+	return compacting.FirstLine(cmp.Or(p.Name, w.names[p.CallID]), 80)
 }
 
 // clipLarge shortens the oversized results of an entry that maskOld leaves alone, and oversized answers. What was shortened before
@@ -128,8 +105,7 @@ func (w *work) clipLarge(i int) {
 
 // clipped returns head and tail of a text, at most limit tokens of it, around a line that names size and entry.
 func (w *work) clipped(text string, size, limit int, id string) string {
-	marker := fmt.Sprintf("\n[... shortened, %d tokens in all; entry %s ...]\n", size, id)
-	return window.Clip(text, size, limit, marker, w.c.Count)
+	return window.Clip(text, size, limit, window.ClipMarker(size, id), w.c.Count)
 }
 
 // before returns what is shown of entry i already. It is unknown where it costs less than it should and nobody says why.
