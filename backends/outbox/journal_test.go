@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,6 +47,14 @@ func TestRecordsRoundTrip(t *testing.T) {
 	}
 	if diff := cmp.Diff(samples(), got.records, compare); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
+// TestBytesStayTheSame: what programs before wrote is what this one writes, so both read it.
+func TestBytesStayTheSame(t *testing.T) {
+	t.Parallel()
+	if got := fmt.Sprintf("%x", sha256.Sum256(frame(nil, samples()...))); got != "783938ce47febd6b26093610f7464ebf7c3d914b86e086276e34d86b8b4eb978" {
+		t.Errorf("the samples are written as other bytes, of sum %s", got)
 	}
 }
 

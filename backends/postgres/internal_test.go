@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +35,15 @@ func TestPackRoundTrip(t *testing.T) {
 		if diff := cmp.Diff(m, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
+	}
+}
+
+// TestBytesStayTheSame: what programs before wrote is what this one writes, so both read it.
+func TestBytesStayTheSame(t *testing.T) {
+	m := sample()
+	written := append(packBody(&m, "print"), packMeta(map[string]string{"b": "\xff", "a": ""})...)
+	if got := fmt.Sprintf("%x", sha256.Sum256(written)); got != "1d0eb25ba2a7770ebdf2014de810cc7ebca7778adbf628c206d3887cee94d0b4" {
+		t.Errorf("the sample is written as other bytes, of sum %s", got)
 	}
 }
 
