@@ -1,11 +1,10 @@
 package outbox
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/packed"
 )
 
 // kind says what a record of the journal is about.
@@ -87,23 +86,23 @@ type change struct {
 
 // encode appends r to b.
 func (r *record) encode(b []byte) []byte {
-	p := packer{append(b, byte(r.kind))}
+	p := packer{packed.Writer{B: append(b, byte(r.kind))}}
 	switch r.kind {
 	case kindHeader:
-		p.uint(version)
-		p.uint(r.next)
-		p.uint(r.delivered)
-		p.uint(r.missing)
+		p.Uint(version)
+		p.Uint(r.next)
+		p.Uint(r.delivered)
+		p.Uint(r.missing)
 	case kindTouch:
 		p.session(r.session)
-		p.b = append(p.b, byte(r.op))
-		p.uint(uint64(r.at))
-		p.uint(uint64(len(r.changes)))
+		p.B = append(p.B, byte(r.op))
+		p.Uint(uint64(r.at))
+		p.Uint(uint64(len(r.changes)))
 		before := uint64(0)
 		for _, c := range r.changes {
-			p.uint(c.seq - before)
-			p.str(c.id)
-			p.uint(uint64(c.size))
+			p.Uint(c.seq - before)
+			p.Str(c.id)
+			p.Uint(uint64(c.size))
 			before = c.seq
 		}
 	case kindVoid, kindRetry:
@@ -112,42 +111,36 @@ func (r *record) encode(b []byte) []byte {
 	case kindDone:
 		p.session(r.session)
 		p.seqs(r.seqs)
-		p.uint(r.delivered)
-		p.uint(r.missing)
+		p.Uint(r.delivered)
+		p.Uint(r.missing)
 	case kindDead:
 		p.session(r.session)
 		p.seqs(r.seqs)
-		p.uint(uint64(r.at))
-		p.uint(r.attempts)
-		p.str(r.reason)
+		p.Uint(uint64(r.at))
+		p.Uint(r.attempts)
+		p.Str(r.reason)
 	case kindAlias:
 		p.session(r.session)
-		p.str(r.id)
-		p.str(r.remote)
+		p.Str(r.id)
+		p.Str(r.remote)
 	case kindCopied:
 		p.session(r.session)
-		p.str(r.cursor)
-		p.b = append(p.b, 0)
-		if r.done {
-			p.b[len(p.b)-1] = 1
-		}
+		p.Str(r.cursor)
+		p.Bool(r.done)
 	case kindBare:
-		p.uint(r.bare)
+		p.Uint(r.bare)
 	}
-	return p.b
+	return p.B
 }
-
-// errRecord is what decode finds in bytes that no encode made.
-var errRecord = errors.New("a record cannot be read")
 
 // decodeRecords reads all records of a frame.
 func decodeRecords(b []byte) ([]record, error) {
 	var out []record
-	u := unpacker{b: b}
-	for len(u.b) > 0 {
+	u := unpacker{packed.Reader{B: b}}
+	for len(u.B) > 0 {
 		r := u.record()
-		if u.err != nil {
-			return nil, u.err
+		if u.Err != nil {
+			return nil, u.Err
 		}
 		out = append(out, r)
 	}
@@ -155,128 +148,74 @@ func decodeRecords(b []byte) ([]record, error) {
 }
 
 func (u *unpacker) record() record {
-	r := record{kind: kind(u.byte())}
+	r := record{kind: kind(u.Byte())}
 	switch r.kind {
 	case kindHeader:
-		if v := u.uint(); v != version && u.err == nil {
-			u.err = fmt.Errorf("it has version %d of the format, and this program reads version %d", v, version)
+		if v := u.Uint(); v != version && u.Err == nil {
+			u.Err = fmt.Errorf("it has version %d of the format, and this program reads version %d", v, version)
 			return r
 		}
-		r.next, r.delivered, r.missing = u.uint(), u.uint(), u.uint()
+		r.next, r.delivered, r.missing = u.Uint(), u.Uint(), u.Uint()
 	case kindTouch:
-		r.session, r.op, r.at = u.session(), op(u.byte()), int64(u.uint())
+		r.session, r.op, r.at = u.session(), op(u.Byte()), int64(u.Uint())
 		if r.op != opAppend && r.op != opUpdate && r.op != opDelete {
-			u.fail()
+			u.Fail()
 		}
 		before := uint64(0)
-		for range u.count() {
-			c := change{seq: before + u.uint(), id: u.str(), size: int64(u.uint())}
+		for range u.Count() {
+			c := change{seq: before + u.Uint(), id: u.Str(), size: int64(u.Uint())}
 			before = c.seq
 			r.changes = append(r.changes, c)
 		}
 	case kindVoid, kindRetry:
 		r.session, r.seqs = u.session(), u.seqs()
 	case kindDone:
-		r.session, r.seqs, r.delivered, r.missing = u.session(), u.seqs(), u.uint(), u.uint()
+		r.session, r.seqs, r.delivered, r.missing = u.session(), u.seqs(), u.Uint(), u.Uint()
 	case kindDead:
-		r.session, r.seqs, r.at, r.attempts, r.reason = u.session(), u.seqs(), int64(u.uint()), u.uint(), u.str()
+		r.session, r.seqs, r.at, r.attempts, r.reason = u.session(), u.seqs(), int64(u.Uint()), u.Uint(), u.Str()
 	case kindAlias:
-		r.session, r.id, r.remote = u.session(), u.str(), u.str()
+		r.session, r.id, r.remote = u.session(), u.Str(), u.Str()
 	case kindCopied:
-		r.session, r.cursor, r.done = u.session(), u.str(), u.byte() == 1
+		r.session, r.cursor, r.done = u.session(), u.Str(), u.Byte() == 1
 	case kindBare:
-		r.bare = u.uint()
+		r.bare = u.Uint()
 	default:
-		u.fail()
+		u.Fail()
 	}
 	return r
 }
 
-// packer writes numbers as varints and texts behind their length.
-type packer struct{ b []byte }
-
-func (p *packer) uint(n uint64) { p.b = binary.AppendUvarint(p.b, n) }
-
-func (p *packer) str(s string) {
-	p.uint(uint64(len(s)))
-	p.b = append(p.b, s...)
-}
+// packer adds to packed.Writer what only the journal has.
+type packer struct{ packed.Writer }
 
 func (p *packer) session(id core.SessionID) {
-	p.str(id.Agent)
-	p.str(id.Session)
+	p.Str(id.Agent)
+	p.Str(id.Session)
 }
 
 // seqs writes rising numbers as differences.
 func (p *packer) seqs(seqs []uint64) {
-	p.uint(uint64(len(seqs)))
+	p.Uint(uint64(len(seqs)))
 	before := uint64(0)
 	for _, s := range seqs {
-		p.uint(s - before)
+		p.Uint(s - before)
 		before = s
 	}
 }
 
-// unpacker reads what packer wrote. After the first error all it returns is zero.
-type unpacker struct {
-	b   []byte
-	err error
-}
-
-func (u *unpacker) fail() {
-	if u.err == nil {
-		u.err = errRecord
-	}
-	u.b = nil
-}
-
-func (u *unpacker) byte() byte {
-	if len(u.b) == 0 {
-		u.fail()
-		return 0
-	}
-	c := u.b[0]
-	u.b = u.b[1:]
-	return c
-}
-
-func (u *unpacker) uint() uint64 {
-	n, size := binary.Uvarint(u.b)
-	if size <= 0 {
-		u.fail()
-		return 0
-	}
-	u.b = u.b[size:]
-	return n
-}
-
-// count reads a number of things that take at least a byte each.
-func (u *unpacker) count() int {
-	n := u.uint()
-	if n > uint64(len(u.b)) {
-		u.fail()
-		return 0
-	}
-	return int(n)
-}
-
-func (u *unpacker) str() string {
-	n := u.count()
-	s := string(u.b[:n])
-	u.b = u.b[n:]
-	return s
-}
+// unpacker reads what packer wrote.
+type unpacker struct{ packed.Reader }
 
 func (u *unpacker) session() core.SessionID {
-	return core.SessionID{Agent: u.str(), Session: u.str()}
+	return core.SessionID{Agent: u.Str(), Session: u.Str()}
 }
 
 func (u *unpacker) seqs() []uint64 {
-	n := u.count()
+	n := u.Count()
 	out := make([]uint64, 0, n)
 	before := uint64(0)
 	for range n {
-		before += u.uint()
+		before += u.Uint()
 		out = append(out, before)
 	}
 	return out

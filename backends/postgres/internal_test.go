@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/packed"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -68,7 +69,7 @@ func TestDamageIsSeen(t *testing.T) {
 func FuzzUnpack(f *testing.F) {
 	m := sample()
 	f.Add(packBody(&m, "print"))
-	f.Add([]byte{packed, 0, 0, 0, 0})
+	f.Add([]byte{layout, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		// With a right checksum, so that what is behind it is reached.
 		sum := checksum(b)
@@ -78,8 +79,8 @@ func FuzzUnpack(f *testing.F) {
 				t.Errorf("what was read cannot be written and read again: %v", err)
 			}
 		}
-		if meta, err := unpackMeta(b); err == nil && len(meta) > 0 {
-			if again, err := unpackMeta(packMeta(meta)); err != nil || cmp.Diff(meta, again) != "" {
+		if meta, err := packed.ReadMeta(b); err == nil && len(meta) > 0 {
+			if again, err := packed.ReadMeta(packMeta(meta)); err != nil || cmp.Diff(meta, again) != "" {
 				t.Errorf("metadata: %v", err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/packed"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -45,7 +46,7 @@ func makeRow(e *core.Entry) row {
 
 // entry decodes a row.
 func (r *row) entry(agent string) (core.Entry, error) {
-	meta, err := unpackMeta(r.meta)
+	meta, err := packed.ReadMeta(r.meta)
 	if err != nil {
 		return core.Entry{}, damaged("entry %q: metadata: %v", r.id, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+
+	"github.com/contextengine/contextengine/internal/packed"
 )
 
 // The first byte of a stored body.
@@ -66,7 +68,7 @@ func (s *Store) deflate(body []byte) []byte {
 // unseal is the inverse of seal. The result may share memory with sealed.
 func unseal(sealed []byte) ([]byte, error) {
 	if len(sealed) == 0 {
-		return nil, errPacked
+		return nil, packed.ErrMalformed
 	}
 	rest := sealed[1:]
 	switch sealed[0] {
@@ -75,7 +77,7 @@ func unseal(sealed []byte) ([]byte, error) {
 	case bodyDeflate:
 		size, n := binary.Uvarint(rest)
 		if n <= 0 || size > maxBody {
-			return nil, errPacked
+			return nil, packed.ErrMalformed
 		}
 		var out bytes.Buffer
 		got, err := io.Copy(&out, io.LimitReader(flate.NewReader(bytes.NewReader(rest[n:])), int64(size)+1))
@@ -83,7 +85,7 @@ func unseal(sealed []byte) ([]byte, error) {
 			return nil, fmt.Errorf("compressed body: %w", err)
 		}
 		if got != int64(size) {
-			return nil, errPacked
+			return nil, packed.ErrMalformed
 		}
 		return out.Bytes(), nil
 	}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/packed"
 )
 
 // changeRow is a change or deletion of the entry with number entry. token is a random number: after a backup was put back, numbers are given
@@ -24,12 +25,12 @@ func (c *changeRow) scan(from interface{ Scan(...any) error }) error {
 }
 
 func (c *changeRow) checksum(owner int64) int64 {
-	var p packer
+	var p packed.Writer
 	for _, n := range []int64{owner, c.n, c.entry, c.token} {
-		p.int(n)
+		p.Int(n)
 	}
-	p.str(c.id.String)
-	return int64(crc32.Checksum(p.b, crc32.MakeTable(crc32.Castagnoli)))
+	p.Str(c.id.String)
+	return int64(crc32.Checksum(p.B, crc32.MakeTable(crc32.Castagnoli)))
 }
 
 func (c *changeRow) verify(s *Store, owner int64) error {

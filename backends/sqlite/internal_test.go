@@ -15,6 +15,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/packed"
 )
 
 // HoldWriteLock takes the write lock of the file until the function it returns is called.
@@ -165,21 +166,20 @@ func FuzzUnpack(f *testing.F) {
 	m := message.New(message.User, "text")
 	m.Raw = []byte(`{"role":"user","content":"text"}`)
 	m.Parts[0].Raw = []byte(`"content":"text"`)
-	f.Add(packMessage(&m, message.Message{}))
+	f.Add(packed.Message(&m, message.Message{}))
 	m.Format = message.FormatOpenAI
-	f.Add(packMessage(&m, message.Message{Role: m.Role}))
-	f.Add(packMeta(map[string]string{"a": "b"}))
+	f.Add(packed.Message(&m, message.Message{Role: m.Role}))
+	f.Add(packed.Meta(map[string]string{"a": "b"}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if body, err := unseal(b); err == nil {
 			b = body
 		}
-		_, _ = unpackMeta(b)
-		_ = unpackExact(b, &core.Entry{})
-		m, err := unpackMessage(b, message.Message{})
+		_, _ = packed.ReadMeta(b)
+		m, err := packed.ReadMessage(b, message.Message{})
 		if err != nil {
 			return
 		}
-		again, err := unpackMessage(packMessage(&m, message.Message{}), message.Message{})
+		again, err := packed.ReadMessage(packed.Message(&m, message.Message{}), message.Message{})
 		if err != nil || !cmp.Equal(m, again) {
 			t.Errorf("packed again: %v, differs: %s", err, cmp.Diff(m, again))
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/exports"
 )
 
 // archive writes entries to w, and has written all of them when it returns nil.
@@ -15,21 +16,21 @@ func (s *Store) archive(ctx context.Context, w io.Writer, of []victims) error {
 		return nil
 	}
 	z := gzip.NewWriter(w)
-	out := newExporter(z, s.now(), nil)
-	err := out.begin()
+	out := exports.NewWriter(z, s.now(), nil)
+	err := out.Begin()
 	for i := 0; err == nil && i < len(of); i++ {
 		var entries []core.Entry
 		if entries, err = s.Get(ctx, of[i].scope, of[i].ids()); err != nil {
 			return err
 		}
 		for j := range entries {
-			if err = out.entry(&entries[j]); err != nil {
+			if err = out.Entry(&entries[j]); err != nil {
 				break
 			}
 		}
 	}
 	if err == nil {
-		err = out.end()
+		err = out.End()
 	}
 	if err == nil {
 		err = z.Close()

@@ -5,12 +5,11 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash/crc32"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/packed"
 )
 
 // row is an entry as the table has it. Agent and session are in the table of scopes.
@@ -44,11 +43,11 @@ func (r *row) columns(more ...any) []any {
 func (s *Store) makeRow(e *core.Entry) row {
 	milli := e.Time.UnixMilli()
 	// The column has milliseconds; the body begins with what is below them.
-	body := packer{b: binary.AppendUvarint(nil, uint64(e.Time.Nanosecond()%int(time.Millisecond)))}
-	body.b = append(body.b, packMessage(&e.Message, home(e))...)
+	body := packed.Writer{B: binary.AppendUvarint(nil, uint64(e.Time.Nanosecond()%int(time.Millisecond)))}
+	body.B = append(body.B, packed.Message(&e.Message, packed.Home(e))...)
 	r := row{
 		id: e.ID, seq: e.Seq, turn: e.Turn, role: string(e.Role), kind: string(e.Type), milli: milli, tokens: int64(e.Tokens), key: shortKey(e.Key),
-		fingerprint: shortFingerprint(e.Fingerprint), meta: packMeta(e.Meta), body: s.seal(body.b),
+		fingerprint: shortFingerprint(e.Fingerprint), meta: packed.Meta(e.Meta), body: s.seal(body.B),
 	}
 	r.sum = r.checksum(e.SessionID(), e.Key, e.Fingerprint)
 	return r
@@ -64,25 +63,22 @@ func (s *Store) entry(id core.SessionID, r *row) (core.Entry, error) {
 	if err != nil {
 		return core.Entry{}, s.damaged("entry %q: %v", r.id, err)
 	}
-	meta, err := unpackMeta(r.meta)
+	meta, err := packed.ReadMeta(r.meta)
 	if err != nil {
 		return core.Entry{}, s.damaged("entry %q: metadata: %v", r.id, err)
 	}
-	u := unpacker{b: body}
-	nanos := u.uint()
+	u := packed.Reader{B: body}
+	nanos := u.Uint()
 	e := core.Entry{
 		ID: r.id, Agent: id.Agent, Session: id.Session, Seq: r.seq, Turn: r.turn, Role: message.Role(r.role), Type: core.EntryType(r.kind),
 		Time: time.UnixMilli(r.milli).Add(time.Duration(nanos)).UTC(), Tokens: int(r.tokens), Key: key,
 		Fingerprint: fingerprint, Meta: meta,
 	}
-	if e.Message, err = unpackMessage(u.b, home(&e)); err != nil {
+	if e.Message, err = packed.ReadMessage(u.B, packed.Home(&e)); err != nil {
 		return core.Entry{}, s.damaged("entry %q: %v", r.id, err)
 	}
 	return e, nil
 }
-
-// home is what an entry says about its message already.
-func home(e *core.Entry) message.Message { return message.Message{Role: e.Role, Time: e.Time.UTC()} }
 
 // checksum covers every column and the session, so that a change of any of them shows. key and fingerprint are the entry's.
 func (r *row) checksum(id core.SessionID, key, fingerprint string) int64 {
@@ -90,16 +86,16 @@ func (r *row) checksum(id core.SessionID, key, fingerprint string) int64 {
 	if r.scratch == nil {
 		r.scratch = make([]byte, 0, 256)
 	}
-	p := packer{b: r.scratch[:0]}
+	p := packed.Writer{B: r.scratch[:0]}
 	for _, f := range []string{id.Agent, id.Session, r.id, r.role, r.kind, key, fingerprint} {
-		p.str(f)
+		p.Str(f)
 	}
 	for _, n := range []int64{r.seq, r.turn, r.milli, r.tokens} {
-		p.int(n)
+		p.Int(n)
 	}
-	p.bytes(r.meta)
-	r.scratch = p.b
-	return int64(crc32.Update(crc32.Checksum(p.b, table), table, r.body))
+	p.Bytes(r.meta)
+	r.scratch = p.B
+	return int64(crc32.Update(crc32.Checksum(p.B, table), table, r.body))
 }
 
 // shortFingerprint stores a fingerprint in hexadecimal digits as half as many bytes, any other as it is.
@@ -148,34 +144,6 @@ func longKey(v any) string {
 		return k
 	}
 	return ""
-}
-
-// packMeta returns nil for no metadata.
-func packMeta(meta map[string]string) []byte {
-	if meta == nil {
-		return nil
-	}
-	var p packer
-	p.uint(uint64(len(meta)))
-	for _, k := range slices.Sorted(maps.Keys(meta)) {
-		p.str(k)
-		p.str(meta[k])
-	}
-	return p.b
-}
-
-func unpackMeta(b []byte) (map[string]string, error) {
-	if len(b) == 0 {
-		return nil, nil
-	}
-	u := unpacker{b: b}
-	n := u.count()
-	meta := make(map[string]string, n)
-	for range n {
-		k := u.str()
-		meta[k] = u.str()
-	}
-	return meta, u.end()
 }
 
 // args puts the values of the columns that Append writes behind others.

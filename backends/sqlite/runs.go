@@ -10,17 +10,18 @@ import (
 	"hash/crc32"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/packed"
 )
 
 // run says that all entries with numbers from first to last are of one agent. Runs of an agent do not overlap.
 type run struct{ owner, first, last int64 }
 
 func (r run) checksum() int64 {
-	var p packer
+	var p packed.Writer
 	for _, n := range []int64{r.owner, r.first, r.last} {
-		p.int(n)
+		p.Int(n)
 	}
-	return int64(crc32.Checksum(p.b, crc32.MakeTable(crc32.Castagnoli)))
+	return int64(crc32.Checksum(p.B, crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // longTail is the number of entries from which those that are in no run yet are put into runs: so appends need not write runs, and who
@@ -139,10 +140,10 @@ func (is identity) write(ctx context.Context, tx transaction) error {
 }
 
 func (is identity) checksum() int64 {
-	p := packer{}
-	p.bytes(is.id)
-	p.int(is.covered)
-	return int64(crc32.Checksum(p.b, crc32.MakeTable(crc32.Castagnoli)))
+	p := packed.Writer{}
+	p.Bytes(is.id)
+	p.Int(is.covered)
+	return int64(crc32.Checksum(p.B, crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // owner returns the number that stands for an agent in runs, changes and vectors: it differs from file to file, and says nothing of the name.

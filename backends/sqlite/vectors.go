@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/vector"
+	"github.com/contextengine/contextengine/internal/packed"
 )
 
 var _ vector.Store = (*Store)(nil)
@@ -147,13 +148,13 @@ func (s *Store) DropVectors(ctx context.Context, space, agent string) error {
 // vectorSum covers a vector, its entry and its space.
 func vectorSum(space string, v *vector.Vector, body []byte) int64 {
 	table := crc32.MakeTable(crc32.Castagnoli)
-	p := packer{b: make([]byte, 0, 128)}
-	p.str(space)
-	p.str(v.ID)
+	p := packed.Writer{B: make([]byte, 0, 128)}
+	p.Str(space)
+	p.Str(v.ID)
 	for _, n := range []int64{int64(v.Part), int64(v.Start), int64(v.End), int64(v.Hash)} {
-		p.int(n)
+		p.Int(n)
 	}
-	return int64(crc32.Update(crc32.Checksum(p.b, table), table, body))
+	return int64(crc32.Update(crc32.Checksum(p.B, table), table, body))
 }
 
 func packFloats(values []float32) []byte {

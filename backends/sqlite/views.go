@@ -12,6 +12,7 @@ import (
 	"math"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/packed"
 )
 
 // LoadView implements core.ViewStore.
@@ -181,11 +182,11 @@ func (s *Store) decodeView(id core.SessionID, version int64, body []byte, sum in
 
 func viewSum(id core.SessionID, version int64, body []byte) int64 {
 	table := crc32.MakeTable(crc32.Castagnoli)
-	var p packer
-	p.str(id.Agent)
-	p.str(id.Session)
-	p.int(version)
-	return int64(crc32.Update(crc32.Checksum(p.b, table), table, body))
+	var p packed.Writer
+	p.Str(id.Agent)
+	p.Str(id.Session)
+	p.Int(version)
+	return int64(crc32.Update(crc32.Checksum(p.B, table), table, body))
 }
 
 // Tail implements core.Tailer.

@@ -1,46 +1,20 @@
 package imports
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/exports"
 )
-
-// What the first line of an export says.
-const (
-	exportFormat  = "contextengine-export"
-	exportVersion = 1
-)
-
-// progressEvery is the number of entries between two calls of a progress function.
-const progressEvery = 1000
 
 // Exporter is a store that exports itself.
 type Exporter interface {
 	// Export writes everything the store holds, as of one moment, in the lines that Restore reads.
 	Export(ctx context.Context, w io.Writer, progress func(core.Transfer)) error
-}
-
-// line is one line of an export: one of its fields is set. Exact, beside an entry, has what JSON cannot hold: text that is not UTF-8, and
-// the difference between nothing and an empty list.
-type line struct {
-	Header *header        `json:"header,omitempty"`
-	Entry  *core.Entry    `json:"entry,omitempty"`
-	Exact  []byte         `json:"exact,omitempty"`
-	View   *core.View     `json:"view,omitempty"`
-	End    *core.Transfer `json:"end,omitempty"`
-}
-
-type header struct {
-	Format  string    `json:"format"`
-	Version int       `json:"version"`
-	Time    time.Time `json:"time"`
 }
 
 // Export writes a store as JSON lines: entries, then views, between a header and a line with their numbers. Only what the scope holds is
@@ -63,30 +37,20 @@ func Export(ctx context.Context, store core.Store, w io.Writer, scope core.Scope
 	if scope.Agent == "" && scope.Session != "" {
 		return core.Transfer{}, fmt.Errorf("imports: export: agent: name the one that session %q belongs to: %w", scope.Session, core.ErrInvalid)
 	}
-	buf := bufio.NewWriterSize(w, 1<<16)
-	enc := json.NewEncoder(buf)
-	enc.SetEscapeHTML(false)
-	x := &exporter{store: store, json: enc, progress: progress}
-	err := x.run(ctx, scope)
-	if err == nil {
-		err = buf.Flush()
+	x := &exporter{store: store, Writer: exports.NewWriter(w, time.Now(), progress)}
+	if err := x.run(ctx, scope); err != nil {
+		return x.Done, fmt.Errorf("imports: export: %w", err)
 	}
-	if err != nil {
-		return x.done, fmt.Errorf("imports: export: %w", err)
-	}
-	progress(x.done)
-	return x.done, nil
+	return x.Done, nil
 }
 
 type exporter struct {
-	store    core.Store
-	json     *json.Encoder
-	done     core.Transfer
-	progress func(core.Transfer)
+	*exports.Writer
+	store core.Store
 }
 
 func (x *exporter) run(ctx context.Context, scope core.Scope) error {
-	if err := x.json.Encode(line{Header: &header{Format: exportFormat, Version: exportVersion, Time: time.Now().UTC()}}); err != nil {
+	if err := x.Begin(); err != nil {
 		return err
 	}
 	views, err := viewsOf(ctx, x.store, scope)
@@ -102,7 +66,7 @@ func (x *exporter) run(ctx context.Context, scope core.Scope) error {
 			if err != nil {
 				return err
 			}
-			if err := x.entry(&e); err != nil {
+			if err := x.Entry(&e); err != nil {
 				return err
 			}
 		}
@@ -119,12 +83,11 @@ func (x *exporter) run(ctx context.Context, scope core.Scope) error {
 		if err != nil {
 			return err
 		}
-		x.done.Views++
-		if err := x.json.Encode(line{View: &v}); err != nil {
+		if err := x.View(&v); err != nil {
 			return err
 		}
 	}
-	return x.json.Encode(line{End: &x.done})
+	return x.End()
 }
 
 // agents returns whose entries are in a scope.
@@ -154,26 +117,11 @@ func (x *exporter) complete(ctx context.Context, scope core.Scope) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
-	if err == nil && int64(st.Entries) > x.done.Entries {
+	if err == nil && int64(st.Entries) > x.Done.Entries {
 		err = fmt.Errorf("%d of %d entries are of agents without views: export each agent by its name: %w",
-			int64(st.Entries)-x.done.Entries, st.Entries, core.ErrInvalid)
+			int64(st.Entries)-x.Done.Entries, st.Entries, core.ErrInvalid)
 	}
 	return err
-}
-
-func (x *exporter) entry(entry *core.Entry) error {
-	e := core.Shareable(*entry)
-	l := line{Entry: &e}
-	if !exactInJSON(&e) {
-		l.Exact = packExact(&e)
-	}
-	if err := x.json.Encode(l); err != nil {
-		return fmt.Errorf("entry %q: %w", e.ID, err)
-	}
-	if x.done.Entries++; x.done.Entries%progressEvery == 0 {
-		x.progress(x.done)
-	}
-	return nil
 }
 
 // viewsOf lists the views of a scope, none for a store without views.

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/exports"
 )
 
 // maxUnpacked bounds what a compressed archive may become, in bytes: hosts write archives of up to 256 MiB.
@@ -82,7 +83,7 @@ func openStream(name string, r *bufio.Reader, from Format) (*source, error) {
 // isExport reports whether a file begins like an export.
 func isExport(head []byte) bool {
 	head = bytes.TrimLeft(head, " \t\r\n")
-	return bytes.HasPrefix(head, []byte(`{"header":`)) && bytes.Contains(head, []byte(`"`+exportFormat+`"`))
+	return bytes.HasPrefix(head, []byte(`{"header":`)) && bytes.Contains(head, []byte(`"`+exports.Format+`"`))
 }
 
 // openFile opens a SQLite file.
@@ -162,8 +163,8 @@ func Detect(data []byte) Format {
 		}
 		switch key {
 		case "header":
-			var h header
-			if json.Unmarshal(value, &h) == nil && h.Format == exportFormat {
+			var h exports.Header
+			if json.Unmarshal(value, &h) == nil && h.Format == exports.Format {
 				return Lines
 			}
 		case "mapping":

@@ -1,55 +1,55 @@
-package sqlite
+package packed
 
 import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// unpackMessage is the inverse of packMessage. What is raw in the message shares memory with b, and a part with the message, as with one that a codec
+// ReadMessage is the inverse of Message. What is raw in the message shares memory with b, and a part with the message, as with one that a codec
 // has decoded: copies of them made up a tenth of what reading an entry takes.
-func unpackMessage(b []byte, home message.Message) (message.Message, error) {
-	u := unpacker{b: b}
-	flags := u.uint()
+func ReadMessage(b []byte, home message.Message) (message.Message, error) {
+	u := Reader{B: b}
+	flags := u.Uint()
 	if flags >= lastField {
-		return message.Message{}, errPacked
+		return message.Message{}, ErrMalformed
 	}
 	m := message.Message{Role: home.Role, Edited: flags&isEdited != 0}
 	if flags&hasRaw != 0 {
-		m.Raw = u.view()
+		m.Raw = u.View()
 	}
 	if flags&hasRole != 0 {
-		m.Role = message.Role(u.str())
+		m.Role = message.Role(u.Str())
 	}
 	for _, f := range messageFields(&m) {
 		if flags&f.flag != 0 {
-			*f.field = u.str()
+			*f.field = u.Str()
 		}
 	}
 	switch {
 	case flags&hasEntryTime != 0:
 		m.Time = home.Time
 	case flags&hasTime != 0:
-		m.Time = u.time()
+		m.Time = u.Time()
 	}
 	if flags&hasUsage != 0 {
 		for _, n := range []*int{&m.Usage.Input, &m.Usage.Output, &m.Usage.CacheRead, &m.Usage.CacheWrite} {
-			*n = int(u.int())
+			*n = int(u.Int())
 		}
 	}
 	m.Parts = u.parts(m.Raw)
-	if err := u.end(); err != nil {
+	if err := u.End(); err != nil {
 		return message.Message{}, err
 	}
 	return m, nil
 }
 
-func (u *unpacker) parts(whole []byte) []message.Part {
-	n := u.uint()
+func (u *Reader) parts(whole []byte) []message.Part {
+	n := u.Uint()
 	if n == 0 {
 		return nil
 	}
 	n--
-	if n > uint64(len(u.b)) {
-		u.fail()
+	if n > uint64(len(u.B)) {
+		u.Fail()
 		return nil
 	}
 	parts := make([]message.Part, n)
@@ -59,19 +59,19 @@ func (u *unpacker) parts(whole []byte) []message.Part {
 	return parts
 }
 
-func (u *unpacker) part(part *message.Part, whole []byte) {
+func (u *Reader) part(part *message.Part, whole []byte) {
 	known := kinds()
-	switch kind := u.uint(); {
+	switch kind := u.Uint(); {
 	case kind == 0:
-		part.Kind = message.Kind(u.str())
+		part.Kind = message.Kind(u.Str())
 	case kind <= uint64(len(known)):
 		part.Kind = known[kind-1]
 	default:
-		u.fail()
+		u.Fail()
 	}
-	flags := u.uint()
+	flags := u.Uint()
 	if flags >= lastPartBits {
-		u.fail()
+		u.Fail()
 		return
 	}
 	part.IsError = flags&partIsError != 0
@@ -80,29 +80,29 @@ func (u *unpacker) part(part *message.Part, whole []byte) {
 		case bits&textQuoted != 0:
 			text, ok := unquote(u.piece(whole))
 			if !ok {
-				u.fail()
+				u.Fail()
 			}
 			*f = text
 		case bits&textRef != 0:
 			*f = string(u.piece(whole))
 		case bits&hasText != 0:
-			*f = u.str()
+			*f = u.Str()
 		}
 	}
 	switch {
 	case flags&partRawRef != 0:
 		part.Raw = u.piece(whole)
 	case flags&partRaw != 0:
-		part.Raw = u.view()
+		part.Raw = u.View()
 	}
 }
 
 // piece returns a part of the message's Raw.
-func (u *unpacker) piece(whole []byte) []byte {
-	at, n := u.uint(), u.uint()
+func (u *Reader) piece(whole []byte) []byte {
+	at, n := u.Uint(), u.Uint()
 	size := uint64(len(whole))
 	if at > size || n > size-at {
-		u.fail()
+		u.Fail()
 		return nil
 	}
 	return whole[at : at+n : at+n]

@@ -1,9 +1,10 @@
-package sqlite
+package packed
 
 import (
 	"bytes"
 	"slices"
 
+	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -69,8 +70,11 @@ func messageFields(m *message.Message) [6]struct {
 	}{{hasFormat, &m.Format}, {hasID, &m.ID}, {hasKey, &m.Key}, {hasName, &m.Name}, {hasStop, &m.Stop}, {hasType, &m.Type}}
 }
 
-// packMessage encodes m. home is what its entry says about it already: the role and the time.
-func packMessage(m *message.Message, home message.Message) []byte {
+// Home is what an entry says about its message already.
+func Home(e *core.Entry) message.Message { return message.Message{Role: e.Role, Time: e.Time.UTC()} }
+
+// Message encodes m. home is what its entry says about it already: the role and the time.
+func Message(m *message.Message, home message.Message) []byte {
 	var flags uint64
 	set := func(flag uint64, on bool) {
 		if on {
@@ -88,44 +92,44 @@ func packMessage(m *message.Message, home message.Message) []byte {
 	set(hasTime, !m.Time.IsZero())
 	set(hasEntryTime, !m.Time.IsZero() && m.Time.Equal(home.Time))
 
-	p := packer{b: make([]byte, 0, 128+len(m.Raw))}
-	p.uint(flags)
+	p := Writer{B: make([]byte, 0, 128+len(m.Raw))}
+	p.Uint(flags)
 	if flags&hasRaw != 0 {
-		p.bytes(m.Raw)
+		p.Bytes(m.Raw)
 	}
 	if flags&hasRole != 0 {
-		p.str(string(m.Role))
+		p.Str(string(m.Role))
 	}
 	for _, f := range fields {
 		if flags&f.flag != 0 {
-			p.str(*f.field)
+			p.Str(*f.field)
 		}
 	}
 	if flags&(hasTime|hasEntryTime) == hasTime {
-		p.time(m.Time)
+		p.Time(m.Time)
 	}
 	if flags&hasUsage != 0 {
 		for _, n := range []int{m.Usage.Input, m.Usage.Output, m.Usage.CacheRead, m.Usage.CacheWrite} {
-			p.int(int64(n))
+			p.Int(int64(n))
 		}
 	}
 	// The number of parts plus one; 0 is nil.
 	if m.Parts == nil {
-		p.uint(0)
-		return p.b
+		p.Uint(0)
+		return p.B
 	}
-	p.uint(uint64(len(m.Parts)) + 1)
+	p.Uint(uint64(len(m.Parts)) + 1)
 	for i := range m.Parts {
 		p.part(&m.Parts[i], m.Raw)
 	}
-	return p.b
+	return p.B
 }
 
-func (p *packer) part(part *message.Part, whole []byte) {
+func (p *Writer) part(part *message.Part, whole []byte) {
 	kind := slices.Index(kinds(), part.Kind) + 1
-	p.uint(uint64(kind))
+	p.Uint(uint64(kind))
 	if kind == 0 {
-		p.str(string(part.Kind))
+		p.Str(string(part.Kind))
 	}
 	var flags uint64
 	if part.IsError {
@@ -158,21 +162,21 @@ func (p *packer) part(part *message.Part, whole []byte) {
 		}
 		flags |= bits << (partTextsAt + i*textBits)
 	}
-	p.uint(flags)
+	p.Uint(flags)
 	for i, f := range fields {
 		switch bits := flags >> (partTextsAt + i*textBits); {
 		case bits&textRef != 0:
-			p.uint(uint64(refs[i][0]))
-			p.uint(uint64(refs[i][1]))
+			p.Uint(uint64(refs[i][0]))
+			p.Uint(uint64(refs[i][1]))
 		case bits&hasText != 0:
-			p.str(*f)
+			p.Str(*f)
 		}
 	}
 	switch {
 	case at >= 0:
-		p.uint(uint64(at))
-		p.uint(uint64(len(part.Raw)))
+		p.Uint(uint64(at))
+		p.Uint(uint64(len(part.Raw)))
 	case flags&partRaw != 0:
-		p.bytes(part.Raw)
+		p.Bytes(part.Raw)
 	}
 }
