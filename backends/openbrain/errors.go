@@ -6,9 +6,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-resty/resty/v2"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/internal/endpoint"
-	"github.com/go-resty/resty/v2"
 )
 
 // failure is why one request did not do what it should. Its text is made of our own words and numbers only: what a

@@ -13,9 +13,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-resty/resty/v2"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/internal/endpoint"
-	"github.com/go-resty/resty/v2"
 )
 
 const (

@@ -9,9 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/contextengine/contextengine/core"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/contextengine/contextengine/core"
 )
 
 // Append implements core.Store: one transaction in one round trip, committed when it returns. The keys of deleted entries are free again.

@@ -7,8 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/contextengine/contextengine/core"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/contextengine/contextengine/core"
 )
 
 // Update implements core.Store. The entry keeps its place. What it said before stays in dead rows until the server vacuums the table, and in

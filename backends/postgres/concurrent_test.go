@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/contextengine/contextengine/backends/postgres"
 	"github.com/contextengine/contextengine/core"
-	"github.com/jackc/pgx/v5"
 )
 
 // TestWritersAndReaders lets four writers and four readers loose on one agent, each with a store of its own.

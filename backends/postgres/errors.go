@@ -12,9 +12,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/contextengine/contextengine/core"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/contextengine/contextengine/core"
 )
 
 // ErrDamaged means that something in the tables is not what was written, or that they were changed. Restore a backup, or delete the

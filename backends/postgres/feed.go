@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/contextengine/contextengine/core"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/contextengine/contextengine/core"
 )
 
 // Changes implements core.ChangeFeed. Writers of an agent wait for each other, so a change that can be seen has no

@@ -7,9 +7,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/contextengine/contextengine/backends/postgres"
 	"github.com/contextengine/contextengine/core"
-	"github.com/google/go-cmp/cmp"
 )
 
 // follow reads a feed to its end and applies it to what is known.

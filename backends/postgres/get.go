@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/contextengine/contextengine/core"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/contextengine/contextengine/core"
 )
 
 // Get implements core.Store. An id that is asked for twice is returned twice.

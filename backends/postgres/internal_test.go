@@ -9,10 +9,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/internal/packed"
-	"github.com/google/go-cmp/cmp"
 )
 
 func sample() message.Message {

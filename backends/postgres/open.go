@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/contextengine/contextengine/core"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/contextengine/contextengine/core"
 )
 
 // oldest is the oldest server that is served, in the form of server_version_num.

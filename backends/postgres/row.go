@@ -6,10 +6,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/internal/packed"
-	"github.com/jackc/pgx/v5"
 )
 
 // row is an entry as the table has it, without its agent.

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/contextengine/contextengine/core"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/contextengine/contextengine/core"
 )
 
 // Search implements core.Searcher with the server's text search. Every word of the query is optional; a word counts the more the fewer of

@@ -3,8 +3,9 @@ package postgres
 import (
 	"fmt"
 
-	"github.com/contextengine/contextengine/core"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/contextengine/contextengine/core"
 )
 
 // The SQLSTATEs that this package tells apart; see https://www.postgresql.org/docs/current/errcodes-appendix.html.

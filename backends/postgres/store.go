@@ -6,8 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/contextengine/contextengine/core"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/contextengine/contextengine/core"
 )
 
 // Store keeps entries and views in a PostgreSQL server. Make one with Open; it is safe for concurrent use, and so are several of them, on

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/contextengine/contextengine/backends/postgres"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestIsolation keeps a thousand agents in one store, all with the same words, and asks each for what belongs to others.

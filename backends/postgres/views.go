@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/contextengine/contextengine/core"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/contextengine/contextengine/core"
 )
 
 // LoadView implements core.ViewStore.

@@ -18,6 +18,7 @@ import (
 // before is what the files under testdata hold: before.db is a store to which it was appended, own.jsonl the store's export, walked.jsonl what
 // imports.Export made of a store in memory. They were written by the first program that had one encoding for each of the three.
 func before(t *testing.T) []core.Entry {
+	t.Helper()
 	all := entries(ann, 0, 3)
 	for n := range 3 {
 		all = append(all, chat(t, ann, n+3))
@@ -36,6 +37,7 @@ func before(t *testing.T) []core.Entry {
 func TestFilesFromBefore(t *testing.T) {
 	want := before(t)
 	check := func(t *testing.T, s core.Store) {
+		t.Helper()
 		var got []core.Entry
 		for e, err := range core.All(t.Context(), s, ann.Scope(), false) {
 			if err != nil {
@@ -48,6 +50,7 @@ func TestFilesFromBefore(t *testing.T) {
 		}
 	}
 	read := func(t *testing.T, name string) []byte {
+		t.Helper()
 		data, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)
@@ -55,6 +58,7 @@ func TestFilesFromBefore(t *testing.T) {
 		return data
 	}
 	open := func(t *testing.T, data []byte) *sqlite.Store {
+		t.Helper()
 		cfg := sqlite.DefaultConfig()
 		cfg.Path = filepath.Join(t.TempDir(), "before.db")
 		if data != nil {

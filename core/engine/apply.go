@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )
@@ -209,7 +208,7 @@ func (e *Engine) replace(ctx context.Context, t *task, v *core.View, r core.Repl
 	if r.Text = window.Neutral(r.Text); window.Blank(r.Text) {
 		// What says nothing would not be shown, and nobody would know that there was more.
 		e.warn(ctx, "compactor", "text", errors.New("a replacement says nothing; a note stands in its place"))
-		r.Text, r.Kind = noteText(covers), "note"
+		r.Text, r.Kind = window.NotShown(covers), "note"
 	}
 	entry := e.summaryEntry(v, r, standing{covers: covers, of: joined(of), frontier: frontier}, t.Now)
 	if id != "" {

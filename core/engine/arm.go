@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/message"
 )

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/history"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"

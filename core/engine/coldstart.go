@@ -4,9 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // Compact shrinks what is live of a session: the summaries and the entries behind them. The session is not blocked while the compactor works; what
@@ -387,7 +387,7 @@ func (e *Engine) leave(t *task, after int, first string) core.Patch {
 	if len(r.Entries) == 0 {
 		return core.Patch{}
 	}
-	r.Text = noteText(len(r.Entries))
+	r.Text = window.NotShown(len(r.Entries))
 	return core.Patch{Replace: []core.Replacement{r}}
 }
 

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/history"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"

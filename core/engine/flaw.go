@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 )
 
 // Flaw is something in which a session's view and the entries of the store do not agree.

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 )
 
 // erasedText stands in a window where a summary was erased.

@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 )
 
 // freshen takes out of a view that this process keeps itself what another one erased or purged; where the store keeps the views, whoever erases does that. It reports

@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/message"
 )

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/message"
 )
 

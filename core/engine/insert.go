@@ -3,9 +3,8 @@ package engine
 import (
 	"cmp"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 )
 
 // adoptBefore puts an entry that was stored in front of another one where it belongs. It reports false for all others, and when that one is not on the path

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 )
 
 // tiedError says that a part of a view names positions at which the store holds several entries. Stores refuse that now, and

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -51,38 +50,9 @@ func applyStub(m message.Message, stub window.Stub) message.Message {
 	return message.Shorten(m, stub.Texts, stub.Kind == window.Masked)
 }
 
-// maskText stands for a tool result that was masked.
-func maskText(p message.Part, tokens int, id string) string {
-	outcome := "ok"
-	if p.IsError {
-		outcome = "error"
-	}
-	return fmt.Sprintf("[tool result not shown: %s, %s, %d tokens; entry %s]", orUnknown(p.Name), outcome, tokens, id)
-}
-
-// clipMarker stands between the head and the tail of a clipped text.
-func clipMarker(tokens int, id string) string {
-	return fmt.Sprintf("\n[... shortened, %d tokens in all; entry %s ...]\n", tokens, id)
-}
-
-func orUnknown(name string) string {
-	if name == "" {
-		return "tool"
-	}
-	return name
-}
-
 // mask returns the stub that masks every result of an entry; images that came with them go too.
 func (e *Engine) mask(entry core.Entry) window.Stub {
-	st := window.Stub{Kind: window.Masked, Texts: make(map[int]string)}
-	for i, p := range entry.Message.Parts {
-		switch p.Kind {
-		case message.ToolResult:
-			st.Texts[i] = withNotes(maskText(p, entry.Tokens, entry.ID), p, entry.ID)
-		case message.Image, message.Other:
-			st.Texts[i] = window.MediaNote(p, entry.ID)
-		}
-	}
+	st := window.MaskStub(entry.Message, entry.Tokens, entry.ID, func(p message.Part) string { return p.Name })
 	st.Tokens = e.messageCost(shownAs(entry, &st))
 	return st
 }
@@ -104,7 +74,7 @@ func (e *Engine) clip(entry core.Entry, limit int) (window.Stub, bool) {
 			break
 		}
 		if n := e.partCost(&p) - e.insideCost(&p); n > limit {
-			st.Texts[i] = window.Clip(p.Text, n, limit, clipMarker(n, entry.ID), e.count)
+			st.Texts[i] = window.Clip(p.Text, n, limit, window.ClipMarker(n, entry.ID), e.count)
 		}
 	}
 	if len(st.Texts) == 0 {
@@ -116,11 +86,7 @@ func (e *Engine) clip(entry core.Entry, limit int) (window.Stub, bool) {
 
 // noteMessage says how many messages are not shown.
 func noteMessage(n int) message.Message {
-	return message.New(message.User, noteText(n))
-}
-
-func noteText(n int) string {
-	return "[" + strconv.Itoa(n) + " earlier messages are stored but not shown.]"
+	return message.New(message.User, window.NotShown(n))
 }
 
 // turnMarker stands for the left-out part of the newest turn.

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 )
 
 // retreat gives the newest messages that summaries stand for back to the window when nothing behind the frontier is left to show: all of it was

@@ -9,9 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/injected"
 	"github.com/contextengine/contextengine/core/message"
 )

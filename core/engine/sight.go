@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/contextengine/contextengine/core/edit"
-
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/message"
 )
 

@@ -8,14 +8,6 @@ import (
 	"github.com/contextengine/contextengine/core/window"
 )
 
-// withNotes adds to what stands for a result the notes on the images inside it, which leave with it.
-func withNotes(text string, result message.Part, id string) string {
-	for _, p := range message.Inside(result) {
-		text += "\n" + window.MediaNote(p, id)
-	}
-	return text
-}
-
 // stubOver lays st over what was shown of the same entry before: parts that st does not name stay as they were shown.
 func stubOver(st window.Stub, before window.Stub) window.Stub {
 	if len(before.Texts) == 0 {

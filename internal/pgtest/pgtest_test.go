@@ -4,8 +4,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/contextengine/contextengine/internal/pgtest"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/contextengine/contextengine/internal/pgtest"
 )
 
 func TestPlain(t *testing.T) {

@@ -8,10 +8,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/openbrain/verbs"
-	"github.com/spf13/cobra"
 )
 
 // A program adds the commands to its own, and says which stores there are.
