@@ -72,13 +72,13 @@ soak:
 release:
 	cd deploy/release && go run . -version "$(VERSION)" $(if $(ONLY),-only "$(ONLY)") $(if $(SIGN),-sign "$(SIGN)")
 
-# What "make release" packed for npm, installed by the real OpenClaw host from a registry on loopback.
+# What "make release" packed for npm, installed by the real OpenClaw host from a registry on loopback, and then all other parts of the end-to-end run with the same program and plugin.
 packed:
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
-	E2E_PACKAGES="$(abspath dist/$(VERSION))" E2E_ONLY=packed hosts/openclaw/e2e/run.sh "$(RIG)"
+	E2E_PACKAGES="$(abspath dist/$(VERSION))" hosts/openclaw/e2e/run.sh "$(RIG)"
 
 # All platforms twice, each time without a build cache, and the packed packages in the real OpenClaw: an hour or so.
 release-all:
 	RELEASE_ALL=1 .ci/release
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
-	E2E_PACKAGES="$(abspath .tools/release)" E2E_ONLY=packed hosts/openclaw/e2e/run.sh "$(RIG)"
+	E2E_PACKAGES="$(abspath .tools/release)" hosts/openclaw/e2e/run.sh "$(RIG)"

@@ -38,8 +38,9 @@ const only = process.env.E2E_ONLY?.split(',') ?? Object.keys(parts).filter((name
 const long = process.env.E2E_LONG === '1';
 // What is installed is what a package would hold, without the tools that build it.
 const plugin = join(work, 'plugin');
+const source = process.env.E2E_PLUGIN ?? resolve(import.meta.dirname, '../plugin');
 rmSync(plugin, { recursive: true, force: true });
-for (const name of ['package.json', 'openclaw.plugin.json', 'README.md', 'dist']) cpSync(resolve(import.meta.dirname, '../plugin', name), join(plugin, name), { recursive: true });
+for (const name of ['package.json', 'openclaw.plugin.json', 'README.md', 'dist']) cpSync(join(source, name), join(plugin, name), { recursive: true });
 // Parts are independent: each has folders, a model server and ports of its own. Two at a time keep two processors busy; what is measured runs alone. A gateway
 // takes half a minute to start, and so those that leave it as it is share one, one after the other.
 const alone = ['overhead', 'cost', 'added'];

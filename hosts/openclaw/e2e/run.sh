@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh RIG [WORK] runs the end-to-end proof with the rig that rig.sh made, in namespaces: a network that has nothing but loopback, and mounts of its own. WORK gets all that the
 # run writes; it is kept when something fails. Exit code 0: everything passed. E2E_ONLY=owning,mute,delegating,legacy,openbrain,tools,broken,doctor,overhead picks parts (also
-# facts, changes, cost and added; packed, where E2E_PACKAGES names the folder of a release), E2E_LONG=1 plays the long versions, E2E_LANES says how many run at once (2). What the host's modules compile to is kept in RIG/compile-cache.
+# facts, changes, cost and added; packed, where E2E_PACKAGES names the folder of a release: all parts run what its packages hold then), E2E_LONG=1 plays the long versions, E2E_LANES says how many run at once (2). What the host's modules compile to is kept in RIG/compile-cache.
 set -euo pipefail
 [ $# -ge 1 ] || { echo "usage: run.sh RIG [WORK]" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,8 +12,17 @@ work=$(cd "$work" && pwd)
 root=$(cd "$here/../../.." && pwd)
 
 (cd "$root" && go build -o "$work/bin/contextengine" ./cmd/contextengine && go build -o "$work/bin/helper" ./hosts/openclaw/e2e/helper)
-export E2E_SIDECAR="${E2E_SIDECAR:-$work/bin/contextengine}" E2E_HELPER="$work/bin/helper"
 export PATH="$rig/node/node_modules/node/bin:$PATH"
+# Where there are packages of a release, what runs is what they hold.
+if [ -n "${E2E_PACKAGES:-}" ]; then
+  platform=$(node -p '`contextengine-${process.platform}-${process.arch}`')
+  rm -rf "$work/packed-program" "$work/packed-plugin"
+  mkdir -p "$work/packed-program" "$work/packed-plugin"
+  tar xzf "$(ls "$E2E_PACKAGES/$platform"-*.tgz)" -C "$work/packed-program" --strip-components=1
+  tar xzf "$(ls "$E2E_PACKAGES"/openclaw-openbrain-context-*.tgz)" -C "$work/packed-plugin" --strip-components=1
+  export E2E_SIDECAR="${E2E_SIDECAR:-$work/packed-program/bin/contextengine}" E2E_PLUGIN="$work/packed-plugin"
+fi
+export E2E_SIDECAR="${E2E_SIDECAR:-$work/bin/contextengine}" E2E_HELPER="$work/bin/helper"
 
 program=(node "$here/main.mjs" "$rig" "$work")
 code=0
