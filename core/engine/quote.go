@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/internal/words"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )
@@ -29,7 +30,7 @@ func (e *Engine) quoteRoom(s *session, allowance int) int {
 // choose packs candidates in rank order, skipping what does not fit. It adds to seen what it takes, and returns the room that is left.
 func (e *Engine) choose(f *frame, c *call, q *core.Query, candidates []core.Candidate, seen map[string]bool, allowance int) ([]quotation, int) {
 	room := e.quoteRoom(f.s, allowance)
-	in, said := make([]quotation, 0, len(candidates)), wordings{seed: e.seed}
+	in, said := make([]quotation, 0, len(candidates)), words.Wordings{Seed: e.seed}
 	floor := math.Inf(-1)
 	prompt := strings.TrimSpace(c.req.Prompt)
 	for i := range candidates {
@@ -70,7 +71,7 @@ func (e *Engine) choose(f *frame, c *call, q *core.Query, candidates []core.Cand
 		same := func(better quotation) bool {
 			return better.Entry.Role == quote.Entry.Role && better.Entry.SessionID() != quote.Entry.SessionID() && better.Entry.Message.Text() == quote.Entry.Message.Text()
 		}
-		if quotedAlready(&f.v, quote.text) || slices.ContainsFunc(in, same) || said.again(text) {
+		if quotedAlready(&f.v, quote.text) || slices.ContainsFunc(in, same) || said.Again(text) {
 			continue
 		}
 		// Quotations begin with "[" and end with a newline: what they cost together is the sum of what they cost alone.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/internal/words"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )
@@ -73,8 +74,8 @@ func promptKey(req core.AssembleRequest) string {
 func (e *Engine) retrieve(ctx context.Context, f *frame, c *call) (*core.Recall, error) {
 	r := &core.Recall{Turn: f.v.Turns, Prompt: promptKey(c.req), Time: newestOf(&f.v, f.s, e.now), At: f.newestTurn(c.hosted())}
 	q := e.query(f, c)
-	asks := askingOf(q.Prompt)
-	gated := e.cfg.Recall.Gate && !asks.certain
+	asks := words.Asked(q.Prompt)
+	gated := e.cfg.Recall.Gate && !asks.Certain
 	allowance := e.allowance(f, c, !gated)
 	if allowance < minRecall {
 		return r, nil
@@ -96,7 +97,7 @@ func (e *Engine) retrieve(ctx context.Context, f *frame, c *call) (*core.Recall,
 		e.warn(ctx, "retriever", "retrieve", err)
 		c.warnings = append(c.warnings, "retriever: "+err.Error())
 	}
-	if gated && !asks.misses(f, c, candidates) {
+	if gated && !asks.Misses(offered(candidates), inFront(f, c)) {
 		return r, nil
 	}
 	in, room := e.choose(f, c, &q, candidates, f.seen(sets, candidates), allowance)

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/internal/words"
 )
 
 // reach is what a session may look into.
@@ -115,7 +115,7 @@ func (e *Engine) Search(ctx context.Context, req SearchRequest) (SearchResult, e
 	for i, h := range page {
 		share := min(w.room/(len(page)-i), max(tokens/2, 64))
 		text := plainText(&h.Entry)
-		excerpt := excerptOf(text, query, e.bytesFor(&h.Entry, text, share))
+		excerpt := words.Excerpt(text, query, e.bytesFor(&h.Entry, text, share))
 		if !w.add(&h.Entry, excerpt, len(excerpt) == len(text), h.Score) {
 			res.Next = req.Offset + i
 			break
@@ -139,11 +139,8 @@ func answerTokens(op string, asked int) (int, error) {
 	return cmp.Or(asked, DefaultAnswer), nil
 }
 
-// maxQuery bounds what is looked for, in bytes, and maxWords the words of it that an entry is held against.
-const (
-	maxQuery = 16 << 10
-	maxWords = 256
-)
+// maxQuery bounds what is looked for, in bytes.
+const maxQuery = 16 << 10
 
 // maxScanned bounds the entries that a search without a searcher reads.
 const maxScanned = 200_000
@@ -231,7 +228,7 @@ func holdsExact(entry *core.Entry, query string) int {
 
 // scanFor searches without an index: the share of the query's words that an entry holds, the newest first among equals.
 func (e *Engine) scanFor(ctx context.Context, r *reach, q core.SearchQuery) ([]core.Hit, error) {
-	words := wordsOf(q.Text)
+	asked := words.Of(q.Text)
 	var hits []core.Hit
 	n := 0
 	for entry, err := range core.All(ctx, e.store, q.Scope, true) {
@@ -246,9 +243,9 @@ func (e *Engine) scanFor(ctx context.Context, r *reach, q core.SearchQuery) ([]c
 		}
 		text := strings.ToLower(plainText(&entry))
 		score := 0.0
-		for _, w := range words {
+		for _, w := range asked {
 			if strings.Contains(text, w) {
-				score += 1 / float64(len(words))
+				score += 1 / float64(len(asked))
 			}
 		}
 		if score > 0 {
@@ -264,77 +261,4 @@ func (e *Engine) scanFor(ctx context.Context, r *reach, q core.SearchQuery) ([]c
 func bestHits(hits []core.Hit, n int) []core.Hit {
 	slices.SortStableFunc(hits, func(a, b core.Hit) int { return cmp.Compare(b.Score, a.Score) })
 	return hits[:min(n, len(hits))]
-}
-
-// wordsOf returns the different words of a query in lower case, at most maxWords; the query itself where it has no blanks.
-func wordsOf(text string) []string {
-	words := strings.FieldsFunc(strings.ToLower(text), unicode.IsSpace)
-	for i, w := range words {
-		if trimmed := strings.TrimFunc(w, unicode.IsPunct); trimmed != "" {
-			words[i] = trimmed
-		}
-	}
-	slices.Sort(words)
-	words = slices.Compact(words)
-	return words[:min(len(words), maxWords)]
-}
-
-// excerptOf returns at most size bytes of text around the place where the query, or most of its words, stand.
-func excerptOf(text, query string, size int) string {
-	if len(text) <= size {
-		return text
-	}
-	lower := strings.ToLower(text)
-	if len(lower) != len(text) {
-		lower = text // a script whose lower case has another length: as it stands, then
-	}
-	at := strings.Index(lower, strings.ToLower(query))
-	if at < 0 {
-		at = densest(lower, wordsOf(query), size)
-	}
-	from := max(at-size/4, 0)
-	to := min(from+size, len(text))
-	from = max(to-size, 0)
-	for from > 0 && !utf8.RuneStart(text[from]) {
-		from++
-	}
-	for to < len(text) && to > from && !utf8.RuneStart(text[to]) {
-		to--
-	}
-	return text[from:to]
-}
-
-// densest returns the place from which size bytes hold the most different words.
-func densest(text string, words []string, size int) int {
-	type place struct{ at, word int }
-	var places []place
-	for i, w := range words {
-		for at, n := 0, 0; n < 200; n++ {
-			j := strings.Index(text[at:], w)
-			if j < 0 {
-				break
-			}
-			places = append(places, place{at + j, i})
-			at += j + len(w)
-		}
-	}
-	slices.SortFunc(places, func(a, b place) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.word, b.word)) })
-	best, bestAt := 0, 0
-	count := make([]int, len(words))
-	different, from := 0, 0
-	for _, p := range places {
-		if count[p.word]++; count[p.word] == 1 {
-			different++
-		}
-		for places[from].at+size*3/4 < p.at {
-			if count[places[from].word]--; count[places[from].word] == 0 {
-				different--
-			}
-			from++
-		}
-		if different > best {
-			best, bestAt = different, places[from].at
-		}
-	}
-	return bestAt
 }

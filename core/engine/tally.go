@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/internal/words"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -101,8 +101,8 @@ type evidence struct {
 func evidenceOf(r *core.Recall, asked string) *evidence {
 	q := &evidence{turn: r.Turn, prompt: r.Prompt, pieces: make(map[string]struct{})}
 	known := make(map[string]struct{})
-	pieces(asked, func(p string) bool { known[p] = struct{}{}; return true })
-	pieces(r.Text, func(p string) bool {
+	words.Pieces(asked, func(p string) bool { known[p] = struct{}{}; return true })
+	words.Pieces(r.Text, func(p string) bool {
 		if _, ok := known[p]; !ok {
 			q.pieces[p] = struct{}{}
 		}
@@ -118,7 +118,7 @@ func (q *evidence) by(entries []core.Entry) bool {
 			continue
 		}
 		found := false
-		pieces(saidIn(entries[i].Message), func(p string) bool {
+		words.Pieces(saidIn(entries[i].Message), func(p string) bool {
 			_, found = q.pieces[p]
 			return !found
 		})
@@ -127,23 +127,4 @@ func (q *evidence) by(entries []core.Entry) bool {
 		}
 	}
 	return false
-}
-
-// runLength is how many words in a row are no coincidence.
-const runLength = 4
-
-// pieces yields the runs of words of a text, and its identifiers: words with letters and digits, or long numbers.
-func pieces(text string, yield func(string) bool) {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_", r)
-	})
-	for i, w := range words {
-		if i+runLength <= len(words) && !yield(strings.Join(words[i:i+runLength], " ")) {
-			return
-		}
-		digits := strings.IndexFunc(w, unicode.IsDigit) >= 0
-		if name := digits && len(w) >= 4 && strings.IndexFunc(w, unicode.IsLetter) >= 0; (name || digits && len(w) >= 5 && !strings.Contains(w, "-")) && !yield(w) {
-			return
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package engine
+package words
 
 import (
 	"hash/maphash"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// wordings are what quotations say, as sorted hashes of their words.
-type wordings struct {
-	seed maphash.Seed
+// Wordings are what texts said, as sorted hashes of their words, made with Seed.
+type Wordings struct {
+	Seed maphash.Seed
 	said [][]uint64
 }
 
@@ -19,13 +19,13 @@ const (
 	maxAlike = 256
 )
 
-// again reports whether a text says nearly what another one said: nine of ten words, where numbers do not count. Runs of the same tests, and the notes of clients
+// Again reports whether a text says nearly what another one said: nine of ten words, where numbers do not count. Runs of the same tests, and the notes of clients
 // about what is left, differ in nothing else. Of a text that is new it remembers what it says.
-func (w *wordings) again(text string) bool {
+func (w *Wordings) Again(text string) bool {
 	var words []uint64
-	eachWord(text, func(word string) bool {
+	Each(text, func(word string) bool {
 		if !strings.ContainsAny(word, "0123456789") {
-			words = append(words, maphash.String(w.seed, word))
+			words = append(words, maphash.String(w.Seed, word))
 		}
 		return len(words) < maxAlike
 	})
