@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/internal/records"
 )
 
@@ -68,7 +69,7 @@ func (e *Engine) everErased(ctx context.Context, agent string) (bool, error) {
 	if err != nil || known && !tells || tells && tail.Next == 0 {
 		return false, err
 	}
-	if p, _, err = readPrints(ctx, e.store, agent); err != nil {
+	if p, err = erased.ReadPrints(ctx, e.store, agent); err != nil {
 		return false, err
 	}
 	e.mu.Lock()

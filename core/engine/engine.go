@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/injected"
 	"github.com/contextengine/contextengine/core/window"
 )
@@ -61,7 +62,7 @@ type Engine struct {
 	// lately holds the same sessions, the one used last in front.
 	lately *list.List
 	// prints are by agent, see printsOf.
-	prints map[string]prints
+	prints map[string]erased.Prints
 	// held is what their windows take in memory, in bytes.
 	held   int
 	closed bool
@@ -116,7 +117,7 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: parts.Store, retriever: parts.Retriever, searcher: parts.Searcher, compactor: parts.Compactor, count: parts.Counter,
 		host: parts.Host, ownStore: parts.OwnStore, newID: randomID, log: slog.New(slog.DiscardHandler),
-		redact: redact, injected: cutter, seed: maphash.MakeSeed(), nonce: rand.Text()[:8], sessions: make(map[core.SessionID]*session), lately: list.New(), prints: make(map[string]prints),
+		redact: redact, injected: cutter, seed: maphash.MakeSeed(), nonce: rand.Text()[:8], sessions: make(map[core.SessionID]*session), lately: list.New(), prints: make(map[string]erased.Prints),
 		info: core.Info{ID: "composed", Name: "Composed context engine", Version: "1"},
 	}
 	if e.host == nil {

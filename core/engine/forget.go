@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -50,9 +51,6 @@ type Receipt struct {
 
 // metaReceipt holds a receipt as JSON.
 const metaReceipt = "receipt"
-
-// metaErased names the receipt of the erasure that emptied an entry.
-const metaErased = "erased"
 
 // drainTime bounds how long Forget waits for a remote store.
 const drainTime = 10 * time.Second
@@ -112,7 +110,7 @@ type erasure struct {
 	// summaries are the ids of summaries that have to go.
 	summaries map[string]bool
 	// prints makes what erased entries are known by.
-	prints prints
+	prints erased.Prints
 	// receipts are the ids of the agent's receipts, read when they are needed.
 	receipts map[string]bool
 	rec      Receipt
@@ -180,7 +178,7 @@ func (er *erasure) add(ctx context.Context, entry core.Entry) error {
 	case !er.req.From.IsZero() && entry.Time.Before(er.req.From), !er.req.To.IsZero() && !entry.Time.Before(er.req.To):
 		return nil
 	case entry.Type == core.TypeErased && !er.req.Purge:
-		if done, err := er.finished(ctx, entry.Meta[metaErased]); done || err != nil {
+		if done, err := er.finished(ctx, entry.Meta[erased.MetaErased]); done || err != nil {
 			return err
 		}
 	}
@@ -294,13 +292,13 @@ func (er *erasure) empty(ctx context.Context) error {
 // tombstone is the change that empties an entry. Where its key holds a fingerprint, that goes too.
 func (er *erasure) tombstone(entry core.Entry) core.Change {
 	if entry.Type == core.TypeErased {
-		return core.Change{Meta: emptied(er.rec.ID, entry.Meta[metaOrigin])}
+		return core.Change{Meta: erased.Meta(er.rec.ID, entry.Meta[erased.MetaOrigin])}
 	}
 	m := message.New(entry.Role, "")
 	id := entry.SessionID()
 	c := core.Change{
-		Message: &m, Type: core.TypeErased, Fingerprint: er.prints.of(id, entry.Fingerprint),
-		Meta: emptied(er.rec.ID, er.prints.origin(id, &entry.Message)),
+		Message: &m, Type: core.TypeErased, Fingerprint: er.prints.Of(id, entry.Fingerprint),
+		Meta: erased.Meta(er.rec.ID, er.prints.Origin(id, &entry.Message)),
 	}
 	if strings.Contains(entry.Key, entry.Fingerprint) {
 		c.Key = strings.ReplaceAll(entry.Key, entry.Fingerprint, c.Fingerprint)

@@ -8,73 +8,9 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/message"
 )
-
-// Forgotten tells which messages were erased from a session: what was erased stays erased there, whichever way it comes again. A message that says
-// the same is taken for the erased one unless the host shows that it is another: by another key, id or time. A nil Forgotten holds nothing. It may be
-// read by several goroutines.
-type Forgotten struct{ sessions []forgottenIn }
-
-// forgottenIn is what was erased from one session.
-type forgottenIn struct {
-	id     core.SessionID
-	prints prints
-	places map[string][]erasedPlace // by print
-}
-
-// erasedPlace is what an erased entry says of itself.
-type erasedPlace struct{ receipt, origin string }
-
-// ReadForgotten reads what was erased from a session. It walks the whole session.
-func ReadForgotten(ctx context.Context, store core.Store, id core.SessionID) (*Forgotten, error) {
-	in, err := forgottenFrom(ctx, store, id)
-	if err != nil || len(in.places) == 0 {
-		return nil, err
-	}
-	return &Forgotten{[]forgottenIn{in}}, nil
-}
-
-func forgottenFrom(ctx context.Context, store core.Store, id core.SessionID) (forgottenIn, error) {
-	in := forgottenIn{id: id, places: make(map[string][]erasedPlace)}
-	for entry, err := range core.All(ctx, store, id.Scope(), false) {
-		if err != nil {
-			return in, fmt.Errorf("core: what was erased from %q: %w", id, err)
-		}
-		if entry.Type == core.TypeErased && strings.HasPrefix(entry.Fingerprint, printMark) {
-			in.places[entry.Fingerprint] = append(in.places[entry.Fingerprint], erasedPlace{entry.Meta[metaErased], entry.Meta[metaOrigin]})
-		}
-	}
-	if len(in.places) == 0 {
-		return in, nil
-	}
-	var err error
-	in.prints, _, err = readPrints(ctx, store, id.Agent)
-	return in, err
-}
-
-// Holds reports whether a message was erased.
-func (f *Forgotten) Holds(m message.Message) bool {
-	_, ok := f.find(&m, message.Fingerprint(m))
-	return ok
-}
-
-// find returns the receipt of the erasure of a message.
-func (f *Forgotten) find(m *message.Message, fingerprint string) (receipt string, ok bool) {
-	if f == nil {
-		return "", false
-	}
-	for _, in := range f.sessions {
-		for _, print := range in.prints.all(in.id, fingerprint) {
-			for _, place := range in.places[print] {
-				if !in.prints.another(in.id, place.origin, m) {
-					return place.receipt, true
-				}
-			}
-		}
-	}
-	return "", false
-}
 
 // erasedAt tells states of a session apart between which something was erased: by what its view counts, by what the store does where that keeps no views,
 // and by whether other sessions count too.
@@ -90,21 +26,14 @@ func foreign(v *core.View) bool {
 
 // forgotten returns what was erased from a session, and from those whose entries it shows or showed. It is read once as long as nothing is erased, where
 // views say that there is any: whoever shares a session with others reads it anew all the time, and would read all of it each time.
-func (e *Engine) forgotten(ctx context.Context, s *session, v *core.View) (*Forgotten, error) {
+func (e *Engine) forgotten(ctx context.Context, s *session, v *core.View) (*erased.Messages, error) {
 	at := erasedAt{v.Erased, s.mark, foreign(v)}
 	if s.gone != nil && s.goneAt == at {
 		return s.gone, nil
 	}
-	f := &Forgotten{}
-	read := func(id core.SessionID) error {
-		in, err := forgottenFrom(ctx, e.store, id)
-		if err == nil && len(in.places) > 0 {
-			f.sessions = append(f.sessions, in)
-		}
-		return err
-	}
+	f := &erased.Messages{}
 	if v.Erased > 0 {
-		if err := read(s.id); err != nil {
+		if err := f.Add(ctx, e.store, s.id); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +49,7 @@ func (e *Engine) forgotten(ctx context.Context, s *session, v *core.View) (*Forg
 				continue
 			}
 			if err == nil {
-				err = read(*sp.Session)
+				err = f.Add(ctx, e.store, *sp.Session)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("core: what was erased from %q: %w", *sp.Session, err)
@@ -132,8 +61,8 @@ func (e *Engine) forgotten(ctx context.Context, s *session, v *core.View) (*Forg
 }
 
 // stayErased turns an entry about to be stored into an empty place when its message was erased before.
-func (e *Engine) stayErased(ctx context.Context, f *Forgotten, entry core.Entry) (core.Entry, error) {
-	receipt, ok := f.find(&entry.Message, entry.Fingerprint)
+func (e *Engine) stayErased(ctx context.Context, f *erased.Messages, entry core.Entry) (core.Entry, error) {
+	receipt, ok := f.Find(&entry.Message, entry.Fingerprint)
 	if !ok {
 		return entry, nil
 	}
@@ -142,24 +71,15 @@ func (e *Engine) stayErased(ctx context.Context, f *Forgotten, entry core.Entry)
 		return entry, err
 	}
 	id := entry.SessionID()
-	entry.Meta = emptied(receipt, p.origin(id, &entry.Message))
-	print := p.of(id, entry.Fingerprint)
+	entry.Meta = erased.Meta(receipt, p.Origin(id, &entry.Message))
+	print := p.Of(id, entry.Fingerprint)
 	entry.Key = strings.ReplaceAll(entry.Key, entry.Fingerprint, print)
 	entry.Type, entry.Fingerprint, entry.Tokens, entry.Message = core.TypeErased, print, 0, message.New(entry.Role, "")
 	return entry, nil
 }
 
-// emptied is the metadata of an erased entry.
-func emptied(receipt, origin string) map[string]string {
-	meta := map[string]string{metaErased: receipt}
-	if origin != "" {
-		meta[metaOrigin] = origin
-	}
-	return meta
-}
-
 // printsOf returns what makes the prints of an agent's erased entries, with a key if asked for one.
-func (e *Engine) printsOf(ctx context.Context, agent string, with bool) (prints, error) {
+func (e *Engine) printsOf(ctx context.Context, agent string, with bool) (erased.Prints, error) {
 	e.mu.Lock()
 	p := e.prints[agent]
 	e.mu.Unlock()
@@ -168,9 +88,9 @@ func (e *Engine) printsOf(ctx context.Context, agent string, with bool) (prints,
 	}
 	var err error
 	if with {
-		p, err = e.makePrints(ctx, agent)
+		p, err = erased.MakePrints(ctx, e.store, agent, e.newID(), e.now())
 	} else {
-		p, _, err = readPrints(ctx, e.store, agent)
+		p, err = erased.ReadPrints(ctx, e.store, agent)
 	}
 	if err == nil && len(p) > 0 {
 		e.mu.Lock()
@@ -184,7 +104,7 @@ func (e *Engine) printsOf(ctx context.Context, agent string, with bool) (prints,
 func (e *Engine) recognise(ctx context.Context, known []knownEntry, rows []row, messages []message.Message) error {
 	owners := make(map[core.SessionID]map[string][]int)
 	for i, k := range known {
-		if !k.erased || !strings.HasPrefix(k.fp, printMark) {
+		if !k.erased || !strings.HasPrefix(k.fp, erased.Mark) {
 			continue
 		}
 		if owners[k.owner] == nil {
@@ -198,9 +118,9 @@ func (e *Engine) recognise(ctx context.Context, known []knownEntry, rows []row, 
 			return err
 		}
 		for _, r := range rows {
-			for _, print := range p.all(owner, r.fp) {
+			for _, print := range p.All(owner, r.fp) {
 				for _, i := range places[print] {
-					if r.own || !p.another(owner, known[i].origin, &messages[r.index]) {
+					if r.own || !p.Another(owner, known[i].origin, &messages[r.index]) {
 						known[i].fp, known[i].soft = r.fp, known[i].leads
 					}
 				}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -426,12 +427,12 @@ func (e *Engine) overlap(ctx context.Context, s *session, turn []message.Message
 
 // wasErased reports whether an erased entry is what is left of a message. The places of entries that a store does not show are no such entries, and cost no read.
 func (e *Engine) wasErased(ctx context.Context, old *core.Entry, m *message.Message, fingerprint string) (bool, error) {
-	if !strings.HasPrefix(old.Fingerprint, printMark) {
+	if !strings.HasPrefix(old.Fingerprint, erased.Mark) {
 		return false, nil
 	}
 	p, err := e.printsOf(ctx, old.Agent, false)
 	id := old.SessionID()
-	return err == nil && p.known(id, old.Fingerprint, fingerprint) && !p.another(id, old.Meta[metaOrigin], m), err
+	return err == nil && p.Known(id, old.Fingerprint, fingerprint) && !p.Another(id, old.Meta[erased.MetaOrigin], m), err
 }
 
 // sameOrigin reports whether the host says of both that they are one and the same message.

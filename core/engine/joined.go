@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -21,13 +22,13 @@ type neighbour struct {
 	knownEntry
 	index  int
 	parts  []message.Part
-	prints prints
+	prints erased.Prints
 }
 
 // was reports whether a message is what an erased neighbour said.
 func (n *neighbour) was(m message.Message) bool {
 	fp := message.Fingerprint(m)
-	return fp == n.fp || n.prints.known(n.owner, n.fp, fp)
+	return fp == n.fp || n.prints.Known(n.owner, n.fp, fp)
 }
 
 // splitJoined puts known entries in the place of rows that are several of them, one behind the other, in one message. Such a row is no new
@@ -89,7 +90,7 @@ func (e *Engine) neighbours(ctx context.Context, known []knownEntry) ([][]neighb
 
 // readNeighbours reads what neighbours hold: once for each session, and once for each agent of which some are erased.
 func (e *Engine) readNeighbours(ctx context.Context, runs [][]neighbour) error {
-	keys := make(map[string]prints)
+	keys := make(map[string]erased.Prints)
 	there := make(map[core.SessionID][]*neighbour)
 	for _, run := range runs {
 		for i := range run {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -106,7 +107,7 @@ type knownEntry struct {
 	owner core.SessionID
 	seq   int64
 	fp    string
-	// erased entries are known by what they leave, see prints; origin is by what the host knew them.
+	// erased entries are known by what they leave, see package erased; origin is by what the host knew them.
 	erased bool
 	origin string
 	// soft entries are the engine's own or hidden, or stand in front: a host does not show them, and their absence means nothing. An erased entry is one
@@ -227,7 +228,7 @@ func (e *Engine) pathEntries(ctx context.Context, v *core.View) ([]knownEntry, e
 			leads := len(out) < v.Lead || entry.Leads()
 			out = append(out, knownEntry{
 				owner: entry.SessionID(), seq: entry.Seq, fp: entry.Fingerprint, erased: entry.Type == core.TypeErased,
-				origin: entry.Meta[metaOrigin], soft: entry.Type != core.TypeMessage || leads, role: entry.Role, id: entry.ID, leads: leads,
+				origin: entry.Meta[erased.MetaOrigin], soft: entry.Type != core.TypeMessage || leads, role: entry.Role, id: entry.ID, leads: leads,
 				stray: entry.Meta[metaStray] != "",
 			})
 		})

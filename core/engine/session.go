@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/injected"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -55,7 +56,7 @@ type session struct {
 	// trail is what Assemble sent last.
 	trail []sentMessage
 	// gone is what was erased from the session, once something came in; goneAt is when, and watched says that an erasure by another process changes that.
-	gone    *Forgotten
+	gone    *erased.Messages
 	goneAt  erasedAt
 	watched bool
 	// count is what the last call adds to view.Tally, quote what its answer may have of the recall block; of sessions with an arm.

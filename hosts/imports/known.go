@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
-	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -16,7 +16,7 @@ type known struct {
 	keys map[string]bool
 	// prints are the entries by fingerprint, gone is what was erased.
 	prints map[string][]origin
-	gone   *engine.Forgotten
+	gone   *erased.Messages
 	newest time.Time
 	n      int
 }
@@ -34,7 +34,7 @@ const ingestedKey = "k:"
 // readKnown reads what a session has.
 func readKnown(ctx context.Context, store core.Store, id core.SessionID) (*known, error) {
 	k := &known{keys: make(map[string]bool), prints: make(map[string][]origin)}
-	erased := false
+	emptied := false
 	for e, err := range core.All(ctx, store, id.Scope(), false) {
 		if err != nil {
 			return nil, fmt.Errorf("what session %q has: %w", id, err)
@@ -42,7 +42,7 @@ func readKnown(ctx context.Context, store core.Store, id core.SessionID) (*known
 		k.n++
 		k.keys[e.Key] = e.Type == core.TypeErased
 		if e.Type == core.TypeErased {
-			erased = true
+			emptied = true
 			continue
 		}
 		if e.Time.After(k.newest) {
@@ -50,11 +50,11 @@ func readKnown(ctx context.Context, store core.Store, id core.SessionID) (*known
 		}
 		k.prints[e.Fingerprint] = append(k.prints[e.Fingerprint], origin{key: e.Message.Key, id: e.Message.ID, time: e.Message.Time})
 	}
-	if !erased {
+	if !emptied {
 		return k, nil
 	}
 	var err error
-	if k.gone, err = engine.ReadForgotten(ctx, store, id); err != nil {
+	if k.gone, err = erased.Read(ctx, store, id); err != nil {
 		return nil, fmt.Errorf("what session %q has: %w", id, err)
 	}
 	return k, nil

@@ -1,4 +1,6 @@
-package engine
+// Package erased says what is left of messages that were erased, so that they stay erased whichever way they come again: prints that tell a message without saying
+// what it said. Start with Read.
+package erased
 
 import (
 	"context"
@@ -11,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/internal/records"
@@ -25,15 +28,22 @@ import (
 const (
 	// metaSecret holds the key, in hexadecimal digits.
 	metaSecret = "secret"
-	// metaOrigin says by what the host knew an erased message: keyed digests, see originsOf.
-	metaOrigin = "origin"
+	// MetaErased names the receipt of the erasure that emptied an entry, in core.Entry.Meta.
+	MetaErased = "erased"
+	// MetaOrigin says by what the host knew an erased message: keyed digests of its key, id and time.
+	MetaOrigin = "origin"
 )
 
-// prints makes what erased entries of an agent are known by. The first key is the one in use; a store that shows writes late may have taken two.
-type prints [][]byte
+// Prints makes what erased entries of an agent are known by. They may be read by several goroutines. The first key is the one in use; a store that shows writes late may have taken two.
+type Prints [][]byte
 
-// readPrints reads an agent's keys. There are none before the first erasure.
-func readPrints(ctx context.Context, store core.Store, agent string) (p prints, entries int, err error) {
+// ReadPrints reads an agent's keys. There are none before the first erasure.
+func ReadPrints(ctx context.Context, store core.Store, agent string) (Prints, error) {
+	p, _, err := readPrints(ctx, store, agent)
+	return p, err
+}
+
+func readPrints(ctx context.Context, store core.Store, agent string) (p Prints, entries int, err error) {
 	for entry, err := range core.All(ctx, store, core.Scope{Agent: agent, Session: records.Secrets}, false) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("core: key of the erasures of %q: %w", agent, err)
@@ -46,10 +56,10 @@ func readPrints(ctx context.Context, store core.Store, agent string) (p prints, 
 	return p, entries, nil
 }
 
-// makePrints reads an agent's keys, and makes one if there is none. Of several processes that do so at the same time one wins.
-func (e *Engine) makePrints(ctx context.Context, agent string) (prints, error) {
+// MakePrints reads an agent's keys, and makes one, in an entry of this id and time, if there is none. Of several processes that do so at the same time one wins.
+func MakePrints(ctx context.Context, store core.Store, agent, id string, now time.Time) (Prints, error) {
 	for range 8 {
-		p, n, err := readPrints(ctx, e.store, agent)
+		p, n, err := readPrints(ctx, store, agent)
 		if err != nil || len(p) > 0 {
 			return p, err
 		}
@@ -57,31 +67,31 @@ func (e *Engine) makePrints(ctx context.Context, agent string) (prints, error) {
 		_, _ = rand.Read(key) // never fails
 		m := message.New(message.System, "")
 		entry := core.Entry{
-			ID: e.newID(), Agent: agent, Session: records.Secrets, Seq: int64(n), Role: m.Role, Type: core.TypeErased, Time: e.now(),
+			ID: id, Agent: agent, Session: records.Secrets, Seq: int64(n), Role: m.Role, Type: core.TypeErased, Time: now,
 			Key: "secret:" + strconv.Itoa(n), Fingerprint: message.Fingerprint(m), Message: m, Meta: map[string]string{metaSecret: hex.EncodeToString(key)},
 		}
-		res, err := e.store.Append(ctx, []core.Entry{entry})
+		res, err := store.Append(ctx, []core.Entry{entry})
 		switch {
 		case errors.Is(err, core.ErrConflict):
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("core: key of the erasures of %q: %w", agent, err)
 		case res.IDs[0] == entry.ID:
-			return prints{key}, nil
+			return Prints{key}, nil
 		}
 	}
 	return nil, fmt.Errorf("core: key of the erasures of %q: it cannot be read back: %w", agent, core.ErrConflict)
 }
 
-// printMark begins what an erased entry is known by; printKeyed follows where that is keyed.
-const printMark, printKeyed = "erased:", "k:"
+// Mark begins what an erased entry is known by, which is its fingerprint; keyed follows where that is keyed.
+const Mark, keyed = "erased:", "k:"
 
-// of returns what an erased entry with this fingerprint is known by.
-func (p prints) of(id core.SessionID, fingerprint string) string {
-	return printMark + printKeyed + p.digest(0, "print", id, fingerprint)
+// Of returns what an erased entry with this fingerprint is known by.
+func (p Prints) Of(id core.SessionID, fingerprint string) string {
+	return Mark + keyed + p.digest(0, "print", id, fingerprint)
 }
 
-func (p prints) digest(key int, kind string, id core.SessionID, text string) string {
+func (p Prints) digest(key int, kind string, id core.SessionID, text string) string {
 	mac := hmac.New(sha256.New, p[key])
 	for _, field := range []string{kind, id.Agent, id.Session} {
 		mac.Write([]byte(strconv.Itoa(len(field)) + ":" + field))
@@ -90,14 +100,14 @@ func (p prints) digest(key int, kind string, id core.SessionID, text string) str
 	return hex.EncodeToString(mac.Sum(nil)[:12])
 }
 
-// all returns everything that an erased entry with this fingerprint may be known by: by any key, and by none, as before there was one.
-func (p prints) all(id core.SessionID, fingerprint string) []string {
+// All returns everything that an erased entry with this fingerprint may be known by: by any key, and by none, as before there was one.
+func (p Prints) All(id core.SessionID, fingerprint string) []string {
 	out := make([]string, 0, len(p)+1)
 	for i := range p {
-		out = append(out, printMark+printKeyed+p.digest(i, "print", id, fingerprint))
+		out = append(out, Mark+keyed+p.digest(i, "print", id, fingerprint))
 	}
 	sum := sha256.Sum256([]byte("erased\x00" + id.Agent + "\x00" + id.Session + "\x00" + fingerprint))
-	return append(out, printMark+hex.EncodeToString(sum[:12]))
+	return append(out, Mark+hex.EncodeToString(sum[:12]))
 }
 
 // originsOf lists by what a host knows a message: its key, its id and its time.
@@ -115,8 +125,8 @@ func originsOf(m *message.Message) []string {
 	return out
 }
 
-// origin is originsOf as an erased entry may keep it.
-func (p prints) origin(id core.SessionID, m *message.Message) string {
+// Origin is originsOf as an erased entry may keep it.
+func (p Prints) Origin(id core.SessionID, m *message.Message) string {
 	var out []string
 	for _, o := range originsOf(m) {
 		out = append(out, o[:1]+p.digest(0, "origin", id, o))
@@ -124,9 +134,9 @@ func (p prints) origin(id core.SessionID, m *message.Message) string {
 	return strings.Join(out, " ")
 }
 
-// another reports whether a message is another one than that of an erased entry which says the same: what the host knows the two by can be compared, and
+// Another reports whether a message is another one than that of an erased entry which says the same: what the host knows the two by can be compared, and
 // nothing of it is the same.
-func (p prints) another(id core.SessionID, origin string, m *message.Message) bool {
+func (p Prints) Another(id core.SessionID, origin string, m *message.Message) bool {
 	known := make(map[string]string)
 	for field := range strings.FieldsSeq(origin) {
 		known[field[:1]] = field[1:]
@@ -147,7 +157,16 @@ func (p prints) another(id core.SessionID, origin string, m *message.Message) bo
 	return differs
 }
 
-// known reports whether an erased entry is known by what a message with this fingerprint leaves.
-func (p prints) known(id core.SessionID, print, fingerprint string) bool {
-	return strings.HasPrefix(print, printMark) && slices.Contains(p.all(id, fingerprint), print)
+// Known reports whether an erased entry is known by what a message with this fingerprint leaves.
+func (p Prints) Known(id core.SessionID, print, fingerprint string) bool {
+	return strings.HasPrefix(print, Mark) && slices.Contains(p.All(id, fingerprint), print)
+}
+
+// Meta is the metadata of an erased entry.
+func Meta(receipt, origin string) map[string]string {
+	meta := map[string]string{MetaErased: receipt}
+	if origin != "" {
+		meta[MetaOrigin] = origin
+	}
+	return meta
 }

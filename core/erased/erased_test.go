@@ -1,0 +1,87 @@
+package erased_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/erased"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+var session = core.SessionID{Agent: "main", Session: "one"}
+
+// store holds an empty place for each of the messages.
+func store(ctx context.Context, messages ...message.Message) (core.Store, error) {
+	s := memory.New()
+	prints, err := erased.MakePrints(ctx, s, session.Agent, "key", time.Unix(0, 0).UTC())
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range messages {
+		empty := message.New(m.Role, "")
+		_, err := s.Append(ctx, []core.Entry{{
+			ID: fmt.Sprint("e", i), Agent: session.Agent, Session: session.Session, Seq: int64(i), Role: m.Role, Type: core.TypeErased, Key: fmt.Sprint("k", i),
+			Time: time.Unix(1, 0).UTC(), Message: empty, Fingerprint: prints.Of(session, message.Fingerprint(m)), Meta: erased.Meta("receipt", prints.Origin(session, &m)),
+		}})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func Example() {
+	ctx := context.Background()
+	s, err := store(ctx, message.New(message.User, "my number is 4711"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	gone, err := erased.Read(ctx, s, session)
+	fmt.Println(err, gone.Holds(message.New(message.User, "my number is 4711")), gone.Holds(message.New(message.User, "my number is 12")))
+	// Output: <nil> true false
+}
+
+func TestAnotherMessageThatSaysTheSame(t *testing.T) {
+	t.Parallel()
+	m := message.New(message.User, "yes")
+	m.ID = "one"
+	s, err := store(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, err := erased.Read(t.Context(), s, session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, nameless := m, m
+	other.ID, nameless.ID = "two", ""
+	if !gone.Holds(m) || gone.Holds(other) || !gone.Holds(nameless) {
+		t.Errorf("the same %v, another id %v, no id %v", gone.Holds(m), gone.Holds(other), gone.Holds(nameless))
+	}
+}
+
+func TestNothingErased(t *testing.T) {
+	t.Parallel()
+	gone, err := erased.Read(t.Context(), memory.New(), session)
+	if err != nil || gone != nil || gone.Holds(message.New(message.User, "yes")) {
+		t.Errorf("%v, %v", gone, err)
+	}
+}
+
+// TestPrintsAreKeyed: the same message leaves another print in another session, and under another key.
+func TestPrintsAreKeyed(t *testing.T) {
+	t.Parallel()
+	a, b := erased.Prints{[]byte("one")}, erased.Prints{[]byte("two")}
+	elsewhere := core.SessionID{Agent: session.Agent, Session: "other"}
+	if a.Of(session, "f") == b.Of(session, "f") || a.Of(session, "f") == a.Of(elsewhere, "f") || a.Known(session, b.Of(session, "f"), "f") {
+		t.Error("a print says what it is of")
+	}
+	if both := append(b, a...); !both.Known(session, a.Of(session, "f"), "f") {
+		t.Error("an older key is not known any more")
+	}
+}
