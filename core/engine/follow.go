@@ -3,37 +3,26 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/internal/transcript"
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// followed carries the outcome of an alignment.
-type followed struct {
-	course
-	host    []int
-	hard    []int
-	known   []knownEntry
-	leaders []leader
-	// keep is how many entries at the beginning of the path stay whatever follows.
-	keep int
-}
-
 // follow rebuilds the path of v in the order found, storing what is new.
-func (e *Engine) follow(ctx context.Context, s *session, v *core.View, t *core.Transcript, f followed) (intake, error) {
-	common := commonPrefix(f)
+func (e *Engine) follow(ctx context.Context, s *session, v *core.View, t *core.Transcript, p transcript.Plan) (intake, error) {
+	common := p.CommonPrefix()
 	before := v.Len()
-	messages, _ := f.news(s.id, v.Next, t)
-	there, err := e.outOfSight(ctx, s.id, v, f, messages)
+	messages, _ := p.News(s.id, v.Next, t)
+	there, err := e.outOfSight(ctx, s.id, v, p, messages)
 	if err != nil {
 		return intake{}, err
 	}
-	_, marks := f.news(s.id, v.Next-int64(len(there)), t)
+	_, marks := p.News(s.id, v.Next-int64(len(there)), t)
 	// What is given up for good is published before anything new is stored: should the rest fail, new entries are found behind the cut, not behind what
 	// is no longer in force. Entries that only move stay where they are until all is stored.
-	if common < before && !moves(f, common) {
+	if common < before && !p.Moves(common) {
 		v.Apply(edit.Cut{To: common})
 		s.cool()
 		if err := e.publish(ctx, s, *v); err != nil {
@@ -56,142 +45,46 @@ func (e *Engine) follow(ctx context.Context, s *session, v *core.View, t *core.T
 		s.cool()
 	}
 	lay := layer{v: v, keep: common, n: common}
-	if len(f.order) > 0 && f.order[0].known == 0 {
-		lay.n = f.hard[0] // what is soft in front of everything stays too
+	if len(p.Order) > 0 && p.Order[0].Known == 0 {
+		lay.n = p.Hard[0] // what is soft in front of everything stays too
 	}
-	soft := softAfter(f)
+	soft := p.SoftAfter()
 	placed := 0
-	next := len(f.strays)
-	for i, st := range f.order {
-		if st.known >= 0 {
-			k := f.known[f.hard[st.known]]
-			lay.put(k.owner, k.seq)
-			for _, so := range soft[st.known] {
-				lay.put(so.owner, so.seq)
+	next := len(p.Strays)
+	for i, st := range p.Order {
+		if st.Known >= 0 {
+			k := p.Known[p.Hard[st.Known]]
+			lay.put(k.Owner, k.Seq)
+			for _, so := range soft[st.Known] {
+				lay.put(so.Owner, so.Seq)
 			}
 		} else {
 			lay.add(entries[next])
 			next++
 		}
-		if i+1 == f.front {
+		if i+1 == p.Front {
 			placed = lay.n
 		}
 	}
-	if f.front >= 0 && (v.Frontier < placed || v.Start < placed) {
+	if p.Front >= 0 && (v.Frontier < placed || v.Start < placed) {
 		s.cool()
 		v.Apply(edit.Restart{At: placed})
 	}
-	for i, entry := range entries[:len(f.strays)] {
-		v.Apply(edit.Insert{At: f.hard[f.at] + i, Session: entry.SessionID(), Seq: entry.Seq})
+	for i, entry := range entries[:len(p.Strays)] {
+		v.Apply(edit.Insert{At: p.Hard[p.At] + i, Session: entry.SessionID(), Seq: entry.Seq})
 		s.cool()
 	}
-	for i := range f.leaders {
-		if l := &f.leaders[i]; l.host >= 0 {
+	for i := range p.Leaders {
+		if l := &p.Leaders[i]; l.Host >= 0 {
 			lay.add(entries[next])
-			l.owner, l.seq = entries[next].SessionID(), entries[next].Seq
+			l.Owner, l.Seq = entries[next].SessionID(), entries[next].Seq
 			next++
-		} else if !onPath(v, l.owner, l.seq) {
-			v.Apply(edit.Extend{Session: l.owner, Seq: l.seq}) // the path began anew
+		} else if !onPath(v, l.Owner, l.Seq) {
+			v.Apply(edit.Extend{Session: l.Owner, Seq: l.Seq}) // the path began anew
 		}
 	}
-	leadWith(v, f.leaders)
+	leadWith(v, p.Leaders)
 	return in, nil
-}
-
-// news returns the messages to store, in the order strays, conversation, leaders, and the marks of their entries. The first one gets position next.
-func (f *followed) news(id core.SessionID, next int64, t *core.Transcript) ([]message.Message, map[int]mark) {
-	var messages []message.Message
-	for _, i := range f.strays {
-		messages = append(messages, t.Messages[f.host[i]])
-	}
-	for _, st := range f.order {
-		if st.host >= 0 {
-			messages = append(messages, t.Messages[f.host[st.host]])
-		}
-	}
-	marks := leadMarks(id, f.leaders, len(messages), next)
-	for _, l := range f.leaders {
-		if l.host >= 0 {
-			messages = append(messages, t.Messages[l.host])
-		}
-	}
-	for i := range f.strays {
-		if f.at > 0 || slices.ContainsFunc(f.known[:f.hard[0]], func(k knownEntry) bool { return k.erased }) {
-			marks[i] = mark{metaStray, f.placeOf(f.at)}
-		}
-	}
-	i, before := len(f.strays)+f.fresh(), ""
-	for _, st := range slices.Backward(f.order) {
-		if st.known >= 0 {
-			before = f.placeOf(st.known)
-			continue
-		}
-		if i--; before != "" {
-			marks[i] = mark{metaBefore, before}
-		}
-	}
-	return messages, marks
-}
-
-// fresh counts the steps that are new messages.
-func (f *followed) fresh() int {
-	n := 0
-	for _, st := range f.order {
-		if st.host >= 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// placeOf names the place of a hard entry.
-func (f *followed) placeOf(hard int) string {
-	k := &f.known[f.hard[hard]]
-	return placeName(k.owner, k.seq)
-}
-
-// moves reports whether known entries behind the common beginning stay in force.
-func moves(f followed, common int) bool {
-	return slices.ContainsFunc(f.order, func(st pathStep) bool { return st.known >= 0 && f.hard[st.known] >= common })
-}
-
-// commonPrefix returns how many entries at the beginning of the path stay where they are.
-func commonPrefix(f followed) int {
-	n := 0
-	for n < len(f.order) && n < len(f.hard) && f.order[n].known == n {
-		n++
-	}
-	if len(f.hard)+len(f.order) == 0 {
-		return len(f.known) // there is nothing that could be missing
-	}
-	if n == 0 {
-		// Soft entries in front of everything stay only if something behind them does.
-		return min(f.keep, len(f.known))
-	}
-	if n == len(f.hard) {
-		return len(f.known)
-	}
-	return f.hard[n-1] + 1 + len(softRun(f, n-1))
-}
-
-// softRun returns the soft entries right behind a hard one.
-func softRun(f followed, hard int) []knownEntry {
-	from := f.hard[hard] + 1
-	to := len(f.known)
-	if hard+1 < len(f.hard) {
-		to = f.hard[hard+1]
-	}
-	return f.known[from:to]
-}
-
-func softAfter(f followed) map[int][]knownEntry {
-	out := make(map[int][]knownEntry)
-	for i := range f.hard {
-		if run := softRun(f, i); len(run) > 0 {
-			out[i] = run
-		}
-	}
-	return out
 }
 
 // layer lays a path, skipping the entries that stay where they are.
@@ -234,4 +127,44 @@ func (e *Engine) bySequence(ctx context.Context, s *session, in intake) ([]core.
 		out[i] = entry
 	}
 	return out, nil
+}
+
+// outOfSight finds which of a host's messages the store holds although it did not show them: the ids of their entries, by index. What stands in front is not
+// looked for, it is few. The next position of v comes behind theirs.
+func (e *Engine) outOfSight(ctx context.Context, id core.SessionID, v *core.View, p transcript.Plan, messages []message.Message) (map[int]string, error) {
+	r, ok := core.As[core.Recogniser](e.store)
+	n := len(messages)
+	for _, l := range p.Leaders {
+		if l.Host >= 0 {
+			n--
+		}
+	}
+	if !ok || n == 0 {
+		return nil, nil
+	}
+	found, err := r.Recognise(ctx, id, messages[:n])
+	if err != nil {
+		return nil, fmt.Errorf("core: reconcile %q: %w", id, err)
+	}
+	taken := make(map[string]bool)
+	for _, k := range p.Known {
+		taken[k.ID] = true
+	}
+	says := make(map[string][]core.Entry)
+	for _, entry := range found {
+		if inConversation(entry) && entry.SessionID() == id {
+			says[entry.Fingerprint] = append(says[entry.Fingerprint], entry)
+		}
+	}
+	there := make(map[int]string)
+	for i, fp := range fingerprintsOf(messages[:n]) {
+		for _, entry := range says[fp] {
+			if !taken[entry.ID] && sameOrigin(entry.Message, messages[i]) {
+				taken[entry.ID], there[i] = true, entry.ID
+				v.Apply(edit.Count{Next: max(v.Next, entry.Seq+1), Turns: v.Turns})
+				break
+			}
+		}
+	}
+	return there, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/erased"
+	"github.com/contextengine/contextengine/core/internal/transcript"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -101,16 +102,16 @@ func (e *Engine) printsOf(ctx context.Context, agent string, with bool) (erased.
 }
 
 // recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones.
-func (e *Engine) recognise(ctx context.Context, known []knownEntry, rows []row, messages []message.Message) error {
+func (e *Engine) recognise(ctx context.Context, known []transcript.Known, rows []transcript.Row, messages []message.Message) error {
 	owners := make(map[core.SessionID]map[string][]int)
 	for i, k := range known {
-		if !k.erased || !strings.HasPrefix(k.fp, erased.Mark) {
+		if !k.Erased || !strings.HasPrefix(k.Fingerprint, erased.Mark) {
 			continue
 		}
-		if owners[k.owner] == nil {
-			owners[k.owner] = make(map[string][]int)
+		if owners[k.Owner] == nil {
+			owners[k.Owner] = make(map[string][]int)
 		}
-		owners[k.owner][k.fp] = append(owners[k.owner][k.fp], i)
+		owners[k.Owner][k.Fingerprint] = append(owners[k.Owner][k.Fingerprint], i)
 	}
 	for owner, places := range owners {
 		p, err := e.printsOf(ctx, owner.Agent, false)
@@ -118,10 +119,10 @@ func (e *Engine) recognise(ctx context.Context, known []knownEntry, rows []row, 
 			return err
 		}
 		for _, r := range rows {
-			for _, print := range p.All(owner, r.fp) {
+			for _, print := range p.All(owner, r.Fingerprint) {
 				for _, i := range places[print] {
-					if r.own || !p.Another(owner, known[i].origin, &messages[r.index]) {
-						known[i].fp, known[i].soft = r.fp, known[i].leads
+					if r.Own || !p.Another(owner, known[i].Origin, &messages[r.Index]) {
+						known[i].Fingerprint, known[i].Soft = r.Fingerprint, known[i].Leads
 					}
 				}
 			}

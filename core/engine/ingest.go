@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/erased"
+	"github.com/contextengine/contextengine/core/internal/transcript"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -62,7 +63,7 @@ func (e *Engine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (
 	if len(req.IdempotencyKey) > maxCallKey {
 		return res, invalid("ingest", "idempotencyKey", fmt.Sprintf("must be at most %d bytes", maxCallKey))
 	}
-	messages, at := spoken(e.redacted(req.Messages))
+	messages, at := transcript.Spoken(e.redacted(req.Messages))
 	tries := make(tries)
 	err := e.retry(ctx, req.Session, func(s *session) error {
 		v := s.view.Clone()
@@ -70,7 +71,7 @@ func (e *Engine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (
 		if err != nil {
 			return err
 		}
-		res = core.IngestResult{IDs: placed(in.ids, at, len(req.Messages)), Duplicates: in.duplicates, Ingested: len(in.ids) - in.duplicates}
+		res = core.IngestResult{IDs: transcript.Placed(in.ids, at, len(req.Messages)), Duplicates: in.duplicates, Ingested: len(in.ids) - in.duplicates}
 		return e.adopt(ctx, s, v, in)
 	})
 	if err != nil {
@@ -87,7 +88,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (co
 	if err := validMessages("commit turn", req.Messages); err != nil {
 		return core.CommitTurnResult{}, err
 	}
-	messages, at := spoken(e.redacted(req.Messages))
+	messages, at := transcript.Spoken(e.redacted(req.Messages))
 	tries := make(tries)
 	var res core.CommitTurnResult
 	err := e.retry(ctx, req.Session, func(s *session) error {
@@ -106,7 +107,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (co
 		if err != nil {
 			return err
 		}
-		res = core.CommitTurnResult{Status: core.Committed, IDs: placed(in.ids, at, len(req.Messages))}
+		res = core.CommitTurnResult{Status: core.Committed, IDs: transcript.Placed(in.ids, at, len(req.Messages))}
 		if in.duplicates == len(in.ids) && len(known) == 0 && len(in.ids) > 0 {
 			res.Status = core.Duplicate
 		}
@@ -136,7 +137,7 @@ func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) error
 	if err := validMessages("after turn", req.Messages); err != nil {
 		return err
 	}
-	turn, _ := spoken(e.redacted(req.Messages[req.PrePrompt:]))
+	turn, _ := transcript.Spoken(e.redacted(req.Messages[req.PrePrompt:]))
 	tries := make(tries)
 	err := e.retry(ctx, req.Session, func(s *session) error {
 		v := s.view.Clone()
@@ -165,7 +166,7 @@ type draft struct {
 	known map[int]string
 	meta  map[string]string
 	// marks are further values of some of the messages' entries, by index.
-	marks map[int]mark
+	marks map[int]transcript.Mark
 	// tries, when not nil, is of the call that the draft belongs to.
 	tries tries
 }
@@ -187,9 +188,6 @@ func (t tries) same(i int, entry *core.Entry) bool {
 	t[i] = *entry
 	return false
 }
-
-// mark is a value in an entry's Meta.
-type mark struct{ key, value string }
 
 // intake is what append did.
 type intake struct {
@@ -224,9 +222,9 @@ func (e *Engine) append(ctx context.Context, s *session, v *core.View, d draft) 
 			return intake{}, err
 		}
 		if k, ok := d.marks[i]; ok {
-			entry.Meta = withMeta(entry.Meta, k.key, k.value)
+			entry.Meta = withMeta(entry.Meta, k.Key, k.Value)
 		}
-		if entry.Type == core.TypeMessage && m.Role == message.User && entry.Meta[metaStray] == "" {
+		if entry.Type == core.TypeMessage && m.Role == message.User && entry.Meta[transcript.MetaStray] == "" {
 			turns++
 		}
 		entry.Turn = turns

@@ -3,11 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/erased"
+	"github.com/contextengine/contextengine/core/internal/transcript"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -54,7 +56,7 @@ func (e *Engine) reconcileTail(ctx context.Context, s *session, t *core.Transcri
 		if d != l.Digest {
 			continue
 		}
-		fresh, _ := spoken(t.Messages[l.Count-t.Skipped:])
+		fresh, _ := transcript.Spoken(t.Messages[l.Count-t.Skipped:])
 		own := l != s.view.Host
 		if len(fresh) == 0 {
 			return 0, true, nil
@@ -83,42 +85,6 @@ func (s *session) ledgers(loop bool) []core.Ledger {
 	return out
 }
 
-// row is a message of a host's transcript, or one of those that a message of the engine's own shows.
-type row struct {
-	index int
-	fp    string
-	own   bool
-	// gap says that a note of the engine's own stands in front of it: what is missing there is not shown, and still in force.
-	gap bool
-	// fillers are the roles of the host's own lines in front of it.
-	fillers []message.Role
-}
-
-func fingerprints(rows []row) []string {
-	out := make([]string, len(rows))
-	for i := range rows {
-		out[i] = rows[i].fp
-	}
-	return out
-}
-
-// knownEntry is what reconciling needs of an entry on the path.
-type knownEntry struct {
-	owner core.SessionID
-	seq   int64
-	fp    string
-	// erased entries are known by what they leave, see package erased; origin is by what the host knew them.
-	erased bool
-	origin string
-	// soft entries are the engine's own or hidden, or stand in front: a host does not show them, and their absence means nothing. An erased entry is one
-	// unless the host still has it.
-	soft bool
-	// leads says that it is a system message that stands in front, or did; stray that it is no anchor, see head.go.
-	leads, stray bool
-	role         message.Role
-	id           string
-}
-
 // reconcileAll compares the whole transcript with the whole path. fps are the fingerprints of the host's messages, kept those of the same as they
 // may be stored.
 func (e *Engine) reconcileAll(ctx context.Context, s *session, t *core.Transcript, fps, kept []string, loop bool) (int, error) {
@@ -132,86 +98,25 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *core.Transcrip
 		}
 	}
 	// What the engine itself put into its output is not part of the conversation, and what it shortened or merged stands for what it shows.
-	own := e.ownMessages(s)
-	var rows []row
-	var fillers []message.Role
-	gap := false
-	for i, fp := range kept {
-		shows, ok := own[fp]
-		at := slices.Index(shows, fp)
-		if t.Messages[i].Type == message.Filler {
-			gap, fillers = true, append(fillers, t.Messages[i].Role)
-			continue
-		}
-		if !ok || at >= 0 {
-			// It may be the host's or the engine's; if it is the engine's, a rule took out what stood around it.
-			rows = append(rows, row{index: i, fp: fp, gap: gap || loop && at > 0, fillers: fillers})
-			gap, fillers = loop && at >= 0 && at < len(shows)-1, nil
-			continue
-		}
-		for _, of := range shows {
-			if of == "" { // what the engine itself says there
-				gap = true
-				continue
-			}
-			rows = append(rows, row{index: i, fp: of, own: true, gap: gap, fillers: fillers})
-			gap, fillers = false, nil
-		}
-		gap = gap || len(shows) == 0
-	}
-	if err := e.recognise(ctx, known, rows, t.Messages); err != nil {
+	in := transcript.Read(t, kept, e.ownMessages(s), loop)
+	if err := e.recognise(ctx, known, in.Rows, t.Messages); err != nil {
 		return 0, err
 	}
-	var leaders []leader
-	if len(known) > 0 {
-		leaders, rows = leading(&s.view, known, rows, t.Messages)
-	}
-	if rows, err = e.splitJoined(ctx, known, rows, t.Messages); err != nil {
-		return 0, err
-	}
-	rows = withoutEchoes(known, rows, t.Messages)
-	hard := make([]int, 0, len(known))
-	kf := make([]string, 0, len(known))
-	strays := make(map[int]string)
-	var l links
-	for i, k := range known {
-		if k.soft {
-			continue
+	in.TakeLeaders(&s.view, known)
+	if runs := in.Joinable(known); len(runs) > 0 {
+		if err := e.readNeighbours(ctx, runs); err != nil {
+			return 0, err
 		}
-		fp := k.fp
-		if k.stray {
-			fp, strays[len(kf)] = "", k.fp // no anchor
-		}
-		hard, kf = append(hard, i), append(kf, fp)
-		l.roles, l.strays = append(l.roles, k.role), append(l.strays, k.stray)
+		in.Split(known, runs)
 	}
-	match := align(kf, fingerprints(rows))
-	linked := relink(kf, fingerprints(rows), match)
-	claimStrays(strays, fingerprints(rows), match, linked)
-	// What the engine made of an entry that is not in force is no new message.
-	for i, r := range rows {
-		if !r.own || linked[i] >= 0 {
-			l.host, l.match, l.linked = append(l.host, r.index), append(l.match, match[i]), append(l.linked, linked[i])
-			l.own, l.gap, l.fillers = append(l.own, r.own), append(l.gap, r.gap), append(l.fillers, r.fillers)
-		}
-	}
-	l.fillers = append(l.fillers, fillers)
-	f := followed{course: compose(l, t), host: l.host, hard: hard, known: known, leaders: leaders}
-	if begins := len(kept) > 0 && t.Messages[0].Role == message.System; begins {
-		f.keep = s.view.Lead
-		if len(leaders) == 0 && commonPrefix(f) == 0 {
-			leaders = leadersOfView(&s.view) // the path begins anew behind the same ones
-			f.leaders = leaders
-		}
-	}
-
+	plan := in.Plan(&s.view, known)
 	v := s.view.Clone()
-	n, err := e.follow(ctx, s, &v, t, f)
+	n, err := e.follow(ctx, s, &v, t, plan)
 	if err != nil {
 		return 0, err
 	}
 	v.Apply(edit.Match{Ledger: asOf(extend(core.Ledger{Count: t.Skipped, Digest: t.Digest}, fps), &v)})
-	if err := e.takeUp(ctx, s, v, n); err != nil || len(leaders) == 0 || !s.warm {
+	if err := e.takeUp(ctx, s, v, n); err != nil || len(plan.Leaders) == 0 || !s.warm {
 		return len(n.entries), err
 	}
 	if s.lead, err = e.readLead(ctx, &s.view); err != nil {
@@ -221,15 +126,15 @@ func (e *Engine) reconcileAll(ctx context.Context, s *session, t *core.Transcrip
 }
 
 // pathEntries reads what reconciling needs of all entries on a path.
-func (e *Engine) pathEntries(ctx context.Context, v *core.View) ([]knownEntry, error) {
-	var out []knownEntry
+func (e *Engine) pathEntries(ctx context.Context, v *core.View) ([]transcript.Known, error) {
+	var out []transcript.Known
 	for _, sp := range v.Path {
 		err := e.scanSpan(ctx, v, sp, func(entry core.Entry) {
 			leads := len(out) < v.Lead || entry.Leads()
-			out = append(out, knownEntry{
-				owner: entry.SessionID(), seq: entry.Seq, fp: entry.Fingerprint, erased: entry.Type == core.TypeErased,
-				origin: entry.Meta[erased.MetaOrigin], soft: entry.Type != core.TypeMessage || leads, role: entry.Role, id: entry.ID, leads: leads,
-				stray: entry.Meta[metaStray] != "",
+			out = append(out, transcript.Known{
+				Owner: entry.SessionID(), Seq: entry.Seq, Fingerprint: entry.Fingerprint, Erased: entry.Type == core.TypeErased,
+				Origin: entry.Meta[erased.MetaOrigin], Soft: entry.Type != core.TypeMessage || leads, Role: entry.Role, ID: entry.ID, Leads: leads,
+				Stray: entry.Meta[transcript.MetaStray] != "",
 			})
 		})
 		if err != nil {
@@ -268,4 +173,67 @@ func (e *Engine) scanSpan(ctx context.Context, v *core.View, sp core.Span, visit
 		}
 		q.Cursor = page.Next
 	}
+}
+
+// readNeighbours reads what neighbours hold: once for each session, and once for each agent of which some are erased.
+func (e *Engine) readNeighbours(ctx context.Context, runs [][]transcript.Neighbour) error {
+	keys := make(map[string]erased.Prints)
+	there := make(map[core.SessionID][]*transcript.Neighbour)
+	for _, run := range runs {
+		for i := range run {
+			n := &run[i]
+			if !n.Erased {
+				there[n.Owner] = append(there[n.Owner], n)
+				continue
+			}
+			p, known := keys[n.Owner.Agent]
+			if !known {
+				var err error
+				if p, err = e.printsOf(ctx, n.Owner.Agent, false); err != nil {
+					return err
+				}
+				keys[n.Owner.Agent] = p
+			}
+			n.Prints = p
+		}
+	}
+	for owner, all := range there {
+		for some := range slices.Chunk(all, core.MaxPage) {
+			ids := make([]string, len(some))
+			for i, n := range some {
+				ids[i] = n.ID
+			}
+			got, err := e.store.Get(ctx, owner.Scope(), ids)
+			if err != nil {
+				return fmt.Errorf("core: reconcile: %w", err)
+			}
+			for i, n := range some {
+				n.Parts = got[i].Message.Parts
+			}
+		}
+	}
+	return nil
+}
+
+// ownMessages tells the engine's own messages in a transcript from the host's: the value lists the fingerprints of the entries that a
+// shortened or merged message shows, with "" where it says something of the engine's own; it is empty for what shows none.
+func (e *Engine) ownMessages(s *session) map[string][]string {
+	out := make(map[string][]string, len(s.variants)+4)
+	front := s.view.Front()
+	for _, sum := range append(slices.Clone(s.view.Summaries), front.Summaries...) {
+		out[message.Fingerprint(summaryMessage(sum))] = nil
+	}
+	for _, r := range recallsOf(&s.view) {
+		out[message.Fingerprint(recallMessage(r))] = nil
+	}
+	if front.Left > 0 {
+		out[message.Fingerprint(noteMessage(front.Left))] = nil
+	}
+	for i := range s.items {
+		if it := &s.items[i]; !same(&it.entry.Message, &it.msg) {
+			out[message.Fingerprint(it.msg)] = []string{it.entry.Fingerprint}
+		}
+	}
+	maps.Copy(out, s.variants)
+	return out
 }

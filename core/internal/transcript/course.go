@@ -1,4 +1,4 @@
-package engine
+package transcript
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// step is one entry of the new path: a known one (index into the hard entries) or a new message (index into host).
-type pathStep struct{ known, host int }
+// Step is one entry of the new path: a known one (index into Plan.Hard) or a new message (index into Plan.Host); the other is -1.
+type Step struct{ Known, Host int }
 
 // links are the messages of a host's transcript that count. match[i] is the known entry that host message i is, in the same order as before, or -1;
 // linked holds besides those that stand elsewhere now.
@@ -77,19 +77,19 @@ func (l *links) saidAgain(first, hidden int) {
 	}
 }
 
-// course is how a path goes on after a transcript was matched with it.
-type course struct {
-	order []pathStep
-	// front is the number of leading steps that the host does not show, because it compacted them away itself; -1 when it did not.
-	front int
-	// strays are host messages that go in front of the known entry at, behind which the order begins as it was.
-	strays []int
-	at     int
+// Course is how a path goes on after a transcript was matched with it.
+type Course struct {
+	Order []Step
+	// Front is the number of leading steps that the host does not show, because it compacted them away itself; -1 when it did not.
+	Front int
+	// Strays are host messages that go in front of the known entry At, behind which the order begins as it was.
+	Strays []int
+	At     int
 }
 
 // compose decides the new path.
-func compose(l links, t *core.Transcript) course {
-	c := course{front: -1}
+func compose(l links, t *core.Transcript) Course {
+	c := Course{Front: -1}
 	known := len(l.roles)
 	first := l.first(t)
 	summary := len(l.host) > 0 && t.Messages[l.host[0]].Type == message.CompactionSummary
@@ -106,12 +106,12 @@ func compose(l links, t *core.Transcript) course {
 	if first > 0 && !summary && !slices.ContainsFunc(l.linked[:first], moved) {
 		for i := range first {
 			if l.linked[i] < 0 && !l.own[i] {
-				c.strays = append(c.strays, i)
+				c.Strays = append(c.Strays, i)
 			}
 		}
-		begin, c.at = first, hidden
-		if t.Whole && len(c.strays) > 0 && hidden > 0 {
-			begin, hidden, c.strays = 0, 0, nil
+		begin, c.At = first, hidden
+		if t.Whole && len(c.Strays) > 0 && hidden > 0 {
+			begin, hidden, c.Strays = 0, 0, nil
 		}
 	}
 	// With nothing in common it is a new beginning: what was before stays stored, but is not part of this conversation.
@@ -122,13 +122,13 @@ func compose(l links, t *core.Transcript) course {
 	show := func(from, to int) {
 		for k := from; k < to; k++ {
 			if !again[k] {
-				c.order = append(c.order, pathStep{known: k, host: -1})
+				c.Order = append(c.Order, Step{Known: k, Host: -1})
 			}
 		}
 	}
 	show(0, hidden)
 	if summary {
-		c.front = len(c.order)
+		c.Front = len(c.Order)
 	}
 	last, gap := -1, false
 	for i := begin; i <= len(l.host); i++ {
@@ -154,9 +154,9 @@ func compose(l links, t *core.Transcript) course {
 		switch {
 		case i == len(l.host):
 		case l.linked[i] >= 0:
-			c.order = append(c.order, pathStep{known: l.linked[i], host: -1})
+			c.Order = append(c.Order, Step{Known: l.linked[i], Host: -1})
 		case !l.own[i]:
-			c.order = append(c.order, pathStep{known: -1, host: i})
+			c.Order = append(c.Order, Step{Known: -1, Host: i})
 		}
 	}
 	return c

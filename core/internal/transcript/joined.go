@@ -1,13 +1,10 @@
-package engine
+package transcript
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -16,57 +13,66 @@ import (
 // that failed leaves a user's message next to the following one, an announced answer stands next to the one before it.
 func joinable(role message.Role) bool { return role == message.User || role == message.Assistant }
 
-// neighbour is a known entry next to one of the same role; index is its place among the known ones. Of an erased one there are no parts, but the prints
+// Neighbour is a known entry next to one of the same role; index is its place among the known ones. Of an erased one there are no parts, but the prints
 // that tell whether a message is what was erased.
-type neighbour struct {
-	knownEntry
-	index  int
-	parts  []message.Part
-	prints erased.Prints
+type Neighbour struct {
+	Known
+	// Parts are what it holds, Prints those of its agent: the reader fills in one of them.
+	Parts  []message.Part
+	Prints erased.Prints
+
+	index int
 }
 
 // was reports whether a message is what an erased neighbour said.
-func (n *neighbour) was(m message.Message) bool {
+func (n *Neighbour) was(m message.Message) bool {
 	fp := message.Fingerprint(m)
-	return fp == n.fp || n.prints.Known(n.owner, n.fp, fp)
+	return fp == n.Fingerprint || n.Prints.Known(n.Owner, n.Fingerprint, fp)
 }
 
-// splitJoined puts known entries in the place of rows that are several of them, one behind the other, in one message. Such a row is no new
-// message, and the entries are still in force.
-func (e *Engine) splitJoined(ctx context.Context, known []knownEntry, rows []row, messages []message.Message) ([]row, error) {
+// Joinable returns the known entries that stand next to one of the same role, where a row may be several of them in one message; what they hold is to be filled in then.
+// It is empty when every row is known, or the engine's own.
+func (in *Reading) Joinable(known []Known) [][]Neighbour {
+	if !slices.ContainsFunc(in.Rows, in.odd(known)) {
+		return nil
+	}
+	return neighbours(known)
+}
+
+// odd tells the rows that may be several known entries.
+func (in *Reading) odd(known []Known) func(Row) bool {
 	have := make(map[string]bool, len(known))
 	for _, k := range known {
-		have[k.fp] = true
+		have[k.Fingerprint] = true
 	}
-	odd := func(r row) bool { return !r.own && !have[r.fp] && joinable(messages[r.index].Role) }
-	if !slices.ContainsFunc(rows, odd) {
-		return rows, nil
-	}
-	runs, err := e.neighbours(ctx, known)
-	if err != nil || len(runs) == 0 {
-		return rows, err
-	}
-	out := make([]row, 0, len(rows))
-	for _, r := range rows {
-		var of []neighbour
+	return func(r Row) bool { return !r.Own && !have[r.Fingerprint] && joinable(in.t.Messages[r.Index].Role) }
+}
+
+// Split puts known entries in the place of rows that are several of them, one behind the other, in one message. Such a row is no new
+// message, and the entries are still in force: in known they are not soft any more.
+func (in *Reading) Split(known []Known, runs [][]Neighbour) {
+	odd := in.odd(known)
+	out := make([]Row, 0, len(in.Rows))
+	for _, r := range in.Rows {
+		var of []Neighbour
 		if odd(r) {
-			of = findJoined(runs, &messages[r.index])
+			of = findJoined(runs, &in.t.Messages[r.Index])
 		}
 		if len(of) == 0 {
 			out = append(out, r)
 		}
 		for i, k := range of {
-			known[k.index].soft = false
-			out = append(out, row{index: r.index, fp: k.fp, own: true, gap: r.gap && i == 0})
+			known[k.index].Soft = false
+			out = append(out, Row{Index: r.Index, Fingerprint: k.Fingerprint, Own: true, Gap: r.Gap && i == 0})
 		}
 	}
-	return out, nil
+	in.Rows = out
 }
 
-// neighbours returns the known entries that stand next to one of the same role, together with what they hold.
-func (e *Engine) neighbours(ctx context.Context, known []knownEntry) ([][]neighbour, error) {
-	var runs [][]neighbour
-	var run []neighbour
+// neighbours returns the known entries that stand next to one of the same role.
+func neighbours(known []Known) [][]Neighbour {
+	var runs [][]Neighbour
+	var run []Neighbour
 	end := func() {
 		if len(run) > 1 {
 			runs = append(runs, run)
@@ -74,64 +80,24 @@ func (e *Engine) neighbours(ctx context.Context, known []knownEntry) ([][]neighb
 		run = nil
 	}
 	for i, k := range known {
-		if k.soft && !k.erased {
+		if k.Soft && !k.Erased {
 			continue
 		}
-		if len(run) > 0 && run[0].role != k.role || !joinable(k.role) {
+		if len(run) > 0 && run[0].Role != k.Role || !joinable(k.Role) {
 			end()
 		}
-		if joinable(k.role) {
-			run = append(run, neighbour{knownEntry: k, index: i})
+		if joinable(k.Role) {
+			run = append(run, Neighbour{Known: k, index: i})
 		}
 	}
 	end()
-	return runs, e.readNeighbours(ctx, runs)
-}
-
-// readNeighbours reads what neighbours hold: once for each session, and once for each agent of which some are erased.
-func (e *Engine) readNeighbours(ctx context.Context, runs [][]neighbour) error {
-	keys := make(map[string]erased.Prints)
-	there := make(map[core.SessionID][]*neighbour)
-	for _, run := range runs {
-		for i := range run {
-			n := &run[i]
-			if !n.erased {
-				there[n.owner] = append(there[n.owner], n)
-				continue
-			}
-			p, known := keys[n.owner.Agent]
-			if !known {
-				var err error
-				if p, err = e.printsOf(ctx, n.owner.Agent, false); err != nil {
-					return err
-				}
-				keys[n.owner.Agent] = p
-			}
-			n.prints = p
-		}
-	}
-	for owner, all := range there {
-		for some := range slices.Chunk(all, core.MaxPage) {
-			ids := make([]string, len(some))
-			for i, n := range some {
-				ids[i] = n.id
-			}
-			got, err := e.store.Get(ctx, owner.Scope(), ids)
-			if err != nil {
-				return fmt.Errorf("core: reconcile: %w", err)
-			}
-			for i, n := range some {
-				n.parts = got[i].Message.Parts
-			}
-		}
-	}
-	return nil
+	return runs
 }
 
 // findJoined returns the neighbours that m is made of, nil when there are none.
-func findJoined(runs [][]neighbour, m *message.Message) []neighbour {
+func findJoined(runs [][]Neighbour, m *message.Message) []Neighbour {
 	for _, run := range runs {
-		if run[0].role != m.Role {
+		if run[0].Role != m.Role {
 			continue
 		}
 		for from := range run[:len(run)-1] {
@@ -144,10 +110,10 @@ func findJoined(runs [][]neighbour, m *message.Message) []neighbour {
 }
 
 // joinedFrom returns how many of the first entries m consists of, 0 when it is something else.
-func joinedFrom(run []neighbour, m *message.Message) int {
+func joinedFrom(run []Neighbour, m *message.Message) int {
 	rest := joinedRest{parts: m.Parts}
 	for n := range run {
-		if run[n].erased && !rest.takeErased(&run[n]) || !run[n].erased && !rest.take(run[n].parts) {
+		if run[n].Erased && !rest.takeErased(&run[n]) || !run[n].Erased && !rest.take(run[n].Parts) {
 			return 0
 		}
 		if rest.empty() {
@@ -197,13 +163,13 @@ func (r *joinedRest) take(parts []message.Part) bool {
 }
 
 // takeErased takes what an erased neighbour said, which nobody knows any more: it is tried what ends with a part or a line.
-func (r *joinedRest) takeErased(k *neighbour) bool {
+func (r *joinedRest) takeErased(k *Neighbour) bool {
 	parts := r.parts
 	if r.begun {
 		parts = append([]message.Part{{Kind: message.Text, Text: r.text}}, parts...)
 	}
 	for n := range parts {
-		if k.was(message.Message{Role: k.role, Parts: parts[:n+1]}) {
+		if k.was(message.Message{Role: k.Role, Parts: parts[:n+1]}) {
 			*r = joinedRest{parts: parts[n+1:]}
 			return true
 		}
@@ -213,7 +179,7 @@ func (r *joinedRest) takeErased(k *neighbour) bool {
 	}
 	text := parts[0].Text
 	for at, c := range text {
-		if c == '\n' && k.was(message.New(k.role, text[:at])) {
+		if c == '\n' && k.was(message.New(k.Role, text[:at])) {
 			*r = joinedRest{parts: parts[1:], text: text[at:], begun: true}
 			r.skip()
 			return true

@@ -1,0 +1,176 @@
+package transcript
+
+import (
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// Known is what has to be known of an entry on the path.
+type Known struct {
+	Owner       core.SessionID
+	Seq         int64
+	Fingerprint string
+	// Erased entries are known by what they leave, see package erased; Origin is by what the host knew them.
+	Erased bool
+	Origin string
+	// Soft entries are the engine's own or hidden, or stand in front: a host does not show them, and their absence means nothing. An erased entry is one
+	// unless the host still has it.
+	Soft bool
+	// Leads says that it is a system message that stands in front, or did; Stray that it is no anchor, see head.go. ID is its entry's.
+	Leads, Stray bool
+	Role         message.Role
+	ID           string
+}
+
+// Mark is a key of core.Entry.Meta and what it says.
+type Mark struct{ Key, Value string }
+
+// Plan is how a path goes on: what it is made of, in order.
+type Plan struct {
+	Course
+	// Host are the indexes of the transcript's messages that count, Hard those of the known entries that a host shows.
+	Host, Hard []int
+	Known      []Known
+	// Leaders stand in front from now on, unless there are none.
+	Leaders []Leader
+	// Keep is how many entries at the beginning of the path stay whatever follows.
+	Keep int
+}
+
+// Plan compares the rows with what is known of the path of v.
+func (in *Reading) Plan(v *core.View, known []Known) Plan {
+	rows := withoutEchoes(known, in.Rows, in.t.Messages)
+	hard := make([]int, 0, len(known))
+	kf := make([]string, 0, len(known))
+	strays := make(map[int]string)
+	var l links
+	for i, k := range known {
+		if k.Soft {
+			continue
+		}
+		fp := k.Fingerprint
+		if k.Stray {
+			fp, strays[len(kf)] = "", k.Fingerprint // no anchor
+		}
+		hard, kf = append(hard, i), append(kf, fp)
+		l.roles, l.strays = append(l.roles, k.Role), append(l.strays, k.Stray)
+	}
+	match := align(kf, fingerprints(rows))
+	linked := relink(kf, fingerprints(rows), match)
+	claimStrays(strays, fingerprints(rows), match, linked)
+	// What the engine made of an entry that is not in force is no new message.
+	for i, r := range rows {
+		if !r.Own || linked[i] >= 0 {
+			l.host, l.match, l.linked = append(l.host, r.Index), append(l.match, match[i]), append(l.linked, linked[i])
+			l.own, l.gap, l.fillers = append(l.own, r.Own), append(l.gap, r.Gap), append(l.fillers, r.Fillers)
+		}
+	}
+	l.fillers = append(l.fillers, in.end)
+	p := Plan{Course: compose(l, in.t), Host: l.host, Hard: hard, Known: known, Leaders: in.leaders}
+	if len(in.t.Messages) > 0 && in.t.Messages[0].Role == message.System {
+		p.Keep = v.Lead
+		if len(p.Leaders) == 0 && p.CommonPrefix() == 0 {
+			p.Leaders = LeadersOf(v) // the path begins anew behind the same ones
+		}
+	}
+	return p
+}
+
+// News returns the messages to store, in the order strays, conversation, leaders, and the marks of their entries. The first one gets position next.
+func (p *Plan) News(id core.SessionID, next int64, t *core.Transcript) ([]message.Message, map[int]Mark) {
+	var messages []message.Message
+	for _, i := range p.Strays {
+		messages = append(messages, t.Messages[p.Host[i]])
+	}
+	for _, st := range p.Order {
+		if st.Host >= 0 {
+			messages = append(messages, t.Messages[p.Host[st.Host]])
+		}
+	}
+	marks := leadMarks(id, p.Leaders, len(messages), next)
+	for _, l := range p.Leaders {
+		if l.Host >= 0 {
+			messages = append(messages, t.Messages[l.Host])
+		}
+	}
+	for i := range p.Strays {
+		if p.At > 0 || slices.ContainsFunc(p.Known[:p.Hard[0]], func(k Known) bool { return k.Erased }) {
+			marks[i] = Mark{MetaStray, p.placeOf(p.At)}
+		}
+	}
+	i, before := len(p.Strays)+p.fresh(), ""
+	for _, st := range slices.Backward(p.Order) {
+		if st.Known >= 0 {
+			before = p.placeOf(st.Known)
+			continue
+		}
+		if i--; before != "" {
+			marks[i] = Mark{MetaBefore, before}
+		}
+	}
+	return messages, marks
+}
+
+// fresh counts the steps that are new messages.
+func (p *Plan) fresh() int {
+	n := 0
+	for _, st := range p.Order {
+		if st.Host >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// placeOf names the place of a hard entry.
+func (p *Plan) placeOf(hard int) string {
+	k := &p.Known[p.Hard[hard]]
+	return PlaceName(k.Owner, k.Seq)
+}
+
+// Moves reports whether known entries behind the common beginning stay in force.
+func (p *Plan) Moves(common int) bool {
+	return slices.ContainsFunc(p.Order, func(st Step) bool { return st.Known >= 0 && p.Hard[st.Known] >= common })
+}
+
+// CommonPrefix returns how many entries at the beginning of the path stay where they are.
+func (p *Plan) CommonPrefix() int {
+	n := 0
+	for n < len(p.Order) && n < len(p.Hard) && p.Order[n].Known == n {
+		n++
+	}
+	if len(p.Hard)+len(p.Order) == 0 {
+		return len(p.Known) // there is nothing that could be missing
+	}
+	if n == 0 {
+		// Soft entries in front of everything stay only if something behind them does.
+		return min(p.Keep, len(p.Known))
+	}
+	if n == len(p.Hard) {
+		return len(p.Known)
+	}
+	return p.Hard[n-1] + 1 + len(p.softRun(n-1))
+}
+
+// softRun returns the soft entries right behind a hard one.
+func (p *Plan) softRun(hard int) []Known {
+	from := p.Hard[hard] + 1
+	to := len(p.Known)
+	if hard+1 < len(p.Hard) {
+		to = p.Hard[hard+1]
+	}
+	return p.Known[from:to]
+}
+
+// SoftAfter returns the soft entries right behind each of the hard ones that has some.
+func (p *Plan) SoftAfter() map[int][]Known {
+	out := make(map[int][]Known)
+	for i := range p.Hard {
+		if run := p.softRun(i); len(run) > 0 {
+			out[i] = run
+		}
+	}
+	return out
+}

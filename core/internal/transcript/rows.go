@@ -1,0 +1,136 @@
+// Package transcript compares what a host says happened with what is known of a session, and says how the conversation goes on: what it shows is in force, what is new, what was taken
+// back, and what it only does not show. Start with Read; the rule for the head of a list is in head.go. Everything here is pure: nothing is stored or read.
+package transcript
+
+import (
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// Reading is a host's transcript taken apart: read, its leaders taken off, what is joined split, and then compared with what is known.
+type Reading struct {
+	// Rows are what the transcript says, without the leaders once they are taken.
+	Rows []Row
+
+	t       *core.Transcript
+	end     []message.Role // the host's own lines behind the last row
+	leaders []Leader
+}
+
+// Read takes a transcript apart. fps are its messages' fingerprints as they may be stored. own lists the fingerprints that the engine's own messages show, with "" for
+// what the engine itself says in them, and none for what shows nothing else. Inside a turn (loop) the messages around those may be missing because a rule took them out.
+func Read(t *core.Transcript, fps []string, own map[string][]string, loop bool) *Reading {
+	in := Reading{t: t}
+	var fillers []message.Role
+	gap := false
+	for i, fp := range fps {
+		shows, ok := own[fp]
+		at := slices.Index(shows, fp)
+		if t.Messages[i].Type == message.Filler {
+			gap, fillers = true, append(fillers, t.Messages[i].Role)
+			continue
+		}
+		if !ok || at >= 0 {
+			// It may be the host's or the engine's; if it is the engine's, a rule took out what stood around it.
+			in.Rows = append(in.Rows, Row{Index: i, Fingerprint: fp, Gap: gap || loop && at > 0, Fillers: fillers})
+			gap, fillers = loop && at >= 0 && at < len(shows)-1, nil
+			continue
+		}
+		for _, of := range shows {
+			if of == "" { // what the engine itself says there
+				gap = true
+				continue
+			}
+			in.Rows = append(in.Rows, Row{Index: i, Fingerprint: of, Own: true, Gap: gap, Fillers: fillers})
+			gap, fillers = false, nil
+		}
+		gap = gap || len(shows) == 0
+	}
+	in.end = fillers
+	return &in
+}
+
+// Row is a message of a host's transcript, or one of those that a message of the engine's own shows.
+type Row struct {
+	Index       int
+	Fingerprint string
+	Own         bool
+	// Gap says that a note of the engine's own stands in front of it: what is missing there is not shown, and still in force.
+	Gap bool
+	// Fillers are the roles of the host's own lines in front of it.
+	Fillers []message.Role
+}
+
+func fingerprints(rows []Row) []string {
+	out := make([]string, len(rows))
+	for i := range rows {
+		out[i] = rows[i].Fingerprint
+	}
+	return out
+}
+
+// Spoken returns the messages that are not the host's own fillers, and where they were. It returns the same slice when that is all of them.
+func Spoken(messages []message.Message) (kept []message.Message, at []int) {
+	made := func(m message.Message) bool { return m.Type == message.Filler }
+	if !slices.ContainsFunc(messages, made) {
+		return messages, nil
+	}
+	kept, at = make([]message.Message, 0, len(messages)), make([]int, 0, len(messages))
+	for i := range messages {
+		if !made(messages[i]) {
+			kept, at = append(kept, messages[i]), append(at, i)
+		}
+	}
+	return kept, at
+}
+
+// Placed gives the ids of what Spoken kept their places among all n messages; fillers have none.
+func Placed(ids []string, at []int, n int) []string {
+	if at == nil {
+		return ids
+	}
+	out := make([]string, n)
+	for i, to := range at {
+		out[to] = ids[i]
+	}
+	return out
+}
+
+// withoutEchoes takes out what a message of the engine's own shows when the host shows it itself, too. Tool results are told apart by their calls: two calls
+// may give the same.
+func withoutEchoes(known []Known, rows []Row, messages []message.Message) []Row {
+	free := make(map[string]int, len(known))
+	for _, k := range known {
+		free[k.Fingerprint]++
+	}
+	hosts := make(map[string][]int)
+	for _, r := range rows {
+		if !r.Own {
+			free[r.Fingerprint]--
+			hosts[r.Fingerprint] = append(hosts[r.Fingerprint], r.Index)
+		}
+	}
+	return slices.DeleteFunc(rows, func(r Row) bool {
+		if !r.Own {
+			return false
+		}
+		if calls := callIDs(&messages[r.Index]); len(calls) > 0 {
+			return slices.ContainsFunc(hosts[r.Fingerprint], func(i int) bool { return slices.Equal(callIDs(&messages[i]), calls) })
+		}
+		free[r.Fingerprint]--
+		return free[r.Fingerprint] < 0
+	})
+}
+
+// callIDs returns the ids of the calls that a message has results of.
+func callIDs(m *message.Message) []string {
+	var out []string
+	for i := range m.Parts {
+		if p := &m.Parts[i]; p.Kind == message.ToolResult {
+			out = append(out, p.CallID)
+		}
+	}
+	return out
+}
