@@ -15,7 +15,7 @@ var session = core.SessionID{Agent: "main", Session: "one"}
 // said makes messages of words: of the user, of the system where a word is in upper case, the host's own line for "-".
 func said(words string) []message.Message {
 	var out []message.Message
-	for _, w := range strings.Fields(words) {
+	for w := range strings.FieldsSeq(words) {
 		m := message.New(message.User, w)
 		switch {
 		case w == "-":
