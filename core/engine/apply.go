@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -319,4 +320,18 @@ func (e *Engine) known(ctx context.Context, t *task, v *core.View, id string) (c
 		return t.Entries[i], nil
 	}
 	return e.find(ctx, v, id)
+}
+
+// joined returns the same spans, which name their sessions, in order and without repetition.
+func joined(spans []core.Span) []core.Span {
+	slices.SortFunc(spans, func(a, b core.Span) int { return cmp.Or(a.Session.Compare(*b.Session), cmp.Compare(a.From, b.From)) })
+	var out []core.Span
+	for _, s := range spans {
+		if n := len(out); n > 0 && *out[n-1].Session == *s.Session && s.From <= out[n-1].To {
+			out[n-1].To = max(out[n-1].To, s.To)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
 }

@@ -277,3 +277,8 @@ func randomID() string {
 }
 
 func ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// invalid returns an ErrInvalid that names the operation, the field and the remedy.
+func invalid(op, field, remedy string) error {
+	return fmt.Errorf("core: %s: %s: %s: %w", op, field, remedy, core.ErrInvalid)
+}

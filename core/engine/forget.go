@@ -15,6 +15,11 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
+// Forgetter erases what was stored, at somebody's explicit wish.
+type Forgetter interface {
+	Forget(ctx context.Context, req ForgetRequest) (Receipt, error)
+}
+
 // ForgetRequest says what to erase for good.
 type ForgetRequest struct {
 	// Scope is an agent, or one of its sessions.

@@ -259,3 +259,15 @@ func (e *Engine) mayDegrade(err error) bool {
 	}
 	return true
 }
+
+// recallsOf returns the blocks that the window shows, oldest first; the one in force is the last.
+func recallsOf(v *core.View) []*core.Recall {
+	out := make([]*core.Recall, 0, len(v.Kept)+1)
+	for i := range v.Kept {
+		out = append(out, &v.Kept[i])
+	}
+	if v.Recall != nil && v.Recall.Text != "" {
+		out = append(out, v.Recall)
+	}
+	return out
+}
