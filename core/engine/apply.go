@@ -95,7 +95,7 @@ func (e *Engine) attempt(ctx context.Context, t *task, s *session, p core.Patch,
 		return err
 	}
 	t.refs, t.ground = made, groundOf(&s.view, t.end)
-	e.observe(ctx, func(o core.Observer) error { return o.Appended(ctx, summaries) }, len(summaries))
+	e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, summaries) }, len(summaries))
 	return nil
 }
 

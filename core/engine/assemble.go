@@ -17,7 +17,9 @@ import (
 //
 // A BudgetError says that not even the newest messages fit. With FailDegrade any other failure of a part lets legacy answer, provided that
 // the host handed over its transcript; the result is then flagged.
-func (e *Engine) Assemble(ctx context.Context, req core.AssembleRequest) (core.AssembleResult, error) {
+func (e *Engine) Assemble(ctx context.Context, req core.AssembleRequest) (_ core.AssembleResult, err error) {
+	ctx, end := e.begin(ctx, "Assemble", req.Session)
+	defer func() { end(err) }()
 	if req.Budget <= 0 {
 		return core.AssembleResult{}, invalid("assemble", "tokenBudget", "must be a positive number of tokens")
 	}
@@ -28,7 +30,7 @@ func (e *Engine) Assemble(ctx context.Context, req core.AssembleRequest) (core.A
 	var res core.AssembleResult
 	var count core.Tally
 	began := e.now()
-	err := e.retry(ctx, req.Session, func(s *session) error {
+	err = e.retry(ctx, req.Session, func(s *session) error {
 		var err error
 		if res, err = e.assemble(ctx, s, req); err != nil {
 			s.cool() // what was tried is not what is published

@@ -24,7 +24,9 @@ import (
 // A compactor that does not own compaction calls the runtime once, and its result is passed through. An owning one makes progress, or the
 // result says in words the host understands why none was needed; a forced compaction over budget always ends below it, if need be without
 // the compactor.
-func (e *Engine) Compact(ctx context.Context, req core.CompactRequest) (core.CompactResult, error) {
+func (e *Engine) Compact(ctx context.Context, req core.CompactRequest) (_ core.CompactResult, err error) {
+	ctx, end := e.begin(ctx, "Compact", req.Session)
+	defer func() { end(err) }()
 	if err := req.Session.Validate(); err != nil {
 		return core.CompactResult{}, err
 	}

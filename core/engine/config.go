@@ -253,3 +253,8 @@ func WithRequirements(req map[string][]capability.Name) Option {
 func WithIDs(next func() string) Option {
 	return func(e *Engine) { e.newID = next }
 }
+
+// WithTelemetry has the Engine tell t what it does.
+func WithTelemetry(t core.Telemetry) Option {
+	return func(e *Engine) { e.telemetry = t }
+}

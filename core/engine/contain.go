@@ -15,7 +15,9 @@ const grace = 5 * time.Second
 
 // guarded calls a part. A panic is the part's failure and not the engine's: what it says may be from a conversation, so only its kind is told; where it
 // happened is logged.
-func (e *Engine) guarded(ctx context.Context, part string, call func() error) (err error) {
+func (e *Engine) guarded(ctx context.Context, part string, call func(context.Context) error) (err error) {
+	ctx, end := e.begin(ctx, part, core.SessionID{})
+	defer func() { end(err) }()
 	defer func() {
 		r := recover()
 		if r == nil {
@@ -27,7 +29,7 @@ func (e *Engine) guarded(ctx context.Context, part string, call func() error) (e
 		}
 		e.log.ErrorContext(ctx, "context engine part panicked", "engine", e.info.ID, "part", part, "stack", string(debug.Stack()))
 	}()
-	return call()
+	return call(ctx)
 }
 
 // askCompactor runs the compactor. What it returns when its time is over is used, as long as it comes soon.
@@ -39,7 +41,7 @@ func (e *Engine) askCompactor(ctx context.Context, c core.Compaction) (core.Patc
 	ch := make(chan answer, 1)
 	e.work.Go(func() {
 		var a answer
-		a.err = e.guarded(ctx, "compactor", func() (err error) {
+		a.err = e.guarded(ctx, "compactor", func(ctx context.Context) (err error) {
 			a.patch, err = e.compactor.Compact(ctx, c)
 			return err
 		})

@@ -42,6 +42,7 @@ type Engine struct {
 	ownStore  bool
 	info      core.Info
 	log       *slog.Logger
+	telemetry core.Telemetry
 	newID     func() string
 	legacy    *Legacy
 	redact    redactor

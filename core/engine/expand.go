@@ -109,7 +109,9 @@ func (w *answerWriter) add(entry *core.Entry, text string, whole bool, score flo
 }
 
 // Expand implements Recaller. An id that the session does not reach is ErrNotFound.
-func (e *Engine) Expand(ctx context.Context, req ExpandRequest) (ExpandResult, error) {
+func (e *Engine) Expand(ctx context.Context, req ExpandRequest) (_ ExpandResult, err error) {
+	ctx, end := e.begin(ctx, "Expand", req.Session)
+	defer func() { end(err) }()
 	req.ID = strings.TrimPrefix(strings.TrimSpace(req.ID), "#")
 	switch {
 	case req.ID == "":
@@ -273,7 +275,9 @@ func before(spans []core.Span, sp core.Span) int {
 }
 
 // Describe implements Recaller. It reads two entries, whatever the session's length.
-func (e *Engine) Describe(ctx context.Context, req DescribeRequest) (DescribeResult, error) {
+func (e *Engine) Describe(ctx context.Context, req DescribeRequest) (_ DescribeResult, err error) {
+	ctx, end := e.begin(ctx, "Describe", req.Session)
+	defer func() { end(err) }()
 	r, err := e.reachOf(ctx, "describe", req.Session)
 	if err != nil {
 		return DescribeResult{}, err

@@ -65,7 +65,9 @@ const drainTime = 10 * time.Second
 //
 // When it fails it says what for; everything it did stays done, and the same call again does the rest. Windows of other processes that hold
 // a session in memory learn of it with their next published view.
-func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (Receipt, error) {
+func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (_ Receipt, err error) {
+	ctx, end := e.begin(ctx, "Forget", core.SessionID{Agent: req.Scope.Agent, Session: req.Scope.Session})
+	defer func() { end(err) }()
 	if req.Scope.Agent == "" {
 		return Receipt{}, invalid("forget", "scope.agent", "name the agent whose entries are to be erased")
 	}
@@ -289,7 +291,7 @@ func (er *erasure) empty(ctx context.Context) error {
 			}
 		}
 		er.rec.Sessions++
-		er.e.observe(ctx, func(o core.Observer) error { return o.Deleted(ctx, scope, all) }, len(all))
+		er.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Deleted(ctx, scope, all) }, len(all))
 	}
 	return nil
 }

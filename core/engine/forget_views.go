@@ -151,7 +151,7 @@ func (er *erasure) late(ctx context.Context, id core.SessionID, sum *core.Summar
 	}
 	er.summaries[sum.ID] = true
 	er.rec.Summaries++
-	er.e.observe(ctx, func(o core.Observer) error { return o.Deleted(ctx, id.Scope(), []string{sum.ID}) }, 1)
+	er.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Deleted(ctx, id.Scope(), []string{sum.ID}) }, 1)
 	return nil
 }
 

@@ -20,7 +20,9 @@ import (
 const maxCommits = 64
 
 // Bootstrap loads a session and takes up what the host's transcript has and the store has not.
-func (e *Engine) Bootstrap(ctx context.Context, req core.BootstrapRequest) (core.BootstrapResult, error) {
+func (e *Engine) Bootstrap(ctx context.Context, req core.BootstrapRequest) (_ core.BootstrapResult, err error) {
+	ctx, end := e.begin(ctx, "Bootstrap", req.Session)
+	defer func() { end(err) }()
 	if p, ok := core.As[core.Pinger](e.store); ok {
 		if err := p.Ping(ctx); err != nil {
 			return core.BootstrapResult{}, e.failed(ctx, "store", "bootstrap", fmt.Errorf("core: bootstrap %q: %w", req.Session, err))
@@ -28,7 +30,7 @@ func (e *Engine) Bootstrap(ctx context.Context, req core.BootstrapRequest) (core
 	}
 	e.health.restore()
 	var res core.BootstrapResult
-	err := e.retry(ctx, req.Session, func(s *session) error {
+	err = e.retry(ctx, req.Session, func(s *session) error {
 		res = core.BootstrapResult{Bootstrapped: true}
 		if req.Transcript == nil {
 			res.Known = s.view.Len()
@@ -52,7 +54,9 @@ func (e *Engine) Ingest(ctx context.Context, req core.IngestRequest) (core.Inges
 }
 
 // IngestBatch stores messages atomically, in order.
-func (e *Engine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (core.IngestResult, error) {
+func (e *Engine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (_ core.IngestResult, err error) {
+	ctx, end := e.begin(ctx, "IngestBatch", req.Session)
+	defer func() { end(err) }()
 	var res core.IngestResult
 	if len(req.Messages) == 0 {
 		return res, nil
@@ -65,7 +69,7 @@ func (e *Engine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (
 	}
 	messages, at := transcript.Spoken(e.redacted(req.Messages))
 	tries := make(tries)
-	err := e.retry(ctx, req.Session, func(s *session) error {
+	err = e.retry(ctx, req.Session, func(s *session) error {
 		v := s.view.Clone()
 		in, err := e.append(ctx, s, &v, draft{messages: messages, heartbeat: req.Heartbeat, call: req.IdempotencyKey, tries: tries})
 		if err != nil {
@@ -81,7 +85,9 @@ func (e *Engine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (
 }
 
 // CommitTurn stores an accepted turn, once for each advancement key: a second call with the same key changes nothing and says Duplicate.
-func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (core.CommitTurnResult, error) {
+func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ core.CommitTurnResult, err error) {
+	ctx, end := e.begin(ctx, "CommitTurn", req.Session)
+	defer func() { end(err) }()
 	if req.AdvancementKey == "" {
 		return core.CommitTurnResult{}, invalid("commit turn", "advancementKey", "give the key that identifies the turn")
 	}
@@ -91,7 +97,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (co
 	messages, at := transcript.Spoken(e.redacted(req.Messages))
 	tries := make(tries)
 	var res core.CommitTurnResult
-	err := e.retry(ctx, req.Session, func(s *session) error {
+	err = e.retry(ctx, req.Session, func(s *session) error {
 		if slices.Contains(s.view.Commits, req.AdvancementKey) {
 			res = core.CommitTurnResult{Status: core.Duplicate}
 			return nil
@@ -130,7 +136,9 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (co
 }
 
 // AfterTurn takes up a turn from hosts that do not commit turns. What was ingested before is recognised.
-func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) error {
+func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) (err error) {
+	ctx, end := e.begin(ctx, "AfterTurn", req.Session)
+	defer func() { end(err) }()
 	if req.PrePrompt < 0 || req.PrePrompt > len(req.Messages) {
 		return invalid("after turn", "prePromptMessageCount", "must be 0 to the number of messages")
 	}
@@ -139,7 +147,7 @@ func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) error
 	}
 	turn, _ := transcript.Spoken(e.redacted(req.Messages[req.PrePrompt:]))
 	tries := make(tries)
-	err := e.retry(ctx, req.Session, func(s *session) error {
+	err = e.retry(ctx, req.Session, func(s *session) error {
 		v := s.view.Clone()
 		known, err := e.overlap(ctx, s, turn)
 		if err != nil {
@@ -329,17 +337,17 @@ func (e *Engine) adopt(ctx context.Context, s *session, v core.View, in intake) 
 		}
 	}
 	told := slices.Concat(in.before, in.entries)
-	e.observe(ctx, func(o core.Observer) error { return o.Appended(ctx, told) }, len(told))
+	e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, told) }, len(told))
 	return nil
 }
 
 // observe tells every observer; what fails is recorded, not returned.
-func (e *Engine) observe(ctx context.Context, tell func(core.Observer) error, n int) {
+func (e *Engine) observe(ctx context.Context, tell func(context.Context, core.Observer) error, n int) {
 	if n == 0 {
 		return
 	}
 	for _, o := range e.observers {
-		if err := e.guarded(ctx, "observer", func() error { return tell(o) }); err != nil {
+		if err := e.guarded(ctx, "observer", func(ctx context.Context) error { return tell(ctx, o) }); err != nil {
 			e.warn(ctx, fmt.Sprintf("observer %T", o), "observe", err)
 		}
 	}

@@ -110,7 +110,7 @@ func (e *Engine) move(ctx context.Context, s *session, old core.Entry, seq int64
 	if _, err := e.store.Delete(ctx, s.id.Scope(), []string{old.ID}); err != nil {
 		return core.Entry{}, err
 	}
-	e.observe(ctx, func(o core.Observer) error {
+	e.observe(ctx, func(ctx context.Context, o core.Observer) error {
 		return errors.Join(o.Deleted(ctx, s.id.Scope(), []string{old.ID}), o.Appended(ctx, []core.Entry{entry}))
 	}, 1)
 	return entry, nil

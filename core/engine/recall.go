@@ -204,8 +204,8 @@ func (e *Engine) ask(ctx context.Context, q core.Query) ([]core.Candidate, error
 	ch := make(chan answer, 1)
 	e.work.Go(func() {
 		var a answer
-		a.err = e.guarded(ctx, "retriever", func() (err error) {
-			a.candidates, err = e.retriever.Retrieve(own, q)
+		a.err = e.guarded(own, "retriever", func(ctx context.Context) (err error) {
+			a.candidates, err = e.retriever.Retrieve(ctx, q)
 			return err
 		})
 		ch <- a

@@ -78,7 +78,9 @@ func (r *reach) opens(id core.SessionID) bool {
 }
 
 // Search implements Recaller. Where the engine has no searcher it reads the newest maxScanned entries that it may look into.
-func (e *Engine) Search(ctx context.Context, req SearchRequest) (SearchResult, error) {
+func (e *Engine) Search(ctx context.Context, req SearchRequest) (_ SearchResult, err error) {
+	ctx, end := e.begin(ctx, "Search", req.Session)
+	defer func() { end(err) }()
 	query := strings.TrimSpace(req.Query)
 	switch {
 	case query == "":

@@ -12,7 +12,9 @@ import (
 )
 
 // Maintain does what can wait: it compacts when enough history has left the window. It is meant to be called off the reply path.
-func (e *Engine) Maintain(ctx context.Context, req core.MaintainRequest) (core.MaintainResult, error) {
+func (e *Engine) Maintain(ctx context.Context, req core.MaintainRequest) (_ core.MaintainResult, err error) {
+	ctx, end := e.begin(ctx, "Maintain", req.Session)
+	defer func() { end(err) }()
 	if !e.cfg.Compaction.Proactive || !e.compactor.OwnsCompaction() {
 		return core.MaintainResult{Reason: "nothing to do"}, nil
 	}
@@ -34,7 +36,9 @@ func (e *Engine) Maintain(ctx context.Context, req core.MaintainRequest) (core.M
 
 // PrepareSubagentSpawn prepares a child session. A fork begins with what the parent shows now, and may recall from
 // the parent until its grant expires; an isolated child sees nothing of its parent. Rollback takes the preparation back.
-func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest) (core.Spawn, error) {
+func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest) (_ core.Spawn, err error) {
+	ctx, end := e.begin(ctx, "PrepareSubagentSpawn", req.Child)
+	defer func() { end(err) }()
 	if err := req.Parent.Validate(); err != nil {
 		return core.Spawn{}, err
 	}
@@ -122,13 +126,15 @@ func (e *Engine) rollback(ctx context.Context, child core.SessionID, had core.Vi
 
 // OnSubagentEnded puts the child's result into the parent's conversation and ends the child's access to its parent. Called again for the same
 // child and result it changes nothing.
-func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) error {
+func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) (err error) {
+	ctx, end := e.begin(ctx, "OnSubagentEnded", req.Child)
+	defer func() { end(err) }()
 	if err := req.Child.Validate(); err != nil {
 		return err
 	}
 	parent := req.Parent
 	result := req.Result
-	err := e.retry(ctx, req.Child, func(s *session) error {
+	err = e.retry(ctx, req.Child, func(s *session) error {
 		if parent == (core.SessionID{}) && s.view.Parent != nil {
 			parent = *s.view.Parent
 		}
