@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// bitmaps say where a term is: by region, a bit for each passage.
+// bitmaps say where a term is: by block, a bit for each passage.
 type bitmaps struct {
 	body []byte // it is in the text
 	own  []byte // it is the speaker, tool or date; nil when it is nowhere
@@ -28,14 +28,14 @@ func (m *bitmaps) add(v posting) {
 
 // mark sets the bit of a passage. Bits behind the last byte are not set.
 func mark(b []byte, p uint32) []byte {
-	for uint32(len(b)) <= p/region {
+	for uint32(len(b)) <= p/block {
 		b = push(b, 0)
 	}
-	b[p/region] |= 1 << (p % region)
+	b[p/block] |= 1 << (p % block)
 	return b
 }
 
-// at returns the bits of a region.
+// at returns the bits of a block.
 func at(b []byte, r uint32) uint32 {
 	if r < uint32(len(b)) {
 		return uint32(b[r])
@@ -70,7 +70,7 @@ func (m *bitmaps) masked(mask, buf []byte) (*bitmaps, []byte) {
 		out.own = and(m.own)
 	}
 	for _, v := range m.more {
-		if at(mask, v.passage/region)>>(v.passage%region)&1 != 0 {
+		if at(mask, v.passage/block)>>(v.passage%block)&1 != 0 {
 			out.more = append(out.more, v)
 		}
 	}
@@ -79,7 +79,7 @@ func (m *bitmaps) masked(mask, buf []byte) (*bitmaps, []byte) {
 
 // holds returns how often the term is in the text of a passage.
 func (m *bitmaps) holds(p uint32) uint16 {
-	if at(m.body, p/region)>>(p%region)&1 == 0 {
+	if at(m.body, p/block)>>(p%block)&1 == 0 {
 		return 0
 	}
 	return max(bodyOf(m.more, p), 1)

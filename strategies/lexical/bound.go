@@ -5,16 +5,16 @@ import (
 	"math/bits"
 )
 
-// bound reads the postings of all terms and finds out what the passages of each region can have at most: what is in bounds, and the constant base.
+// bound reads the postings of all terms and finds out what the passages of each block can have at most: what is in bounds, and the constant base.
 func (k *ranking) bound(ctx context.Context) error {
 	w := k.scratch
-	w.deal()
-	err := w.byHands(ctx, func(ctx context.Context, h *hand, mine int) error {
+	w.assign()
+	err := w.onWorkers(ctx, func(ctx context.Context, h *worker, mine int) error {
 		clear(h.bounds)
 		clear(h.common)
 		for i := range w.parts {
 			t := &w.parts[i]
-			if t.hand != mine {
+			if t.worker != mine {
 				continue
 			}
 			if err := ctx.Err(); err != nil {
@@ -46,14 +46,14 @@ func (k *ranking) bound(ctx context.Context) error {
 			t.postings = t.maps.more
 			continue
 		}
-		t.postings = w.hands[t.hand].postings[t.from:t.to]
+		t.postings = w.workers[t.worker].postings[t.from:t.to]
 		if k.everywhere(t) {
 			k.base += t.bound
 		}
 	}
-	for i := range w.hands[1:] {
-		sumInto(w.bounds, w.hands[i+1].bounds)
-		sumInto(w.common, w.hands[i+1].common)
+	for i := range w.workers[1:] {
+		sumInto(w.bounds, w.workers[i+1].bounds)
+		sumInto(w.common, w.workers[i+1].common)
 	}
 	sumInto(w.bounds, w.common)
 	k.sparse = len(w.parts)
@@ -70,11 +70,11 @@ func sumInto(a, b []float64) {
 	}
 }
 
-// everywhere reports whether a term is in so many passages that it tells no region from another.
+// everywhere reports whether a term is in so many passages that it tells no block from another.
 func (k *ranking) everywhere(t *queryTerm) bool { return t.to-t.from > len(k.metas)/4 }
 
-// boundTerm adds to the bounds what a term can be worth. A region gets from a passage beside it no more than the nearest of its own does.
-func (k *ranking) boundTerm(h *hand, t *queryTerm, list []posting) {
+// boundTerm adds to the bounds what a term can be worth. A block gets from a passage beside it no more than the nearest of its own does.
+func (k *ranking) boundTerm(h *worker, t *queryTerm, list []posting) {
 	bounds, gain := h.bounds, t.idf*(k.k1+1)
 	add := func(r uint32, f uint32) {
 		if f > 0 && int(r) < len(bounds) {
@@ -88,10 +88,10 @@ func (k *ranking) boundTerm(h *hand, t *queryTerm, list []posting) {
 	}
 	before, after := k.beside()
 	at := uint32(0)
-	var left, here, right uint32 // what the region at, and those beside it, get
+	var left, here, right uint32 // what the block at, and those beside it, get
 	for _, v := range list {
 		body := uint32(v.body)
-		if r := v.passage / region; r != at {
+		if r := v.passage / block; r != at {
 			if at > 0 {
 				add(at-1, left)
 			}
@@ -108,12 +108,12 @@ func (k *ranking) boundTerm(h *hand, t *queryTerm, list []posting) {
 			}
 			at = r
 		}
-		place := v.passage % region
+		place := v.passage % block
 		left += body * before[place]
 		here += (body + uint32(v.own)) * unit
 		right += body * after[place]
 		if k.spans[v.passage]&(moreBefore|moreAfter) != 0 && body > 0 {
-			k.distant(v.passage, func(j, n uint32) { add(n/region, body*max(k.answering, k.spread[j])) })
+			k.distant(v.passage, func(j, n uint32) { add(n/block, body*max(k.answering, k.spread[j])) })
 		}
 	}
 	if at > 0 {
@@ -123,33 +123,33 @@ func (k *ranking) boundTerm(h *hand, t *queryTerm, list []posting) {
 	add(at+1, right)
 }
 
-// beside returns what the regions beside get at most from a passage, by its place: the one before and the one after.
-func (k *ranking) beside() (before, after [region]uint32) {
-	for i := range uint32(region) {
+// beside returns what the blocks beside get at most from a passage, by its place: the one before and the one after.
+func (k *ranking) beside() (before, after [block]uint32) {
+	for i := range uint32(block) {
 		if i < reach {
 			before[i] = k.spread[reach+i]
 		}
-		if j := region - 1 - i; j < reach {
+		if j := block - 1 - i; j < reach {
 			after[i] = k.spread[j]
 		}
 	}
-	after[region-1] = max(k.answering, k.spread[0])
+	after[block-1] = max(k.answering, k.spread[0])
 	return before, after
 }
 
-// tops are the most that a passage of a region gets, by the bits of the passages that hold a term: those of the region itself, and those of the regions
+// upper are the most that a passage of a block gets, by the bits of the passages that hold a term: those of the block itself, and those of the blocks
 // before it and after it.
-type tops struct{ before, here, after [1 << region]float64 }
+type upper struct{ before, here, after [1 << block]float64 }
 
 // fit makes the tables for the weights of a query.
-func (t *tops) fit(k *ranking) {
+func (t *upper) fit(k *ranking) {
 	before, after := k.beside()
-	var sums [1 << region][region]uint32 // by bits: what each passage gets
+	var sums [1 << block][block]uint32 // by bits: what each passage gets
 	for x := 1; x < len(sums); x++ {
 		i, rest := uint32(bits.TrailingZeros(uint(x))), x&(x-1)
 		t.before[x], t.after[x] = t.before[rest]+float64(after[i]), t.after[rest]+float64(before[i])
 		top := uint32(0)
-		for j := range uint32(region) {
+		for j := range uint32(block) {
 			v := sums[rest][j]
 			switch {
 			case j == i:
@@ -168,10 +168,10 @@ func (t *tops) fit(k *ranking) {
 	}
 }
 
-// boundFrequent is boundTerm for a term with bitmaps. It is closer: what passages of a region get from each other is known.
-func (k *ranking) boundFrequent(h *hand, t *queryTerm) {
+// boundFrequent is boundTerm for a term with bitmaps. It is closer: what passages of a block get from each other is known.
+func (k *ranking) boundFrequent(h *worker, t *queryTerm) {
 	body, bounds, lengths := t.maps.body, h.common, k.lengths[:len(h.common)]
-	gain, tops, extra := t.idf*(k.k1+1), &k.tops, k.extra(h, t.maps)
+	gain, upper, extra := t.idf*(k.k1+1), &k.upper, k.extra(h, t.maps)
 	last := min(len(body)+1, len(bounds))
 	if extra != nil {
 		last = len(bounds)
@@ -179,7 +179,7 @@ func (k *ranking) boundFrequent(h *hand, t *queryTerm) {
 	before, here := uint8(0), uint8(at(body, 0))
 	for r := range last {
 		after := uint8(at(body, uint32(r)+1))
-		f := tops.before[before] + tops.here[here] + tops.after[after]
+		f := upper.before[before] + upper.here[here] + upper.after[after]
 		before, here = here, after
 		if extra != nil {
 			f += float64(extra[r])
@@ -188,15 +188,15 @@ func (k *ranking) boundFrequent(h *hand, t *queryTerm) {
 	}
 }
 
-// worth returns what a term with bitmaps is worth to a region at most, as boundFrequent finds it, but for what is extra.
+// worth returns what a term with bitmaps is worth to a block at most, as boundFrequent finds it, but for what is extra.
 func (k *ranking) worth(t *queryTerm, r uint32) float64 {
-	b, tops := t.maps.body, &k.tops
-	f := tops.before[at(b, r-1)] + tops.here[at(b, r)] + tops.after[at(b, r+1)]
+	b, upper := t.maps.body, &k.upper
+	f := upper.before[at(b, r-1)] + upper.here[at(b, r)] + upper.after[at(b, r+1)]
 	return t.idf * (k.k1 + 1) * f / (f + k.lengths[r])
 }
 
-// extra returns, by region, what its passages get at most beyond what the bits of the text say; nil when nobody gets any.
-func (k *ranking) extra(h *hand, m *bitmaps) []uint32 {
+// extra returns, by block, what its passages get at most beyond what the bits of the text say; nil when nobody gets any.
+func (k *ranking) extra(h *worker, m *bitmaps) []uint32 {
 	if m.own == nil && len(m.more) == 0 && !k.scattered {
 		return nil
 	}
@@ -210,7 +210,7 @@ func (k *ranking) extra(h *hand, m *bitmaps) []uint32 {
 		}
 	}
 	for _, v := range m.more {
-		r, place := v.passage/region, v.passage%region
+		r, place := v.passage/block, v.passage%block
 		body := max(uint32(v.body), 1) - 1
 		extra[r] += (body + max(uint32(v.own), 1) - 1) * unit
 		if r > 0 {
@@ -225,9 +225,9 @@ func (k *ranking) extra(h *hand, m *bitmaps) []uint32 {
 	}
 	for r, x := range m.body {
 		for x &= k.fars[r]; x != 0; x &= x - 1 {
-			p := uint32(r*region + bits.TrailingZeros8(x))
+			p := uint32(r*block + bits.TrailingZeros8(x))
 			times := uint32(m.holds(p))
-			k.distant(p, func(j, n uint32) { extra[n/region] += times * max(k.answering, k.spread[j]) })
+			k.distant(p, func(j, n uint32) { extra[n/block] += times * max(k.answering, k.spread[j]) })
 		}
 	}
 	return extra

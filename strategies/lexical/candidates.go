@@ -3,8 +3,8 @@ package lexical
 // steps are how finely promising tells bounds apart.
 const steps = 256
 
-// promising returns the regions with the highest bounds, four for each doc that is wanted: the better they are, the fewer of the others can reach what they
-// hold. With as many regions as docs, questions to long chats take 1.4 times as long.
+// promising returns the blocks with the highest bounds, four for each doc that is wanted: the better they are, the fewer of the others can reach what they
+// hold. With as many blocks as docs, questions to long chats take 1.4 times as long.
 func (k *ranking) promising() []uint32 {
 	w := k.scratch
 	highest := 0.0
@@ -36,7 +36,7 @@ func (k *ranking) promising() []uint32 {
 	return w.chosen
 }
 
-// possible returns the regions besides that hold a passage which can reach the threshold.
+// possible returns the blocks besides that hold a passage which can reach the threshold.
 func (k *ranking) possible(threshold float64) []uint32 {
 	w := k.scratch
 	n := len(w.chosen)
@@ -52,19 +52,19 @@ func (k *ranking) possible(threshold float64) []uint32 {
 	return w.chosen[n:]
 }
 
-// choose notes that a region gets its scores, of which those below the floor do not matter.
+// choose notes that a block gets its scores, of which those below the floor do not matter.
 func (k *ranking) choose(r uint32, floor float64) {
 	k.chosen = append(k.chosen, r)
 	k.bounds[r], k.least[r] = -1, floor // once is enough
 }
 
-// factorOf is what the score of a passage in a region is multiplied by at most.
+// factorOf is what the score of a passage in a block is multiplied by at most.
 func (k *ranking) factorOf(r uint32) float64 {
 	if k.highest == 1 && !k.quest.asks {
 		return float64(k.damps[r])
 	}
 	f := 0.0
-	for p := r * region; p < min((r+1)*region, uint32(len(k.metas))); p++ {
+	for p := r * block; p < min((r+1)*block, uint32(len(k.metas))); p++ {
 		if v := k.factor(p); v > f {
 			f = v
 		}

@@ -24,7 +24,7 @@ func (s *segment) snapshot() *segment {
 	n.docs, n.docOf, n.sessions = slices.Clone(s.docs), slices.Clone(s.docOf), slices.Clone(s.sessions)
 	n.links, n.metas, n.contexts = slices.Clone(s.links), slices.Clone(s.metas), slices.Clone(s.contexts)
 	n.spans = slices.Clone(s.spans)
-	n.regions, n.frequent = regions{}, nil
+	n.blocks, n.frequent = blocks{}, nil
 	n.terms = slices.Clone(s.terms)
 	n.arena.pages = slices.Clone(s.arena.pages)
 	n.actorIDs = maps.Clone(s.actorIDs)

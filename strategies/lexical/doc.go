@@ -22,5 +22,7 @@
 // camelCase names count both in one piece and by their parts, and are found by their beginning. Days that a query names are matched with
 // the time of entries.
 //
-// A search gives up on passages as soon as they cannot get among the best any more; the result is that of the ranking of all passages.
+// A search is exact: it finds what ranking all passages would. Passages are kept in blocks of eight; for each block an upper bound of the score is added up from what its terms can be worth there, the most promising
+// blocks are scored first, and those whose bound is below the threshold that results are pruned, as block-max indexes do (Ding and Suel, "Faster Top-k Document Retrieval Using Block-Max Indexes", SIGIR 2011).
+// What frequent terms are worth is bounded apart from the rest, as in MaxScore (Turtle and Flood, "Query Evaluation: Strategies and Optimizations", 1995), and looked up only where the rest does not decide.
 package lexical

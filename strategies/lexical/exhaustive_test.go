@@ -257,7 +257,7 @@ func TestLikeExhaustive(t *testing.T) {
 		s := newSegment(&cfg)
 		// Some terms have bitmaps, with 0 all that are not rare.
 		s.frequent.from = uint32(seed%5) * 12
-		w := &scratch{perHand: int(seed%4) * 40} // with 40 and more there are several hands
+		w := &scratch{perWorker: int(seed%4) * 40} // with 40 and more there are several workers
 		var entries []core.Entry
 		check := func(times int) {
 			want := newExhaustive(cfg, entries)

@@ -82,7 +82,7 @@ func (f *frequent) bytes() int {
 }
 
 // bitmapsOf returns the bitmaps of a term that is frequent enough for them, nil for another.
-func (s *segment) bitmapsOf(id uint32, h *hand) *bitmaps {
+func (s *segment) bitmapsOf(id uint32, h *worker) *bitmaps {
 	df := s.terms[id].df
 	if df < s.frequent.from || uint64(df)*frequentShare < uint64(len(s.metas)) {
 		return nil

@@ -68,7 +68,7 @@ func (s *segment) recount(p uint32) {
 		}
 	}
 	s.contexts[p] = c
-	s.refloor(p / region)
+	s.refloor(p / block)
 	s.context += uint64(c)
 	s.spans[p] = span | span8(before|after<<4)
 	set(s.fars, p, span&(moreBefore|moreAfter) != 0)

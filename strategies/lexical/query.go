@@ -32,8 +32,8 @@ type queryTerm struct {
 	bound  float64 // no passage gets more than this from the term
 	rest   float64 // nor more than this from the terms behind it
 
-	hand     int       // reads its postings
-	from, to int       // where those are among the hand's
+	worker   int       // reads its postings
+	from, to int       // where those are among the worker's
 	postings []posting // once all are read; with maps, their more
 	maps     *bitmaps  // of a frequent term
 }

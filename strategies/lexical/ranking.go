@@ -9,8 +9,8 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// ranking is one search. What the passages of a region can have at most is found out first, from the terms that are in it or near it. The most
-// promising regions get their scores, which says how good the worst of the best docs is at least; then those get theirs that can reach
+// ranking is one search. What the passages of a block can have at most is found out first, from the terms that are in it or near it. The most
+// promising blocks get their scores, which says how good the worst of the best docs is at least; then those get theirs that can reach
 // it. The result is the same as if all did.
 type ranking struct {
 	*segment
@@ -42,7 +42,7 @@ func (k *ranking) prepare(ctx context.Context) (err error) {
 	if k.quest.asks {
 		k.answering = uint32(math.Round(float64(s.weights[0]) * s.cfg.AnswerBoost))
 	}
-	k.tops.fit(k)
+	k.upper.fit(k)
 	k.scattered = slices.ContainsFunc(s.fars, func(x byte) bool { return x != 0 })
 	k.highest = 1
 	if len(s.actors) > 0 && s.cfg.NamedBoost > 1 {

@@ -15,7 +15,7 @@ func (k *ranking) admit() {
 }
 
 // read appends the postings of a term that count.
-func (k *ranking) read(h *hand, id uint32) {
+func (k *ranking) read(h *worker, id uint32) {
 	var list []byte
 	list, h.list = k.segment.list(id, h.list)
 	out, mask := h.postings, k.mask
@@ -36,7 +36,7 @@ func (k *ranking) read(h *hand, id uint32) {
 			u, n = binary.Uvarint(list[i:])
 			p.own, i = uint16(u), i+n
 		}
-		if mask == nil || at(mask, p.passage/region)>>(p.passage%region)&1 != 0 {
+		if mask == nil || at(mask, p.passage/block)>>(p.passage%block)&1 != 0 {
 			out = append(out, p)
 		}
 	}

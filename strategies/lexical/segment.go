@@ -85,7 +85,7 @@ type segment struct {
 	metas      []meta
 	contexts   []uint32
 	spans      []span8 // how far the numbers of neighbours are consecutive
-	regions
+	blocks
 
 	words    table
 	terms    []term // by number of the word
@@ -224,7 +224,7 @@ func (s *segment) insert(e core.Entry, text string, sum uint64) {
 	s.live += int(d.count)
 	s.frequent.moved(&d, true)
 	for p := d.first; p <= last; p++ {
-		s.damps[p/region] = max(s.damps[p/region], s.damp[n])
+		s.damps[p/block] = max(s.damps[p/block], s.damp[n])
 		s.recount(p)
 	}
 	s.recountAround(left, right)
@@ -304,7 +304,7 @@ func (s *segment) drop(n uint32) {
 func (s *segment) bytes() int64 {
 	n := s.ids.bytes() + s.names.bytes() + s.words.bytes() + s.arena.bytes() + cap(s.base)
 	n += 56*cap(s.docs) + 4*cap(s.damp) + 4*cap(s.docOf) + 12*cap(s.sessions) + 100*len(s.actors)
-	n += 4*cap(s.passageDoc) + 4*cap(s.start) + 2*cap(s.size) + 8*cap(s.links) + 2*cap(s.metas) + 4*cap(s.contexts) + cap(s.spans) + s.regions.bytes()
+	n += 4*cap(s.passageDoc) + 4*cap(s.start) + 2*cap(s.size) + 8*cap(s.links) + 2*cap(s.metas) + 4*cap(s.contexts) + cap(s.spans) + s.blocks.bytes()
 	n += 28*cap(s.terms) + s.writer.bytes() + s.frequent.bytes()
 	return int64(n)
 }

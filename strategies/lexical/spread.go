@@ -37,30 +37,30 @@ func (t *sums) fit(weights [2 * reach]uint32) {
 	}
 }
 
-// evaluate gives their scores to all passages of regions, which are in order.
-func (k *ranking) evaluate(ctx context.Context, regions []uint32) error {
+// evaluate gives their scores to all passages of blocks, which are in order.
+func (k *ranking) evaluate(ctx context.Context, blocks []uint32) error {
 	w := k.scratch
-	err := w.byHands(ctx, func(ctx context.Context, h *hand, i int) error {
-		n := len(w.hands)
-		return k.evaluateSome(ctx, h, regions[len(regions)*i/n:len(regions)*(i+1)/n])
+	err := w.onWorkers(ctx, func(ctx context.Context, h *worker, i int) error {
+		n := len(w.workers)
+		return k.evaluateSome(ctx, h, blocks[len(blocks)*i/n:len(blocks)*(i+1)/n])
 	})
-	for i := range w.hands {
-		h := &w.hands[i]
+	for i := range w.workers {
+		h := &w.workers[i]
 		w.touched, h.touched = append(w.touched, h.touched...), h.touched[:0]
 	}
 	return err
 }
 
-func (k *ranking) evaluateSome(ctx context.Context, h *hand, regions []uint32) error {
+func (k *ranking) evaluateSome(ctx context.Context, h *worker, blocks []uint32) error {
 	w := k.scratch
 	h.at = sized(h.at, len(w.parts))
 	clear(h.at)
-	for i, r := range regions {
+	for i, r := range blocks {
 		if i%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		from, to := r*region, min((r+1)*region, uint32(len(k.metas)))
-		if !k.scoreRegion(h, from, to, w.least[r], k.fars[r] != 0) {
+		from, to := r*block, min((r+1)*block, uint32(len(k.metas)))
+		if !k.scoreBlock(h, from, to, w.least[r], k.fars[r] != 0) {
 			clear(w.score[from:to])
 			continue
 		}
@@ -73,9 +73,9 @@ func (k *ranking) evaluateSome(ctx context.Context, h *hand, regions []uint32) e
 	return nil
 }
 
-// scoreRegion gives their scores to the passages of a region. It gives up, and reports false, when none of them can reach the floor any more.
-func (k *ranking) scoreRegion(h *hand, from, to uint32, floor float64, far bool) bool {
-	best, r := 0.0, from/region
+// scoreBlock gives their scores to the passages of a block. It gives up, and reports false, when none of them can reach the floor any more.
+func (k *ranking) scoreBlock(h *worker, from, to uint32, floor float64, far bool) bool {
+	best, r := 0.0, from/block
 	rest := k.common[r] * slack // what frequent terms that are not in the scores yet can add
 	for i := range k.parts {
 		t := &k.parts[i]
@@ -97,12 +97,12 @@ func (k *ranking) scoreRegion(h *hand, from, to uint32, floor float64, far bool)
 	return true
 }
 
-// gather adds what a term is worth to the passages of a region, and returns the highest score among them, -1 when nothing was added. With far, some of
+// gather adds what a term is worth to the passages of a block, and returns the highest score among them, -1 when nothing was added. With far, some of
 // them have neighbours far away.
-func (k *ranking) gather(h *hand, term int, from, to uint32, far bool) (top float64) {
+func (k *ranking) gather(h *worker, term int, from, to uint32, far bool) (top float64) {
 	w, t := k.scratch, &k.parts[term]
 	list := t.postings[h.at[term]:]
-	// Skip what is before the region: by steps that double, then by halves.
+	// Skip what is before the block: by steps that double, then by halves.
 	first := from - min(from, reach)
 	if len(list) > 0 && list[0].passage < first {
 		hi := 1
@@ -150,9 +150,9 @@ func (k *ranking) gather(h *hand, term int, from, to uint32, far bool) (top floa
 	return top
 }
 
-// window looks at the passages of the region that begins at from, and reach more to either side: bit i of x, and the i-th of h.differ, when differs
-// says that they are of use, are of the passage i - reach places from the first. Bits of own are of the passages of the region.
-func (k *ranking) window(h *hand, t *queryTerm, list []posting, from uint32) (x, own uint32, differs bool) {
+// window looks at the passages of the block that begins at from, and reach more to either side: bit i of x, and the i-th of h.differ, when differs
+// says that they are of use, are of the passage i - reach places from the first. Bits of own are of the passages of the block.
+func (k *ranking) window(h *worker, t *queryTerm, list []posting, from uint32) (x, own uint32, differs bool) {
 	correct := func(i uint32, v posting) {
 		if !differs {
 			clear(h.differ[:])
@@ -163,7 +163,7 @@ func (k *ranking) window(h *hand, t *queryTerm, list []posting, from uint32) (x,
 	if t.maps == nil {
 		for _, v := range list {
 			i := v.passage + reach - from
-			if i >= window-1+region {
+			if i >= window-1+block {
 				break
 			}
 			if v.body > 0 {
@@ -175,7 +175,7 @@ func (k *ranking) window(h *hand, t *queryTerm, list []posting, from uint32) (x,
 		}
 		return x, 0, differs
 	}
-	r := from / region
+	r := from / block
 	x, own = around(t.maps.body, r), at(t.maps.own, r)
 	special := around(k.longs, r)
 	if k.quest.asks {
@@ -184,7 +184,7 @@ func (k *ranking) window(h *hand, t *queryTerm, list []posting, from uint32) (x,
 	special &= x
 	for _, v := range list {
 		i := v.passage + reach - from
-		if i >= window-1+region {
+		if i >= window-1+block {
 			break
 		}
 		v.own = max(v.own, 1) - 1 // the first has its bit
@@ -198,9 +198,9 @@ func (k *ranking) window(h *hand, t *queryTerm, list []posting, from uint32) (x,
 	return x, own, differs
 }
 
-// around returns the bits of a region and of reach passages to either side.
+// around returns the bits of a block and of reach passages to either side.
 func around(b []byte, r uint32) uint32 {
-	return (at(b, r-1) | at(b, r)<<region | at(b, r+1)<<(2*region)) >> (region - reach) & (1<<(window-1+region) - 1)
+	return (at(b, r-1) | at(b, r)<<block | at(b, r+1)<<(2*block)) >> (block - reach) & (1<<(window-1+block) - 1)
 }
 
 // correct adds to differ what a posting is worth beyond its bit, to its passage, in the middle, and to the neighbours. Differences may be

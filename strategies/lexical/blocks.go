@@ -2,11 +2,11 @@ package lexical
 
 import "slices"
 
-// region is how many passages, numbered one after the other, are judged together.
-const region = 8
+// block is how many passages, numbered one after the other, are judged together.
+const block = 8
 
-// regions are what is known of passages by region: a bit for each passage, the lowest for the first.
-type regions struct {
+// blocks are what is known of passages by block: a bit for each passage, the lowest for the first.
+type blocks struct {
 	floors []uint32  // the smallest context
 	damps  []float32 // the largest factor for long docs
 	lives  []byte    // they were not removed
@@ -15,11 +15,11 @@ type regions struct {
 	fars   []byte    // there are neighbours whose numbers are not consecutive
 }
 
-func (g *regions) bytes() int { return 8*cap(g.floors) + 4*cap(g.lives) }
+func (g *blocks) bytes() int { return 8*cap(g.floors) + 4*cap(g.lives) }
 
 // extend makes room for a passage that is new, with its meta.
-func (g *regions) extend(p uint32, m meta) {
-	if p%region == 0 {
+func (g *blocks) extend(p uint32, m meta) {
+	if p%block == 0 {
 		g.floors, g.damps = push(g.floors, 0), push(g.damps, 0)
 		g.lives, g.longs, g.askers, g.fars = push(g.lives, 0), push(g.longs, 0), push(g.askers, 0), push(g.fars, 0)
 	}
@@ -30,24 +30,24 @@ func (g *regions) extend(p uint32, m meta) {
 
 // set sets or clears the bit of a passage.
 func set(b []byte, p uint32, on bool) {
-	if bit := byte(1) << (p % region); on {
-		b[p/region] |= bit
+	if bit := byte(1) << (p % block); on {
+		b[p/block] |= bit
 	} else {
-		b[p/region] &^= bit
+		b[p/block] &^= bit
 	}
 }
 
-// refloor brings the smallest context of a region up to date.
+// refloor brings the smallest context of a block up to date.
 func (s *segment) refloor(r uint32) {
-	s.floors[r] = slices.Min(s.contexts[r*region : min((r+1)*region, uint32(len(s.contexts)))])
+	s.floors[r] = slices.Min(s.contexts[r*block : min((r+1)*block, uint32(len(s.contexts)))])
 }
 
-// survey finds out what is known of all passages by region.
+// survey finds out what is known of all passages by block.
 func (s *segment) survey() {
-	s.regions = regions{}
+	s.blocks = blocks{}
 	for p, m := range s.metas {
 		s.extend(uint32(p), m)
-		s.damps[p/region] = max(s.damps[p/region], s.damp[s.passageDoc[p]])
+		s.damps[p/block] = max(s.damps[p/block], s.damp[s.passageDoc[p]])
 		set(s.fars, uint32(p), s.spans[p]&(moreBefore|moreAfter) != 0)
 	}
 	for r := range s.floors {
