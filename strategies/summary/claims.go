@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -57,6 +58,52 @@ type date struct{ year, month, day int }
 
 // datesIn yields the dates of a text, in each order of day and month that their form allows, with their place.
 func datesIn(text string, yield func(from, to int, readings ...date)) {
+	for from, to := range aroundDigits(text) {
+		datesOf(text[from:to], func(f, t int, readings ...date) { yield(from+f, from+t, readings...) })
+	}
+}
+
+// aroundDigits yields the pieces of a text that may hold a date, which has a digit in it, at most one word in front of that and three behind.
+func aroundDigits(text string) iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		from, to, next := 0, 0, 0
+		for {
+			at := strings.IndexAny(text[next:], "0123456789")
+			if at < 0 {
+				break
+			}
+			at += next
+			// The word's beginning, and that of the one in front of it.
+			first := strings.LastIndexByte(text[:at], ' ')
+			first = 1 + strings.LastIndexByte(text[:max(first, 0)], ' ')
+			if first > to || to == 0 {
+				if to > from && !yield(from, to) {
+					return
+				}
+				from = first
+			}
+			next = wordsOn(text, at, 1)
+			to = wordsOn(text, next, 3)
+		}
+		if to > from {
+			yield(from, to)
+		}
+	}
+}
+
+// wordsOn returns where the nth word behind at begins.
+func wordsOn(text string, at, n int) int {
+	for range n {
+		blank := strings.IndexByte(text[at:], ' ')
+		if blank < 0 {
+			return len(text)
+		}
+		at += blank + 1
+	}
+	return at
+}
+
+func datesOf(text string, yield func(from, to int, readings ...date)) {
 	for _, f := range dateForms {
 		for _, m := range f.form.FindAllStringSubmatchIndex(text, -1) {
 			group := func(n int) string {
