@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // theirs are the rules that a part is held to and not the engine over it: what it asks of a model or of the runtime and what it makes of the answer, and that
@@ -21,7 +22,8 @@ var theirs = []string{"contract.compact", "compact.owner", "compact.exactly-once
 // TestContained runs every broken retriever and every broken compactor under a sound engine: what they do wrong is theirs, and the promises about what a
 // model is sent and about what is kept hold nevertheless.
 func TestContained(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	needs.NoRace(t)
+	if testing.Short() {
 		t.Skip("sessions over some 250 broken parts")
 	}
 	cases := 1

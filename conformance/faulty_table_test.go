@@ -14,6 +14,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // broken is one of many broken implementations of a class: most are made by an operator.
@@ -35,9 +36,7 @@ func TestFaultyTable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some hundred broken implementations")
 	}
-	if raceEnabled {
-		t.Skip("the table runs without the race detector: it would take ten minutes with it")
-	}
+	needs.NoRace(t)
 	all := slices.Concat(tableStores(), tableViews(), tableReopened(), tableCompanions(t), tableRetrievers(), tableCompactors(), tableEngines())
 	type count struct{ number, caught int }
 	counts := map[string]*count{}

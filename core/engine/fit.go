@@ -67,7 +67,7 @@ func (e *Engine) fitLean(s *session, v *core.View, policy history.Policy, c *cal
 		if total <= high {
 			return f, nil
 		}
-		if steps == maxSteps || !e.step(f, v, c) {
+		if steps == maxSteps || !e.step(f, v, c, high) {
 			break
 		}
 	}
@@ -104,8 +104,8 @@ func sum(costs []int) int {
 	return n
 }
 
-// step moves the window down to the low mark. It returns false when nothing can give way any more.
-func (e *Engine) step(f *frame, v *core.View, c *call) bool {
+// step moves a window that costs more than high down to the low mark. It returns false when nothing can give way any more.
+func (e *Engine) step(f *frame, v *core.View, c *call, high int) bool {
 	s := f.s
 	f.group()
 	groups := e.plannerGroups(f)
@@ -116,8 +116,13 @@ func (e *Engine) step(f *frame, v *core.View, c *call) bool {
 		c.stepped, c.dirty = true, true
 	}
 	fixed := e.fixed(f, c.additionCost)
-	if e.left(f) == 0 && e.cfg.Window.Note {
-		fixed += noteCost
+	if e.left(f) == 0 {
+		if again && fixed+sum(f.costs) <= high {
+			return true // a conversation that fits is shown whole: what was recalled in earlier turns took the room
+		}
+		if e.cfg.Window.Note {
+			fixed += noteCost
+		}
 	}
 	plan := window.Step(groups, fixed, c.marks, e.cfg.Window.KeepResults, noteCost)
 	if plan.Drop == 0 && len(plan.Masks) == 0 {

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -280,4 +281,33 @@ func TestBlockOfALargerBudget(t *testing.T) {
 	if got, want := shown(f.assemble(300)), "what was the answer? | forty-two | thanks"; got != want {
 		t.Errorf("shown %q, want %q", got, want)
 	}
+}
+
+// TestRecalledBeforeLeavesFirst: what was recalled in earlier turns makes room for a conversation that was shown whole so far, and nothing else does when that is enough.
+func TestRecalledBeforeLeavesFirst(t *testing.T) {
+	p := &proposer{}
+	f := newFixture(t, func(c *engine.Config, parts *engine.Parts) {
+		c.Recall.AcrossSessions, parts.Retriever = true, p
+	})
+	other := core.SessionID{Agent: f.id.Agent, Session: "other"}
+	f.say(other, false, user("the answer is "+strings.Repeat("word ", 70)))
+	f.everything(p, f.id.Agent)
+	f.ingest(user("what was the answer?"))
+	asking := func(r *core.AssembleRequest) { r.PromptMode, r.Prompt = core.PromptFull, "what was the answer?" }
+	if res := f.assemble(400, asking); res.RecallLen == 0 {
+		t.Fatal("nothing is recalled")
+	}
+	p.candidates = nil
+	said := "what was the answer?"
+	for i := range 100 {
+		text := fmt.Sprintf("part %d%s", i, strings.Repeat(" word", 14))
+		f.ingest(assistant(text), user("on"))
+		said += " | " + text + " | on"
+		if got := shown(f.assemble(400)); got == said {
+			return // the block left, and nothing else did
+		} else if !strings.HasSuffix(got, said) {
+			t.Fatalf("shown %q, want it to end with %q", got, said)
+		}
+	}
+	t.Error("the block never left")
 }

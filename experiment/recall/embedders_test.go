@@ -1,5 +1,3 @@
-//go:build !race
-
 package recall_test
 
 import (
@@ -14,6 +12,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/experiment/recall"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/strategies/hybrid"
 	"github.com/contextengine/contextengine/strategies/semantic"
 )
@@ -89,6 +88,7 @@ func meaning(dims int) retriever {
 
 // TestWeakEmbedders: vectors beside the words never cost more than a point, however little they find alone. It looks for no races, and takes minutes under their detector.
 func TestWeakEmbedders(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel()
 	for name, group := range map[string]string{"locomo/locomo-dev.json": "categories 1-4", "beam": "all"} {
 		t.Run(name, func(t *testing.T) {

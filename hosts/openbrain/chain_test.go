@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/pgtest"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/archive"
@@ -68,11 +69,9 @@ func schemas(t *testing.T, server *pgtest.Server) func(testing.TB) core.Store {
 }
 
 // TestChain plays every combination through the client, this server and each store behind it. What a store promises is checked through the
-// PostgreSQL ones too; TestClientConforms does so for the others. The race detector looks at the parts in their own packages: here it would take ten minutes.
+// PostgreSQL ones too; TestClientConforms does so for the others.
 func TestChain(t *testing.T) {
-	if raceEnabled {
-		t.Skip("run without the race detector")
-	}
+	needs.NoRace(t)
 	counter, err := tiktoken.New("o200k_base")
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/openbrain"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/strategies/lexical"
 )
 
@@ -88,6 +89,7 @@ func TestClientConforms(t *testing.T) {
 		}, conformance.WithCases(cases))
 	})
 	t.Run("sqlite", func(t *testing.T) {
+		needs.NoRace(t)
 		t.Parallel()
 		conformance.TestStore(t, func(tb testing.TB) core.Store {
 			tb.Helper()

@@ -1,5 +1,5 @@
-// Package needs has the one rule for tests that need a program or a server which the machine may lack: such a test is skipped and says what
-// is missing, but fails where everything is promised to be there.
+// Package needs has the rules for tests that do not run everywhere. A test that needs a program or a server which the machine may lack is skipped and says what
+// is missing, but fails where everything is promised to be there. A test that takes minutes under the race detector runs without it.
 package needs
 
 import (
@@ -38,4 +38,13 @@ func Missing(tb TB, why string) {
 		return
 	}
 	tb.Skipf("not run: %s", why)
+}
+
+// NoRace skips a test under the race detector, which would take minutes for it and finds the same in shorter tests of the parts. `.ci/run` looks for the tests that call it and
+// runs them without the detector.
+func NoRace(tb TB) {
+	tb.Helper()
+	if Race {
+		tb.Skipf("runs without the race detector")
+	}
 }

@@ -3,11 +3,13 @@ package tiktoken
 import (
 	"strings"
 	"testing"
+
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // TestCountAllocatesNothing is not parallel: it counts the allocations of the process.
 func TestCountAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if needs.Race {
 		t.Skip("not run: the race detector empties pools at random")
 	}
 	for _, c := range newTestCounters(t, shortPiece, maxPiece) {

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // checkASCII compares where the word at each position of a text ends with what the rule says, and tells how many words were decided.
@@ -30,7 +32,7 @@ func TestASCIIEqualsRule(t *testing.T) {
 	t.Parallel()
 	units := []string{"A", "z", "漢", "\u0301", "7", "²", " ", "\t", "\u00a0", "\n", "\r", ".", "/", "'", "s", "ll", "abcdefgh", "\x00", "\x7f"}
 	length := 4
-	if testing.Short() || raceEnabled {
+	if testing.Short() || needs.Race {
 		length = 3
 	}
 	for _, c := range newTestCounters(t, shortPiece, maxPiece) {

@@ -6,11 +6,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // samples is the number of random strings a property is tried on; TOKENIZER_TEXTS sets it.
 func samples() int {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || needs.Race {
 		return 3_000
 	}
 	return wanted(20_000)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/internal/datadir"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // realTexts yields every string of the measurement data, in the messages and around them, and each file's first lines
@@ -55,7 +56,7 @@ func TestRealTexts(t *testing.T) {
 	t.Parallel()
 	// One text in so many, other ones each time; all of them when TOKENIZER_TEXTS asks for much.
 	every := max(1, 200_000/wanted(20_000))
-	if testing.Short() || raceEnabled {
+	if testing.Short() || needs.Race {
 		every = 50
 	}
 	first := rand.IntN(every)

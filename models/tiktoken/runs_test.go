@@ -4,13 +4,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // TestLongRuns would take minutes for each megabyte if the merge were quadratic. The time is logged, not asserted.
 func TestLongRuns(t *testing.T) {
 	t.Parallel()
 	size := 1_000_000
-	if testing.Short() || raceEnabled {
+	if testing.Short() || needs.Race {
 		size = 100_000
 	}
 	for _, c := range newTestCounters(t, shortPiece, maxPiece) {

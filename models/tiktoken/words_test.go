@@ -3,6 +3,8 @@ package tiktoken
 import (
 	"slices"
 	"testing"
+
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // TestWordsOfShortTexts divides every text of a few characters, one of each kind the expressions tell apart.
@@ -11,7 +13,7 @@ func TestWordsOfShortTexts(t *testing.T) {
 	all := []string{"A", "a", "ǅ", "ʰ", "漢", "\u0301", "1", "²", " ", "\t", "\u00a0", "\n", "\r", ".", "/", "😀", "'", "s", "L", "é"}
 	few := []string{"A", "s", "漢", "\u0301", "1", " ", "\n", "/", "'"}
 	length, fewLength := 3, 5
-	if testing.Short() || raceEnabled {
+	if testing.Short() || needs.Race {
 		length, fewLength = 2, 3
 	}
 	for _, name := range Encodings() {
@@ -48,7 +50,7 @@ func checkWords(t *testing.T, name string, units []string, length int) {
 func TestContractions(t *testing.T) {
 	t.Parallel()
 	last := rune(0xffff)
-	if testing.Short() || raceEnabled {
+	if testing.Short() || needs.Race {
 		last = 0x17f
 	}
 	for _, name := range Encodings() {

@@ -8,11 +8,13 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // TestCanariesInLongMessages: a fact in the middle of a message that no page has room for is found by the message it is in, which can be read in full, byte
 // for byte, after it has left the window.
 func TestCanariesInLongMessages(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel()
 	const budget = 32_000
 	for language, facts := range canaries {

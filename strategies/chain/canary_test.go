@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/chain"
 	"github.com/contextengine/contextengine/strategies/index"
@@ -247,6 +248,7 @@ func modelChain(t *testing.T, model core.Completer) core.Compactor {
 }
 
 func TestCanariesSurvive(t *testing.T) {
+	needs.NoRace(t)
 	const budget = 32_000
 	rounds := number("CANARY_ROUNDS", 3)
 	kinds := map[string]func(t *testing.T) core.Compactor{

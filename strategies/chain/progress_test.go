@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/strategies/summary"
 )
 
@@ -116,6 +117,7 @@ func (idle) Compact(context.Context, core.Compaction) (core.Patch, error) {
 // TestWhoCannotMakeProgressSaysSo: what fits is left alone, or shortened until nothing is left to shorten, and the host is told so in words with which it
 // goes on. What does not fit gets below the budget, whatever becomes of the model.
 func TestWhoCannotMakeProgressSaysSo(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel()
 	all := append(arrangements(), arrangement{"idle", func(*testing.T) core.Compactor { return idle{} }})
 	for _, a := range all {

@@ -15,11 +15,13 @@ import (
 	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/internal/compacting/compactingtest"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/strategies/summary"
 )
 
 // TestPromisesHoldForEveryModel: Session.Apply fails for whatever is torn, protected, out of order, too long, empty or no progress.
 func TestPromisesHoldForEveryModel(t *testing.T) {
+	needs.NoRace(t)
 	for _, tc := range []struct {
 		name  string
 		model *model

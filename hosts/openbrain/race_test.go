@@ -1,5 +1,0 @@
-//go:build race
-
-package openbrain_test
-
-const raceEnabled = true
