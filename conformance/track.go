@@ -92,6 +92,11 @@ func (t *track) reach(mark string, owner *track, now time.Time, across bool) boo
 	return false
 }
 
+// searches reports whether a search may bring what a subagent of the track's session said.
+func (t *track) searches(owner *track, now time.Time) bool {
+	return owner.parent == t && now.Before(owner.granted)
+}
+
 // inForce returns the log as it counts at a time: without what was erased, and what a fork inherited ends with its grant.
 func (t *track) inForce(now time.Time) []item {
 	log := slices.DeleteFunc(slices.Clone(t.log), func(it item) bool { return it.erased })

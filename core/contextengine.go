@@ -50,6 +50,8 @@ type Maintainer interface {
 
 // SubagentHost prepares and ends the sessions of subagents.
 type SubagentHost interface {
+	// PrepareSubagentSpawn prepares a child session. A fork begins with what the parent shows; an isolated child begins empty. With a grant, either may recall and
+	// search the parent's history, and the parent may search the child's, until the grant is over. A child that has ended reaches nothing more.
 	PrepareSubagentSpawn(ctx context.Context, req SpawnRequest) (Spawn, error)
 	OnSubagentEnded(ctx context.Context, req SubagentEnded) error
 }
@@ -225,7 +227,7 @@ type AssembleRequest struct {
 	Prompt string `json:"prompt,omitempty"`
 	// Call is CallPrompt when empty.
 	Call Call `json:"call,omitempty"`
-	// PromptMode is PromptFull when empty.
+	// PromptMode is PromptFull when empty; an engine may hold another one for the sessions of subagents.
 	PromptMode PromptMode      `json:"promptMode,omitempty"`
 	Memory     MemoryPrompt    `json:"memory,omitzero"`
 	Settings   RuntimeSettings `json:"settings,omitzero"`

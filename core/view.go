@@ -182,6 +182,10 @@ type Grant struct {
 	Until time.Time `json:"until"`
 	// ID identifies the grant for a rollback.
 	ID string `json:"id"`
+	// Before bounds what is recalled of the scope to positions below it; 0 is no bound.
+	Before int64 `json:"before,omitempty"`
+	// Search says that the scope is open to who searches, and that nothing of it is recalled unasked.
+	Search bool `json:"search,omitempty"`
 }
 
 // Front returns what stands in front of the window now.

@@ -106,6 +106,8 @@ func coreDocs() map[string]string {
 		"subagents.recentMessages": "newest messages of a subagent's session that compaction never touches",
 		"redact":                   "what is never stored: a list of {name, pattern, replace}; pattern is a regular expression",
 		"injected":                 "what clients put into messages, besides what is known of them: a list of {client, tag, begin, end, in, top, keep}; stored, never looked for",
-		"subagents.ttl":            "how long a subagent may reach its parent's history",
+		"subagents.ttl":            "how long a subagent may reach its parent's history, and the parent the subagent's",
+		"subagents.recall":         "let a subagent that begins with nothing recall and search its parent's history, and the parent search the subagent's; a fork may always",
+		"subagents.promptMode":     "prompt mode of subagents' sessions where the host names none: full, minimal (half of the recall, of the session and its parent alone) or none (no recall)",
 	}
 }

@@ -6,6 +6,7 @@ package edit
 
 import (
 	"slices"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/window"
@@ -235,10 +236,7 @@ func (e Rename) Edit(v *core.View) {
 }
 
 // Inherit gives a fork what its parent shows. The epoch rises.
-type Inherit struct {
-	Parent *core.View
-	Grant  core.Grant
-}
+type Inherit struct{ Parent *core.View }
 
 // Edit implements core.Edit.
 func (e Inherit) Edit(v *core.View) {
@@ -252,7 +250,6 @@ func (e Inherit) Edit(v *core.View) {
 	v.Summaries, v.Stubs, v.Budget, v.Backlog, v.Pinned = parent.Summaries, parent.Stubs, parent.Budget, parent.Backlog, parent.Pinned
 	v.Turns = parent.Turns
 	v.Explains = parent.Explains // what both show begins alike
-	v.Grants = append(v.Grants, e.Grant)
 	v.Host = parent.Host
 	v.Recall, v.Kept = nil, nil
 	v.Epoch++
@@ -553,11 +550,24 @@ type Heir struct{ Session core.SessionID }
 // Edit implements core.Edit.
 func (e Heir) Edit(v *core.View) { v.Heirs = append(v.Heirs, e.Session) }
 
-// Revoke ends the grants.
-type Revoke struct{}
+// Allow adds a grant; those that are over go.
+type Allow struct {
+	Grant core.Grant
+	Now   time.Time
+}
 
 // Edit implements core.Edit.
-func (Revoke) Edit(v *core.View) { v.Grants = nil }
+func (e Allow) Edit(v *core.View) {
+	v.Grants = append(slices.DeleteFunc(v.Grants, func(g core.Grant) bool { return !e.Now.Before(g.Until) }), e.Grant)
+}
+
+// Revoke ends the grants that were given with the session. With an ID it ends that one alone.
+type Revoke struct{ ID string }
+
+// Edit implements core.Edit.
+func (e Revoke) Edit(v *core.View) {
+	v.Grants = slices.DeleteFunc(v.Grants, func(g core.Grant) bool { return g.ID == e.ID || e.ID == "" && !g.Search })
+}
 
 // Publish gives the view its version.
 type Publish struct{ Version uint64 }

@@ -72,6 +72,9 @@ func (e *Engine) assemble(ctx context.Context, s *session, req core.AssembleRequ
 	if err != nil {
 		return core.AssembleResult{}, err
 	}
+	if req.PromptMode == "" && s.view.Parent != nil {
+		req.PromptMode = e.cfg.Subagents.PromptMode
+	}
 	c := &call{req: req, share: e.recallShare(req.PromptMode), ws: e.workspace()}
 	defer e.release(c.ws)
 	e.explain(c, s.view.Explains)
@@ -184,7 +187,7 @@ func (e *Engine) expire(ctx context.Context, s *session) error {
 			return err
 		}
 	}
-	open := e.granted(&s.view, now)
+	open := granted(&s.view, now, false)
 	for _, sp := range s.view.Path {
 		if sp.Session == nil || slices.ContainsFunc(open, func(g core.Scope) bool { return g.Contains(*sp.Session) }) {
 			continue

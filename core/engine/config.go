@@ -118,8 +118,12 @@ type HistoryConfig struct {
 
 // SubagentConfig says what subagents may see.
 type SubagentConfig struct {
-	// TTL is how long a child may reach its parent's history.
+	// TTL is how long a child may reach its parent's history, and the parent the child's.
 	TTL time.Duration `koanf:"ttl"`
+	// Recall lets an isolated child recall and search its parent's history, and the parent search the child's; a fork may always.
+	Recall bool `koanf:"recall"`
+	// PromptMode holds in the sessions of subagents where the host names none.
+	PromptMode core.PromptMode `koanf:"promptMode"`
 	// RecentMessages is RecentMessages for the sessions of subagents.
 	RecentMessages int `koanf:"recentMessages"`
 }
@@ -138,7 +142,7 @@ func DefaultConfig() Config {
 		Compaction: CompactionConfig{
 			Due: 0.5, Target: 0.6, SummaryShare: 0.2, MaxSummary: 4000, Deadline: 150 * time.Second, Proactive: true,
 		},
-		Subagents: SubagentConfig{TTL: time.Hour, RecentMessages: 8},
+		Subagents: SubagentConfig{TTL: time.Hour, Recall: true, PromptMode: core.PromptMinimal, RecentMessages: 8},
 	}
 }
 
@@ -190,6 +194,9 @@ func (c Config) Validate() error {
 	}
 	if c.Failure != FailDegrade && c.Failure != FailStrict {
 		checks = append(checks, invalid("config", "failure", `must be "degrade" or "strict"`))
+	}
+	if m := c.Subagents.PromptMode; m != core.PromptFull && m != core.PromptMinimal && m != core.PromptNone {
+		checks = append(checks, invalid("config", "subagents.promptMode", `must be "full", "minimal" or "none"`))
 	}
 	return errors.Join(checks...)
 }

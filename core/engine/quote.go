@@ -149,7 +149,7 @@ func boundRecall(r *core.Recall, v *core.View, scope core.Scope, owner core.Sess
 		return
 	}
 	for _, g := range v.Grants {
-		if g.Scope.Contains(owner) && (r.Until.IsZero() || g.Until.Before(r.Until)) {
+		if !g.Search && g.Scope.Contains(owner) && (r.Until.IsZero() || g.Until.Before(r.Until)) {
 			r.Until = g.Until
 		}
 	}

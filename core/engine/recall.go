@@ -77,6 +77,7 @@ func (e *Engine) retrieve(ctx context.Context, f *frame, c *call) (*core.Recall,
 	asks := words.Asked(q.Prompt)
 	gated := e.cfg.Recall.Gate && !asks.Certain
 	allowance := e.allowance(f, c, !gated)
+	gated = gated && !begun(&f.v, q.Granted)
 	if allowance < minRecall {
 		return r, nil
 	}
@@ -142,6 +143,11 @@ func quotesIn(v *core.View, inWindow func(id string) bool) func(id string) bool 
 	}
 }
 
+// begun reports whether a subagent is at its first turn and sees nothing of its parent, which it may recall from: its task need not be a question.
+func begun(v *core.View, granted []core.Scope) bool {
+	return len(granted) > 0 && v.Turns <= 1 && !slices.ContainsFunc(v.Path, func(sp core.Span) bool { return sp.Session != nil })
+}
+
 // newestOf returns the time of the newest entry: a block stamped so is the same whenever it is made.
 func newestOf(v *core.View, s *session, now func() time.Time) time.Time {
 	if n := len(s.items); n > 0 {
@@ -156,7 +162,7 @@ func (e *Engine) query(f *frame, c *call) core.Query {
 	if e.cfg.Recall.AcrossSessions && c.req.PromptMode != core.PromptMinimal {
 		q.Scope.Session = ""
 	}
-	q.Granted = e.granted(&f.v, q.Now)
+	q.Granted = granted(&f.v, q.Now, false)
 	for i := max(len(s.items)-recentForQuery, 0); i < len(s.items); i++ {
 		if s.items[i].entry.Type == core.TypeMessage {
 			q.Recent = append(q.Recent, s.items[i].entry)
@@ -176,11 +182,11 @@ func (e *Engine) query(f *frame, c *call) core.Query {
 	return q
 }
 
-// granted returns the scopes that are open at a time.
-func (e *Engine) granted(v *core.View, now time.Time) []core.Scope {
+// granted returns the scopes that are open at a time, to recall or to a search.
+func granted(v *core.View, now time.Time, search bool) []core.Scope {
 	var out []core.Scope
 	for _, g := range v.Grants {
-		if now.Before(g.Until) {
+		if now.Before(g.Until) && (search || !g.Search) {
 			out = append(out, g.Scope)
 		}
 	}
@@ -239,12 +245,9 @@ func (e *Engine) mayRecall(f *frame, q *core.Query, entry *core.Entry) bool {
 	if q.Scope.Contains(id) {
 		return true
 	}
-	for _, g := range q.Granted {
-		if g.Contains(id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.v.Grants, func(g core.Grant) bool {
+		return !g.Search && q.Now.Before(g.Until) && g.Scope.Contains(id) && (g.Before == 0 || entry.Seq < g.Before)
+	})
 }
 
 // Degradable errors are those of parts; bad input, cancellation and budgets are the caller's to solve.

@@ -37,7 +37,7 @@ func (e *Engine) reachOf(ctx context.Context, op string, id core.SessionID) (rea
 	if e.cfg.Recall.AcrossSessions {
 		scope.Session = ""
 	}
-	r.scopes = append([]core.Scope{scope}, e.granted(&r.view, e.now())...)
+	r.scopes = append([]core.Scope{scope}, granted(&r.view, e.now(), true)...)
 	return r, nil
 }
 

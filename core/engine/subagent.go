@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -34,8 +35,11 @@ func (e *Engine) Maintain(ctx context.Context, req core.MaintainRequest) (_ core
 	return core.MaintainResult{Changed: res.Compacted, Reason: res.Reason}, nil
 }
 
-// PrepareSubagentSpawn prepares a child session. A fork begins with what the parent shows now, and may recall from
-// the parent until its grant expires; an isolated child sees nothing of its parent. Rollback takes the preparation back.
+// PrepareSubagentSpawn prepares a child session. A fork begins with what the parent shows now, an isolated child with nothing. Both may recall from the
+// parent until their grant expires, and the parent may search what they say; an isolated child gets no grant when Config.Subagents.Recall is off.
+// Rollback takes the preparation back.
+//
+// What an isolated child recalls was said before it was spawned: the turn that spawned it says the task again.
 func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest) (_ core.Spawn, err error) {
 	ctx, end := e.begin(ctx, "PrepareSubagentSpawn", req.Child)
 	defer func() { end(err) }()
@@ -63,19 +67,23 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 	if err != nil {
 		return core.Spawn{}, e.failed(ctx, "store", "spawn", err)
 	}
-	arm := s.view.Arm
+	arm, before := s.view.Arm, s.view.Next
 	if req.Mode == core.SpawnFork {
 		v := s.view.Clone()
-		parent = &v
+		parent, before = &v, 0
+	} else if before == 0 {
+		before = -1
 	}
 	done()
-	if parent != nil && req.Child.Agent != req.Parent.Agent {
+	opens := parent != nil || e.cfg.Subagents.Recall
+	if opens && req.Child.Agent != req.Parent.Agent {
 		if err := e.inherits(ctx, req.Parent, req.Child); err != nil {
 			return core.Spawn{}, e.failed(ctx, "store", "spawn", err)
 		}
 	}
 	var had core.View
 	spawn := core.Spawn{}
+	grant := core.Grant{ID: e.newID(), Scope: req.Parent.Scope(), Until: e.now().Add(ttl), Before: before}
 	err = e.retry(ctx, req.Child, func(s *session) error {
 		if s.view.Len() > 0 {
 			return fmt.Errorf("core: spawn: child %q has messages already: %w", req.Child, core.ErrConflict)
@@ -84,9 +92,10 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 		v := s.view.Clone()
 		v.Apply(edit.Adopt{Parent: req.Parent}, edit.Enlist{Arm: arm})
 		if parent != nil {
-			grant := core.Grant{ID: e.newID(), Scope: req.Parent.Scope(), Until: e.now().Add(ttl)}
-			v.Apply(edit.Inherit{Parent: parent, Grant: grant})
-			spawn.GrantID = grant.ID
+			v.Apply(edit.Inherit{Parent: parent})
+		}
+		if opens {
+			v.Apply(edit.Allow{Grant: grant, Now: e.now()})
 		}
 		s.cool()
 		s.gone = nil
@@ -96,7 +105,27 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 		return core.Spawn{}, e.failed(ctx, "store", "spawn", err)
 	}
 	spawn.Rollback = func(ctx context.Context) error { return e.rollback(ctx, req.Child, had) }
+	if !opens {
+		return spawn, nil
+	}
+	spawn.GrantID = grant.ID
+	back := core.Grant{ID: grant.ID, Scope: req.Child.Scope(), Until: grant.Until, Search: true}
+	if err := e.grants(ctx, req.Parent, edit.Allow{Grant: back, Now: e.now()}); err != nil {
+		return core.Spawn{}, e.failed(ctx, "store", "spawn", errors.Join(err, spawn.Rollback(context.WithoutCancel(ctx))))
+	}
+	spawn.Rollback = func(ctx context.Context) error {
+		return errors.Join(e.rollback(ctx, req.Child, had), e.grants(ctx, req.Parent, edit.Revoke{ID: grant.ID}))
+	}
 	return spawn, nil
+}
+
+// grants changes what is open to a session.
+func (e *Engine) grants(ctx context.Context, id core.SessionID, change core.Edit) error {
+	return e.retry(ctx, id, func(s *session) error {
+		v := s.view.Clone()
+		v.Apply(change)
+		return e.publish(ctx, s, v)
+	})
 }
 
 // inherits notes a fork that belongs to another agent. It is noted before the fork is made, so that none is missed.

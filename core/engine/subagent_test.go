@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -78,5 +80,94 @@ func TestGrantEndsInsideATurn(t *testing.T) {
 	inside := func(r *core.AssembleRequest) { r.Session, r.Call = child, core.CallLoop }
 	if got, want := shown(f.assemble(400, transcript("", before.Messages...), inside)), "begin"; !strings.Contains(got, want) {
 		t.Errorf("when the grant is over %q is shown, want what the host handed over", got)
+	}
+}
+
+// asking is a retriever that notes what it was asked and proposes what of that is open to the question.
+type asking struct {
+	proposer
+	asked []core.Query
+}
+
+func (a *asking) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
+	a.asked = append(a.asked, q)
+	all, err := a.proposer.Retrieve(ctx, q)
+	return slices.DeleteFunc(slices.Clone(all), func(c core.Candidate) bool {
+		return !slices.ContainsFunc(append([]core.Scope{q.Scope}, q.Granted...), func(s core.Scope) bool { return s.Contains(c.Entry.SessionID()) })
+	}), err
+}
+
+// TestIsolatedChild: a subagent that begins with nothing recalls what its task needs of its parent, although the task is no question, until its grant is over;
+// the parent finds what the child said when it searches, and is told nothing of it unasked. With the key off neither does.
+func TestIsolatedChild(t *testing.T) {
+	for name, agent := range map[string]string{"of the agent": "main", "of another agent": "other"} {
+		for _, on := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, %t", name, on), func(t *testing.T) {
+				host, p := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, &asking{}
+				f := newFixture(t, func(c *engine.Config, parts *engine.Parts) {
+					parts.Host, parts.Retriever, c.Subagents.Recall = host, p, on
+				})
+				f.ingest(user("the port of the gateway is 8471"), assistant("noted"))
+				f.everything(&p.proposer, f.id.Agent)
+				child := core.SessionID{Agent: agent, Session: "child"}
+				sp, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, TTL: time.Hour})
+				if err != nil || (sp.GrantID != "") != on {
+					t.Fatalf("grant %q, error %v", sp.GrantID, err)
+				}
+				task := "write the configuration of the gateway with its port"
+				f.say(child, false, user(task))
+				f.ingest(assistant("the child's task: " + task + ", 8471"))
+				f.everything(&p.proposer, f.id.Agent)
+				of := func(r *core.AssembleRequest) { r.Session, r.Prompt, r.PromptMode = child, task, "" }
+				if got := shown(f.assemble(2000, of)); strings.Contains(got, "8471") != on {
+					t.Errorf("the child is shown %q", got)
+				}
+				if got := shown(f.assemble(2000, of)); strings.Count(got, "8471") > 1 {
+					t.Errorf("the child is told twice: %q", got)
+				}
+				f.say(child, false, assistant("the child wrote 99 lines"))
+				finds := func(id core.SessionID, what string) bool {
+					t.Helper()
+					res, err := f.engine.Search(t.Context(), engine.SearchRequest{Session: id, Query: what})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return len(res.Found) > 0
+				}
+				if finds(child, "8471") != on || finds(f.id, "99 lines") != on {
+					t.Errorf("the child finds what the parent said: %t, the parent what the child said: %t", finds(child, "8471"), finds(f.id, "99 lines"))
+				}
+				f.ingest(user("what did the child write?"))
+				full := func(r *core.AssembleRequest) { r.PromptMode = core.PromptFull }
+				if f.assemble(2000, full); len(p.asked[len(p.asked)-1].Granted) > 0 {
+					t.Error("the parent recalls from the child unasked")
+				}
+				f.restart()
+				host.now = host.now.Add(time.Hour)
+				if got := shown(f.assemble(2000, of)); strings.Contains(got, "8471") || finds(child, "8471") || finds(f.id, "99 lines") {
+					t.Errorf("after the grant: %q", got)
+				}
+			})
+		}
+	}
+}
+
+// TestIsolatedChildUndone: a preparation that is taken back opens nothing, in neither direction.
+func TestIsolatedChildUndone(t *testing.T) {
+	f := newFixture(t)
+	f.ingest(user("the port of the gateway is 8471"), assistant("noted"))
+	child := core.SessionID{Agent: "main", Session: "child"}
+	sp, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sp.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.say(child, false, user("the child wrote 99 lines"))
+	for id, what := range map[core.SessionID]string{child: "8471", f.id: "99 lines"} {
+		if res, err := f.engine.Search(t.Context(), engine.SearchRequest{Session: id, Query: what}); err != nil || len(res.Found) > 0 {
+			t.Errorf("%s finds %d entries, error %v", id, len(res.Found), err)
+		}
 	}
 }

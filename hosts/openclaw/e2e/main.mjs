@@ -20,6 +20,7 @@ import { overheadPart } from './parts/overhead.mjs';
 import { owningPart } from './parts/owning.mjs';
 import { house } from './parts/stage.mjs';
 import { packedPart } from './parts/packed.mjs';
+import { subagentsPart } from './parts/subagents.mjs';
 import { toolsPart } from './parts/tools.mjs';
 
 const [rig, work] = process.argv.slice(2).map((path) => resolve(path));
@@ -32,7 +33,7 @@ if (!rig || !work || !helper || !sidecar) {
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 const started = Date.now();
 // The longest first.
-const parts = { owning: owningPart, mute: mutePart, doctor: doctorPart, delegating: delegatingPart, legacy: legacyPart, tools: toolsPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart, cost: costPart, added: addedPart, facts: factsPart, changes: changesPart, packed: packedPart };
+const parts = { owning: owningPart, mute: mutePart, doctor: doctorPart, delegating: delegatingPart, legacy: legacyPart, tools: toolsPart, subagents: subagentsPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart, cost: costPart, added: addedPart, facts: factsPart, changes: changesPart, packed: packedPart };
 // Costs and the longest session take long and are played on request; packed packages are installed where there are some.
 const only = process.env.E2E_ONLY?.split(',') ?? Object.keys(parts).filter((name) => !['cost', 'added', 'facts', 'changes', 'packed'].includes(name) || name === 'packed' && process.env.E2E_PACKAGES);
 const long = process.env.E2E_LONG === '1';
@@ -44,7 +45,7 @@ for (const name of ['package.json', 'openclaw.plugin.json', 'README.md', 'dist']
 // Parts are independent: each has folders, a model server and ports of its own. Two at a time keep two processors busy; what is measured runs alone. A gateway
 // takes half a minute to start, and so those that leave it as it is share one, one after the other.
 const alone = ['overhead', 'cost', 'added'];
-const sharing = ['legacy', 'delegating', 'tools', 'openbrain', 'broken'].filter((name) => only.includes(name));
+const sharing = ['legacy', 'delegating', 'tools', 'subagents', 'openbrain', 'broken'].filter((name) => only.includes(name));
 const contextOf = (name) => {
   const folder = join(work, name);
   rmSync(folder, { recursive: true, force: true });
