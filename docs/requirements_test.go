@@ -25,11 +25,11 @@ var states = []string{"Handled", "Partly", "Missing", "Host", "Different"}
 var (
 	requirementID = regexp.MustCompile(`^([A-Z]\d*)\.(\d\d)$`)
 	stateRow      = regexp.MustCompile(`^\| (\w+) \| [^|]+ \| (\d+) \|$`)
-	named         = regexp.MustCompile("`([^`]*)`|\"([^\"]*)\"|\\bcheck(s?) ")
+	named         = regexp.MustCompile("`([^`]*)`|\"([^\"]*)\"|\\bchecks? ")
 	testName      = regexp.MustCompile(`^(Test|Fuzz|Example|Benchmark)([A-Z0-9_]\w*)?$`)
 	checkName     = regexp.MustCompile(`^[a-z]+\.[a-z-]+$`)
 	testFunc      = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example|Benchmark)\w*)\(`)
-	repoPath      = regexp.MustCompile(`^(\.?[\w-][\w.-]*/[\w./-]+|[\w-]*\.(md|go|mod|yml|yaml|json|ts|js|mjs)|Makefile)$`)
+	repoPath      = regexp.MustCompile(`^(\.?[\w-][\w.-]*/[\w./-]+|\.?[\w-]+\.(md|go|mod|yml|yaml|json|ts|js|mjs)|Makefile)$`)
 )
 
 // requirement is a row of the table of requirements.
@@ -208,28 +208,29 @@ func TestBrokenRequirements(t *testing.T) {
 	const good = "| A.01 | what | Handled | `core/a.go` | `core` `TestThere`, `Example`; check `budget.recount`; `web/a.test.ts` \"it's there\"; `make there`; `contextengine doctor --openclaw` |\n"
 	row := func(line string) string { return strings.Replace(good, "A.01", "A.02", 1) + line }
 	for name, c := range map[string]struct{ text, want string }{
-		"good":                   {good, ""},
-		"twice":                  {good + good, "A.01: is there twice"},
-		"a gap":                  {good + "| A.03 | x | Host | why | |\n", "A.03: the one before is A.01"},
-		"the first one missing":  {row(""), "A.02: the one before is A.00"},
-		"apart":                  {good + "| B.01 | x | Host | why | |\n| A.02 | x | Host | why | |\n", "A.02: stands apart from its group"},
-		"no id":                  {good + "| A.2 | x | Host | why | |\n", "A.2: is no id"},
-		"no state":               {"| A.01 | x | Works | why | `core` `TestThere` |\n", `A.01: "Works" is no state`},
-		"nothing said":           {"| A.01 | x | Host | | |\n", "A.01: says nothing"},
-		"nothing shows it":       {"| A.01 | x | Handled | `core/a.go` | `core` |\n", "A.01: nothing shows it"},
-		"no gap named":           {"| A.01 | x | Partly | half | `core` `TestThere` |\n", "A.01: does not say what lacks"},
-		"no such test":           {strings.Replace(good, "TestThere", "TestGone", 1), `A.01: there is no TestGone in "core"`},
-		"a test in a comment":    {strings.Replace(good, "TestThere", "TestOld", 1), `A.01: there is no TestOld in "core"`},
-		"test of another folder": {strings.Replace(good, "`core` ", "`web` ", 1), `A.01: there is no TestThere in "web"`},
-		"test without a folder":  {strings.Replace(good, "`core` ", "", 1), `A.01: there is no TestThere in ""`},
-		"no such file":           {strings.Replace(good, "core/a.go", "core/b.go", 1), "A.01: there is no core/b.go"},
-		"no such folder":         {strings.Replace(good, "`core` ", "`core/none` ", 1), "A.01: there is no core/none"},
-		"no such title":          {strings.Replace(good, "it's there", "it's gone", 1), `A.01: "it's gone" does not stand in "web/a.test.ts"`},
-		"title without a file":   {strings.Replace(good, "`web/a.test.ts` ", "", 1), `A.01: "it's there" does not stand in ""`},
-		"no such check":          {strings.Replace(good, "budget.recount", "budget.guess", 1), "A.01: there is no check budget.guess"},
-		"no such target":         {strings.Replace(good, "make there", "make gone", 1), `A.01: there is no "make gone"`},
-		"no such command":        {strings.Replace(good, "contextengine doctor", "contextengine docter", 1), `A.01: "contextengine docter --openclaw" is not understood`},
-		"counts":                 {strings.Replace(good, "Handled", "Missing", 1), "1 rows are Missing, the page says 0"},
+		"good":                     {good, ""},
+		"twice":                    {good + good, "A.01: is there twice"},
+		"a gap":                    {good + "| A.03 | x | Host | why | |\n", "A.03: the one before is A.01"},
+		"the first one missing":    {row(""), "A.02: the one before is A.00"},
+		"apart":                    {good + "| B.01 | x | Host | why | |\n| A.02 | x | Host | why | |\n", "A.02: stands apart from its group"},
+		"no id":                    {good + "| A.2 | x | Host | why | |\n", "A.2: is no id"},
+		"no state":                 {"| A.01 | x | Works | why | `core` `TestThere` |\n", `A.01: "Works" is no state`},
+		"nothing said":             {"| A.01 | x | Host | | |\n", "A.01: says nothing"},
+		"nothing shows it":         {"| A.01 | x | Handled | `core/a.go` | `core` |\n", "A.01: nothing shows it"},
+		"no gap named":             {"| A.01 | x | Partly | half | `core` `TestThere` |\n", "A.01: does not say what lacks"},
+		"no such test":             {strings.Replace(good, "TestThere", "TestGone", 1), `A.01: there is no TestGone in "core"`},
+		"a test in a comment":      {strings.Replace(good, "TestThere", "TestOld", 1), `A.01: there is no TestOld in "core"`},
+		"test of another folder":   {strings.Replace(good, "`core` ", "`web` ", 1), `A.01: there is no TestThere in "web"`},
+		"test without a folder":    {strings.Replace(good, "`core` ", "", 1), `A.01: there is no TestThere in ""`},
+		"no such file":             {strings.Replace(good, "core/a.go", "core/b.go", 1), "A.01: there is no core/b.go"},
+		"no such file of the root": {strings.Replace(good, "core/a.go", ".lint.yml", 1), "A.01: there is no .lint.yml"},
+		"no such folder":           {strings.Replace(good, "`core` ", "`core/none` ", 1), "A.01: there is no core/none"},
+		"no such title":            {strings.Replace(good, "it's there", "it's gone", 1), `A.01: "it's gone" does not stand in "web/a.test.ts"`},
+		"title without a file":     {strings.Replace(good, "`web/a.test.ts` ", "", 1), `A.01: "it's there" does not stand in ""`},
+		"no such check":            {strings.Replace(good, "budget.recount", "budget.guess", 1), "A.01: there is no check budget.guess"},
+		"no such target":           {strings.Replace(good, "make there", "make gone", 1), `A.01: there is no "make gone"`},
+		"no such command":          {strings.Replace(good, "contextengine doctor", "contextengine docter", 1), `A.01: "contextengine docter --openclaw" is not understood`},
+		"counts":                   {strings.Replace(good, "Handled", "Missing", 1), "1 rows are Missing, the page says 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			counts := map[string]int{}
