@@ -105,7 +105,7 @@ func wrongRequirements(ctx context.Context, tree fs.FS, text string) []string {
 	}
 	for _, s := range states {
 		if got[s] != counts[s] {
-			out = append(out, fmt.Sprintf("%d rows are %s, the page says %d", got[s], s, counts[s]))
+			out = append(out, fmt.Sprintf("of counts: %d rows are %s, the page says %d", got[s], s, counts[s]))
 		}
 	}
 	return out
@@ -193,7 +193,7 @@ func TestRequirements(t *testing.T) {
 		t.Errorf("%d rows, want one for each of 200 ids", len(rows))
 	}
 	for _, wrong := range wrongRequirements(t.Context(), os.DirFS(".."), string(text)) {
-		t.Errorf("requirements.md:%s", wrong)
+		t.Errorf("requirements.md: line %s", wrong)
 	}
 }
 
