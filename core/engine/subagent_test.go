@@ -171,3 +171,33 @@ func TestIsolatedChildUndone(t *testing.T) {
 		}
 	}
 }
+
+// TestSubagentsPromptMode: the mode of a subagent's session is the configured one, unless its host names another; a session that is nobody's child is not concerned.
+func TestSubagentsPromptMode(t *testing.T) {
+	for configured, want := range map[core.PromptMode]bool{core.PromptNone: false, core.PromptMinimal: true, core.PromptFull: true} {
+		p := &asking{}
+		f := newFixture(t, func(c *engine.Config, parts *engine.Parts) { parts.Retriever, c.Subagents.PromptMode = p, configured })
+		f.ingest(user("the port of the gateway is 8471"))
+		child := core.SessionID{Agent: "main", Session: "child"}
+		if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child}); err != nil {
+			t.Fatal(err)
+		}
+		asks := func(id core.SessionID, mode core.PromptMode) bool {
+			before := len(p.asked)
+			f.say(id, false, user(fmt.Sprintf("which port does the gateway have, question %d?", before)))
+			f.assemble(2000, func(r *core.AssembleRequest) { r.Session, r.PromptMode = id, mode })
+			return len(p.asked) > before
+		}
+		if got := asks(child, ""); got != want {
+			t.Errorf("%q: the child recalls: %t", configured, got)
+		}
+		if !asks(child, core.PromptFull) || asks(child, core.PromptNone) || !asks(f.id, "") {
+			t.Errorf("%q: what the host names does not hold, or the mode holds for others", configured)
+		}
+	}
+	c := engine.DefaultConfig()
+	c.Subagents.PromptMode = "loud"
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "subagents.promptMode") {
+		t.Errorf("Validate = %v", err)
+	}
+}
