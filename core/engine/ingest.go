@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/internal/transcript"
@@ -158,9 +159,31 @@ func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) (err 
 			return err
 		}
 		s.turn = turnBudget{}
-		return e.adopt(ctx, s, v, in)
+		if err := e.adopt(ctx, s, v, in); err != nil {
+			return err
+		}
+		e.tend(ctx, s)
+		return nil
 	})
 	return e.failed(ctx, "store", "after turn", err)
+}
+
+// tend begins a compaction that is due, where the host has no maintenance for it. It goes on when the call is over; Dispose waits for it.
+func (e *Engine) tend(ctx context.Context, s *session) {
+	if !e.cfg.Compaction.Proactive || !e.compactor.OwnsCompaction() || slices.Contains(e.host.Capabilities(), capability.Maintain) || !e.due(&s.view) {
+		return
+	}
+	if !s.tended.CompareAndSwap(false, true) {
+		return
+	}
+	req := core.CompactRequest{Session: s.id, Budget: s.view.Budget, Target: core.TargetThreshold, Trigger: "after-turn"}
+	ctx = context.WithoutCancel(ctx)
+	e.work.Go(func() {
+		defer s.tended.Store(false)
+		if _, err := e.Compact(ctx, req); err != nil && !errors.Is(err, core.ErrClosed) {
+			e.warn(ctx, "compactor", "compact after turn", err)
+		}
+	})
 }
 
 // draft is what append makes entries of.

@@ -31,6 +31,8 @@ type session struct {
 	size, sized int
 	// adopted says that the view's parent belongs to another agent: it may show entries of that one.
 	adopted atomic.Bool
+	// tended says that a compaction which a turn's end began is under way.
+	tended atomic.Bool
 
 	loaded bool
 	// mark is Tail.View as it was when the session was read, where the store keeps no views; marked says that it was asked for.

@@ -43,16 +43,21 @@ func (h *Host) Name() string {
 	return h.none.Name()
 }
 
-// Capabilities returns what any of the clients announced, besides what needs no runtime.
+// Capabilities returns what any of the clients announced, besides what needs no runtime. Where after-turn is announced and maintain is not, there is no maintenance.
 func (h *Host) Capabilities() []capability.Name {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := h.none.Capabilities()
+	var said []capability.Name
 	for _, c := range h.conns {
-		for _, can := range c.opened().can {
-			if !slices.Contains(out, can) {
-				out = append(out, can)
-			}
+		said = append(said, c.opened().can...)
+	}
+	if slices.Contains(said, capability.AfterTurn) && !slices.Contains(said, capability.Maintain) {
+		out = slices.DeleteFunc(out, func(c capability.Name) bool { return c == capability.Maintain })
+	}
+	for _, can := range said {
+		if !slices.Contains(out, can) {
+			out = append(out, can)
 		}
 	}
 	return out

@@ -63,6 +63,27 @@ func TestHostCompactReachesTheCallersHost(t *testing.T) {
 	}
 }
 
+// TestHostWithoutMaintenance: a host that tells of turns' ends and has no maintenance is told from one that says nothing of either.
+func TestHostWithoutMaintenance(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		announced []capability.Name
+		want      bool
+	}{
+		"nothing":              {nil, true},
+		"what the engine asks": {[]capability.Name{capability.DelegateHost}, true},
+		"turns' ends":          {[]capability.Name{capability.AfterTurn}, false},
+		"both":                 {[]capability.Name{capability.Maintain, capability.AfterTurn}, true},
+	} {
+		h := rpc.NewHost()
+		s := newServer(t, one{composed(t, h, func(*engine.Parts) {})}, h)
+		open(t, s, rpc.ClientOptions{}, c.announced...)
+		if got := slices.Contains(h.Capabilities(), capability.Maintain); got != c.want {
+			t.Errorf("%s: maintenance %t", name, got)
+		}
+	}
+}
+
 func TestHostWithoutClients(t *testing.T) {
 	t.Parallel()
 	h := rpc.NewHost()
