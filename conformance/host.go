@@ -34,10 +34,7 @@ func (h *Host) Name() string { return "conformance" }
 
 // Capabilities lists all of them.
 func (h *Host) Capabilities() []capability.Name {
-	return []capability.Name{
-		capability.Bootstrap, capability.Assemble, capability.AfterTurn, capability.Maintain, capability.Compact, capability.Complete,
-		capability.ThreadProject, capability.DelegateHost, capability.CommitTurn, capability.SpawnSubagents,
-	}
+	return capability.All()
 }
 
 // Compact records the call and runs the simulated compaction.

@@ -86,7 +86,7 @@ func (t *track) reach(mark string, owner *track, now time.Time, across bool) boo
 		return true
 	case t.inherited[mark]:
 		return !t.bounded || now.Before(t.granted)
-	case t.parent != nil && owner == t.parent:
+	case t.parent != nil && (owner == t.parent || t.parent.floating[mark]):
 		return now.Before(t.granted)
 	}
 	return false

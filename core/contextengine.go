@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )
@@ -72,8 +71,8 @@ type Info struct {
 	// CurrentTurnFence and TurnIdempotency name the durable-turn contract the engine keeps.
 	CurrentTurnFence string `json:"currentTurnFence,omitempty"`
 	TurnIdempotency  string `json:"turnAdvancementIdempotency,omitempty"`
-	// Requires lists, per operation, the capabilities the host must offer.
-	Requires map[string][]capability.Name `json:"hostRequirements,omitempty"`
+	// Requires lists, per operation, what the host must offer.
+	Requires Requirements `json:"hostRequirements,omitempty"`
 	// Parts names what the engine is made of.
 	Parts PartNames `json:"parts,omitzero"`
 	// Health says what is wrong; empty when all is well.

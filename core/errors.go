@@ -60,11 +60,17 @@ type RequirementError struct {
 	Operation string
 	Missing   []capability.Name
 	Have      []capability.Name
+	// Unsupported says what to do about it, in the words of who needs it; it may be empty.
+	Unsupported string
 }
 
 func (e *RequirementError) Error() string {
-	return fmt.Sprintf("core: %s: engine %q cannot run on this host, it lacks %v (it offers %v): %v",
+	text := fmt.Sprintf("core: %s: engine %q cannot run on this host, it lacks %v (it offers %v): %v",
 		e.Operation, e.Engine, e.Missing, e.Have, ErrRequirement)
+	if e.Unsupported != "" {
+		text += ": " + e.Unsupported
+	}
+	return text
 }
 
 // Unwrap returns ErrRequirement.

@@ -2,6 +2,8 @@ package core
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/contextengine/contextengine/core/capability"
@@ -96,21 +98,37 @@ type Transcript struct {
 	Whole bool `json:"whole,omitempty"`
 }
 
-// Require returns a RequirementError naming the capabilities in need that host does not offer.
-func Require(host Host, engine, operation string, need []capability.Name) error {
-	have := host.Capabilities()
-	var missing []capability.Name
-next:
-	for _, n := range need {
-		for _, h := range have {
-			if h == n {
-				continue next
-			}
+// Requirement is what an operation needs of the host.
+type Requirement struct {
+	Capabilities []capability.Name `json:"requiredCapabilities" koanf:"capabilities"`
+	// Unsupported is told to the person whose host lacks one of them: what to do about it.
+	Unsupported string `json:"unsupportedMessage,omitempty" koanf:"message"`
+}
+
+// Requirements are what operations need of the host, by operation: one of the host's ("agent-run"), or a method of an engine ("compact").
+type Requirements map[string]Requirement
+
+// Requirer is a part that needs something of the host. An engine with it is not made on a host that lacks it.
+type Requirer interface {
+	Requires() Requirements
+}
+
+// Check returns a RequirementError for the first operation, by name, for which host lacks something.
+func (r Requirements) Check(host Host, engine string) error {
+	for _, op := range slices.Sorted(maps.Keys(r)) {
+		if err := Require(host, engine, op, r[op]); err != nil {
+			return err
 		}
-		missing = append(missing, n)
 	}
-	if missing == nil {
+	return nil
+}
+
+// Require returns a RequirementError naming the capabilities in need that host does not offer.
+func Require(host Host, engine, operation string, need Requirement) error {
+	have := host.Capabilities()
+	missing := slices.DeleteFunc(slices.Clone(need.Capabilities), func(n capability.Name) bool { return slices.Contains(have, n) })
+	if len(missing) == 0 {
 		return nil
 	}
-	return &RequirementError{Engine: engine, Operation: operation, Missing: missing, Have: have}
+	return &RequirementError{Engine: engine, Operation: operation, Missing: missing, Have: have, Unsupported: need.Unsupported}
 }

@@ -104,6 +104,7 @@ func coreDocs() map[string]string {
 		"history.limitTurns":       "largest number of user turns shown; 0 means no limit",
 		"history.limits.channels":  "limits of user turns for each channel, its direct messages and its users",
 		"subagents.recentMessages": "newest messages of a subagent's session that compaction never touches",
+		"requires":                 "what operations need of the host, by operation: {capabilities, message}; an engine is not made on a host that lacks it",
 		"redact":                   "what is never stored: a list of {name, pattern, replace}; pattern is a regular expression",
 		"injected":                 "what clients put into messages, besides what is known of them: a list of {client, tag, begin, end, in, top, keep}; stored, never looked for",
 		"subagents.ttl":            "how long a subagent may reach its parent's history, and the parent the subagent's",

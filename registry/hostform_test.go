@@ -134,7 +134,7 @@ func TestHostBesideOwn(t *testing.T) {
 
 func TestHostErrors(t *testing.T) {
 	r := newRegistry(t, &shop{})
-	const more = "apiKey, arms, baseUrl, compaction, compactor, embedder, engine, failure, history, injected, model, recall, recentMessages, redact, retriever, searchers, store, subagents, tokenizer, window"
+	const more = "apiKey, arms, baseUrl, compaction, compactor, embedder, engine, failure, history, injected, model, recall, recentMessages, redact, requires, retriever, searchers, store, subagents, tokenizer, window"
 	for _, c := range []struct {
 		text, want string
 	}{

@@ -144,8 +144,8 @@ func TestSearchers(t *testing.T) {
 
 // TestErrors pins the whole text of every error that a configuration can cause.
 func TestErrors(t *testing.T) {
-	const keys = "agents, arms, compaction, compactor, embedder, engine, failure, history, injected, model, recall, recentMessages, redact, retriever, searchers, store, subagents, tokenizer, window"
-	const overrides = "compaction, compactor, embedder, engine, failure, history, injected, model, recall, recentMessages, redact, retriever, searchers, store, subagents, tokenizer, window"
+	const keys = "agents, arms, compaction, compactor, embedder, engine, failure, history, injected, model, recall, recentMessages, redact, requires, retriever, searchers, store, subagents, tokenizer, window"
+	const overrides = "compaction, compactor, embedder, engine, failure, history, injected, model, recall, recentMessages, redact, requires, retriever, searchers, store, subagents, tokenizer, window"
 	const window = "batchShare, cachePrice, clipShare, clipTokens, high, keepResults, low, lowTokens, memory, note, reserve"
 	r := newRegistry(t, &shop{})
 	for _, c := range []struct {

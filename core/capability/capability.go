@@ -18,3 +18,8 @@ const (
 	CommitTurn     Name = "commit-turn"
 	SpawnSubagents Name = "subagent-spawn"
 )
+
+// All returns every name, in the order in which they stand here.
+func All() []Name {
+	return []Name{Bootstrap, Assemble, AfterTurn, Maintain, Compact, Complete, ThreadProject, DelegateHost, CommitTurn, SpawnSubagents}
+}

@@ -24,6 +24,8 @@ type Config struct {
 	Compaction CompactionConfig `koanf:"compaction"`
 	History    HistoryConfig    `koanf:"history"`
 	Subagents  SubagentConfig   `koanf:"subagents"`
+	// Requires is what operations need of the host: an engine is not made on a host that lacks it.
+	Requires core.Requirements `koanf:"requires"`
 	// Redact lists what is never stored, see RedactRule; empty by default.
 	Redact []RedactRule `koanf:"redact"`
 	// Injected lists what clients put into messages besides what is known of them, see package injected: it is stored and shown, but never looked for, recalled
@@ -195,6 +197,16 @@ func (c Config) Validate() error {
 	if c.Failure != FailDegrade && c.Failure != FailStrict {
 		checks = append(checks, invalid("config", "failure", `must be "degrade" or "strict"`))
 	}
+	for op, need := range c.Requires {
+		for _, n := range need.Capabilities {
+			if !slices.Contains(capability.All(), n) {
+				checks = append(checks, invalid("config", "requires."+op+".capabilities", fmt.Sprintf("must be one of %v, not %q", capability.All(), n)))
+			}
+		}
+		if len(need.Capabilities) == 0 {
+			checks = append(checks, invalid("config", "requires."+op+".capabilities", "must name a capability"))
+		}
+	}
 	if m := c.Subagents.PromptMode; m != core.PromptFull && m != core.PromptMinimal && m != core.PromptNone {
 		checks = append(checks, invalid("config", "subagents.promptMode", `must be "full", "minimal" or "none"`))
 	}
@@ -251,9 +263,33 @@ func WithInfo(id, name, version string) Option {
 	return func(e *Engine) { e.info.ID, e.info.Name, e.info.Version = id, name, version }
 }
 
-// WithRequirements sets the capabilities the host must have, per operation. New fails when one is missing.
-func WithRequirements(req map[string][]capability.Name) Option {
+// WithRequirements sets what the host must have, per operation, besides what the configuration and the parts need. New fails when one is missing.
+func WithRequirements(req core.Requirements) Option {
 	return func(e *Engine) { e.info.Requires = req }
+}
+
+// requirements is what the options, the configuration and the parts need of the host.
+func (e *Engine) requirements() core.Requirements {
+	all := []core.Requirements{e.info.Requires, e.cfg.Requires}
+	if r, ok := core.As[core.Requirer](e.store); ok {
+		all = append(all, r.Requires())
+	}
+	for _, part := range []any{e.retriever, e.compactor} {
+		if r, ok := part.(core.Requirer); ok {
+			all = append(all, r.Requires())
+		}
+	}
+	out := core.Requirements{}
+	for _, more := range all {
+		for op, need := range more {
+			had := out[op]
+			if had.Unsupported != "" && need.Unsupported != "" {
+				had.Unsupported += " "
+			}
+			out[op] = core.Requirement{Capabilities: append(slices.Clone(had.Capabilities), need.Capabilities...), Unsupported: had.Unsupported + need.Unsupported}
+		}
+	}
+	return out
 }
 
 // WithIDs sets the source of entry ids; the default is random. Tests use it to make runs repeatable.

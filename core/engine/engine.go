@@ -131,10 +131,9 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 	e.info.TurnMaintenance = "background"
 	e.info.CurrentTurnFence, e.info.TurnIdempotency = CurrentTurnFence, TurnIdempotency
 	e.info.Parts = parts.Names
-	for op, need := range e.info.Requires {
-		if err := core.Require(e.host, e.info.ID, op, need); err != nil {
-			return nil, err
-		}
+	e.info.Requires = e.requirements()
+	if err := e.info.Requires.Check(e.host, e.info.ID); err != nil {
+		return nil, err
 	}
 	e.legacy = NewLegacy(e.host)
 	e.tailer, _ = core.As[core.Tailer](e.store)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/capability"
@@ -387,11 +389,51 @@ func TestHeartbeatsStayOut(t *testing.T) {
 	}
 }
 
+// needy is a compactor that needs something of the host.
+type needy struct{ halver }
+
+func (*needy) Requires() core.Requirements {
+	return core.Requirements{"compact": {Capabilities: []capability.Name{capability.DelegateHost}, Unsupported: "Use another compactor."}}
+}
+
+// TestRequirements: what options, the configuration and parts need of the host is told to it, and an engine is not made where it lacks something; the error ends with what to do.
 func TestRequirements(t *testing.T) {
-	_, err := engine.New(engine.Parts{Store: memory.New(), Compactor: &halver{}, Counter: wordCounter}, engine.DefaultConfig(),
-		engine.WithRequirements(map[string][]capability.Name{"agent-run": {capability.Assemble, capability.Complete}}))
-	var re *core.RequirementError
-	if !errors.As(err, &re) || len(re.Missing) != 1 || re.Missing[0] != capability.Complete {
-		t.Errorf("err = %v, want a RequirementError that names %s", err, capability.Complete)
+	lacks := core.Requirements{"agent-run": {Capabilities: []capability.Name{capability.Assemble, capability.Complete}, Unsupported: "Choose another harness."}}
+	parts := func(k core.Compactor) engine.Parts {
+		return engine.Parts{Store: memory.New(), Compactor: k, Counter: wordCounter}
+	}
+	configured := engine.DefaultConfig()
+	configured.Requires = lacks
+	for name, c := range map[string]struct {
+		compactor core.Compactor
+		cfg       engine.Config
+		opts      []engine.Option
+		missing   capability.Name
+		says      string
+	}{
+		"an option": {&halver{}, engine.DefaultConfig(), []engine.Option{engine.WithRequirements(lacks)}, capability.Complete, "Choose another harness."},
+		"a key":     {&halver{}, configured, nil, capability.Complete, "Choose another harness."},
+		"a part":    {&needy{}, engine.DefaultConfig(), nil, capability.DelegateHost, "Use another compactor."},
+	} {
+		_, err := engine.New(parts(c.compactor), c.cfg, c.opts...)
+		re, ok := errors.AsType[*core.RequirementError](err)
+		if !ok || len(re.Missing) != 1 || re.Missing[0] != c.missing || !strings.HasSuffix(err.Error(), c.says) {
+			t.Errorf("%s: err = %v, want a RequirementError that names %s and ends with %q", name, err, c.missing, c.says)
+		}
+	}
+	has := core.Requirements{"agent-run": {Capabilities: []capability.Name{capability.Assemble}}}
+	e, err := engine.New(parts(&halver{}), engine.DefaultConfig(), engine.WithRequirements(has))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(has, e.Info().Requires); diff != "" {
+		t.Errorf("Info (-want +got):\n%s", diff)
+	}
+	for name, wrong := range map[string]core.Requirement{"none": {}, "unknown": {Capabilities: []capability.Name{"fly"}}} {
+		c := engine.DefaultConfig()
+		c.Requires = core.Requirements{"agent-run": wrong}
+		if err := c.Validate(); !errors.Is(err, core.ErrInvalid) || !strings.Contains(err.Error(), "requires.agent-run.capabilities") {
+			t.Errorf("%s: Validate = %v", name, err)
+		}
 	}
 }

@@ -52,7 +52,7 @@ func (l *Legacy) Assemble(_ context.Context, req core.AssembleRequest) (core.Ass
 
 // Compact asks the runtime, once.
 func (l *Legacy) Compact(ctx context.Context, req core.CompactRequest) (core.CompactResult, error) {
-	if err := core.Require(l.host, "legacy", "compact", []capability.Name{capability.DelegateHost}); err != nil {
+	if err := core.Require(l.host, "legacy", "compact", core.Requirement{Capabilities: []capability.Name{capability.DelegateHost}}); err != nil {
 		return core.CompactResult{}, err
 	}
 	res, err := l.host.Compact(ctx, req)

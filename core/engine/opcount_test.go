@@ -16,6 +16,7 @@ import (
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // The tests of this file hold the engine to how much it does, not to how long that takes: how fast a machine is has no part in them.
@@ -226,12 +227,13 @@ func TestIngestCountsOnce(t *testing.T) {
 
 // TestWarmAssembleAllocations: they depend on neither window nor history. It must not run beside other tests.
 func TestWarmAssembleAllocations(t *testing.T) {
+	needs.NoRace(t) // it empties pools at random
 	allocations := map[int]float64{}
 	for _, n := range []int{2000, 20_000} {
 		f := newOpFixture(t, n)
 		res := f.assemble()
 		allocations[n] = testing.AllocsPerRun(20, func() { f.assemble() })
-		// Measured: 15. The race detector empties pools now and then.
+		// Measured: 15.
 		if allocations[n] > maxAllocations {
 			t.Errorf("%d messages: %.0f allocations for a window of %d messages, want at most %d", n, allocations[n], len(res.Messages), maxAllocations)
 		}
@@ -247,6 +249,7 @@ const maxAllocations = 40
 
 // TestWarmAssembleAllocatesItsResult: little more than what it returns. It must not run beside other tests.
 func TestWarmAssembleAllocatesItsResult(t *testing.T) {
+	needs.NoRace(t) // it empties pools at random
 	f := newOpFixture(t, 3000)
 	assemble := func() core.AssembleResult {
 		res, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 20 * opBudget})

@@ -110,7 +110,7 @@ func (p InitializeParams) client() (*client, error) {
 		}
 	}
 	for i, can := range cl.can {
-		if !slices.Contains(capabilities(), can) {
+		if !slices.Contains(capability.All(), can) {
 			return nil, badField(fmt.Sprintf("capabilities[%d]", i), "not a known capability")
 		}
 	}
@@ -125,13 +125,6 @@ func (p InitializeParams) client() (*client, error) {
 		return nil, badField("log", `must be "off", "warn" or "info"`)
 	}
 	return cl, nil
-}
-
-func capabilities() []capability.Name {
-	return []capability.Name{
-		capability.Bootstrap, capability.Assemble, capability.AfterTurn, capability.Maintain, capability.Compact, capability.Complete, capability.ThreadProject,
-		capability.DelegateHost, capability.CommitTurn, capability.SpawnSubagents,
-	}
 }
 
 // shutdown answers when the connection's other calls have ended. The connection ends with the answer.

@@ -40,7 +40,8 @@ func Missing(tb TB, why string) {
 	tb.Skipf("not run: %s", why)
 }
 
-// NoRace skips a test under the race detector, which would take minutes for it and finds the same in shorter tests of the parts. `.ci/run` looks for the tests that call it and
+// NoRace skips a test under the race detector, because it would take minutes and find the same as in shorter tests of the parts, or because it changes what the test
+// measures. `.ci/run` looks for the tests that call it and
 // runs them without the detector.
 func NoRace(tb TB) {
 	tb.Helper()

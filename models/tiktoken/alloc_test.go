@@ -9,9 +9,7 @@ import (
 
 // TestCountAllocatesNothing is not parallel: it counts the allocations of the process.
 func TestCountAllocatesNothing(t *testing.T) {
-	if needs.Race {
-		t.Skip("not run: the race detector empties pools at random")
-	}
+	needs.NoRace(t) // it empties pools at random
 	for _, c := range newTestCounters(t, shortPiece, maxPiece) {
 		for label, text := range map[string]string{
 			"empty": "", "chat": benchChat, "JSON": benchJSON, "code": benchCode, "CJK": benchCJK,
