@@ -6,6 +6,7 @@ import (
 	"github.com/contextengine/contextengine/backends/openbrain"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 )
 
@@ -23,6 +24,9 @@ func TestConformance(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name == "awkward" {
+				needs.NoRace(t)
+			}
 			configs := map[core.Store]openbrain.Config{}
 			connect := func(tb testing.TB, cfg openbrain.Config) core.Store {
 				tb.Helper()

@@ -16,6 +16,7 @@ import (
 	"github.com/contextengine/contextengine/backends/openbrain"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 )
 
@@ -192,6 +193,7 @@ func noise(n int) string {
 
 // What could not be read back is refused before it is sent.
 func TestEntryTooLarge(t *testing.T) {
+	needs.NoRace(t)
 	srv := openbraintest.New(t)
 	s := open(t, srv)
 	_, err := s.Append(t.Context(), []core.Entry{entry("main", "s", 0, "small"), entry("main", "s", 1, noise(26<<20))})

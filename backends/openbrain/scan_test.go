@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/openbrain"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 )
 
@@ -191,6 +192,7 @@ func servers() map[string]struct {
 }
 
 func TestListing(t *testing.T) {
+	needs.NoRace(t)
 	for name, server := range servers() {
 		for _, n := range []int{0, 1, 2, 9, 12, 100, 101, 130} {
 			srv := openbraintest.New(t, server.set)
