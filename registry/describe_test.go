@@ -25,7 +25,7 @@ func TestAddErrors(t *testing.T) {
 		is   error
 		want string
 	}{
-		{registry.AddStore(r, "memory", "", none, store), core.ErrConflict, `registry: add store "memory": the name is taken: conflict`},
+		{registry.AddStore(r, "memory", "", none, store), core.ErrConflict, `registry: add store "memory": the name is taken: it belongs to "core": conflict`},
 		{registry.AddStore(r, "", "", none, store), core.ErrInvalid, `registry: add store "": a part needs a registry and a name without spaces around it: invalid`},
 		{registry.AddStore(r, "x", "", nil, store), core.ErrInvalid, `registry: add store "x": defaults and factory must not be nil: invalid`},
 		{registry.AddStore(r, "x", "", func() bad { return bad{} }, func(context.Context, bad, registry.Env) (core.Store, error) { return nil, nil }), core.ErrInvalid,
@@ -45,6 +45,26 @@ func TestAddErrors(t *testing.T) {
 	}
 	if err := registry.AddStore(r, "x", "", none, store); err != nil {
 		t.Errorf("after the refusals: %v", err)
+	}
+	owned := func(name string, opts ...registry.PartOption) string {
+		if err := registry.AddStore(r, name, "", none, store, opts...); err != nil {
+			return err.Error()
+		}
+		return "owner " + r.Owner(registry.KindStore, name)
+	}
+	for _, c := range []struct{ got, want string }{
+		{owned("mine", registry.Owner("acme")), "owner acme"},
+		{owned("mine", registry.Owner("acme")), `registry: add store "mine": the name is taken: it belongs to "acme": conflict`},
+		{owned("mine", registry.Owner("other"), registry.Refresh()), `registry: add store "mine": the name is taken: it belongs to "acme": conflict`},
+		{owned("mine", registry.Refresh()), `registry: add store "mine": the name is taken: it belongs to "acme": conflict`},
+		{owned("mine", registry.Owner("acme"), registry.Refresh()), "owner acme"},
+		{owned("nobodys", registry.Owner(" ")), `registry: add store "nobodys": an owner needs a name without spaces around it: invalid`},
+		{"owner " + r.Owner(registry.KindStore, "nobodys"), "owner "},
+		{"owner " + r.Owner(registry.KindStore, "x"), "owner " + registry.CoreOwner},
+	} {
+		if c.got != c.want {
+			t.Errorf("owners: got %s, want %s", c.got, c.want)
+		}
 	}
 	i := mustBuild(t, r, "store: x", registry.BuildOptions{})
 	if _, _, err := i.Engine(t.Context(), "a", "s"); err == nil || !strings.Contains(err.Error(), `open store "x": the factory returned none`) {

@@ -40,6 +40,8 @@ type Registry struct {
 type part struct {
 	kind      Kind
 	name, doc string
+	owner     string
+	refreshes bool
 	// config is the configuration's type; defaults returns a new value of it.
 	config     reflect.Type
 	defaults   func() reflect.Value
@@ -82,6 +84,19 @@ type Parts struct {
 // PartOption sets what only some parts need.
 type PartOption func(*part)
 
+// CoreOwner owns the parts that nobody else claims.
+const CoreOwner = "core"
+
+// Owner says whose part it is: the id of a plugin or of a program. Nobody else can register the same name. Without it the part is CoreOwner's.
+func Owner(id string) PartOption {
+	return func(p *part) { p.owner = id }
+}
+
+// Refresh lets an owner put a part in the place of its own one with the same name.
+func Refresh() PartOption {
+	return func(p *part) { p.refreshes = true }
+}
+
 // Conformance offers a configuration with which the part needs nothing outside the process. It is called once for
 // every use and may return something new each time. Parts with one take part in Combinations; a part may have several
 // under different variant names, and "" is the part's own name.
@@ -118,7 +133,7 @@ func Plugins(ids ...string) PartOption {
 
 // AddStore registers a store. defaults returns the configuration that holds where a file says nothing; the fields of C
 // are the keys a file may have, see the package comment. open gets C as the operator completed it and validates it.
-// The error is ErrConflict when the name is taken and ErrInvalid when the name or C cannot be used; so it is with all Add functions.
+// The error is ErrConflict when the name is taken, see Owner, and ErrInvalid when the name or C cannot be used; so it is with all Add functions.
 func AddStore[C any](r *Registry, name, doc string, defaults func() C,
 	open func(ctx context.Context, cfg C, env Env) (core.Store, error), opts ...PartOption,
 ) error {
@@ -183,15 +198,12 @@ func add[C, P any](r *Registry, kind Kind, name, doc string, defaults func() C,
 	if defaults == nil || open == nil {
 		return fail("defaults and factory must not be nil", core.ErrInvalid)
 	}
-	if r.parts[kind][name] != nil {
-		return fail("the name is taken", core.ErrConflict)
-	}
 	typ := reflect.TypeFor[C]()
 	if err := checkConfigType(typ); err != nil {
 		return fail(err.Error(), core.ErrInvalid)
 	}
 	p := &part{
-		kind: kind, name: name, doc: doc, config: typ,
+		kind: kind, name: name, doc: doc, owner: CoreOwner, config: typ,
 		defaults: func() reflect.Value { return settable(defaults()) },
 		open: func(ctx context.Context, cfg reflect.Value, env Env) (any, error) {
 			c, ok := reflect.TypeAssert[C](cfg)
@@ -207,6 +219,12 @@ func add[C, P any](r *Registry, kind Kind, name, doc string, defaults func() C,
 	}
 	for _, o := range opts {
 		o(p)
+	}
+	if p.owner == "" || strings.TrimSpace(p.owner) != p.owner {
+		return fail("an owner needs a name without spaces around it", core.ErrInvalid)
+	}
+	if had := r.parts[kind][name]; had != nil && (had.owner != p.owner || !p.refreshes) {
+		return fail(fmt.Sprintf("the name is taken: it belongs to %q", had.owner), core.ErrConflict)
 	}
 	for _, s := range p.samples {
 		if s.typ != typ {
@@ -231,6 +249,14 @@ func settable[T any](v T) reflect.Value {
 // Names returns the names of all parts of a kind, sorted.
 func (r *Registry) Names(kind Kind) []string {
 	return slices.Sorted(maps.Keys(r.parts[kind]))
+}
+
+// Owner returns whose part a name is, and "" when nobody has registered it.
+func (r *Registry) Owner(kind Kind, name string) string {
+	if p := r.parts[kind][name]; p != nil {
+		return p.owner
+	}
+	return ""
 }
 
 // look returns a part, or an error that helps to find the name that was meant.
