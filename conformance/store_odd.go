@@ -316,10 +316,7 @@ func oddEntries(id core.SessionID) []core.Entry {
 		"{\"a\":\"a\u0301  <b>&\"}\r\n", "\x00", "\xff\xfe\xfd", "{\"a\":\"\x00\xff\"}", strings.Repeat("\x00", 300), strings.Repeat("a\xff", 32<<10), strings.Repeat("0123456789abcdef", 64<<10),
 	} {
 		next(func(e *core.Entry) {
-			e.Message.Raw = []byte(raw)
-			if len(raw) < 1<<20 { // once is enough
-				e.Message.Parts[5].Raw = []byte(raw)
-			}
+			e.Message.Raw, e.Message.Parts[5].Raw = []byte(raw), []byte(raw[:min(len(raw), 1<<16+1)])
 		})
 	}
 	for _, text := range []string{"", " leading and trailing ", "line\r\nline\r", "two  blanks", "\ufeffmarked", "not \xff\xfe text \xc3(", "nul\x00nul", "a\u0301 \u00e1", "\u2028\u2029\ufeff", "<&>'\"\\", "👩‍👩‍👧‍👦", strings.Repeat("界", 70<<10), strings.Repeat("x", 65535), strings.Repeat("x", 65537)} {
