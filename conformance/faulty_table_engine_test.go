@@ -166,6 +166,8 @@ func shallow(t reflect.Type) []string {
 var allowed = map[string]string{
 	"Bootstrap Settings":            "the settings of a prompt come with Assemble",
 	"CommitTurn Settings":           "the settings of a prompt come with Assemble",
+	"AfterTurn Settings":            "the settings of a prompt come with Assemble",
+	"Compact Settings":              "what a host says about a run is for compactors that heed it",
 	"Bootstrap Reason":              "it says why nothing was imported, in words; the numbers say that too",
 	"Assemble Prompt":               "it steers recall, and what is worth recalling is the engine's to say",
 	"Assemble Call":                 "an engine may tell a loop by the transcript",

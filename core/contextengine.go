@@ -174,6 +174,7 @@ type AfterTurnRequest struct {
 	Messages  []message.Message `json:"messages"`
 	PrePrompt int               `json:"prePromptMessageCount"`
 	Heartbeat bool              `json:"heartbeat,omitempty"`
+	Settings  RuntimeSettings   `json:"settings,omitzero"`
 }
 
 // MaintainRequest asks for work that can wait.
@@ -182,7 +183,8 @@ type MaintainRequest struct {
 	// Reason is "bootstrap", "turn" or "compaction".
 	Reason string `json:"reason"`
 	// Budget is the token budget of the session's prompts; 0 when unknown.
-	Budget int `json:"budget,omitempty"`
+	Budget   int             `json:"budget,omitempty"`
+	Settings RuntimeSettings `json:"settings,omitzero"`
 }
 
 // MaintainResult says what Maintain changed.
@@ -296,8 +298,9 @@ type CompactRequest struct {
 	Force         bool             `json:"force,omitempty"`
 	Instructions  string           `json:"customInstructions,omitempty"`
 	// Trigger is the host's word: "manual", "budget", "overflow", "timeout_recovery", "maintain".
-	Trigger    string      `json:"trigger,omitempty"`
-	Transcript *Transcript `json:"transcript,omitempty"`
+	Trigger    string          `json:"trigger,omitempty"`
+	Transcript *Transcript     `json:"transcript,omitempty"`
+	Settings   RuntimeSettings `json:"settings,omitzero"`
 }
 
 // Reasons that hosts take as benign when nothing was compacted. OpenClaw matches them as substrings.

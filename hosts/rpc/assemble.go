@@ -66,7 +66,7 @@ func (p AssembleParams) check() error {
 	case p.PromptMode != "" && p.PromptMode != core.PromptFull && p.PromptMode != core.PromptMinimal && p.PromptMode != core.PromptNone:
 		return badField("promptMode", `must be "full", "minimal" or "none"`)
 	}
-	return nil
+	return p.Settings.check()
 }
 
 // encode writes the result with its messages byte for byte.

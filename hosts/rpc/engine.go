@@ -47,6 +47,9 @@ func bootstrap(ctx context.Context, k *call, p BootstrapParams) (any, error) {
 	if err := checkSession("session", p.Session); err != nil {
 		return nil, err
 	}
+	if err := p.Settings.check(); err != nil {
+		return nil, err
+	}
 	codec, format, err := k.optional(p.Format)
 	if err != nil {
 		return nil, err
@@ -115,6 +118,9 @@ func commitTurn(ctx context.Context, k *call, p CommitTurnParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.Settings.check(); err != nil {
+		return nil, err
+	}
 	if p.AdvancementKey == "" {
 		return nil, badField("advancementKey", "give the key that identifies the turn")
 	}
@@ -144,14 +150,23 @@ func afterTurn(ctx context.Context, k *call, p AfterTurnParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.Settings.check(); err != nil {
+		return nil, err
+	}
 	if p.PrePrompt < 0 || p.PrePrompt > len(messages) {
 		return nil, badField("prePromptMessageCount", "must be 0 to the number of messages")
+	}
+	_, format, err := k.optional(p.Format)
+	if err != nil {
+		return nil, err
 	}
 	e, err := member[core.AfterTurner](ctx, k, p.Session)
 	if err != nil {
 		return nil, err
 	}
-	err = e.AfterTurn(ctx, core.AfterTurnRequest{Session: p.Session, Messages: messages, PrePrompt: p.PrePrompt, Heartbeat: p.Heartbeat})
+	err = e.AfterTurn(ctx, core.AfterTurnRequest{
+		Session: p.Session, Messages: messages, PrePrompt: p.PrePrompt, Heartbeat: p.Heartbeat, Settings: p.Settings.core(format),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +193,9 @@ func compact(ctx context.Context, k *call, p CompactParams) (any, error) {
 	if err := checkSession("session", p.Session); err != nil {
 		return nil, err
 	}
+	if err := p.Settings.check(); err != nil {
+		return nil, err
+	}
 	switch {
 	case p.Budget < 0:
 		return nil, badField("tokenBudget", "must not be negative")
@@ -186,7 +204,7 @@ func compact(ctx context.Context, k *call, p CompactParams) (any, error) {
 	case p.Target != "" && p.Target != core.TargetBudget && p.Target != core.TargetThreshold:
 		return nil, badField("compactionTarget", `must be "budget" or "threshold"`)
 	}
-	codec, _, err := k.optional(p.Format)
+	codec, format, err := k.optional(p.Format)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +219,7 @@ func compact(ctx context.Context, k *call, p CompactParams) (any, error) {
 	k.proceed()
 	res, err := e.Compact(ctx, core.CompactRequest{
 		Session: p.Session, Budget: p.Budget, CurrentTokens: p.CurrentTokens, Target: p.Target, Force: p.Force, Instructions: p.Instructions,
-		Trigger: p.Trigger, Transcript: t,
+		Trigger: p.Trigger, Transcript: t, Settings: p.Settings.core(format),
 	})
 	if err != nil {
 		return nil, k.rejected(p.Session, err)
@@ -212,6 +230,9 @@ func compact(ctx context.Context, k *call, p CompactParams) (any, error) {
 
 func maintain(ctx context.Context, k *call, p MaintainParams) (any, error) {
 	if err := checkSession("session", p.Session); err != nil {
+		return nil, err
+	}
+	if err := p.Settings.check(); err != nil {
 		return nil, err
 	}
 	if !slices.Contains([]string{"bootstrap", "turn", "compaction"}, p.Reason) {
@@ -225,7 +246,7 @@ func maintain(ctx context.Context, k *call, p MaintainParams) (any, error) {
 		return nil, err
 	}
 	k.proceed()
-	return result(e.Maintain(ctx, core.MaintainRequest{Session: p.Session, Reason: p.Reason, Budget: p.Budget}))
+	return result(e.Maintain(ctx, core.MaintainRequest{Session: p.Session, Reason: p.Reason, Budget: p.Budget, Settings: p.Settings.core("")}))
 }
 
 func result[R any](res R, err error) (any, error) { return res, err }

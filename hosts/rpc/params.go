@@ -58,24 +58,6 @@ type Advance struct {
 	Digest string `json:"digest"`
 }
 
-// Settings say what is known about the model run. Zero values mean unknown.
-type Settings struct {
-	Provider          string `json:"provider,omitempty"`
-	Model             string `json:"model,omitempty"`
-	ContextWindow     int    `json:"contextWindow,omitempty"`
-	MaxOutputTokens   int    `json:"maxOutputTokens,omitempty"`
-	PromptTokenBudget int    `json:"promptTokenBudget,omitempty"`
-	Mode              string `json:"mode,omitempty"`
-	DegradedReason    string `json:"degradedReason,omitempty"`
-}
-
-func (s Settings) core(format string) core.RuntimeSettings {
-	return core.RuntimeSettings{
-		Provider: s.Provider, Model: s.Model, ContextWindow: s.ContextWindow, MaxOutputTokens: s.MaxOutputTokens,
-		PromptTokenBudget: s.PromptTokenBudget, Mode: s.Mode, DegradedReason: s.DegradedReason, Format: format,
-	}
-}
-
 // InfoParams ask for the description of an engine.
 type InfoParams struct {
 	Session *core.SessionID `json:"session,omitempty"`
@@ -133,6 +115,7 @@ type AfterTurnParams struct {
 	// PrePrompt is the number of leading messages that were there before the turn.
 	PrePrompt int      `json:"prePromptMessageCount,omitempty"`
 	Heartbeat bool     `json:"heartbeat,omitempty"`
+	Settings  Settings `json:"settings,omitzero"`
 	Advance   *Advance `json:"advance,omitempty"`
 	Format    string   `json:"format,omitempty"`
 	Deadline
@@ -166,6 +149,7 @@ type CompactParams struct {
 	Instructions  string                `json:"customInstructions,omitempty"`
 	Trigger       string                `json:"trigger,omitempty"`
 	Transcript    *TranscriptParams     `json:"transcript,omitempty"`
+	Settings      Settings              `json:"settings,omitzero"`
 	Format        string                `json:"format,omitempty"`
 	Deadline
 }
@@ -174,8 +158,9 @@ type CompactParams struct {
 type MaintainParams struct {
 	Session core.SessionID `json:"session"`
 	// Reason is "bootstrap", "turn" or "compaction".
-	Reason string `json:"reason"`
-	Budget int    `json:"tokenBudget,omitempty"`
+	Reason   string   `json:"reason"`
+	Budget   int      `json:"tokenBudget,omitempty"`
+	Settings Settings `json:"settings,omitzero"`
 	Deadline
 }
 

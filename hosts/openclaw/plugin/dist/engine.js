@@ -134,7 +134,7 @@ class Engine {
         try {
             this.#check();
             const options = this.#options(params, this.shared.settings.timeouts.compact, { compaction: params, delegated: (result) => { delegated = result; } });
-            const answer = await this.shared.call(session, "compact", { session, ...compactionOf(params, budget.now()) }, options);
+            const answer = await this.shared.call(session, "compact", { session, ...compactionOf(params, budget.now()), ...this.#settings(params) }, options);
             this.#last = "compaction";
             if (delegated)
                 return delegated;
@@ -184,7 +184,7 @@ class Engine {
         const session = sessionOf(params);
         const budget = this.shared.state(session).budget.now();
         try {
-            const answer = await this.#call(session, "maintain", { reason, ...(budget === undefined ? {} : { tokenBudget: budget }) }, params, this.shared.settings.timeouts.maintain);
+            const answer = await this.#call(session, "maintain", { reason, ...(budget === undefined ? {} : { tokenBudget: budget }), ...this.#settings(params) }, params, this.shared.settings.timeouts.maintain);
             return { ...noRewrite, reason: answer.reason ?? "done" };
         }
         catch (error) {
@@ -236,7 +236,7 @@ class Engine {
         const turn = params.messages.slice(params.prePromptMessageCount).filter(isConversation);
         try {
             if (turn.length > 0)
-                await this.#call(sessionOf(params), "afterTurn", { messages: turn, ...heartbeat(params) }, params, this.shared.settings.timeouts.commit);
+                await this.#call(sessionOf(params), "afterTurn", { messages: turn, ...heartbeat(params), ...this.#settings(params) }, params, this.shared.settings.timeouts.commit);
             this.#last = "turn";
         }
         catch (error) {

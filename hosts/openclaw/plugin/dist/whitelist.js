@@ -1,8 +1,18 @@
 const text = (value) => (typeof value === "string" && value !== "" ? value : undefined);
+/** A name or code of the host's, as long as the sidecar takes one: what only informs must not cost the call. */
+const word = (value) => {
+    const name = text(value);
+    return name === undefined || Buffer.byteLength(name) > 1024 || name.includes("\0") ? undefined : name;
+};
 const tokens = (value) => (typeof value === "number" && Number.isFinite(value) && value >= 1 ? Math.floor(value) : undefined);
 /** Leaves out what is undefined: the protocol has no nulls. */
 export function compacted(fields) {
     return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+/** As compacted, and undefined where nothing is left. */
+function known(fields) {
+    const left = compacted(fields);
+    return Object.keys(left).length > 0 ? left : undefined;
 }
 /** The agent that a session key names: agent:<id>:... */
 export function agentOf(sessionKey) {
@@ -24,26 +34,35 @@ export function sessionOfKey(sessionKey) {
 /** What the host says about the model run. In a tool loop its prompt budget is the model's whole window, of which kept (negative) is what the budget leaves for an answer. */
 export function settingsOf(runtime, context, loop = false, kept = 0) {
     const budget = tokens(runtime?.limits?.promptTokenBudget);
-    const settings = compacted({
-        provider: text(runtime?.model?.provider) ?? text(context?.provider),
-        model: text(runtime?.model?.resolved) ?? text(runtime?.model?.requested) ?? text(context?.modelId),
+    const [requested, resolved] = [word(runtime?.model?.requested), word(runtime?.model?.resolved)];
+    return known({
+        schemaVersion: tokens(runtime?.schemaVersion),
+        provider: word(runtime?.model?.provider) ?? word(context?.provider),
+        model: resolved ?? requested ?? word(context?.modelId),
+        modelFamily: word(runtime?.model?.family),
+        requestedModel: requested,
+        resolvedModel: resolved,
         contextWindow: loop ? tokens(budget === undefined ? undefined : budget + kept) : tokens(context?.modelContextWindow),
         maxOutputTokens: tokens(runtime?.limits?.maxOutputTokens),
         promptTokenBudget: loop ? undefined : budget,
-        mode: text(runtime?.runtime?.mode),
-        degradedReason: text(runtime?.diagnostics?.degradedReason),
+        mode: word(runtime?.runtime?.mode),
+        fallbackReason: word(runtime?.diagnostics?.fallbackReason),
+        degradedReason: word(runtime?.diagnostics?.degradedReason),
+        host: word(runtime?.runtime?.host),
+        harnessId: word(runtime?.runtime?.harnessId),
+        runtimeId: word(runtime?.runtime?.runtimeId),
+        contextEngineSelection: known({ selectedId: word(runtime?.contextEngineSelection?.selectedId), source: word(runtime?.contextEngineSelection?.source) }),
+        executionHost: known({ id: word(runtime?.executionHost?.id), label: word(runtime?.executionHost?.label) }),
     });
-    return Object.keys(settings).length > 0 ? settings : undefined;
 }
 /** Names of tools and the citation mode, for the engine's addition to the system prompt. */
 export function memoryOf(params, sections) {
     const names = params.availableTools instanceof Set ? [...params.availableTools].filter((name) => typeof name === "string").sort() : [];
-    const memory = compacted({
+    return known({
         availableTools: names.length > 0 ? names : undefined,
         citationMode: ["auto", "on", "off"].includes(params.citationsMode ?? "") ? params.citationsMode : undefined,
         sections: sections.length > 0 ? sections : undefined,
     });
-    return Object.keys(memory).length > 0 ? memory : undefined;
 }
 /** The fields of a compaction; budget is the smaller of the host's and the one that the session's prompts have. */
 export function compactionOf(params, promptBudget) {

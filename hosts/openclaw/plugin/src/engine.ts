@@ -145,7 +145,7 @@ class Engine implements ContextEngine {
     try {
       this.#check();
       const options = this.#options(params, this.shared.settings.timeouts.compact, { compaction: params, delegated: (result) => { delegated = result; } });
-      const answer = await this.shared.call(session, "compact", { session, ...compactionOf(params, budget.now()) }, options) as { ok?: boolean; compacted?: boolean; reason?: string; summary?: string; tokensBefore?: number; tokensAfter?: number };
+      const answer = await this.shared.call(session, "compact", { session, ...compactionOf(params, budget.now()), ...this.#settings(params) }, options) as { ok?: boolean; compacted?: boolean; reason?: string; summary?: string; tokensBefore?: number; tokensAfter?: number };
       this.#last = "compaction";
       if (delegated) return delegated;
       return compacted<CompactResult>({
@@ -187,7 +187,7 @@ class Engine implements ContextEngine {
     const session = sessionOf(params);
     const budget = this.shared.state(session).budget.now();
     try {
-      const answer = await this.#call(session, "maintain", { reason, ...(budget === undefined ? {} : { tokenBudget: budget }) }, params, this.shared.settings.timeouts.maintain);
+      const answer = await this.#call(session, "maintain", { reason, ...(budget === undefined ? {} : { tokenBudget: budget }), ...this.#settings(params) }, params, this.shared.settings.timeouts.maintain);
       return { ...noRewrite, reason: (answer as { reason?: string }).reason ?? "done" };
     } catch (error) {
       if (params.abortSignal?.aborted) throw error;
@@ -237,7 +237,7 @@ class Engine implements ContextEngine {
   async afterTurn(params: AfterTurnParams): Promise<void> {
     const turn = params.messages.slice(params.prePromptMessageCount).filter(isConversation);
     try {
-      if (turn.length > 0) await this.#call(sessionOf(params), "afterTurn", { messages: turn, ...heartbeat(params) }, params, this.shared.settings.timeouts.commit);
+      if (turn.length > 0) await this.#call(sessionOf(params), "afterTurn", { messages: turn, ...heartbeat(params), ...this.#settings(params) }, params, this.shared.settings.timeouts.commit);
       this.#last = "turn";
     } catch (error) {
       this.shared.failed(sessionOf(params), "afterTurn", error);

@@ -14,10 +14,13 @@ export interface SessionTarget {
 
 /** What the host says about the model run at hand; null where it does not know. */
 export interface RuntimeSettings {
-  runtime?: { mode?: string };
-  model?: { requested?: string | null; resolved?: string | null; provider?: string | null };
+  schemaVersion?: number;
+  runtime?: { host?: string; mode?: string; harnessId?: string | null; runtimeId?: string | null };
+  model?: { requested?: string | null; resolved?: string | null; provider?: string | null; family?: string | null };
+  contextEngineSelection?: { selectedId?: string | null; source?: string };
+  executionHost?: { id?: string | null; label?: string | null };
   limits?: { promptTokenBudget?: number | null; maxOutputTokens?: number | null };
-  diagnostics?: { degradedReason?: string | null };
+  diagnostics?: { fallbackReason?: string | null; degradedReason?: string | null };
 }
 
 /** A completion by the host's model. */

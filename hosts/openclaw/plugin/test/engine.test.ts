@@ -113,9 +113,44 @@ test("only listed fields cross", async () => {
   await engine.compact({ ...session, ...more });
   await engine.maintain({ ...session, ...more });
   assert.ok(!sidecar.text.join("").includes(secret));
-  assert.deepEqual(sidecar.calls("assemble")[0]?.["settings"], { provider: "p", model: "m", maxOutputTokens: 4000, promptTokenBudget: 8000 });
+  assert.deepEqual(sidecar.calls("assemble")[0]?.["settings"], { provider: "p", model: "m", resolvedModel: "m", maxOutputTokens: 4000, promptTokenBudget: 8000 });
   assert.deepEqual(sidecar.calls("assemble")[0]?.["memory"], { availableTools: ["exec", "read"] });
   assert.deepEqual(sidecar.calls("commitTurn")[0]?.["session"], { agent: "main", session: "agent:main:main" });
+});
+
+/** The settings of OpenClaw 2026.9.6, where a run went over to another model. */
+const told = {
+  schemaVersion: 1,
+  runtime: { host: "openclaw", mode: "fallback", harnessId: "embedded", runtimeId: null },
+  model: { requested: "large", resolved: "small", provider: "p", family: "f" },
+  contextEngineSelection: { selectedId: "openbrain", source: "configured" },
+  executionHost: { id: "openclaw-embedded", label: "OpenClaw embedded runner" },
+  limits: { promptTokenBudget: 8000, maxOutputTokens: 4000 },
+  diagnostics: { fallbackReason: "rate_limited", degradedReason: null },
+};
+
+test("all that the host says about the run crosses, with every call that has it; what is null is left out", async () => {
+  const { engine, sidecar } = setup(passing);
+  const run = { ...session, runtimeSettings: told };
+  await engine.bootstrap(run);
+  await engine.assemble({ ...run, tokenBudget: 8000, messages: [user("hello")], prompt: "hi" });
+  await engine.commitTurn({ ...run, advancementKey: "k", messages: [user("hi")] });
+  await engine.maintain(run); // after a turn: there is nothing to do after a bootstrap
+  await engine.afterTurn({ ...run, messages: [user("hi")], prePromptMessageCount: 0 });
+  await engine.compact(run);
+  const settings = {
+    schemaVersion: 1, provider: "p", model: "small", modelFamily: "f", requestedModel: "large", resolvedModel: "small", maxOutputTokens: 4000, promptTokenBudget: 8000,
+    mode: "fallback", fallbackReason: "rate_limited", host: "openclaw", harnessId: "embedded",
+    contextEngineSelection: { selectedId: "openbrain", source: "configured" }, executionHost: { id: "openclaw-embedded", label: "OpenClaw embedded runner" },
+  };
+  for (const method of ["bootstrap", "assemble", "commitTurn", "maintain", "afterTurn", "compact"]) assert.deepEqual(sidecar.calls(method)[0]?.["settings"], settings, method);
+});
+
+test("settings of another shape than the sidecar takes do not cross", async () => {
+  const { engine, sidecar } = setup(passing);
+  const wrong = { schemaVersion: "1", runtime: { mode: "x".repeat(1025), host: "a\0b" }, model: null, executionHost: { id: 5, label: null }, contextEngineSelection: "configured", limits: null };
+  await engine.bootstrap({ ...session, runtimeSettings: wrong as unknown as typeof told });
+  assert.equal(sidecar.calls("bootstrap")[0]?.["settings"], undefined);
 });
 
 test("rows that the host shows to no model are not stored", async () => {
