@@ -102,8 +102,9 @@ type Problem struct {
 type BootstrapRequest struct {
 	Session SessionID `json:"session"`
 	// Transcript is what the host has; nil when it hands over none.
-	Transcript *Transcript     `json:"transcript,omitempty"`
-	Settings   RuntimeSettings `json:"settings,omitzero"`
+	Transcript      *Transcript     `json:"transcript,omitempty"`
+	Settings        RuntimeSettings `json:"settings,omitzero"`
+	TranscriptScope TranscriptScope `json:"transcriptScope,omitzero"`
 }
 
 // BootstrapResult says what Bootstrap did.
@@ -148,10 +149,11 @@ type IngestResult struct {
 type CommitTurnRequest struct {
 	Session SessionID `json:"session"`
 	// AdvancementKey identifies the turn; never empty.
-	AdvancementKey string            `json:"advancementKey"`
-	Messages       []message.Message `json:"messages"`
-	Heartbeat      bool              `json:"heartbeat,omitempty"`
-	Settings       RuntimeSettings   `json:"settings,omitzero"`
+	AdvancementKey  string            `json:"advancementKey"`
+	Messages        []message.Message `json:"messages"`
+	Heartbeat       bool              `json:"heartbeat,omitempty"`
+	Settings        RuntimeSettings   `json:"settings,omitzero"`
+	TranscriptScope TranscriptScope   `json:"transcriptScope,omitzero"`
 }
 
 // The statuses of a CommitTurnResult.
@@ -171,10 +173,11 @@ type CommitTurnResult struct {
 type AfterTurnRequest struct {
 	Session SessionID `json:"session"`
 	// Messages is all that the host has; the first PrePrompt of them were there before the turn.
-	Messages  []message.Message `json:"messages"`
-	PrePrompt int               `json:"prePromptMessageCount"`
-	Heartbeat bool              `json:"heartbeat,omitempty"`
-	Settings  RuntimeSettings   `json:"settings,omitzero"`
+	Messages        []message.Message `json:"messages"`
+	PrePrompt       int               `json:"prePromptMessageCount"`
+	Heartbeat       bool              `json:"heartbeat,omitempty"`
+	Settings        RuntimeSettings   `json:"settings,omitzero"`
+	TranscriptScope TranscriptScope   `json:"transcriptScope,omitzero"`
 }
 
 // MaintainRequest asks for work that can wait.
@@ -183,8 +186,9 @@ type MaintainRequest struct {
 	// Reason is "bootstrap", "turn" or "compaction".
 	Reason string `json:"reason"`
 	// Budget is the token budget of the session's prompts; 0 when unknown.
-	Budget   int             `json:"budget,omitempty"`
-	Settings RuntimeSettings `json:"settings,omitzero"`
+	Budget          int             `json:"budget,omitempty"`
+	Settings        RuntimeSettings `json:"settings,omitzero"`
+	TranscriptScope TranscriptScope `json:"transcriptScope,omitzero"`
 }
 
 // MaintainResult says what Maintain changed.
@@ -230,9 +234,10 @@ type AssembleRequest struct {
 	// Call is CallPrompt when empty.
 	Call Call `json:"call,omitempty"`
 	// PromptMode is PromptFull when empty; an engine may hold another one for the sessions of subagents.
-	PromptMode PromptMode      `json:"promptMode,omitempty"`
-	Memory     MemoryPrompt    `json:"memory,omitzero"`
-	Settings   RuntimeSettings `json:"settings,omitzero"`
+	PromptMode      PromptMode      `json:"promptMode,omitempty"`
+	Memory          MemoryPrompt    `json:"memory,omitzero"`
+	Settings        RuntimeSettings `json:"settings,omitzero"`
+	TranscriptScope TranscriptScope `json:"transcriptScope,omitzero"`
 }
 
 // Authority says which token count the host should trust before it sends the prompt.
@@ -298,9 +303,10 @@ type CompactRequest struct {
 	Force         bool             `json:"force,omitempty"`
 	Instructions  string           `json:"customInstructions,omitempty"`
 	// Trigger is the host's word: "manual", "budget", "overflow", "timeout_recovery", "maintain".
-	Trigger    string          `json:"trigger,omitempty"`
-	Transcript *Transcript     `json:"transcript,omitempty"`
-	Settings   RuntimeSettings `json:"settings,omitzero"`
+	Trigger         string          `json:"trigger,omitempty"`
+	Transcript      *Transcript     `json:"transcript,omitempty"`
+	Settings        RuntimeSettings `json:"settings,omitzero"`
+	TranscriptScope TranscriptScope `json:"transcriptScope,omitzero"`
 }
 
 // Reasons that hosts take as benign when nothing was compacted. OpenClaw matches them as substrings.

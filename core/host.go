@@ -73,6 +73,16 @@ type ExecutionHost struct {
 	Label string `json:"label,omitempty"`
 }
 
+// TranscriptScope says where a host keeps the transcript that a call is about, as the host says it. What is unknown is empty. Engines of this module know a
+// session by its SessionID and read no transcript themselves: it is for parts and engines that want to look at the host's own.
+type TranscriptScope struct {
+	AgentID string `json:"agentId,omitempty"`
+	// SessionID is the transcript's own id: a host may begin another one under the same key.
+	SessionID string `json:"sessionId,omitempty"`
+	// Path is the file that holds it, the database of an agent for example, on the host's machine.
+	Path string `json:"path,omitempty"`
+}
+
 // MemoryPrompt is a section of the host's own that belongs behind the engine's system prompt addition: which memory
 // tools exist, and how to cite from memory.
 type MemoryPrompt struct {

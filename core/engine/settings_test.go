@@ -27,7 +27,8 @@ func (l *listener) Compact(ctx context.Context, c core.Compaction) (core.Patch, 
 	return l.halver.Compact(ctx, c)
 }
 
-// TestPartsAreToldTheSettings: what a host says of the model run reaches the retriever that is asked for it, and the compactor, whoever asked for the compaction.
+// TestPartsAreToldTheSettings: what a host says of the model run reaches the retriever that is asked for it, and the compactor, whoever asked for the compaction;
+// so does, there, where the host keeps the transcript.
 func TestPartsAreToldTheSettings(t *testing.T) {
 	l := &listener{}
 	f := newFixture(t, func(c *engine.Config, p *engine.Parts) {
@@ -39,6 +40,7 @@ func TestPartsAreToldTheSettings(t *testing.T) {
 		FallbackReason: "rate_limited", EngineSelection: core.EngineSelection{SelectedID: "composed", Source: "configured"},
 		ExecutionHost: core.ExecutionHost{ID: "embedded", Label: "Embedded runtime"},
 	}
+	scope := core.TranscriptScope{AgentID: "main", SessionID: "t1", Path: "/agents/main.sqlite"}
 	for range 60 {
 		f.ingest(user("where does the grey heron nest in the spring time"), assistant("it nests on the northern shore of the long lake"))
 	}
@@ -53,18 +55,21 @@ func TestPartsAreToldTheSettings(t *testing.T) {
 			t.Errorf("settings of a query (-want +got):\n%s", diff)
 		}
 	}
-	if _, err := f.engine.Maintain(t.Context(), core.MaintainRequest{Session: f.id, Reason: "turn", Budget: 600, Settings: settings}); err != nil {
+	if _, err := f.engine.Maintain(t.Context(), core.MaintainRequest{Session: f.id, Reason: "turn", Budget: 600, Settings: settings, TranscriptScope: scope}); err != nil {
 		t.Fatal(err)
 	}
 	if len(l.requests) != 1 {
 		t.Fatalf("Maintain asked the compactor %d times, want once", len(l.requests))
 	}
-	if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 600, Force: true, Settings: settings}); err != nil {
+	if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 600, Force: true, Settings: settings, TranscriptScope: scope}); err != nil {
 		t.Fatal(err)
 	}
 	for _, req := range l.requests {
 		if diff := cmp.Diff(settings, req.Settings); diff != "" {
 			t.Errorf("settings of a compaction (-want +got):\n%s", diff)
+		}
+		if req.TranscriptScope != scope {
+			t.Errorf("a compaction is told of the transcript %+v, want %+v", req.TranscriptScope, scope)
 		}
 	}
 }

@@ -30,6 +30,7 @@ func (e *Engine) Maintain(ctx context.Context, req core.MaintainRequest) (_ core
 	}
 	res, err := e.Compact(ctx, core.CompactRequest{
 		Session: req.Session, Budget: req.Budget, Target: core.TargetThreshold, Trigger: "maintain", Settings: req.Settings,
+		TranscriptScope: req.TranscriptScope,
 	})
 	if err != nil {
 		return core.MaintainResult{}, err

@@ -47,7 +47,7 @@ func bootstrap(ctx context.Context, k *call, p BootstrapParams) (any, error) {
 	if err := checkSession("session", p.Session); err != nil {
 		return nil, err
 	}
-	if err := p.Settings.check(); err != nil {
+	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
 		return nil, err
 	}
 	codec, format, err := k.optional(p.Format)
@@ -62,7 +62,9 @@ func bootstrap(ctx context.Context, k *call, p BootstrapParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := e.Bootstrap(ctx, core.BootstrapRequest{Session: p.Session, Transcript: t, Settings: p.Settings.core(format)})
+	res, err := e.Bootstrap(ctx, core.BootstrapRequest{
+		Session: p.Session, Transcript: t, Settings: p.Settings.core(format), TranscriptScope: p.TranscriptScope,
+	})
 	if err != nil {
 		return nil, k.rejected(p.Session, err)
 	}
@@ -118,7 +120,7 @@ func commitTurn(ctx context.Context, k *call, p CommitTurnParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Settings.check(); err != nil {
+	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
 		return nil, err
 	}
 	if p.AdvancementKey == "" {
@@ -134,6 +136,7 @@ func commitTurn(ctx context.Context, k *call, p CommitTurnParams) (any, error) {
 	}
 	res, err := e.CommitTurn(ctx, core.CommitTurnRequest{
 		Session: p.Session, AdvancementKey: p.AdvancementKey, Messages: messages, Heartbeat: p.Heartbeat, Settings: p.Settings.core(format),
+		TranscriptScope: p.TranscriptScope,
 	})
 	if err != nil {
 		return nil, err
@@ -150,7 +153,7 @@ func afterTurn(ctx context.Context, k *call, p AfterTurnParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Settings.check(); err != nil {
+	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
 		return nil, err
 	}
 	if p.PrePrompt < 0 || p.PrePrompt > len(messages) {
@@ -166,6 +169,7 @@ func afterTurn(ctx context.Context, k *call, p AfterTurnParams) (any, error) {
 	}
 	err = e.AfterTurn(ctx, core.AfterTurnRequest{
 		Session: p.Session, Messages: messages, PrePrompt: p.PrePrompt, Heartbeat: p.Heartbeat, Settings: p.Settings.core(format),
+		TranscriptScope: p.TranscriptScope,
 	})
 	if err != nil {
 		return nil, err
@@ -193,7 +197,7 @@ func compact(ctx context.Context, k *call, p CompactParams) (any, error) {
 	if err := checkSession("session", p.Session); err != nil {
 		return nil, err
 	}
-	if err := p.Settings.check(); err != nil {
+	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
 		return nil, err
 	}
 	switch {
@@ -219,7 +223,7 @@ func compact(ctx context.Context, k *call, p CompactParams) (any, error) {
 	k.proceed()
 	res, err := e.Compact(ctx, core.CompactRequest{
 		Session: p.Session, Budget: p.Budget, CurrentTokens: p.CurrentTokens, Target: p.Target, Force: p.Force, Instructions: p.Instructions,
-		Trigger: p.Trigger, Transcript: t, Settings: p.Settings.core(format),
+		Trigger: p.Trigger, Transcript: t, Settings: p.Settings.core(format), TranscriptScope: p.TranscriptScope,
 	})
 	if err != nil {
 		return nil, k.rejected(p.Session, err)
@@ -232,7 +236,7 @@ func maintain(ctx context.Context, k *call, p MaintainParams) (any, error) {
 	if err := checkSession("session", p.Session); err != nil {
 		return nil, err
 	}
-	if err := p.Settings.check(); err != nil {
+	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
 		return nil, err
 	}
 	if !slices.Contains([]string{"bootstrap", "turn", "compaction"}, p.Reason) {
@@ -246,7 +250,9 @@ func maintain(ctx context.Context, k *call, p MaintainParams) (any, error) {
 		return nil, err
 	}
 	k.proceed()
-	return result(e.Maintain(ctx, core.MaintainRequest{Session: p.Session, Reason: p.Reason, Budget: p.Budget, Settings: p.Settings.core("")}))
+	return result(e.Maintain(ctx, core.MaintainRequest{
+		Session: p.Session, Reason: p.Reason, Budget: p.Budget, Settings: p.Settings.core(""), TranscriptScope: p.TranscriptScope,
+	}))
 }
 
 func result[R any](res R, err error) (any, error) { return res, err }

@@ -66,10 +66,11 @@ type InfoParams struct {
 
 // BootstrapParams announce a session.
 type BootstrapParams struct {
-	Session    core.SessionID    `json:"session"`
-	Transcript *TranscriptParams `json:"transcript,omitempty"`
-	Settings   Settings          `json:"settings,omitzero"`
-	Format     string            `json:"format,omitempty"`
+	Session         core.SessionID       `json:"session"`
+	Transcript      *TranscriptParams    `json:"transcript,omitempty"`
+	Settings        Settings             `json:"settings,omitzero"`
+	TranscriptScope core.TranscriptScope `json:"transcriptScope,omitzero"`
+	Format          string               `json:"format,omitempty"`
 	Deadline
 }
 
@@ -98,13 +99,14 @@ type IngestBatchParams struct {
 
 // CommitTurnParams carry an accepted turn.
 type CommitTurnParams struct {
-	Session        core.SessionID    `json:"session"`
-	AdvancementKey string            `json:"advancementKey"`
-	Messages       []json.RawMessage `json:"messages"`
-	Heartbeat      bool              `json:"heartbeat,omitempty"`
-	Settings       Settings          `json:"settings,omitzero"`
-	Advance        *Advance          `json:"advance,omitempty"`
-	Format         string            `json:"format,omitempty"`
+	Session         core.SessionID       `json:"session"`
+	AdvancementKey  string               `json:"advancementKey"`
+	Messages        []json.RawMessage    `json:"messages"`
+	Heartbeat       bool                 `json:"heartbeat,omitempty"`
+	Settings        Settings             `json:"settings,omitzero"`
+	TranscriptScope core.TranscriptScope `json:"transcriptScope,omitzero"`
+	Advance         *Advance             `json:"advance,omitempty"`
+	Format          string               `json:"format,omitempty"`
 	Deadline
 }
 
@@ -113,24 +115,26 @@ type AfterTurnParams struct {
 	Session  core.SessionID    `json:"session"`
 	Messages []json.RawMessage `json:"messages"`
 	// PrePrompt is the number of leading messages that were there before the turn.
-	PrePrompt int      `json:"prePromptMessageCount,omitempty"`
-	Heartbeat bool     `json:"heartbeat,omitempty"`
-	Settings  Settings `json:"settings,omitzero"`
-	Advance   *Advance `json:"advance,omitempty"`
-	Format    string   `json:"format,omitempty"`
+	PrePrompt       int                  `json:"prePromptMessageCount,omitempty"`
+	Heartbeat       bool                 `json:"heartbeat,omitempty"`
+	Settings        Settings             `json:"settings,omitzero"`
+	TranscriptScope core.TranscriptScope `json:"transcriptScope,omitzero"`
+	Advance         *Advance             `json:"advance,omitempty"`
+	Format          string               `json:"format,omitempty"`
 	Deadline
 }
 
 // AssembleParams ask for the next prompt; see core.AssembleRequest.
 type AssembleParams struct {
-	Session    core.SessionID    `json:"session"`
-	Budget     int               `json:"tokenBudget"`
-	Transcript *TranscriptParams `json:"transcript,omitempty"`
-	Prompt     string            `json:"prompt,omitempty"`
-	Call       core.Call         `json:"call,omitempty"`
-	PromptMode core.PromptMode   `json:"promptMode,omitempty"`
-	Memory     core.MemoryPrompt `json:"memory,omitzero"`
-	Settings   Settings          `json:"settings,omitzero"`
+	Session         core.SessionID       `json:"session"`
+	Budget          int                  `json:"tokenBudget"`
+	Transcript      *TranscriptParams    `json:"transcript,omitempty"`
+	Prompt          string               `json:"prompt,omitempty"`
+	Call            core.Call            `json:"call,omitempty"`
+	PromptMode      core.PromptMode      `json:"promptMode,omitempty"`
+	Memory          core.MemoryPrompt    `json:"memory,omitzero"`
+	Settings        Settings             `json:"settings,omitzero"`
+	TranscriptScope core.TranscriptScope `json:"transcriptScope,omitzero"`
 	// References asks for Items instead of Messages.
 	References bool `json:"references,omitempty"`
 	// Explain asks for Choices.
@@ -141,16 +145,17 @@ type AssembleParams struct {
 
 // CompactParams ask for a compaction; see core.CompactRequest.
 type CompactParams struct {
-	Session       core.SessionID        `json:"session"`
-	Budget        int                   `json:"tokenBudget,omitempty"`
-	CurrentTokens int                   `json:"currentTokenCount,omitempty"`
-	Target        core.CompactionTarget `json:"compactionTarget,omitempty"`
-	Force         bool                  `json:"force,omitempty"`
-	Instructions  string                `json:"customInstructions,omitempty"`
-	Trigger       string                `json:"trigger,omitempty"`
-	Transcript    *TranscriptParams     `json:"transcript,omitempty"`
-	Settings      Settings              `json:"settings,omitzero"`
-	Format        string                `json:"format,omitempty"`
+	Session         core.SessionID        `json:"session"`
+	Budget          int                   `json:"tokenBudget,omitempty"`
+	CurrentTokens   int                   `json:"currentTokenCount,omitempty"`
+	Target          core.CompactionTarget `json:"compactionTarget,omitempty"`
+	Force           bool                  `json:"force,omitempty"`
+	Instructions    string                `json:"customInstructions,omitempty"`
+	Trigger         string                `json:"trigger,omitempty"`
+	Transcript      *TranscriptParams     `json:"transcript,omitempty"`
+	Settings        Settings              `json:"settings,omitzero"`
+	TranscriptScope core.TranscriptScope  `json:"transcriptScope,omitzero"`
+	Format          string                `json:"format,omitempty"`
 	Deadline
 }
 
@@ -158,9 +163,10 @@ type CompactParams struct {
 type MaintainParams struct {
 	Session core.SessionID `json:"session"`
 	// Reason is "bootstrap", "turn" or "compaction".
-	Reason   string   `json:"reason"`
-	Budget   int      `json:"tokenBudget,omitempty"`
-	Settings Settings `json:"settings,omitzero"`
+	Reason          string               `json:"reason"`
+	Budget          int                  `json:"tokenBudget,omitempty"`
+	Settings        Settings             `json:"settings,omitzero"`
+	TranscriptScope core.TranscriptScope `json:"transcriptScope,omitzero"`
 	Deadline
 }
 

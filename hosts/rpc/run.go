@@ -37,8 +37,21 @@ func (s Settings) core(format string) core.RuntimeSettings {
 	}
 }
 
-// maxWord is the longest name or code that a host gives, in bytes.
-const maxWord = 1024
+// The longest name or code that a host gives, and the longest path, in bytes.
+const (
+	maxWord = 1024
+	maxPath = 4096
+)
+
+// checkRun checks what a host says about the run that a call belongs to.
+func checkRun(s Settings, t core.TranscriptScope) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	return checkTexts(
+		text{"transcriptScope.agentId", t.AgentID, maxWord}, text{"transcriptScope.sessionId", t.SessionID, maxWord}, text{"transcriptScope.path", t.Path, maxPath},
+	)
+}
 
 // check refuses numbers and texts that no host means. Words that are not known pass: settings inform, and a host that has a new one is not to lose its call.
 func (s Settings) check() error {

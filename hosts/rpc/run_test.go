@@ -147,3 +147,41 @@ func TestSettingsAreChecked(t *testing.T) {
 		t.Errorf("new words of a host: %v", err)
 	}
 }
+
+func TestTranscriptScopeReachesTheEngine(t *testing.T) {
+	t.Parallel()
+	e := newTold()
+	c := open(t, newServer(t, one{e}, nil), rpc.ClientOptions{})
+	var want core.TranscriptScope
+	n := 0
+	everyField(reflect.ValueOf(&want).Elem(), &n)
+	for method := range runMethods {
+		if err := runCall(t, c, method, "transcriptScope", want); err != nil {
+			t.Errorf("%s = %v", method, err)
+			continue
+		}
+		got, _ := reflect.TypeAssert[core.TranscriptScope](reflect.ValueOf(e.requests[method]).FieldByName("TranscriptScope"))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: scope of the transcript (-want +got):\n%s", method, diff)
+		}
+	}
+}
+
+func TestTranscriptScopeIsChecked(t *testing.T) {
+	t.Parallel()
+	c := open(t, newServer(t, one{newTold()}, nil), rpc.ClientOptions{})
+	for want, value := range map[string]any{
+		"transcriptScope.agentId":   map[string]string{"agentId": strings.Repeat("x", 1025)},
+		"transcriptScope.sessionId": map[string]string{"sessionId": "a\x00b"},
+		"transcriptScope.path":      map[string]string{"path": strings.Repeat("x", 4097)},
+		"storePath":                 map[string]string{"storePath": "/home/somebody"},
+		"transcriptScope":           "agent",
+	} {
+		for method := range runMethods {
+			e := wantCode(t, method, runCall(t, c, method, "transcriptScope", value), rpc.CodeInvalidParams)
+			if e.Data.Field != want || strings.Contains(e.Message, "somebody") {
+				t.Errorf("%s with %.80v: %v of the field %q, want %q", method, value, e, e.Data.Field, want)
+			}
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/rpc"
 )
 
@@ -312,6 +313,7 @@ func TestSchemaListsTheServersFields(t *testing.T) {
 		"onSubagentEnded": rpc.SubagentEndedParams{}, "dispose": rpc.DisposeParams{}, "ping": rpc.NoParams{},
 		"search": rpc.SearchParams{}, "expand": rpc.ExpandParams{}, "describe": rpc.DescribeParams{}, "score": rpc.ScoreParams{},
 		"host.compact": rpc.HostCompactParams{}, "host.complete": rpc.HostCompleteParams{}, "settings": rpc.Settings{},
+		"transcriptScope": core.TranscriptScope{},
 	} {
 		def := "params." + name
 		if _, ok := defs[def]; !ok {

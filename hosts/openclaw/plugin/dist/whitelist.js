@@ -1,9 +1,10 @@
 const text = (value) => (typeof value === "string" && value !== "" ? value : undefined);
 /** A name or code of the host's, as long as the sidecar takes one: what only informs must not cost the call. */
-const word = (value) => {
+const word = (value, most = 1024) => {
     const name = text(value);
-    return name === undefined || Buffer.byteLength(name) > 1024 || name.includes("\0") ? undefined : name;
+    return name === undefined || Buffer.byteLength(name) > most || name.includes("\0") ? undefined : name;
 };
+const path = (value) => word(value, 4096);
 const tokens = (value) => (typeof value === "number" && Number.isFinite(value) && value >= 1 ? Math.floor(value) : undefined);
 /** Leaves out what is undefined: the protocol has no nulls. */
 export function compacted(fields) {
@@ -54,6 +55,11 @@ export function settingsOf(runtime, context, loop = false, kept = 0) {
         contextEngineSelection: known({ selectedId: word(runtime?.contextEngineSelection?.selectedId), source: word(runtime?.contextEngineSelection?.source) }),
         executionHost: known({ id: word(runtime?.executionHost?.id), label: word(runtime?.executionHost?.label) }),
     });
+}
+/** Where the host keeps the transcript of a call; hosts with session targets say it there. */
+export function scopeOf({ transcriptScope: scope, sessionTarget: target }) {
+    const said = scope ?? { agentId: target?.agentId, sessionId: target?.sessionId, path: target?.storePath };
+    return known({ agentId: word(said.agentId), sessionId: word(said.sessionId), path: path(said.path) });
 }
 /** Names of tools and the citation mode, for the engine's addition to the system prompt. */
 export function memoryOf(params, sections) {

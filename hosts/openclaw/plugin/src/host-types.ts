@@ -12,6 +12,13 @@ export interface SessionTarget {
   storePath?: string;
 }
 
+/** Where the host keeps a transcript, as hosts say it that have no session targets. */
+export interface TranscriptScope {
+  agentId?: string;
+  sessionId?: string;
+  path?: string;
+}
+
 /** What the host says about the model run at hand; null where it does not know. */
 export interface RuntimeSettings {
   schemaVersion?: number;
@@ -58,6 +65,7 @@ export interface SessionParams {
   sessionKey?: string;
   agentId?: string;
   sessionTarget?: SessionTarget;
+  transcriptScope?: TranscriptScope;
   runtimeSettings?: RuntimeSettings;
   runtimeContext?: RuntimeContext;
   abortSignal?: AbortSignal;

@@ -1,5 +1,5 @@
 // What crosses to the sidecar: the fields named here and no others. The host's calls also carry its whole configuration, keys, tokens and functions.
-import type { AssembleParams, CompactParams, RuntimeContext, RuntimeSettings, SessionParams } from "./host-types.js";
+import type { AssembleParams, CompactParams, RuntimeContext, RuntimeSettings, SessionParams, TranscriptScope } from "./host-types.js";
 
 /** Whose conversation a call is about. */
 export interface WireSession {
@@ -30,10 +30,11 @@ export interface WireSettings {
 
 const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 /** A name or code of the host's, as long as the sidecar takes one: what only informs must not cost the call. */
-const word = (value: unknown): string | undefined => {
+const word = (value: unknown, most = 1024): string | undefined => {
   const name = text(value);
-  return name === undefined || Buffer.byteLength(name) > 1024 || name.includes("\0") ? undefined : name;
+  return name === undefined || Buffer.byteLength(name) > most || name.includes("\0") ? undefined : name;
 };
+const path = (value: unknown): string | undefined => word(value, 4096);
 const tokens = (value: unknown): number | undefined => (typeof value === "number" && Number.isFinite(value) && value >= 1 ? Math.floor(value) : undefined);
 
 /** Leaves out what is undefined: the protocol has no nulls. */
@@ -90,6 +91,12 @@ export function settingsOf(runtime: RuntimeSettings | undefined, context: Runtim
     contextEngineSelection: known({ selectedId: word(runtime?.contextEngineSelection?.selectedId), source: word(runtime?.contextEngineSelection?.source) }),
     executionHost: known({ id: word(runtime?.executionHost?.id), label: word(runtime?.executionHost?.label) }),
   });
+}
+
+/** Where the host keeps the transcript of a call; hosts with session targets say it there. */
+export function scopeOf({ transcriptScope: scope, sessionTarget: target }: SessionParams): TranscriptScope | undefined {
+  const said = scope ?? { agentId: target?.agentId, sessionId: target?.sessionId, path: target?.storePath };
+  return known<TranscriptScope>({ agentId: word(said.agentId), sessionId: word(said.sessionId), path: path(said.path) });
 }
 
 /** Names of tools and the citation mode, for the engine's addition to the system prompt. */

@@ -106,7 +106,7 @@ test("only listed fields cross", async () => {
   const { engine, sidecar } = setup(passing);
   const secret = "planted-secret";
   const runtimeContext = { config: { gateway: { token: secret } }, apiKey: secret, trigger: "manual", llm: { complete: () => Promise.reject(new Error(secret)) }, provider: "p" } as unknown as RuntimeContext;
-  const more = { runtimeContext, config: secret, sessionTarget: { agentId: "main", storePath: secret }, runtimeSettings: { ...prompt.runtimeSettings, model: { provider: "p", resolved: "m" }, auth: secret } };
+  const more = { runtimeContext, config: secret, sessionTarget: { agentId: "main", token: secret }, transcriptScope: { sessionId: "id-1", url: secret }, runtimeSettings: { ...prompt.runtimeSettings, model: { provider: "p", resolved: "m" }, auth: secret } };
   await engine.bootstrap({ ...session, ...more });
   await engine.assemble({ ...session, ...more, tokenBudget: 8000, messages: [user("hello")], prompt: "hi", availableTools: new Set(["read", "exec"]) });
   await engine.commitTurn({ ...session, ...more, advancementKey: "k", messages: [user("hi")] });
@@ -144,6 +144,28 @@ test("all that the host says about the run crosses, with every call that has it;
     contextEngineSelection: { selectedId: "openbrain", source: "configured" }, executionHost: { id: "openclaw-embedded", label: "OpenClaw embedded runner" },
   };
   for (const method of ["bootstrap", "assemble", "commitTurn", "maintain", "afterTurn", "compact"]) assert.deepEqual(sidecar.calls(method)[0]?.["settings"], settings, method);
+});
+
+test("where the host keeps the transcript crosses, under the one name or the other", async () => {
+  const path = "/home/me/agents/main.sqlite";
+  const target = { agentId: "main", sessionId: "id-1", sessionKey: "agent:main:main", storePath: path };
+  for (const place of [{ transcriptScope: { agentId: "main", sessionId: "id-1", path } }, { sessionTarget: target }]) {
+    const { engine, sidecar } = setup(passing);
+    assert.ok((engine.info["acceptedHostParams"] as string[]).includes(Object.keys(place)[0] ?? ""));
+    const run = { ...session, ...place };
+    await engine.bootstrap(run);
+    await engine.assemble({ ...run, tokenBudget: 8000, messages: [user("hello")], prompt: "hi" });
+    await engine.commitTurn({ ...run, advancementKey: "k", messages: [user("hi")] });
+    await engine.maintain(run);
+    await engine.afterTurn({ ...run, messages: [user("hi")], prePromptMessageCount: 0 });
+    await engine.compact(run);
+    for (const method of ["bootstrap", "assemble", "commitTurn", "maintain", "afterTurn", "compact"]) assert.deepEqual(sidecar.calls(method)[0]?.["transcriptScope"], { agentId: "main", sessionId: "id-1", path }, method);
+  }
+  // What the scope leaves open is not taken from the target, which may be another transcript's; what the sidecar would refuse does not cross.
+  const { engine, sidecar } = setup(passing);
+  await engine.bootstrap({ ...session, sessionTarget: target, transcriptScope: { agentId: "main", sessionId: "x".repeat(1025), path: "x".repeat(4097) } });
+  await engine.bootstrap({ ...session });
+  assert.deepEqual(sidecar.calls("bootstrap").map((params) => params["transcriptScope"]), [{ agentId: "main" }, undefined]);
 });
 
 test("settings of another shape than the sidecar takes do not cross", async () => {
