@@ -351,6 +351,12 @@ type SpawnRequest struct {
 	Mode SpawnMode `json:"contextMode,omitempty"`
 	// TTL bounds the child's access to the parent's history; 0 takes the configured time.
 	TTL time.Duration `json:"ttl,omitempty"`
+	// The ids and files of both transcripts, as the host names them, for engines that want to look there; empty where it says nothing. A host that keeps
+	// transcripts in a database may give the session's key for a file. The engines of this module go by Parent and Child, and store none of these.
+	ParentSessionID   string `json:"parentSessionId,omitempty"`
+	ParentSessionFile string `json:"parentSessionFile,omitempty"`
+	ChildSessionID    string `json:"childSessionId,omitempty"`
+	ChildSessionFile  string `json:"childSessionFile,omitempty"`
 }
 
 // Spawn is a prepared subagent.

@@ -270,12 +270,19 @@ func prepareSpawn(ctx context.Context, k *call, p SpawnParams) (any, error) {
 	case p.TTLMs < 0 || p.TTLMs > (1<<62)/int64(time.Millisecond):
 		return nil, badField("ttlMs", "must be a positive number of milliseconds")
 	}
+	if err := checkTexts(
+		text{"parentSessionId", p.ParentSessionID, maxWord}, text{"parentSessionFile", p.ParentSessionFile, maxPath},
+		text{"childSessionId", p.ChildSessionID, maxWord}, text{"childSessionFile", p.ChildSessionFile, maxPath},
+	); err != nil {
+		return nil, err
+	}
 	e, err := member[core.SubagentHost](ctx, k, p.Parent)
 	if err != nil {
 		return nil, err
 	}
 	sp, err := e.PrepareSubagentSpawn(ctx, core.SpawnRequest{
 		Parent: p.Parent, Child: p.Child, Mode: p.Mode, TTL: time.Duration(p.TTLMs) * time.Millisecond,
+		ParentSessionID: p.ParentSessionID, ParentSessionFile: p.ParentSessionFile, ChildSessionID: p.ChildSessionID, ChildSessionFile: p.ChildSessionFile,
 	})
 	if err != nil {
 		return nil, err

@@ -177,6 +177,11 @@ type SpawnParams struct {
 	Mode   core.SpawnMode `json:"contextMode,omitempty"`
 	// TTLMs bounds the child's access to its parent's history, in milliseconds; 0 takes the configured time.
 	TTLMs int64 `json:"ttlMs,omitempty"`
+	// The ids and files of the transcripts, see core.SpawnRequest.
+	ParentSessionID   string `json:"parentSessionId,omitempty"`
+	ParentSessionFile string `json:"parentSessionFile,omitempty"`
+	ChildSessionID    string `json:"childSessionId,omitempty"`
+	ChildSessionFile  string `json:"childSessionFile,omitempty"`
 	Deadline
 }
 

@@ -185,3 +185,45 @@ func TestTranscriptScopeIsChecked(t *testing.T) {
 		}
 	}
 }
+
+func (e *told) PrepareSubagentSpawn(_ context.Context, req core.SpawnRequest) (core.Spawn, error) {
+	e.requests[rpc.MethodPrepareSpawn] = req
+	return core.Spawn{Rollback: func(context.Context) error { return nil }}, nil
+}
+
+func (e *told) OnSubagentEnded(context.Context, core.SubagentEnded) error { return nil }
+
+func TestSpawnNamesTheTranscripts(t *testing.T) {
+	t.Parallel()
+	e := newTold()
+	c := open(t, newServer(t, one{e}, nil), rpc.ClientOptions{})
+	params := func(more string) json.RawMessage {
+		return json.RawMessage(`{"parent":{"agent":"a","session":"p"},"child":{"agent":"a","session":"c"}` + more + `}`)
+	}
+	call := func(more string) error {
+		return c.Call(t.Context(), rpc.MethodPrepareSpawn, params(more), &struct{}{})
+	}
+	if err := call(`,"parentSessionId":"p1","parentSessionFile":"/t/p1.jsonl","childSessionId":"c1","childSessionFile":"/t/c1.jsonl"`); err != nil {
+		t.Fatal(err)
+	}
+	want := core.SpawnRequest{
+		Parent: core.SessionID{Agent: "a", Session: "p"}, Child: core.SessionID{Agent: "a", Session: "c"},
+		ParentSessionID: "p1", ParentSessionFile: "/t/p1.jsonl", ChildSessionID: "c1", ChildSessionFile: "/t/c1.jsonl",
+	}
+	if diff := cmp.Diff(want, e.requests[rpc.MethodPrepareSpawn]); diff != "" {
+		t.Errorf("the request of the engine (-want +got):\n%s", diff)
+	}
+	long := strings.Repeat("x", 4097)
+	for more, field := range map[string]string{
+		`,"parentSessionId":"` + long[:1025] + `"`: "parentSessionId",
+		`,"childSessionId":"a\u0000b"`:             "childSessionId",
+		`,"parentSessionFile":"` + long + `"`:      "parentSessionFile",
+		`,"childSessionFile":"` + long + `"`:       "childSessionFile",
+		`,"parentSessionFile":5`:                   "parentSessionFile",
+		`,"sessionFile":"/t/p1.jsonl"`:             "sessionFile",
+	} {
+		if e := wantCode(t, field, call(more), rpc.CodeInvalidParams); e.Data.Field != field {
+			t.Errorf("%.40s names the field %q, want %q", more, e.Data.Field, field)
+		}
+	}
+}

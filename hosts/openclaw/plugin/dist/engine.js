@@ -6,7 +6,7 @@ import { lacksCredentials } from "./config.js";
 import { OpenBrainConfigError, Unavailable, misconfigured, textOf } from "./errors.js";
 import { isConversation, storedHistory } from "./history.js";
 import { VERSION } from "./names.js";
-import { compacted, compactionOf, scopeOf, sessionOf, sessionOfKey, settingsOf } from "./whitelist.js";
+import { compacted, compactionOf, scopeOf, sessionOf, sessionOfKey, settingsOf, spawnOf } from "./whitelist.js";
 /** How long a turn waits until what is owed is stored. The rest is stored beside it. */
 const settleMs = 10_000;
 const noRewrite = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
@@ -197,13 +197,7 @@ class Engine {
     async prepareSubagentSpawn(params) {
         const parent = sessionOfKey(params.parentSessionKey);
         try {
-            const ttl = params.ttlMs;
-            const answer = await this.#ask(parent, "prepareSubagentSpawn", compacted({
-                parent,
-                child: sessionOfKey(params.childSessionKey),
-                contextMode: params.contextMode === "fork" || params.contextMode === "isolated" ? params.contextMode : undefined,
-                ttlMs: typeof ttl === "number" && ttl > 0 ? Math.floor(ttl) : undefined,
-            }));
+            const answer = await this.#ask(parent, "prepareSubagentSpawn", { parent, child: sessionOfKey(params.childSessionKey), ...spawnOf(params) });
             return { rollback: () => this.#rollback(parent, answer.spawnId) };
         }
         catch (error) {

@@ -83,3 +83,14 @@ export function compactionOf(params, promptBudget) {
         trigger: text(params.runtimeContext?.trigger),
     });
 }
+/** What a preparation says besides the two sessions. */
+export function spawnOf(params) {
+    return compacted({
+        contextMode: params.contextMode === "fork" || params.contextMode === "isolated" ? params.contextMode : undefined,
+        ttlMs: tokens(params.ttlMs),
+        parentSessionId: word(params.parentSessionId),
+        parentSessionFile: path(params.parentSessionFile),
+        childSessionId: word(params.childSessionId),
+        childSessionFile: path(params.childSessionFile),
+    });
+}

@@ -10,7 +10,7 @@ import type { AfterTurnParams, AssembleParams, CommitTurnParams, CompactParams, 
 import { VERSION } from "./names.js";
 import type { Turn as OwedTurn } from "./owed.js";
 import type { Shared } from "./shared.js";
-import { compacted, compactionOf, scopeOf, sessionOf, sessionOfKey, settingsOf, type WireSession } from "./whitelist.js";
+import { compacted, compactionOf, scopeOf, sessionOf, sessionOfKey, settingsOf, spawnOf, type WireSession } from "./whitelist.js";
 
 interface BootstrapAnswer {
   bootstrapped?: boolean;
@@ -199,13 +199,7 @@ class Engine implements ContextEngine {
   async prepareSubagentSpawn(params: SpawnParams): Promise<{ rollback: () => Promise<void> } | undefined> {
     const parent = sessionOfKey(params.parentSessionKey);
     try {
-      const ttl = params.ttlMs;
-      const answer = await this.#ask(parent, "prepareSubagentSpawn", compacted({
-        parent,
-        child: sessionOfKey(params.childSessionKey),
-        contextMode: params.contextMode === "fork" || params.contextMode === "isolated" ? params.contextMode : undefined,
-        ttlMs: typeof ttl === "number" && ttl > 0 ? Math.floor(ttl) : undefined,
-      })) as { spawnId?: string };
+      const answer = await this.#ask(parent, "prepareSubagentSpawn", { parent, child: sessionOfKey(params.childSessionKey), ...spawnOf(params) }) as { spawnId?: string };
       return { rollback: () => this.#rollback(parent, answer.spawnId) };
     } catch (error) {
       // A throw would take the subagent away; without preparation it only knows less.

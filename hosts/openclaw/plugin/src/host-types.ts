@@ -119,6 +119,10 @@ export interface SpawnParams {
   parentSessionKey: string;
   childSessionKey: string;
   contextMode?: "isolated" | "fork";
+  parentSessionId?: string | undefined;
+  parentSessionFile?: string;
+  childSessionId?: string | undefined;
+  childSessionFile?: string;
   ttlMs?: number;
 }
 

@@ -1,5 +1,5 @@
 // What crosses to the sidecar: the fields named here and no others. The host's calls also carry its whole configuration, keys, tokens and functions.
-import type { AssembleParams, CompactParams, RuntimeContext, RuntimeSettings, SessionParams, TranscriptScope } from "./host-types.js";
+import type { AssembleParams, CompactParams, RuntimeContext, RuntimeSettings, SessionParams, SpawnParams, TranscriptScope } from "./host-types.js";
 
 /** Whose conversation a call is about. */
 export interface WireSession {
@@ -120,5 +120,17 @@ export function compactionOf(params: CompactParams, promptBudget: number | undef
     force: params.force === true ? true : undefined,
     customInstructions: text(params.customInstructions),
     trigger: text(params.runtimeContext?.trigger),
+  });
+}
+
+/** What a preparation says besides the two sessions. */
+export function spawnOf(params: SpawnParams): object {
+  return compacted<Record<string, unknown>>({
+    contextMode: params.contextMode === "fork" || params.contextMode === "isolated" ? params.contextMode : undefined,
+    ttlMs: tokens(params.ttlMs),
+    parentSessionId: word(params.parentSessionId),
+    parentSessionFile: path(params.parentSessionFile),
+    childSessionId: word(params.childSessionId),
+    childSessionFile: path(params.childSessionFile),
   });
 }

@@ -296,6 +296,17 @@ test("subagents: prepared, rolled back, ended", async () => {
   assert.equal(sidecar.calls("onSubagentEnded").length, 1);
 });
 
+test("a preparation names the transcripts of parent and child, as far as the host does", async () => {
+  const { engine, sidecar } = setup(() => ({ spawnId: "s-1" }));
+  const keys = { parentSessionKey: "agent:main:main", childSessionKey: "agent:main:subagent:1" };
+  const named = { parentSessionId: "id-1", parentSessionFile: "agent:main:main", childSessionId: "id-2", childSessionFile: "/t/id-2.jsonl" };
+  await engine.prepareSubagentSpawn({ ...keys, ...named });
+  // An isolated child of OpenClaw 2026.9.6 has no ids; what the sidecar would refuse does not cost the preparation.
+  await engine.prepareSubagentSpawn({ ...keys, parentSessionId: undefined, parentSessionFile: "agent:main:main", childSessionId: "x".repeat(1025), childSessionFile: "x".repeat(4097) });
+  const sent = sidecar.calls("prepareSubagentSpawn").map(({ parentSessionId, parentSessionFile, childSessionId, childSessionFile }) => ({ parentSessionId, parentSessionFile, childSessionId, childSessionFile }));
+  assert.deepEqual(sent, [named, { parentSessionId: undefined, parentSessionFile: "agent:main:main", childSessionId: undefined, childSessionFile: undefined }]);
+});
+
 test("hosts that do not commit turns", async () => {
   const { engine, sidecar } = setup(() => ({ ingested: 2 }));
   const all = [user("old"), assistant("old"), user("new"), assistant("new")];
