@@ -79,7 +79,7 @@ type TranscriptScope struct {
 	AgentID string `json:"agentId,omitempty"`
 	// SessionID is the transcript's own id: a host may begin another one under the same key.
 	SessionID string `json:"sessionId,omitempty"`
-	// Path is the file that holds it, the database of an agent for example, on the host's machine.
+	// Path is the file that holds it, or that the host finds it by: OpenClaw 2026.9.6 names its list of sessions at bootstrap and compact, the agent's database after a turn.
 	Path string `json:"path,omitempty"`
 }
 
