@@ -49,7 +49,7 @@ type Compaction struct {
 	Now          time.Time
 	Count        TokenCounter
 	Host         Host
-	// Request is what the host asked, for a compactor that passes it on.
+	// Request is what the host asked, with its settings of the model run, for a compactor that passes it on or heeds them.
 	Request CompactRequest
 	// Publish makes a part of the work permanent before the rest is done. Each call is checked and published atomically. What was published must
 	// not be in the returned Patch again. Entries keeps its meaning.

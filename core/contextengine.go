@@ -101,8 +101,9 @@ type Problem struct {
 type BootstrapRequest struct {
 	Session SessionID `json:"session"`
 	// Transcript is what the host has; nil when it hands over none.
-	Transcript *Transcript     `json:"transcript,omitempty"`
-	Settings   RuntimeSettings `json:"settings,omitzero"`
+	Transcript      *Transcript     `json:"transcript,omitempty"`
+	Settings        RuntimeSettings `json:"settings,omitzero"`
+	TranscriptScope TranscriptScope `json:"transcriptScope,omitzero"`
 }
 
 // BootstrapResult says what Bootstrap did.
@@ -147,10 +148,11 @@ type IngestResult struct {
 type CommitTurnRequest struct {
 	Session SessionID `json:"session"`
 	// AdvancementKey identifies the turn; never empty.
-	AdvancementKey string            `json:"advancementKey"`
-	Messages       []message.Message `json:"messages"`
-	Heartbeat      bool              `json:"heartbeat,omitempty"`
-	Settings       RuntimeSettings   `json:"settings,omitzero"`
+	AdvancementKey  string            `json:"advancementKey"`
+	Messages        []message.Message `json:"messages"`
+	Heartbeat       bool              `json:"heartbeat,omitempty"`
+	Settings        RuntimeSettings   `json:"settings,omitzero"`
+	TranscriptScope TranscriptScope   `json:"transcriptScope,omitzero"`
 }
 
 // The statuses of a CommitTurnResult.
@@ -170,9 +172,11 @@ type CommitTurnResult struct {
 type AfterTurnRequest struct {
 	Session SessionID `json:"session"`
 	// Messages is all that the host has; the first PrePrompt of them were there before the turn.
-	Messages  []message.Message `json:"messages"`
-	PrePrompt int               `json:"prePromptMessageCount"`
-	Heartbeat bool              `json:"heartbeat,omitempty"`
+	Messages        []message.Message `json:"messages"`
+	PrePrompt       int               `json:"prePromptMessageCount"`
+	Heartbeat       bool              `json:"heartbeat,omitempty"`
+	Settings        RuntimeSettings   `json:"settings,omitzero"`
+	TranscriptScope TranscriptScope   `json:"transcriptScope,omitzero"`
 }
 
 // MaintainRequest asks for work that can wait.
@@ -181,7 +185,9 @@ type MaintainRequest struct {
 	// Reason is "bootstrap", "turn" or "compaction".
 	Reason string `json:"reason"`
 	// Budget is the token budget of the session's prompts; 0 when unknown.
-	Budget int `json:"budget,omitempty"`
+	Budget          int             `json:"budget,omitempty"`
+	Settings        RuntimeSettings `json:"settings,omitzero"`
+	TranscriptScope TranscriptScope `json:"transcriptScope,omitzero"`
 }
 
 // MaintainResult says what Maintain changed.
@@ -227,9 +233,10 @@ type AssembleRequest struct {
 	// Call is CallPrompt when empty.
 	Call Call `json:"call,omitempty"`
 	// PromptMode is PromptFull when empty; an engine may hold another one for the sessions of subagents.
-	PromptMode PromptMode      `json:"promptMode,omitempty"`
-	Memory     MemoryPrompt    `json:"memory,omitzero"`
-	Settings   RuntimeSettings `json:"settings,omitzero"`
+	PromptMode      PromptMode      `json:"promptMode,omitempty"`
+	Memory          MemoryPrompt    `json:"memory,omitzero"`
+	Settings        RuntimeSettings `json:"settings,omitzero"`
+	TranscriptScope TranscriptScope `json:"transcriptScope,omitzero"`
 }
 
 // Authority says which token count the host should trust before it sends the prompt.
@@ -295,8 +302,10 @@ type CompactRequest struct {
 	Force         bool             `json:"force,omitempty"`
 	Instructions  string           `json:"customInstructions,omitempty"`
 	// Trigger is the host's word: "manual", "budget", "overflow", "timeout_recovery", "maintain".
-	Trigger    string      `json:"trigger,omitempty"`
-	Transcript *Transcript `json:"transcript,omitempty"`
+	Trigger         string          `json:"trigger,omitempty"`
+	Transcript      *Transcript     `json:"transcript,omitempty"`
+	Settings        RuntimeSettings `json:"settings,omitzero"`
+	TranscriptScope TranscriptScope `json:"transcriptScope,omitzero"`
 }
 
 // Reasons that hosts take as benign when nothing was compacted. OpenClaw matches them as substrings.
@@ -341,6 +350,12 @@ type SpawnRequest struct {
 	Mode SpawnMode `json:"contextMode,omitempty"`
 	// TTL bounds the child's access to the parent's history; 0 takes the configured time.
 	TTL time.Duration `json:"ttl,omitempty"`
+	// The ids and files of both transcripts, as the host names them, for engines that want to look there; empty where it says nothing. A host that keeps
+	// transcripts in a database may give the session's key for a file. The engines of this module go by Parent and Child, and store none of these.
+	ParentSessionID   string `json:"parentSessionId,omitempty"`
+	ParentSessionFile string `json:"parentSessionFile,omitempty"`
+	ChildSessionID    string `json:"childSessionId,omitempty"`
+	ChildSessionFile  string `json:"childSessionFile,omitempty"`
 }
 
 // Spawn is a prepared subagent.

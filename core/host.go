@@ -27,20 +27,62 @@ type Host interface {
 	Now() time.Time
 }
 
-// RuntimeSettings is what a host says about the model run at hand. Zero values mean unknown.
+// RuntimeSettings is what a host says about the model run at hand. Zero values mean unknown: a host that writes null where it does not know leaves the field
+// out here. Words are the host's own, and those named below are OpenClaw's; one that is not is no error.
 type RuntimeSettings struct {
-	Provider string `json:"provider,omitempty"`
-	Model    string `json:"model,omitempty"`
+	// SchemaVersion is that of the host's settings, 1 for all that are known.
+	SchemaVersion int    `json:"schemaVersion,omitempty"`
+	Provider      string `json:"provider,omitempty"`
+	// Model is the model of the run as far as it is known: ResolvedModel, or else RequestedModel.
+	Model string `json:"model,omitempty"`
+	// ModelFamily is what the model is a version of.
+	ModelFamily string `json:"modelFamily,omitempty"`
+	// RequestedModel was asked for, ResolvedModel answers; they differ after a fallback.
+	RequestedModel string `json:"requestedModel,omitempty"`
+	ResolvedModel  string `json:"resolvedModel,omitempty"`
 	// ContextWindow and MaxOutputTokens are tokens.
 	ContextWindow   int `json:"contextWindow,omitempty"`
 	MaxOutputTokens int `json:"maxOutputTokens,omitempty"`
 	// PromptTokenBudget is the largest prompt, in tokens.
 	PromptTokenBudget int `json:"promptTokenBudget,omitempty"`
-	// Mode is "normal" or "degraded"; DegradedReason says why.
-	Mode           string `json:"mode,omitempty"`
+	// Mode is "normal", "fallback" (another model than the one asked for) or "degraded".
+	Mode string `json:"mode,omitempty"`
+	// FallbackReason and DegradedReason say why: "provider_timeout", "provider_unavailable", "rate_limited", "context_overflow", "runtime_unavailable" or
+	// "unknown".
+	FallbackReason string `json:"fallbackReason,omitempty"`
 	DegradedReason string `json:"degradedReason,omitempty"`
+	// Host is the runtime ("openclaw"), HarnessID and RuntimeID what runs the agent in it.
+	Host      string `json:"host,omitempty"`
+	HarnessID string `json:"harnessId,omitempty"`
+	RuntimeID string `json:"runtimeId,omitempty"`
+	// EngineSelection says how the host came to this engine, ExecutionHost which part of the host calls.
+	EngineSelection EngineSelection `json:"contextEngineSelection,omitzero"`
+	ExecutionHost   ExecutionHost   `json:"executionHost,omitzero"`
 	// Format names the message format the host wants synthetic messages in, see message.Formats.
 	Format string `json:"format,omitempty"`
+}
+
+// EngineSelection is a host's choice of a context engine.
+type EngineSelection struct {
+	SelectedID string `json:"selectedId,omitempty"`
+	// Source is "configured", "default" or "unknown".
+	Source string `json:"source,omitempty"`
+}
+
+// ExecutionHost is the part of a host that makes a call: its command line, say, or what runs agents inside it.
+type ExecutionHost struct {
+	ID    string `json:"id,omitempty"`
+	Label string `json:"label,omitempty"`
+}
+
+// TranscriptScope says where a host keeps the transcript that a call is about, as the host says it. What is unknown is empty. Engines of this module know a
+// session by its SessionID and read no transcript themselves: it is for parts and engines that want to look at the host's own.
+type TranscriptScope struct {
+	AgentID string `json:"agentId,omitempty"`
+	// SessionID is the transcript's own id: a host may begin another one under the same key.
+	SessionID string `json:"sessionId,omitempty"`
+	// Path is the file that holds it, or that the host finds it by: OpenClaw 2026.9.6 names its list of sessions at bootstrap and compact, the agent's database after a turn.
+	Path string `json:"path,omitempty"`
 }
 
 // MemoryPrompt is a section of the host's own that belongs behind the engine's system prompt addition: which memory

@@ -44,6 +44,8 @@ type Query struct {
 	Tokens int
 	// Limit is the largest number of candidates that makes sense.
 	Limit int
+	// Settings are what the host says about the model run that the prompt is for; most of it may be unknown.
+	Settings RuntimeSettings
 }
 
 // Scopes returns all scopes q may look into.

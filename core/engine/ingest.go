@@ -162,21 +162,23 @@ func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) (err 
 		if err := e.adopt(ctx, s, v, in); err != nil {
 			return err
 		}
-		e.tend(ctx, s)
+		e.tend(ctx, s, req)
 		return nil
 	})
 	return e.failed(ctx, "store", "after turn", err)
 }
 
 // tend begins a compaction that is due, where the host has no maintenance for it. It goes on when the call is over; Dispose waits for it.
-func (e *Engine) tend(ctx context.Context, s *session) {
+func (e *Engine) tend(ctx context.Context, s *session, turn core.AfterTurnRequest) {
 	if !e.cfg.Compaction.Proactive || !e.compactor.OwnsCompaction() || slices.Contains(e.host.Capabilities(), capability.Maintain) || !e.due(&s.view) {
 		return
 	}
 	if !s.tended.CompareAndSwap(false, true) {
 		return
 	}
-	req := core.CompactRequest{Session: s.id, Budget: s.view.Budget, Target: core.TargetThreshold, Trigger: "after-turn"}
+	req := core.CompactRequest{
+		Session: s.id, Budget: s.view.Budget, Target: core.TargetThreshold, Trigger: "after-turn", Settings: turn.Settings, TranscriptScope: turn.TranscriptScope,
+	}
 	ctx = context.WithoutCancel(ctx)
 	e.work.Go(func() {
 		defer s.tended.Store(false)

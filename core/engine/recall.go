@@ -158,7 +158,7 @@ func newestOf(v *core.View, s *session, now func() time.Time) time.Time {
 
 func (e *Engine) query(f *frame, c *call) core.Query {
 	s := f.s
-	q := core.Query{Session: s.id, Scope: s.id.Scope(), Prompt: e.asked(s, c.req.Prompt), Now: e.now()}
+	q := core.Query{Session: s.id, Scope: s.id.Scope(), Prompt: e.asked(s, c.req.Prompt), Now: e.now(), Settings: c.req.Settings}
 	if e.cfg.Recall.AcrossSessions && c.req.PromptMode != core.PromptMinimal {
 		q.Scope.Session = ""
 	}

@@ -28,7 +28,10 @@ func (e *Engine) Maintain(ctx context.Context, req core.MaintainRequest) (_ core
 	if !due {
 		return core.MaintainResult{Reason: core.ReasonBelowThreshold}, nil
 	}
-	res, err := e.Compact(ctx, core.CompactRequest{Session: req.Session, Budget: req.Budget, Target: core.TargetThreshold, Trigger: "maintain"})
+	res, err := e.Compact(ctx, core.CompactRequest{
+		Session: req.Session, Budget: req.Budget, Target: core.TargetThreshold, Trigger: "maintain", Settings: req.Settings,
+		TranscriptScope: req.TranscriptScope,
+	})
 	if err != nil {
 		return core.MaintainResult{}, err
 	}

@@ -28,7 +28,7 @@ func assemble(ctx context.Context, k *call, p AssembleParams) (any, error) {
 	}
 	res, err := e.Assemble(ctx, core.AssembleRequest{
 		Session: p.Session, Budget: p.Budget, Transcript: t, Prompt: p.Prompt, Call: p.Call, PromptMode: p.PromptMode, Memory: p.Memory,
-		Settings: p.Settings.core(codec.Name()),
+		Settings: p.Settings.core(codec.Name()), TranscriptScope: p.TranscriptScope,
 	})
 	if err != nil {
 		return nil, k.rejected(p.Session, err)
@@ -66,7 +66,7 @@ func (p AssembleParams) check() error {
 	case p.PromptMode != "" && p.PromptMode != core.PromptFull && p.PromptMode != core.PromptMinimal && p.PromptMode != core.PromptNone:
 		return badField("promptMode", `must be "full", "minimal" or "none"`)
 	}
-	return nil
+	return checkRun(p.Settings, p.TranscriptScope)
 }
 
 // encode writes the result with its messages byte for byte.

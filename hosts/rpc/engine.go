@@ -47,6 +47,9 @@ func bootstrap(ctx context.Context, k *call, p BootstrapParams) (any, error) {
 	if err := checkSession("session", p.Session); err != nil {
 		return nil, err
 	}
+	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
+		return nil, err
+	}
 	codec, format, err := k.optional(p.Format)
 	if err != nil {
 		return nil, err
@@ -59,7 +62,9 @@ func bootstrap(ctx context.Context, k *call, p BootstrapParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := e.Bootstrap(ctx, core.BootstrapRequest{Session: p.Session, Transcript: t, Settings: p.Settings.core(format)})
+	res, err := e.Bootstrap(ctx, core.BootstrapRequest{
+		Session: p.Session, Transcript: t, Settings: p.Settings.core(format), TranscriptScope: p.TranscriptScope,
+	})
 	if err != nil {
 		return nil, k.rejected(p.Session, err)
 	}
@@ -115,6 +120,9 @@ func commitTurn(ctx context.Context, k *call, p CommitTurnParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
+		return nil, err
+	}
 	if p.AdvancementKey == "" {
 		return nil, badField("advancementKey", "give the key that identifies the turn")
 	}
@@ -128,6 +136,7 @@ func commitTurn(ctx context.Context, k *call, p CommitTurnParams) (any, error) {
 	}
 	res, err := e.CommitTurn(ctx, core.CommitTurnRequest{
 		Session: p.Session, AdvancementKey: p.AdvancementKey, Messages: messages, Heartbeat: p.Heartbeat, Settings: p.Settings.core(format),
+		TranscriptScope: p.TranscriptScope,
 	})
 	if err != nil {
 		return nil, err
@@ -144,14 +153,24 @@ func afterTurn(ctx context.Context, k *call, p AfterTurnParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
+		return nil, err
+	}
 	if p.PrePrompt < 0 || p.PrePrompt > len(messages) {
 		return nil, badField("prePromptMessageCount", "must be 0 to the number of messages")
+	}
+	_, format, err := k.optional(p.Format)
+	if err != nil {
+		return nil, err
 	}
 	e, err := member[core.AfterTurner](ctx, k, p.Session)
 	if err != nil {
 		return nil, err
 	}
-	err = e.AfterTurn(ctx, core.AfterTurnRequest{Session: p.Session, Messages: messages, PrePrompt: p.PrePrompt, Heartbeat: p.Heartbeat})
+	err = e.AfterTurn(ctx, core.AfterTurnRequest{
+		Session: p.Session, Messages: messages, PrePrompt: p.PrePrompt, Heartbeat: p.Heartbeat, Settings: p.Settings.core(format),
+		TranscriptScope: p.TranscriptScope,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +197,9 @@ func compact(ctx context.Context, k *call, p CompactParams) (any, error) {
 	if err := checkSession("session", p.Session); err != nil {
 		return nil, err
 	}
+	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
+		return nil, err
+	}
 	switch {
 	case p.Budget < 0:
 		return nil, badField("tokenBudget", "must not be negative")
@@ -186,7 +208,7 @@ func compact(ctx context.Context, k *call, p CompactParams) (any, error) {
 	case p.Target != "" && p.Target != core.TargetBudget && p.Target != core.TargetThreshold:
 		return nil, badField("compactionTarget", `must be "budget" or "threshold"`)
 	}
-	codec, _, err := k.optional(p.Format)
+	codec, format, err := k.optional(p.Format)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +223,7 @@ func compact(ctx context.Context, k *call, p CompactParams) (any, error) {
 	k.proceed()
 	res, err := e.Compact(ctx, core.CompactRequest{
 		Session: p.Session, Budget: p.Budget, CurrentTokens: p.CurrentTokens, Target: p.Target, Force: p.Force, Instructions: p.Instructions,
-		Trigger: p.Trigger, Transcript: t,
+		Trigger: p.Trigger, Transcript: t, Settings: p.Settings.core(format), TranscriptScope: p.TranscriptScope,
 	})
 	if err != nil {
 		return nil, k.rejected(p.Session, err)
@@ -212,6 +234,9 @@ func compact(ctx context.Context, k *call, p CompactParams) (any, error) {
 
 func maintain(ctx context.Context, k *call, p MaintainParams) (any, error) {
 	if err := checkSession("session", p.Session); err != nil {
+		return nil, err
+	}
+	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
 		return nil, err
 	}
 	if !slices.Contains([]string{"bootstrap", "turn", "compaction"}, p.Reason) {
@@ -225,7 +250,9 @@ func maintain(ctx context.Context, k *call, p MaintainParams) (any, error) {
 		return nil, err
 	}
 	k.proceed()
-	return result(e.Maintain(ctx, core.MaintainRequest{Session: p.Session, Reason: p.Reason, Budget: p.Budget}))
+	return result(e.Maintain(ctx, core.MaintainRequest{
+		Session: p.Session, Reason: p.Reason, Budget: p.Budget, Settings: p.Settings.core(""), TranscriptScope: p.TranscriptScope,
+	}))
 }
 
 func result[R any](res R, err error) (any, error) { return res, err }
@@ -243,12 +270,19 @@ func prepareSpawn(ctx context.Context, k *call, p SpawnParams) (any, error) {
 	case p.TTLMs < 0 || p.TTLMs > (1<<62)/int64(time.Millisecond):
 		return nil, badField("ttlMs", "must be a positive number of milliseconds")
 	}
+	if err := checkTexts(
+		text{"parentSessionId", p.ParentSessionID, maxWord}, text{"parentSessionFile", p.ParentSessionFile, maxPath},
+		text{"childSessionId", p.ChildSessionID, maxWord}, text{"childSessionFile", p.ChildSessionFile, maxPath},
+	); err != nil {
+		return nil, err
+	}
 	e, err := member[core.SubagentHost](ctx, k, p.Parent)
 	if err != nil {
 		return nil, err
 	}
 	sp, err := e.PrepareSubagentSpawn(ctx, core.SpawnRequest{
 		Parent: p.Parent, Child: p.Child, Mode: p.Mode, TTL: time.Duration(p.TTLMs) * time.Millisecond,
+		ParentSessionID: p.ParentSessionID, ParentSessionFile: p.ParentSessionFile, ChildSessionID: p.ChildSessionID, ChildSessionFile: p.ChildSessionFile,
 	})
 	if err != nil {
 		return nil, err

@@ -58,24 +58,6 @@ type Advance struct {
 	Digest string `json:"digest"`
 }
 
-// Settings say what is known about the model run. Zero values mean unknown.
-type Settings struct {
-	Provider          string `json:"provider,omitempty"`
-	Model             string `json:"model,omitempty"`
-	ContextWindow     int    `json:"contextWindow,omitempty"`
-	MaxOutputTokens   int    `json:"maxOutputTokens,omitempty"`
-	PromptTokenBudget int    `json:"promptTokenBudget,omitempty"`
-	Mode              string `json:"mode,omitempty"`
-	DegradedReason    string `json:"degradedReason,omitempty"`
-}
-
-func (s Settings) core(format string) core.RuntimeSettings {
-	return core.RuntimeSettings{
-		Provider: s.Provider, Model: s.Model, ContextWindow: s.ContextWindow, MaxOutputTokens: s.MaxOutputTokens,
-		PromptTokenBudget: s.PromptTokenBudget, Mode: s.Mode, DegradedReason: s.DegradedReason, Format: format,
-	}
-}
-
 // InfoParams ask for the description of an engine.
 type InfoParams struct {
 	Session *core.SessionID `json:"session,omitempty"`
@@ -84,10 +66,11 @@ type InfoParams struct {
 
 // BootstrapParams announce a session.
 type BootstrapParams struct {
-	Session    core.SessionID    `json:"session"`
-	Transcript *TranscriptParams `json:"transcript,omitempty"`
-	Settings   Settings          `json:"settings,omitzero"`
-	Format     string            `json:"format,omitempty"`
+	Session         core.SessionID       `json:"session"`
+	Transcript      *TranscriptParams    `json:"transcript,omitempty"`
+	Settings        Settings             `json:"settings,omitzero"`
+	TranscriptScope core.TranscriptScope `json:"transcriptScope,omitzero"`
+	Format          string               `json:"format,omitempty"`
 	Deadline
 }
 
@@ -116,13 +99,14 @@ type IngestBatchParams struct {
 
 // CommitTurnParams carry an accepted turn.
 type CommitTurnParams struct {
-	Session        core.SessionID    `json:"session"`
-	AdvancementKey string            `json:"advancementKey"`
-	Messages       []json.RawMessage `json:"messages"`
-	Heartbeat      bool              `json:"heartbeat,omitempty"`
-	Settings       Settings          `json:"settings,omitzero"`
-	Advance        *Advance          `json:"advance,omitempty"`
-	Format         string            `json:"format,omitempty"`
+	Session         core.SessionID       `json:"session"`
+	AdvancementKey  string               `json:"advancementKey"`
+	Messages        []json.RawMessage    `json:"messages"`
+	Heartbeat       bool                 `json:"heartbeat,omitempty"`
+	Settings        Settings             `json:"settings,omitzero"`
+	TranscriptScope core.TranscriptScope `json:"transcriptScope,omitzero"`
+	Advance         *Advance             `json:"advance,omitempty"`
+	Format          string               `json:"format,omitempty"`
 	Deadline
 }
 
@@ -131,23 +115,26 @@ type AfterTurnParams struct {
 	Session  core.SessionID    `json:"session"`
 	Messages []json.RawMessage `json:"messages"`
 	// PrePrompt is the number of leading messages that were there before the turn.
-	PrePrompt int      `json:"prePromptMessageCount,omitempty"`
-	Heartbeat bool     `json:"heartbeat,omitempty"`
-	Advance   *Advance `json:"advance,omitempty"`
-	Format    string   `json:"format,omitempty"`
+	PrePrompt       int                  `json:"prePromptMessageCount,omitempty"`
+	Heartbeat       bool                 `json:"heartbeat,omitempty"`
+	Settings        Settings             `json:"settings,omitzero"`
+	TranscriptScope core.TranscriptScope `json:"transcriptScope,omitzero"`
+	Advance         *Advance             `json:"advance,omitempty"`
+	Format          string               `json:"format,omitempty"`
 	Deadline
 }
 
 // AssembleParams ask for the next prompt; see core.AssembleRequest.
 type AssembleParams struct {
-	Session    core.SessionID    `json:"session"`
-	Budget     int               `json:"tokenBudget"`
-	Transcript *TranscriptParams `json:"transcript,omitempty"`
-	Prompt     string            `json:"prompt,omitempty"`
-	Call       core.Call         `json:"call,omitempty"`
-	PromptMode core.PromptMode   `json:"promptMode,omitempty"`
-	Memory     core.MemoryPrompt `json:"memory,omitzero"`
-	Settings   Settings          `json:"settings,omitzero"`
+	Session         core.SessionID       `json:"session"`
+	Budget          int                  `json:"tokenBudget"`
+	Transcript      *TranscriptParams    `json:"transcript,omitempty"`
+	Prompt          string               `json:"prompt,omitempty"`
+	Call            core.Call            `json:"call,omitempty"`
+	PromptMode      core.PromptMode      `json:"promptMode,omitempty"`
+	Memory          core.MemoryPrompt    `json:"memory,omitzero"`
+	Settings        Settings             `json:"settings,omitzero"`
+	TranscriptScope core.TranscriptScope `json:"transcriptScope,omitzero"`
 	// References asks for Items instead of Messages.
 	References bool `json:"references,omitempty"`
 	// Explain asks for Choices.
@@ -158,15 +145,17 @@ type AssembleParams struct {
 
 // CompactParams ask for a compaction; see core.CompactRequest.
 type CompactParams struct {
-	Session       core.SessionID        `json:"session"`
-	Budget        int                   `json:"tokenBudget,omitempty"`
-	CurrentTokens int                   `json:"currentTokenCount,omitempty"`
-	Target        core.CompactionTarget `json:"compactionTarget,omitempty"`
-	Force         bool                  `json:"force,omitempty"`
-	Instructions  string                `json:"customInstructions,omitempty"`
-	Trigger       string                `json:"trigger,omitempty"`
-	Transcript    *TranscriptParams     `json:"transcript,omitempty"`
-	Format        string                `json:"format,omitempty"`
+	Session         core.SessionID        `json:"session"`
+	Budget          int                   `json:"tokenBudget,omitempty"`
+	CurrentTokens   int                   `json:"currentTokenCount,omitempty"`
+	Target          core.CompactionTarget `json:"compactionTarget,omitempty"`
+	Force           bool                  `json:"force,omitempty"`
+	Instructions    string                `json:"customInstructions,omitempty"`
+	Trigger         string                `json:"trigger,omitempty"`
+	Transcript      *TranscriptParams     `json:"transcript,omitempty"`
+	Settings        Settings              `json:"settings,omitzero"`
+	TranscriptScope core.TranscriptScope  `json:"transcriptScope,omitzero"`
+	Format          string                `json:"format,omitempty"`
 	Deadline
 }
 
@@ -174,8 +163,10 @@ type CompactParams struct {
 type MaintainParams struct {
 	Session core.SessionID `json:"session"`
 	// Reason is "bootstrap", "turn" or "compaction".
-	Reason string `json:"reason"`
-	Budget int    `json:"tokenBudget,omitempty"`
+	Reason          string               `json:"reason"`
+	Budget          int                  `json:"tokenBudget,omitempty"`
+	Settings        Settings             `json:"settings,omitzero"`
+	TranscriptScope core.TranscriptScope `json:"transcriptScope,omitzero"`
 	Deadline
 }
 
@@ -186,6 +177,11 @@ type SpawnParams struct {
 	Mode   core.SpawnMode `json:"contextMode,omitempty"`
 	// TTLMs bounds the child's access to its parent's history, in milliseconds; 0 takes the configured time.
 	TTLMs int64 `json:"ttlMs,omitempty"`
+	// The ids and files of the transcripts, see core.SpawnRequest.
+	ParentSessionID   string `json:"parentSessionId,omitempty"`
+	ParentSessionFile string `json:"parentSessionFile,omitempty"`
+	ChildSessionID    string `json:"childSessionId,omitempty"`
+	ChildSessionFile  string `json:"childSessionFile,omitempty"`
 	Deadline
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/rpc"
 )
 
@@ -311,9 +312,14 @@ func TestSchemaListsTheServersFields(t *testing.T) {
 		"prepareSubagentSpawn": rpc.SpawnParams{}, "rollbackSubagentSpawn": rpc.RollbackParams{},
 		"onSubagentEnded": rpc.SubagentEndedParams{}, "dispose": rpc.DisposeParams{}, "ping": rpc.NoParams{},
 		"search": rpc.SearchParams{}, "expand": rpc.ExpandParams{}, "describe": rpc.DescribeParams{}, "score": rpc.ScoreParams{},
-		"host.compact": rpc.HostCompactParams{}, "host.complete": rpc.HostCompleteParams{},
+		"host.compact": rpc.HostCompactParams{}, "host.complete": rpc.HostCompleteParams{}, "settings": rpc.Settings{},
+		"transcriptScope": core.TranscriptScope{},
 	} {
-		listed := defs["params."+name].(map[string]any)["properties"].(map[string]any)
+		def := "params." + name
+		if _, ok := defs[def]; !ok {
+			def = name // what several methods have
+		}
+		listed := defs[def].(map[string]any)["properties"].(map[string]any)
 		fields := jsonFields(reflect.TypeOf(params))
 		for f := range fields {
 			if _, ok := listed[f]; !ok {

@@ -51,6 +51,12 @@ export async function owningPart(context) {
       const request = log.filter((r) => r.turn === name).at(-1);
       judge(`owning: the fact of turn 3 is in the request of ${name}`, request && JSON.stringify(request.body.messages.filter((m) => m.role !== 'system')).includes(FACT) ? [] : ['it is not there']);
     }
+    // The host gives settings to these, and the place of the transcript to those.
+    const told = (methods, says) => traffic.filter((c) => methods.includes(c.method) && !says(c.params)).map((c) => `${c.method}: ${JSON.stringify({ ...c.params, transcript: undefined })}`);
+    judge('owning: what the host says about a run and its transcript crosses', [
+      ...told(['bootstrap', 'assemble', 'compact'], ({ settings }) => settings?.schemaVersion === 1 && settings.executionHost?.id && settings.contextEngineSelection?.selectedId === 'openbrain' && settings.requestedModel),
+      ...told(['bootstrap', 'commitTurn', 'compact', 'maintain'], ({ transcriptScope }) => transcriptScope?.sessionId && transcriptScope.path),
+    ], `${traffic.filter((c) => c.params?.settings).length} calls`);
     judge('owning: no turn degraded to legacy', degradations(installation.log()), `the sidecar was gone ${crashed} times`);
     const entries = await dump(helper, store);
     judge('owning: every accepted turn is stored exactly once, byte for byte', missingOrTwice(entries, talk.accepted(), wire), `${talk.accepted().length} turns, ${entries.length} entries`);

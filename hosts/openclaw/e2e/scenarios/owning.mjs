@@ -31,6 +31,9 @@ export async function subagents(talk, session, wirePath) {
       await until(() => ended().length > before, 60_000, `the ${mode} subagent to end`);
       const prepared = calls(wirePath).filter((c) => c.method === 'prepareSubagentSpawn' && c.params.contextMode === mode);
       check(prepared.length === 1 && prepared[0].result?.spawnId, `${prepared.length} preparations`);
+      // An isolated child has no transcript yet: the host gives its key for a file, and no ids.
+      const named = ['parentSessionFile', 'childSessionFile', ...(mode === 'fork' ? ['parentSessionId', 'childSessionId'] : [])];
+      check(named.every((field) => prepared[0].params[field]), `the preparation does not name the transcripts: ${JSON.stringify(prepared[0].params)}`);
       // The host announces the result to the parent, with a turn of its own.
       const announced = () => readLines(talk.requestLog).some((r) => ![`sub-${mode}`, `child-${mode}`].includes(r.turn) && JSON.stringify(r.body.messages).includes(result));
       await until(announced, 20_000, 'the announcement of the result');

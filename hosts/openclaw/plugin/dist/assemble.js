@@ -4,7 +4,7 @@ import { PACKAGE } from "./names.js";
 import { printOf } from "./prints.js";
 import { NotShown, expand } from "./transcript.js";
 import { asHost, weigh, weighText } from "./weigh.js";
-import { compacted, memoryOf, sessionOf, settingsOf } from "./whitelist.js";
+import { compacted, memoryOf, scopeOf, sessionOf, settingsOf } from "./whitelist.js";
 /** Looks at a call, once, before anybody is asked. */
 export async function grantOf(shared, turn, params) {
     const state = shared.state(sessionOf(params));
@@ -45,6 +45,7 @@ export async function assemble(shared, turn, params, { loop, granted, budget }) 
         memory: memoryOf(params, turn.sections),
         // The engine takes what is missing to the window for what the host appends: room for an answer is not that.
         settings: settingsOf(params.runtimeSettings, params.runtimeContext, loop, budget - (granted ?? budget)),
+        transcriptScope: scopeOf(params),
         references: true,
     });
     const end = Date.now() + shared.settings.timeouts.assemble;

@@ -6,7 +6,7 @@ import { lacksCredentials } from "./config.js";
 import { OpenBrainConfigError, Unavailable, misconfigured, textOf } from "./errors.js";
 import { isConversation, storedHistory } from "./history.js";
 import { VERSION } from "./names.js";
-import { compacted, compactionOf, sessionOf, sessionOfKey, settingsOf } from "./whitelist.js";
+import { compacted, compactionOf, scopeOf, sessionOf, sessionOfKey, settingsOf, spawnOf } from "./whitelist.js";
 /** How long a turn waits until what is owed is stored. The rest is stored beside it. */
 const settleMs = 10_000;
 const noRewrite = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
@@ -28,7 +28,7 @@ class Engine {
             version: VERSION,
             ownsCompaction,
             turnMaintenanceMode: "background",
-            acceptedHostParams: ["sessionKey", "prompt", "runtimeSettings", "sessionTarget", "runtimeContext", "abortSignal"],
+            acceptedHostParams: ["sessionKey", "prompt", "runtimeSettings", "sessionTarget", "transcriptScope", "runtimeContext", "abortSignal"],
             transcriptSemantics: { currentTurnFence: "before-current-turn-entry-v1", turnAdvancementIdempotency: "atomic-idempotent-v1" },
         };
     }
@@ -40,7 +40,7 @@ class Engine {
         const session = sessionOf(params);
         const state = this.shared.state(session);
         try {
-            const fields = this.#settings(params);
+            const fields = this.#run(params);
             let answer = await this.#call(session, "bootstrap", fields, params);
             // A session that the engine holds is brought up to date from what assemble is handed: the rows as stored differ from that where the host merges or drops some.
             if (!state.bootstrapped && answer.known === 0) {
@@ -86,7 +86,7 @@ class Engine {
         this.#check();
         const session = sessionOf(params);
         this.shared.state(session).budget.ended(params.messages);
-        const turn = { session, advancementKey: params.advancementKey, messages: params.messages.filter(isConversation), ...heartbeat(params), ...this.#settings(params) };
+        const turn = { session, advancementKey: params.advancementKey, messages: params.messages.filter(isConversation), ...heartbeat(params), ...this.#run(params) };
         try {
             await this.#settled(session);
             const status = await this.shared.commit(turn, this.#options(params, this.shared.settings.timeouts.commit));
@@ -134,7 +134,7 @@ class Engine {
         try {
             this.#check();
             const options = this.#options(params, this.shared.settings.timeouts.compact, { compaction: params, delegated: (result) => { delegated = result; } });
-            const answer = await this.shared.call(session, "compact", { session, ...compactionOf(params, budget.now()) }, options);
+            const answer = await this.shared.call(session, "compact", { session, ...compactionOf(params, budget.now()), ...this.#run(params) }, options);
             this.#last = "compaction";
             if (delegated)
                 return delegated;
@@ -184,7 +184,7 @@ class Engine {
         const session = sessionOf(params);
         const budget = this.shared.state(session).budget.now();
         try {
-            const answer = await this.#call(session, "maintain", { reason, ...(budget === undefined ? {} : { tokenBudget: budget }) }, params, this.shared.settings.timeouts.maintain);
+            const answer = await this.#call(session, "maintain", { reason, ...(budget === undefined ? {} : { tokenBudget: budget }), ...this.#run(params) }, params, this.shared.settings.timeouts.maintain);
             return { ...noRewrite, reason: answer.reason ?? "done" };
         }
         catch (error) {
@@ -197,13 +197,7 @@ class Engine {
     async prepareSubagentSpawn(params) {
         const parent = sessionOfKey(params.parentSessionKey);
         try {
-            const ttl = params.ttlMs;
-            const answer = await this.#ask(parent, "prepareSubagentSpawn", compacted({
-                parent,
-                child: sessionOfKey(params.childSessionKey),
-                contextMode: params.contextMode === "fork" || params.contextMode === "isolated" ? params.contextMode : undefined,
-                ttlMs: typeof ttl === "number" && ttl > 0 ? Math.floor(ttl) : undefined,
-            }));
+            const answer = await this.#ask(parent, "prepareSubagentSpawn", { parent, child: sessionOfKey(params.childSessionKey), ...spawnOf(params) });
             return { rollback: () => this.#rollback(parent, answer.spawnId) };
         }
         catch (error) {
@@ -236,7 +230,7 @@ class Engine {
         const turn = params.messages.slice(params.prePromptMessageCount).filter(isConversation);
         try {
             if (turn.length > 0)
-                await this.#call(sessionOf(params), "afterTurn", { messages: turn, ...heartbeat(params) }, params, this.shared.settings.timeouts.commit);
+                await this.#call(sessionOf(params), "afterTurn", { messages: turn, ...heartbeat(params), ...this.#run(params) }, params, this.shared.settings.timeouts.commit);
             this.#last = "turn";
         }
         catch (error) {
@@ -282,9 +276,9 @@ class Engine {
             return undefined; // the reader's errors speak of the host's storage; assemble gets the messages anyway
         }
     }
-    #settings(params) {
-        const settings = settingsOf(params.runtimeSettings, params.runtimeContext);
-        return settings === undefined ? {} : { settings };
+    /** What the host says about the run that a call belongs to. */
+    #run(params) {
+        return compacted({ settings: settingsOf(params.runtimeSettings, params.runtimeContext), transcriptScope: scopeOf(params) });
     }
     /** Calls a method about a session. */
     #call(session, method, fields, params, timeoutMs = this.shared.settings.timeouts.call) {

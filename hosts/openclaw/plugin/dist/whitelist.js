@@ -1,8 +1,19 @@
 const text = (value) => (typeof value === "string" && value !== "" ? value : undefined);
+/** A name or code of the host's, as long as the sidecar takes one: what only informs must not cost the call. */
+const word = (value, most = 1024) => {
+    const name = text(value);
+    return name === undefined || Buffer.byteLength(name) > most || name.includes("\0") ? undefined : name;
+};
+const path = (value) => word(value, 4096);
 const tokens = (value) => (typeof value === "number" && Number.isFinite(value) && value >= 1 ? Math.floor(value) : undefined);
 /** Leaves out what is undefined: the protocol has no nulls. */
 export function compacted(fields) {
     return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+/** As compacted, and undefined where nothing is left. */
+function known(fields) {
+    const left = compacted(fields);
+    return Object.keys(left).length > 0 ? left : undefined;
 }
 /** The agent that a session key names: agent:<id>:... */
 export function agentOf(sessionKey) {
@@ -24,26 +35,40 @@ export function sessionOfKey(sessionKey) {
 /** What the host says about the model run. In a tool loop its prompt budget is the model's whole window, of which kept (negative) is what the budget leaves for an answer. */
 export function settingsOf(runtime, context, loop = false, kept = 0) {
     const budget = tokens(runtime?.limits?.promptTokenBudget);
-    const settings = compacted({
-        provider: text(runtime?.model?.provider) ?? text(context?.provider),
-        model: text(runtime?.model?.resolved) ?? text(runtime?.model?.requested) ?? text(context?.modelId),
+    const [requested, resolved] = [word(runtime?.model?.requested), word(runtime?.model?.resolved)];
+    return known({
+        schemaVersion: tokens(runtime?.schemaVersion),
+        provider: word(runtime?.model?.provider) ?? word(context?.provider),
+        model: resolved ?? requested ?? word(context?.modelId),
+        modelFamily: word(runtime?.model?.family),
+        requestedModel: requested,
+        resolvedModel: resolved,
         contextWindow: loop ? tokens(budget === undefined ? undefined : budget + kept) : tokens(context?.modelContextWindow),
         maxOutputTokens: tokens(runtime?.limits?.maxOutputTokens),
         promptTokenBudget: loop ? undefined : budget,
-        mode: text(runtime?.runtime?.mode),
-        degradedReason: text(runtime?.diagnostics?.degradedReason),
+        mode: word(runtime?.runtime?.mode),
+        fallbackReason: word(runtime?.diagnostics?.fallbackReason),
+        degradedReason: word(runtime?.diagnostics?.degradedReason),
+        host: word(runtime?.runtime?.host),
+        harnessId: word(runtime?.runtime?.harnessId),
+        runtimeId: word(runtime?.runtime?.runtimeId),
+        contextEngineSelection: known({ selectedId: word(runtime?.contextEngineSelection?.selectedId), source: word(runtime?.contextEngineSelection?.source) }),
+        executionHost: known({ id: word(runtime?.executionHost?.id), label: word(runtime?.executionHost?.label) }),
     });
-    return Object.keys(settings).length > 0 ? settings : undefined;
+}
+/** Where the host keeps the transcript of a call; hosts with session targets say it there. */
+export function scopeOf({ transcriptScope: scope, sessionTarget: target }) {
+    const said = scope ?? { agentId: target?.agentId, sessionId: target?.sessionId, path: target?.storePath };
+    return known({ agentId: word(said.agentId), sessionId: word(said.sessionId), path: path(said.path) });
 }
 /** Names of tools and the citation mode, for the engine's addition to the system prompt. */
 export function memoryOf(params, sections) {
     const names = params.availableTools instanceof Set ? [...params.availableTools].filter((name) => typeof name === "string").sort() : [];
-    const memory = compacted({
+    return known({
         availableTools: names.length > 0 ? names : undefined,
         citationMode: ["auto", "on", "off"].includes(params.citationsMode ?? "") ? params.citationsMode : undefined,
         sections: sections.length > 0 ? sections : undefined,
     });
-    return Object.keys(memory).length > 0 ? memory : undefined;
 }
 /** The fields of a compaction; budget is the smaller of the host's and the one that the session's prompts have. */
 export function compactionOf(params, promptBudget) {
@@ -56,5 +81,16 @@ export function compactionOf(params, promptBudget) {
         force: params.force === true ? true : undefined,
         customInstructions: text(params.customInstructions),
         trigger: text(params.runtimeContext?.trigger),
+    });
+}
+/** What a preparation says besides the two sessions. */
+export function spawnOf(params) {
+    return compacted({
+        contextMode: params.contextMode === "fork" || params.contextMode === "isolated" ? params.contextMode : undefined,
+        ttlMs: tokens(params.ttlMs),
+        parentSessionId: word(params.parentSessionId),
+        parentSessionFile: path(params.parentSessionFile),
+        childSessionId: word(params.childSessionId),
+        childSessionFile: path(params.childSessionFile),
     });
 }

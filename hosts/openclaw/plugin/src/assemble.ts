@@ -7,7 +7,7 @@ import type { Sdk } from "./sdk.js";
 import type { Shared } from "./shared.js";
 import { NotShown, expand, type Expanded, type Memory } from "./transcript.js";
 import { asHost, weigh, weighText } from "./weigh.js";
-import { compacted, memoryOf, sessionOf, settingsOf } from "./whitelist.js";
+import { compacted, memoryOf, scopeOf, sessionOf, settingsOf } from "./whitelist.js";
 
 /** What one logical turn remembers between its calls. */
 export interface Turn {
@@ -75,6 +75,7 @@ export async function assemble(shared: Shared, turn: Turn, params: AssembleParam
     memory: memoryOf(params, turn.sections),
     // The engine takes what is missing to the window for what the host appends: room for an answer is not that.
     settings: settingsOf(params.runtimeSettings, params.runtimeContext, loop, budget - (granted ?? budget)),
+    transcriptScope: scopeOf(params),
     references: true,
   });
   const end = Date.now() + shared.settings.timeouts.assemble;

@@ -10,7 +10,7 @@ import type { AfterTurnParams, AssembleParams, CommitTurnParams, CompactParams, 
 import { VERSION } from "./names.js";
 import type { Turn as OwedTurn } from "./owed.js";
 import type { Shared } from "./shared.js";
-import { compacted, compactionOf, sessionOf, sessionOfKey, settingsOf, type WireSession } from "./whitelist.js";
+import { compacted, compactionOf, scopeOf, sessionOf, sessionOfKey, settingsOf, spawnOf, type WireSession } from "./whitelist.js";
 
 interface BootstrapAnswer {
   bootstrapped?: boolean;
@@ -43,7 +43,7 @@ class Engine implements ContextEngine {
       version: VERSION,
       ownsCompaction,
       turnMaintenanceMode: "background",
-      acceptedHostParams: ["sessionKey", "prompt", "runtimeSettings", "sessionTarget", "runtimeContext", "abortSignal"],
+      acceptedHostParams: ["sessionKey", "prompt", "runtimeSettings", "sessionTarget", "transcriptScope", "runtimeContext", "abortSignal"],
       transcriptSemantics: { currentTurnFence: "before-current-turn-entry-v1", turnAdvancementIdempotency: "atomic-idempotent-v1" },
     };
   }
@@ -56,7 +56,7 @@ class Engine implements ContextEngine {
     const session = sessionOf(params);
     const state = this.shared.state(session);
     try {
-      const fields = this.#settings(params);
+      const fields = this.#run(params);
       let answer = await this.#call(session, "bootstrap", fields, params) as BootstrapAnswer;
       // A session that the engine holds is brought up to date from what assemble is handed: the rows as stored differ from that where the host merges or drops some.
       if (!state.bootstrapped && answer.known === 0) {
@@ -98,7 +98,7 @@ class Engine implements ContextEngine {
     this.#check();
     const session = sessionOf(params);
     this.shared.state(session).budget.ended(params.messages);
-    const turn: OwedTurn = { session, advancementKey: params.advancementKey, messages: params.messages.filter(isConversation), ...heartbeat(params), ...this.#settings(params) };
+    const turn: OwedTurn = { session, advancementKey: params.advancementKey, messages: params.messages.filter(isConversation), ...heartbeat(params), ...this.#run(params) };
     try {
       await this.#settled(session);
       const status = await this.shared.commit(turn, this.#options(params, this.shared.settings.timeouts.commit));
@@ -145,7 +145,7 @@ class Engine implements ContextEngine {
     try {
       this.#check();
       const options = this.#options(params, this.shared.settings.timeouts.compact, { compaction: params, delegated: (result) => { delegated = result; } });
-      const answer = await this.shared.call(session, "compact", { session, ...compactionOf(params, budget.now()) }, options) as { ok?: boolean; compacted?: boolean; reason?: string; summary?: string; tokensBefore?: number; tokensAfter?: number };
+      const answer = await this.shared.call(session, "compact", { session, ...compactionOf(params, budget.now()), ...this.#run(params) }, options) as { ok?: boolean; compacted?: boolean; reason?: string; summary?: string; tokensBefore?: number; tokensAfter?: number };
       this.#last = "compaction";
       if (delegated) return delegated;
       return compacted<CompactResult>({
@@ -187,7 +187,7 @@ class Engine implements ContextEngine {
     const session = sessionOf(params);
     const budget = this.shared.state(session).budget.now();
     try {
-      const answer = await this.#call(session, "maintain", { reason, ...(budget === undefined ? {} : { tokenBudget: budget }) }, params, this.shared.settings.timeouts.maintain);
+      const answer = await this.#call(session, "maintain", { reason, ...(budget === undefined ? {} : { tokenBudget: budget }), ...this.#run(params) }, params, this.shared.settings.timeouts.maintain);
       return { ...noRewrite, reason: (answer as { reason?: string }).reason ?? "done" };
     } catch (error) {
       if (params.abortSignal?.aborted) throw error;
@@ -199,13 +199,7 @@ class Engine implements ContextEngine {
   async prepareSubagentSpawn(params: SpawnParams): Promise<{ rollback: () => Promise<void> } | undefined> {
     const parent = sessionOfKey(params.parentSessionKey);
     try {
-      const ttl = params.ttlMs;
-      const answer = await this.#ask(parent, "prepareSubagentSpawn", compacted({
-        parent,
-        child: sessionOfKey(params.childSessionKey),
-        contextMode: params.contextMode === "fork" || params.contextMode === "isolated" ? params.contextMode : undefined,
-        ttlMs: typeof ttl === "number" && ttl > 0 ? Math.floor(ttl) : undefined,
-      })) as { spawnId?: string };
+      const answer = await this.#ask(parent, "prepareSubagentSpawn", { parent, child: sessionOfKey(params.childSessionKey), ...spawnOf(params) }) as { spawnId?: string };
       return { rollback: () => this.#rollback(parent, answer.spawnId) };
     } catch (error) {
       // A throw would take the subagent away; without preparation it only knows less.
@@ -237,7 +231,7 @@ class Engine implements ContextEngine {
   async afterTurn(params: AfterTurnParams): Promise<void> {
     const turn = params.messages.slice(params.prePromptMessageCount).filter(isConversation);
     try {
-      if (turn.length > 0) await this.#call(sessionOf(params), "afterTurn", { messages: turn, ...heartbeat(params) }, params, this.shared.settings.timeouts.commit);
+      if (turn.length > 0) await this.#call(sessionOf(params), "afterTurn", { messages: turn, ...heartbeat(params), ...this.#run(params) }, params, this.shared.settings.timeouts.commit);
       this.#last = "turn";
     } catch (error) {
       this.shared.failed(sessionOf(params), "afterTurn", error);
@@ -285,9 +279,9 @@ class Engine implements ContextEngine {
     }
   }
 
-  #settings(params: SessionParams): object {
-    const settings = settingsOf(params.runtimeSettings, params.runtimeContext);
-    return settings === undefined ? {} : { settings };
+  /** What the host says about the run that a call belongs to. */
+  #run(params: SessionParams): object {
+    return compacted({ settings: settingsOf(params.runtimeSettings, params.runtimeContext), transcriptScope: scopeOf(params) });
   }
 
   /** Calls a method about a session. */

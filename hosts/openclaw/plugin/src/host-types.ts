@@ -12,12 +12,22 @@ export interface SessionTarget {
   storePath?: string;
 }
 
+/** Where the host keeps a transcript, as hosts say it that have no session targets. */
+export interface TranscriptScope {
+  agentId?: string;
+  sessionId?: string;
+  path?: string;
+}
+
 /** What the host says about the model run at hand; null where it does not know. */
 export interface RuntimeSettings {
-  runtime?: { mode?: string };
-  model?: { requested?: string | null; resolved?: string | null; provider?: string | null };
+  schemaVersion?: number;
+  runtime?: { host?: string; mode?: string; harnessId?: string | null; runtimeId?: string | null };
+  model?: { requested?: string | null; resolved?: string | null; provider?: string | null; family?: string | null };
+  contextEngineSelection?: { selectedId?: string | null; source?: string };
+  executionHost?: { id?: string | null; label?: string | null };
   limits?: { promptTokenBudget?: number | null; maxOutputTokens?: number | null };
-  diagnostics?: { degradedReason?: string | null };
+  diagnostics?: { fallbackReason?: string | null; degradedReason?: string | null };
 }
 
 /** A completion by the host's model. */
@@ -55,6 +65,7 @@ export interface SessionParams {
   sessionKey?: string;
   agentId?: string;
   sessionTarget?: SessionTarget;
+  transcriptScope?: TranscriptScope;
   runtimeSettings?: RuntimeSettings;
   runtimeContext?: RuntimeContext;
   abortSignal?: AbortSignal;
@@ -108,6 +119,10 @@ export interface SpawnParams {
   parentSessionKey: string;
   childSessionKey: string;
   contextMode?: "isolated" | "fork";
+  parentSessionId?: string | undefined;
+  parentSessionFile?: string;
+  childSessionId?: string | undefined;
+  childSessionFile?: string;
   ttlMs?: number;
 }
 

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { mkdir, open, readFile, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-import type { HostMessage } from "./host-types.js";
+import type { HostMessage, TranscriptScope } from "./host-types.js";
 import type { WireSession, WireSettings } from "./whitelist.js";
 
 /** A turn as commitTurn tells it to the sidecar. */
@@ -14,6 +14,7 @@ export interface Turn {
   messages: readonly HostMessage[];
   heartbeat?: boolean;
   settings?: WireSettings;
+  transcriptScope?: TranscriptScope;
 }
 
 const name = (...parts: string[]): string => createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 32);

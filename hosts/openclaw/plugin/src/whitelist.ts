@@ -1,5 +1,5 @@
 // What crosses to the sidecar: the fields named here and no others. The host's calls also carry its whole configuration, keys, tokens and functions.
-import type { AssembleParams, CompactParams, RuntimeContext, RuntimeSettings, SessionParams } from "./host-types.js";
+import type { AssembleParams, CompactParams, RuntimeContext, RuntimeSettings, SessionParams, SpawnParams, TranscriptScope } from "./host-types.js";
 
 /** Whose conversation a call is about. */
 export interface WireSession {
@@ -9,21 +9,43 @@ export interface WireSession {
 
 /** What is known about the model run. */
 export interface WireSettings {
+  schemaVersion?: number;
   provider?: string;
   model?: string;
+  modelFamily?: string;
+  requestedModel?: string;
+  resolvedModel?: string;
   contextWindow?: number;
   maxOutputTokens?: number;
   promptTokenBudget?: number;
   mode?: string;
+  fallbackReason?: string;
   degradedReason?: string;
+  host?: string;
+  harnessId?: string;
+  runtimeId?: string;
+  contextEngineSelection?: object;
+  executionHost?: object;
 }
 
 const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+/** A name or code of the host's, as long as the sidecar takes one: what only informs must not cost the call. */
+const word = (value: unknown, most = 1024): string | undefined => {
+  const name = text(value);
+  return name === undefined || Buffer.byteLength(name) > most || name.includes("\0") ? undefined : name;
+};
+const path = (value: unknown): string | undefined => word(value, 4096);
 const tokens = (value: unknown): number | undefined => (typeof value === "number" && Number.isFinite(value) && value >= 1 ? Math.floor(value) : undefined);
 
 /** Leaves out what is undefined: the protocol has no nulls. */
 export function compacted<T extends object>(fields: { [K in keyof T]: T[K] | undefined }): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+}
+
+/** As compacted, and undefined where nothing is left. */
+function known<T extends object>(fields: { [K in keyof T]: T[K] | undefined }): T | undefined {
+  const left = compacted<T>(fields);
+  return Object.keys(left).length > 0 ? left : undefined;
 }
 
 /** The agent that a session key names: agent:<id>:... */
@@ -49,27 +71,42 @@ export function sessionOfKey(sessionKey: string): WireSession {
 /** What the host says about the model run. In a tool loop its prompt budget is the model's whole window, of which kept (negative) is what the budget leaves for an answer. */
 export function settingsOf(runtime: RuntimeSettings | undefined, context: RuntimeContext | undefined, loop = false, kept = 0): WireSettings | undefined {
   const budget = tokens(runtime?.limits?.promptTokenBudget);
-  const settings = compacted<WireSettings>({
-    provider: text(runtime?.model?.provider) ?? text(context?.provider),
-    model: text(runtime?.model?.resolved) ?? text(runtime?.model?.requested) ?? text(context?.modelId),
+  const [requested, resolved] = [word(runtime?.model?.requested), word(runtime?.model?.resolved)];
+  return known<WireSettings>({
+    schemaVersion: tokens(runtime?.schemaVersion),
+    provider: word(runtime?.model?.provider) ?? word(context?.provider),
+    model: resolved ?? requested ?? word(context?.modelId),
+    modelFamily: word(runtime?.model?.family),
+    requestedModel: requested,
+    resolvedModel: resolved,
     contextWindow: loop ? tokens(budget === undefined ? undefined : budget + kept) : tokens(context?.modelContextWindow),
     maxOutputTokens: tokens(runtime?.limits?.maxOutputTokens),
     promptTokenBudget: loop ? undefined : budget,
-    mode: text(runtime?.runtime?.mode),
-    degradedReason: text(runtime?.diagnostics?.degradedReason),
+    mode: word(runtime?.runtime?.mode),
+    fallbackReason: word(runtime?.diagnostics?.fallbackReason),
+    degradedReason: word(runtime?.diagnostics?.degradedReason),
+    host: word(runtime?.runtime?.host),
+    harnessId: word(runtime?.runtime?.harnessId),
+    runtimeId: word(runtime?.runtime?.runtimeId),
+    contextEngineSelection: known({ selectedId: word(runtime?.contextEngineSelection?.selectedId), source: word(runtime?.contextEngineSelection?.source) }),
+    executionHost: known({ id: word(runtime?.executionHost?.id), label: word(runtime?.executionHost?.label) }),
   });
-  return Object.keys(settings).length > 0 ? settings : undefined;
+}
+
+/** Where the host keeps the transcript of a call; hosts with session targets say it there. */
+export function scopeOf({ transcriptScope: scope, sessionTarget: target }: SessionParams): TranscriptScope | undefined {
+  const said = scope ?? { agentId: target?.agentId, sessionId: target?.sessionId, path: target?.storePath };
+  return known<TranscriptScope>({ agentId: word(said.agentId), sessionId: word(said.sessionId), path: path(said.path) });
 }
 
 /** Names of tools and the citation mode, for the engine's addition to the system prompt. */
 export function memoryOf(params: AssembleParams, sections: readonly string[]): object | undefined {
   const names = params.availableTools instanceof Set ? [...params.availableTools].filter((name) => typeof name === "string").sort() : [];
-  const memory = compacted<Record<string, unknown>>({
+  return known<Record<string, unknown>>({
     availableTools: names.length > 0 ? names : undefined,
     citationMode: ["auto", "on", "off"].includes(params.citationsMode ?? "") ? params.citationsMode : undefined,
     sections: sections.length > 0 ? sections : undefined,
   });
-  return Object.keys(memory).length > 0 ? memory : undefined;
 }
 
 /** The fields of a compaction; budget is the smaller of the host's and the one that the session's prompts have. */
@@ -83,5 +120,17 @@ export function compactionOf(params: CompactParams, promptBudget: number | undef
     force: params.force === true ? true : undefined,
     customInstructions: text(params.customInstructions),
     trigger: text(params.runtimeContext?.trigger),
+  });
+}
+
+/** What a preparation says besides the two sessions. */
+export function spawnOf(params: SpawnParams): object {
+  return compacted<Record<string, unknown>>({
+    contextMode: params.contextMode === "fork" || params.contextMode === "isolated" ? params.contextMode : undefined,
+    ttlMs: tokens(params.ttlMs),
+    parentSessionId: word(params.parentSessionId),
+    parentSessionFile: path(params.parentSessionFile),
+    childSessionId: word(params.childSessionId),
+    childSessionFile: path(params.childSessionFile),
   });
 }

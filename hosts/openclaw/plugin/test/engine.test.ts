@@ -106,16 +106,73 @@ test("only listed fields cross", async () => {
   const { engine, sidecar } = setup(passing);
   const secret = "planted-secret";
   const runtimeContext = { config: { gateway: { token: secret } }, apiKey: secret, trigger: "manual", llm: { complete: () => Promise.reject(new Error(secret)) }, provider: "p" } as unknown as RuntimeContext;
-  const more = { runtimeContext, config: secret, sessionTarget: { agentId: "main", storePath: secret }, runtimeSettings: { ...prompt.runtimeSettings, model: { provider: "p", resolved: "m" }, auth: secret } };
+  const more = { runtimeContext, config: secret, sessionTarget: { agentId: "main", token: secret }, transcriptScope: { sessionId: "id-1", url: secret }, runtimeSettings: { ...prompt.runtimeSettings, model: { provider: "p", resolved: "m" }, auth: secret } };
   await engine.bootstrap({ ...session, ...more });
   await engine.assemble({ ...session, ...more, tokenBudget: 8000, messages: [user("hello")], prompt: "hi", availableTools: new Set(["read", "exec"]) });
   await engine.commitTurn({ ...session, ...more, advancementKey: "k", messages: [user("hi")] });
   await engine.compact({ ...session, ...more });
   await engine.maintain({ ...session, ...more });
   assert.ok(!sidecar.text.join("").includes(secret));
-  assert.deepEqual(sidecar.calls("assemble")[0]?.["settings"], { provider: "p", model: "m", maxOutputTokens: 4000, promptTokenBudget: 8000 });
+  assert.deepEqual(sidecar.calls("assemble")[0]?.["settings"], { provider: "p", model: "m", resolvedModel: "m", maxOutputTokens: 4000, promptTokenBudget: 8000 });
   assert.deepEqual(sidecar.calls("assemble")[0]?.["memory"], { availableTools: ["exec", "read"] });
   assert.deepEqual(sidecar.calls("commitTurn")[0]?.["session"], { agent: "main", session: "agent:main:main" });
+});
+
+/** The settings of OpenClaw 2026.9.6, where a run went over to another model. */
+const told = {
+  schemaVersion: 1,
+  runtime: { host: "openclaw", mode: "fallback", harnessId: "embedded", runtimeId: null },
+  model: { requested: "large", resolved: "small", provider: "p", family: "f" },
+  contextEngineSelection: { selectedId: "openbrain", source: "configured" },
+  executionHost: { id: "openclaw-embedded", label: "OpenClaw embedded runner" },
+  limits: { promptTokenBudget: 8000, maxOutputTokens: 4000 },
+  diagnostics: { fallbackReason: "rate_limited", degradedReason: null },
+};
+
+test("all that the host says about the run crosses, with every call that has it; what is null is left out", async () => {
+  const { engine, sidecar } = setup(passing);
+  const run = { ...session, runtimeSettings: told };
+  await engine.bootstrap(run);
+  await engine.assemble({ ...run, tokenBudget: 8000, messages: [user("hello")], prompt: "hi" });
+  await engine.commitTurn({ ...run, advancementKey: "k", messages: [user("hi")] });
+  await engine.maintain(run); // after a turn: there is nothing to do after a bootstrap
+  await engine.afterTurn({ ...run, messages: [user("hi")], prePromptMessageCount: 0 });
+  await engine.compact(run);
+  const settings = {
+    schemaVersion: 1, provider: "p", model: "small", modelFamily: "f", requestedModel: "large", resolvedModel: "small", maxOutputTokens: 4000, promptTokenBudget: 8000,
+    mode: "fallback", fallbackReason: "rate_limited", host: "openclaw", harnessId: "embedded",
+    contextEngineSelection: { selectedId: "openbrain", source: "configured" }, executionHost: { id: "openclaw-embedded", label: "OpenClaw embedded runner" },
+  };
+  for (const method of ["bootstrap", "assemble", "commitTurn", "maintain", "afterTurn", "compact"]) assert.deepEqual(sidecar.calls(method)[0]?.["settings"], settings, method);
+});
+
+test("where the host keeps the transcript crosses, under the one name or the other", async () => {
+  const path = "/home/me/agents/main.sqlite";
+  const target = { agentId: "main", sessionId: "id-1", sessionKey: "agent:main:main", storePath: path };
+  for (const place of [{ transcriptScope: { agentId: "main", sessionId: "id-1", path } }, { sessionTarget: target }]) {
+    const { engine, sidecar } = setup(passing);
+    assert.ok((engine.info["acceptedHostParams"] as string[]).includes(Object.keys(place)[0] ?? ""));
+    const run = { ...session, ...place };
+    await engine.bootstrap(run);
+    await engine.assemble({ ...run, tokenBudget: 8000, messages: [user("hello")], prompt: "hi" });
+    await engine.commitTurn({ ...run, advancementKey: "k", messages: [user("hi")] });
+    await engine.maintain(run);
+    await engine.afterTurn({ ...run, messages: [user("hi")], prePromptMessageCount: 0 });
+    await engine.compact(run);
+    for (const method of ["bootstrap", "assemble", "commitTurn", "maintain", "afterTurn", "compact"]) assert.deepEqual(sidecar.calls(method)[0]?.["transcriptScope"], { agentId: "main", sessionId: "id-1", path }, method);
+  }
+  // What the scope leaves open is not taken from the target, which may be another transcript's; what the sidecar would refuse does not cross.
+  const { engine, sidecar } = setup(passing);
+  await engine.bootstrap({ ...session, sessionTarget: target, transcriptScope: { agentId: "main", sessionId: "x".repeat(1025), path: "x".repeat(4097) } });
+  await engine.bootstrap({ ...session });
+  assert.deepEqual(sidecar.calls("bootstrap").map((params) => params["transcriptScope"]), [{ agentId: "main" }, undefined]);
+});
+
+test("settings of another shape than the sidecar takes do not cross", async () => {
+  const { engine, sidecar } = setup(passing);
+  const wrong = { schemaVersion: "1", runtime: { mode: "x".repeat(1025), host: "a\0b" }, model: null, executionHost: { id: 5, label: null }, contextEngineSelection: "configured", limits: null };
+  await engine.bootstrap({ ...session, runtimeSettings: wrong as unknown as typeof told });
+  assert.equal(sidecar.calls("bootstrap")[0]?.["settings"], undefined);
 });
 
 test("rows that the host shows to no model are not stored", async () => {
@@ -237,6 +294,17 @@ test("subagents: prepared, rolled back, ended", async () => {
   ]);
   assert.equal(sidecar.calls("rollbackSubagentSpawn")[0]?.["spawnId"], "s-1");
   assert.equal(sidecar.calls("onSubagentEnded").length, 1);
+});
+
+test("a preparation names the transcripts of parent and child, as far as the host does", async () => {
+  const { engine, sidecar } = setup(() => ({ spawnId: "s-1" }));
+  const keys = { parentSessionKey: "agent:main:main", childSessionKey: "agent:main:subagent:1" };
+  const named = { parentSessionId: "id-1", parentSessionFile: "agent:main:main", childSessionId: "id-2", childSessionFile: "/t/id-2.jsonl" };
+  await engine.prepareSubagentSpawn({ ...keys, ...named });
+  // An isolated child of OpenClaw 2026.9.6 has no ids; what the sidecar would refuse does not cost the preparation.
+  await engine.prepareSubagentSpawn({ ...keys, parentSessionId: undefined, parentSessionFile: "agent:main:main", childSessionId: "x".repeat(1025), childSessionFile: "x".repeat(4097) });
+  const sent = sidecar.calls("prepareSubagentSpawn").map(({ parentSessionId, parentSessionFile, childSessionId, childSessionFile }) => ({ parentSessionId, parentSessionFile, childSessionId, childSessionFile }));
+  assert.deepEqual(sent, [named, { parentSessionId: undefined, parentSessionFile: "agent:main:main", childSessionId: undefined, childSessionFile: undefined }]);
 });
 
 test("hosts that do not commit turns", async () => {
