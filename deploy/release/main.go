@@ -44,6 +44,9 @@ func main() {
 	}
 }
 
+// semantic is the form of a version at semver.org without build metadata: no number has zeros in front.
+var semantic = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?$`)
+
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	version := flags.String("version", "", "semantic version without v, such as 0.1.0")
@@ -56,8 +59,8 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	r := &release{version: *version, url: strings.TrimRight(*url, "/"), sign: *sign}
-	if !regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`).MatchString(r.version) {
-		return fmt.Errorf("version %q is not semantic; give -version, such as 0.1.0", r.version)
+	if !semantic.MatchString(r.version) {
+		return fmt.Errorf("version %q is not semantic, or has build metadata (+...), which packages cannot say; give -version, such as 0.1.0 or 0.2.0-rc.1", r.version)
 	}
 	var err error
 	if r.root, err = filepath.Abs(*root); err != nil {
@@ -118,7 +121,7 @@ func (r *release) make(ctx context.Context) error {
 func (r *release) origin(ctx context.Context) error {
 	text, err := r.output(ctx, "git", "log", "-1", "--format=%H %ct")
 	if err != nil {
-		return err
+		return fmt.Errorf("%s is no clone with a commit, which a release is made from: %w", r.root, err)
 	}
 	commit, seconds, _ := strings.Cut(strings.TrimSpace(text), " ")
 	r.commit = commit

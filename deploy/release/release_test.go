@@ -203,3 +203,15 @@ func TestArguments(t *testing.T) {
 		}
 	}
 }
+
+// TestVersionForms: what npm, Debian and Red Hat would read differently, or not at all, is refused before anything is built.
+func TestVersionForms(t *testing.T) {
+	for version, want := range map[string]bool{
+		"0.1.0": true, "10.20.30": true, "1.2.3-rc.1": true, "1.2.3-0.a-b.10": true, "": false, "v0.1.0": false, "0.1": false, "01.2.3": false, "1.2.3-01": false,
+		"1.2.3-": false, "1.2.3-a..b": false, "1.2.3+x": false, "1 2": false, "$(id)": false, "1.2.3\n": false,
+	} {
+		if got := semantic.MatchString(version); got != want {
+			t.Errorf("%q: %t", version, got)
+		}
+	}
+}
