@@ -61,6 +61,14 @@ export async function toolsPart(context) {
       const schemas = JSON.stringify(requests().at(-1).body.tools.filter((t) => NAMES.includes(t.function.name)));
       return `${Math.ceil(schemas.length / 4)} tokens of schemas`;
     });
+    await scenario('tools: the prompt names the skill that says when to use them, and the model can read it', async () => {
+      const system = textOf(requests().at(-1).body.messages[0].content);
+      const [, location] = /<name>context-recall<\/name>[\s\S]*?<location>([^<]*)<\/location>/.exec(system) ?? [];
+      check(location, `it does not: ${/<available_skills>[\s\S]*<\/available_skills>/.exec(system)?.[0].slice(0, 600)}`);
+      await talk.turn(mine, 'way-skill', 'Read the skill.', tools([call('read', { path: location.replace(/^~/, installation.env.HOME) })]));
+      const [read] = of('way-skill').results;
+      check(read?.includes('## When to look') && read.includes('context_expand'), `it read ${read?.slice(0, 300)}`);
+    });
     await scenario('tools: search, then expand, bring it back byte for byte', async () => {
       await talk.turn(mine, 'way-back', 'Look it up.', tools(
         [call('context_search', { query: `override ${CODE}` })],

@@ -39,7 +39,7 @@ test("the tarball holds what the plugin needs, and nothing else", () => {
   const [packed] = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })) as [{ files: { path: string }[] }];
   const files = packed.files.map((file) => file.path).sort();
   const own = files.filter((file) => !file.startsWith("dist/"));
-  assert.deepEqual(own, ["LICENSE", "README.md", "openclaw.plugin.json", "package.json"]);
+  assert.deepEqual(own, ["LICENSE", "README.md", "openclaw.plugin.json", "package.json", "skills/context-recall/SKILL.md"]);
   for (const entry of json.openclaw.extensions) assert.ok(files.includes(entry.replace("./", "")), entry);
   assert.equal(json.dependencies, undefined);
   for (const script of ["preinstall", "install", "postinstall", "prepare"]) assert.equal(json.scripts[script], undefined);
