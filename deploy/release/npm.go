@@ -4,7 +4,10 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -107,19 +110,11 @@ func (r *release) npmPack(name string, files []file) error {
 // plugin packs the plugin as it stands in the tree, with the release's version and the packages of all platforms.
 func (r *release) plugin() error {
 	folder := filepath.Join(r.root, "hosts", "openclaw", "plugin")
-	var names []string
-	for _, pattern := range []string{"package.json", "openclaw.plugin.json", "README.md", "dist/*.js"} {
-		found, err := filepath.Glob(filepath.Join(folder, filepath.FromSlash(pattern)))
-		if err != nil {
-			return err
-		}
-		if len(found) == 0 {
-			return fmt.Errorf("the plugin has no %s", pattern)
-		}
-		names = append(names, found...)
+	names, err := pluginFiles(folder)
+	if err != nil {
+		return err
 	}
-	slices.Sort(names)
-	files := []file{{name: "LICENSE", data: r.texts.licence}}
+	var files []file
 	for _, path := range names {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -145,6 +140,34 @@ func (r *release) plugin() error {
 	return r.npmPack("openclaw-openbrain-context", files)
 }
 
+// pluginFiles are the paths of what the plugin's package.json names, and of itself, sorted.
+func pluginFiles(folder string) ([]string, error) {
+	data, err := os.ReadFile(filepath.Join(folder, "package.json"))
+	if err != nil {
+		return nil, err
+	}
+	var m struct {
+		Files []string `json:"files"`
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, err
+	}
+	out := []string{filepath.Join(folder, "package.json")}
+	for _, name := range m.Files {
+		err := filepath.WalkDir(filepath.Join(folder, filepath.FromSlash(name)), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				out = append(out, path)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("the plugin's files: %w", err)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
 // pluginManifest is the plugin's package.json without what only its development needs.
 func (r *release) pluginManifest(data []byte) ([]byte, error) {
 	var m map[string]any
@@ -155,6 +178,13 @@ func (r *release) pluginManifest(data []byte) ([]byte, error) {
 	delete(m, "devDependencies")
 	m["version"] = r.version
 	m["optionalDependencies"] = r.platforms()
+	// The host looks whether the program for its platform came along.
+	host, _ := m["openclaw"].(map[string]any)
+	install, ok := host["install"].(map[string]any)
+	if !ok {
+		return nil, errors.New("package.json: openclaw.install is missing")
+	}
+	install["requiredPlatformPackages"] = slices.Sorted(maps.Keys(r.platforms()))
 	return jsonFile(m)
 }
 

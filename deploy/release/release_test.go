@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -137,6 +138,43 @@ func TestNPM(t *testing.T) {
 	for _, name := range []string{"package/openclaw.plugin.json", "package/dist/names.js"} {
 		if !bytes.Contains(plugin[name], []byte(`"1.2.3-rc1"`)) {
 			t.Errorf("%s has another version", name)
+		}
+	}
+	var metadata struct {
+		License    string
+		Repository struct{ URL string }
+		Homepage   string
+		Bugs       struct{ URL string }
+		OpenClaw   struct {
+			Install struct {
+				NpmSpec, DefaultChoice, MinHostVersion string
+				RequiredPlatformPackages               []string
+			}
+		}
+		Files []string
+	}
+	if err := json.Unmarshal(plugin["package/package.json"], &metadata); err != nil {
+		t.Fatal(err)
+	}
+	install := metadata.OpenClaw.Install
+	if metadata.License != "MIT" || metadata.Repository.URL == "" || metadata.Homepage == "" || metadata.Bugs.URL == "" || install.NpmSpec != "openclaw-openbrain-context" || install.DefaultChoice != "npm" || install.MinHostVersion == "" {
+		t.Errorf("the plugin's metadata: %+v", metadata)
+	}
+	if want := slices.Sorted(maps.Keys(r.platforms())); !slices.Equal(install.RequiredPlatformPackages, want) {
+		t.Errorf("the host is to look for %v, want %v", install.RequiredPlatformPackages, want)
+	}
+	licence, err := os.ReadFile(filepath.Join(r.root, "LICENSE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(plugin["package/LICENSE"], licence) {
+		t.Error("the plugin has another licence")
+	}
+	for _, name := range metadata.Files {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(plugin)), func(path string) bool {
+			return path == "package/"+name || strings.HasPrefix(path, "package/"+name+"/")
+		}) {
+			t.Errorf("the plugin has no %s", name)
 		}
 	}
 	one := unpacked(t, filepath.Join(r.out, "contextengine-darwin-x64-1.2.3-rc1.tgz"))

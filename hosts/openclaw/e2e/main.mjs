@@ -1,7 +1,7 @@
 // The end-to-end proof: the plugin in the real host, with the real sidecar and a model server on loopback. Usage: main.mjs RIG WORK, see run.sh.
 // E2E_SIDECAR is the sidecar's command line without "serve", E2E_HELPER the helper program. E2E_ONLY picks parts, E2E_TURNS is the length of the long
 // session, E2E_LONG=1 plays it in full and kills the gateway in every mode, E2E_LANES says how many parts run at once.
-import { cpSync, mkdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { judge, summary } from './lib/report.mjs';
@@ -41,7 +41,7 @@ const long = process.env.E2E_LONG === '1';
 const plugin = join(work, 'plugin');
 const source = process.env.E2E_PLUGIN ?? resolve(import.meta.dirname, '../plugin');
 rmSync(plugin, { recursive: true, force: true });
-for (const name of ['package.json', 'openclaw.plugin.json', 'README.md', 'dist']) cpSync(join(source, name), join(plugin, name), { recursive: true });
+for (const name of ['package.json', ...JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')).files]) cpSync(join(source, name), join(plugin, name), { recursive: true });
 // Parts are independent: each has folders, a model server and ports of its own. Two at a time keep two processors busy; what is measured runs alone. A gateway
 // takes half a minute to start, and so those that leave it as it is share one, one after the other.
 const alone = ['overhead', 'cost', 'added'];

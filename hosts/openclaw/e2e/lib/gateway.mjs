@@ -147,6 +147,16 @@ export class Installation {
     return { status: result.status, text: (result.result?.payloads ?? []).map((p) => p.text ?? '').join('\n'), result };
   }
 
+  /** Types a command into a chat, and returns what the host answers in its place. */
+  async command(sessionKey, message, { timeoutMs = 60_000 } = {}) {
+    const shown = async () => (await this.call('chat.history', { sessionKey, limit: 200 })).messages.filter((m) => m.role === 'assistant');
+    const before = (await shown()).length;
+    await this.call('chat.send', { sessionKey, message, idempotencyKey: randomUUID() }, { timeoutMs });
+    let answers = [];
+    await until(async () => (answers = await shown()).length > before, timeoutMs, `an answer to ${message}`);
+    return answers.at(-1).content.map((part) => part.text ?? '').join('\n');
+  }
+
   compact(sessionKey) { return this.call('sessions.compact', { key: sessionKey }); }
 
   #fail(why) {

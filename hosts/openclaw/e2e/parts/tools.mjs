@@ -8,6 +8,7 @@ import { dump, missingOrTwice, storedTwice } from '../lib/stored.mjs';
 import { call, tools } from '../lib/talk.mjs';
 import { textOf } from '../lib/tokens.mjs';
 import { calls } from '../lib/wire.mjs';
+import { commands } from '../scenarios/commands.mjs';
 import { stage } from './stage.mjs';
 import { degradations, judgePrompts } from './verdict.mjs';
 
@@ -61,6 +62,14 @@ export async function toolsPart(context) {
       const schemas = JSON.stringify(requests().at(-1).body.tools.filter((t) => NAMES.includes(t.function.name)));
       return `${Math.ceil(schemas.length / 4)} tokens of schemas`;
     });
+    await scenario('tools: the prompt names the skill that says when to use them, and the model can read it', async () => {
+      const system = textOf(requests().at(-1).body.messages[0].content);
+      const [, location] = /<name>context-recall<\/name>[\s\S]*?<location>([^<]*)<\/location>/.exec(system) ?? [];
+      check(location, `it does not: ${/<available_skills>[\s\S]*<\/available_skills>/.exec(system)?.[0].slice(0, 600)}`);
+      await talk.turn(mine, 'way-skill', 'Read the skill.', tools([call('read', { path: location.replace(/^~/, installation.env.HOME) })]));
+      const [read] = of('way-skill').results;
+      check(read?.includes('## When to look') && read.includes('context_expand'), `it read ${read?.slice(0, 300)}`);
+    });
     await scenario('tools: search, then expand, bring it back byte for byte', async () => {
       await talk.turn(mine, 'way-back', 'Look it up.', tools(
         [call('context_search', { query: `override ${CODE}` })],
@@ -99,6 +108,18 @@ export async function toolsPart(context) {
       await talk.turn(mine, 'way-wrong', 'Look it up.', tools([call('context_expand', { id: '#nobody' }), call('context_search', { query: 'zzyzx-no-such-thing' })]));
       const { results } = of('way-wrong');
       check(/no entry with this id/.test(results[0]) && /Nothing is stored/.test(results[1]), results.join(' | ').slice(0, 400));
+    });
+    await scenario('tools: numbers out of range, and written as texts, are brought into it', async () => {
+      await talk.turn(mine, 'way-bounds', 'Look it up.', tools([call('context_search', { query: CODE, limit: 999, tokens: 1_000_000 }), call('context_search', { query: CODE, limit: '0', tokens: '1', offset: -5 })]));
+      const { results } = of('way-bounds');
+      check(results.length === 2 && results.every((text) => text.includes('best first')), results.join(' | ').slice(0, 400));
+      const [most, least] = calls(wire).filter((c) => c.method === 'search').slice(-2).map((c) => c.params);
+      check(most.limit === 20 && most.tokens <= 8000 && least.limit === 1 && least.tokens === 200 && least.offset === 0, JSON.stringify([most, least]));
+    });
+    await commands(installation, mine, { code: CODE, fact: `the override of ${CODE} is`, secrets: context.secrets });
+    await scenario("tools: the conversation goes on after commands, and the model does not see their answers", async () => {
+      await talk.turn(mine, 'way-on', 'Shall we go on?');
+      check(!/The engine works|All is well|Everything is still stored/.test(JSON.stringify(requests().at(-1).body.messages)), 'it does');
     });
     const sidecars = calls(wire).filter((c) => c.method === 'initialize').length;
     const before = 'agent:main:before';

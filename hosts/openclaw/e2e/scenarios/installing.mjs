@@ -1,12 +1,30 @@
 // An installation's beginning and end, with the host's own commands.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 import { check, scenario } from '../lib/report.mjs';
 
+const packageOf = (folder) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+
+/** What the host remarks about our package; why it must remark that the names differ stands in the plugin's README, under Names. */
+const REMARKS = /^Plugin manifest id "openbrain" differs from npm package name "openclaw-openbrain-context"; using manifest id as the config key\.$/;
+
 export async function installing(installation, pluginFolder, pluginConfig) {
+  let said = '';
   await scenario('link install', async () => {
     const before = installation.readConfig();
     check(!before.plugins.slots?.contextEngine, 'the slot is set before anything was installed');
     const { code, stdout, stderr } = await installation.cli(['plugins', 'install', '-l', pluginFolder, '--force', '--accept-capabilities']);
     check(code === 0, `exit code ${code}: ${stdout.slice(-300)} ${stderr.slice(-300)}`);
+    said = `${stdout}\n${stderr}`;
+  });
+  await scenario('the package: the host remarks nothing but that its two names differ, and needs the Node that it asks for', async () => {
+    const remarks = said.split('\n').filter((line) => /manifest|package|node|engine|deprecat|unsupported|unknown|compat/i.test(line) && !/local path|outside ClawHub|plugins\.allow/.test(line));
+    check(remarks.every((line) => REMARKS.test(line)), remarks.join(' | '));
+    const { diagnostics = [] } = JSON.parse((await installation.cli(['plugins', 'inspect', 'openbrain', '--json'])).stdout);
+    check(diagnostics.length === 0, JSON.stringify(diagnostics));
+    const [ours, hosts] = [packageOf(pluginFolder).engines.node, packageOf(installation.hostPackage).engines.node];
+    check(ours === hosts, `the plugin asks for Node ${ours}, the host for ${hosts}`);
   });
   await scenario('selection: the slot names the engine', async () => {
     const config = installation.readConfig();

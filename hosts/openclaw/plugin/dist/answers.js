@@ -17,6 +17,8 @@ function pageOf(answer) {
         total: count(total),
     };
 }
+/** The entries of an answer to a search. */
+export const foundIn = (answer) => pageOf(answer).found;
 /** An entry behind its citation, every line marked as quoted. */
 function quotation(f, session) {
     const where = f.session === session || f.session === "" ? "" : `, session ${f.session}`;

@@ -19,6 +19,10 @@ export class Health {
     get out() {
         return this.#failing.size > 0;
     }
+    /** The operations that failed and did not work since, sorted. */
+    get failing() {
+        return [...this.#failing].sort();
+    }
     /** An operation failed. True when that is news. */
     failed(operation) {
         const news = !this.out;

@@ -1,4 +1,5 @@
 // The plugin's entry: registers the engine, and owns the sidecar while the gateway runs.
+import { chatCommand } from "./commands.js";
 import { engineIds, lacksCredentials, readSettings } from "./config.js";
 import { installationProblems } from "./doctor.js";
 import { newEngine } from "./engine.js";
@@ -38,6 +39,7 @@ export function register(api) {
     for (const name of toolNames) {
         api.registerTool?.((context) => (offered ? contextTools(shared, context)?.[name] ?? null : null), { name });
     }
+    api.registerCommand?.(chatCommand(shared, ids, api.config));
     for (const id of ids) {
         api.registerContextEngine(id, async () => {
             const ask = full && settings.ownsCompaction === undefined && !lacksCredentials(settings);

@@ -8,7 +8,7 @@ export interface Answer {
 }
 
 /** An entry as the sidecar answers it; see the protocol. */
-interface Found {
+export interface Found {
   id: string;
   session: string;
   turn: number;
@@ -44,6 +44,9 @@ function pageOf(answer: unknown): Page {
     total: count(total),
   };
 }
+
+/** The entries of an answer to a search. */
+export const foundIn = (answer: unknown): Found[] => pageOf(answer).found;
 
 /** An entry behind its citation, every line marked as quoted. */
 function quotation(f: Found, session: string): string {

@@ -21,6 +21,11 @@ export class Health {
     return this.#failing.size > 0;
   }
 
+  /** The operations that failed and did not work since, sorted. */
+  get failing(): string[] {
+    return [...this.#failing].sort();
+  }
+
   /** An operation failed. True when that is news. */
   failed(operation: string): boolean {
     const news = !this.out;

@@ -173,6 +173,30 @@ export interface AgentTool {
   execute: (callId: string, params: unknown, signal?: AbortSignal) => Promise<ToolResult>;
 }
 
+/** Where a chat command was typed. Other fields of the host's context are not looked at. */
+export interface CommandContext {
+  /** What follows the command's name. */
+  args?: string;
+  sessionKey?: string;
+  sessionId?: string;
+  agentId?: string;
+  sessionTarget?: SessionTarget;
+  /** The host's configuration as it is now. */
+  config?: Record<string, unknown>;
+  /** compactCurrent does what the host's own /compact does, in the same conversation. */
+  runtimeContext?: { compactCurrent?: () => Promise<{ compacted: boolean; reason?: string; tokensBefore?: number; tokensAfter?: number }> };
+}
+
+/** A command that people type into a chat. The model does not see it. */
+export interface ChatCommand {
+  name: string;
+  description: string;
+  acceptsArgs: boolean;
+  /** Only senders that the host lets give commands. */
+  requireAuth: boolean;
+  handler: (context: CommandContext) => Promise<{ text: string }>;
+}
+
 /** What a plugin is handed at registration. */
 export interface PluginApi {
   registrationMode?: string;
@@ -181,5 +205,6 @@ export interface PluginApi {
   logger: Logger;
   registerContextEngine: (id: string, factory: (context: unknown) => Promise<ContextEngine>) => void;
   registerTool?: (factory: (context: ToolContext) => AgentTool | null, options: { name: string }) => void;
+  registerCommand?: (command: ChatCommand) => void;
   registerService?: (service: { id: string; start: () => void; stop: () => Promise<void> }) => void;
 }
