@@ -68,7 +68,7 @@ func (e *Engine) assemble(ctx context.Context, s *session, req core.AssembleRequ
 			return core.AssembleResult{}, err
 		}
 	}
-	policy, err := e.historyPolicy(req)
+	policy, err := e.historyPolicy(ctx, req)
 	if err != nil {
 		return core.AssembleResult{}, err
 	}
@@ -167,14 +167,18 @@ type call struct {
 }
 
 // historyPolicy returns the rules of the provider at hand.
-func (e *Engine) historyPolicy(req core.AssembleRequest) (history.Policy, error) {
+func (e *Engine) historyPolicy(ctx context.Context, req core.AssembleRequest) (history.Policy, error) {
 	if e.cfg.History.Provider != "" {
 		return history.PolicyFor(e.cfg.History.Provider)
 	}
-	if p, err := history.PolicyFor(req.Settings.Provider); err == nil {
-		return p, nil
+	p, err := history.PolicyForModel(req.Settings.Provider, req.Settings.Model)
+	if err != nil {
+		if _, said := e.strangers.LoadOrStore(req.Settings.Provider, true); !said {
+			e.log.WarnContext(ctx, "turn rules of this provider are not known: tool pairs are repaired and nothing else; set history.provider to the one whose rules it has",
+				"provider", req.Settings.Provider, "model", req.Settings.Model, "known", history.Providers())
+		}
 	}
-	return history.PolicyFor("")
+	return p, nil
 }
 
 // expire takes entries of other sessions off the path, and out of the recall block, once the grant for them is over.

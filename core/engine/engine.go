@@ -55,6 +55,8 @@ type Engine struct {
 	// patience is with the retriever.
 	patience core.Breaker
 	work     sync.WaitGroup
+	// strangers are the providers whose rules are not known, and of which that was said.
+	strangers sync.Map
 	// rooms holds the workspaces that no call has: about one for each processor, and none after a while without calls.
 	rooms sync.Pool
 

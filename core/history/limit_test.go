@@ -147,3 +147,28 @@ func TestPolicyFor(t *testing.T) {
 		t.Errorf("PolicyFor(antropic): %v, want the nearest and all known names", err)
 	}
 }
+
+// TestPolicyForModel: a provider that passes on what others answer, or that is not known, has the rules of the model's family; what no name tells is only repaired.
+func TestPolicyForModel(t *testing.T) {
+	for names, family := range map[[2]string]string{
+		{"anthropic", "gemini-x"}: ProviderAnthropic, {"", "claude-x"}: ProviderNone, {"mistral", ""}: ProviderMistral, {"kimi", "k2"}: ProviderOpenAI,
+		{"openrouter", "anthropic/claude-x"}: ProviderAnthropic, {"openrouter", "google/gemini-x"}: ProviderGoogle, {"openrouter", "mistralai/large"}: ProviderMistral,
+		{"openrouter/anthropic", "x"}: ProviderAnthropic, {"openrouter", "somebody/something"}: ProviderOpenAI, {"litellm", "Mixtral-8x7b"}: ProviderMistral,
+		{"my-proxy", "claude-sonnet"}: ProviderAnthropic, {"my-proxy", "models/gemini-x"}: ProviderGoogle, {"my-proxy", "qwen3"}: ProviderOpenAI,
+	} {
+		if p, err := PolicyForModel(names[0], names[1]); err != nil || p.Provider != family {
+			t.Errorf("PolicyForModel(%q) = %q, %v, want %q", names, p.Provider, err, family)
+		}
+	}
+	p, err := PolicyForModel("my-proxy", "brain-7")
+	if !errors.Is(err, ErrUnknownProvider) || p.Provider != ProviderNone || !p.RepairPairs {
+		t.Errorf("of names that say nothing: %+v, %v", p, err)
+	}
+	p, _ = PolicyFor("mistral")
+	call := message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: "call_1", Name: "read", Args: "{}"}}}
+	result := message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: "call_1", Name: "read", Text: "x"}}}
+	out := RewriteCallIDs([]message.Message{call, result}, p)
+	if id := out[0].Parts[0].CallID; len(id) != strict9Len || out[1].Parts[0].CallID != id {
+		t.Errorf("ids for mistral: %q and %q, want %d letters and digits, twice the same", id, out[1].Parts[0].CallID, strict9Len)
+	}
+}

@@ -19,6 +19,7 @@ const (
 	ProviderOpenAIResponses = "openai-responses"
 	ProviderAnthropic       = "anthropic"
 	ProviderGoogle          = "google"
+	ProviderMistral         = "mistral"
 )
 
 // The values of Policy.SanitizeCallIDs besides "", which leaves ids alone.
@@ -76,10 +77,28 @@ type Policy struct {
 // family lists the accepted names of each provider family, the family's own name first.
 var families = [...][]string{
 	{ProviderNone, ""},
-	{ProviderOpenAI, "openai-completions"},
+	{
+		ProviderOpenAI, "openai-completions", "azure-openai", "cerebras", "deepseek", "fireworks", "github-copilot", "groq", "kimi", "lmstudio", "moonshot", "moonshotai", "ollama", "together",
+		"vllm", "xai",
+	},
 	{ProviderOpenAIResponses},
 	{ProviderAnthropic, "bedrock", "amazon-bedrock", "vertex", "anthropic-vertex"},
-	{ProviderGoogle, "gemini"},
+	{ProviderGoogle, "gemini", "google-vertex"},
+	{ProviderMistral, "mistralai"},
+}
+
+// routers pass on what the providers of many models answer. Their own wire is OpenAI's.
+var routers = []string{"cloudflare-ai-gateway", "kilocode", "litellm", "opencode", "openrouter", "vercel-ai-gateway"}
+
+// modelFamilies are the beginnings of models' names, with whose rules they are answered.
+var modelFamilies = [...]struct {
+	family string
+	names  []string
+}{
+	{ProviderAnthropic, []string{"claude"}},
+	{ProviderGoogle, []string{"gemini"}},
+	{ProviderMistral, []string{"codestral", "devstral", "magistral", "ministral", "mistral", "mixtral", "open-mistral", "open-mixtral", "pixtral"}},
+	{ProviderOpenAI, []string{"chatgpt", "deepseek", "glm", "gpt", "grok", "kimi", "llama", "o1", "o3", "o4", "qwen"}},
 }
 
 // Providers returns the names that PolicyFor knows, aliases included, in alphabetical order; "" is not listed.
@@ -112,7 +131,10 @@ func PolicyFor(provider string) (Policy, error) {
 	}
 	switch family {
 	case ProviderNone, ProviderOpenAIResponses:
-	case ProviderOpenAI:
+	case ProviderOpenAI, ProviderMistral:
+		if family == ProviderMistral {
+			p.SanitizeCallIDs = IDsStrict9
+		}
 		p.DropReasoning = true
 		p.ValidateGemini, p.ValidateAnthropic, p.AssistantFirstFix = true, true, true
 	case ProviderAnthropic:
@@ -129,4 +151,33 @@ func PolicyFor(provider string) (Policy, error) {
 			provider, ErrUnknownProvider, nearest.To(provider, known), strings.Join(known, ", "))
 	}
 	return p, nil
+}
+
+// PolicyForModel returns the usual policy of a provider for a model of its. A provider that passes on what others answer ("openrouter", "openrouter/anthropic"), or
+// that has no rules here, has those of the model's family: "anthropic/claude-x" and "claude-x" are Anthropic's. With an error, which wraps ErrUnknownProvider, neither
+// name says anything, and the policy only repairs tool pairs.
+func PolicyForModel(provider, model string) (Policy, error) {
+	p, err := PolicyFor(provider)
+	if err == nil {
+		return p, nil
+	}
+	router, vendor, _ := strings.Cut(strings.ToLower(provider), "/")
+	for _, name := range strings.Split(vendor+"/"+strings.ToLower(model), "/") {
+		if name == "" {
+			continue
+		}
+		if p, err := PolicyFor(name); err == nil {
+			return p, nil
+		}
+		for _, f := range modelFamilies {
+			if slices.ContainsFunc(f.names, func(begins string) bool { return strings.HasPrefix(name, begins) }) {
+				return PolicyFor(f.family)
+			}
+		}
+	}
+	if slices.Contains(routers, router) {
+		return PolicyFor(ProviderOpenAI)
+	}
+	least, _ := PolicyFor(ProviderNone)
+	return least, err
 }

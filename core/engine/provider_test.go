@@ -1,0 +1,31 @@
+package engine_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+)
+
+// TestUnknownProviderIsSaidOnce: a provider whose turn rules are not known is said once, with what to do, and one whose model tells is not.
+func TestUnknownProviderIsSaidOnce(t *testing.T) {
+	var log bytes.Buffer
+	parts := engine.Parts{Store: memory.New(), Compactor: &halver{}, Counter: wordCounter}
+	e, err := engine.New(parts, engine.DefaultConfig(), engine.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []core.RuntimeSettings{{}, {Provider: "mistral"}, {Provider: "house", Model: "claude-x"}, {Provider: "house", Model: "brain-7"}, {Provider: "house", Model: "brain-7"}} {
+		req := core.AssembleRequest{Session: core.SessionID{Agent: "main", Session: "s"}, Budget: 1000, Settings: s}
+		if _, err := e.Assemble(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := log.String(); strings.Count(got, "history.provider") != 1 || !strings.Contains(got, "provider=house") {
+		t.Errorf("logged %q, want one line that names the provider and the key", got)
+	}
+}
