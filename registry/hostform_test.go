@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/contextengine/contextengine/core/history"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -160,4 +161,30 @@ func TestHostErrors(t *testing.T) {
 			t.Errorf("%s:\ngot  %v\nwant %s", c.text, err, want)
 		}
 	}
+}
+
+// TestHostChannels: limits of history stand in the host's own section of channels, among much else. What the engine's configuration says goes before it.
+func TestHostChannels(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	text := `{plugins: {slots: {contextEngine: 'composed'}, entries: {composed: {config: CONFIG}}}, channels: {
+		defaults: {groupPolicy: 'open'}, telegram: {enabled: true, botToken: 't', historyLimit: 50, dmHistoryLimit: 20, dms: {alice: {historyLimit: 5, name: 'A'}, bob: {}},
+			accounts: {work: {botToken: 'u', dmHistoryLimit: 9, dms: {carol: {historyLimit: 0}}}, idle: {botToken: 'v'}}}, slack: {enabled: false}}}`
+	n := func(n int) *int { return &n }
+	want := history.Limits{Channels: map[string]history.ChannelLimits{"telegram": {
+		HistoryLimit: n(50), DMHistoryLimit: n(20), DMs: map[string]history.PeerLimits{"alice": {HistoryLimit: n(5)}},
+		Accounts: map[string]history.AccountLimits{"work": {DMHistoryLimit: n(9), DMs: map[string]history.PeerLimits{"carol": {HistoryLimit: n(0)}}}},
+	}}}
+	cfg := mustLoad(t, r, json5(strings.Replace(text, "CONFIG", "{}", 1)))
+	if diff := cmp.Diff(want, cfg.Core.History.Limits); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
+	}
+	cfg = mustLoad(t, r, json5(strings.Replace(text, "CONFIG", "{history: {limits: {channels: {telegram: {historyLimit: 7}}}}}", 1)))
+	if got := cfg.Core.History.Limits.Channels["telegram"]; got.HistoryLimit == nil || *got.HistoryLimit != 7 {
+		t.Errorf("what the engine is configured with does not go before: %+v", got)
+	}
+	_, err := r.Load(json5(`{plugins: {slots: {contextEngine: 'composed'}}, channels: {telegram: {dms: {alice: {historyLimit: 'many'}}}}}`))
+	if err == nil || !strings.Contains(err.Error(), "channels.telegram.dms.alice.historyLimit") {
+		t.Errorf("a limit that is no number: %v", err)
+	}
+	mustLoad(t, r, json5(`{plugins: {}, channels: [1]}`))
 }
