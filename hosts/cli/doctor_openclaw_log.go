@@ -60,6 +60,8 @@ var logSigns = []logSign{
 		"bring the sidecar back: the plugin's own lines in the log name what failed, and the findings above what is wrong now")),
 	degraded(`current-turn transcript admission receipt is unavailable`, "the host had no receipt of the current turn, which 2026.8.1 asks for too early",
 		"update the host to 2026.8.2 or newer"),
+	degraded(`openclaw-openbrain-context: the engine cannot be used as configured: `, "no engine can be made of the configuration: there is no such engine, part or key",
+		"the line ends with what is wrong in engine, configFile or the environment: correct it and restart the gateway"),
 	degraded(``, "for a reason that doctor does not know; it may be the engine's own", "read the line; if it names the plugin's configuration, correct that"),
 	{
 		sign: regexp.MustCompile(`Context engine "([^"]*)".* quarantining it for this process`), named: true,

@@ -23,6 +23,7 @@ func TestDoctorOfOpenClawReadsTheLog(t *testing.T) {
 		{turn + `host "cli" is missing assemble-before-prompt. The`, "lacks what the engine asks for", "embedded runtime"},
 		{turn + "pending durable turn advancement could not be completed before the next turn. The", "the turn before could not be stored", "bring the sidecar back"},
 		{turn + "current-turn transcript admission receipt is unavailable. The", "no receipt of the current turn", "2026.8.2"},
+		{turn + "openclaw-openbrain-context: the engine cannot be used as configured: it ended with code 2: error: s3cr3t. The", "no engine can be made of the configuration", "the line ends with what is wrong"},
 		{turn + "s3cr3t", "a reason that doctor does not know", "read the line"},
 		{`[context-engine] Context engine "openbrain" owner=plugin:openbrain failed during compact: s3cr3t; quarantining it for this process and falling back`, "the engine is quarantined", "restart the gateway"},
 		{"Context engine: warning (1 quarantined; downgraded to legacy: openbrain)", "the engine is quarantined", "restart the gateway"},

@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { judge, scenario } from '../lib/report.mjs';
+import { check, judge, scenario } from '../lib/report.mjs';
 import { stage } from './stage.mjs';
-import { judgePrompts } from './verdict.mjs';
+import { degradations, judgePrompts } from './verdict.mjs';
 
 export async function brokenPart(context) {
   const { folder, plugin } = context;
@@ -25,6 +25,30 @@ export async function brokenPart(context) {
     await scenario('broken: no sidecar at all loses no reply', async () => {
       await installation.reconfigure((config) => { config.plugins.entries.openbrain.config = { socket: join(folder, 'nobody.sock'), connectTimeoutMs: 1000 }; });
       for (let i = 1; i <= 3; i++) await talk.turn('agent:main:none', `none-${i}`, 'Are you there?');
+    });
+    const other = (change) => installation.reconfigure((config) => { config.plugins.entries.openbrain.config = change; });
+    await scenario("broken: an engine that does not exist leaves turns to the host's own, and the log says why", async () => {
+      installation.mark();
+      const [command, ...args] = context.sidecar;
+      await other({ engine: 'nosuch', allowLaunch: true, command, args });
+      for (let i = 1; i <= 2; i++) await talk.turn('agent:main:unknown', `unknown-${i}`, 'Are you there?');
+      const said = degradations(installation.newLog()).filter((line) => /degraded to "legacy" for this logical turn/.test(line));
+      check(said.length >= 2 && said.every((line) => /the engine cannot be used as configured: .*unknown engine "nosuch" \(known: /.test(line)), said.join(' | ') || installation.newLog().slice(-600));
+      return said[0].slice(0, 400);
+    });
+    await scenario('broken: strict passes every error to the host, and the host says so', async () => {
+      installation.mark();
+      writeFileSync(mode, 'error');
+      await other({ ...config, failure: 'strict' });
+      for (let i = 1; i <= 3; i++) await talk.turn('agent:main:strict', `strict-${i}`, 'Are you there?');
+      const compaction = await installation.compact('agent:main:strict');
+      const log = installation.newLog();
+      for (const [what, line] of [
+        ['assemble', /context engine assemble failed, using pipeline messages: .*engine failed/], ['commitTurn', /durable turn advancement remains queued: .*engine failed/],
+        ['the next turn', /degraded to "legacy" for this logical turn: pending durable turn advancement/], ['compact', /failed during compact: engine failed; quarantining/],
+      ]) check(line.test(log), `${what}: the host's log does not have it: ${log.slice(-600)}`);
+      check(compaction.ok === false && compaction.reason === 'engine failed', JSON.stringify(compaction));
+      check(/failure is strict/.test(log) && !/newest messages that fit/.test(log), 'the plugin says that it stands in');
     });
     judge('broken: the log says that something is wrong', /openclaw-openbrain-context: (assemble|bootstrap|commitTurn)/.test(log()) ? [] : ['it does not']);
     judgePrompts('broken', requests(), talk);

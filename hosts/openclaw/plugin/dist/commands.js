@@ -98,7 +98,7 @@ async function status(shared, session) {
     const kept = await keptTurns(shared, session).catch(() => 0);
     const budget = shared.state(session).budget.now();
     const lines = health.out
-        ? [`The engine is out of order since ${many(Math.ceil(health.lasted() / 1000), "second")}: ${health.failing.join(", ")}. Turns are answered with the newest messages that fit. /${COMMAND} doctor says what to do.`]
+        ? [`The engine is out of order since ${many(Math.ceil(health.lasted() / 1000), "second")}: ${health.failing.join(", ")}. ${shared.settings.failure === "strict" ? "Failure is strict: nothing stands in for it." : "Turns are answered with the newest messages that fit."} /${COMMAND} doctor says what to do.`]
         : ["The engine works."];
     try {
         lines.push(`Engine: ${engineText(await call(shared, session, "info"), shared.settings.ownsCompaction === false)}.`);

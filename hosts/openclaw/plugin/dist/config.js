@@ -2,7 +2,7 @@
 import { PACKAGE, PLUGIN_ID } from "./names.js";
 const known = new Set([
     "baseUrl", "apiKey", "source", "recentMessages", "semanticSearchLimit", "subagentRecentMessages", "engine", "configFile", "socket", "command", "args",
-    "allowLaunch", "passEnv", "ownsCompaction", "tools", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs", "unresponsiveTimeoutMs",
+    "allowLaunch", "passEnv", "ownsCompaction", "tools", "failure", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs", "unresponsiveTimeoutMs",
 ]);
 function fail(key, remedy) {
     throw new Error(`${PACKAGE}: config: ${key}: ${remedy}`);
@@ -30,6 +30,10 @@ function flag(raw, key) {
     if (typeof value !== "boolean")
         fail(key, "must be true or false");
     return value;
+}
+function oneOf(raw, key, words) {
+    const value = text(raw, key) ?? words[0];
+    return words.find((word) => word === value) ?? fail(key, `must be ${words.join(" or ")}`);
 }
 function texts(raw, key) {
     const value = raw[key];
@@ -69,6 +73,7 @@ export function readSettings(raw, env) {
         passEnv: texts(raw, "passEnv") ?? [],
         ownsCompaction: flag(raw, "ownsCompaction"),
         tools: flag(raw, "tools") ?? true,
+        failure: oneOf(raw, "failure", ["degrade", "strict"]),
         timeouts: {
             connect: ms("connectTimeoutMs", 10_000),
             assemble: ms("assembleTimeoutMs", 15_000),

@@ -18,6 +18,7 @@ export class Connection {
     options;
     #live;
     #engine;
+    #unusable;
     #failures = 0;
     #notBefore = 0;
     #stopped = false;
@@ -31,6 +32,10 @@ export class Connection {
     /** What the engine said when it was last reached. */
     get engine() {
         return this.#engine;
+    }
+    /** Why no engine can be made of the configuration, as the sidecar said when it was last started; undefined where it could, and where nobody knows. */
+    get unusable() {
+        return this.#unusable;
     }
     /**
      * Calls a method, opening the connection where there is none. A call whose connection was lost is made once more in the time that is left: calling again is
@@ -54,7 +59,7 @@ export class Connection {
     }
     /** Asks what the engine is, unless it said so before; undefined when it cannot be reached in time. */
     async describe(timeoutMs) {
-        if (this.#engine)
+        if (this.#engine && this.#unusable === undefined)
             return this.#engine;
         try {
             await this.#reach(timeoutMs);
@@ -106,7 +111,7 @@ export class Connection {
     async #open() {
         const pause = this.#notBefore - this.#now();
         if (pause > 0)
-            throw new Unavailable(`it failed ${this.#failures} times; it is tried again in ${Math.ceil(pause / 1000)} s`);
+            throw new Unavailable(`it failed ${this.#failures} times; it is tried again in ${Math.ceil(pause / 1000)} s${this.#unusable === undefined ? "" : `; ${this.#unusable}`}`);
         const { settings, env, logger, hostVersion } = this.options;
         const begun = this.#now();
         let channel;
@@ -147,6 +152,7 @@ export class Connection {
                 log: "warn",
             }, { timeoutMs: settings.timeouts.connect });
             const { engine, engineError } = answer;
+            this.#unusable = undefined;
             if (engine)
                 this.#engine = engine;
             if (engineError)
@@ -156,6 +162,8 @@ export class Connection {
             return { client, channel, engine: engine ?? {} };
         }
         catch (error) {
+            if (channel.misconfigured?.())
+                this.#unusable = textOf(error).replace(/^.*?not available: /, "");
             channel.destroy();
             this.#failed(error instanceof OutOfTime ? this.#now() - begun : 0);
             throw error instanceof Unavailable ? new Unavailable(error.message.replace(/^.*?not available: /, "")) : new Unavailable(`initialize: ${textOf(error)}`);

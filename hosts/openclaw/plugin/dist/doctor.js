@@ -1,8 +1,9 @@
-// What to do about what goes wrong: texts for people, in the log and in the README.
 import { Code, OutOfTime, ProtocolError, Unavailable } from "./errors.js";
 import { PLUGIN_ID } from "./names.js";
 /** What happens while the engine is out of order. */
-export const whileOut = "until the engine is back, turns are answered with the newest messages that fit, the host compacts, and what is said is kept and stored later; this is said once";
+export const whileOut = (failure) => failure === "strict"
+    ? "failure is strict: until the engine is back, the host gets the errors and nothing stands in for it; this is said once"
+    : "until the engine is back, turns are answered with the newest messages that fit, the host compacts, and what is said is kept and stored later; this is said once";
 /** What to do about an error; empty where there is nothing to say. */
 export function adviceFor(error) {
     if (error instanceof Unavailable) {

@@ -32,7 +32,7 @@ class Engine {
             transcriptSemantics: { currentTurnFence: "before-current-turn-entry-v1", turnAdvancementIdempotency: "atomic-idempotent-v1" },
         };
     }
-    /** Throws only where the configuration is incomplete. A session that is new to the engine gets what the host has stored of it. */
+    /** Throws where the configuration is incomplete, and where failure is strict. A session that is new to the engine gets what the host has stored of it. */
     async bootstrap(params) {
         this.#last = "bootstrap";
         this.#turn.assembled = false;
@@ -55,10 +55,11 @@ class Engine {
             this.shared.failed(session, "bootstrap", error);
             if (misconfigured(error))
                 throw error;
+            this.#strictly(error);
             return { bootstrapped: false, reason: textOf(error) };
         }
     }
-    /** Never throws: whatever goes wrong, the model sees the newest messages that fit. */
+    /** Throws only where failure is strict: else, whatever goes wrong, the model sees the newest messages that fit. */
     async assemble(params) {
         const session = sessionOf(params);
         const grant = await grantOf(this.shared, this.#turn, params);
@@ -72,6 +73,7 @@ class Engine {
         }
         catch (error) {
             this.shared.failed(session, "assemble", error);
+            this.#strictly(error);
             return withoutEngine(this.shared, this.#turn, params, grant);
         }
         finally {
@@ -79,8 +81,8 @@ class Engine {
         }
     }
     /**
-     * Stores the turn, or keeps it until the engine can. Throws where the configuration is incomplete, and where it cannot be kept either: the host then keeps it and
-     * answers without the engine until it is stored.
+     * Stores the turn, or keeps it until the engine can. Throws where the configuration is incomplete, where failure is strict, and where it cannot be kept either: the host
+     * then keeps it and answers without the engine until it is stored.
      */
     async commitTurn(params) {
         this.#check();
@@ -98,6 +100,7 @@ class Engine {
             this.shared.failed(session, "commitTurn", error);
             if (misconfigured(error) || params.abortSignal?.aborted)
                 throw error;
+            this.#strictly(error);
             await this.#keep(turn, error);
             return { status: "committed" };
         }
@@ -125,7 +128,7 @@ class Engine {
             clearTimeout(timer);
         }
     }
-    /** Where the engine cannot compact, the host does. */
+    /** Where the engine cannot compact, the host does, unless failure is strict. */
     async compact(params) {
         const session = sessionOf(params);
         const { budget } = this.shared.state(session);
@@ -151,6 +154,7 @@ class Engine {
             if (delegated)
                 return delegated; // the runtime did it, whatever came afterwards
             this.shared.failed(session, "compact", error);
+            this.#strictly(error);
             return this.#compactedByHost(params, before, error);
         }
     }
@@ -201,8 +205,9 @@ class Engine {
             return { rollback: () => this.#rollback(parent, answer.spawnId) };
         }
         catch (error) {
-            // A throw would take the subagent away; without preparation it only knows less.
+            // A throw takes the subagent away; without preparation it only knows less.
             this.shared.failed(parent, "prepareSubagentSpawn", error);
+            this.#strictly(error);
             return undefined;
         }
     }
@@ -235,6 +240,7 @@ class Engine {
         }
         catch (error) {
             this.shared.failed(sessionOf(params), "afterTurn", error);
+            this.#strictly(error);
         }
     }
     async ingestBatch(params) {
@@ -245,6 +251,7 @@ class Engine {
         }
         catch (error) {
             this.shared.failed(sessionOf(params), "ingestBatch", error);
+            this.#strictly(error);
             return { ingestedCount: 0 };
         }
     }
@@ -256,6 +263,7 @@ class Engine {
         }
         catch (error) {
             this.shared.failed(sessionOf(params), "ingest", error);
+            this.#strictly(error);
             return { ingested: false };
         }
     }
@@ -264,6 +272,11 @@ class Engine {
         // nothing is held
     }
     #failed = (what, error) => { this.shared.warn(what, error); };
+    /** Nothing stands in for the engine where failure is strict. Maintenance and the end of a subagent are left to the log: nobody waits for them. */
+    #strictly(error) {
+        if (this.shared.settings.failure === "strict")
+            throw error;
+    }
     #check() {
         if (lacksCredentials(this.shared.settings))
             throw new OpenBrainConfigError();

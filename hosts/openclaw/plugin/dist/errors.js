@@ -47,6 +47,13 @@ export class OutOfTime extends Named {
         super(`${PACKAGE}: ${method}: no answer from the sidecar within ${ms} ms`);
     }
 }
+/** No engine can be made of what is configured. */
+export class Unusable extends Named {
+    name = "Unusable";
+    constructor(cause) {
+        super(`${PACKAGE}: the engine cannot be used as configured: ${cause}; mend the configuration and restart the gateway, contextengine doctor checks it`);
+    }
+}
 /** The engine "openbrain" lacks an address or a key: only the operator can help, and nothing is asked at all. */
 export class OpenBrainConfigError extends Named {
     name = "OpenBrainConfigError";

@@ -3,10 +3,11 @@ import { chatCommand } from "./commands.js";
 import { engineIds, lacksCredentials, readSettings } from "./config.js";
 import { installationProblems } from "./doctor.js";
 import { newEngine } from "./engine.js";
+import { Unusable } from "./errors.js";
 import { MISSING_CREDENTIALS, PACKAGE, PLUGIN_ID } from "./names.js";
 import { sharedFor } from "./shared.js";
 import { contextTools, toolNames } from "./tools.js";
-/** How long the first turn waits to learn whether the engine compacts itself, where the configuration does not say. */
+/** How long the first turn waits to learn whether there is an engine, and whether it compacts itself. */
 const describeMs = 5_000;
 /** The host calls this several times in a process, in several modes. Only the full registration may start anything. */
 export function register(api) {
@@ -42,8 +43,11 @@ export function register(api) {
     api.registerCommand?.(chatCommand(shared, ids, api.config));
     for (const id of ids) {
         api.registerContextEngine(id, async () => {
-            const ask = full && settings.ownsCompaction === undefined && !lacksCredentials(settings);
-            const owns = settings.ownsCompaction ?? (ask ? (await shared.connection.describe(describeMs))?.ownsCompaction : undefined) ?? true;
+            const engine = full && !lacksCredentials(settings) ? await shared.connection.describe(describeMs) : undefined;
+            // Nobody mends a configuration while a turn waits: the host's own engine does better than what the plugin could do, and the host says so with every turn.
+            if (settings.failure === "degrade" && shared.connection.unusable !== undefined)
+                throw new Unusable(shared.connection.unusable);
+            const owns = settings.ownsCompaction ?? engine?.ownsCompaction ?? true;
             return newEngine(shared, id, owns);
         });
     }

@@ -21,6 +21,8 @@ export function sidecarEnvironment(settings, env) {
     if (settings.engine !== undefined)
         out["CONTEXTENGINE_ENGINE"] = settings.engine;
     if (settings.configFile === undefined) {
+        if (settings.failure === "strict")
+            out["CONTEXTENGINE_FAILURE"] = settings.failure;
         // Without a file of its own the sidecar gets what the plugin's configuration says.
         const own = settings.engine === PLUGIN_ID;
         out[own ? "CONTEXTENGINE_ENGINE__RECENT_MESSAGES" : "CONTEXTENGINE_RECENT_MESSAGES"] = String(settings.recentMessages);
@@ -31,6 +33,9 @@ export function sidecarEnvironment(settings, env) {
     }
     return out;
 }
+/** The exit code of a program whose command line or configuration is wrong, and how its last line begins: a crash of the program has the same code. */
+const wrongConfiguration = 2;
+const wrongLine = "error: ";
 /** The command line of a sidecar. */
 export function sidecarArguments(settings) {
     return settings.args ?? ["serve", "--stdio"];
@@ -43,13 +48,16 @@ export function launch(program, settings, env, log) {
     for (const stream of [child.stdin, child.stdout, child.stderr])
         stream.unref?.();
     let cause = "";
+    let ended = null;
     let rest = "";
+    let last = "";
     child.stderr.on("data", (bytes) => {
         const lines = (rest + bytes.toString("utf8")).split("\n");
         rest = (lines.pop() ?? "").slice(-4096);
-        for (const line of lines)
-            if (line.trim() !== "")
-                log(line.slice(0, 1000));
+        for (const line of lines.filter((one) => one.trim() !== "")) {
+            last = line.trim();
+            log(line.slice(0, 1000));
+        }
     });
     child.stdin.on("error", () => undefined); // closing says it
     const gone = new Promise((resolve) => {
@@ -59,7 +67,9 @@ export function launch(program, settings, env, log) {
                 resolve();
         });
         child.once("close", (code, signal) => {
-            cause ||= signal ? `it was ended by ${signal}` : `it ended with code ${code ?? 0}${rest === "" ? "" : `: ${rest.slice(-300).trim()}`}`;
+            ended = code;
+            const said = (rest.trim() === "" ? last : rest.trim()).slice(0, 500);
+            cause ||= signal ? `it was ended by ${signal}` : `it ended with code ${code ?? 0}${said === "" ? "" : `: ${said}`}`;
             resolve();
         });
     });
@@ -70,6 +80,7 @@ export function launch(program, settings, env, log) {
         onData: (listener) => child.stdout.on("data", listener),
         onClose: (listener) => void gone.then(() => { listener(cause); }),
         gone,
+        misconfigured: () => ended === wrongConfiguration && last.startsWith(wrongLine),
     };
 }
 /** Connects to a sidecar that somebody else runs. */

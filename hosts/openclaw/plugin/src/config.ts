@@ -35,6 +35,8 @@ export interface Settings {
   ownsCompaction: boolean | undefined;
   /** Agents are offered the recall tools. */
   tools: boolean;
+  /** degrade: the plugin stands in for an engine that fails; strict: the host gets the error. */
+  failure: "degrade" | "strict";
   timeouts: Timeouts;
 }
 
@@ -43,7 +45,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const known = new Set([
   "baseUrl", "apiKey", "source", "recentMessages", "semanticSearchLimit", "subagentRecentMessages", "engine", "configFile", "socket", "command", "args",
-  "allowLaunch", "passEnv", "ownsCompaction", "tools", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs", "unresponsiveTimeoutMs",
+  "allowLaunch", "passEnv", "ownsCompaction", "tools", "failure", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs", "unresponsiveTimeoutMs",
 ]);
 
 function fail(key: string, remedy: string): never {
@@ -69,6 +71,11 @@ function flag(raw: Raw, key: string): boolean | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== "boolean") fail(key, "must be true or false");
   return value;
+}
+
+function oneOf<T extends string>(raw: Raw, key: string, words: readonly [T, ...T[]]): T {
+  const value = text(raw, key) ?? words[0];
+  return words.find((word) => word === value) ?? fail(key, `must be ${words.join(" or ")}`);
 }
 
 function texts(raw: Raw, key: string): readonly string[] | undefined {
@@ -106,6 +113,7 @@ export function readSettings(raw: Raw, env: Environment): Settings {
     passEnv: texts(raw, "passEnv") ?? [],
     ownsCompaction: flag(raw, "ownsCompaction"),
     tools: flag(raw, "tools") ?? true,
+    failure: oneOf(raw, "failure", ["degrade", "strict"]),
     timeouts: {
       connect: ms("connectTimeoutMs", 10_000),
       assemble: ms("assembleTimeoutMs", 15_000),

@@ -46,6 +46,7 @@ const quietMs = 600_000;
 export class Connection {
   #live: Promise<Live> | undefined;
   #engine: EngineInfo | undefined;
+  #unusable: string | undefined;
   #failures = 0;
   #notBefore = 0;
   #stopped = false;
@@ -60,6 +61,11 @@ export class Connection {
   /** What the engine said when it was last reached. */
   get engine(): EngineInfo | undefined {
     return this.#engine;
+  }
+
+  /** Why no engine can be made of the configuration, as the sidecar said when it was last started; undefined where it could, and where nobody knows. */
+  get unusable(): string | undefined {
+    return this.#unusable;
   }
 
   /**
@@ -82,7 +88,7 @@ export class Connection {
 
   /** Asks what the engine is, unless it said so before; undefined when it cannot be reached in time. */
   async describe(timeoutMs: number): Promise<EngineInfo | undefined> {
-    if (this.#engine) return this.#engine;
+    if (this.#engine && this.#unusable === undefined) return this.#engine;
     try {
       await this.#reach(timeoutMs);
     } catch {
@@ -130,7 +136,7 @@ export class Connection {
 
   async #open(): Promise<Live> {
     const pause = this.#notBefore - this.#now();
-    if (pause > 0) throw new Unavailable(`it failed ${this.#failures} times; it is tried again in ${Math.ceil(pause / 1000)} s`);
+    if (pause > 0) throw new Unavailable(`it failed ${this.#failures} times; it is tried again in ${Math.ceil(pause / 1000)} s${this.#unusable === undefined ? "" : `; ${this.#unusable}`}`);
     const { settings, env, logger, hostVersion } = this.options;
     const begun = this.#now();
     let channel: Channel;
@@ -169,12 +175,14 @@ export class Connection {
         log: "warn",
       }, { timeoutMs: settings.timeouts.connect });
       const { engine, engineError } = answer as { engine?: EngineInfo; engineError?: { message?: string } };
+      this.#unusable = undefined;
       if (engine) this.#engine = engine;
       if (engineError) logger.error(`${PACKAGE}: the engine cannot be used as configured: ${engineError.message ?? "unknown cause"}`);
       this.#failures = 0;
       state.open = true;
       return { client, channel, engine: engine ?? {} };
     } catch (error) {
+      if (channel.misconfigured?.()) this.#unusable = textOf(error).replace(/^.*?not available: /, "");
       channel.destroy();
       this.#failed(error instanceof OutOfTime ? this.#now() - begun : 0);
       throw error instanceof Unavailable ? new Unavailable(error.message.replace(/^.*?not available: /, "")) : new Unavailable(`initialize: ${textOf(error)}`);

@@ -48,7 +48,7 @@ class Engine implements ContextEngine {
     };
   }
 
-  /** Throws only where the configuration is incomplete. A session that is new to the engine gets what the host has stored of it. */
+  /** Throws where the configuration is incomplete, and where failure is strict. A session that is new to the engine gets what the host has stored of it. */
   async bootstrap(params: SessionParams): Promise<{ bootstrapped: boolean; importedMessages?: number; reason?: string }> {
     this.#last = "bootstrap";
     this.#turn.assembled = false;
@@ -68,11 +68,12 @@ class Engine implements ContextEngine {
     } catch (error) {
       this.shared.failed(session, "bootstrap", error);
       if (misconfigured(error)) throw error;
+      this.#strictly(error);
       return { bootstrapped: false, reason: textOf(error) };
     }
   }
 
-  /** Never throws: whatever goes wrong, the model sees the newest messages that fit. */
+  /** Throws only where failure is strict: else, whatever goes wrong, the model sees the newest messages that fit. */
   async assemble(params: AssembleParams): Promise<Awaited<ReturnType<ContextEngine["assemble"]>>> {
     const session = sessionOf(params);
     const grant = await grantOf(this.shared, this.#turn, params);
@@ -84,6 +85,7 @@ class Engine implements ContextEngine {
       return result;
     } catch (error) {
       this.shared.failed(session, "assemble", error);
+      this.#strictly(error);
       return withoutEngine(this.shared, this.#turn, params, grant);
     } finally {
       this.#turn.assembled = true;
@@ -91,8 +93,8 @@ class Engine implements ContextEngine {
   }
 
   /**
-   * Stores the turn, or keeps it until the engine can. Throws where the configuration is incomplete, and where it cannot be kept either: the host then keeps it and
-   * answers without the engine until it is stored.
+   * Stores the turn, or keeps it until the engine can. Throws where the configuration is incomplete, where failure is strict, and where it cannot be kept either: the host
+   * then keeps it and answers without the engine until it is stored.
    */
   async commitTurn(params: CommitTurnParams): Promise<{ status: "committed" | "duplicate" }> {
     this.#check();
@@ -108,6 +110,7 @@ class Engine implements ContextEngine {
     } catch (error) {
       this.shared.failed(session, "commitTurn", error);
       if (misconfigured(error) || params.abortSignal?.aborted) throw error;
+      this.#strictly(error);
       await this.#keep(turn, error);
       return { status: "committed" };
     }
@@ -136,7 +139,7 @@ class Engine implements ContextEngine {
     }
   }
 
-  /** Where the engine cannot compact, the host does. */
+  /** Where the engine cannot compact, the host does, unless failure is strict. */
   async compact(params: CompactParams): Promise<CompactResult> {
     const session = sessionOf(params);
     const { budget } = this.shared.state(session);
@@ -158,6 +161,7 @@ class Engine implements ContextEngine {
       if (params.abortSignal?.aborted) throw error;
       if (delegated) return delegated; // the runtime did it, whatever came afterwards
       this.shared.failed(session, "compact", error);
+      this.#strictly(error);
       return this.#compactedByHost(params, before, error);
     }
   }
@@ -202,8 +206,9 @@ class Engine implements ContextEngine {
       const answer = await this.#ask(parent, "prepareSubagentSpawn", { parent, child: sessionOfKey(params.childSessionKey), ...spawnOf(params) }) as { spawnId?: string };
       return { rollback: () => this.#rollback(parent, answer.spawnId) };
     } catch (error) {
-      // A throw would take the subagent away; without preparation it only knows less.
+      // A throw takes the subagent away; without preparation it only knows less.
       this.shared.failed(parent, "prepareSubagentSpawn", error);
+      this.#strictly(error);
       return undefined;
     }
   }
@@ -235,6 +240,7 @@ class Engine implements ContextEngine {
       this.#last = "turn";
     } catch (error) {
       this.shared.failed(sessionOf(params), "afterTurn", error);
+      this.#strictly(error);
     }
   }
 
@@ -245,6 +251,7 @@ class Engine implements ContextEngine {
       return { ingestedCount: (answer as { ingested?: number }).ingested ?? 0 };
     } catch (error) {
       this.shared.failed(sessionOf(params), "ingestBatch", error);
+      this.#strictly(error);
       return { ingestedCount: 0 };
     }
   }
@@ -256,6 +263,7 @@ class Engine implements ContextEngine {
       return { ingested: ((answer as { ingested?: number }).ingested ?? 0) > 0 };
     } catch (error) {
       this.shared.failed(sessionOf(params), "ingest", error);
+      this.#strictly(error);
       return { ingested: false };
     }
   }
@@ -266,6 +274,11 @@ class Engine implements ContextEngine {
   }
 
   readonly #failed = (what: string, error: unknown): void => { this.shared.warn(what, error); };
+
+  /** Nothing stands in for the engine where failure is strict. Maintenance and the end of a subagent are left to the log: nobody waits for them. */
+  #strictly(error: unknown): void {
+    if (this.shared.settings.failure === "strict") throw error;
+  }
 
   #check(): void {
     if (lacksCredentials(this.shared.settings)) throw new OpenBrainConfigError();

@@ -47,6 +47,14 @@ export class OutOfTime extends Named {
   }
 }
 
+/** No engine can be made of what is configured. */
+export class Unusable extends Named {
+  override readonly name = "Unusable";
+  constructor(cause: string) {
+    super(`${PACKAGE}: the engine cannot be used as configured: ${cause}; mend the configuration and restart the gateway, contextengine doctor checks it`);
+  }
+}
+
 /** The engine "openbrain" lacks an address or a key: only the operator can help, and nothing is asked at all. */
 export class OpenBrainConfigError extends Named {
   override readonly name = "OpenBrainConfigError";

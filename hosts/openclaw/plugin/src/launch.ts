@@ -16,6 +16,8 @@ export interface Channel {
   onClose: (listener: (cause: string) => void) => void;
   /** Done when nothing of it is left. */
   gone: Promise<void>;
+  /** Reports whether it ended because its configuration cannot be used: no such engine or part, no such key. */
+  misconfigured?: () => boolean;
 }
 
 /** Variables that any program needs to run. Everything else of the host's environment, keys above all, stays here. */
@@ -33,6 +35,7 @@ export function sidecarEnvironment(settings: Settings, env: Readonly<Record<stri
   if (settings.configFile !== undefined) out["CONTEXTENGINE_CONFIG"] = settings.configFile;
   if (settings.engine !== undefined) out["CONTEXTENGINE_ENGINE"] = settings.engine;
   if (settings.configFile === undefined) {
+    if (settings.failure === "strict") out["CONTEXTENGINE_FAILURE"] = settings.failure;
     // Without a file of its own the sidecar gets what the plugin's configuration says.
     const own = settings.engine === PLUGIN_ID;
     out[own ? "CONTEXTENGINE_ENGINE__RECENT_MESSAGES" : "CONTEXTENGINE_RECENT_MESSAGES"] = String(settings.recentMessages);
@@ -42,6 +45,10 @@ export function sidecarEnvironment(settings: Settings, env: Readonly<Record<stri
   }
   return out;
 }
+
+/** The exit code of a program whose command line or configuration is wrong, and how its last line begins: a crash of the program has the same code. */
+const wrongConfiguration = 2;
+const wrongLine = "error: ";
 
 /** The command line of a sidecar. */
 export function sidecarArguments(settings: Settings): readonly string[] {
@@ -56,11 +63,16 @@ export function launch(program: string, settings: Settings, env: Readonly<Record
   for (const stream of [child.stdin, child.stdout, child.stderr]) (stream as unknown as { unref?: () => void }).unref?.();
 
   let cause = "";
+  let ended: number | null = null;
   let rest = "";
+  let last = "";
   child.stderr.on("data", (bytes: Buffer) => {
     const lines = (rest + bytes.toString("utf8")).split("\n");
     rest = (lines.pop() ?? "").slice(-4096);
-    for (const line of lines) if (line.trim() !== "") log(line.slice(0, 1000));
+    for (const line of lines.filter((one) => one.trim() !== "")) {
+      last = line.trim();
+      log(line.slice(0, 1000));
+    }
   });
   child.stdin.on("error", () => undefined); // closing says it
   const gone = new Promise<void>((resolve) => {
@@ -69,7 +81,9 @@ export function launch(program: string, settings: Settings, env: Readonly<Record
       if (child.pid === undefined) resolve();
     });
     child.once("close", (code, signal) => {
-      cause ||= signal ? `it was ended by ${signal}` : `it ended with code ${code ?? 0}${rest === "" ? "" : `: ${rest.slice(-300).trim()}`}`;
+      ended = code;
+      const said = (rest.trim() === "" ? last : rest.trim()).slice(0, 500);
+      cause ||= signal ? `it was ended by ${signal}` : `it ended with code ${code ?? 0}${said === "" ? "" : `: ${said}`}`;
       resolve();
     });
   });
@@ -80,6 +94,7 @@ export function launch(program: string, settings: Settings, env: Readonly<Record
     onData: (listener) => child.stdout.on("data", listener),
     onClose: (listener) => void gone.then(() => { listener(cause); }),
     gone,
+    misconfigured: () => ended === wrongConfiguration && last.startsWith(wrongLine),
   };
 }
 

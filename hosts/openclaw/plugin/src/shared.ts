@@ -122,7 +122,7 @@ export class Shared {
       return;
     }
     if (health.failed(what)) {
-      this.logger.warn(`${lineOf(what, error)} -> ${whileOut}${adviceFor(error) === "" ? "" : `; ${adviceFor(error)}`}`);
+      this.logger.warn(`${lineOf(what, error)} -> ${whileOut(this.settings.failure)}${adviceFor(error) === "" ? "" : `; ${adviceFor(error)}`}`);
       // What comes back may be another store: it is asked anew what it has of each session.
       for (const state of this.#sessions.values()) state.bootstrapped = false;
     } else {
