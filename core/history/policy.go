@@ -162,7 +162,7 @@ func PolicyForModel(provider, model string) (Policy, error) {
 		return p, nil
 	}
 	router, vendor, _ := strings.Cut(strings.ToLower(provider), "/")
-	for _, name := range strings.Split(vendor+"/"+strings.ToLower(model), "/") {
+	for name := range strings.SplitSeq(vendor+"/"+strings.ToLower(model), "/") {
 		if name == "" {
 			continue
 		}
