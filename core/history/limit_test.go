@@ -155,6 +155,9 @@ func TestPolicyForModel(t *testing.T) {
 		{"openrouter", "anthropic/claude-x"}: ProviderAnthropic, {"openrouter", "google/gemini-x"}: ProviderGoogle, {"openrouter", "mistralai/large"}: ProviderMistral,
 		{"openrouter/anthropic", "x"}: ProviderAnthropic, {"openrouter", "somebody/something"}: ProviderOpenAI, {"litellm", "Mixtral-8x7b"}: ProviderMistral,
 		{"my-proxy", "claude-sonnet"}: ProviderAnthropic, {"my-proxy", "models/gemini-x"}: ProviderGoogle, {"my-proxy", "qwen3"}: ProviderOpenAI,
+		{"Anthropic", "x"}: ProviderAnthropic, {"OpenRouter", "us.anthropic.claude-x"}: ProviderAnthropic, {"my-proxy", "us.anthropic.claude-x-v1.0"}: ProviderAnthropic,
+		{"bedrock", "mistral.large-2"}: ProviderMistral, {"bedrock", "amazon.nova"}: ProviderAnthropic, {"vertex", "gemini-x"}: ProviderGoogle,
+		{"openrouter", "ollama/mistral-7b"}: ProviderMistral, {"openai", "mistral-7b"}: ProviderOpenAI, {"openai", "gpt-4.1"}: ProviderOpenAI,
 	} {
 		if p, err := PolicyForModel(names[0], names[1]); err != nil || p.Provider != family {
 			t.Errorf("PolicyForModel(%q) = %q, %v, want %q", names, p.Provider, err, family)

@@ -87,8 +87,11 @@ var families = [...][]string{
 	{ProviderMistral, "mistralai"},
 }
 
-// routers pass on what the providers of many models answer. Their own wire is OpenAI's.
-var routers = []string{"cloudflare-ai-gateway", "kilocode", "litellm", "opencode", "openrouter", "vercel-ai-gateway"}
+// routers pass on what the providers of many models answer, with the family whose rules hold where the model's name says nothing.
+var routers = map[string]string{
+	"cloudflare-ai-gateway": ProviderOpenAI, "kilocode": ProviderOpenAI, "litellm": ProviderOpenAI, "opencode": ProviderOpenAI, "openrouter": ProviderOpenAI,
+	"vercel-ai-gateway": ProviderOpenAI, "bedrock": ProviderAnthropic, "amazon-bedrock": ProviderAnthropic, "vertex": ProviderAnthropic, "google-vertex": ProviderGoogle,
+}
 
 // modelFamilies are the beginnings of models' names, with whose rules they are answered.
 var modelFamilies = [...]struct {
@@ -153,30 +156,30 @@ func PolicyFor(provider string) (Policy, error) {
 	return p, nil
 }
 
-// PolicyForModel returns the usual policy of a provider for a model of its. A provider that passes on what others answer ("openrouter", "openrouter/anthropic"), or
-// that has no rules here, has those of the model's family: "anthropic/claude-x" and "claude-x" are Anthropic's. With an error, which wraps ErrUnknownProvider, neither
-// name says anything, and the policy only repairs tool pairs.
+// PolicyForModel returns the usual policy of a provider for a model of its. A provider that passes on what others answer ("openrouter", "openrouter/anthropic",
+// "bedrock"), or that has no rules here, has those of the model's family: "anthropic/claude-x", "us.anthropic.claude-x" and "claude-x" are Anthropic's. Capitals make no
+// difference. With an error, which wraps ErrUnknownProvider, neither name says anything, and the policy only repairs tool pairs.
 func PolicyForModel(provider, model string) (Policy, error) {
+	provider = strings.ToLower(provider)
+	router, vendor, _ := strings.Cut(provider, "/")
+	otherwise, routes := routers[router]
 	p, err := PolicyFor(provider)
-	if err == nil {
+	if err == nil && !routes {
 		return p, nil
 	}
-	router, vendor, _ := strings.Cut(strings.ToLower(provider), "/")
-	for name := range strings.SplitSeq(vendor+"/"+strings.ToLower(model), "/") {
-		if name == "" {
-			continue
-		}
-		if p, err := PolicyFor(name); err == nil {
-			return p, nil
-		}
+	// The end of a name says more than its beginning.
+	for _, name := range slices.Backward(strings.FieldsFunc(vendor+"/"+strings.ToLower(model), func(r rune) bool { return r == '/' || r == '.' })) {
 		for _, f := range modelFamilies {
 			if slices.ContainsFunc(f.names, func(begins string) bool { return strings.HasPrefix(name, begins) }) {
 				return PolicyFor(f.family)
 			}
 		}
+		if p, err := PolicyFor(name); err == nil {
+			return p, nil
+		}
 	}
-	if slices.Contains(routers, router) {
-		return PolicyFor(ProviderOpenAI)
+	if routes {
+		return PolicyFor(otherwise)
 	}
 	least, _ := PolicyFor(ProviderNone)
 	return least, err
