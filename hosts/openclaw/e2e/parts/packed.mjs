@@ -61,7 +61,7 @@ export async function packedPart(context) {
       if (!await scenario('packed: gateway start', () => installation.start())) return;
       await talking('packed', talk, session);
       await scenario('packed: the sidecar is the program that was installed', async () => {
-        const own = running().filter((exe) => exe.startsWith(realpathSync(folder)));
+        const own = running().filter((exe) => exe.startsWith(`${realpathSync(folder)}/`));
         check(own.length > 0 && own.every((exe) => exe.endsWith(`/${platform}/bin/contextengine`)), `running are ${own}`);
       });
       await scenario('packed: the server holds the conversation', async () => {
