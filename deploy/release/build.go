@@ -34,11 +34,13 @@ func targetsOf(only string) ([]target, error) {
 	var out []target
 	for text := range strings.SplitSeq(only, ",") {
 		goos, arch, _ := strings.Cut(strings.TrimSpace(text), "/")
-		if t := (target{goos, arch}); slices.Contains(all, t) {
-			out = append(out, t)
-			continue
+		t := target{goos, arch}
+		if !slices.Contains(all, t) {
+			return nil, fmt.Errorf("there is no platform %q; known are %v", text, all)
 		}
-		return nil, fmt.Errorf("there is no platform %q; known are %v", text, all)
+		if !slices.Contains(out, t) {
+			out = append(out, t)
+		}
 	}
 	return out, nil
 }
@@ -80,6 +82,6 @@ func (r *release) build(ctx context.Context, t target) error {
 	flags := fmt.Sprintf("-s -w -buildid= -X %sreleaseVersion=%s -X %sreleaseCommit=%s -X %sreleaseDate=%s", at, r.version, at, r.commit, at, r.date.Format(time.RFC3339))
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", r.path(t), "./cmd/contextengine")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = r.root, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-mod=readonly", "GOEXPERIMENT=", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-mod=readonly", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off")
 	return cmd.Run()
 }

@@ -234,6 +234,14 @@ func TestSignature(t *testing.T) {
 	}
 }
 
+// A platform that is named twice is made once: a formula names every archive once.
+func TestTargetsOf(t *testing.T) {
+	got, err := targetsOf("linux/amd64, windows/arm64,linux/amd64")
+	if want := []target{{"linux", "amd64"}, {"windows", "arm64"}}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}
+
 func TestArguments(t *testing.T) {
 	for _, args := range [][]string{{}, {"-version", "v1"}, {"-version", "1.0.0", "-only", "plan9/amd64"}, {"-version", "1.0.0", "-out", "."}} {
 		if err := run(t.Context(), args); err == nil {
