@@ -70,7 +70,7 @@ soak:
 
 # Everything that a release consists of, into dist/VERSION: see docs/releasing.md. ONLY=linux/amd64 makes one platform, SIGN= is a command that signs the checksums.
 release:
-	cd deploy/release && go run . -version "$(VERSION)" $(if $(ONLY),-only "$(ONLY)") $(if $(SIGN),-sign "$(SIGN)")
+	cd deploy/release && go run . -version "$$VERSION" $(if $(ONLY),-only "$$ONLY") $(if $(SIGN),-sign "$$SIGN")
 
 # What "make release" packed for npm, installed by the real OpenClaw host from a registry on loopback, and then all other parts of the end-to-end run with the same program and plugin.
 packed:

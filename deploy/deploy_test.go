@@ -52,6 +52,19 @@ func TestVariablesExist(t *testing.T) {
 	}
 }
 
+// What a version is, the shell is not asked: make hands it on as it stands.
+func TestVersionIsNoCommand(t *testing.T) {
+	gnuMake := needs.Program(t, "make")
+	for _, variable := range []string{"VERSION", "ONLY", "SIGN"} {
+		word := "1.0.0\";touch touched;\""
+		cmd := exec.CommandContext(t.Context(), gnuMake, "-n", "-C", "..", "release", variable+"="+word)
+		out, err := cmd.CombinedOutput()
+		if err != nil || strings.Contains(string(out), "touched") || !strings.Contains(string(out), `"$`+variable+`"`) {
+			t.Errorf("%s stands in the command: %v\n%s", variable, err, out)
+		}
+	}
+}
+
 type service struct {
 	Image       string
 	Profiles    []string
