@@ -61,6 +61,9 @@ func (a *app) upgrade(config, from string, asJSON bool) error {
 	case slices.Contains(versions, written):
 		from = written
 	case written == version():
+		if _, err := a.reg.Load(source); err != nil { // nothing changed since, and it may be unusable all the same
+			return err
+		}
 		return a.upgraded(config, written, nil, asJSON)
 	default:
 		return fmt.Errorf("%s was written for %s, of which nothing is known: name the nearest version with --from (known: %s): %w", config, written, strings.Join(versions, ", "), core.ErrInvalid)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,6 +35,22 @@ func TestWrittenFor(t *testing.T) {
 			if _, err := r.Load(registry.File(file)); err != nil {
 				t.Errorf("%s of %q: %v", format, version, err)
 			}
+		}
+	}
+}
+
+// A file that this very version wrote is read all the same: that nothing changed since says nothing of one that cannot be used.
+func TestUpgradeOfThisVersion(t *testing.T) {
+	defer func(before string) { releaseVersion = before }(releaseVersion)
+	releaseVersion = "9.9.9"
+	for text, want := range map[string]int{"store: memory\n": 0, "store: {type: sqlit\n": ExitUsage, "retriver: hybrid\n": ExitUsage} {
+		file := filepath.Join(t.TempDir(), "c.yaml")
+		if err := os.WriteFile(file, writtenHere("yaml", []byte(text)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		if got := Run(t.Context(), builtin.New(), []string{"upgrade", "--check", "--config", file}, IO{Stdout: &out, Stderr: &errs}); got != want {
+			t.Errorf("%q: exit code %d, want %d\n%s%s", text, got, want, &out, &errs)
 		}
 	}
 }
