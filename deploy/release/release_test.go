@@ -9,9 +9,12 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -258,6 +261,56 @@ func TestVersionForms(t *testing.T) {
 	} {
 		if got := semantic.MatchString(version); got != want {
 			t.Errorf("%q: %t", version, got)
+		}
+	}
+}
+
+// What ends npm's launcher ends the program, too, whichever signal it is, and its end is the launcher's.
+func TestLauncherSignals(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("not run: there is no node")
+	}
+	cpu := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	if cpu == "" {
+		cpu = runtime.GOARCH
+	}
+	modules := filepath.Join(t.TempDir(), "with blanks", "node_modules")
+	put := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(modules, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("contextengine/contextengine.mjs", string(launcher))
+	put("contextengine-"+runtime.GOOS+"-"+cpu+"/bin/contextengine", `#!/bin/sh
+trap 'exit 40' INT; trap 'exit 41' TERM; trap 'exit 42' HUP; trap 'exit 43' QUIT
+echo ready
+i=0; while [ $i -lt 200 ]; do sleep 0.05; i=$((i+1)); done
+`)
+	for sent, want := range map[syscall.Signal]int{syscall.SIGINT: 40, syscall.SIGTERM: 41, syscall.SIGHUP: 42, syscall.SIGQUIT: 43} {
+		cmd := exec.CommandContext(t.Context(), node, filepath.Join(modules, "contextengine", "contextengine.mjs"))
+		cmd.WaitDelay = time.Second
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Process.Signal(sent); err != nil {
+			t.Fatal(err)
+		}
+		var ended *exec.ExitError
+		if err := cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != want {
+			t.Errorf("%v: %v, want exit code %d", sent, err, want)
 		}
 	}
 }

@@ -11,9 +11,10 @@ try {
   console.error(`contextengine: the package ${platform} is not installed; install contextengine again without --omit=optional (there are packages for linux, darwin and win32 on x64 and arm64)`);
   process.exit(1);
 }
-const child = spawn(program, process.argv.slice(2), { stdio: "inherit", windowsHide: true });
-// What ends this process is the child's to answer.
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => { child.kill(signal); });
+// What ends this process is the child's to answer, from its first moment on.
+let child;
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"]) process.on(signal, () => { child.kill(signal); });
+child = spawn(program, process.argv.slice(2), { stdio: "inherit", windowsHide: true });
 child.on("error", (error) => {
   console.error(`contextengine: ${program} cannot be started (${error.code ?? "unknown"})`);
   process.exit(1);
