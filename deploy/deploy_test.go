@@ -3,6 +3,7 @@ package deploy_test
 
 import (
 	"encoding/xml"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,6 +62,21 @@ func TestVersionIsNoCommand(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		if err != nil || strings.Contains(string(out), "touched") || !strings.Contains(string(out), `"$`+variable+`"`) {
 			t.Errorf("%s stands in the command: %v\n%s", variable, err, out)
+		}
+	}
+}
+
+// What cannot be compared is refused before anything is: a commit or a word that is no version, and a version that is lower.
+func TestVersionsOfChanges(t *testing.T) {
+	bash := needs.Program(t, "bash")
+	for _, c := range []struct{ tag, version, want string }{
+		{"HEAD", "0.2.1", "HEAD is no version"}, {"v0.2.0", "x", "x is no version"}, {"v0.2.0", "", " is no version"}, {"v0.2.0", "0.3", "0.3 is no version"},
+		{"v0.2.0", "0.1.0", "0.1.0 is lower than v0.2.0"}, {"v0.10.0", "v0.9.0", "v0.9.0 is lower than v0.10.0"}, {"v77.2.0", "77.10.0-rc.1", "git knows no v77.2.0"},
+	} {
+		out, err := exec.CommandContext(t.Context(), bash, "api-changes", c.tag, c.version).CombinedOutput()
+		var ended *exec.ExitError
+		if !errors.As(err, &ended) || ended.ExitCode() != 2 || string(out) != "api-changes: "+c.want+"\n" {
+			t.Errorf("%s %s: %v, %s, want %s", c.tag, c.version, err, out, c.want)
 		}
 	}
 }
