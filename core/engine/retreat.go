@@ -9,7 +9,7 @@ import (
 	"github.com/contextengine/contextengine/core/edit"
 )
 
-// retreat gives the newest messages that summaries stand for back to the window when nothing behind the frontier is left to show: all of it was
+// retreat gives the newest messages that summaries stand for back to the window when no message behind the frontier is left to show: all of them were
 // erased. The summaries keep what they say.
 func (e *Engine) retreat(ctx context.Context, s *session, v *core.View, c *call) error {
 	if shows(s.items) {
@@ -25,7 +25,7 @@ func (e *Engine) retreat(ctx context.Context, s *session, v *core.View, c *call)
 			return err
 		}
 		for i, it := range slices.Backward(items) {
-			if !it.entry.Hidden() {
+			if said(&it.entry) {
 				start = from + i
 				break
 			}
@@ -53,12 +53,14 @@ func (e *Engine) retreat(ctx context.Context, s *session, v *core.View, c *call)
 	return nil
 }
 
-// shows reports whether any of the items is one that a window shows.
+// shows reports whether any of the items is a message that a window shows. What a subagent handed back is none: it stands behind the message that asked.
 func shows(items []item) bool {
 	for i := range slices.Backward(items) {
-		if !items[i].entry.Hidden() {
+		if said(&items[i].entry) {
 			return true
 		}
 	}
 	return false
 }
+
+func said(entry *core.Entry) bool { return entry.Type == core.TypeMessage && !entry.Leads() }

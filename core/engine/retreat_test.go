@@ -61,6 +61,26 @@ func TestForgetTheOnlyLiveMessage(t *testing.T) {
 	}
 }
 
+// TestForgetTheMessageBeforeAResult: what a subagent handed back is no message of the conversation, and the window ends with none of it alone.
+func TestForgetTheMessageBeforeAResult(t *testing.T) {
+	f := newFixture(t)
+	f.cfg.RecentMessages = 1
+	f.restart()
+	f.ingest(user("one"), assistant("two"), user("my code is "+secret))
+	f.compact(1000)
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	child := core.SessionID{Agent: f.id.Agent, Session: "child"}
+	if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Child: child, Result: "found it", Reason: "completed"}); err != nil {
+		t.Fatal(err)
+	}
+	if s := shown(f.assemble(1000)); !strings.Contains(s, "one | two | ") || !strings.Contains(s, "found it") {
+		t.Errorf("shown: %q", s)
+	}
+}
+
 // TestForgetAfterTheHostCompacted: what the host compacted itself does not come back when all behind it is erased.
 func TestForgetAfterTheHostCompacted(t *testing.T) {
 	f := newFixture(t)
