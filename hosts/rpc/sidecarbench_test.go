@@ -85,7 +85,7 @@ func BenchmarkSidecar(b *testing.B) {
 			b.Fatal(err)
 		}
 		loop := p
-		loop.Budget = 127_000
+		loop.Budget, loop.Call = 127_000, core.CallLoop
 		loop.Transcript = &rpc.TranscriptParams{Skipped: res.Output.Count, Prefix: res.Output.Digest, Messages: []json.RawMessage{}, Digest: res.Output.Digest}
 		if _, err := c.Assemble(b.Context(), loop); err != nil {
 			b.Fatal(err)
