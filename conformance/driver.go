@@ -246,6 +246,11 @@ func (d *driver) call(name string, keyed bool, f func(ctx context.Context) error
 	}
 	if before || hits > 0 {
 		d.recover()
+		for _, t := range d.tracks {
+			if t != nil && t.prev != nil && t.prev.shaky {
+				t.prev = nil // what the store did not take is gone with the next failure
+			}
+		}
 	}
 	return before || hits > 0, err
 }

@@ -31,7 +31,7 @@ type prompt struct {
 	mixed []bool
 	turn  int
 	prev  *prompt
-	// shaky prompts were made while the store failed: what they show may last as long as the process.
+	// shaky prompts were made while the store failed: what they show lasts as long as the process at most, and until the next failure.
 	shaky bool
 }
 

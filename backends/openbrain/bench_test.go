@@ -77,13 +77,13 @@ func BenchmarkScan(b *testing.B) {
 
 // BenchmarkGet reads 24 entries whose places are known.
 func BenchmarkGet(b *testing.B) {
-	each(b, func(b *testing.B, srv *openbraintest.Server, s *openbrain.Store, n int) {
+	each(b, func(b *testing.B, srv *openbraintest.Server, s *openbrain.Store, _ int) {
 		b.Helper()
-		page, err := s.Scan(b.Context(), core.ScanQuery{Scope: agentScope("main"), Limit: n})
+		page, err := s.Scan(b.Context(), core.ScanQuery{Scope: agentScope("main"), Reverse: true, Limit: 24})
 		if err != nil {
 			b.Fatal(err)
 		}
-		want := ids(page.Entries[len(page.Entries)-24:])
+		want := ids(page.Entries)
 		srv.Forget()
 		for b.Loop() {
 			if _, err := s.Get(b.Context(), agentScope("main"), want); err != nil {
