@@ -26,23 +26,23 @@ func addition(m core.MemoryPrompt, explains bool) string {
 }
 
 // explain says whether a call has the engine's own text behind the system prompt.
-func (e *Engine) explain(c *call, explains bool) {
+func (c *call) explain(explains bool) {
 	c.explains, c.full, c.fullCost = explains, "", 0
 	if c.req.PromptMode == core.PromptNone {
 		return
 	}
 	if c.full = addition(c.req.Memory, explains); c.full != "" {
-		c.fullCost = e.count(c.full)
+		c.fullCost = c.e.gauge.count(c.full)
 	}
 }
 
 // begins reports whether the engine's own text is there from now on: something has left the window. It stands in front of everything, so that it comes
 // when all is billed anew anyway, and a session that fits pays nothing for it. Like one that was given up it waits for room.
-func (e *Engine) begins(f *frame, c *call, err error) bool {
+func (c *call) begins(f *frame, err error) bool {
 	if c.explains || err != nil || c.req.PromptMode == core.PromptNone || f.v.Start <= f.v.Lead && len(f.v.Front().Summaries) == 0 {
 		return false
 	}
-	return e.needed(f)+e.count(addition(c.req.Memory, true)) <= c.budget/2
+	return f.needed()+c.e.gauge.count(addition(c.req.Memory, true)) <= c.budget/2
 }
 
 // speak lets a call have its addition, or not.
@@ -55,21 +55,21 @@ func (c *call) speak(mute bool) {
 
 // turnsMute reports whether the addition is to be given up, or may come back. It stands in front of everything, so that all is billed anew when it comes or
 // goes: it goes where there is no room for it beside what must stay, and comes back at the beginning of a turn in which both take at most half of the budget.
-func (e *Engine) turnsMute(f *frame, c *call, err error) bool {
+func (c *call) turnsMute(f *frame, err error) bool {
 	switch {
 	case c.fullCost == 0:
 		return false
 	case !c.mute:
 		return errors.Is(err, core.ErrBudget)
 	}
-	return err == nil && !c.loop() && e.needed(f)+c.fullCost <= c.budget/2
+	return err == nil && !c.loop() && f.needed()+c.fullCost <= c.budget/2
 }
 
 // needed is what a prompt cannot leave out, in tokens: the system messages, the newest group and the user's message that it belongs to; and the note on what
 // is not shown, which may be merged into them.
-func (e *Engine) needed(f *frame) int {
+func (f *frame) needed() int {
 	n := 0
-	if e.left(f) > 0 {
+	if f.left() > 0 {
 		n += noteCost
 	}
 	for i := range f.s.lead {

@@ -15,25 +15,25 @@ const (
 )
 
 // ordinaryRoom is what a budget leaves room for in every turn, in tokens.
-func (e *Engine) ordinaryRoom(share float64, budget int) int {
-	return min(int(share/2*float64(budget)), e.cfg.Recall.Tokens)
+func (c *Config) ordinaryRoom(share float64, budget int) int {
+	return min(int(share/2*float64(budget)), c.Recall.Tokens)
 }
 
 // askedRoom is the most that recall takes of a budget, in tokens.
-func (e *Engine) askedRoom(share float64, budget int) int { return int(share * float64(budget)) }
+func (c *Config) askedRoom(share float64, budget int) int { return int(share * float64(budget)) }
 
 // recallRoom is what the window leaves to recall in this call, in tokens.
-func (e *Engine) recallRoom(c *call, budget int) int {
-	return max(e.ordinaryRoom(c.share, budget), c.wanted)
+func (c *call) recallRoom(budget int) int {
+	return max(c.e.cfg.ordinaryRoom(c.share, budget), c.wanted)
 }
 
 // allowance is what recalled entries may cost in all, in tokens. In a window that shows all there is nobody else needs what is free.
-func (e *Engine) allowance(f *frame, c *call, asks bool) int {
-	free := c.marks.Hard - e.fixed(f, c.additionCost) - sum(f.costs)
+func (f *frame) allowance(c *call, asks bool) int {
+	free := c.marks.Hard - f.fixed(c.additionCost) - sum(f.costs)
 	if !asks {
-		return min(e.ordinaryRoom(c.share, f.v.Budget), free)
+		return min(f.e.cfg.ordinaryRoom(c.share, f.v.Budget), free)
 	}
-	room := e.askedRoom(c.share, f.v.Budget)
+	room := f.e.cfg.askedRoom(c.share, f.v.Budget)
 	if f.v.Front().Left == 0 {
 		room = max(room, free/2)
 	}
@@ -41,16 +41,16 @@ func (e *Engine) allowance(f *frame, c *call, asks bool) int {
 }
 
 // candidates is how many candidates make sense for an allowance.
-func (e *Engine) candidates(allowance int) int {
-	return min(max(allowance/perCandidate, minCandidates), e.cfg.Recall.Candidates)
+func (c *Config) candidates(allowance int) int {
+	return min(max(allowance/perCandidate, minCandidates), c.Recall.Candidates)
 }
 
 // floor is the score below which a candidate is not worth its tokens, given that of the best one. Scores that are not positive say nothing of worth.
-func (e *Engine) floor(best float64) float64 {
+func (c *Config) floor(best float64) float64 {
 	if best <= 0 {
 		return -math.MaxFloat64
 	}
-	return e.cfg.Recall.Floor * best
+	return c.Recall.Floor * best
 }
 
 // want notes what a turn that asks would take if it had the room, when that is a good deal more than it took: a step makes room for it.

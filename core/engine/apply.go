@@ -20,15 +20,15 @@ var errOvertaken = errors.New("the session was changed meanwhile")
 
 // apply checks a compactor's patch against the session as it is now and publishes it: all of it, or nothing. It is errOvertaken when the session is
 // not what the patch was made for any more.
-func (e *Engine) apply(ctx context.Context, t *task, p core.Patch) error {
+func (t *task) apply(ctx context.Context, p core.Patch) error {
 	if len(p.Replace) == 0 && len(p.Stubs) == 0 {
 		return nil
 	}
 	// What was paid for is published even when the caller has given up meanwhile.
 	ctx = context.WithoutCancel(ctx)
 	a := attempt{made: make(tries)}
-	return e.resume(ctx, t.Session, func(s *session) error {
-		err := e.attempt(ctx, t, s, p, &a)
+	return t.e.resume(ctx, t.Session, func(s *session) error {
+		err := t.attempt(ctx, s, p, &a)
 		if (errors.Is(err, core.ErrInvalid) || errors.Is(err, core.ErrNotFound)) && t.ground != groundOf(&s.view, t.end) {
 			err = fmt.Errorf("%w: %w", err, errOvertaken)
 		}
@@ -45,7 +45,7 @@ type attempt struct {
 	stored bool
 }
 
-func (e *Engine) attempt(ctx context.Context, t *task, s *session, p core.Patch, a *attempt) error {
+func (t *task) attempt(ctx context.Context, s *session, p core.Patch, a *attempt) error {
 	v := s.view.Clone()
 	var summaries []core.Entry
 	made := maps.Clone(t.refs)
@@ -58,7 +58,7 @@ func (e *Engine) attempt(ctx context.Context, t *task, s *session, p core.Patch,
 			}
 		} else {
 			var err error
-			if entry, err = e.replace(ctx, t, &v, r, entry.ID); err != nil {
+			if entry, err = t.replace(ctx, &v, r, entry.ID); err != nil {
 				return err
 			}
 			a.made[i] = entry
@@ -68,11 +68,11 @@ func (e *Engine) attempt(ctx context.Context, t *task, s *session, p core.Patch,
 			made[r.Ref] = entry.ID
 		}
 	}
-	if err := e.stub(ctx, t, &v, p.Stubs); err != nil {
+	if err := t.stub(ctx, &v, p.Stubs); err != nil {
 		return err
 	}
 	if len(summaries) > 0 && !a.stored {
-		if _, err := e.store.Append(ctx, summaries); err != nil {
+		if _, err := t.e.store.Append(ctx, summaries); err != nil {
 			s.forget()
 			return fmt.Errorf("core: compact %q: store summary: %w", s.id, err)
 		}
@@ -80,7 +80,7 @@ func (e *Engine) attempt(ctx context.Context, t *task, s *session, p core.Patch,
 	}
 	moved := v.Start != s.view.Start
 	if moved {
-		if err := e.keepPrompt(ctx, t, &v); err != nil {
+		if err := t.keepPrompt(ctx, &v); err != nil {
 			return err
 		}
 	}
@@ -91,11 +91,11 @@ func (e *Engine) attempt(ctx context.Context, t *task, s *session, p core.Patch,
 		v.Apply(edit.Show{}, edit.Unkeep{}, edit.Anew{})
 		s.cool()
 	}
-	if err := e.publish(ctx, s, v); err != nil {
+	if err := s.publish(ctx, v); err != nil {
 		return err
 	}
 	t.refs, t.ground = made, groundOf(&s.view, t.end)
-	e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, summaries) }, len(summaries))
+	t.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, summaries) }, len(summaries))
 	return nil
 }
 
@@ -124,7 +124,7 @@ func resolved(ids []string, refs map[string]string) []string {
 }
 
 // keepPrompt pins the newest user message when a patch took it out of the window: what the user asked for stays as long as its turn lasts.
-func (e *Engine) keepPrompt(ctx context.Context, t *task, v *core.View) error {
+func (t *task) keepPrompt(ctx context.Context, v *core.View) error {
 	first := max(v.Frontier, v.Lead)
 	if v.Pinned != "" || first >= v.Len() {
 		return nil
@@ -138,7 +138,7 @@ func (e *Engine) keepPrompt(ctx context.Context, t *task, v *core.View) error {
 	if slices.ContainsFunc(t.Entries[live:], isPrompt) {
 		return nil
 	}
-	items, err := e.read(ctx, v, max(first, min(t.end, v.Len())), v.Len())
+	items, err := t.e.reader.read(ctx, v, max(first, min(t.end, v.Len())), v.Len())
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func refused(t *task, rule string) error {
 }
 
 // replace moves the frontier of v behind the entries of a replacement and puts its summary there, under the id given, if any.
-func (e *Engine) replace(ctx context.Context, t *task, v *core.View, r core.Replacement, id string) (core.Entry, error) {
+func (t *task) replace(ctx context.Context, v *core.View, r core.Replacement, id string) (core.Entry, error) {
 	if len(r.Entries) == 0 && len(r.Summaries) == 0 {
 		return core.Entry{}, refused(t, "a replacement stands for nothing")
 	}
@@ -176,7 +176,7 @@ func (e *Engine) replace(ctx context.Context, t *task, v *core.View, r core.Repl
 	covers, cost := n, 0
 	if n > 0 {
 		var err error
-		if cost, err = e.checkEntries(ctx, t, v, r.Entries, first); err != nil {
+		if cost, err = t.checkEntries(ctx, v, r.Entries, first); err != nil {
 			return core.Entry{}, err
 		}
 	}
@@ -208,10 +208,10 @@ func (e *Engine) replace(ctx context.Context, t *task, v *core.View, r core.Repl
 	// A text made from a conversation is no more trusted than the conversation: it must not open anything either.
 	if r.Text = window.Neutral(r.Text); window.Blank(r.Text) {
 		// What says nothing would not be shown, and nobody would know that there was more.
-		e.warn(ctx, "compactor", "text", errors.New("a replacement says nothing; a note stands in its place"))
+		t.e.warn(ctx, "compactor", "text", errors.New("a replacement says nothing; a note stands in its place"))
 		r.Text, r.Kind = window.NotShown(covers), "note"
 	}
-	entry := e.summaryEntry(v, r, standing{covers: covers, of: joined(of), frontier: frontier}, t.Now)
+	entry := t.e.summaryEntry(v, r, standing{covers: covers, of: joined(of), frontier: frontier}, t.Now)
 	if id != "" {
 		entry.ID, entry.Key = id, "c:"+id
 	}
@@ -234,7 +234,7 @@ func (e *Engine) replace(ctx context.Context, t *task, v *core.View, r core.Repl
 
 // checkEntries returns what the entries of a replacement cost now. It refuses them when they are not the oldest live ones, from position first on, or the cut
 // behind them falls into a group.
-func (e *Engine) checkEntries(ctx context.Context, t *task, v *core.View, ids []string, first int) (int, error) {
+func (t *task) checkEntries(ctx context.Context, v *core.View, ids []string, first int) (int, error) {
 	from := t.at[ids[0]] // one that is not there is seen below not to be the oldest
 	if from+len(ids) > len(t.Entries)-t.Protected {
 		return 0, refused(t, "it takes entries that must stay")
@@ -264,7 +264,7 @@ func (e *Engine) checkEntries(ctx context.Context, t *task, v *core.View, ids []
 	if v.Erased == t.erased {
 		return cost, nil
 	}
-	items, err := e.read(ctx, v, first, first+len(ids))
+	items, err := t.e.reader.read(ctx, v, first, first+len(ids))
 	if err != nil {
 		return 0, err
 	}
@@ -277,7 +277,7 @@ func (e *Engine) checkEntries(ctx context.Context, t *task, v *core.View, ids []
 }
 
 // stub takes over the stubs of a patch for entries that the window shows.
-func (e *Engine) stub(ctx context.Context, t *task, v *core.View, stubs map[string]window.Stub) error {
+func (t *task) stub(ctx context.Context, v *core.View, stubs map[string]window.Stub) error {
 	if len(stubs) == 0 {
 		return nil
 	}
@@ -289,7 +289,7 @@ func (e *Engine) stub(ctx context.Context, t *task, v *core.View, stubs map[stri
 		if protected[id] {
 			return refused(t, "it shortens an entry that must stay as it is")
 		}
-		entry, err := e.known(ctx, t, v, id)
+		entry, err := t.known(ctx, v, id)
 		if errors.Is(err, core.ErrNotFound) {
 			return refused(t, "it shortens an entry that is not there")
 		}
@@ -303,7 +303,7 @@ func (e *Engine) stub(ctx context.Context, t *task, v *core.View, stubs map[stri
 		if had {
 			st = stubOver(st, before)
 		}
-		if st.Tokens = e.messageCost(shownAs(entry, &st)); st.Tokens >= entry.Tokens {
+		if st.Tokens = t.e.gauge.messageCost(shownAs(entry, &st)); st.Tokens >= entry.Tokens {
 			return refused(t, "a stub costs more than what it stands for")
 		}
 		if had && st.Tokens >= before.Tokens {
@@ -315,11 +315,11 @@ func (e *Engine) stub(ctx context.Context, t *task, v *core.View, stubs map[stri
 }
 
 // known returns an entry of the task. It is read again when something was erased meanwhile.
-func (e *Engine) known(ctx context.Context, t *task, v *core.View, id string) (core.Entry, error) {
+func (t *task) known(ctx context.Context, v *core.View, id string) (core.Entry, error) {
 	if i, ok := t.at[id]; ok && v.Erased == t.erased {
 		return t.Entries[i], nil
 	}
-	return e.find(ctx, v, id)
+	return t.e.reader.find(ctx, v, id)
 }
 
 // joined returns the same spans, which name their sessions, in order and without repetition.

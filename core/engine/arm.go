@@ -62,7 +62,7 @@ func (e *Engine) Arm(ctx context.Context, id core.SessionID, choose func(recorde
 		}
 		v := s.view.Clone()
 		v.Apply(edit.Enlist{Arm: arm})
-		return e.publish(ctx, s, v)
+		return s.publish(ctx, v)
 	})
 	if err != nil {
 		return "", e.failed(ctx, "store", "arm", err)

@@ -32,7 +32,7 @@ func (e *Engine) Assemble(ctx context.Context, req core.AssembleRequest) (_ core
 	began := e.now()
 	err = e.retry(ctx, req.Session, func(s *session) error {
 		var err error
-		if res, err = e.assemble(ctx, s, req); err != nil {
+		if res, err = s.assemble(ctx, req); err != nil {
 			s.cool() // what was tried is not what is published
 			return err
 		}
@@ -48,7 +48,7 @@ func (e *Engine) Assemble(ctx context.Context, req core.AssembleRequest) (_ core
 		}
 		return res, nil
 	}
-	if err := e.failed(ctx, "engine", "assemble", err); !e.mayDegrade(err) || req.Transcript == nil || req.Transcript.Skipped > 0 {
+	if err := e.failed(ctx, "engine", "assemble", err); !e.cfg.mayDegrade(err) || req.Transcript == nil || req.Transcript.Skipped > 0 {
 		if ctx.Err() == nil {
 			e.pending.note(req.Session, core.Tally{Errors: 1})
 		}
@@ -59,68 +59,68 @@ func (e *Engine) Assemble(ctx context.Context, req core.AssembleRequest) (_ core
 }
 
 // assemble works on an open session.
-func (e *Engine) assemble(ctx context.Context, s *session, req core.AssembleRequest) (core.AssembleResult, error) {
-	if err := e.expire(ctx, s); err != nil {
+func (s *session) assemble(ctx context.Context, req core.AssembleRequest) (core.AssembleResult, error) {
+	if err := s.expire(ctx); err != nil {
 		return core.AssembleResult{}, err
 	}
 	if req.Transcript != nil {
-		if _, err := e.reconcile(ctx, s, req.Transcript, req.Call == core.CallLoop); err != nil {
+		if _, err := s.reconcile(ctx, req.Transcript, req.Call == core.CallLoop); err != nil {
 			return core.AssembleResult{}, err
 		}
 	}
-	policy, err := e.historyPolicy(ctx, req)
+	policy, err := s.e.historyPolicy(ctx, req)
 	if err != nil {
 		return core.AssembleResult{}, err
 	}
 	if req.PromptMode == "" && s.view.Parent != nil {
-		req.PromptMode = e.cfg.Subagents.PromptMode
+		req.PromptMode = s.e.cfg.Subagents.PromptMode
 	}
-	c := &call{req: req, share: e.recallShare(req.PromptMode), ws: e.workspace()}
-	defer e.release(c.ws)
-	e.explain(c, s.view.Explains)
+	c := &call{e: s.e, req: req, share: s.e.recallShare(req.PromptMode), ws: s.e.rooms.get()}
+	defer s.e.rooms.put(c.ws)
+	c.explain(s.view.Explains)
 	c.speak(s.view.Mute)
 	c.callBudget(s)
-	f, err := e.shape(ctx, s, policy, c)
+	f, err := c.shape(ctx, s, policy)
 	if errors.Is(err, core.ErrBudget) && c.budget < req.Budget {
 		// What the host grants now counts for more than what the turn began with.
 		s.cool()
 		c.budget, c.stepped = req.Budget, false
-		f, err = e.shape(ctx, s, policy, c)
+		f, err = c.shape(ctx, s, policy)
 	}
-	if e.begins(f, c, err) {
+	if c.begins(f, err) {
 		s.cool()
-		e.explain(c, true)
+		c.explain(true)
 		c.speak(false)
 		c.stepped = false
-		f, err = e.shape(ctx, s, policy, c)
+		f, err = c.shape(ctx, s, policy)
 	}
-	if e.turnsMute(f, c, err) {
+	if c.turnsMute(f, err) {
 		// What was said counts for more than what the engine has to say.
 		s.cool()
 		c.speak(!c.mute)
 		c.stepped = false
-		f, err = e.shape(ctx, s, policy, c)
+		f, err = c.shape(ctx, s, policy)
 	}
 	if err != nil {
 		return core.AssembleResult{}, err
 	}
-	if err := e.recall(ctx, f, c); err != nil {
+	if err := f.recall(ctx, c); err != nil {
 		return core.AssembleResult{}, err
 	}
 	if c.wanted > 0 {
 		s.cool()
-		if f, err = e.shape(ctx, s, policy, c); err == nil {
-			err = e.recall(ctx, f, c)
+		if f, err = c.shape(ctx, s, policy); err == nil {
+			err = f.recall(ctx, c)
 		}
 		if err != nil {
 			return core.AssembleResult{}, err
 		}
 	}
-	res, err := e.emit(f, c)
+	res, err := f.emit(c)
 	if err != nil {
 		return core.AssembleResult{}, err
 	}
-	if err := e.remember(ctx, f, c, &res); err != nil {
+	if err := f.remember(ctx, c, &res); err != nil {
 		return core.AssembleResult{}, err
 	}
 	if c.turn != (turnBudget{}) {
@@ -130,21 +130,22 @@ func (e *Engine) assemble(ctx context.Context, s *session, req core.AssembleRequ
 }
 
 // shape makes the window of a call.
-func (e *Engine) shape(ctx context.Context, s *session, policy history.Policy, c *call) (*frame, error) {
+func (c *call) shape(ctx context.Context, s *session, policy history.Policy) (*frame, error) {
 	v := s.view.Clone()
-	c.dirty = e.refer(&v, c)
+	c.dirty = c.refer(&v)
 	if v.Mute != c.mute || v.Explains != c.explains {
 		v.Apply(edit.Speak{Mute: c.mute, Explains: c.explains})
 		c.stepped, c.dirty = true, true
 	}
-	if err := e.coldStart(ctx, s, &v, c); err != nil {
+	if err := c.coldStart(ctx, s, &v); err != nil {
 		return nil, err
 	}
-	return e.fit(ctx, s, v, policy, c)
+	return c.fit(ctx, s, v, policy)
 }
 
 // call is what one Assemble carries along.
 type call struct {
+	e     *Engine
 	req   core.AssembleRequest
 	ws    *workspace
 	share float64
@@ -182,12 +183,12 @@ func (e *Engine) historyPolicy(ctx context.Context, req core.AssembleRequest) (h
 }
 
 // expire takes entries of other sessions off the path, and out of the recall block, once the grant for them is over.
-func (e *Engine) expire(ctx context.Context, s *session) error {
-	now := e.now()
+func (s *session) expire(ctx context.Context) error {
+	now := s.e.now()
 	if slices.ContainsFunc(recallsOf(&s.view), func(r *core.Recall) bool { return !r.Until.IsZero() && !now.Before(r.Until) }) {
 		v := s.view.Clone()
 		v.Apply(edit.Unrecall{}, edit.Anew{})
-		if err := e.settle(ctx, s, v); err != nil {
+		if err := s.settle(ctx, v); err != nil {
 			return err
 		}
 	}
@@ -201,7 +202,7 @@ func (e *Engine) expire(ctx context.Context, s *session) error {
 		s.cool()
 		s.outputs = nil
 		s.variants, s.trail = nil, nil // what was made of those entries is the host's own copy now, whole or not
-		return e.settle(ctx, s, v)
+		return s.settle(ctx, v)
 	}
 	return nil
 }
@@ -245,7 +246,7 @@ func (c *call) loop() bool { return c.req.Call == core.CallLoop }
 const maxVariants = 4096
 
 // remember publishes what changed and keeps what the next call compares with.
-func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *core.AssembleResult) error {
+func (f *frame) remember(ctx context.Context, c *call, res *core.AssembleResult) error {
 	s := f.s
 	out := core.Ledger{Count: len(res.Messages), Len: f.v.Len()}
 	if s.variants == nil || len(s.variants) > maxVariants {
@@ -272,13 +273,13 @@ func (e *Engine) remember(ctx context.Context, f *frame, c *call, res *core.Asse
 	s.trail = trail[:len(res.Messages)]
 	s.count = core.Tally{}
 	if f.v.Arm != "" {
-		s.count = e.counted(f, c, res, kept)
+		s.count = f.counted(c, res, kept)
 	}
 	s.sent(out)
 	if !c.dirty && !s.owed {
 		return nil
 	}
-	if err := e.settle(ctx, s, f.v); err != nil {
+	if err := s.settle(ctx, f.v); err != nil {
 		return fmt.Errorf("core: assemble: %w", err)
 	}
 	return nil

@@ -57,7 +57,7 @@ func (e *Engine) compactAlone(ctx context.Context, id core.SessionID) (done func
 	if err != nil {
 		return nil, false, err
 	}
-	done = func() { <-s.compacting; e.leaveSession(s) }
+	done = func() { <-s.compacting; s.leaveSession() }
 	select {
 	case s.compacting <- struct{}{}:
 		return done, false, nil
@@ -67,7 +67,7 @@ func (e *Engine) compactAlone(ctx context.Context, id core.SessionID) (done func
 	case s.compacting <- struct{}{}:
 		return done, true, nil
 	case <-ctx.Done():
-		e.leaveSession(s)
+		s.leaveSession()
 		return nil, false, fmt.Errorf("core: compact %q: another compaction is under way: %w", id, ctx.Err())
 	}
 }
@@ -91,7 +91,7 @@ func (e *Engine) compact(ctx context.Context, req core.CompactRequest, overlappe
 	if t.overtaken {
 		return core.CompactResult{}, errOvertaken // whatever the compactor made of it
 	}
-	if err := e.apply(ctx, t, patch); err != nil {
+	if err := t.apply(ctx, patch); err != nil {
 		refused := errors.Is(err, core.ErrInvalid)
 		switch {
 		case errors.Is(err, errOvertaken):
@@ -107,7 +107,7 @@ func (e *Engine) compact(ctx context.Context, req core.CompactRequest, overlappe
 		}
 		e.warn(ctx, "compactor", "compact", cerr)
 	}
-	return e.conclude(context.WithoutCancel(ctx), t, patch, cerr)
+	return t.conclude(context.WithoutCancel(ctx), patch, cerr)
 }
 
 // delegate passes a compaction on to the runtime.
@@ -116,7 +116,7 @@ func (e *Engine) delegate(ctx context.Context, req core.CompactRequest) (core.Co
 		return core.CompactResult{}, fmt.Errorf("core: compact %q: %w", req.Session, err)
 	}
 	patch, err := e.askCompactor(ctx, core.Compaction{
-		Session: req.Session, Host: e.host, Request: req, Now: e.now(), Count: e.count, Force: req.Force, Instructions: req.Instructions,
+		Session: req.Session, Host: e.host, Request: req, Now: e.now(), Count: e.gauge.count, Force: req.Force, Instructions: req.Instructions,
 	})
 	if err != nil {
 		if ctx.Err() != nil {
@@ -135,6 +135,7 @@ func (e *Engine) delegate(ctx context.Context, req core.CompactRequest) (core.Co
 // task is a compaction under way.
 type task struct {
 	core.Compaction
+	e      *Engine
 	req    core.CompactRequest
 	budget int
 	before int
@@ -190,7 +191,7 @@ func (e *Engine) prepare(ctx context.Context, req core.CompactRequest) (*task, c
 		var v core.View
 		err := e.retry(ctx, req.Session, func(s *session) error {
 			if req.Transcript != nil {
-				if _, err := e.reconcile(ctx, s, req.Transcript, false); err != nil {
+				if _, err := s.reconcile(ctx, req.Transcript, false); err != nil {
 					return err
 				}
 			}
@@ -202,7 +203,7 @@ func (e *Engine) prepare(ctx context.Context, req core.CompactRequest) (*task, c
 		}
 		t, res, err := e.stock(ctx, v, req)
 		if tied, ok := errors.AsType[*tiedError](err); ok && try < 3 {
-			err = e.retry(ctx, req.Session, func(s *session) error { return e.mend(ctx, s, tied) })
+			err = e.retry(ctx, req.Session, func(s *session) error { return s.mend(ctx, tied) })
 			if err == nil {
 				continue
 			}
@@ -216,7 +217,7 @@ func (e *Engine) prepare(ctx context.Context, req core.CompactRequest) (*task, c
 
 func (e *Engine) stock(ctx context.Context, v core.View, req core.CompactRequest) (*task, core.CompactResult, error) {
 	first := max(v.Frontier, v.Lead)
-	items, err := e.read(ctx, &v, first, v.Len())
+	items, err := e.reader.read(ctx, &v, first, v.Len())
 	if err != nil {
 		return nil, core.CompactResult{}, err
 	}
@@ -224,11 +225,11 @@ func (e *Engine) stock(ctx context.Context, v core.View, req core.CompactRequest
 	if budget <= 0 {
 		budget = v.Budget
 	}
-	t := &task{req: req, budget: budget, next: v.Next, end: v.Len(), erased: v.Erased, refs: make(map[string]string), ground: groundOf(&v, v.Len())}
+	t := &task{e: e, req: req, budget: budget, next: v.Next, end: v.Len(), erased: v.Erased, refs: make(map[string]string), ground: groundOf(&v, v.Len())}
 	t.survey(items)
 	t.Compaction = core.Compaction{
 		Session: v.Session, Summaries: v.Summaries, Stubs: v.Stubs, Force: req.Force, Instructions: req.Instructions,
-		Now: e.now(), Count: e.count, Host: e.host, Request: req, Left: max(v.Start-first, 0),
+		Now: e.now(), Count: e.gauge.count, Host: e.host, Request: req, Left: max(v.Start-first, 0),
 	}
 	for _, sum := range v.Summaries {
 		t.Tokens += sum.Tokens
@@ -253,7 +254,7 @@ func (e *Engine) stock(ctx context.Context, v core.View, req core.CompactRequest
 		t.budget = budget
 	}
 	t.Target = int(e.cfg.Compaction.Target * float64(budget))
-	t.Protected = protected(items, t.Target, e.recentMessages(&v))
+	t.Protected = protected(items, t.Target, e.cfg.recentMessages(&v))
 	if !req.Force {
 		// Unasked it takes nothing that the window still shows. Where no window was cut to this budget yet, that is what it will have room for.
 		if t.shown() > budget {
@@ -280,7 +281,7 @@ func (e *Engine) stock(ctx context.Context, v core.View, req core.CompactRequest
 		if t.closed {
 			return fmt.Errorf("core: compact %q: the compaction is over: %w", t.Session, core.ErrClosed)
 		}
-		return e.apply(ctx, t, p)
+		return t.apply(ctx, p)
 	}
 	return t, res, nil
 }
@@ -295,11 +296,11 @@ func (t *task) shown() int {
 }
 
 // recentMessages is how many of a session's newest messages are not compacted.
-func (e *Engine) recentMessages(v *core.View) int {
+func (c *Config) recentMessages(v *core.View) int {
 	if v.Parent != nil {
-		return e.cfg.Subagents.RecentMessages
+		return c.Subagents.RecentMessages
 	}
-	return e.cfg.RecentMessages
+	return c.RecentMessages
 }
 
 // protected is how many of the newest entries must stay: RecentMessages, unless they alone exceed the target, and never less than the
@@ -329,25 +330,25 @@ func firstID(entries []core.Entry) string {
 }
 
 // conclude reports what a compaction did, and does what a forced one must when the compactor did nothing.
-func (e *Engine) conclude(ctx context.Context, t *task, patch core.Patch, cerr error) (core.CompactResult, error) {
-	after, res, err := e.measure(ctx, t)
+func (t *task) conclude(ctx context.Context, patch core.Patch, cerr error) (core.CompactResult, error) {
+	after, res, err := t.measure(ctx)
 	if err != nil {
 		return core.CompactResult{}, err
 	}
 	// Where not enough came of it and the prompt does not fit, the oldest entries leave without a summary. What was shortened meanwhile costs less than the
 	// task says, so one round may not be enough.
 	for t.Force && after > t.budget {
-		p := e.leave(t, after, res.FirstKept)
+		p := t.leave(after, res.FirstKept)
 		if p.Empty() {
 			break
 		}
-		if err := e.apply(ctx, t, p); err != nil {
+		if err := t.apply(ctx, p); err != nil {
 			if errors.Is(err, errOvertaken) {
 				return core.CompactResult{}, err
 			}
-			return core.CompactResult{}, e.failed(ctx, "engine", "compact", err)
+			return core.CompactResult{}, t.e.failed(ctx, "engine", "compact", err)
 		}
-		if after, res, err = e.measure(ctx, t); err != nil {
+		if after, res, err = t.measure(ctx); err != nil {
 			return core.CompactResult{}, err
 		}
 	}
@@ -367,7 +368,7 @@ func (e *Engine) conclude(ctx context.Context, t *task, patch core.Patch, cerr e
 }
 
 // leave is the patch that needs nobody's help: the oldest groups from the first live entry on go, until the target is reached.
-func (e *Engine) leave(t *task, after int, first string) core.Patch {
+func (t *task) leave(after int, first string) core.Patch {
 	from := slices.IndexFunc(t.Entries, func(entry core.Entry) bool { return entry.ID == first })
 	if from < 0 {
 		return core.Patch{}
@@ -394,15 +395,15 @@ func (e *Engine) leave(t *task, after int, first string) core.Patch {
 }
 
 // measure costs what is live now.
-func (e *Engine) measure(ctx context.Context, t *task) (int, core.CompactResult, error) {
+func (t *task) measure(ctx context.Context) (int, core.CompactResult, error) {
 	var res core.CompactResult
 	total := 0
 	var v core.View
-	err := e.resume(ctx, t.Session, func(s *session) error { v = s.view.Clone(); return nil })
+	err := t.e.resume(ctx, t.Session, func(s *session) error { v = s.view.Clone(); return nil })
 	if err != nil {
 		return 0, res, err
 	}
-	items, err := e.read(ctx, &v, max(v.Frontier, v.Lead), v.Len())
+	items, err := t.e.reader.read(ctx, &v, max(v.Frontier, v.Lead), v.Len())
 	if err != nil {
 		return 0, res, err
 	}

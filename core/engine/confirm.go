@@ -11,14 +11,14 @@ import (
 )
 
 // confirmed leaves out of a list of quotations what was erased: a retriever may go on remembering it. Only where something was erased the store is asked.
-func (e *Engine) confirmed(ctx context.Context, f *frame, in []quotation) ([]quotation, error) {
+func (f *frame) confirmed(ctx context.Context, in []quotation) ([]quotation, error) {
 	ids := make(map[core.SessionID][]string)
 	for i := range in {
 		id := in[i].Entry.SessionID()
 		erased := f.v.Erased > 0
 		if id != f.s.id {
 			var err error
-			if erased, err = e.everErased(ctx, id.Agent); err != nil {
+			if erased, err = f.e.erasures.everErased(ctx, id.Agent); err != nil {
 				return nil, err
 			}
 		}
@@ -28,7 +28,7 @@ func (e *Engine) confirmed(ctx context.Context, f *frame, in []quotation) ([]quo
 	}
 	gone := make(map[string]bool)
 	for id, list := range ids {
-		if err := e.findGone(ctx, id.Scope(), list, gone); err != nil {
+		if err := f.e.erasures.findGone(ctx, id.Scope(), list, gone); err != nil {
 			return nil, err
 		}
 	}
@@ -36,15 +36,15 @@ func (e *Engine) confirmed(ctx context.Context, f *frame, in []quotation) ([]quo
 }
 
 // findGone notes which entries are erased or not there any more.
-func (e *Engine) findGone(ctx context.Context, scope core.Scope, ids []string, gone map[string]bool) error {
-	got, err := e.store.Get(ctx, scope, ids)
+func (t *erasures) findGone(ctx context.Context, scope core.Scope, ids []string, gone map[string]bool) error {
+	got, err := t.store.Get(ctx, scope, ids)
 	switch {
 	case errors.Is(err, core.ErrNotFound) && len(ids) == 1:
 		gone[ids[0]] = true
 		return nil
 	case errors.Is(err, core.ErrNotFound):
 		for i := range ids { // one of them is missing
-			if err := e.findGone(ctx, scope, ids[i:i+1], gone); err != nil {
+			if err := t.findGone(ctx, scope, ids[i:i+1], gone); err != nil {
 				return err
 			}
 		}
@@ -58,24 +58,24 @@ func (e *Engine) findGone(ctx context.Context, scope core.Scope, ids []string, g
 
 // everErased reports whether anything of an agent's was erased, by whichever process. Once it was, that stays so. Until then a store that several processes use is
 // asked whether there is a key, in one cheap read; any other is asked once.
-func (e *Engine) everErased(ctx context.Context, agent string) (bool, error) {
-	e.mu.Lock()
-	p, known := e.prints[agent]
-	e.mu.Unlock()
+func (t *erasures) everErased(ctx context.Context, agent string) (bool, error) {
+	t.mu.Lock()
+	p, known := t.prints[agent]
+	t.mu.Unlock()
 	if len(p) > 0 {
 		return true, nil
 	}
-	tail, tells, err := e.tail(ctx, core.SessionID{Agent: agent, Session: records.Secrets})
+	tail, tells, err := t.reader.tail(ctx, core.SessionID{Agent: agent, Session: records.Secrets})
 	if err != nil || known && !tells || tells && tail.Next == 0 {
 		return false, err
 	}
-	if p, err = erased.ReadPrints(ctx, e.store, agent); err != nil {
+	if p, err = erased.ReadPrints(ctx, t.store, agent); err != nil {
 		return false, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.prints[agent]) == 0 {
-		e.prints[agent] = p
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.prints[agent]) == 0 {
+		t.prints[agent] = p
 	}
-	return len(e.prints[agent]) > 0, nil
+	return len(t.prints[agent]) > 0, nil
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"hash/maphash"
 
+	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )
@@ -13,18 +14,25 @@ const (
 	roleCost        = 1
 )
 
+// gauge says what messages cost in tokens, whole and shortened. It is safe for concurrent use.
+type gauge struct {
+	count core.TokenCounter
+	// seed is of the hashes that costs and wordings are found again by.
+	seed maphash.Seed
+}
+
 // messageCost counts what m costs in a prompt, in tokens.
-func (e *Engine) messageCost(m message.Message) int {
+func (g *gauge) messageCost(m message.Message) int {
 	n := messageOverhead + roleCost
 	if m.Role == message.Tool {
 		n++
 	}
 	if m.Name != "" {
-		n += e.count(m.Name)
+		n += g.count(m.Name)
 	}
 	texts := 0
 	for i := range m.Parts {
-		n += e.partCost(&m.Parts[i])
+		n += g.partCost(&m.Parts[i])
 		if k := m.Parts[i].Kind; k == message.Text || k == message.ToolResult {
 			texts++
 		}
@@ -33,26 +41,26 @@ func (e *Engine) messageCost(m message.Message) int {
 	return n + max(texts-1, 0)
 }
 
-func (e *Engine) partCost(p *message.Part) int {
+func (g *gauge) partCost(p *message.Part) int {
 	switch p.Kind {
 	case message.Text, message.Thinking:
-		return e.count(p.Text)
+		return g.count(p.Text)
 	case message.ToolCall:
-		return e.count(p.Name) + e.count(p.Args)
+		return g.count(p.Name) + g.count(p.Args)
 	case message.ToolResult:
-		return e.count(p.Name) + e.count(p.Text) + e.insideCost(p)
+		return g.count(p.Name) + g.count(p.Text) + g.insideCost(p)
 	case message.Image:
-		return window.ImageTokens + e.count(p.Text)
+		return window.ImageTokens + g.count(p.Text)
 	default:
-		return e.count(p.Text) + e.count(string(p.Raw))
+		return g.count(p.Text) + g.count(string(p.Raw))
 	}
 }
 
 // insideCost counts the images and other blocks inside a result.
-func (e *Engine) insideCost(p *message.Part) int {
+func (g *gauge) insideCost(p *message.Part) int {
 	n := 0
 	for _, in := range message.Inside(*p) {
-		n += e.partCost(&in)
+		n += g.partCost(&in)
 	}
 	return n
 }
@@ -61,15 +69,15 @@ func (e *Engine) insideCost(p *message.Part) int {
 const maxCosts = 4096
 
 // costOf returns what a message as it would be sent costs: that of an item which it shows unchanged, if any is given, others counted once.
-func (e *Engine) costOf(s *session, m *message.Message, it *item) int {
+func (s *session) costOf(m *message.Message, it *item) int {
 	if it != nil && same(&it.msg, m) {
 		return it.cost
 	}
-	key := e.hash(m)
+	key := s.e.gauge.hash(m)
 	if n, ok := s.costs[key]; ok {
 		return n
 	}
-	n := e.messageCost(*m)
+	n := s.e.gauge.messageCost(*m)
 	s.rememberCost(key, n)
 	return n
 }
@@ -89,9 +97,9 @@ func same(a, b *message.Message) bool {
 	return len(a.Parts) == 0 || &a.Parts[0] == &b.Parts[0]
 }
 
-func (e *Engine) hash(m *message.Message) uint64 {
+func (g *gauge) hash(m *message.Message) uint64 {
 	var h maphash.Hash
-	h.SetSeed(e.seed)
+	h.SetSeed(g.seed)
 	h.WriteString(m.Name)
 	for i := range m.Parts {
 		p := &m.Parts[i]

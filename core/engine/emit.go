@@ -27,8 +27,8 @@ type slot struct {
 
 // emit puts the parts of the prompt in order: system messages, summaries, a note on what is left out, the window, and the recall
 // block in front of the newest turn. The provider's rules then run once more on the result.
-func (e *Engine) emit(f *frame, c *call) (core.AssembleResult, error) {
-	msgs := e.slots(f, c)
+func (f *frame) emit(c *call) (core.AssembleResult, error) {
+	msgs := f.slots(c)
 	slots, sent := f.ws.slots, &f.ws.sent
 	numbers := f.ws.numbers(len(slots))
 	for i := range msgs {
@@ -55,7 +55,7 @@ func (e *Engine) emit(f *frame, c *call) (core.AssembleResult, error) {
 				it = slots[n].it
 			}
 		}
-		cost := e.costOf(f.s, &out[i], it)
+		cost := f.s.costOf(&out[i], it)
 		res.EstimatedTokens += cost
 		from := sent.members(i)
 		if len(from) == 0 { // a rule made this message
@@ -71,11 +71,11 @@ func (e *Engine) emit(f *frame, c *call) (core.AssembleResult, error) {
 		}
 	}
 	if res.EstimatedTokens > c.budget {
-		return core.AssembleResult{}, e.budgetError(f, c, res.EstimatedTokens)
+		return core.AssembleResult{}, f.budgetError(c, res.EstimatedTokens)
 	}
 	res.Choices = f.outside(res.Choices)
 	res.Choices = append(res.Choices, c.outAllowance...)
-	res.CompactionDue = e.due(&f.v)
+	res.CompactionDue = f.e.cfg.due(&f.v)
 	return res, nil
 }
 
@@ -109,7 +109,7 @@ func (f *frame) explain(res *core.AssembleResult, c *call, from []int, i int) {
 }
 
 // slots lists the prompt's messages before the last run of the rules, and leaves in the workspace why each is there.
-func (e *Engine) slots(f *frame, c *call) []message.Message {
+func (f *frame) slots(c *call) []message.Message {
 	s := f.s
 	const around = 3 // notes and the pinned message
 	blocks := recallsOf(&f.v)
@@ -124,12 +124,12 @@ func (e *Engine) slots(f *frame, c *call) []message.Message {
 			add(it.msg, it, window.Choice{Entry: it.entry.ID, Reason: window.ReasonSystem, Tokens: it.cost})
 		}
 	}
-	for _, sum := range e.shownSummaries(&f.v) {
+	for _, sum := range shownSummaries(&f.v) {
 		add(summaryMessage(sum), nil, window.Choice{Entry: sum.ID, Reason: window.ReasonSummary, Tokens: sum.Tokens})
 	}
-	if n := e.left(f); n > 0 {
+	if n := f.left(); n > 0 {
 		m := noteMessage(n)
-		add(stamp(m, f.frontTime()), nil, window.Choice{Reason: window.ReasonNote, Tokens: e.messageCost(m)})
+		add(stamp(m, f.frontTime()), nil, window.Choice{Reason: window.ReasonNote, Tokens: f.e.gauge.messageCost(m)})
 	}
 	// recalled puts the blocks that stand in front of a position.
 	recalled := func(place int) {
@@ -142,9 +142,9 @@ func (e *Engine) slots(f *frame, c *call) []message.Message {
 	recalled(s.base - 1)
 	if p := f.pinned(); p != nil {
 		add(p.msg, p, window.Choice{Entry: p.entry.ID, Reason: window.ReasonPinned, Tokens: p.cost, Stub: f.v.Stubs[p.entry.ID].Kind})
-		if n := e.leftOfTurn(f); n > 0 {
+		if n := f.leftOfTurn(); n > 0 {
 			m := turnMarker(n)
-			add(stamp(m, p.entry.Time), nil, window.Choice{Reason: window.ReasonNote, Tokens: e.messageCost(m)})
+			add(stamp(m, p.entry.Time), nil, window.Choice{Reason: window.ReasonNote, Tokens: f.e.gauge.messageCost(m)})
 		}
 	}
 	for i := range f.msgs {
@@ -228,7 +228,7 @@ func (f *frame) holds(id string) bool {
 func (c *call) hosted() bool { return c.req.Transcript != nil && c.req.Prompt != "" }
 
 // leftOfTurn is how many entries between the pinned message and the window are not shown.
-func (e *Engine) leftOfTurn(f *frame) int {
+func (f *frame) leftOfTurn() int {
 	for i := f.s.base - 1; i >= 0; i-- {
 		if id, seq := f.v.At(i); id == f.s.pinned.entry.SessionID() && seq == f.s.pinned.entry.Seq {
 			return f.s.base - 1 - i
@@ -270,6 +270,6 @@ func (f *frame) outside(out []window.Choice) []window.Choice {
 }
 
 // due reports whether enough left the window for a compaction to be worth it.
-func (e *Engine) due(v *core.View) bool {
-	return v.Start > v.Frontier && v.Backlog >= int(e.cfg.Compaction.Due*float64(v.Budget))
+func (c *Config) due(v *core.View) bool {
+	return v.Start > v.Frontier && v.Backlog >= int(c.Compaction.Due*float64(v.Budget))
 }

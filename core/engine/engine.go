@@ -28,15 +28,16 @@ type Engine struct {
 	cfg   Config
 	store core.Store
 	views core.ViewStore
-	// sharedViews says that the store keeps the views, and tailer, if any, tells what other processes do to a session.
+	// sharedViews says that the store keeps the views.
 	sharedViews bool
-	tailer      core.Tailer
 	// nonce tells this engine's keys for messages without identity from those of other engines.
 	nonce     string
 	retriever core.Retriever
 	searcher  core.Searcher
 	compactor core.Compactor
-	count     core.TokenCounter
+	gauge     *gauge
+	reader    *reader
+	erasures  *erasures
 	host      core.Host
 	observers []core.Observer
 	ownStore  bool
@@ -47,7 +48,6 @@ type Engine struct {
 	legacy    *Legacy
 	redact    redactor
 	injected  *injected.Cutter
-	seed      maphash.Seed
 
 	health health
 	// pending are counts for views that were not published since.
@@ -57,15 +57,12 @@ type Engine struct {
 	work     sync.WaitGroup
 	// strangers are the providers whose rules are not known, and of which that was said.
 	strangers sync.Map
-	// rooms holds the workspaces that no call has: about one for each processor, and none after a while without calls.
-	rooms sync.Pool
+	rooms     workspaces
 
 	mu       sync.Mutex
 	sessions map[core.SessionID]*session
 	// lately holds the same sessions, the one used last in front.
 	lately *list.List
-	// prints are by agent, see printsOf.
-	prints map[string]erased.Prints
 	// held is what their windows take in memory, in bytes.
 	held   int
 	closed bool
@@ -118,11 +115,13 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 		return nil, invalid("new", "counter", "choose a tokenizer, such as models/tiktoken")
 	}
 	e := &Engine{
-		cfg: cfg, store: parts.Store, retriever: parts.Retriever, searcher: parts.Searcher, compactor: parts.Compactor, count: parts.Counter,
+		cfg: cfg, store: parts.Store, retriever: parts.Retriever, searcher: parts.Searcher, compactor: parts.Compactor,
 		host: parts.Host, ownStore: parts.OwnStore, newID: randomID, log: slog.New(slog.DiscardHandler),
-		redact: redact, injected: cutter, seed: maphash.MakeSeed(), nonce: rand.Text()[:8], sessions: make(map[core.SessionID]*session), lately: list.New(), prints: make(map[string]erased.Prints),
+		redact: redact, injected: cutter, gauge: &gauge{count: parts.Counter, seed: maphash.MakeSeed()}, nonce: rand.Text()[:8], sessions: make(map[core.SessionID]*session), lately: list.New(),
 		info: core.Info{ID: "composed", Name: "Composed context engine", Version: "1"},
 	}
+	e.reader = &reader{store: e.store, gauge: e.gauge, cfg: &e.cfg}
+	e.erasures = &erasures{store: e.store, reader: e.reader, newID: func() string { return e.newID() }, now: e.now, prints: make(map[string]erased.Prints)}
 	if e.host == nil {
 		e.host = core.NoHost{}
 	}
@@ -138,7 +137,7 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 		return nil, err
 	}
 	e.legacy = NewLegacy(e.host)
-	e.tailer, _ = core.As[core.Tailer](e.store)
+	e.reader.tailer, _ = core.As[core.Tailer](e.store)
 	if v, ok := core.As[core.ViewStore](e.store); ok {
 		e.views, e.sharedViews = v, true
 	} else if e.views = parts.Views; e.views == nil {
@@ -244,8 +243,8 @@ func (e *Engine) Retriever() core.Retriever { return e.retriever }
 func (e *Engine) Compactor() core.Compactor { return e.compactor }
 
 // policy returns the window policy in force.
-func (e *Engine) policy() window.Policy {
-	w := e.cfg.Window
+func (c *Config) policy() window.Policy {
+	w := c.Window
 	return window.Policy{High: w.High, Low: w.Low, LowTokens: w.LowTokens, Reserve: w.Reserve, CachePrice: w.CachePrice, KeepResults: w.KeepResults}
 }
 

@@ -63,7 +63,7 @@ func writeMedia(b *strings.Builder, p *message.Part) {
 }
 
 // bytesFor estimates how many bytes of an entry's text cost so many tokens, the citation included.
-func (e *Engine) bytesFor(entry *core.Entry, text string, tokens int) int {
+func bytesFor(entry *core.Entry, text string, tokens int) int {
 	tokens -= citationCost
 	if entry.Tokens <= tokens || len(text) == 0 {
 		return len(text)
@@ -91,7 +91,7 @@ func (w *answerWriter) add(entry *core.Entry, text string, whole bool, score flo
 		if !whole {
 			block = strings.TrimSuffix(block, "\n") + " ...\n"
 		}
-		cost := w.e.count(block)
+		cost := w.e.gauge.count(block)
 		if cost <= w.room {
 			w.room -= cost
 			w.b.WriteString(block)
@@ -129,7 +129,7 @@ func (e *Engine) Expand(ctx context.Context, req ExpandRequest) (_ ExpandResult,
 	if err != nil {
 		return ExpandResult{}, err
 	}
-	entry, err := e.reached(ctx, &r, req.ID)
+	entry, err := r.reached(ctx, req.ID)
 	if errors.Is(err, core.ErrNotFound) { // a mistyped id is nobody's failure
 		return ExpandResult{}, fmt.Errorf("core: expand %q in %q: %w", req.ID, req.Session, err)
 	}
@@ -140,10 +140,10 @@ func (e *Engine) Expand(ctx context.Context, req ExpandRequest) (_ ExpandResult,
 	var res ExpandResult
 	switch {
 	case entry.Type == core.TypeSummary:
-		res, err = e.expandSpans(ctx, &r, spansOf(entry), req.Offset, &w)
+		res, err = r.expandSpans(ctx, spansOf(entry), req.Offset, &w)
 	case req.Before > 0 || req.After > 0:
 		around := core.Span{From: max(entry.Seq-int64(req.Before), 0), To: entry.Seq + int64(req.After) + 1}
-		res, err = e.expandSpans(ctx, &r, []core.Span{around.Owned(entry.SessionID())}, req.Offset, &w)
+		res, err = r.expandSpans(ctx, []core.Span{around.Owned(entry.SessionID())}, req.Offset, &w)
 	default:
 		res, err = expandEntry(&entry, req.Offset, &w)
 	}
@@ -151,14 +151,14 @@ func (e *Engine) Expand(ctx context.Context, req ExpandRequest) (_ ExpandResult,
 		return ExpandResult{}, e.failed(ctx, "store", "expand", fmt.Errorf("core: expand %q in %q: %w", req.ID, req.Session, err))
 	}
 	res.Found, res.Text = w.found, w.b.String()
-	res.Tokens = e.count(res.Text)
+	res.Tokens = e.gauge.count(res.Text)
 	return res, nil
 }
 
 // reached reads an entry that the session may see, by its id or, of the session itself, by its position.
-func (e *Engine) reached(ctx context.Context, r *reach, id string) (core.Entry, error) {
+func (r *reach) reached(ctx context.Context, id string) (core.Entry, error) {
 	if seq, err := strconv.ParseInt(id, 10, 64); err == nil && seq >= 0 && seq < math.MaxInt64 {
-		page, err := e.store.Scan(ctx, core.ScanQuery{Scope: r.session.Scope(), FromSeq: seq, ToSeq: seq + 1, Limit: 1})
+		page, err := r.e.store.Scan(ctx, core.ScanQuery{Scope: r.session.Scope(), FromSeq: seq, ToSeq: seq + 1, Limit: 1})
 		if err != nil {
 			return core.Entry{}, err
 		}
@@ -167,7 +167,7 @@ func (e *Engine) reached(ctx context.Context, r *reach, id string) (core.Entry, 
 		}
 	}
 	for _, scope := range append(slices.Clone(r.scopes), ownersOf(&r.view)...) {
-		got, err := e.store.Get(ctx, scope, []string{id})
+		got, err := r.e.store.Get(ctx, scope, []string{id})
 		if err == nil && r.holds(&got[0]) {
 			return got[0], nil
 		}
@@ -200,7 +200,7 @@ func expandEntry(entry *core.Entry, offset int, w *answerWriter) (ExpandResult, 
 		offset--
 	}
 	rest := text[offset:]
-	page := window.CutRune(rest, w.e.bytesFor(entry, text, w.room))
+	page := window.CutRune(rest, bytesFor(entry, text, w.room))
 	if !w.add(entry, page, len(page) == len(text), 0) {
 		return res, invalid("expand", "tokens", "not even the beginning fits: ask for more")
 	}
@@ -215,7 +215,7 @@ func expandEntry(entry *core.Entry, offset int, w *answerWriter) (ExpandResult, 
 }
 
 // expandSpans shows the entries of spans from the offset-th on, as many as fit.
-func (e *Engine) expandSpans(ctx context.Context, r *reach, spans []core.Span, offset int, w *answerWriter) (ExpandResult, error) {
+func (r *reach) expandSpans(ctx context.Context, spans []core.Span, offset int, w *answerWriter) (ExpandResult, error) {
 	var res ExpandResult
 	for _, sp := range spans {
 		res.Total += sp.Len()
@@ -231,7 +231,7 @@ func (e *Engine) expandSpans(ctx context.Context, r *reach, spans []core.Span, o
 		q := core.ScanQuery{Scope: sp.Session.Scope(), FromSeq: sp.From + skip, ToSeq: sp.To, Limit: 64}
 		n += int(skip)
 		for !full {
-			page, err := e.store.Scan(ctx, q)
+			page, err := r.e.store.Scan(ctx, q)
 			if err != nil {
 				return res, err
 			}
@@ -239,7 +239,7 @@ func (e *Engine) expandSpans(ctx context.Context, r *reach, spans []core.Span, o
 				entry := &page.Entries[i]
 				if r.holds(entry) && entry.Type != core.TypeSummary {
 					text := plainText(entry)
-					cut := window.CutRune(text, e.bytesFor(entry, text, max(w.room/2, 200)))
+					cut := window.CutRune(text, bytesFor(entry, text, max(w.room/2, 200)))
 					if w.room < citationCost*2 || !w.add(entry, cut, len(cut) == len(text), 0) {
 						full = true
 						break
@@ -295,7 +295,7 @@ func (e *Engine) Describe(ctx context.Context, req DescribeRequest) (_ DescribeR
 	}
 	if n := v.Len(); n > 0 {
 		for _, at := range []int{0, n - 1} {
-			items, err := e.read(ctx, v, at, at+1)
+			items, err := e.reader.read(ctx, v, at, at+1)
 			if err != nil {
 				return DescribeResult{}, e.failed(ctx, "store", "describe", err)
 			}
@@ -306,7 +306,7 @@ func (e *Engine) Describe(ctx context.Context, req DescribeRequest) (_ DescribeR
 		}
 	}
 	d.Text = d.text() + shortenedText(v.Stubs)
-	d.Tokens = e.count(d.Text)
+	d.Tokens = e.gauge.count(d.Text)
 	return d, nil
 }
 

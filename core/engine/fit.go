@@ -13,27 +13,27 @@ import (
 )
 
 // fit makes the window fit: clips what is new and too large, and steps when the window exceeds the high mark.
-func (e *Engine) fit(ctx context.Context, s *session, v core.View, policy history.Policy, c *call) (*frame, error) {
-	if err := e.warmUp(ctx, s); err != nil {
+func (c *call) fit(ctx context.Context, s *session, v core.View, policy history.Policy) (*frame, error) {
+	if err := s.warmUp(ctx); err != nil {
 		return nil, err
 	}
 	if first := max(v.Start, v.Lead); first > s.base {
 		s.drop(first - s.base)
 	}
-	if err := e.retreat(ctx, s, &v, c); err != nil {
+	if err := c.retreat(ctx, s, &v); err != nil {
 		return nil, err
 	}
 	c.dirty = keepRecall(&v) || c.dirty
-	e.clipNew(s, &v, c)
-	if start := e.limitStart(s, &v, c); start > s.base {
-		e.moveStart(s, &v, start, c)
+	c.clipNew(s, &v)
+	if start := c.limitStart(s, &v); start > s.base {
+		c.moveStart(s, &v, start)
 	}
 	if v.Lean > 0 && v.LeanTurn != v.Turns {
 		v.Apply(edit.Lean{Turn: v.LeanTurn}, edit.Anew{}) // a new turn may have room again
 		c.stepped, c.dirty = true, true
 	}
 	for {
-		f, err := e.fitLean(s, &v, policy, c)
+		f, err := c.fitLean(s, &v, policy)
 		if err == nil || v.Lean >= leanUnpinned {
 			return f, err
 		}
@@ -46,19 +46,19 @@ func (e *Engine) fit(ctx context.Context, s *session, v core.View, policy histor
 const maxSteps = 64
 
 // fitLean makes the window fit at one level of leanness.
-func (e *Engine) fitLean(s *session, v *core.View, policy history.Policy, c *call) (*frame, error) {
+func (c *call) fitLean(s *session, v *core.View, policy history.Policy) (*frame, error) {
 	var f *frame
 	for steps := 0; ; steps++ {
-		f = e.frame(s, *v, policy, c.ws)
-		total := e.fixed(f, c.additionCost) + sum(f.costs)
-		c.marks = e.policy().Marks(v.Budget, c.budget, e.recallRoom(c, v.Budget), sum(f.costs)/max(f.calls(), 1))
+		f = s.frame(*v, policy, c.ws)
+		total := f.fixed(c.additionCost) + sum(f.costs)
+		c.marks = c.e.cfg.policy().Marks(v.Budget, c.budget, c.recallRoom(v.Budget), sum(f.costs)/max(f.calls(), 1))
 		high := c.marks.High
 		if c.loop() {
 			high = c.marks.Hard // a step in the middle of a turn waits for its end as long as there is room
 		}
-		if r := v.Recall; r != nil && !c.stepped && !e.recallStale(f, c) {
+		if r := v.Recall; r != nil && !c.stepped && !f.recallStale(c) {
 			// Inside a turn the recall block stays: the window must leave room for it, unless it was made for a larger budget.
-			if room := c.marks.Hard - r.Tokens; float64(r.Tokens) <= 1.1*float64(e.askedRoom(c.share, c.budget)) {
+			if room := c.marks.Hard - r.Tokens; float64(r.Tokens) <= 1.1*float64(c.e.cfg.askedRoom(c.share, c.budget)) {
 				high = min(high, room)
 			} else if total > room {
 				f.giveUpRecall(v, c)
@@ -67,15 +67,15 @@ func (e *Engine) fitLean(s *session, v *core.View, policy history.Policy, c *cal
 		if total <= high {
 			return f, nil
 		}
-		if steps == maxSteps || !e.step(f, v, c, high) {
+		if steps == maxSteps || !f.step(v, c, high) {
 			break
 		}
 	}
-	if r := v.Recall; r != nil && r.Tokens > 0 && !c.stepped && e.fixed(f, c.additionCost)+sum(f.costs)+r.Tokens > c.marks.Hard {
+	if r := v.Recall; r != nil && r.Tokens > 0 && !c.stepped && f.fixed(c.additionCost)+sum(f.costs)+r.Tokens > c.marks.Hard {
 		// The window cannot give way, so the recall block does.
 		f.giveUpRecall(v, c)
 	}
-	return f, e.squeeze(f, v, c)
+	return f, f.squeeze(v, c)
 }
 
 // giveUpRecall takes the recall block out; what has room is recalled anew.
@@ -105,42 +105,42 @@ func sum(costs []int) int {
 }
 
 // step moves a window that costs more than high down to the low mark. It returns false when nothing can give way any more.
-func (e *Engine) step(f *frame, v *core.View, c *call, high int) bool {
+func (f *frame) step(v *core.View, c *call, high int) bool {
 	s := f.s
 	f.group()
-	groups := e.plannerGroups(f)
+	groups := f.plannerGroups()
 	again := len(v.Kept) > 0 // what stood behind them is billed again anyway
 	if again {
 		v.Apply(edit.Unkeep{}, edit.Anew{})
 		f.v.Apply(edit.Unkeep{})
 		c.stepped, c.dirty = true, true
 	}
-	fixed := e.fixed(f, c.additionCost)
-	if e.left(f) == 0 {
+	fixed := f.fixed(c.additionCost)
+	if f.left() == 0 {
 		if again && fixed+sum(f.costs) <= high {
 			return true // a conversation that fits is shown whole: what was recalled in earlier turns took the room
 		}
-		if e.cfg.Window.Note {
+		if f.e.cfg.Window.Note {
 			fixed += noteCost
 		}
 	}
-	plan := window.Step(groups, fixed, c.marks, e.cfg.Window.KeepResults, noteCost)
+	plan := window.Step(groups, fixed, c.marks, f.e.cfg.Window.KeepResults, noteCost)
 	if plan.Drop == 0 && len(plan.Masks) == 0 {
-		return e.splitMerged(f, v, c, fixed+sum(f.costs)-c.marks.Low) || again
+		return f.splitMerged(v, c, fixed+sum(f.costs)-c.marks.Low) || again
 	}
 	v.Apply(edit.Show{})
 	for _, m := range plan.Masks {
-		e.maskResult(f, v, m)
+		f.maskResult(v, m)
 	}
 	if plan.Pin {
-		e.pin(f, v, plan.PinGroup)
+		f.pin(v, plan.PinGroup)
 	}
 	if plan.Drop > 0 {
 		start := f.start(plan.Drop)
 		if start <= s.base && len(plan.Masks) == 0 {
-			return e.splitMerged(f, v, c, fixed+sum(f.costs)-c.marks.Low) || again
+			return f.splitMerged(v, c, fixed+sum(f.costs)-c.marks.Low) || again
 		}
-		e.moveStart(s, v, start, c)
+		c.moveStart(s, v, start)
 	}
 	c.stepped, c.dirty = true, true
 	v.Apply(edit.Anew{})
@@ -149,7 +149,7 @@ func (e *Engine) step(f *frame, v *core.View, c *call, high int) bool {
 
 // splitMerged lets the oldest of several texts leave that a rule merged into one message, as many as make up the excess, or the calls and results in front
 // of such a text. It returns false when there is none.
-func (e *Engine) splitMerged(f *frame, v *core.View, c *call, excess int) bool {
+func (f *frame) splitMerged(v *core.View, c *call, excess int) bool {
 	if excess <= 0 {
 		return false // what was recalled in earlier turns took the room
 	}
@@ -178,7 +178,7 @@ func (e *Engine) splitMerged(f *frame, v *core.View, c *call, excess int) bool {
 	if start <= f.s.base {
 		return false
 	}
-	e.moveStart(f.s, v, start, c)
+	c.moveStart(f.s, v, start)
 	v.Apply(edit.Anew{})
 	return true
 }
@@ -194,7 +194,7 @@ func (f *frame) start(group int) int {
 }
 
 // maskResult masks the r-th entry of a group that carries results.
-func (e *Engine) maskResult(f *frame, v *core.View, m window.Mask) {
+func (f *frame) maskResult(v *core.View, m window.Mask) {
 	r := 0
 	for j := f.groups[m.Group].From; j < f.groups[m.Group].To; j++ {
 		if f.msgs[j].Role != message.Tool {
@@ -206,7 +206,7 @@ func (e *Engine) maskResult(f *frame, v *core.View, m window.Mask) {
 				continue
 			}
 			if r == m.Result {
-				e.setStub(f.s, v, it, e.mask(it.entry))
+				f.s.setStub(v, it, f.e.gauge.mask(it.entry))
 				return
 			}
 			r++
@@ -215,17 +215,17 @@ func (e *Engine) maskResult(f *frame, v *core.View, m window.Mask) {
 }
 
 // setStub changes what the window shows of an entry; what was shortened of it before stays so.
-func (e *Engine) setStub(s *session, v *core.View, it *item, st window.Stub) {
+func (s *session) setStub(v *core.View, it *item, st window.Stub) {
 	if before, ok := v.Stubs[it.entry.ID]; ok {
 		st = stubOver(st, before)
-		st.Tokens = e.messageCost(shownAs(it.entry, &st))
+		st.Tokens = s.e.gauge.messageCost(shownAs(it.entry, &st))
 	}
 	v.Apply(edit.Stub{ID: it.entry.ID, Stub: st})
-	*it = e.item(it.entry, &st)
+	*it = s.e.gauge.item(it.entry, &st)
 }
 
 // pin keeps a user message in front although its turn begins behind it.
-func (e *Engine) pin(f *frame, v *core.View, group int) {
+func (f *frame) pin(v *core.View, group int) {
 	for _, n := range slices.Backward(f.shown.members(f.groups[group].From)) {
 		if it := f.item(n); isPrompt(it.entry) {
 			pinned := *it
@@ -237,7 +237,7 @@ func (e *Engine) pin(f *frame, v *core.View, group int) {
 }
 
 // moveStart lets the window begin at a position and forgets what only concerned the entries in front of it.
-func (e *Engine) moveStart(s *session, v *core.View, start int, c *call) {
+func (c *call) moveStart(s *session, v *core.View, start int) {
 	n := min(max(start-s.base, 0), len(s.items))
 	leave := edit.Leave{Entries: make([]string, n)}
 	for i := range n {
@@ -269,10 +269,10 @@ func (s *session) drop(n int) {
 }
 
 // limitStart returns where the window must begin for the limit of user turns. Like the budget's it moves in steps.
-func (e *Engine) limitStart(s *session, v *core.View, c *call) int {
-	limit := history.LimitFor(c.req.Session.Session, e.cfg.History.Limits)
+func (c *call) limitStart(s *session, v *core.View) int {
+	limit := history.LimitFor(c.req.Session.Session, c.e.cfg.History.Limits)
 	if limit <= 0 {
-		limit = e.cfg.History.LimitTurns
+		limit = c.e.cfg.History.LimitTurns
 	}
 	if limit <= 0 {
 		return s.base

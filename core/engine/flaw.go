@@ -120,7 +120,7 @@ func flawsOf(v *core.View, ctx context.Context, s core.Store) (found []string, e
 func (e *Engine) Mend(ctx context.Context, id core.SessionID) (int, error) {
 	n := 0
 	err := e.retry(ctx, id, func(s *session) error {
-		moved, err := e.mendOwn(ctx, s)
+		moved, err := s.mendOwn(ctx)
 		if n += moved; err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (e *Engine) Mend(ctx context.Context, id core.SessionID) (int, error) {
 		n += max(left, 1)
 		s.cool()
 		s.outputs = nil
-		return e.publish(ctx, s, v)
+		return s.publish(ctx, v)
 	})
 	return n, e.failed(ctx, "store", "mend", err)
 }

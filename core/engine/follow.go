@@ -11,11 +11,11 @@ import (
 )
 
 // follow rebuilds the path of v in the order found, storing what is new.
-func (e *Engine) follow(ctx context.Context, s *session, v *core.View, t *core.Transcript, p transcript.Plan) (intake, error) {
+func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, p transcript.Plan) (intake, error) {
 	common := p.CommonPrefix()
 	before := v.Len()
 	messages, _ := p.News(s.id, v.Next, t)
-	there, err := e.outOfSight(ctx, s.id, v, p, messages)
+	there, err := s.e.reader.outOfSight(ctx, s.id, v, p, messages)
 	if err != nil {
 		return intake{}, err
 	}
@@ -25,17 +25,17 @@ func (e *Engine) follow(ctx context.Context, s *session, v *core.View, t *core.T
 	if common < before && !p.Moves(common) {
 		v.Apply(edit.Cut{To: common})
 		s.cool()
-		if err := e.publish(ctx, s, *v); err != nil {
+		if err := s.publish(ctx, *v); err != nil {
 			return intake{}, err
 		}
 		*v = s.view.Clone()
 	}
 	scratch := v.Clone()
-	in, err := e.append(ctx, s, &scratch, draft{messages: messages, marks: marks, known: there})
+	in, err := s.append(ctx, &scratch, draft{messages: messages, marks: marks, known: there})
 	if err != nil {
 		return intake{}, err
 	}
-	entries, err := e.bySequence(ctx, s, in)
+	entries, err := s.bySequence(ctx, in)
 	if err != nil {
 		return intake{}, err
 	}
@@ -109,7 +109,7 @@ func (l *layer) add(entry core.Entry) {
 }
 
 // bySequence returns the entries of an intake in the order of its messages, known ones read from the store.
-func (e *Engine) bySequence(ctx context.Context, s *session, in intake) ([]core.Entry, error) {
+func (s *session) bySequence(ctx context.Context, in intake) ([]core.Entry, error) {
 	fresh := make(map[string]core.Entry, len(in.entries))
 	for _, entry := range in.entries {
 		fresh[entry.ID] = entry
@@ -118,7 +118,7 @@ func (e *Engine) bySequence(ctx context.Context, s *session, in intake) ([]core.
 	for i, id := range in.ids {
 		entry, ok := fresh[id]
 		if !ok {
-			got, err := e.store.Get(ctx, s.id.Scope(), []string{id})
+			got, err := s.e.store.Get(ctx, s.id.Scope(), []string{id})
 			if err != nil {
 				return nil, fmt.Errorf("core: reconcile %q: %w", s.id, err)
 			}
@@ -131,8 +131,8 @@ func (e *Engine) bySequence(ctx context.Context, s *session, in intake) ([]core.
 
 // outOfSight finds which of a host's messages the store holds although it did not show them: the ids of their entries, by index. What stands in front is not
 // looked for, it is few. The next position of v comes behind theirs.
-func (e *Engine) outOfSight(ctx context.Context, id core.SessionID, v *core.View, p transcript.Plan, messages []message.Message) (map[int]string, error) {
-	r, ok := core.As[core.Recogniser](e.store)
+func (r *reader) outOfSight(ctx context.Context, id core.SessionID, v *core.View, p transcript.Plan, messages []message.Message) (map[int]string, error) {
+	knows, ok := core.As[core.Recogniser](r.store)
 	n := len(messages)
 	for _, l := range p.Leaders {
 		if l.Host >= 0 {
@@ -142,7 +142,7 @@ func (e *Engine) outOfSight(ctx context.Context, id core.SessionID, v *core.View
 	if !ok || n == 0 {
 		return nil, nil
 	}
-	found, err := r.Recognise(ctx, id, messages[:n])
+	found, err := knows.Recognise(ctx, id, messages[:n])
 	if err != nil {
 		return nil, fmt.Errorf("core: reconcile %q: %w", id, err)
 	}

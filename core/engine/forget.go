@@ -134,7 +134,7 @@ func (er *erasure) run(ctx context.Context) (Receipt, error) {
 			return Receipt{}, err
 		}
 		var err error
-		if er.prints, err = e.printsOf(ctx, er.req.Scope.Agent, true); err != nil {
+		if er.prints, err = e.erasures.printsOf(ctx, er.req.Scope.Agent, true); err != nil {
 			return Receipt{}, err
 		}
 		if err := er.empty(ctx); err != nil {

@@ -109,9 +109,9 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 		v.Apply(edit.Erased{Count: v.Erased + 1})
 		if !touched {
 			s.gone = nil
-			return er.e.publish(ctx, s, v)
+			return s.publish(ctx, v)
 		}
-		own := er.e.ownMessages(s) // a host may still hand them back
+		own := s.ownMessages() // a host may still hand them back
 		for i := range v.Summaries {
 			if err := er.late(ctx, id, &v.Summaries[i]); err != nil {
 				return err
@@ -132,7 +132,7 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 		// What was too much before may fit now, and something must be shown.
 		v.Apply(edit.Show{}, edit.Unrecall{}, edit.Seek{}, edit.Anew{})
 		s.forget()
-		if err := er.e.publish(ctx, s, v); err != nil {
+		if err := s.publish(ctx, v); err != nil {
 			return err
 		}
 		s.loaded, s.variants = true, own
@@ -173,7 +173,7 @@ func (er *erasure) blanked(summaries []core.Summary) []core.Summary {
 	for i := range out {
 		if sum := &out[i]; er.summaries[sum.ID] {
 			sum.Text, sum.Kind = erasedText, erasedKind
-			sum.Tokens = er.e.messageCost(summaryMessage(*sum))
+			sum.Tokens = er.e.gauge.messageCost(summaryMessage(*sum))
 		}
 	}
 	return out

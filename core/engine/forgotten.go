@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/erased"
@@ -27,14 +29,14 @@ func foreign(v *core.View) bool {
 
 // forgotten returns what was erased from a session, and from those whose entries it shows or showed. It is read once as long as nothing is erased, where
 // views say that there is any: whoever shares a session with others reads it anew all the time, and would read all of it each time.
-func (e *Engine) forgotten(ctx context.Context, s *session, v *core.View) (*erased.Messages, error) {
+func (s *session) forgotten(ctx context.Context, v *core.View) (*erased.Messages, error) {
 	at := erasedAt{v.Erased, s.mark, foreign(v)}
 	if s.gone != nil && s.goneAt == at {
 		return s.gone, nil
 	}
 	f := &erased.Messages{}
 	if v.Erased > 0 {
-		if err := f.Add(ctx, e.store, s.id); err != nil {
+		if err := f.Add(ctx, s.e.store, s.id); err != nil {
 			return nil, err
 		}
 	}
@@ -45,12 +47,12 @@ func (e *Engine) forgotten(ctx context.Context, s *session, v *core.View) (*eras
 				continue
 			}
 			seen[*sp.Session] = true
-			from, err := e.views.LoadView(ctx, *sp.Session)
+			from, err := s.e.views.LoadView(ctx, *sp.Session)
 			if errors.Is(err, core.ErrNotFound) || err == nil && from.Erased == 0 {
 				continue
 			}
 			if err == nil {
-				err = f.Add(ctx, e.store, *sp.Session)
+				err = f.Add(ctx, s.e.store, *sp.Session)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("core: what was erased from %q: %w", *sp.Session, err)
@@ -61,13 +63,25 @@ func (e *Engine) forgotten(ctx context.Context, s *session, v *core.View) (*eras
 	return f, nil
 }
 
+// erasures knows what was erased, of every agent. It is safe for concurrent use.
+type erasures struct {
+	store  core.Store
+	reader *reader
+	newID  func() string
+	now    func() time.Time
+
+	mu sync.Mutex
+	// prints are by agent, see printsOf.
+	prints map[string]erased.Prints
+}
+
 // stayErased turns an entry about to be stored into an empty place when its message was erased before.
-func (e *Engine) stayErased(ctx context.Context, f *erased.Messages, entry core.Entry) (core.Entry, error) {
+func (t *erasures) stayErased(ctx context.Context, f *erased.Messages, entry core.Entry) (core.Entry, error) {
 	receipt, ok := f.Find(&entry.Message, entry.Fingerprint)
 	if !ok {
 		return entry, nil
 	}
-	p, err := e.printsOf(ctx, entry.Agent, true)
+	p, err := t.printsOf(ctx, entry.Agent, true)
 	if err != nil {
 		return entry, err
 	}
@@ -80,29 +94,29 @@ func (e *Engine) stayErased(ctx context.Context, f *erased.Messages, entry core.
 }
 
 // printsOf returns what makes the prints of an agent's erased entries, with a key if asked for one.
-func (e *Engine) printsOf(ctx context.Context, agent string, with bool) (erased.Prints, error) {
-	e.mu.Lock()
-	p := e.prints[agent]
-	e.mu.Unlock()
+func (t *erasures) printsOf(ctx context.Context, agent string, with bool) (erased.Prints, error) {
+	t.mu.Lock()
+	p := t.prints[agent]
+	t.mu.Unlock()
 	if len(p) > 0 {
 		return p, nil
 	}
 	var err error
 	if with {
-		p, err = erased.MakePrints(ctx, e.store, agent, e.newID(), e.now())
+		p, err = erased.MakePrints(ctx, t.store, agent, t.newID(), t.now())
 	} else {
-		p, err = erased.ReadPrints(ctx, e.store, agent)
+		p, err = erased.ReadPrints(ctx, t.store, agent)
 	}
 	if err == nil && len(p) > 0 {
-		e.mu.Lock()
-		e.prints[agent] = p
-		e.mu.Unlock()
+		t.mu.Lock()
+		t.prints[agent] = p
+		t.mu.Unlock()
 	}
 	return p, err
 }
 
 // recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones.
-func (e *Engine) recognise(ctx context.Context, known []transcript.Known, rows []transcript.Row, messages []message.Message) error {
+func (t *erasures) recognise(ctx context.Context, known []transcript.Known, rows []transcript.Row, messages []message.Message) error {
 	owners := make(map[core.SessionID]map[string][]int)
 	for i, k := range known {
 		if !k.Erased || !strings.HasPrefix(k.Fingerprint, erased.Mark) {
@@ -114,7 +128,7 @@ func (e *Engine) recognise(ctx context.Context, known []transcript.Known, rows [
 		owners[k.Owner][k.Fingerprint] = append(owners[k.Owner][k.Fingerprint], i)
 	}
 	for owner, places := range owners {
-		p, err := e.printsOf(ctx, owner.Agent, false)
+		p, err := t.printsOf(ctx, owner.Agent, false)
 		if err != nil {
 			return err
 		}

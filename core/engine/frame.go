@@ -12,7 +12,7 @@ import (
 )
 
 // warmUp brings the entries from the window's start on into memory. It reads from the end backwards, never the whole history.
-func (e *Engine) warmUp(ctx context.Context, s *session) error {
+func (s *session) warmUp(ctx context.Context) error {
 	if s.warm {
 		return nil
 	}
@@ -22,26 +22,26 @@ func (e *Engine) warmUp(ctx context.Context, s *session) error {
 	if v.Start < 0 {
 		// The path was cut before the old start: a window of the old size is found anew from the end.
 		var err error
-		if start, err = e.walkBack(ctx, v, n, e.fresh(v), 0); err != nil {
+		if start, err = s.e.reader.walkBack(ctx, v, n, s.e.cfg.fresh(v), 0); err != nil {
 			return err
 		}
 	}
-	items, err := e.read(ctx, v, start, n)
+	items, err := s.e.reader.read(ctx, v, start, n)
 	if err != nil {
 		return err
 	}
-	lead, err := e.readLead(ctx, v)
+	lead, err := s.e.reader.readLead(ctx, v)
 	if err != nil {
 		return err
 	}
 	s.items, s.lead, s.base, s.most = items, lead, start, nil
 	s.pinned = nil
 	if v.Pinned != "" {
-		pinned, err := e.find(ctx, v, v.Pinned)
+		pinned, err := s.e.reader.find(ctx, v, v.Pinned)
 		if err != nil {
 			return fmt.Errorf("core: session %q: pinned entry: %w", s.id, err)
 		}
-		it := e.item(pinned, stubOf(v, v.Pinned))
+		it := s.e.gauge.item(pinned, stubOf(v, v.Pinned))
 		s.pinned = &it
 	}
 	s.warm = true
@@ -49,7 +49,7 @@ func (e *Engine) warmUp(ctx context.Context, s *session) error {
 }
 
 // find reads an entry of the session, or of one that it shows entries of.
-func (e *Engine) find(ctx context.Context, v *core.View, id string) (core.Entry, error) {
+func (r *reader) find(ctx context.Context, v *core.View, id string) (core.Entry, error) {
 	scopes := []core.Scope{v.Session.Scope()}
 	for _, sp := range v.Path {
 		if sp.Session != nil {
@@ -59,7 +59,7 @@ func (e *Engine) find(ctx context.Context, v *core.View, id string) (core.Entry,
 	var err error
 	for _, scope := range scopes {
 		var got []core.Entry
-		if got, err = e.store.Get(ctx, scope, []string{id}); err == nil {
+		if got, err = r.store.Get(ctx, scope, []string{id}); err == nil {
 			return got[0], nil
 		}
 	}
@@ -67,12 +67,12 @@ func (e *Engine) find(ctx context.Context, v *core.View, id string) (core.Entry,
 }
 
 // fresh is how many tokens of history a window that is made anew reads.
-func (e *Engine) fresh(v *core.View) int {
-	return int(float64(max(v.Budget, 8000)) * e.cfg.Window.Low)
+func (c *Config) fresh(v *core.View) int {
+	return int(float64(max(v.Budget, 8000)) * c.Window.Low)
 }
 
 // walkBack returns the position from which the path to its end costs at most tokens, or its beginning if all of it costs at most whole.
-func (e *Engine) walkBack(ctx context.Context, v *core.View, end, tokens, whole int) (int, error) {
+func (r *reader) walkBack(ctx context.Context, v *core.View, end, tokens, whole int) (int, error) {
 	pos, start, over := end, end, max(whole-tokens, 0)
 	spans := v.Slice(max(v.Lead, v.Frontier), end)
 	for _, sp := range slices.Backward(spans) {
@@ -82,7 +82,7 @@ func (e *Engine) walkBack(ctx context.Context, v *core.View, end, tokens, whole 
 		}
 		q := core.ScanQuery{Scope: owner.Scope(), FromSeq: sp.From, ToSeq: sp.To, Reverse: true, Limit: 200}
 		for {
-			page, err := e.store.Scan(ctx, q)
+			page, err := r.store.Scan(ctx, q)
 			if err != nil {
 				return 0, fmt.Errorf("core: read session %q: %w", owner, err)
 			}
@@ -91,7 +91,7 @@ func (e *Engine) walkBack(ctx context.Context, v *core.View, end, tokens, whole 
 					continue
 				}
 				if !entry.Hidden() {
-					tokens -= e.bounded(entry.Tokens, v.Budget)
+					tokens -= r.cfg.bounded(entry.Tokens, v.Budget)
 				}
 				if tokens+over < 0 {
 					return start, nil
@@ -111,22 +111,22 @@ func (e *Engine) walkBack(ctx context.Context, v *core.View, end, tokens, whole 
 }
 
 // bounded is about what an entry costs once it is clipped.
-func (e *Engine) bounded(tokens, budget int) int {
+func (c *Config) bounded(tokens, budget int) int {
 	if budget == 0 {
 		return tokens
 	}
-	return min(tokens, e.clipLimit(budget)+40)
+	return min(tokens, c.clipLimit(budget)+40)
 }
 
 // read returns the items of the positions from <= pos < to.
-func (e *Engine) read(ctx context.Context, v *core.View, from, to int) ([]item, error) {
+func (r *reader) read(ctx context.Context, v *core.View, from, to int) ([]item, error) {
 	if from >= to {
 		return nil, nil
 	}
 	items := make([]item, 0, to-from)
 	for _, sp := range v.Slice(from, to) {
-		err := e.scanSpan(ctx, v, sp, func(entry core.Entry) {
-			items = append(items, e.item(entry, stubOf(v, entry.ID)))
+		err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
+			items = append(items, r.gauge.item(entry, stubOf(v, entry.ID)))
 		})
 		if err != nil {
 			return nil, err
@@ -151,6 +151,7 @@ func stubOf(v *core.View, id string) *window.Stub {
 
 // frame is the window of one call on its way to a prompt. It holds until the next is made.
 type frame struct {
+	e      *Engine
 	s      *session
 	v      core.View // the view as it will be published
 	policy history.Policy
@@ -169,7 +170,7 @@ type frame struct {
 }
 
 // frame applies the history rules to the window and measures it.
-func (e *Engine) frame(s *session, v core.View, policy history.Policy, ws *workspace) *frame {
+func (s *session) frame(v core.View, policy history.Policy, ws *workspace) *frame {
 	msgs, visible := slices.Grow(ws.msgs[:0], len(s.items)), ws.visible[:0]
 	names := ws.numbers(len(s.items))
 	for i := range s.items {
@@ -183,12 +184,12 @@ func (e *Engine) frame(s *session, v core.View, policy history.Policy, ws *works
 	}
 	ws.msgs, ws.visible = kept(msgs, ws.msgs), visible
 	f := &frame{
-		s: s, v: v, policy: policy, ws: ws, msgs: history.Apply(msgs, policy), costs: ws.costs[:0],
+		e: s.e, s: s, v: v, policy: policy, ws: ws, msgs: history.Apply(msgs, policy), costs: ws.costs[:0],
 		items: s.items, base: s.base, visible: visible, shown: &ws.shown,
 	}
 	f.shown.read(f.msgs, names[:len(visible)])
 	for i := range f.msgs {
-		f.costs = append(f.costs, e.costOf(s, &f.msgs[i], f.begins(i)))
+		f.costs = append(f.costs, s.costOf(&f.msgs[i], f.begins(i)))
 	}
 	ws.costs = f.costs
 	return f
@@ -223,15 +224,15 @@ func (f *frame) group() {
 }
 
 // fixed is what is shown besides the window, in tokens.
-func (e *Engine) fixed(f *frame, addition int) int {
+func (f *frame) fixed(addition int) int {
 	n := addition
 	for i := range f.s.lead {
 		n += f.s.lead[i].cost
 	}
-	for _, sum := range e.shownSummaries(&f.v) {
+	for _, sum := range shownSummaries(&f.v) {
 		n += sum.Tokens
 	}
-	if e.left(f) > 0 {
+	if f.left() > 0 {
 		n += noteCost
 	}
 	if p := f.pinned(); p != nil {
@@ -256,7 +257,7 @@ const noteCost = 24
 const summariesShare = 0.4
 
 // shownSummaries returns the newest summaries that have room.
-func (e *Engine) shownSummaries(v *core.View) []core.Summary {
+func shownSummaries(v *core.View) []core.Summary {
 	if v.Lean >= leanSummaries {
 		return nil
 	}
@@ -273,15 +274,15 @@ func (e *Engine) shownSummaries(v *core.View) []core.Summary {
 }
 
 // left is the number of entries that the note in front of the window speaks of: neither the window nor a summary shows them.
-func (e *Engine) left(f *frame) int {
-	if !e.cfg.Window.Note || f.v.Lean >= leanSummaries {
+func (f *frame) left() int {
+	if !f.e.cfg.Window.Note || f.v.Lean >= leanSummaries {
 		return 0
 	}
 	return f.v.Front().Left
 }
 
 // plannerGroups describes the window to the planner.
-func (e *Engine) plannerGroups(f *frame) []window.Group {
+func (f *frame) plannerGroups() []window.Group {
 	out := make([]window.Group, len(f.groups))
 	for i, g := range f.groups {
 		wg := &out[i]
@@ -293,7 +294,7 @@ func (e *Engine) plannerGroups(f *frame) []window.Group {
 					wg.Turn = true
 				}
 				if f.msgs[j].Role == message.Tool && it.entry.Role == message.Tool {
-					wg.Results = append(wg.Results, window.Result{Saves: e.maskSaving(f, it)})
+					wg.Results = append(wg.Results, window.Result{Saves: f.maskSaving(it)})
 				}
 			}
 		}
@@ -302,9 +303,9 @@ func (e *Engine) plannerGroups(f *frame) []window.Group {
 }
 
 // maskSaving is what masking the results of an item would save; 0 when they are masked already.
-func (e *Engine) maskSaving(f *frame, it *item) int {
+func (f *frame) maskSaving(it *item) int {
 	if st, ok := f.v.Stubs[it.entry.ID]; ok && st.Kind == window.Masked {
 		return 0
 	}
-	return max(it.cost-e.mask(it.entry).Tokens, 0)
+	return max(it.cost-f.e.gauge.mask(it.entry).Tokens, 0)
 }

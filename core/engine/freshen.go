@@ -10,7 +10,7 @@ import (
 
 // freshen takes out of a view that this process keeps itself what another one erased or purged; where the store keeps the views, whoever erases does that. It reports
 // whether v is to be published.
-func (e *Engine) freshen(ctx context.Context, s *session, v *core.View) (bool, error) {
+func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 	owners := map[core.SessionID]bool{s.id: true}
 	if v.Parent != nil {
 		owners[*v.Parent] = true // its summaries may be shown
@@ -27,7 +27,7 @@ func (e *Engine) freshen(ctx context.Context, s *session, v *core.View) (bool, e
 	there := make(map[string]bool) // what says something
 	erased, next := uint64(0), int64(0)
 	for owner := range owners {
-		for entry, err := range core.All(ctx, e.store, owner.Scope(), false) {
+		for entry, err := range core.All(ctx, s.e.store, owner.Scope(), false) {
 			if err != nil {
 				return false, fmt.Errorf("core: load session %q: %w", s.id, err)
 			}
@@ -45,12 +45,12 @@ func (e *Engine) freshen(ctx context.Context, s *session, v *core.View) (bool, e
 	}
 	if next == 0 {
 		*v = core.View{Session: s.id}
-		if err := e.views.DeleteView(ctx, s.id); err != nil {
+		if err := s.e.views.DeleteView(ctx, s.id); err != nil {
 			return false, fmt.Errorf("core: load session %q: it was purged: %w", s.id, err)
 		}
 		return false, nil
 	}
-	er := &erasure{e: e, summaries: make(map[string]bool)}
+	er := &erasure{e: s.e, summaries: make(map[string]bool)}
 	for i := range v.Summaries {
 		er.summaries[v.Summaries[i].ID] = !there[v.Summaries[i].ID] && v.Summaries[i].Kind != erasedKind
 	}

@@ -13,14 +13,14 @@ import (
 )
 
 // readLead returns the items of the system messages in front.
-func (e *Engine) readLead(ctx context.Context, v *core.View) ([]item, error) {
+func (r *reader) readLead(ctx context.Context, v *core.View) ([]item, error) {
 	if len(v.Head) == 0 {
-		return e.read(ctx, v, 0, min(v.Lead, v.Len()))
+		return r.read(ctx, v, 0, min(v.Lead, v.Len()))
 	}
 	var out []item
 	for _, sp := range v.Head {
-		err := e.scanSpan(ctx, v, sp, func(entry core.Entry) {
-			it := e.item(entry, nil)
+		err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
+			it := r.gauge.item(entry, nil)
 			if !entry.Type.Hidden() {
 				it.cost = entry.Tokens
 			}

@@ -37,7 +37,7 @@ func (e *Engine) Bootstrap(ctx context.Context, req core.BootstrapRequest) (_ co
 			res.Known = s.view.Len()
 			return nil
 		}
-		n, err := e.reconcile(ctx, s, req.Transcript, false)
+		n, err := s.reconcile(ctx, req.Transcript, false)
 		res.Imported, res.Known = n, s.view.Len()
 		return err
 	})
@@ -68,16 +68,16 @@ func (e *Engine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (
 	if len(req.IdempotencyKey) > maxCallKey {
 		return res, invalid("ingest", "idempotencyKey", fmt.Sprintf("must be at most %d bytes", maxCallKey))
 	}
-	messages, at := transcript.Spoken(e.redacted(req.Messages))
+	messages, at := transcript.Spoken(e.redact.redacted(req.Messages))
 	tries := make(tries)
 	err = e.retry(ctx, req.Session, func(s *session) error {
 		v := s.view.Clone()
-		in, err := e.append(ctx, s, &v, draft{messages: messages, heartbeat: req.Heartbeat, call: req.IdempotencyKey, tries: tries})
+		in, err := s.append(ctx, &v, draft{messages: messages, heartbeat: req.Heartbeat, call: req.IdempotencyKey, tries: tries})
 		if err != nil {
 			return err
 		}
 		res = core.IngestResult{IDs: transcript.Placed(in.ids, at, len(req.Messages)), Duplicates: in.duplicates, Ingested: len(in.ids) - in.duplicates}
-		return e.adopt(ctx, s, v, in)
+		return s.adopt(ctx, v, in)
 	})
 	if err != nil {
 		return core.IngestResult{}, e.failed(ctx, "store", "ingest", err)
@@ -95,7 +95,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 	if err := validMessages("commit turn", req.Messages); err != nil {
 		return core.CommitTurnResult{}, err
 	}
-	messages, at := transcript.Spoken(e.redacted(req.Messages))
+	messages, at := transcript.Spoken(e.redact.redacted(req.Messages))
 	tries := make(tries)
 	var res core.CommitTurnResult
 	err = e.retry(ctx, req.Session, func(s *session) error {
@@ -104,11 +104,11 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 			return nil
 		}
 		v := s.view.Clone()
-		known, err := e.overlap(ctx, s, messages)
+		known, err := s.overlap(ctx, messages)
 		if err != nil {
 			return err
 		}
-		in, err := e.append(ctx, s, &v, draft{
+		in, err := s.append(ctx, &v, draft{
 			messages: messages, heartbeat: req.Heartbeat, turn: req.AdvancementKey, known: known, tries: tries,
 		})
 		if err != nil {
@@ -128,7 +128,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 			v.Apply(edit.Match{Ledger: asOf(host, &v)})
 		}
 		s.turn = turnBudget{}
-		return e.adopt(ctx, s, v, in)
+		return s.adopt(ctx, v, in)
 	})
 	if err != nil {
 		return core.CommitTurnResult{}, e.failed(ctx, "store", "commit turn", err)
@@ -146,31 +146,31 @@ func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) (err 
 	if err := validMessages("after turn", req.Messages); err != nil {
 		return err
 	}
-	turn, _ := transcript.Spoken(e.redacted(req.Messages[req.PrePrompt:]))
+	turn, _ := transcript.Spoken(e.redact.redacted(req.Messages[req.PrePrompt:]))
 	tries := make(tries)
 	err = e.retry(ctx, req.Session, func(s *session) error {
 		v := s.view.Clone()
-		known, err := e.overlap(ctx, s, turn)
+		known, err := s.overlap(ctx, turn)
 		if err != nil {
 			return err
 		}
-		in, err := e.append(ctx, s, &v, draft{messages: turn, heartbeat: req.Heartbeat, known: known, tries: tries})
+		in, err := s.append(ctx, &v, draft{messages: turn, heartbeat: req.Heartbeat, known: known, tries: tries})
 		if err != nil {
 			return err
 		}
 		s.turn = turnBudget{}
-		if err := e.adopt(ctx, s, v, in); err != nil {
+		if err := s.adopt(ctx, v, in); err != nil {
 			return err
 		}
-		e.tend(ctx, s, req)
+		s.tend(ctx, req)
 		return nil
 	})
 	return e.failed(ctx, "store", "after turn", err)
 }
 
 // tend begins a compaction that is due, where the host has no maintenance for it. It goes on when the call is over; Dispose waits for it.
-func (e *Engine) tend(ctx context.Context, s *session, turn core.AfterTurnRequest) {
-	if !e.cfg.Compaction.Proactive || !e.compactor.OwnsCompaction() || slices.Contains(e.host.Capabilities(), capability.Maintain) || !e.due(&s.view) {
+func (s *session) tend(ctx context.Context, turn core.AfterTurnRequest) {
+	if !s.e.cfg.Compaction.Proactive || !s.e.compactor.OwnsCompaction() || slices.Contains(s.e.host.Capabilities(), capability.Maintain) || !s.e.cfg.due(&s.view) {
 		return
 	}
 	if !s.tended.CompareAndSwap(false, true) {
@@ -180,10 +180,10 @@ func (e *Engine) tend(ctx context.Context, s *session, turn core.AfterTurnReques
 		Session: s.id, Budget: s.view.Budget, Target: core.TargetThreshold, Trigger: "after-turn", Settings: turn.Settings, TranscriptScope: turn.TranscriptScope,
 	}
 	ctx = context.WithoutCancel(ctx)
-	e.work.Go(func() {
+	s.e.work.Go(func() {
 		defer s.tended.Store(false)
-		if _, err := e.Compact(ctx, req); err != nil && !errors.Is(err, core.ErrClosed) {
-			e.warn(ctx, "compactor", "compact after turn", err)
+		if _, err := s.e.Compact(ctx, req); err != nil && !errors.Is(err, core.ErrClosed) {
+			s.e.warn(ctx, "compactor", "compact after turn", err)
 		}
 	})
 }
@@ -233,11 +233,11 @@ type intake struct {
 
 // append stores the messages of a draft and extends the path of v by them. It changes nothing in memory: adopt does, once
 // v is published. ErrConflict says that another process was faster: the session is then read again.
-func (e *Engine) append(ctx context.Context, s *session, v *core.View, d draft) (intake, error) {
+func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, error) {
 	in := intake{ids: make([]string, len(d.messages))}
 	var fresh []core.Entry
 	var at []int
-	gone, err := e.forgotten(ctx, s, v)
+	gone, err := s.forgotten(ctx, v)
 	if err != nil {
 		return intake{}, err
 	}
@@ -249,9 +249,9 @@ func (e *Engine) append(ctx context.Context, s *session, v *core.View, d draft) 
 			in.duplicates++
 			continue
 		}
-		entry := e.entry(s.id, m, next, d)
+		entry := s.e.entry(s.id, m, next, d)
 		entry.Key = keyOf(m, next, i, &d, entry.Fingerprint)
-		if entry, err = e.stayErased(ctx, gone, entry); err != nil {
+		if entry, err = s.e.erasures.stayErased(ctx, gone, entry); err != nil {
 			return intake{}, err
 		}
 		if k, ok := d.marks[i]; ok {
@@ -265,20 +265,20 @@ func (e *Engine) append(ctx context.Context, s *session, v *core.View, d draft) 
 			entry.Meta = armed(entry.Meta, v.Arm)
 		}
 		if d.tries != nil && strings.HasPrefix(entry.Key, "s:") {
-			entry.Key += ":" + e.nonce // what two processes say at one place are two messages, also when they say the same
+			entry.Key += ":" + s.e.nonce // what two processes say at one place are two messages, also when they say the same
 		}
 		known := d.tries.same(i, &entry)
 		if known {
 			again[entry.ID] = true
 		}
-		e.markInjected(s, &entry, !known)
+		s.markInjected(&entry, !known)
 		fresh, at = append(fresh, entry), append(at, i)
 		next++
 	}
 	if len(fresh) == 0 {
 		return in, nil
 	}
-	res, err := e.store.Append(ctx, fresh)
+	res, err := s.e.store.Append(ctx, fresh)
 	if err != nil {
 		s.forget() // whether it was stored is known to the store alone
 		return intake{}, fmt.Errorf("core: append to %q: %w", s.id, err)
@@ -298,18 +298,18 @@ func (e *Engine) append(ctx context.Context, s *session, v *core.View, d draft) 
 			extendPath(v, entry)
 		}
 	}
-	if err := e.relink(ctx, s, v, there, again, &in); err != nil {
+	if err := s.relink(ctx, v, there, again, &in); err != nil {
 		return intake{}, err
 	}
 	return in, nil
 }
 
 // relink brings entries that the store knew, but the path does not show, back into force.
-func (e *Engine) relink(ctx context.Context, s *session, v *core.View, ids []string, again map[string]bool, in *intake) error {
+func (s *session) relink(ctx context.Context, v *core.View, ids []string, again map[string]bool, in *intake) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	got, err := e.store.Get(ctx, s.id.Scope(), ids)
+	got, err := s.e.store.Get(ctx, s.id.Scope(), ids)
 	if errors.Is(err, core.ErrNotFound) {
 		s.forget()
 		return fmt.Errorf("core: append to %q: an entry was purged meanwhile: %w", s.id, core.ErrConflict)
@@ -335,20 +335,20 @@ func (e *Engine) relink(ctx context.Context, s *session, v *core.View, ids []str
 }
 
 // takeUp is adopt for a host's transcript: one in which nothing is new is only read.
-func (e *Engine) takeUp(ctx context.Context, s *session, v core.View, in intake) error {
+func (s *session) takeUp(ctx context.Context, v core.View, in intake) error {
 	if len(in.entries) == 0 {
-		return e.settle(ctx, s, v)
+		return s.settle(ctx, v)
 	}
-	return e.adopt(ctx, s, v, in)
+	return s.adopt(ctx, v, in)
 }
 
 // adopt publishes v and takes the new entries into memory, then tells the observers.
-func (e *Engine) adopt(ctx context.Context, s *session, v core.View, in intake) error {
+func (s *session) adopt(ctx context.Context, v core.View, in intake) error {
 	used := v.Arm != "" && s.quote != nil && !s.quote.used && s.quote.by(in.entries)
 	if used {
 		v.Tally.Used++
 	}
-	if err := e.publish(ctx, s, v); err != nil {
+	if err := s.publish(ctx, v); err != nil {
 		return err
 	}
 	if used {
@@ -357,12 +357,12 @@ func (e *Engine) adopt(ctx context.Context, s *session, v core.View, in intake) 
 	if s.warm {
 		for _, entry := range in.entries {
 			if inConversation(entry) {
-				s.items = append(s.items, e.item(entry, nil))
+				s.items = append(s.items, s.e.gauge.item(entry, nil))
 			}
 		}
 	}
 	told := slices.Concat(in.before, in.entries)
-	e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, told) }, len(told))
+	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, told) }, len(told))
 	return nil
 }
 
@@ -394,7 +394,7 @@ func (e *Engine) entry(id core.SessionID, m message.Message, seq int64, d draft)
 		entry.Type = d.kind
 	}
 	entry.Message.Entry = ""
-	entry.Tokens = e.messageCost(m)
+	entry.Tokens = e.gauge.messageCost(m)
 	if d.turn != "" {
 		entry.Meta = map[string]string{"advancement": d.turn}
 	}
@@ -422,11 +422,11 @@ func keyOf(m message.Message, seq int64, i int, d *draft, fingerprint string) st
 
 // overlap finds messages of a turn that are on the path already, because an earlier call brought them: the turn's beginning at the end of the path, or
 // the whole turn further up. Only what the host itself identifies (key, id or time) counts as the same: two users' "ok" do not.
-func (e *Engine) overlap(ctx context.Context, s *session, turn []message.Message) (map[int]string, error) {
+func (s *session) overlap(ctx context.Context, turn []message.Message) (map[int]string, error) {
 	if s.view.Len() == 0 || len(turn) == 0 {
 		return nil, nil
 	}
-	if err := e.warmUp(ctx, s); err != nil {
+	if err := s.warmUp(ctx); err != nil {
 		return nil, err
 	}
 	fps := fingerprintsOf(turn)
@@ -437,7 +437,7 @@ func (e *Engine) overlap(ctx context.Context, s *session, turn []message.Message
 		for i := range k {
 			old := &s.items[p+i].entry
 			if old.Type == core.TypeErased {
-				was, err := e.wasErased(ctx, old, &turn[i], fps[i])
+				was, err := s.e.erasures.wasErased(ctx, old, &turn[i], fps[i])
 				if err != nil {
 					return nil, err
 				}
@@ -457,11 +457,11 @@ func (e *Engine) overlap(ctx context.Context, s *session, turn []message.Message
 }
 
 // wasErased reports whether an erased entry is what is left of a message. The places of entries that a store does not show are no such entries, and cost no read.
-func (e *Engine) wasErased(ctx context.Context, old *core.Entry, m *message.Message, fingerprint string) (bool, error) {
+func (t *erasures) wasErased(ctx context.Context, old *core.Entry, m *message.Message, fingerprint string) (bool, error) {
 	if !strings.HasPrefix(old.Fingerprint, erased.Mark) {
 		return false, nil
 	}
-	p, err := e.printsOf(ctx, old.Agent, false)
+	p, err := t.printsOf(ctx, old.Agent, false)
 	id := old.SessionID()
 	return err == nil && p.Known(id, old.Fingerprint, fingerprint) && !p.Another(id, old.Meta[erased.MetaOrigin], m), err
 }

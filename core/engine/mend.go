@@ -33,15 +33,15 @@ func tiedAt(v *core.View, from, to int) error {
 }
 
 // mend gives every entry of the sessions a position of its own. The caller holds s.
-func (e *Engine) mend(ctx context.Context, s *session, t *tiedError) error {
+func (s *session) mend(ctx context.Context, t *tiedError) error {
 	for _, owner := range t.owners {
 		var err error
 		if owner == s.id {
-			_, err = e.mendOwn(ctx, s)
+			_, err = s.mendOwn(ctx)
 		} else {
 			// A fork waits for the session it was forked from, never the other way round.
-			err = e.retry(ctx, owner, func(s *session) error {
-				_, err := e.mendOwn(ctx, s)
+			err = s.e.retry(ctx, owner, func(s *session) error {
+				_, err := s.mendOwn(ctx)
 				return err
 			})
 		}
@@ -54,10 +54,10 @@ func (e *Engine) mend(ctx context.Context, s *session, t *tiedError) error {
 
 // mendOwn moves all but the first of the entries at one position to the end of the session, and shows them where they belong: behind the first. What a
 // mend that failed halfway did is found again by its keys. It returns how many it moved.
-func (e *Engine) mendOwn(ctx context.Context, s *session) (int, error) {
+func (s *session) mendOwn(ctx context.Context) (int, error) {
 	var extra []core.Entry
 	last, next := int64(-1), s.view.Next
-	for entry, err := range core.All(ctx, e.store, s.id.Scope(), false) {
+	for entry, err := range core.All(ctx, s.e.store, s.id.Scope(), false) {
 		if err != nil {
 			return 0, fmt.Errorf("core: mend %q: %w", s.id, err)
 		}
@@ -76,7 +76,7 @@ func (e *Engine) mendOwn(ctx context.Context, s *session) (int, error) {
 	v := s.view.Clone()
 	moved := make(map[int64][]int64)
 	for _, old := range extra {
-		entry, err := e.move(ctx, s, old, next)
+		entry, err := s.move(ctx, old, next)
 		if err != nil {
 			s.forget()
 			return 0, fmt.Errorf("core: mend %q: %w", s.id, err)
@@ -88,29 +88,29 @@ func (e *Engine) mendOwn(ctx context.Context, s *session) (int, error) {
 	v.Apply(edit.Relay{Moved: moved}, edit.Count{Next: next, Turns: v.Turns})
 	s.cool()
 	s.outputs = nil
-	e.log.WarnContext(ctx, "entries that shared a position were given their own", "session", s.id.String(), "entries", len(extra))
-	return len(extra), e.publish(ctx, s, v)
+	s.e.log.WarnContext(ctx, "entries that shared a position were given their own", "session", s.id.String(), "entries", len(extra))
+	return len(extra), s.publish(ctx, v)
 }
 
 // move stores an entry at another position, under another id, and removes it where it was.
-func (e *Engine) move(ctx context.Context, s *session, old core.Entry, seq int64) (core.Entry, error) {
+func (s *session) move(ctx context.Context, old core.Entry, seq int64) (core.Entry, error) {
 	entry := old
-	entry.ID, entry.Key, entry.Seq = e.newID(), "m:"+old.ID, seq
-	res, err := e.store.Append(ctx, []core.Entry{entry})
+	entry.ID, entry.Key, entry.Seq = s.e.newID(), "m:"+old.ID, seq
+	res, err := s.e.store.Append(ctx, []core.Entry{entry})
 	if err != nil {
 		return core.Entry{}, err
 	}
 	if res.IDs[0] != entry.ID {
-		got, err := e.store.Get(ctx, s.id.Scope(), res.IDs)
+		got, err := s.e.store.Get(ctx, s.id.Scope(), res.IDs)
 		if err != nil {
 			return core.Entry{}, err
 		}
 		entry = got[0]
 	}
-	if _, err := e.store.Delete(ctx, s.id.Scope(), []string{old.ID}); err != nil {
+	if _, err := s.e.store.Delete(ctx, s.id.Scope(), []string{old.ID}); err != nil {
 		return core.Entry{}, err
 	}
-	e.observe(ctx, func(ctx context.Context, o core.Observer) error {
+	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error {
 		return errors.Join(o.Deleted(ctx, s.id.Scope(), []string{old.ID}), o.Appended(ctx, []core.Entry{entry}))
 	}, 1)
 	return entry, nil

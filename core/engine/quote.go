@@ -23,21 +23,21 @@ type quotation struct {
 }
 
 // quoteRoom is what an allowance leaves for the quotations themselves.
-func (e *Engine) quoteRoom(s *session, allowance int) int {
-	return allowance - e.cachedCount(s, recallOpen) - e.cachedCount(s, recallClose) - messageOverhead - roleCost - 2
+func (s *session) quoteRoom(allowance int) int {
+	return allowance - s.cachedCount(recallOpen) - s.cachedCount(recallClose) - messageOverhead - roleCost - 2
 }
 
 // choose packs candidates in rank order, skipping what does not fit. It adds to seen what it takes, and returns the room that is left.
-func (e *Engine) choose(f *frame, c *call, q *core.Query, candidates []core.Candidate, seen map[string]bool, allowance int) ([]quotation, int) {
-	room := e.quoteRoom(f.s, allowance)
-	in, said := make([]quotation, 0, len(candidates)), words.Wordings{Seed: e.seed}
+func (f *frame) choose(c *call, q *core.Query, candidates []core.Candidate, seen map[string]bool, allowance int) ([]quotation, int) {
+	room := f.s.quoteRoom(allowance)
+	in, said := make([]quotation, 0, len(candidates)), words.Wordings{Seed: f.e.gauge.seed}
 	floor := math.Inf(-1)
 	prompt := strings.TrimSpace(c.req.Prompt)
 	for i := range candidates {
 		cand := &candidates[i]
 		id, fp := cand.Entry.ID, cand.Entry.Fingerprint
 		// What says the same as something in the window, or as a better candidate, says nothing new.
-		if seen[id] || seen[fp] || !e.mayRecall(f, q, &cand.Entry) {
+		if seen[id] || seen[fp] || !f.mayRecall(q, &cand.Entry) {
 			continue
 		}
 		seen[id], seen[fp] = true, fp != ""
@@ -46,7 +46,7 @@ func (e *Engine) choose(f *frame, c *call, q *core.Query, candidates []core.Cand
 			c.warnings = append(c.warnings, "retriever: what it quotes of "+id+" is not what was said; the entry itself is quoted")
 			part = false
 		}
-		if !part || cand.Entry.Tokens <= e.cfg.Recall.Whole {
+		if !part || cand.Entry.Tokens <= f.e.cfg.Recall.Whole {
 			if whole := cand.Entry.Text(); !part || len(whole) > len(text) {
 				text, part = whole, false
 			}
@@ -55,17 +55,17 @@ func (e *Engine) choose(f *frame, c *call, q *core.Query, candidates []core.Cand
 			continue
 		}
 		if math.IsInf(floor, -1) {
-			floor = e.floor(cand.Score)
+			floor = f.e.cfg.floor(cand.Score)
 		}
 		if cand.Score < floor {
 			break // they come best first
 		}
 		// Counting is most of what recall costs: what surely does not fit is not counted.
-		if room < minQuote || cand.Text == "" && e.quoteFloor(&cand.Entry) > room {
-			c.leaveOut(cand, min(cand.Entry.Tokens, e.cfg.Recall.Quote))
+		if room < minQuote || cand.Text == "" && f.e.cfg.quoteFloor(&cand.Entry) > room {
+			c.leaveOut(cand, min(cand.Entry.Tokens, f.e.cfg.Recall.Quote))
 			continue
 		}
-		short := e.shorten(text, &cand.Entry)
+		short := f.e.cfg.shorten(text, &cand.Entry)
 		quote := quotation{Candidate: cand, text: quoted(f.s.id, &cand.Entry, short), part: part || len(short) < len(text)}
 		// What a subagent handed back also stands in its own session, where more than the text may belong to it.
 		same := func(better quotation) bool {
@@ -75,7 +75,7 @@ func (e *Engine) choose(f *frame, c *call, q *core.Query, candidates []core.Cand
 			continue
 		}
 		// Quotations begin with "[" and end with a newline: what they cost together is the sum of what they cost alone.
-		if quote.cost = e.cachedCount(f.s, quote.text); quote.cost > room {
+		if quote.cost = f.s.cachedCount(quote.text); quote.cost > room {
 			c.leaveOut(cand, quote.cost)
 			continue
 		}
@@ -118,7 +118,7 @@ func quotedText(quotation string) string {
 }
 
 // build writes the block in the order in which things were said.
-func (e *Engine) build(f *frame, r *core.Recall, q *core.Query, in []quotation, tokens int) {
+func (f *frame) build(r *core.Recall, q *core.Query, in []quotation, tokens int) {
 	if len(in) == 0 {
 		return
 	}
@@ -140,7 +140,7 @@ func (e *Engine) build(f *frame, r *core.Recall, q *core.Query, in []quotation, 
 	r.Text, r.Tokens = b.String(), tokens
 	// It was counted quotation by quotation; counting it again as a whole would take as long as all the rest of the call.
 	m := recallMessage(r)
-	f.s.rememberCost(e.hash(&m), r.Tokens)
+	f.s.rememberCost(f.e.gauge.hash(&m), r.Tokens)
 }
 
 // boundRecall ends the block with the grants that it needs.
@@ -156,8 +156,8 @@ func boundRecall(r *core.Recall, v *core.View, scope core.Scope, owner core.Sess
 }
 
 // quoteFloor is less than what a quotation of all of an entry costs, in tokens; 0 when that is not known without counting.
-func (e *Engine) quoteFloor(entry *core.Entry) int {
-	if entry.Tokens > e.cfg.Recall.Quote || len(entry.Message.Parts) != 1 || entry.Message.Parts[0].Kind != message.Text {
+func (c *Config) quoteFloor(entry *core.Entry) int {
+	if entry.Tokens > c.Recall.Quote || len(entry.Message.Parts) != 1 || entry.Message.Parts[0].Kind != message.Text {
 		return 0
 	}
 	return (entry.Tokens - messageOverhead - roleCost) * 9 / 10
@@ -173,8 +173,8 @@ func (c *call) leaveOut(cand *core.Candidate, cost int) {
 }
 
 // shorten bounds a quotation. What the whole entry costs is known, so the length that fits is estimated instead of counted.
-func (e *Engine) shorten(text string, entry *core.Entry) string {
-	limit := e.cfg.Recall.Quote
+func (c *Config) shorten(text string, entry *core.Entry) string {
+	limit := c.Recall.Quote
 	if entry.Tokens <= limit {
 		return text
 	}
@@ -190,12 +190,12 @@ func (e *Engine) shorten(text string, entry *core.Entry) string {
 }
 
 // cachedCount counts a text that is likely to be counted again.
-func (e *Engine) cachedCount(s *session, text string) int {
-	key := maphash.String(e.seed, text)
+func (s *session) cachedCount(text string) int {
+	key := maphash.String(s.e.gauge.seed, text)
 	if n, ok := s.costs[key]; ok {
 		return n
 	}
-	n := e.count(text)
+	n := s.e.gauge.count(text)
 	s.rememberCost(key, n)
 	return n
 }

@@ -29,7 +29,7 @@ func keepRecall(v *core.View) bool {
 }
 
 // recall fills the recall block: anew where it is stale, and as it was otherwise.
-func (e *Engine) recall(ctx context.Context, f *frame, c *call) error {
+func (f *frame) recall(ctx context.Context, c *call) error {
 	if c.share == 0 {
 		if f.v.Recall != nil {
 			f.v.Apply(edit.Recall{})
@@ -37,12 +37,12 @@ func (e *Engine) recall(ctx context.Context, f *frame, c *call) error {
 		}
 		return nil
 	}
-	if !e.recallStale(f, c) {
+	if !f.recallStale(c) {
 		c.recall = f.v.Recall
 		return nil
 	}
 	c.outAllowance = nil
-	r, err := e.retrieve(ctx, f, c)
+	r, err := f.retrieve(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -52,15 +52,15 @@ func (e *Engine) recall(ctx context.Context, f *frame, c *call) error {
 }
 
 // recallStale reports whether the recall block was made for another turn or another prompt, whether the window moved, or a retriever has more to say by now.
-func (e *Engine) recallStale(f *frame, c *call) bool {
+func (f *frame) recallStale(c *call) bool {
 	r := f.v.Recall
-	return r == nil || c.stepped || r.Turn != f.v.Turns || r.Prompt != promptKey(c.req) || e.moreToRecall(f, c)
+	return r == nil || c.stepped || r.Turn != f.v.Turns || r.Prompt != promptKey(c.req) || f.moreToRecall(c)
 }
 
 // moreToRecall reports whether what a retriever asked for in this turn came too late for its first answer, and is there now.
-func (e *Engine) moreToRecall(f *frame, c *call) bool {
-	late, ok := e.retriever.(core.LateRetriever)
-	return ok && late.Late(e.query(f, c))
+func (f *frame) moreToRecall(c *call) bool {
+	late, ok := f.e.retriever.(core.LateRetriever)
+	return ok && late.Late(f.query(c))
 }
 
 func promptKey(req core.AssembleRequest) string {
@@ -71,56 +71,56 @@ func promptKey(req core.AssembleRequest) string {
 }
 
 // retrieve asks the retriever and builds the block of what fits.
-func (e *Engine) retrieve(ctx context.Context, f *frame, c *call) (*core.Recall, error) {
-	r := &core.Recall{Turn: f.v.Turns, Prompt: promptKey(c.req), Time: newestOf(&f.v, f.s, e.now), At: f.newestTurn(c.hosted())}
-	q := e.query(f, c)
+func (f *frame) retrieve(ctx context.Context, c *call) (*core.Recall, error) {
+	r := &core.Recall{Turn: f.v.Turns, Prompt: promptKey(c.req), Time: newestOf(&f.v, f.s, f.e.now), At: f.newestTurn(c.hosted())}
+	q := f.query(c)
 	asks := words.Asked(q.Prompt)
-	gated := e.cfg.Recall.Gate && !asks.Certain
-	allowance := e.allowance(f, c, !gated)
+	gated := f.e.cfg.Recall.Gate && !asks.Certain
+	allowance := f.allowance(c, !gated)
 	gated = gated && !begun(&f.v, q.Granted)
 	if allowance < minRecall {
 		return r, nil
 	}
-	q.Tokens, q.Limit = allowance, e.candidates(allowance)
+	q.Tokens, q.Limit = allowance, f.e.cfg.candidates(allowance)
 	sets := f.shownSets()
 	q.InWindow = quotesIn(&f.v, f.inWindow(sets))
 	if gated {
 		q.Limit = min(q.Limit, gateCandidates)
 	}
-	candidates, err := e.ask(ctx, q)
+	candidates, err := f.e.ask(ctx, q)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("core: assemble %q: %w", f.s.id, ctx.Err())
 		}
-		if e.cfg.Failure == FailStrict {
+		if f.e.cfg.Failure == FailStrict {
 			return nil, fmt.Errorf("core: assemble %q: retriever: %w", f.s.id, err)
 		}
-		e.warn(ctx, "retriever", "retrieve", err)
+		f.e.warn(ctx, "retriever", "retrieve", err)
 		c.warnings = append(c.warnings, "retriever: "+err.Error())
 	}
 	if gated && !asks.Misses(offered(candidates), inFront(f, c)) {
 		return r, nil
 	}
-	in, room := e.choose(f, c, &q, candidates, f.seen(sets, candidates), allowance)
+	in, room := f.choose(c, &q, candidates, f.seen(sets, candidates), allowance)
 	if !gated && f.v.Front().Left > 0 { // a session that is shown whole stays so
-		c.want(allowance-room, e.askedRoom(c.share, f.v.Budget))
+		c.want(allowance-room, f.e.cfg.askedRoom(c.share, f.v.Budget))
 	}
 	chosen := len(in)
-	if in, err = e.confirmed(ctx, f, in); err != nil {
-		if ctx.Err() != nil || e.cfg.Failure == FailStrict {
+	if in, err = f.confirmed(ctx, in); err != nil {
+		if ctx.Err() != nil || f.e.cfg.Failure == FailStrict {
 			return nil, fmt.Errorf("core: assemble %q: recall: %w", f.s.id, err)
 		}
-		e.warn(ctx, "store", "recall", err)
+		f.e.warn(ctx, "store", "recall", err)
 		c.warnings = append(c.warnings, "recall: "+err.Error())
 		return r, nil
 	}
 	if len(in) < chosen {
-		room = e.quoteRoom(f.s, allowance)
+		room = f.s.quoteRoom(allowance)
 		for i := range in {
 			room -= in[i].cost
 		}
 	}
-	e.build(f, r, &q, in, allowance-room)
+	f.build(r, &q, in, allowance-room)
 	return r, nil
 }
 
@@ -156,10 +156,10 @@ func newestOf(v *core.View, s *session, now func() time.Time) time.Time {
 	return now()
 }
 
-func (e *Engine) query(f *frame, c *call) core.Query {
+func (f *frame) query(c *call) core.Query {
 	s := f.s
-	q := core.Query{Session: s.id, Scope: s.id.Scope(), Prompt: e.asked(s, c.req.Prompt), Now: e.now(), Settings: c.req.Settings}
-	if e.cfg.Recall.AcrossSessions && c.req.PromptMode != core.PromptMinimal {
+	q := core.Query{Session: s.id, Scope: s.id.Scope(), Prompt: s.asked(c.req.Prompt), Now: f.e.now(), Settings: c.req.Settings}
+	if f.e.cfg.Recall.AcrossSessions && c.req.PromptMode != core.PromptMinimal {
 		q.Scope.Session = ""
 	}
 	q.Granted = granted(&f.v, q.Now, false)
@@ -233,14 +233,14 @@ func (e *Engine) ask(ctx context.Context, q core.Query) ([]core.Candidate, error
 
 // mayRecall is the last guard in front of the prompt: whatever a retriever proposes, nothing of another agent or session gets in but what
 // the query's scope or a grant in force opens, nothing that is shown already, and nothing of this conversation that was reset or rewound, unless ResetHistory says so.
-func (e *Engine) mayRecall(f *frame, q *core.Query, entry *core.Entry) bool {
+func (f *frame) mayRecall(q *core.Query, entry *core.Entry) bool {
 	// What a summary says is recalled from the entries it stands for.
 	if entry.ID == "" || entry.Hidden() || entry.Type == core.TypeSummary || entry.LookedUp() || core.Reserved(entry.Session) || q.InWindow(entry.ID) {
 		return false
 	}
 	id := entry.SessionID()
 	if id == f.s.id {
-		return e.cfg.Recall.ResetHistory || onPath(&f.v, id, entry.Seq)
+		return f.e.cfg.Recall.ResetHistory || onPath(&f.v, id, entry.Seq)
 	}
 	if q.Scope.Contains(id) {
 		return true
@@ -251,8 +251,8 @@ func (e *Engine) mayRecall(f *frame, q *core.Query, entry *core.Entry) bool {
 }
 
 // Degradable errors are those of parts; bad input, cancellation and budgets are the caller's to solve.
-func (e *Engine) mayDegrade(err error) bool {
-	if e.cfg.Failure != FailDegrade {
+func (c *Config) mayDegrade(err error) bool {
+	if c.Failure != FailDegrade {
 		return false
 	}
 	for _, own := range []error{core.ErrInvalid, core.ErrBudget, core.ErrNeedTranscript, core.ErrClosed, context.Canceled, context.DeadlineExceeded} {

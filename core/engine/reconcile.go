@@ -20,7 +20,7 @@ import (
 // or it compacted itself. Each is recognised and none is mixed with another.
 //
 // Inside a turn (loop) the transcript may also begin with what the engine returned lately.
-func (e *Engine) reconcile(ctx context.Context, s *session, t *core.Transcript, loop bool) (int, error) {
+func (s *session) reconcile(ctx context.Context, t *core.Transcript, loop bool) (int, error) {
 	if t.Skipped < 0 {
 		return 0, invalid("reconcile", "transcript.skipped", "must be the number of messages that are not repeated, 0 or more")
 	}
@@ -30,21 +30,21 @@ func (e *Engine) reconcile(ctx context.Context, s *session, t *core.Transcript, 
 	// Ledgers speak of what the host has, everything else of what may be stored.
 	fps := fingerprintsOf(t.Messages)
 	kept := fps
-	if len(e.redact) > 0 {
-		t = &core.Transcript{Skipped: t.Skipped, Digest: t.Digest, Messages: e.redacted(t.Messages), Whole: t.Whole}
+	if len(s.e.redact) > 0 {
+		t = &core.Transcript{Skipped: t.Skipped, Digest: t.Digest, Messages: s.e.redact.redacted(t.Messages), Whole: t.Whole}
 		kept = fingerprintsOf(t.Messages)
 	}
-	if n, ok, err := e.reconcileTail(ctx, s, t, fps, loop); ok || err != nil {
+	if n, ok, err := s.reconcileTail(ctx, t, fps, loop); ok || err != nil {
 		return n, err
 	}
 	if t.Skipped > 0 {
 		return 0, fmt.Errorf("core: reconcile %q: %d skipped messages do not match: %w", s.id, t.Skipped, core.ErrNeedTranscript)
 	}
-	return e.reconcileAll(ctx, s, t, fps, kept, loop)
+	return s.reconcileAll(ctx, t, fps, kept, loop)
 }
 
 // reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output.
-func (e *Engine) reconcileTail(ctx context.Context, s *session, t *core.Transcript, fps []string, loop bool) (int, bool, error) {
+func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []string, loop bool) (int, bool, error) {
 	for _, l := range s.ledgers(loop) {
 		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 && (l == s.view.Host || t.Skipped+len(fps) > 0) {
 			continue
@@ -62,14 +62,14 @@ func (e *Engine) reconcileTail(ctx context.Context, s *session, t *core.Transcri
 			return 0, true, nil
 		}
 		v := s.view.Clone()
-		in, err := e.append(ctx, s, &v, draft{messages: fresh})
+		in, err := s.append(ctx, &v, draft{messages: fresh})
 		if err != nil {
 			return 0, true, err
 		}
 		if !own {
 			v.Apply(edit.Match{Ledger: asOf(extend(l, fps[l.Count-t.Skipped:]), &v)})
 		}
-		return len(in.entries), true, e.takeUp(ctx, s, v, in)
+		return len(in.entries), true, s.takeUp(ctx, v, in)
 	}
 	return 0, false, nil
 }
@@ -87,49 +87,49 @@ func (s *session) ledgers(loop bool) []core.Ledger {
 
 // reconcileAll compares the whole transcript with the whole path. fps are the fingerprints of the host's messages, kept those of the same as they
 // may be stored.
-func (e *Engine) reconcileAll(ctx context.Context, s *session, t *core.Transcript, fps, kept []string, loop bool) (int, error) {
-	known, err := e.pathEntries(ctx, &s.view)
+func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kept []string, loop bool) (int, error) {
+	known, err := s.e.reader.pathEntries(ctx, &s.view)
 	if err != nil {
 		return 0, err
 	}
 	if len(s.view.Stubs) > 0 {
-		if err := e.warmUp(ctx, s); err != nil { // what they make of entries is the engine's own
+		if err := s.warmUp(ctx); err != nil { // what they make of entries is the engine's own
 			return 0, err
 		}
 	}
 	// What the engine itself put into its output is not part of the conversation, and what it shortened or merged stands for what it shows.
-	in := transcript.Read(t, kept, e.ownMessages(s), loop)
-	if err := e.recognise(ctx, known, in.Rows, t.Messages); err != nil {
+	in := transcript.Read(t, kept, s.ownMessages(), loop)
+	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages); err != nil {
 		return 0, err
 	}
 	in.TakeLeaders(&s.view, known)
 	if runs := in.Joinable(known); len(runs) > 0 {
-		if err := e.readNeighbours(ctx, runs); err != nil {
+		if err := s.e.erasures.readNeighbours(ctx, runs); err != nil {
 			return 0, err
 		}
 		in.Split(known, runs)
 	}
 	plan := in.Plan(&s.view, known)
 	v := s.view.Clone()
-	n, err := e.follow(ctx, s, &v, t, plan)
+	n, err := s.follow(ctx, &v, t, plan)
 	if err != nil {
 		return 0, err
 	}
 	v.Apply(edit.Match{Ledger: asOf(extend(core.Ledger{Count: t.Skipped, Digest: t.Digest}, fps), &v)})
-	if err := e.takeUp(ctx, s, v, n); err != nil || len(plan.Leaders) == 0 || !s.warm {
+	if err := s.takeUp(ctx, v, n); err != nil || len(plan.Leaders) == 0 || !s.warm {
 		return len(n.entries), err
 	}
-	if s.lead, err = e.readLead(ctx, &s.view); err != nil {
+	if s.lead, err = s.e.reader.readLead(ctx, &s.view); err != nil {
 		s.cool()
 	}
 	return len(n.entries), err
 }
 
 // pathEntries reads what reconciling needs of all entries on a path.
-func (e *Engine) pathEntries(ctx context.Context, v *core.View) ([]transcript.Known, error) {
+func (r *reader) pathEntries(ctx context.Context, v *core.View) ([]transcript.Known, error) {
 	var out []transcript.Known
 	for _, sp := range v.Path {
-		err := e.scanSpan(ctx, v, sp, func(entry core.Entry) {
+		err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
 			leads := len(out) < v.Lead || entry.Leads()
 			out = append(out, transcript.Known{
 				Owner: entry.SessionID(), Seq: entry.Seq, Fingerprint: entry.Fingerprint, Erased: entry.Type == core.TypeErased,
@@ -152,14 +152,14 @@ func (e *Engine) pathEntries(ctx context.Context, v *core.View) ([]transcript.Kn
 }
 
 // scanSpan reads the entries of a span in order.
-func (e *Engine) scanSpan(ctx context.Context, v *core.View, sp core.Span, visit func(core.Entry)) error {
+func (r *reader) scanSpan(ctx context.Context, v *core.View, sp core.Span, visit func(core.Entry)) error {
 	owner := v.Session
 	if sp.Session != nil {
 		owner = *sp.Session
 	}
 	q := core.ScanQuery{Scope: owner.Scope(), FromSeq: sp.From, ToSeq: sp.To, Limit: core.MaxPage}
 	for {
-		page, err := e.store.Scan(ctx, q)
+		page, err := r.store.Scan(ctx, q)
 		if err != nil {
 			return fmt.Errorf("core: read session %q: %w", owner, err)
 		}
@@ -176,7 +176,7 @@ func (e *Engine) scanSpan(ctx context.Context, v *core.View, sp core.Span, visit
 }
 
 // readNeighbours reads what neighbours hold: once for each session, and once for each agent of which some are erased.
-func (e *Engine) readNeighbours(ctx context.Context, runs [][]transcript.Neighbour) error {
+func (t *erasures) readNeighbours(ctx context.Context, runs [][]transcript.Neighbour) error {
 	keys := make(map[string]erased.Prints)
 	there := make(map[core.SessionID][]*transcript.Neighbour)
 	for _, run := range runs {
@@ -189,7 +189,7 @@ func (e *Engine) readNeighbours(ctx context.Context, runs [][]transcript.Neighbo
 			p, known := keys[n.Owner.Agent]
 			if !known {
 				var err error
-				if p, err = e.printsOf(ctx, n.Owner.Agent, false); err != nil {
+				if p, err = t.printsOf(ctx, n.Owner.Agent, false); err != nil {
 					return err
 				}
 				keys[n.Owner.Agent] = p
@@ -203,7 +203,7 @@ func (e *Engine) readNeighbours(ctx context.Context, runs [][]transcript.Neighbo
 			for i, n := range some {
 				ids[i] = n.ID
 			}
-			got, err := e.store.Get(ctx, owner.Scope(), ids)
+			got, err := t.store.Get(ctx, owner.Scope(), ids)
 			if err != nil {
 				return fmt.Errorf("core: reconcile: %w", err)
 			}
@@ -217,7 +217,7 @@ func (e *Engine) readNeighbours(ctx context.Context, runs [][]transcript.Neighbo
 
 // ownMessages tells the engine's own messages in a transcript from the host's: the value lists the fingerprints of the entries that a
 // shortened or merged message shows, with "" where it says something of the engine's own; it is empty for what shows none.
-func (e *Engine) ownMessages(s *session) map[string][]string {
+func (s *session) ownMessages() map[string][]string {
 	out := make(map[string][]string, len(s.variants)+4)
 	front := s.view.Front()
 	for _, sum := range append(slices.Clone(s.view.Summaries), front.Summaries...) {

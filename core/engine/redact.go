@@ -72,13 +72,13 @@ func (c Config) Redactor() (func(message.Message) message.Message, error) {
 }
 
 // redacted returns the messages as they may be stored. The slice given is not changed.
-func (e *Engine) redacted(messages []message.Message) []message.Message {
-	if len(e.redact) == 0 {
+func (r redactor) redacted(messages []message.Message) []message.Message {
+	if len(r) == 0 {
 		return messages
 	}
 	out := make([]message.Message, len(messages))
 	for i, m := range messages {
-		out[i] = message.Redact(m, e.redact.edit)
+		out[i] = message.Redact(m, r.edit)
 	}
 	return out
 }

@@ -11,7 +11,7 @@ import (
 
 // retreat gives the newest messages that summaries stand for back to the window when no message behind the frontier is left to show: all of them were
 // erased. The summaries keep what they say.
-func (e *Engine) retreat(ctx context.Context, s *session, v *core.View, c *call) error {
+func (c *call) retreat(ctx context.Context, s *session, v *core.View) error {
 	if shows(s.items) {
 		return nil
 	}
@@ -20,7 +20,7 @@ func (e *Engine) retreat(ctx context.Context, s *session, v *core.View, c *call)
 	start := -1
 	for to := v.Frontier; to > floor && start < 0; to -= page {
 		from := max(to-page, floor)
-		items, err := e.read(ctx, v, from, to)
+		items, err := c.e.reader.read(ctx, v, from, to)
 		if err != nil {
 			return err
 		}
@@ -34,20 +34,20 @@ func (e *Engine) retreat(ctx context.Context, s *session, v *core.View, c *call)
 	if start < 0 {
 		return nil
 	}
-	start, err := e.groupStart(ctx, v, start, floor)
+	start, err := c.e.reader.groupStart(ctx, v, start, floor)
 	if err != nil {
 		return err
 	}
 	v.Apply(edit.Retreat{To: start})
 	if v.Pinned == "" {
-		prompt, err := e.promptBefore(ctx, v, start)
+		prompt, err := c.e.reader.promptBefore(ctx, v, start)
 		if err != nil {
 			return err
 		}
 		v.Apply(edit.Pin{ID: prompt})
 	}
 	c.dirty, c.stepped = true, true
-	if err := e.warmWith(ctx, s, v); err != nil {
+	if err := s.warmWith(ctx, v); err != nil {
 		return fmt.Errorf("core: session %q: window behind what was erased: %w", s.id, err)
 	}
 	return nil

@@ -45,7 +45,7 @@ func (e *Engine) repeat(ctx context.Context, id core.SessionID, look bool, op fu
 			}
 			err = op(s)
 			if tied, ok := errors.AsType[*tiedError](err); ok {
-				err = e.mend(ctx, s, tied)
+				err = s.mend(ctx, tied)
 				s.forget()
 				if err == nil {
 					err = fmt.Errorf("core: session %q: it was mended: %w", id, core.ErrConflict)
@@ -85,20 +85,20 @@ func pause(ctx context.Context, n int) error {
 }
 
 // look drops what is in memory of a session that another process changed. Where the store cannot tell, what is in memory holds.
-func (e *Engine) look(ctx context.Context, s *session) error {
-	tail, known, err := e.tail(ctx, s.id)
+func (s *session) look(ctx context.Context) error {
+	tail, known, err := s.e.reader.tail(ctx, s.id)
 	if err != nil {
-		if ctx.Err() != nil || e.cfg.Failure == FailStrict {
+		if ctx.Err() != nil || s.e.cfg.Failure == FailStrict {
 			return err
 		}
-		e.warn(ctx, "store", "tail", err)
+		s.e.warn(ctx, "store", "tail", err)
 		return nil
 	}
 	if !known {
 		return nil
 	}
 	view := s.mark
-	if e.sharedViews {
+	if s.e.sharedViews {
 		view = s.view.Version
 	}
 	if tail.View != view || tail.Next > s.view.Next {
@@ -108,11 +108,11 @@ func (e *Engine) look(ctx context.Context, s *session) error {
 }
 
 // tail asks the store how far a session is, if it can tell.
-func (e *Engine) tail(ctx context.Context, id core.SessionID) (tail core.Tail, known bool, err error) {
-	if e.tailer == nil {
+func (r *reader) tail(ctx context.Context, id core.SessionID) (tail core.Tail, known bool, err error) {
+	if r.tailer == nil {
 		return tail, false, nil
 	}
-	tail, err = e.tailer.Tail(ctx, id)
+	tail, err = r.tailer.Tail(ctx, id)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return core.Tail{}, false, nil
 	}

@@ -10,13 +10,13 @@ import (
 
 // markInjected notes on an entry what clients put into it, where that takes more than the rules of known clients to see. What it says is remembered when it
 // is said for the first time.
-func (e *Engine) markInjected(s *session, entry *core.Entry, first bool) {
+func (s *session) markInjected(entry *core.Entry, first bool) {
 	if entry.Type != core.TypeMessage || entry.Role == message.Assistant {
 		return
 	}
 	memory := s.repeats()
 	spans := injected.In(&entry.Message, func(in injected.Place, text string) []injected.Span {
-		return injected.Both(e.injected.Spans(in, text), memory.Repeated(in, text))
+		return injected.Both(s.e.injected.Spans(in, text), memory.Repeated(in, text))
 	})
 	if first {
 		noteRepeats(memory, &entry.Message)
@@ -48,9 +48,9 @@ func noteRepeats(memory *injected.Memory, m *message.Message) {
 }
 
 // asked returns what a person said of a prompt.
-func (e *Engine) asked(s *session, prompt string) string {
+func (s *session) asked(prompt string) string {
 	if prompt == "" {
 		return ""
 	}
-	return injected.Without(prompt, injected.Both(e.injected.Spans(injected.User, prompt), s.repeats().Repeated(injected.User, prompt)))
+	return injected.Without(prompt, injected.Both(s.e.injected.Spans(injected.User, prompt), s.repeats().Repeated(injected.User, prompt)))
 }

@@ -15,6 +15,7 @@ import (
 
 // reach is what a session may look into.
 type reach struct {
+	e       *Engine
 	view    core.View
 	scopes  []core.Scope
 	reset   bool
@@ -22,9 +23,9 @@ type reach struct {
 }
 
 func (e *Engine) reachOf(ctx context.Context, op string, id core.SessionID) (reach, error) {
-	r := reach{reset: e.cfg.Recall.ResetHistory, session: id}
+	r := reach{e: e, reset: e.cfg.Recall.ResetHistory, session: id}
 	err := e.retry(ctx, id, func(s *session) error {
-		if err := e.expire(ctx, s); err != nil {
+		if err := s.expire(ctx); err != nil {
 			return err
 		}
 		r.view = s.view.Clone()
@@ -102,7 +103,7 @@ func (e *Engine) Search(ctx context.Context, req SearchRequest) (_ SearchResult,
 		return SearchResult{}, err
 	}
 	want := req.Offset + limit + 1
-	hits, err := e.searched(ctx, &r, req, query, want)
+	hits, err := r.searched(ctx, req, query, want)
 	if err != nil {
 		return SearchResult{}, e.failed(ctx, "searcher", "search", fmt.Errorf("core: search in %q: %w", req.Session, err))
 	}
@@ -117,7 +118,7 @@ func (e *Engine) Search(ctx context.Context, req SearchRequest) (_ SearchResult,
 	for i, h := range page {
 		share := min(w.room/(len(page)-i), max(tokens/2, 64))
 		text := plainText(&h.Entry)
-		excerpt := words.Excerpt(text, query, e.bytesFor(&h.Entry, text, share))
+		excerpt := words.Excerpt(text, query, bytesFor(&h.Entry, text, share))
 		if !w.add(&h.Entry, excerpt, len(excerpt) == len(text), h.Score) {
 			res.Next = req.Offset + i
 			break
@@ -130,7 +131,7 @@ func (e *Engine) Search(ctx context.Context, req SearchRequest) (_ SearchResult,
 		res.Next = 0
 	}
 	res.Found, res.Text = w.found, w.b.String()
-	res.Tokens = e.count(res.Text)
+	res.Tokens = e.gauge.count(res.Text)
 	return res, nil
 }
 
@@ -152,14 +153,14 @@ const moreSearches = 3
 
 // searched returns the best hits in everything that the session reaches: those that the window does not show in front, because whoever asks sees the others.
 // Only an identifier comes first wherever it stands.
-func (e *Engine) searched(ctx context.Context, r *reach, req SearchRequest, query string, want int) ([]core.Hit, error) {
+func (r *reach) searched(ctx context.Context, req SearchRequest, query string, want int) ([]core.Hit, error) {
 	var hits []core.Hit
 	seen := make(map[string]bool)
 	for _, scope := range r.scopes {
 		q := core.SearchQuery{Scope: scope, Text: query, Limit: want, From: req.From, To: req.To, Exclude: func(id string) bool { return seen[id] }}
 		unseen := 0
 		for range moreSearches {
-			found, err := e.searchScope(ctx, r, q, want)
+			found, err := r.searchScope(ctx, q, want)
 			if err != nil {
 				return nil, err
 			}
@@ -184,8 +185,8 @@ func (e *Engine) searched(ctx context.Context, r *reach, req SearchRequest, quer
 	// Who asks for an identifier wants the entries that hold it as it stands, and a search by meaning may not know it.
 	exact := strings.ToLower(query)
 	identifier := !strings.ContainsFunc(query, unicode.IsSpace)
-	if e.searcher != nil && identifier && !slices.ContainsFunc(hits, func(h core.Hit) bool { return holdsExact(&h.Entry, exact) > 0 }) {
-		found, err := e.scanFor(ctx, r, core.SearchQuery{Scope: r.session.Scope(), Text: query, Limit: want, From: req.From, To: req.To, Exclude: func(id string) bool { return seen[id] }})
+	if r.e.searcher != nil && identifier && !slices.ContainsFunc(hits, func(h core.Hit) bool { return holdsExact(&h.Entry, exact) > 0 }) {
+		found, err := r.scanFor(ctx, core.SearchQuery{Scope: r.session.Scope(), Text: query, Limit: want, From: req.From, To: req.To, Exclude: func(id string) bool { return seen[id] }})
 		if err != nil {
 			return nil, err
 		}
@@ -208,17 +209,17 @@ func (e *Engine) searched(ctx context.Context, r *reach, req SearchRequest, quer
 }
 
 // searchScope asks the searcher, or reads the entries where there is none.
-func (e *Engine) searchScope(ctx context.Context, r *reach, q core.SearchQuery, want int) ([]core.Hit, error) {
-	if e.searcher != nil {
+func (r *reach) searchScope(ctx context.Context, q core.SearchQuery, want int) ([]core.Hit, error) {
+	if r.e.searcher != nil {
 		// What was reset away takes places of what is in force, so more is asked for than is shown.
 		more := q
 		more.Limit = want*2 + 16
-		found, err := e.searcher.Search(ctx, more)
+		found, err := r.e.searcher.Search(ctx, more)
 		if !errors.Is(err, errors.ErrUnsupported) {
 			return found, err
 		}
 	}
-	return e.scanFor(ctx, r, q)
+	return r.scanFor(ctx, q)
 }
 
 func holdsExact(entry *core.Entry, query string) int {
@@ -229,11 +230,11 @@ func holdsExact(entry *core.Entry, query string) int {
 }
 
 // scanFor searches without an index: the share of the query's words that an entry holds, the newest first among equals.
-func (e *Engine) scanFor(ctx context.Context, r *reach, q core.SearchQuery) ([]core.Hit, error) {
+func (r *reach) scanFor(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
 	asked := words.Of(q.Text)
 	var hits []core.Hit
 	n := 0
-	for entry, err := range core.All(ctx, e.store, q.Scope, true) {
+	for entry, err := range core.All(ctx, r.e.store, q.Scope, true) {
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ import (
 // session is what the engine keeps in memory of a session: the view as last published, and the entries the window
 // shows. Everything in it can be read again from the store.
 type session struct {
+	e  *Engine
 	id core.SessionID
 	// sem is held by whoever works on the session.
 	sem chan struct{}
@@ -100,19 +101,19 @@ func (e *Engine) enter(ctx context.Context, id core.SessionID, look bool) (s *se
 	select {
 	case s.sem <- struct{}{}:
 	case <-ctx.Done():
-		e.leaveSession(s)
+		s.leaveSession()
 		return nil, nil, fmt.Errorf("core: session %q: %w", id, ctx.Err())
 	}
-	done = func() { e.weigh(s); <-s.sem; e.leaveSession(s) }
+	done = func() { s.weigh(); <-s.sem; s.leaveSession() }
 	if err := ctx.Err(); err != nil {
 		done()
 		return nil, nil, fmt.Errorf("core: session %q: %w", id, err)
 	}
 	if look && s.loaded {
-		err = e.look(ctx, s)
+		err = s.look(ctx)
 	}
 	if err == nil && !s.loaded {
-		err = e.load(ctx, s)
+		err = s.load(ctx)
 	}
 	if err != nil {
 		done()
@@ -133,7 +134,7 @@ func (e *Engine) lookup(id core.SessionID) (*session, error) {
 		if len(e.sessions) >= maxSessions {
 			e.evict()
 		}
-		s = &session{id: id, sem: make(chan struct{}, 1), compacting: make(chan struct{}, 1), costs: make(map[uint64]int)}
+		s = &session{e: e, id: id, sem: make(chan struct{}, 1), compacting: make(chan struct{}, 1), costs: make(map[uint64]int)}
 		s.place = e.lately.PushFront(s)
 		e.sessions[id] = s
 	}
@@ -144,11 +145,11 @@ func (e *Engine) lookup(id core.SessionID) (*session, error) {
 }
 
 // leaveSession ends what lookup began.
-func (e *Engine) leaveSession(s *session) {
-	e.mu.Lock()
+func (s *session) leaveSession() {
+	s.e.mu.Lock()
 	s.users--
-	e.mu.Unlock()
-	e.work.Done()
+	s.e.mu.Unlock()
+	s.e.work.Done()
 }
 
 // evict forgets the least recently used session that nobody works on. It reports whether there was one.
@@ -165,7 +166,7 @@ func (e *Engine) evict() bool {
 }
 
 // weigh finds out what the session takes in memory, and lets go of others when all together take too much. The caller holds the session, so it stays.
-func (e *Engine) weigh(s *session) {
+func (s *session) weigh() {
 	if len(s.items) == s.sized {
 		return
 	}
@@ -173,11 +174,11 @@ func (e *Engine) weigh(s *session) {
 	for i := range s.items {
 		size += s.items[i].size()
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.held += size - s.size
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
+	s.e.held += size - s.size
 	s.size, s.sized = size, len(s.items)
-	for e.held > e.cfg.Window.Memory<<20 && e.evict() {
+	for s.e.held > s.e.cfg.Window.Memory<<20 && s.e.evict() {
 	}
 }
 
@@ -192,17 +193,17 @@ func (it *item) size() int {
 }
 
 // load reads the view and takes up entries that were stored without it: a crash came between the two, or the store keeps no views.
-func (e *Engine) load(ctx context.Context, s *session) error {
+func (s *session) load(ctx context.Context) error {
 	var tail core.Tail
 	known, stale := false, false
-	if !e.sharedViews {
+	if !s.e.sharedViews {
 		var err error
-		if tail, known, err = e.tail(ctx, s.id); err != nil { // before it is read, so that nothing goes unnoticed
+		if tail, known, err = s.e.reader.tail(ctx, s.id); err != nil { // before it is read, so that nothing goes unnoticed
 			return err
 		}
 		stale = known && (!s.marked || tail.View != s.mark)
 	}
-	v, err := e.views.LoadView(ctx, s.id)
+	v, err := s.e.views.LoadView(ctx, s.id)
 	if errors.Is(err, core.ErrNotFound) {
 		v, err = core.View{Session: s.id}, nil
 	}
@@ -212,13 +213,13 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 	q := core.ScanQuery{Scope: s.id.Scope(), FromSeq: v.Next, Limit: core.MaxPage}
 	changed := false
 	if stale && v.Version > 0 {
-		if changed, err = e.freshen(ctx, s, &v); err != nil {
+		if changed, err = s.freshen(ctx, &v); err != nil {
 			return err
 		}
 		q.FromSeq = v.Next
 	}
 	for {
-		page, err := e.store.Scan(ctx, q)
+		page, err := s.e.store.Scan(ctx, q)
 		if err != nil {
 			return fmt.Errorf("core: load session %q: %w", s.id, err)
 		}
@@ -239,13 +240,13 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 	}
 	s.forget()
 	s.hold(v)
-	s.mark, s.marked, s.watched = tail.View, true, e.sharedViews || known
+	s.mark, s.marked, s.watched = tail.View, true, s.e.sharedViews || known
 	s.outputs = nil
 	if v.Output.Count > 0 {
 		s.outputs = []core.Ledger{v.Output}
 	}
 	if changed {
-		if err := e.settle(ctx, s, v); err != nil {
+		if err := s.settle(ctx, v); err != nil {
 			return err
 		}
 	}
@@ -297,13 +298,13 @@ func (s *session) lengthened(from, to int) {
 
 // publish stores a changed view and makes it the session's. On ErrConflict somebody else changed it: the session is read again
 // by the next call.
-func (e *Engine) publish(ctx context.Context, s *session, v core.View) error {
+func (s *session) publish(ctx context.Context, v core.View) error {
 	v.Apply(edit.Publish{Version: s.view.Version + 1})
 	if n := len(s.outputs); n > 0 {
 		v.Apply(edit.Sent{Ledger: s.outputs[n-1]})
 	}
-	giveBack := e.pending.take(&v)
-	if err := e.views.SwapView(ctx, v); err != nil {
+	giveBack := s.e.pending.take(&v)
+	if err := s.e.views.SwapView(ctx, v); err != nil {
 		giveBack()
 		s.forget()
 		return fmt.Errorf("core: publish view %q: %w", s.id, err)
@@ -314,20 +315,20 @@ func (e *Engine) publish(ctx context.Context, s *session, v core.View) error {
 
 // settle is publish for what came of reading: where the store cannot be written (a full disk, a file without the right to write) the view is kept in memory alone,
 // which is reported, and published by the next call that can. A strict engine fails.
-func (e *Engine) settle(ctx context.Context, s *session, v core.View) error {
+func (s *session) settle(ctx context.Context, v core.View) error {
 	v.Apply(edit.Publish{Version: s.view.Version + 1})
 	if n := len(s.outputs); n > 0 {
 		v.Apply(edit.Sent{Ledger: s.outputs[n-1]})
 	}
-	giveBack := e.pending.take(&v)
-	err := e.views.SwapView(ctx, v)
-	if err != nil && !e.doesWithout(ctx, err) {
+	giveBack := s.e.pending.take(&v)
+	err := s.e.views.SwapView(ctx, v)
+	if err != nil && !s.e.cfg.doesWithout(ctx, err) {
 		giveBack()
 		s.forget()
 		return fmt.Errorf("core: publish view %q: %w", s.id, err)
 	}
 	if err != nil {
-		e.warn(ctx, "store", "publish", fmt.Errorf("core: publish view %q: %w", s.id, err))
+		s.e.warn(ctx, "store", "publish", fmt.Errorf("core: publish view %q: %w", s.id, err))
 		v.Apply(edit.Publish{Version: s.view.Version})
 	}
 	s.hold(v)
@@ -336,8 +337,8 @@ func (e *Engine) settle(ctx context.Context, s *session, v core.View) error {
 }
 
 // doesWithout reports whether an answer may be given although the store refused to keep what led to it. A conflict is no refusal: somebody else was first.
-func (e *Engine) doesWithout(ctx context.Context, err error) bool {
-	return e.cfg.Failure == FailDegrade && ctx.Err() == nil && !errors.Is(err, core.ErrConflict) && !errors.Is(err, core.ErrClosed) && !errors.Is(err, core.ErrInvalid)
+func (c *Config) doesWithout(ctx context.Context, err error) bool {
+	return c.Failure == FailDegrade && ctx.Err() == nil && !errors.Is(err, core.ErrConflict) && !errors.Is(err, core.ErrClosed) && !errors.Is(err, core.ErrInvalid)
 }
 
 // hold makes v the session's view.

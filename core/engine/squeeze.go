@@ -8,18 +8,18 @@ import (
 )
 
 // clipLimit is the largest cost of a single tool result, in tokens.
-func (e *Engine) clipLimit(budget int) int {
-	w := e.cfg.Window
-	return min(max(int(w.ClipShare*float64(budget)), w.ClipTokens), e.batchLimit(budget))
+func (c *Config) clipLimit(budget int) int {
+	w := c.Window
+	return min(max(int(w.ClipShare*float64(budget)), w.ClipTokens), c.batchLimit(budget))
 }
 
 // batchLimit is the largest cost of all results of one group, in tokens.
-func (e *Engine) batchLimit(budget int) int {
-	return max(int(e.cfg.Window.BatchShare*float64(budget)), 64)
+func (c *Config) batchLimit(budget int) int {
+	return max(int(c.Window.BatchShare*float64(budget)), 64)
 }
 
 // clipNew decides, once for every entry, whether it is too large for the window. Text of users and assistants counts as one batch.
-func (e *Engine) clipNew(s *session, v *core.View, c *call) {
+func (c *call) clipNew(s *session, v *core.View) {
 	end := s.base + len(s.items)
 	if v.Seen >= end {
 		return
@@ -31,7 +31,7 @@ func (e *Engine) clipNew(s *session, v *core.View, c *call) {
 				j++
 			}
 		}
-		e.clipBatch(s, v, i, j)
+		s.clipBatch(v, i, j)
 		i = j
 	}
 	v.Apply(edit.See{To: end})
@@ -39,12 +39,12 @@ func (e *Engine) clipNew(s *session, v *core.View, c *call) {
 }
 
 // clipBatch clips the results s.items[from:to], which belong together, or one message with text.
-func (e *Engine) clipBatch(s *session, v *core.View, from, to int) {
-	limit := e.clipLimit(v.Budget)
-	batch := e.batchLimit(v.Budget)
+func (s *session) clipBatch(v *core.View, from, to int) {
+	limit := s.e.cfg.clipLimit(v.Budget)
+	batch := s.e.cfg.batchLimit(v.Budget)
 	if s.items[from].entry.Role != message.Tool {
 		limit = batch
-		if e.isCurrent(s, from) || s.items[from].entry.Role == message.System || s.items[from].entry.Message.HasCalls() {
+		if s.isCurrent(from) || s.items[from].entry.Role == message.System || s.items[from].entry.Message.HasCalls() {
 			return // a prompt is shown whole as long as it fits, and so is what a tool was called with
 		}
 	}
@@ -57,8 +57,8 @@ func (e *Engine) clipBatch(s *session, v *core.View, from, to int) {
 		if it.cost <= limit || v.Stubs[it.entry.ID].Kind != "" {
 			continue
 		}
-		if st, ok := e.clip(it.entry, perPart(it.entry, limit)); ok {
-			e.setStub(s, v, it, st)
+		if st, ok := s.e.gauge.clip(it.entry, perPart(it.entry, limit)); ok {
+			s.setStub(v, it, st)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func fairShare(items []item, batch, limit int) int {
 }
 
 // isCurrent reports whether an item is the newest user message.
-func (e *Engine) isCurrent(s *session, i int) bool {
+func (s *session) isCurrent(i int) bool {
 	for j := len(s.items) - 1; j >= i; j-- {
 		if isPrompt(s.items[j].entry) {
 			return j == i
@@ -106,24 +106,24 @@ func (e *Engine) isCurrent(s *session, i int) bool {
 
 // squeeze clips what remains when the newest messages alone exceed the budget: first the results of the newest group, then texts. What
 // cannot be clipped, such as the arguments of a call, makes it a BudgetError.
-func (e *Engine) squeeze(f *frame, v *core.View, c *call) error {
+func (f *frame) squeeze(v *core.View, c *call) error {
 	s := f.s
-	total := e.fixed(f, c.additionCost) + sum(f.costs)
+	total := f.fixed(c.additionCost) + sum(f.costs)
 	if total <= c.budget {
 		return nil // into the reserve, if it must be: squeezing again and again would change the window in every call
 	}
 	for _, role := range []message.Role{message.Tool, message.Assistant, message.User} {
 		for total > c.marks.Hard {
 			before := total
-			for _, it := range e.squeezable(f, role) {
-				total = e.squeezeItem(f, v, it, c.marks.Hard, total)
+			for _, it := range f.squeezable(role) {
+				total = f.squeezeItem(v, it, c.marks.Hard, total)
 			}
 			if total == before {
 				break
 			}
 			// A rule may have left out what gave way: what counts is what is shown.
-			*f = *e.frame(s, *v, f.policy, c.ws)
-			total = e.fixed(f, c.additionCost) + sum(f.costs)
+			*f = *s.frame(*v, f.policy, c.ws)
+			total = f.fixed(c.additionCost) + sum(f.costs)
 		}
 	}
 	v.Apply(edit.Anew{})
@@ -132,11 +132,11 @@ func (e *Engine) squeeze(f *frame, v *core.View, c *call) error {
 	if total <= c.budget {
 		return nil
 	}
-	return e.budgetError(f, c, total)
+	return f.budgetError(c, total)
 }
 
 // squeezable lists the window's entries of a role that could be shortened.
-func (e *Engine) squeezable(f *frame, role message.Role) []*item {
+func (f *frame) squeezable(role message.Role) []*item {
 	var out []*item
 	for i := range f.s.items {
 		if it := &f.s.items[i]; it.entry.Role == role && !it.entry.Type.Hidden() {
@@ -153,40 +153,40 @@ func (e *Engine) squeezable(f *frame, role message.Role) []*item {
 const minClip = 48
 
 // squeezeItem shortens one item by what is over, and returns the total afterwards.
-func (e *Engine) squeezeItem(f *frame, v *core.View, it *item, hard, total int) int {
+func (f *frame) squeezeItem(v *core.View, it *item, hard, total int) int {
 	over := total - hard
 	if over <= 0 || it.cost <= minClip {
 		return total
 	}
 	shown := v.Stubs[it.entry.ID]
-	if st, ok := e.maskMedia(it.entry); ok && len(stubOver(st, shown).Texts) > len(shown.Texts) {
+	if st, ok := f.e.gauge.maskMedia(it.entry); ok && len(stubOver(st, shown).Texts) > len(shown.Texts) {
 		// A user's images go before any of the words.
 		before := it.cost
-		e.setStub(f.s, v, it, st)
-		return e.squeezeItem(f, v, it, hard, total-before+it.cost)
+		f.s.setStub(v, it, st)
+		return f.squeezeItem(v, it, hard, total-before+it.cost)
 	}
 	limit := max(it.cost-over-messageOverhead-roleCost-8, minClip)
-	st, ok := e.clip(it.entry, perPart(it.entry, limit))
+	st, ok := f.e.gauge.clip(it.entry, perPart(it.entry, limit))
 	if ok && len(shown.Texts) > 0 {
 		st = stubOver(st, shown)
-		st.Tokens = e.messageCost(shownAs(it.entry, &st))
+		st.Tokens = f.e.gauge.messageCost(shownAs(it.entry, &st))
 	}
 	if !ok || st.Tokens >= it.cost {
 		if it.entry.Role != message.Tool {
 			return total
 		}
-		if st = e.mask(it.entry); st.Tokens >= it.cost {
+		if st = f.e.gauge.mask(it.entry); st.Tokens >= it.cost {
 			return total
 		}
 	}
 	before := it.cost
-	e.setStub(f.s, v, it, st)
+	f.s.setStub(v, it, st)
 	return total - before + it.cost
 }
 
 // budgetError names the largest entry that must stay.
-func (e *Engine) budgetError(f *frame, c *call, total int) error {
-	err := &core.BudgetError{Budget: c.budget, Needed: total, System: e.fixed(f, c.additionCost)}
+func (f *frame) budgetError(c *call, total int) error {
+	err := &core.BudgetError{Budget: c.budget, Needed: total, System: f.fixed(c.additionCost)}
 	largest := 0
 	for i, cost := range f.costs {
 		if it := f.begins(i); cost > largest && it != nil {

@@ -23,7 +23,7 @@ func (e *Engine) Maintain(ctx context.Context, req core.MaintainRequest) (_ core
 	if err != nil {
 		return core.MaintainResult{}, e.failed(ctx, "store", "maintain", err)
 	}
-	due := e.due(&s.view)
+	due := e.cfg.due(&s.view)
 	done()
 	if !due {
 		return core.MaintainResult{Reason: core.ReasonBelowThreshold}, nil
@@ -102,7 +102,7 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 		}
 		s.cool()
 		s.gone = nil
-		return e.publish(ctx, s, v)
+		return s.publish(ctx, v)
 	})
 	if err != nil {
 		return core.Spawn{}, e.failed(ctx, "store", "spawn", err)
@@ -127,7 +127,7 @@ func (e *Engine) grants(ctx context.Context, id core.SessionID, change core.Edit
 	return e.retry(ctx, id, func(s *session) error {
 		v := s.view.Clone()
 		v.Apply(change)
-		return e.publish(ctx, s, v)
+		return s.publish(ctx, v)
 	})
 }
 
@@ -139,7 +139,7 @@ func (e *Engine) inherits(ctx context.Context, parent, child core.SessionID) err
 		}
 		v := s.view.Clone()
 		v.Apply(edit.Heir{Session: child})
-		return e.publish(ctx, s, v)
+		return s.publish(ctx, v)
 	})
 }
 
@@ -152,7 +152,7 @@ func (e *Engine) rollback(ctx context.Context, child core.SessionID, had core.Vi
 		v := had.Clone()
 		s.cool()
 		s.outputs = nil
-		return e.publish(ctx, s, v)
+		return s.publish(ctx, v)
 	})
 }
 
@@ -172,7 +172,7 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) (e
 		}
 		if window.Blank(result) {
 			var err error
-			if result, err = e.lastAnswer(ctx, s); err != nil {
+			if result, err = s.lastAnswer(ctx); err != nil {
 				return err
 			}
 		}
@@ -181,7 +181,7 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) (e
 		}
 		v := s.view.Clone()
 		v.Apply(edit.Revoke{})
-		return e.publish(ctx, s, v)
+		return s.publish(ctx, v)
 	})
 	if err != nil {
 		return e.failed(ctx, "store", "subagent ended", err)
@@ -194,7 +194,7 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) (e
 		v := s.view.Clone()
 		m := message.New(message.Assistant, e.redact.edit(result))
 		m.Key = "subagent:" + req.Child.String() + ":" + message.Fingerprint(m)
-		in, err := e.append(ctx, s, &v, draft{
+		in, err := s.append(ctx, &v, draft{
 			messages: []message.Message{m}, kind: core.TypeSubagent, tries: tries,
 			meta: map[string]string{"child": req.Child.Session, "reason": req.Reason},
 		})
@@ -205,20 +205,20 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) (e
 			v.Apply(edit.Match{Ledger: asOf(v.Host, &v)})
 		}
 		s.lengthened(s.view.Len(), v.Len())
-		return e.adopt(ctx, s, v, in)
+		return s.adopt(ctx, v, in)
 	})
 	return e.failed(ctx, "store", "subagent ended", err)
 }
 
 // lastAnswer returns the text of the newest assistant message of the child's own that is in force and says something.
-func (e *Engine) lastAnswer(ctx context.Context, s *session) (string, error) {
-	copied, err := e.copied(ctx, &s.view)
+func (s *session) lastAnswer(ctx context.Context) (string, error) {
+	copied, err := s.e.reader.copied(ctx, &s.view)
 	if err != nil {
 		return "", fmt.Errorf("core: subagent %q: %w", s.id, err)
 	}
 	const step = 64
 	for to := s.view.Len(); to > 0; to -= step {
-		items, err := e.read(ctx, &s.view, max(to-step, 0), to)
+		items, err := s.e.reader.read(ctx, &s.view, max(to-step, 0), to)
 		if err != nil {
 			return "", fmt.Errorf("core: subagent %q: %w", s.id, err)
 		}
@@ -237,10 +237,10 @@ func answers(entry *core.Entry, id core.SessionID) bool {
 }
 
 // copied returns the answers in a session that say again what it inherited: its host handed over its own copies when the grant was over.
-func (e *Engine) copied(ctx context.Context, v *core.View) (map[string]bool, error) {
+func (r *reader) copied(ctx context.Context, v *core.View) (map[string]bool, error) {
 	said := make(map[string]int)
 	for _, sp := range v.Inherited {
-		if err := e.scanSpan(ctx, v, sp, func(entry core.Entry) {
+		if err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
 			if entry.Role == message.Assistant {
 				said[entry.Fingerprint]++
 			}
@@ -253,7 +253,7 @@ func (e *Engine) copied(ctx context.Context, v *core.View) (map[string]bool, err
 		return out, nil
 	}
 	for _, sp := range v.Path { // oldest first: the copies come before what the session itself adds
-		if err := e.scanSpan(ctx, v, sp, func(entry core.Entry) {
+		if err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
 			if answers(&entry, v.Session) && said[entry.Fingerprint] > 0 {
 				said[entry.Fingerprint]--
 				out[entry.ID] = true

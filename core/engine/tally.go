@@ -45,10 +45,10 @@ func (t *tallies) take(v *core.View) (give func()) {
 }
 
 // counted is what a call of a session with an arm adds; kept is how many of its messages were sent before just so.
-func (e *Engine) counted(f *frame, c *call, res *core.AssembleResult, kept int) core.Tally {
+func (f *frame) counted(c *call, res *core.AssembleResult, kept int) core.Tally {
 	t := core.Tally{Calls: 1, Tokens: int64(res.EstimatedTokens)}
 	for i := range res.Messages[:kept] {
-		t.Cached += int64(e.costOf(f.s, &res.Messages[i], nil))
+		t.Cached += int64(f.s.costOf(&res.Messages[i], nil))
 	}
 	if kept > 0 {
 		t.Cached += int64(c.additionCost)

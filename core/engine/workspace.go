@@ -2,11 +2,12 @@ package engine
 
 import (
 	"strconv"
+	"sync"
 
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// workspace is the room that an Assemble works in, as large as its window: half a megabyte for a thousand messages. Engine.rooms keeps it for the calls that
+// workspace is the room that an Assemble works in, as large as its window: half a megabyte for a thousand messages. It is kept for the calls that
 // follow, whatever their session. One call has it at a time, and nothing in it outlives the call: what is returned or published is a copy, and a retriever
 // is given none of it.
 type workspace struct {
@@ -22,16 +23,19 @@ type workspace struct {
 	sent  ownership
 }
 
-// workspace returns room that no other call has.
-func (e *Engine) workspace() *workspace {
-	if ws, ok := e.rooms.Get().(*workspace); ok {
+// workspaces are those that no call has: about one for each processor, and none after a while without calls.
+type workspaces struct{ pool sync.Pool }
+
+// get returns room that no other call has.
+func (w *workspaces) get() *workspace {
+	if ws, ok := w.pool.Get().(*workspace); ok {
 		return ws
 	}
 	return new(workspace)
 }
 
-// release takes the room back. What stands in it stays until another call or the garbage collector takes it.
-func (e *Engine) release(ws *workspace) { e.rooms.Put(ws) }
+// put takes the room back. What stands in it stays until another call or the garbage collector takes it.
+func (w *workspaces) put(ws *workspace) { w.pool.Put(ws) }
 
 // kept returns now, which takes the place of before. What before had more is let go.
 func kept[T any](now, before []T) []T {
