@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"sync"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/history"
@@ -48,66 +50,9 @@ func (s *session) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// find reads an entry of the session, or of one that it shows entries of.
-func (r *reader) find(ctx context.Context, v *core.View, id string) (core.Entry, error) {
-	scopes := []core.Scope{v.Session.Scope()}
-	for _, sp := range v.Path {
-		if sp.Session != nil {
-			scopes = append(scopes, sp.Session.Scope())
-		}
-	}
-	var err error
-	for _, scope := range scopes {
-		var got []core.Entry
-		if got, err = r.store.Get(ctx, scope, []string{id}); err == nil {
-			return got[0], nil
-		}
-	}
-	return core.Entry{}, err
-}
-
 // fresh is how many tokens of history a window that is made anew reads.
 func (c *Config) fresh(v *core.View) int {
 	return int(float64(max(v.Budget, 8000)) * c.Window.Low)
-}
-
-// walkBack returns the position from which the path to its end costs at most tokens, or its beginning if all of it costs at most whole.
-func (r *reader) walkBack(ctx context.Context, v *core.View, end, tokens, whole int) (int, error) {
-	pos, start, over := end, end, max(whole-tokens, 0)
-	spans := v.Slice(max(v.Lead, v.Frontier), end)
-	for _, sp := range slices.Backward(spans) {
-		owner := v.Session
-		if sp.Session != nil {
-			owner = *sp.Session
-		}
-		q := core.ScanQuery{Scope: owner.Scope(), FromSeq: sp.From, ToSeq: sp.To, Reverse: true, Limit: 200}
-		for {
-			page, err := r.store.Scan(ctx, q)
-			if err != nil {
-				return 0, fmt.Errorf("core: read session %q: %w", owner, err)
-			}
-			for _, entry := range page.Entries {
-				if !inConversation(entry) {
-					continue
-				}
-				if !entry.Hidden() {
-					tokens -= r.cfg.bounded(entry.Tokens, v.Budget)
-				}
-				if tokens+over < 0 {
-					return start, nil
-				}
-				pos--
-				if tokens >= 0 {
-					start = pos
-				}
-			}
-			if page.Next == "" {
-				break
-			}
-			q.Cursor = page.Next
-		}
-	}
-	return pos, nil
 }
 
 // bounded is about what an entry costs once it is clipped.
@@ -116,30 +61,6 @@ func (c *Config) bounded(tokens, budget int) int {
 		return tokens
 	}
 	return min(tokens, c.clipLimit(budget)+40)
-}
-
-// read returns the items of the positions from <= pos < to.
-func (r *reader) read(ctx context.Context, v *core.View, from, to int) ([]item, error) {
-	if from >= to {
-		return nil, nil
-	}
-	items := make([]item, 0, to-from)
-	for _, sp := range v.Slice(from, to) {
-		err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
-			items = append(items, r.gauge.item(entry, stubOf(v, entry.ID)))
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if len(items) > to-from {
-		return nil, tiedAt(v, from, to)
-	}
-	if len(items) != to-from {
-		return nil, fmt.Errorf("core: session %q: %d of %d entries of the window are missing in the store: %w",
-			v.Session, to-from-len(items), to-from, core.ErrNotFound)
-	}
-	return items, nil
 }
 
 func stubOf(v *core.View, id string) *window.Stub {
@@ -308,4 +229,48 @@ func (f *frame) maskSaving(it *item) int {
 		return 0
 	}
 	return max(it.cost-f.e.gauge.mask(it.entry).Tokens, 0)
+}
+
+// workspace is the room that an Assemble works in, as large as its window: half a megabyte for a thousand messages. It is kept for the calls that
+// follow, whatever their session. One call has it at a time, and nothing in it outlives the call: what is returned or published is a copy, and a retriever
+// is given none of it.
+type workspace struct {
+	// names are the numbers from 0 on, as text.
+	names []string
+	// visible, msgs, costs and shown are the frame's.
+	visible []int
+	msgs    []message.Message
+	costs   []int
+	shown   ownership
+	// slots are the messages of the result before the last run of the rules, sent says what became of them.
+	slots []slot
+	sent  ownership
+}
+
+// workspaces are those that no call has: about one for each processor, and none after a while without calls.
+type workspaces struct{ pool sync.Pool }
+
+// get returns room that no other call has.
+func (w *workspaces) get() *workspace {
+	if ws, ok := w.pool.Get().(*workspace); ok {
+		return ws
+	}
+	return new(workspace)
+}
+
+// put takes the room back. What stands in it stays until another call or the garbage collector takes it.
+func (w *workspaces) put(ws *workspace) { w.pool.Put(ws) }
+
+// kept returns now, which takes the place of before. What before had more is let go.
+func kept[T any](now, before []T) []T {
+	clear(before[min(len(now), len(before)):])
+	return now
+}
+
+// numbers returns the first n numbers as text.
+func (ws *workspace) numbers(n int) []string {
+	for len(ws.names) < n {
+		ws.names = append(ws.names, strconv.Itoa(len(ws.names)))
+	}
+	return ws.names[:n]
 }

@@ -3,12 +3,17 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // health remembers what went wrong. It is bounded: one Problem per part and operation.
@@ -98,4 +103,108 @@ func (e *Engine) degraded(ctx context.Context, req core.AssembleRequest, why str
 	res.Degraded = why
 	e.log.WarnContext(ctx, "turn answered by legacy", "engine", e.info.ID, "session", req.Session.String(), "reason", why)
 	return res, nil
+}
+
+// grace is how long a compactor that was told to stop may take to hand over what it has. One that does not return even then is left behind.
+const grace = 5 * time.Second
+
+// guarded calls a part. A panic is the part's failure and not the engine's: what it says may be from a conversation, so only its kind is told; where it
+// happened is logged.
+func (e *Engine) guarded(ctx context.Context, part string, call func(context.Context) error) (err error) {
+	ctx, end := e.begin(ctx, part, core.SessionID{})
+	defer func() { end(err) }()
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		err = fmt.Errorf("core: the %s panicked (%T): %w", part, r, core.ErrUnavailable)
+		if own, ok := r.(runtime.Error); ok {
+			err = fmt.Errorf("core: the %s panicked: %s: %w", part, own.Error(), core.ErrUnavailable)
+		}
+		e.log.ErrorContext(ctx, "context engine part panicked", "engine", e.info.ID, "part", part, "stack", string(debug.Stack()))
+	}()
+	return call(ctx)
+}
+
+// askCompactor runs the compactor. What it returns when its time is over is used, as long as it comes soon.
+func (e *Engine) askCompactor(ctx context.Context, c core.Compaction) (core.Patch, error) {
+	type answer struct {
+		patch core.Patch
+		err   error
+	}
+	ch := make(chan answer, 1)
+	e.work.Go(func() {
+		var a answer
+		a.err = e.guarded(ctx, "compactor", func(ctx context.Context) (err error) {
+			a.patch, err = e.compactor.Compact(ctx, c)
+			return err
+		})
+		ch <- a
+	})
+	select {
+	case a := <-ch:
+		return a.patch, a.err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case a := <-ch:
+		return a.patch, a.err
+	case <-late.C:
+		return core.Patch{}, fmt.Errorf("core: compact %q: the compactor does not return: %w", c.Session, context.Cause(ctx))
+	}
+}
+
+// Legacy is the engine that changes nothing: it hands back the host's own messages, stores nothing, and leaves compaction to the runtime. It
+// keeps none of the promises about budget and memory; it is what answers when an engine must not.
+type Legacy struct{ host core.Host }
+
+var _ core.ContextEngine = (*Legacy)(nil)
+
+// NewLegacy returns the pass-through engine. A nil host is NoHost.
+func NewLegacy(host core.Host) *Legacy {
+	if host == nil {
+		host = core.NoHost{}
+	}
+	return &Legacy{host: host}
+}
+
+// Info describes the engine: it does not own compaction.
+func (l *Legacy) Info() core.Info {
+	return core.Info{
+		ID: "legacy", Name: "Legacy context engine", Version: "1.0.0",
+		CurrentTurnFence: CurrentTurnFence, TurnIdempotency: TurnIdempotency,
+	}
+}
+
+// Ingest stores nothing.
+func (l *Legacy) Ingest(context.Context, core.IngestRequest) (core.IngestResult, error) {
+	return core.IngestResult{}, nil
+}
+
+// Assemble returns the host's messages as they are. Without a transcript there is nothing to return, which is ErrInvalid.
+func (l *Legacy) Assemble(_ context.Context, req core.AssembleRequest) (core.AssembleResult, error) {
+	if req.Transcript == nil {
+		return core.AssembleResult{}, invalid("legacy", "transcript", "legacy keeps no messages: hand over the host's")
+	}
+	if req.Transcript.Skipped > 0 {
+		return core.AssembleResult{}, core.ErrNeedTranscript
+	}
+	res := core.AssembleResult{Messages: req.Transcript.Messages, PromptAuthority: core.AuthorityHost}
+	for i := range res.Messages {
+		res.Choices = append(res.Choices, window.Choice{Message: i, Count: 1, Reason: window.ReasonTail})
+	}
+	return res, nil
+}
+
+// Compact asks the runtime, once.
+func (l *Legacy) Compact(ctx context.Context, req core.CompactRequest) (core.CompactResult, error) {
+	if err := core.Require(l.host, "legacy", "compact", core.Requirement{Capabilities: []capability.Name{capability.DelegateHost}}); err != nil {
+		return core.CompactResult{}, err
+	}
+	res, err := l.host.Compact(ctx, req)
+	res.Delegated = true
+	return res, err
 }

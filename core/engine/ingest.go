@@ -12,7 +12,6 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/edit"
-	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/internal/transcript"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -454,16 +453,6 @@ func (s *session) overlap(ctx context.Context, turn []message.Message) (map[int]
 		}
 	}
 	return nil, nil
-}
-
-// wasErased reports whether an erased entry is what is left of a message. The places of entries that a store does not show are no such entries, and cost no read.
-func (t *erasures) wasErased(ctx context.Context, old *core.Entry, m *message.Message, fingerprint string) (bool, error) {
-	if !strings.HasPrefix(old.Fingerprint, erased.Mark) {
-		return false, nil
-	}
-	p, err := t.printsOf(ctx, old.Agent, false)
-	id := old.SessionID()
-	return err == nil && p.Known(id, old.Fingerprint, fingerprint) && !p.Another(id, old.Meta[erased.MetaOrigin], m), err
 }
 
 // sameOrigin reports whether the host says of both that they are one and the same message.

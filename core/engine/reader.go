@@ -1,6 +1,17 @@
 package engine
 
-import "github.com/contextengine/contextengine/core"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/erased"
+	"github.com/contextengine/contextengine/core/internal/transcript"
+	"github.com/contextengine/contextengine/core/message"
+)
 
 // reader reads what a view names from the store.
 type reader struct {
@@ -9,4 +20,286 @@ type reader struct {
 	tailer core.Tailer
 	gauge  *gauge
 	cfg    *Config
+}
+
+// promptBefore returns the user message that the window's first turn began with, when the window begins behind it; "" when a turn begins inside.
+func (r *reader) promptBefore(ctx context.Context, v *core.View, start int) (string, error) {
+	items, err := r.read(ctx, v, start, v.Len())
+	if err != nil {
+		return "", err
+	}
+	for i := range items {
+		if isPrompt(items[i].entry) {
+			return "", nil
+		}
+	}
+	first := v.Lead
+	if len(v.Summaries) == 0 {
+		first = max(first, v.Frontier) // what the host compacted is not in force any more
+	}
+	const page = 64
+	for to := start; to > first && start-to < coldEntries*4; to -= page {
+		from := max(to-page, first)
+		if items, err = r.read(ctx, v, from, to); err != nil {
+			return "", err
+		}
+		for _, it := range slices.Backward(items) {
+			if isPrompt(it.entry) {
+				return it.entry.ID, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// groupStart moves a position back to the beginning of a group: to the assistant message whose results stand there, and over what
+// is no message of the conversation, as far as a floor.
+func (r *reader) groupStart(ctx context.Context, v *core.View, pos, floor int) (int, error) {
+	for back := 0; pos > floor && back < coldEntries; back++ {
+		items, err := r.read(ctx, v, pos, pos+1)
+		if err != nil {
+			return 0, err
+		}
+		if ent := items[0].entry; ent.Role != message.Tool && ent.Type == core.TypeMessage && !ent.Leads() {
+			return pos, nil
+		}
+		pos--
+	}
+	return pos, nil
+}
+
+// find reads an entry of the session, or of one that it shows entries of.
+func (r *reader) find(ctx context.Context, v *core.View, id string) (core.Entry, error) {
+	scopes := []core.Scope{v.Session.Scope()}
+	for _, sp := range v.Path {
+		if sp.Session != nil {
+			scopes = append(scopes, sp.Session.Scope())
+		}
+	}
+	var err error
+	for _, scope := range scopes {
+		var got []core.Entry
+		if got, err = r.store.Get(ctx, scope, []string{id}); err == nil {
+			return got[0], nil
+		}
+	}
+	return core.Entry{}, err
+}
+
+// walkBack returns the position from which the path to its end costs at most tokens, or its beginning if all of it costs at most whole.
+func (r *reader) walkBack(ctx context.Context, v *core.View, end, tokens, whole int) (int, error) {
+	pos, start, over := end, end, max(whole-tokens, 0)
+	spans := v.Slice(max(v.Lead, v.Frontier), end)
+	for _, sp := range slices.Backward(spans) {
+		owner := v.Session
+		if sp.Session != nil {
+			owner = *sp.Session
+		}
+		q := core.ScanQuery{Scope: owner.Scope(), FromSeq: sp.From, ToSeq: sp.To, Reverse: true, Limit: 200}
+		for {
+			page, err := r.store.Scan(ctx, q)
+			if err != nil {
+				return 0, fmt.Errorf("core: read session %q: %w", owner, err)
+			}
+			for _, entry := range page.Entries {
+				if !inConversation(entry) {
+					continue
+				}
+				if !entry.Hidden() {
+					tokens -= r.cfg.bounded(entry.Tokens, v.Budget)
+				}
+				if tokens+over < 0 {
+					return start, nil
+				}
+				pos--
+				if tokens >= 0 {
+					start = pos
+				}
+			}
+			if page.Next == "" {
+				break
+			}
+			q.Cursor = page.Next
+		}
+	}
+	return pos, nil
+}
+
+// read returns the items of the positions from <= pos < to.
+func (r *reader) read(ctx context.Context, v *core.View, from, to int) ([]item, error) {
+	if from >= to {
+		return nil, nil
+	}
+	items := make([]item, 0, to-from)
+	for _, sp := range v.Slice(from, to) {
+		err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
+			items = append(items, r.gauge.item(entry, stubOf(v, entry.ID)))
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(items) > to-from {
+		return nil, tiedAt(v, from, to)
+	}
+	if len(items) != to-from {
+		return nil, fmt.Errorf("core: session %q: %d of %d entries of the window are missing in the store: %w",
+			v.Session, to-from-len(items), to-from, core.ErrNotFound)
+	}
+	return items, nil
+}
+
+// readLead returns the items of the system messages in front.
+func (r *reader) readLead(ctx context.Context, v *core.View) ([]item, error) {
+	if len(v.Head) == 0 {
+		return r.read(ctx, v, 0, min(v.Lead, v.Len()))
+	}
+	var out []item
+	for _, sp := range v.Head {
+		err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
+			it := r.gauge.item(entry, nil)
+			if !entry.Type.Hidden() {
+				it.cost = entry.Tokens
+			}
+			out = append(out, it)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// scanSpan reads the entries of a span in order.
+func (r *reader) scanSpan(ctx context.Context, v *core.View, sp core.Span, visit func(core.Entry)) error {
+	owner := v.Session
+	if sp.Session != nil {
+		owner = *sp.Session
+	}
+	q := core.ScanQuery{Scope: owner.Scope(), FromSeq: sp.From, ToSeq: sp.To, Limit: core.MaxPage}
+	for {
+		page, err := r.store.Scan(ctx, q)
+		if err != nil {
+			return fmt.Errorf("core: read session %q: %w", owner, err)
+		}
+		for _, entry := range page.Entries {
+			if inConversation(entry) {
+				visit(entry)
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		q.Cursor = page.Next
+	}
+}
+
+// pathEntries reads what reconciling needs of all entries on a path.
+func (r *reader) pathEntries(ctx context.Context, v *core.View) ([]transcript.Known, error) {
+	var out []transcript.Known
+	for _, sp := range v.Path {
+		err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
+			leads := len(out) < v.Lead || entry.Leads()
+			out = append(out, transcript.Known{
+				Owner: entry.SessionID(), Seq: entry.Seq, Fingerprint: entry.Fingerprint, Erased: entry.Type == core.TypeErased,
+				Origin: entry.Meta[erased.MetaOrigin], Soft: entry.Type != core.TypeMessage || leads, Role: entry.Role, ID: entry.ID, Leads: leads,
+				Stray: entry.Meta[transcript.MetaStray] != "",
+			})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(out) > v.Len() {
+		return nil, tiedAt(v, 0, v.Len())
+	}
+	if len(out) != v.Len() {
+		return nil, fmt.Errorf("core: session %q: %d of %d entries are missing in the store: %w",
+			v.Session, v.Len()-len(out), v.Len(), core.ErrNotFound)
+	}
+	return out, nil
+}
+
+// copied returns the answers in a session that say again what it inherited: its host handed over its own copies when the grant was over.
+func (r *reader) copied(ctx context.Context, v *core.View) (map[string]bool, error) {
+	said := make(map[string]int)
+	for _, sp := range v.Inherited {
+		if err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
+			if entry.Role == message.Assistant {
+				said[entry.Fingerprint]++
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	out := make(map[string]bool)
+	if len(said) == 0 {
+		return out, nil
+	}
+	for _, sp := range v.Path { // oldest first: the copies come before what the session itself adds
+		if err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
+			if answers(&entry, v.Session) && said[entry.Fingerprint] > 0 {
+				said[entry.Fingerprint]--
+				out[entry.ID] = true
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// tail asks the store how far a session is, if it can tell.
+func (r *reader) tail(ctx context.Context, id core.SessionID) (tail core.Tail, known bool, err error) {
+	if r.tailer == nil {
+		return tail, false, nil
+	}
+	tail, err = r.tailer.Tail(ctx, id)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return core.Tail{}, false, nil
+	}
+	if err != nil {
+		return core.Tail{}, false, fmt.Errorf("core: look at session %q: %w", id, err)
+	}
+	return tail, true, nil
+}
+
+// outOfSight finds which of a host's messages the store holds although it did not show them: the ids of their entries, by index. What stands in front is not
+// looked for, it is few. The next position of v comes behind theirs.
+func (r *reader) outOfSight(ctx context.Context, id core.SessionID, v *core.View, p transcript.Plan, messages []message.Message) (map[int]string, error) {
+	knows, ok := core.As[core.Recogniser](r.store)
+	n := len(messages)
+	for _, l := range p.Leaders {
+		if l.Host >= 0 {
+			n--
+		}
+	}
+	if !ok || n == 0 {
+		return nil, nil
+	}
+	found, err := knows.Recognise(ctx, id, messages[:n])
+	if err != nil {
+		return nil, fmt.Errorf("core: reconcile %q: %w", id, err)
+	}
+	taken := make(map[string]bool)
+	for _, k := range p.Known {
+		taken[k.ID] = true
+	}
+	says := make(map[string][]core.Entry)
+	for _, entry := range found {
+		if inConversation(entry) && entry.SessionID() == id {
+			says[entry.Fingerprint] = append(says[entry.Fingerprint], entry)
+		}
+	}
+	there := make(map[int]string)
+	for i, fp := range fingerprintsOf(messages[:n]) {
+		for _, entry := range says[fp] {
+			if !taken[entry.ID] && sameOrigin(entry.Message, messages[i]) {
+				taken[entry.ID], there[i] = true, entry.ID
+				v.Apply(edit.Count{Next: max(v.Next, entry.Seq+1), Turns: v.Turns})
+				break
+			}
+		}
+	}
+	return there, nil
 }

@@ -274,3 +274,28 @@ func recallsOf(v *core.View) []*core.Recall {
 	}
 	return out
 }
+
+// confirmed leaves out of a list of quotations what was erased: a retriever may go on remembering it. Only where something was erased the store is asked.
+func (f *frame) confirmed(ctx context.Context, in []quotation) ([]quotation, error) {
+	ids := make(map[core.SessionID][]string)
+	for i := range in {
+		id := in[i].Entry.SessionID()
+		erased := f.v.Erased > 0
+		if id != f.s.id {
+			var err error
+			if erased, err = f.e.erasures.everErased(ctx, id.Agent); err != nil {
+				return nil, err
+			}
+		}
+		if erased {
+			ids[id] = append(ids[id], in[i].Entry.ID)
+		}
+	}
+	gone := make(map[string]bool)
+	for id, list := range ids {
+		if err := f.e.erasures.findGone(ctx, id.Scope(), list, gone); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(in, func(q quotation) bool { return gone[q.Entry.ID] }), nil
+}

@@ -1,14 +1,17 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
-	"github.com/contextengine/contextengine/core/erased"
+	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/internal/transcript"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -125,96 +128,6 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	return len(n.entries), err
 }
 
-// pathEntries reads what reconciling needs of all entries on a path.
-func (r *reader) pathEntries(ctx context.Context, v *core.View) ([]transcript.Known, error) {
-	var out []transcript.Known
-	for _, sp := range v.Path {
-		err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
-			leads := len(out) < v.Lead || entry.Leads()
-			out = append(out, transcript.Known{
-				Owner: entry.SessionID(), Seq: entry.Seq, Fingerprint: entry.Fingerprint, Erased: entry.Type == core.TypeErased,
-				Origin: entry.Meta[erased.MetaOrigin], Soft: entry.Type != core.TypeMessage || leads, Role: entry.Role, ID: entry.ID, Leads: leads,
-				Stray: entry.Meta[transcript.MetaStray] != "",
-			})
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if len(out) > v.Len() {
-		return nil, tiedAt(v, 0, v.Len())
-	}
-	if len(out) != v.Len() {
-		return nil, fmt.Errorf("core: session %q: %d of %d entries are missing in the store: %w",
-			v.Session, v.Len()-len(out), v.Len(), core.ErrNotFound)
-	}
-	return out, nil
-}
-
-// scanSpan reads the entries of a span in order.
-func (r *reader) scanSpan(ctx context.Context, v *core.View, sp core.Span, visit func(core.Entry)) error {
-	owner := v.Session
-	if sp.Session != nil {
-		owner = *sp.Session
-	}
-	q := core.ScanQuery{Scope: owner.Scope(), FromSeq: sp.From, ToSeq: sp.To, Limit: core.MaxPage}
-	for {
-		page, err := r.store.Scan(ctx, q)
-		if err != nil {
-			return fmt.Errorf("core: read session %q: %w", owner, err)
-		}
-		for _, entry := range page.Entries {
-			if inConversation(entry) {
-				visit(entry)
-			}
-		}
-		if page.Next == "" {
-			return nil
-		}
-		q.Cursor = page.Next
-	}
-}
-
-// readNeighbours reads what neighbours hold: once for each session, and once for each agent of which some are erased.
-func (t *erasures) readNeighbours(ctx context.Context, runs [][]transcript.Neighbour) error {
-	keys := make(map[string]erased.Prints)
-	there := make(map[core.SessionID][]*transcript.Neighbour)
-	for _, run := range runs {
-		for i := range run {
-			n := &run[i]
-			if !n.Erased {
-				there[n.Owner] = append(there[n.Owner], n)
-				continue
-			}
-			p, known := keys[n.Owner.Agent]
-			if !known {
-				var err error
-				if p, err = t.printsOf(ctx, n.Owner.Agent, false); err != nil {
-					return err
-				}
-				keys[n.Owner.Agent] = p
-			}
-			n.Prints = p
-		}
-	}
-	for owner, all := range there {
-		for some := range slices.Chunk(all, core.MaxPage) {
-			ids := make([]string, len(some))
-			for i, n := range some {
-				ids[i] = n.ID
-			}
-			got, err := t.store.Get(ctx, owner.Scope(), ids)
-			if err != nil {
-				return fmt.Errorf("core: reconcile: %w", err)
-			}
-			for i, n := range some {
-				n.Parts = got[i].Message.Parts
-			}
-		}
-	}
-	return nil
-}
-
 // ownMessages tells the engine's own messages in a transcript from the host's: the value lists the fingerprints of the entries that a
 // shortened or merged message shows, with "" where it says something of the engine's own; it is empty for what shows none.
 func (s *session) ownMessages() map[string][]string {
@@ -236,4 +149,169 @@ func (s *session) ownMessages() map[string][]string {
 	}
 	maps.Copy(out, s.variants)
 	return out
+}
+
+// follow rebuilds the path of v in the order found, storing what is new.
+func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, p transcript.Plan) (intake, error) {
+	common := p.CommonPrefix()
+	before := v.Len()
+	messages, _ := p.News(s.id, v.Next, t)
+	there, err := s.e.reader.outOfSight(ctx, s.id, v, p, messages)
+	if err != nil {
+		return intake{}, err
+	}
+	_, marks := p.News(s.id, v.Next-int64(len(there)), t)
+	// What is given up for good is published before anything new is stored: should the rest fail, new entries are found behind the cut, not behind what
+	// is no longer in force. Entries that only move stay where they are until all is stored.
+	if common < before && !p.Moves(common) {
+		v.Apply(edit.Cut{To: common})
+		s.cool()
+		if err := s.publish(ctx, *v); err != nil {
+			return intake{}, err
+		}
+		*v = s.view.Clone()
+	}
+	scratch := v.Clone()
+	in, err := s.append(ctx, &scratch, draft{messages: messages, marks: marks, known: there})
+	if err != nil {
+		return intake{}, err
+	}
+	entries, err := s.bySequence(ctx, in)
+	if err != nil {
+		return intake{}, err
+	}
+	v.Apply(edit.Count{Next: scratch.Next, Turns: scratch.Turns})
+	if v.Len() > common {
+		v.Apply(edit.Cut{To: common})
+		s.cool()
+	}
+	lay := layer{v: v, keep: common, n: common}
+	if len(p.Order) > 0 && p.Order[0].Known == 0 {
+		lay.n = p.Hard[0] // what is soft in front of everything stays too
+	}
+	soft := p.SoftAfter()
+	placed := 0
+	next := len(p.Strays)
+	for i, st := range p.Order {
+		if st.Known >= 0 {
+			k := p.Known[p.Hard[st.Known]]
+			lay.put(k.Owner, k.Seq)
+			for _, so := range soft[st.Known] {
+				lay.put(so.Owner, so.Seq)
+			}
+		} else {
+			lay.add(entries[next])
+			next++
+		}
+		if i+1 == p.Front {
+			placed = lay.n
+		}
+	}
+	if p.Front >= 0 && (v.Frontier < placed || v.Start < placed) {
+		s.cool()
+		v.Apply(edit.Restart{At: placed})
+	}
+	for i, entry := range entries[:len(p.Strays)] {
+		v.Apply(edit.Insert{At: p.Hard[p.At] + i, Session: entry.SessionID(), Seq: entry.Seq})
+		s.cool()
+	}
+	for i := range p.Leaders {
+		if l := &p.Leaders[i]; l.Host >= 0 {
+			lay.add(entries[next])
+			l.Owner, l.Seq = entries[next].SessionID(), entries[next].Seq
+			next++
+		} else if !onPath(v, l.Owner, l.Seq) {
+			v.Apply(edit.Extend{Session: l.Owner, Seq: l.Seq}) // the path began anew
+		}
+	}
+	leadWith(v, p.Leaders)
+	return in, nil
+}
+
+// layer lays a path, skipping the entries that stay where they are.
+type layer struct {
+	v    *core.View
+	keep int
+	n    int
+}
+
+func (l *layer) put(owner core.SessionID, seq int64) {
+	if l.n >= l.keep {
+		l.v.Apply(edit.Extend{Session: owner, Seq: seq})
+	}
+	l.n++
+}
+
+func (l *layer) add(entry core.Entry) {
+	if l.n >= l.keep {
+		extendPath(l.v, entry)
+	}
+	l.n++
+}
+
+// bySequence returns the entries of an intake in the order of its messages, known ones read from the store.
+func (s *session) bySequence(ctx context.Context, in intake) ([]core.Entry, error) {
+	fresh := make(map[string]core.Entry, len(in.entries))
+	for _, entry := range in.entries {
+		fresh[entry.ID] = entry
+	}
+	out := make([]core.Entry, len(in.ids))
+	for i, id := range in.ids {
+		entry, ok := fresh[id]
+		if !ok {
+			got, err := s.e.store.Get(ctx, s.id.Scope(), []string{id})
+			if err != nil {
+				return nil, fmt.Errorf("core: reconcile %q: %w", s.id, err)
+			}
+			entry = got[0]
+		}
+		out[i] = entry
+	}
+	return out, nil
+}
+
+// leadWith puts leaders in front. Their entries are stored by now.
+func leadWith(v *core.View, leaders []transcript.Leader) {
+	if len(leaders) == 0 {
+		return
+	}
+	head := make([]core.Span, len(leaders))
+	for i := range leaders {
+		l := &leaders[i]
+		head[i] = core.Span{Session: &l.Owner, From: l.Seq, To: l.Seq + 1}
+	}
+	v.Apply(edit.Lead{Head: head})
+}
+
+// leadersOf returns what stood in front since an entry came.
+func leadersOf(entry core.Entry) []core.Span {
+	id := entry.SessionID()
+	var out []core.Span
+	for text := range strings.SplitSeq(entry.Meta[records.Leads], ",") {
+		if seq, err := strconv.ParseInt(text, 10, 64); err == nil {
+			out = append(out, core.Span{Session: &id, From: seq, To: seq + 1})
+		}
+	}
+	return out
+}
+
+// adoptBefore puts an entry that was stored in front of another one where it belongs. It reports false for all others, and when that one is not on the path
+// any more.
+func adoptBefore(v *core.View, entry core.Entry) bool {
+	at := cmp.Or(entry.Meta[transcript.MetaStray], entry.Meta[transcript.MetaBefore])
+	if at == "" {
+		return false
+	}
+	pos := 0
+	for _, sp := range v.Path {
+		sp = sp.Owned(v.Session)
+		for seq := sp.From; seq < sp.To; seq++ {
+			if transcript.PlaceName(*sp.Session, seq) == at {
+				v.Apply(edit.Insert{At: pos, Session: entry.SessionID(), Seq: entry.Seq})
+				return true
+			}
+			pos++
+		}
+	}
+	return false
 }

@@ -235,32 +235,3 @@ func (s *session) lastAnswer(ctx context.Context) (string, error) {
 func answers(entry *core.Entry, id core.SessionID) bool {
 	return entry.Role == message.Assistant && entry.Type == core.TypeMessage && entry.SessionID() == id
 }
-
-// copied returns the answers in a session that say again what it inherited: its host handed over its own copies when the grant was over.
-func (r *reader) copied(ctx context.Context, v *core.View) (map[string]bool, error) {
-	said := make(map[string]int)
-	for _, sp := range v.Inherited {
-		if err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
-			if entry.Role == message.Assistant {
-				said[entry.Fingerprint]++
-			}
-		}); err != nil {
-			return nil, err
-		}
-	}
-	out := make(map[string]bool)
-	if len(said) == 0 {
-		return out, nil
-	}
-	for _, sp := range v.Path { // oldest first: the copies come before what the session itself adds
-		if err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
-			if answers(&entry, v.Session) && said[entry.Fingerprint] > 0 {
-				said[entry.Fingerprint]--
-				out[entry.ID] = true
-			}
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}

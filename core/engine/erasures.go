@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/erased"
+	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/internal/transcript"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -139,6 +140,101 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, rows
 						known[i].Fingerprint, known[i].Soft = r.Fingerprint, known[i].Leads
 					}
 				}
+			}
+		}
+	}
+	return nil
+}
+
+// findGone notes which entries are erased or not there any more.
+func (t *erasures) findGone(ctx context.Context, scope core.Scope, ids []string, gone map[string]bool) error {
+	got, err := t.store.Get(ctx, scope, ids)
+	switch {
+	case errors.Is(err, core.ErrNotFound) && len(ids) == 1:
+		gone[ids[0]] = true
+		return nil
+	case errors.Is(err, core.ErrNotFound):
+		for i := range ids { // one of them is missing
+			if err := t.findGone(ctx, scope, ids[i:i+1], gone); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, entry := range got {
+		gone[entry.ID] = entry.Hidden()
+	}
+	return err
+}
+
+// everErased reports whether anything of an agent's was erased, by whichever process. Once it was, that stays so. Until then a store that several processes use is
+// asked whether there is a key, in one cheap read; any other is asked once.
+func (t *erasures) everErased(ctx context.Context, agent string) (bool, error) {
+	t.mu.Lock()
+	p, known := t.prints[agent]
+	t.mu.Unlock()
+	if len(p) > 0 {
+		return true, nil
+	}
+	tail, tells, err := t.reader.tail(ctx, core.SessionID{Agent: agent, Session: records.Secrets})
+	if err != nil || known && !tells || tells && tail.Next == 0 {
+		return false, err
+	}
+	if p, err = erased.ReadPrints(ctx, t.store, agent); err != nil {
+		return false, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.prints[agent]) == 0 {
+		t.prints[agent] = p
+	}
+	return len(t.prints[agent]) > 0, nil
+}
+
+// wasErased reports whether an erased entry is what is left of a message. The places of entries that a store does not show are no such entries, and cost no read.
+func (t *erasures) wasErased(ctx context.Context, old *core.Entry, m *message.Message, fingerprint string) (bool, error) {
+	if !strings.HasPrefix(old.Fingerprint, erased.Mark) {
+		return false, nil
+	}
+	p, err := t.printsOf(ctx, old.Agent, false)
+	id := old.SessionID()
+	return err == nil && p.Known(id, old.Fingerprint, fingerprint) && !p.Another(id, old.Meta[erased.MetaOrigin], m), err
+}
+
+// readNeighbours reads what neighbours hold: once for each session, and once for each agent of which some are erased.
+func (t *erasures) readNeighbours(ctx context.Context, runs [][]transcript.Neighbour) error {
+	keys := make(map[string]erased.Prints)
+	there := make(map[core.SessionID][]*transcript.Neighbour)
+	for _, run := range runs {
+		for i := range run {
+			n := &run[i]
+			if !n.Erased {
+				there[n.Owner] = append(there[n.Owner], n)
+				continue
+			}
+			p, known := keys[n.Owner.Agent]
+			if !known {
+				var err error
+				if p, err = t.printsOf(ctx, n.Owner.Agent, false); err != nil {
+					return err
+				}
+				keys[n.Owner.Agent] = p
+			}
+			n.Prints = p
+		}
+	}
+	for owner, all := range there {
+		for some := range slices.Chunk(all, core.MaxPage) {
+			ids := make([]string, len(some))
+			for i, n := range some {
+				ids[i] = n.ID
+			}
+			got, err := t.store.Get(ctx, owner.Scope(), ids)
+			if err != nil {
+				return fmt.Errorf("core: reconcile: %w", err)
+			}
+			for i, n := range some {
+				n.Parts = got[i].Message.Parts
 			}
 		}
 	}
