@@ -57,7 +57,7 @@ func (e *Engine) compactAlone(ctx context.Context, id core.SessionID) (done func
 	if err != nil {
 		return nil, false, err
 	}
-	done = func() { <-s.compacting; s.leaveSession() }
+	done = func() { <-s.compacting; s.leave() }
 	select {
 	case s.compacting <- struct{}{}:
 		return done, false, nil
@@ -67,7 +67,7 @@ func (e *Engine) compactAlone(ctx context.Context, id core.SessionID) (done func
 	case s.compacting <- struct{}{}:
 		return done, true, nil
 	case <-ctx.Done():
-		s.leaveSession()
+		s.leave()
 		return nil, false, fmt.Errorf("core: compact %q: another compaction is under way: %w", id, ctx.Err())
 	}
 }

@@ -101,10 +101,10 @@ func (e *Engine) enter(ctx context.Context, id core.SessionID, look bool) (s *se
 	select {
 	case s.sem <- struct{}{}:
 	case <-ctx.Done():
-		s.leaveSession()
+		s.leave()
 		return nil, nil, fmt.Errorf("core: session %q: %w", id, ctx.Err())
 	}
-	done = func() { s.weigh(); <-s.sem; s.leaveSession() }
+	done = func() { s.weigh(); <-s.sem; s.leave() }
 	if err := ctx.Err(); err != nil {
 		done()
 		return nil, nil, fmt.Errorf("core: session %q: %w", id, err)
@@ -144,8 +144,8 @@ func (e *Engine) lookup(id core.SessionID) (*session, error) {
 	return s, nil
 }
 
-// leaveSession ends what lookup began.
-func (s *session) leaveSession() {
+// leave ends what lookup began.
+func (s *session) leave() {
 	s.e.mu.Lock()
 	s.users--
 	s.e.mu.Unlock()
