@@ -184,6 +184,9 @@ type Grant struct {
 	ID string `json:"id"`
 	// Before bounds what is recalled of the scope to positions below it; 0 is no bound.
 	Before int64 `json:"before,omitempty"`
+	// Closed are the positions of the scope that were not in force when it was given, because of a reset or a rewind: nothing there is recalled or found unless
+	// Recall.ResetHistory says so.
+	Closed []Span `json:"closed,omitempty"`
 	// Search says that the scope is open to who searches, and that nothing of it is recalled unasked.
 	Search bool `json:"search,omitempty"`
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,6 +183,30 @@ func (f *frame) query(c *call) core.Query {
 	return q
 }
 
+// closes reports whether a position was not in force when a grant was given.
+func closes(g *core.Grant, seq int64) bool {
+	return slices.ContainsFunc(g.Closed, func(sp core.Span) bool { return seq >= sp.From && seq < sp.To })
+}
+
+// outOfForce returns the positions of a view's own session that are not on its path.
+func outOfForce(v *core.View) []core.Span {
+	var own, out []core.Span
+	for _, sp := range v.Path {
+		if sp.Session == nil || *sp.Session == v.Session {
+			own = append(own, sp)
+		}
+	}
+	slices.SortFunc(own, func(a, b core.Span) int { return cmp.Compare(a.From, b.From) })
+	at := int64(0)
+	for _, sp := range append(own, core.Span{From: v.Next, To: v.Next}) {
+		if at < sp.From {
+			out = append(out, core.Span{From: at, To: sp.From})
+		}
+		at = max(at, sp.To)
+	}
+	return out
+}
+
 // granted returns the scopes that are open at a time, to recall or to a search.
 func granted(v *core.View, now time.Time, search bool) []core.Scope {
 	var out []core.Scope
@@ -246,7 +271,7 @@ func (f *frame) mayRecall(q *core.Query, entry *core.Entry) bool {
 		return true
 	}
 	return slices.ContainsFunc(f.v.Grants, func(g core.Grant) bool {
-		return !g.Search && q.Now.Before(g.Until) && g.Scope.Contains(id) && (g.Before == 0 || entry.Seq < g.Before)
+		return !g.Search && q.Now.Before(g.Until) && g.Scope.Contains(id) && (g.Before == 0 || entry.Seq < g.Before) && (f.e.cfg.Recall.ResetHistory || !closes(&g, entry.Seq))
 	})
 }
 

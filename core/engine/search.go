@@ -58,7 +58,7 @@ func (r *reach) holds(entry *core.Entry) bool {
 	if id == r.session && !r.reset {
 		return false // reset or forked away
 	}
-	return r.opens(id)
+	return r.opens(id) && (r.reset || r.scopes[0].Contains(id) || !r.closed(id, entry.Seq))
 }
 
 // shows reports whether the window shows all of an entry, in its place or quoted.
@@ -72,6 +72,11 @@ func (r *reach) shows(entry *core.Entry) bool {
 	quoted := func(it core.RecallItem) bool { return it.ID == entry.ID && !it.Part }
 	return slices.ContainsFunc(v.Front().Summaries, inFront) ||
 		slices.ContainsFunc(recallsOf(v), func(b *core.Recall) bool { return slices.ContainsFunc(b.Items, quoted) })
+}
+
+// closed reports whether a position of another session was out of force when the session was granted.
+func (r *reach) closed(id core.SessionID, seq int64) bool {
+	return slices.ContainsFunc(r.view.Grants, func(g core.Grant) bool { return g.Scope.Contains(id) && closes(&g, seq) })
 }
 
 func (r *reach) opens(id core.SessionID) bool {

@@ -70,7 +70,7 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 	if err != nil {
 		return core.Spawn{}, e.failed(ctx, "store", "spawn", err)
 	}
-	arm, before := s.view.Arm, s.view.Next
+	arm, before, closed := s.view.Arm, s.view.Next, outOfForce(&s.view)
 	if req.Mode == core.SpawnFork {
 		v := s.view.Clone()
 		parent, before = &v, 0
@@ -86,7 +86,7 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 	}
 	var had core.View
 	spawn := core.Spawn{}
-	grant := core.Grant{ID: e.newID(), Scope: req.Parent.Scope(), Until: e.now().Add(ttl), Before: before}
+	grant := core.Grant{ID: e.newID(), Scope: req.Parent.Scope(), Until: e.now().Add(ttl), Before: before, Closed: closed}
 	err = e.retry(ctx, req.Child, func(s *session) error {
 		if s.view.Len() > 0 {
 			return fmt.Errorf("core: spawn: child %q has messages already: %w", req.Child, core.ErrConflict)

@@ -152,6 +152,40 @@ func TestIsolatedChild(t *testing.T) {
 	}
 }
 
+// TestChildAndReset: a subagent is not told, and does not find, what its parent had taken back when it was spawned, unless that is recalled anyway.
+func TestChildAndReset(t *testing.T) {
+	for _, agent := range []string{"main", "other"} {
+		for _, mode := range []core.SpawnMode{core.SpawnIsolated, core.SpawnFork} {
+			for _, told := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %s, %t", agent, mode, told), func(t *testing.T) {
+					p := &asking{}
+					f := newFixture(t, func(c *engine.Config, parts *engine.Parts) { parts.Retriever, c.Recall.ResetHistory = p, told })
+					f.assemble(2000, transcript("now", user("the port of the gateway is 8471"), assistant("noted")))
+					f.assemble(2000, transcript("now", user("the gateway listens on all addresses"), assistant("so be it")))
+					f.everything(&p.proposer, f.id.Agent)
+					child := core.SessionID{Agent: agent, Session: "child"}
+					if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: mode, TTL: time.Hour}); err != nil {
+						t.Fatal(err)
+					}
+					task := "write the configuration of the gateway with its port"
+					f.say(child, false, user(task))
+					of := func(r *core.AssembleRequest) { r.Session, r.Prompt, r.PromptMode = child, task, "" }
+					got := shown(f.assemble(2000, of))
+					if strings.Contains(got, "8471") != told || !strings.Contains(got, "all addresses") {
+						t.Errorf("the child is shown %q", got)
+					}
+					for what, want := range map[string]bool{"8471": told, "addresses": true} {
+						res, err := f.engine.Search(t.Context(), engine.SearchRequest{Session: child, Query: what})
+						if err != nil || len(res.Found) > 0 != want {
+							t.Errorf("the child finds %q: %d entries, error %v", what, len(res.Found), err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
 // TestIsolatedChildUndone: a preparation that is taken back opens nothing, in neither direction.
 func TestIsolatedChildUndone(t *testing.T) {
 	f := newFixture(t)
