@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -21,7 +22,7 @@ type BuildOptions struct {
 	Logger *slog.Logger
 	// Getenv reads the environment; os.Getenv when nil.
 	Getenv func(name string) string
-	// Factory holds the host's directories.
+	// Factory holds for agents whose own the Instance is not told, see Instance.SetFactory.
 	Factory Factory
 	// IDs makes entry ids; random when nil. It must be safe for concurrent use.
 	IDs func() string
@@ -64,9 +65,11 @@ type Instance struct {
 	engines map[string]core.ContextEngine
 	// arms are the arms of sessions used lately.
 	arms map[core.SessionID]int
+	// factories are what the host said about its agents.
+	factories map[string]Factory
 }
 
-// place is where a configuration comes from. Agents without an override share the empty one.
+// place is where a configuration comes from. Agents that nothing is said about, by the configuration or the host, share the empty one.
 type place struct {
 	agent string
 	arm   int
@@ -89,9 +92,14 @@ func (r *Registry) Build(ctx context.Context, cfg Config, opts BuildOptions) (*I
 	if err != nil {
 		return nil, fmt.Errorf("registry: build: %w", err)
 	}
+	env := opts.env()
+	for _, what := range full.Ignored {
+		env.Logger.WarnContext(ctx, "ignored in the host's configuration", "what", what)
+	}
 	return &Instance{
-		cfg: full, gate: make(chan struct{}, 1), maker: newMaker(r, opts.env(), opts.IDs, opts.Version),
+		cfg: full, gate: make(chan struct{}, 1), maker: newMaker(r, env, opts.IDs, opts.Version),
 		built: make(map[place]made), engines: make(map[string]core.ContextEngine), arms: make(map[core.SessionID]int),
+		factories: make(map[string]Factory),
 	}, nil
 }
 
@@ -128,7 +136,8 @@ func (i *Instance) engine(ctx context.Context, agent, session string, begin bool
 // made returns what is made for an agent and an arm.
 func (i *Instance) made(ctx context.Context, agent string, arm int) (made, error) {
 	p := place{agent: agent, arm: arm}
-	if _, ok := i.cfg.Agents[agent]; !ok {
+	_, configured := i.cfg.Agents[agent]
+	if _, told := i.factory(agent); !configured && !told {
 		p.agent = ""
 	}
 	m, ok, err := i.find(p)
@@ -162,17 +171,21 @@ func (i *Instance) build(ctx context.Context, p place) (made, error) {
 	if err != nil {
 		return made{}, err
 	}
-	k := key(cfg)
-	engine := i.engines[k]
-	if engine == nil {
-		if engine, err = i.maker.engine(ctx, cfg); err != nil {
+	f, _ := i.factory(p.agent)
+	m := made{config: cfg.id(), store: key(i.maker.r.located(cfg, f).Store)}
+	cfg.Core.History.Limits = cfg.Core.History.Limits.Over(f.Limits)
+	k := key(cfg) + f.AgentDir + "\x00" + f.WorkspaceDir
+	if m.engine = i.engines[k]; m.engine == nil {
+		if m.engine, err = i.maker.engine(ctx, cfg, f); err != nil {
 			return made{}, err
 		}
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	m := made{engine: engine, config: cfg.id(), store: key(cfg.Store)}
-	i.engines[k], i.built[p] = engine, m
+	i.engines[k] = m.engine
+	if now, _ := i.said(p.agent); reflect.DeepEqual(now, f) {
+		i.built[p] = m // else it is made anew for what was said meanwhile
+	}
 	return m, nil
 }
 

@@ -35,6 +35,8 @@ type Config struct {
 	Agents map[string]Override `koanf:"agents" doc:"changes for single agents, by agent id; any key above, merged over it"`
 	// Arms are the arms of an experiment; each session belongs to one.
 	Arms []Arm `koanf:"arms" doc:"arms of an experiment; a session keeps its arm for ever"`
+	// Ignored says what of a host's file cannot be used and was left out, see HostLimits. Build logs it.
+	Ignored []string `koanf:"-"`
 }
 
 // Choice selects a part by name and sets its options. In a file it is an object with the key "type", or just the name.

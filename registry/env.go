@@ -21,7 +21,7 @@ type Env struct {
 	Logger *slog.Logger
 	// Host is the runtime around the engine.
 	Host core.Host
-	// Factory holds the host's directories; its fields are empty where there are none.
+	// Factory is what the host said about the agent. For a store, a searcher or a model, which engines share, it is that of the first engine.
 	Factory Factory
 	// Config is the resolved configuration of the engine that the part is made for. For a store, a searcher or a model, which engines share,
 	// it is that of the first engine.
@@ -132,11 +132,4 @@ type hostCompleter struct{ host core.Host }
 
 func (h hostCompleter) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
 	return h.host.Complete(ctx, req)
-}
-
-// Factory is what a host knows when it makes an engine.
-type Factory struct {
-	// AgentDir and WorkspaceDir are paths on this machine; empty when there are none.
-	AgentDir     string `json:"agentDir,omitempty"`
-	WorkspaceDir string `json:"workspaceDir,omitempty"`
 }

@@ -69,10 +69,8 @@ func (d *decoder) host(tree map[string]any, cfg *Config) error {
 		}
 		base = append(base, more...)
 	}
-	limits := reflect.ValueOf(&cfg.Core.History.Limits).Elem()
-	if err := d.structure(map[string]any{"channels": limitsOnly(tree["channels"])}, limits, fieldsOf(limits.Type()), path{}); err != nil {
-		return err
-	}
+	limits, ignored := HostLimits(tree["channels"])
+	cfg.Core.History.Limits, cfg.Ignored = cfg.Core.History.Limits.Over(limits), append(cfg.Ignored, ignored...)
 	for _, f := range base {
 		if err := d.overlay(f.tree, cfg, f.at, configFields()); err != nil {
 			return err
@@ -96,51 +94,6 @@ func (d *decoder) host(tree map[string]any, cfg *Config) error {
 		}
 	}
 	return nil
-}
-
-// limitsOnly is what a host's section of channels says of limits of history, at any depth: it holds much else that concerns the host alone.
-func limitsOnly(section any) any {
-	m, ok := section.(map[string]any)
-	if !ok {
-		return nil
-	}
-	out := map[string]any{}
-	for name, ch := range m {
-		if kept := limitKeys(ch, "historyLimit", "dmHistoryLimit", "dms", "accounts"); len(kept) > 0 {
-			out[name] = kept
-		}
-	}
-	return out
-}
-
-// limitKeys keeps of a channel, an account or a peer the keys that are limits or hold them.
-func limitKeys(v any, keys ...string) map[string]any {
-	m, _ := v.(map[string]any)
-	out := map[string]any{}
-	for _, key := range keys {
-		below, isMap := m[key].(map[string]any)
-		switch {
-		case m[key] == nil:
-		case key == "historyLimit" || key == "dmHistoryLimit":
-			out[key] = m[key]
-		case isMap:
-			inner := map[string]any{}
-			for name, b := range below {
-				if key == "dms" {
-					b = any(limitKeys(b, "historyLimit"))
-				} else {
-					b = any(limitKeys(b, "historyLimit", "dmHistoryLimit", "dms"))
-				}
-				if kept, _ := b.(map[string]any); len(kept) > 0 {
-					inner[name] = kept
-				}
-			}
-			if len(inner) > 0 {
-				out[key] = inner
-			}
-		}
-	}
-	return out
 }
 
 // slotted reports whether a host's slot names an engine.

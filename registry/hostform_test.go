@@ -1,6 +1,8 @@
 package registry_test
 
 import (
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -182,9 +184,46 @@ func TestHostChannels(t *testing.T) {
 	if got := cfg.Core.History.Limits.Channels["telegram"]; got.HistoryLimit == nil || *got.HistoryLimit != 7 {
 		t.Errorf("what the engine is configured with does not go before: %+v", got)
 	}
-	_, err := r.Load(json5(`{plugins: {slots: {contextEngine: 'composed'}}, channels: {telegram: {dms: {alice: {historyLimit: 'many'}}}}}`))
-	if err == nil || !strings.Contains(err.Error(), "channels.telegram.dms.alice.historyLimit") {
-		t.Errorf("a limit that is no number: %v", err)
+}
+
+// TestHostChannelsMalformed: what is no limit is named and left out, and costs nobody the engine.
+func TestHostChannelsMalformed(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	cfg := mustLoad(t, r, json5(`{plugins: {slots: {contextEngine: 'composed'}}, channels: {telegram: {historyLimit: 4, dmHistoryLimit: {},
+		dms: {alice: {historyLimit: 'many'}, bob: 3, carol: {historyLimit: 2}}, accounts: {work: {historyLimit: 1.5, dms: []}, home: null}}, slack: 'off', irc: {accounts: 'x'}}}`))
+	want := []string{
+		"channels.telegram.dmHistoryLimit: want an integer, found an object",
+		"channels.telegram.dms.alice.historyLimit: want an integer, found a string",
+		"channels.telegram.dms.bob: want an object, found a number",
+		"channels.telegram.accounts.work.historyLimit: want an integer, found a number with a fraction",
+		"channels.telegram.accounts.work.dms: want an object, found a list",
+		"channels.slack: want an object, found a string",
+		"channels.irc.accounts: want an object, found a string",
 	}
-	mustLoad(t, r, json5(`{plugins: {}, channels: [1]}`))
+	slices.Sort(want)
+	got := slices.Sorted(slices.Values(cfg.Ignored))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ignored (-want +got):\n%s", diff)
+	}
+	limits := cfg.Core.History.Limits
+	if n := history.LimitFor("agent:main:telegram:group:g", limits); n != 4 {
+		t.Errorf("the limit of groups is %d, want 4", n)
+	}
+	if n := history.LimitFor("agent:main:telegram:direct:carol", limits); n != 2 {
+		t.Errorf("the limit of carol is %d, want 2", n)
+	}
+	var log strings.Builder
+	i, err := r.Build(t.Context(), cfg, registry.BuildOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = i.Close(t.Context()) }()
+	for _, what := range want {
+		if !strings.Contains(log.String(), what) {
+			t.Errorf("the log does not say %q:\n%s", what, &log)
+		}
+	}
+	if cfg := mustLoad(t, r, json5(`{plugins: {}, channels: [1]}`)); len(cfg.Ignored) != 1 {
+		t.Errorf("channels that are a list: %q", cfg.Ignored)
+	}
 }

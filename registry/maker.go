@@ -78,9 +78,9 @@ func isNil(v any) bool {
 	return false
 }
 
-func (m *maker) engine(ctx context.Context, cfg Config) (core.ContextEngine, error) {
+func (m *maker) engine(ctx context.Context, cfg Config, factory Factory) (core.ContextEngine, error) {
 	env := m.base
-	env.Config, env.maker = cfg, m
+	env.Config, env.Factory, env.maker = cfg, factory, m
 	return open[core.ContextEngine](ctx, m, KindEngine, cfg.Engine, env)
 }
 
@@ -104,7 +104,8 @@ func (m *maker) compose(ctx context.Context, e Env, edits []func(*Config)) (*eng
 		}
 	}
 	env := m.base
-	env.Config, env.maker = cfg, m
+	env.Config, env.Factory, env.maker = m.r.located(cfg, e.Factory), e.Factory, m
+	cfg = env.Config
 	if env.Completer, env.Embedder, err = m.chosenModels(ctx, env); err != nil {
 		return nil, err
 	}

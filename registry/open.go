@@ -15,6 +15,7 @@ func (r *Registry) OpenStore(ctx context.Context, c Choice, opts BuildOptions) (
 	if err != nil {
 		return nil, fmt.Errorf("registry: open store: %w", err)
 	}
+	full = r.locatedChoice(KindStore, full, opts.Factory)
 	store, err := newMaker(r, opts.env(), nil, "").openStore(ctx, full, opts.env())
 	if err != nil {
 		return nil, fmt.Errorf("registry: %w", err)

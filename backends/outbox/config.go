@@ -38,7 +38,7 @@ const (
 type Config struct {
 	// Path is the journal. Empty is the file of the local store with "-outbox" behind it; a local store without a file needs a path. Beside
 	// it lie two empty files, named like it with ".lock" and ".lease".
-	Path string `koanf:"path" json:"path" doc:"the journal of what waits; empty is the file of the local store with -outbox behind it"`
+	Path string `koanf:"path" file:"" json:"path" doc:"the journal of what waits; empty is the file of the local store with -outbox behind it"`
 	// Volatile keeps the queue in memory, for local stores that do not outlive the process either. What waits is gone when it ends.
 	Volatile bool `koanf:"volatile" json:"volatile" doc:"keep the queue in memory, for a local store that does not outlive the process either"`
 	// Durability is "process" or "power".

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"cmp"
+	"maps"
 	"strings"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -74,6 +76,44 @@ type AccountLimits struct {
 type PeerLimits struct {
 	// HistoryLimit is in user turns.
 	HistoryLimit *int `koanf:"historyLimit"`
+}
+
+// Over returns l with the limits of another for what l leaves open.
+func (l Limits) Over(other Limits) Limits {
+	return Limits{Channels: over(l.Channels, other.Channels, ChannelLimits.over)}
+}
+
+func (c ChannelLimits) over(other ChannelLimits) ChannelLimits {
+	return ChannelLimits{
+		HistoryLimit: cmp.Or(c.HistoryLimit, other.HistoryLimit), DMHistoryLimit: cmp.Or(c.DMHistoryLimit, other.DMHistoryLimit),
+		DMs: over(c.DMs, other.DMs, PeerLimits.over), Accounts: over(c.Accounts, other.Accounts, AccountLimits.over),
+	}
+}
+
+func (a AccountLimits) over(other AccountLimits) AccountLimits {
+	return AccountLimits{
+		HistoryLimit: cmp.Or(a.HistoryLimit, other.HistoryLimit), DMHistoryLimit: cmp.Or(a.DMHistoryLimit, other.DMHistoryLimit),
+		DMs: over(a.DMs, other.DMs, PeerLimits.over),
+	}
+}
+
+func (p PeerLimits) over(other PeerLimits) PeerLimits {
+	return PeerLimits{HistoryLimit: cmp.Or(p.HistoryLimit, other.HistoryLimit)}
+}
+
+// over joins two maps; where both have a key, join says what becomes of it.
+func over[V any](l, other map[string]V, join func(l, other V) V) map[string]V {
+	if len(l) == 0 {
+		return other
+	}
+	out := maps.Clone(l)
+	for key, o := range other {
+		if own, ok := l[key]; ok {
+			o = join(own, o)
+		}
+		out[key] = o
+	}
+	return out
 }
 
 // LimitFor returns the limit for a session key of the form

@@ -51,6 +51,36 @@ func TestLimitTurnsKeeps(t *testing.T) {
 	}
 }
 
+func TestLimitsOver(t *testing.T) {
+	n := func(n int) *int { return &n }
+	own := Limits{Channels: map[string]ChannelLimits{"telegram": {
+		HistoryLimit: n(0), DMs: map[string]PeerLimits{"alice": {HistoryLimit: n(1)}},
+		Accounts: map[string]AccountLimits{"work": {DMHistoryLimit: n(2)}},
+	}}}
+	host := Limits{Channels: map[string]ChannelLimits{
+		"telegram": {
+			HistoryLimit: n(10), DMHistoryLimit: n(11), DMs: map[string]PeerLimits{"alice": {HistoryLimit: n(12)}, "bob": {HistoryLimit: n(13)}},
+			Accounts: map[string]AccountLimits{"work": {DMHistoryLimit: n(14), HistoryLimit: n(15)}},
+		},
+		"slack": {HistoryLimit: n(16)},
+	}}
+	both := own.Over(host)
+	for key, want := range map[string]int{
+		"agent:a:telegram:group:g": 0, "agent:a:telegram:direct:carol": 11, "agent:a:telegram:direct:alice": 1, "agent:a:telegram:direct:bob": 13,
+		"agent:a:telegram:work:direct:carol": 2, "agent:a:telegram:work:group:g": 15, "agent:a:slack:channel:c": 16, "agent:a:irc:channel:c": 0,
+	} {
+		if got := LimitFor(key, both); got != want {
+			t.Errorf("%s: %d, want %d", key, got, want)
+		}
+	}
+	if got := LimitFor("agent:a:telegram:group:g", host); got != 10 {
+		t.Errorf("the other one was changed: %d", got)
+	}
+	if got := LimitFor("agent:a:slack:group:g", Limits{}.Over(host)); got != 16 {
+		t.Errorf("nothing over the other: %d", got)
+	}
+}
+
 func TestLimitFor(t *testing.T) {
 	n := func(i int) *int { return &i }
 	limits := Limits{Channels: map[string]ChannelLimits{

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/openbrain"
@@ -20,11 +19,7 @@ func memoryStore(ctx context.Context, cfg memory.Config, _ registry.Env) (core.S
 	return memory.Open(ctx, cfg)
 }
 
-// sqliteStore opens a file. Where no path is set, a host's folder for the agent goes before the user's.
 func sqliteStore(ctx context.Context, cfg sqlite.Config, env registry.Env) (core.Store, error) {
-	if cfg.Path == "" && env.Factory.AgentDir != "" {
-		cfg.Path = filepath.Join(env.Factory.AgentDir, "contextengine.db")
-	}
 	return sqlite.Open(ctx, cfg, sqlite.WithLogger(env.Logger))
 }
 
@@ -76,7 +71,7 @@ func patient(c registry.Choice) registry.Choice {
 // openBrainStoreConfig adds what the server has no room for.
 type openBrainStoreConfig struct {
 	Server openbrain.Config `koanf:",squash"`
-	Views  string           `koanf:"views" doc:"file for what sessions' windows are made of; without one that is found anew from the messages after a restart, which knows nothing of resets and forks"`
+	Views  string           `koanf:"views" file:"" doc:"file for what sessions' windows are made of; without one that is found anew from the messages after a restart, which knows nothing of resets and forks"`
 }
 
 func openBrainStoreDefaults() openBrainStoreConfig {

@@ -41,7 +41,7 @@ type Config struct {
 // chunk.md or combine.md in Dir where it exists. Chunk and combine are templates (text/template) with the fields .Source, .Words, .Tokens
 // and .Instructions; .Source must appear. A first line "version: x" names the version that is recorded with each summary.
 type Prompts struct {
-	Dir     string `koanf:"dir" doc:"folder with system.md, chunk.md, combine.md instead of the built-in prompts"`
+	Dir     string `koanf:"dir" file:"" doc:"folder with system.md, chunk.md, combine.md instead of the built-in prompts"`
 	System  string `koanf:"system" doc:"text instead of the file"`
 	Chunk   string `koanf:"chunk" doc:"text instead of the file; a template with .Source, .Words, .Tokens, .Instructions"`
 	Combine string `koanf:"combine" doc:"the same, for joining summaries"`
