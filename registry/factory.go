@@ -105,7 +105,7 @@ func (r *Registry) locatedTree(kind Kind, v any, f Factory) any {
 	return r.locatedChoice(kind, Choice{Type: typeOf(v), Options: options}, f).tree()
 }
 
-// SetFactory says what the host knows about an agent, which holds for all of its engines from then on. It is to be said before the agent's first call: folders that
+// SetFactory says what the host knows about an agent, or, with an empty name, about those that nothing else is said of; it holds for all of their engines from then on. It is to be said before the agent's first call: folders that
 // are known stay as long as the Instance, because what is stored lies there. Limits may change at any time. ErrInvalid names a folder that is no absolute path.
 func (i *Instance) SetFactory(agent string, f Factory) error {
 	if err := f.check(); err != nil {
@@ -119,7 +119,10 @@ func (i *Instance) SetFactory(agent string, f Factory) error {
 		return nil
 	}
 	i.factories[agent] = f
-	maps.DeleteFunc(i.built, func(p place, _ made) bool { return p.agent == agent })
+	maps.DeleteFunc(i.built, func(p place, _ made) bool {
+		_, told := i.factories[p.agent]
+		return p.agent == agent || agent == "" && !told
+	})
 	return nil
 }
 
@@ -134,6 +137,9 @@ func (i *Instance) factory(agent string) (Factory, bool) {
 func (i *Instance) said(agent string) (Factory, bool) {
 	if f, ok := i.factories[agent]; ok {
 		return f, true
+	}
+	if f, ok := i.factories[""]; ok {
+		return f, false
 	}
 	return i.maker.base.Factory, false
 }

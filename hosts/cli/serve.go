@@ -115,6 +115,12 @@ func (a *app) logger(level string) (*slog.Logger, error) {
 // engines gives a server the engines of an instance, and closes them with it.
 type engines struct{ *registry.Instance }
 
+// Factory implements rpc.Told.
+func (e engines) Factory(agent string, f rpc.Facts) ([]string, error) {
+	limits, ignored := registry.HostLimits(f.Channels)
+	return ignored, e.SetFactory(agent, registry.Factory{AgentDir: f.AgentDir, WorkspaceDir: f.WorkspaceDir, Limits: limits})
+}
+
 func (e engines) Engine(ctx context.Context, agent, session string) (core.ContextEngine, rpc.Arm, error) {
 	engine, arm, err := e.Instance.Engine(ctx, agent, session)
 	return engine, rpc.Arm{Name: arm.Name, Share: arm.Share, Config: arm.Config}, err

@@ -55,6 +55,12 @@ func (c *Client) Info(ctx context.Context, p InfoParams) (InfoResult, error) {
 	return do[InfoResult](ctx, c, MethodInfo, p)
 }
 
+// Factory says what the host knows about an agent, before the first call about it.
+func (c *Client) Factory(ctx context.Context, p FactoryParams) (FactoryResult, error) {
+	p.Deadline = until(ctx, p.Deadline)
+	return do[FactoryResult](ctx, c, MethodFactory, p)
+}
+
 // Bootstrap announces a session.
 func (c *Client) Bootstrap(ctx context.Context, p BootstrapParams) (core.BootstrapResult, error) {
 	p.Deadline = until(ctx, p.Deadline)

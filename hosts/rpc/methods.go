@@ -22,6 +22,7 @@ func methods() map[string]method {
 		MethodPing:          {early: true, run: now(func(*call) any { return NoResult{} })},
 		MethodHealth:        {early: true, run: now(func(k *call) any { return k.conn.s.health() })},
 		MethodInfo:          {run: handle(info)},
+		MethodFactory:       {run: handle(factory)},
 		MethodBootstrap:     {key: session, run: handle(bootstrap)},
 		MethodIngest:        {key: session, run: handle(ingest)},
 		MethodIngestBatch:   {key: session, run: handle(ingestBatch)},
@@ -71,12 +72,18 @@ func initialize(ctx context.Context, k *call, p InitializeParams) (_ any, err er
 	if err != nil {
 		return nil, err
 	}
+	var ignored []string
+	if p.Factory != nil {
+		if ignored, err = c.s.told("", *p.Factory); err != nil {
+			return nil, err
+		}
+	}
 	c.mu.Lock()
 	c.client = cl
 	c.mu.Unlock()
 	c.s.host.join(c)
 	res := InitializeResult{
-		ProtocolVersion: p.ProtocolVersions[chosen], Server: c.s.program, Methods: Methods(), Formats: message.Formats(), Limits: c.s.limits(),
+		ProtocolVersion: p.ProtocolVersions[chosen], Server: c.s.program, Methods: Methods(), Formats: message.Formats(), Limits: c.s.limits(), Ignored: ignored,
 	}
 	var id core.SessionID
 	if p.Session != nil {
@@ -152,6 +159,29 @@ func info(ctx context.Context, k *call, p InfoParams) (any, error) {
 		return nil, err
 	}
 	return InfoResult{Engine: e.Info(), Arm: arm}, nil
+}
+
+// factory hands on what the host knows about an agent.
+func factory(_ context.Context, k *call, p FactoryParams) (any, error) {
+	if p.Agent == "" {
+		return nil, badField("agent", "name the agent")
+	}
+	if err := checkTexts(text{"agent", p.Agent, maxWord}); err != nil {
+		return nil, err
+	}
+	ignored, err := k.conn.s.told(p.Agent, p.Facts)
+	return FactoryResult{Ignored: ignored}, err
+}
+
+// told hands facts to engines that want them.
+func (s *Server) told(agent string, f Facts) (ignored []string, err error) {
+	if err := checkTexts(text{"agentDir", f.AgentDir, maxPath}, text{"workspaceDir", f.WorkspaceDir, maxPath}); err != nil {
+		return nil, err
+	}
+	if t, ok := s.engines.(Told); ok {
+		return t.Factory(agent, f)
+	}
+	return nil, nil
 }
 
 // dispose forgets what is remembered of a session. The engine is shared by others and stays.

@@ -34,6 +34,8 @@ type InitializeParams struct {
 	Format string `json:"format,omitempty"`
 	// Session says whose engine the answer describes; nil for that of the base configuration.
 	Session *core.SessionID `json:"session,omitempty"`
+	// Factory is what the host knows when it makes that engine. It holds for agents that nothing else is said of, see MethodFactory.
+	Factory *Facts `json:"factory,omitempty"`
 	// Log is "off" (when empty), "warn" or "info".
 	Log string `json:"log,omitempty"`
 }
@@ -62,6 +64,22 @@ type Advance struct {
 type InfoParams struct {
 	Session *core.SessionID `json:"session,omitempty"`
 	Deadline
+}
+
+// FactoryParams say what the host knows about an agent when it makes an engine.
+type FactoryParams struct {
+	Agent string `json:"agent"`
+	Facts
+	Deadline
+}
+
+// Facts are what a host knows when it makes an engine. Fields that it does not know are empty.
+type Facts struct {
+	// AgentDir and WorkspaceDir are absolute paths on the server's machine.
+	AgentDir     string `json:"agentDir,omitempty"`
+	WorkspaceDir string `json:"workspaceDir,omitempty"`
+	// Channels is what the host's own section of channels says of limits of history, and nothing else of it.
+	Channels map[string]any `json:"channels,omitempty"`
 }
 
 // BootstrapParams announce a session.

@@ -18,6 +18,7 @@ const (
 	MethodPing          = "ping"
 	MethodHealth        = "health"
 	MethodInfo          = "info"
+	MethodFactory       = "factory"
 	MethodBootstrap     = "bootstrap"
 	MethodIngest        = "ingest"
 	MethodIngestBatch   = "ingestBatch"
@@ -50,7 +51,7 @@ const (
 // Methods returns the methods of the server in alphabetical order. "tools/list" and "tools/call" are reserved.
 func Methods() []string {
 	return slices.Sorted(slices.Values([]string{
-		MethodInitialize, MethodShutdown, MethodPing, MethodHealth, MethodInfo, MethodBootstrap, MethodIngest, MethodIngestBatch,
+		MethodInitialize, MethodShutdown, MethodPing, MethodHealth, MethodInfo, MethodFactory, MethodBootstrap, MethodIngest, MethodIngestBatch,
 		MethodCommitTurn, MethodAfterTurn, MethodAssemble, MethodCompact, MethodMaintain, MethodPrepareSpawn,
 		MethodRollbackSpawn, MethodSubagentEnded, MethodDispose, MethodSearch, MethodExpand, MethodDescribe, MethodScore,
 	}))

@@ -26,6 +26,8 @@ type InitializeResult struct {
 	// Engine describes the engine asked about; nil when it cannot be made, and EngineError says why.
 	Engine      *core.Info   `json:"engine,omitempty"`
 	EngineError *EngineError `json:"engineError,omitempty"`
+	// Ignored is that of a FactoryResult.
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // EngineError says why an engine cannot be made.
@@ -49,6 +51,11 @@ type Arm struct {
 type InfoResult struct {
 	Engine core.Info `json:"engine"`
 	Arm    Arm       `json:"arm"`
+}
+
+// FactoryResult says what of Facts.Channels cannot be used, and was left out.
+type FactoryResult struct {
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // HealthResult says how the server is.

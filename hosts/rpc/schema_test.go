@@ -306,14 +306,14 @@ func TestSchemaListsTheServersFields(t *testing.T) {
 	t.Parallel()
 	defs := theSchema.root["$defs"].(map[string]any)
 	for name, params := range map[string]any{
-		"initialize": rpc.InitializeParams{}, "info": rpc.InfoParams{}, "bootstrap": rpc.BootstrapParams{}, "ingest": rpc.IngestParams{},
+		"initialize": rpc.InitializeParams{}, "info": rpc.InfoParams{}, "factory": rpc.FactoryParams{}, "bootstrap": rpc.BootstrapParams{}, "ingest": rpc.IngestParams{},
 		"ingestBatch": rpc.IngestBatchParams{}, "commitTurn": rpc.CommitTurnParams{}, "afterTurn": rpc.AfterTurnParams{},
 		"assemble": rpc.AssembleParams{}, "compact": rpc.CompactParams{}, "maintain": rpc.MaintainParams{},
 		"prepareSubagentSpawn": rpc.SpawnParams{}, "rollbackSubagentSpawn": rpc.RollbackParams{},
 		"onSubagentEnded": rpc.SubagentEndedParams{}, "dispose": rpc.DisposeParams{}, "ping": rpc.NoParams{},
 		"search": rpc.SearchParams{}, "expand": rpc.ExpandParams{}, "describe": rpc.DescribeParams{}, "score": rpc.ScoreParams{},
 		"host.compact": rpc.HostCompactParams{}, "host.complete": rpc.HostCompleteParams{}, "settings": rpc.Settings{},
-		"transcriptScope": core.TranscriptScope{},
+		"transcriptScope": core.TranscriptScope{}, "facts": rpc.Facts{},
 	} {
 		def := "params." + name
 		if _, ok := defs[def]; !ok {

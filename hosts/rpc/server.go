@@ -22,6 +22,14 @@ type Engines interface {
 	Engine(ctx context.Context, agent, session string) (core.ContextEngine, Arm, error)
 }
 
+// Told are Engines that go by what a host knows about its agents.
+//
+// Implementers: Factory returns what of the channels cannot be used and is left out; it holds from then on for all engines of the agent, or, with an empty name, of
+// agents that nothing else is said of. Safe for concurrent use.
+type Told interface {
+	Factory(agent string, f Facts) (ignored []string, err error)
+}
+
 // Server lets clients drive engines. Make one with New; it is safe for concurrent use. Several Serve methods may run at once.
 type Server struct {
 	engines Engines

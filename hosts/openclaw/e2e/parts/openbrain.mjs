@@ -1,11 +1,13 @@
 // The engine openbrain against a server on loopback, configured by the plugin's configuration alone: its key must be seen by its own server only.
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { check, judge, scenario } from '../lib/report.mjs';
+import { turnsIn } from '../lib/directives.mjs';
 import { leaks } from '../lib/secrets.mjs';
 import { launched } from '../lib/setup.mjs';
+import { textOf } from '../lib/tokens.mjs';
 import { until } from '../lib/wait.mjs';
 import { calls } from '../lib/wire.mjs';
 import { talking } from '../scenarios/shared.mjs';
@@ -32,7 +34,10 @@ export async function openBrainPart(context) {
         check(!existsSync(wire), 'a sidecar was started');
       });
       const from = log().length;
-      await scenario('openbrain: configured under the running gateway', () => installation.reconfigure((now) => { Object.assign(now.plugins.entries.openbrain.config, complete); }));
+      await scenario('openbrain: configured under the running gateway', () => installation.reconfigure((now) => {
+        Object.assign(now.plugins.entries.openbrain.config, complete);
+        now.channels = { telegram: { enabled: false, botToken: secrets.gatewayToken, dmHistoryLimit: 2 } };
+      }));
       await talking('openbrain', talk, session);
       await scenario('openbrain: the server holds the conversation under the configured source', async () => {
         await talk.turn(session, 'brain-last', 'What did the note say?');
@@ -46,6 +51,24 @@ export async function openBrainPart(context) {
         const keys = Object.keys(thoughts?.[0]?.metadata ?? {});
         for (const key of ['sessionId', 'turn', 'role', 'type']) check(keys.includes(key), `metadata has ${keys}, and no ${key}`);
         return `${stats.total} thoughts`;
+      });
+      await scenario("openbrain: what is stored lies in the agent's folder, as the host says it", async () => {
+        const told = calls(wire).filter((c) => c.method === 'factory').map((c) => c.params);
+        const agent = join(installation.folder, 'state', 'agents', 'main', 'agent');
+        check(told.some((p) => p.agent === 'main' && p.agentDir === agent && p.workspaceDir !== undefined), `the sidecar was told ${JSON.stringify(told)}`);
+        for (const file of ['contextengine.db', 'contextengine.db-outbox']) check(existsSync(join(agent, file)), `${file} is not in ${agent}`);
+        const stray = readdirSync(join(installation.folder, 'home'), { recursive: true }).filter((name) => /store\.db/.test(name));
+        check(stray.length === 0, `there are also ${stray}`);
+      });
+      await scenario("openbrain: limits of the host's channels hold in the engine", async () => {
+        const direct = 'agent:main:telegram:direct:alice';
+        for (let i = 1; i <= 5; i++) await talk.turn(direct, `limited-${i}`, 'Good day.');
+        const last = requests().findLast((r) => r.turn === 'limited-5');
+        const shown = last.body.messages.filter((m) => m.role === 'user' && !textOf(m.content).includes('<recalled>')).flatMap((m) => turnsIn(textOf(m.content)));
+        check(shown.length >= 2 && shown.length <= 4, `the model was shown the turns ${shown}`);
+        const channels = calls(wire).filter((c) => c.method === 'factory').at(-1)?.params.channels;
+        check(JSON.stringify(channels) === '{"telegram":{"dmHistoryLimit":2}}', `the sidecar was told ${JSON.stringify(channels)}`);
+        return shown.join(', ');
       });
       await rest();
       judgePrompts('openbrain', requests(), talk);

@@ -1,6 +1,7 @@
 // The way to the sidecar: opened when first needed, opened again after it broke, with pauses that grow while it fails.
+import { Agents } from "./agents.js";
 import { Client } from "./client.js";
-import { OutOfTime, Unavailable, textOf } from "./errors.js";
+import { OutOfTime, ProtocolError, Unavailable, textOf } from "./errors.js";
 import { dial, launch } from "./launch.js";
 import { PACKAGE, VERSION } from "./names.js";
 import { nothingToStart, packagedProgram, programToStart } from "./packaged.js";
@@ -13,6 +14,11 @@ const healthyMs = 5_000;
 const endMs = 3_000;
 /** How long a line of a sidecar is not repeated. */
 const quietMs = 600_000;
+/** The agent that a call is about. */
+function agentIn(params) {
+    const { agent } = (params["session"] ?? params["parent"] ?? params["child"] ?? {});
+    return typeof agent === "string" ? agent : undefined;
+}
 /** A connection that mends itself. All its calls settle within their time. Safe for use by several sessions at once. */
 export class Connection {
     options;
@@ -23,6 +29,8 @@ export class Connection {
     #notBefore = 0;
     #stopped = false;
     #channels = new Set();
+    /** What the sidecar is told about an agent before the first call about it. One that somebody else runs keeps things where its own configuration says. */
+    agents = new Agents();
     #now;
     #relayed = new Map();
     constructor(options) {
@@ -43,12 +51,16 @@ export class Connection {
      */
     async call(method, params, options) {
         const end = this.#now() + options.timeoutMs;
+        const agent = agentIn(params);
+        if (agent !== undefined)
+            this.agents.facts(agent); // whoever is spoken of first
         for (let attempt = 1;; attempt++) {
             const live = await this.#reach(Math.min(this.options.settings.timeouts.connect, end - this.#now()));
-            const left = end - this.#now();
-            if (left <= 0)
-                throw new OutOfTime(method, options.timeoutMs);
             try {
+                await this.#introduce(live, agent, end - this.#now());
+                const left = end - this.#now();
+                if (left <= 0)
+                    throw new OutOfTime(method, options.timeoutMs);
                 return await live.client.call(method, params, { ...options, timeoutMs: left });
             }
             catch (error) {
@@ -56,6 +68,35 @@ export class Connection {
                     throw error;
             }
         }
+    }
+    /** Tells the sidecar about the agent of a call, unless it knows. */
+    async #introduce(live, agent, timeoutMs) {
+        if (agent === undefined || !live.asksForAgents || timeoutMs <= 0)
+            return;
+        const facts = this.agents.facts(agent);
+        const text = JSON.stringify(facts);
+        const before = live.told.get(agent);
+        if (before?.facts === text || (before === undefined && text === "{}"))
+            return before?.done;
+        const done = live.client.call("factory", { agent, ...facts }, { timeoutMs }).then((answer) => { this.#ignored(answer); }, (error) => {
+            if (!(error instanceof ProtocolError)) {
+                live.told.delete(agent);
+                throw error;
+            }
+            this.#warn(`the sidecar does not take what the host says about the agent: ${error.message}`);
+        });
+        live.told.set(agent, { facts: text, done });
+        return done;
+    }
+    #ignored(answer) {
+        const { ignored } = answer;
+        for (const what of Array.isArray(ignored) ? ignored : [])
+            this.#warn(`ignored in the host's configuration: ${String(what)}`);
+    }
+    /** Says something to the operator, once in a while. */
+    #warn(what) {
+        if (this.#isNew(what))
+            this.options.logger.warn(`${PACKAGE}: ${what}`);
     }
     /** Asks what the engine is, unless it said so before; undefined when it cannot be reached in time. */
     async describe(timeoutMs) {
@@ -142,6 +183,7 @@ export class Connection {
             if (this.#now() - begun < healthyMs)
                 this.#failed();
         });
+        const facts = this.agents.facts();
         try {
             const answer = await client.call("initialize", {
                 protocolVersions: ["1"],
@@ -149,17 +191,19 @@ export class Connection {
                 host: { name: "openclaw", version: hostVersion ?? "unknown" },
                 capabilities: ["delegated-compaction", "runtime-llm-complete", "bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact", "commit-turn", "subagent-spawn"],
                 format: "pi",
+                ...(settings.socket === undefined && Object.keys(facts).length > 0 ? { factory: facts } : {}),
                 log: "warn",
             }, { timeoutMs: settings.timeouts.connect });
-            const { engine, engineError } = answer;
+            const { engine, engineError, methods } = answer;
             this.#unusable = undefined;
+            this.#ignored(answer);
             if (engine)
                 this.#engine = engine;
             if (engineError)
                 logger.error(`${PACKAGE}: the engine cannot be used as configured: ${engineError.message ?? "unknown cause"}`);
             this.#failures = 0;
             state.open = true;
-            return { client, channel, engine: engine ?? {} };
+            return { client, channel, engine: engine ?? {}, asksForAgents: settings.socket === undefined && Array.isArray(methods) && methods.includes("factory"), told: new Map() };
         }
         catch (error) {
             if (channel.misconfigured?.())

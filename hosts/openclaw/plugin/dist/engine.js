@@ -11,17 +11,20 @@ import { compacted, compactionOf, scopeOf, sessionOf, sessionOfKey, settingsOf, 
 const settleMs = 10_000;
 const noRewrite = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
 /** Makes the engine of one logical turn. */
-export function newEngine(shared, id, ownsCompaction) {
-    return new Engine(shared, id, ownsCompaction);
+export function newEngine(shared, id, ownsCompaction, context) {
+    return new Engine(shared, id, ownsCompaction, context);
 }
 class Engine {
     shared;
+    context;
     info;
     #turn = { assembled: false, sections: [] };
     /** What happened last: the host does not say what a maintenance is for. */
     #last = "nothing";
-    constructor(shared, id, ownsCompaction) {
+    /** context is what the host's factory was handed: it does not say whose engine it is, the first call does. */
+    constructor(shared, id, ownsCompaction, context) {
         this.shared = shared;
+        this.context = context;
         this.info = {
             id,
             name: "OpenBrain context engine",
@@ -37,7 +40,7 @@ class Engine {
         this.#last = "bootstrap";
         this.#turn.assembled = false;
         this.#check();
-        const session = sessionOf(params);
+        const session = this.#session(params);
         const state = this.shared.state(session);
         try {
             const fields = this.#run(params);
@@ -61,7 +64,7 @@ class Engine {
     }
     /** Throws only where failure is strict: else, whatever goes wrong, the model sees the newest messages that fit. */
     async assemble(params) {
-        const session = sessionOf(params);
+        const session = this.#session(params);
         const grant = await grantOf(this.shared, this.#turn, params);
         try {
             this.#check();
@@ -86,7 +89,7 @@ class Engine {
      */
     async commitTurn(params) {
         this.#check();
-        const session = sessionOf(params);
+        const session = this.#session(params);
         this.shared.state(session).budget.ended(params.messages);
         const turn = { session, advancementKey: params.advancementKey, messages: params.messages.filter(isConversation), ...heartbeat(params), ...this.#run(params) };
         try {
@@ -130,7 +133,7 @@ class Engine {
     }
     /** Where the engine cannot compact, the host does, unless failure is strict. */
     async compact(params) {
-        const session = sessionOf(params);
+        const session = this.#session(params);
         const { budget } = this.shared.state(session);
         const before = budget.demanded(params);
         let delegated;
@@ -171,7 +174,7 @@ class Engine {
                 throw error;
             this.shared.warn("compact", error);
         }
-        const now = this.shared.state(sessionOf(params)).budget.now();
+        const now = this.shared.state(this.#session(params)).budget.now();
         if (result.compacted || before === undefined || now === undefined)
             return result;
         // Words that the host takes for good news; with others it fails the turn.
@@ -185,7 +188,7 @@ class Engine {
         // In the foreground the user is waiting.
         if (reason !== "turn")
             return { ...noRewrite, reason: "nothing to do" };
-        const session = sessionOf(params);
+        const session = this.#session(params);
         const budget = this.shared.state(session).budget.now();
         try {
             const answer = await this.#call(session, "maintain", { reason, ...(budget === undefined ? {} : { tokenBudget: budget }), ...this.#run(params) }, params, this.shared.settings.timeouts.maintain);
@@ -235,34 +238,34 @@ class Engine {
         const turn = params.messages.slice(params.prePromptMessageCount).filter(isConversation);
         try {
             if (turn.length > 0)
-                await this.#call(sessionOf(params), "afterTurn", { messages: turn, ...heartbeat(params), ...this.#run(params) }, params, this.shared.settings.timeouts.commit);
+                await this.#call(this.#session(params), "afterTurn", { messages: turn, ...heartbeat(params), ...this.#run(params) }, params, this.shared.settings.timeouts.commit);
             this.#last = "turn";
         }
         catch (error) {
-            this.shared.failed(sessionOf(params), "afterTurn", error);
+            this.shared.failed(this.#session(params), "afterTurn", error);
             this.#strictly(error);
         }
     }
     async ingestBatch(params) {
         try {
-            const answer = await this.#call(sessionOf(params), "ingestBatch", { messages: params.messages, ...heartbeat(params), idempotencyKey: randomUUID() }, params);
+            const answer = await this.#call(this.#session(params), "ingestBatch", { messages: params.messages, ...heartbeat(params), idempotencyKey: randomUUID() }, params);
             this.#last = "turn";
             return { ingestedCount: answer.ingested ?? 0 };
         }
         catch (error) {
-            this.shared.failed(sessionOf(params), "ingestBatch", error);
+            this.shared.failed(this.#session(params), "ingestBatch", error);
             this.#strictly(error);
             return { ingestedCount: 0 };
         }
     }
     async ingest(params) {
         try {
-            const answer = await this.#call(sessionOf(params), "ingest", { message: params.message, ...heartbeat(params), idempotencyKey: randomUUID() }, params);
+            const answer = await this.#call(this.#session(params), "ingest", { message: params.message, ...heartbeat(params), idempotencyKey: randomUUID() }, params);
             this.#last = "turn";
             return { ingested: (answer.ingested ?? 0) > 0 };
         }
         catch (error) {
-            this.shared.failed(sessionOf(params), "ingest", error);
+            this.shared.failed(this.#session(params), "ingest", error);
             this.#strictly(error);
             return { ingested: false };
         }
@@ -283,11 +286,16 @@ class Engine {
     }
     async #history(params) {
         try {
-            return await storedHistory(await this.shared.sdk(), sessionOf(params), params);
+            return await storedHistory(await this.shared.sdk(), this.#session(params), params);
         }
         catch {
             return undefined; // the reader's errors speak of the host's storage; assemble gets the messages anyway
         }
+    }
+    #session(params) {
+        const session = sessionOf(params);
+        this.shared.connection.agents.made(this.context, session.agent);
+        return session;
     }
     /** What the host says about the run that a call belongs to. */
     #run(params) {

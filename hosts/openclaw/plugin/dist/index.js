@@ -17,6 +17,7 @@ export function register(api) {
     const shared = sharedFor(settings, api.logger, hostVersion(api));
     if (full) {
         shared.logger = api.logger;
+        shared.connection.agents.configured(api.config, api.runtime?.agent);
         shared.connection.revive();
         for (const problem of installationProblems(api.config, ids))
             api.logger.info(`${PACKAGE}: installed, but not used: ${problem}`);
@@ -42,13 +43,15 @@ export function register(api) {
     }
     api.registerCommand?.(chatCommand(shared, ids, api.config));
     for (const id of ids) {
-        api.registerContextEngine(id, async () => {
+        api.registerContextEngine(id, async (context) => {
+            shared.connection.agents.configured(context?.config);
+            shared.connection.agents.made(context);
             const engine = full && !lacksCredentials(settings) ? await shared.connection.describe(describeMs) : undefined;
             // Nobody mends a configuration while a turn waits: the host's own engine does better than what the plugin could do, and the host says so with every turn.
             if (settings.failure === "degrade" && shared.connection.unusable !== undefined)
                 throw new Unusable(shared.connection.unusable);
             const owns = settings.ownsCompaction ?? engine?.ownsCompaction ?? true;
-            return newEngine(shared, id, owns);
+            return newEngine(shared, id, owns, context);
         });
     }
 }

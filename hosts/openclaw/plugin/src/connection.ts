@@ -1,7 +1,8 @@
 // The way to the sidecar: opened when first needed, opened again after it broke, with pauses that grow while it fails.
+import { Agents } from "./agents.js";
 import { Client, type CallOptions } from "./client.js";
 import type { Settings } from "./config.js";
-import { OutOfTime, Unavailable, textOf } from "./errors.js";
+import { OutOfTime, ProtocolError, Unavailable, textOf } from "./errors.js";
 import type { Logger } from "./host-types.js";
 import { dial, launch, type Channel } from "./launch.js";
 import { PACKAGE, VERSION } from "./names.js";
@@ -30,6 +31,9 @@ interface Live {
   client: Client;
   channel: Channel;
   engine: EngineInfo;
+  /** The sidecar wants to know about agents, and was told so much of them. */
+  asksForAgents: boolean;
+  told: Map<string, { facts: string; done: Promise<void> }>;
 }
 
 const firstPauseMs = 200;
@@ -42,6 +46,12 @@ const endMs = 3_000;
 /** How long a line of a sidecar is not repeated. */
 const quietMs = 600_000;
 
+/** The agent that a call is about. */
+function agentIn(params: Readonly<Record<string, unknown>>): string | undefined {
+  const { agent } = (params["session"] ?? params["parent"] ?? params["child"] ?? {}) as { agent?: unknown };
+  return typeof agent === "string" ? agent : undefined;
+}
+
 /** A connection that mends itself. All its calls settle within their time. Safe for use by several sessions at once. */
 export class Connection {
   #live: Promise<Live> | undefined;
@@ -51,6 +61,8 @@ export class Connection {
   #notBefore = 0;
   #stopped = false;
   readonly #channels = new Set<Channel>();
+  /** What the sidecar is told about an agent before the first call about it. One that somebody else runs keeps things where its own configuration says. */
+  readonly agents = new Agents();
   readonly #now: () => number;
   readonly #relayed = new Map<string, number>();
 
@@ -74,16 +86,47 @@ export class Connection {
    */
   async call(method: string, params: Readonly<Record<string, unknown>>, options: CallOptions): Promise<unknown> {
     const end = this.#now() + options.timeoutMs;
+    const agent = agentIn(params);
+    if (agent !== undefined) this.agents.facts(agent); // whoever is spoken of first
     for (let attempt = 1; ; attempt++) {
       const live = await this.#reach(Math.min(this.options.settings.timeouts.connect, end - this.#now()));
-      const left = end - this.#now();
-      if (left <= 0) throw new OutOfTime(method, options.timeoutMs);
       try {
+        await this.#introduce(live, agent, end - this.#now());
+        const left = end - this.#now();
+        if (left <= 0) throw new OutOfTime(method, options.timeoutMs);
         return await live.client.call(method, params, { ...options, timeoutMs: left });
       } catch (error) {
         if (!(error instanceof Unavailable && error.lost) || attempt > 1 || this.#stopped || options.signal?.aborted) throw error;
       }
     }
+  }
+
+  /** Tells the sidecar about the agent of a call, unless it knows. */
+  async #introduce(live: Live, agent: string | undefined, timeoutMs: number): Promise<void> {
+    if (agent === undefined || !live.asksForAgents || timeoutMs <= 0) return;
+    const facts = this.agents.facts(agent);
+    const text = JSON.stringify(facts);
+    const before = live.told.get(agent);
+    if (before?.facts === text || (before === undefined && text === "{}")) return before?.done;
+    const done = live.client.call("factory", { agent, ...facts }, { timeoutMs }).then((answer) => { this.#ignored(answer); }, (error: unknown) => {
+      if (!(error instanceof ProtocolError)) {
+        live.told.delete(agent);
+        throw error;
+      }
+      this.#warn(`the sidecar does not take what the host says about the agent: ${error.message}`);
+    });
+    live.told.set(agent, { facts: text, done });
+    return done;
+  }
+
+  #ignored(answer: unknown): void {
+    const { ignored } = answer as { ignored?: unknown };
+    for (const what of Array.isArray(ignored) ? ignored : []) this.#warn(`ignored in the host's configuration: ${String(what)}`);
+  }
+
+  /** Says something to the operator, once in a while. */
+  #warn(what: string): void {
+    if (this.#isNew(what)) this.options.logger.warn(`${PACKAGE}: ${what}`);
   }
 
   /** Asks what the engine is, unless it said so before; undefined when it cannot be reached in time. */
@@ -165,6 +208,7 @@ export class Connection {
       logger.warn(`${PACKAGE}: the sidecar is gone: ${cause}`);
       if (this.#now() - begun < healthyMs) this.#failed();
     });
+    const facts = this.agents.facts();
     try {
       const answer = await client.call("initialize", {
         protocolVersions: ["1"],
@@ -172,15 +216,17 @@ export class Connection {
         host: { name: "openclaw", version: hostVersion ?? "unknown" },
         capabilities: ["delegated-compaction", "runtime-llm-complete", "bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact", "commit-turn", "subagent-spawn"],
         format: "pi",
+        ...(settings.socket === undefined && Object.keys(facts).length > 0 ? { factory: facts } : {}),
         log: "warn",
       }, { timeoutMs: settings.timeouts.connect });
-      const { engine, engineError } = answer as { engine?: EngineInfo; engineError?: { message?: string } };
+      const { engine, engineError, methods } = answer as { engine?: EngineInfo; engineError?: { message?: string }; methods?: unknown };
       this.#unusable = undefined;
+      this.#ignored(answer);
       if (engine) this.#engine = engine;
       if (engineError) logger.error(`${PACKAGE}: the engine cannot be used as configured: ${engineError.message ?? "unknown cause"}`);
       this.#failures = 0;
       state.open = true;
-      return { client, channel, engine: engine ?? {} };
+      return { client, channel, engine: engine ?? {}, asksForAgents: settings.socket === undefined && Array.isArray(methods) && methods.includes("factory"), told: new Map() };
     } catch (error) {
       if (channel.misconfigured?.()) this.#unusable = textOf(error).replace(/^.*?not available: /, "");
       channel.destroy();

@@ -26,8 +26,8 @@ const settleMs = 10_000;
 const noRewrite = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
 
 /** Makes the engine of one logical turn. */
-export function newEngine(shared: Shared, id: string, ownsCompaction: boolean): ContextEngine {
-  return new Engine(shared, id, ownsCompaction);
+export function newEngine(shared: Shared, id: string, ownsCompaction: boolean, context?: unknown): ContextEngine {
+  return new Engine(shared, id, ownsCompaction, context);
 }
 
 class Engine implements ContextEngine {
@@ -36,7 +36,8 @@ class Engine implements ContextEngine {
   /** What happened last: the host does not say what a maintenance is for. */
   #last: "bootstrap" | "turn" | "compaction" | "nothing" = "nothing";
 
-  constructor(private readonly shared: Shared, id: string, ownsCompaction: boolean) {
+  /** context is what the host's factory was handed: it does not say whose engine it is, the first call does. */
+  constructor(private readonly shared: Shared, id: string, ownsCompaction: boolean, private readonly context: unknown) {
     this.info = {
       id,
       name: "OpenBrain context engine",
@@ -53,7 +54,7 @@ class Engine implements ContextEngine {
     this.#last = "bootstrap";
     this.#turn.assembled = false;
     this.#check();
-    const session = sessionOf(params);
+    const session = this.#session(params);
     const state = this.shared.state(session);
     try {
       const fields = this.#run(params);
@@ -75,7 +76,7 @@ class Engine implements ContextEngine {
 
   /** Throws only where failure is strict: else, whatever goes wrong, the model sees the newest messages that fit. */
   async assemble(params: AssembleParams): Promise<Awaited<ReturnType<ContextEngine["assemble"]>>> {
-    const session = sessionOf(params);
+    const session = this.#session(params);
     const grant = await grantOf(this.shared, this.#turn, params);
     try {
       this.#check();
@@ -98,7 +99,7 @@ class Engine implements ContextEngine {
    */
   async commitTurn(params: CommitTurnParams): Promise<{ status: "committed" | "duplicate" }> {
     this.#check();
-    const session = sessionOf(params);
+    const session = this.#session(params);
     this.shared.state(session).budget.ended(params.messages);
     const turn: OwedTurn = { session, advancementKey: params.advancementKey, messages: params.messages.filter(isConversation), ...heartbeat(params), ...this.#run(params) };
     try {
@@ -141,7 +142,7 @@ class Engine implements ContextEngine {
 
   /** Where the engine cannot compact, the host does, unless failure is strict. */
   async compact(params: CompactParams): Promise<CompactResult> {
-    const session = sessionOf(params);
+    const session = this.#session(params);
     const { budget } = this.shared.state(session);
     const before = budget.demanded(params);
     let delegated: CompactResult | undefined;
@@ -176,7 +177,7 @@ class Engine implements ContextEngine {
       if (params.abortSignal?.aborted) throw error;
       this.shared.warn("compact", error);
     }
-    const now = this.shared.state(sessionOf(params)).budget.now();
+    const now = this.shared.state(this.#session(params)).budget.now();
     if (result.compacted || before === undefined || now === undefined) return result;
     // Words that the host takes for good news; with others it fails the turn.
     if (params.runtimeContext?.trigger === "budget") return { ok: true, compacted: false, reason: "already under target" };
@@ -188,7 +189,7 @@ class Engine implements ContextEngine {
     const reason = params.runtimeContext?.allowDeferredCompactionExecution === true ? "turn" : this.#last;
     // In the foreground the user is waiting.
     if (reason !== "turn") return { ...noRewrite, reason: "nothing to do" };
-    const session = sessionOf(params);
+    const session = this.#session(params);
     const budget = this.shared.state(session).budget.now();
     try {
       const answer = await this.#call(session, "maintain", { reason, ...(budget === undefined ? {} : { tokenBudget: budget }), ...this.#run(params) }, params, this.shared.settings.timeouts.maintain);
@@ -236,21 +237,21 @@ class Engine implements ContextEngine {
   async afterTurn(params: AfterTurnParams): Promise<void> {
     const turn = params.messages.slice(params.prePromptMessageCount).filter(isConversation);
     try {
-      if (turn.length > 0) await this.#call(sessionOf(params), "afterTurn", { messages: turn, ...heartbeat(params), ...this.#run(params) }, params, this.shared.settings.timeouts.commit);
+      if (turn.length > 0) await this.#call(this.#session(params), "afterTurn", { messages: turn, ...heartbeat(params), ...this.#run(params) }, params, this.shared.settings.timeouts.commit);
       this.#last = "turn";
     } catch (error) {
-      this.shared.failed(sessionOf(params), "afterTurn", error);
+      this.shared.failed(this.#session(params), "afterTurn", error);
       this.#strictly(error);
     }
   }
 
   async ingestBatch(params: SessionParams & { messages: HostMessage[]; isHeartbeat?: boolean }): Promise<{ ingestedCount: number }> {
     try {
-      const answer = await this.#call(sessionOf(params), "ingestBatch", { messages: params.messages, ...heartbeat(params), idempotencyKey: randomUUID() }, params);
+      const answer = await this.#call(this.#session(params), "ingestBatch", { messages: params.messages, ...heartbeat(params), idempotencyKey: randomUUID() }, params);
       this.#last = "turn";
       return { ingestedCount: (answer as { ingested?: number }).ingested ?? 0 };
     } catch (error) {
-      this.shared.failed(sessionOf(params), "ingestBatch", error);
+      this.shared.failed(this.#session(params), "ingestBatch", error);
       this.#strictly(error);
       return { ingestedCount: 0 };
     }
@@ -258,11 +259,11 @@ class Engine implements ContextEngine {
 
   async ingest(params: SessionParams & { message: HostMessage; isHeartbeat?: boolean }): Promise<{ ingested: boolean }> {
     try {
-      const answer = await this.#call(sessionOf(params), "ingest", { message: params.message, ...heartbeat(params), idempotencyKey: randomUUID() }, params);
+      const answer = await this.#call(this.#session(params), "ingest", { message: params.message, ...heartbeat(params), idempotencyKey: randomUUID() }, params);
       this.#last = "turn";
       return { ingested: ((answer as { ingested?: number }).ingested ?? 0) > 0 };
     } catch (error) {
-      this.shared.failed(sessionOf(params), "ingest", error);
+      this.shared.failed(this.#session(params), "ingest", error);
       this.#strictly(error);
       return { ingested: false };
     }
@@ -286,10 +287,16 @@ class Engine implements ContextEngine {
 
   async #history(params: SessionParams): Promise<HostMessage[] | undefined> {
     try {
-      return await storedHistory(await this.shared.sdk(), sessionOf(params), params);
+      return await storedHistory(await this.shared.sdk(), this.#session(params), params);
     } catch {
       return undefined; // the reader's errors speak of the host's storage; assemble gets the messages anyway
     }
+  }
+
+  #session(params: SessionParams): WireSession {
+    const session = sessionOf(params);
+    this.shared.connection.agents.made(this.context, session.agent);
+    return session;
   }
 
   /** What the host says about the run that a call belongs to. */

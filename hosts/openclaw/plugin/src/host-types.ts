@@ -1,6 +1,8 @@
 // The parts of the host's contract that this plugin uses, in words of its own: the host's package is large, and nothing of it is needed to build.
 // What the host passes is not trusted to have these shapes; whitelist.ts picks what crosses to the sidecar.
 
+import type { FolderFinder } from "./agents.js";
+
 /** A message in the host's own form. Its bytes are kept; nothing here looks inside except at the role. */
 export type HostMessage = Record<string, unknown>;
 
@@ -202,6 +204,7 @@ export interface PluginApi {
   registrationMode?: string;
   pluginConfig?: Record<string, unknown>;
   config?: Record<string, unknown>;
+  runtime?: { version?: unknown; agent?: FolderFinder };
   logger: Logger;
   registerContextEngine: (id: string, factory: (context: unknown) => Promise<ContextEngine>) => void;
   registerTool?: (factory: (context: ToolContext) => AgentTool | null, options: { name: string }) => void;

@@ -20,6 +20,7 @@ export function register(api: PluginApi): void {
   const shared = sharedFor(settings, api.logger, hostVersion(api));
   if (full) {
     shared.logger = api.logger;
+    shared.connection.agents.configured(api.config, api.runtime?.agent);
     shared.connection.revive();
     for (const problem of installationProblems(api.config, ids)) api.logger.info(`${PACKAGE}: installed, but not used: ${problem}`);
     api.registerService?.({
@@ -42,18 +43,20 @@ export function register(api: PluginApi): void {
   }
   api.registerCommand?.(chatCommand(shared, ids, api.config));
   for (const id of ids) {
-    api.registerContextEngine(id, async () => {
+    api.registerContextEngine(id, async (context) => {
+      shared.connection.agents.configured((context as { config?: unknown } | undefined)?.config);
+      shared.connection.agents.made(context);
       const engine = full && !lacksCredentials(settings) ? await shared.connection.describe(describeMs) : undefined;
       // Nobody mends a configuration while a turn waits: the host's own engine does better than what the plugin could do, and the host says so with every turn.
       if (settings.failure === "degrade" && shared.connection.unusable !== undefined) throw new Unusable(shared.connection.unusable);
       const owns = settings.ownsCompaction ?? engine?.ownsCompaction ?? true;
-      return newEngine(shared, id, owns);
+      return newEngine(shared, id, owns, context);
     });
   }
 }
 
 function hostVersion(api: PluginApi): string | undefined {
-  const version: unknown = (api as { runtime?: { version?: unknown } }).runtime?.version;
+  const version = api.runtime?.version;
   return typeof version === "string" ? version : undefined;
 }
 

@@ -18,6 +18,7 @@ export class FakeSidecar {
   readonly received: { method: string; params: Params }[] = [];
   readonly text: string[] = [];
   opened = 0;
+  methods = ["factory"];
   #emit: ((bytes: Buffer) => void) | undefined;
   #closed: ((cause: string) => void) | undefined;
   #waiting = new Map<string, (answer: Params) => void>();
@@ -84,7 +85,7 @@ export class FakeSidecar {
     void (async () => {
       let body: Params;
       try {
-        const result = await (method === "initialize" ? { protocolVersion: "1", engine: { id: "composed", ownsCompaction: true } } : this.answer(method, params, id, this));
+        const result = await (method === "initialize" ? { protocolVersion: "1", methods: this.methods, engine: { id: "composed", ownsCompaction: true } } : this.answer(method, params, id, this));
         if (result === silence) return;
         body = { result };
       } catch (error) {
