@@ -18,10 +18,11 @@ export async function delegatingPart(context) {
   await stage(context, 'delegating', { plugin: { id: 'openbrain', path: plugin, config: launched({ folder, sidecar, configFile }) } }, async ({ talk, log, requests, rest }) => {
     await talking('delegating', talk, session);
     await compacting('delegating', talk, session, {
-      compactedBy: (trigger) => {
+      compactedBy: (trigger, result) => {
         const found = calls(wire).filter((c) => c.method === 'compact' && c.params.trigger === trigger);
         check(found.length > 0 || trigger !== 'manual', `the engine was never asked to compact by ${trigger}`);
         check(found.every((c) => c.asked.length === 1), 'the host was not asked exactly once for a compaction');
+        if (result) check(result.firstKeptEntryId && found.at(-1).result.firstKeptEntryId === result.firstKeptEntryId && found.at(-1).result.summary === result.summary, `the host's result ${JSON.stringify(result).slice(0, 300)} did not pass whole: ${JSON.stringify(found.at(-1).result)}`);
         return `${found.length} by ${trigger}, each passed on once`;
       },
     });

@@ -24,10 +24,11 @@ export async function owningPart(context) {
     await longSession(talk, long, { turns });
     const asked = () => calls(wire).filter((c) => c.method === 'compact');
     await compacting('owning', talk, work, {
-      compactedBy: (trigger) => {
+      compactedBy: (trigger, result) => {
         const found = asked().filter((c) => c.params.trigger === trigger);
         check(found.length > 0, `the engine was never asked to compact by ${trigger}`);
         check(found.every((c) => c.result && (c.result.compacted || /below threshold|already under target|already compacted/.test(c.result.reason))), `a compaction by ${trigger} neither made progress nor said why not: ${JSON.stringify(found.at(-1)?.result ?? found.at(-1)?.error)}`);
+        if (result) check(result.firstKeptEntryId && result.firstKeptEntryId === found.at(-1).result.firstKeptEntryId, `the first kept entry of ${JSON.stringify(found.at(-1).result)} is lost on the way to the host: ${JSON.stringify(result).slice(0, 300)}`);
         check(asked().every((c) => c.asked.length === 0), 'an owning engine asked the host to compact');
         return `${found.length} by ${trigger}`;
       },

@@ -27,7 +27,7 @@ export async function compacting(mode, talk, session, { compactedBy }) {
     const result = await talk.installation.compact(session);
     check(result.ok === true && result.compacted === true, `sessions.compact answered ${JSON.stringify(result).slice(0, 300)}`);
     await talk.turn(session, `${mode}-f7`, 'Still there?');
-    return compactedBy?.('manual');
+    return compactedBy?.('manual', result.result);
   });
   await scenario(`${mode}: overflow at the provider`, async () => {
     for (let i = 1; i <= 5; i++) await talk.turn(session, `${mode}-o${i}`, 'Please write a page.', '@@words 500');

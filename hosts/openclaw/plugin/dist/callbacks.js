@@ -1,5 +1,6 @@
 // What the sidecar may ask of the host while a call of the host runs: its own compaction, and its model.
 import { AsyncLocalStorage } from "node:async_hooks";
+import { answerOf } from "./compaction.js";
 import { Code, ProtocolError } from "./errors.js";
 import { compacted } from "./whitelist.js";
 const text = (value) => (typeof value === "string" ? value : undefined);
@@ -35,14 +36,7 @@ async function delegate(options, params, signal) {
     const instructions = text(params["customInstructions"]);
     const result = await delegateCompactionToRuntime({ ...options.compaction, ...(instructions === undefined ? {} : { customInstructions: instructions }), abortSignal: both });
     options.delegated?.(result);
-    return compacted({
-        ok: result.ok,
-        compacted: result.compacted,
-        reason: text(result.reason),
-        tokensBefore: count(result.result?.tokensBefore) ?? 0,
-        tokensAfter: count(result.result?.tokensAfter) ?? 0,
-        delegated: true,
-    });
+    return answerOf(result, options.compaction);
 }
 async function complete(options, params, signal) {
     const llm = options.context?.llm;

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { assemble, grantOf, withoutEngine } from "./assemble.js";
 import { hostSide } from "./callbacks.js";
+import { resultOf } from "./compaction.js";
 import { lacksCredentials } from "./config.js";
 import { OpenBrainConfigError, Unavailable, misconfigured, textOf } from "./errors.js";
 import { isConversation, storedHistory } from "./history.js";
@@ -144,12 +145,7 @@ class Engine {
             this.#last = "compaction";
             if (delegated)
                 return delegated;
-            return compacted({
-                ok: answer.ok === true,
-                compacted: answer.compacted === true,
-                reason: answer.reason,
-                result: compacted({ summary: answer.summary, tokensBefore: answer.tokensBefore ?? 0, tokensAfter: answer.tokensAfter }),
-            });
+            return resultOf(answer);
         }
         catch (error) {
             if (params.abortSignal?.aborted)

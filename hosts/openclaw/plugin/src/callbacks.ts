@@ -2,6 +2,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 import type { HostSide } from "./client.js";
+import { answerOf } from "./compaction.js";
 import { Code, ProtocolError } from "./errors.js";
 import type { CompactParams, CompactResult, CompletionParams, RuntimeContext } from "./host-types.js";
 import type { Sdk } from "./sdk.js";
@@ -52,14 +53,7 @@ async function delegate(options: CallbackOptions, params: Fields, signal: AbortS
   const instructions = text(params["customInstructions"]);
   const result = await delegateCompactionToRuntime({ ...options.compaction, ...(instructions === undefined ? {} : { customInstructions: instructions }), abortSignal: both });
   options.delegated?.(result);
-  return compacted<Record<string, unknown>>({
-    ok: result.ok,
-    compacted: result.compacted,
-    reason: text(result.reason),
-    tokensBefore: count(result.result?.tokensBefore) ?? 0,
-    tokensAfter: count(result.result?.tokensAfter) ?? 0,
-    delegated: true,
-  });
+  return answerOf(result, options.compaction);
 }
 
 async function complete(options: CallbackOptions, params: Fields, signal: AbortSignal): Promise<object> {

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { assemble, grantOf, withoutEngine, type Turn } from "./assemble.js";
 import { hostSide, type CallbackOptions } from "./callbacks.js";
 import type { CallOptions } from "./client.js";
+import { resultOf } from "./compaction.js";
 import { lacksCredentials } from "./config.js";
 import { OpenBrainConfigError, Unavailable, misconfigured, textOf } from "./errors.js";
 import { isConversation, storedHistory } from "./history.js";
@@ -149,15 +150,10 @@ class Engine implements ContextEngine {
     try {
       this.#check();
       const options = this.#options(params, this.shared.settings.timeouts.compact, { compaction: params, delegated: (result) => { delegated = result; } });
-      const answer = await this.shared.call(session, "compact", { session, ...compactionOf(params, budget.now()), ...this.#run(params) }, options) as { ok?: boolean; compacted?: boolean; reason?: string; summary?: string; tokensBefore?: number; tokensAfter?: number };
+      const answer = await this.shared.call(session, "compact", { session, ...compactionOf(params, budget.now()), ...this.#run(params) }, options);
       this.#last = "compaction";
       if (delegated) return delegated;
-      return compacted<CompactResult>({
-        ok: answer.ok === true,
-        compacted: answer.compacted === true,
-        reason: answer.reason,
-        result: compacted({ summary: answer.summary, tokensBefore: answer.tokensBefore ?? 0, tokensAfter: answer.tokensAfter }),
-      });
+      return resultOf(answer);
     } catch (error) {
       if (params.abortSignal?.aborted) throw error;
       if (delegated) return delegated; // the runtime did it, whatever came afterwards

@@ -114,7 +114,16 @@ export interface CompactResult {
   ok: boolean;
   compacted: boolean;
   reason?: string;
-  result?: { summary?: string; tokensBefore: number; tokensAfter?: number };
+  result?: {
+    summary?: string;
+    firstKeptEntryId?: string;
+    tokensBefore: number;
+    tokensAfter?: number;
+    details?: unknown;
+    /** The transcript that the session goes on with, where that is another one. */
+    sessionId?: string;
+    sessionTarget?: SessionTarget;
+  };
 }
 
 export interface SpawnParams {

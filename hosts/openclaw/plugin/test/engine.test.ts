@@ -246,17 +246,41 @@ test("bootstrap hands over what the host has stored of a session that is new to 
 });
 
 test("delegated compaction: the host is asked once, and its own result comes back whole", async () => {
-  const answer = { ok: true, compacted: true, result: { summary: "s", tokensBefore: 100, tokensAfter: 10, details: { kept: 3 } } };
+  const answer = { ok: true, compacted: true, result: { summary: "s", firstKeptEntryId: "e7", tokensBefore: 100, tokensAfter: 10, details: { kept: 3 }, sessionId: "id-2", sessionTarget: { agentId: "main", sessionId: "id-2", sessionKey: session.sessionKey } } };
   let asked = 0;
   const sdk = { delegateCompactionToRuntime: async (params: CompactParams) => { asked++; assert.equal(params.sessionId, "id-1"); return answer; } };
   const { engine } = setup(async (method, _params, id, sidecar) => {
     if (method !== "compact") return {};
     const reply = await sidecar.ask("host.compact", { call: id, session: {} });
-    assert.deepEqual(reply["result"], { ok: true, compacted: true, tokensBefore: 100, tokensAfter: 10, delegated: true });
+    assert.deepEqual(reply["result"], { ok: true, compacted: true, summary: "s", firstKeptEntryId: "e7", tokensBefore: 100, tokensAfter: 10, delegated: true });
     return { ok: true, compacted: true, tokensBefore: 100, tokensAfter: 10, delegated: true };
   }, { sdk });
   assert.equal(await engine.compact({ ...session }), answer);
   assert.equal(asked, 1);
+});
+
+test("what a compaction names reaches the host: the first kept entry, and the session that goes on", async () => {
+  const done = { ok: true, compacted: true, summary: "s", firstKeptEntryId: "e7", tokensBefore: 100, tokensAfter: 10 };
+  const common = { summary: "s", firstKeptEntryId: "e7", tokensBefore: 100, tokensAfter: 10 };
+  for (const [successor, more] of [
+    [undefined, {}],
+    [{ agent: "main", session: "agent:main:next" }, { sessionTarget: { agentId: "main", sessionKey: "agent:main:next" } }],
+    [{ agent: "main", session: "id-2" }, { sessionId: "id-2", sessionTarget: { agentId: "main", sessionId: "id-2" } }],
+  ] as const) {
+    const { engine } = setup(() => ({ ...done, ...(successor ? { successor } : {}) }));
+    assert.deepEqual(await engine.compact({ ...session }), { ok: true, compacted: true, result: { ...common, ...more } });
+  }
+});
+
+test("a session without a key goes on as another one where the host's compaction changed its transcript", async () => {
+  const sdk = { delegateCompactionToRuntime: async () => ({ ok: true, compacted: true, result: { tokensBefore: 9, tokensAfter: 1, sessionId: "id-2" } }) };
+  const { engine } = setup(async (method, _params, id, sidecar) => {
+    if (method !== "compact") return {};
+    const reply = await sidecar.ask("host.compact", { call: id, session: {} });
+    assert.deepEqual(reply["result"], { ok: true, compacted: true, tokensBefore: 9, tokensAfter: 1, successor: { agent: "main", session: "id-2" }, delegated: true });
+    return reply["result"];
+  }, { sdk });
+  assert.equal((await engine.compact({ sessionId: "id-1" })).result?.sessionId, "id-2");
 });
 
 test("the host's model: asked through the call that lends it, its errors stay here", async () => {
