@@ -22,6 +22,8 @@ type BuildOptions struct {
 	Logger *slog.Logger
 	// Getenv reads the environment; os.Getenv when nil.
 	Getenv func(name string) string
+	// StateDir is the folder for the file of a store that has no path, an absolute path; the place for state of the user when empty.
+	StateDir string
 	// Factory holds for agents whose own the Instance is not told, see Instance.SetFactory.
 	Factory Factory
 	// IDs makes entry ids; random when nil. It must be safe for concurrent use.
@@ -38,7 +40,7 @@ type BuildOptions struct {
 
 // env returns what all factories get.
 func (o BuildOptions) env() Env {
-	e := Env{Getenv: o.Getenv, Logger: o.Logger, Host: o.Host, Factory: o.Factory, NoModels: o.NoModels, models: o.Models}
+	e := Env{Getenv: o.Getenv, Logger: o.Logger, Host: o.Host, StateDir: o.StateDir, Factory: o.Factory, NoModels: o.NoModels, models: o.Models}
 	if e.Getenv == nil {
 		e.Getenv = os.Getenv
 	}

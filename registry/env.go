@@ -21,6 +21,8 @@ type Env struct {
 	Logger *slog.Logger
 	// Host is the runtime around the engine.
 	Host core.Host
+	// StateDir is where a store that has no path keeps its file; empty for the place of the user.
+	StateDir string
 	// Factory is what the host said about the agent. For a store, a searcher or a model, which engines share, it is that of the first engine.
 	Factory Factory
 	// Config is the resolved configuration of the engine that the part is made for. For a store, a searcher or a model, which engines share,

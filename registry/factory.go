@@ -14,8 +14,8 @@ import (
 
 // Factory is what a host knows when it makes an engine for an agent. The zero Factory is that of a host that says nothing.
 type Factory struct {
-	// AgentDir and WorkspaceDir are folders on this machine, absolute; empty when there are none. Files that a configuration names with relative paths, and
-	// those of stores that it gives no path, lie in AgentDir.
+	// AgentDir and WorkspaceDir are folders on this machine, absolute; empty when there are none. Files that a configuration names with relative paths lie in
+	// AgentDir. A store without a path has one file for all agents: a subagent may belong to another agent than its parent.
 	AgentDir     string
 	WorkspaceDir string
 	// Limits are those of the host's own configuration; what the engines' configuration says goes before.
@@ -32,9 +32,8 @@ func (f Factory) check() error {
 	return nil
 }
 
-// place returns where a file lies that a configuration names, or, where it has no path, the one of that name. Paths below a home are left to those who open them.
-func (f Factory) place(file, name string) string {
-	file = cmp.Or(file, name)
+// place returns where a file lies that a configuration names. Paths below a home are left to those who open them.
+func (f Factory) place(file string) string {
 	if f.AgentDir == "" || file == "" || filepath.IsAbs(file) || strings.HasPrefix(file, "~") || strings.HasPrefix(file, "$") {
 		return file
 	}
@@ -68,13 +67,9 @@ func (r *Registry) locatedOptions(t reflect.Type, options map[string]any, f Fact
 	out := maps.Clone(options)
 	for _, field := range fieldsOf(t) {
 		switch v := out[field.key].(type) {
-		case string, nil:
-			path, _ := v.(string)
-			if path = f.place(path, field.file); field.isFile && path != "" {
-				if out == nil {
-					out = make(map[string]any)
-				}
-				out[field.key] = path
+		case string:
+			if field.isFile {
+				out[field.key] = f.place(v)
 			}
 		case map[string]any:
 			switch {

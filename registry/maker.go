@@ -222,7 +222,7 @@ func (m *maker) model(ctx context.Context, c Choice, env Env) (Model, error) {
 		return model, nil
 	}
 	model, err := open[Model](ctx, m, KindModel, c, Env{
-		Getenv: env.Getenv, Logger: env.Logger, Host: env.Host, Factory: env.Factory, Config: env.Config,
+		Getenv: env.Getenv, Logger: env.Logger, Host: env.Host, StateDir: env.StateDir, Factory: env.Factory, Config: env.Config,
 	})
 	if err != nil {
 		return Model{}, err

@@ -27,9 +27,8 @@ type field struct {
 	typ   reflect.Type
 	doc   string
 	kind  Kind // of a Choice
-	// isFile says that it is a path, and file how the file is called in the folder of an agent where there is no path.
+	// isFile says that it is the path of a file.
 	isFile bool
-	file   string
 }
 
 // fieldsOf lists what a file can set of a struct, in the order of its fields. Fields tagged "-" and unexported ones are left out; those
@@ -53,9 +52,9 @@ func fieldsOf(t reflect.Type) []field {
 			r, n := utf8.DecodeRuneInString(f.Name)
 			name = string(unicode.ToLower(r)) + f.Name[n:]
 		}
-		file, isFile := f.Tag.Lookup("file")
+		_, isFile := f.Tag.Lookup("file")
 		out = append(out, field{
-			key: name, index: []int{i}, typ: f.Type, doc: f.Tag.Get("doc"), kind: Kind(f.Tag.Get("kind")), isFile: isFile, file: file,
+			key: name, index: []int{i}, typ: f.Type, doc: f.Tag.Get("doc"), kind: Kind(f.Tag.Get("kind")), isFile: isFile,
 		})
 	}
 	return out

@@ -47,7 +47,7 @@ type Config struct {
 	// Path is the file; beside it SQLite puts two more, named like it with "-wal" and "-shm", and the store a small one with "-mark", by which it notices that the first
 	// was removed. Missing folders are made. A file or folder that may not be written to is opened for reading alone.
 	// Empty is DefaultPath. There is no ":memory:": use the memory store for that.
-	Path string `koanf:"path" file:"contextengine.db" json:"path" doc:"the file; empty is contextengine.db in the folder that a host has for the agent, else store.db in contextengine in the place for state, such as ~/.local/state; ~ and $HOME are the user's home"`
+	Path string `koanf:"path" file:"" json:"path" doc:"the file; empty is store.db in contextengine in the place for state, such as ~/.local/state; ~ and $HOME are the user's home"`
 	// Durability is "process" or "power".
 	Durability string `koanf:"durability" json:"durability" doc:"process: appends survive the death of the process; power: also a power failure, slower"`
 	// BusyTimeout is how long a writer waits for a writer in another process, 1 ms to 10 min. A context may end it earlier.

@@ -278,7 +278,7 @@ func TestOpenBrainKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := r.Build(t.Context(), cfg, registry.BuildOptions{Logger: slog.New(slog.NewTextHandler(&log, nil)), Factory: registry.Factory{AgentDir: t.TempDir()}})
+	i, err := r.Build(t.Context(), cfg, registry.BuildOptions{Logger: slog.New(slog.NewTextHandler(&log, nil)), StateDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func instance(t *testing.T, config map[string]any) *registry.Instance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := r.Build(t.Context(), cfg, registry.BuildOptions{Getenv: func(string) string { return "" }})
+	i, err := r.Build(t.Context(), cfg, registry.BuildOptions{Getenv: func(string) string { return "" }, StateDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func stores(t *testing.T, i *registry.Instance, agents ...string) int {
 	return len(seen)
 }
 
-// TestFolderOfAnAgent: relative paths, and the files that nobody named, lie in the folder that the host has for the agent.
+// TestFolderOfAnAgent: relative paths lie in the folder that the host has for the agent; a store without a path is one for all.
 func TestFolderOfAnAgent(t *testing.T) {
 	shared := filepath.Join(t.TempDir(), "shared.db")
 	for _, c := range []struct {
@@ -74,11 +74,11 @@ func TestFolderOfAnAgent(t *testing.T) {
 		files  []string // in each agent's folder
 		stores int
 	}{
-		{"the default", map[string]any{"store": "sqlite"}, []string{"contextengine.db"}, 2},
+		{"the default", map[string]any{"store": "sqlite"}, nil, 1},
 		{"a relative path", map[string]any{"store": map[string]any{"type": "sqlite", "path": "history/mine.db"}}, []string{"history/mine.db"}, 2},
 		{"an absolute path", map[string]any{"store": map[string]any{"type": "sqlite", "path": shared}}, nil, 1},
 		{"a store behind another", map[string]any{"store": map[string]any{"type": "outbox", "path": "queue", "local": map[string]any{"type": "sqlite", "path": "mine.db"}, "remote": "memory"}}, []string{"mine.db", "queue"}, 2},
-		{"the default behind another", map[string]any{"store": map[string]any{"type": "outbox", "remote": "memory"}}, []string{"contextengine.db", "contextengine.db-outbox"}, 2},
+		{"the default behind another", map[string]any{"store": map[string]any{"type": "outbox", "remote": "memory"}}, nil, 1},
 		{"of an agent", map[string]any{"store": "memory", "agents": map[string]any{
 			"main":  map[string]any{"store": map[string]any{"type": "sqlite", "path": "mine.db"}},
 			"other": map[string]any{"store": map[string]any{"type": "sqlite", "path": "mine.db"}},
@@ -114,7 +114,7 @@ func TestFolderOfAnAgent(t *testing.T) {
 
 // TestFactoryChanges: folders stay once they are known, limits do not.
 func TestFactoryChanges(t *testing.T) {
-	i := instance(t, map[string]any{"store": "sqlite"})
+	i := instance(t, map[string]any{"store": map[string]any{"type": "sqlite", "path": "mine.db"}})
 	first := t.TempDir()
 	if err := i.SetFactory("main", registry.Factory{AgentDir: first}); err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ func (b *brain) start() {
 		b.t.Fatal(err)
 	}
 	b.i, err = r.Build(b.t.Context(), cfg, registry.BuildOptions{
-		Logger: slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelWarn})), Factory: registry.Factory{AgentDir: b.dir},
+		Logger: slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelWarn})), StateDir: b.dir,
 	})
 	if err != nil {
 		b.t.Fatal(err)

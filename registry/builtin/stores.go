@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/openbrain"
@@ -20,6 +21,9 @@ func memoryStore(ctx context.Context, cfg memory.Config, _ registry.Env) (core.S
 }
 
 func sqliteStore(ctx context.Context, cfg sqlite.Config, env registry.Env) (core.Store, error) {
+	if cfg.Path == "" && env.StateDir != "" {
+		cfg.Path = filepath.Join(env.StateDir, "contextengine.db")
+	}
 	return sqlite.Open(ctx, cfg, sqlite.WithLogger(env.Logger))
 }
 

@@ -52,13 +52,14 @@ export async function openBrainPart(context) {
         for (const key of ['sessionId', 'turn', 'role', 'type']) check(keys.includes(key), `metadata has ${keys}, and no ${key}`);
         return `${stats.total} thoughts`;
       });
-      await scenario("openbrain: what is stored lies in the agent's folder, as the host says it", async () => {
+      await scenario("openbrain: the sidecar is told the agent's folders, and one file is for all agents", async () => {
         const told = calls(wire).filter((c) => c.method === 'factory').map((c) => c.params);
         const agent = join(installation.folder, 'state', 'agents', 'main', 'agent');
         check(told.some((p) => p.agent === 'main' && p.agentDir === agent && p.workspaceDir !== undefined), `the sidecar was told ${JSON.stringify(told)}`);
-        for (const file of ['contextengine.db', 'contextengine.db-outbox']) check(existsSync(join(agent, file)), `${file} is not in ${agent}`);
-        const stray = readdirSync(join(installation.folder, 'home'), { recursive: true }).filter((name) => /store\.db/.test(name));
-        check(stray.length === 0, `there are also ${stray}`);
+        const shared = join(installation.folder, 'home/.local/state/contextengine');
+        for (const file of ['store.db', 'store.db-outbox']) check(existsSync(join(shared, file)), `${file} is not in ${shared}`);
+        const stray = readdirSync(agent, { recursive: true }).filter((name) => /store\.db|contextengine/.test(name));
+        check(stray.length === 0, `the agent's folder has ${stray}`);
       });
       await scenario("openbrain: limits of the host's channels hold in the engine", async () => {
         const direct = 'agent:main:telegram:direct:alice';
