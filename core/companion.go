@@ -104,6 +104,14 @@ type Drainer interface {
 	Drain(ctx context.Context) (left int, err error)
 }
 
+// Repairer is a store that can make anew what follows from the rest of it, such as the indexes of a file.
+//
+// Implementers: Repair copies what it is about to change first and returns where the copy is; "" when nothing had to be changed. No entry is changed or lost: where
+// that cannot be had, everything stays as it was, and the error says why.
+type Repairer interface {
+	Repair(ctx context.Context) (saved string, err error)
+}
+
 // Statter tells how much a store holds.
 type Statter interface {
 	Stats(ctx context.Context) (StoreStats, error)

@@ -234,7 +234,9 @@ func (s *Store) integrity(ctx context.Context, db *sql.DB) error {
 }
 
 // compare runs a check of SQLite's.
-func (s *Store) compare(ctx context.Context, db *sql.DB, pragma string) error {
+func (s *Store) compare(ctx context.Context, db interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}, pragma string) error {
 	return s.patiently(ctx, func() error {
 		rows, err := db.QueryContext(ctx, pragma)
 		if err != nil {

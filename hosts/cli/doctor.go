@@ -31,16 +31,33 @@ type finding struct {
 func (a *app) doctorCmd() *cobra.Command {
 	var config, agent string
 	var timeout time.Duration
-	var asJSON bool
+	var asJSON, fix, yes bool
 	var host openClawFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that what is configured can be used, and say what to do",
 		Long: "doctor checks that what is configured can be used, for all agents and arms. It makes the store if there is none, and writes nothing into it.\n" +
 			"An embedder is asked for the vector of one word; no other model is asked anything.\n\n" +
+			"With --fix it mends what it can in the store of the agent: the indexes of a damaged file (a copy of the file is kept), views that do not agree with\n" +
+			"their entries, and what an outbox could not deliver. It says what it is about to do, and asks. Locks need no mending: they end with their process.\n\n" +
 			"With --openclaw [FILE] it looks at an OpenClaw host instead, and says why the plugin is installed there but not used. It changes nothing there.\n\n" + exitHelp,
 		Args: host.args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case fix && host.file != "":
+				return failed(fmt.Errorf("--fix mends what a configuration of this program names, and changes nothing in a host: give one of --fix and --openclaw: %w", core.ErrInvalid))
+			case fix && asJSON && !yes:
+				return failed(fmt.Errorf("--fix asks, which goes with no --json: add --yes: %w", core.ErrInvalid))
+			}
+			var repairs []*repair
+			if fix {
+				if err := a.mending(cmd.Context(), config, agent, timeout, func(found []*repair) error {
+					repairs = found
+					return a.fix(cmd.Context(), found, yes, asJSON)
+				}); err != nil && !asJSON {
+					return failed(err)
+				}
+			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
 			examine := func() ([]finding, error) { return a.examine(ctx, config, agent) }
@@ -57,7 +74,11 @@ func (a *app) doctorCmd() *cobra.Command {
 				findings[i].Text = plain(findings[i].Text)
 			}
 			if asJSON {
-				if werr := writeJSON(a.Stdout, map[string]any{"ok": err == nil, "findings": findings}); werr != nil {
+				out := map[string]any{"ok": err == nil, "findings": findings}
+				if fix {
+					out["repairs"] = repairs
+				}
+				if werr := writeJSON(a.Stdout, out); werr != nil {
 					return failed(werr)
 				}
 			} else {
@@ -71,8 +92,10 @@ func (a *app) doctorCmd() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&config, "config", "", "configuration file (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
 	cmd.Flags().StringVar(&agent, "agent", "main", "agent whose configuration is looked at closely")
-	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Second, "how long all checks together may take")
+	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Second, "how long all checks together may take, and how long --fix waits for an outbox")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&fix, "fix", false, "mend what can be mended first, and ask before")
+	cmd.Flags().BoolVar(&yes, "yes", false, "with --fix: do not ask")
 	a.wideFlag(cmd)
 	host.add(cmd)
 	return cmd
@@ -191,7 +214,7 @@ func viewsFinding(ctx context.Context, s core.Store) finding {
 		case err != nil:
 			f.Status, f.Text = "fail", err.Error()
 		default:
-			f.Status, f.Text, f.Do = "fail", flaw.String(), `run "contextengine verify --fix"`
+			f.Status, f.Text, f.Do = "fail", flaw.String(), `run "contextengine doctor --fix"`
 		}
 		break
 	}
@@ -262,6 +285,8 @@ func modelFinding(cfg registry.Config) finding {
 // advice says what most likely helps.
 func advice(name string, err error) string {
 	switch {
+	case strings.HasSuffix(err.Error(), ": damaged"):
+		return "run \"contextengine doctor --fix\", or put a copy back that \"contextengine backup\" made"
 	case errors.Is(err, core.ErrAuth):
 		return "check the API key: the server refused it"
 	case errors.Is(err, core.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):

@@ -108,7 +108,7 @@ func (a *app) forget(ctx context.Context, f forgetFlags) error {
 			return nil
 		}
 		if !f.yes {
-			if err := a.confirm(ctx); err != nil {
+			if err := a.confirm(ctx, "Erase this for good? Type yes: ", "nothing was erased"); err != nil {
 				return err
 			}
 		}
@@ -192,9 +192,9 @@ func (p *extent) add(e core.Entry, req engine.ForgetRequest) {
 	}
 }
 
-// confirm asks on standard input. An interrupt ends it: what waits for the line then ends with the process.
-func (a *app) confirm(ctx context.Context) error {
-	fmt.Fprint(a.Stderr, "Erase this for good? Type yes: ")
+// confirm asks on standard input, and fails with what otherwise says unless the answer is yes. An interrupt ends it: what waits for the line then ends with the process.
+func (a *app) confirm(ctx context.Context, question, otherwise string) error {
+	fmt.Fprint(a.Stderr, question)
 	type answer struct {
 		line string
 		err  error
@@ -207,7 +207,7 @@ func (a *app) confirm(ctx context.Context) error {
 	var got answer
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(a.Stderr, "\nnothing was erased")
+		fmt.Fprintln(a.Stderr, "\n"+otherwise)
 		return ctx.Err()
 	case got = <-answers:
 	}
@@ -215,11 +215,11 @@ func (a *app) confirm(ctx context.Context) error {
 	case strings.EqualFold(strings.TrimSpace(got.line), "yes"):
 		return nil
 	case errors.Is(got.err, io.EOF) && got.line == "":
-		return fmt.Errorf("nothing was erased: nobody answered; --yes does it without asking: %w", core.ErrInvalid)
+		return fmt.Errorf("%s: nobody answered; --yes does it without asking: %w", otherwise, core.ErrInvalid)
 	case got.err != nil && !errors.Is(got.err, io.EOF):
-		return fmt.Errorf("nothing was erased: standard input: %w", got.err)
+		return fmt.Errorf("%s: standard input: %w", otherwise, got.err)
 	}
-	return errors.New("nothing was erased")
+	return errors.New(otherwise)
 }
 
 // receipts lists the receipts of an agent.

@@ -234,21 +234,39 @@ type mender interface {
 
 // verifyViews compares views with entries, and mends them when it is to.
 func (k *keeper) verifyViews(ctx context.Context, fix bool) error {
-	var flawed []core.SessionID
 	flaws, err := k.flaws(ctx)
 	if err != nil {
 		return err
 	}
 	for _, f := range flaws {
 		fmt.Fprintln(k.a.Stdout, f)
-		if n := len(flawed); n == 0 || flawed[n-1] != f.Session {
-			flawed = append(flawed, f.Session)
+	}
+	if len(flaws) == 0 {
+		return nil
+	}
+	if !fix {
+		return fmt.Errorf("%s whose views do not agree with their entries: \"verify --fix\" mends them", count(len(sessionsOf(flaws)), "session"))
+	}
+	return k.mendViews(ctx, func(id core.SessionID, n int) { fmt.Fprintf(k.a.Stdout, "session %q: mended %d\n", id, n) })
+}
+
+// sessionsOf returns the sessions that flaws are of.
+func sessionsOf(flaws []engine.Flaw) (out []core.SessionID) {
+	for _, f := range flaws {
+		if n := len(out); n == 0 || out[n-1] != f.Session {
+			out = append(out, f.Session)
 		}
 	}
-	if len(flawed) > 0 && !fix {
-		return fmt.Errorf("%d sessions have views that do not agree with their entries: \"verify --fix\" mends them", len(flawed))
+	return out
+}
+
+// mendViews makes views and entries agree wherever they do not, and says of which sessions.
+func (k *keeper) mendViews(ctx context.Context, mended func(id core.SessionID, n int)) error {
+	flaws, err := k.flaws(ctx)
+	if err != nil {
+		return err
 	}
-	for _, id := range flawed {
+	for _, id := range sessionsOf(flaws) {
 		e, _, err := k.instance.Engine(ctx, id.Agent, id.Session)
 		if err != nil {
 			return err
@@ -261,9 +279,9 @@ func (k *keeper) verifyViews(ctx context.Context, fix bool) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(k.a.Stdout, "session %q: mended %d\n", id, n)
+		mended(id, n)
 	}
-	if len(flawed) == 0 {
+	if len(flaws) == 0 {
 		return nil
 	}
 	if flaws, err = k.flaws(ctx); err != nil || len(flaws) == 0 {

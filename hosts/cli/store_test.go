@@ -152,6 +152,16 @@ func TestWhatAStoreCannot(t *testing.T) {
 func TestVerifyViews(t *testing.T) {
 	config, path := keeping(t)
 	run(t, builtin.New(), "", "import", "--config", config, chat(t, "one", 20)).want(t, cli.ExitOK)
+	brick(t, path)
+	run(t, builtin.New(), "", "verify", "--config", config).want(t, cli.ExitFailure, "3 positions of the view hold no entry", "verify --fix")
+	run(t, builtin.New(), "", "doctor", "--config", config).want(t, cli.ExitFailure, "3 positions of the view hold no entry", "doctor --fix")
+	run(t, builtin.New(), "", "verify", "--fix", "--config", config).want(t, cli.ExitOK, "mended 3", "ok: ")
+	run(t, builtin.New(), "", "verify", "--config", config).want(t, cli.ExitOK, "ok: ")
+}
+
+// brick makes a view name three positions that hold nothing.
+func brick(t *testing.T, path string) {
+	t.Helper()
 	cfg := sqlite.DefaultConfig()
 	cfg.Path = path
 	s, err := sqlite.Open(t.Context(), cfg)
@@ -172,10 +182,6 @@ func TestVerifyViews(t *testing.T) {
 	if err := errors.Join(s.SwapView(t.Context(), v), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	run(t, builtin.New(), "", "verify", "--config", config).want(t, cli.ExitFailure, "3 positions of the view hold no entry", "verify --fix")
-	run(t, builtin.New(), "", "doctor", "--config", config).want(t, cli.ExitFailure, "3 positions of the view hold no entry", "verify --fix")
-	run(t, builtin.New(), "", "verify", "--fix", "--config", config).want(t, cli.ExitOK, "mended 3", "ok: ")
-	run(t, builtin.New(), "", "verify", "--config", config).want(t, cli.ExitOK, "ok: ")
 }
 
 // bounded is a store that keeps bounds, in the words of core.
