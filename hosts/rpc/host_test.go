@@ -3,6 +3,7 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -215,5 +216,35 @@ func TestClientLeavesWhileItIsAsked(t *testing.T) {
 	}
 	if err := receive(t, "end of the call", failed); err == nil {
 		t.Error("host.Compact = nil")
+	}
+}
+
+// What comes for a question that was given up is ignored: an answer to it would carry an id that may be one of the client's own.
+func TestALateAnswerIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	host := rpc.NewHost()
+	c := attach(t, newServer(t, one{&fake{compact: func(ctx context.Context, req core.CompactRequest) (core.CompactResult, error) {
+		return host.Compact(ctx, req)
+	}}}, host))
+	r := newReader(c)
+	c.send(`{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersions":["1"],"client":{"name":"raw"},"capabilities":["delegated-compaction"]}}`)
+	r.next(t)
+	c.send(`{"jsonrpc":"2.0","id":7,"method":"compact","params":{"session":{"agent":"a","session":"s"}}}`)
+	asked := r.next(t)
+	if asked.Method != "host.compact" {
+		t.Fatalf("the server sent %s", asked.line)
+	}
+	c.send(`{"jsonrpc":"2.0","method":"rpc.cancel","params":{"id":7}}`)
+	for f := r.next(t); string(f.ID) != "7"; f = r.next(t) {
+		if f.Method != "host.cancel" {
+			t.Fatalf("the server sent %s", f.line)
+		}
+	}
+	late := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"ok":true,"compacted":false,"tokensBefore":0,"tokensAfter":0}}`, asked.ID)
+	c.send(late)
+	c.send(late)
+	c.send(`{"jsonrpc":"2.0","id":"still there","method":"ping"}`)
+	if f := r.next(t); string(f.ID) != `"still there"` {
+		t.Errorf("the server sent %s", f.line)
 	}
 }

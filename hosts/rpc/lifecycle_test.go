@@ -147,10 +147,8 @@ func TestBadFrames(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","method":"rpc.end"}`)
 	c.send(`{"jsonrpc":"2.0","method":"rpc.cancel","params":{"id":{}}}`)
 	c.send(`{"jsonrpc":"2.0","method":"rpc.cancel","params":[]}`)
+	// Nor is an answer that nobody waits for answered.
 	c.send(`{"jsonrpc":"2.0","id":77,"result":{}}`)
-	if f := r.next(t); string(f.ID) != "77" || f.Error == nil {
-		t.Errorf("an answer that nobody waits for is answered with %s", f.line)
-	}
 	c.send(`{"jsonrpc":"2.0","id":"yes","method":"ping"}`)
 	if f := r.next(t); string(f.ID) != `"yes"` {
 		t.Errorf("after a notification ping is answered with %s", f.line)

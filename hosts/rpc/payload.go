@@ -113,6 +113,11 @@ func (p *payloads) restore(frame []byte) (full []byte, last bool) {
 	return append(out, '}'), h.last
 }
 
+// toAnswer reports whether a frame of the library answers one without a method, which is an answer that nobody waits for any more.
+func toAnswer(frame []byte) bool {
+	return bytes.HasPrefix(frame, []byte(`{"jsonrpc":"2.0","id":`)) && bytes.HasSuffix(frame, []byte(`,"error":{"code":-32600,"message":"empty method name"}}`))
+}
+
 // answers reports whether a frame of the library answers a request whose id was read.
 func answers(frame []byte) bool {
 	rest, ok := bytes.CutPrefix(frame, []byte(`{"jsonrpc":"2.0","id":`))
