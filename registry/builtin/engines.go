@@ -24,10 +24,10 @@ func openBrainParts() registry.Parts {
 	return registry.Parts{Store: outboxName, Retriever: "hybrid", Compactor: "archive", Searchers: []string{"lexical"}}
 }
 
-// pluginKeys are the keys with which the OpenClaw plugin finds this program, and how long it waits for it.
+// pluginKeys are the keys that concern the OpenClaw plugin alone: how it finds this program, how long it waits for it, and what it tells the host.
 func pluginKeys() []string {
 	return []string{
-		"configFile", "socket", "command", "args", "allowLaunch", "passEnv", "ownsCompaction", "tools",
+		"configFile", "socket", "command", "args", "allowLaunch", "passEnv", "ownsCompaction", "codexProjection", "tools",
 		"connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs", "unresponsiveTimeoutMs",
 	}
 }

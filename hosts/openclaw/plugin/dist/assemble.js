@@ -2,13 +2,14 @@
 import { Code, ProtocolError } from "./errors.js";
 import { PACKAGE } from "./names.js";
 import { printOf } from "./prints.js";
+import { forCodex, projectionOf } from "./projection.js";
 import { NotShown, expand } from "./transcript.js";
 import { asHost, weigh, weighText } from "./weigh.js";
 import { compacted, memoryOf, scopeOf, sessionOf, settingsOf } from "./whitelist.js";
 /** Looks at a call, once, before anybody is asked. */
 export async function grantOf(shared, turn, params) {
     const state = shared.state(sessionOf(params));
-    const loop = turn.assembled && (params.runtimeSettings?.limits?.maxOutputTokens ?? null) === null;
+    const loop = turn.assembled && !forCodex(params) && (params.runtimeSettings?.limits?.maxOutputTokens ?? null) === null;
     if (!loop)
         turn.sections = memorySections(await shared.sdk(), params);
     const said = params.tokenBudget ?? params.runtimeSettings?.limits?.promptTokenBudget ?? state.budget.now();
@@ -28,7 +29,12 @@ export function withoutEngine(shared, turn, params, { loop, granted, budget }) {
     const shown = state.cut.newest(messages, Math.max(0, most - weighText(addition)));
     const estimatedTokens = shown.reduce((sum, message) => sum + weigh(message), weighText(addition));
     state.budget.spent(estimatedTokens);
-    return compacted({ messages: shown, estimatedTokens, systemPromptAddition: addition === "" ? undefined : addition });
+    return compacted({
+        messages: shown,
+        estimatedTokens,
+        systemPromptAddition: addition === "" ? undefined : addition,
+        contextProjection: projectionOf(params, shared.settings, state.epoch),
+    });
 }
 /** Asks the sidecar for the next prompt. Throws when there is none; the caller then goes on with what it has. */
 export async function assemble(shared, turn, params, { loop, granted, budget }) {
@@ -61,6 +67,8 @@ export async function assemble(shared, turn, params, { loop, granted, budget }) 
             state.memory.learn(plan.prints, transcript.digest, loop);
             learnOutput(state.memory, answer, list, prints);
             shared.spare(state);
+            if (answer.projectionEpoch !== undefined)
+                state.epoch = answer.projectionEpoch;
             report(shared, answer);
             state.budget.spent(answer.estimatedTokens ?? 0, list.messages.reduce((sum, message) => sum + asHost(message), 0));
             return compacted({
@@ -68,6 +76,7 @@ export async function assemble(shared, turn, params, { loop, granted, budget }) 
                 estimatedTokens: answer.estimatedTokens ?? 0,
                 systemPromptAddition: answer.systemPromptAddition === "" ? undefined : answer.systemPromptAddition,
                 promptAuthority: answer.promptAuthority,
+                contextProjection: projectionOf(params, shared.settings, state.epoch),
             });
         }
         catch (error) {

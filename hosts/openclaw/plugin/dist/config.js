@@ -2,7 +2,7 @@
 import { PACKAGE, PLUGIN_ID } from "./names.js";
 const known = new Set([
     "baseUrl", "apiKey", "source", "recentMessages", "semanticSearchLimit", "subagentRecentMessages", "engine", "configFile", "socket", "command", "args",
-    "allowLaunch", "passEnv", "ownsCompaction", "tools", "failure", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs", "unresponsiveTimeoutMs",
+    "allowLaunch", "passEnv", "ownsCompaction", "codexProjection", "tools", "failure", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs", "unresponsiveTimeoutMs",
 ]);
 function fail(key, remedy) {
     throw new Error(`${PACKAGE}: config: ${key}: ${remedy}`);
@@ -72,6 +72,7 @@ export function readSettings(raw, env) {
         allowLaunch: flag(raw, "allowLaunch"),
         passEnv: texts(raw, "passEnv") ?? [],
         ownsCompaction: flag(raw, "ownsCompaction"),
+        codexProjection: oneOf(raw, "codexProjection", ["thread", "turn"]),
         tools: flag(raw, "tools") ?? true,
         failure: oneOf(raw, "failure", ["degrade", "strict"]),
         timeouts: {

@@ -3,6 +3,7 @@ import { Code, ProtocolError } from "./errors.js";
 import type { AssembleParams, AssembleResult } from "./host-types.js";
 import { PACKAGE } from "./names.js";
 import { printOf, type Print } from "./prints.js";
+import { forCodex, projectionOf } from "./projection.js";
 import type { Sdk } from "./sdk.js";
 import type { Shared } from "./shared.js";
 import { NotShown, expand, type Expanded, type Memory } from "./transcript.js";
@@ -22,6 +23,7 @@ interface Answer {
   estimatedTokens?: number;
   systemPromptAddition?: string;
   promptAuthority?: "assembled" | "preassembly_may_overflow";
+  projectionEpoch?: number;
   output?: { count?: unknown; digest?: unknown };
   warnings?: unknown;
   degraded?: unknown;
@@ -40,7 +42,7 @@ export interface Grant {
 /** Looks at a call, once, before anybody is asked. */
 export async function grantOf(shared: Shared, turn: Turn, params: AssembleParams): Promise<Grant> {
   const state = shared.state(sessionOf(params));
-  const loop = turn.assembled && (params.runtimeSettings?.limits?.maxOutputTokens ?? null) === null;
+  const loop = turn.assembled && !forCodex(params) && (params.runtimeSettings?.limits?.maxOutputTokens ?? null) === null;
   if (!loop) turn.sections = memorySections(await shared.sdk(), params);
   const said = params.tokenBudget ?? params.runtimeSettings?.limits?.promptTokenBudget ?? state.budget.now();
   const granted = said === undefined || said < 1 ? undefined : Math.floor(said);
@@ -58,7 +60,12 @@ export function withoutEngine(shared: Shared, turn: Turn, params: AssembleParams
   const shown = state.cut.newest(messages, Math.max(0, most - weighText(addition)));
   const estimatedTokens = shown.reduce((sum, message) => sum + weigh(message), weighText(addition));
   state.budget.spent(estimatedTokens);
-  return compacted<AssembleResult>({ messages: shown, estimatedTokens, systemPromptAddition: addition === "" ? undefined : addition });
+  return compacted<AssembleResult>({
+    messages: shown,
+    estimatedTokens,
+    systemPromptAddition: addition === "" ? undefined : addition,
+    contextProjection: projectionOf(params, shared.settings, state.epoch),
+  });
 }
 
 /** Asks the sidecar for the next prompt. Throws when there is none; the caller then goes on with what it has. */
@@ -90,6 +97,7 @@ export async function assemble(shared: Shared, turn: Turn, params: AssembleParam
       state.memory.learn(plan.prints, transcript.digest, loop);
       learnOutput(state.memory, answer, list, prints);
       shared.spare(state);
+      if (answer.projectionEpoch !== undefined) state.epoch = answer.projectionEpoch;
       report(shared, answer);
       state.budget.spent(answer.estimatedTokens ?? 0, list.messages.reduce((sum, message) => sum + asHost(message), 0));
       return compacted<AssembleResult>({
@@ -97,6 +105,7 @@ export async function assemble(shared: Shared, turn: Turn, params: AssembleParam
         estimatedTokens: answer.estimatedTokens ?? 0,
         systemPromptAddition: answer.systemPromptAddition === "" ? undefined : answer.systemPromptAddition,
         promptAuthority: answer.promptAuthority,
+        contextProjection: projectionOf(params, shared.settings, state.epoch),
       });
     } catch (error) {
       const needed = error instanceof ProtocolError && error.code === Code.needTranscript;

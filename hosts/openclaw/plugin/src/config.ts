@@ -33,6 +33,8 @@ export interface Settings {
   passEnv: readonly string[];
   /** Undefined asks the engine. */
   ownsCompaction: boolean | undefined;
+  /** Where Codex runs the model: thread puts the view into its thread once, turn into each turn. */
+  codexProjection: "thread" | "turn";
   /** Agents are offered the recall tools. */
   tools: boolean;
   /** degrade: the plugin stands in for an engine that fails; strict: the host gets the error. */
@@ -45,7 +47,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const known = new Set([
   "baseUrl", "apiKey", "source", "recentMessages", "semanticSearchLimit", "subagentRecentMessages", "engine", "configFile", "socket", "command", "args",
-  "allowLaunch", "passEnv", "ownsCompaction", "tools", "failure", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs", "unresponsiveTimeoutMs",
+  "allowLaunch", "passEnv", "ownsCompaction", "codexProjection", "tools", "failure", "connectTimeoutMs", "assembleTimeoutMs", "commitTimeoutMs", "compactTimeoutMs", "maintainTimeoutMs", "callTimeoutMs", "unresponsiveTimeoutMs",
 ]);
 
 function fail(key: string, remedy: string): never {
@@ -112,6 +114,7 @@ export function readSettings(raw: Raw, env: Environment): Settings {
     allowLaunch: flag(raw, "allowLaunch"),
     passEnv: texts(raw, "passEnv") ?? [],
     ownsCompaction: flag(raw, "ownsCompaction"),
+    codexProjection: oneOf(raw, "codexProjection", ["thread", "turn"]),
     tools: flag(raw, "tools") ?? true,
     failure: oneOf(raw, "failure", ["degrade", "strict"]),
     timeouts: {

@@ -87,7 +87,8 @@ export interface AssembleResult {
   estimatedTokens: number;
   systemPromptAddition?: string;
   promptAuthority?: "assembled" | "preassembly_may_overflow";
-  contextProjection?: { mode: "per_turn" };
+  /** For a host with threads of its own: the epoch during which the thread goes on from what it was begun with. */
+  contextProjection?: { mode: "thread_bootstrap"; epoch: string };
 }
 
 export interface CommitTurnParams extends SessionParams {

@@ -21,6 +21,8 @@ export interface SessionState {
   memory: Memory;
   budget: Budget;
   cut: Cut;
+  /** The epoch of the engine's newest answer. */
+  epoch?: number;
   /** What the host has stored was handed over in this process. */
   bootstrapped: boolean;
   /** What memory.weight said last. */
