@@ -3,12 +3,12 @@ FUZZTIME ?= 60s
 RIG ?= .tools/openclaw
 PGLITE ?= .tools/pglite
 
-.PHONY: test full fuzz mutants bench soak data servers openclaw-e2e openclaw-long outages cost added release packed release-all
+.PHONY: test full fuzz mutants bench soak data servers openclaw-e2e openclaw-long host-versions outages cost added release packed release-all
 test:
 	.ci/run
 
-# 25 times the generated sessions, the long crash, damage and soak tests, every fuzz target for a minute, mutants, and in the real OpenClaw long sessions, every outage and what sessions cost.
-full: fuzz mutants servers openclaw-long outages cost release-all
+# 25 times the generated sessions, the long crash, damage and soak tests, every fuzz target for a minute, mutants, and in the real OpenClaw three versions of it, long sessions, every outage and what sessions cost.
+full: fuzz mutants servers host-versions openclaw-long outages cost release-all
 	CONTEXTENGINE_CI=1 CONTEXTENGINE_PGLITE="$(abspath $(PGLITE))" CONFORMANCE_TIMES=25 \
 	CRASH_POINTS=300 DAMAGE_PLACES=200 FEED_CASES=200 KILL_POINTS=8 OUTBOX_RUNS=300 SOAK_SECONDS=60 TOKENIZER_TEXTS=200000 \
 	SEVERAL_MESSAGES=2000 SEVERAL_KILLS=10 SEVERAL_RUNS=20 OPENBRAIN_TURNS=300 CANARY_ROUNDS=5 \
@@ -32,6 +32,10 @@ openclaw-e2e:
 openclaw-long:
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
 	E2E_LONG=1 E2E_ONLY=owning,legacy,delegating,facts,changes hosts/openclaw/e2e/run.sh "$(RIG)"
+
+# The end-to-end run on the newest OpenClaw and the two before it, which hosts/openclaw/e2e/versions names.
+host-versions:
+	hosts/openclaw/e2e/versions.sh "$(RIG)"
 
 # Every outage of the engine in the real OpenClaw host, twelve turns each.
 outages:

@@ -6,7 +6,8 @@ set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: rig.sh DIR" >&2; exit 2; }
 rig=$1
 node_version=${OPENCLAW_E2E_NODE:-24.21.0}
-host_version=${OPENCLAW_E2E_HOST:-2026.9.6}
+# Of the versions that are tried, the newest stands first.
+host_version=${OPENCLAW_E2E_HOST:-$(head -1 "$(dirname "$0")/versions")}
 
 # install FOLDER PACKAGE VERSION [npm flags]
 install() {

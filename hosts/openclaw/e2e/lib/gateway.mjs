@@ -9,6 +9,9 @@ import { fileURLToPath } from 'node:url';
 import { run } from './process.mjs';
 import { until } from './wait.mjs';
 
+/** Whether a log says that the gateway takes calls. */
+const isReady = (log) => /\[gateway\].*\bready\b(?! pid)/.test(log.replace(/spawn broker ready.*/g, ''));
+
 /** An installation of the host in a folder: configuration, state, log, and at most one running gateway. */
 export class Installation {
   #gateway;
@@ -85,7 +88,7 @@ export class Installation {
     this.#talker(); // loads meanwhile
     child.exited = new Promise((resolve) => { child.once('exit', (code, signal) => resolve(signal ?? code)); });
     const ended = child.exited.then((how) => { throw new Error(`the gateway ended while it started (${how}): ${this.log().slice(from).slice(0, 2000)}`); });
-    await Promise.race([until(() => /\[gateway\].*\bready\b(?! pid)/.test(this.log().slice(from).replace(/spawn broker ready.*/g, '')), 600_000, 'the gateway to be ready'), ended]);
+    await Promise.race([until(() => isReady(this.log().slice(from)), 600_000, 'the gateway to be ready'), ended]);
     await this.#connect();
   }
 
@@ -141,9 +144,17 @@ export class Installation {
     });
   }
 
-  /** One turn of an agent; returns the visible reply. Text and outcome are the host's. */
+  /**
+   * One turn of an agent; returns the visible reply. Text and outcome are the host's. While the host takes up a configuration it refuses turns before they
+   * begin, as unavailable: then the turn comes again.
+   */
   async turn(sessionKey, message, { timeoutMs = 600_000, agentId } = {}) {
-    const result = await this.call('agent', { message, sessionKey, agentId, idempotencyKey: randomUUID(), deliver: false }, { final: true, timeoutMs });
+    const ask = () => this.call('agent', { message, sessionKey, agentId, idempotencyKey: randomUUID(), deliver: false }, { final: true, timeoutMs });
+    let result;
+    await until(async () => {
+      result = await ask().catch((error) => { if (!/plugin generation was superseded/.test(error.message)) throw error; });
+      return result;
+    }, 30_000, 'the host to take turns again');
     return { status: result.status, text: (result.result?.payloads ?? []).map((p) => p.text ?? '').join('\n'), result };
   }
 
@@ -170,8 +181,8 @@ export class Installation {
   }
 
   /**
-   * Changes the configuration under the running gateway, as an operator does, and waits until the host says that it holds. change edits the
-   * configuration, or runs a command that does and returns nothing new.
+   * Changes the configuration under the running gateway, as an operator does, and waits until the host says that it holds; before 2026.9.5 it restarts
+   * itself for some changes. change edits the configuration, or runs a command that does and returns nothing new.
    */
   async reconfigure(change) {
     const from = this.log().length;
@@ -179,7 +190,13 @@ export class Installation {
     const config = this.readConfig();
     await change(config);
     if (readFileSync(this.configPath, 'utf8') === before) this.writeConfig(config);
-    await until(() => /\[reload\] config hot reload applied/.test(this.log().slice(from)), 60_000, 'the gateway to take up its configuration');
+    const how = await until(() => {
+      const log = this.log().slice(from);
+      const restart = log.indexOf('config change requires gateway restart');
+      if (restart >= 0) return isReady(log.slice(restart)) ? 'restarted' : undefined;
+      return /\[reload\] config hot reload applied/.test(log) ? 'reloaded' : undefined;
+    }, 120_000, 'the gateway to take up its configuration');
+    if (how === 'restarted') await this.#connect();
   }
 
   /** Takes the gateway away without a word. */

@@ -9,11 +9,15 @@ const secret = (name) => `e2e-${name}-${randomBytes(12).toString('hex')}`;
 /** Unique texts that must be found nowhere but where they belong. */
 export const newSecrets = () => ({ gatewayToken: secret('gateway'), modelKey: secret('model'), openBrainKey: secret('brain') });
 
+/** A memory of the host's that says lines. */
+const MEMORY = { id: 'e2e-memory', path: fileURLToPath(new URL('./memory-plugin', import.meta.url)) };
+
 /**
- * The host's configuration. everything loads the plugins that the host has on by itself.
- * @param {{folder: string, modelPort: number, gatewayPort: number, secrets: ReturnType<typeof newSecrets>, window: number, plugin?: {id: string, path: string, config: object}, agents?: string[], compaction?: object, everything?: boolean}} o
+ * The host's configuration. everything loads the plugins that the host has on by itself; memory adds one that says lines.
+ * @param {{folder: string, modelPort: number, gatewayPort: number, secrets: ReturnType<typeof newSecrets>, window: number, plugin?: {id: string, path: string, config: object}, agents?: string[], compaction?: object, everything?: boolean, memory?: boolean}} o
  */
-export function hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin, agents = [], compaction = { keepRecentTokens: 3000 }, everything = false }) {
+export function hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin, agents = [], compaction = { keepRecentTokens: 3000 }, everything = false, memory = false }) {
+  const loaded = [...(plugin ? [plugin] : []), ...(memory ? [MEMORY] : [])];
   return {
     gateway: { mode: 'local', bind: 'loopback', port: gatewayPort, auth: { mode: 'token', token: secrets.gatewayToken } },
     agents: {
@@ -34,12 +38,14 @@ export function hostConfig({ folder, modelPort, gatewayPort, secrets, window, pl
         },
       },
     },
+    // As newer hosts do by themselves: others put 84 kB of tool schemas into every prompt.
+    tools: { toolSearch: { mode: 'tools' } },
     plugins: {
       enabled: true,
       // What the host brings along takes a fifth of the processor time of its start.
-      ...(everything ? {} : { allow: ['openbrain'] }),
-      slots: { memory: 'none', ...(plugin ? { contextEngine: plugin.id } : {}) },
-      ...(plugin ? { load: { paths: [plugin.path] }, entries: { [plugin.id]: { enabled: true, config: plugin.config } } } : {}),
+      ...(everything ? {} : { allow: ['openbrain', ...(memory ? [MEMORY.id] : [])] }),
+      slots: { memory: memory ? MEMORY.id : 'none', ...(plugin ? { contextEngine: plugin.id } : {}) },
+      ...(loaded.length > 0 ? { load: { paths: loaded.map((p) => p.path) }, entries: Object.fromEntries(loaded.map(({ id, config = {} }) => [id, { enabled: true, config }])) } : {}),
     },
   };
 }

@@ -10,9 +10,9 @@ export function hostMessages(stateFolder, sessionKey) {
   for (const name of files) {
     const database = new DatabaseSync(join(stateFolder, name), { readOnly: true });
     try {
-      const rows = database.prepare(`SELECT e.event_json AS json, e.event_zstd AS packed FROM transcript_events e JOIN session_windows w ON w.session_id = e.session_id
+      const rows = database.prepare(`SELECT e.* FROM transcript_events e JOIN session_windows w ON w.session_id = e.session_id
         WHERE w.session_key = ? ORDER BY e.session_id, e.seq`).all(sessionKey);
-      if (rows.length > 0) return rows.map(({ json, packed }) => JSON.parse(json ?? zstdDecompressSync(packed).toString('utf8'))).filter((event) => event.type === 'message').map((event) => event.message);
+      if (rows.length > 0) return rows.map((row) => JSON.parse(row.event_json ?? zstdDecompressSync(row.event_zstd).toString('utf8'))).filter((event) => event.type === 'message').map((event) => event.message);
     } catch (error) {
       if (!/no such table/.test(String(error))) throw error;
     } finally {

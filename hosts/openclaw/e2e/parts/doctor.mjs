@@ -55,7 +55,7 @@ export async function doctorPart(context) {
       const report = await doctor();
       return report.findings.some((f) => f.name === 'gateway log' && f.status === 'fail' && sign.test(f.text)) ? report : undefined;
     }, 60_000, `doctor to find ${sign} in the log`);
-    const settings = { socket, connectTimeoutMs: 2000 };
+    const settings = { socket };
 
     await scenario('doctor: before the installation', async () => {
       const report = await doctor();

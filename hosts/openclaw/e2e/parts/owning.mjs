@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { LINES } from '../lib/memory-plugin/index.js';
 import { judge, scenario, check } from '../lib/report.mjs';
 import { leaks } from '../lib/secrets.mjs';
 import { engineFile, launched } from '../lib/setup.mjs';
@@ -12,6 +13,9 @@ import { compacting, gatewayKilled, talking } from '../scenarios/shared.mjs';
 import { stage } from './stage.mjs';
 import { degradations, judgePrefix, judgePrompts, movesOf } from './verdict.mjs';
 
+/** What a request has in front of the conversation. */
+const systemText = (request) => JSON.stringify(request?.body.messages.filter((m) => m.role === 'system') ?? []);
+
 export async function owningPart(context) {
   const { folder, sidecar, helper, plugin, secrets, turns } = context;
   const store = join(folder, 'store.db');
@@ -19,7 +23,7 @@ export async function owningPart(context) {
   const configFile = engineFile(folder, { engine: 'composed', store: { type: 'sqlite', path: store }, retriever: 'hybrid', compactor: 'archive' });
   const long = 'agent:main:long';
   const work = 'agent:main:work';
-  await stage(context, 'owning', { plugin: { id: 'openbrain', path: plugin, config: launched({ folder, sidecar, configFile }) }, env: { OPENBRAIN_API_KEY: secrets.openBrainKey } }, async ({ installation, talk, requests }) => {
+  await stage(context, 'owning', { plugin: { id: 'openbrain', path: plugin, config: launched({ folder, sidecar, configFile }) }, memory: true, env: { OPENBRAIN_API_KEY: secrets.openBrainKey } }, async ({ installation, talk, requests }) => {
     await talking('owning', talk, work);
     await longSession(talk, long, { turns });
     const asked = () => calls(wire).filter((c) => c.method === 'compact');
@@ -52,6 +56,8 @@ export async function owningPart(context) {
       const request = log.filter((r) => r.turn === name).at(-1);
       judge(`owning: the fact of turn 3 is in the request of ${name}`, request && JSON.stringify(request.body.messages.filter((m) => m.role !== 'system')).includes(FACT) ? [] : ['it is not there']);
     }
+    const prompt = systemText(log.filter((r) => r.turn === 'long-after-restart').at(-1));
+    judge('owning: what memory plugins of the host say is in the prompt, each line once', LINES.filter((line) => prompt.split(line).length !== 2).map((line) => `${prompt.split(line).length - 1} times: ${line}`), `${LINES.length} lines`);
     // The host gives settings to these, and the place of the transcript to those.
     const told = (methods, says) => traffic.filter((c) => methods.includes(c.method) && !says(c.params)).map((c) => `${c.method}: ${JSON.stringify({ ...c.params, transcript: undefined })}`);
     judge('owning: what the host says about a run and its transcript crosses', [

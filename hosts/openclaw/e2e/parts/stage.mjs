@@ -10,11 +10,11 @@ import { readLines } from '../lib/wire.mjs';
 
 export const WINDOW = 32_000;
 
-async function build(context, { plugin, agents, window, env, script, compaction, everything }) {
+async function build(context, { plugin, agents, window, env, script, compaction, everything, memory }) {
   const { folder, secrets, rig, modelPort, gatewayPort } = context;
   const requestLog = join(folder, 'requests.jsonl');
   const model = await startModel({ port: modelPort, window, log: requestLog, key: secrets.modelKey, script });
-  const installation = new Installation({ rig, folder, port: gatewayPort, token: secrets.gatewayToken, env, config: hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin, agents, compaction, everything }) });
+  const installation = new Installation({ rig, folder, port: gatewayPort, token: secrets.gatewayToken, env, config: hostConfig({ folder, modelPort, gatewayPort, secrets, window, plugin, agents, compaction, everything, memory }) });
   return { model, installation, requestLog, close: async () => { await installation.close(); await model.stop(); } };
 }
 
@@ -25,12 +25,12 @@ const talking = ({ installation, model, requestLog }, label, window) => Object.a
  * the gateway logged, requests, what the model was asked, and rest, which ends the engine's work: then its store can be judged. Where context has a house,
  * the part is played in it: an installation whose gateway runs, and goes on.
  */
-export async function stage(context, label, { plugin, agents, window = WINDOW, env, start = true, script, compaction, everything }, body) {
+export async function stage(context, label, { plugin, agents, window = WINDOW, env, start = true, script, compaction, everything, memory }, body) {
   if (context.house) {
     await played(context.house, label, plugin, body);
     return;
   }
-  const set = await build(context, { plugin, agents, window, env, script, compaction, everything });
+  const set = await build(context, { plugin, agents, window, env, script, compaction, everything, memory });
   const { installation, model, requestLog } = set;
   try {
     // Without a gateway there is nothing to play.

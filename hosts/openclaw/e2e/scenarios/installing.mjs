@@ -6,8 +6,11 @@ import { check, scenario } from '../lib/report.mjs';
 
 const packageOf = (folder) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 
-/** What the host remarks about our package; why it must remark that the names differ stands in the plugin's README, under Names. */
-const REMARKS = /^Plugin manifest id "openbrain" differs from npm package name "openclaw-openbrain-context"; using manifest id as the config key\.$/;
+/**
+ * What the host remarks about our package; why it must remark that the names differ stands in the plugin's README, under Names. Hosts before 2026.9.6 say
+ * that they set the slot, too.
+ */
+const REMARKS = /^(Plugin manifest id "openbrain" differs from npm package name "openclaw-openbrain-context"; using manifest id as the config key|Exclusive slot "contextEngine" switched from "legacy" to "openbrain")\.$/;
 
 export async function installing(installation, pluginFolder, pluginConfig) {
   let said = '';
