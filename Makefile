@@ -37,10 +37,10 @@ openclaw-long:
 host-versions:
 	hosts/openclaw/e2e/versions.sh "$(RIG)"
 
-# Every outage of the engine in the real OpenClaw host, twelve turns each.
+# Every outage of the engine in the real OpenClaw host, twelve turns each, and what doctor --fix mends under it.
 outages:
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
-	E2E_ONLY=mute E2E_MUTE=long hosts/openclaw/e2e/run.sh "$(RIG)"
+	E2E_ONLY=mute,repairs E2E_MUTE=long hosts/openclaw/e2e/run.sh "$(RIG)"
 
 # What a session costs with the plugin and with the host's own engine: three runs at 40k and one at 128k, an hour or so.
 cost:
