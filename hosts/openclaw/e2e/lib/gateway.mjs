@@ -50,6 +50,9 @@ export class Installation {
     process.once('exit', () => { this.#gateway?.kill('SIGKILL'); this.#driver?.kill('SIGKILL'); });
   }
 
+  /** The host's version. */
+  get version() { return JSON.parse(readFileSync(join(this.hostPackage, 'package.json'), 'utf8')).version; }
+
   writeConfig(config) { writeFileSync(this.configPath, JSON.stringify(config, null, 2), { mode: 0o600 }); }
   readConfig() { return JSON.parse(readFileSync(this.configPath, 'utf8')); }
   log() { return readFileSync(this.logPath, 'utf8'); }
@@ -144,17 +147,9 @@ export class Installation {
     });
   }
 
-  /**
-   * One turn of an agent; returns the visible reply. Text and outcome are the host's. While the host takes up a configuration it refuses turns before they
-   * begin, as unavailable: then the turn comes again.
-   */
+  /** One turn of an agent; returns the visible reply. Text and outcome are the host's. */
   async turn(sessionKey, message, { timeoutMs = 600_000, agentId } = {}) {
-    const ask = () => this.call('agent', { message, sessionKey, agentId, idempotencyKey: randomUUID(), deliver: false }, { final: true, timeoutMs });
-    let result;
-    await until(async () => {
-      result = await ask().catch((error) => { if (!/plugin generation was superseded/.test(error.message)) throw error; });
-      return result;
-    }, 30_000, 'the host to take turns again');
+    const result = await this.call('agent', { message, sessionKey, agentId, idempotencyKey: randomUUID(), deliver: false }, { final: true, timeoutMs });
     return { status: result.status, text: (result.result?.payloads ?? []).map((p) => p.text ?? '').join('\n'), result };
   }
 

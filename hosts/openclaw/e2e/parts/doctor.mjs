@@ -99,7 +99,10 @@ export async function doctorPart(context) {
     });
     await scenario('doctor: the slot has a mistyped name', async () => {
       await changed((config) => { config.plugins.slots.contextEngine = 'openbrian'; });
-      check(!await used('mistyped'), 'the engine was used');
+      // Older hosts refuse every turn as long as the slot names an engine that there is not.
+      const refuses = /^2026\.9\.[45]$/.test(installation.version);
+      const was = await used('mistyped').catch((error) => { if (!refuses || !/plugin generation was superseded/.test(error.message)) throw error; });
+      check(!was, 'the engine was used');
       failing(await doctor(), 'slot', /almost that of the plugin's engine: probably mistyped/, /set plugins\.slots\.contextEngine to "openbrain"/);
     });
     await scenario('doctor: the plugin is disabled', async () => {
