@@ -23,9 +23,15 @@ func (e *Engine) Assemble(ctx context.Context, req core.AssembleRequest) (_ core
 	if req.Budget <= 0 {
 		return core.AssembleResult{}, invalid("assemble", "tokenBudget", "must be a positive number of tokens")
 	}
-	if p := e.health.quarantine(e.now()); p != "" && e.cfg.Failure == FailDegrade && req.Transcript != nil && req.Transcript.Skipped == 0 {
+	if why := e.health.resting(e.now()); why != "" && req.Transcript != nil && req.Transcript.Skipped == 0 {
 		e.pending.note(req.Session, core.Tally{Degraded: 1})
-		return e.degraded(ctx, req, p)
+		return e.degraded(ctx, req, why)
+	}
+	if err := e.quarantined(); err != nil {
+		if req.Transcript != nil {
+			err = fmt.Errorf("core: assemble %q: %w", req.Session, core.ErrNeedTranscript) // with all of it legacy can answer
+		}
+		return core.AssembleResult{}, err
 	}
 	var res core.AssembleResult
 	var count core.Tally
@@ -42,6 +48,7 @@ func (e *Engine) Assemble(ctx context.Context, req core.AssembleRequest) (_ core
 		return nil
 	})
 	if err == nil {
+		e.health.worked("assemble")
 		if count.Calls > 0 {
 			count.Took = e.now().Sub(began)
 			e.pending.note(req.Session, count)

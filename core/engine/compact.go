@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
@@ -30,6 +31,12 @@ func (e *Engine) Compact(ctx context.Context, req core.CompactRequest) (_ core.C
 	if err := req.Session.Validate(); err != nil {
 		return core.CompactResult{}, err
 	}
+	if err := e.quarantined(); err != nil {
+		if slices.Contains(e.host.Capabilities(), capability.DelegateHost) {
+			return e.legacy.Compact(ctx, req)
+		}
+		return core.CompactResult{}, err
+	}
 	if !e.compactor.OwnsCompaction() {
 		return e.delegate(ctx, req)
 	}
@@ -42,6 +49,9 @@ func (e *Engine) Compact(ctx context.Context, req core.CompactRequest) (_ core.C
 	defer done()
 	for n := 0; ; n++ {
 		res, err := e.compact(ctx, req, waited || n > 0)
+		if err == nil {
+			e.health.worked("compact")
+		}
 		if !errors.Is(err, errOvertaken) {
 			return res, err
 		}

@@ -38,7 +38,7 @@ type FailurePolicy string
 
 // The failure policies.
 const (
-	// FailDegrade quarantines the engine and lets legacy answer, loudly: in the log, in Info.Health and in the result.
+	// FailDegrade lets legacy answer where Assemble fails, loudly: in the log, in Info.Health and in the result. Faults in a row set the engine aside, see Retrier.
 	FailDegrade FailurePolicy = "degrade"
 	// FailStrict returns the error to the caller.
 	FailStrict FailurePolicy = "strict"

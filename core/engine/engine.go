@@ -80,6 +80,7 @@ var (
 	_ Armed              = (*Engine)(nil)
 	_ Recaller           = (*Engine)(nil)
 	_ Scorer             = (*Engine)(nil)
+	_ Retrier            = (*Engine)(nil)
 	_ core.Disposer      = (*Engine)(nil)
 )
 

@@ -18,14 +18,30 @@ import (
 
 // health remembers what went wrong. It is bounded: one Problem per part and operation.
 type health struct {
-	mu    sync.Mutex
-	list  []core.Problem
-	until time.Time
+	mu   sync.Mutex
+	list []core.Problem
+	// why says of what Assemble rests until then; without an end the engine is set aside.
 	why   string
+	until time.Time
+	// row is how often each operation failed since it last worked.
+	row map[string]int
 }
 
-// quarantineFor is how long a quarantined engine leaves the answers to legacy before it tries again. Bootstrap ends a quarantine at once.
-const quarantineFor = time.Minute
+const (
+	// restFor is how long Assemble leaves the answers to legacy after a failure before it tries again. Bootstrap ends a rest at once.
+	restFor = time.Minute
+	// mostInARow is how often in a row an operation may fail before the engine is set aside.
+	mostInARow = 3
+)
+
+// Retrier is an engine that can be set aside: asked to, it tries again.
+type Retrier interface {
+	// Retry ends what ErrQuarantined says.
+	Retry()
+}
+
+// Retry lets an engine that was set aside try again.
+func (e *Engine) Retry() { e.health.restore(true) }
 
 func (h *health) problems() []core.Problem {
 	h.mu.Lock()
@@ -33,63 +49,115 @@ func (h *health) problems() []core.Problem {
 	return slices.Clone(h.list)
 }
 
-// note records a failure and returns how often it happened.
-func (h *health) note(part, op, text string, now time.Time, quarantine bool) int {
+// note records a failure and returns how often it happened. Of an operation that is counted, fault says that it will not mend itself.
+func (h *health) note(part, op, text string, now time.Time, counted, fault bool) (count int, quarantined bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if quarantine {
-		h.until, h.why = now.Add(quarantineFor), text
+	if counted && op == "assemble" && !h.aside() {
+		h.why, h.until = text, now.Add(restFor)
 	}
-	for i := range h.list {
-		if p := &h.list[i]; p.Part == part && p.Op == op {
-			p.Text, p.Quarantined = text, p.Quarantined || quarantine
-			p.Count++
-			return p.Count
+	if counted && fault {
+		if h.row == nil {
+			h.row = make(map[string]int)
+		}
+		if h.row[op]++; h.row[op] >= mostInARow && !h.aside() {
+			h.why, h.until = fmt.Sprintf("%s failed %d times in a row: %s", op, h.row[op], text), time.Time{}
 		}
 	}
-	h.list = append(h.list, core.Problem{Part: part, Op: op, Text: text, Since: now, Count: 1, Quarantined: quarantine})
-	return 1
-}
-
-// quarantine returns why the engine is quarantined, or "".
-func (h *health) quarantine(now time.Time) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.why == "" || now.After(h.until) {
-		return ""
+	quarantined = h.aside() || counted && op == "assemble"
+	for i := range h.list {
+		if p := &h.list[i]; p.Part == part && p.Op == op {
+			p.Text, p.Quarantined = text, p.Quarantined || quarantined
+			p.Count++
+			return p.Count, quarantined
+		}
 	}
-	return h.why
+	h.list = append(h.list, core.Problem{Part: part, Op: op, Text: text, Since: now, Count: 1, Quarantined: quarantined})
+	return 1, quarantined
 }
 
-// restore ends a quarantine.
-func (h *health) restore() {
+// aside reports whether the engine is set aside. The caller holds the lock.
+func (h *health) aside() bool { return h.why != "" && h.until.IsZero() }
+
+// worked ends a row of failures.
+func (h *health) worked(op string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.why = ""
+	delete(h.row, op)
+}
+
+// resting returns why Assemble is left to legacy, or "".
+func (h *health) resting(now time.Time) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.aside() || now.Before(h.until) {
+		return h.why
+	}
+	return ""
+}
+
+// restore ends a rest, and where somebody asked for it also that the engine is set aside.
+func (h *health) restore(asked bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.aside() && !asked {
+		return
+	}
+	h.why, h.until = "", time.Time{}
+	if asked {
+		clear(h.row)
+	}
 	for i := range h.list {
 		h.list[i].Quarantined = false
 	}
 }
 
-// failed records an error of the engine and returns it. What is the caller's business (cancellation, bad input, budgets) is not recorded.
-func (e *Engine) failed(ctx context.Context, part, op string, err error) error {
-	if err == nil {
+// quarantined returns an ErrQuarantined where the engine is set aside.
+func (e *Engine) quarantined() error {
+	e.health.mu.Lock()
+	defer e.health.mu.Unlock()
+	if !e.health.aside() {
 		return nil
 	}
-	for _, own := range []error{core.ErrInvalid, core.ErrBudget, core.ErrNeedTranscript, core.ErrClosed, core.ErrRequirement, context.Canceled, context.DeadlineExceeded} {
+	why, _, _ := strings.Cut(e.health.why, "\n")
+	return fmt.Errorf("core: engine %q: %s: %w", e.info.ID, why, core.ErrQuarantined)
+}
+
+// counts reports whether failures of an operation in a row set the engine aside. The host's own are not the engine's.
+func (e *Engine) counts(part, op string) bool {
+	if part == "host" {
+		return false
+	}
+	switch op {
+	case "assemble", "bootstrap", "ingest", "commit turn", "after turn", "compact":
+		return e.cfg.Failure == FailDegrade
+	}
+	return false
+}
+
+// failed records an error of the engine and returns it; without one, that the operation worked. What is the caller's business (cancellation, bad input, budgets) is not
+// recorded, and what cannot be reached is tried again by itself: neither is in a row.
+func (e *Engine) failed(ctx context.Context, part, op string, err error) error {
+	if err == nil {
+		e.health.worked(op)
+		return nil
+	}
+	for _, own := range []error{
+		core.ErrInvalid, core.ErrBudget, core.ErrNeedTranscript, core.ErrClosed, core.ErrRequirement, core.ErrQuarantined, context.Canceled, context.DeadlineExceeded,
+	} {
 		if errors.Is(err, own) {
 			return err
 		}
 	}
-	quarantine := op == "assemble" && e.cfg.Failure == FailDegrade
-	n := e.health.note(part, op, err.Error(), e.now(), quarantine)
-	e.log.ErrorContext(ctx, "context engine failed", "engine", e.info.ID, "part", part, "op", op, "err", err, "count", n, "quarantined", quarantine)
+	fault := !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrConflict) && !errors.Is(err, core.ErrAuth)
+	n, quarantined := e.health.note(part, op, err.Error(), e.now(), e.counts(part, op), fault)
+	e.log.ErrorContext(ctx, "context engine failed", "engine", e.info.ID, "part", part, "op", op, "err", err, "count", n, "quarantined", quarantined)
 	return err
 }
 
 // warn records a failure that did not stop the call.
 func (e *Engine) warn(ctx context.Context, part, op string, err error) {
-	n := e.health.note(part, op, err.Error(), e.now(), false)
+	n, _ := e.health.note(part, op, err.Error(), e.now(), false, false)
 	e.log.WarnContext(ctx, "context engine part failed", "engine", e.info.ID, "part", part, "op", op, "err", err, "count", n)
 }
 

@@ -23,12 +23,15 @@ const maxCommits = 64
 func (e *Engine) Bootstrap(ctx context.Context, req core.BootstrapRequest) (_ core.BootstrapResult, err error) {
 	ctx, end := e.begin(ctx, "Bootstrap", req.Session)
 	defer func() { end(err) }()
+	if err := e.quarantined(); err != nil {
+		return core.BootstrapResult{}, err
+	}
 	if p, ok := core.As[core.Pinger](e.store); ok {
 		if err := p.Ping(ctx); err != nil {
 			return core.BootstrapResult{}, e.failed(ctx, "store", "bootstrap", fmt.Errorf("core: bootstrap %q: %w", req.Session, err))
 		}
 	}
-	e.health.restore()
+	e.health.restore(false)
 	var res core.BootstrapResult
 	err = e.retry(ctx, req.Session, func(s *session) error {
 		res = core.BootstrapResult{Bootstrapped: true}
@@ -40,8 +43,8 @@ func (e *Engine) Bootstrap(ctx context.Context, req core.BootstrapRequest) (_ co
 		res.Imported, res.Known = n, s.view.Len()
 		return err
 	})
-	if err != nil {
-		return core.BootstrapResult{}, e.failed(ctx, "store", "bootstrap", err)
+	if err := e.failed(ctx, "store", "bootstrap", err); err != nil {
+		return core.BootstrapResult{}, err
 	}
 	return res, nil
 }
@@ -67,6 +70,9 @@ func (e *Engine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (
 	if len(req.IdempotencyKey) > maxCallKey {
 		return res, invalid("ingest", "idempotencyKey", fmt.Sprintf("must be at most %d bytes", maxCallKey))
 	}
+	if err := e.quarantined(); err != nil {
+		return res, err
+	}
 	messages, at := transcript.Spoken(e.redact.redacted(req.Messages))
 	tries := make(tries)
 	err = e.retry(ctx, req.Session, func(s *session) error {
@@ -78,8 +84,8 @@ func (e *Engine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (
 		res = core.IngestResult{IDs: transcript.Placed(in.ids, at, len(req.Messages)), Duplicates: in.duplicates, Ingested: len(in.ids) - in.duplicates}
 		return s.adopt(ctx, v, in)
 	})
-	if err != nil {
-		return core.IngestResult{}, e.failed(ctx, "store", "ingest", err)
+	if err := e.failed(ctx, "store", "ingest", err); err != nil {
+		return core.IngestResult{}, err
 	}
 	return res, nil
 }
@@ -92,6 +98,9 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 		return core.CommitTurnResult{}, invalid("commit turn", "advancementKey", "give the key that identifies the turn")
 	}
 	if err := validMessages("commit turn", req.Messages); err != nil {
+		return core.CommitTurnResult{}, err
+	}
+	if err := e.quarantined(); err != nil {
 		return core.CommitTurnResult{}, err
 	}
 	messages, at := transcript.Spoken(e.redact.redacted(req.Messages))
@@ -129,8 +138,8 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 		s.turn = turnBudget{}
 		return s.adopt(ctx, v, in)
 	})
-	if err != nil {
-		return core.CommitTurnResult{}, e.failed(ctx, "store", "commit turn", err)
+	if err := e.failed(ctx, "store", "commit turn", err); err != nil {
+		return core.CommitTurnResult{}, err
 	}
 	return res, nil
 }
@@ -143,6 +152,9 @@ func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) (err 
 		return invalid("after turn", "prePromptMessageCount", "must be 0 to the number of messages")
 	}
 	if err := validMessages("after turn", req.Messages); err != nil {
+		return err
+	}
+	if err := e.quarantined(); err != nil {
 		return err
 	}
 	turn, _ := transcript.Spoken(e.redact.redacted(req.Messages[req.PrePrompt:]))

@@ -19,6 +19,9 @@ func (e *Engine) Maintain(ctx context.Context, req core.MaintainRequest) (_ core
 	if !e.cfg.Compaction.Proactive || !e.compactor.OwnsCompaction() {
 		return core.MaintainResult{Reason: "nothing to do"}, nil
 	}
+	if err := e.quarantined(); err != nil {
+		return core.MaintainResult{}, err
+	}
 	s, done, err := e.open(ctx, req.Session)
 	if err != nil {
 		return core.MaintainResult{}, e.failed(ctx, "store", "maintain", err)

@@ -73,7 +73,7 @@ func (o *inspection) socket(ctx context.Context, path string) {
 	case len(health.Problems) > 0:
 		p := health.Problems[0]
 		o.broken(name, fmt.Sprintf("the sidecar on %s has %s; the first, of %s at %s, since %s: %s", path, count(len(health.Problems), "problem"),
-			p.Part, p.Op, p.Since.UTC().Format(time.RFC3339), p.Text), "mend what the text names; where it says quarantined, start the sidecar again")
+			p.Part, p.Op, p.Since.UTC().Format(time.RFC3339), p.Text), "mend what the text names; where it says quarantined, type /openbrain retry in a chat, or start the sidecar again")
 	case res.Engine == nil:
 		o.ok(name, "a sidecar answers on %s", path)
 	default:

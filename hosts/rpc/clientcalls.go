@@ -182,6 +182,13 @@ func (c *Client) OnSubagentEnded(ctx context.Context, p SubagentEndedParams) err
 	return err
 }
 
+// Retry lets the engine of a session, which was set aside, try again.
+func (c *Client) Retry(ctx context.Context, p RetryParams) error {
+	p.Deadline = until(ctx, p.Deadline)
+	_, err := do[NoResult](ctx, c, MethodRetry, p)
+	return err
+}
+
 // Dispose releases what the server remembers of a session.
 func (c *Client) Dispose(ctx context.Context, p DisposeParams) error {
 	p.Deadline = until(ctx, p.Deadline)

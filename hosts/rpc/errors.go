@@ -39,6 +39,7 @@ const (
 	CodeMissingCapability  Code = -32016
 	CodeUnsupported        Code = -32017
 	CodeConfiguration      Code = -32018
+	CodeQuarantined        Code = -32019
 )
 
 // kinds are the names of the codes, and the errors of the framework that they stand for on the client's side.
@@ -67,6 +68,7 @@ var kinds = map[Code]struct {
 	CodeMissingCapability:  {"missing capability", core.ErrRequirement},
 	CodeUnsupported:        {"unsupported", errors.ErrUnsupported},
 	CodeConfiguration:      {"configuration", nil},
+	CodeQuarantined:        {"quarantined", core.ErrQuarantined},
 }
 
 // String returns the name of the code, as in the field kind.
@@ -185,7 +187,7 @@ func detail(e *Error, err error) {
 // codeOf finds the code of an error of the engine. That a part ran into a limit of its own is no deadline of the call.
 func codeOf(ctx context.Context, err error) Code {
 	for _, c := range []Code{
-		CodeNeedTranscript, CodeBudget, CodeMissingCapability, CodeClosed, CodeNotFound, CodeConflict, CodeNotAuthorized,
+		CodeNeedTranscript, CodeQuarantined, CodeBudget, CodeMissingCapability, CodeClosed, CodeNotFound, CodeConflict, CodeNotAuthorized,
 		CodeUnsupported, CodeInvalidParams,
 	} {
 		if errors.Is(err, kinds[c].is) {

@@ -204,6 +204,7 @@ func TestErrorsCross(t *testing.T) {
 		{core.ErrUnavailable, rpc.CodeUnavailable, core.ErrUnavailable},
 		{core.ErrAuth, rpc.CodeNotAuthorized, core.ErrAuth},
 		{core.ErrClosed, rpc.CodeClosed, core.ErrClosed},
+		{core.ErrQuarantined, rpc.CodeQuarantined, core.ErrQuarantined},
 		{core.ErrInvalid, rpc.CodeInvalidParams, core.ErrInvalid},
 		{core.ErrNeedTranscript, rpc.CodeNeedTranscript, core.ErrNeedTranscript},
 		{&core.RequirementError{Operation: "compact", Missing: []capability.Name{capability.Complete}}, rpc.CodeMissingCapability, core.ErrRequirement},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/capability"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -40,6 +41,7 @@ func methods() map[string]method {
 		MethodExpand:   {run: handle(expand)},
 		MethodDescribe: {run: handle(describeSession)},
 		MethodScore:    {key: session, run: handle(score)},
+		MethodRetry:    {run: handle(retry)},
 	}
 }
 
@@ -182,6 +184,19 @@ func (s *Server) told(agent string, f Facts) (ignored []string, err error) {
 		return t.Factory(agent, f)
 	}
 	return nil, nil
+}
+
+// retry lets an engine that was set aside try again.
+func retry(ctx context.Context, k *call, p RetryParams) (any, error) {
+	if err := checkSession("session", p.Session); err != nil {
+		return nil, err
+	}
+	e, err := member[engine.Retrier](ctx, k, p.Session)
+	if err != nil {
+		return nil, err
+	}
+	e.Retry()
+	return NoResult{}, nil
 }
 
 // dispose forgets what is remembered of a session. The engine is shared by others and stays.

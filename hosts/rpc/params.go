@@ -224,6 +224,12 @@ type DisposeParams struct {
 	Deadline
 }
 
+// RetryParams name a session whose engine was set aside.
+type RetryParams struct {
+	Session core.SessionID `json:"session"`
+	Deadline
+}
+
 // NoParams are the parameters of methods that have none.
 type NoParams struct{ Deadline }
 

@@ -35,6 +35,7 @@ const (
 	MethodExpand        = "expand"
 	MethodDescribe      = "describe"
 	MethodScore         = "score"
+	MethodRetry         = "retry"
 )
 
 // NotifyCancel is the notification that ends a request of the client.
@@ -53,7 +54,7 @@ func Methods() []string {
 	return slices.Sorted(slices.Values([]string{
 		MethodInitialize, MethodShutdown, MethodPing, MethodHealth, MethodInfo, MethodFactory, MethodBootstrap, MethodIngest, MethodIngestBatch,
 		MethodCommitTurn, MethodAfterTurn, MethodAssemble, MethodCompact, MethodMaintain, MethodPrepareSpawn,
-		MethodRollbackSpawn, MethodSubagentEnded, MethodDispose, MethodSearch, MethodExpand, MethodDescribe, MethodScore,
+		MethodRollbackSpawn, MethodSubagentEnded, MethodDispose, MethodSearch, MethodExpand, MethodDescribe, MethodScore, MethodRetry,
 	}))
 }
 

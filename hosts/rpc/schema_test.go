@@ -310,7 +310,7 @@ func TestSchemaListsTheServersFields(t *testing.T) {
 		"ingestBatch": rpc.IngestBatchParams{}, "commitTurn": rpc.CommitTurnParams{}, "afterTurn": rpc.AfterTurnParams{},
 		"assemble": rpc.AssembleParams{}, "compact": rpc.CompactParams{}, "maintain": rpc.MaintainParams{},
 		"prepareSubagentSpawn": rpc.SpawnParams{}, "rollbackSubagentSpawn": rpc.RollbackParams{},
-		"onSubagentEnded": rpc.SubagentEndedParams{}, "dispose": rpc.DisposeParams{}, "ping": rpc.NoParams{},
+		"onSubagentEnded": rpc.SubagentEndedParams{}, "dispose": rpc.DisposeParams{}, "retry": rpc.RetryParams{}, "ping": rpc.NoParams{},
 		"search": rpc.SearchParams{}, "expand": rpc.ExpandParams{}, "describe": rpc.DescribeParams{}, "score": rpc.ScoreParams{},
 		"host.compact": rpc.HostCompactParams{}, "host.complete": rpc.HostCompleteParams{}, "settings": rpc.Settings{},
 		"transcriptScope": core.TranscriptScope{}, "facts": rpc.Facts{},

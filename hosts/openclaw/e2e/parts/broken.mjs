@@ -1,11 +1,39 @@
 // A broken engine never costs the user a reply.
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { turnsIn } from '../lib/directives.mjs';
 import { check, judge, scenario } from '../lib/report.mjs';
+import { engineFile } from '../lib/setup.mjs';
+import { dump } from '../lib/stored.mjs';
 import { stage } from './stage.mjs';
 import { degradations, judgePrompts } from './verdict.mjs';
+
+/** An engine that fails at everything through a fault of its own is set aside, until somebody asks for it in a chat. */
+async function setAside({ folder, sidecar, helper }, { installation, talk, other }) {
+  const store = join(folder, 'aside.db');
+  const session = 'agent:main:aside';
+  const [command, ...args] = sidecar;
+  await scenario('broken: an engine whose store was removed is set aside, and every turn is answered', async () => {
+    await other({ allowLaunch: true, command, args, configFile: engineFile(folder, { engine: 'composed', store: { type: 'sqlite', path: store }, retriever: 'recent', compactor: 'archive' }) });
+    await talk.turn(session, 'aside-0', 'Good day.', '@@words 400');
+    installation.mark();
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${store}${suffix}`, { force: true });
+    for (let i = 1; i <= 5; i++) await talk.turn(session, `aside-${i}`, 'Are you there?');
+    const said = installation.newLog().split('\n').filter((line) => /failed 3 times in a row: .*type \/openbrain retry/.test(line));
+    check(said.length === 1, `the log says ${said.length} times that the engine is set aside: ${installation.newLog().slice(-600)}`);
+    return said[0].slice(0, 400);
+  });
+  await scenario('broken: /openbrain retry brings it back, with what was said meanwhile', async () => {
+    const answer = await installation.command(session, '/openbrain retry');
+    check(/^The context engine was asked to try again, and works\. 5 turns of this conversation/.test(answer), answer);
+    await talk.turn(session, 'aside-6', 'And now?');
+    const stored = (await dump(helper, store)).filter((entry) => entry.session === session && entry.role === 'user').flatMap((entry) => turnsIn(entry.text));
+    for (const i of [1, 2, 3, 4, 5, 6]) check(stored.includes(`aside-${i}`), `turn aside-${i} is not in the store, which has ${stored}`);
+    return answer;
+  });
+}
 
 export async function brokenPart(context) {
   const { folder, plugin } = context;
@@ -50,6 +78,7 @@ export async function brokenPart(context) {
       check(compaction.ok === false && compaction.reason === 'engine failed', JSON.stringify(compaction));
       check(/failure is strict/.test(log) && !/newest messages that fit/.test(log), 'the plugin says that it stands in');
     });
+    if (context.long) await setAside(context, { installation, talk, other });
     judge('broken: the log says that something is wrong', /openclaw-openbrain-context: (assemble|bootstrap|commitTurn)/.test(log()) ? [] : ['it does not']);
     judgePrompts('broken', requests(), talk);
   });

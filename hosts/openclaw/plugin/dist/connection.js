@@ -128,6 +128,11 @@ export class Connection {
         await Promise.all(channels.map((channel) => channel.gone));
         clearTimeout(force);
     }
+    /** Ends what there is; the next call opens a new one, at once. */
+    async renew() {
+        await this.stop(false);
+        this.#failures = this.#notBefore = 0;
+    }
     /** Allows calls again after a final stop. */
     revive() {
         this.#stopped = false;

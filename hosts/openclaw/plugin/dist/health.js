@@ -9,6 +9,7 @@ export class Health {
     /** The operations that failed, and did not work since. */
     #failing = new Set();
     #since = 0;
+    #aside = false;
     #pauseMs = 0;
     #until = 0;
     #renewMs = renewMs;
@@ -34,11 +35,24 @@ export class Health {
     /** An operation worked. True when with it everything works again. */
     works(operation) {
         const news = this.#failing.delete(operation) && !this.out;
-        if (!this.out)
+        if (!this.out) {
             this.#pauseMs = this.#until = 0;
+            this.#aside = false;
+        }
         if (news)
             this.#renewMs = renewMs;
         return news;
+    }
+    /** The engine said that it is set aside until it is asked to try again. True when that is news. */
+    setAside() {
+        const news = !this.#aside;
+        this.#aside = true;
+        return news;
+    }
+    /** It is asked to try again: at once. */
+    retried() {
+        this.#aside = false;
+        this.#pauseMs = this.#until = 0;
     }
     /** How long it has been out of order, in milliseconds. */
     lasted() {

@@ -4,7 +4,7 @@ import { Budget } from "./budget.js";
 import { Connection } from "./connection.js";
 import { Cut } from "./cut.js";
 import { adviceFor, whileOut } from "./doctor.js";
-import { OutOfTime, ProtocolError, Unavailable, outOfOrder, textOf } from "./errors.js";
+import { Code, OutOfTime, ProtocolError, Unavailable, outOfOrder, textOf } from "./errors.js";
 import { Health } from "./health.js";
 import { PACKAGE, PLUGIN_ID, VERSION } from "./names.js";
 import { Owed } from "./owed.js";
@@ -119,9 +119,30 @@ export class Shared {
         else {
             this.logger.debug?.(lineOf(what, error));
         }
+        if (!(error instanceof ProtocolError))
+            return;
+        // Faults are the engine's own: after some in a row it is set aside, which is for a person to end. Nothing of it is hidden by starting it anew.
+        if (error.code === Code.quarantined && health.setAside())
+            this.logger.warn(`${lineOf(what, error)} -> ${adviceFor(error)}; this is said once`);
+        if (error.code === Code.quarantined || error.code === Code.internal)
+            return;
         // A sidecar that goes on failing may hold on to a store that is gone.
-        if (error instanceof ProtocolError && this.settings.socket === undefined && health.renewal())
+        if (this.settings.socket === undefined && health.renewal())
             void this.connection.stop(false);
+    }
+    /** Lets an engine that was set aside try again, and stores what is owed. A sidecar of the plugin's own is started anew, so that it opens its store again. Throws where that fails. */
+    async retry(session) {
+        if (this.settings.socket === undefined)
+            await this.connection.renew();
+        else
+            await this.connection.call("retry", { session }, { timeoutMs: this.settings.timeouts.call });
+        for (const health of this.#health.values())
+            health.retried();
+        for (const state of this.#sessions.values())
+            state.bootstrapped = false;
+        await this.call(session, "bootstrap", { session }, { timeoutMs: this.settings.timeouts.call });
+        await this.settle(session);
+        void this.catchUp();
     }
     /** A call worked. */
     works(session, what) {

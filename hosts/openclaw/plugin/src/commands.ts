@@ -21,6 +21,7 @@ const usage = [
   `/${COMMAND} doctor - whether the context engine works, and what to do if it does not`,
   `/${COMMAND} search <words> - find what was said in this conversation`,
   `/${COMMAND} compact - make room in the model's window now`,
+  `/${COMMAND} retry - let a context engine that was set aside try again`,
 ].join("\n");
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -35,7 +36,7 @@ const minute = (time: unknown): string => text(time).slice(0, 16).replace("T", "
 export function chatCommand(shared: Shared, ids: readonly string[], config: unknown): ChatCommand {
   return {
     name: COMMAND,
-    description: "Context engine: status, doctor, search <words>, compact",
+    description: "Context engine: status, doctor, search <words>, compact, retry",
     acceptsArgs: true,
     requireAuth: true,
     handler: async (context) => ({ text: withoutKey(shared, await answer(shared, ids, { ...context, config: context.config ?? record(config) })) }),
@@ -46,7 +47,7 @@ async function answer(shared: Shared, ids: readonly string[], context: CommandCo
   const [, word = "", rest = ""] = /^\s*(\S*)\s*([\s\S]*)$/.exec(context.args ?? "") ?? [];
   const what = word.toLowerCase();
   if (what === "" || what === "help") return usage;
-  if (!["status", "doctor", "search", "compact"].includes(what)) return `There is no /${COMMAND} ${word.slice(0, 40)}. There are:\n${usage}`;
+  if (!["status", "doctor", "search", "compact", "retry"].includes(what)) return `There is no /${COMMAND} ${word.slice(0, 40)}. There are:\n${usage}`;
   const problems = installationProblems(context.config, ids);
   const key = context.sessionKey ?? context.sessionTarget?.sessionKey ?? "";
   const agentId = context.agentId ?? context.sessionTarget?.agentId;
@@ -58,6 +59,7 @@ async function answer(shared: Shared, ids: readonly string[], context: CommandCo
   try {
     if (what === "status") return await status(shared, session);
     if (what === "search") return await search(shared, session, rest.trim());
+    if (what === "retry") return await retry(shared, session);
     return await compact(shared, session, context);
   } catch (error) {
     return failure(what, error);
@@ -150,6 +152,13 @@ async function compact(shared: Shared, session: WireSession, context: CommandCon
   return `Not compacted: ${sentence(reason)} /${COMMAND} doctor says what to do.`;
 }
 
+async function retry(shared: Shared, session: WireSession): Promise<string> {
+  const before = await keptTurns(shared, session);
+  await shared.retry(session);
+  const stored = before - await keptTurns(shared, session);
+  return `The context engine was asked to try again, and works.${stored > 0 ? ` ${many(stored, "turn")} of this conversation that ${stored === 1 ? "was" : "were"} kept ${stored === 1 ? "is" : "are"} stored.` : ""}`;
+}
+
 interface Finding {
   ok: boolean;
   text: string;
@@ -180,7 +189,7 @@ async function doctor(shared: Shared, session: WireSession | undefined, problems
       const health = record(await ask("health", {}));
       good(`The sidecar answers: version ${text(health["version"]) || "unknown"}, running for ${many(Math.floor(count(health["uptimeMs"]) / 60_000), "minute")}`);
       for (const one of (Array.isArray(health["problems"]) ? health["problems"] : []).map(record)) {
-        bad(`${text(one["part"])}: ${text(one["op"])}: ${text(one["text"])} (${many(count(one["count"]), "time")} since ${minute(one["since"])})`);
+        bad(`${text(one["part"])}: ${text(one["op"])}: ${text(one["text"])} (${many(count(one["count"]), "time")} since ${minute(one["since"])})${one["quarantined"] === true ? `; the engine is set aside: /${COMMAND} retry lets it try again` : ""}`);
       }
     });
     if (reached && session !== undefined) {

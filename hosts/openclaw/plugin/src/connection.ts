@@ -157,6 +157,12 @@ export class Connection {
     clearTimeout(force);
   }
 
+  /** Ends what there is; the next call opens a new one, at once. */
+  async renew(): Promise<void> {
+    await this.stop(false);
+    this.#failures = this.#notBefore = 0;
+  }
+
   /** Allows calls again after a final stop. */
   revive(): void {
     this.#stopped = false;

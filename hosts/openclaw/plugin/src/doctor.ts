@@ -1,7 +1,7 @@
 // What to do about what goes wrong: texts for people, in the log and in the README.
 import type { Settings } from "./config.js";
 import { Code, OutOfTime, ProtocolError, Unavailable } from "./errors.js";
-import { PLUGIN_ID } from "./names.js";
+import { COMMAND, PLUGIN_ID } from "./names.js";
 
 /** What happens while the engine is out of order. */
 export const whileOut = (failure: Settings["failure"]): string => failure === "strict"
@@ -18,6 +18,7 @@ export function adviceFor(error: unknown): string {
     switch (error.code) {
       case Code.configuration: return "mend the engine's configuration and restart the gateway; contextengine doctor checks it";
       case Code.budget: return "the model's window is too small for system prompt and newest messages";
+      case Code.quarantined: return `mend what failed, then type /${COMMAND} retry in a chat, or restart the gateway: until then the engine is set aside`;
       case Code.missingCapability: return "this host version lacks what the engine needs; choose another compactor or update the host";
       default: return "";
     }

@@ -14,6 +14,7 @@ export const Code = {
   missingCapability: -32016,
   unsupported: -32017,
   configuration: -32018,
+  quarantined: -32019,
 } as const;
 
 /** Errors that are told apart by their names: the host may load this module more than once in a process, and the connection is shared by all of them. */

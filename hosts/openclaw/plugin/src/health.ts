@@ -10,6 +10,7 @@ export class Health {
   /** The operations that failed, and did not work since. */
   readonly #failing = new Set<string>();
   #since = 0;
+  #aside = false;
   #pauseMs = 0;
   #until = 0;
   #renewMs = renewMs;
@@ -37,9 +38,25 @@ export class Health {
   /** An operation worked. True when with it everything works again. */
   works(operation: string): boolean {
     const news = this.#failing.delete(operation) && !this.out;
-    if (!this.out) this.#pauseMs = this.#until = 0;
+    if (!this.out) {
+      this.#pauseMs = this.#until = 0;
+      this.#aside = false;
+    }
     if (news) this.#renewMs = renewMs;
     return news;
+  }
+
+  /** The engine said that it is set aside until it is asked to try again. True when that is news. */
+  setAside(): boolean {
+    const news = !this.#aside;
+    this.#aside = true;
+    return news;
+  }
+
+  /** It is asked to try again: at once. */
+  retried(): void {
+    this.#aside = false;
+    this.#pauseMs = this.#until = 0;
   }
 
   /** How long it has been out of order, in milliseconds. */

@@ -46,7 +46,7 @@ test("the command is registered once, under a name that the host gives away, for
 
 test("without a word, and with a wrong one, it says what there is", async (t) => {
   const { say, sidecar } = command(t);
-  for (const args of [undefined, "", "  ", "help"]) assert.match(await say(args), /^\/openbrain status - .*\n\/openbrain doctor - .*\n\/openbrain search <words> - .*\n\/openbrain compact - .*$/);
+  for (const args of [undefined, "", "  ", "help"]) assert.match(await say(args), /^\/openbrain status - .*\n\/openbrain doctor - .*\n\/openbrain search <words> - .*\n\/openbrain compact - .*\n\/openbrain retry - .*$/);
   assert.match(await say("frobnicate"), /^There is no \/openbrain frobnicate\. There are:\n\/openbrain status/);
   assert.equal(sidecar.opened, 0);
 });

@@ -1,0 +1,169 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// compacts is a runtime that compacts itself.
+type compacts struct {
+	core.NoHost
+	asked int
+}
+
+func (*compacts) Capabilities() []capability.Name { return []capability.Name{capability.DelegateHost} }
+func (h *compacts) Compact(context.Context, core.CompactRequest) (core.CompactResult, error) {
+	h.asked++
+	return core.CompactResult{OK: true, Compacted: true, TokensBefore: 2, TokensAfter: 1}, nil
+}
+
+// operations are those whose failures in a row set the engine aside.
+func operations(f *fixture) map[string]func() error {
+	said := []message.Message{user("hi")}
+	return map[string]func() error{
+		"assemble": func() error {
+			_, err := f.engine.Assemble(f.t.Context(), core.AssembleRequest{Session: f.id, Budget: 100})
+			return err
+		},
+		"bootstrap": func() error {
+			_, err := f.engine.Bootstrap(f.t.Context(), core.BootstrapRequest{Session: f.id})
+			return err
+		},
+		"ingest": func() error {
+			_, err := f.engine.Ingest(f.t.Context(), core.IngestRequest{Session: f.id, Message: said[0]})
+			return err
+		},
+		"commit turn": func() error {
+			_, err := f.engine.CommitTurn(f.t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: "k", Messages: said})
+			return err
+		},
+		"after turn": func() error {
+			return f.engine.AfterTurn(f.t.Context(), core.AfterTurnRequest{Session: f.id, Messages: said})
+		},
+		"compact": func() error {
+			_, err := f.engine.Compact(f.t.Context(), core.CompactRequest{Session: f.id, Budget: 100, Force: true})
+			return err
+		},
+	}
+}
+
+// TestQuarantine: whatever fails three times in a row sets the engine aside until it is asked to try again; until then nothing of it is tried, legacy answers, and no turn is
+// taken for stored.
+func TestQuarantine(t *testing.T) {
+	fault := errors.New("disk on fire")
+	for op := range operations(&fixture{}) {
+		t.Run(op, func(t *testing.T) {
+			broken := &failing{Store: memory.New(), err: fault}
+			host := &compacts{}
+			f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.Host = broken, host })
+			ops := operations(f)
+			for range 2 {
+				if err := ops[op](); !errors.Is(err, fault) {
+					t.Fatalf("%v, want the store's error", err)
+				}
+			}
+			broken.err = nil
+			if err := ops[op](); err != nil {
+				t.Fatalf("after two failures: %v", err)
+			}
+			broken.err = fault
+			f.restart() // what was read is not read again
+			ops = operations(f)
+			for range 3 {
+				if err := ops[op](); !errors.Is(err, fault) {
+					t.Fatalf("%v, want the store's error", err)
+				}
+			}
+			broken.err = nil // nobody asks
+			stored := broken.count(t, f.id)
+			for name, call := range ops {
+				err := call()
+				if name == "compact" && host.asked == 1 && err == nil {
+					continue
+				}
+				if !errors.Is(err, core.ErrQuarantined) || !strings.Contains(err.Error(), op+" failed 3 times in a row: ") {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if host.asked != 1 {
+				t.Errorf("the runtime was asked %d times to compact", host.asked)
+			}
+			res, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 100, Transcript: &core.Transcript{Messages: []message.Message{user("hi")}}})
+			if err != nil || shown(res) != "hi" || !strings.Contains(res.Degraded, "3 times in a row") {
+				t.Errorf("%q, degraded %q, %v", shown(res), res.Degraded, err)
+			}
+			_, err = f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 100, Transcript: &core.Transcript{Skipped: 1, Digest: "d"}})
+			if !errors.Is(err, core.ErrNeedTranscript) {
+				t.Errorf("a transcript that is not whole: %v", err)
+			}
+			if h := f.engine.Info().Health; len(h) != 1 || !h[0].Quarantined {
+				t.Errorf("health says %+v", h)
+			}
+			if n := broken.count(t, f.id); n != stored {
+				t.Errorf("%d entries are stored, and %d were", n, stored)
+			}
+			f.engine.Retry()
+			for _, name := range []string{"bootstrap", "ingest", "commit turn", "after turn", "assemble", "compact"} {
+				if err := ops[name](); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			for _, p := range f.engine.Info().Health {
+				if p.Quarantined {
+					t.Errorf("after it worked again: %+v", p)
+				}
+			}
+		})
+	}
+}
+
+// TestNoQuarantine: what cannot be reached is tried again by itself, and a strict engine always.
+func TestNoQuarantine(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy engine.FailurePolicy
+		err    error
+	}{
+		"unavailable": {engine.FailDegrade, fmt.Errorf("the disk is full: %w", core.ErrUnavailable)},
+		"strict":      {engine.FailStrict, errors.New("disk on fire")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := &failing{Store: memory.New(), err: c.err}
+			f := newFixture(t, func(cfg *engine.Config, p *engine.Parts) { cfg.Failure, p.Store = c.policy, broken })
+			for op, call := range operations(f) {
+				for range 5 {
+					if err := call(); !errors.Is(err, c.err) {
+						t.Errorf("%s: %v", op, err)
+					}
+				}
+			}
+			broken.err = nil
+			for op, call := range operations(f) {
+				if op == "compact" {
+					continue // so little can hardly be compacted
+				}
+				if err := call(); err != nil {
+					t.Errorf("%s: %v", op, err)
+				}
+			}
+		})
+	}
+}
+
+// count returns how much of a session is stored.
+func (s *failing) count(t *testing.T, id core.SessionID) int {
+	t.Helper()
+	page, err := s.Store.Scan(t.Context(), core.ScanQuery{Scope: id.Scope(), Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(page.Entries)
+}
