@@ -75,7 +75,7 @@ func (s *session) assemble(ctx context.Context, req core.AssembleRequest) (core.
 			return core.AssembleResult{}, err
 		}
 	}
-	policy, err := s.e.historyPolicy(ctx, req)
+	policy, stranger, err := s.e.historyPolicy(ctx, req)
 	if err != nil {
 		return core.AssembleResult{}, err
 	}
@@ -133,6 +133,10 @@ func (s *session) assemble(ctx context.Context, req core.AssembleRequest) (core.
 	if c.turn != (turnBudget{}) {
 		s.turn = c.turn
 	}
+	if stranger != "" && stranger != s.stranger {
+		s.stranger = stranger
+		res.Warnings = append(res.Warnings, fmt.Sprintf("provider %q: %s", stranger, strangerText))
+	}
 	return res, nil
 }
 
@@ -174,19 +178,23 @@ type call struct {
 	outAllowance []window.Choice
 }
 
-// historyPolicy returns the rules of the provider at hand.
-func (e *Engine) historyPolicy(ctx context.Context, req core.AssembleRequest) (history.Policy, error) {
+// strangerText says what becomes of messages for a provider that nothing is known of, and what to do.
+const strangerText = "turn rules of this provider are not known: tool pairs are repaired and nothing else; set history.provider to the one whose rules it has"
+
+// historyPolicy returns the rules of the provider at hand, and its name where they are not known. That is said once in the log, and once in each session.
+func (e *Engine) historyPolicy(ctx context.Context, req core.AssembleRequest) (_ history.Policy, stranger string, _ error) {
 	if e.cfg.History.Provider != "" {
-		return history.PolicyFor(e.cfg.History.Provider)
+		p, err := history.PolicyFor(e.cfg.History.Provider)
+		return p, "", err
 	}
 	p, err := history.PolicyForModel(req.Settings.Provider, req.Settings.Model)
-	if err != nil {
-		if _, said := e.strangers.LoadOrStore(req.Settings.Provider, true); !said {
-			e.log.WarnContext(ctx, "turn rules of this provider are not known: tool pairs are repaired and nothing else; set history.provider to the one whose rules it has",
-				"provider", req.Settings.Provider, "model", req.Settings.Model, "known", history.Providers())
-		}
+	if err == nil {
+		return p, "", nil
 	}
-	return p, nil
+	if _, said := e.strangers.LoadOrStore(req.Settings.Provider, true); !said {
+		e.log.WarnContext(ctx, strangerText, "provider", req.Settings.Provider, "model", req.Settings.Model, "known", history.Providers())
+	}
+	return p, req.Settings.Provider, nil
 }
 
 // expire takes entries of other sessions off the path, and out of the recall block, once the grant for them is over.

@@ -67,6 +67,8 @@ type session struct {
 	quote *evidence
 	// turn is what the first call of the turn was given.
 	turn turnBudget
+	// stranger is the provider without known rules that was last named.
+	stranger string
 
 	costs map[uint64]int
 	// seen is what was seen of blocks that come back; nil until somebody asks, see repeats.
