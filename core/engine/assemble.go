@@ -291,7 +291,7 @@ func (f *frame) remember(ctx context.Context, c *call, res *core.AssembleResult)
 		s.count = f.counted(c, res, kept)
 	}
 	s.sent(out)
-	if !c.dirty && !s.owed {
+	if !c.dirty && s.owed == nil {
 		return nil
 	}
 	if err := s.settle(ctx, f.v); err != nil {

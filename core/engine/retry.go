@@ -53,6 +53,10 @@ func (e *Engine) repeat(ctx context.Context, id core.SessionID, look bool, op fu
 				}
 			}
 			again = errors.Is(err, core.ErrConflict) && !s.loaded
+			if again && n > 0 && s.owed != nil {
+				// It was read anew and could not be kept: what is in the way is not what others wrote, but what this engine did and the store did not acknowledge.
+				again, err = false, s.owed
+			}
 			done()
 		} else if again {
 			same++

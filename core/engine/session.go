@@ -40,8 +40,8 @@ type session struct {
 	mark   uint64
 	marked bool
 	view   core.View
-	// owed says that the store refused to keep the view as it is.
-	owed bool
+	// owed is why the store refused to keep the view as it is; nil where it has it.
+	owed error
 	// lead are the entries of the leading system messages, items those at the positions from base to the end of the path.
 	lead  []item
 	items []item
@@ -236,7 +236,7 @@ func (s *session) load(ctx context.Context) error {
 		}
 		q.Cursor = page.Next
 	}
-	if s.owed { // what was sent last is not what is stored
+	if s.owed != nil { // what was sent last is not what is stored
 		v.Apply(edit.Epoch{Known: s.view.Epoch})
 		changed = true
 	}
@@ -324,17 +324,19 @@ func (s *session) settle(ctx context.Context, v core.View) error {
 	}
 	giveBack := s.e.pending.take(&v)
 	err := s.e.views.SwapView(ctx, v)
-	if err != nil && !s.e.cfg.doesWithout(ctx, err) {
-		giveBack()
-		s.forget()
-		return fmt.Errorf("core: publish view %q: %w", s.id, err)
-	}
 	if err != nil {
-		s.e.warn(ctx, "store", "publish", fmt.Errorf("core: publish view %q: %w", s.id, err))
+		refusal := fmt.Errorf("core: publish view %q: %w", s.id, err)
+		if !s.e.cfg.doesWithout(ctx, err) {
+			giveBack()
+			s.forget()
+			return refusal
+		}
+		err = refusal
+		s.e.warn(ctx, "store", "publish", err)
 		v.Apply(edit.Publish{Version: s.view.Version})
 	}
 	s.hold(v)
-	s.owed = err != nil
+	s.owed = err
 	return nil
 }
 
@@ -345,7 +347,7 @@ func (c *Config) doesWithout(ctx context.Context, err error) bool {
 
 // hold makes v the session's view.
 func (s *session) hold(v core.View) {
-	s.view, s.owed = v, false
+	s.view, s.owed = v, nil
 	s.adopted.Store(v.Parent != nil && v.Parent.Agent != s.id.Agent)
 }
 

@@ -1,0 +1,75 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// unkept is a store that writes and then finds that it is in vain, as one does whose file was removed: what it wrote is read again, and never acknowledged.
+type unkept struct {
+	*memory.Store
+	gone   bool
+	writes int
+	stop   context.CancelFunc
+}
+
+var errGone = errors.New("the file is gone")
+
+func (s *unkept) answer(err error) error {
+	if !s.gone || err != nil {
+		return err
+	}
+	if s.writes++; s.writes > 500 {
+		s.stop()
+	}
+	return errGone
+}
+
+func (s *unkept) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	res, err := s.Store.Append(ctx, entries)
+	return res, s.answer(err)
+}
+
+func (s *unkept) SwapView(ctx context.Context, v core.View) error {
+	return s.answer(s.Store.SwapView(ctx, v))
+}
+
+// TestWritesThatAreInVain: a call whose writes land and are not acknowledged ends with what the store says, instead of taking them for those of others again and again.
+func TestWritesThatAreInVain(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	store := &unkept{Store: memory.New(), stop: cancel}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = store })
+	said := []message.Message{user("hi"), assistant("hello")}
+	f.ingest(said...)
+	store.gone = true
+	for n := range 3 {
+		for name, call := range map[string]func() error{
+			"assemble": func() error {
+				_, err := f.engine.Assemble(ctx, core.AssembleRequest{Session: f.id, Budget: 1000, Transcript: &core.Transcript{Messages: append(said, user("new"), assistant("newer"))}})
+				return err
+			},
+			"commit turn": func() error {
+				_, err := f.engine.CommitTurn(ctx, core.CommitTurnRequest{Session: f.id, AdvancementKey: string(rune('a' + n)), Messages: []message.Message{user("x"), assistant("y")}})
+				return err
+			},
+			"bootstrap": func() error {
+				_, err := f.engine.Bootstrap(ctx, core.BootstrapRequest{Session: f.id})
+				return err
+			},
+		} {
+			if err := call(); err != nil && !errors.Is(err, errGone) && !errors.Is(err, core.ErrQuarantined) {
+				t.Errorf("%s: %v, want what the store says", name, err)
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		t.Errorf("the store was written to %d times", store.writes)
+	}
+}
