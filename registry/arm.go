@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
@@ -14,7 +15,7 @@ const maxArms = 1 << 16
 // arm returns the index of the arm that a session belongs to, -1 for none: the recorded one, else the one that it is given, which is recorded when the
 // session begins.
 func (i *Instance) arm(ctx context.Context, agent, session string, begin bool) (int, error) {
-	picked := i.cfg.pick(agent, session)
+	picked := i.cfg.pick(agent, session, i.provider(agent, session))
 	id := core.SessionID{Agent: agent, Session: session}
 	if len(i.cfg.Arms) == 0 || id.Validate() != nil {
 		return picked, nil // a session without a name cannot have begun
@@ -105,17 +106,51 @@ func (i *Instance) armNamed(name string) int {
 func (a Arm) takes(agent string) bool { return len(a.Agents) == 0 || slices.Contains(a.Agents, agent) }
 
 // info says what a session of an arm was given.
-func (c Config) info(agent string, arm int, config string) ArmInfo {
+func (c Config) info(agent, provider string, arm int, config string) ArmInfo {
 	if arm < 0 {
 		return ArmInfo{Share: 1, Config: config}
 	}
-	total := 0.0
-	for _, a := range c.Arms {
-		total += a.weightFor(agent)
+	own := 0.0
+	if a := c.Arms[arm]; a.takes(agent) {
+		own = a.Weight
+	}
+	total := own
+	for n, a := range c.Arms {
+		if n != arm {
+			total += a.weightFor(agent, provider)
+		}
 	}
 	info := ArmInfo{Name: c.Arms[arm].Name, Config: config}
 	if total > 0 {
-		info.Share = c.Arms[arm].weightFor(agent) / total
+		info.Share = own / total
 	}
 	return info
+}
+
+// SetProvider says who serves the model of a session from now on. It is for sessions that have not begun: the arms that one may be given follow from it.
+func (i *Instance) SetProvider(agent, session, provider string) {
+	if !slices.ContainsFunc(i.cfg.Arms, func(a Arm) bool { return len(a.Providers) > 0 }) {
+		return
+	}
+	id := core.SessionID{Agent: agent, Session: session}
+	provider = strings.ToLower(provider)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.providers[id] == provider {
+		return
+	}
+	if len(i.providers) >= maxArms {
+		clear(i.providers)
+	}
+	i.providers[id] = provider
+	if arm, ok := i.arms[id]; ok && arm < 0 {
+		delete(i.arms, id) // it was given none for lack of a provider
+	}
+}
+
+// provider returns who serves the model of a session, as far as that is known.
+func (i *Instance) provider(agent, session string) string {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return i.providers[core.SessionID{Agent: agent, Session: session}]
 }

@@ -67,6 +67,8 @@ type Instance struct {
 	engines map[string]core.ContextEngine
 	// arms are the arms of sessions used lately.
 	arms map[core.SessionID]int
+	// providers serve the models of sessions used lately.
+	providers map[core.SessionID]string
 	// factories are what the host said about its agents.
 	factories map[string]Factory
 }
@@ -101,7 +103,7 @@ func (r *Registry) Build(ctx context.Context, cfg Config, opts BuildOptions) (*I
 	return &Instance{
 		cfg: full, gate: make(chan struct{}, 1), maker: newMaker(r, env, opts.IDs, opts.Version),
 		built: make(map[place]made), engines: make(map[string]core.ContextEngine), arms: make(map[core.SessionID]int),
-		factories: make(map[string]Factory),
+		factories: make(map[string]Factory), providers: make(map[core.SessionID]string),
 	}, nil
 }
 
@@ -132,7 +134,7 @@ func (i *Instance) engine(ctx context.Context, agent, session string, begin bool
 	if err != nil {
 		return nil, ArmInfo{}, fmt.Errorf("registry: engine for %q: %w", agent, err)
 	}
-	return m.engine, i.cfg.info(agent, arm, m.config), nil
+	return m.engine, i.cfg.info(agent, i.provider(agent, session), arm, m.config), nil
 }
 
 // made returns what is made for an agent and an arm.

@@ -59,8 +59,10 @@ type Arm struct {
 	// Weight is the arm's share, relative to the other arms that take the same agent; 0 gives it no session. In a file it is 1 unless set.
 	Weight float64 `koanf:"weight" doc:"share of sessions, relative to the other arms"`
 	// Agents limits the arm to these agents; empty means all.
-	Agents   []string `koanf:"agents" doc:"agents that take part; all when empty"`
-	Override Override `koanf:"override" doc:"what differs, as under agents"`
+	Agents []string `koanf:"agents" doc:"agents that take part; all when empty"`
+	// Providers limits the arm to sessions that begin with a model of one of these, by the host's names in lower case; empty means all.
+	Providers []string `koanf:"providers" doc:"providers that a session begins with; all when empty"`
+	Override  Override `koanf:"override" doc:"what differs, as under agents"`
 }
 
 // DefaultConfig returns the configuration that holds where nobody chose: engine composed, with the parts it was registered with. Load

@@ -103,6 +103,7 @@ func coreDocs() map[string]string {
 		"history.provider":         "provider whose turn rules hold; empty takes the host's word",
 		"history.limitTurns":       "largest number of user turns shown; 0 means no limit",
 		"history.limits.channels":  "limits of user turns for each channel, its direct messages and its users",
+		"history.providers":        "what is otherwise while a provider serves the model: provider, limitTurns and limits, by the host's name of it",
 		"subagents.recentMessages": "newest messages of a subagent's session that compaction never touches",
 		"requires":                 "what operations need of the host, by operation: {capabilities, message}; an engine is not made on a host that lacks it",
 		"redact":                   "what is never stored: a list of {name, pattern, replace}; pattern is a regular expression",

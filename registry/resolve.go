@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -26,22 +27,22 @@ type ArmInfo struct {
 
 // Resolve returns the configuration that holds for a session: the base, with the agent's override and then that of the
 // session's arm merged over it. Everything the registry's defaults decide is filled in, and Agents and Arms are empty. The
-// arm is the one that a new session is given: it follows from agent, session and configuration alone. Errors are ErrInvalid and name the key.
+// arm is the one that a new session is given while its provider is unknown: it follows from agent, session and configuration alone. Errors are ErrInvalid and name the key.
 func (r *Registry) Resolve(cfg Config, agent, session string) (Config, ArmInfo, error) {
-	arm := cfg.pick(agent, session)
+	arm := cfg.pick(agent, session, "")
 	out, err := r.resolve(cfg, agent, arm)
 	if err != nil {
 		return Config{}, ArmInfo{}, fmt.Errorf("registry: resolve %q: %w", agent, err)
 	}
-	return out, cfg.info(agent, arm, out.id()), nil
+	return out, cfg.info(agent, "", arm, out.id()), nil
 }
 
 // pick returns the index of the arm that a new session is given, -1 for none. A session's place in
 // [0, 1) is the SHA-256 of its name; the arms that take the agent divide that range by their weights, in their order.
-func (c Config) pick(agent, session string) int {
+func (c Config) pick(agent, session, provider string) int {
 	total := 0.0
 	for _, a := range c.Arms {
-		total += a.weightFor(agent)
+		total += a.weightFor(agent, provider)
 	}
 	if total <= 0 {
 		return -1
@@ -51,7 +52,7 @@ func (c Config) pick(agent, session string) int {
 	place := float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53) * total
 	last := -1
 	for i, a := range c.Arms {
-		w := a.weightFor(agent)
+		w := a.weightFor(agent, provider)
 		if w <= 0 {
 			continue
 		}
@@ -64,8 +65,8 @@ func (c Config) pick(agent, session string) int {
 	return last
 }
 
-func (a Arm) weightFor(agent string) float64 {
-	if !a.takes(agent) {
+func (a Arm) weightFor(agent, provider string) float64 {
+	if !a.takes(agent) || len(a.Providers) > 0 && !slices.Contains(a.Providers, provider) {
 		return 0
 	}
 	return a.Weight
@@ -265,6 +266,11 @@ func (r *Registry) check(cfg Config) (Config, error) {
 		if a.Weight < 0 || math.IsNaN(a.Weight) || a.Weight > 1e9 {
 			found.add(fmt.Errorf("%s: must be 0 to 1e9: %w", at.at("weight"), core.ErrInvalid))
 		}
+		for n, p := range a.Providers {
+			if p == "" || p != strings.ToLower(p) {
+				found.add(fmt.Errorf("%s: must be the host's name of a provider, in lower case: %w", at.at("providers").at(strconv.Itoa(n)), core.ErrInvalid))
+			}
+		}
 		seen[a.Name] = true
 	}
 	agents := slices.Sorted(maps.Keys(cfg.Agents))
@@ -275,7 +281,7 @@ func (r *Registry) check(cfg Config) (Config, error) {
 	found.add(err)
 	for _, agent := range append([]string{""}, agents...) {
 		for arm := -1; arm < len(cfg.Arms); arm++ {
-			if arm >= 0 && agent != "" && cfg.Arms[arm].weightFor(agent) == 0 {
+			if arm >= 0 && agent != "" && (!cfg.Arms[arm].takes(agent) || cfg.Arms[arm].Weight == 0) {
 				continue
 			}
 			_, err := r.resolve(full, agent, arm)

@@ -178,3 +178,55 @@ arms: [{name: x, override: {model: {type: openai, apiKey: `+secret+`}}}]
 		}
 	}
 }
+
+// TestArmsOfProviders: an arm with providers is given to sessions that begin with one of these, also where the provider is known late, and kept whatever serves them later.
+func TestArmsOfProviders(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	cfg := mustLoad(t, r, yaml("store: memory\narms: [{name: a, providers: [house]}, {name: b, providers: [house, garden], agents: [main]}]"))
+	i, err := r.Build(t.Context(), cfg, registry.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = i.Close(t.Context()) }()
+	arm := func(agent, session string) registry.ArmInfo {
+		t.Helper()
+		_, info, err := i.Engine(t.Context(), agent, session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	if got := arm("main", "s"); got.Name != "" {
+		t.Errorf("without a provider: %+v", got)
+	}
+	i.SetProvider("main", "s", "Garden")
+	if got := arm("main", "s"); got.Name != "b" || got.Share != 1 {
+		t.Errorf("garden: %+v", got)
+	}
+	i.SetProvider("main", "s", "nobody")
+	if got := arm("main", "s"); got.Name != "b" {
+		t.Errorf("with another provider afterwards: %+v", got)
+	}
+	i.SetProvider("other", "s", "garden")
+	if got := arm("other", "s"); got.Name != "" {
+		t.Errorf("an agent that the arm does not take: %+v", got)
+	}
+	seen := make(map[string]int)
+	for n := range 200 {
+		session := fmt.Sprint(n)
+		i.SetProvider("main", session, "house")
+		got := arm("main", session)
+		if seen[got.Name]++; got.Share != 0.5 {
+			t.Fatalf("house: %+v", got)
+		}
+	}
+	if seen["a"] < 50 || seen["b"] < 50 {
+		t.Errorf("arms of house: %v", seen)
+	}
+	_, err = r.Load(yaml("store: memory\narms: [{name: a, providers: [House, '']}]"))
+	for _, at := range []string{"arms.0.providers.0", "arms.0.providers.1"} {
+		if err == nil || !strings.Contains(err.Error(), at+": must be the host's name of a provider") {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+}

@@ -183,8 +183,8 @@ const strangerText = "turn rules of this provider are not known: tool pairs are 
 
 // historyPolicy returns the rules of the provider at hand, and its name where they are not known. That is said once in the log, and once in each session.
 func (e *Engine) historyPolicy(ctx context.Context, req core.AssembleRequest) (_ history.Policy, stranger string, _ error) {
-	if e.cfg.History.Provider != "" {
-		p, err := history.PolicyFor(e.cfg.History.Provider)
+	if provider := e.cfg.History.of(req.Settings.Provider).Provider; provider != "" {
+		p, err := history.PolicyFor(provider)
 		return p, "", err
 	}
 	p, err := history.PolicyForModel(req.Settings.Provider, req.Settings.Model)

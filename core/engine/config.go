@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -116,6 +119,45 @@ type HistoryConfig struct {
 	LimitTurns int `koanf:"limitTurns"`
 	// Limits sets limits per channel, direct message and user; they go before LimitTurns.
 	Limits history.Limits `koanf:"limits"`
+	// Providers holds what is otherwise while a provider serves the model, by the host's name of it in lower case.
+	Providers map[string]ProviderHistory `koanf:"providers"`
+}
+
+// ProviderHistory is what a HistoryConfig has otherwise for a provider. What is not set is as it is there.
+type ProviderHistory struct {
+	Provider   string         `koanf:"provider"`
+	LimitTurns *int           `koanf:"limitTurns"`
+	Limits     history.Limits `koanf:"limits"`
+}
+
+// of returns what holds while a provider serves the model.
+func (h HistoryConfig) of(provider string) HistoryConfig {
+	p, ok := h.Providers[strings.ToLower(provider)]
+	if !ok {
+		return h
+	}
+	h.Provider, h.Limits = cmp.Or(p.Provider, h.Provider), p.Limits.Over(h.Limits)
+	if p.LimitTurns != nil {
+		h.LimitTurns = *p.LimitTurns
+	}
+	return h
+}
+
+// check names what is wrong with what is set for providers.
+func (h HistoryConfig) check() (errs []error) {
+	for _, name := range slices.Sorted(maps.Keys(h.Providers)) {
+		p, at := h.Providers[name], "history.providers."+name
+		if name == "" || name != strings.ToLower(name) {
+			errs = append(errs, invalid("config", at, "must be the host's name of a provider, in lower case"))
+		}
+		if _, err := history.PolicyFor(p.Provider); err != nil {
+			errs = append(errs, fmt.Errorf("core: config: %s.provider: %w: %w", at, err, core.ErrInvalid))
+		}
+		if n := p.LimitTurns; n != nil && (*n < 0 || *n > 1e9) {
+			errs = append(errs, invalid("config", at+".limitTurns", "must be 0 to 1e+09"))
+		}
+	}
+	return errs
 }
 
 // SubagentConfig says what subagents may see.
@@ -194,6 +236,7 @@ func (c Config) Validate() error {
 		positive("subagents.ttl", c.Subagents.TTL, `"1h"`),
 		provider, redact, cut,
 	}
+	checks = append(checks, c.History.check()...)
 	if c.Failure != FailDegrade && c.Failure != FailStrict {
 		checks = append(checks, invalid("config", "failure", `must be "degrade" or "strict"`))
 	}

@@ -270,9 +270,10 @@ func (s *session) drop(n int) {
 
 // limitStart returns where the window must begin for the limit of user turns. Like the budget's it moves in steps.
 func (c *call) limitStart(s *session, v *core.View) int {
-	limit := history.LimitFor(c.req.Session.Session, c.e.cfg.History.Limits)
+	of := c.e.cfg.History.of(c.req.Settings.Provider)
+	limit := history.LimitFor(c.req.Session.Session, of.Limits)
 	if limit <= 0 {
-		limit = c.e.cfg.History.LimitTurns
+		limit = of.LimitTurns
 	}
 	if limit <= 0 {
 		return s.base

@@ -9,6 +9,8 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/history"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // TestUnknownProviderIsSaidOnce: a provider whose turn rules are not known is said once in the log and once in the warnings of each session, with what to do, and one whose
@@ -34,5 +36,57 @@ func TestUnknownProviderIsSaidOnce(t *testing.T) {
 	}
 	if got := log.String(); strings.Count(got, "history.provider") != 1 || !strings.Contains(got, "provider=house") {
 		t.Errorf("logged %q, want one line that names the provider and the key", got)
+	}
+}
+
+// TestSettingsOfAProvider: limits and rules that are set for a provider hold while it serves the model, in all sessions, and others for the rest.
+func TestSettingsOfAProvider(t *testing.T) {
+	two, none := 2, 0
+	f := newFixture(t, func(c *engine.Config, _ *engine.Parts) {
+		c.History.LimitTurns = 4
+		c.History.Providers = map[string]engine.ProviderHistory{
+			"house":  {Provider: "anthropic", LimitTurns: &two},
+			"garden": {LimitTurns: &none, Limits: history.Limits{Channels: map[string]history.ChannelLimits{"irc": {HistoryLimit: &two}}}},
+		}
+	})
+	for _, c := range []struct {
+		session, provider string
+		most, least       int // user turns
+		merged            bool
+	}{
+		{"s", "", 6, 4, false}, {"s2", "House", 3, 2, true}, {"s3", "garden", 9, 9, false}, {"agent:main:irc:group:g", "garden", 3, 2, false},
+	} {
+		f.id.Session = c.session
+		for range 8 {
+			f.ingest(user("question"), assistant("answer"))
+		}
+		f.ingest(user("one more"), user("and this"), assistant("both"))
+		res := f.assemble(10000, func(r *core.AssembleRequest) { r.Settings.Provider = c.provider })
+		users := 0
+		for _, m := range res.Messages {
+			if m.Role == message.User {
+				users++
+			}
+		}
+		most, least := c.most+1, c.least
+		if c.merged {
+			most, least = c.most, c.least-1
+		}
+		if users > most || users < least {
+			t.Errorf("%s with %q: %d messages of the user, want %d to %d", c.session, c.provider, users, least, most)
+		}
+		if merged := strings.Contains(shown(res), "one more | and this"); merged == c.merged {
+			t.Errorf("%s with %q: %s", c.session, c.provider, shown(res))
+		}
+	}
+	for key, bad := range map[string]engine.ProviderHistory{"House": {}, "": {}, "a": {Provider: "nosuch"}, "b": {LimitTurns: new(int)}} {
+		if key == "b" {
+			*bad.LimitTurns = -1
+		}
+		cfg := engine.DefaultConfig()
+		cfg.History.Providers = map[string]engine.ProviderHistory{key: bad}
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "history.providers."+key) {
+			t.Errorf("%q: %v", key, err)
+		}
 	}
 }

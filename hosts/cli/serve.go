@@ -115,6 +115,11 @@ func (a *app) logger(level string) (*slog.Logger, error) {
 // engines gives a server the engines of an instance, and closes them with it.
 type engines struct{ *registry.Instance }
 
+// Provider implements rpc.Told.
+func (e engines) Provider(session core.SessionID, provider string) {
+	e.SetProvider(session.Agent, session.Session, provider)
+}
+
 // Factory implements rpc.Told.
 func (e engines) Factory(agent string, f rpc.Facts) ([]string, error) {
 	limits, ignored := registry.HostLimits(f.Channels)

@@ -118,3 +118,41 @@ history: {limits: {channels: {telegram: {dms: {bob: {historyLimit: 0}}}}}}
 		t.Errorf("without limits %d turns are shown, want 9", got)
 	}
 }
+
+// TestServeGoesByTheProvider: limits that are set for a provider hold while it serves the model, and an arm of its own takes the sessions that begin with it.
+func TestServeGoesByTheProvider(t *testing.T) {
+	c := connected(t, `engine: composed
+store: memory
+retriever: recent
+recall: {share: 0}
+history: {providers: {ollama: {limitTurns: 2}}}
+arms: [{name: small, providers: [ollama], override: {recentMessages: 1}}, {name: large, providers: [anthropic]}]
+`)
+	if _, err := c.Initialize(t.Context(), rpc.InitializeParams{Client: rpc.Program{Name: "test"}, Format: "openai"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct {
+		begins, goesOn string
+		arm            string
+		most           int // turns
+	}{"a": {"ollama", "ollama", "small", 3}, "b": {"Anthropic", "ollama", "large", 3}, "c": {"ollama", "anthropic", "small", 9}, "d": {"house", "house", "", 9}} {
+		session := core.SessionID{Agent: "main", Session: "agent:main:" + name}
+		settings := rpc.Settings{Provider: want.begins}
+		first := []json.RawMessage{json.RawMessage(`{"role":"user","content":"question"}`), json.RawMessage(`{"role":"assistant","content":"answer"}`)}
+		if _, err := c.CommitTurn(t.Context(), rpc.CommitTurnParams{Session: session, AdvancementKey: "first", Messages: first, Settings: settings}); err != nil {
+			t.Fatal(err)
+		}
+		turns(t, c, session, 8)
+		res, err := c.Assemble(t.Context(), rpc.AssembleParams{Session: session, Budget: 8000, Prompt: "Go on.", Settings: rpc.Settings{Provider: want.goesOn}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := c.Info(t.Context(), rpc.InfoParams{Session: &session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(res.Messages) / 2; info.Arm.Name != want.arm || got > want.most || want.most == 9 && got != 9 {
+			t.Errorf("%s began with %s and goes on with %s: arm %q, want %q; %d turns are shown, want %d at most", name, want.begins, want.goesOn, info.Arm.Name, want.arm, got, want.most)
+		}
+	}
+}

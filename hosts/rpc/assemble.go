@@ -14,6 +14,9 @@ func assemble(ctx context.Context, k *call, p AssembleParams) (any, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
+	if err := k.run(p.Session, p.Settings, p.TranscriptScope); err != nil {
+		return nil, err
+	}
 	codec, err := k.format(p.Format)
 	if err != nil {
 		return nil, err
@@ -66,7 +69,7 @@ func (p AssembleParams) check() error {
 	case p.PromptMode != "" && p.PromptMode != core.PromptFull && p.PromptMode != core.PromptMinimal && p.PromptMode != core.PromptNone:
 		return badField("promptMode", `must be "full", "minimal" or "none"`)
 	}
-	return checkRun(p.Settings, p.TranscriptScope)
+	return nil
 }
 
 // encode writes the result with its messages byte for byte.

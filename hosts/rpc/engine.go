@@ -47,7 +47,7 @@ func bootstrap(ctx context.Context, k *call, p BootstrapParams) (any, error) {
 	if err := checkSession("session", p.Session); err != nil {
 		return nil, err
 	}
-	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
+	if err := k.run(p.Session, p.Settings, p.TranscriptScope); err != nil {
 		return nil, err
 	}
 	codec, format, err := k.optional(p.Format)
@@ -120,7 +120,7 @@ func commitTurn(ctx context.Context, k *call, p CommitTurnParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
+	if err := k.run(p.Session, p.Settings, p.TranscriptScope); err != nil {
 		return nil, err
 	}
 	if p.AdvancementKey == "" {
@@ -153,7 +153,7 @@ func afterTurn(ctx context.Context, k *call, p AfterTurnParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
+	if err := k.run(p.Session, p.Settings, p.TranscriptScope); err != nil {
 		return nil, err
 	}
 	if p.PrePrompt < 0 || p.PrePrompt > len(messages) {
@@ -197,7 +197,7 @@ func compact(ctx context.Context, k *call, p CompactParams) (any, error) {
 	if err := checkSession("session", p.Session); err != nil {
 		return nil, err
 	}
-	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
+	if err := k.run(p.Session, p.Settings, p.TranscriptScope); err != nil {
 		return nil, err
 	}
 	switch {
@@ -236,7 +236,7 @@ func maintain(ctx context.Context, k *call, p MaintainParams) (any, error) {
 	if err := checkSession("session", p.Session); err != nil {
 		return nil, err
 	}
-	if err := checkRun(p.Settings, p.TranscriptScope); err != nil {
+	if err := k.run(p.Session, p.Settings, p.TranscriptScope); err != nil {
 		return nil, err
 	}
 	if !slices.Contains([]string{"bootstrap", "turn", "compaction"}, p.Reason) {

@@ -43,10 +43,13 @@ const (
 	maxPath = 4096
 )
 
-// checkRun checks what a host says about the run that a call belongs to.
-func checkRun(s Settings, t core.TranscriptScope) error {
+// run checks what a host says about the run that a call belongs to, and hands on what engines are chosen by.
+func (k *call) run(id core.SessionID, s Settings, t core.TranscriptScope) error {
 	if err := s.check(); err != nil {
 		return err
+	}
+	if told, ok := k.conn.s.engines.(Told); ok && s.Provider != "" {
+		told.Provider(id, s.Provider)
 	}
 	return checkTexts(
 		text{"transcriptScope.agentId", t.AgentID, maxWord}, text{"transcriptScope.sessionId", t.SessionID, maxWord}, text{"transcriptScope.path", t.Path, maxPath},

@@ -28,6 +28,8 @@ type Engines interface {
 // agents that nothing else is said of. Safe for concurrent use.
 type Told interface {
 	Factory(agent string, f Facts) (ignored []string, err error)
+	// Provider is told who serves the model of a session, before its engine is asked for.
+	Provider(session core.SessionID, provider string)
 }
 
 // Server lets clients drive engines. Make one with New; it is safe for concurrent use. Several Serve methods may run at once.
