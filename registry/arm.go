@@ -106,7 +106,7 @@ func (i *Instance) armNamed(name string) int {
 func (a Arm) takes(agent string) bool { return len(a.Agents) == 0 || slices.Contains(a.Agents, agent) }
 
 // info says what a session of an arm was given.
-func (c Config) info(agent, provider string, arm int, config string) ArmInfo {
+func (c Config) info(agent, session, provider string, arm int, config string) ArmInfo {
 	if arm < 0 {
 		return ArmInfo{Share: 1, Config: config}
 	}
@@ -117,7 +117,7 @@ func (c Config) info(agent, provider string, arm int, config string) ArmInfo {
 	total := own
 	for n, a := range c.Arms {
 		if n != arm {
-			total += a.weightFor(agent, provider)
+			total += a.weightFor(agent, session, provider)
 		}
 	}
 	info := ArmInfo{Name: c.Arms[arm].Name, Config: config}

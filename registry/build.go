@@ -134,7 +134,7 @@ func (i *Instance) engine(ctx context.Context, agent, session string, begin bool
 	if err != nil {
 		return nil, ArmInfo{}, fmt.Errorf("registry: engine for %q: %w", agent, err)
 	}
-	return m.engine, i.cfg.info(agent, i.provider(agent, session), arm, m.config), nil
+	return m.engine, i.cfg.info(agent, session, i.provider(agent, session), arm, m.config), nil
 }
 
 // made returns what is made for an agent and an arm.

@@ -187,7 +187,7 @@ func TestErrors(t *testing.T) {
 		{"agents: {a.b: {window: 7}}", `agents."a.b".window: want an object, found a number`},
 		{"agents: {coder: recent}", `agents.coder: want an object, found a string`},
 		{"arms: {a: 1}", `arms: want a list of object, found an object`},
-		{"arms: [{wieght: 1}]", `arms.0.wieght: unknown key "wieght", did you mean "weight"? (known: agents, name, override, providers, weight)`},
+		{"arms: [{wieght: 1}]", `arms.0.wieght: unknown key "wieght", did you mean "weight"? (known: agents, name, override, providers, sessions, weight)`},
 		{"arms: [{weight: 1}]", `arms.0.name: an arm needs a name`},
 		{"arms: [{name: a}, {name: a}]", `arms.1.name: the arm "a" is there twice`},
 		{"arms: [{name: a, weight: -1}]", `arms.0.weight: must be 0 to 1e9`},

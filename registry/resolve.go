@@ -34,7 +34,7 @@ func (r *Registry) Resolve(cfg Config, agent, session string) (Config, ArmInfo, 
 	if err != nil {
 		return Config{}, ArmInfo{}, fmt.Errorf("registry: resolve %q: %w", agent, err)
 	}
-	return out, cfg.info(agent, "", arm, out.id()), nil
+	return out, cfg.info(agent, session, "", arm, out.id()), nil
 }
 
 // pick returns the index of the arm that a new session is given, -1 for none. A session's place in
@@ -42,7 +42,7 @@ func (r *Registry) Resolve(cfg Config, agent, session string) (Config, ArmInfo, 
 func (c Config) pick(agent, session, provider string) int {
 	total := 0.0
 	for _, a := range c.Arms {
-		total += a.weightFor(agent, provider)
+		total += a.weightFor(agent, session, provider)
 	}
 	if total <= 0 {
 		return -1
@@ -52,7 +52,7 @@ func (c Config) pick(agent, session, provider string) int {
 	place := float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53) * total
 	last := -1
 	for i, a := range c.Arms {
-		w := a.weightFor(agent, provider)
+		w := a.weightFor(agent, session, provider)
 		if w <= 0 {
 			continue
 		}
@@ -65,8 +65,9 @@ func (c Config) pick(agent, session, provider string) int {
 	return last
 }
 
-func (a Arm) weightFor(agent, provider string) float64 {
-	if !a.takes(agent) || len(a.Providers) > 0 && !slices.Contains(a.Providers, provider) {
+func (a Arm) weightFor(agent, session, provider string) float64 {
+	among := func(list []string, name string) bool { return len(list) == 0 || slices.Contains(list, name) }
+	if !a.takes(agent) || !among(a.Sessions, session) || !among(a.Providers, provider) {
 		return 0
 	}
 	return a.Weight

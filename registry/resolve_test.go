@@ -230,3 +230,15 @@ func TestArmsOfProviders(t *testing.T) {
 		}
 	}
 }
+
+// TestArmsOfSessions: a single session has settings of its own by an arm, and nobody else has them.
+func TestArmsOfSessions(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	cfg := mustLoad(t, r, yaml("store: memory\nrecentMessages: 20\narms: [{name: own, sessions: ['agent:main:irc:direct:ann'], override: {recentMessages: 3}}]"))
+	for session, want := range map[string]int{"agent:main:irc:direct:ann": 3, "agent:main:irc:direct:bob": 20} {
+		got, arm, err := r.Resolve(cfg, "main", session)
+		if err != nil || got.Core.RecentMessages != want || (arm.Name == "own") != (want == 3) || arm.Share != 1 {
+			t.Errorf("%s: %d recent messages, arm %+v, %v; want %d", session, got.Core.RecentMessages, arm, err, want)
+		}
+	}
+}
