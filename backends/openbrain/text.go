@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
@@ -160,6 +161,9 @@ func (s *Store) EraseSession(ctx context.Context, id core.SessionID) error {
 	}
 	defer s.agents.release(g)
 	defer s.scans.outdate(id.Agent)
+	if err := s.outlive(ctx, g, id); err != nil {
+		return err
+	}
 	g.forget()
 	if _, err := s.bulk(ctx, "erase session", id.Agent, sessionMark(id.Session)); err != nil {
 		return failed("erase session", id.String(), err)
@@ -170,6 +174,25 @@ func (s *Store) EraseSession(ctx context.Context, id core.SessionID) error {
 		}
 	}
 	return nil
+}
+
+// outlive keeps what other sessions have of batches that a session ends: without their end they would not be shown any more.
+func (s *Store) outlive(ctx context.Context, g *agent, id core.SessionID) error {
+	if s.cfg.Keep == KeepText {
+		return nil
+	}
+	c, err := s.load(ctx, "erase session", g)
+	if err != nil {
+		return failed("erase session", id.String(), err)
+	}
+	var doomed []record
+	for _, r := range slices.Concat(c.visible, c.copies) {
+		if r.entry.Session == id.Session && r.version != firstVersion {
+			doomed = append(doomed, r)
+		}
+	}
+	_, err = s.passOn(ctx, "erase session", c, doomed)
+	return err
 }
 
 // readable returns what there is to read of an agent, and whether that is all. Of a server that does not show everything that is a part, see Store.sayLimits. What cannot be
