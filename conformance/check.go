@@ -34,6 +34,22 @@ const (
 	NeedVectorStore Need = "core.VectorStore"
 	// NeedStatter: core.As finds a core.Statter in the store.
 	NeedStatter Need = "core.Statter"
+	// NeedVectorSearcher: core.As finds a vector.Searcher and a vector.Store in the store.
+	NeedVectorSearcher Need = "vector.Searcher"
+	// NeedBeside: core.As finds a core.Beside in the store.
+	NeedBeside Need = "core.Beside"
+	// NeedScrubber: core.As finds a core.Scrubber in the store.
+	NeedScrubber Need = "core.Scrubber"
+	// NeedSessionEraser: core.As finds a core.SessionEraser in the store.
+	NeedSessionEraser Need = "core.SessionEraser"
+	// NeedRecogniser: core.As finds a core.Recogniser in the store.
+	NeedRecogniser Need = "core.Recogniser"
+	// NeedDrainer: core.As finds a core.Drainer in the store.
+	NeedDrainer Need = "core.Drainer"
+	// NeedLateSearcher: core.As finds a core.LateSearcher and a core.Searcher in the store.
+	NeedLateSearcher Need = "core.LateSearcher"
+	// NeedMedia: the suite was given WithMedia.
+	NeedMedia Need = "WithMedia"
 	// NeedReopen: the suite was given WithReopen.
 	NeedReopen Need = "WithReopen"
 	// NeedOwner: the engine or compactor owns compaction.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -137,6 +138,44 @@ func tableCompanions(*testing.T) []broken {
 				p.Changes[i].Entry = nil
 			}
 		}
+	})
+	page("newest first", func(_ core.ChangeQuery, p *core.ChangePage) { slices.Reverse(p.Changes) })
+	page("by id", func(_ core.ChangeQuery, p *core.ChangePage) {
+		slices.SortFunc(p.Changes, func(a, b core.EntryChange) int { return strings.Compare(b.ID, a.ID) })
+	})
+	page("session by session", func(_ core.ChangeQuery, p *core.ChangePage) {
+		slices.SortStableFunc(p.Changes, func(a, b core.EntryChange) int {
+			if a.Entry == nil || b.Entry == nil {
+				return 0
+			}
+			return strings.Compare(a.Entry.Session, b.Entry.Session)
+		})
+	})
+	known := func(name string, leave func(c core.EntryChange, known bool) bool) {
+		page("known: "+name, func(q core.ChangeQuery, p *core.ChangePage) {
+			if q.Known != nil {
+				p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return leave(c, q.Known(c.ID)) })
+			}
+		})
+	}
+	known("left out for good", func(_ core.EntryChange, known bool) bool { return known })
+	known("changes left out", func(c core.EntryChange, known bool) bool { return known && c.Entry != nil })
+	known("deletions left out", func(c core.EntryChange, known bool) bool { return known && c.Entry == nil })
+	known("the others left out", func(_ core.EntryChange, known bool) bool { return !known })
+	known("those of one session left out", func(c core.EntryChange, known bool) bool {
+		return known && c.Entry != nil && c.Entry.Session == "other"
+	})
+	var kept sync.Map
+	feed("a page is given out twice", func(ctx context.Context, q core.ChangeQuery, s func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error) {
+		p, err := s(ctx, q)
+		if err != nil || len(p.Changes) < 12 {
+			return p, err
+		}
+		got, _ := kept.LoadOrStore(p.Mark, p)
+		if same, ok := got.(core.ChangePage); ok {
+			return same, nil
+		}
+		return p, err
 	})
 	page("deletions without a name", func(_ core.ChangeQuery, p *core.ChangePage) {
 		for i := range p.Changes {
@@ -307,6 +346,19 @@ func tableCompanions(*testing.T) []broken {
 	vectors("spaces of all agents", func(c *companied) {
 		c.spaces = func(ctx context.Context, _ string) ([]vector.Space, error) { return c.Store.VectorSpaces(ctx, "") }
 	})
+	vectors("drops though cancelled", func(c *companied) {
+		c.drop = func(ctx context.Context, space, agent string) error {
+			return c.Store.DropVectors(context.WithoutCancel(ctx), space, agent)
+		}
+	})
+	vectors("drops though closed", func(c *companied) {
+		c.drop = func(ctx context.Context, space, agent string) error {
+			if err := c.Store.DropVectors(ctx, space, agent); !errors.Is(err, core.ErrClosed) {
+				return err
+			}
+			return nil
+		}
+	})
 	vectors("drops nothing", func(c *companied) { c.drop = func(context.Context, string, string) error { return nil } })
 	vectors("drops those of all agents", func(c *companied) {
 		c.drop = func(ctx context.Context, space, _ string) error { return c.Store.DropVectors(ctx, space, "") }
@@ -325,6 +377,10 @@ func tableCompanions(*testing.T) []broken {
 	stats("one entry too many", func(s *core.StoreStats) { s.Entries++ })
 	stats("agents for sessions", func(s *core.StoreStats) { s.Sessions = s.Agents + 7 })
 	stats("agents counted wrongly", func(s *core.StoreStats) { s.Agents += 2 })
+	stats("the newest is the oldest", func(s *core.StoreStats) { s.Oldest = s.Newest })
+	stats("the oldest is the newest", func(s *core.StoreStats) { s.Newest = s.Oldest })
+	stats("the newest is today's", func(s *core.StoreStats) { s.Newest = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) })
+	stats("the oldest is the beginning of time", func(s *core.StoreStats) { s.Oldest = time.Unix(0, 0) })
 	stats("newest first", func(s *core.StoreStats) { s.Oldest, s.Newest = s.Newest.Add(time.Second), s.Oldest })
 	return out
 }

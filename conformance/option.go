@@ -45,6 +45,8 @@ type options struct {
 	until []string
 	// another opens what a store holds once more, while that stays open.
 	another func(testing.TB, core.Store) core.Store
+	// media is the folder that holds all that a store writes.
+	media func(testing.TB, core.Store) string
 	// nothing says that a retriever may find nothing in the suite's conversations.
 	nothing bool
 	// first ends an examination of a part with the first rule that breaks.
@@ -77,6 +79,11 @@ func WithSearchers(over func(tb testing.TB, searchers map[string]core.Searcher) 
 // what it returns. Without it the checks of several users share one handle.
 func WithAnother(another func(tb testing.TB, first core.Store) core.Store) Option {
 	return func(o *options) { o.another = another }
+}
+
+// WithMedia says in which file or folder a store keeps everything that it writes, so that the suite can look there for what should be gone after core.Scrubber.
+func WithMedia(path func(tb testing.TB, s core.Store) string) Option {
+	return func(o *options) { o.media = path }
 }
 
 // WithEventual says that what was written may take up to bound until scans and searches show it.

@@ -52,7 +52,7 @@ func ExamineStore(tb testing.TB, open func(tb testing.TB) core.Store, opts ...Op
 }
 
 func storeSuite() []Check {
-	return slices.Concat(storeChecks(), oddChecks(), movingChecks(), companionChecks(), sharedChecks(), searchChecks(), viewChecks())
+	return slices.Concat(storeChecks(), oddChecks(), movingChecks(), companionChecks(), feedChecks(), helperChecks(), sharedChecks(), searchChecks(), viewChecks())
 }
 
 // storeHas says what a store offers beyond core.Store.
@@ -67,7 +67,18 @@ func storeHas(tb testing.TB, open func(testing.TB) core.Store, o options) map[Ne
 	_, feed := core.As[core.ChangeFeed](s)
 	_, vectors := core.As[vector.Store](s)
 	_, stats := core.As[core.Statter](s)
-	return map[Need]bool{NeedChangeFeed: feed, NeedVectorStore: vectors, NeedStatter: stats, NeedSearcher: search, NeedViewStore: view, NeedTailer: tail, NeedReopen: o.reopen != nil}
+	return map[Need]bool{
+		NeedChangeFeed: feed, NeedVectorStore: vectors, NeedStatter: stats, NeedSearcher: search, NeedViewStore: view, NeedTailer: tail,
+		NeedVectorSearcher: vectors && offers[vector.Searcher](s), NeedBeside: offers[core.Beside](s), NeedScrubber: offers[core.Scrubber](s),
+		NeedSessionEraser: offers[core.SessionEraser](s), NeedRecogniser: offers[core.Recogniser](s), NeedDrainer: offers[core.Drainer](s),
+		NeedLateSearcher: search && offers[core.LateSearcher](s), NeedReopen: o.reopen != nil, NeedMedia: o.media != nil,
+	}
+}
+
+// offers reports whether a store has a companion.
+func offers[T any](s core.Store) bool {
+	_, ok := core.As[T](s)
+	return ok
 }
 
 // runCheck runs one check in its own subtest and holds it against what the implementation claims.
@@ -108,7 +119,7 @@ func examineStore(tb testing.TB, c Check, open func(testing.TB) core.Store, o op
 		tb := &caseTB{TB: tb}
 		defer w.finish(tb)
 		return w.run(tb, func() string {
-			r := &storeRun{tb: tb, watch: w.watch, store: open(tb), steps: steps, bound: o.bound, reopen: o.reopen, another: o.another}
+			r := &storeRun{tb: tb, watch: w.watch, store: open(tb), steps: steps, bound: o.bound, reopen: o.reopen, another: o.another, media: o.media}
 			return c.store(r)
 		})
 	})
@@ -174,6 +185,8 @@ type storeRun struct {
 	reopen func(testing.TB, core.Store) core.Store
 	// another opens the data once more, see WithAnother.
 	another func(testing.TB, core.Store) core.Store
+	// media is where the store writes, see WithMedia.
+	media func(testing.TB, core.Store) string
 	// entries holds what was stored, by session, in order.
 	entries map[core.SessionID][]core.Entry
 	all     []core.Entry

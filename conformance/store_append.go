@@ -340,7 +340,9 @@ func (r *storeRun) calls(e core.Entry) map[string]func(context.Context) error {
 			_, err := v.VectorSpaces(ctx, id.Agent)
 			return err
 		}
+		out["DropVectors"] = func(ctx context.Context) error { return v.DropVectors(ctx, "space/2", id.Agent) }
 	}
+	r.helperCalls(e, out)
 	if s, ok := core.As[core.Statter](r.store); ok {
 		out["Stats"] = func(ctx context.Context) error {
 			_, err := s.Stats(ctx)

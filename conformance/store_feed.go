@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -388,10 +389,21 @@ func statsCount(r *storeRun) string {
 	for round := range 2 {
 		agents := map[string]bool{}
 		sessions := map[core.SessionID]bool{}
+		var oldest, newest time.Time
 		for _, e := range r.all {
 			agents[e.Agent], sessions[e.SessionID()] = true, true
+			if oldest.IsZero() || e.Time.Before(oldest) {
+				oldest = e.Time
+			}
+			if e.Time.After(newest) {
+				newest = e.Time
+			}
 		}
 		got, err := s.Stats(r.ctx())
+		same := func(got, want time.Time) bool { return got.IsZero() || got.Equal(want.Truncate(time.Millisecond)) }
+		if err == nil && (!same(got.Oldest, oldest) || !same(got.Newest, newest)) {
+			return fmt.Sprintf("Stats of entries from %v to %v: oldest %v, newest %v", oldest, newest, got.Oldest, got.Newest)
+		}
 		right := func(got, want int) bool { return got == want || got == 0 }
 		if err != nil || !right(got.Agents, len(agents)) || !right(got.Sessions, len(sessions)) || !right(got.Entries, len(r.all)) || got.Bytes < 0 || got.RawBytes < 0 || got.Newest.Before(got.Oldest) {
 			return fmt.Sprintf("Stats of %d entries in %d sessions of %d agents, round %d: %+v, error %v", len(r.all), len(sessions), len(agents), round+1, got, err)

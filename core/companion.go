@@ -9,6 +9,9 @@ import (
 
 // The interfaces of this file are optional companions of a Store, found with As. Implementing one is a promise; a decorator
 // whose inner store lacks it answers errors.ErrUnsupported, and the caller then does without.
+//
+// What Store says of its methods holds for theirs: safe for concurrent use, back soon after ctx ends with ctx's error wrapped, ErrClosed after Close, and what they
+// return belongs to the caller.
 
 // ChangeFeed tells what changed in a store since a mark, also by other processes and before this one began. What follows a store, such
 // as an index, need not read all of it again.
@@ -81,26 +84,28 @@ type Recogniser interface {
 // Beside names a folder that belongs to the store, for what is derived from it: the files of an index. What lies there can be deleted at
 // any time; whoever put it there makes it again. It is private to this machine.
 type Beside interface {
-	// Beside returns a folder for this use, made if need be. The use is letters and digits.
+	// Beside returns a folder for this use, made if need be: the same whenever it is asked for, also after a restart, another for each use and each store, and
+	// not readable by others. The use is 1 to 64 letters and digits of ASCII, else it is ErrInvalid.
 	Beside(use string) (dir string, err error)
 }
 
 // Scrubber removes what is left of erased entries in places that nobody reads: free pages, logs, journals.
 type Scrubber interface {
-	// Scrub returns when no byte of what was erased before the call is left on the store's own media. Copies and backups are beyond it.
+	// Scrub returns when no byte of what was erased before the call is left on the store's own media. Copies and backups are beyond it. Everything else stays
+	// as it is, what is written meanwhile too.
 	Scrub(ctx context.Context) error
 }
 
 // SessionEraser erases all that a store has of a session at once, where erasing entry by entry would take a request each. Purging uses it, and an outbox for what it
 // knows to be erased as a whole.
 type SessionEraser interface {
-	// EraseSession returns when nothing of the session's entries is left. A session that is not there is no error.
+	// EraseSession returns when nothing of the session's entries is left. A session that is not there is no error, an id without agent or session is ErrInvalid.
 	EraseSession(ctx context.Context, id SessionID) error
 }
 
 // Drainer is a store that delivers to another one in the background.
 type Drainer interface {
-	// Drain delivers what waits, as long as ctx lasts, and returns how many changes still wait. The error is why they do.
+	// Drain delivers what waits, as long as ctx lasts, and returns how many changes still wait. The error is why they do; it is nil when none does.
 	Drain(ctx context.Context) (left int, err error)
 }
 
@@ -117,12 +122,13 @@ type Statter interface {
 	Stats(ctx context.Context) (StoreStats, error)
 }
 
-// StoreStats is what a Statter tells. Figures that a store does not know are 0.
+// StoreStats is what a Statter tells. Figures and times that a store does not know are zero.
 type StoreStats struct {
 	Agents, Sessions, Entries int
 	// Bytes is what the store takes on its medium; RawBytes the messages as the host gave them.
 	Bytes, RawBytes int64
-	Oldest, Newest  time.Time
+	// Oldest and Newest are the first and the last time of an entry; zero in an empty store.
+	Oldest, Newest time.Time
 }
 
 // Transfer says how far an export or import of a whole store is.

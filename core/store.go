@@ -109,7 +109,7 @@ type Searcher interface {
 }
 
 // LateSearcher is an optional companion of a Searcher that does not wait for the slowest of those it asks. Late reports whether something is there by
-// now that the last search for the same had to go without; another search has it.
+// now that the last search for the same had to go without; another search has it. It is false for what was never searched.
 type LateSearcher interface {
 	Late(q SearchQuery) bool
 }

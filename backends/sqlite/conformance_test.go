@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/contextengine/contextengine/backends/sqlite"
@@ -29,5 +30,5 @@ func TestConformance(t *testing.T) {
 	}), conformance.WithAnother(func(tb testing.TB, first core.Store) core.Store {
 		tb.Helper()
 		return start(tb, paths[first])
-	}))
+	}), conformance.WithMedia(func(_ testing.TB, s core.Store) string { return filepath.Dir(paths[s].Path) }))
 }

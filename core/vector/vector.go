@@ -58,9 +58,10 @@ type Space struct {
 	Entries int
 }
 
-// Searcher finds entries by vector on the store's side.
+// Searcher finds entries by vector on the store's side. What core.Searcher says of hits holds here too.
 type Searcher interface {
 	// SearchVectors returns the entries nearest to a vector by cosine similarity, which is their score, best first. Text of the
-	// query is not used.
+	// query is not used. An entry is found once, by the nearest of its parts. A space that is not there has no hits; a vector of another length than the
+	// space's is ErrInvalid.
 	SearchVectors(ctx context.Context, space string, vector []float32, q core.SearchQuery) ([]core.Hit, error)
 }

@@ -1,0 +1,138 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// feedChecks hold a change feed to what its query asks for.
+func feedChecks() []Check {
+	return []Check{
+		{ID: "feed.oldest", Promise: 2, Suite: SuiteStore, store: feedOldest, Needs: []Need{NeedChangeFeed}, once: true,
+			Rule: "a feed tells of what was appended in the order of the calls, and what it returned belongs to the caller"},
+		{ID: "feed.known", Promise: 2, Suite: SuiteStore, store: feedKnown, Needs: []Need{NeedChangeFeed}, once: true,
+			Rule: "of entries that the caller knows a feed may leave out the append alone: all others, and what happened to known ones later, it tells"},
+	}
+}
+
+// appendEach appends n plain entries to the first agent's two sessions, a call each.
+func (r *storeRun) appendEach(n int) string {
+	for i := range n {
+		e := plainEntry(i, sessionOf(i%2), int64(i))
+		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+			return fmt.Sprintf("Append: error %v, want none", err)
+		}
+		r.remember([]core.Entry{e})
+	}
+	return ""
+}
+
+// told reads a feed from a mark to its end.
+func (r *storeRun) told(q core.ChangeQuery) ([]core.EntryChange, core.Mark, string) {
+	feed, _ := core.As[core.ChangeFeed](r.store)
+	var out []core.EntryChange
+	for range 20 + 4*len(r.all) {
+		page, err := feed.Changes(r.ctx(), q)
+		if unsupported(err) {
+			return nil, "", "unsupported"
+		}
+		if err != nil {
+			return nil, "", fmt.Sprintf("Changes after %q, limit %d: error %v, want none", q.After, q.Limit, err)
+		}
+		for _, c := range page.Changes {
+			if c.Entry != nil {
+				own := cloneEntries([]core.Entry{*c.Entry})
+				c.Entry = &own[0]
+			}
+			out = append(out, c)
+		}
+		spoilt(page.Changes)
+		if q.After = page.Mark; !page.More {
+			return out, q.After, ""
+		}
+	}
+	return nil, "", "the feed does not end: More is always set"
+}
+
+func feedOldest(r *storeRun) string {
+	const n = 12
+	if text := r.appendEach(n); text != "" {
+		return text
+	}
+	for _, limit := range []int{core.MaxPage, 1, 5, core.MaxPage} {
+		got, _, text := r.told(core.ChangeQuery{Agent: "agent-a", Limit: limit})
+		if text == "unsupported" {
+			return ""
+		}
+		if text != "" {
+			return text
+		}
+		var ids []string
+		for i, c := range got {
+			ids = append(ids, c.ID)
+			if c.Entry == nil || i >= n {
+				continue
+			}
+			if d := sameEntry(*c.Entry, r.all[i]); d != "" {
+				return fmt.Sprintf("change %d of a feed in pages of %d: %s", i, limit, d)
+			}
+		}
+		if d := sameIDs(ids, idsOf(r.all)); d != "" {
+			return fmt.Sprintf("a feed in pages of %d after %d calls of Append: %s", limit, n, d)
+		}
+	}
+	return ""
+}
+
+func feedKnown(r *storeRun) string {
+	if text := r.appendEach(8); text != "" {
+		return text
+	}
+	known := func(id string) bool { return slices.Contains([]string{r.all[0].ID, r.all[3].ID, r.all[6].ID}, id) }
+	got, mark, text := r.told(core.ChangeQuery{Agent: "agent-a", Limit: 3, Known: known})
+	if text == "unsupported" {
+		return ""
+	}
+	tells := func(got []core.EntryChange, e core.Entry) string {
+		i := slices.IndexFunc(got, func(c core.EntryChange) bool { return c.ID == e.ID })
+		if i < 0 || got[i].Entry == nil {
+			return fmt.Sprintf("%q is not told of", e.ID)
+		}
+		return sameEntry(*got[i].Entry, e)
+	}
+	for _, e := range r.all {
+		if text == "" && !known(e.ID) {
+			text = tells(got, e)
+		}
+	}
+	if text != "" {
+		return "to one who knows others: " + text
+	}
+	// One that the caller knows as it was appended changes, and another goes.
+	e := &r.all[3]
+	m := message.New(e.Role, "changed since it is known")
+	e.Message, e.Tokens, e.Fingerprint = m, 6, "changed"
+	if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Tokens: 6, Fingerprint: "changed"}); err != nil {
+		return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+	}
+	gone := r.all[6]
+	if n, err := r.store.Delete(r.ctx(), gone.SessionID().Scope(), []string{gone.ID}); err != nil || n != 1 {
+		return fmt.Sprintf("Delete(%q): %d, error %v, want 1 and none", gone.ID, n, err)
+	}
+	for after, from := range map[string]core.Mark{"the beginning": "", "the mark before it": mark} {
+		got, _, text := r.told(core.ChangeQuery{Agent: "agent-a", After: from, Limit: 3, Known: func(string) bool { return true }})
+		if text == "" {
+			text = tells(got, *e)
+		}
+		if text != "" {
+			return fmt.Sprintf("an update of a known entry, from %s: %s", after, text)
+		}
+		if from != "" && !slices.ContainsFunc(got, func(c core.EntryChange) bool { return c.ID == gone.ID && c.Entry == nil }) {
+			return fmt.Sprintf("the deletion of the known %q is not told to one who followed", gone.ID)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,556 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/vector"
+)
+
+// helperChecks hold the smaller companions of a store to their contracts.
+func helperChecks() []Check {
+	return []Check{
+		{ID: "vector.nearest", Suite: SuiteStore, store: nearest, Needs: []Need{NeedVectorSearcher}, once: true,
+			Rule: "a search by vector returns the nearest entries by cosine, each once, best first, ties to the more recent one, and within what the query asks for"},
+		{ID: "beside.folder", Promise: 8, Suite: SuiteStore, store: besideFolder, Needs: []Need{NeedBeside}, once: true,
+			Rule: "the folder beside a store is there, the same each time, another for each use and each store, closed to others, and no use leads out of it"},
+		{ID: "beside.reopen", Suite: SuiteStore, store: besideReopen, Needs: []Need{NeedBeside, NeedReopen}, once: true,
+			Rule: "the folder beside a store is the same after it was closed and opened again, with what lies in it; without the folder the store is whole"},
+		{ID: "scrub.keeps", Promise: 2, Suite: SuiteStore, store: scrubKeeps, Needs: []Need{NeedScrubber}, once: true,
+			Rule: "a scrub takes nothing but what was erased: entries, views and vectors stay, and what is written meanwhile"},
+		{ID: "scrub.gone", Promise: 2, Suite: SuiteStore, store: scrubGone, Needs: []Need{NeedScrubber, NeedMedia}, once: true,
+			Rule: "after a scrub no byte of what was erased before is on the store's media"},
+		{ID: "erase.session", Promise: 2, Suite: SuiteStore, store: eraseSession, Needs: []Need{NeedSessionEraser}, once: true,
+			Rule: "erasing a session leaves nothing of it and all of the others; one that is not there is no error, none at all is ErrInvalid"},
+		{ID: "recognise.says", Promise: 6, Suite: SuiteStore, store: recogniseSays, Needs: []Need{NeedRecogniser}, once: true,
+			Rule: "an entry that says what a message says is shown by Scan or recognised, and what is recognised is a stored entry of that session that says one of the messages"},
+		{ID: "drain.delivers", Promise: 2, Suite: SuiteStore, store: drainDelivers, Needs: []Need{NeedDrainer}, once: true,
+			Rule: "a drain ends with nothing left and no error, the backlog says the same, and everything is still there"},
+		{ID: "late.asked", Suite: SuiteStore, store: lateAsked, Needs: []Need{NeedLateSearcher}, once: true,
+			Rule: "nothing is late for a query that was never searched, and another search has what was late"},
+	}
+}
+
+// helperCalls adds the calls of the smaller companions.
+func (r *storeRun) helperCalls(e core.Entry, out map[string]func(context.Context) error) {
+	id := e.SessionID()
+	if s, ok := core.As[vector.Searcher](r.store); ok {
+		out["SearchVectors"] = func(ctx context.Context) error {
+			_, err := s.SearchVectors(ctx, "space/2", []float32{1, 0}, core.SearchQuery{Scope: id.Scope(), Limit: 3})
+			return err
+		}
+	}
+	if s, ok := core.As[core.Scrubber](r.store); ok {
+		out["Scrub"] = s.Scrub
+	}
+	if s, ok := core.As[core.SessionEraser](r.store); ok {
+		out["EraseSession"] = func(ctx context.Context) error { return s.EraseSession(ctx, id) }
+	}
+	if s, ok := core.As[core.Recogniser](r.store); ok {
+		out["Recognise"] = func(ctx context.Context) error {
+			_, err := s.Recognise(ctx, id, []message.Message{e.Message})
+			return err
+		}
+	}
+	if d, ok := core.As[core.Drainer](r.store); ok {
+		out["Drain"] = func(ctx context.Context) error {
+			if left, err := d.Drain(ctx); left > 0 || err != nil {
+				return err
+			}
+			return ctx.Err() // nothing was left to do, so that it made no difference
+		}
+	}
+	if b, ok := core.As[core.Backlogger](r.store); ok {
+		out["Backlog"] = func(ctx context.Context) error {
+			_, err := b.Backlog(ctx)
+			return err
+		}
+		out["CheckRemote"] = b.CheckRemote
+	}
+	if p, ok := core.As[core.Pinger](r.store); ok {
+		out["Ping"] = p.Ping
+	}
+}
+
+func besideFolder(r *storeRun) string {
+	b, _ := core.As[core.Beside](r.store)
+	seen := map[string]string{}
+	for _, use := range []string{"index", "Vectors9", "x", "index"} {
+		r.watch.beat()
+		dir, err := b.Beside(use)
+		if unsupported(err) {
+			return ""
+		}
+		if err != nil {
+			return fmt.Sprintf("Beside(%q): error %v, want none", use, err)
+		}
+		info, err := os.Stat(dir)
+		if err != nil || !info.IsDir() {
+			return fmt.Sprintf("Beside(%q): %q is no folder (%v)", use, dir, err)
+		}
+		if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+			return fmt.Sprintf("Beside(%q): others may read the folder, its mode is %v", use, info.Mode().Perm())
+		}
+		if before, ok := seen[use]; ok && before != dir {
+			return fmt.Sprintf("Beside(%q): %q, then %q", use, before, dir)
+		}
+		for other, at := range seen {
+			if other != use && (within(dir, at) || within(at, dir)) {
+				return fmt.Sprintf("the folders for %q and %q are not apart: %q and %q", use, other, dir, at)
+			}
+		}
+		seen[use] = dir
+		if err := os.WriteFile(filepath.Join(dir, "kept"), []byte(use), 0o600); err != nil {
+			return fmt.Sprintf("Beside(%q): nothing can be written there: %v", use, err)
+		}
+	}
+	for use, dir := range seen {
+		if got, err := os.ReadFile(filepath.Join(dir, "kept")); err != nil || string(got) != use {
+			return fmt.Sprintf("what lies in the folder for %q is %q (%v)", use, got, err)
+		}
+	}
+	for _, use := range []string{"", ".", "..", "../x", "a/b", "a\\b", "a b", "é", "a\x00", "a.b", strings.Repeat("a", 65)} {
+		if dir, err := b.Beside(use); !errors.Is(err, core.ErrInvalid) {
+			return fmt.Sprintf("Beside(%q): %q, error %v, want ErrInvalid", use, dir, err)
+		}
+	}
+	if err := r.store.Close(); err != nil {
+		return fmt.Sprintf("Close: error %v, want none", err)
+	}
+	if _, decorates := r.store.(core.Unwrapper); decorates {
+		return ""
+	}
+	if dir, err := b.Beside("index"); !errors.Is(err, core.ErrClosed) {
+		return fmt.Sprintf("Beside after Close: %q, error %v, want ErrClosed", dir, err)
+	}
+	return ""
+}
+
+// within reports whether a path is another one or lies in it.
+func within(path, in string) bool {
+	rel, err := filepath.Rel(in, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+func besideReopen(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	b, _ := core.As[core.Beside](r.store)
+	dir, err := b.Beside("index")
+	if unsupported(err) {
+		return ""
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "kept"), []byte("kept"), 0o600)
+	}
+	if err != nil {
+		return fmt.Sprintf("Beside: error %v, want none", err)
+	}
+	r.store = r.reopen(r.tb, r.store)
+	b, _ = core.As[core.Beside](r.store)
+	again, err := b.Beside("index")
+	if err != nil || again != dir {
+		return fmt.Sprintf("after reopening: Beside is %q, error %v, was %q", again, err, dir)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "kept")); err != nil || string(got) != "kept" {
+		return fmt.Sprintf("after reopening: what lay in the folder is %q (%v)", got, err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Sprintf("the folder cannot be deleted: %v", err)
+	}
+	if text := r.readAll(); text != "" {
+		return "without the folder: " + text
+	}
+	if _, err := b.Beside("index"); err != nil {
+		return fmt.Sprintf("Beside of a folder that was deleted: error %v, want it made again", err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Sprintf("Beside of a folder that was deleted: %v", err)
+	}
+	return ""
+}
+
+// eraseSome empties and deletes a part of the entries.
+func (r *storeRun) eraseSome() string {
+	if text := r.rework(); text != "" {
+		return text
+	}
+	for i := len(r.all) - 1; i >= 0; i -= 3 {
+		e := r.all[i]
+		if n, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil || n != 1 {
+			return fmt.Sprintf("Delete(%q): %d, error %v, want 1 and none", e.ID, n, err)
+		}
+		r.all = slices.Delete(r.all, i, i+1)
+	}
+	return ""
+}
+
+func scrubKeeps(r *storeRun) string {
+	s, _ := core.As[core.Scrubber](r.store)
+	if err := s.Scrub(r.ctx()); unsupported(err) {
+		return ""
+	} else if err != nil {
+		return fmt.Sprintf("Scrub of an empty store: error %v, want none", err)
+	}
+	r.steps = append(r.steps, ordinary(12))
+	if text := r.fill(); text != "" {
+		return text
+	}
+	var vectors []vector.Vector
+	v, embeds := core.As[vector.Store](r.store)
+	if embeds {
+		if _, err := v.VectorSpaces(r.ctx(), ""); unsupported(err) {
+			embeds = false
+		}
+	}
+	if embeds {
+		var text string
+		if vectors, text = r.embedded(v, "one/3"); text != "" {
+			return text
+		}
+	}
+	if r.views() != nil {
+		if text := r.publish(sessionOf(0), 2); text != "" {
+			return text
+		}
+	}
+	if text := r.eraseSome(); text != "" {
+		return text
+	}
+	vectors = slices.DeleteFunc(vectors, func(v vector.Vector) bool {
+		i := slices.IndexFunc(r.all, func(e core.Entry) bool { return e.ID == v.ID })
+		return i < 0 || r.all[i].Type == core.TypeErased || r.all[i].Fingerprint == "reworked"
+	})
+	for round := range 2 {
+		if text := r.scrubbed(s, round); text != "" {
+			return text
+		}
+		text := r.readAll()
+		if text == "" && r.views() != nil {
+			text = r.holds(sessionOf(0), 2)
+		}
+		if text == "" && embeds {
+			text = r.vectorsStill(v, vectors)
+		}
+		if text != "" {
+			return "after a scrub: " + text
+		}
+	}
+	return ""
+}
+
+// scrubbed scrubs while somebody writes.
+func (r *storeRun) scrubbed(s core.Scrubber, round int) string {
+	var wg sync.WaitGroup
+	var failed string
+	var written []core.Entry
+	id := core.SessionID{Agent: "agent-a", Session: fmt.Sprint("meanwhile-", round)}
+	wg.Go(func() {
+		failed = guard(func() string {
+			for i := range 5 {
+				e := plainEntry(1000*(round+1)+i, id, int64(i))
+				if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+					return fmt.Sprintf("Append during a scrub: error %v, want none", err)
+				}
+				written = append(written, e)
+			}
+			return ""
+		})
+	})
+	err := s.Scrub(r.ctx())
+	wg.Wait()
+	if failed != "" {
+		return failed
+	}
+	if err != nil {
+		return fmt.Sprintf("Scrub: error %v, want none", err)
+	}
+	r.remember(written)
+	return ""
+}
+
+// vectorsStill looks that the vectors of what was not touched are there.
+func (r *storeRun) vectorsStill(v vector.Store, want []vector.Vector) string {
+	for _, agent := range []string{"agent-a", "agent-b"} {
+		got, text := r.vectorsOf(v, "one/3", agent, core.MaxPage)
+		if text != "" {
+			return text
+		}
+		for _, w := range r.agentsVectors(want, agent) {
+			if !slices.ContainsFunc(got, func(g vector.Vector) bool { return differs(g, w) == "" }) {
+				return fmt.Sprintf("the vector of %q, part %d, is gone or changed", w.ID, w.Part)
+			}
+		}
+	}
+	return ""
+}
+
+func scrubGone(r *storeRun) string {
+	s, _ := core.As[core.Scrubber](r.store)
+	const secret = "Qz7xkJw9vPtR"
+	for i := range 16 {
+		e := plainEntry(i, sessionOf(i%3), int64(i))
+		if i%2 == 0 {
+			e.Key = fmt.Sprint("key-", secret, "-", i)
+			e.Message = message.New(message.User, fmt.Sprint("the password is ", secret, " number ", i))
+			e.Meta = map[string]string{"note": secret}
+			e.Fingerprint = message.Fingerprint(e.Message)
+		}
+		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+			return fmt.Sprintf("Append: error %v, want none", err)
+		}
+		switch i % 4 {
+		case 0:
+			m := message.New(e.Role, "")
+			if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Fingerprint: "x", Type: core.TypeErased, Key: "x:" + e.ID, Meta: map[string]string{}}); err != nil {
+				return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+			}
+		case 2:
+			if _, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil {
+				return fmt.Sprintf("Delete(%q): error %v, want none", e.ID, err)
+			}
+		default:
+			r.remember([]core.Entry{e})
+		}
+	}
+	if err := s.Scrub(r.ctx()); unsupported(err) {
+		return ""
+	} else if err != nil {
+		return fmt.Sprintf("Scrub: error %v, want none", err)
+	}
+	err := filepath.WalkDir(r.media(r.tb, r.store), func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Type().IsRegular() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if at := bytes.Index(b, []byte(secret)); err == nil && at >= 0 {
+			return fmt.Errorf("%s holds at byte %d what was erased", filepath.Base(path), at)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Sprintf("after a scrub: %v", err)
+	}
+	return r.getAll()
+}
+
+func eraseSession(r *storeRun) string {
+	s, _ := core.As[core.SessionEraser](r.store)
+	r.steps = append(r.steps, ordinary(9))
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for _, none := range []core.SessionID{{Agent: "agent-a"}, {Session: "main"}, {}} {
+		err := s.EraseSession(r.ctx(), none)
+		if unsupported(err) {
+			return ""
+		}
+		if !errors.Is(err, core.ErrInvalid) {
+			return fmt.Sprintf("EraseSession(%+v): error %v, want ErrInvalid", none, err)
+		}
+	}
+	if text := r.readAll(); text != "" {
+		return "after erasing no session at all: " + text
+	}
+	id := sessionOf(0)
+	erased := r.in(id.Scope())
+	for round := range 2 {
+		for _, gone := range []core.SessionID{id, {Agent: "agent-a", Session: "mai"}, {Agent: "nobody", Session: "main"}} {
+			if err := s.EraseSession(r.ctx(), gone); err != nil {
+				return fmt.Sprintf("EraseSession(%+v), round %d: error %v, want none", gone, round+1, err)
+			}
+		}
+		r.all = slices.DeleteFunc(r.all, func(e core.Entry) bool { return e.SessionID() == id })
+		delete(r.entries, id)
+		text := r.settled(func() string {
+			got, text := r.scan(core.ScanQuery{Scope: id.Scope(), Limit: 100})
+			if text == "" && len(got) > 0 {
+				text = fmt.Sprintf("Scan shows %d entries of it", len(got))
+			}
+			return text
+		})
+		for _, e := range erased {
+			if _, err := r.store.Get(r.ctx(), id.Scope(), []string{e.ID}); text == "" && !errors.Is(err, core.ErrNotFound) {
+				text = fmt.Sprintf("Get(%q): error %v, want ErrNotFound", e.ID, err)
+			}
+		}
+		if text == "" {
+			text = r.readAll()
+		}
+		if text != "" {
+			return "after a session was erased: " + text
+		}
+	}
+	// The keys and positions are free again.
+	if res, err := r.store.Append(r.ctx(), cloneEntries(erased)); err != nil || res.Duplicates != 0 {
+		return fmt.Sprintf("Append of what was erased with its session: %d duplicates, error %v, want it stored", res.Duplicates, err)
+	}
+	r.remember(erased)
+	return r.readAll()
+}
+
+func recogniseSays(r *storeRun) string {
+	s, _ := core.As[core.Recogniser](r.store)
+	r.steps = append(r.steps, ordinary(9))
+	if text := r.fill(); text != "" {
+		return text
+	}
+	nobody := message.New(message.User, "nobody ever said this, not in any session")
+	for who := range 3 {
+		id := sessionOf(who)
+		own := r.in(id.Scope())
+		asked := map[string]bool{}
+		var messages []message.Message
+		for i, e := range own {
+			if i%2 == 0 {
+				messages = append(messages, cloneEntries([]core.Entry{e})[0].Message)
+				asked[message.Fingerprint(e.Message)] = true
+			}
+		}
+		// What others said, and nobody, is not recognised.
+		given := append(slices.Clone(messages), nobody, message.New(message.User, ""))
+		for _, e := range cloneEntries(r.all) {
+			if e.SessionID() != id && !asked[message.Fingerprint(e.Message)] {
+				given = append(given, e.Message)
+			}
+		}
+		got, err := s.Recognise(r.ctx(), id, given)
+		if unsupported(err) {
+			return ""
+		}
+		if err != nil {
+			return fmt.Sprintf("Recognise of %d messages in session %s: error %v, want none", len(given), id, err)
+		}
+		said := map[string]bool{}
+		for _, e := range got {
+			i := slices.IndexFunc(own, func(o core.Entry) bool { return o.ID == e.ID })
+			if i < 0 {
+				return fmt.Sprintf("Recognise in session %s returned %q of session %s, which is none of its entries", id, e.ID, e.SessionID())
+			}
+			if d := sameEntry(e, own[i]); d != "" {
+				return "Recognise: " + d
+			}
+			fp := message.Fingerprint(e.Message)
+			if said[fp] = true; !slices.ContainsFunc(given, func(m message.Message) bool { return message.Fingerprint(m) == fp }) {
+				return fmt.Sprintf("Recognise returned %q, which says none of the messages", e.ID)
+			}
+		}
+		spoilt(got)
+		spoilt(given)
+		text := r.settled(func() string {
+			shown, text := r.scan(core.ScanQuery{Scope: id.Scope(), Limit: 100})
+			for _, e := range own {
+				if text == "" && asked[message.Fingerprint(e.Message)] && !said[message.Fingerprint(e.Message)] && !slices.Contains(idsOf(shown), e.ID) {
+					text = fmt.Sprintf("%q is neither shown by Scan nor recognised", e.ID)
+				}
+			}
+			return text
+		})
+		if text != "" {
+			return text
+		}
+	}
+	got, err := s.Recognise(r.ctx(), sessionOf(0), nil)
+	if err != nil || len(got) > 0 {
+		return fmt.Sprintf("Recognise of no message: %d entries, error %v, want none", len(got), err)
+	}
+	return r.readAll()
+}
+
+func drainDelivers(r *storeRun) string {
+	d, _ := core.As[core.Drainer](r.store)
+	b, tells := core.As[core.Backlogger](r.store)
+	r.steps = append(r.steps, ordinary(6))
+	drained := func(when string) string {
+		left, err := d.Drain(r.ctx())
+		if unsupported(err) {
+			tells = false
+			return ""
+		}
+		if left != 0 || err != nil {
+			return fmt.Sprintf("Drain %s: %d left, error %v, want neither", when, left, err)
+		}
+		if !tells {
+			return ""
+		}
+		got, err := b.Backlog(r.ctx())
+		if unsupported(err) {
+			tells = false
+			return ""
+		}
+		if err != nil || got.Waiting != 0 || got.Bytes != 0 || !got.Oldest.IsZero() || got.SetAside != 0 || got.Full != "" {
+			return fmt.Sprintf("Backlog after a drain %s: %d waiting, %d bytes, oldest %v, %d set aside, full %q, error %v, want nothing", when, got.Waiting, got.Bytes, got.Oldest, got.SetAside, got.Full, err)
+		}
+		if err := b.CheckRemote(r.ctx()); err != nil {
+			return fmt.Sprintf("CheckRemote after a drain: error %v, want none", err)
+		}
+		return ""
+	}
+	for _, step := range []struct {
+		when string
+		do   func() string
+	}{
+		{"of nothing", func() string { return "" }}, {"after appends", r.fill}, {"after changes", r.rework}, {"after deletions", r.eraseSome}, {"once more", func() string { return "" }},
+	} {
+		if text := step.do(); text != "" {
+			return text
+		}
+		if tells {
+			if got, err := b.Backlog(r.ctx()); err != nil && !unsupported(err) || got.Waiting < 0 || got.Bytes < 0 || got.SetAside < 0 {
+				return fmt.Sprintf("Backlog before the drain %s: %d waiting, %d bytes, %d set aside, error %v", step.when, got.Waiting, got.Bytes, got.SetAside, err)
+			}
+		}
+		if text := drained(step.when); text != "" {
+			return text
+		}
+		if text := r.readAll(); text != "" {
+			return "after a drain " + step.when + ": " + text
+		}
+	}
+	return ""
+}
+
+func lateAsked(r *storeRun) string {
+	l, _ := core.As[core.LateSearcher](r.store)
+	r.steps = append(r.steps, ordinary(9))
+	if text := r.fill(); text != "" {
+		return text
+	}
+	q := core.SearchQuery{Scope: sessionOf(0).Scope(), Text: "the budget report", Limit: 5}
+	r.watch.beat()
+	if l.Late(q) || l.Late(core.SearchQuery{}) {
+		return "Late of a query that was never searched: true, want false"
+	}
+	for range 20 {
+		if _, text := r.search(q); text != "" {
+			return text
+		}
+		other := q
+		other.Text = "kestrel bridge invoice"
+		if l.Late(other) {
+			return "Late of a query that was never searched: true after a search for another, want false"
+		}
+		if !l.Late(q) {
+			return ""
+		}
+	}
+	return "Late stays true however often the same is searched"
+}
