@@ -73,3 +73,21 @@ func TestWritesThatAreInVain(t *testing.T) {
 		t.Errorf("the store was written to %d times", store.writes)
 	}
 }
+
+// TestUnacknowledgedHead: messages that a host shows in front of everything that was stored, and whose storing was not acknowledged, stand in front all the same.
+func TestUnacknowledgedHead(t *testing.T) {
+	store := &unkept{Store: memory.New(), stop: func() {}}
+	f := newFixture(t, func(c *engine.Config, p *engine.Parts) { c.Failure, p.Store = engine.FailStrict, store })
+	f.ingest(user("later"), assistant("answer"))
+	first := []message.Message{user("first"), assistant("one"), assistant("two")}
+	store.gone = true
+	whole := &core.Transcript{Messages: append(first[:3:3], user("later"), assistant("answer"), user("newest"))}
+	if _, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 1000, Transcript: whole}); !errors.Is(err, errGone) {
+		t.Fatalf("error %v, want that of the store", err)
+	}
+	store.gone = false
+	got := shown(f.assemble(1000, transcript("", append(first[:3:3], user("another way"))...)))
+	if want := "first | one | two | another way"; got != want {
+		t.Errorf("shown: %q, want %q", got, want)
+	}
+}

@@ -27,8 +27,8 @@ import (
 const (
 	// MetaStray names, on a message that stood unknown at the head of a transcript, the place of the entry that it was put in front of.
 	MetaStray = "stray"
-	// MetaBefore names, on a message that came in the midst of what was known, the place of the entry that it stands in front of: it is found there when
-	// the view that says so was not published any more.
+	// MetaBefore names, on a message that came in the midst of what was known or in front of all of it, the place of the entry that it stands in front of: it
+	// is found there when the view that says so was not published any more.
 	MetaBefore = "before"
 )
 

@@ -96,9 +96,12 @@ func (p *Plan) News(id core.SessionID, next int64, t *core.Transcript) ([]messag
 		}
 	}
 	for i := range p.Strays {
+		// In front of everything they are conversation like any other.
+		mark := Mark{MetaBefore, p.placeOf(p.At)}
 		if p.At > 0 || slices.ContainsFunc(p.Known[:p.Hard[0]], func(k Known) bool { return k.Erased }) {
-			marks[i] = Mark{MetaStray, p.placeOf(p.At)}
+			mark.Key = MetaStray
 		}
+		marks[i] = mark
 	}
 	i, before := len(p.Strays)+p.fresh(), ""
 	for _, st := range slices.Backward(p.Order) {
