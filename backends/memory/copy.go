@@ -59,6 +59,9 @@ func cloneView(v *core.View) core.View {
 		ownSpans(spans)
 	}
 	c.Inherited = ownSpans(slices.Clone(c.Inherited))
+	for i := range c.Grants {
+		c.Grants[i].Closed = ownSpans(slices.Clone(c.Grants[i].Closed))
+	}
 	ownSummaries(c.Summaries)
 	if c.Shown != nil {
 		shown := *c.Shown
