@@ -31,7 +31,7 @@ openclaw-e2e:
 # restarts, and what changes under a session.
 openclaw-long:
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
-	E2E_LONG=1 E2E_ONLY=owning,legacy,delegating,facts,changes hosts/openclaw/e2e/run.sh "$(RIG)"
+	E2E_LONG=1 E2E_ONLY=owning,legacy,delegating,broken,facts,changes hosts/openclaw/e2e/run.sh "$(RIG)"
 
 # The end-to-end run on the newest OpenClaw and the two before it, which hosts/openclaw/e2e/versions names.
 host-versions:
