@@ -80,34 +80,38 @@ func openServer(tb testing.TB) core.Store {
 	return withViews{s, memory.New()}
 }
 
-// retrievers builds each retriever of the framework.
-var retrievers = map[string]func() (core.Retriever, error){
-	"recent": func() (core.Retriever, error) { return recent.New(recent.DefaultConfig()) },
-	"semantic": func() (core.Retriever, error) {
-		index, err := lexical.New(lexical.DefaultConfig())
+// retrievers builds each retriever of the framework. Those that go by meaning ask an embedder.
+var retrievers = map[string]func(core.Embedder) (core.Retriever, error){
+	"recent": func(core.Embedder) (core.Retriever, error) { return recent.New(recent.DefaultConfig()) },
+	"semantic": func(e core.Embedder) (core.Retriever, error) {
+		index, err := semantic.NewVector(semantic.DefaultVectorConfig(), e)
 		if err != nil {
 			return nil, err
 		}
 		return semantic.New(semantic.DefaultConfig(), index)
 	},
-	"hybrid": func() (core.Retriever, error) {
-		index, err := lexical.New(lexical.DefaultConfig())
+	"hybrid": func(e core.Embedder) (core.Retriever, error) {
+		words, err := lexical.New(lexical.DefaultConfig())
 		if err != nil {
 			return nil, err
 		}
-		return hybrid.New(hybrid.DefaultConfig(), map[string]core.Searcher{"lexical": index})
+		meaning, err := semantic.NewVector(semantic.DefaultVectorConfig(), e)
+		if err != nil {
+			return nil, err
+		}
+		return hybrid.New(hybrid.DefaultConfig(), map[string]core.Searcher{"lexical": words, "vector": meaning})
 	},
 }
 
 // TestMatrix plays generated sessions with every retriever, every compactor and every store.
 func TestMatrix(t *testing.T) {
-	count := counter(t)
+	count, embedder := counter(t), loopback(t)
 	for store, b := range backends {
 		t.Run(store, func(t *testing.T) {
 			t.Parallel()
-			conformance.TestMatrix(t, b.combinations(store, false), count, conformance.WithCases(b.cases))
+			conformance.TestMatrix(t, b.combinations(store, embedder, false), count, conformance.WithCases(b.cases))
 			// What tiers do differently they do in core; a quarter of the sessions finds what a store makes of it.
-			conformance.TestMatrix(t, b.combinations(store, true), count, conformance.WithCases(max(b.cases/4, 2)))
+			conformance.TestMatrix(t, b.combinations(store, embedder, true), count, conformance.WithCases(max(b.cases/4, 2)))
 		})
 	}
 }
@@ -116,7 +120,7 @@ func TestMatrix(t *testing.T) {
 var tiered = map[string]bool{"mask": true, "index": true, "chain": true}
 
 // combinations lists every retriever with every compactor over a store, tiers apart from the others.
-func (b backend) combinations(name string, tiers bool) []conformance.Combination {
+func (b backend) combinations(name string, embedder core.Embedder, tiers bool) []conformance.Combination {
 	var out []conformance.Combination
 	for retriever, newRetriever := range retrievers {
 		for compactor := range compactors {
@@ -128,7 +132,7 @@ func (b backend) combinations(name string, tiers bool) []conformance.Combination
 				Reopen: b.reopen,
 				Open: func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
 					tb.Helper()
-					r, err := newRetriever()
+					r, err := newRetriever(embedder)
 					if err != nil {
 						tb.Fatalf("%s: %v", retriever, err)
 					}

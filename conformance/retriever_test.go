@@ -14,7 +14,7 @@ func TestRetrieverHybrid(t *testing.T) {
 	t.Parallel()
 	conformance.TestRetriever(t, func(tb testing.TB) (core.Retriever, core.Store) {
 		tb.Helper()
-		r, err := retrievers["hybrid"]()
+		r, err := retrievers["hybrid"](loopback(t))
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestRetrieverSemantic(t *testing.T) {
 	t.Parallel()
 	conformance.TestRetriever(t, func(tb testing.TB) (core.Retriever, core.Store) {
 		tb.Helper()
-		r, err := retrievers["semantic"]()
+		r, err := retrievers["semantic"](loopback(t))
 		if err != nil {
 			tb.Fatal(err)
 		}
