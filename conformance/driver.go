@@ -36,7 +36,9 @@ type driver struct {
 	costs map[string]int
 
 	// pending says what goes wrong in the next operation of the engine.
-	pendingFault  faultPlace
+	pendingFault faultPlace
+	// over says that the session ends with this step, of which nothing more is judged, see recover.
+	over          bool
 	pendingCount  int
 	pendingCancel bool
 
@@ -72,9 +74,12 @@ func newDriver(tb testing.TB, comb Combination, p plan, checks map[string]Check,
 	return d
 }
 
-// reopen makes the engine, anew when there was one.
+// reopen makes the engine, anew when there was one. Over a store without views the first goes on: a restart forgets resets, forks and compactions there, as documented.
 func (d *driver) reopen(again bool) {
 	if again {
+		if !d.restarts() {
+			return
+		}
 		if d.comb.Reopen != nil {
 			d.store = d.comb.Reopen(d.tb, d.store)
 		}
@@ -88,7 +93,7 @@ func (d *driver) reopen(again bool) {
 
 // fail records a broken rule. Rules that are not claimed or whose needs are not met are left out of checks and pass.
 func (d *driver) fail(id, format string, args ...any) {
-	if _, ok := d.checks[id]; !ok {
+	if _, ok := d.checks[id]; !ok || d.over {
 		return
 	}
 	text := fmt.Sprintf(format, args...)
@@ -124,6 +129,10 @@ func (d *driver) play() (string, string) {
 		if d.settle(); d.failed != "" {
 			d.dispose()
 			return d.failed, fmt.Sprintf("step %d (%s): %s", i+1, o, d.failure)
+		}
+		if d.over {
+			d.dispose()
+			return "", ""
 		}
 	}
 	d.env.Model.Set(Honest)
@@ -255,10 +264,11 @@ func (d *driver) call(name string, keyed bool, f func(ctx context.Context) error
 	return before || hits > 0, err
 }
 
-// recover replaces an engine that has quarantined itself.
+// recover replaces an engine that has quarantined itself. Where nothing may be restarted the session ends there.
 func (d *driver) recover() {
 	for _, p := range d.engine.Info().Health {
 		if p.Quarantined {
+			d.over = !d.restarts()
 			d.restart(false)
 			return
 		}
@@ -281,14 +291,25 @@ func (d *driver) spurious(name string, excused bool, err error) {
 	}
 }
 
+// restarts reports whether what an engine keeps outlasts it.
+func (d *driver) restarts() bool {
+	if _, ok := core.As[core.ViewStore](d.store); ok {
+		return true
+	}
+	d.watch.tally.without(NeedViewStore, "restarts")
+	return false
+}
+
 func (d *driver) restart(polite bool) {
+	if !d.restarts() {
+		return
+	}
 	if polite {
 		d.dispose()
 	}
 	d.reopen(true)
-	_, keepsViews := core.As[core.ViewStore](d.store)
 	for _, t := range d.tracks {
-		if t != nil && (!keepsViews || t.prev != nil && t.prev.shaky) {
+		if t != nil && t.prev != nil && t.prev.shaky {
 			// The window is shaped anew where no view was kept.
 			t.prev = nil
 		}

@@ -119,6 +119,15 @@ func (t *tally) left(c Check, needs []Need) {
 	})
 }
 
+// without notes what is not done because a need is not met.
+func (t *tally) without(n Need, what string) {
+	t.add(func(r *Report) {
+		if !slices.Contains(r.Missing[n], what) {
+			r.Missing[n] = append(r.Missing[n], what)
+		}
+	})
+}
+
 // during counts the calls of a part while one check runs; the function that it returns ends that.
 func (t *tally) during(c Check, w *watch) func() {
 	before := w.beats.Load()

@@ -7,7 +7,6 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"reflect"
 	"strconv"
@@ -118,7 +117,7 @@ func New(parts Parts, cfg Config, opts ...Option) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: parts.Store, retriever: parts.Retriever, searcher: parts.Searcher, compactor: parts.Compactor,
 		host: parts.Host, ownStore: parts.OwnStore, newID: randomID, log: slog.New(slog.DiscardHandler),
-		redact: redact, injected: cutter, gauge: &gauge{count: parts.Counter, seed: maphash.MakeSeed()}, nonce: rand.Text()[:8], sessions: make(map[core.SessionID]*session), lately: list.New(),
+		redact: redact, injected: cutter, gauge: newGauge(parts.Counter), nonce: rand.Text()[:8], sessions: make(map[core.SessionID]*session), lately: list.New(),
 		info: core.Info{ID: "composed", Name: "Composed context engine", Version: "1"},
 	}
 	e.reader = &reader{store: e.store, gauge: e.gauge, cfg: &e.cfg}

@@ -16,24 +16,36 @@ import (
 )
 
 const (
-	// messageOverhead is what a message costs besides its content, roleCost what the name of its role costs; "toolResult" costs one more.
+	// messageOverhead is what a message costs besides its content and its role.
 	messageOverhead = 4
-	roleCost        = 1
+	// usualRole is what the name of a role costs where a figure in advance will do.
+	usualRole = 1
 )
 
 // gauge says what messages cost in tokens, whole and shortened. It is safe for concurrent use.
 type gauge struct {
 	count core.TokenCounter
+	// roles is what the names of roles cost.
+	roles map[message.Role]int
 	// seed is of the hashes that costs and wordings are found again by.
 	seed maphash.Seed
 }
 
+func newGauge(count core.TokenCounter) *gauge {
+	roles := map[message.Role]int{message.Tool: count("toolResult")} // the longest of the names that formats have for it
+	for _, r := range []message.Role{message.System, message.User, message.Assistant} {
+		roles[r] = count(string(r))
+	}
+	return &gauge{count: count, roles: roles, seed: maphash.MakeSeed()}
+}
+
 // messageCost counts what m costs in a prompt, in tokens.
 func (g *gauge) messageCost(m message.Message) int {
-	n := messageOverhead + roleCost
-	if m.Role == message.Tool {
-		n++
+	role, ok := g.roles[m.Role]
+	if !ok {
+		role = g.count(string(m.Role))
 	}
+	n := messageOverhead + role
 	if m.Name != "" {
 		n += g.count(m.Name)
 	}

@@ -25,7 +25,7 @@ type quotation struct {
 
 // quoteRoom is what an allowance leaves for the quotations themselves.
 func (s *session) quoteRoom(allowance int) int {
-	return allowance - s.cachedCount(recallOpen) - s.cachedCount(recallClose) - messageOverhead - roleCost - 2
+	return allowance - s.cachedCount(recallOpen) - s.cachedCount(recallClose) - messageOverhead - s.cachedCount(string(message.User)) - 2
 }
 
 // choose packs candidates in rank order, skipping what does not fit. It adds to seen what it takes, and returns the room that is left.
@@ -161,7 +161,7 @@ func (c *Config) quoteFloor(entry *core.Entry) int {
 	if entry.Tokens > c.Recall.Quote || len(entry.Message.Parts) != 1 || entry.Message.Parts[0].Kind != message.Text {
 		return 0
 	}
-	return (entry.Tokens - messageOverhead - roleCost) * 9 / 10
+	return (entry.Tokens - messageOverhead - usualRole) * 9 / 10
 }
 
 // minQuote is the smallest room worth looking for a quotation that fits it, in tokens.

@@ -165,7 +165,7 @@ func (f *frame) squeezeItem(v *core.View, it *item, hard, total int) int {
 		f.s.setStub(v, it, st)
 		return f.squeezeItem(v, it, hard, total-before+it.cost)
 	}
-	limit := max(it.cost-over-messageOverhead-roleCost-8, minClip)
+	limit := max(it.cost-over-messageOverhead-usualRole-8, minClip)
 	st, ok := f.e.gauge.clip(it.entry, perPart(it.entry, limit))
 	if ok && len(shown.Texts) > 0 {
 		st = stubOver(st, shown)
