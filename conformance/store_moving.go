@@ -274,8 +274,12 @@ func deleteAgain(r *storeRun) string {
 		if i%4 == 1 {
 			scope.Session = ""
 		}
-		if n, err := r.store.Delete(r.ctx(), scope, []string{"E-none", e.ID, e.ID}); err != nil || n != 1 {
-			return fmt.Sprintf("Delete of one entry named twice and an unknown one: %d, error %v, want 1 and none", n, err)
+		named := []string{"E-none", e.ID, e.ID}
+		if i%4 == 3 {
+			named = []string{e.ID}
+		}
+		if n, err := r.store.Delete(r.ctx(), scope, named); err != nil || n != 1 {
+			return fmt.Sprintf("Delete(%q), of which one is there: %d, error %v, want 1 and none", named, n, err)
 		}
 		again := e
 		if i%4 == 3 {
@@ -324,6 +328,20 @@ func updateAlone(r *storeRun) string {
 	}
 	if text := r.readAll(); text != "" {
 		return text
+	}
+	// What was updated is updated once more, and it is the last that counts.
+	for i := range min(len(r.all), 5) {
+		e := &r.all[i]
+		for _, text := range []string{"once more", "and for the last time"} {
+			m := message.New(e.Role, text)
+			if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Tokens: len(text), Fingerprint: text}); err != nil {
+				return fmt.Sprintf("another Update(%q): error %v, want none", e.ID, err)
+			}
+			e.Message, e.Tokens, e.Fingerprint = m, len(text), text
+		}
+	}
+	if text := r.readAll(); text != "" {
+		return "after another update: " + text
 	}
 	for _, e := range r.all {
 		again := e
