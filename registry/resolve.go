@@ -66,11 +66,27 @@ func (c Config) pick(agent, session, provider string) int {
 }
 
 func (a Arm) weightFor(agent, session, provider string) float64 {
-	among := func(list []string, name string) bool { return len(list) == 0 || slices.Contains(list, name) }
-	if !a.takes(agent) || !among(a.Sessions, session) || !among(a.Providers, provider) {
+	if !a.takes(agent) || len(a.Sessions) > 0 && !slices.ContainsFunc(a.Sessions, func(pattern string) bool { return matches(pattern, session) }) ||
+		len(a.Providers) > 0 && !slices.Contains(a.Providers, provider) {
 		return 0
 	}
 	return a.Weight
+}
+
+// matches reports whether a name is what a pattern says, in which * stands for any text.
+func matches(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	last := len(parts) - 1
+	if last == 0 {
+		return pattern == name
+	}
+	name, ok := strings.CutPrefix(name, parts[0])
+	for _, part := range parts[1:last] {
+		if ok {
+			_, name, ok = strings.Cut(name, part)
+		}
+	}
+	return ok && strings.HasSuffix(name, parts[last])
 }
 
 // id hashes what a configuration says, without its secrets.

@@ -241,4 +241,13 @@ func TestArmsOfSessions(t *testing.T) {
 			t.Errorf("%s: %d recent messages, arm %+v, %v; want %d", session, got.Core.RecentMessages, arm, err, want)
 		}
 	}
+	cfg = mustLoad(t, r, yaml("store: memory\nrecentMessages: 20\narms: [{name: own, sessions: ['agent:*:cron:*', '*:hook:*:end', 'all*', 'a*b*ab'], override: {recentMessages: 3}}]"))
+	for session, want := range map[string]bool{
+		"agent:main:cron:daily": true, "agent::cron:": true, "agent:main:cron": false, "my agent:main:cron:x": false, "x:hook:/a/b:end": true, "x:hook:end": false,
+		"all": true, "all of it": true, "al": false, "abab": true, "ab": false, "aab": false, "": false,
+	} {
+		if _, arm, err := r.Resolve(cfg, "main", session); err != nil || (arm.Name == "own") != want {
+			t.Errorf("%q: arm %+v, %v, want it: %v", session, arm, err, want)
+		}
+	}
 }

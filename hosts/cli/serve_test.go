@@ -11,6 +11,8 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/rpc"
+	"github.com/contextengine/contextengine/internal/openbraintest"
+	"github.com/contextengine/contextengine/registry/builtin"
 )
 
 // connected returns a client of a sidecar with a configuration, before its first call.
@@ -154,5 +156,37 @@ arms: [{name: small, providers: [ollama], override: {recentMessages: 1}}, {name:
 		if got := len(res.Messages) / 2; info.Arm.Name != want.arm || got > want.most || want.most == 9 && got != 9 {
 			t.Errorf("%s began with %s and goes on with %s: arm %q, want %q; %d turns are shown, want %d at most", name, want.begins, want.goesOn, info.Arm.Name, want.arm, got, want.most)
 		}
+	}
+}
+
+// TestServeKeepsNothingOfSomeSessions: sessions that a pattern names work like all others and leave nothing behind, whichever engine it is.
+func TestServeKeepsNothingOfSomeSessions(t *testing.T) {
+	srv := openbraintest.New(t, openbraintest.Strict(20, false))
+	const arms = "arms: [{name: passing, sessions: ['agent:*:cron:*'], override: {engine: composed, store: memory}}]\n"
+	for name, engine := range map[string]string{
+		"composed": "engine: composed\nstore: {type: sqlite, path: PATH}\n", "openbrain": "engine: {type: openbrain, baseUrl: URL, apiKey: KEY}\nstore: {local: {path: PATH}}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "store.db")
+			config := strings.NewReplacer("PATH", path, "URL", srv.URL(), "KEY", srv.Key()).Replace(engine) + arms
+			c := connected(t, config)
+			if _, err := c.Initialize(t.Context(), rpc.InitializeParams{Client: rpc.Program{Name: "test"}, Format: "openai"}); err != nil {
+				t.Fatal(err)
+			}
+			for session, stored := range map[string]bool{"agent:main:main": true, "agent:main:cron:daily": false} {
+				if got := len(turns(t, c, core.SessionID{Agent: "main", Session: session}, 3)); got < 6 {
+					t.Errorf("%s: %d messages are shown, want 6", session, got)
+				}
+				out := run(t, builtin.New(), "", "sessions", "--wide", "--agent", "main", "--config", write(t, "look.yaml", "store: {type: sqlite, path: "+path+"}\n")).out
+				if strings.Contains(out, session) != stored {
+					t.Errorf("%s is stored: %t, want %t\n%s", session, !stored, stored, out)
+				}
+			}
+			for _, thought := range srv.Thoughts() {
+				if strings.Contains(fmt.Sprint(thought), "cron") {
+					t.Errorf("the server holds %v", thought)
+				}
+			}
+		})
 	}
 }
