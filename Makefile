@@ -28,10 +28,10 @@ openclaw-e2e:
 	hosts/openclaw/e2e/run.sh "$(RIG)"
 
 # The long versions in the real OpenClaw host: sixty turns, the gateway killed in every mode, ten facts over 120 turns and two
-# restarts, and what changes under a session.
+# restarts, what changes under a session, and what is kept of one.
 openclaw-long:
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
-	E2E_LONG=1 E2E_ONLY=owning,legacy,delegating,broken,facts,changes hosts/openclaw/e2e/run.sh "$(RIG)"
+	E2E_LONG=1 E2E_ONLY=owning,legacy,delegating,broken,facts,changes,sessions hosts/openclaw/e2e/run.sh "$(RIG)"
 
 # The end-to-end run on the newest OpenClaw and the two before it, which hosts/openclaw/e2e/versions names.
 host-versions:

@@ -21,6 +21,7 @@ import { owningPart } from './parts/owning.mjs';
 import { house } from './parts/stage.mjs';
 import { packedPart } from './parts/packed.mjs';
 import { repairsPart } from './parts/repairs.mjs';
+import { sessionsPart } from './parts/sessions.mjs';
 import { subagentsPart } from './parts/subagents.mjs';
 import { toolsPart } from './parts/tools.mjs';
 
@@ -34,9 +35,9 @@ if (!rig || !work || !helper || !sidecar) {
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 const started = Date.now();
 // The longest first.
-const parts = { owning: owningPart, mute: mutePart, doctor: doctorPart, delegating: delegatingPart, legacy: legacyPart, tools: toolsPart, subagents: subagentsPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart, cost: costPart, added: addedPart, facts: factsPart, changes: changesPart, repairs: repairsPart, packed: packedPart };
+const parts = { owning: owningPart, mute: mutePart, doctor: doctorPart, delegating: delegatingPart, legacy: legacyPart, tools: toolsPart, subagents: subagentsPart, openbrain: openBrainPart, broken: brokenPart, overhead: overheadPart, cost: costPart, added: addedPart, facts: factsPart, changes: changesPart, repairs: repairsPart, sessions: sessionsPart, packed: packedPart };
 // Costs and the longest session take long and are played on request; packed packages are installed where there are some.
-const only = process.env.E2E_ONLY?.split(',') ?? Object.keys(parts).filter((name) => !['cost', 'added', 'facts', 'changes', 'repairs', 'packed'].includes(name) || name === 'packed' && process.env.E2E_PACKAGES);
+const only = process.env.E2E_ONLY?.split(',') ?? Object.keys(parts).filter((name) => !['cost', 'added', 'facts', 'changes', 'repairs', 'sessions', 'packed'].includes(name) || name === 'packed' && process.env.E2E_PACKAGES);
 const long = process.env.E2E_LONG === '1';
 // What is installed is what a package would hold, without the tools that build it.
 const plugin = join(work, 'plugin');

@@ -1,0 +1,47 @@
+// What an operator decides about sessions: how much is kept across a reset, and of which sessions nothing is.
+import { join } from 'node:path';
+
+import { check, judge, scenario } from '../lib/report.mjs';
+import { turnsIn } from '../lib/directives.mjs';
+import { engineFile, launched } from '../lib/setup.mjs';
+import { dump, storedTwice } from '../lib/stored.mjs';
+import { textOf } from '../lib/tokens.mjs';
+import { stage } from './stage.mjs';
+import { degradations } from './verdict.mjs';
+
+const CODE = 'locker-8471';
+
+export async function sessionsPart(context) {
+  const { folder, sidecar, helper, plugin } = context;
+  const store = join(folder, 'store.db');
+  const engine = { engine: 'composed', store: { type: 'sqlite', path: store }, arms: [{ name: 'passing', sessions: ['agent:*:cron:*'], override: { store: 'memory' } }] };
+  const config = { folder, sidecar, configFile: engineFile(folder, engine) };
+  await stage(context, 'sessions', { plugin: { id: 'openbrain', path: plugin, config: launched(config) } }, async ({ installation, talk, log, requests, rest }) => {
+    const prompt = (turn) => requests().findLast((r) => r.turn === turn).body.messages.map((m) => textOf(m.content)).join('\n');
+    const afterReset = async (name) => {
+      const session = `agent:main:${name}`;
+      await talk.turn(session, `${name}-1`, `The code of my locker at the station is ${CODE}.`);
+      await talk.turn(session, `${name}-2`, 'Thank you.');
+      await installation.call('sessions.reset', { key: session });
+      await talk.turn(session, `${name}-3`, 'What is the code of my locker at the station?');
+      return prompt(`${name}-3`).includes(CODE);
+    };
+    await scenario('sessions: after a reset nothing is recalled of what was before', async () => check(!await afterReset('forgets'), 'it is recalled'));
+    await scenario('sessions: with resetHistory it is', async () => {
+      engineFile(folder, { ...engine, recall: { resetHistory: true } });
+      await installation.kill();
+      await installation.start();
+      check(await afterReset('recalls'), 'it is not recalled');
+    });
+    await scenario('sessions: one of which nothing is kept goes on like others, and is in no store', async () => {
+      for (let i = 1; i <= 3; i++) await talk.turn('agent:main:cron:daily', `daily-${i}`, 'Look at the mail.');
+      const shown = turnsIn(prompt('daily-3'));
+      check(['daily-1', 'daily-2'].every((turn) => shown.includes(turn)), `the model is shown ${shown}`);
+    });
+    await rest();
+    const entries = await dump(helper, store);
+    judge('sessions: the store holds the others alone', entries.filter((entry) => entry.session.includes('cron')).map((entry) => `${entry.session}: ${entry.role}`));
+    judge('sessions: no turn degraded to legacy', degradations(log()));
+    judge('sessions: no turn is stored twice', storedTwice(entries));
+  });
+}
