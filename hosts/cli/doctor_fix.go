@@ -38,7 +38,10 @@ func (a *app) mending(ctx context.Context, config, agent string, patience time.D
 		return err
 	}
 	k := &keeper{instance: instance, kind: orNone(cfg.Store.Type), a: a}
-	if k.store, err = k.storeOf(ctx, agent, storeSession); err == nil {
+	switch k.store, err = k.storeOf(ctx, agent, storeSession); {
+	case errors.Is(err, errNoStore):
+		err = f(nil)
+	case err == nil:
 		var found []*repair
 		if found, err = k.repairs(ctx, patience); err == nil {
 			err = f(found)

@@ -99,5 +99,6 @@ func TestDoctorFixOutbox(t *testing.T) {
 
 func TestDoctorFixIsNotForHosts(t *testing.T) {
 	run(t, builtin.New(), "", "doctor", "--fix", "--openclaw", "x.json").want(t, cli.ExitUsage, "give one of --fix and --openclaw")
+	run(t, builtin.New(), "", "doctor", "--fix", "--config", write(t, "c.yaml", "engine: legacy\n")).want(t, cli.ExitOK, "nothing that doctor could mend")
 	run(t, builtin.New(), "", "doctor", "--fix", "--json").want(t, cli.ExitUsage, "add --yes")
 }

@@ -101,6 +101,8 @@ func (a *app) keeping(ctx context.Context, f storeFlags, do func(k *keeper) erro
 // storeSession stands for any session where a configuration has arms: one that can never begin.
 const storeSession = ""
 
+var errNoStore = fmt.Errorf("choose another with the key engine: %w", core.ErrInvalid)
+
 // storeOf returns where the engine of a session keeps its entries.
 func (k *keeper) storeOf(ctx context.Context, agent, session string) (core.Store, error) {
 	e, _, err := k.instance.Lookup(ctx, agent, session)
@@ -115,7 +117,7 @@ func (k *keeper) storeOf(ctx context.Context, agent, session string) (core.Store
 				return nil, err
 			}
 		}
-		return nil, fmt.Errorf("engine %q stores nothing: choose another with the key engine: %w", e.Info().ID, core.ErrInvalid)
+		return nil, fmt.Errorf("engine %q stores nothing: %w", e.Info().ID, errNoStore)
 	}
 	return s.Store(), nil
 }
