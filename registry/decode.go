@@ -151,8 +151,7 @@ func (m mistakes) Error() string {
 func (m mistakes) Unwrap() []error { return m }
 
 func unknownKey(at path, key string, known []string) error {
-	slices.Sort(known)
-	return fmt.Errorf("%s: %w", at.at(key), unknown("key", key, known))
+	return fmt.Errorf("%s: %w", at.at(key), unknown("key", key, slices.Sorted(slices.Values(known))))
 }
 
 func (d *decoder) table(v any, dst reflect.Value, at path) error {

@@ -27,6 +27,7 @@ func TestCompletion(t *testing.T) {
 		t.Error("completion made a store")
 	}
 	run(t, builtin.New(), "", "import", "--config", config, "--agent", "ann", chat(t, "one", 4), chat(t, "two", 2)).want(t, cli.ExitOK)
+	run(t, builtin.New(), "", "replay", "--color", "al").want(t, cli.ExitUsage) // an error lists the values in an order of its own
 	for _, tt := range []struct {
 		args []string
 		want string

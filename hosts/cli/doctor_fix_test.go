@@ -9,14 +9,12 @@ import (
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/hosts/cli"
-	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 	"github.com/contextengine/contextengine/registry/builtin"
 )
 
 // TestDoctorFixIndex: the indexes of a damaged file are made anew when somebody says so, nothing is lost, and the file as it was is kept.
 func TestDoctorFixIndex(t *testing.T) {
-	needs.NoRace(t)
 	config, path := keeping(t)
 	run(t, builtin.New(), "", "import", "--config", config, chat(t, "one", 400)).want(t, cli.ExitOK)
 	damage(t, path)
@@ -72,7 +70,6 @@ func damage(t *testing.T, path string) {
 
 // TestDoctorFixView: a view that names what nobody stored is mended.
 func TestDoctorFixView(t *testing.T) {
-	needs.NoRace(t)
 	config, path := keeping(t)
 	run(t, builtin.New(), "", "import", "--config", config, chat(t, "one", 20)).want(t, cli.ExitOK)
 	brick(t, path)
@@ -82,7 +79,6 @@ func TestDoctorFixView(t *testing.T) {
 
 // TestDoctorFixOutbox: what an outbox holds is delivered, or it is said why not, and nothing is lost.
 func TestDoctorFixOutbox(t *testing.T) {
-	needs.NoRace(t)
 	t.Parallel() // it waits for a server that is away
 	srv := openbraintest.New(t, openbraintest.Strict(20, false))
 	config := write(t, "c.yaml", strings.NewReplacer("URL", srv.URL(), "KEY", srv.Key(), "PATH", filepath.Join(t.TempDir(), "store.db")).

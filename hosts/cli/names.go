@@ -13,9 +13,9 @@ import (
 	"github.com/contextengine/contextengine/internal/columns"
 )
 
-// unknownName is the error for a name that is not one of those known.
+// unknownName is the error for a name that is not one of those known, which stay in their order.
 func unknownName(what, name string, known []string) error {
-	slices.Sort(known)
+	known = slices.Sorted(slices.Values(known))
 	text := fmt.Sprintf("unknown %s %q", what, name)
 	if best, ok := nearest.Of(name, known); ok {
 		text += fmt.Sprintf(", did you mean %q?", best)

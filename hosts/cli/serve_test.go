@@ -11,7 +11,6 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/rpc"
-	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 	"github.com/contextengine/contextengine/registry/builtin"
 )
@@ -162,7 +161,6 @@ arms: [{name: small, providers: [ollama], override: {recentMessages: 1}}, {name:
 
 // TestServeKeepsNothingOfSomeSessions: sessions that a pattern names work like all others and leave nothing behind, whichever engine it is.
 func TestServeKeepsNothingOfSomeSessions(t *testing.T) {
-	needs.NoRace(t)
 	srv := openbraintest.New(t, openbraintest.Strict(20, false))
 	const arms = "arms: [{name: passing, sessions: ['agent:*:cron:*'], override: {engine: composed, store: memory}}]\n"
 	for name, engine := range map[string]string{
