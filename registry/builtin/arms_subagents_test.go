@@ -1,6 +1,7 @@
 package builtin_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -13,17 +14,17 @@ import (
 )
 
 // TestSubagentsAndPatterns: a subagent belongs to its parent's arm, whatever patterns say about its key; of a parent outside of all arms, to the arm that its
-// own key is given. It reaches what its parent said wherever both keep things in the same store.
+// own key is given. It reaches what its parent said wherever both keep things in the same store. Another process knows of it what is in the stores.
 func TestSubagentsAndPatterns(t *testing.T) {
 	for _, c := range []struct {
-		name, arms, parent, arm, childArm string
-		reaches                           bool
+		name, arms, parent, arm, childArm, later string
+		reaches                                  bool
 	}{
-		{"the parent's arm counts", "{name: talks, sessions: ['agent:*:direct:*'], override: {recentMessages: 4}}, {name: subs, sessions: ['agent:*:subagent:*']}", "agent:main:direct:ann", "talks", "talks", true},
-		{"also one of which nothing is kept", "{name: passing, sessions: ['agent:*:cron:*'], override: {store: memory}}", "agent:main:cron:daily", "passing", "passing", true},
-		{"no arm, no pattern", "{name: passing, sessions: ['agent:*:cron:*'], override: {store: memory}}", "agent:main:main", "", "", true},
-		{"no arm, and a pattern for its key", "{name: subs, sessions: ['agent:*:subagent:*'], override: {recentMessages: 4}}", "agent:main:main", "", "subs", true},
-		{"no arm, and a pattern with another store", "{name: subs, sessions: ['agent:*:subagent:*'], override: {store: memory}}", "agent:main:main", "", "subs", false},
+		{"the parent's arm counts", "{name: talks, sessions: ['agent:*:direct:*'], override: {recentMessages: 4}}, {name: subs, sessions: ['agent:*:subagent:*']}", "agent:main:direct:ann", "talks", "talks", "talks", true},
+		{"also one of which nothing is kept", "{name: passing, sessions: ['agent:*:cron:*'], override: {store: memory}}", "agent:main:cron:daily", "passing", "passing", "", true},
+		{"no arm, no pattern", "{name: passing, sessions: ['agent:*:cron:*'], override: {store: memory}}", "agent:main:main", "", "", "", true},
+		{"no arm, and a pattern for its key", "{name: subs, sessions: ['agent:*:subagent:*'], override: {recentMessages: 4}}", "agent:main:main", "", "subs", "subs", true},
+		{"no arm, and a pattern with another store", "{name: subs, sessions: ['agent:*:subagent:*'], override: {store: memory}}", "agent:main:main", "", "subs", "subs", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			reg := builtin.New()
@@ -31,11 +32,16 @@ func TestSubagentsAndPatterns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			instance, err := reg.Build(t.Context(), cfg, registry.BuildOptions{})
-			if err != nil {
-				t.Fatal(err)
+			begin := func() *registry.Instance {
+				t.Helper()
+				instance, err := reg.Build(t.Context(), cfg, registry.BuildOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = instance.Close(context.WithoutCancel(t.Context())) })
+				return instance
 			}
-			t.Cleanup(func() { _ = instance.Close(t.Context()) })
+			instance := begin()
 			parent, child := core.SessionID{Agent: "main", Session: c.parent}, core.SessionID{Agent: "main", Session: "agent:main:subagent:2b9e"}
 			eng, arm, err := instance.Engine(t.Context(), parent.Agent, parent.Session)
 			if err != nil || arm.Name != c.arm {
@@ -65,6 +71,12 @@ func TestSubagentsAndPatterns(t *testing.T) {
 			}
 			if strings.Contains(shown.String(), "8471") != c.reaches {
 				t.Errorf("the subagent reaches what its parent said: %t, want %t\n%s", !c.reaches, c.reaches, shown.String())
+			}
+			if err := instance.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, arm, err := begin().Engine(t.Context(), child.Agent, child.Session); err != nil || arm.Name != c.later {
+				t.Errorf("in another process the subagent is in %q, want %q (%v)", arm.Name, c.later, err)
 			}
 		})
 	}
