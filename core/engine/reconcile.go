@@ -164,6 +164,9 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 	// What is given up for good is published before anything new is stored: should the rest fail, new entries are found behind the cut, not behind what
 	// is no longer in force. Entries that only move stay where they are until all is stored.
 	if common < before && !p.Moves(common) {
+		if s.e.cfg.Recall.ResetMessages > 0 && v.Lead < before && p.Anew(v.Lead) {
+			v.Apply(edit.Reset{})
+		}
 		v.Apply(edit.Cut{To: common})
 		s.cool()
 		if err := s.publish(ctx, *v); err != nil {

@@ -18,12 +18,12 @@ export async function sessionsPart(context) {
   const config = { folder, sidecar, configFile: engineFile(folder, engine) };
   await stage(context, 'sessions', { plugin: { id: 'openbrain', path: plugin, config: launched(config) } }, async ({ installation, talk, log, requests, rest }) => {
     const prompt = (turn) => requests().findLast((r) => r.turn === turn).body.messages.map((m) => textOf(m.content)).join('\n');
-    const afterReset = async (name) => {
+    const afterReset = async (name, next = 'What is the code of my locker at the station?') => {
       const session = `agent:main:${name}`;
       await talk.turn(session, `${name}-1`, `The code of my locker at the station is ${CODE}.`);
       await talk.turn(session, `${name}-2`, 'Thank you.');
       await installation.call('sessions.reset', { key: session });
-      await talk.turn(session, `${name}-3`, 'What is the code of my locker at the station?');
+      await talk.turn(session, `${name}-3`, next);
       return prompt(`${name}-3`).includes(CODE);
     };
     await scenario('sessions: after a reset nothing is recalled of what was before', async () => check(!await afterReset('forgets'), 'it is recalled'));
@@ -32,6 +32,14 @@ export async function sessionsPart(context) {
       await installation.kill();
       await installation.start();
       check(await afterReset('recalls'), 'it is not recalled');
+    });
+    await scenario('sessions: with resetMessages the first turn is given the newest messages, asked or not', async () => {
+      engineFile(folder, { ...engine, recall: { resetMessages: 4 } });
+      await installation.kill();
+      await installation.start();
+      check(await afterReset('carries', 'Good morning.'), 'they are not shown');
+      await talk.turn('agent:main:carries', 'carries-4', 'And good evening.');
+      check(prompt('carries-4').split(CODE).length === 2, 'the next turn does not show them once');
     });
     await scenario('sessions: one of which nothing is kept goes on like others, and is in no store', async () => {
       for (let i = 1; i <= 3; i++) await talk.turn('agent:main:cron:daily', `daily-${i}`, 'Look at the mail.');
