@@ -72,7 +72,9 @@ func TestFirstTurnAfterAReset(t *testing.T) {
 
 // TestSummaryAfterAReset: what had left the window is carried as its newest summary.
 func TestSummaryAfterAReset(t *testing.T) {
-	f := newFixture(t, func(c *engine.Config, parts *engine.Parts) { c.Recall.ResetMessages, parts.Compactor, parts.Retriever = 1, teller{}, &asking{} })
+	f := newFixture(t, func(c *engine.Config, parts *engine.Parts) {
+		c.Recall.ResetMessages, parts.Compactor, parts.Retriever = 1, teller{}, &asking{}
+	})
 	f.assemble(4000, full, transcript("now", append([]message.Message{user("my code is " + secret), assistant("noted")}, chatter(0, 4)...)...))
 	if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 100, Force: true}); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ const CODE = 'locker-8471';
 export async function sessionsPart(context) {
   const { folder, sidecar, helper, plugin } = context;
   const store = join(folder, 'store.db');
-  const engine = { engine: 'composed', store: { type: 'sqlite', path: store }, arms: [{ name: 'passing', sessions: ['agent:*:cron:*'], override: { store: 'memory' } }] };
+  const engine = { engine: 'composed', store: { type: 'sqlite', path: store }, arms: [{ name: 'passing', sessions: ['agent:*:cron:*'], override: { store: 'memory' } }, { name: 'ignored', sessions: ['agent:*:hook:*'], override: { engine: 'legacy' } }] };
   const config = { folder, sidecar, configFile: engineFile(folder, engine) };
   await stage(context, 'sessions', { plugin: { id: 'openbrain', path: plugin, config: launched(config) } }, async ({ installation, talk, log, requests, rest }) => {
     const prompt = (turn) => requests().findLast((r) => r.turn === turn).body.messages.map((m) => textOf(m.content)).join('\n');
@@ -41,14 +41,16 @@ export async function sessionsPart(context) {
       await talk.turn('agent:main:carries', 'carries-4', 'And good evening.');
       check(prompt('carries-4').split(CODE).length === 2, 'the next turn does not show them once');
     });
-    await scenario('sessions: one of which nothing is kept goes on like others, and is in no store', async () => {
-      for (let i = 1; i <= 3; i++) await talk.turn('agent:main:cron:daily', `daily-${i}`, 'Look at the mail.');
-      const shown = turnsIn(prompt('daily-3'));
-      check(['daily-1', 'daily-2'].every((turn) => shown.includes(turn)), `the model is shown ${shown}`);
-    });
+    for (const [what, key] of [['of which nothing is kept', 'cron:daily'], ['that is left to the host', 'hook:mail']]) {
+      await scenario(`sessions: one ${what} goes on like others`, async () => {
+        for (let i = 1; i <= 3; i++) await talk.turn(`agent:main:${key}`, `${key}-${i}`, 'Look at the mail.');
+        const shown = turnsIn(prompt(`${key}-3`));
+        check([1, 2].every((i) => shown.includes(`${key}-${i}`)), `the model is shown ${shown}`);
+      });
+    }
     await rest();
     const entries = await dump(helper, store);
-    judge('sessions: the store holds the others alone', entries.filter((entry) => entry.session.includes('cron')).map((entry) => `${entry.session}: ${entry.role}`));
+    judge('sessions: the store holds the others alone', entries.filter((entry) => /cron|hook/.test(entry.session)).map((entry) => `${entry.session}: ${entry.role}`));
     judge('sessions: no turn degraded to legacy', degradations(log()));
     judge('sessions: no turn is stored twice', storedTwice(entries));
   });
