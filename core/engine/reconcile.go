@@ -139,6 +139,11 @@ func (s *session) ownMessages() map[string][]string {
 	for _, r := range recallsOf(&s.view) {
 		out[message.Fingerprint(recallMessage(r))] = nil
 	}
+	if n := len(front.Summaries); n > 0 && front.Left > 0 {
+		if all, ok := growNote(front.Summaries[n-1], front.Left); ok {
+			out[message.Fingerprint(summaryMessage(all))] = nil
+		}
+	}
 	if front.Left > 0 {
 		out[message.Fingerprint(noteMessage(front.Left))] = nil
 	}
