@@ -163,9 +163,9 @@ type Recall struct {
 
 // Reset is what was in force when the host began anew. It does not change.
 type Reset struct {
-	// Path lists the entries, without the system messages in front; every span names its session.
-	Path []Span `json:"path"`
-	// Summary is the id of the newest summary of what had left the window; empty where there was none.
+	// Path lists the entries that no summary stood for, without the system messages in front; every span names its session.
+	Path []Span `json:"path,omitempty"`
+	// Summary is the id of the newest summary of those before; empty where there was none.
 	Summary string `json:"summary,omitempty"`
 }
 

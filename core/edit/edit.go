@@ -142,7 +142,7 @@ type Reset struct{}
 // Edit implements core.Edit.
 func (Reset) Edit(v *core.View) {
 	r := &core.Reset{}
-	for _, sp := range v.Slice(v.Lead, v.Len()) {
+	for _, sp := range v.Slice(max(v.Lead, v.Frontier), v.Len()) {
 		r.Path = append(r.Path, sp.Owned(v.Session))
 	}
 	if n := len(v.Summaries); n > 0 {

@@ -21,7 +21,7 @@ func (f *frame) carried(ctx context.Context, allowance int) ([]quotation, error)
 	if reset == nil || most == 0 || allowance < minRecall {
 		return nil, nil
 	}
-	entries, err := f.e.reader.before(ctx, reset, most)
+	entries, err := f.e.reader.before(ctx, f.s.id, reset, most)
 	if err != nil {
 		if ctx.Err() != nil || f.e.cfg.Failure == FailStrict {
 			return nil, fmt.Errorf("core: assemble %q: before the reset: %w", f.s.id, err)
@@ -53,11 +53,11 @@ func (f *frame) carried(ctx context.Context, allowance int) ([]quotation, error)
 }
 
 // before reads the newest summary and the newest messages of what was in force before a reset, in this order, as far as they are still there.
-func (r *reader) before(ctx context.Context, reset *core.Reset, most int) ([]core.Entry, error) {
+func (r *reader) before(ctx context.Context, id core.SessionID, reset *core.Reset, most int) ([]core.Entry, error) {
 	was := core.View{Path: reset.Path}
 	var out, messages []core.Entry
-	if n := len(reset.Path); n > 0 && reset.Summary != "" {
-		got, err := r.store.Get(ctx, reset.Path[n-1].Session.Scope(), []string{reset.Summary})
+	if reset.Summary != "" {
+		got, err := r.store.Get(ctx, id.Scope(), []string{reset.Summary})
 		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (r *reader) before(ctx context.Context, reset *core.Reset, most int) ([]cor
 	}
 	for _, sp := range was.Slice(max(was.Len()-most*carryWidth, 0), was.Len()) {
 		err := r.scanSpan(ctx, &was, sp, func(entry core.Entry) {
-			if entry.Type == core.TypeMessage && entry.Role != message.Tool && !entry.LookedUp() && !window.Blank(entry.Said()) {
+			if entry.Type == core.TypeMessage && (entry.Role == message.User || entry.Role == message.Assistant) && !entry.LookedUp() && !window.Blank(entry.Said()) {
 				messages = append(messages, entry)
 			}
 		})

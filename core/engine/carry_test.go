@@ -83,6 +83,9 @@ func TestSummaryAfterAReset(t *testing.T) {
 	if !strings.Contains(got, secret) || strings.Count(got, "item 3 is written down") != 1 || strings.Contains(got, "item 3 is on") {
 		t.Errorf("shown: %s", got)
 	}
+	if n := strings.Count(got, "item 2"); n > 1 {
+		t.Errorf("what the summary says is said again: %s", got)
+	}
 	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("code is").ID}})
 	if left := f.traces(); left != nil {
 		t.Errorf("still there: %q", left)
