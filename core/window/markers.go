@@ -29,7 +29,9 @@ func ClipMarker(tokens int, id string) string {
 // NotShown counts messages in front of what is shown.
 func NotShown(n int) string { return notShown(n) + ".]" }
 
-func notShown(n int) string { return "[" + strconv.Itoa(n) + " earlier messages are stored but not shown" }
+func notShown(n int) string {
+	return "[" + strconv.Itoa(n) + " earlier messages are stored but not shown"
+}
 
 // NotShownEither counts further messages in a text that begins as NotShown does and counts n, so that one note speaks of all. It reports false, and returns the
 // text as it is, where it begins otherwise.
