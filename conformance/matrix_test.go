@@ -178,6 +178,7 @@ func TestMatrixVariants(t *testing.T) {
 	across := func(c *engine.Config) { c.Recall.AcrossSessions = true }
 	eager := func(c *engine.Config) {
 		c.RecentMessages, c.Compaction.Due, c.Failure = 2, 0.1, engine.FailStrict
+		c.Recall.ResetMessages = 6
 		c.Recall.Deadline = time.Minute // a busy machine is no broken part
 	}
 	conformance.TestMatrix(t, []conformance.Combination{

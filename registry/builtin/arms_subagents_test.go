@@ -81,3 +81,23 @@ func TestSubagentsAndPatterns(t *testing.T) {
 		})
 	}
 }
+
+// TestSubagentsOfSessionsLeftToTheHost: the host's own engine records no arm, so that a subagent of such a session goes by its own key.
+func TestSubagentsOfSessionsLeftToTheHost(t *testing.T) {
+	reg := builtin.New()
+	const arms = "store: memory\narms: [{name: left, sessions: ['agent:*:cron:*', 'agent:*:subagent:left-*'], override: {engine: legacy}}]"
+	cfg, err := reg.Load(registry.Bytes("arms", "yaml", []byte(arms)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance, err := reg.Build(t.Context(), cfg, registry.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = instance.Close(context.WithoutCancel(t.Context())) })
+	for session, want := range map[string]string{"agent:main:cron:daily": "left", "agent:main:subagent:2b9e": "", "agent:main:subagent:left-1": "left"} {
+		if _, arm, err := instance.Engine(t.Context(), "main", session); err != nil || arm.Name != want {
+			t.Errorf("%s is in %q, want %q (%v)", session, arm.Name, want, err)
+		}
+	}
+}
