@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -432,7 +433,8 @@ func keyOf(m message.Message, seq int64, i int, d *draft, fingerprint string) st
 }
 
 // overlap finds messages of a turn that are on the path already, because an earlier call brought them: the turn's beginning at the end of the path, or
-// the whole turn further up. Only what the host itself identifies (key, id or time) counts as the same: two users' "ok" do not.
+// the whole turn further up. Only what the host itself identifies (key, id or time) counts as the same: two users' "ok" do not. What stands in front of the
+// window is read only where the window begins inside the turn.
 func (s *session) overlap(ctx context.Context, turn []message.Message) (map[int]string, error) {
 	if s.view.Len() == 0 || len(turn) == 0 {
 		return nil, nil
@@ -441,27 +443,49 @@ func (s *session) overlap(ctx context.Context, turn []message.Message) (map[int]
 		return nil, err
 	}
 	fps := fingerprintsOf(turn)
+	// known returns the ids of entries that are the turn's messages from the one at first on; false where one is not.
+	known := func(entries []item, first int) (map[int]string, bool, error) {
+		out := make(map[int]string, len(entries))
+		for i := range entries {
+			old, n := &entries[i].entry, first+i
+			if old.Type == core.TypeErased {
+				was, err := s.e.erasures.wasErased(ctx, old, &turn[n], fps[n])
+				if err != nil || !was {
+					return nil, false, err
+				}
+			} else if old.Fingerprint != fps[n] || !sameOrigin(old.Message, turn[n]) {
+				return nil, false, nil
+			}
+			out[n] = old.ID
+		}
+		return out, true, nil
+	}
 	const far = 256
 	for p := len(s.items) - 1; p >= max(len(s.items)-len(turn)-far, 0); p-- {
-		k := min(len(turn), len(s.items)-p)
-		known := make(map[int]string, k)
-		for i := range k {
-			old := &s.items[p+i].entry
-			if old.Type == core.TypeErased {
-				was, err := s.e.erasures.wasErased(ctx, old, &turn[i], fps[i])
-				if err != nil {
-					return nil, err
-				}
-				if !was {
-					break
-				}
-			} else if old.Fingerprint != fps[i] || !sameOrigin(old.Message, turn[i]) {
-				break
-			}
-			known[i] = old.ID
+		if ids, ok, err := known(s.items[p:min(p+len(turn), len(s.items))], 0); ok || err != nil {
+			return ids, err
 		}
-		if len(known) == k {
-			return known, nil
+	}
+	for first := 1; first < min(len(turn), s.base+1); first++ {
+		shown := s.items[:min(len(turn)-first, len(s.items))]
+		ids, ok, err := known(shown, first)
+		if err != nil || !ok || len(shown) == 0 {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		gone, err := s.e.reader.read(ctx, &s.view, s.base-first, s.base)
+		if err != nil {
+			return nil, err
+		}
+		before, ok, err := known(gone, 0)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			maps.Copy(ids, before)
+			return ids, nil
 		}
 	}
 	return nil, nil
