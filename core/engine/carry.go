@@ -11,8 +11,17 @@ import (
 	"github.com/contextengine/contextengine/core/window"
 )
 
-// carryWidth is how many entries are read for each message that a turn may be given of what was before a reset: results of tools are among them.
-const carryWidth = 8
+// carryPage is how many entries are read at once to find the messages that a turn may be given of what was before a reset, and carryFar how many at most: calls
+// of tools and their results are among them.
+const (
+	carryPage = 256
+	carryFar  = 20_000
+)
+
+// carries reports whether a call may be given something of what was before a reset, whatever is recalled else.
+func (f *frame) carries(c *call) bool {
+	return f.v.Reset != nil && f.e.cfg.Recall.ResetMessages > 0 && c.req.PromptMode != core.PromptNone
+}
 
 // carried quotes what the first turn after a reset is given of what was before it, as far as an allowance goes: half of it is the newest summary's at most,
 // the rest the newest messages'.
@@ -63,16 +72,18 @@ func (r *reader) before(ctx context.Context, id core.SessionID, reset *core.Rese
 		}
 		out = append(out, got...)
 	}
-	for _, sp := range was.Slice(max(was.Len()-most*carryWidth, 0), was.Len()) {
-		err := r.scanSpan(ctx, &was, sp, func(entry core.Entry) {
+	for end := was.Len(); end > max(was.Len()-carryFar, 0) && len(messages) < most; end -= carryPage {
+		var page []core.Entry
+		err := r.scanSpans(ctx, &was, was.Slice(max(end-carryPage, 0), end), func(entry core.Entry) {
 			if entry.Type == core.TypeMessage && (entry.Role == message.User || entry.Role == message.Assistant) && !entry.LookedUp() && !window.Blank(entry.Said()) {
-				messages = append(messages, entry)
+				page = append(page, entry)
 			}
 		})
 		if err != nil {
 			return nil, err
 		}
+		slices.Reverse(page)
+		messages = append(messages, page...)
 	}
-	slices.Reverse(messages)
 	return append(out, messages[:min(most, len(messages))]...), nil
 }

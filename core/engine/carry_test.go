@@ -37,7 +37,7 @@ func TestFirstTurnAfterAReset(t *testing.T) {
 		{name: "behind the same system message", reset: []message.Message{system}, want: []string{"item 5 is on", "item 5 is written"}, not: "item 4"},
 		{name: "in a new process", want: []string{"item 5 is on", "item 5 is written"}, not: "item 4", again: true},
 		{name: "more than there is", change: func(c *engine.Config) { c.Recall.ResetMessages = 1000 }, want: []string{"item 0 is on", "item 5 is written"}},
-		{name: "without recall", change: func(c *engine.Config) { c.Recall.Share = 0 }, not: "item"},
+		{name: "without recall", change: func(c *engine.Config) { c.Recall.Share = 0 }, want: []string{"item 5 is on", "item 5 is written"}, not: "item 4"},
 		{name: "taken back in part", reset: append([]message.Message{system}, chatter(0, 3)...), want: []string{"item 2 is written"}, not: "<recalled>"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -92,5 +92,61 @@ func TestSummaryAfterAReset(t *testing.T) {
 	}
 	if got := shown(f.assemble(4000, full, transcript("We go on."))); strings.Contains(got, secret) {
 		t.Errorf("erased, and shown: %s", got)
+	}
+}
+
+// TestSummaryOfWhatWasReset: what a summary says is found as long as what it stands for is: not after a reset, and not by a subagent that begins after it.
+func TestSummaryOfWhatWasReset(t *testing.T) {
+	for _, told := range []bool{false, true} {
+		f := newFixture(t, func(c *engine.Config, parts *engine.Parts) { c.Recall.ResetHistory, parts.Compactor = told, teller{} })
+		f.assemble(4000, full, transcript("now", append([]message.Message{user("my code is " + secret), assistant("noted")}, chatter(0, 4)...)...))
+		if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 100, Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		finds := func(id core.SessionID) (n int) {
+			res, err := f.engine.Search(t.Context(), engine.SearchRequest{Session: id, Query: secret})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, found := range res.Found {
+				if strings.Contains(found.Excerpt, secret) {
+					n++
+				}
+			}
+			return n
+		}
+		if finds(f.id) != 2 {
+			t.Fatalf("before the reset %d entries are found, want the message and the summary", finds(f.id))
+		}
+		f.assemble(4000, full, transcript("We go on."))
+		child := core.SessionID{Agent: "main", Session: "child"}
+		if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child}); err != nil {
+			t.Fatal(err)
+		}
+		f.say(child, false, user("a task"))
+		for _, id := range []core.SessionID{f.id, child} {
+			if got := finds(id); (got > 0) != told {
+				t.Errorf("resetHistory %t: %s finds %d entries", told, id, got)
+			}
+		}
+	}
+}
+
+// TestResetAfterManyTools: calls of tools and their results do not count among the messages that a turn is given.
+func TestResetAfterManyTools(t *testing.T) {
+	for _, calls := range []int{0, 10, 400} {
+		f := newFixture(t, func(c *engine.Config, _ *engine.Parts) { c.Recall.ResetMessages = 2 })
+		before := append(chatter(0, 2), user("the last prompt"))
+		for i := range calls {
+			call, result := message.New(message.Assistant, ""), message.New(message.Tool, "")
+			call.Parts = []message.Part{{Kind: message.ToolCall, CallID: "c" + strconv.Itoa(i), Name: "f", Args: "{}"}}
+			result.Parts = []message.Part{{Kind: message.ToolResult, CallID: "c" + strconv.Itoa(i), Name: "f", Text: "fine"}}
+			before = append(before, call, result)
+		}
+		f.assemble(40000, full, transcript("now", append(before, assistant("the last answer"))...))
+		got := shown(f.assemble(40000, full, transcript("We go on.")))
+		if !strings.Contains(got, "the last prompt") || !strings.Contains(got, "the last answer") || strings.Contains(got, "item") {
+			t.Errorf("%d calls: shown: %s", calls, got)
+		}
 	}
 }

@@ -131,13 +131,11 @@ func (r *reader) read(ctx context.Context, v *core.View, from, to int) ([]item, 
 		return nil, nil
 	}
 	items := make([]item, 0, to-from)
-	for _, sp := range v.Slice(from, to) {
-		err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
-			items = append(items, r.gauge.item(entry, stubOf(v, entry.ID)))
-		})
-		if err != nil {
-			return nil, err
-		}
+	err := r.scanSpans(ctx, v, v.Slice(from, to), func(entry core.Entry) {
+		items = append(items, r.gauge.item(entry, stubOf(v, entry.ID)))
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(items) > to-from {
 		return nil, tiedAt(v, from, to)
@@ -155,19 +153,24 @@ func (r *reader) readLead(ctx context.Context, v *core.View) ([]item, error) {
 		return r.read(ctx, v, 0, min(v.Lead, v.Len()))
 	}
 	var out []item
-	for _, sp := range v.Head {
-		err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
-			it := r.gauge.item(entry, nil)
-			if !entry.Type.Hidden() {
-				it.cost = entry.Tokens
-			}
-			out = append(out, it)
-		})
-		if err != nil {
-			return nil, err
+	err := r.scanSpans(ctx, v, v.Head, func(entry core.Entry) {
+		it := r.gauge.item(entry, nil)
+		if !entry.Type.Hidden() {
+			it.cost = entry.Tokens
+		}
+		out = append(out, it)
+	})
+	return out, err
+}
+
+// scanSpans reads the entries of several spans.
+func (r *reader) scanSpans(ctx context.Context, v *core.View, spans []core.Span, visit func(core.Entry)) error {
+	for _, sp := range spans {
+		if err := r.scanSpan(ctx, v, sp, visit); err != nil {
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // scanSpan reads the entries of a span in order.

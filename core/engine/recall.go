@@ -31,7 +31,7 @@ func keepRecall(v *core.View) bool {
 
 // recall fills the recall block: anew where it is stale, and as it was otherwise.
 func (f *frame) recall(ctx context.Context, c *call) error {
-	if c.share == 0 {
+	if c.share == 0 && !f.carries(c) {
 		if f.v.Recall != nil {
 			f.v.Apply(edit.Recall{})
 			c.dirty = true
@@ -88,7 +88,7 @@ func (f *frame) retrieve(ctx context.Context, c *call) (*core.Recall, error) {
 		all -= carried[i].cost
 	}
 	allowance = min(allowance, all)
-	if allowance < minRecall {
+	if allowance < minRecall || c.share == 0 {
 		return r, f.build(ctx, c, r, &q, carried)
 	}
 	q.Tokens, q.Limit = allowance, f.e.cfg.candidates(allowance)

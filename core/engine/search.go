@@ -49,8 +49,12 @@ func (r *reach) holds(entry *core.Entry) bool {
 	}
 	id := entry.SessionID()
 	if entry.Type == core.TypeSummary {
-		// A fork's summary may speak of what its parent said: it can be seen as long as that can.
-		return r.opens(id) && !slices.ContainsFunc(spansOf(*entry), func(sp core.Span) bool { return sp.Session == nil || !r.opens(*sp.Session) })
+		// A fork's summary may speak of what its parent said. A summary can be seen as long as all of what it stands for can.
+		spans := spansOf(*entry)
+		if len(spans) == 0 && id == r.session && !r.reset {
+			return slices.ContainsFunc(r.view.Summaries, func(s core.Summary) bool { return s.ID == entry.ID })
+		}
+		return r.opens(id) && !slices.ContainsFunc(spans, func(sp core.Span) bool { return sp.Session == nil || !r.opens(*sp.Session) || !r.inForce(sp) })
 	}
 	if onPath(&r.view, id, entry.Seq) {
 		return true
@@ -59,6 +63,30 @@ func (r *reach) holds(entry *core.Entry) bool {
 		return false // reset or forked away
 	}
 	return r.opens(id) && (r.reset || r.scopes[0].Contains(id) || !r.closed(id, entry.Seq))
+}
+
+// inForce reports whether nothing of a span was reset or forked away, as far as the session may know.
+func (r *reach) inForce(sp core.Span) bool {
+	if r.reset || wholeOnPath(&r.view, sp) {
+		return true
+	}
+	if *sp.Session == r.session {
+		return false
+	}
+	return r.scopes[0].Contains(*sp.Session) || !slices.ContainsFunc(r.view.Grants, func(g core.Grant) bool {
+		return g.Scope.Contains(*sp.Session) && slices.ContainsFunc(g.Closed, func(c core.Span) bool { return c.From < sp.To && sp.From < c.To })
+	})
+}
+
+// wholeOnPath reports whether all of a span, which names its session, is on a path.
+func wholeOnPath(v *core.View, sp core.Span) bool {
+	n := 0
+	for _, on := range v.Path {
+		if on = on.Owned(v.Session); *on.Session == *sp.Session {
+			n += int(max(min(on.To, sp.To)-max(on.From, sp.From), 0))
+		}
+	}
+	return n >= sp.Len()
 }
 
 // shows reports whether the window shows all of an entry, in its place or quoted.
