@@ -256,8 +256,8 @@ func (e *Engine) ask(ctx context.Context, q core.Query) ([]core.Candidate, error
 // mayRecall is the last guard in front of the prompt: whatever a retriever proposes, nothing of another agent or session gets in but what
 // the query's scope or a grant in force opens, nothing that is shown already, and nothing of this conversation that was reset or rewound, unless ResetHistory says so.
 func (f *frame) mayRecall(q *core.Query, entry *core.Entry) bool {
-	// What a summary says is recalled from the entries it stands for.
-	if entry.ID == "" || entry.Hidden() || entry.Type == core.TypeSummary || entry.LookedUp() || core.Reserved(entry.Session) || q.InWindow(entry.ID) {
+	// What a summary says is recalled from the entries it stands for. What is said by the system holds where it stands, and no longer once it is replaced.
+	if entry.ID == "" || entry.Hidden() || entry.Type == core.TypeSummary || entry.Role == message.System || entry.LookedUp() || core.Reserved(entry.Session) || q.InWindow(entry.ID) {
 		return false
 	}
 	id := entry.SessionID()
