@@ -114,12 +114,8 @@ func (c Config) info(agent, session, provider string, arm int, config string) Ar
 	if a := c.Arms[arm]; a.takes(agent) {
 		own = a.Weight
 	}
-	total := own
-	for n, a := range c.Arms {
-		if n != arm {
-			total += a.weightFor(agent, session, provider)
-		}
-	}
+	weights, total := c.weights(agent, session, provider)
+	total += own - weights[arm]
 	info := ArmInfo{Name: c.Arms[arm].Name, Config: config}
 	if total > 0 {
 		info.Share = own / total

@@ -60,8 +60,8 @@ type Arm struct {
 	Weight float64 `koanf:"weight" doc:"share of sessions, relative to the other arms"`
 	// Agents limits the arm to these agents; empty means all.
 	Agents []string `koanf:"agents" doc:"agents that take part; all when empty"`
-	// Sessions limits the arm to sessions of these names, in which * stands for any text; empty means all.
-	Sessions []string `koanf:"sessions" doc:"sessions that take part, by the host's names, in which * stands for any text; all when empty"`
+	// Sessions limits the arm to sessions of these names, in which * stands for any text; empty means all. Arms that name none do not take these sessions.
+	Sessions []string `koanf:"sessions" doc:"sessions that take part, by the host's names, in which * stands for any text; arms that name none do not take these; all when empty"`
 	// Providers limits the arm to sessions that begin with a model of one of these, by the host's names in lower case; empty means all.
 	Providers []string `koanf:"providers" doc:"providers that a session begins with; all when empty"`
 	Override  Override `koanf:"override" doc:"what differs, as under agents"`

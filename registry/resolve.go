@@ -38,12 +38,9 @@ func (r *Registry) Resolve(cfg Config, agent, session string) (Config, ArmInfo, 
 }
 
 // pick returns the index of the arm that a new session is given, -1 for none. A session's place in
-// [0, 1) is the SHA-256 of its name; the arms that take the agent divide that range by their weights, in their order.
+// [0, 1) is the SHA-256 of its name; the arms that take the session divide that range by their weights, in their order.
 func (c Config) pick(agent, session, provider string) int {
-	total := 0.0
-	for _, a := range c.Arms {
-		total += a.weightFor(agent, session, provider)
-	}
+	weights, total := c.weights(agent, session, provider)
 	if total <= 0 {
 		return -1
 	}
@@ -51,8 +48,7 @@ func (c Config) pick(agent, session, provider string) int {
 	sum := sha256.Sum256(append(append(name, agent...), session...))
 	place := float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53) * total
 	last := -1
-	for i, a := range c.Arms {
-		w := a.weightFor(agent, session, provider)
+	for i, w := range weights {
 		if w <= 0 {
 			continue
 		}
@@ -65,12 +61,28 @@ func (c Config) pick(agent, session, provider string) int {
 	return last
 }
 
-func (a Arm) weightFor(agent, session, provider string) float64 {
-	if !a.takes(agent) || len(a.Sessions) > 0 && !slices.ContainsFunc(a.Sessions, func(pattern string) bool { return matches(pattern, session) }) ||
-		len(a.Providers) > 0 && !slices.Contains(a.Providers, provider) {
-		return 0
+// weights returns what each arm weighs for a session, 0 where it does not take it, and the sum. Where one names the session, those that name none do not
+// take it: what is said of some sessions holds for all of them.
+func (c Config) weights(agent, session, provider string) (out []float64, total float64) {
+	out = make([]float64, len(c.Arms))
+	named := false
+	for i, a := range c.Arms {
+		if a.Weight > 0 && a.takes(agent) && a.names(session) && (len(a.Providers) == 0 || slices.Contains(a.Providers, provider)) {
+			out[i], named = a.Weight, named || len(a.Sessions) > 0
+		}
 	}
-	return a.Weight
+	for i, a := range c.Arms {
+		if named && len(a.Sessions) == 0 {
+			out[i] = 0
+		}
+		total += out[i]
+	}
+	return out, total
+}
+
+// names reports whether an arm takes the sessions of a name.
+func (a Arm) names(session string) bool {
+	return len(a.Sessions) == 0 || slices.ContainsFunc(a.Sessions, func(pattern string) bool { return matches(pattern, session) })
 }
 
 // id hashes what a configuration says, without its secrets.

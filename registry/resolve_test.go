@@ -232,6 +232,25 @@ func TestArmsOfProviders(t *testing.T) {
 }
 
 // TestArmsOfSessions: a single session has settings of its own by an arm, and nobody else has them.
+// TestSessionsThatAnArmNames: an experiment beside an arm that names sessions does not take any of them.
+func TestSessionsThatAnArmNames(t *testing.T) {
+	r := newRegistry(t, &shop{})
+	cfg := mustLoad(t, r, yaml("store: memory\narms: [{name: control}, {name: wider, weight: 5}, {name: passing, sessions: ['agent:*:cron:*'], weight: 0.1}, {name: never, sessions: ['*'], weight: 0}]"))
+	seen := map[string]int{}
+	for i := range 100 {
+		for kind, passing := range map[string]bool{"cron": true, "chat": false} {
+			_, arm, err := r.Resolve(cfg, "main", fmt.Sprintf("agent:main:%s:%d", kind, i))
+			if err != nil || (arm.Name == "passing") != passing {
+				t.Fatalf("%s %d: arm %+v, %v", kind, i, arm, err)
+			}
+			seen[arm.Name]++
+		}
+	}
+	if seen["control"] == 0 || seen["wider"] <= seen["control"] || seen["control"]+seen["wider"] != 100 {
+		t.Errorf("arms: %v", seen)
+	}
+}
+
 func TestArmsOfSessions(t *testing.T) {
 	r := newRegistry(t, &shop{})
 	cfg := mustLoad(t, r, yaml("store: memory\nrecentMessages: 20\narms: [{name: own, sessions: ['agent:main:irc:direct:ann'], override: {recentMessages: 3}}]"))

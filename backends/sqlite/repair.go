@@ -8,9 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/files"
 )
 
 var _ core.Repairer = (*Store)(nil)
@@ -84,17 +86,21 @@ func (s *Store) whole(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// copyFile copies a file to a path that is not there yet, and onto the medium.
+// copyFile copies a file to a path that is not there yet, and onto the medium. Under that name it is there in full or not at all.
 func copyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := files.Temp(filepath.Dir(to), ".repair")
 	if err != nil {
 		return err
 	}
+	defer func() { _ = os.Remove(out.Name()) }() // it has its name by then if all went well
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Sync(), out.Close())
+	if err := errors.Join(err, out.Sync(), out.Close()); err != nil {
+		return err
+	}
+	return publish(out.Name(), to)
 }

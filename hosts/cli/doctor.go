@@ -290,7 +290,7 @@ func modelFinding(cfg registry.Config) finding {
 func advice(name string, err error) string {
 	switch {
 	case strings.HasSuffix(err.Error(), ": damaged"):
-		return "run \"contextengine doctor --fix\", or put a copy back that \"contextengine backup\" made"
+		return "run \"contextengine doctor --fix\", with --agent where an agent has a store of its own, or put a copy back that \"contextengine backup\" made"
 	case errors.Is(err, core.ErrAuth):
 		return "check the API key: the server refused it"
 	case errors.Is(err, core.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
