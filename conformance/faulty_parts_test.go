@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -80,7 +81,8 @@ func (r *brokenRetriever) RecallShare() float64 {
 
 func retrieverFault(name string, change func(*brokenRetriever), caught []string, kin ...string) fault {
 	// These look at everything at once.
-	kin = append(kin, "retrieve.limit", "retrieve.pure", "retrieve.updated", "retrieve.concurrent", "retrieve.granted", "retrieve.text", "retrieve.surfaces", "retrieve.vacuous")
+	kin = append(kin, "retrieve.limit", "retrieve.pure", "retrieve.updated", "retrieve.concurrent", "retrieve.granted", "retrieve.text", "retrieve.surfaces", "retrieve.vacuous",
+		"retrieve.attached", "retrieve.prompt")
 	over := func() core.Retriever {
 		r := &brokenRetriever{}
 		change(r)
@@ -127,9 +129,29 @@ func faultyRetrievers() []fault {
 		askerFault("silent about searchers", func(a *asker) { a.blind = true }, "failure.retrieve"),
 		askerFault("asks for ever", func(a *asker) { a.eager = true }, "failure.retrieve"),
 		askerFault("nothing when one hangs", func(a *asker) { a.impatient = true }, "failure.retrieve"),
+		{name: "nothing of before", caught: []string{"retrieve.attached"}, find: func(t *testing.T) []conformance.Finding {
+			t.Helper()
+			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &listener{deaf: true}, memory.New() }, few(15)...)
+		}},
+		retrieverFault("operators in a prompt", func(r *brokenRetriever) {
+			r.query = func(q *core.Query) {
+				if strings.Contains(q.Prompt, "(") {
+					panic("broken: unbalanced")
+				}
+			}
+		}, []string{"retrieve.prompt"}),
+		{name: "always late", caught: []string{"retrieve.late"}, find: func(t *testing.T) []conformance.Finding {
+			t.Helper()
+			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &lateOne{}, memory.New() }, few(15)...)
+		}},
 		retrieverFault("all of the budget", func(r *brokenRetriever) { r.share = func() float64 { return 0.9 } }, []string{"retrieve.share"}),
 	}
 }
+
+// lateOne is a plain retriever that always has something late.
+type lateOne struct{ wordRetriever }
+
+func (*lateOne) Late(core.Query) bool { return true }
 
 // asker asks searchers one after the other: plain, and sound where blind and eager are not set.
 type asker struct {
