@@ -234,7 +234,8 @@ func (b *brokenCompactor) Compact(ctx context.Context, c core.Compaction) (core.
 
 func compactorFault(name string, sound func() (core.Compactor, error), change func(*brokenCompactor, *conformance.Model), caught []string, kin ...string) fault {
 	// These look at everything at once.
-	kin = append(kin, "patch.concurrent", "patch.honest", "patch.host-fails", "patch.instructions", "patch.publish", "patch.rounds", "patch.whole")
+	kin = append(kin, "patch.concurrent", "patch.honest", "patch.host-fails", "patch.instructions", "patch.publish", "patch.rounds", "patch.whole",
+		"patch.alone", "patch.long")
 	over := func(env conformance.Env) (core.Compactor, error) {
 		c, err := sound()
 		b := &brokenCompactor{Compactor: c}
@@ -317,6 +318,26 @@ func faultyCompactors() []fault {
 			p.Reason += fmt.Sprint(n)
 			return p
 		}), []string{"deterministic.patch"}),
+		compactorFault("the patch of before", sound, func(b *brokenCompactor, _ *conformance.Model) {
+			var mu sync.Mutex
+			before := map[string]core.Patch{}
+			b.after = func(_ context.Context, c core.Compaction, p core.Patch) (core.Patch, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				key := fmt.Sprint(c.Entries[0].ID, len(c.Entries), c.Force, c.Protected, c.Target)
+				if old, ok := before[key]; ok {
+					return old, nil
+				}
+				before[key] = p
+				return p, nil
+			}
+		}, []string{"patch.alone"}, "patch.fallback"),
+		compactorFault("nothing of long histories", sound, patch(func(c core.Compaction, p core.Patch) core.Patch {
+			if len(c.Entries) > 1000 {
+				return core.Patch{Reason: core.ReasonAlreadyCompacted}
+			}
+			return p
+		}), []string{"patch.long"}),
 		compactorFault("asks the runtime as well", sound, func(b *brokenCompactor, _ *conformance.Model) {
 			b.before = func(ctx context.Context, c *core.Compaction) { _, _ = c.Host.Compact(ctx, c.Request) }
 		}, []string{"patch.owner"}),
