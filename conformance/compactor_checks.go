@@ -308,6 +308,12 @@ func patchDelegate(r *compactorRun) string {
 	if n := r.host.Compacts(); n != 1 {
 		return fmt.Sprintf("the runtime was asked to compact %d times, want once", n)
 	}
+	// What an engine hands to a delegate.
+	c := r.task(true)
+	bare := core.Compaction{Session: c.Session, Force: true, Now: c.Now, Count: c.Count, Host: c.Host, Request: c.Request}
+	if again, err := r.compactor.Compact(r.ctx(), bare); err != nil || again.Delegated == nil || r.host.Compacts() != 2 {
+		return fmt.Sprintf("Compact of a task without entries: error %v, result %+v, the runtime was asked %d times more, want once", err, again.Delegated, r.host.Compacts()-1)
+	}
 	if p.Delegated == nil {
 		return "the patch does not hold the runtime's result"
 	}

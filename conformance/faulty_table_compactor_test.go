@@ -390,6 +390,12 @@ func tableCompactors() []broken {
 		_ = c.Publish(ctx, core.Patch{Replace: []core.Replacement{{Entries: []string{c.Entries[0].ID}, Text: "gone", Kind: "note"}}})
 		return s(ctx, c)
 	})
+	call("delegating", "delegate", "nothing without entries", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		if len(c.Entries) == 0 {
+			return core.Patch{Reason: core.ReasonAlreadyCompacted}, nil
+		}
+		return s(ctx, c)
+	})
 	patch("delegating", "delegate", "a reason beside the result", func(_ core.Compaction, p *core.Patch) { p.Reason = "the runtime did it" })
 	patch("delegating", "delegate", "a warning beside the result", func(_ core.Compaction, p *core.Patch) { p.Warnings = []string{"the runtime did it"} })
 	call("delegating", "delegate", "not below the marks", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {

@@ -112,6 +112,10 @@ func (w *wrongEngine) Describe(ctx context.Context, req engine.DescribeRequest) 
 	return through(w, ctx, "Describe", req, w.Engine.Describe)
 }
 
+func (w *wrongEngine) Maintain(ctx context.Context, req core.MaintainRequest) (core.MaintainResult, error) {
+	return through(w, ctx, "Maintain", req, w.Engine.Maintain)
+}
+
 func brokenEngineOf(class, name string, s setup, change func(*wrongEngine)) broken {
 	return broken{class: "engine: " + class, name: name, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
