@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,7 +19,7 @@ func taskCompactorChecks() []Check {
 		{ID: "patch.alone", Promise: 6, Suite: SuiteCompactor, compactor: patchAlone, Needs: owner, dear: true,
 			Rule: "a patch is a function of its task: what was asked before changes no answer, and no answer that was given"},
 		{ID: "patch.long", Promise: 4, Suite: SuiteCompactor, compactor: patchLong, Needs: owner, once: true,
-			Rule: "more than a thousand entries are compacted as few are, and so is the same for the thirtieth time"},
+			Rule: "more than a thousand entries are compacted as few are, what is long and cannot be published is not forgotten, and the thirtieth time is as the first"},
 	}
 }
 
@@ -135,6 +136,33 @@ func patchAlone(r *compactorRun) string {
 	return ""
 }
 
+// refused lets nothing be published.
+func (r *compactorRun) refused() string {
+	c := r.task(true)
+	refused := map[string]bool{}
+	c.Publish = func(_ context.Context, p core.Patch) error {
+		for _, rep := range p.Replace {
+			for _, id := range rep.Entries {
+				refused[id] = true
+			}
+		}
+		return errors.New("conformance: publish: injected")
+	}
+	p, err := r.compactor.Compact(r.ctx(), c)
+	if err != nil {
+		return ""
+	}
+	for _, rep := range p.Replace {
+		for _, id := range rep.Entries {
+			delete(refused, id)
+		}
+	}
+	if len(refused) > 0 || p.Empty() {
+		return fmt.Sprintf("%d entries whose replacement could not be published are neither in the patch that is returned nor an error", len(refused))
+	}
+	return ""
+}
+
 func patchLong(r *compactorRun) string {
 	few := r.pieces
 	r.pieces = nil
@@ -151,6 +179,14 @@ func patchLong(r *compactorRun) string {
 	}
 	if text != "" {
 		return fmt.Sprintf("%d entries: %s", len(c.Entries), text)
+	}
+	// What is long is published piece by piece.
+	r.pieces = nil
+	for n := range longPieces {
+		r.pieces = append(r.pieces, piece{Size: longText, Calls: n % 2})
+	}
+	if text := r.refused(); text != "" {
+		return text
 	}
 	r.pieces = few
 	var first []core.Patch

@@ -304,7 +304,7 @@ func tableCompactors() []broken {
 			return s(ctx, c)
 		})
 	}
-	for _, base := range []string{"archive", "summary", "mask", "index", "chain"} {
+	for _, base := range []string{"archive"} {
 		call("task", base, "nothing below the marks", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
 			if c.Tokens <= c.Target {
 				return core.Patch{Reason: core.ReasonUnderTarget}, nil

@@ -116,7 +116,7 @@ func (w *wrongEngine) Maintain(ctx context.Context, req core.MaintainRequest) (c
 	return through(w, ctx, "Maintain", req, w.Engine.Maintain)
 }
 
-func brokenEngineOf(class, name string, s setup, change func(*wrongEngine)) broken {
+func brokenEngineOf(class, name string, s setup, change func(*wrongEngine), opts ...conformance.Option) broken {
 	return broken{class: "engine: " + class, name: name, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		open := func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
@@ -131,7 +131,9 @@ func brokenEngineOf(class, name string, s setup, change func(*wrongEngine)) brok
 			return w, store
 		}
 		return conformance.ExamineEngine(t, conformance.Combination{Name: name, Open: open}, cheap,
-			conformance.WithExactly(15, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second))
+			append([]conformance.Option{
+				conformance.WithExactly(15, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second),
+			}, opts...)...)
 	}}
 }
 

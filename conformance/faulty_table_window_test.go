@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
@@ -135,6 +136,7 @@ func tableWindows() []broken {
 	})
 
 	// Long sessions, and sessions whose names are alike.
+	many := []conformance.Option{conformance.WithExactly(100, 20260301), conformance.WithClaims("contract")}
 	out = append(out, brokenEngineOf("sessions", "one message of two hundred lost", summing, func(w *wrongEngine) {
 		var n atomic.Int64
 		w.around = func(ctx context.Context, method string, call func(context.Context) error) error {
@@ -143,12 +145,14 @@ func tableWindows() []broken {
 			}
 			return call(ctx)
 		}
-	}))
-	request("sessions", "the first thousand of a batch", summing, func(_ string, req any) {
-		if r, ok := req.(*core.IngestBatchRequest); ok {
-			r.Messages = r.Messages[:min(len(r.Messages), 1000)]
+	}, many...))
+	out = append(out, brokenEngineOf("sessions", "the first thousand of a batch", summing, func(w *wrongEngine) {
+		w.before = func(_ string, req any) {
+			if r, ok := req.(*core.IngestBatchRequest); ok {
+				r.Messages = r.Messages[:min(len(r.Messages), 1000)]
+			}
 		}
-	})
+	}, many...))
 	names := func(name string, f func(string) string) {
 		request("sessions", name, summing, func(_ string, req any) {
 			switch r := req.(type) {
@@ -163,7 +167,7 @@ func tableWindows() []broken {
 	}
 	names("names in lower case", strings.ToLower)
 	names("names trimmed", strings.TrimSpace)
-	names("names cut", func(s string) string { return s[:min(len(s), 300)] })
+
 	whole := func(name string, to bool) {
 		request("sessions", name, summing, func(_ string, req any) {
 			if r, ok := req.(*core.AssembleRequest); ok && r.Transcript != nil {

@@ -43,11 +43,11 @@ func (r *retrieverRun) observer() (core.Observer, bool) {
 }
 
 func retrieveLimit(r *retrieverRun) string {
-	r.steps = append(r.steps, ordinary(36))
+	r.steps = append(r.steps, ordinary(39))
 	if text := r.fill(); text != "" {
 		return text
 	}
-	for n, limit := range []int{1, 2, 3, 5, 8, 11, 20, 30, core.MaxPage} {
+	for n, limit := range []int{1, 2, 3, 8, 11, 30, core.MaxPage} {
 		text := r.ask(func(q *core.Query) { q.Limit, q.Tokens = limit, 100000; wider[n%len(wider)](q) }, func(q core.Query, got []core.Candidate) string {
 			if len(got) > limit {
 				return fmt.Sprintf("%d candidates, the limit is %d, %+v are granted", len(got), limit, q.Granted)

@@ -64,7 +64,7 @@ func examineScripts(tb testing.TB, c Combination, checks map[string]Check, token
 		text := w.run(scope, func() string {
 			d := newDriver(scope, c, plan{Budget: 4000}, checks, tokens, nil)
 			d.watch = o.watch
-			s := &script{driver: d, id: sessionOf(0)}
+			s := &script{driver: d, id: sessionOf(0), cases: o.cases}
 			d.saw(check.ID)
 			text := check.script(s)
 			if text == "" {
@@ -91,6 +91,8 @@ type script struct {
 	*driver
 	id core.SessionID
 	n  int
+	// cases is the suite's number of them, for scripts that do more in a longer one.
+	cases int
 }
 
 func (s *script) ctx() context.Context { return s.watch.calling(s.tb.Context()) }
