@@ -65,6 +65,9 @@ func tableWindows() []broken {
 	choices("nothing about what is out", summing, func(c []window.Choice) []window.Choice {
 		return slices.DeleteFunc(c, func(c window.Choice) bool { return c.Message < 0 })
 	})
+	choices("nothing about what a rule made", summing, func(c []window.Choice) []window.Choice {
+		return slices.DeleteFunc(c, func(c window.Choice) bool { return c.Message >= 0 && c.Entry == "" && c.Reason == window.ReasonNote })
+	})
 	choices("runs counted as one", summing, func(c []window.Choice) []window.Choice {
 		for i := range c {
 			c[i].Count = 1
