@@ -100,9 +100,15 @@ func (r *compactorRun) legal(c core.Compaction, patches []core.Patch) string {
 			return fmt.Sprintf("entry %q stays while others of its group are replaced", c.Entries[i].ID)
 		}
 	}
+	gone := map[string]bool{} // what is published later may replace what got a stub before
 	for _, p := range patches {
+		for _, rep := range p.Replace {
+			for _, id := range rep.Entries {
+				gone[id] = true
+			}
+		}
 		for id := range p.Stubs {
-			if slices.Contains(taken, id) {
+			if gone[id] {
 				return fmt.Sprintf("entry %q is replaced and gets a stub", id)
 			}
 			if !slices.Contains(free, id) {
