@@ -7,15 +7,15 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/openbrain"
+	"github.com/contextengine/contextengine/backends/outbox"
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/internal/openbraintest"
-	"github.com/contextengine/contextengine/strategies/hybrid"
-	"github.com/contextengine/contextengine/strategies/lexical"
-	"github.com/contextengine/contextengine/strategies/recent"
-	"github.com/contextengine/contextengine/strategies/semantic"
+	"github.com/contextengine/contextengine/internal/partstest"
+	"github.com/contextengine/contextengine/registry"
+	"github.com/contextengine/contextengine/registry/builtin"
 )
 
 // backend is a store of the matrix.
@@ -47,6 +47,7 @@ var backends = map[string]backend{
 		cases: 8,
 	},
 	"openbrain": {open: openServer, cases: 3},
+	"outbox":    {open: openOutbox, cases: 3},
 }
 
 func openFile(tb testing.TB, path string) core.Store {
@@ -80,51 +81,40 @@ func openServer(tb testing.TB) core.Store {
 	return withViews{s, memory.New()}
 }
 
-// retrievers builds each retriever of the framework. Those that go by meaning ask an embedder.
-var retrievers = map[string]func(core.Embedder) (core.Retriever, error){
-	"recent": func(core.Embedder) (core.Retriever, error) { return recent.New(recent.DefaultConfig()) },
-	"semantic": func(e core.Embedder) (core.Retriever, error) {
-		index, err := semantic.NewVector(semantic.DefaultVectorConfig(), e)
-		if err != nil {
-			return nil, err
-		}
-		return semantic.New(semantic.DefaultConfig(), index)
-	},
-	"hybrid": func(e core.Embedder) (core.Retriever, error) {
-		words, err := lexical.New(lexical.DefaultConfig())
-		if err != nil {
-			return nil, err
-		}
-		meaning, err := semantic.NewVector(semantic.DefaultVectorConfig(), e)
-		if err != nil {
-			return nil, err
-		}
-		return hybrid.New(hybrid.DefaultConfig(), map[string]core.Searcher{"lexical": words, "vector": meaning})
-	},
+// openOutbox opens an outbox in front of a memory store. The journal is in memory: the matrix of the package looks at what survives.
+func openOutbox(tb testing.TB) core.Store {
+	tb.Helper()
+	cfg := outbox.DefaultConfig()
+	cfg.Volatile = true
+	s, err := outbox.Open(tb.Context(), cfg, openFile(tb, filepath.Join(tb.TempDir(), "store.db")), memory.New())
+	if err != nil {
+		tb.Fatalf("outbox.Open: %v", err)
+	}
+	tb.Cleanup(func() { _ = s.Close() })
+	return s
 }
+
+// retrievers builds each retriever of the framework.
+var retrievers = partstest.Retrievers()
 
 // TestMatrix plays generated sessions with every retriever, every compactor and every store.
 func TestMatrix(t *testing.T) {
-	count, embedder := counter(t), loopback(t)
+	count, embedder := counter(t), partstest.Embedder(t)
 	for store, b := range backends {
 		t.Run(store, func(t *testing.T) {
 			t.Parallel()
 			conformance.TestMatrix(t, b.combinations(store, embedder, false), count, conformance.WithCases(b.cases))
-			// What tiers do differently they do in core; a quarter of the sessions finds what a store makes of it.
 			conformance.TestMatrix(t, b.combinations(store, embedder, true), count, conformance.WithCases(max(b.cases/4, 2)))
 		})
 	}
 }
-
-// tiered are the compactors that are made to be tiers of a chain, and the chain.
-var tiered = map[string]bool{"mask": true, "index": true, "chain": true}
 
 // combinations lists every retriever with every compactor over a store, tiers apart from the others.
 func (b backend) combinations(name string, embedder core.Embedder, tiers bool) []conformance.Combination {
 	var out []conformance.Combination
 	for retriever, newRetriever := range retrievers {
 		for compactor := range compactors {
-			if tiered[compactor] != tiers {
+			if partstest.Tier(compactor) != tiers {
 				continue
 			}
 			out = append(out, conformance.Combination{
@@ -148,11 +138,47 @@ func (b backend) combinations(name string, embedder core.Embedder, tiers bool) [
 	return out
 }
 
+// TestMatrixIsWhole: every store, retriever and compactor that the registry knows is played with every other, and so is every combination that it lists.
+func TestMatrixIsWhole(t *testing.T) {
+	played := make(map[string]int)
+	for store, b := range backends {
+		for _, tiers := range []bool{false, true} {
+			for _, c := range b.combinations(store, nil, tiers) {
+				played[c.Name]++
+			}
+		}
+	}
+	r := builtin.New()
+	want := 0
+	for _, store := range r.Names(registry.KindStore) {
+		if store == "postgres" {
+			continue // it needs a server; backends/postgres has the same matrix and the same test
+		}
+		for _, retriever := range r.Names(registry.KindRetriever) {
+			for _, compactor := range r.Names(registry.KindCompactor) {
+				want++
+				if name := retriever + "+" + compactor + "+" + store; played[name] != 1 {
+					t.Errorf("%s is played %d times, want once", name, played[name])
+				}
+			}
+		}
+	}
+	if len(played) != want || want < 4*3*6 {
+		t.Errorf("%d combinations are played, want %d", len(played), want)
+	}
+	for _, c := range r.Combinations() {
+		if played[c.Name()] == 0 {
+			t.Errorf("the registry lists %s, which is not played", c.Name())
+		}
+	}
+}
+
 // TestMatrixVariants plays the settings that the defaults leave out: recall across sessions, strict failures, early compaction.
 func TestMatrixVariants(t *testing.T) {
 	across := func(c *engine.Config) { c.Recall.AcrossSessions = true }
 	eager := func(c *engine.Config) {
 		c.RecentMessages, c.Compaction.Due, c.Failure = 2, 0.1, engine.FailStrict
+		c.Recall.ResetMessages = 6
 		c.Recall.Deadline = time.Minute // a busy machine is no broken part
 	}
 	conformance.TestMatrix(t, []conformance.Combination{

@@ -12,13 +12,8 @@ import (
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/internal/partstest"
 	"github.com/contextengine/contextengine/models/tiktoken"
-	"github.com/contextengine/contextengine/strategies/archive"
-	"github.com/contextengine/contextengine/strategies/chain"
-	"github.com/contextengine/contextengine/strategies/delegate"
-	"github.com/contextengine/contextengine/strategies/index"
-	"github.com/contextengine/contextengine/strategies/mask"
-	"github.com/contextengine/contextengine/strategies/summary"
 )
 
 // o200k is the counter the promise is made for.
@@ -77,33 +72,7 @@ func (r *wordRetriever) Retrieve(ctx context.Context, q core.Query) ([]core.Cand
 }
 
 // compactors builds each compactor of the framework.
-var compactors = map[string]func(conformance.Env) (core.Compactor, error){
-	"archive":  func(conformance.Env) (core.Compactor, error) { return archive.New(archive.DefaultConfig()) },
-	"delegate": func(env conformance.Env) (core.Compactor, error) { return delegate.New(env.Host) },
-	"summary": func(env conformance.Env) (core.Compactor, error) {
-		return summary.New(summary.DefaultConfig(), env.Model)
-	},
-	"mask":  func(conformance.Env) (core.Compactor, error) { return mask.New(mask.DefaultConfig()) },
-	"index": func(conformance.Env) (core.Compactor, error) { return index.New(index.DefaultConfig()) },
-	"chain": func(conformance.Env) (core.Compactor, error) { return tiers() },
-}
-
-// tiers is the chain that the framework recommends where no model is asked.
-func tiers() (core.Compactor, error) {
-	m, err := mask.New(mask.DefaultConfig())
-	if err != nil {
-		return nil, err
-	}
-	x, err := index.New(index.DefaultConfig())
-	if err != nil {
-		return nil, err
-	}
-	a, err := archive.New(archive.DefaultConfig())
-	if err != nil {
-		return nil, err
-	}
-	return chain.New(m, x, a)
-}
+var compactors = partstest.Compactors()
 
 // setup says which parts an engine is made of.
 type setup struct {

@@ -6,6 +6,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/partstest"
 	"github.com/contextengine/contextengine/strategies/hybrid"
 )
 
@@ -14,7 +15,7 @@ func TestRetrieverHybrid(t *testing.T) {
 	t.Parallel()
 	conformance.TestRetriever(t, func(tb testing.TB) (core.Retriever, core.Store) {
 		tb.Helper()
-		r, err := retrievers["hybrid"](loopback(t))
+		r, err := retrievers["hybrid"](partstest.Embedder(t))
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -34,7 +35,7 @@ func TestRetrieverSemantic(t *testing.T) {
 	t.Parallel()
 	conformance.TestRetriever(t, func(tb testing.TB) (core.Retriever, core.Store) {
 		tb.Helper()
-		r, err := retrievers["semantic"](loopback(t))
+		r, err := retrievers["semantic"](partstest.Embedder(t))
 		if err != nil {
 			tb.Fatal(err)
 		}

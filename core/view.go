@@ -61,6 +61,8 @@ type View struct {
 	// that nothing behind them is billed again.
 	Recall *Recall  `json:"recall,omitempty"`
 	Kept   []Recall `json:"kept,omitempty"`
+	// Reset is what the host began anew without, until the turn that may be given some of it is over.
+	Reset *Reset `json:"reset,omitempty"`
 	// Host is what the host's transcript was when it was last matched; Output is what Assemble returned last.
 	Host   Ledger `json:"host,omitzero"`
 	Output Ledger `json:"output,omitzero"`
@@ -157,6 +159,14 @@ type Recall struct {
 	At int `json:"at"`
 	// Until is when the first grant that the block needs expires; zero when it needs none.
 	Until time.Time `json:"until,omitzero"`
+}
+
+// Reset is what was in force when the host began anew. It does not change.
+type Reset struct {
+	// Path lists the entries that no summary stood for, without the system messages in front; every span names its session.
+	Path []Span `json:"path,omitempty"`
+	// Summary is the id of the newest summary of those before; empty where there was none.
+	Summary string `json:"summary,omitempty"`
 }
 
 // RecallItem is one recalled entry.

@@ -92,6 +92,7 @@ func coreDocs() map[string]string {
 		"recall.deadline":          "how long a retriever may take",
 		"recall.acrossSessions":    "let recall reach the agent's other sessions",
 		"recall.resetHistory":      "let recall bring back what was reset inside its own session",
+		"recall.resetMessages":     "how many of the newest messages from before a reset the first turn after it is given, together with the newest summary",
 		"recall.whole":             "a recalled message of at most so many tokens is quoted whole, a longer one as the passage that was found",
 		"recall.quote":             "largest recalled message, in tokens; longer ones are clipped",
 		"compaction.due":           "share of the budget that may leave the window before a compaction is due",

@@ -73,22 +73,6 @@ func (a Arm) weightFor(agent, session, provider string) float64 {
 	return a.Weight
 }
 
-// matches reports whether a name is what a pattern says, in which * stands for any text.
-func matches(pattern, name string) bool {
-	parts := strings.Split(pattern, "*")
-	last := len(parts) - 1
-	if last == 0 {
-		return pattern == name
-	}
-	name, ok := strings.CutPrefix(name, parts[0])
-	for _, part := range parts[1:last] {
-		if ok {
-			_, name, ok = strings.Cut(name, part)
-		}
-	}
-	return ok && strings.HasSuffix(name, parts[last])
-}
-
 // id hashes what a configuration says, without its secrets.
 func (c Config) id() string {
 	sum := sha256.Sum256([]byte(c.String()))
@@ -282,6 +266,11 @@ func (r *Registry) check(cfg Config) (Config, error) {
 		}
 		if a.Weight < 0 || math.IsNaN(a.Weight) || a.Weight > 1e9 {
 			found.add(fmt.Errorf("%s: must be 0 to 1e9: %w", at.at("weight"), core.ErrInvalid))
+		}
+		for n, p := range a.Sessions {
+			if fault := patternFault(p); fault != "" {
+				found.add(fmt.Errorf("%s: %s: %w", at.at("sessions").at(strconv.Itoa(n)), fault, core.ErrInvalid))
+			}
 		}
 		for n, p := range a.Providers {
 			if p == "" || p != strings.ToLower(p) {

@@ -75,6 +75,9 @@ func cloneView(v *core.View) core.View {
 	if c.Recall != nil {
 		c.Recall.Items = slices.Clone(c.Recall.Items)
 	}
+	if c.Reset != nil {
+		c.Reset = &core.Reset{Path: ownSpans(slices.Clone(c.Reset.Path)), Summary: c.Reset.Summary}
+	}
 	for i := range c.Kept {
 		c.Kept[i].Items = slices.Clone(c.Kept[i].Items)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/files"
 )
 
 // deliver is the goroutine that delivers, if this process has the lease, and copies history. It ends with ctx.
@@ -58,8 +59,8 @@ func (s *Store) lead(ctx context.Context) bool {
 		return true
 	}
 	if s.j != nil {
-		if err := tryLock(s.j.lease.f); err != nil {
-			if !errors.Is(err, errLocked) {
+		if err := files.TryLock(s.j.lease.f); err != nil {
+			if !errors.Is(err, files.ErrLocked) {
 				s.log.WarnContext(ctx, "outbox lease cannot be taken", "file", s.j.lease.path, "err", err)
 			}
 			return false

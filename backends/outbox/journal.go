@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/files"
 )
 
 // journal is the file behind a queue. All of its methods need the lock between processes, except grown. A nil journal is one of a volatile
@@ -114,7 +115,7 @@ func (j *journal) catchUp() (records []record, whole bool, err error) {
 		}
 		got.records = []record{{kind: kindHeader, next: 1}}
 		if j.flush {
-			return got.records, whole, syncDir(filepath.Dir(j.path))
+			return got.records, whole, files.SyncDir(filepath.Dir(j.path))
 		}
 	}
 	return got.records, whole, nil
@@ -195,11 +196,11 @@ func (j *journal) replace(records []record) error {
 		b = frame(b, records[:n]...)
 		records = records[n:]
 	}
-	next := j.path + ".new"
-	f, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	f, err := files.Temp(filepath.Dir(j.path), ".outbox")
 	if err != nil {
 		return err
 	}
+	defer func() { _ = os.Remove(f.Name()) }() // gone by then if all went well
 	_, err = f.Write(b)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -209,10 +210,10 @@ func (j *journal) replace(records []record) error {
 		_ = j.f.Close()
 		j.f = nil
 	}
-	if err := os.Rename(next, j.path); err != nil {
+	if err := os.Rename(f.Name(), j.path); err != nil {
 		return err
 	}
-	if err := syncDir(filepath.Dir(j.path)); err != nil {
+	if err := files.SyncDir(filepath.Dir(j.path)); err != nil {
 		return err
 	}
 	if j.f, err = os.OpenFile(j.path, os.O_RDWR, 0o600); err != nil {

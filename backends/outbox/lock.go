@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/files"
 )
 
 // fileLock is a lock between processes: one of the operating system on an empty file. It ends with its holder, however that ends.
@@ -16,9 +17,6 @@ type fileLock struct {
 	path string
 	f    *os.File
 }
-
-// errLocked means that somebody else has the lock.
-var errLocked = errors.New("locked")
 
 // open makes the file. The lock is not taken.
 func (l *fileLock) open() error {
@@ -51,8 +49,11 @@ const (
 func (l *fileLock) wait(ctx context.Context) error {
 	var since time.Time
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		err := tryLock(l.f)
-		if !errors.Is(err, errLocked) {
+		err := files.TryLock(l.f)
+		if errors.Is(err, errors.ErrUnsupported) {
+			return fmt.Errorf("%w: set volatile", err)
+		}
+		if !errors.Is(err, files.ErrLocked) {
 			return err
 		}
 		if since.IsZero() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/files"
 )
 
 // Store is a local store whose changes are delivered to a remote one. Make one with Open; it is safe for concurrent use, also by other processes
@@ -195,7 +196,7 @@ func (s *Store) acquire(ctx context.Context) error {
 
 func (s *Store) release() {
 	if s.j != nil {
-		if err := unlock(s.j.lock.f); err != nil {
+		if err := files.Unlock(s.j.lock.f); err != nil {
 			s.log.Warn("outbox lock cannot be given back", "file", s.j.lock.path, "err", err)
 		}
 	}

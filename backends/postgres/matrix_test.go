@@ -8,43 +8,66 @@ import (
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/internal/partstest"
 	"github.com/contextengine/contextengine/models/tiktoken"
-	"github.com/contextengine/contextengine/strategies/archive"
-	"github.com/contextengine/contextengine/strategies/delegate"
+	"github.com/contextengine/contextengine/registry"
+	"github.com/contextengine/contextengine/registry/builtin"
 	"github.com/contextengine/contextengine/strategies/hybrid"
 	"github.com/contextengine/contextengine/strategies/lexical"
-	"github.com/contextengine/contextengine/strategies/recent"
 	"github.com/contextengine/contextengine/strategies/semantic"
-	"github.com/contextengine/contextengine/strategies/summary"
 )
 
-// retrievers builds each retriever of the framework; "store" is the store's own search.
-var retrievers = map[string]func(s *postgres.Store) (core.Retriever, error){
-	"recent": func(*postgres.Store) (core.Retriever, error) { return recent.New(recent.DefaultConfig()) },
-	"store":  func(s *postgres.Store) (core.Retriever, error) { return semantic.New(semantic.DefaultConfig(), s) },
-	"semantic": func(*postgres.Store) (core.Retriever, error) {
-		index, err := lexical.New(lexical.DefaultConfig())
-		if err != nil {
-			return nil, err
-		}
-		return semantic.New(semantic.DefaultConfig(), index)
-	},
-	"hybrid": func(s *postgres.Store) (core.Retriever, error) {
-		index, err := lexical.New(lexical.DefaultConfig())
-		if err != nil {
-			return nil, err
-		}
-		return hybrid.New(hybrid.DefaultConfig(), map[string]core.Searcher{"lexical": index, "store": s})
-	},
+// retrievers builds each retriever of the framework, and two that ask the store's own search.
+func retrievers() map[string]func(s *postgres.Store, e core.Embedder) (core.Retriever, error) {
+	out := map[string]func(s *postgres.Store, e core.Embedder) (core.Retriever, error){
+		"semantic-store": func(s *postgres.Store, _ core.Embedder) (core.Retriever, error) {
+			return semantic.New(semantic.DefaultConfig(), s)
+		},
+		"hybrid-store": func(s *postgres.Store, _ core.Embedder) (core.Retriever, error) {
+			index, err := lexical.New(lexical.DefaultConfig())
+			if err != nil {
+				return nil, err
+			}
+			return hybrid.New(hybrid.DefaultConfig(), map[string]core.Searcher{"lexical": index, "store": s})
+		},
+	}
+	for name, open := range partstest.Retrievers() {
+		out[name] = func(_ *postgres.Store, e core.Embedder) (core.Retriever, error) { return open(e) }
+	}
+	return out
 }
 
-// compactors builds each compactor of the framework.
-var compactors = map[string]func(conformance.Env) (core.Compactor, error){
-	"archive":  func(conformance.Env) (core.Compactor, error) { return archive.New(archive.DefaultConfig()) },
-	"delegate": func(env conformance.Env) (core.Compactor, error) { return delegate.New(env.Host) },
-	"summary": func(env conformance.Env) (core.Compactor, error) {
-		return summary.New(summary.DefaultConfig(), env.Model)
-	},
+// combinations lists the combinations that are played over a server: every retriever with every compactor, tiers apart from the others.
+func (m *matrix) combinations(name string, tiers bool) (out []conformance.Combination) {
+	for retriever := range retrievers() {
+		for compactor := range partstest.Compactors() {
+			if partstest.Tier(compactor) == tiers {
+				out = append(out, m.combination(retriever, compactor, name))
+			}
+		}
+	}
+	return out
+}
+
+// TestMatrixIsWhole: every retriever and every compactor that the registry knows is played over PostgreSQL.
+func TestMatrixIsWhole(t *testing.T) {
+	played := make(map[string]bool)
+	for _, tiers := range []bool{false, true} {
+		for _, c := range (&matrix{}).combinations("plain", tiers) {
+			played[c.Name] = true
+		}
+	}
+	r := builtin.New()
+	for _, retriever := range r.Names(registry.KindRetriever) {
+		for _, compactor := range r.Names(registry.KindCompactor) {
+			if name := retriever + "+" + compactor + "+plain"; !played[name] {
+				t.Errorf("%s is not played", name)
+			}
+		}
+	}
+	if len(played) < 3*6 {
+		t.Errorf("%d combinations are played", len(played))
+	}
 }
 
 // TestMatrix plays generated sessions with every retriever and compactor over a plain server, and over one with vectors.
@@ -62,25 +85,24 @@ func TestMatrix(t *testing.T) {
 				t.Parallel()
 			}
 			m := &matrix{
-				layouts: &schemas{test: t, server: server, dsn: dsn, change: kind.change},
-				configs: map[core.Store]postgres.Config{},
+				embedder: partstest.Embedder(t),
+				layouts:  &schemas{test: t, server: server, dsn: dsn, change: kind.change},
+				configs:  map[core.Store]postgres.Config{},
 			}
-			var all []conformance.Combination
-			for retriever := range retrievers {
-				for compactor := range compactors {
-					all = append(all, m.combination(retriever, compactor, name))
-				}
+			conformance.TestMatrix(t, m.combinations(name, false), counter.Count, conformance.WithCases(cases))
+			if name == "plain" { // vectors are nothing to a tier
+				conformance.TestMatrix(t, m.combinations(name, true), counter.Count, conformance.WithCases(cases/2))
 			}
-			conformance.TestMatrix(t, all, counter.Count, conformance.WithCases(cases))
 		})
 	}
 }
 
 // matrix opens stores for combinations, and knows how each was opened.
 type matrix struct {
-	layouts *schemas
-	mu      sync.Mutex
-	configs map[core.Store]postgres.Config
+	layouts  *schemas
+	embedder core.Embedder
+	mu       sync.Mutex
+	configs  map[core.Store]postgres.Config
 }
 
 func (m *matrix) open(tb testing.TB, cfg postgres.Config) *postgres.Store {
@@ -115,11 +137,11 @@ func (m *matrix) combination(retriever, compactor, name string) conformance.Comb
 			if !ok {
 				s = m.open(tb, m.layouts.empty(tb))
 			}
-			r, err := retrievers[retriever](s)
+			r, err := retrievers()[retriever](s, m.embedder)
 			if err != nil {
 				tb.Fatal(err)
 			}
-			c, err := compactors[compactor](env)
+			c, err := partstest.Compactors()[compactor](env)
 			if err != nil {
 				tb.Fatal(err)
 			}

@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/files"
 )
 
 // Backup writes a copy of the store to path, as of one moment, while everybody goes on reading and writing. It is there in full, and on
@@ -38,20 +38,18 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 	if err := vacant(path); err != nil {
 		return err
 	}
-	// The file is made here so that nobody else can read it, and so that two backups do not meet in it.
-	part := path + ".part"
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there: a backup is being made, or was interrupted; delete the file then: %w", part, core.ErrConflict)
-	}
+	// A folder holds what SQLite makes beside a file while it is written, and SQLite has its own locks on that file.
+	dir, remove, err := files.TempDir(filepath.Dir(path), ".backup")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, discard(part))
-		}
-	}()
+	defer func() { err = errors.Join(err, remove()) }()
+	part := filepath.Join(dir, "store.db")
+	// The file is made here so that nobody else can read it.
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
 	if err := f.Close(); err != nil {
 		return err
 	}
@@ -145,29 +143,14 @@ func publish(part, path string) error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := vacant(path); err != nil {
-		return err
-	}
-	if err := os.Rename(part, path); err != nil {
-		return err
-	}
-	if runtime.GOOS == "windows" {
-		return nil // folders cannot be flushed there
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
-// discard removes what a backup that failed left.
-func discard(part string) error {
-	var errs []error
-	for _, tail := range []string{"", "-wal", "-shm", "-journal"} {
-		if err := os.Remove(part + tail); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
+	// A link never takes the place of a file, as one of another backup to this path; not every file system has links.
+	if err := os.Link(part, path); err != nil {
+		if err := vacant(path); err != nil {
+			return err
+		}
+		if err := os.Rename(part, path); err != nil {
+			return err
 		}
 	}
-	return errors.Join(errs...)
+	return files.SyncDir(filepath.Dir(path))
 }

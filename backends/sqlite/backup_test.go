@@ -1,9 +1,11 @@
 package sqlite_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -105,5 +107,41 @@ func TestBeside(t *testing.T) {
 	}
 	if _, err := s.Beside("lexical"); !errors.Is(err, core.ErrClosed) {
 		t.Errorf("Beside after Close = %v, want ErrClosed", err)
+	}
+}
+
+// TestBackupsToOnePath: of several backups to one path at the same time one is made, the others say that it is there, and nothing else is left.
+func TestBackupsToOnePath(t *testing.T) {
+	t.Parallel()
+	s := open(t, config(t))
+	mustAppend(t, s, entries(ann, 0, 100)...)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "copy.db")
+	errs := make([]error, 4)
+	var work sync.WaitGroup
+	for i := range errs {
+		work.Go(func() { errs[i] = s.Backup(t.Context(), path) })
+	}
+	work.Wait()
+	made := 0
+	for _, err := range errs {
+		if err == nil {
+			made++
+		} else if !errors.Is(err, core.ErrConflict) {
+			t.Errorf("Backup = %v, want ErrConflict", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Backup(ctx, filepath.Join(dir, "other.db")); !errors.Is(err, context.Canceled) {
+		t.Errorf("a backup that is cancelled: %v", err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || made != 1 {
+		t.Errorf("%d backups were made, the folder holds %v, %v", made, left, err)
+	}
+	to := open(t, sqlite.Config{Path: path, Check: sqlite.CheckOpen})
+	if err := to.Verify(t.Context()); err != nil {
+		t.Errorf("Verify of the copy: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/files"
 )
 
 // errReadOnly is the cause when something is to be written to a file that can only be read.
@@ -22,7 +23,7 @@ func (s *Store) prepareFile() error {
 			return nil
 		}
 		var probe *os.File
-		if probe, err = os.CreateTemp(filepath.Dir(s.file), ".contextengine-*"); err == nil {
+		if probe, err = files.Temp(filepath.Dir(s.file), ".probe"); err == nil {
 			return errors.Join(probe.Close(), os.Remove(probe.Name()))
 		}
 	}

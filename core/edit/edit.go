@@ -136,6 +136,21 @@ func (e Cut) Edit(v *core.View) {
 	}
 }
 
+// Reset remembers what is in force, for the first turn without it. It goes before the Cut.
+type Reset struct{}
+
+// Edit implements core.Edit.
+func (Reset) Edit(v *core.View) {
+	r := &core.Reset{}
+	for _, sp := range v.Slice(max(v.Lead, v.Frontier), v.Len()) {
+		r.Path = append(r.Path, sp.Owned(v.Session))
+	}
+	if n := len(v.Summaries); n > 0 {
+		r.Summary = v.Summaries[n-1].ID
+	}
+	v.Reset = r
+}
+
 func truncate(v *core.View, n int) { v.Path = v.Slice(0, n) }
 
 // Disown takes the entries of other sessions off the path, and all that stood for any. The epoch rises.
@@ -479,7 +494,7 @@ func (Keep) Edit(v *core.View) {
 	if v.Recall != nil && v.Recall.Text != "" {
 		v.Kept = append(v.Kept, *v.Recall)
 	}
-	v.Recall = nil
+	v.Recall, v.Reset = nil, nil
 }
 
 // Unkeep takes out the blocks of earlier turns.

@@ -89,6 +89,8 @@ type RecallConfig struct {
 	AcrossSessions bool `koanf:"acrossSessions"`
 	// ResetHistory lets recall bring back what was reset inside its own session, or forked away from it.
 	ResetHistory bool `koanf:"resetHistory"`
+	// ResetMessages is how many of the newest messages from before a reset the first turn after it is given, 0 to 1000, together with the newest summary.
+	ResetMessages int `koanf:"resetMessages"`
 	// Quote is the largest cost of one recalled entry, in tokens; longer ones are clipped.
 	Quote int `koanf:"quote"`
 	// Whole is up to which cost in tokens an entry is quoted whole where the retriever proposes a passage of it: a line in front of a quotation costs
@@ -228,6 +230,7 @@ func (c Config) Validate() error {
 		share("window.memory", float64(c.Window.Memory), 1, 1<<20),
 		share("recall.candidates", float64(c.Recall.Candidates), 1, 10000),
 		share("recall.whole", float64(c.Recall.Whole), 0, 1e9),
+		share("recall.resetMessages", float64(c.Recall.ResetMessages), 0, 1000),
 		share("recall.quote", float64(c.Recall.Quote), 20, 1e9),
 		share("compaction.maxSummary", float64(c.Compaction.MaxSummary), 50, 1e9),
 		share("history.limitTurns", float64(c.History.LimitTurns), 0, 1e9),

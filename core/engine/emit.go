@@ -126,10 +126,17 @@ func (f *frame) slots(c *call) []message.Message {
 			add(it.msg, it, window.Choice{Entry: it.entry.ID, Reason: window.ReasonSystem, Tokens: it.cost})
 		}
 	}
-	for _, sum := range shownSummaries(&f.v) {
-		add(summaryMessage(sum), nil, window.Choice{Entry: sum.ID, Reason: window.ReasonSummary, Tokens: sum.Tokens})
+	left, sums := f.left(), shownSummaries(&f.v)
+	for i, sum := range sums {
+		m := summaryMessage(sum)
+		if i == len(sums)-1 && left > 0 {
+			if all, ok := growNote(sum, left); ok {
+				m, left = summaryMessage(all), 0
+			}
+		}
+		add(m, nil, window.Choice{Entry: sum.ID, Reason: window.ReasonSummary, Tokens: sum.Tokens})
 	}
-	if n := f.left(); n > 0 {
+	if n := left; n > 0 {
 		m := noteMessage(n)
 		add(stamp(m, f.frontTime()), nil, window.Choice{Reason: window.ReasonNote, Tokens: f.e.gauge.messageCost(m)})
 	}

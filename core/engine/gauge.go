@@ -212,6 +212,16 @@ func noteMessage(n int) message.Message {
 	return message.New(message.User, window.NotShown(n))
 }
 
+// growNote lets a summary that is but a note speak of further messages too.
+func growNote(s core.Summary, further int) (core.Summary, bool) {
+	if s.Kind != "note" {
+		return s, false
+	}
+	var ok bool
+	s.Text, ok = window.NotShownEither(s.Text, s.Covers, further)
+	return s, ok
+}
+
 // turnMarker stands for the left-out part of the newest turn.
 func turnMarker(n int) message.Message {
 	return message.New(message.User, "["+strconv.Itoa(n)+" earlier steps of this turn are stored but not shown.]")

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"fmt"
 	"hash/maphash"
 	"iter"
 	"math"
@@ -118,14 +120,23 @@ func quotedText(quotation string) string {
 	return text
 }
 
-// build writes the block in the order in which things were said.
-func (f *frame) build(r *core.Recall, q *core.Query, in []quotation, tokens int) {
-	if len(in) == 0 {
-		return
+// build writes the block of what is still there, in the order in which things were said.
+func (f *frame) build(ctx context.Context, c *call, r *core.Recall, q *core.Query, in []quotation) error {
+	in, err := f.confirmed(ctx, in)
+	if err != nil {
+		if ctx.Err() != nil || f.e.cfg.Failure == FailStrict {
+			return fmt.Errorf("core: assemble %q: recall: %w", f.s.id, err)
+		}
+		f.e.warn(ctx, "store", "recall", err)
+		c.warnings = append(c.warnings, "recall: "+err.Error())
+		return nil
 	}
-	size := len(recallOpen) + len(recallClose)
+	if len(in) == 0 {
+		return nil
+	}
+	size, tokens := len(recallOpen)+len(recallClose), -f.s.quoteRoom(0)
 	for i := range in {
-		size += len(in[i].text)
+		size, tokens = size+len(in[i].text), tokens+in[i].cost
 	}
 	slices.SortStableFunc(in, func(a, b quotation) int { return chronological(&a.Entry, &b.Entry) })
 	var b strings.Builder
@@ -142,6 +153,7 @@ func (f *frame) build(r *core.Recall, q *core.Query, in []quotation, tokens int)
 	// It was counted quotation by quotation; counting it again as a whole would take as long as all the rest of the call.
 	m := recallMessage(r)
 	f.s.rememberCost(f.e.gauge.hash(&m), r.Tokens)
+	return nil
 }
 
 // boundRecall ends the block with the grants that it needs.

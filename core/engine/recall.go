@@ -79,8 +79,17 @@ func (f *frame) retrieve(ctx context.Context, c *call) (*core.Recall, error) {
 	gated := f.e.cfg.Recall.Gate && !asks.Certain
 	allowance := f.allowance(c, !gated)
 	gated = gated && !begun(&f.v, q.Granted)
+	all := f.allowance(c, true)
+	carried, err := f.carried(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	for i := range carried {
+		all -= carried[i].cost
+	}
+	allowance = min(allowance, all)
 	if allowance < minRecall {
-		return r, nil
+		return r, f.build(ctx, c, r, &q, carried)
 	}
 	q.Tokens, q.Limit = allowance, f.e.cfg.candidates(allowance)
 	sets := f.shownSets()
@@ -100,29 +109,17 @@ func (f *frame) retrieve(ctx context.Context, c *call) (*core.Recall, error) {
 		c.warnings = append(c.warnings, "retriever: "+err.Error())
 	}
 	if gated && !asks.Misses(offered(candidates), inFront(f, c)) {
-		return r, nil
+		return r, f.build(ctx, c, r, &q, carried)
 	}
-	in, room := f.choose(c, &q, candidates, f.seen(sets, candidates), allowance)
+	seen := f.seen(sets, candidates)
+	for i := range carried {
+		seen[carried[i].Entry.ID] = true
+	}
+	in, room := f.choose(c, &q, candidates, seen, allowance)
 	if !gated && f.v.Front().Left > 0 { // a session that is shown whole stays so
 		c.want(allowance-room, f.e.cfg.askedRoom(c.share, f.v.Budget))
 	}
-	chosen := len(in)
-	if in, err = f.confirmed(ctx, in); err != nil {
-		if ctx.Err() != nil || f.e.cfg.Failure == FailStrict {
-			return nil, fmt.Errorf("core: assemble %q: recall: %w", f.s.id, err)
-		}
-		f.e.warn(ctx, "store", "recall", err)
-		c.warnings = append(c.warnings, "recall: "+err.Error())
-		return r, nil
-	}
-	if len(in) < chosen {
-		room = f.s.quoteRoom(allowance)
-		for i := range in {
-			room -= in[i].cost
-		}
-	}
-	f.build(r, &q, in, allowance-room)
-	return r, nil
+	return r, f.build(ctx, c, r, &q, append(carried, in...))
 }
 
 // quotesIn adds to the test for entries that the window shows those that blocks of earlier turns quote whole.

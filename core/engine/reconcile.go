@@ -139,6 +139,11 @@ func (s *session) ownMessages() map[string][]string {
 	for _, r := range recallsOf(&s.view) {
 		out[message.Fingerprint(recallMessage(r))] = nil
 	}
+	if n := len(front.Summaries); n > 0 && front.Left > 0 {
+		if all, ok := growNote(front.Summaries[n-1], front.Left); ok {
+			out[message.Fingerprint(summaryMessage(all))] = nil
+		}
+	}
 	if front.Left > 0 {
 		out[message.Fingerprint(noteMessage(front.Left))] = nil
 	}
@@ -164,6 +169,9 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 	// What is given up for good is published before anything new is stored: should the rest fail, new entries are found behind the cut, not behind what
 	// is no longer in force. Entries that only move stay where they are until all is stored.
 	if common < before && !p.Moves(common) {
+		if s.e.cfg.Recall.ResetMessages > 0 && v.Lead < before && p.Anew(v.Lead) {
+			v.Apply(edit.Reset{})
+		}
 		v.Apply(edit.Cut{To: common})
 		s.cool()
 		if err := s.publish(ctx, *v); err != nil {

@@ -3,6 +3,7 @@ package window
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -26,8 +27,23 @@ func ClipMarker(tokens int, id string) string {
 }
 
 // NotShown counts messages in front of what is shown.
-func NotShown(n int) string {
-	return "[" + strconv.Itoa(n) + " earlier messages are stored but not shown.]"
+func NotShown(n int) string { return notShown(n) + ".]" }
+
+func notShown(n int) string {
+	return "[" + strconv.Itoa(n) + " earlier messages are stored but not shown"
+}
+
+// NotShownEither counts further messages in a text that begins as NotShown does and counts n, so that one note speaks of all. It reports false, and returns the
+// text as it is, where it begins otherwise.
+func NotShownEither(text string, n, further int) (string, bool) {
+	rest, ok := strings.CutPrefix(text, notShown(n))
+	if !ok {
+		return text, false
+	}
+	if times, ok := strings.CutPrefix(rest, ", from "); ok {
+		rest = fmt.Sprintf(", the first %d from %s", n, times)
+	}
+	return notShown(n+further) + rest, true
 }
 
 // MaskStub masks every result of an entry with MaskText, and the media inside and beside them with MediaNote; name names the tool of a result. Tokens is left

@@ -39,7 +39,8 @@ func (a *app) doctorCmd() *cobra.Command {
 		Long: "doctor checks that what is configured can be used, for all agents and arms. It makes the store if there is none, and writes nothing into it.\n" +
 			"An embedder is asked for the vector of one word; no other model is asked anything.\n\n" +
 			"With --fix it mends what it can in the store of the agent: the indexes of a damaged file (a copy of the file is kept), views that do not agree with\n" +
-			"their entries, and what an outbox could not deliver. It says what it is about to do, and asks. Locks need no mending: they end with their process.\n\n" +
+			"their entries (as they were they go to a file), and what an outbox could not deliver; and it removes temporary files of processes that were killed.\n" +
+			"It says what it is about to do, and asks. Locks need no mending: they end with their process.\n\n" +
 			"With --openclaw [FILE] it looks at an OpenClaw host instead, and says why the plugin is installed there but not used. It changes nothing there.\n\n" + exitHelp,
 		Args: host.args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -183,6 +184,9 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 			if out = append(out, f); f.Status == "fail" {
 				first = errors.Join(first, errors.New(f.Text))
 			}
+		}
+		if f, ok := leftFinding(e.Store()); ok {
+			out = append(out, f)
 		}
 		if b, ok := core.As[core.Backlogger](e.Store()); ok {
 			out = append(out, backlogFinding(ctx, b))

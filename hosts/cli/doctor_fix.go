@@ -74,6 +74,13 @@ func unchecked(c registry.Choice) registry.Choice {
 
 // repairs returns what of a store can be mended, in the order in which it is to be done.
 func (k *keeper) repairs(ctx context.Context, patience time.Duration) (out []*repair, err error) {
+	left, err := leftovers(k.store)
+	if err != nil {
+		return nil, err
+	}
+	if len(left) > 0 {
+		out = append(out, &repair{What: "remove " + leftText(left), do: func(context.Context) (string, error) { return removeLeft(k.store, left) }})
+	}
 	if r, ok := core.As[core.Repairer](k.store); ok {
 		v, can := core.As[verifier](k.store)
 		if can && k.a.saying("verifying what is stored", func() error { return v.Verify(ctx) }) != nil {
@@ -87,7 +94,7 @@ func (k *keeper) repairs(ctx context.Context, patience time.Duration) (out []*re
 			return nil, err
 		}
 		if len(flaws) > 0 {
-			out = append(out, &repair{What: fmt.Sprintf("make views agree with their entries: %s; nothing that is stored is lost", count(len(flaws), "flaw")), do: k.agree})
+			out = append(out, &repair{What: fmt.Sprintf("make views agree with their entries: %s; nothing that is stored is lost, and the views as they are go to a file", count(len(flaws), "flaw")), do: k.agree})
 		}
 	}
 	d, ok := core.As[core.Drainer](k.store)
@@ -119,8 +126,12 @@ func (k *keeper) reindex(r core.Repairer) func(ctx context.Context) (string, err
 
 func (k *keeper) agree(ctx context.Context) (string, error) {
 	n := 0
-	err := k.mendViews(ctx, func(core.SessionID, int) { n++ })
-	return "the views of " + count(n, "session") + " agree with their entries again", err
+	kept, err := k.mendViews(ctx, func(core.SessionID, int) { n++ })
+	done := "the views of " + count(n, "session") + " agree with their entries again"
+	if kept != "" {
+		done += "; as they were they are in " + kept
+	}
+	return done, err
 }
 
 // deliver tries everything that waits, and what was refused before.

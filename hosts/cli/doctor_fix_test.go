@@ -1,14 +1,17 @@
 package cli_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/hosts/cli"
+	"github.com/contextengine/contextengine/internal/files"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 	"github.com/contextengine/contextengine/registry/builtin"
 )
@@ -18,6 +21,10 @@ func TestDoctorFixIndex(t *testing.T) {
 	config, path := keeping(t)
 	run(t, builtin.New(), "", "import", "--config", config, chat(t, "one", 400)).want(t, cli.ExitOK)
 	damage(t, path)
+	damaged, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	run(t, builtin.New(), "", "doctor", "--config", config).want(t, cli.ExitFailure, "fail  parts", "doctor --fix")
 	run(t, builtin.New(), "", "doctor", "--fix", "--config", config).want(t, cli.ExitUsage, "make the indexes of the store's file anew", "nothing was mended: nobody answered; --yes")
 	run(t, builtin.New(), "no\n", "doctor", "--fix", "--config", config).want(t, cli.ExitFailure, "Mend this?", "nothing was mended")
@@ -28,6 +35,20 @@ func TestDoctorFixIndex(t *testing.T) {
 	run(t, builtin.New(), "", "verify", "--config", config).want(t, cli.ExitOK, "ok: ")
 	run(t, builtin.New(), "", "stats", "--config", config).want(t, cli.ExitOK, "400")
 	run(t, builtin.New(), "", "doctor", "--fix", "--config", config).want(t, cli.ExitOK, "there is nothing that doctor could mend")
+
+	// As docs/operations.md says: the copy in the place of the file.
+	copies, err := filepath.Glob(path + ".before-repair-*[0-9]")
+	if err != nil || len(copies) != 1 {
+		t.Fatalf("copies: %q, %v", copies, err)
+	}
+	if err := errors.Join(os.Rename(copies[0], path), os.RemoveAll(path+".d")); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := os.ReadFile(path); err != nil || !bytes.Equal(back, damaged) {
+		t.Errorf("the copy is not the file as it was: %v", err)
+	}
+	run(t, builtin.New(), "", "doctor", "--config", config).want(t, cli.ExitFailure, "fail  parts", "doctor --fix")
+	run(t, builtin.New(), "", "doctor", "--fix", "--yes", "--config", config).want(t, cli.ExitOK, "mended  the indexes are made anew")
 }
 
 // damage flips a bit in a page of an index, such that the store is not opened any more.
@@ -68,13 +89,94 @@ func damage(t *testing.T, path string) {
 	t.Fatal("no page could be damaged")
 }
 
-// TestDoctorFixView: a view that names what nobody stored is mended.
+// TestDoctorFixView: a view that names what nobody stored is mended; as it was it is in a file.
 func TestDoctorFixView(t *testing.T) {
 	config, path := keeping(t)
 	run(t, builtin.New(), "", "import", "--config", config, chat(t, "one", 20)).want(t, cli.ExitOK)
 	brick(t, path)
-	run(t, builtin.New(), "", "doctor", "--fix", "--yes", "--json", "--config", config).want(t, cli.ExitOK, `"done": "the views of 1 session agree with their entries again"`, `"ok": true`)
+	run(t, builtin.New(), "no\n", "doctor", "--fix", "--config", config).want(t, cli.ExitFailure, "the views as they are go to a file", "nothing was mended")
+	if left, _ := filepath.Glob(path + ".views-*"); len(left) > 0 {
+		t.Errorf("nobody said yes, and there is %s", left)
+	}
+	run(t, builtin.New(), "", "doctor", "--fix", "--yes", "--json", "--config", config).
+		want(t, cli.ExitOK, `"done": "the views of 1 session agree with their entries again; as they were they are in `+path+".views-before-repair-", `"ok": true`)
 	run(t, builtin.New(), "", "verify", "--config", config).want(t, cli.ExitOK, "ok: ")
+
+	brick(t, path)
+	run(t, builtin.New(), "", "verify", "--fix", "--config", config).want(t, cli.ExitOK, "mended 3", "the views as they were are in "+path+".views-before-repair-")
+	kept, err := filepath.Glob(path + ".views-before-repair-*.jsonl")
+	if err != nil || len(kept) != 2 {
+		t.Fatalf("kept: %q, %v", kept, err)
+	}
+	// What is kept is an export: a store that has no view of the session takes the broken one.
+	other, at := keeping(t)
+	run(t, builtin.New(), "", "import", "--config", other, kept[0]).want(t, cli.ExitOK, "1 view")
+	if v := viewIn(t, at); v.Next != 23 {
+		t.Errorf("the view that was kept ends at %d, want 23: what was broken", v.Next)
+	}
+}
+
+// TestDoctorFixLeftovers: temporary files of processes that were killed are removed when somebody says so, nothing that a process uses or may be about to use,
+// and nothing of anybody else's.
+func TestDoctorFixLeftovers(t *testing.T) {
+	config, path := keeping(t)
+	run(t, builtin.New(), "", "import", "--config", config, chat(t, "one", 20)).want(t, cli.ExitOK)
+	dir, lexical := filepath.Dir(path), filepath.Join(path+".d", "lexical")
+	if err := os.MkdirAll(lexical, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	long := time.Now().Add(-time.Hour)
+	plant := func(name string) string {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(name, []byte("x"), 0o600), os.Chtimes(name, long, long)); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	left := []string{
+		plant(filepath.Join(dir, ".write.1"+files.TempSuffix)), plant(filepath.Join(dir, ".probe.2"+files.TempSuffix)), plant(filepath.Join(lexical, "a.3"+files.TempSuffix)),
+	}
+	folder, remove, err := files.TempDir(dir, ".backup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plant(filepath.Join(folder, "store.db"))
+	used, err := files.Temp(dir, ".write")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer used.Close()
+	for _, name := range []string{folder, used.Name()} {
+		if err := os.Chtimes(name, long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	young := plant(filepath.Join(dir, ".write.4"+files.TempSuffix))
+	if err := os.Chtimes(young, time.Time{}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	keep := []string{folder, used.Name(), young, plant(filepath.Join(dir, "notes.tmp")), plant(filepath.Join(dir, "film.part")), path}
+	there := func(all []string) (n int) {
+		for _, name := range all {
+			if _, err := os.Lstat(name); err == nil {
+				n++
+			}
+		}
+		return n
+	}
+	run(t, builtin.New(), "", "doctor", "--config", config).want(t, cli.ExitOK, "note  leftovers", "3 temporary files", "doctor --fix")
+	run(t, builtin.New(), "no\n", "doctor", "--fix", "--config", config).want(t, cli.ExitFailure, append([]string{"remove 3 temporary files"}, left...)...)
+	if there(left) != len(left) {
+		t.Error("nobody said yes, and files are gone")
+	}
+	run(t, builtin.New(), "", "doctor", "--fix", "--yes", "--config", config).want(t, cli.ExitOK, "mended  3 temporary files removed")
+	if there(left) != 0 || there(keep) != len(keep) {
+		t.Errorf("%d of %d are left, %d of %d others", there(left), len(left), there(keep), len(keep))
+	}
+	if err := remove(); err != nil {
+		t.Fatal(err)
+	}
+	run(t, builtin.New(), "", "doctor", "--fix", "--config", config).want(t, cli.ExitOK, "there is nothing that doctor could mend")
 }
 
 // TestDoctorFixOutbox: what an outbox holds is delivered, or it is said why not, and nothing is lost.

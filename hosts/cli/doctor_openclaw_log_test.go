@@ -83,6 +83,9 @@ func TestDoctorOfOpenClawKnowsThatTheEngineIsBack(t *testing.T) {
 		queued = logTime + " [context-engine] durable turn advancement remains queued: s3cr3t\n"
 		broken = logTime + ` [context-engine] Context engine "openbrain" owner=plugin:openbrain failed during compact: s3cr3t; quarantining it for this process` + "\n"
 	)
+	named := func(line string) string {
+		return strings.Replace(line, "[plugins] ", "[plugins] [gateway work:18789, pid 4711] ", 1)
+	}
 	for _, tt := range []struct {
 		name, log    string
 		code         int
@@ -90,6 +93,8 @@ func TestDoctorOfOpenClawKnowsThatTheEngineIsBack(t *testing.T) {
 		want         string
 	}{
 		{"back", away + queued + back, cli.ExitOK, 2, 0, "before the engine was back"},
+		{"as each gateway names itself", named(away) + queued + named(back), cli.ExitOK, 2, 0, "before the engine was back"},
+		{"another gateway's engine is back", named(away) + named(away) + strings.ReplaceAll(named(back), "18789", "19001"), cli.ExitFailure, 0, 1, "turns were answered without the engine"},
 		{"away again", away + back + away, cli.ExitFailure, 0, 1, "turns were answered without the engine"},
 		{"back for one of two agents", away + away + back, cli.ExitFailure, 0, 1, "turns were answered without the engine"},
 		{"back for both", away + away + back + back, cli.ExitOK, 1, 0, "before the engine was back"},

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/contextengine/contextengine/internal/files"
 )
 
 // stdoutName stands for standard output where a file is named.
@@ -64,7 +66,7 @@ func (o outFile) write(stdout io.Writer, f func(w io.Writer) error) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(o.name), "."+filepath.Base(o.name)+".*.part") // mode 0600: it may come to hold a key, or what people said
+	file, err := files.Temp(filepath.Dir(o.name), ".write") // mode 0600: it may come to hold a key, or what people said
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.flag, err)
 	}

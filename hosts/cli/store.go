@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
-	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/retain"
 	"github.com/contextengine/contextengine/hosts/imports"
 	"github.com/contextengine/contextengine/registry"
@@ -227,83 +226,6 @@ left such ones. --fix gives entries that share a position one each, and takes po
 	f.register(cmd)
 	cmd.Flags().BoolVar(&fix, "fix", false, "mend views that do not agree with the entries")
 	return cmd
-}
-
-// mender is an engine that can make a session's view and entries agree.
-type mender interface {
-	Mend(ctx context.Context, id core.SessionID) (int, error)
-}
-
-// verifyViews compares views with entries, and mends them when it is to.
-func (k *keeper) verifyViews(ctx context.Context, fix bool) error {
-	flaws, err := k.flaws(ctx)
-	if err != nil {
-		return err
-	}
-	for _, f := range flaws {
-		fmt.Fprintln(k.a.Stdout, f)
-	}
-	if len(flaws) == 0 {
-		return nil
-	}
-	if !fix {
-		return fmt.Errorf("%s whose views do not agree with their entries: \"verify --fix\" mends them", count(len(sessionsOf(flaws)), "session"))
-	}
-	return k.mendViews(ctx, func(id core.SessionID, n int) { fmt.Fprintf(k.a.Stdout, "session %q: mended %d\n", id, n) })
-}
-
-// sessionsOf returns the sessions that flaws are of.
-func sessionsOf(flaws []engine.Flaw) (out []core.SessionID) {
-	for _, f := range flaws {
-		if n := len(out); n == 0 || out[n-1] != f.Session {
-			out = append(out, f.Session)
-		}
-	}
-	return out
-}
-
-// mendViews makes views and entries agree wherever they do not, and says of which sessions.
-func (k *keeper) mendViews(ctx context.Context, mended func(id core.SessionID, n int)) error {
-	flaws, err := k.flaws(ctx)
-	if err != nil {
-		return err
-	}
-	for _, id := range sessionsOf(flaws) {
-		e, _, err := k.instance.Engine(ctx, id.Agent, id.Session)
-		if err != nil {
-			return err
-		}
-		m, ok := e.(mender)
-		if !ok {
-			return fmt.Errorf("engine %q cannot mend session %q: %w", e.Info().ID, id, errors.ErrUnsupported)
-		}
-		n, err := m.Mend(ctx, id)
-		if err != nil {
-			return err
-		}
-		mended(id, n)
-	}
-	if len(flaws) == 0 {
-		return nil
-	}
-	if flaws, err = k.flaws(ctx); err != nil || len(flaws) == 0 {
-		return err
-	}
-	return fmt.Errorf("%s, also after it was mended", flaws[0])
-}
-
-// flaws returns where views and entries do not agree.
-func (k *keeper) flaws(ctx context.Context) (out []engine.Flaw, err error) {
-	err = k.a.saying("comparing views with entries", func() error {
-		for f, err := range engine.Flaws(ctx, k.store) {
-			if err != nil {
-				return err
-			}
-			out = append(out, f)
-		}
-		return nil
-	})
-	return out, err
 }
 
 func (a *app) backupCmd() *cobra.Command {

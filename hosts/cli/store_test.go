@@ -162,6 +162,24 @@ func TestVerifyViews(t *testing.T) {
 // brick makes a view name three positions that hold nothing.
 func brick(t *testing.T, path string) {
 	t.Helper()
+	withView(t, path, func(s *sqlite.Store, v core.View) error {
+		v.Version++
+		v.Path[len(v.Path)-1].To += 3
+		v.Next += 3
+		return s.SwapView(t.Context(), v)
+	})
+}
+
+// viewIn returns the first view of a store.
+func viewIn(t *testing.T, path string) (out core.View) {
+	t.Helper()
+	withView(t, path, func(_ *sqlite.Store, v core.View) error { out = v; return nil })
+	return out
+}
+
+// withView calls f with the first view of a store.
+func withView(t *testing.T, path string, f func(*sqlite.Store, core.View) error) {
+	t.Helper()
 	cfg := sqlite.DefaultConfig()
 	cfg.Path = path
 	s, err := sqlite.Open(t.Context(), cfg)
@@ -176,10 +194,7 @@ func brick(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.Version++
-	v.Path[len(v.Path)-1].To += 3
-	v.Next += 3
-	if err := errors.Join(s.SwapView(t.Context(), v), s.Close()); err != nil {
+	if err := errors.Join(f(s, v), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/files"
 )
 
 // A keys file is a JSON object, readable by its owner only (mode 0600):
@@ -164,22 +165,38 @@ func editKeys(path string, create bool, change func([]Key) ([]Key, error)) error
 	return nil
 }
 
-// lockFile waits until it could make a file that marks a lock.
+// lockFile waits for the lock on a file that marks an edit. The lock ends with its process, however that ends: a file that was left locks nothing.
 func lockFile(path string) (unlock func(), err error) {
 	for deadline := time.Now().Add(lockWait); ; {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err == nil {
-			_ = f.Close()
-			return func() { _ = os.Remove(path) }, nil
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, err
 		}
-		if !errors.Is(err, fs.ErrExist) {
+		err = files.TryLock(f)
+		if err == nil && !isAt(f, path) {
+			err = files.ErrLocked // by who comes next: the last holder removed it meanwhile
+		}
+		if err == nil || errors.Is(err, errors.ErrUnsupported) { // then two edits must not be made at once
+			return func() { _, _ = os.Remove(path), f.Close() }, nil
+		}
+		if err := errors.Join(err, f.Close()); !errors.Is(err, files.ErrLocked) {
 			return nil, err
 		}
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("%q is there: somebody else is changing the keys; remove it if nobody is: %w", path, core.ErrConflict)
+			return nil, fmt.Errorf("%q is locked: somebody else is changing the keys: try again later: %w", path, core.ErrConflict)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// isAt reports whether a path names an open file.
+func isAt(f *os.File, path string) bool {
+	have, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(path)
+	return err == nil && os.SameFile(have, now)
 }
 
 // replaceFile puts text in place of a file, in one step, durably, readable by the owner alone. Run by root, it leaves the file to the
@@ -193,7 +210,7 @@ func replaceFile(path string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".keys-*") // mode 0600
+	f, err := files.Temp(dir, ".keys") // mode 0600
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/openbrain"
+	"github.com/contextengine/contextengine/internal/files"
 )
 
 // testClock is a clock that tests set.
@@ -100,6 +102,32 @@ func TestAddAndRemoveKeys(t *testing.T) {
 	}
 	if _, err := openbrain.AddKey(path, "x", []string{"*"}); !errors.Is(err, core.ErrInvalid) {
 		t.Errorf("AddKey to a file that others can read = %v, want ErrInvalid", err)
+	}
+}
+
+// TestLockThatWasLeft: the lock file of an edit that was killed locks nothing, and goes with the next edit; one that somebody holds is respected.
+func TestLockThatWasLeft(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.json")
+	lock := path + ".lock"
+	if err := os.WriteFile(lock, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openbrain.AddKey(path, "first", []string{"*"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(lock); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after the edit: %v", err)
+	}
+	held, err := os.Create(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := files.TryLock(held); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openbrain.AddKey(path, "second", []string{"*"}); !errors.Is(err, core.ErrConflict) {
+		t.Errorf("while somebody holds the lock: %v, want ErrConflict", err)
 	}
 }
 

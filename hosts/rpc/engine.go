@@ -58,11 +58,11 @@ func bootstrap(ctx context.Context, k *call, p BootstrapParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := member[core.Bootstrapper](ctx, k, p.Session)
+	e, err := k.lifecycle(ctx, p.Session)
 	if err != nil {
 		return nil, err
 	}
-	res, err := e.Bootstrap(ctx, core.BootstrapRequest{
+	res, err := e.bootstrap(ctx, core.BootstrapRequest{
 		Session: p.Session, Transcript: t, Settings: p.Settings.core(format), TranscriptScope: p.TranscriptScope,
 	})
 	if err != nil {
@@ -103,11 +103,11 @@ func ingestBatch(ctx context.Context, k *call, p IngestBatchParams) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	e, err := member[core.BatchIngester](ctx, k, p.Session)
+	e, err := k.lifecycle(ctx, p.Session)
 	if err != nil {
 		return nil, err
 	}
-	res, err := e.IngestBatch(ctx, core.IngestBatchRequest{Session: p.Session, Messages: messages, Heartbeat: p.Heartbeat, IdempotencyKey: p.IdempotencyKey})
+	res, err := e.ingestBatch(ctx, core.IngestBatchRequest{Session: p.Session, Messages: messages, Heartbeat: p.Heartbeat, IdempotencyKey: p.IdempotencyKey})
 	if err != nil {
 		return nil, err
 	}
@@ -130,11 +130,11 @@ func commitTurn(ctx context.Context, k *call, p CommitTurnParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := member[core.TurnCommitter](ctx, k, p.Session)
+	e, err := k.lifecycle(ctx, p.Session)
 	if err != nil {
 		return nil, err
 	}
-	res, err := e.CommitTurn(ctx, core.CommitTurnRequest{
+	res, err := e.commitTurn(ctx, core.CommitTurnRequest{
 		Session: p.Session, AdvancementKey: p.AdvancementKey, Messages: messages, Heartbeat: p.Heartbeat, Settings: p.Settings.core(format),
 		TranscriptScope: p.TranscriptScope,
 	})
@@ -163,11 +163,11 @@ func afterTurn(ctx context.Context, k *call, p AfterTurnParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := member[core.AfterTurner](ctx, k, p.Session)
+	e, err := k.lifecycle(ctx, p.Session)
 	if err != nil {
 		return nil, err
 	}
-	err = e.AfterTurn(ctx, core.AfterTurnRequest{
+	err = e.afterTurn(ctx, core.AfterTurnRequest{
 		Session: p.Session, Messages: messages, PrePrompt: p.PrePrompt, Heartbeat: p.Heartbeat, Settings: p.Settings.core(format),
 		TranscriptScope: p.TranscriptScope,
 	})
@@ -245,12 +245,12 @@ func maintain(ctx context.Context, k *call, p MaintainParams) (any, error) {
 	if p.Budget < 0 {
 		return nil, badField("tokenBudget", "must not be negative")
 	}
-	e, err := member[core.Maintainer](ctx, k, p.Session)
+	e, err := k.lifecycle(ctx, p.Session)
 	if err != nil {
 		return nil, err
 	}
 	k.proceed()
-	return result(e.Maintain(ctx, core.MaintainRequest{
+	return result(e.maintain(ctx, core.MaintainRequest{
 		Session: p.Session, Reason: p.Reason, Budget: p.Budget, Settings: p.Settings.core(""), TranscriptScope: p.TranscriptScope,
 	}))
 }
@@ -276,11 +276,11 @@ func prepareSpawn(ctx context.Context, k *call, p SpawnParams) (any, error) {
 	); err != nil {
 		return nil, err
 	}
-	e, err := member[core.SubagentHost](ctx, k, p.Parent)
+	e, err := k.lifecycle(ctx, p.Parent)
 	if err != nil {
 		return nil, err
 	}
-	sp, err := e.PrepareSubagentSpawn(ctx, core.SpawnRequest{
+	sp, err := e.prepareSpawn(ctx, core.SpawnRequest{
 		Parent: p.Parent, Child: p.Child, Mode: p.Mode, TTL: time.Duration(p.TTLMs) * time.Millisecond,
 		ParentSessionID: p.ParentSessionID, ParentSessionFile: p.ParentSessionFile, ChildSessionID: p.ChildSessionID, ChildSessionFile: p.ChildSessionFile,
 	})
@@ -316,11 +316,11 @@ func subagentEnded(ctx context.Context, k *call, p SubagentEndedParams) (any, er
 	} else if parent, ok := k.conn.s.spawns.parent(p.Child); ok {
 		owner = parent // its engine knows the child
 	}
-	e, err := member[core.SubagentHost](ctx, k, owner)
+	e, err := k.lifecycle(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.OnSubagentEnded(ctx, end); err != nil {
+	if err := e.subagentEnded(ctx, end); err != nil {
 		return nil, err
 	}
 	k.conn.s.spawns.end(p.Child)

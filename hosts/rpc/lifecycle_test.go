@@ -126,7 +126,7 @@ func TestBadFrames(t *testing.T) {
 		{"bad message", `{"jsonrpc":"2.0","id":1,"method":"ingest","params":{` + session + `,"message":{"role":7}}}`, rpc.CodeInvalidParams, "message"},
 		{"bad message in a list", `{"jsonrpc":"2.0","id":1,"method":"ingestBatch","params":{` + session + `,"messages":[{"role":"user","content":"x"},5]}}`, rpc.CodeInvalidParams, "messages[1]"},
 		{"unknown format", `{"jsonrpc":"2.0","id":1,"method":"ingest","params":{` + session + `,"format":"xml","message":{}}}`, rpc.CodeInvalidParams, "format"},
-		{"engine without the operation", `{"jsonrpc":"2.0","id":1,"method":"bootstrap","params":{` + session + `}}`, rpc.CodeUnsupported, ""},
+		{"engine without the operation", `{"jsonrpc":"2.0","id":1,"method":"retry","params":{` + session + `}}`, rpc.CodeUnsupported, ""},
 		{"unknown spawn", `{"jsonrpc":"2.0","id":1,"method":"rollbackSubagentSpawn","params":{"spawnId":"s-1"}}`, rpc.CodeNotFound, ""},
 		{"prefix missing", `{"jsonrpc":"2.0","id":1,"method":"assemble","params":{` + session + `,"tokenBudget":9,"transcript":{"skipped":3,"messages":[]}}}`, rpc.CodeInvalidParams, "transcript.prefix"},
 	} {

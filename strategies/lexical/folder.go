@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/files"
 )
 
 // folder holds images of a store's agents, one file each. Several processes may use it at the same time, without locks:
@@ -23,7 +24,7 @@ type folder string
 
 const (
 	imageSuffix = ".idx"
-	tempSuffix  = ".tmp"
+	tempSuffix  = ".tmp" // files.TempSuffix ends like this, too
 )
 
 // key is the name of an agent's files without the suffix. Names of agents need not be names of files.
@@ -59,7 +60,7 @@ type draft struct {
 
 // begin makes the temporary file of an agent's next image.
 func (f folder) begin(agent string) (*draft, error) {
-	t, err := os.CreateTemp(string(f), f.key(agent)+".*"+tempSuffix)
+	t, err := files.Temp(string(f), f.key(agent))
 	if err != nil {
 		return nil, err
 	}

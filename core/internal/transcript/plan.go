@@ -138,6 +138,11 @@ func (p *Plan) Moves(common int) bool {
 	return slices.ContainsFunc(p.Order, func(st Step) bool { return st.Known >= 0 && p.Hard[st.Known] >= common })
 }
 
+// Anew reports whether nothing stays of what was in force behind the first lead entries: the host began anew.
+func (p *Plan) Anew(lead int) bool {
+	return !slices.ContainsFunc(p.Order, func(st Step) bool { return st.Known >= 0 && p.Hard[st.Known] >= lead })
+}
+
 // CommonPrefix returns how many entries at the beginning of the path stay where they are.
 func (p *Plan) CommonPrefix() int {
 	n := 0

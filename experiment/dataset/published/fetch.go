@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/contextengine/contextengine/internal/files"
 )
 
 // patience is how long one file may take with the default client.
@@ -136,7 +138,7 @@ func write(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".fetch-*")
+	tmp, err := files.Temp(filepath.Dir(path), ".fetch")
 	if err != nil {
 		return err
 	}

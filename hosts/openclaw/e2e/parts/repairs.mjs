@@ -1,6 +1,7 @@
-// What "doctor --fix" mends under a host: an outbox that could not deliver, while the gateway runs; after the gateway was killed a broken index and broken views.
-// Nothing is lost, and the session goes on.
+// What "doctor --fix" mends under a host: an outbox that could not deliver, while the gateway runs; after the gateway was killed a broken index, broken views and temporary files
+// that nobody uses. What is overwritten is kept, nothing is lost, and the session goes on.
 import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { check, judge, scenario } from '../lib/report.mjs';
@@ -14,6 +15,16 @@ import { stage } from './stage.mjs';
 import { degradations, judgePrompts } from './verdict.mjs';
 
 const SESSION = 'agent:main:repairs';
+/** How names of temporary files of the program end. */
+const TEMP = '.contextengine.tmp';
+
+/** The file that doctor says it keeps, by how its path begins. */
+function copyNamed(text, begin) {
+  const from = text.indexOf(begin);
+  const [path] = from < 0 ? [] : text.slice(from).split(/[\s;]/, 1);
+  check(path !== undefined && existsSync(path), `no copy is named that there is: ${text.slice(0, 600)}`);
+  return path.slice(path.lastIndexOf('/') + 1);
+}
 
 export async function repairsPart(context) {
   const { folder, sidecar, helper, plugin, secrets, extraPort } = context;
@@ -56,12 +67,30 @@ export async function repairsPart(context) {
         check(broken.code === 1 && broken.text.includes('doctor --fix'), `exit code ${broken.code}: ${broken.text.slice(0, 600)}`);
         const { code, text } = await doctor('--fix', '--yes');
         check(code === 0 && text.includes('the indexes are made anew'), `exit code ${code}: ${text.slice(0, 600)}`);
+        return copyNamed(text, `${store}.before-repair-`);
       });
       await scenario('repairs: views that name what nobody stored agree again', async () => {
         await breaks('views');
         check((await doctor()).code === 1, 'doctor does not see it');
         const { code, text } = await doctor('--fix', '--yes');
         check(code === 0 && text.includes('agree with their entries again'), `exit code ${code}: ${text.slice(0, 600)}`);
+        return copyNamed(text, `${store}.views-before-repair-`);
+      });
+      await scenario('repairs: what killed processes left is told, and removed when asked; nothing else is', async () => {
+        mkdirSync(join(`${store}.d`, 'lexical'), { recursive: true });
+        const plant = (path, age) => {
+          writeFileSync(path, 'half');
+          utimesSync(path, Date.now() / 1000 - age, Date.now() / 1000 - age);
+          return path;
+        };
+        const left = [plant(join(folder, `.write.1${TEMP}`), 3600), plant(join(`${store}.d`, 'lexical', `a.2${TEMP}`), 3600)];
+        const others = [plant(join(folder, `.write.3${TEMP}`), 0), plant(join(folder, 'film.part'), 3600), plant(`${store}-outbox.lock`, 3600)];
+        const told = await doctor();
+        check(told.code === 0 && told.text.includes('2 temporary files'), `exit code ${told.code}: ${told.text.slice(0, 600)}`);
+        check(left.every(existsSync), 'they are gone before anybody asked');
+        const { code, text } = await doctor('--fix', '--yes');
+        check(code === 0 && text.includes('2 temporary files removed'), `exit code ${code}: ${text.slice(0, 600)}`);
+        check(!left.some(existsSync) && others.every(existsSync), `left are ${[...left, ...others].filter(existsSync)}`);
       });
       if (!await scenario('repairs: the gateway starts again', () => installation.start())) return;
       await scenario('repairs: the session goes on, and nothing is lost', async () => {

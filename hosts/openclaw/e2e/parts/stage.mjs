@@ -3,10 +3,11 @@ import { join } from 'node:path';
 
 import { Installation } from '../lib/gateway.mjs';
 import { startModel } from '../lib/model.mjs';
-import { scenario } from '../lib/report.mjs';
+import { judge, scenario } from '../lib/report.mjs';
 import { hostConfig } from '../lib/setup.mjs';
 import { Talk } from '../lib/talk.mjs';
 import { readLines } from '../lib/wire.mjs';
+import { unnamed } from './verdict.mjs';
 
 export const WINDOW = 32_000;
 
@@ -36,9 +37,15 @@ export async function stage(context, label, { plugin, agents, window = WINDOW, e
     // Without a gateway there is nothing to play.
     if (start && !await scenario(`${label}: gateway start`, () => installation.start())) return;
     await body({ installation, model, talk: talking(set, label, window), log: () => installation.log(), requests: () => readLines(requestLog), rest: () => installation.stop() });
+    judgeLog(label, installation, installation.log(), plugin);
   } finally {
     await set.close();
   }
+}
+
+/** What holds for the log of every part. */
+function judgeLog(label, installation, log, plugin) {
+  judge(`${label}: each line of the plugin in the log names its gateway`, unnamed(log, installation.port, plugin?.config?.command !== undefined));
 }
 
 async function played(house, label, plugin, body) {
@@ -52,6 +59,7 @@ async function played(house, label, plugin, body) {
   const requests = () => readLines(requestLog).filter((r) => r.label === label);
   try {
     await body({ installation, model, talk: talking(house, label, WINDOW), log: () => installation.log().slice(from), requests, rest: () => configure() });
+    judgeLog(label, installation, installation.log().slice(from), plugin);
   } finally {
     await configure();
   }

@@ -35,6 +35,15 @@ export function movesOf(wire, session) {
   };
 }
 
+/** Lines of the plugin in the host's log that do not say which gateway they are from, or passed on from a sidecar of the plugin's own and do not say from which. */
+export function unnamed(log, port, launches) {
+  const own = new RegExp(`\\[plugins\\] \\[gateway ${port}, pid \\d+(, sidecar \\d+)?\\] openclaw-openbrain-context: (sidecar: )?`);
+  return log.split('\n').filter((line) => /\[plugins\].* openclaw-openbrain-context: /.test(line)).filter((line) => {
+    const [all, sidecar, passedOn] = line.match(own) ?? [];
+    return all === undefined || launches && passedOn !== undefined && sidecar === undefined;
+  }).map((line) => line.slice(0, 300));
+}
+
 /** Signs in the host's log that a turn was not the engine's. */
 export function degradations(log) {
   return log.split('\n').filter((line) => /degraded to "legacy"|context engine assemble failed|context engine bootstrap failed|quarantin(?!ed=f)/i.test(line)).map((line) => line.slice(0, 300));

@@ -158,7 +158,7 @@ export class Connection {
         const pause = this.#notBefore - this.#now();
         if (pause > 0)
             throw new Unavailable(`it failed ${this.#failures} times; it is tried again in ${Math.ceil(pause / 1000)} s${this.#unusable === undefined ? "" : `; ${this.#unusable}`}`);
-        const { settings, env, logger, hostVersion } = this.options;
+        const { settings, env, hostVersion } = this.options;
         const begun = this.#now();
         let channel;
         if (this.options.open)
@@ -170,10 +170,13 @@ export class Connection {
             const program = programToStart(settings, packaged);
             if (program === undefined)
                 throw new Unavailable(nothingToStart(settings, packaged));
-            channel = launch(program, settings, env, (line) => { this.#relay(line); });
+            channel = launch(program, settings, env, (line) => { this.#relay(line, channel.pid); });
         }
         this.#channels.add(channel);
-        const client = new Client({ write: (text) => { channel.write(text); }, end: () => { channel.end(); }, destroy: () => { channel.destroy(); } }, (level, message) => { (level === "warn" ? logger.warn : logger.info)(`${PACKAGE}: sidecar: ${message.slice(0, 1000)}`); }, settings.timeouts.unresponsive);
+        const client = new Client({ write: (text) => { channel.write(text); }, end: () => { channel.end(); }, destroy: () => { channel.destroy(); } }, (level, message) => {
+            const { warn, info } = this.#speaker(channel.pid);
+            (level === "warn" ? warn : info)(`${PACKAGE}: sidecar: ${message.slice(0, 1000)}`);
+        }, settings.timeouts.unresponsive);
         channel.onData((bytes) => { client.data(bytes); });
         const state = { open: false };
         channel.onClose((cause) => {
@@ -184,7 +187,7 @@ export class Connection {
             this.#live = undefined;
             if (this.#stopped)
                 return;
-            logger.warn(`${PACKAGE}: the sidecar is gone: ${cause}`);
+            this.#speaker(channel.pid).warn(`${PACKAGE}: the sidecar is gone: ${cause}`);
             if (this.#now() - begun < healthyMs)
                 this.#failed();
         });
@@ -205,7 +208,7 @@ export class Connection {
             if (engine)
                 this.#engine = engine;
             if (engineError)
-                logger.error(`${PACKAGE}: the engine cannot be used as configured: ${engineError.message ?? "unknown cause"}`);
+                this.#speaker(channel.pid).error(`${PACKAGE}: the engine cannot be used as configured: ${engineError.message ?? "unknown cause"}`);
             this.#failures = 0;
             state.open = true;
             return { client, channel, engine: engine ?? {}, asksForAgents: settings.socket === undefined && Array.isArray(methods) && methods.includes("factory"), told: new Map() };
@@ -225,9 +228,13 @@ export class Connection {
         const pause = this.#failures === 1 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (this.#failures - 2));
         this.#notBefore = this.#now() + Math.max(pause, restFactor * lostMs);
     }
+    /** Who speaks for a sidecar. */
+    #speaker(pid) {
+        return this.options.logger.of?.(pid) ?? this.options.logger;
+    }
     /** Passes on what a sidecar wrote to standard error: warnings and errors as such, each once in a while, the rest for those who look closely. */
-    #relay(line) {
-        const { logger } = this.options;
+    #relay(line, pid) {
+        const logger = this.#speaker(pid);
         const text = `${PACKAGE}: sidecar: ${line}`;
         if (/\blevel=(INFO|DEBUG)\b/.test(line))
             logger.debug?.(text);

@@ -80,6 +80,7 @@ export function launch(program, settings, env, log) {
         onData: (listener) => child.stdout.on("data", listener),
         onClose: (listener) => void gone.then(() => { listener(cause); }),
         gone,
+        pid: child.pid,
         misconfigured: () => ended === wrongConfiguration && last.startsWith(wrongLine),
     };
 }

@@ -1,10 +1,13 @@
 // Turns that the host handed over while the engine could not store them: kept on disk, a file each, until it can. The host would keep a turn as well, if it
 // were refused, but then it answers without the engine until that turn is stored, and its own compaction is for good.
 import { createHash } from "node:crypto";
-import { mkdir, open, readFile, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, open, readFile, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 const name = (...parts) => createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 32);
 const suffix = ".json";
+/** What a file is called until it is whole, and after how long one that is still called so was left by a process that ended: writing it takes moments. */
+const draft = ".new";
+const abandonedMs = 3_600_000;
 /** The turns that are owed to an engine. Several processes may use the same folder: a turn is stored once per key, whoever brings it. */
 export class Owed {
     root;
@@ -27,8 +30,8 @@ export class Owed {
         const newest = (await files(folder)).at(-1);
         this.#last = Math.max(Date.now(), this.#last + 1, newest === undefined ? 0 : Number(newest.slice(0, 15)) + 1);
         const file = join(folder, `${String(this.#last).padStart(15, "0")}-${key}`);
-        await write(`${file}.new`, JSON.stringify(turn));
-        await rename(`${file}.new`, file);
+        await write(`${file}${draft}`, JSON.stringify(turn));
+        await rename(`${file}${draft}`, file);
         await sync(folder);
     }
     /** The files of a session's turns, the oldest first. */
@@ -52,6 +55,20 @@ export class Owed {
                 out.push(turn.session);
         }
         return out;
+    }
+    /** Removes what processes that ended while they kept a turn left. The host still has that turn: it was never told that it is kept. */
+    async tidy() {
+        const root = await this.root();
+        if (root === undefined)
+            return;
+        for (const folder of await list(root)) {
+            for (const file of (await list(join(root, folder))).filter((one) => one.endsWith(draft))) {
+                const path = join(root, folder, file);
+                const age = await stat(path).then(({ mtimeMs }) => Date.now() - mtimeMs, () => 0);
+                if (age > abandonedMs)
+                    await rm(path, { force: true });
+            }
+        }
     }
     /** Reads a turn; undefined where it was stored meanwhile. */
     async read(file) {

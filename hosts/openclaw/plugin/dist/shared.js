@@ -7,6 +7,7 @@ import { adviceFor, whileOut } from "./doctor.js";
 import { Code, OutOfTime, ProtocolError, Unavailable, outOfOrder, textOf } from "./errors.js";
 import { Health } from "./health.js";
 import { PACKAGE, PLUGIN_ID, VERSION } from "./names.js";
+import { named } from "./origin.js";
 import { Owed } from "./owed.js";
 import { hostSdk } from "./sdk.js";
 import { Memory } from "./transcript.js";
@@ -186,6 +187,7 @@ export class Shared {
     /** Stores what is owed of every session, as far as that works now. */
     async catchUp() {
         try {
+            await this.owed.tidy();
             for (const session of await this.owed.sessions())
                 await this.settle(session);
         }
@@ -222,7 +224,8 @@ export function sharedFor(settings, logger, hostVersion) {
     const key = JSON.stringify(settings);
     let shared = sidecars.get(key);
     if (!shared) {
-        shared = new Shared(settings, new Connection({ settings, env: process.env, logger, hostVersion }), logger);
+        const own = named(logger);
+        shared = new Shared(settings, new Connection({ settings, env: process.env, logger: own, hostVersion }), own);
         sidecars.set(key, shared);
     }
     return shared;

@@ -6,6 +6,7 @@ import { OutOfTime, ProtocolError, Unavailable, textOf } from "./errors.js";
 import type { Logger } from "./host-types.js";
 import { dial, launch, type Channel } from "./launch.js";
 import { PACKAGE, VERSION } from "./names.js";
+import type { OriginLogger } from "./origin.js";
 import { nothingToStart, packagedProgram, programToStart } from "./packaged.js";
 
 /** What the sidecar says about its engine. */
@@ -19,7 +20,7 @@ export interface EngineInfo {
 export interface ConnectionOptions {
   settings: Settings;
   env: Readonly<Record<string, string | undefined>>;
-  logger: Logger;
+  logger: Logger & Partial<OriginLogger>;
   /** The host's version, when it is known. */
   hostVersion?: string | undefined;
   /** Opens a channel; for tests. */
@@ -186,7 +187,7 @@ export class Connection {
   async #open(): Promise<Live> {
     const pause = this.#notBefore - this.#now();
     if (pause > 0) throw new Unavailable(`it failed ${this.#failures} times; it is tried again in ${Math.ceil(pause / 1000)} s${this.#unusable === undefined ? "" : `; ${this.#unusable}`}`);
-    const { settings, env, logger, hostVersion } = this.options;
+    const { settings, env, hostVersion } = this.options;
     const begun = this.#now();
     let channel: Channel;
     if (this.options.open) channel = this.options.open();
@@ -195,12 +196,15 @@ export class Connection {
       const packaged = packagedProgram();
       const program = programToStart(settings, packaged);
       if (program === undefined) throw new Unavailable(nothingToStart(settings, packaged));
-      channel = launch(program, settings, env, (line) => { this.#relay(line); });
+      channel = launch(program, settings, env, (line) => { this.#relay(line, channel.pid); });
     }
     this.#channels.add(channel);
     const client = new Client(
       { write: (text) => { channel.write(text); }, end: () => { channel.end(); }, destroy: () => { channel.destroy(); } },
-      (level, message) => { (level === "warn" ? logger.warn : logger.info)(`${PACKAGE}: sidecar: ${message.slice(0, 1000)}`); },
+      (level, message) => {
+        const { warn, info } = this.#speaker(channel.pid);
+        (level === "warn" ? warn : info)(`${PACKAGE}: sidecar: ${message.slice(0, 1000)}`);
+      },
       settings.timeouts.unresponsive,
     );
     channel.onData((bytes) => { client.data(bytes); });
@@ -211,7 +215,7 @@ export class Connection {
       if (!state.open) return;
       this.#live = undefined;
       if (this.#stopped) return;
-      logger.warn(`${PACKAGE}: the sidecar is gone: ${cause}`);
+      this.#speaker(channel.pid).warn(`${PACKAGE}: the sidecar is gone: ${cause}`);
       if (this.#now() - begun < healthyMs) this.#failed();
     });
     const facts = this.agents.facts();
@@ -229,7 +233,7 @@ export class Connection {
       this.#unusable = undefined;
       this.#ignored(answer);
       if (engine) this.#engine = engine;
-      if (engineError) logger.error(`${PACKAGE}: the engine cannot be used as configured: ${engineError.message ?? "unknown cause"}`);
+      if (engineError) this.#speaker(channel.pid).error(`${PACKAGE}: the engine cannot be used as configured: ${engineError.message ?? "unknown cause"}`);
       this.#failures = 0;
       state.open = true;
       return { client, channel, engine: engine ?? {}, asksForAgents: settings.socket === undefined && Array.isArray(methods) && methods.includes("factory"), told: new Map() };
@@ -249,9 +253,14 @@ export class Connection {
     this.#notBefore = this.#now() + Math.max(pause, restFactor * lostMs);
   }
 
+  /** Who speaks for a sidecar. */
+  #speaker(pid: number | undefined): Logger {
+    return this.options.logger.of?.(pid) ?? this.options.logger;
+  }
+
   /** Passes on what a sidecar wrote to standard error: warnings and errors as such, each once in a while, the rest for those who look closely. */
-  #relay(line: string): void {
-    const { logger } = this.options;
+  #relay(line: string, pid: number | undefined): void {
+    const logger = this.#speaker(pid);
     const text = `${PACKAGE}: sidecar: ${line}`;
     if (/\blevel=(INFO|DEBUG)\b/.test(line)) logger.debug?.(text);
     else if (!/\blevel=(WARN|ERROR)\b/.test(line)) logger.info(text);

@@ -6,6 +6,7 @@ import { newEngine } from "./engine.js";
 import { Unusable } from "./errors.js";
 import type { PluginApi } from "./host-types.js";
 import { MISSING_CREDENTIALS, PACKAGE, PLUGIN_ID } from "./names.js";
+import { named } from "./origin.js";
 import { sharedFor } from "./shared.js";
 import { contextTools, toolNames } from "./tools.js";
 
@@ -17,12 +18,13 @@ export function register(api: PluginApi): void {
   const settings = readSettings(api.pluginConfig ?? {}, process.env);
   const ids = engineIds(settings);
   const full = (api.registrationMode ?? "full") === "full";
+  const logger = named(api.logger);
   const shared = sharedFor(settings, api.logger, hostVersion(api));
   if (full) {
-    shared.logger = api.logger;
+    shared.logger = logger;
     shared.connection.agents.configured(api.config, api.runtime?.agent);
     shared.connection.revive();
-    for (const problem of installationProblems(api.config, ids)) api.logger.info(`${PACKAGE}: installed, but not used: ${problem}`);
+    for (const problem of installationProblems(api.config, ids)) logger.info(`${PACKAGE}: installed, but not used: ${problem}`);
     api.registerService?.({
       id: `${PLUGIN_ID}-sidecar`,
       start: () => {
@@ -35,7 +37,7 @@ export function register(api: PluginApi): void {
   }
   const used = installationProblems(api.config, ids).length === 0;
   // The gateway's start says it, and the host's doctor, which discovers plugins.
-  if (used && lacksCredentials(settings) && (full || api.registrationMode === "discovery")) api.logger.error(MISSING_CREDENTIALS);
+  if (used && lacksCredentials(settings) && (full || api.registrationMode === "discovery")) logger.error(MISSING_CREDENTIALS);
   // A tool looks into what the engine keeps: where another engine is chosen, or none can be reached, there is nothing to look into.
   const offered = settings.tools && !lacksCredentials(settings) && used;
   for (const name of toolNames) {

@@ -16,6 +16,8 @@ export interface Channel {
   onClose: (listener: (cause: string) => void) => void;
   /** Done when nothing of it is left. */
   gone: Promise<void>;
+  /** The sidecar's process, where it was started here. */
+  pid?: number | undefined;
   /** Reports whether it ended because its configuration cannot be used: no such engine or part, no such key. */
   misconfigured?: () => boolean;
 }
@@ -94,6 +96,7 @@ export function launch(program: string, settings: Settings, env: Readonly<Record
     onData: (listener) => child.stdout.on("data", listener),
     onClose: (listener) => void gone.then(() => { listener(cause); }),
     gone,
+    pid: child.pid,
     misconfigured: () => ended === wrongConfiguration && last.startsWith(wrongLine),
   };
 }

@@ -11,6 +11,7 @@ import { Code, OutOfTime, ProtocolError, Unavailable, outOfOrder, textOf } from 
 import { Health } from "./health.js";
 import type { Logger } from "./host-types.js";
 import { PACKAGE, PLUGIN_ID, VERSION } from "./names.js";
+import { named } from "./origin.js";
 import { Owed, type Turn } from "./owed.js";
 import { hostSdk, type Sdk } from "./sdk.js";
 import { Memory } from "./transcript.js";
@@ -189,6 +190,7 @@ export class Shared {
   /** Stores what is owed of every session, as far as that works now. */
   async catchUp(): Promise<void> {
     try {
+      await this.owed.tidy();
       for (const session of await this.owed.sessions()) await this.settle(session);
     } catch (error) {
       this.logger.debug?.(lineOf("commitTurn", error));
@@ -224,7 +226,8 @@ export function sharedFor(settings: Settings, logger: Logger, hostVersion: strin
   const key = JSON.stringify(settings);
   let shared = sidecars.get(key);
   if (!shared) {
-    shared = new Shared(settings, new Connection({ settings, env: process.env, logger, hostVersion }), logger);
+    const own = named(logger);
+    shared = new Shared(settings, new Connection({ settings, env: process.env, logger: own, hostVersion }), own);
     sidecars.set(key, shared);
   }
   return shared;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -226,4 +226,11 @@ test("kept turns: nobody else can read them, each once, in their order", async (
   await owed.done(files[0] ?? "");
   assert.equal(await owed.read(files[0] ?? ""), undefined);
   assert.deepEqual(await owed.sessions(), [who]);
+  // What a process left that ended while it wrote is nobody's after an hour.
+  const at = (name: string): string => join(root, "owed", folder ?? "", name);
+  for (const name of ["1-a.json.new", "2-b.json.new"]) writeFileSync(at(name), "{");
+  utimesSync(at("1-a.json.new"), 1, 1);
+  await owed.tidy();
+  assert.deepEqual([existsSync(at("1-a.json.new")), existsSync(at("2-b.json.new"))], [false, true]);
+  assert.equal((await owed.of(who)).length, 11);
 });

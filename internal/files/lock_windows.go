@@ -1,4 +1,4 @@
-package outbox
+package files
 
 import (
 	"errors"
@@ -28,16 +28,17 @@ func kernel(proc string, f *os.File, args ...uintptr) error {
 	return nil
 }
 
-// tryLock takes an exclusive lock on a file, or returns errLocked.
-func tryLock(f *os.File) error {
+// TryLock takes an exclusive lock of the operating system on a file, or returns ErrLocked. It ends with the file's last handle, and so with its process.
+func TryLock(f *os.File) error {
 	err := kernel("LockFileEx", f, lockExclusive|failImmediately, 0, 1, 0)
 	if errors.Is(err, lockViolation) {
-		return errLocked
+		return ErrLocked
 	}
 	return err
 }
 
-func unlock(f *os.File) error { return kernel("UnlockFileEx", f, 0, 1, 0) }
+// Unlock gives a lock back.
+func Unlock(f *os.File) error { return kernel("UnlockFileEx", f, 0, 1, 0) }
 
-// syncDir has nothing to do: folders cannot be flushed here.
-func syncDir(string) error { return nil }
+// SyncDir has nothing to do: folders cannot be flushed here.
+func SyncDir(string) error { return nil }

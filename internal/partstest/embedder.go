@@ -1,4 +1,4 @@
-package conformance_test
+package partstest
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 	"github.com/contextengine/contextengine/models/ollama"
 )
 
-// loopback is an embedder that asks a server of the test's own, over real HTTP. Texts that share words lie near each other; the same text has the same
+// Embedder returns an embedder that asks a server of the test's own, over real HTTP. Texts that share words lie near each other; the same text has the same
 // vector every time.
-func loopback(tb testing.TB) core.Embedder {
+func Embedder(tb testing.TB) core.Embedder {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(embed))
 	tb.Cleanup(server.Close)

@@ -1,0 +1,40 @@
+// Who a line of the log is from: several gateways may write to one file, and each has a sidecar of its own.
+import type { Logger } from "./host-types.js";
+
+/** A logger that knows how to speak for the process of a sidecar. */
+export interface OriginLogger extends Logger {
+  /** The same logger for lines of the sidecar with that process id. */
+  of: (sidecar: number | undefined) => Logger;
+}
+
+const plainName = /^[\w.-]{1,64}$/;
+const plainPort = /^\d{1,5}$/;
+
+/**
+ * Where this process's lines are from: "gateway work:18789, pid 4711", by the profile and the port that the host puts into its environment, as far as it
+ * does. What else may stand there is not repeated.
+ */
+export function origin(env: Readonly<Record<string, string | undefined>>, pid: number, sidecar?: number): string {
+  const parts = [];
+  const profile = env["OPENCLAW_PROFILE"] ?? "";
+  const port = env["OPENCLAW_GATEWAY_PORT"] ?? "";
+  const gateway = [plainName.test(profile) ? profile : "", plainPort.test(port) ? port : ""].filter((part) => part !== "").join(":");
+  if (gateway !== "") parts.push(`gateway ${gateway}`);
+  parts.push(`pid ${pid}`);
+  if (sidecar !== undefined) parts.push(`sidecar ${sidecar}`);
+  return parts.join(", ");
+}
+
+/** A logger each of whose lines begins with where it is from. The host sets its port when its gateway starts, after this plugin may have been loaded. */
+export function named(logger: Logger, env: Readonly<Record<string, string | undefined>> = process.env, pid = process.pid): OriginLogger {
+  const of = (sidecar: number | undefined): Logger => {
+    const line = (message: string): string => message.split("\n").map((one) => `[${origin(env, pid, sidecar)}] ${one}`).join("\n");
+    return {
+      ...(logger.debug === undefined ? {} : { debug: (message: string) => logger.debug?.(line(message)) }),
+      info: (message) => { logger.info(line(message)); },
+      warn: (message) => { logger.warn(line(message)); },
+      error: (message) => { logger.error(line(message)); },
+    };
+  };
+  return { ...of(undefined), of };
+}
