@@ -60,6 +60,10 @@ const (
 	NeedSharer Need = "core.Sharer"
 	// NeedSearchers: the suite was given WithSearchers.
 	NeedSearchers Need = "WithSearchers"
+	// NeedLateRetriever: the retriever is a core.LateRetriever.
+	NeedLateRetriever Need = "core.LateRetriever"
+	// NeedAttacher: the retriever is a core.Attacher.
+	NeedAttacher Need = "core.Attacher"
 	// NeedSubagents: the engine is a core.SubagentHost.
 	NeedSubagents Need = "core.SubagentHost"
 	// NeedTurns: the engine is a core.TurnCommitter.
@@ -82,7 +86,7 @@ type Check struct {
 	// Provisional marks a new check: its failure is logged and does not fail the test.
 	Provisional bool
 
-	// dear checks play a fifth of the cases: each of theirs is many calls of several clients.
+	// dear checks play a fifth of the cases: each of theirs is many calls.
 	dear bool
 	// once checks build all they need themselves: one case says everything.
 	once bool

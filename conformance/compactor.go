@@ -66,11 +66,36 @@ type piece struct {
 	Calls int
 	Text  textKind
 	Size  int
+	// Odd makes a plain message one that hosts and engines write more seldom, see oddPieces.
+	Odd int
+}
+
+// oddPieces change a plain message into what compactors also meet.
+var oddPieces = []struct {
+	name   string
+	change func(e *core.Entry)
+}{
+	{"ordinary", func(*core.Entry) {}},
+	{"of a subagent", func(e *core.Entry) { e.Type, e.Role, e.Message.Role = core.TypeSubagent, message.User, message.User }},
+	{"with an image", func(e *core.Entry) {
+		e.Message.Parts = append(e.Message.Parts, message.Part{Kind: message.Image, Text: "a bridge", Raw: []byte(`{"type":"image"}`)})
+	}},
+	{"without parts", func(e *core.Entry) { e.Message.Parts = nil }},
+	{"of the system", func(e *core.Entry) { e.Role, e.Message.Role = message.System, message.System }},
+	{"with thinking", func(e *core.Entry) {
+		e.Role, e.Message.Role = message.Assistant, message.Assistant
+		e.Message.Parts = append([]message.Part{{Kind: message.Thinking, Text: "because", Signature: "c2ln"}}, e.Message.Parts...)
+		e.Message.Parts = append(e.Message.Parts, message.Part{Kind: message.Other, Raw: []byte{0, 0xff}})
+	}},
+	{"of odd bytes", func(e *core.Entry) {
+		e.Message.Format, e.Message.Raw, e.Meta = message.FormatPi, slices.Clone(oddBytes), map[string]string{"turn": "3"}
+		e.Message.Parts[0].Text += "\x00 \xff\xfe"
+	}},
 }
 
 func (p piece) String() string {
 	if p.Calls == 0 {
-		return fmt.Sprintf("message %s size %d", p.Text, p.Size)
+		return fmt.Sprintf("message %s size %d, %s", p.Text, p.Size, oddPieces[p.Odd].name)
 	}
 	return fmt.Sprintf("%d calls with results %s size %d", p.Calls, p.Text, p.Size)
 }
@@ -85,6 +110,9 @@ func genPieces(r *rand.Rand) []piece {
 		if r.Intn(40) == 0 {
 			out[i].Size = 3000
 		}
+		if out[i].Calls == 0 && r.Intn(8) == 0 {
+			out[i].Odd = r.Intn(len(oddPieces))
+		}
 	}
 	return out
 }
@@ -93,6 +121,9 @@ func pieceShrinker() gopter.Shrinker {
 	return sliceShrinker(func(p piece) []piece {
 		var out []piece
 		if p.Calls > 0 {
+			out = append(out, piece{Text: p.Text, Size: p.Size})
+		}
+		if p.Odd > 0 {
 			out = append(out, piece{Text: p.Text, Size: p.Size})
 		}
 		if p.Text != textPlain {
@@ -110,9 +141,11 @@ type compactorRun struct {
 	tb        testing.TB
 	watch     *watch
 	compactor core.Compactor
-	model     *Model
-	host      *Host
-	pieces    []piece
+	// open makes another compactor that asks model.
+	open   func(testing.TB, *Model) core.Compactor
+	model  *Model
+	host   *Host
+	pieces []piece
 	// groups holds the number of the group each entry belongs to.
 	groups    map[string]int
 	entries   []core.Entry
@@ -123,7 +156,14 @@ func examineCompactor(tb testing.TB, c Check, open func(testing.TB, *Model) core
 	tb.Helper()
 	defer o.watch.tally.during(c, o.watch)()
 	w := watched{watch: o.watch}
-	text, pieces, found := forAll(seedFor(o.seed, c.ID), o.cases, o.shrink, genPieces, pieceShrinker(), func(pieces []piece) string {
+	cases := o.cases
+	switch {
+	case c.once:
+		cases = 1
+	case c.dear && !o.exact:
+		cases = max(1, cases/5)
+	}
+	text, pieces, found := forAll(seedFor(o.seed, c.ID), cases, o.shrink, genPieces, pieceShrinker(), func(pieces []piece) string {
 		if len(pieces) == 0 {
 			return ""
 		}
@@ -131,7 +171,7 @@ func examineCompactor(tb testing.TB, c Check, open func(testing.TB, *Model) core
 		defer w.finish(tb)
 		return w.run(tb, func() string {
 			m := &Model{}
-			return c.compactor(&compactorRun{tb: tb, watch: w.watch, compactor: open(tb, m), model: m, host: NewHost(m), pieces: pieces})
+			return c.compactor(&compactorRun{tb: tb, watch: w.watch, compactor: open(tb, m), open: open, model: m, host: NewHost(m), pieces: pieces})
 		})
 	})
 	if !found {
@@ -175,6 +215,9 @@ func (r *compactorRun) task(force bool) core.Compaction {
 				role = message.Assistant
 			}
 			add(g, message.New(role, text))
+			e := &r.entries[len(r.entries)-1]
+			oddPieces[p.Odd].change(e)
+			e.Fingerprint = message.Fingerprint(e.Message)
 			continue
 		}
 		call := message.New(message.Assistant, "")

@@ -10,7 +10,9 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-func compactorChecks() []Check { return append(compactorContract(), moreCompactorChecks()...) }
+func compactorChecks() []Check {
+	return slices.Concat(compactorContract(), moreCompactorChecks(), taskCompactorChecks())
+}
 
 func compactorContract() []Check {
 	owner, delegate := []Need{NeedOwner}, []Need{NeedDelegate}
@@ -22,7 +24,7 @@ func compactorContract() []Check {
 		{ID: "patch.text", Promise: 10, Suite: SuiteCompactor, compactor: patchText, Needs: owner,
 			Rule: "a replacement has a text and a kind, a stub a text; protected and unknown entries get no stub"},
 		{ID: "patch.progress", Promise: 4, Suite: SuiteCompactor, compactor: patchProgress, Needs: owner,
-			Rule: "a patch makes the window cheaper, and an empty one says why"},
+			Rule: "a patch makes the window cheaper, forced also below every mark, and one that does less than asked says why"},
 		{ID: "patch.fallback", Promise: 4, Suite: SuiteCompactor, compactor: patchFallback, Needs: owner,
 			Rule: "a model that fails, lies or says nothing is no error: a deterministic fallback makes progress"},
 		{ID: "patch.deadline", Promise: 4, Suite: SuiteCompactor, compactor: patchDeadline, Needs: owner,
@@ -93,6 +95,9 @@ func patchGroups(r *compactorRun) string {
 	return ""
 }
 
+// summaryKinds are those of core.Summary.
+var summaryKinds = []string{"summary", "fallback", "note", "index", "host"}
+
 func patchText(r *compactorRun) string {
 	c := r.task(true)
 	patches, text := r.run(c)
@@ -104,6 +109,9 @@ func patchText(r *compactorRun) string {
 		for _, rep := range p.Replace {
 			if rep.Text == "" || rep.Kind == "" {
 				return fmt.Sprintf("a replacement of %d entries has text %q and kind %q, want both", len(rep.Entries), rep.Text, rep.Kind)
+			}
+			if !slices.Contains(summaryKinds, rep.Kind) {
+				return fmt.Sprintf("a replacement of %d entries is of kind %q, a summary's is one of %q", len(rep.Entries), rep.Kind, summaryKinds)
 			}
 		}
 		for id, s := range p.Stubs {
@@ -134,14 +142,25 @@ func (r *compactorRun) progress(c core.Compaction, patches []core.Patch) string 
 }
 
 func patchProgress(r *compactorRun) string {
-	for _, force := range []bool{false, true} {
-		c := r.task(force)
+	for _, t := range []struct {
+		force bool
+		mark  func(c core.Compaction) int
+	}{
+		{false, func(c core.Compaction) int { return c.Target }},
+		{true, func(c core.Compaction) int { return c.Target }},
+		{true, func(c core.Compaction) int { return 2 * c.Tokens }},
+	} {
+		c := r.task(t.force)
+		c.Target = t.mark(c)
 		patches, text := r.run(c)
 		if text == "" {
 			text = r.progress(c, patches)
 		}
+		if left := c.Tokens - r.saves(c, patches); text == "" && left > c.Target && !slices.ContainsFunc(patches, func(p core.Patch) bool { return p.Reason != "" }) {
+			text = fmt.Sprintf("the patch leaves %d of %d tokens and gives no reason", left, c.Tokens)
+		}
 		if text != "" {
-			return fmt.Sprintf("force %v: %s", force, text)
+			return fmt.Sprintf("force %v, target %d: %s", t.force, c.Target, text)
 		}
 	}
 	return ""
@@ -150,13 +169,32 @@ func patchProgress(r *compactorRun) string {
 func patchFallback(r *compactorRun) string {
 	for _, mood := range []Mood{Empty, Failing, Lying, Hostile} {
 		r.model.Set(mood)
+		calls := r.model.Calls()
 		c := r.task(true)
 		patches, text := r.run(c)
 		if text == "" {
 			text = r.progress(c, patches)
 		}
+		if text == "" && r.model.Calls() > calls && (mood == Empty || mood == Failing) {
+			text = owned(patches)
+		}
 		if text != "" {
 			return fmt.Sprintf("model is %s: %s", mood, text)
+		}
+	}
+	return ""
+}
+
+// owned describes what patches keep to themselves of a model that gave nothing.
+func owned(patches []core.Patch) string {
+	if !slices.ContainsFunc(patches, func(p core.Patch) bool { return len(p.Warnings) > 0 }) {
+		return "no warning says what became of it"
+	}
+	for _, p := range patches {
+		for _, rep := range p.Replace {
+			if rep.Kind == "summary" {
+				return "a text of its own is called a model's: kind \"summary\""
+			}
 		}
 	}
 	return ""
@@ -194,17 +232,38 @@ func patchDeadline(r *compactorRun) string {
 }
 
 func patchPure(r *compactorRun) string {
-	c, same := r.rich(true), r.rich(true)
-	same.Request, same.Publish, same.Host, same.Count = c.Request, nil, nil, nil
-	entries := r.entries
+	full := func() core.Compaction {
+		c := r.rich(true)
+		for i := range c.Entries {
+			e := &c.Entries[i]
+			e.Meta = map[string]string{"turn": "3"}
+			e.Message.Raw = []byte(`{"role": "user"}`)
+			for j := range e.Message.Parts {
+				e.Message.Parts[j].Raw = []byte(`{"type": "text"}`)
+			}
+		}
+		c.Entries = append(c.Entries, core.Entry{ID: "C-beyond"})[:len(c.Entries)]
+		for i := range c.Summaries {
+			id := c.Session
+			c.Summaries[i].Of = []core.Span{{Session: &id, From: int64(i), To: int64(i) + 3}}
+		}
+		filled(&c.Request)
+		c.Request.Session, c.Request.Force = c.Session, c.Force
+		return c
+	}
+	c, same := full(), full()
+	given := c
 	if _, err := r.compactor.Compact(r.ctx(), c); err != nil {
 		return fmt.Sprintf("Compact: error %v, want none", err)
 	}
-	if d := sameEntries(c.Entries, entries); d != "" {
+	if d := sameEntries(given.Entries, same.Entries); d != "" {
 		return "Compact changed its entries: " + d
 	}
-	c.Publish, c.Host, c.Count = nil, nil, nil
-	if d := differs(c, same); d != "" {
+	if next := given.Entries[:len(given.Entries)+1][len(given.Entries)]; next.ID != "C-beyond" {
+		return fmt.Sprintf("Compact wrote %q behind its entries", next.ID)
+	}
+	given.Publish, given.Host, given.Count, same.Publish, same.Host, same.Count = nil, nil, nil, nil, nil, nil
+	if d := differs(given, same); d != "" {
 		return "Compact changed its task: " + d
 	}
 	return ""
@@ -248,6 +307,12 @@ func patchDelegate(r *compactorRun) string {
 	}
 	if n := r.host.Compacts(); n != 1 {
 		return fmt.Sprintf("the runtime was asked to compact %d times, want once", n)
+	}
+	// What an engine hands to a delegate.
+	c := r.task(true)
+	bare := core.Compaction{Session: c.Session, Force: true, Now: c.Now, Count: c.Count, Host: c.Host, Request: c.Request}
+	if again, err := r.compactor.Compact(r.ctx(), bare); err != nil || again.Delegated == nil || r.host.Compacts() != 2 {
+		return fmt.Sprintf("Compact of a task without entries: error %v, result %+v, the runtime was asked %d times more, want once", err, again.Delegated, r.host.Compacts()-1)
 	}
 	if p.Delegated == nil {
 		return "the patch does not hold the runtime's result"

@@ -24,7 +24,7 @@ func moreCompactorChecks() []Check {
 			Rule: "what was published is not returned once more, and what could not be published is an error"},
 		{ID: "patch.instructions", Suite: SuiteCompactor, compactor: patchInstructions, Needs: owner,
 			Rule: "a person's wishes reach the model that is asked"},
-		{ID: "patch.concurrent", Promise: 6, Suite: SuiteCompactor, compactor: patchConcurrent, Needs: owner,
+		{ID: "patch.concurrent", Promise: 6, Suite: SuiteCompactor, compactor: patchConcurrent,
 			Rule: "several tasks at the same time get the patches that each of them gets alone"},
 		{ID: "patch.owns", Promise: 3, Suite: SuiteCompactor, compactor: patchOwns,
 			Rule: "OwnsCompaction never changes"},
@@ -100,9 +100,15 @@ func (r *compactorRun) legal(c core.Compaction, patches []core.Patch) string {
 			return fmt.Sprintf("entry %q stays while others of its group are replaced", c.Entries[i].ID)
 		}
 	}
+	gone := map[string]bool{} // what is published later may replace what got a stub before
 	for _, p := range patches {
+		for _, rep := range p.Replace {
+			for _, id := range rep.Entries {
+				gone[id] = true
+			}
+		}
 		for id := range p.Stubs {
-			if slices.Contains(taken, id) {
+			if gone[id] {
 				return fmt.Sprintf("entry %q is replaced and gets a stub", id)
 			}
 			if !slices.Contains(free, id) {
@@ -174,6 +180,8 @@ func patchRounds(r *compactorRun) string {
 					text = "the patch is empty and gives no reason"
 				case empty:
 					next.Entries = nil
+				case next.Tokens > c.Target && c.Tokens > c.Target && !slices.ContainsFunc(patches, func(p core.Patch) bool { return p.Reason != "" }):
+					text = fmt.Sprintf("the patch leaves %d of %d tokens, the target is %d, and gives no reason", next.Tokens, c.Tokens, c.Target)
 				case next.Tokens >= c.Tokens:
 					text = fmt.Sprintf("the patch leaves %d of %d tokens", next.Tokens, c.Tokens)
 				case round == patchRoundsMax:
@@ -193,9 +201,15 @@ func patchHonest(r *compactorRun) string {
 	for _, mood := range []Mood{Honest, Empty, Lying} {
 		r.model.Set(mood)
 		c := r.rich(true)
+		calls := r.model.Calls()
 		patches, text := r.run(c)
 		if text != "" {
 			return text
+		}
+		if mood == Honest {
+			if text := r.makers(patches, r.model.Calls() > calls); text != "" {
+				return text
+			}
 		}
 		of := map[string]core.Entry{}
 		for _, e := range c.Entries {
@@ -260,13 +274,7 @@ func patchPublish(r *compactorRun) string {
 	if len(r.published) == 0 {
 		return ""
 	}
-	c = r.task(true)
-	refused := errors.New("conformance: publish: injected")
-	c.Publish = func(context.Context, core.Patch) error { return refused }
-	if p, err := r.compactor.Compact(r.ctx(), c); err == nil && p.Empty() {
-		return "what could not be published is neither returned nor an error"
-	}
-	return ""
+	return r.refused()
 }
 
 func patchInstructions(r *compactorRun) string {
@@ -282,6 +290,9 @@ func patchInstructions(r *compactorRun) string {
 }
 
 func patchConcurrent(r *compactorRun) string {
+	if !r.compactor.OwnsCompaction() {
+		return delegatesConcurrent(r)
+	}
 	tasks := make([]core.Compaction, 4)
 	want := make([]core.Patch, len(tasks))
 	nothing := func(context.Context, core.Patch) error { return nil }
@@ -326,9 +337,10 @@ func patchConcurrent(r *compactorRun) string {
 
 func patchOwns(r *compactorRun) string {
 	first := r.compactor.OwnsCompaction()
-	for _, mood := range []Mood{Honest, Failing} {
+	for n, mood := range []Mood{Honest, Failing, Honest, Honest} {
 		r.model.Set(mood)
-		_, _ = r.compactor.Compact(r.ctx(), r.task(true))
+		r.host.setFail(n%3 == 1)
+		_, _ = r.compactor.Compact(r.ctx(), r.task(n%2 == 0))
 		if got := r.compactor.OwnsCompaction(); got != first {
 			return fmt.Sprintf("OwnsCompaction() = %v, then %v", first, got)
 		}
@@ -341,12 +353,16 @@ func patchWhole(r *compactorRun) string {
 	filled(&want)
 	var asked core.CompactRequest
 	r.host.onCompact = func(req core.CompactRequest) core.CompactResult { asked = req; return want }
-	for _, compacted := range []bool{true, false} {
+	for n, compacted := range []bool{true, false, true} {
 		want.OK, want.Compacted = compacted, compacted
 		c := r.rich(compacted)
+		if n == 2 {
+			c.Target = 2 * c.Tokens // forced, below every mark
+		}
+		calls := r.host.Compacts()
 		filled(&c.Request)
 		c.Request.Session = c.Session
-		if compacted {
+		if n == 0 {
 			c.Entries, c.Cost, c.Protected, c.Left = c.Entries[:1], c.Cost[:1], 0, 0
 		}
 		var sent core.CompactRequest
@@ -367,8 +383,11 @@ func patchWhole(r *compactorRun) string {
 		if d := differs(got, want); d != "" {
 			return "the runtime's result in the patch: " + d
 		}
-		if len(p.Stubs)+len(p.Replace) > 0 {
-			return "the patch holds more than the runtime's result"
+		if n := r.host.Compacts() - calls; n != 1 {
+			return fmt.Sprintf("the runtime, which answers compacted %v, was asked %d times, want once", compacted, n)
+		}
+		if d := differs(p, core.Patch{Delegated: p.Delegated}); d != "" || len(r.published) > 0 {
+			return fmt.Sprintf("the patch holds more than the runtime's result: %s, and %d were published before", d, len(r.published))
 		}
 	}
 	return ""

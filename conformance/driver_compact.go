@@ -105,7 +105,7 @@ var compactChecks = []Check{
 	{ID: "compact.owner", Promise: 3, Suite: SuiteEngine, compact: compactOwner, Needs: []Need{NeedOwner},
 		Rule: "an engine that owns compaction never asks the runtime to compact"},
 	{ID: "compact.exactly-once", Promise: 3, Suite: SuiteEngine, compact: compactExactlyOnce, Needs: []Need{NeedDelegate},
-		Rule: "a delegating engine asks the runtime exactly once per compact"},
+		Rule: "a delegating engine asks the runtime exactly once per compact, and never else"},
 	{ID: "compact.passed-through", Promise: 3, Suite: SuiteEngine, compact: compactPassedThrough, Needs: []Need{NeedDelegate},
 		Rule: "a delegating engine passes the runtime's result through, failures included"},
 	{ID: "compact.silent", Promise: 3, Suite: SuiteEngine, compact: compactSilent,

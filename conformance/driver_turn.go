@@ -279,7 +279,11 @@ func (d *driver) maintain(t *track, o op) {
 	excused, err := d.call("maintain", true, func(ctx context.Context) error { _, err := e.Maintain(ctx, req); return err })
 	d.spurious("maintain", excused, err)
 	t.compacted = true
-	if d.engine.Info().OwnsCompaction && d.env.Host.Compacts() != calls {
-		d.fail("compact.owner", "maintain asked the runtime to compact")
+	if d.env.Host.Compacts() != calls {
+		rule := "compact.exactly-once"
+		if d.engine.Info().OwnsCompaction {
+			rule = "compact.owner"
+		}
+		d.fail(rule, "maintain asked the runtime to compact")
 	}
 }

@@ -164,7 +164,7 @@ func engineFault(name string, s setup, sound func(setup) []string, change func(*
 			b := &brokenEngine{Engine: e, env: env}
 			change(b)
 			return b, store
-		}}, cheap, append(few(cases), conformance.WithUntil(caught...))...)
+		}}, cheap, append(few(cases), conformance.WithUntil(caught...), telling(caught, []string{"contract.*"}))...)
 		return slices.DeleteFunc(found, func(f conformance.Finding) bool {
 			return slices.Contains(known, f.ID()) && !slices.Contains(caught, f.ID())
 		})

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -80,7 +81,8 @@ func (r *brokenRetriever) RecallShare() float64 {
 
 func retrieverFault(name string, change func(*brokenRetriever), caught []string, kin ...string) fault {
 	// These look at everything at once.
-	kin = append(kin, "retrieve.limit", "retrieve.pure", "retrieve.updated", "retrieve.concurrent", "retrieve.granted", "retrieve.text", "retrieve.surfaces", "retrieve.vacuous")
+	kin = append(kin, "retrieve.limit", "retrieve.pure", "retrieve.updated", "retrieve.concurrent", "retrieve.granted", "retrieve.text", "retrieve.surfaces", "retrieve.vacuous",
+		"retrieve.attached", "retrieve.prompt")
 	over := func() core.Retriever {
 		r := &brokenRetriever{}
 		change(r)
@@ -127,9 +129,29 @@ func faultyRetrievers() []fault {
 		askerFault("silent about searchers", func(a *asker) { a.blind = true }, "failure.retrieve"),
 		askerFault("asks for ever", func(a *asker) { a.eager = true }, "failure.retrieve"),
 		askerFault("nothing when one hangs", func(a *asker) { a.impatient = true }, "failure.retrieve"),
+		{name: "nothing of before", caught: []string{"retrieve.attached"}, find: func(t *testing.T) []conformance.Finding {
+			t.Helper()
+			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &listener{deaf: true}, memory.New() }, few(15)...)
+		}},
+		retrieverFault("operators in a prompt", func(r *brokenRetriever) {
+			r.query = func(q *core.Query) {
+				if strings.Contains(q.Prompt, "(") {
+					panic("broken: unbalanced")
+				}
+			}
+		}, []string{"retrieve.prompt"}),
+		{name: "always late", caught: []string{"retrieve.late"}, find: func(t *testing.T) []conformance.Finding {
+			t.Helper()
+			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &lateOne{}, memory.New() }, few(15)...)
+		}},
 		retrieverFault("all of the budget", func(r *brokenRetriever) { r.share = func() float64 { return 0.9 } }, []string{"retrieve.share"}),
 	}
 }
+
+// lateOne is a plain retriever that always has something late.
+type lateOne struct{ wordRetriever }
+
+func (*lateOne) Late(core.Query) bool { return true }
 
 // asker asks searchers one after the other: plain, and sound where blind and eager are not set.
 type asker struct {
@@ -212,7 +234,8 @@ func (b *brokenCompactor) Compact(ctx context.Context, c core.Compaction) (core.
 
 func compactorFault(name string, sound func() (core.Compactor, error), change func(*brokenCompactor, *conformance.Model), caught []string, kin ...string) fault {
 	// These look at everything at once.
-	kin = append(kin, "patch.concurrent", "patch.honest", "patch.host-fails", "patch.instructions", "patch.publish", "patch.rounds", "patch.whole")
+	kin = append(kin, "patch.concurrent", "patch.honest", "patch.host-fails", "patch.instructions", "patch.publish", "patch.rounds", "patch.whole",
+		"patch.alone", "patch.long")
 	over := func(env conformance.Env) (core.Compactor, error) {
 		c, err := sound()
 		b := &brokenCompactor{Compactor: c}
@@ -295,6 +318,26 @@ func faultyCompactors() []fault {
 			p.Reason += fmt.Sprint(n)
 			return p
 		}), []string{"deterministic.patch"}),
+		compactorFault("the patch of before", sound, func(b *brokenCompactor, _ *conformance.Model) {
+			var mu sync.Mutex
+			before := map[string]core.Patch{}
+			b.after = func(_ context.Context, c core.Compaction, p core.Patch) (core.Patch, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				key := fmt.Sprint(c.Entries[0].ID, len(c.Entries), c.Force, c.Protected, c.Target)
+				if old, ok := before[key]; ok {
+					return old, nil
+				}
+				before[key] = p
+				return p, nil
+			}
+		}, []string{"patch.alone"}, "patch.fallback"),
+		compactorFault("nothing of long histories", sound, patch(func(c core.Compaction, p core.Patch) core.Patch {
+			if len(c.Entries) > 1000 {
+				return core.Patch{Reason: core.ReasonAlreadyCompacted}
+			}
+			return p
+		}), []string{"patch.long"}),
 		compactorFault("asks the runtime as well", sound, func(b *brokenCompactor, _ *conformance.Model) {
 			b.before = func(ctx context.Context, c *core.Compaction) { _, _ = c.Host.Compact(ctx, c.Request) }
 		}, []string{"patch.owner"}),

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )
 
@@ -38,8 +40,16 @@ func (b *compacts) Compact(ctx context.Context, c core.Compaction) (core.Patch, 
 type soundCompact = func(context.Context, core.Compaction) (core.Patch, error)
 
 func brokenCompactorOf(class, base, name string, f func(ctx context.Context, c core.Compaction, m *conformance.Model, sound soundCompact) (core.Patch, error)) broken {
+	return brokenCompactorEach(class, base, name, func() func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error) {
+		return f
+	})
+}
+
+// brokenCompactorEach is brokenCompactorOf where each compactor remembers something of its own.
+func brokenCompactorEach(class, base, name string, each func() func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error)) broken {
 	over := func(env conformance.Env) (core.Compactor, error) {
 		c, err := compactors[base](env)
+		f := each()
 		return &compacts{Compactor: c, f: func(ctx context.Context, c core.Compaction, s soundCompact) (core.Patch, error) {
 			return f(ctx, c, env.Model, s)
 		}}, err
@@ -114,6 +124,17 @@ func tableCompactors() []broken {
 				p.Replace[0].Entries = nil
 				for _, e := range c.Entries {
 					p.Replace[0].Entries = append(p.Replace[0].Entries, e.ID)
+				}
+			}
+		})
+		patch("replacements", base, "a kind of its own", replacements(func(r *core.Replacement) { r.Kind = "gist" }))
+		patch("replacements", base, "less than asked, without a word", func(c core.Compaction, p *core.Patch) {
+			for i := range p.Replace {
+				for n, e := range c.Entries {
+					if n > 0 && n < len(p.Replace[i].Entries) && !e.Message.HasResults() && e.ID == p.Replace[i].Entries[n] {
+						p.Replace[i].Entries = p.Replace[i].Entries[:n]
+						return
+					}
 				}
 			}
 		})
@@ -206,6 +227,42 @@ func tableCompactors() []broken {
 				return s(ctx, c)
 			})
 		}
+		task("raw bytes changed", func(c *core.Compaction) {
+			for _, e := range c.Entries {
+				if len(e.Message.Raw) > 0 {
+					e.Message.Raw[0] ^= 1
+				}
+			}
+		})
+		task("raw bytes of a part changed", func(c *core.Compaction) {
+			for _, e := range c.Entries {
+				for _, p := range e.Message.Parts {
+					if len(p.Raw) > 0 {
+						p.Raw[0] ^= 1
+					}
+				}
+			}
+		})
+		task("metadata written to", func(c *core.Compaction) {
+			for _, e := range c.Entries {
+				if e.Meta != nil {
+					e.Meta["seen"] = "yes"
+				}
+			}
+		})
+		task("a summary's spans changed", func(c *core.Compaction) {
+			for _, s := range c.Summaries {
+				for i := range s.Of {
+					s.Of[i].From++
+				}
+			}
+		})
+		task("the host's transcript changed", func(c *core.Compaction) {
+			if t := c.Request.Transcript; t != nil {
+				t.Messages[0].Role = message.User
+			}
+		})
+		task("written behind the entries", func(c *core.Compaction) { _ = append(c.Entries, core.Entry{ID: "mine"}) })
 		task("costs changed", func(c *core.Compaction) { c.Cost[0]++ })
 		task("an id changed", func(c *core.Compaction) { c.Entries[len(c.Entries)-1].ID += "x" })
 		task("a summary's text changed", func(c *core.Compaction) {
@@ -247,6 +304,127 @@ func tableCompactors() []broken {
 			return s(ctx, c)
 		})
 	}
+	for _, base := range []string{"archive"} {
+		call("task", base, "nothing below the marks", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			if c.Tokens <= c.Target {
+				return core.Patch{Reason: core.ReasonUnderTarget}, nil
+			}
+			return s(ctx, c)
+		})
+		call("task", base, "an error over images", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			for _, e := range c.Entries {
+				if slices.ContainsFunc(e.Message.Parts, func(p message.Part) bool { return p.Kind == message.Image }) {
+					return core.Patch{}, core.ErrInvalid
+				}
+			}
+			return s(ctx, c)
+		})
+		call("task", base, "panics over messages without parts", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			for _, e := range c.Entries {
+				_ = e.Message.Parts[0]
+			}
+			return s(ctx, c)
+		})
+		call("task", base, "panics over a subagent's result", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			for _, e := range c.Entries {
+				if e.Type != core.TypeMessage {
+					panic("broken: " + string(e.Type))
+				}
+			}
+			return s(ctx, c)
+		})
+		call("task", base, "gives up over many entries", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			if len(c.Entries) > 500 {
+				return core.Patch{Reason: core.ReasonAlreadyCompacted}, nil
+			}
+			return s(ctx, c)
+		})
+		limited := func() func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error) {
+			var calls atomic.Int64
+			return func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+				if calls.Add(1) > 25 {
+					return core.Patch{Reason: core.ReasonAlreadyCompacted}, nil
+				}
+				return s(ctx, c)
+			}
+		}
+		out = append(out, brokenCompactorEach("task", base, "nothing after a while", limited))
+	}
+	out = append(out, brokenCompactorEach("task", "archive", "one list for all patches", func() func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error) {
+		var mu sync.Mutex
+		var ids []string
+		return func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			p, err := s(ctx, c)
+			for i := range p.Replace {
+				ids = append(ids[:0], p.Replace[i].Entries...)
+				p.Replace[i].Entries = ids
+			}
+			return p, err
+		}
+	}))
+	call("task", "archive", "what entries cost, not what they cost now", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		c.Cost = slices.Clone(c.Cost)
+		for i := range c.Entries {
+			c.Cost[i] = c.Entries[i].Tokens
+		}
+		return s(ctx, c)
+	})
+	call("models", "summary", "no word of a model that failed", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		publish := c.Publish
+		c.Publish = func(ctx context.Context, p core.Patch) error { p.Warnings = nil; return publish(ctx, p) }
+		p, err := s(ctx, c)
+		p.Warnings = nil
+		return p, err
+	})
+	patch("models", "summary", "a fallback as if a model had said it", replacements(func(r *core.Replacement) { r.Kind = "summary" }))
+	patch("models", "archive", "a note as if a model had said it", replacements(func(r *core.Replacement) { r.Kind = "summary" }))
+	patch("models", "summary", "a summary as if no model had answered", replacements(func(r *core.Replacement) { r.Kind = "fallback" }))
+	call("models", "summary", "what is not published is forgotten", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		publish := c.Publish
+		c.Publish = func(ctx context.Context, p core.Patch) error { _ = publish(ctx, p); return nil }
+		return s(ctx, c)
+	})
+	call("delegating", "delegate", "publishes as well", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		_ = c.Publish(ctx, core.Patch{Replace: []core.Replacement{{Entries: []string{c.Entries[0].ID}, Text: "gone", Kind: "note"}}})
+		return s(ctx, c)
+	})
+	call("delegating", "delegate", "nothing without entries", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		if len(c.Entries) == 0 {
+			return core.Patch{Reason: core.ReasonAlreadyCompacted}, nil
+		}
+		return s(ctx, c)
+	})
+	patch("delegating", "delegate", "a reason beside the result", func(_ core.Compaction, p *core.Patch) { p.Reason = "the runtime did it" })
+	patch("delegating", "delegate", "a warning beside the result", func(_ core.Compaction, p *core.Patch) { p.Warnings = []string{"the runtime did it"} })
+	call("delegating", "delegate", "not below the marks", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		if c.Tokens <= c.Target {
+			return core.Patch{Reason: core.ReasonUnderTarget}, nil
+		}
+		return s(ctx, c)
+	})
+	call("delegating", "delegate", "again when nothing was compacted", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		p, err := s(ctx, c)
+		if p.Delegated != nil && !p.Delegated.Compacted {
+			return s(ctx, c)
+		}
+		return p, err
+	})
+	out = append(out, brokenCompactorEach("delegating", "delegate", "the request of another", func() func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error) {
+		var mu sync.Mutex
+		var current core.Compaction
+		return func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			mu.Lock()
+			current = c
+			mu.Unlock()
+			time.Sleep(time.Millisecond)
+			mu.Lock()
+			c = current
+			mu.Unlock()
+			return s(ctx, c)
+		}
+	}))
 	call("models", "summary", "wishes ignored", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
 		c.Instructions = ""
 		return s(ctx, c)

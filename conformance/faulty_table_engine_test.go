@@ -112,7 +112,11 @@ func (w *wrongEngine) Describe(ctx context.Context, req engine.DescribeRequest) 
 	return through(w, ctx, "Describe", req, w.Engine.Describe)
 }
 
-func brokenEngineOf(class, name string, s setup, change func(*wrongEngine)) broken {
+func (w *wrongEngine) Maintain(ctx context.Context, req core.MaintainRequest) (core.MaintainResult, error) {
+	return through(w, ctx, "Maintain", req, w.Engine.Maintain)
+}
+
+func brokenEngineOf(class, name string, s setup, change func(*wrongEngine), opts ...conformance.Option) broken {
 	return broken{class: "engine: " + class, name: name, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		open := func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
@@ -127,7 +131,9 @@ func brokenEngineOf(class, name string, s setup, change func(*wrongEngine)) brok
 			return w, store
 		}
 		return conformance.ExamineEngine(t, conformance.Combination{Name: name, Open: open}, cheap,
-			conformance.WithExactly(15, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second))
+			append([]conformance.Option{
+				conformance.WithExactly(15, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second),
+			}, opts...)...)
 	}}
 }
 

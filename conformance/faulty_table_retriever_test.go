@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
@@ -75,6 +77,11 @@ func tableRetrievers() []broken {
 	// Numbers and order.
 	answer("order", "limit ignored", func(q core.Query, c []core.Candidate) []core.Candidate { return c })
 	out = out[:len(out)-1]
+	query("order", "limit one too many from ten on", func(q *core.Query) {
+		if q.Limit >= 10 {
+			q.Limit++
+		}
+	})
 	query("order", "limit one too many", func(q *core.Query) { q.Limit++ })
 	query("order", "limit ignored", func(q *core.Query) { q.Limit = 1000 })
 	query("order", "at least ten", func(q *core.Query) { q.Limit = max(q.Limit, 10) })
@@ -165,7 +172,29 @@ func tableRetrievers() []broken {
 		q.Granted = append(slices.Clone(q.Granted), core.Scope{Agent: "agent-b", Session: q.Scope.Session})
 	})
 
+	query("scopes", "all of a limit in each", func(q *core.Query) { q.Limit *= 1 + len(q.Granted) })
+	calls("scopes", "one after the other", func() func(context.Context, core.Query, sound) ([]core.Candidate, error) {
+		return func(ctx context.Context, q core.Query, s sound) (got []core.Candidate, err error) {
+			for _, scope := range q.Scopes() {
+				one := q
+				one.Scope, one.Granted = scope, nil
+				more, failed := s(ctx, one)
+				if failed != nil {
+					return nil, failed
+				}
+				got = append(got, more...)
+			}
+			slices.SortStableFunc(got, func(a, b core.Candidate) int { return int(b.Score - a.Score) })
+			return got[:min(len(got), q.Limit)], nil
+		}
+	})
+
 	// The window.
+	query("window", "not looked at where more is granted", func(q *core.Query) {
+		if len(q.Granted) > 0 {
+			q.InWindow = func(string) bool { return false }
+		}
+	})
 	query("window", "not looked at", func(q *core.Query) { q.InWindow = func(string) bool { return false } })
 	query("window", "asked about the first alone", func(q *core.Query) {
 		inner, asked := q.InWindow, false
@@ -229,6 +258,32 @@ func tableRetrievers() []broken {
 	hidden("heartbeats", func(e core.Entry) bool { return e.Type == core.TypeHeartbeat })
 	hidden("emptied entries", func(e core.Entry) bool { return e.Type == core.TypeErased })
 
+	calls("what is found", "the last answer, when the same is asked", func() func(context.Context, core.Query, sound) ([]core.Candidate, error) {
+		var mu sync.Mutex
+		var last []core.Candidate
+		var of string
+		return func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			key := fmt.Sprint(q.Scope, q.Granted, q.Prompt, q.Limit)
+			if key != of || ctx.Err() != nil {
+				got, err := s(ctx, q)
+				if err != nil {
+					return nil, err
+				}
+				last, of = slices.Clone(got), key
+			}
+			return slices.DeleteFunc(slices.Clone(last), func(c core.Candidate) bool { return q.InWindow(c.Entry.ID) }), nil
+		}
+	})
+	answer("what is found", "odd bytes mended", each(func(c *core.Candidate) {
+		for i := range c.Entry.Message.Parts {
+			p := &c.Entry.Message.Parts[i]
+			p.Text = strings.ToValidUTF8(p.Text, "?")
+		}
+	}))
+	answer("what is found", "every type a message", each(func(c *core.Candidate) { c.Entry.Type = core.TypeMessage }))
+
 	// Errors.
 	swallow := func(name string, as func(error) error) {
 		calls("errors", name, func() func(context.Context, core.Query, sound) ([]core.Candidate, error) {
@@ -278,6 +333,24 @@ func tableRetrievers() []broken {
 				return nil, core.ErrInvalid
 			}
 			return s(ctx, q)
+		}
+	})
+	query("errors", "panics over odd bytes", func(q *core.Query) {
+		if !utf8.ValidString(q.Prompt) {
+			panic("broken: no text")
+		}
+	})
+	query("errors", "panics over a long prompt", func(q *core.Query) {
+		if len(q.Prompt) > 1<<16 {
+			panic("broken: too long")
+		}
+	})
+	calls("errors", "time over is not heard", func() func(context.Context, core.Query, sound) ([]core.Candidate, error) {
+		return func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			return s(context.WithoutCancel(ctx), q)
 		}
 	})
 	calls("errors", "panics over an empty session", func() func(context.Context, core.Query, sound) ([]core.Candidate, error) {
@@ -333,6 +406,38 @@ func tableRetrievers() []broken {
 				return old, err
 			}
 			kept[key] = got
+			return got, err
+		}
+	})
+	query("shared", "writes behind the recent entries", func(q *core.Query) { _ = append(q.Recent, core.Entry{ID: "mine"}) })
+	query("shared", "writes behind the grants", func(q *core.Query) { _ = append(q.Granted, core.Scope{Agent: "mine"}) })
+	query("shared", "turns round the grants", func(q *core.Query) { slices.Reverse(q.Granted) })
+	calls("shared", "one list for all answers", func() func(context.Context, core.Query, sound) ([]core.Candidate, error) {
+		var mu sync.Mutex
+		var list []core.Candidate
+		return func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			got, err := s(ctx, q)
+			list = append(list[:0], got...)
+			return list, err
+		}
+	})
+	calls("shared", "the recent entries kept", func() func(context.Context, core.Query, sound) ([]core.Candidate, error) {
+		var mu sync.Mutex
+		var recent []core.Entry
+		return func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			got, err := s(ctx, q)
+			for _, e := range recent {
+				for i := range got {
+					if got[i].Entry.ID == e.ID {
+						got[i].Entry = e
+					}
+				}
+			}
+			recent = q.Recent
 			return got, err
 		}
 	})

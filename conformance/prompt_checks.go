@@ -24,6 +24,8 @@ var promptChecks = []Check{
 		Rule: "the current turn, which the host appends itself, is never returned"},
 	{ID: "order.tail", Promise: 5, Suite: SuiteEngine, prompt: orderTail,
 		Rule: "history ends with its newest message"},
+	{ID: "contract.choices", Suite: SuiteEngine, prompt: contractChoices,
+		Rule: "the choices say of every message why it is there, those that a rule made too"},
 	{ID: "order.recall", Promise: 7, Suite: SuiteEngine, prompt: orderRecall,
 		Rule: "recall goes to the end, right in front of the newest turn, and stands where the result says"},
 	{ID: "pairs.torn", Promise: 5, Suite: SuiteEngine, prompt: pairsTorn,
@@ -198,6 +200,15 @@ func orderTail(p *prompt) string {
 		}
 	}
 	return fmt.Sprintf("history is empty, want the message with %s at its end", want.marks)
+}
+
+func contractChoices(p *prompt) string {
+	for i := range p.res.Messages {
+		if !slices.ContainsFunc(p.res.Choices, func(c window.Choice) bool { return c.Message == i && c.Reason != "" }) {
+			return fmt.Sprintf("no choice says why message %d is there", i)
+		}
+	}
+	return ""
 }
 
 func orderRecall(p *prompt) string {

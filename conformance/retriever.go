@@ -54,10 +54,14 @@ func retrieverHas(tb testing.TB, open func(testing.TB) (core.Retriever, core.Sto
 	defer c.end()
 	r, _ := open(c)
 	_, sharer := r.(core.Sharer)
-	return map[Need]bool{NeedSharer: sharer, NeedSearchers: o.over != nil}
+	_, late := r.(core.LateRetriever)
+	_, attacher := r.(core.Attacher)
+	return map[Need]bool{NeedSharer: sharer, NeedSearchers: o.over != nil, NeedLateRetriever: late, NeedAttacher: attacher}
 }
 
-func retrieverChecks() []Check { return append(retrieverContract(), moreRetrieverChecks()...) }
+func retrieverChecks() []Check {
+	return slices.Concat(retrieverContract(), moreRetrieverChecks(), memoryRetrieverChecks())
+}
 
 func retrieverContract() []Check {
 	return []Check{
@@ -88,6 +92,8 @@ type retrieverRun struct {
 	storeRun
 	retriever core.Retriever
 	over      func(testing.TB, map[string]core.Searcher) core.Retriever
+	// open makes another retriever.
+	open func(testing.TB) (core.Retriever, core.Store)
 	// nothing says that it is right to find nothing.
 	nothing bool
 }
@@ -97,8 +103,11 @@ func examineRetriever(tb testing.TB, c Check, open func(testing.TB) (core.Retrie
 	defer o.watch.tally.during(c, o.watch)()
 	w := watched{watch: o.watch}
 	cases := o.cases
-	if c.once {
+	switch {
+	case c.once:
 		cases = 1
+	case c.dear && !o.exact:
+		cases = max(1, cases/5)
 	}
 	text, steps, found := forAll(seedFor(o.seed, c.ID), cases, o.shrink, genBatches, batchShrinker(), func(steps []batch) string {
 		tb := &caseTB{TB: tb}
@@ -107,6 +116,7 @@ func examineRetriever(tb testing.TB, c Check, open func(testing.TB) (core.Retrie
 			r := &retrieverRun{}
 			r.watch = w.watch
 			r.tb, r.steps, r.bound, r.over, r.nothing = tb, steps, o.bound, o.over, o.nothing
+			r.open = open
 			r.retriever, r.store = open(tb)
 			if a, ok := r.retriever.(core.Attacher); ok {
 				if err := a.Attach(r.store); err != nil {
@@ -179,20 +189,39 @@ func (r *retrieverRun) ask(change func(*core.Query), check func(core.Query, []co
 }
 
 func retrieveOnce(r *retrieverRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
 	shown := func(id string) bool { return id[len(id)-1]%3 == 0 }
-	return r.each(func(q *core.Query) { q.InWindow = shown }, func(_ core.Query, got []core.Candidate) string {
-		seen := map[string]bool{}
-		for _, c := range got {
-			if seen[c.Entry.ID] {
-				return fmt.Sprintf("%q comes twice", c.Entry.ID)
+	for _, change := range wider {
+		text := r.ask(func(q *core.Query) { q.InWindow = shown; change(q) }, func(q core.Query, got []core.Candidate) string {
+			seen := map[string]bool{}
+			for _, c := range got {
+				if seen[c.Entry.ID] {
+					return fmt.Sprintf("%q comes twice, %+v are granted", c.Entry.ID, q.Granted)
+				}
+				if shown(c.Entry.ID) {
+					return fmt.Sprintf("%q is in the window already, %+v are granted", c.Entry.ID, q.Granted)
+				}
+				seen[c.Entry.ID] = true
 			}
-			if shown(c.Entry.ID) {
-				return fmt.Sprintf("%q is in the window already", c.Entry.ID)
-			}
-			seen[c.Entry.ID] = true
+			return ""
+		})
+		if text != "" {
+			return text
 		}
-		return ""
-	})
+	}
+	return ""
+}
+
+// wider are the scopes a query may look into: its session's, all of the agent's, and grants that open what is another's, its own, or the same twice.
+var wider = []func(*core.Query){
+	func(*core.Query) {},
+	func(q *core.Query) { q.Scope.Session = "" },
+	func(q *core.Query) { q.Granted = []core.Scope{sessionOf(1).Scope(), sessionOf(2).Scope()} },
+	func(q *core.Query) {
+		q.Granted = []core.Scope{{Agent: sessionOf(2).Agent}, sessionOf(2).Scope(), {Agent: sessionOf(0).Agent}, sessionOf(1).Scope(), sessionOf(1).Scope()}
+	},
 }
 
 func retrieveOrder(r *retrieverRun) string {
@@ -211,7 +240,10 @@ func retrieveOrder(r *retrieverRun) string {
 
 func retrieveContent(r *retrieverRun) string {
 	r.steps = append(r.steps, batch{Entries: []entrySpec{{Size: 12, Shape: fullShape}, {Who: 2, Size: 12, Shape: fullShape}}})
-	return r.each(nil, func(_ core.Query, got []core.Candidate) string {
+	if text := r.fillOdd(); text != "" {
+		return text
+	}
+	return r.ask(nil, func(_ core.Query, got []core.Candidate) string {
 		for _, c := range got {
 			stored, err := r.store.Get(r.ctx(), c.Entry.SessionID().Scope(), []string{c.Entry.ID})
 			if err != nil {
@@ -226,29 +258,53 @@ func retrieveContent(r *retrieverRun) string {
 }
 
 func retrieveErased(r *retrieverRun) string {
-	if text := r.fill(); text != "" {
+	// What is asked afterwards was asked before.
+	if text := r.each(nil, func(core.Query, []core.Candidate) string { return "" }); text != "" {
 		return text
 	}
 	gone := map[string]bool{}
-	for i, e := range r.all {
-		if i%2 == 1 {
-			continue
+	remove := func(scope core.Scope, ids []string) string {
+		if len(ids) == 0 {
+			return ""
 		}
-		scope := e.SessionID().Scope()
-		if _, err := r.store.Delete(r.ctx(), scope, []string{e.ID}); err != nil {
-			return fmt.Sprintf("Delete(%q): error %v, want none", e.ID, err)
+		if _, err := r.store.Delete(r.ctx(), scope, slices.Clone(ids)); err != nil {
+			return fmt.Sprintf("Delete(%q): error %v, want none", ids, err)
 		}
-		if o, ok := r.retriever.(core.Observer); ok {
-			if err := o.Deleted(r.ctx(), scope, []string{e.ID}); err != nil {
-				return fmt.Sprintf("Deleted(%q): error %v, want none", e.ID, err)
+		if o, ok := r.observer(); ok {
+			if err := o.Deleted(r.ctx(), scope, slices.Clone(ids)); err != nil {
+				return fmt.Sprintf("Deleted(%q): error %v, want none", ids, err)
 			}
 		}
-		gone[e.ID] = true
+		for _, id := range ids {
+			gone[id] = true
+		}
+		return ""
+	}
+	// Every other one goes: some alone, some together, some by their agent.
+	several := map[core.Scope][]string{}
+	for i, e := range r.all {
+		scope := e.SessionID().Scope()
+		if i%8 >= 4 {
+			scope.Session = ""
+		}
+		switch i % 4 {
+		case 0:
+			if text := remove(scope, []string{e.ID}); text != "" {
+				return text
+			}
+		case 2, 3:
+			several[scope] = append(several[scope], e.ID)
+		}
+	}
+	for scope, ids := range several {
+		if text := remove(scope, ids); text != "" {
+			return text
+		}
 	}
 	for id, entries := range r.entries {
 		r.entries[id] = slices.DeleteFunc(entries, func(e core.Entry) bool { return gone[e.ID] })
 	}
-	return r.settled(func() string {
+	text := r.settled(func() string {
 		return r.ask(nil, func(_ core.Query, got []core.Candidate) string {
 			for _, c := range got {
 				if gone[c.Entry.ID] {
@@ -258,6 +314,10 @@ func retrieveErased(r *retrieverRun) string {
 			return ""
 		})
 	})
+	if text != "" {
+		return text
+	}
+	return r.goneNext(func(e core.Entry) (*core.Entry, string) { return nil, remove(e.SessionID().Scope(), []string{e.ID}) })
 }
 
 func retrieveHeartbeat(r *retrieverRun) string {
@@ -315,6 +375,7 @@ func deterministicRetrieve(r *retrieverRun) string {
 }
 
 func cancelRetrieve(r *retrieverRun) string {
+	r.steps = append(r.steps, ordinary(6))
 	if text := r.fill(); text != "" {
 		return text
 	}
@@ -323,7 +384,7 @@ func cancelRetrieve(r *retrieverRun) string {
 	if _, err := r.retriever.Retrieve(ctx, r.query(0, queries[0])); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Sprintf("Retrieve with a cancelled context: error %v, want none or context.Canceled", err)
 	}
-	return ""
+	return r.cancelSlow()
 }
 
 func retrieveShare(r *retrieverRun) string {

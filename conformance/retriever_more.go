@@ -17,7 +17,7 @@ import (
 
 func moreRetrieverChecks() []Check {
 	return []Check{
-		{ID: "retrieve.limit", Suite: SuiteRetriever, retriever: retrieveLimit,
+		{ID: "retrieve.limit", Suite: SuiteRetriever, retriever: retrieveLimit, dear: true,
 			Rule: "a retriever returns at most Limit candidates, with finite scores, best first, whatever the limit"},
 		{ID: "retrieve.text", Promise: 2, Suite: SuiteRetriever, retriever: retrieveText,
 			Rule: "the text of a candidate is a quotation of its entry: nothing that nobody said"},
@@ -43,14 +43,14 @@ func (r *retrieverRun) observer() (core.Observer, bool) {
 }
 
 func retrieveLimit(r *retrieverRun) string {
-	r.steps = append(r.steps, ordinary(12))
+	r.steps = append(r.steps, ordinary(39))
 	if text := r.fill(); text != "" {
 		return text
 	}
-	for _, limit := range []int{1, 3, core.MaxPage} {
-		text := r.ask(func(q *core.Query) { q.Limit, q.Tokens = limit, 100000 }, func(_ core.Query, got []core.Candidate) string {
+	for n, limit := range []int{1, 2, 3, 8, 11, 30, core.MaxPage} {
+		text := r.ask(func(q *core.Query) { q.Limit, q.Tokens = limit, 100000; wider[n%len(wider)](q) }, func(q core.Query, got []core.Candidate) string {
 			if len(got) > limit {
-				return fmt.Sprintf("%d candidates, the limit is %d", len(got), limit)
+				return fmt.Sprintf("%d candidates, the limit is %d, %+v are granted", len(got), limit, q.Granted)
 			}
 			for i, c := range got {
 				if math.IsNaN(c.Score) || math.IsInf(c.Score, 0) {
@@ -104,7 +104,8 @@ func spoken(text string) []string {
 func retrieveUpdated(r *retrieverRun) string {
 	r.steps = append(r.steps, ordinary(9))
 	// It has read everything once before anything changes.
-	if text := r.each(nil, func(core.Query, []core.Candidate) string { return "" }); text != "" {
+	many := func(q *core.Query) { q.Limit = 100 }
+	if text := r.each(many, func(core.Query, []core.Candidate) string { return "" }); text != "" {
 		return text
 	}
 	emptied := map[string]bool{}
@@ -115,26 +116,17 @@ func retrieveUpdated(r *retrieverRun) string {
 			continue
 		}
 		m := message.New(e.Role, "the budget report works again since friday, said anew in "+markOf(7, i))
-		c := core.Change{Message: &m, Tokens: 20, Fingerprint: message.Fingerprint(m)}
+		c := core.Change{Message: &m, Tokens: 20, Fingerprint: message.Fingerprint(m), Meta: map[string]string{"said": "anew"}}
 		if i%3 == 0 {
 			m = message.New(e.Role, "")
 			c = core.Change{Message: &m, Fingerprint: "x" + e.ID, Type: core.TypeErased, Key: "x:" + e.ID, Meta: map[string]string{}}
 			emptied[e.ID] = true
 		}
-		scope := e.SessionID().Scope()
-		if err := r.store.Update(r.ctx(), scope, e.ID, c); err != nil {
-			return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+		got, text := r.update(e, c)
+		if text != "" {
+			return text
 		}
-		got, err := r.store.Get(r.ctx(), scope, []string{e.ID})
-		if err != nil {
-			return fmt.Sprintf("Get(%q): error %v, want none", e.ID, err)
-		}
-		now[e.ID] = got[0]
-		if o, ok := r.observer(); ok {
-			if err := o.Updated(r.ctx(), got[0]); err != nil {
-				return fmt.Sprintf("Updated(%q): error %v, want none", e.ID, err)
-			}
-		}
+		now[e.ID] = *got
 	}
 	for id, entries := range r.entries {
 		for i, e := range entries {
@@ -143,8 +135,8 @@ func retrieveUpdated(r *retrieverRun) string {
 			}
 		}
 	}
-	return r.settled(func() string {
-		return r.ask(func(q *core.Query) { q.Limit = 100 }, func(_ core.Query, got []core.Candidate) string {
+	text := r.settled(func() string {
+		return r.ask(many, func(_ core.Query, got []core.Candidate) string {
 			for _, c := range got {
 				if emptied[c.Entry.ID] || c.Entry.Type == core.TypeErased {
 					return fmt.Sprintf("candidate %q was emptied", c.Entry.ID)
@@ -161,6 +153,31 @@ func retrieveUpdated(r *retrieverRun) string {
 			return ""
 		})
 	})
+	if text != "" {
+		return text
+	}
+	return r.goneNext(func(e core.Entry) (*core.Entry, string) {
+		m := message.New(e.Role, "the budget report moved to friday once more")
+		return r.update(e, core.Change{Message: &m, Tokens: 14, Fingerprint: message.Fingerprint(m)})
+	})
+}
+
+// update changes an entry, tells a retriever with a memory of its own, and returns what is stored now.
+func (r *retrieverRun) update(e core.Entry, c core.Change) (*core.Entry, string) {
+	scope := e.SessionID().Scope()
+	if err := r.store.Update(r.ctx(), scope, e.ID, c); err != nil {
+		return nil, fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+	}
+	got, err := r.store.Get(r.ctx(), scope, []string{e.ID})
+	if err != nil {
+		return nil, fmt.Sprintf("Get(%q): error %v, want none", e.ID, err)
+	}
+	if o, ok := r.observer(); ok {
+		if err := o.Updated(r.ctx(), got[0]); err != nil {
+			return nil, fmt.Sprintf("Updated(%q): error %v, want none", e.ID, err)
+		}
+	}
+	return &got[0], ""
 }
 
 // retrieveGranted fills sessions whose names are alike with the same words, and asks from one with another one granted.
@@ -358,9 +375,13 @@ func retrievePure(r *retrieverRun) string {
 	} else if text := r.fill(); text != "" {
 		return text
 	}
-	return r.ask(nil, func(q core.Query, got []core.Candidate) string {
-		if d := sameEntries(q.Recent, r.query(slices.IndexFunc([]core.SessionID{sessionOf(0), sessionOf(1), sessionOf(2)}, func(id core.SessionID) bool { return id == q.Session }), "").Recent); d != "" {
-			return "changed Query.Recent: " + d
+	var before, first []core.Candidate
+	return r.ask(roomy, func(q core.Query, got []core.Candidate) string {
+		if text := r.roomyKept(q); text != "" {
+			return text
+		}
+		if d := sameIDs(candidateTexts(before), candidateTexts(first)); d != "" {
+			return "changed what it had returned before: " + d
 		}
 		seen := map[string]bool{}
 		for _, c := range got {
@@ -377,19 +398,23 @@ func retrievePure(r *retrieverRun) string {
 		for i := range got {
 			got[i] = core.Candidate{Score: -1, Text: "spoilt"}
 		}
-		again, err := r.retriever.Retrieve(r.ctx(), q)
+		for i := range q.Recent {
+			q.Recent[i].Message = message.New(message.User, "spoilt")
+		}
+		again, err := r.retriever.Retrieve(r.ctx(), r.fresh(q))
 		if err != nil {
 			return fmt.Sprintf("the second time: error %v", err)
 		}
 		if d := sameIDs(candidateTexts(again), want); d != "" {
-			return "after the caller changed what it had got: " + d
+			return "after the caller changed what it had given and got: " + d
 		}
 		for i := range again {
 			if d := sameEntry(again[i].Entry, copies[i]); d != "" {
-				return "after the caller changed what it had got: " + d
+				return "after the caller changed what it had given and got: " + d
 			}
 		}
-		none := q
+		before, first = again, slices.Clone(again)
+		none := r.fresh(q)
 		none.InWindow = func(string) bool { return true }
 		if rest, err := r.retriever.Retrieve(r.ctx(), none); err != nil || len(rest) > 0 {
 			return fmt.Sprintf("with everything in the window: %d candidates, error %v, want none", len(rest), err)

@@ -55,7 +55,7 @@ var scriptChecks = []Check{
 func examineScripts(tb testing.TB, c Combination, checks map[string]Check, tokens *tokenCache, o options) []Finding {
 	tb.Helper()
 	var out []Finding
-	for _, check := range scriptChecks {
+	for _, check := range slices.Concat(scriptChecks, moreScriptChecks) {
 		if _, ok := checks[check.ID]; !ok {
 			continue
 		}
@@ -64,7 +64,7 @@ func examineScripts(tb testing.TB, c Combination, checks map[string]Check, token
 		text := w.run(scope, func() string {
 			d := newDriver(scope, c, plan{Budget: 4000}, checks, tokens, nil)
 			d.watch = o.watch
-			s := &script{driver: d, id: sessionOf(0)}
+			s := &script{driver: d, id: sessionOf(0), cases: o.cases}
 			d.saw(check.ID)
 			text := check.script(s)
 			if text == "" {
@@ -91,6 +91,8 @@ type script struct {
 	*driver
 	id core.SessionID
 	n  int
+	// cases is the suite's number of them, for scripts that do more in a longer one.
+	cases int
 }
 
 func (s *script) ctx() context.Context { return s.watch.calling(s.tb.Context()) }
@@ -257,10 +259,25 @@ func scriptBatch(s *script) string {
 			return fmt.Sprintf("a heartbeat of a batch is stored as %q %s", entry.Type, text)
 		}
 	}
+	if text := s.fillerInBatch(e); text != "" {
+		return text
+	}
 	// One that cannot be stored takes the whole batch back.
 	bad := s.message("nobody", "no role")
 	if _, err := e.IngestBatch(s.ctx(), core.IngestBatchRequest{Session: s.id, Messages: []message.Message{s.message(message.User, "first"), bad}}); err != nil && len(s.held(s.id)) != 6 {
 		return fmt.Sprintf("a batch that was refused (%v) left %d entries, want 6", err, len(s.held(s.id)))
+	}
+	return ""
+}
+
+// fillerInBatch ingests what nobody said between two messages, in a session of its own.
+func (s *script) fillerInBatch(e core.BatchIngester) string {
+	id := core.SessionID{Agent: "agent-a", Session: "filled up"}
+	list := []message.Message{s.message(message.User, "said"), s.message(message.Assistant, "nobody said it"), s.message(message.Assistant, "answered")}
+	list[1].Type = message.Filler
+	res, err := e.IngestBatch(s.ctx(), core.IngestBatchRequest{Session: id, Messages: list})
+	if err != nil || res.Ingested != 2 || len(res.IDs) != 3 || res.IDs[0] == "" || res.IDs[1] != "" || res.IDs[2] == "" || len(s.held(id)) != 2 {
+		return fmt.Sprintf("a batch of a message, a filler and a message: %+v, error %v, %d entries are stored", res, err, len(s.held(id)))
 	}
 	return ""
 }

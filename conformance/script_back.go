@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -50,6 +51,7 @@ func scriptBack(s *script) string {
 	}
 	for _, limit := range []int{1, 3, engine.MaxFound} {
 		seen := map[string]bool{}
+		score := math.Inf(1)
 		req := engine.SearchRequest{Session: s.id, Query: "budget report", Limit: limit, Tokens: engine.MaxAnswer}
 		for range len(entries) + 2 {
 			res, err := r.Search(s.ctx(), req)
@@ -61,6 +63,10 @@ func scriptBack(s *script) string {
 					return fmt.Sprintf("search in pages of %d finds %q twice", limit, f.ID)
 				}
 				seen[f.ID] = true
+				if f.Score > score {
+					return fmt.Sprintf("search in pages of %d finds %q with score %v after one with %v", limit, f.ID, f.Score, score)
+				}
+				score = f.Score
 				if text := s.trueFound(f, byID[f.ID]); text != "" {
 					return "search: " + text
 				}
@@ -140,19 +146,21 @@ func (s *script) backPages(r engine.Recaller) string {
 }
 
 func (s *script) backExpand(r engine.Recaller, entries []core.Entry) string {
-	e := entries[4]
-	for _, id := range []string{e.ID, "#" + e.ID, fmt.Sprint(e.Seq), fmt.Sprintf("#%d", e.Seq)} {
-		res, err := r.Expand(s.ctx(), engine.ExpandRequest{Session: s.id, ID: id, Tokens: engine.MaxAnswer})
-		if err != nil || len(res.Found) != 1 || res.Total != len(e.Text()) || res.Next != 0 || res.Found[0].Excerpt != e.Text() {
-			return fmt.Sprintf("expand of %q: %+v, error %v, want all %d bytes", id, res, err, len(e.Text()))
-		}
-		if text := s.trueFound(res.Found[0], e); text != "" {
-			return "expand: " + text
-		}
-		if text := s.trueText(res.Text, res.Tokens, engine.MaxAnswer); text != "" {
-			return "expand: " + text
+	for _, e := range entries[3:5] {
+		for _, id := range []string{e.ID, "#" + e.ID, fmt.Sprint(e.Seq), fmt.Sprintf("#%d", e.Seq)} {
+			res, err := r.Expand(s.ctx(), engine.ExpandRequest{Session: s.id, ID: id, Tokens: engine.MaxAnswer})
+			if err != nil || len(res.Found) != 1 || res.Total != len(e.Text()) || res.Next != 0 || res.Found[0].Excerpt != e.Text() {
+				return fmt.Sprintf("expand of %q: %+v, error %v, want all %d bytes", id, res, err, len(e.Text()))
+			}
+			if text := s.trueFound(res.Found[0], e); text != "" {
+				return "expand: " + text
+			}
+			if text := s.trueText(res.Text, res.Tokens, engine.MaxAnswer); text != "" {
+				return "expand: " + text
+			}
 		}
 	}
+	e := entries[4]
 	res, err := r.Expand(s.ctx(), engine.ExpandRequest{Session: s.id, ID: e.ID, Before: 2, After: 1, Tokens: engine.MaxAnswer})
 	if err != nil || len(res.Found) != 4 || res.Total != 4 {
 		return fmt.Sprintf("expand with 2 before and 1 after: %d entries of %d, error %v, want 4", len(res.Found), res.Total, err)

@@ -16,6 +16,7 @@ import (
 // done without the compactor, or fails where it was told to be strict; so it does with a compactor that panics, or does not return within seconds of ctx's end.
 //
 // Callers: Entries are whole groups in conversation order, at least one; Protected entries at the end must not be touched; Target < Tokens unless Force.
+// One that does not own compaction is given the request to pass on, and no history: Entries, Summaries, figures and Publish are zero.
 type Compactor interface {
 	// OwnsCompaction reports whether the engine compacts itself (true) or passes the task on to the runtime (false). It never changes.
 	OwnsCompaction() bool

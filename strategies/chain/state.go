@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -188,7 +189,7 @@ func (s *state) patch() core.Patch {
 			p.Reason = core.ReasonAlreadyCompacted
 		}
 	case s.c.Tokens > s.c.Target:
-		p.Reason = s.reason
+		p.Reason = cmp.Or(s.reason, "the protected messages cost more than the target")
 	}
 	return p
 }

@@ -114,7 +114,15 @@ func (m *Compactor) Compact(ctx context.Context, c core.Compaction) (core.Patch,
 	}
 	if len(w.stubs) == 0 {
 		if r, ok := compacting.Leave(c); ok && !m.tier {
-			return core.Patch{Replace: []core.Replacement{r}}, nil
+			patch := core.Patch{Replace: []core.Replacement{r}}
+			left := c.Tokens + c.Count(r.Text) + compacting.Overhead
+			for i := range r.Entries {
+				left -= compacting.CostOf(c, i)
+			}
+			if left > c.Target && c.Tokens > c.Target {
+				patch.Reason = "the protected messages cost more than the target"
+			}
+			return patch, nil
 		}
 		return core.Patch{Reason: core.ReasonAlreadyCompacted + ": no old tool result or image is left to mask"}, nil
 	}

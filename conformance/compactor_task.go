@@ -1,0 +1,238 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+func taskCompactorChecks() []Check {
+	owner := []Need{NeedOwner}
+	return []Check{
+		{ID: "patch.alone", Promise: 6, Suite: SuiteCompactor, compactor: patchAlone, Needs: owner, dear: true,
+			Rule: "a patch is a function of its task: what was asked before changes no answer, and no answer that was given"},
+		{ID: "patch.long", Promise: 4, Suite: SuiteCompactor, compactor: patchLong, Needs: owner, once: true,
+			Rule: "more than a thousand entries are compacted as few are, what is long and cannot be published is not forgotten, and the thirtieth time is as the first"},
+	}
+}
+
+const (
+	// longPieces pieces of longText words do not fit one question to a model.
+	longPieces = 40
+	longText   = 1000
+	// manyPieces makes a task of more than a thousand entries, and often is how often the same is asked.
+	manyPieces = 700
+	often      = 30
+)
+
+// makers describes a replacement that says it is a model's where none was asked, or none's where one answered.
+func (r *compactorRun) makers(patches []core.Patch, asked bool) string {
+	warned := slices.ContainsFunc(patches, func(p core.Patch) bool { return len(p.Warnings) > 0 })
+	for _, p := range patches {
+		for _, rep := range p.Replace {
+			if rep.Kind == "summary" && !asked {
+				return "a replacement is a model's, kind \"summary\", and no model was asked"
+			}
+			if rep.Kind == "fallback" && asked && !warned {
+				return "a replacement is a fallback and no warning says why: the model answered"
+			}
+		}
+	}
+	return ""
+}
+
+// variants are tasks that differ in one thing each.
+func (r *compactorRun) variants() []core.Compaction {
+	change := func(f func(c *core.Compaction)) core.Compaction {
+		c := r.rich(true)
+		f(&c)
+		return c
+	}
+	return []core.Compaction{
+		change(func(*core.Compaction) {}),
+		change(func(c *core.Compaction) { c.Force = false }),
+		change(func(c *core.Compaction) { c.Target = c.Tokens / 4 }),
+		change(func(c *core.Compaction) { c.Instructions = "leave out the kestrel bridge" }),
+		change(func(c *core.Compaction) { c.Protected = 0 }),
+		change(func(c *core.Compaction) { c.Summaries = nil }),
+		change(func(c *core.Compaction) { c.Session = core.SessionID{Agent: "agent-b", Session: "main"} }),
+		change(func(c *core.Compaction) {
+			for i := range c.Entries {
+				e := &c.Entries[i]
+				e.Message = e.Message.WithParts(slices.Clone(e.Message.Parts))
+				for j := range e.Message.Parts {
+					e.Message.Parts[j].Text = strings.ReplaceAll(e.Message.Parts[j].Text, "budget", "harbour")
+				}
+				e.Fingerprint, e.Time = message.Fingerprint(e.Message), e.Time.AddDate(0, 1, 0)
+			}
+		}),
+		change(func(c *core.Compaction) {
+			c.Stubs = nil
+			for i := range c.Entries {
+				c.Entries[i].ID = "D" + c.Entries[i].ID
+			}
+		}),
+		change(func(*core.Compaction) {}),
+	}
+}
+
+// answers asks one compactor and returns everything handed over, published or not.
+func (r *compactorRun) answers(of core.Compactor, c core.Compaction) ([]core.Patch, string) {
+	var out []core.Patch
+	c.Publish = func(_ context.Context, p core.Patch) error { out = append(out, p); return nil }
+	p, err := of.Compact(r.ctx(), c)
+	if err != nil {
+		return nil, fmt.Sprintf("Compact: error %v, want none", err)
+	}
+	return append(out, p), ""
+}
+
+// copied copies patches as deep as a compactor could reach.
+func copied(patches []core.Patch) []core.Patch {
+	out := slices.Clone(patches)
+	for i := range out {
+		p := &out[i]
+		p.Replace, p.Warnings, p.Stubs = slices.Clone(p.Replace), slices.Clone(p.Warnings), maps.Clone(p.Stubs)
+		for j := range p.Replace {
+			rep := &p.Replace[j]
+			rep.Entries, rep.Summaries, rep.Meta = slices.Clone(rep.Entries), slices.Clone(rep.Summaries), maps.Clone(rep.Meta)
+		}
+		for id, s := range p.Stubs {
+			s.Texts = maps.Clone(s.Texts)
+			p.Stubs[id] = s
+		}
+	}
+	return out
+}
+
+func patchAlone(r *compactorRun) string {
+	var given, kept [][]core.Patch
+	for n, c := range r.variants() {
+		alone, text := r.answers(r.open(r.tb, r.model), c)
+		if text != "" {
+			return text
+		}
+		got, text := r.answers(r.compactor, c)
+		if text != "" {
+			return text
+		}
+		if d := differs(got, alone); d != "" {
+			return fmt.Sprintf("task %d, of one that was asked others before: the patch's %s", n+1, d)
+		}
+		given, kept = append(given, got), append(kept, copied(got))
+	}
+	for n := range given {
+		if d := differs(given[n], kept[n]); d != "" {
+			return fmt.Sprintf("the patch of task %d was changed after it was returned: its %s", n+1, d)
+		}
+	}
+	return ""
+}
+
+// refused lets nothing be published.
+func (r *compactorRun) refused() string {
+	c := r.task(true)
+	refused := map[string]bool{}
+	c.Publish = func(_ context.Context, p core.Patch) error {
+		for _, rep := range p.Replace {
+			for _, id := range rep.Entries {
+				refused[id] = true
+			}
+		}
+		return errors.New("conformance: publish: injected")
+	}
+	p, err := r.compactor.Compact(r.ctx(), c)
+	if err != nil {
+		return ""
+	}
+	for _, rep := range p.Replace {
+		for _, id := range rep.Entries {
+			delete(refused, id)
+		}
+	}
+	if len(refused) > 0 || p.Empty() {
+		return fmt.Sprintf("%d entries whose replacement could not be published are neither in the patch that is returned nor an error", len(refused))
+	}
+	return ""
+}
+
+func patchLong(r *compactorRun) string {
+	few := r.pieces
+	r.pieces = nil
+	for i := range manyPieces {
+		r.pieces = append(r.pieces, piece{Calls: (i % 3) % 2 * 2, Size: 5 + i%20})
+	}
+	c := r.task(true)
+	patches, text := r.run(c)
+	if text == "" {
+		text = r.legal(c, patches)
+	}
+	if text == "" {
+		text = r.progress(c, patches)
+	}
+	if text != "" {
+		return fmt.Sprintf("%d entries: %s", len(c.Entries), text)
+	}
+	// What is long is published piece by piece.
+	r.pieces = nil
+	for n := range longPieces {
+		r.pieces = append(r.pieces, piece{Size: longText, Calls: n % 2})
+	}
+	if text := r.refused(); text != "" {
+		return text
+	}
+	r.pieces = few
+	var first []core.Patch
+	for n := range often {
+		got, text := r.answers(r.compactor, r.task(true))
+		if text == "" && n > 0 {
+			text = differs(got, first)
+		}
+		if text != "" {
+			return fmt.Sprintf("the same for the %dth time: %s", n+1, text)
+		}
+		first = got
+	}
+	return ""
+}
+
+// delegatesConcurrent passes several tasks on at the same time: each gets the answer to its own request.
+func delegatesConcurrent(r *compactorRun) string {
+	r.host.onCompact = func(req core.CompactRequest) core.CompactResult {
+		return core.CompactResult{OK: true, Compacted: true, Summary: req.Instructions, TokensBefore: 900, TokensAfter: 100}
+	}
+	const tasks = 8
+	failed := make([]string, tasks)
+	calls := r.host.Compacts()
+	var wg sync.WaitGroup
+	for i := range tasks {
+		c := r.task(true)
+		c.Request.Instructions = fmt.Sprintf("wish %d", i)
+		wg.Go(func() {
+			failed[i] = guard(func() string {
+				p, err := r.compactor.Compact(r.ctx(), c)
+				if err != nil || p.Delegated == nil || p.Delegated.Summary != c.Request.Instructions {
+					return fmt.Sprintf("Compact beside others: error %v, and the result %+v for the request with %q", err, p.Delegated, c.Request.Instructions)
+				}
+				return ""
+			})
+		})
+	}
+	wg.Wait()
+	for _, text := range failed {
+		if text != "" {
+			return text
+		}
+	}
+	if n := r.host.Compacts() - calls; n != tasks {
+		return fmt.Sprintf("%d tasks at the same time asked the runtime %d times", tasks, n)
+	}
+	return ""
+}

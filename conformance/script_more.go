@@ -1,0 +1,332 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// moreScriptChecks look at what takes more than a call or two to see.
+var moreScriptChecks = []Check{
+	{ID: "contract.shown", Promise: 2, Suite: SuiteEngine, script: scriptShown,
+		Rule: "a message that is shown whole is the stored one in every field: bytes, ids, names, times, thinking, arguments and errors"},
+	{ID: "contract.given", Suite: SuiteEngine, script: scriptGiven,
+		Rule: "an engine changes nothing of a request, and writes nothing behind its lists"},
+	{ID: "contract.long", Promise: 2, Suite: SuiteEngine, script: scriptLong,
+		Rule: "of more than a thousand messages none is lost, and none comes in another place"},
+	{ID: "contract.names", Promise: 8, Suite: SuiteEngine, script: scriptNames,
+		Rule: "sessions whose names are alike share nothing: no message, no key and no window"},
+	{ID: "contract.whole", Promise: 6, Suite: SuiteEngine, script: scriptWhole,
+		Rule: "a transcript that is declared whole takes back what it leaves out; another one only does not show it"},
+	{ID: "contract.maintain", Suite: SuiteEngine, script: scriptMaintain,
+		Rule: "Maintain says whether it changed anything"},
+}
+
+// everyField are messages with something in every field that hosts set.
+func (s *script) everyField() []message.Message {
+	args := `{"path": "a b",  "n":1e3}`
+	call := s.message(message.Assistant, "reads it")
+	call.Stop, call.Usage = "toolUse", message.Usage{Input: 5, Output: 3, CacheRead: 2, CacheWrite: 1}
+	call.Parts = append([]message.Part{{Kind: message.Thinking, Text: "because", Signature: "c2ln"}}, call.Parts...)
+	call.Parts = append(call.Parts, message.Part{Kind: message.ToolCall, CallID: "call_1", Name: "read", Args: args})
+	result := s.message(message.Tool, "")
+	result.Parts = []message.Part{{Kind: message.ToolResult, CallID: "call_1", Name: "read", Text: markOf(0, 700) + " no such file", IsError: true}}
+	named := s.message(message.User, "says kim \n")
+	named.Name = "kim"
+	answer := s.message(message.Assistant, "done")
+	answer.Stop, answer.Usage = "stop", message.Usage{Input: 9, Output: 4}
+	odd := s.message(message.User, "odd \xff\xfe bytes\x00 and \ufeff marks")
+	last := s.message(message.Assistant, "well")
+	list := []message.Message{named, call, result, answer, odd, last}
+	for i := range list {
+		list[i].Time = s.env.Host.Now()
+	}
+	return list
+}
+
+func scriptShown(s *script) string {
+	list := s.everyField()
+	for i, m := range list {
+		if i == 0 || i == 3 { // as a host wrote them
+			raw, err := message.Encode(m, message.FormatOpenAI)
+			if err != nil {
+				return err.Error()
+			}
+			m.Format, m.Raw = message.FormatOpenAI, slices.Concat([]byte(" "), raw, []byte("  "))
+		}
+		if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: m}); err != nil {
+			return fmt.Sprintf("ingest: error %v", err)
+		}
+	}
+	stored := s.held(s.id)
+	res, err := s.assemble(8000, nil)
+	if err != nil || len(res.Messages) != len(stored) {
+		return fmt.Sprintf("assemble: %d messages, error %v, want %d", len(res.Messages), err, len(stored))
+	}
+	for i, m := range res.Messages {
+		if d := differs(m, stored[i].Message); d != "" {
+			return fmt.Sprintf("message %d that is shown, against the stored one: %s", i, d)
+		}
+	}
+	return ""
+}
+
+// beyond returns messages with another one behind the end of the list.
+func beyond(list []message.Message) []message.Message {
+	return append(slices.Clone(list), message.New(message.User, "beyond"))[:len(list)]
+}
+
+func scriptGiven(s *script) string {
+	list := s.transcript(6).Messages
+	list = append(list, s.everyField()...)
+	for i := range list {
+		list[i].Raw = nil
+		for j := range list[i].Parts {
+			list[i].Parts[j].Raw = []byte(`{"type": "text"}`)
+		}
+	}
+	lists := map[string][]message.Message{}
+	given := func(name string, from, to int) []message.Message {
+		lists[name] = beyond(list[from:to])
+		return lists[name]
+	}
+	memory := core.MemoryPrompt{AvailableTools: []string{"jotter", "b", "a"}, CitationMode: "on", Sections: []string{"The notes tool is called jotter.", "Be brief."}}
+	calls := []struct {
+		name string
+		call func(ctx context.Context) error
+	}{
+		{"ingest", func(ctx context.Context) error {
+			_, err := s.engine.Ingest(ctx, core.IngestRequest{Session: s.id, Message: given("ingest", 0, 1)[0]})
+			return err
+		}},
+		{"ingest batch", func(ctx context.Context) error {
+			e, ok := s.engine.(core.BatchIngester)
+			if !ok {
+				return nil
+			}
+			_, err := e.IngestBatch(ctx, core.IngestBatchRequest{Session: s.id, Messages: given("ingest batch", 1, 4)})
+			return err
+		}},
+		{"commit turn", func(ctx context.Context) error {
+			e, ok := s.engine.(core.TurnCommitter)
+			if !ok {
+				return nil
+			}
+			_, err := e.CommitTurn(ctx, core.CommitTurnRequest{Session: s.id, AdvancementKey: "turn", Messages: given("commit turn", 4, 6)})
+			return err
+		}},
+		{"after turn", func(ctx context.Context) error {
+			e, ok := s.engine.(core.AfterTurner)
+			if !ok {
+				return nil
+			}
+			return e.AfterTurn(ctx, core.AfterTurnRequest{Session: s.id, Messages: given("after turn", 0, 10), PrePrompt: 6})
+		}},
+		{"bootstrap", func(ctx context.Context) error {
+			e, ok := s.engine.(core.Bootstrapper)
+			if !ok {
+				return nil
+			}
+			_, err := e.Bootstrap(ctx, core.BootstrapRequest{Session: s.id, Transcript: &core.Transcript{Messages: given("bootstrap", 0, 12)}})
+			return err
+		}},
+		{"assemble", func(ctx context.Context) error {
+			_, err := s.engine.Assemble(ctx, core.AssembleRequest{Session: s.id, Budget: 4000, Memory: memory, Transcript: &core.Transcript{Messages: given("assemble", 0, 12)}})
+			return err
+		}},
+		{"compact", func(ctx context.Context) error {
+			_, err := s.engine.Compact(ctx, core.CompactRequest{Session: s.id, Budget: 400, Force: true, Transcript: &core.Transcript{Messages: given("compact", 0, 12)}})
+			return err
+		}},
+	}
+	spans := map[string][2]int{"ingest": {0, 1}, "ingest batch": {1, 4}, "commit turn": {4, 6}, "after turn": {0, 10}, "bootstrap": {0, 12}, "assemble": {0, 12}, "compact": {0, 12}}
+	want := copiedMessages(list)
+	for _, c := range calls {
+		_ = c.call(s.ctx()) // other checks say what may fail
+		got := lists[c.name]
+		if got == nil {
+			continue
+		}
+		if d := differs(got, want[spans[c.name][0]:spans[c.name][1]]); d != "" {
+			return fmt.Sprintf("%s changed the messages it was given: %s", c.name, d)
+		}
+		if next := got[:len(got)+1][len(got)]; next.Text() != "beyond" {
+			return fmt.Sprintf("%s wrote %q behind the messages it was given", c.name, next.Text())
+		}
+	}
+	if d := differs(memory, core.MemoryPrompt{AvailableTools: []string{"jotter", "b", "a"}, CitationMode: "on", Sections: []string{"The notes tool is called jotter.", "Be brief."}}); d != "" {
+		return "assemble changed what the host says of its memory: " + d
+	}
+	return ""
+}
+
+// copiedMessages copies messages as deep as an engine could reach.
+func copiedMessages(list []message.Message) []message.Message {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i].Raw = slices.Clone(out[i].Raw)
+		out[i].Parts = slices.Clone(out[i].Parts)
+		for j := range out[i].Parts {
+			out[i].Parts[j].Raw = slices.Clone(out[i].Parts[j].Raw)
+		}
+	}
+	return out
+}
+
+// A suite of 100 cases ingests more than 200 messages one by one and more than 1000 together; one of fewer cases fewer.
+const (
+	singles  = 2
+	together = 11
+)
+
+func scriptLong(s *script) string {
+	var said []string
+	take := func(m message.Message) message.Message {
+		said = append(said, m.Text())
+		return m
+	}
+	for i := range singles*s.cases + 5 {
+		res, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: take(s.message([]message.Role{message.User, message.Assistant}[i%2], "of many"))})
+		if err != nil || res.Ingested != 1 {
+			return fmt.Sprintf("ingest of message %d: %+v, error %v", i+1, res, err)
+		}
+	}
+	if e, ok := s.engine.(core.BatchIngester); ok {
+		req := core.IngestBatchRequest{Session: s.id}
+		for i := range together * s.cases {
+			req.Messages = append(req.Messages, take(s.message([]message.Role{message.User, message.Assistant}[i%2], "of many")))
+		}
+		res, err := e.IngestBatch(s.ctx(), req)
+		if n := len(req.Messages); err != nil || res.Ingested != n || len(res.IDs) != n {
+			return fmt.Sprintf("a batch of %d: %d ingested, %d ids, error %v", n, res.Ingested, len(res.IDs), err)
+		}
+	}
+	stored := s.held(s.id)
+	for i := range min(len(stored), len(said)) {
+		if d := differText("the text", stored[i].Text(), said[i]); d != "" || stored[i].Seq != int64(i) {
+			return fmt.Sprintf("message %d of %d is stored at %d: %s", i, len(said), stored[i].Seq, d)
+		}
+	}
+	if len(stored) != len(said) {
+		return fmt.Sprintf("of %d messages %d are stored", len(said), len(stored))
+	}
+	res, err := s.assemble(2000, nil)
+	if err != nil || len(res.Messages) == 0 || res.Messages[len(res.Messages)-1].Text() != said[len(said)-1] {
+		return fmt.Sprintf("assemble after %d messages: %d messages, error %v, want the newest at the end", len(said), len(res.Messages), err)
+	}
+	return ""
+}
+
+func scriptNames(s *script) string {
+	names := alikeNames()
+	names = names[:min(len(names), 3+s.cases)]
+	said := map[core.SessionID]string{}
+	for _, id := range names {
+		m := s.message(message.User, "in a session of its own")
+		m.ID, m.Key = "m-1", "mk-1"
+		said[id] = m.Text()
+		if e, ok := s.engine.(core.TurnCommitter); ok {
+			res, err := e.CommitTurn(s.ctx(), core.CommitTurnRequest{Session: id, AdvancementKey: "turn-1", Messages: []message.Message{m}})
+			if err != nil || res.Status != core.Committed {
+				return fmt.Sprintf("the first turn of session %q of agent %q: %+v, error %v", id.Session, id.Agent, res, err)
+			}
+			continue
+		}
+		if res, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: m}); err != nil || res.Ingested != 1 {
+			return fmt.Sprintf("the first message of session %q of agent %q: %+v, error %v", id.Session, id.Agent, res, err)
+		}
+	}
+	for _, id := range names {
+		res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 4000})
+		if err != nil || len(res.Messages) == 0 {
+			return fmt.Sprintf("assemble of session %q of agent %q: %d messages, error %v", id.Session, id.Agent, len(res.Messages), err)
+		}
+		if got := res.Messages[len(res.Messages)-1].Text(); got != said[id] {
+			return fmt.Sprintf("session %q of agent %q ends with %q, want %q", id.Session, id.Agent, got, said[id])
+		}
+		for i, m := range res.Messages {
+			if res.RecallLen == 0 && m.Text() != said[id] {
+				return fmt.Sprintf("message %d of session %q of agent %q is %q, %q was all that was said", i, id.Session, id.Agent, m.Text(), said[id])
+			}
+		}
+	}
+	return ""
+}
+
+func scriptWhole(s *script) string {
+	for n, whole := range []bool{true, false} {
+		id := core.SessionID{Agent: "agent-a", Session: fmt.Sprintf("transcript %d", n)}
+		t := s.transcript(6)
+		ask := func(transcript *core.Transcript) ([]string, string) {
+			res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 8000, Transcript: transcript})
+			if err != nil {
+				return nil, fmt.Sprintf("assemble: error %v", err)
+			}
+			var out []string
+			for _, m := range res.Messages {
+				out = append(out, m.Text())
+			}
+			return out, ""
+		}
+		if _, text := ask(t); text != "" {
+			return text
+		}
+		other := s.transcript(2).Messages
+		now := &core.Transcript{Messages: slices.Concat(other, t.Messages[2:]), Whole: whole}
+		if _, text := ask(now); text != "" {
+			return text
+		}
+		got, text := ask(nil)
+		if text != "" {
+			return text
+		}
+		all := strings.Join(got, "\n")
+		for i, m := range slices.Concat(now.Messages, t.Messages[:2]) {
+			want := i < len(now.Messages) || !whole
+			if strings.Contains(all, m.Text()) != want {
+				return fmt.Sprintf("the transcript began with others, whole: %v; %q is in force: %v, want %v", whole, m.Text(), !want, want)
+			}
+		}
+	}
+	return ""
+}
+
+func scriptMaintain(s *script) string {
+	e, ok := s.engine.(core.Maintainer)
+	r, describes := s.engine.(engine.Recaller)
+	if !ok || !describes {
+		return ""
+	}
+	for _, size := range []struct{ messages, budget int }{{4, 8000}, {40, 900}} {
+		id := core.SessionID{Agent: "agent-a", Session: fmt.Sprintf("maintained %d", size.messages)}
+		if _, text := s.talk(id, size.messages, 25); text != "" {
+			return text
+		}
+		if _, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: size.budget}); err != nil {
+			return fmt.Sprintf("assemble: error %v", err)
+		}
+		for n := range 3 {
+			before, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: id})
+			if err != nil {
+				return fmt.Sprintf("describe: error %v", err)
+			}
+			res, err := e.Maintain(s.ctx(), core.MaintainRequest{Session: id, Reason: "turn", Budget: size.budget})
+			if err != nil {
+				return fmt.Sprintf("maintain: error %v", err)
+			}
+			after, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: id})
+			if err != nil {
+				return fmt.Sprintf("describe: error %v", err)
+			}
+			if d := differs(after, before); (d != "") != res.Changed {
+				return fmt.Sprintf("maintain %d of %d messages says that it changed something: %v (%q), and Describe: %q", n+1, size.messages, res.Changed, res.Reason, d)
+			}
+		}
+	}
+	return ""
+}
