@@ -467,12 +467,11 @@ func (s *session) overlap(ctx context.Context, turn []message.Message) (map[int]
 		}
 	}
 	for first := 1; first < min(len(turn), s.base+1); first++ {
-		shown := s.items[:min(len(turn)-first, len(s.items))]
-		ids, ok, err := known(shown, first)
-		if err != nil || !ok || len(shown) == 0 {
-			if err != nil {
-				return nil, err
-			}
+		ids, ok, err := known(s.items[:min(len(turn)-first, len(s.items))], first)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || len(ids) == 0 {
 			continue
 		}
 		gone, err := s.e.reader.read(ctx, &s.view, s.base-first, s.base)
