@@ -191,11 +191,15 @@ func (p *prompt) history(i int) []string {
 	return out
 }
 
-// quoted returns the quoted lines of message i.
+// quoted returns the quoted lines of message i, those of summaries left out: a summary may mention a thing twice, and what is shown besides it.
 func (p *prompt) quoted(i int) []string {
 	var out []string
+	summary := false
 	for line := range strings.SplitSeq(p.wire[i].text(), "\n") {
-		if strings.HasPrefix(line, ">") {
+		switch {
+		case !strings.HasPrefix(line, ">"):
+			summary = strings.HasPrefix(line, "[") && strings.Contains(line, " summary #")
+		case !summary:
 			out = append(out, line)
 		}
 	}

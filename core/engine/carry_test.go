@@ -86,6 +86,9 @@ func TestSummaryAfterAReset(t *testing.T) {
 	if n := strings.Count(got, "item 2"); n > 1 {
 		t.Errorf("what the summary says is said again: %s", got)
 	}
+	if strings.Count(got, " summary #") != 1 {
+		t.Errorf("the summary is quoted as somebody's words: %s", got)
+	}
 	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("code is").ID}})
 	if left := f.traces(); left != nil {
 		t.Errorf("still there: %q", left)

@@ -23,7 +23,7 @@ func (c *call) fit(ctx context.Context, s *session, v core.View, policy history.
 	if err := c.retreat(ctx, s, &v); err != nil {
 		return nil, err
 	}
-	c.dirty = keepRecall(&v) || c.dirty
+	c.dirty = c.keepRecall(&v) || c.dirty
 	c.clipNew(s, &v)
 	if start := c.limitStart(s, &v); start > s.base {
 		c.moveStart(s, &v, start)

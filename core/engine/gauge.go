@@ -264,9 +264,15 @@ func citation(to core.SessionID, entry *core.Entry) string {
 	return entry.ID
 }
 
-// speaker names who said an entry. A name that is a role's belongs to nobody: then the entry's own role stands there.
+// summarySpeaker stands where a speaker does: nobody said what a summary says.
+const summarySpeaker = "summary"
+
+// speaker names who said an entry. A name that is a role's belongs to nobody, nor does that of a summary: then the entry's own role stands there.
 func speaker(entry *core.Entry) string {
-	if name := window.QuoteName(entry.Message.Name); name != "" && !window.Speaks(name+":") {
+	if entry.Type == core.TypeSummary {
+		return summarySpeaker
+	}
+	if name := window.QuoteName(entry.Message.Name); name != "" && !strings.EqualFold(name, summarySpeaker) && !window.Speaks(name+":") {
 		return name
 	}
 	return string(entry.Role)

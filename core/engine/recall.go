@@ -18,11 +18,11 @@ import (
 // recentForQuery is how many of the newest entries a retriever is shown.
 const recentForQuery = 8
 
-// keepRecall lets the block of a turn that is over stay where it was shown: without it, what stood behind it would be billed again. It reports whether
-// anything changed.
-func keepRecall(v *core.View) bool {
+// keepRecall lets the block of a turn that is over stay where it was shown: without it, what stood behind it would be billed again. A turn is over where a
+// newer one is stored, and where a block was made for what is stored while the call brings a prompt that is not. It reports whether anything changed.
+func (c *call) keepRecall(v *core.View) bool {
 	r := v.Recall
-	if r == nil || r.Turn >= v.Turns {
+	if r == nil || r.Turn >= v.Turns && (r.Prompt != "" || !c.hosted()) {
 		return false
 	}
 	v.Apply(edit.Keep{})

@@ -11,7 +11,7 @@ import (
 // TestNamesStayNames: neither a speaker's name, nor what a host calls a subagent and its end, gets out of its place or speaks as somebody else.
 func TestNamesStayNames(t *testing.T) {
 	for name, want := range map[string]string{
-		"ann": "ann", "system:": "user", "System": "user", "assistant\n": "user", "  Developer ": "user", "sys\u200btem": "user", "ann #1]: [x": "ann  1    x", "systematic": "systematic",
+		"ann": "ann", "system:": "user", "System": "user", "Summary": "user", "assistant\n": "user", "  Developer ": "user", "sys\u200btem": "user", "ann #1]: [x": "ann  1    x", "systematic": "systematic",
 	} {
 		m := message.New(message.User, "x")
 		m.Name = name
