@@ -52,7 +52,7 @@ added:
 	hosts/openclaw/e2e/rig.sh "$(RIG)"
 	hosts/openclaw/e2e/added.sh "$(RIG)"
 
-# Small changes to the engine and to the memory store, another sample each time: which of them no test notices. Some hours.
+# Small changes to the engine and to the memory store, another sample each time: which of them no test notices. An hour or so.
 MUTANTS ?= 400
 mutants:
 	go run ./internal/mutants -n $(MUTANTS) -folders core,core/engine,backends/memory -stages './core/... ./backends/memory; -run TestMatrixVariants|TestStoreMemory ./conformance'

@@ -1,15 +1,13 @@
-// Command mutants changes a statement here and there and looks whether a test notices: a sample of the small changes that could be made to some packages, each
-// built with -overlay, so that the tree stays as it is. It lists the changes that no test noticed.
+// Command mutants changes a statement here and there and looks whether a test notices: a sample of the small changes that could be made to some packages, all in
+// one build, each behind a switch, so that tests are compiled once; -overlay leaves the tree as it is. It lists the changes that no test noticed.
 //
-//	go run ./internal/mutants -n 40 -folders core,core/engine,backends/memory -stages './core/... ./backends/memory; -run TestMatrixVariants ./conformance'
+//	go run ./internal/mutants -n 400 -folders core,core/engine,backends/memory -stages './core/... ./backends/memory; -run TestMatrixVariants ./conformance'
 //
 // The seed is new in each run and printed; -seed repeats one.
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -17,9 +15,13 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 func main() {
@@ -38,17 +40,19 @@ type verdict int
 const (
 	killed verdict = iota
 	survived
-	// invalid ones do not compile: they say nothing about the tests.
+	// invalid ones were not judged.
 	invalid
 )
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
-	n := flags.Int("n", 40, "number of mutants that compile")
+	n := flags.Int("n", 40, "number of mutants")
 	seed := flags.Uint64("seed", 0, "seed of the sample; 0 is a random one")
 	folders := flags.String("folders", "core,backends/memory", "folders of the packages, separated by commas")
-	stages := flags.String("stages", "./core/... ./backends/memory", "arguments of go test; stages are separated by semicolons, and a later one runs when the earlier ones noticed nothing")
-	limit := flags.Duration("limit", 3*time.Minute, "time for one stage; a mutant that hangs is noticed")
+	stages := flags.String("stages", "./core/... ./backends/memory", "packages that are tested, and -run or -skip for them; stages are separated by semicolons, and a later one runs when the earlier ones noticed nothing")
+	limit := flags.Duration("limit", 3*time.Minute, "time for the tests of one package; a mutant that hangs is noticed")
+	parallel := flags.Int("parallel", 2, "mutants that are tried at the same time")
+	only := flags.String("only", "", "a regular expression: only mutants that are written like this are in the sample, file:line: old → new")
 	share := flags.Float64("survivors", 1, "fail when a larger share than this survives")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -60,78 +64,76 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if *only != "" {
+		pattern, err := regexp.Compile(*only)
+		if err != nil {
+			return fmt.Errorf("mutants: -only: %w", err)
+		}
+		all = slices.DeleteFunc(all, func(m mutant) bool { return !pattern.MatchString(m.String()) })
+	}
 	fmt.Fprintf(out, "seed %d: %d of %d mutants\n", *seed, *n, len(all))
 	rand.New(rand.NewPCG(*seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] }) //nolint:gosec // a sample, no secret
 	var tests [][]string
 	for stage := range strings.SplitSeq(*stages, ";") {
 		tests = append(tests, strings.Fields(stage))
 	}
-	count := map[verdict]int{}
-	for _, m := range all {
-		if count[killed]+count[survived] == *n {
-			break
-		}
-		v, err := judge(ctx, m, tests, *limit)
-		if err != nil {
-			return err
-		}
-		if count[v]++; v == survived {
-			fmt.Fprintln(out, m)
-		}
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	b := &builder{dir: dir, limit: *limit}
+	var sample []*mutant
+	// Some more than asked for: one here and there does not compile.
+	for i := range all[:min(*n+*n/4+10, len(all))] {
+		all[i].ID = i + 1
+		sample = append(sample, &all[i])
+	}
+	good, bad, err := b.compilable(ctx, sample)
+	if err != nil {
+		return err
+	}
+	sample = good[:min(*n, len(good))]
+	built, err := b.stages(ctx, sample, tests)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d mutants in one build, %d do not compile; %d tested packages\n", len(sample), len(bad), len(built))
+	count, unreached := map[verdict]int{}, 0
+	var mu sync.Mutex
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(*parallel)
+	for _, m := range sample {
+		g.Go(func() error {
+			v, err := b.judge(ctx, m, built)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if count[v]++; v == survived {
+				far := ""
+				if !slices.ContainsFunc(built, func(s *stage) bool { return s.reached[m.ID] }) {
+					far = " (no test comes there)"
+					unreached++
+				}
+				fmt.Fprintf(out, "%s%s\n", m, far)
+			}
+			if n := count[killed] + count[survived]; n%50 == 0 {
+				fmt.Fprintf(out, "... %d of %d survived so far\n", count[survived], n)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
 	}
 	judged := count[killed] + count[survived]
-	fmt.Fprintf(out, "%d of %d survived; %d more did not compile\n", count[survived], judged, count[invalid])
+	fmt.Fprintf(out, "%d of %d survived, to %d of them no test comes\n", count[survived], judged, unreached)
 	if float64(count[survived]) > *share*float64(judged) {
 		return fmt.Errorf("mutants: %d of %d survived, more than a share of %g", count[survived], judged, *share)
 	}
 	return nil
-}
-
-// judge runs the stages against one mutant.
-func judge(ctx context.Context, m mutant, stages [][]string, limit time.Duration) (verdict, error) {
-	dir, err := os.MkdirTemp("", "mutant")
-	if err != nil {
-		return invalid, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	src, err := os.ReadFile(m.File)
-	if err != nil {
-		return invalid, err
-	}
-	if m.To > len(src) || string(src[m.From:m.To]) != m.Old {
-		return invalid, fmt.Errorf("mutants: %s changed while the sample was tried", m.File)
-	}
-	changed, overlay := filepath.Join(dir, "mutant.go"), filepath.Join(dir, "overlay.json")
-	file, err := filepath.Abs(m.File)
-	if err != nil {
-		return invalid, err
-	}
-	list, err := json.Marshal(map[string]any{"Replace": map[string]string{file: changed}})
-	if err != nil {
-		return invalid, err
-	}
-	if err := os.WriteFile(changed, m.apply(src), 0o600); err != nil {
-		return invalid, err
-	}
-	if err := os.WriteFile(overlay, list, 0o600); err != nil {
-		return invalid, err
-	}
-	if err := command(ctx, "build", "-overlay", overlay, "./"+filepath.Dir(m.File)).Run(); err != nil {
-		return invalid, ctx.Err()
-	}
-	for _, stage := range stages {
-		args := append([]string{"test", "-overlay", overlay, "-failfast", "-vet=off", "-timeout", limit.String()}, stage...)
-		cmd := command(ctx, args...)
-		var said bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &said, &said
-		if err := cmd.Run(); err != nil {
-			if bytes.Contains(said.Bytes(), []byte("[build failed]")) || bytes.Contains(said.Bytes(), []byte("[setup failed]")) {
-				return invalid, fmt.Errorf("mutants: go test %s: %s", strings.Join(stage, " "), said.String())
-			}
-			return killed, ctx.Err()
-		}
-	}
-	return survived, ctx.Err()
 }
 
 func command(ctx context.Context, args ...string) *exec.Cmd {

@@ -21,7 +21,26 @@ type mutant struct {
 	New      string
 	// Old is what stood there.
 	Old string
+
+	// ID is its number in a build that holds many, and Kind how its switch is written there: around the bytes from SwitchFrom to SwitchTo, of which the part in
+	// front of Left and that behind Right are the operands of an operator.
+	ID                   int
+	Kind                 kind
+	SwitchFrom, SwitchTo int
+	Left, Right          int
 }
+
+// kind is how a switch is written around a mutant.
+type kind int
+
+const (
+	kindCondition kind = iota
+	kindOperator
+	kindLiteral
+	kindPick
+	kindBreak
+	kindStatement
+)
 
 func (m mutant) String() string {
 	short := func(s string) string {
@@ -45,8 +64,11 @@ var operators = map[token.Token]token.Token{
 	token.LAND: token.LOR, token.LOR: token.LAND, token.ADD: token.SUB, token.SUB: token.ADD, token.MUL: token.QUO, token.QUO: token.MUL,
 }
 
-// names are exchanged for each other.
-var names = map[string]string{"true": "false", "false": "true", "min": "max", "max": "min"}
+// constants and functions are exchanged for each other.
+var (
+	constants = map[string]string{"true": "false", "false": "true"}
+	functions = map[string]string{"min": "max", "max": "min"}
+)
 
 // mutantsOf lists the mutants of a file.
 func mutantsOf(file string, src []byte) ([]mutant, error) {
@@ -56,9 +78,11 @@ func mutantsOf(file string, src []byte) ([]mutant, error) {
 		return nil, err
 	}
 	var out []mutant
-	add := func(from, to token.Pos, text string) {
-		m := mutant{File: file, Line: fset.Position(from).Line, From: fset.Position(from).Offset, To: fset.Position(to).Offset, New: text}
+	at := func(pos token.Pos) int { return fset.Position(pos).Offset }
+	add := func(k kind, from, to token.Pos, text string, around ast.Node) {
+		m := mutant{File: file, Line: fset.Position(from).Line, From: at(from), To: at(to), New: text, Kind: k, SwitchFrom: at(around.Pos()), SwitchTo: at(around.End())}
 		m.Old = string(src[m.From:m.To])
+		m.Left, m.Right = m.From, m.To
 		out = append(out, m)
 	}
 	text := func(n ast.Node) string {
@@ -70,26 +94,30 @@ func mutantsOf(file string, src []byte) ([]mutant, error) {
 			return n.Tok != token.IMPORT && n.Tok != token.TYPE // neither paths nor tags
 		case *ast.BinaryExpr:
 			if other, ok := operators[n.Op]; ok {
-				add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other.String())
+				add(kindOperator, n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other.String(), n)
 			}
 		case *ast.IfStmt:
-			add(n.Cond.Pos(), n.Cond.End(), "!("+text(n.Cond)+")")
+			add(kindCondition, n.Cond.Pos(), n.Cond.End(), "!("+text(n.Cond)+")", n.Cond)
 		case *ast.BasicLit:
 			if i, err := strconv.Atoi(n.Value); n.Kind == token.INT && err == nil {
-				add(n.Pos(), n.End(), strconv.Itoa(i+1))
+				add(kindLiteral, n.Pos(), n.End(), strconv.Itoa(i+1), n)
+			}
+		case *ast.CallExpr:
+			if name, ok := n.Fun.(*ast.Ident); ok && functions[name.Name] != "" {
+				add(kindPick, name.Pos(), name.End(), functions[name.Name], n)
 			}
 		case *ast.Ident:
-			if other, ok := names[n.Name]; ok {
-				add(n.Pos(), n.End(), other)
+			if other, ok := constants[n.Name]; ok {
+				add(kindCondition, n.Pos(), n.End(), other, n)
 			}
 		case *ast.BranchStmt:
 			if n.Label == nil && n.Tok == token.CONTINUE {
-				add(n.Pos(), n.End(), "break")
+				add(kindBreak, n.Pos(), n.End(), "break", n)
 			}
 		case *ast.BlockStmt:
 			for _, s := range n.List {
 				if removable(s) {
-					add(s.Pos(), s.End(), "")
+					add(kindStatement, s.Pos(), s.End(), "", s)
 				}
 			}
 		}

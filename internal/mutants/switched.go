@@ -1,0 +1,348 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A build holds many mutants at once: each stands behind a switch that an environment variable turns on, so that tests are compiled once for all of them.
+
+// edited is a part of a source file and what stands there instead.
+type edited struct {
+	m      *mutant
+	within []edited
+}
+
+// nest orders mutants of one file by what lies in what; of two in the same place a whole condition is outside.
+func nest(list []*mutant) []edited {
+	slices.SortStableFunc(list, func(a, b *mutant) int {
+		if a.SwitchFrom != b.SwitchFrom {
+			return a.SwitchFrom - b.SwitchFrom
+		}
+		if a.SwitchTo != b.SwitchTo {
+			return b.SwitchTo - a.SwitchTo
+		}
+		return int(a.Kind) - int(b.Kind)
+	})
+	var out []edited
+	for i := 0; i < len(list); {
+		j := i + 1
+		for j < len(list) && list[j].SwitchFrom < list[i].SwitchTo {
+			j++
+		}
+		out = append(out, edited{m: list[i], within: nest(slices.Clone(list[i+1 : j]))})
+		i = j
+	}
+	return out
+}
+
+// render returns the bytes of a file from from to to with the mutants in it behind their switches.
+func render(src []byte, from, to int, list []edited) string {
+	var b strings.Builder
+	for i := range list {
+		m := list[i].m
+		if m.SwitchFrom < from || m.SwitchTo > to {
+			continue
+		}
+		b.Write(src[from:m.SwitchFrom])
+		b.WriteString(m.switched(src, list[i].within))
+		from = m.SwitchTo
+	}
+	b.Write(src[from:to])
+	return b.String()
+}
+
+// switched returns what stands in a mutant's place: the source as it is, or the mutant where its switch is on.
+func (m *mutant) switched(src []byte, within []edited) string {
+	whole := render(src, m.SwitchFrom, m.SwitchTo, within)
+	on := fmt.Sprintf("/*M%d*/mutantOn(%d)", m.ID, m.ID)
+	switch m.Kind {
+	case kindStatement:
+		return "if !" + on + " { " + whole + " }"
+	case kindBreak:
+		return "if " + on + " { break }; " + whole
+	case kindCondition:
+		return "((" + whole + ") != " + on + ")"
+	case kindLiteral:
+		return fmt.Sprintf("/*M%d*/mutantInt(%d, %s)", m.ID, m.ID, whole)
+	case kindPick:
+		other := m.New + whole[len(m.Old):]
+		return fmt.Sprintf("/*M%d*/mutantPick(%d, %s, %s)", m.ID, m.ID, whole, other)
+	}
+	x, y := render(src, m.SwitchFrom, m.Left, within), render(src, m.Right, m.SwitchTo, within)
+	switch m.Old {
+	case "<", ">":
+		return "(" + x + m.Old + y + " || " + on + " && " + x + "==" + y + ")"
+	case "<=", ">=":
+		return "(" + x + m.Old + y + " && !(" + on + " && " + x + "==" + y + "))"
+	case "==", "!=":
+		return "((" + x + m.Old + y + ") != " + on + ")"
+	case "&&", "||":
+		return "(" + on + " && (" + x + m.New + y + ") || !" + on + " && (" + x + m.Old + y + "))"
+	}
+	name := map[string]string{"+": "Add", "-": "Sub", "*": "Mul", "/": "Quo"}[m.Old]
+	return fmt.Sprintf("/*M%d*/mutant%s(%d, %s, %s)", m.ID, name, m.ID, x, y)
+}
+
+// switches is the file that a package with switched mutants gets besides: the environment variable MUTANT has the number of the one that is on, and the file that
+// MUTANTS_REACHED names gets the numbers of those whose place was reached.
+const switches = `package %s
+
+import (
+	"os"
+	"strconv"
+	"sync"
+)
+
+var (
+	mutantNow, _   = strconv.Atoi(os.Getenv("MUTANT"))
+	mutantsReached = os.Getenv("MUTANTS_REACHED")
+	mutantsSeen    sync.Map
+)
+
+func mutantOn(id int) bool {
+	if mutantsReached != "" {
+		if _, again := mutantsSeen.LoadOrStore(id, true); !again {
+			if f, err := os.OpenFile(mutantsReached, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+				_, _ = f.WriteString(strconv.Itoa(id) + "\n")
+				_ = f.Close()
+			}
+		}
+	}
+	return mutantNow == id
+}
+
+type mutantNumber interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
+}
+
+func mutantPick[T any](id int, a, b T) T { if mutantOn(id) { return b }; return a }
+func mutantInt(id, n int) int { if mutantOn(id) { return n + 1 }; return n }
+func mutantAdd[T mutantNumber](id int, a, b T) T { if mutantOn(id) { return a - b }; return a + b }
+func mutantSub[T mutantNumber](id int, a, b T) T { if mutantOn(id) { return a + b }; return a - b }
+func mutantMul[T mutantNumber](id int, a, b T) T { if mutantOn(id) { return a / b }; return a * b }
+func mutantQuo[T mutantNumber](id int, a, b T) T { if mutantOn(id) { return a * b }; return a / b }
+`
+
+// stage is a compiled test and what it is run with.
+type stage struct {
+	pkg, binary, dir string
+	args             []string
+	// reached are the mutants whose place it comes to.
+	reached map[int]bool
+}
+
+// builder writes sources with switched mutants and compiles tests of them.
+type builder struct {
+	dir   string
+	limit time.Duration
+}
+
+// overlay writes the changed files of some mutants and returns what -overlay takes.
+func (b *builder) overlay(mutants []*mutant) (string, error) {
+	files := map[string][]*mutant{}
+	for _, m := range mutants {
+		files[m.File] = append(files[m.File], m)
+	}
+	replace := map[string]string{}
+	for file, list := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		full, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		changed := filepath.Join(b.dir, strings.ReplaceAll(file, "/", "__"))
+		if err := os.WriteFile(changed, []byte(render(src, 0, len(src), nest(list))), 0o600); err != nil {
+			return "", err
+		}
+		replace[full] = changed
+		beside := filepath.Join(filepath.Dir(full), "zz_mutants.go")
+		if replace[beside] == "" {
+			replace[beside] = filepath.Join(b.dir, "switches__"+strings.ReplaceAll(filepath.Dir(file), "/", "__")+".go")
+			name := packageClause.FindSubmatch(src)
+			if name == nil {
+				return "", fmt.Errorf("mutants: %s has no package clause", file)
+			}
+			if err := os.WriteFile(replace[beside], fmt.Appendf(nil, switches, name[1]), 0o600); err != nil {
+				return "", err
+			}
+		}
+	}
+	raw, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.dir, "overlay.json")
+	return path, os.WriteFile(path, raw, 0o600)
+}
+
+var (
+	packageClause = regexp.MustCompile(`(?m)^package (\w+)`)
+	compileError  = regexp.MustCompile(`(?m)^([^\s:]+):(\d+):(\d+): (.+)$`)
+	switchNumber  = regexp.MustCompile(`/\*M(\d+)\*/`)
+)
+
+// compilable returns the mutants with which the packages compile together, and the others.
+func (b *builder) compilable(ctx context.Context, mutants []*mutant) (good, bad []*mutant, err error) {
+	var packages []string
+	for _, m := range mutants {
+		if dir := "./" + filepath.Dir(m.File); !slices.Contains(packages, dir) {
+			packages = append(packages, dir)
+		}
+	}
+	good = mutants
+	for {
+		overlay, err := b.overlay(good)
+		if err != nil {
+			return nil, nil, err
+		}
+		out, err := command(ctx, append([]string{"build", "-o", os.DevNull, "-gcflags=-e", "-overlay", overlay}, packages...)...).CombinedOutput()
+		if err == nil {
+			return good, bad, nil
+		}
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		out = bytes.ReplaceAll(out, []byte(b.dir+"/"), nil)
+		drop := b.blamed(out)
+		if len(drop) == 0 {
+			return nil, nil, fmt.Errorf("mutants: go build: %s", out)
+		}
+		var left []*mutant
+		for _, m := range good {
+			if drop[m.ID] {
+				bad = append(bad, m)
+			} else {
+				left = append(left, m)
+			}
+		}
+		good = left
+	}
+}
+
+// blamed returns the mutants in whose lines a compiler found something.
+func (b *builder) blamed(out []byte) map[int]bool {
+	drop := map[int]bool{}
+	for _, found := range compileError.FindAllSubmatch(out, -1) {
+		name := string(found[1])
+		src, err := os.ReadFile(filepath.Join(b.dir, strings.ReplaceAll(name, "/", "__")))
+		if err != nil {
+			src, err = os.ReadFile(filepath.Join(b.dir, filepath.Base(name)))
+		}
+		if err != nil {
+			continue
+		}
+		lines := bytes.Split(src, []byte("\n"))
+		line, _ := strconv.Atoi(string(found[2]))
+		for ; line > 0; line-- {
+			numbers := switchNumber.FindAllSubmatch(lines[line-1], -1)
+			for _, n := range numbers {
+				id, _ := strconv.Atoi(string(n[1]))
+				drop[id] = true
+			}
+			if len(numbers) > 0 {
+				break
+			}
+		}
+	}
+	return drop
+}
+
+// stages compiles the tests of some packages and looks which mutants each comes to.
+func (b *builder) stages(ctx context.Context, mutants []*mutant, specs [][]string) ([]*stage, error) {
+	overlay, err := b.overlay(mutants)
+	if err != nil {
+		return nil, err
+	}
+	var out []*stage
+	for _, spec := range specs {
+		var patterns, args []string
+		for i := 0; i < len(spec); i++ {
+			switch {
+			case strings.HasPrefix(spec[i], "./"):
+				patterns = append(patterns, spec[i])
+			case spec[i] == "-run" || spec[i] == "-skip":
+				args = append(args, "-test."+spec[i][1:], spec[i+1])
+				i++
+			default:
+				return nil, fmt.Errorf("mutants: %q is neither a package that begins with ./, nor -run or -skip", spec[i])
+			}
+		}
+		list, err := command(ctx, append([]string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}"}, patterns...)...).Output()
+		if err != nil {
+			return nil, fmt.Errorf("mutants: go list %v: %w", patterns, err)
+		}
+		for line := range strings.Lines(string(list)) {
+			pkg, dir, ok := strings.Cut(strings.TrimSpace(line), " ")
+			if !ok {
+				continue
+			}
+			s := &stage{pkg: pkg, dir: dir, args: args, binary: filepath.Join(b.dir, fmt.Sprintf("stage%d.test", len(out))), reached: map[int]bool{}}
+			if said, err := command(ctx, "test", "-c", "-vet=off", "-overlay", overlay, "-o", s.binary, pkg).CombinedOutput(); err != nil {
+				return nil, fmt.Errorf("mutants: go test -c %s: %w\n%s", pkg, err, said)
+			}
+			path := filepath.Join(b.dir, "reached")
+			_ = os.Remove(path)
+			if said, err := b.run(ctx, s, "MUTANTS_REACHED="+path); err != nil {
+				return nil, fmt.Errorf("mutants: %s fails as it is: %w\n%s", pkg, err, said)
+			}
+			raw, _ := os.ReadFile(path) // a stage that comes to none writes none
+			for id := range strings.Lines(string(raw)) {
+				if n, err := strconv.Atoi(strings.TrimSpace(id)); err == nil {
+					s.reached[n] = true
+				}
+			}
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+func (b *builder) run(ctx context.Context, s *stage, env ...string) ([]byte, error) {
+	// A test that hangs in what its own time limit cannot end is noticed too.
+	ctx, cancel := context.WithTimeout(ctx, b.limit+30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.binary, append([]string{"-test.failfast", "-test.timeout", b.limit.String()}, s.args...)...)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), env...)
+	cmd.WaitDelay = 5 * time.Second
+	return cmd.CombinedOutput()
+}
+
+// judge runs the stages that come to a mutant, those of its own package first.
+func (b *builder) judge(ctx context.Context, m *mutant, stages []*stage) (verdict, error) {
+	own := func(s *stage) bool { return strings.HasSuffix(s.pkg, "/"+filepath.ToSlash(filepath.Dir(m.File))) }
+	for _, first := range []bool{true, false} {
+		for _, s := range stages {
+			if own(s) != first || !s.reached[m.ID] {
+				continue
+			}
+			_, err := b.run(ctx, s, "MUTANT="+strconv.Itoa(m.ID))
+			if ctx.Err() != nil {
+				return invalid, ctx.Err()
+			}
+			var exit *exec.ExitError
+			if errors.As(err, &exit) || errors.Is(err, context.DeadlineExceeded) {
+				return killed, nil
+			}
+			if err != nil {
+				return invalid, err
+			}
+		}
+	}
+	return survived, nil
+}
