@@ -217,7 +217,6 @@ func (b *builder) compilable(ctx context.Context, mutants []*mutant) (good, bad 
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
-		out = bytes.ReplaceAll(out, []byte(b.dir+"/"), nil)
 		drop := b.blamed(out)
 		if len(drop) == 0 {
 			return nil, nil, fmt.Errorf("mutants: go build: %s", out)
@@ -234,27 +233,24 @@ func (b *builder) compilable(ctx context.Context, mutants []*mutant) (good, bad 
 	}
 }
 
-// blamed returns the mutants in whose lines a compiler found something.
+// blamed returns the mutants in whose place a compiler found something: for each error the switch that begins last
+// before it, or else in the same line.
 func (b *builder) blamed(out []byte) map[int]bool {
 	drop := map[int]bool{}
 	for _, found := range compileError.FindAllSubmatch(out, -1) {
-		name := string(found[1])
-		src, err := os.ReadFile(filepath.Join(b.dir, strings.ReplaceAll(name, "/", "__")))
+		src, err := os.ReadFile(filepath.Join(b.dir, filepath.Base(string(found[1]))))
 		if err != nil {
-			src, err = os.ReadFile(filepath.Join(b.dir, filepath.Base(name)))
+			continue // not one of ours
 		}
-		if err != nil {
-			continue
-		}
-		lines := bytes.Split(src, []byte("\n"))
+		lines := bytes.SplitAfter(src, []byte("\n"))
 		line, _ := strconv.Atoi(string(found[2]))
-		for ; line > 0; line-- {
-			numbers := switchNumber.FindAllSubmatch(lines[line-1], -1)
-			for _, n := range numbers {
-				id, _ := strconv.Atoi(string(n[1]))
+		column, _ := strconv.Atoi(string(found[3]))
+		this := lines[line-1]
+		at := min(column-1, len(this))
+		for _, place := range [][]byte{this[:at], this[at:], bytes.Join(lines[:line-1], nil)} {
+			if numbers := switchNumber.FindAllSubmatch(place, -1); len(numbers) > 0 {
+				id, _ := strconv.Atoi(string(numbers[len(numbers)-1][1]))
 				drop[id] = true
-			}
-			if len(numbers) > 0 {
 				break
 			}
 		}
