@@ -218,7 +218,7 @@ func growNote(s core.Summary, further int) (core.Summary, bool) {
 		return s, false
 	}
 	var ok bool
-	s.Text, ok = window.NotShownEither(s.Text, s.Covers, further)
+	s.Text, ok = window.NotShownEither(s.Text, further)
 	return s, ok
 }
 

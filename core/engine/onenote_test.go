@@ -54,3 +54,31 @@ func TestOneNote(t *testing.T) {
 		t.Errorf("%d messages are new, want 1", more)
 	}
 }
+
+// TestOneNoteOfMore: the note goes on counting as it did when the host puts a line of its own among what a compaction left out.
+func TestOneNoteOfMore(t *testing.T) {
+	f := newFixture(t, func(_ *engine.Config, parts *engine.Parts) { parts.Compactor = noter{} })
+	all := chatter(0, 6)
+	f.assemble(4000, transcript("", all...))
+	if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 100, Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	all = append(append(all, chatter(6, 60)...), user("and now?"))
+	note := func(more ...message.Message) string {
+		t.Helper()
+		for _, m := range f.assemble(400, transcript("", more...), func(r *core.AssembleRequest) { r.Call = core.CallLoop }).Messages {
+			if strings.Contains(m.Text(), "stored but not shown") {
+				return m.Text()
+			}
+		}
+		t.Fatal("no note is shown")
+		return ""
+	}
+	was, step := note(all...), assistant("a step")
+	for _, from := range []int{1, 3} {
+		shows := append([]message.Message{assistant("(earlier messages were cut)")}, all[from:]...)
+		if now := note(append(shows, step)...); now != was {
+			t.Errorf("from message %d on the note is %q, and was %q", from, now, was)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package window
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -33,13 +34,18 @@ func notShown(n int) string {
 	return "[" + strconv.Itoa(n) + " earlier messages are stored but not shown"
 }
 
-// NotShownEither counts further messages in a text that begins as NotShown does and counts n, so that one note speaks of all. It reports false, and returns the
-// text as it is, where it begins otherwise.
-func NotShownEither(text string, n, further int) (string, bool) {
-	rest, ok := strings.CutPrefix(text, notShown(n))
-	if !ok {
+// noteOf takes the number and the rest of a text that begins as NotShown does.
+var noteOf = regexp.MustCompile(`(?s)^\[(\d{1,9}) earlier messages are stored but not shown(.*)$`)
+
+// NotShownEither counts further messages in a text that begins as NotShown does, so that one note speaks of all. It reports false, and returns the text as it is,
+// where it begins otherwise.
+func NotShownEither(text string, further int) (string, bool) {
+	found := noteOf.FindStringSubmatch(text)
+	if found == nil {
 		return text, false
 	}
+	n, _ := strconv.Atoi(found[1])
+	rest := found[2]
 	if times, ok := strings.CutPrefix(rest, ", from "); ok {
 		rest = fmt.Sprintf(", the first %d from %s", n, times)
 	}

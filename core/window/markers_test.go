@@ -16,11 +16,12 @@ func TestNotShownEither(t *testing.T) {
 			"[40 earlier messages are stored but not shown, from 2026-01-02 03:04 to 2026-01-02 09:10 UTC. Ask memory_search.]",
 			"[52 earlier messages are stored but not shown, the first 40 from 2026-01-02 03:04 to 2026-01-02 09:10 UTC. Ask memory_search.]", true,
 		},
-		{window.NotShown(41), window.NotShown(41), false},
+		{window.NotShown(41), window.NotShown(53), true},
+		{"Yes. " + window.NotShown(41), "Yes. " + window.NotShown(41), false},
 		{"The port is 8471.", "The port is 8471.", false},
 		{"", "", false},
 	} {
-		if got, ok := window.NotShownEither(tt.text, 40, 12); got != tt.want || ok != tt.grows {
+		if got, ok := window.NotShownEither(tt.text, 12); got != tt.want || ok != tt.grows {
 			t.Errorf("%q becomes %q, %t, want %q, %t", tt.text, got, ok, tt.want, tt.grows)
 		}
 	}
