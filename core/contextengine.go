@@ -93,7 +93,7 @@ type Problem struct {
 	Text  string    `json:"text"`
 	Since time.Time `json:"since"`
 	Count int       `json:"count"`
-	// Quarantined says that the engine no longer answers and legacy does.
+	// Quarantined says that the engine no longer answers and legacy does, in the session that Text names, or in all.
 	Quarantined bool `json:"quarantined,omitempty"`
 }
 

@@ -28,7 +28,7 @@ var (
 	ErrPartial = errors.New("incomplete")
 	// ErrRequirement: the host lacks a capability that the engine needs. See RequirementError.
 	ErrRequirement = errors.New("missing host capability")
-	// ErrQuarantined: the engine failed again and again and is set aside until it is asked to try again, see engine.Retrier.
+	// ErrQuarantined: the engine failed again and again, in one session or in several, and is set aside there until it is asked to try again, see engine.Retrier.
 	ErrQuarantined = errors.New("set aside until it is asked to try again")
 	// ErrNeedTranscript: the engine cannot match the digest it was given; hand over the whole transcript.
 	ErrNeedTranscript = errors.New("whole transcript needed")

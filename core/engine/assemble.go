@@ -23,11 +23,11 @@ func (e *Engine) Assemble(ctx context.Context, req core.AssembleRequest) (_ core
 	if req.Budget <= 0 {
 		return core.AssembleResult{}, invalid("assemble", "tokenBudget", "must be a positive number of tokens")
 	}
-	if why := e.health.resting(e.now()); why != "" && req.Transcript != nil && req.Transcript.Skipped == 0 {
+	if why := e.health.resting(req.Session, e.now()); why != "" && req.Transcript != nil && req.Transcript.Skipped == 0 {
 		e.pending.note(req.Session, core.Tally{Degraded: 1})
 		return e.degraded(ctx, req, why)
 	}
-	if err := e.quarantined(); err != nil {
+	if err := e.quarantined(req.Session); err != nil {
 		if req.Transcript != nil {
 			err = fmt.Errorf("core: assemble %q: %w", req.Session, core.ErrNeedTranscript) // with all of it legacy can answer
 		}
@@ -48,14 +48,14 @@ func (e *Engine) Assemble(ctx context.Context, req core.AssembleRequest) (_ core
 		return nil
 	})
 	if err == nil {
-		e.health.worked("assemble")
+		e.health.worked(req.Session, "assemble")
 		if count.Calls > 0 {
 			count.Took = e.now().Sub(began)
 			e.pending.note(req.Session, count)
 		}
 		return res, nil
 	}
-	if err := e.failed(ctx, "engine", "assemble", err); !e.cfg.mayDegrade(err) || req.Transcript == nil || req.Transcript.Skipped > 0 {
+	if err := e.failedIn(ctx, req.Session, "engine", "assemble", err); !e.cfg.mayDegrade(err) || req.Transcript == nil || req.Transcript.Skipped > 0 {
 		if ctx.Err() == nil {
 			e.pending.note(req.Session, core.Tally{Errors: 1})
 		}

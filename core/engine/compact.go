@@ -31,7 +31,7 @@ func (e *Engine) Compact(ctx context.Context, req core.CompactRequest) (_ core.C
 	if err := req.Session.Validate(); err != nil {
 		return core.CompactResult{}, err
 	}
-	if err := e.quarantined(); err != nil {
+	if err := e.quarantined(req.Session); err != nil {
 		if slices.Contains(e.host.Capabilities(), capability.DelegateHost) {
 			return e.legacy.Compact(ctx, req)
 		}
@@ -50,7 +50,7 @@ func (e *Engine) Compact(ctx context.Context, req core.CompactRequest) (_ core.C
 	for n := 0; ; n++ {
 		res, err := e.compact(ctx, req, waited || n > 0)
 		if err == nil {
-			e.health.worked("compact")
+			e.health.worked(req.Session, "compact")
 		}
 		if !errors.Is(err, errOvertaken) {
 			return res, err
@@ -86,7 +86,7 @@ func (e *Engine) compactAlone(ctx context.Context, id core.SessionID) (done func
 func (e *Engine) compact(ctx context.Context, req core.CompactRequest, overlapped bool) (core.CompactResult, error) {
 	t, res, err := e.prepare(ctx, req)
 	if err != nil || t == nil {
-		return res, e.failed(ctx, "store", "compact", err)
+		return res, e.failedIn(ctx, req.Session, "store", "compact", err)
 	}
 	if overlapped && t.before <= t.budget && t.before <= int(e.cfg.Compaction.Target*float64(t.budget)) {
 		res.OK, res.Reason = true, core.ReasonAlreadyCompacted+": by another call, at the same time"
@@ -107,7 +107,7 @@ func (e *Engine) compact(ctx context.Context, req core.CompactRequest, overlappe
 		case errors.Is(err, errOvertaken):
 			return core.CompactResult{}, err
 		case !refused || e.cfg.Failure == FailStrict:
-			return core.CompactResult{}, e.failed(ctx, "compactor", "compact", err)
+			return core.CompactResult{}, e.failedIn(ctx, req.Session, "compactor", "compact", err)
 		}
 		patch, cerr = core.Patch{Reason: err.Error()}, errors.Join(cerr, err) // as good as none
 	}
@@ -132,7 +132,7 @@ func (e *Engine) delegate(ctx context.Context, req core.CompactRequest) (core.Co
 		if ctx.Err() != nil {
 			err = ctx.Err() // whatever the compactor calls it
 		}
-		return core.CompactResult{}, e.failed(ctx, "host", "compact", fmt.Errorf("core: compact %q: %w", req.Session, err))
+		return core.CompactResult{}, e.failedIn(ctx, req.Session, "host", "compact", fmt.Errorf("core: compact %q: %w", req.Session, err))
 	}
 	if patch.Delegated == nil {
 		return core.CompactResult{OK: false, Reason: patch.Reason, Delegated: true}, nil
@@ -356,7 +356,7 @@ func (t *task) conclude(ctx context.Context, patch core.Patch, cerr error) (core
 			if errors.Is(err, errOvertaken) {
 				return core.CompactResult{}, err
 			}
-			return core.CompactResult{}, t.e.failed(ctx, "engine", "compact", err)
+			return core.CompactResult{}, t.e.failedIn(ctx, t.Session, "engine", "compact", err)
 		}
 		if after, res, err = t.measure(ctx); err != nil {
 			return core.CompactResult{}, err

@@ -16,11 +16,20 @@ import (
 	"github.com/contextengine/contextengine/core/window"
 )
 
-// health remembers what went wrong. It is bounded: one Problem per part and operation.
+// health remembers what went wrong. It is bounded: one Problem per part and operation, and mostSessions sessions.
 type health struct {
 	mu   sync.Mutex
 	list []core.Problem
-	// why says of what Assemble rests until then; without an end the engine is set aside.
+	// whole keeps the engine from everybody, sessions from single sessions.
+	whole    trouble
+	sessions map[core.SessionID]*trouble
+	// struck are the sessions in which an operation failed since it last worked in any.
+	struck map[string]map[core.SessionID]bool
+}
+
+// trouble is what keeps a session, or everybody, from being served.
+type trouble struct {
+	// why says of what Assemble rests until then; without an end it is set aside.
 	why   string
 	until time.Time
 	// row is how often each operation failed since it last worked.
@@ -30,18 +39,20 @@ type health struct {
 const (
 	// restFor is how long Assemble leaves the answers to legacy after a failure before it tries again. Bootstrap ends a rest at once.
 	restFor = time.Minute
-	// mostInARow is how often in a row an operation may fail before the engine is set aside.
+	// mostInARow is how often in a row an operation may fail in a session before that is set aside, and in how many sessions in a row before the engine is.
 	mostInARow = 3
+	// mostSessions is how many sessions are remembered as being in trouble.
+	mostSessions = 1000
 )
 
-// Retrier is an engine that can be set aside: asked to, it tries again.
+// Retrier is an engine that can be set aside, for a session or for all of them: asked to, it tries again.
 type Retrier interface {
 	// Retry ends what ErrQuarantined says.
 	Retry()
 }
 
-// Retry lets an engine that was set aside try again.
-func (e *Engine) Retry() { e.health.restore(true) }
+// Retry lets an engine that was set aside try again, in every session.
+func (e *Engine) Retry() { e.health.retry() }
 
 func (h *health) problems() []core.Problem {
 	h.mu.Lock()
@@ -49,22 +60,14 @@ func (h *health) problems() []core.Problem {
 	return slices.Clone(h.list)
 }
 
-// note records a failure and returns how often it happened. Of an operation that is counted, fault says that it will not mend itself.
-func (h *health) note(part, op, text string, now time.Time, counted, fault bool) (count int, quarantined bool) {
+// note records a failure and returns how often it happened. Of an operation that is counted, fault says that it will not mend itself: such a one is the
+// session's as long as others are served, and what cannot be reached is everybody's.
+func (h *health) note(id core.SessionID, part, op, text string, now time.Time, counted, fault bool) (count int, quarantined bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if counted && op == "assemble" && !h.aside() {
-		h.why, h.until = text, now.Add(restFor)
+	if counted {
+		quarantined = h.count(id, op, text, now, fault)
 	}
-	if counted && fault {
-		if h.row == nil {
-			h.row = make(map[string]int)
-		}
-		if h.row[op]++; h.row[op] >= mostInARow && !h.aside() {
-			h.why, h.until = fmt.Sprintf("%s failed %d times in a row: %s", op, h.row[op], text), time.Time{}
-		}
-	}
-	quarantined = h.aside() || counted && op == "assemble"
 	for i := range h.list {
 		if p := &h.list[i]; p.Part == part && p.Op == op {
 			p.Text, p.Quarantined = text, p.Quarantined || quarantined
@@ -76,54 +79,126 @@ func (h *health) note(part, op, text string, now time.Time, counted, fault bool)
 	return 1, quarantined
 }
 
-// aside reports whether the engine is set aside. The caller holds the lock.
-func (h *health) aside() bool { return h.why != "" && h.until.IsZero() }
-
-// worked ends a row of failures.
-func (h *health) worked(op string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.row, op)
+// count lets a failure have its consequences, and reports whether legacy answers from now on. The caller holds the lock.
+func (h *health) count(id core.SessionID, op, text string, now time.Time, fault bool) bool {
+	t := &h.whole
+	if fault {
+		t = h.of(id)
+		if t.row[op]++; t.row[op] >= mostInARow && !t.aside() {
+			t.why, t.until = fmt.Sprintf("%s failed %d times in a row: %s", op, t.row[op], text), time.Time{}
+		}
+		if h.struck[op] == nil {
+			h.struck[op] = make(map[core.SessionID]bool)
+		}
+		if h.struck[op][id] = true; len(h.struck[op]) >= mostInARow && !h.whole.aside() {
+			h.whole.why, h.whole.until = fmt.Sprintf("%s failed in %d sessions in a row: %s", op, len(h.struck[op]), text), time.Time{}
+		}
+	}
+	if op == "assemble" && !t.aside() {
+		t.why, t.until = text, now.Add(restFor)
+	}
+	return op == "assemble" || t.aside() || h.whole.aside()
 }
 
-// resting returns why Assemble is left to legacy, or "".
-func (h *health) resting(now time.Time) string {
+// of returns the trouble of a session, which it may make. The caller holds the lock.
+func (h *health) of(id core.SessionID) *trouble {
+	if h.sessions == nil {
+		h.sessions, h.struck = make(map[core.SessionID]*trouble), make(map[string]map[core.SessionID]bool)
+	}
+	if t := h.sessions[id]; t != nil {
+		return t
+	}
+	for other := range h.sessions {
+		if len(h.sessions) < mostSessions {
+			break
+		}
+		delete(h.sessions, other)
+	}
+	h.sessions[id] = &trouble{row: make(map[string]int)}
+	return h.sessions[id]
+}
+
+// aside reports whether nothing is tried any more.
+func (t *trouble) aside() bool { return t != nil && t.why != "" && t.until.IsZero() }
+
+// rests reports whether Assemble is left to legacy.
+func (t *trouble) rests(now time.Time) bool { return t.aside() || t != nil && now.Before(t.until) }
+
+// worked ends a row of failures of a session, and of sessions.
+func (h *health) worked(id core.SessionID, op string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.aside() || now.Before(h.until) {
-		return h.why
+	delete(h.struck, op)
+	if t := h.sessions[id]; t != nil {
+		if delete(t.row, op); len(t.row) == 0 && t.why == "" {
+			delete(h.sessions, id)
+		}
+	}
+}
+
+// resting returns why Assemble of a session is left to legacy, or "".
+func (h *health) resting(id core.SessionID, now time.Time) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range []*trouble{&h.whole, h.sessions[id]} {
+		if t.rests(now) {
+			return t.why
+		}
 	}
 	return ""
 }
 
-// restore ends a rest, and where somebody asked for it also that the engine is set aside.
-func (h *health) restore(asked bool) {
+// begin ends a rest of a session and of all, but not that they are set aside.
+func (h *health) begin(id core.SessionID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.aside() && !asked {
+	for _, t := range []*trouble{&h.whole, h.sessions[id]} {
+		if t != nil && !t.aside() {
+			t.why, t.until = "", time.Time{}
+		}
+	}
+	h.relieve()
+}
+
+// retry ends whatever keeps the engine from anybody.
+func (h *health) retry() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.whole, h.sessions, h.struck = trouble{}, nil, nil
+	h.relieve()
+}
+
+// relieve takes back that legacy answers where nobody is kept from being served. The caller holds the lock.
+func (h *health) relieve() {
+	if h.whole.why != "" {
 		return
 	}
-	h.why, h.until = "", time.Time{}
-	if asked {
-		clear(h.row)
+	for _, t := range h.sessions {
+		if t.why != "" {
+			return
+		}
 	}
 	for i := range h.list {
 		h.list[i].Quarantined = false
 	}
 }
 
-// quarantined returns an ErrQuarantined where the engine is set aside.
-func (e *Engine) quarantined() error {
+// quarantined returns an ErrQuarantined where the engine, or a session, is set aside.
+func (e *Engine) quarantined(id core.SessionID) error {
 	e.health.mu.Lock()
 	defer e.health.mu.Unlock()
-	if !e.health.aside() {
+	whose, t := "", &e.health.whole
+	if !t.aside() {
+		whose, t = fmt.Sprintf(" for %q", id), e.health.sessions[id]
+	}
+	if !t.aside() {
 		return nil
 	}
-	why, _, _ := strings.Cut(e.health.why, "\n")
-	return fmt.Errorf("core: engine %q: %s: %w", e.info.ID, why, core.ErrQuarantined)
+	why, _, _ := strings.Cut(t.why, "\n")
+	return fmt.Errorf("core: engine %q%s: %s: %w", e.info.ID, whose, why, core.ErrQuarantined)
 }
 
-// counts reports whether failures of an operation in a row set the engine aside. The host's own are not the engine's.
+// counts reports whether failures of an operation in a row set a session or the engine aside. The host's own are not the engine's.
 func (e *Engine) counts(part, op string) bool {
 	if part == "host" {
 		return false
@@ -135,11 +210,16 @@ func (e *Engine) counts(part, op string) bool {
 	return false
 }
 
-// failed records an error of the engine and returns it; without one, that the operation worked. What is the caller's business (cancellation, bad input, budgets) is not
-// recorded, and what cannot be reached is tried again by itself: neither is in a row.
+// failed records an error of the engine, in an operation that sets nothing aside, and returns it.
 func (e *Engine) failed(ctx context.Context, part, op string, err error) error {
+	return e.failedIn(ctx, core.SessionID{}, part, op, err)
+}
+
+// failedIn records an error of the engine in a session and returns it; without one, that the operation worked. What is the caller's business (cancellation, bad input,
+// budgets) is not recorded, and what cannot be reached is tried again by itself: neither is in a row.
+func (e *Engine) failedIn(ctx context.Context, id core.SessionID, part, op string, err error) error {
 	if err == nil {
-		e.health.worked(op)
+		e.health.worked(id, op)
 		return nil
 	}
 	for _, own := range []error{
@@ -150,14 +230,14 @@ func (e *Engine) failed(ctx context.Context, part, op string, err error) error {
 		}
 	}
 	fault := !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrConflict) && !errors.Is(err, core.ErrAuth)
-	n, quarantined := e.health.note(part, op, err.Error(), e.now(), e.counts(part, op), fault)
+	n, quarantined := e.health.note(id, part, op, err.Error(), e.now(), e.counts(part, op), fault)
 	e.log.ErrorContext(ctx, "context engine failed", "engine", e.info.ID, "part", part, "op", op, "err", err, "count", n, "quarantined", quarantined)
 	return err
 }
 
 // warn records a failure that did not stop the call.
 func (e *Engine) warn(ctx context.Context, part, op string, err error) {
-	n, _ := e.health.note(part, op, err.Error(), e.now(), false, false)
+	n, _ := e.health.note(core.SessionID{}, part, op, err.Error(), e.now(), false, false)
 	e.log.WarnContext(ctx, "context engine part failed", "engine", e.info.ID, "part", part, "op", op, "err", err, "count", n)
 }
 

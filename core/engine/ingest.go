@@ -24,15 +24,15 @@ const maxCommits = 64
 func (e *Engine) Bootstrap(ctx context.Context, req core.BootstrapRequest) (_ core.BootstrapResult, err error) {
 	ctx, end := e.begin(ctx, "Bootstrap", req.Session)
 	defer func() { end(err) }()
-	if err := e.quarantined(); err != nil {
+	if err := e.quarantined(req.Session); err != nil {
 		return core.BootstrapResult{}, err
 	}
 	if p, ok := core.As[core.Pinger](e.store); ok {
 		if err := p.Ping(ctx); err != nil {
-			return core.BootstrapResult{}, e.failed(ctx, "store", "bootstrap", fmt.Errorf("core: bootstrap %q: %w", req.Session, err))
+			return core.BootstrapResult{}, e.failedIn(ctx, req.Session, "store", "bootstrap", fmt.Errorf("core: bootstrap %q: %w", req.Session, err))
 		}
 	}
-	e.health.restore(false)
+	e.health.begin(req.Session)
 	var res core.BootstrapResult
 	err = e.retry(ctx, req.Session, func(s *session) error {
 		res = core.BootstrapResult{Bootstrapped: true}
@@ -44,7 +44,7 @@ func (e *Engine) Bootstrap(ctx context.Context, req core.BootstrapRequest) (_ co
 		res.Imported, res.Known = n, s.view.Len()
 		return err
 	})
-	if err := e.failed(ctx, "store", "bootstrap", err); err != nil {
+	if err := e.failedIn(ctx, req.Session, "store", "bootstrap", err); err != nil {
 		return core.BootstrapResult{}, err
 	}
 	return res, nil
@@ -71,7 +71,7 @@ func (e *Engine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (
 	if len(req.IdempotencyKey) > maxCallKey {
 		return res, invalid("ingest", "idempotencyKey", fmt.Sprintf("must be at most %d bytes", maxCallKey))
 	}
-	if err := e.quarantined(); err != nil {
+	if err := e.quarantined(req.Session); err != nil {
 		return res, err
 	}
 	messages, at := transcript.Spoken(e.redact.redacted(req.Messages))
@@ -85,7 +85,7 @@ func (e *Engine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (
 		res = core.IngestResult{IDs: transcript.Placed(in.ids, at, len(req.Messages)), Duplicates: in.duplicates, Ingested: len(in.ids) - in.duplicates}
 		return s.adopt(ctx, v, in)
 	})
-	if err := e.failed(ctx, "store", "ingest", err); err != nil {
+	if err := e.failedIn(ctx, req.Session, "store", "ingest", err); err != nil {
 		return core.IngestResult{}, err
 	}
 	return res, nil
@@ -101,7 +101,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 	if err := validMessages("commit turn", req.Messages); err != nil {
 		return core.CommitTurnResult{}, err
 	}
-	if err := e.quarantined(); err != nil {
+	if err := e.quarantined(req.Session); err != nil {
 		return core.CommitTurnResult{}, err
 	}
 	messages, at := transcript.Spoken(e.redact.redacted(req.Messages))
@@ -139,7 +139,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 		s.turn = turnBudget{}
 		return s.adopt(ctx, v, in)
 	})
-	if err := e.failed(ctx, "store", "commit turn", err); err != nil {
+	if err := e.failedIn(ctx, req.Session, "store", "commit turn", err); err != nil {
 		return core.CommitTurnResult{}, err
 	}
 	return res, nil
@@ -155,7 +155,7 @@ func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) (err 
 	if err := validMessages("after turn", req.Messages); err != nil {
 		return err
 	}
-	if err := e.quarantined(); err != nil {
+	if err := e.quarantined(req.Session); err != nil {
 		return err
 	}
 	turn, _ := transcript.Spoken(e.redact.redacted(req.Messages[req.PrePrompt:]))
@@ -177,7 +177,7 @@ func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) (err 
 		s.tend(ctx, req)
 		return nil
 	})
-	return e.failed(ctx, "store", "after turn", err)
+	return e.failedIn(ctx, req.Session, "store", "after turn", err)
 }
 
 // tend begins a compaction that is due, where the host has no maintenance for it. It goes on when the call is over; Dispose waits for it.

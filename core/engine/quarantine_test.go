@@ -126,6 +126,126 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
+// damaged is a store of which some sessions cannot be used.
+type damaged struct {
+	*memory.Store
+	err  error
+	rows map[string]bool
+}
+
+func (s *damaged) LoadView(ctx context.Context, id core.SessionID) (core.View, error) {
+	if s.rows[id.Session] {
+		return core.View{}, s.err
+	}
+	return s.Store.LoadView(ctx, id)
+}
+
+// TestQuarantineOfASession: a fault that strikes one session over and over takes the engine from that one alone, whatever the operation, and whether others are used or not; where it strikes
+// three sessions and works in none in between, it takes the engine from all of them.
+func TestQuarantineOfASession(t *testing.T) {
+	fault := errors.New("row 7 is damaged")
+	for op := range operations(&fixture{}) {
+		t.Run(op, func(t *testing.T) {
+			broken := &damaged{Store: memory.New(), err: fault, rows: map[string]bool{"a": true, "b": true}}
+			f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.Host = broken, &compacts{} })
+			in := func(session string) error {
+				f.id.Session = session
+				return operations(f)[op]()
+			}
+			well := func(session string) {
+				t.Helper()
+				f.id.Session = session
+				for name, call := range operations(f) {
+					if err := call(); err != nil {
+						t.Errorf("%s of session %s: %v", name, session, err)
+					}
+				}
+			}
+			for range 3 {
+				if err := in("a"); !errors.Is(err, fault) {
+					t.Fatalf("%v, want the store's error", err)
+				}
+			}
+			well("c")
+			host := []message.Message{user("hi")}
+			shows := func(session string) string {
+				t.Helper()
+				id := core.SessionID{Agent: f.id.Agent, Session: session}
+				res, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: 100, Transcript: &core.Transcript{Messages: host}})
+				if err != nil || len(res.Messages) == 0 {
+					t.Errorf("session %s: %v", session, err)
+				}
+				return res.Degraded
+			}
+			if got := shows("a"); !strings.Contains(got, "3 times in a row") {
+				t.Errorf("the damaged session is served: %q", got)
+			}
+			if got := shows("c"); got != "" {
+				t.Errorf("another one is not served: %q", got)
+			}
+			delete(broken.rows, "a") // nobody asks
+			if err := in("a"); op != "compact" && !errors.Is(err, core.ErrQuarantined) {
+				t.Errorf("%v, want that the session is set aside", err)
+			}
+			for range 3 {
+				if err := in("b"); !errors.Is(err, fault) {
+					t.Fatalf("%v, want the store's error", err)
+				}
+			}
+			well("c")
+			if h := f.engine.Info().Health; len(h) == 0 || !h[0].Quarantined {
+				t.Errorf("health says %+v", h)
+			}
+			f.engine.Retry()
+			well("a")
+			if h := f.engine.Info().Health; len(h) == 0 || h[0].Quarantined {
+				t.Errorf("health says %+v", h)
+			}
+			for _, name := range []string{"x", "y", "z"} {
+				broken.rows[name] = true
+				if err := in(name); !errors.Is(err, fault) {
+					t.Fatalf("%v, want the store's error", err)
+				}
+			}
+			if got := shows("c"); !strings.Contains(got, op+" failed in 3 sessions in a row") {
+				t.Errorf("three sessions failed, and the engine goes on: %q", got)
+			}
+		})
+	}
+}
+
+// TestRestOfASession: after a fault a session is left to legacy for a minute, or until it begins anew; others are served.
+func TestRestOfASession(t *testing.T) {
+	fault := errors.New("row 7 is damaged")
+	broken := &damaged{Store: memory.New(), err: fault, rows: map[string]bool{"a": true}}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = broken })
+	degraded := func(session string) string {
+		t.Helper()
+		res, err := f.engine.Assemble(t.Context(), core.AssembleRequest{
+			Session: core.SessionID{Agent: f.id.Agent, Session: session}, Budget: 100, Transcript: &core.Transcript{Messages: []message.Message{user("hi")}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Degraded
+	}
+	if degraded("a") == "" || degraded("b") != "" {
+		t.Error("the damaged session is served, or another one is not")
+	}
+	delete(broken.rows, "a")
+	if degraded("a") == "" {
+		t.Error("it is tried again at once")
+	}
+	for _, session := range []string{"b", "a"} { // only its own beginning counts
+		if _, err := f.engine.Bootstrap(t.Context(), core.BootstrapRequest{Session: core.SessionID{Agent: f.id.Agent, Session: session}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := degraded("a"); (got == "") != (session == "a") {
+			t.Errorf("after %s began: %q", session, got)
+		}
+	}
+}
+
 // TestNoQuarantine: what cannot be reached is tried again by itself, and a strict engine always.
 func TestNoQuarantine(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -19,7 +19,7 @@ func (e *Engine) Maintain(ctx context.Context, req core.MaintainRequest) (_ core
 	if !e.cfg.Compaction.Proactive || !e.compactor.OwnsCompaction() {
 		return core.MaintainResult{Reason: "nothing to do"}, nil
 	}
-	if err := e.quarantined(); err != nil {
+	if err := e.quarantined(req.Session); err != nil {
 		return core.MaintainResult{}, err
 	}
 	s, done, err := e.open(ctx, req.Session)

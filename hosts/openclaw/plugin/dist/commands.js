@@ -97,7 +97,7 @@ async function keptTurns(shared, session) {
     return kept;
 }
 async function status(shared, session) {
-    const health = shared.health(session.agent);
+    const health = shared.healthOf(session);
     const kept = await keptTurns(shared, session).catch(() => 0);
     const budget = shared.state(session).budget.now();
     const lines = health.out
@@ -196,7 +196,7 @@ async function doctor(shared, session, problems) {
             if (made)
                 await attempt("Reading this conversation", async () => { good(`This conversation can be read: ${conversationText(await ask("describe", { session }))}`); });
         }
-        const health = shared.health(session?.agent ?? "main");
+        const health = session === undefined ? shared.health("main") : shared.healthOf(session);
         if (health.out)
             bad(`Out of order since ${many(Math.ceil(health.lasted() / 1000), "second")}: ${health.failing.join(", ")}. It is tried again with the next turn`);
     }

@@ -32,6 +32,8 @@ export class Shared {
     #sessions = new Map();
     #warned = new Map();
     #health = new Map();
+    /** Of sessions in which the engine has faults of its own. */
+    #faulty = new Map();
     #settling = new Map();
     owed;
     constructor(settings, connection, logger, sdk = hostSdk, maxWeight = mostWeight) {
@@ -80,6 +82,20 @@ export class Shared {
         this.#health.set(agent, health);
         return health;
     }
+    /** What is wrong in one session alone: faults are counted there, and what cannot be reached is the agent's. */
+    #faults(session) {
+        const key = `${session.agent}\n${session.session}`;
+        const health = this.#faulty.get(key) ?? new Health();
+        if (this.#faulty.size > maxSessions)
+            this.#faulty.clear();
+        this.#faulty.set(key, health);
+        return health;
+    }
+    /** What keeps the engine from a session: a fault there, or what is wrong with the agent's. */
+    healthOf(session) {
+        const own = this.#faulty.get(`${session.agent}\n${session.session}`);
+        return own?.out === true ? own : this.health(session.agent);
+    }
     /** Calls a method for a session. An engine that took too long is left alone for a while. */
     async call(session, method, fields, options) {
         const health = this.health(session.agent);
@@ -105,16 +121,18 @@ export class Shared {
             this.warn(what, error);
             return;
         }
-        const health = this.health(session.agent);
+        // Faults are the engine's own, in this session or in all: after some in a row it is set aside, which is for a person to end. Nothing of it is hidden by starting it anew.
+        const fault = error instanceof ProtocolError && (error.code === Code.quarantined || error.code === Code.internal);
         if (!needed.has(what)) {
-            if (!health.out)
+            if (!this.healthOf(session).out)
                 this.warn(what, error);
             return;
         }
+        const health = fault ? this.#faults(session) : this.health(session.agent);
         if (health.failed(what)) {
             this.logger.warn(`${lineOf(what, error)} -> ${whileOut(this.settings.failure)}${adviceFor(error) === "" ? "" : `; ${adviceFor(error)}`}`);
             // What comes back may be another store: it is asked anew what it has of each session.
-            for (const state of this.#sessions.values())
+            for (const state of fault ? [this.state(session)] : this.#sessions.values())
                 state.bootstrapped = false;
         }
         else {
@@ -122,10 +140,9 @@ export class Shared {
         }
         if (!(error instanceof ProtocolError))
             return;
-        // Faults are the engine's own: after some in a row it is set aside, which is for a person to end. Nothing of it is hidden by starting it anew.
         if (error.code === Code.quarantined && health.setAside())
             this.logger.warn(`${lineOf(what, error)} -> ${adviceFor(error)}; this is said once`);
-        if (error.code === Code.quarantined || error.code === Code.internal)
+        if (fault)
             return;
         // A sidecar that goes on failing may hold on to a store that is gone.
         if (this.settings.socket === undefined && health.renewal())
@@ -137,7 +154,7 @@ export class Shared {
             await this.connection.renew();
         else
             await this.connection.call("retry", { session }, { timeoutMs: this.settings.timeouts.call });
-        for (const health of this.#health.values())
+        for (const health of [...this.#health.values(), ...this.#faulty.values()])
             health.retried();
         for (const state of this.#sessions.values())
             state.bootstrapped = false;
@@ -147,12 +164,17 @@ export class Shared {
     }
     /** A call worked. */
     works(session, what) {
-        const health = this.health(session.agent);
-        const seconds = Math.ceil(health.lasted() / 1000);
-        if (!health.works(what))
-            return;
-        this.logger.info(`${PACKAGE}: the engine is back after ${seconds} s`);
-        void this.catchUp();
+        const key = `${session.agent}\n${session.session}`;
+        const troubles = [[this.health(session.agent), ""], [this.#faulty.get(key), ` in ${session.agent}/${session.session}`]];
+        for (const [health, where] of troubles) {
+            const seconds = Math.ceil((health?.lasted() ?? 0) / 1000);
+            if (health?.works(what) !== true)
+                continue;
+            this.logger.info(`${PACKAGE}: the engine is back${where} after ${seconds} s`);
+            void this.catchUp();
+        }
+        if (this.#faulty.get(key)?.out === false)
+            this.#faulty.delete(key);
     }
     /** Stores what is owed of a session. Throws where the engine is out of order; what it refuses stays. */
     settle(session) {

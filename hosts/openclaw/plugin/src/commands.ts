@@ -99,7 +99,7 @@ async function keptTurns(shared: Shared, session?: WireSession): Promise<number>
 }
 
 async function status(shared: Shared, session: WireSession): Promise<string> {
-  const health = shared.health(session.agent);
+  const health = shared.healthOf(session);
   const kept = await keptTurns(shared, session).catch(() => 0);
   const budget = shared.state(session).budget.now();
   const lines = health.out
@@ -196,7 +196,7 @@ async function doctor(shared: Shared, session: WireSession | undefined, problems
       const made = await attempt("Making the engine", async () => { good(`The engine is ${engineText(await ask("info", { session }), settings.ownsCompaction === false)}`); });
       if (made) await attempt("Reading this conversation", async () => { good(`This conversation can be read: ${conversationText(await ask("describe", { session }))}`); });
     }
-    const health = shared.health(session?.agent ?? "main");
+    const health = session === undefined ? shared.health("main") : shared.healthOf(session);
     if (health.out) bad(`Out of order since ${many(Math.ceil(health.lasted() / 1000), "second")}: ${health.failing.join(", ")}. It is tried again with the next turn`);
   }
   await attempt("Looking for turns that wait to be stored", async () => {

@@ -48,6 +48,8 @@ export class Shared {
   readonly #sessions = new Map<string, SessionState>();
   readonly #warned = new Map<string, number>();
   readonly #health = new Map<string, Health>();
+  /** Of sessions in which the engine has faults of its own. */
+  readonly #faulty = new Map<string, Health>();
   readonly #settling = new Map<string, Promise<void>>();
   readonly owed: Owed;
 
@@ -97,6 +99,21 @@ export class Shared {
     return health;
   }
 
+  /** What is wrong in one session alone: faults are counted there, and what cannot be reached is the agent's. */
+  #faults(session: WireSession): Health {
+    const key = `${session.agent}\n${session.session}`;
+    const health = this.#faulty.get(key) ?? new Health();
+    if (this.#faulty.size > maxSessions) this.#faulty.clear();
+    this.#faulty.set(key, health);
+    return health;
+  }
+
+  /** What keeps the engine from a session: a fault there, or what is wrong with the agent's. */
+  healthOf(session: WireSession): Health {
+    const own = this.#faulty.get(`${session.agent}\n${session.session}`);
+    return own?.out === true ? own : this.health(session.agent);
+  }
+
   /** Calls a method for a session. An engine that took too long is left alone for a while. */
   async call(session: WireSession, method: string, fields: Readonly<Record<string, unknown>>, options: CallOptions): Promise<unknown> {
     const health = this.health(session.agent);
@@ -119,22 +136,23 @@ export class Shared {
       this.warn(what, error);
       return;
     }
-    const health = this.health(session.agent);
+    // Faults are the engine's own, in this session or in all: after some in a row it is set aside, which is for a person to end. Nothing of it is hidden by starting it anew.
+    const fault = error instanceof ProtocolError && (error.code === Code.quarantined || error.code === Code.internal);
     if (!needed.has(what)) {
-      if (!health.out) this.warn(what, error);
+      if (!this.healthOf(session).out) this.warn(what, error);
       return;
     }
+    const health = fault ? this.#faults(session) : this.health(session.agent);
     if (health.failed(what)) {
       this.logger.warn(`${lineOf(what, error)} -> ${whileOut(this.settings.failure)}${adviceFor(error) === "" ? "" : `; ${adviceFor(error)}`}`);
       // What comes back may be another store: it is asked anew what it has of each session.
-      for (const state of this.#sessions.values()) state.bootstrapped = false;
+      for (const state of fault ? [this.state(session)] : this.#sessions.values()) state.bootstrapped = false;
     } else {
       this.logger.debug?.(lineOf(what, error));
     }
     if (!(error instanceof ProtocolError)) return;
-    // Faults are the engine's own: after some in a row it is set aside, which is for a person to end. Nothing of it is hidden by starting it anew.
     if (error.code === Code.quarantined && health.setAside()) this.logger.warn(`${lineOf(what, error)} -> ${adviceFor(error)}; this is said once`);
-    if (error.code === Code.quarantined || error.code === Code.internal) return;
+    if (fault) return;
     // A sidecar that goes on failing may hold on to a store that is gone.
     if (this.settings.socket === undefined && health.renewal()) void this.connection.stop(false);
   }
@@ -143,7 +161,7 @@ export class Shared {
   async retry(session: WireSession): Promise<void> {
     if (this.settings.socket === undefined) await this.connection.renew();
     else await this.connection.call("retry", { session }, { timeoutMs: this.settings.timeouts.call });
-    for (const health of this.#health.values()) health.retried();
+    for (const health of [...this.#health.values(), ...this.#faulty.values()]) health.retried();
     for (const state of this.#sessions.values()) state.bootstrapped = false;
     await this.call(session, "bootstrap", { session }, { timeoutMs: this.settings.timeouts.call });
     await this.settle(session);
@@ -152,11 +170,15 @@ export class Shared {
 
   /** A call worked. */
   works(session: WireSession, what: string): void {
-    const health = this.health(session.agent);
-    const seconds = Math.ceil(health.lasted() / 1000);
-    if (!health.works(what)) return;
-    this.logger.info(`${PACKAGE}: the engine is back after ${seconds} s`);
-    void this.catchUp();
+    const key = `${session.agent}\n${session.session}`;
+    const troubles: [Health | undefined, string][] = [[this.health(session.agent), ""], [this.#faulty.get(key), ` in ${session.agent}/${session.session}`]];
+    for (const [health, where] of troubles) {
+      const seconds = Math.ceil((health?.lasted() ?? 0) / 1000);
+      if (health?.works(what) !== true) continue;
+      this.logger.info(`${PACKAGE}: the engine is back${where} after ${seconds} s`);
+      void this.catchUp();
+    }
+    if (this.#faulty.get(key)?.out === false) this.#faulty.delete(key);
   }
 
   /** Stores what is owed of a session. Throws where the engine is out of order; what it refuses stays. */

@@ -84,3 +84,36 @@ test("a sidecar that somebody else runs is asked, and an engine that fails still
   fire.lit = false;
   assert.match(await say("retry"), /asked to try again, and works\. 4 turns/);
 });
+
+test("a session that is set aside says so once, whatever works in others, and the others are asked on", async (t) => {
+  const damaged = "agent:main:old";
+  const stateDir = mkdtempSync(join(tmpdir(), "state-"));
+  t.after(() => { rmSync(stateDir, { recursive: true }); });
+  let lit = true;
+  const sidecar = new FakeSidecar((method, params) => {
+    if (method === "commitTurn" && lit && JSON.stringify(params["session"]).includes(damaged)) throw new Refusal(-32019, {}, 'core: engine "composed" for "main/old": commit turn failed 3 times in a row: row 7 is damaged: set aside until it is asked to try again');
+    return { bootstrap: { bootstrapped: true, known: 2 }, assemble: { items: [{ from: 0, to: 2 }], estimatedTokens: 2 }, commitTurn: { status: "committed" } }[method] ?? {};
+  });
+  const all = setup(() => ({}), { sidecar, sdk: { resolveStateDir: () => stateDir } });
+  const { handler } = chatCommand(all.shared, ["openbrain"], used);
+  const say = async (sessionKey: string, args: string): Promise<string> => (await handler({ args, sessionKey, sessionId: session.sessionId, config: used })).text;
+  const turn = async (sessionKey: string, key: string): Promise<void> => {
+    const engine = all.next();
+    const ids = { ...session, sessionKey };
+    await engine.bootstrap({ ...ids });
+    await engine.assemble({ ...ids, tokenBudget: 8000, prompt: "and now?", messages: [user("one"), assistant("two")] });
+    assert.deepEqual(await engine.commitTurn({ ...ids, advancementKey: key, messages: [user(key), assistant("done")] }), { status: "committed" });
+  };
+  for (let i = 1; i <= 3; i++) {
+    await turn(damaged, `old${i}`);
+    await turn(session.sessionKey, `main${i}`);
+  }
+  assert.equal(all.log.filter((line) => line.endsWith("; this is said once")).length, 1, all.log.join("\n"));
+  assert.equal(all.log.filter((line) => line.includes(": the engine is back")).length, 0, all.log.join("\n"));
+  assert.match(await say(session.sessionKey, "status"), /^The engine works\./);
+  assert.match(await say(damaged, "status"), /^The engine is out of order since .*commitTurn\./);
+  lit = false;
+  await turn(damaged, "old4");
+  assert.equal(all.log.filter((line) => line.includes("the engine is back in main/")).length, 1, all.log.join("\n"));
+  assert.match(await say(damaged, "status"), /^The engine works\./);
+});
