@@ -330,7 +330,7 @@ func twiceEntry(p *prompt) string {
 			if p.t.inherited[m] || p.t.floating[m] {
 				continue // a fork's own copy and the parent's entry are two
 			}
-			if shown[m] > max(allowed[m], p.d.copies(m)) {
+			if shown[m] > max(allowed[m], p.copies(m)) {
 				return fmt.Sprintf("%s appears %d times, was said %d times", m, shown[m], max(allowed[m], 1))
 			}
 		}
@@ -338,14 +338,26 @@ func twiceEntry(p *prompt) string {
 	return ""
 }
 
-// copies returns how often a mark was said, in force or not.
-func (d *driver) copies(mark string) int {
+// copies returns how often a mark was said, in force or not. What stood in a transcript alone may be stored, and of another session's turn that is not over everything.
+func (p *prompt) copies(mark string) int {
+	t := p.d.owner[mark]
+	if t == nil {
+		return 1
+	}
 	n := 0
-	if t := d.owner[mark]; t != nil {
-		for _, it := range t.stored {
+	count := func(items []item) {
+		for _, it := range items {
 			if contains(it.marks, mark) {
 				n++
 			}
+		}
+	}
+	if count(t.stored); t != p.t && t.open {
+		count(t.cur)
+	}
+	for wire, times := range t.loose {
+		if contains(marksIn(wire), mark) {
+			n += times
 		}
 	}
 	return max(n, 1)
