@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -248,6 +249,32 @@ func TestOutputs(t *testing.T) {
 	}
 	if found < 3 {
 		t.Errorf("found %d blocks to run", found)
+	}
+}
+
+// TestExamplesPrint: blocks marked with "printed by" and the folder of an example are what that prints; "…" stands for any text.
+func TestExamplesPrint(t *testing.T) {
+	found := 0
+	for _, d := range ours(t) {
+		for _, b := range d.blocks() {
+			folder, ok := strings.CutPrefix(b.mark, "printed by ")
+			if !ok {
+				continue
+			}
+			found++
+			cmd := exec.CommandContext(t.Context(), "go", "run", "./"+folder)
+			cmd.Dir = ".."
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%s: %v", folder, err)
+			}
+			if diff := differ(b.text, string(out)); diff != "" {
+				t.Errorf("%s:%d: %s: %s\nit prints\n%s", d.name, b.line, folder, diff, out)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("found no block")
 	}
 }
 
