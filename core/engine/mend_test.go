@@ -1,0 +1,471 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// older is a store from before a position existed once: what twin puts into it shares the position of another entry. Every position takes several of the store
+// behind it.
+type older struct {
+	*memory.Store
+	twins int64
+	// appends and deletes fail the next one.
+	appends, deletes error
+}
+
+const perPosition = 10
+
+func (s *older) shown(entries []core.Entry) []core.Entry {
+	for i := range entries {
+		entries[i].Seq /= perPosition
+	}
+	return entries
+}
+
+func (s *older) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	if err := s.appends; err != nil {
+		s.appends = nil
+		return core.AppendResult{}, err
+	}
+	entries = slices.Clone(entries)
+	for i := range entries {
+		entries[i].Seq *= perPosition
+	}
+	return s.Store.Append(ctx, entries)
+}
+
+func (s *older) Get(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
+	entries, err := s.Store.Get(ctx, scope, ids)
+	return s.shown(entries), err
+}
+
+func (s *older) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
+	q.FromSeq, q.ToSeq = q.FromSeq*perPosition, q.ToSeq*perPosition
+	page, err := s.Store.Scan(ctx, q)
+	s.shown(page.Entries)
+	return page, err
+}
+
+func (s *older) Delete(ctx context.Context, scope core.Scope, ids []string) (int, error) {
+	if err := s.deletes; err != nil {
+		s.deletes = nil
+		return 0, err
+	}
+	return s.Store.Delete(ctx, scope, ids)
+}
+
+func (s *older) Tail(ctx context.Context, id core.SessionID) (core.Tail, error) {
+	tail, err := s.Store.Tail(ctx, id)
+	if tail.Next > 0 {
+		tail.Next = (tail.Next-1)/perPosition + 1
+	}
+	return tail, err
+}
+
+// twin stores a message at a position that is taken.
+func (s *older) twin(t *testing.T, id core.SessionID, seq int64, m message.Message) string {
+	t.Helper()
+	s.twins++
+	e := core.Entry{
+		ID: fmt.Sprint("twin", s.twins), Key: fmt.Sprint("twin", s.twins), Agent: id.Agent, Session: id.Session, Seq: seq*perPosition + s.twins, Role: m.Role,
+		Type: core.TypeMessage, Message: m, Fingerprint: message.Fingerprint(m), Tokens: wordCounter(m.Text()) + 4,
+	}
+	if _, err := s.Store.Append(t.Context(), []core.Entry{e}); err != nil {
+		t.Fatal(err)
+	}
+	return e.ID
+}
+
+// olderFixture is a fixture over a store with six messages, of which the third and the fourth share their positions with one and with two others.
+func olderFixture(t *testing.T, change ...func(*engine.Config, *engine.Parts)) (*fixture, *older) {
+	t.Helper()
+	store := &older{Store: memory.New()}
+	f := newFixture(t, append(change, func(_ *engine.Config, p *engine.Parts) { p.Store = store })...)
+	f.store = store.Store
+	f.ingest(user("m0"), assistant("m1"), user("m2"), assistant("m3"), user("m4"), assistant("m5"))
+	store.twin(t, f.id, 2, user("beside m2"))
+	store.twin(t, f.id, 3, assistant("beside m3"))
+	store.twin(t, f.id, 3, assistant("again beside m3"))
+	f.restart()
+	return f, store
+}
+
+const mended = "m0 | m1 | m2 | beside m2 | m3 | beside m3 | again beside m3 | m4 | m5"
+
+// flaws are what is wrong with the sessions of a store.
+func flaws(t *testing.T, s core.Store) (out []string) {
+	t.Helper()
+	for f, err := range engine.Flaws(t.Context(), s) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, f.Session.Session+": "+f.Text)
+	}
+	return out
+}
+
+// told hears what becomes of entries, and finds what is there.
+type told struct{ there map[string]string }
+
+func (o *told) Retrieve(context.Context, core.Query) ([]core.Candidate, error) { return nil, nil }
+
+func (o *told) Appended(_ context.Context, entries []core.Entry) error {
+	for i := range entries {
+		o.there[entries[i].ID] = entries[i].Text()
+	}
+	return nil
+}
+
+func (o *told) Updated(_ context.Context, e core.Entry) error {
+	o.there[e.ID] = e.Text()
+	return nil
+}
+
+func (o *told) Deleted(_ context.Context, _ core.Scope, ids []string) error {
+	for _, id := range ids {
+		delete(o.there, id)
+	}
+	return nil
+}
+
+// TestSharedPositionsAreMended: whatever a session whose entries share positions is used for first, all of them are shown where they belong, have a position each
+// from then on, nothing is lost or stored twice, and an index knows what is there.
+func TestSharedPositionsAreMended(t *testing.T) {
+	var all []message.Message
+	for n, text := range strings.Split(mended, " | ") {
+		all = append(all, message.New([]message.Role{message.User, message.Assistant}[n%2], text))
+	}
+	all[3].Role, all[4].Role, all[6].Role, all[7].Role, all[8].Role = message.User, message.Assistant, message.Assistant, message.User, message.Assistant
+	mend := func(want int) func(*fixture) {
+		return func(f *fixture) {
+			if n, err := f.engine.Mend(f.t.Context(), f.id); n != want || err != nil {
+				f.t.Errorf("Mend = %d, %v, want %d", n, err, want)
+			}
+		}
+	}
+	for name, use := range map[string]func(f *fixture){
+		"a prompt":          func(f *fixture) { f.assemble(1000) },
+		"with a transcript": func(f *fixture) { f.assemble(1000, transcript("now", all...)) },
+		"a compaction":      func(f *fixture) { f.compact(1000) },
+		"being mended":      mend(3),
+	} {
+		t.Run(name, func(t *testing.T) {
+			heard := &told{there: map[string]string{"twin1": "beside m2", "twin2": "beside m3", "twin3": "again beside m3"}}
+			f, store := olderFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Retriever = heard })
+			if got := flaws(t, store); !slices.Equal(got, []string{"s1: 3 entries share a position with another one"}) {
+				t.Errorf("before: %q", got)
+			}
+			use(f)
+			if got := flaws(t, store); got != nil {
+				t.Errorf("afterwards: %q", got)
+			}
+			mend(0)(f)
+			for range 2 {
+				if got := shown(f.assemble(1000)); got != mended && name != "a compaction" {
+					t.Errorf("shown: %q, want %q", got, mended)
+				}
+				f.restart()
+			}
+			f.ingest(user("m6"))
+			if got := shown(f.assemble(1000)); !strings.HasSuffix(got, "m4 | m5 | m6") {
+				t.Errorf("after another message: %q", got)
+			}
+			there, said := map[string]string{}, map[string]int{}
+			for _, e := range entriesOf(f) {
+				there[e.ID] = e.Text()
+				said[e.Text()]++
+			}
+			for _, m := range all {
+				if said[m.Text()] != 1 {
+					t.Errorf("%q is stored %d times", m.Text(), said[m.Text()])
+				}
+			}
+			if diff := cmp.Diff(there, heard.there); diff != "" {
+				t.Errorf("an index does not know what is stored (-stored +known):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMendThatFails: what the store refused halfway is an error that says so, and the next call does the rest: nothing is there twice.
+func TestMendThatFails(t *testing.T) {
+	refusal := errors.New("the disk is full")
+	for name, fail := range map[string]func(*older){
+		"a copy":     func(s *older) { s.appends = refusal },
+		"a deletion": func(s *older) { s.deletes = refusal },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, store := olderFixture(t)
+			fail(store)
+			if _, err := f.engine.Mend(t.Context(), f.id); !errors.Is(err, refusal) {
+				t.Fatalf("Mend = %v, want what the store says", err)
+			}
+			got := strings.Split(shown(f.assemble(1000)), " | ")
+			want := strings.Split(mended, " | ")
+			slices.Sort(got)
+			slices.Sort(want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("shown (-want +got):\n%s", diff)
+			}
+			if n := f.stored(); n != len(want) {
+				t.Errorf("%d entries are stored, want %d", n, len(want))
+			}
+			if got := flaws(t, store); got != nil {
+				t.Errorf("flaws: %q", got)
+			}
+		})
+	}
+}
+
+// TestForkOfSharedPositions: a fork whose parent's entries share positions is used like any other, and the parent is mended.
+func TestForkOfSharedPositions(t *testing.T) {
+	f, store := olderFixture(t)
+	child := core.SessionID{Agent: "helper", Session: "child"}
+	if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork}); err != nil {
+		t.Fatal(err)
+	}
+	f.restart()
+	f.say(child, false, user("task"))
+	for range 2 {
+		if got := shown(f.assemble(1000, func(r *core.AssembleRequest) { r.Session = child })); got != "m0 | m1 | m2 | m3 | m4 | m5 | task" {
+			t.Errorf("the fork shows %q", got)
+		}
+	}
+	if got := shown(f.assemble(1000)); got != mended {
+		t.Errorf("the parent shows %q, want %q", got, mended)
+	}
+	if got := flaws(t, store); got != nil {
+		t.Errorf("flaws: %q", got)
+	}
+}
+
+// TestMendKeepsWhatIsShownShortened: an entry that was shown shortened, or stands in front because its turn began with it, is so under its new position too.
+func TestMendKeepsWhatIsShownShortened(t *testing.T) {
+	f, store := olderFixture(t)
+	f.edit(edit.Stub{ID: "twin1", Stub: window.Stub{Kind: window.Clipped, Texts: map[int]string{0: "a shorter text"}}})
+	f.edit(edit.Begin{Start: 4, Pinned: "twin1"})
+	if got, want := shown(f.assemble(1000)), "[4 earlier messages are stored but not shown.] | a shorter text | [1 earlier steps of this turn are stored but not shown.] | m4 | m5"; got != want {
+		t.Errorf("shown: %q, want %q", got, want)
+	}
+	if n, err := f.engine.Mend(t.Context(), f.id); n != 3 || err != nil {
+		t.Errorf("Mend = %d, %v", n, err)
+	}
+	for range 2 {
+		if got, want := shown(f.assemble(1000)), "[7 earlier messages are stored but not shown.] | a shorter text | [3 earlier steps of this turn are stored but not shown.] | m4 | m5"; got != want {
+			t.Errorf("once it is mended: %q, want %q", got, want)
+		}
+		f.restart()
+	}
+	if got := flaws(t, store); got != nil {
+		t.Errorf("flaws: %q", got)
+	}
+}
+
+// edit changes the session's stored view, whatever it is, and nothing else: as a crash or an older version left it.
+func (f *fixture) edit(edits ...core.Edit) {
+	f.t.Helper()
+	v, err := f.store.LoadView(f.t.Context(), f.id)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	v.Apply(edits...)
+	v.Apply(edit.Publish{Version: v.Version + 1})
+	if err := f.store.SwapView(f.t.Context(), v); err != nil {
+		f.t.Fatal(err)
+	}
+	f.restart()
+}
+
+// anyhow is an edit that no engine makes.
+type anyhow func(*core.View)
+
+func (a anyhow) Edit(v *core.View) { a(v) }
+
+// TestFlawsOfViews: what a view names and the store has not, or what it names twice, is told, and mending leaves a session that shows what there is, once.
+func TestFlawsOfViews(t *testing.T) {
+	said := []message.Message{user("m0"), assistant("m1"), user("m2"), assistant("m3"), user("m4"), assistant("m5")}
+	for name, c := range map[string]struct {
+		harm   func(*fixture)
+		flaw   string
+		mended int
+		want   string
+	}{
+		"nothing": {func(*fixture) {}, "", 0, "m0 | m1 | m2 | m3 | m4 | m5"},
+		"entries are gone": {func(f *fixture) {
+			if _, err := f.store.Delete(f.t.Context(), f.id.Scope(), []string{f.entry("m1").ID, f.entry("m2").ID}); err != nil {
+				f.t.Fatal(err)
+			}
+		}, "2 positions of the view hold no entry", 2, "m0 | m3 | m4 | m5"},
+		"something else stands there": {func(f *fixture) {
+			if err := f.store.Update(f.t.Context(), f.id.Scope(), f.entry("m1").ID, core.Change{Type: core.TypeSummary}); err != nil {
+				f.t.Fatal(err)
+			}
+		}, "1 positions of the view hold no entry", 1, "m0 | m2 | m3 | m4 | m5"},
+		"there twice": {func(f *fixture) {
+			f.edit(anyhow(func(v *core.View) { v.Path = append(v.Path, core.Span{From: 1, To: 3}) }))
+		}, "2 positions are in the view twice", 2, "m0 | m1 | m2 | m3 | m4 | m5"},
+		"it begins behind the end": {func(f *fixture) {
+			f.edit(anyhow(func(v *core.View) { v.Start = 9 }))
+		}, "the window begins at 9, behind the end of the 6 entries of the view", 1, "[6 earlier messages are stored but not shown.]"},
+		"its summaries end behind the end": {func(f *fixture) {
+			f.edit(anyhow(func(v *core.View) { v.Start, v.Frontier = 6, 8 }))
+		}, "the window begins at 8, behind the end of the 6 entries of the view", 1, ""},
+		"more leads than there is": {func(f *fixture) {
+			f.edit(anyhow(func(v *core.View) { v.Lead = 7 }))
+		}, "the window begins at 7, behind the end of the 6 entries of the view", 1, "m0 | m1 | m2 | m3 | m4 | m5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.ingest(said...)
+			f.assemble(1000)
+			c.harm(f)
+			f.restart()
+			var want []string
+			if c.flaw != "" {
+				want = []string{"s1: " + c.flaw}
+			}
+			if got := flaws(t, f.store); !slices.Equal(got, want) {
+				t.Errorf("before: %q, want %q", got, want)
+			}
+			for _, want := range []int{c.mended, 0} {
+				if n, err := f.engine.Mend(t.Context(), f.id); n != want || err != nil {
+					t.Errorf("Mend = %d, %v, want %d", n, err, want)
+				}
+			}
+			if got := flaws(t, f.store); got != nil {
+				t.Errorf("afterwards: %q", got)
+			}
+			for range 2 {
+				if got := shown(f.assemble(1000)); got != c.want {
+					t.Errorf("shown: %q, want %q", got, c.want)
+				}
+				f.ingest(user("on"))
+				c.want = strings.TrimPrefix(c.want+" | on", " | ")
+			}
+			f.restart()
+			if got := shown(f.assemble(1000)); got != c.want {
+				t.Errorf("after a restart: %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestFlawsOfManyViews: every view of a store is compared, however many there are, and every entry of a long one; whoever has seen enough may stop.
+func TestFlawsOfManyViews(t *testing.T) {
+	f := newFixture(t)
+	var batch []message.Message
+	for n := range core.MaxPage + 2 {
+		batch = append(batch, user(fmt.Sprint("m", n)))
+	}
+	f.ingest(batch...)
+	for n := range 2 * core.MaxPage {
+		v := core.View{Session: core.SessionID{Agent: "other", Session: fmt.Sprintf("s%05d", n)}, Version: 1}
+		if n >= 2*core.MaxPage-2 {
+			v.Path = []core.Span{{To: 1}}
+			v.Lead = 2
+		}
+		if err := f.store.SwapView(t.Context(), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		"s01998: 1 positions of the view hold no entry", "s01998: the window begins at 2, behind the end of the 1 entries of the view",
+		"s01999: 1 positions of the view hold no entry", "s01999: the window begins at 2, behind the end of the 1 entries of the view",
+	}
+	if got := flaws(t, f.store); !slices.Equal(got, want) {
+		t.Errorf("flaws: %q, want %q", got, want)
+	}
+	n := 0
+	for range engine.Flaws(t.Context(), f.store) {
+		if n++; n == 3 {
+			break
+		}
+	}
+	if n != 3 {
+		t.Errorf("it ended after %d", n)
+	}
+	if got := flaws(t, viewless{f.store}); got != nil {
+		t.Errorf("a store without views: %q", got)
+	}
+}
+
+// unreadable is a store of which a part cannot be read.
+type unreadable struct {
+	*memory.Store
+	lists, views, entries error
+}
+
+func (s *unreadable) ListViews(ctx context.Context, q core.ViewQuery) ([]core.SessionID, error) {
+	if s.lists != nil {
+		return nil, s.lists
+	}
+	return s.Store.ListViews(ctx, q)
+}
+
+func (s *unreadable) LoadView(ctx context.Context, id core.SessionID) (core.View, error) {
+	if s.views != nil && id.Session == "b" {
+		return core.View{}, s.views
+	}
+	return s.Store.LoadView(ctx, id)
+}
+
+func (s *unreadable) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
+	if s.entries != nil && q.Scope.Session == "b" {
+		return core.Page{}, s.entries
+	}
+	return s.Store.Scan(ctx, q)
+}
+
+// TestFlawsThatCannotBeFound: what cannot be read is an error and the last thing that is said, never taken for a store without flaws; a view that was dropped
+// meanwhile is no flaw, and the others are compared.
+func TestFlawsThatCannotBeFound(t *testing.T) {
+	fault := errors.New("disk on fire")
+	for name, c := range map[string]struct {
+		store unreadable
+		want  string
+	}{
+		"the list":          {unreadable{lists: fault}, "error"},
+		"a view":            {unreadable{views: fault}, "a error"},
+		"the entries":       {unreadable{entries: fault}, "a error"},
+		"dropped meanwhile": {unreadable{views: core.ErrNotFound}, "a c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &c.store
+			store.Store = memory.New()
+			for _, session := range []string{"a", "b", "c"} {
+				v := core.View{Session: core.SessionID{Agent: "ada", Session: session}, Version: 1, Path: []core.Span{{To: 1}}}
+				if err := store.SwapView(t.Context(), v); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var got []string
+			for f, err := range engine.Flaws(t.Context(), store) {
+				switch {
+				case err == nil:
+					got = append(got, f.Session.Session)
+				case errors.Is(err, fault):
+					got = append(got, "error")
+				default:
+					t.Errorf("error %v, want that of the store", err)
+				}
+			}
+			if s := strings.Join(got, " "); s != c.want {
+				t.Errorf("it says %q, want %q", s, c.want)
+			}
+		})
+	}
+}
