@@ -105,11 +105,20 @@ func TestOthersEraseWhereNoViewsAreKept(t *testing.T) {
 			}
 			f.assemble(1000)
 			other.assemble(1000)
+			epoch := f.epoch()
+			other.say(core.SessionID{Agent: "main", Session: "elsewhere"}, false, user("nothing to do with it"))
+			other.forget(engine.ForgetRequest{Scope: core.Scope{Agent: "main", Session: "elsewhere"}})
+			if f.assemble(1000); f.epoch() != epoch {
+				t.Error("what was sent is not a prefix any more, and nothing of it was erased")
+			}
 			c.do(f, other)
 			for range 2 {
 				if got := shown(f.assemble(1000)); got != c.want {
 					t.Errorf("shown: %q, want %q", got, c.want)
 				}
+			}
+			if f.epoch() == epoch {
+				t.Error("something was erased, and what was sent is said to be a prefix still")
 			}
 			f.ingest(user("further"))
 			if got, want := shown(f.assemble(1000)), strings.TrimPrefix(c.want+" | further", " | "); got != want {
@@ -126,14 +135,46 @@ func TestOthersEraseWhereNoViewsAreKept(t *testing.T) {
 	}
 }
 
-// TestOthersEraseWhatAForkShows: a fork shows nothing of what another process erased in its parent.
+// epoch is that of what the session was sent.
+func (f *fixture) epoch() uint64 {
+	f.t.Helper()
+	d, err := f.engine.Describe(f.t.Context(), engine.DescribeRequest{Session: f.id})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return d.Epoch
+}
+
+// TestOthersEraseTheTurnsPrompt: the prompt that stays in front of a long turn leaves when another process erased it, and stays when it erased something else.
+func TestOthersEraseTheTurnsPrompt(t *testing.T) {
+	for what, stays := range map[string]bool{"my code is": false, "step number 3 ": true} {
+		t.Run(what, func(t *testing.T) {
+			f, other, _ := remoteFixture(t)
+			f.ingest(user("my code is " + secret))
+			for n := range 60 {
+				f.ingest(calling(fmt.Sprint("c", n)), resulting(fmt.Sprint("c", n), fmt.Sprintf("step number %d of a long turn", n)))
+			}
+			if got := shown(f.assemble(300)); !strings.Contains(got, secret) || strings.Contains(got, "step number 20 ") {
+				t.Fatalf("shown: %q", got)
+			}
+			other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(what).ID}})
+			for range 2 {
+				if got := shown(f.assemble(300)); strings.Contains(got, secret) != stays || !strings.Contains(got, "step number 59 ") {
+					t.Errorf("shown: %q", got)
+				}
+			}
+		})
+	}
+}
+
+// TestOthersEraseWhatAForkShows: a fork shows nothing of what another process erased in its parent, and goes on showing the rest.
 func TestOthersEraseWhatAForkShows(t *testing.T) {
 	for name, compact := range map[string]bool{"a message": false, "a summary": true} {
 		t.Run(name, func(t *testing.T) {
 			f, other, _ := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = teller{} })
-			f.ingest(user("my code is "+secret), assistant("noted"), user("b"), assistant("c"))
+			f.ingest(user("my secret is "+secret), assistant("noted"), user("b"), assistant("xyz c"))
 			if compact {
-				f.compact(20)
+				f.compact(30)
 			}
 			child := core.SessionID{Agent: "main", Session: "child"}
 			inChild := func(r *core.AssembleRequest) { r.Session = child }
@@ -144,10 +185,18 @@ func TestOthersEraseWhatAForkShows(t *testing.T) {
 			if got := shown(f.assemble(1000, inChild)); !strings.Contains(got, secret) || !strings.Contains(got, "task") {
 				t.Fatalf("the fork shows %q", got)
 			}
+			other.forget(engine.ForgetRequest{Scope: core.Scope{Agent: "main", Session: "none"}, Reason: "nothing of it"})
+			if got := shown(f.assemble(1000, inChild)); !strings.Contains(got, secret) || !strings.HasSuffix(got, "xyz c | task") {
+				t.Errorf("when nothing of it is erased the fork shows %q", got)
+			}
+			other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("xyz c").ID}})
+			if got := shown(f.assemble(1000, inChild)); !strings.Contains(got, secret) || !strings.HasSuffix(got, "task") || strings.Contains(got, "xyz c") {
+				t.Errorf("when the newest message is erased the fork shows %q", got)
+			}
 			other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
 			for range 2 {
-				if got := shown(f.assemble(1000, inChild)); strings.Contains(got, secret) || !strings.HasSuffix(got, "c | task") {
-					t.Errorf("the fork shows %q", got)
+				if got := shown(f.assemble(1000, inChild)); strings.Contains(got, secret) || !strings.HasSuffix(got, "task") {
+					t.Errorf("when what is left is erased the fork shows %q", got)
 				}
 			}
 		})

@@ -141,11 +141,8 @@ func (e *Engine) record(ctx context.Context, entry core.Entry) (core.AppendResul
 // whether v is to be published.
 func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 	owners := map[core.SessionID]bool{s.id: true}
-	if v.Parent != nil {
-		owners[*v.Parent] = true // its summaries may be shown
-	}
 	for _, sp := range v.Path {
-		owners[*sp.Owned(s.id).Session] = true
+		owners[*sp.Owned(s.id).Session] = true // whose summaries may be shown, too
 	}
 	gone := make(map[int64]bool)
 	for _, sp := range v.Path {
