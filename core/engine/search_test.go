@@ -290,7 +290,7 @@ func TestSearchSharesItsRoom(t *testing.T) {
 		f.ingest(user(fmt.Sprintf("kestrel number %d is here\n%s", n, strings.Repeat("and much more of it\n", 60))), assistant("noted"))
 	}
 	f.ingest(user("kestrel number 12 is short"))
-	for _, tokens := range []int{100, 250, 400, 1000} {
+	for _, tokens := range []int{40, 100, 250, 400, 1000} {
 		seen, offset := map[string]bool{}, 0
 		for page := 0; page == 0 || offset > 0; page++ {
 			res, err := f.engine.Search(t.Context(), engine.SearchRequest{Session: f.id, Query: "kestrel number", Limit: 4, Offset: offset, Tokens: tokens})
@@ -326,6 +326,59 @@ func TestSearchSharesItsRoom(t *testing.T) {
 		}
 		if len(seen) != 13 {
 			t.Errorf("pages of %d tokens: %d entries, want 13", tokens, len(seen))
+		}
+	}
+}
+
+// TestSearchFindsWhatWasSaid: with a searcher or without one, no heartbeat is found, nothing that a client put in, and no answer of a search.
+func TestSearchFindsWhatWasSaid(t *testing.T) {
+	for name, searcher := range map[string]core.Searcher{"read": nil, "indexed": &index{}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Searcher = searcher })
+			f.say(f.id, true, user("tick of the kestrel"))
+			f.ingest(user("where is the kestrel?"), message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: "c", Name: core.ToolSearch, Args: `{"query":"kestrel"}`}}},
+				message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: "c", Name: core.ToolSearch, Text: "the kestrel was found"}}})
+			f.ingest(user("<system-reminder>\nThe kestrel is on the list of tasks.\n</system-reminder>"), assistant("the kestrel is here"))
+			got := f.search(engine.SearchRequest{Query: "the kestrel"})
+			slices.Sort(got)
+			if diff := cmp.Diff([]string{"the kestrel is here", "where is the kestrel?"}, got); diff != "" {
+				t.Errorf("found (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSearchForWhatIsPartlyTakenBack: a summary is not found any more once one message of those that it stands for was taken back, by its own session or by
+// one that was spawned later; where what was taken back is recalled, it is.
+func TestSearchForWhatIsPartlyTakenBack(t *testing.T) {
+	for _, told := range []bool{false, true} {
+		for _, agent := range []string{"main", "helper"} {
+			for what, kept := range map[string]int{"all": 0, "one": 7, "none": 8} {
+				t.Run(fmt.Sprintf("%s, %s, %t", what, agent, told), func(t *testing.T) {
+					f := newFixture(t, func(c *engine.Config, _ *engine.Parts) { c.Recall.ResetHistory = told })
+					var host []message.Message
+					for n := range 5 {
+						host = append(host, user(fmt.Sprintf("question %d", n)), assistant(fmt.Sprintf("answer %d", n)))
+					}
+					f.assemble(1000, transcript("", host...))
+					f.compact(40)
+					d, err := f.engine.Describe(t.Context(), engine.DescribeRequest{Session: f.id})
+					if err != nil || len(d.Summaries) != 1 || d.Summaries[0].Covers != 8 {
+						t.Fatalf("%+v, %v", d, err)
+					}
+					f.assemble(1000, transcript("", append(host[:kept:kept], user("another way"), assistant("so be it"))...))
+					child := core.SessionID{Agent: agent, Session: "child"}
+					if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, TTL: time.Hour}); err != nil {
+						t.Fatal(err)
+					}
+					for _, id := range []core.SessionID{f.id, child} {
+						got := f.search(engine.SearchRequest{Session: id, Query: "summary number"})
+						if found := slices.Contains(got, "summary number 1"); found != (told || what == "none") {
+							t.Errorf("%s finds %q", id, got)
+						}
+					}
+				})
+			}
 		}
 	}
 }
