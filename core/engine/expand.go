@@ -214,9 +214,7 @@ func (r *reach) expandSpans(ctx context.Context, spans []core.Span, offset int, 
 		if end += sp.Len(); end <= offset {
 			continue
 		}
-		skip := max(offset-begin, 0)
-		q := core.ScanQuery{Scope: sp.Session.Scope(), FromSeq: sp.From + int64(skip), ToSeq: sp.To, Limit: 64}
-		n = begin + skip
+		q := core.ScanQuery{Scope: sp.Session.Scope(), FromSeq: sp.From + int64(max(offset-begin, 0)), ToSeq: sp.To, Limit: 64}
 		for !full {
 			page, err := r.e.store.Scan(ctx, q)
 			if err != nil {

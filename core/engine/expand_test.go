@@ -221,6 +221,7 @@ func TestDescribeSaysWhatThereIs(t *testing.T) {
 	for n := range 30 {
 		talk = append(talk, user(fmt.Sprintf("question %d of some words", n)), assistant(fmt.Sprintf("answer %d of some words", n)))
 	}
+	talk[len(talk)-1].Time = day.Add(2 * time.Hour)
 	f.assemble(1000, transcript("", talk[:3]...))
 	if d := describe(); d.Entries != 3 || d.Turns != 1 || d.Shown != 3 || d.First != day || d.Last != day || !strings.HasPrefix(d.Text, "3 messages in 1 turns, 2026-01-02 03:04 to 2026-01-02 03:04; 3 shown (0 ") {
 		t.Errorf("of three: %+v", d)
@@ -232,10 +233,10 @@ func TestDescribeSaysWhatThereIs(t *testing.T) {
 	}
 	visible := len(slices.DeleteFunc(strings.Split(shown(res), " | "), func(s string) bool { return strings.HasPrefix(s, "[") }))
 	d := describe()
-	if d.Entries != 61 || d.Turns != 30 || d.First != day || d.Last != host.now || d.Shown != visible || d.Left != 61-visible || d.Left == 0 {
+	if d.Entries != 61 || d.Turns != 30 || d.First != day || d.Last != day.Add(2*time.Hour) || d.Shown != visible || d.Left != 61-visible || d.Left == 0 {
 		t.Errorf("%d are shown: %+v", visible, d)
 	}
-	if want := fmt.Sprintf("61 messages in 30 turns, 2026-01-02 03:04 to 2026-01-02 04:04; %d shown (0 of them shortened), %d stored but not shown.\n", visible, 61-visible); d.Text != want {
+	if want := fmt.Sprintf("61 messages in 30 turns, 2026-01-02 03:04 to 2026-01-02 05:04; %d shown (0 of them shortened), %d stored but not shown.\n", visible, 61-visible); d.Text != want {
 		t.Errorf("it says %q, want %q", d.Text, want)
 	}
 	f.compact(200)
