@@ -96,6 +96,14 @@ func TestOthersEraseWhereNoViewsAreKept(t *testing.T) {
 			other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Purge: true})
 			other.ingest(user("anew"), assistant("yes"))
 		}, "anew | yes"},
+		"all purged behind a summary, and less said anew": {teller{}, 30, func(f, other *fixture) {
+			other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Purge: true})
+			other.ingest(user("anew"), assistant("yes"), user("and"), assistant("so on"))
+		}, "anew | yes | and | so on"},
+		"all purged behind a summary, and more said anew": {teller{}, 30, func(f, other *fixture) {
+			other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Purge: true})
+			other.ingest(user("b0"), assistant("b1"), user("b2"), assistant("b3"), user("b4"), assistant("b5"), user("b6"), assistant("b7"))
+		}, "b0 | b1 | b2 | b3 | b4 | b5 | b6 | b7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, other, _ := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = c.compactor })
