@@ -233,3 +233,65 @@ func (s *unreachable) Get(ctx context.Context, scope core.Scope, ids []string) (
 	}
 	return s.Store.Get(ctx, scope, ids)
 }
+
+// TestQuotesKeepToTheirShare: in a window that not all of the conversation fits in, a block costs no more than the share of recall, and uses all of it that takes
+// another quotation.
+func TestQuotesKeepToTheirShare(t *testing.T) {
+	var tiny []message.Message
+	for n := range 80 {
+		tiny = append(tiny, user(fmt.Sprint("n", n)))
+	}
+	k := newQuoting(t, nil, tiny...)
+	for n := range 60 {
+		k.ingest(user(fmt.Sprintf("question %d of several words", n)), assistant(fmt.Sprintf("answer %d of several words", n)))
+	}
+	var numbers []int
+	for n := range k.memories {
+		numbers = append(numbers, n)
+	}
+	k.propose([]float64{1}, numbers...)
+	for _, budget := range []int{1000, 600} {
+		_, res := k.quotes(budget, "what is there?")
+		if res.RecallLen == 0 {
+			t.Fatalf("budget %d: nothing is recalled", budget)
+		}
+		if cost, most := wordCounter(res.Messages[res.RecallAt].Text())+4+1, budget*3/10; cost > most || cost < most-20 {
+			t.Errorf("budget %d: the block costs %d of %d", budget, cost, most)
+		}
+		k.restart()
+	}
+}
+
+// TestQuotesPassOverWhatDoesNotFit: a passage that is too long for the room is left out and named with what it would cost, and a shorter one behind it is quoted.
+func TestQuotesPassOverWhatDoesNotFit(t *testing.T) {
+	passage := strings.TrimSpace(strings.Repeat("word ", 180))
+	k := newQuoting(t, nil, user("a beginning "+passage+" and an end of it "+strings.Repeat("more ", 100)), user("a short one"))
+	k.propose([]float64{1, 0.9}, 0, 1)
+	k.retriever.candidates[0].Text = passage
+	got, res := k.quotes(300, "which one?")
+	if diff := cmp.Diff([]string{"a short one"}, got); diff != "" {
+		t.Errorf("quoted (-want +got):\n%s", diff)
+	}
+	found := false
+	for _, c := range res.Choices {
+		found = found || c.Reason == window.OutAllowance && c.Entry == k.memories[0].ID && c.Tokens > 180 && c.Tokens < 200
+	}
+	if !found {
+		t.Errorf("it is not said that the long one was left out: %+v", res.Choices)
+	}
+}
+
+// TestQuotesStandInTheOrderOfTime: what was said earlier is quoted first, whenever it was stored; what was said at one time as it was stored.
+func TestQuotesStandInTheOrderOfTime(t *testing.T) {
+	at := func(text string, day int) message.Message {
+		m := user(text)
+		m.Time = time.Date(2025, 1, day, 0, 0, 0, 0, time.UTC)
+		return m
+	}
+	k := newQuoting(t, nil, at("third", 3), at("first", 1), at("second", 2), at("and second", 2), at("fourth", 4))
+	k.propose([]float64{1}, 4, 3, 0, 2, 1)
+	got, _ := k.quotes(4000, "in which order?")
+	if diff := cmp.Diff([]string{"first", "second", "and second", "third", "fourth"}, got); diff != "" {
+		t.Errorf("quoted (-want +got):\n%s", diff)
+	}
+}
