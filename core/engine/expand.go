@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -166,7 +165,7 @@ func (r *reach) reached(ctx context.Context, id string) (core.Entry, error) {
 			return page.Entries[0], nil
 		}
 	}
-	for _, scope := range append(slices.Clone(r.scopes), ownersOf(&r.view)...) {
+	for _, scope := range r.scopes { // among them are those of all entries on the path, see expire
 		got, err := r.e.store.Get(ctx, scope, []string{id})
 		if err == nil && r.holds(&got[0]) {
 			return got[0], nil
@@ -176,17 +175,6 @@ func (r *reach) reached(ctx context.Context, id string) (core.Entry, error) {
 		}
 	}
 	return core.Entry{}, core.ErrNotFound
-}
-
-// ownersOf lists the other sessions that a path shows entries of.
-func ownersOf(v *core.View) []core.Scope {
-	var out []core.Scope
-	for _, sp := range v.Path {
-		if sp.Session != nil && !slices.Contains(out, sp.Session.Scope()) {
-			out = append(out, sp.Session.Scope())
-		}
-	}
-	return out
 }
 
 // expandEntry shows a page of one entry's text.
@@ -220,16 +208,13 @@ func (r *reach) expandSpans(ctx context.Context, spans []core.Span, offset int, 
 	for _, sp := range spans {
 		res.Total += sp.Len()
 	}
-	n := 0
-	full := false
+	n, end, full := 0, 0, false // n is how many entries are on the pages up to here, end how many the spans up to one hold
 	for _, sp := range spans {
-		if full || n+sp.Len() <= offset {
-			n += sp.Len()
+		begin := end
+		if end += sp.Len(); end <= offset {
 			continue
 		}
-		skip := int64(max(offset-n, 0))
-		q := core.ScanQuery{Scope: sp.Session.Scope(), FromSeq: sp.From + skip, ToSeq: sp.To, Limit: 64}
-		n += int(skip)
+		q := core.ScanQuery{Scope: sp.Session.Scope(), FromSeq: sp.From + int64(max(offset-begin, 0)), ToSeq: sp.To, Limit: 64}
 		for !full {
 			page, err := r.e.store.Scan(ctx, q)
 			if err != nil {
@@ -245,12 +230,15 @@ func (r *reach) expandSpans(ctx context.Context, spans []core.Span, offset int, 
 						break
 					}
 				}
-				n = int(entry.Seq-sp.From) + 1 + before(spans, sp)
+				n = begin + int(entry.Seq-sp.From) + 1
 			}
 			if page.Next == "" {
 				break
 			}
 			q.Cursor = page.Next
+		}
+		if full {
+			break
 		}
 	}
 	if full {
@@ -260,18 +248,6 @@ func (r *reach) expandSpans(ctx context.Context, spans []core.Span, offset int, 
 		res.Next = n
 	}
 	return res, nil
-}
-
-// before is the number of entries in the spans in front of one.
-func before(spans []core.Span, sp core.Span) int {
-	n := 0
-	for _, s := range spans {
-		if s == sp {
-			break
-		}
-		n += s.Len()
-	}
-	return n
 }
 
 // Describe implements Recaller. It reads two entries, whatever the session's length.

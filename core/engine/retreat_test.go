@@ -28,6 +28,7 @@ func TestForgetTheOnlyLiveMessage(t *testing.T) {
 		before []message.Message
 		want   string
 	}{
+		"the first":       {[]message.Message{user("one")}, "one"},
 		"a message":       {[]message.Message{user("one"), assistant("two")}, "one | two"},
 		"a tool's result": {[]message.Message{user("one"), call, result}, "one |  | the file"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -141,11 +142,8 @@ func (e *Engine) record(ctx context.Context, entry core.Entry) (core.AppendResul
 // whether v is to be published.
 func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 	owners := map[core.SessionID]bool{s.id: true}
-	if v.Parent != nil {
-		owners[*v.Parent] = true // its summaries may be shown
-	}
 	for _, sp := range v.Path {
-		owners[*sp.Owned(s.id).Session] = true
+		owners[*sp.Owned(s.id).Session] = true // whose summaries may be shown, too
 	}
 	gone := make(map[int64]bool)
 	for _, sp := range v.Path {
@@ -154,13 +152,15 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 		}
 	}
 	there := make(map[string]bool) // what says something
+	emptied := make(map[place]bool)
 	erased, next := uint64(0), int64(0)
 	for owner := range owners {
 		for entry, err := range core.All(ctx, s.e.store, owner.Scope(), false) {
 			if err != nil {
 				return false, fmt.Errorf("core: load session %q: %w", s.id, err)
 			}
-			if there[entry.ID] = entry.Type != core.TypeErased; owner != s.id {
+			there[entry.ID], emptied[place{owner, entry.Seq}] = entry.Type != core.TypeErased, entry.Type == core.TypeErased
+			if owner != s.id {
 				continue
 			}
 			next = max(next, entry.Seq+1)
@@ -172,8 +172,10 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 			}
 		}
 	}
-	if next == 0 {
+	if next == 0 || begunAnew(v, there, emptied) {
+		known := v.Epoch
 		*v = core.View{Session: s.id}
+		v.Apply(edit.Epoch{Known: known})
 		if err := s.e.views.DeleteView(ctx, s.id); err != nil {
 			return false, fmt.Errorf("core: load session %q: it was purged: %w", s.id, err)
 		}
@@ -207,4 +209,18 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 	}
 	v.Apply(edit.Show{}, edit.Seek{}, edit.Erased{Count: erased}, edit.Anew{})
 	return true, nil
+}
+
+// begunAnew reports whether a session was purged and something else was said in it since: a summary went, and nothing of what it stood for is an empty place.
+func begunAnew(v *core.View, there map[string]bool, emptied map[place]bool) bool {
+	return v.Parent == nil && slices.ContainsFunc(v.Summaries, func(sum core.Summary) bool {
+		return !there[sum.ID] && sum.Kind != erasedKind && !slices.ContainsFunc(sum.Of, func(sp core.Span) bool {
+			for seq := sp.From; seq < sp.To; seq++ {
+				if emptied[place{*sp.Owned(v.Session).Session, seq}] {
+					return true
+				}
+			}
+			return false
+		})
+	})
 }

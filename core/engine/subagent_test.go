@@ -2,12 +2,14 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
@@ -234,4 +236,157 @@ func TestSubagentsPromptMode(t *testing.T) {
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "subagents.promptMode") {
 		t.Errorf("Validate = %v", err)
 	}
+}
+
+// TestSpawnOfAUsedChild: a child that has said anything cannot be prepared, and a preparation is not taken back once the child was used.
+func TestSpawnOfAUsedChild(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		f := newFixture(t, func(c *engine.Config, _ *engine.Parts) { c.Subagents.Recall = on })
+		f.ingest(user("parent question"), assistant("parent answer"))
+		child := core.SessionID{Agent: "main", Session: "child"}
+		in := func(r *core.AssembleRequest) { r.Session = child }
+		prepare := func(mode core.SpawnMode) (core.Spawn, error) {
+			return f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: mode})
+		}
+		for _, mode := range []core.SpawnMode{core.SpawnIsolated, core.SpawnFork} {
+			sp, err := prepare(mode)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.assemble(1000, in)
+			for range 2 {
+				if err := sp.Rollback(t.Context()); err != nil {
+					t.Errorf("%s: %v", mode, err)
+				}
+			}
+			if got := shown(f.assemble(1000, in)); got != "" {
+				t.Errorf("%s: when it is taken back the child shows %q", mode, got)
+			}
+		}
+		sp, err := prepare(core.SpawnFork)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.say(child, false, user("task"))
+		if _, err := prepare(core.SpawnFork); !errors.Is(err, core.ErrConflict) {
+			t.Errorf("prepared again: %v, want ErrConflict", err)
+		}
+		if err := sp.Rollback(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if v, err := f.store.LoadView(t.Context(), child); err != nil || v.Parent == nil || len(v.Grants) != 1 {
+			t.Errorf("a preparation that was used is taken back: %+v, %v", v, err)
+		}
+		other := core.SessionID{Agent: "main", Session: "other"}
+		f.say(other, false, user("one message"))
+		child = other
+		for _, mode := range []core.SpawnMode{core.SpawnIsolated, core.SpawnFork} {
+			if _, err := prepare(mode); !errors.Is(err, core.ErrConflict) {
+				t.Errorf("a child with one message: %v, want ErrConflict", err)
+			}
+		}
+	}
+}
+
+// TestResultOfASubagent: what a subagent said last is handed back, however long ago that was; it goes to the parent that the host names, or else to the one that
+// spawned it, and a host goes on as if nothing had come in between.
+func TestResultOfASubagent(t *testing.T) {
+	for name, kind := range map[string]core.Call{"its own list": core.CallPrompt, "what it was given": core.CallLoop} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			host := []message.Message{user("question"), assistant("I ask somebody")}
+			out := f.assemble(1000, transcript("", host...)).Messages
+			child := core.SessionID{Agent: "main", Session: "child"}
+			if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child}); err != nil {
+				t.Fatal(err)
+			}
+			f.say(child, false, user("task"), assistant("found it"))
+			for n := range 130 {
+				f.say(child, false, user(fmt.Sprint("and then ", n)))
+			}
+			for range 2 {
+				if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Child: child, Reason: "completed"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			more := []message.Message{user("so?"), assistant("so it is")}
+			if kind == core.CallPrompt {
+				out = host
+			}
+			next := func(r *core.AssembleRequest) {
+				r.Call, r.Transcript = kind, &core.Transcript{Skipped: len(out), Digest: message.DigestOf(out), Messages: more}
+			}
+			for range 2 {
+				got := shown(f.assemble(1000, next))
+				if strings.Count(got, "found it") != 1 || !strings.HasPrefix(got, "question | I ask somebody | ") || !strings.HasSuffix(got, " | so? | so it is") {
+					t.Errorf("shown: %q", got)
+				}
+			}
+			if n := f.stored(); n != 5 {
+				t.Errorf("%d entries are stored, want 5", n)
+			}
+			other := core.SessionID{Agent: "main", Session: "other"}
+			if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Child: child, Parent: other, Result: "for another one"}); err != nil {
+				t.Fatal(err)
+			}
+			if got := shown(f.assemble(1000, func(r *core.AssembleRequest) { r.Session = other })); !strings.Contains(got, "for another one") {
+				t.Errorf("the parent that was named shows %q", got)
+			}
+			if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Child: core.SessionID{Agent: "main", Session: "nobody's"}, Result: "lost"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestMaintain: what can wait is a compaction that is due, unless it is turned off or the runtime compacts; its failure is one.
+func TestMaintain(t *testing.T) {
+	fault := errors.New("disk on fire")
+	for name, c := range map[string]struct {
+		change  func(*engine.Config, *engine.Parts)
+		long    bool
+		fails   bool
+		changed bool
+		reason  string
+	}{
+		"due":            {nil, true, false, true, ""},
+		"not due":        {nil, false, false, false, core.ReasonBelowThreshold},
+		"turned off":     {func(c *engine.Config, _ *engine.Parts) { c.Compaction.Proactive = false }, true, false, false, "nothing to do"},
+		"of the runtime": {func(_ *engine.Config, p *engine.Parts) { p.Compactor = runtimes{} }, true, false, false, "nothing to do"},
+		"fails":          {nil, true, true, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := &failing{Store: memory.New()}
+			f := newFixture(t, func(cfg *engine.Config, p *engine.Parts) {
+				if p.Store = broken; c.change != nil {
+					c.change(cfg, p)
+				}
+			})
+			f.store = broken.Store
+			turns := 2
+			if c.long {
+				turns = 60
+			}
+			for n := range turns {
+				f.ingest(user(fmt.Sprintf("question %d of several words", n)), assistant(fmt.Sprintf("answer %d of several words", n)))
+				f.assemble(200)
+			}
+			if c.fails {
+				broken.err = fault
+			}
+			res, err := f.engine.Maintain(t.Context(), core.MaintainRequest{Session: f.id, Budget: 200})
+			if c.fails != errors.Is(err, fault) || !c.fails && err != nil || res.Changed != c.changed || !strings.HasPrefix(res.Reason, c.reason) {
+				t.Errorf("%+v, %v", res, err)
+			}
+		})
+	}
+}
+
+// runtimes is a compactor that leaves compacting to the runtime.
+type runtimes struct{}
+
+func (runtimes) OwnsCompaction() bool { return false }
+
+func (runtimes) Compact(context.Context, core.Compaction) (core.Patch, error) {
+	return core.Patch{Delegated: &core.CompactResult{OK: true, Compacted: true}}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
@@ -88,6 +89,67 @@ func TestTelemetry(t *testing.T) {
 	}
 	if !store.seen["IngestBatch"] || store.seen[""] {
 		t.Errorf("the store is used in %v", store.seen)
+	}
+}
+
+// TestTelemetryOfEveryCall: every call that a host makes is told once, under its name, as soon as it is over, with whether it failed.
+func TestTelemetryOfEveryCall(t *testing.T) {
+	var told spans
+	f := newFixture(t)
+	e, err := engine.New(f.parts, f.cfg, engine.WithTelemetry(&told))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.engine = e
+	f.ingest(user("a"), assistant("b"))
+	ctx, none := t.Context(), core.SessionID{}
+	spawn := func(child core.SessionID) error {
+		return second(e.PrepareSubagentSpawn(ctx, core.SpawnRequest{Parent: f.id, Child: child}))
+	}
+	said := []message.Message{user("c")}
+	for name, call := range map[string]func(core.SessionID) error{
+		"Bootstrap": func(id core.SessionID) error { return second(e.Bootstrap(ctx, core.BootstrapRequest{Session: id})) },
+		"IngestBatch": func(id core.SessionID) error {
+			return second(e.IngestBatch(ctx, core.IngestBatchRequest{Session: id, Messages: said}))
+		},
+		"CommitTurn": func(id core.SessionID) error {
+			return second(e.CommitTurn(ctx, core.CommitTurnRequest{Session: id, AdvancementKey: "k", Messages: said}))
+		},
+		"AfterTurn": func(id core.SessionID) error {
+			return e.AfterTurn(ctx, core.AfterTurnRequest{Session: id, Messages: said})
+		},
+		"Assemble": func(id core.SessionID) error {
+			return second(e.Assemble(ctx, core.AssembleRequest{Session: id, Budget: 100}))
+		},
+		"Compact":              func(id core.SessionID) error { return second(e.Compact(ctx, core.CompactRequest{Session: id})) },
+		"Maintain":             func(id core.SessionID) error { return second(e.Maintain(ctx, core.MaintainRequest{Session: id})) },
+		"PrepareSubagentSpawn": func(id core.SessionID) error { id.Session += "-child"; return spawn(id) },
+		"OnSubagentEnded":      func(id core.SessionID) error { return e.OnSubagentEnded(ctx, core.SubagentEnded{Child: id}) },
+		"Search": func(id core.SessionID) error {
+			return second(e.Search(ctx, engine.SearchRequest{Session: id, Query: "a"}))
+		},
+		"Expand": func(id core.SessionID) error {
+			return second(e.Expand(ctx, engine.ExpandRequest{Session: id, ID: "0"}))
+		},
+		"Describe": func(id core.SessionID) error { return second(e.Describe(ctx, engine.DescribeRequest{Session: id})) },
+		"Forget": func(id core.SessionID) error {
+			return second(e.Forget(ctx, engine.ForgetRequest{Scope: id.Scope(), From: time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC)}))
+		},
+	} {
+		for _, id := range []core.SessionID{f.id, none} {
+			told.done = nil
+			want := name
+			if err := call(id); err != nil {
+				want += " failed"
+			}
+			if id == none != strings.HasSuffix(want, "failed") {
+				t.Errorf("%s of %q: %s", name, id, want)
+			}
+			mine := slices.DeleteFunc(told.done, func(s string) bool { return strings.Contains(s, "/") })
+			if !slices.Equal(mine, []string{want}) || told.open != 0 {
+				t.Errorf("%s of %q is told as %q, %d are open", name, id, mine, told.open)
+			}
+		}
 	}
 }
 
