@@ -72,6 +72,9 @@ type known struct {
 	marks []string
 	typ   core.EntryType
 	raw   string
+	said  string
+	// leads says that it is a system message from the beginning of a transcript.
+	leads bool
 	// answers says that it holds results: a rule may take out those whose call is not there.
 	answers bool
 }
@@ -91,7 +94,7 @@ func (d *driver) readEntries() {
 	for _, agent := range []string{"agent-a", "agent-b", "agent-c"} {
 		for e, err := range core.All(d.tb.Context(), d.store, core.Scope{Agent: agent}, false) {
 			if err == nil {
-				d.entries[e.ID] = known{marks: marksOf(&e), typ: e.Type, raw: string(e.Message.Raw), answers: e.Message.HasResults()}
+				d.entries[e.ID] = known{marks: marksOf(&e), typ: e.Type, raw: string(e.Message.Raw), said: e.Message.Text(), leads: e.Leads(), answers: e.Message.HasResults()}
 			}
 		}
 	}
@@ -132,9 +135,13 @@ func choicesEntries(p *prompt) string {
 			switch {
 			case !ok:
 				return fmt.Sprintf("message %d shows the entry %q, say the choices, and no such entry is stored", i, c.Entry)
+			case k.leads && c.Reason != window.ReasonSystem:
+				return fmt.Sprintf("message %d shows the entry %q, a system message in front, for %q", i, c.Entry, c.Reason)
 			case c.Reason == window.ReasonRecalled, len(k.marks) == 0, p.t.floating[k.marks[0]]:
 			case c.Stub == "" && !k.answers && !strings.Contains(text, k.marks[0]):
 				return fmt.Sprintf("message %d shows the entry %q, say the choices, and does not hold its %s", i, c.Entry, k.marks[0])
+			case c.Stub == "" && !k.answers && len(named[i]) == 1 && all[i] == 1 && !strings.Contains(p.res.Messages[i].Text(), k.said):
+				return fmt.Sprintf("message %d shows the entry %q whole, say the choices, and does not say what it says: %.80q", i, c.Entry, k.said)
 			case c.Stub != "" && len(named[i]) == 1 && k.raw != "" && !p.res.Messages[i].Edited && k.raw == string(p.res.Messages[i].Raw):
 				return fmt.Sprintf("message %d shows the entry %q shortened (%s), say the choices, and it is whole", i, c.Entry, c.Stub)
 			}
@@ -253,7 +260,7 @@ func cacheEpoch(p *prompt) string {
 	case p.res.Stepped && is == was:
 		return fmt.Sprintf("the window moved, says Stepped, and the epoch stays %d", is)
 	case p.t.moved || p.d.plan.Managed || p.d.troubled: // what a host hands over, and what failed, moves the window too
-	case !p.t.outgrew && (is != was || p.res.Stepped):
+	case !p.t.outgrew && !p.t.recalled && (is != was || p.res.Stepped):
 		return fmt.Sprintf("the epoch was %d and is %d, stepped is %v, although the conversation never came near the budget", was, is, p.res.Stepped)
 	case is != was && !p.res.Stepped:
 		return fmt.Sprintf("the epoch was %d and is %d, and Stepped does not say that the window moved", was, is)
@@ -273,7 +280,8 @@ func failureNamed(p *prompt) string {
 			return fmt.Sprintf("a problem lacks its part, operation, text, time or count: %+v", h)
 		}
 	}
-	if !p.d.troubled && len(p.res.Warnings)+len(health) > 0 {
+	// A compaction may name what became of a model's answer.
+	if !p.d.troubled && p.d.env.Model.Calls()+p.d.env.Host.Compacts() == 0 && len(p.res.Warnings)+len(health) > 0 {
 		return fmt.Sprintf("warnings %q and problems %+v, and nothing went wrong so far", p.res.Warnings, health)
 	}
 	return ""
