@@ -259,7 +259,7 @@ func cacheEpoch(p *prompt) string {
 		return fmt.Sprintf("the epoch was %d and is %d", was, is)
 	case p.res.Stepped && is == was:
 		return fmt.Sprintf("the window moved, says Stepped, and the epoch stays %d", is)
-	case p.t.moved || p.d.plan.Managed || p.d.troubled: // what a host hands over, and what failed, moves the window too
+	case p.t.moved || p.t.parent != nil || p.d.plan.Managed || p.d.troubled: // so do grants that end, what a host hands over, and what failed
 	case !p.t.outgrew && !p.t.recalled && (is != was || p.res.Stepped):
 		return fmt.Sprintf("the epoch was %d and is %d, stepped is %v, although the conversation never came near the budget", was, is, p.res.Stepped)
 	case is != was && !p.res.Stepped:

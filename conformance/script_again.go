@@ -66,9 +66,10 @@ func scriptAgain(s *script) string {
 		var said []core.Entry
 		newest := ""
 		for _, e := range held {
-			if e.Type == core.TypeMessage {
+			switch e.Type {
+			case core.TypeMessage:
 				said = append(said, e)
-			} else if e.Type == core.TypeSummary {
+			case core.TypeSummary:
 				newest = e.Text()
 			}
 		}
