@@ -15,6 +15,9 @@ const (
 	SuiteRetriever Suite = "retriever"
 	SuiteCompactor Suite = "compactor"
 	SuiteEngine    Suite = "engine"
+	SuiteCounter   Suite = "counter"
+	SuiteEmbedder  Suite = "embedder"
+	SuiteCompleter Suite = "completer"
 )
 
 // Need is something a check cannot run without. A check whose needs are not met is skipped, and says so.
@@ -95,6 +98,7 @@ type Check struct {
 	store     func(*storeRun) string
 	retriever func(*retrieverRun) string
 	compactor func(*compactorRun) string
+	model     func(*modelRun) string
 	// Engine checks look at every prompt, at every compaction, or are reported by the driver itself when all are nil.
 	prompt  func(*prompt) string
 	compact func(*compaction) string
@@ -110,7 +114,7 @@ func (c Check) Family() string {
 
 // Checks lists all checks, by suite and id.
 func Checks() []Check {
-	all := slices.Concat(storeSuite(), retrieverChecks(), compactorChecks(), engineChecks())
+	all := slices.Concat(storeSuite(), retrieverChecks(), compactorChecks(), modelChecks(), engineChecks())
 	slices.SortStableFunc(all, func(a, b Check) int {
 		return cmp.Or(cmp.Compare(a.Suite, b.Suite), cmp.Compare(a.ID, b.ID))
 	})

@@ -169,17 +169,19 @@ func patchProgress(r *compactorRun) string {
 func patchFallback(r *compactorRun) string {
 	for _, mood := range []Mood{Empty, Failing, Lying, Hostile} {
 		r.model.Set(mood)
-		calls := r.model.Calls()
-		c := r.task(true)
-		patches, text := r.run(c)
-		if text == "" {
-			text = r.progress(c, patches)
-		}
-		if text == "" && r.model.Calls() > calls && (mood == Empty || mood == Failing) {
-			text = owned(patches)
-		}
-		if text != "" {
-			return fmt.Sprintf("model is %s: %s", mood, text)
+		for _, c := range []core.Compaction{r.task(true), r.rich(true)} {
+			r.published = nil
+			calls := r.model.Calls()
+			patches, text := r.run(c)
+			if text == "" && len(c.Summaries) == 0 {
+				text = r.progress(c, patches)
+			}
+			if text == "" && r.model.Calls() > calls && (mood == Empty || mood == Failing) {
+				text = owned(patches)
+			}
+			if text != "" {
+				return fmt.Sprintf("model is %s, %d earlier summaries: %s", mood, len(c.Summaries), text)
+			}
 		}
 	}
 	return ""

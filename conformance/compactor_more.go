@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/window"
@@ -54,7 +55,7 @@ func (r *compactorRun) rich(force bool) core.Compaction {
 	}
 	c.Left = min(2, len(c.Entries)-c.Protected)
 	c.Target = c.Tokens / 2
-	c.Instructions = "keep what was said about the kestrel bridge"
+	c.Instructions = "keep what was said about the kestrel bridge – 橋"
 	return c
 }
 
@@ -198,9 +199,12 @@ func patchRounds(r *compactorRun) string {
 }
 
 func patchHonest(r *compactorRun) string {
-	for _, mood := range []Mood{Honest, Empty, Lying} {
+	for n, mood := range []Mood{Honest, Empty, Lying, Lying} {
 		r.model.Set(mood)
 		c := r.rich(true)
+		if n == 3 {
+			c.SummaryTokens = 60
+		}
 		calls := r.model.Calls()
 		patches, text := r.run(c)
 		if text != "" {
@@ -220,6 +224,9 @@ func patchHonest(r *compactorRun) string {
 				if strings.TrimSpace(rep.Text) == "" || strings.TrimSpace(rep.Kind) == "" {
 					return fmt.Sprintf("a replacement of %d entries has text %.40q and kind %q", len(rep.Entries), rep.Text, rep.Kind)
 				}
+				if !utf8.ValidString(rep.Text) && !slices.ContainsFunc(c.Entries, func(e core.Entry) bool { return !utf8.ValidString(e.Message.Text()) }) {
+					return fmt.Sprintf("a replacement holds half a character: %.80q", rep.Text)
+				}
 				if n := cheapCount(rep.Text); n > 2*c.SummaryTokens {
 					return fmt.Sprintf("a replacement costs %d tokens, a text should cost at most %d", n, c.SummaryTokens)
 				}
@@ -233,7 +240,7 @@ func patchHonest(r *compactorRun) string {
 					}
 					n += cheapCount(t)
 				}
-				if s.Tokens < n/2 || s.Tokens <= 0 {
+				if s.Tokens < n*9/10 || s.Tokens <= 0 {
 					return fmt.Sprintf("the stub of entry %q says it costs %d tokens, its texts cost %d", id, s.Tokens, n)
 				}
 				if s.Kind != window.Clipped && s.Kind != window.Masked {

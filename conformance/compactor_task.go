@@ -37,6 +37,9 @@ func (r *compactorRun) makers(patches []core.Patch, asked bool) string {
 	warned := slices.ContainsFunc(patches, func(p core.Patch) bool { return len(p.Warnings) > 0 })
 	for _, p := range patches {
 		for _, rep := range p.Replace {
+			if rep.Kind == "host" {
+				return "a replacement says that the host made it, kind \"host\""
+			}
 			if rep.Kind == "summary" && !asked {
 				return "a replacement is a model's, kind \"summary\", and no model was asked"
 			}
@@ -62,6 +65,8 @@ func (r *compactorRun) variants() []core.Compaction {
 		change(func(c *core.Compaction) { c.Instructions = "leave out the kestrel bridge" }),
 		change(func(c *core.Compaction) { c.Protected = 0 }),
 		change(func(c *core.Compaction) { c.Summaries = nil }),
+		change(func(c *core.Compaction) { c.Host = core.NoHost{} }),
+		change(func(c *core.Compaction) { c.SummaryTokens = 20 }),
 		change(func(c *core.Compaction) { c.Session = core.SessionID{Agent: "agent-b", Session: "main"} }),
 		change(func(c *core.Compaction) {
 			for i := range c.Entries {

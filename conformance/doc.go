@@ -5,7 +5,7 @@
 //		conformance.TestStore(t, func(tb testing.TB) core.Store { return mystore.New() })
 //	}
 //
-// TestStore, TestRetriever and TestCompactor check a part on its contract. TestEngine and TestMatrix play generated
+// TestStore, TestRetriever, TestCompactor, TestCounter, TestEmbedder and TestCompleter check a part on its contract. TestEngine and TestMatrix play generated
 // sessions against whole engines, in the manner of a host that hands over its transcript and of a caller that does not, and
 // check all promises on every step.
 //

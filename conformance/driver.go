@@ -34,6 +34,10 @@ type driver struct {
 	tokens  *tokenCache
 	// costs are what messages cost, by their bytes: every prompt asks for all of them.
 	costs map[string]int
+	// entries are those that were read of the store, by id.
+	entries map[string]known
+	// troubled says that something went wrong so far: a fault, a cancelled call, a model that is not honest.
+	troubled bool
 
 	// pending says what goes wrong in the next operation of the engine.
 	pendingFault faultPlace
@@ -201,6 +205,7 @@ func (d *driver) step(o op) {
 			mood = Hanging
 		}
 		d.env.Model.Set(mood)
+		d.troubled = d.troubled || mood != Honest
 	case opWait:
 		d.env.Host.advance([]time.Duration{time.Minute, time.Hour, 30 * time.Hour}[o.N%3])
 	case opParallel:
@@ -224,6 +229,7 @@ func (d *driver) call(name string, keyed bool, f func(ctx context.Context) error
 	before := d.pendingCancel
 	place, count := d.pendingFault, d.pendingCount
 	d.pendingCancel, d.pendingFault = false, faultNone
+	d.troubled = d.troubled || before || place != faultNone
 	if !keyed && (place == faultAck || place == faultSwap || place == faultCancel) {
 		// Without a key of its own nobody can tell the repeated message from a new one.
 		place = faultAppend

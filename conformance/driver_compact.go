@@ -29,6 +29,7 @@ func (d *driver) compact(t *track, o op) {
 		req.Transcript = d.handed(t)
 	}
 	d.env.Host.setFail(o.N%9 == 8)
+	d.troubled = d.troubled || o.N%9 == 8
 	c, excused := d.compactOnce(t, req)
 	d.env.Host.setFail(false)
 	if excused || d.failed != "" || !c.owns || c.err != nil || o.N%4 != 0 {
@@ -45,7 +46,7 @@ func (d *driver) compactOnce(t *track, req core.CompactRequest) (*compaction, bo
 		return err
 	})
 	c.err, c.calls = err, d.env.Host.Compacts()-calls
-	t.outgrew = true
+	t.outgrew, t.moved = true, true
 	if c.owns {
 		t.compacted = true
 	}

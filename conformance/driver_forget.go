@@ -48,7 +48,7 @@ func (d *driver) forget(t *track, o op) {
 	for _, m := range it.marks {
 		d.erased[m] = true
 	}
-	it.erased = true
+	it.erased, d.entries = true, nil
 	kept := t.stored[:0:0]
 	for _, s := range t.stored {
 		if s.wire != it.wire {

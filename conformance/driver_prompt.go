@@ -75,7 +75,7 @@ func (d *driver) assemble(t *track, o op) {
 	if d.failed != "" || !d.inspect(p) {
 		return
 	}
-	t.prev = p
+	t.prev, t.moved = p, false
 	switch o.N % 5 {
 	case 1:
 		d.askAgain(p)
@@ -235,7 +235,7 @@ func (d *driver) inspect(p *prompt) bool {
 		fmt.Fprintln(d.outputs, w.Raw)
 	}
 	fmt.Fprintln(d.outputs, p.res.SystemPromptAddition, p.res.RecallAt, p.res.RecallLen)
-	for _, c := range slices.Concat(promptChecks, headChecks) {
+	for _, c := range slices.Concat(promptChecks, resultChecks, headChecks) {
 		if _, ok := d.checks[c.ID]; !ok || c.prompt == nil {
 			continue
 		}

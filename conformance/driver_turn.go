@@ -278,7 +278,7 @@ func (d *driver) maintain(t *track, o op) {
 	calls := d.env.Host.Compacts()
 	excused, err := d.call("maintain", true, func(ctx context.Context) error { _, err := e.Maintain(ctx, req); return err })
 	d.spurious("maintain", excused, err)
-	t.compacted = true
+	t.compacted, t.moved = true, true
 	if d.env.Host.Compacts() != calls {
 		rule := "compact.exactly-once"
 		if d.engine.Info().OwnsCompaction {

@@ -115,14 +115,14 @@ func faultyRetrievers() []fault {
 		retrieverFault("heartbeats recalled", func(r *brokenRetriever) {
 			r.recall = func(e core.Entry) bool { return e.Type == core.TypeHeartbeat }
 		}, []string{"retrieve.heartbeat"}, "retrieve.erased"),
-		retrieverFault("the whole agent", func(r *brokenRetriever) { r.query = func(q *core.Query) { q.Scope.Session = "" } }, []string{"isolation.retrieve"}),
+		retrieverFault("the whole agent", func(r *brokenRetriever) { r.query = func(q *core.Query) { q.Scope.Session = "" } }, []string{"isolation.retrieve"}, "retrieve.legal"),
 		retrieverFault("scores by chance", answer(func(c []core.Candidate) []core.Candidate {
 			rand.Shuffle(len(c), func(i, j int) { c[i], c[j] = c[j], c[i] })
 			for i := range c {
 				c[i].Score = 1
 			}
 			return c
-		}), []string{"deterministic.retrieve"}),
+		}), []string{"deterministic.retrieve"}, "retrieve.again"),
 		retrieverFault("cancellation is a failure", func(r *brokenRetriever) {
 			r.stopped = errors.New("broken: no answer")
 		}, []string{"cancel.retrieve"}),

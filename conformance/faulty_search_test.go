@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -65,7 +66,9 @@ func (s *scanSearcher) Search(ctx context.Context, q core.SearchQuery) ([]core.H
 			hits = append(hits, core.Hit{Entry: e, Score: score})
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b core.Hit) int { return int(b.Score - a.Score) })
+	slices.SortFunc(hits, func(a, b core.Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), b.Entry.Time.Compare(a.Entry.Time), cmp.Compare(b.Entry.Seq, a.Entry.Seq), cmp.Compare(a.Entry.ID, b.Entry.ID))
+	})
 	if s.change == nil || asked.Limit == q.Limit {
 		hits = hits[:min(len(hits), q.Limit)]
 	}
@@ -97,7 +100,19 @@ func faultySearchers() []fault {
 	}
 	return []fault{
 		searchFault("finds nothing", after(func(core.SearchQuery, []core.Hit) ([]core.Hit, error) { return nil, nil }), []string{"search.finds"}),
-		searchFault("limit ignored", func(s *scanSearcher) { s.change = func(q *core.SearchQuery) { q.Limit = 1000 } }, []string{"search.limit"}, "search.heartbeat"),
+		searchFault("limit ignored", func(s *scanSearcher) { s.change = func(q *core.SearchQuery) { q.Limit = 1000 } }, []string{"search.limit"}, "search.heartbeat", "search.first"),
+		searchFault("ties by age", after(func(_ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
+			slices.SortStableFunc(h, func(a, b core.Hit) int {
+				return cmp.Or(cmp.Compare(b.Score, a.Score), a.Entry.Time.Compare(b.Entry.Time))
+			})
+			return h, nil
+		}), []string{"search.ties"}, "search.first"),
+		searchFault("one less than there are", after(func(q core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
+			if len(h) == q.Limit && q.Limit > 1 {
+				h = h[1:]
+			}
+			return h, nil
+		}), []string{"search.first"}),
 		searchFault("exclude ignored", func(s *scanSearcher) { s.change = func(q *core.SearchQuery) { q.Exclude = nil } }, []string{"search.exclude"}, "search.heartbeat"),
 		searchFault("heartbeats found", func(s *scanSearcher) { s.change = func(*core.SearchQuery) {} }, []string{"search.heartbeat"}),
 		searchFault("end of time included", func(s *scanSearcher) {
@@ -116,7 +131,7 @@ func faultySearchers() []fault {
 				slices.Reverse(h)
 			}
 			return h, nil
-		}), []string{"deterministic.search"}),
+		}), []string{"deterministic.search"}, "search.ties", "search.first"),
 		searchFault("erased entries found", func(s *scanSearcher) { s.keep = true }, []string{"search.erased"}, "search.content"),
 		searchFault("hits without their bytes", after(func(_ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
 			for i := range h {

@@ -182,7 +182,6 @@ var allowed = map[string]string{
 	"Bootstrap Reason":                       "it says why nothing was imported, in words; the numbers say that too",
 	"Assemble Prompt":                        "it steers recall, and what is worth recalling is the engine's to say",
 	"Assemble Call":                          "an engine may tell a loop by the transcript",
-	"Assemble Warnings":                      "a part that failed is reported by Info.Health as well",
 	"Assemble CompactionDue":                 "when it is worth it is the engine's to say; the host has a mark of its own",
 	"Compact CurrentTokens":                  "the host's estimate; an engine counts itself",
 	"Compact Target":                         "how far below the budget is the engine's to say",
@@ -236,7 +235,7 @@ func tableEngines() []broken {
 // setupFor is an engine in which a field says something.
 func setupFor(name string) setup {
 	switch name {
-	case "Assemble RecallAt", "Assemble RecallLen":
+	case "Assemble RecallAt", "Assemble RecallLen", "Assemble Warnings":
 		return setup{compactor: "archive", retriever: words, change: func(c *engine.Config) { c.Recall.Gate = false }}
 	case "Compact Successor", "Compact Delegated":
 		return setup{compactor: "delegate"}

@@ -175,7 +175,7 @@ func TestMatrixIsWhole(t *testing.T) {
 
 // TestMatrixVariants plays the settings that the defaults leave out: recall across sessions, strict failures, early compaction.
 func TestMatrixVariants(t *testing.T) {
-	across := func(c *engine.Config) { c.Recall.AcrossSessions = true }
+	across := func(c *engine.Config) { c.Recall.AcrossSessions, c.Recall.Gate = true, false }
 	eager := func(c *engine.Config) {
 		c.RecentMessages, c.Compaction.Due, c.Failure = 2, 0.1, engine.FailStrict
 		c.Recall.ResetMessages = 6

@@ -71,7 +71,7 @@ func cachePrefix(p *prompt) string {
 		return ""
 	}
 	was := p.prev.withoutRecall()
-	if p.turned() {
+	if p.turned() && (p.d.plan.Provider == "" || !p.blank()) {
 		was = p.prev.all() // the block of a turn that is over is history
 	}
 	return settled(was, p.withoutRecall())
@@ -92,6 +92,11 @@ func settled(was, is []sent) string {
 // turned reports whether the user said something since the prompt before.
 func (p *prompt) turned() bool {
 	return p.turn != p.prev.turn && slices.ContainsFunc(p.log[min(len(p.prev.log), len(p.log)):], plainUser)
+}
+
+// blank reports whether the user said nothing since the prompt before: providers want what stands around it merged.
+func (p *prompt) blank() bool {
+	return slices.ContainsFunc(p.log[min(len(p.prev.log), len(p.log)):], func(it item) bool { return it.blank })
 }
 
 func cacheKept(p *prompt) string {

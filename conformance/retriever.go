@@ -225,7 +225,11 @@ var wider = []func(*core.Query){
 }
 
 func retrieveOrder(r *retrieverRun) string {
-	return r.each(nil, func(_ core.Query, got []core.Candidate) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	n := 0
+	return r.ask(func(q *core.Query) { wider[n%len(wider)](q); n++ }, func(_ core.Query, got []core.Candidate) string {
 		for i, c := range got {
 			if i > 0 && c.Score > got[i-1].Score {
 				return fmt.Sprintf("candidate %d has score %v after %v", i, c.Score, got[i-1].Score)

@@ -18,6 +18,10 @@ func memoryRetrieverChecks() []Check {
 			Rule: "a retriever that is attached to a store with entries in it finds what one finds that was told of each"},
 		{ID: "retrieve.prompt", Promise: 9, Suite: SuiteRetriever, retriever: retrievePrompt, once: true,
 			Rule: "a prompt is any text: empty, endless, of odd bytes or full of operators, and none is an error"},
+		{ID: "retrieve.again", Promise: 6, Suite: SuiteRetriever, retriever: retrieveAgain, once: true,
+			Rule: "what was asked before, how often, and in which order, changes no answer"},
+		{ID: "retrieve.legal", Promise: 9, Suite: SuiteRetriever, retriever: retrieveLegal, once: true,
+			Rule: "every legal query is answered: a small allowance, a time before the entries, settings of the host, a grant of its own scope"},
 		{ID: "retrieve.late", Suite: SuiteRetriever, retriever: retrieveLate, dear: true, Needs: []Need{NeedLateRetriever},
 			Rule: "Late says that there is more by now: who asks again gets another answer, and in the end nothing is late"},
 	}
@@ -80,6 +84,81 @@ func retrievePrompt(r *retrieverRun) string {
 			if len(got) > q.Limit || slices.ContainsFunc(got, func(c core.Candidate) bool { return !q.Scope.Contains(c.Entry.SessionID()) }) {
 				return fmt.Sprintf("Retrieve(%.60q, %d bytes) in %+v: %d candidates %q", prompt, len(prompt), q.Scope, len(got), candidateIDs(got))
 			}
+		}
+	}
+	return ""
+}
+
+// askedOften is how often a query comes again.
+const askedOften = 60
+
+func retrieveAgain(r *retrieverRun) string {
+	r.steps = []batch{ordinary(30)}
+	if text := r.fill(); text != "" {
+		return text
+	}
+	type answer struct {
+		q    core.Query
+		want []string
+	}
+	var answers []answer
+	text := r.ask(roomyLimit, func(q core.Query, got []core.Candidate) string {
+		answers = append(answers, answer{q, candidateTexts(got)})
+		return ""
+	})
+	if text != "" {
+		return text
+	}
+	again := func(a answer, when string) string {
+		got, err := r.retriever.Retrieve(r.ctx(), a.q)
+		if err != nil {
+			return fmt.Sprintf("Retrieve(%q) %s: error %v, want none", a.q.Prompt, when, err)
+		}
+		if d := sameIDs(candidateTexts(got), a.want); d != "" {
+			return fmt.Sprintf("Retrieve(%q) %s, against the first time: %s", a.q.Prompt, when, d)
+		}
+		return ""
+	}
+	for n := range askedOften {
+		if text := again(answers[1], fmt.Sprintf("for the %dth time", n+2)); text != "" {
+			return text
+		}
+	}
+	for _, a := range slices.Backward(answers) {
+		if text := again(a, "once more, in another order"); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func roomyLimit(q *core.Query) { q.Limit = core.MaxPage }
+
+func retrieveLegal(r *retrieverRun) string {
+	r.steps = []batch{ordinary(30)}
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for name, change := range map[string]func(*core.Query){
+		"an allowance of a token":        func(q *core.Query) { q.Tokens = 1 },
+		"an allowance without an end":    func(q *core.Query) { q.Tokens = 1 << 40 },
+		"a time before all entries":      func(q *core.Query) { q.Now = epoch.AddDate(-1, 0, 0) },
+		"no recent entries":              func(q *core.Query) { q.Recent = nil },
+		"settings of the host":           func(q *core.Query) { filled(&q.Settings) },
+		"a grant of its own scope":       func(q *core.Query) { q.Granted = []core.Scope{q.Scope, q.Scope} },
+		"a scope of nobody":              func(q *core.Query) { q.Scope = core.Scope{Agent: "nobody"} },
+		"a grant of a session of nobody": func(q *core.Query) { q.Granted = []core.Scope{{Agent: "nobody", Session: "none"}} },
+	} {
+		text := r.ask(change, func(q core.Query, got []core.Candidate) string {
+			if len(got) > q.Limit || slices.ContainsFunc(got, func(c core.Candidate) bool {
+				return !slices.ContainsFunc(q.Scopes(), func(s core.Scope) bool { return s.Contains(c.Entry.SessionID()) })
+			}) {
+				return fmt.Sprintf("%d candidates %q", len(got), candidateIDs(got))
+			}
+			return ""
+		})
+		if text != "" {
+			return "with " + name + ": " + text
 		}
 	}
 	return ""

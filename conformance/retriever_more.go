@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -82,6 +83,9 @@ func retrieveText(r *retrieverRun) string {
 	r.steps = append(r.steps, ordinary(9))
 	return r.each(nil, func(_ core.Query, got []core.Candidate) string {
 		for _, c := range got {
+			if utf8.ValidString(c.Entry.Text()) && !utf8.ValidString(c.Text) {
+				return fmt.Sprintf("candidate %q quotes half a character: %.80q of %.80q", c.Entry.ID, c.Text, c.Entry.Text())
+			}
 			said := spoken(c.Entry.Text())
 			for _, w := range spoken(c.Text) {
 				// A passage may begin and end within a word.

@@ -55,7 +55,7 @@ var scriptChecks = []Check{
 func examineScripts(tb testing.TB, c Combination, checks map[string]Check, tokens *tokenCache, o options) []Finding {
 	tb.Helper()
 	var out []Finding
-	for _, check := range slices.Concat(scriptChecks, moreScriptChecks) {
+	for _, check := range slices.Concat(scriptChecks, moreScriptChecks, againChecks, recallScriptChecks) {
 		if _, ok := checks[check.ID]; !ok {
 			continue
 		}
@@ -150,6 +150,9 @@ func scriptInfo(s *script) string {
 	info := s.engine.Info()
 	if info.ID == "" || info.Name == "" || info.Version == "" {
 		return fmt.Sprintf("Info has id %q, name %q and version %q, want all three", info.ID, info.Name, info.Version)
+	}
+	if !slices.Contains([]string{"", "background", "foreground"}, info.TurnMaintenance) {
+		return fmt.Sprintf("Info says that maintenance runs %q", info.TurnMaintenance)
 	}
 	if len(info.Health) > 0 {
 		return fmt.Sprintf("Info of a new engine reports %+v", info.Health)

@@ -197,6 +197,12 @@ func scriptLong(s *script) string {
 		}
 	}
 	if e, ok := s.engine.(core.BatchIngester); ok {
+		for i := range 16 {
+			few := []message.Message{take(s.message(message.User, "of a few")), take(s.message(message.Assistant, "of a few"))}
+			if res, err := e.IngestBatch(s.ctx(), core.IngestBatchRequest{Session: s.id, Messages: few}); err != nil || res.Ingested != 2 {
+				return fmt.Sprintf("batch %d of 2: %+v, error %v", i+1, res, err)
+			}
+		}
 		req := core.IngestBatchRequest{Session: s.id}
 		for i := range together * s.cases {
 			req.Messages = append(req.Messages, take(s.message([]message.Role{message.User, message.Assistant}[i%2], "of many")))

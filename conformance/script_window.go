@@ -478,8 +478,8 @@ func scriptForget(s *script) string {
 	if text := s.without(entries, gone); text != "" {
 		return "after a restart: " + text
 	}
-	if res, err := s.assemble(8000, nil); err != nil || len(res.Messages) != len(entries)-len(gone) {
-		return fmt.Sprintf("after an erasure: %d messages, error %v, want %d", len(res.Messages), err, len(entries)-len(gone))
+	if res, err := s.assemble(8000, nil); err != nil || len(res.Messages)-res.RecallLen != len(entries)-len(gone) {
+		return fmt.Sprintf("after an erasure: %d messages and %d of recall, error %v, want %d", len(res.Messages)-res.RecallLen, res.RecallLen, err, len(entries)-len(gone))
 	}
 	f, _ = s.engine.(engine.Forgetter)
 	if _, err := f.Forget(s.ctx(), engine.ForgetRequest{Scope: s.id.Scope(), Purge: true}); err != nil {

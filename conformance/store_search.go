@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 func searchChecks() []Check {
@@ -32,6 +33,10 @@ func searchChecks() []Check {
 			Rule: "a hit's entry is the stored entry"},
 		{ID: "search.robust", Promise: 9, Suite: SuiteStore, store: searchRobust, Needs: needs,
 			Rule: "any text is a legal query: operators of a query language, control characters, nothing at all"},
+		{ID: "search.ties", Promise: 6, Suite: SuiteStore, store: searchTies, Needs: needs, once: true,
+			Rule: "of hits with the same score the more recent comes first, of those of one time the one with the smaller id"},
+		{ID: "search.first", Promise: 6, Suite: SuiteStore, store: searchFirst, Needs: needs,
+			Rule: "a smaller limit finds the first of what a larger one finds"},
 		{ID: "cancel.search", Promise: 9, Suite: SuiteStore, store: cancelSearch, Needs: needs,
 			Rule: "a search with an ended context returns the context's error"},
 	}
@@ -285,4 +290,56 @@ func cancelSearch(r *storeRun) string {
 		return fmt.Sprintf("Search with a cancelled context: error %v, want context.Canceled", err)
 	}
 	return ""
+}
+
+func searchTies(r *storeRun) string {
+	var all []core.Entry
+	for n := range 24 {
+		id := core.SessionID{Agent: sessionOf(0).Agent, Session: fmt.Sprintf("tie %d", n%4)}
+		e := plainEntry(n, id, int64(n/4))
+		// Neither the order of ids nor that of appending is that of times; four each are of one time and one position.
+		e.ID, e.Time = fmt.Sprintf("tie-%02d", (n*7)%24), epoch.Add(time.Duration((n/4*5)%6)*time.Minute)
+		e.Message = message.New(message.User, "the budget report moved to friday")
+		e.Fingerprint = message.Fingerprint(e.Message)
+		all = append(all, e)
+	}
+	if _, err := r.store.Append(r.ctx(), cloneEntries(all)); err != nil {
+		return fmt.Sprintf("Append: error %v, want none", err)
+	}
+	return r.settled(func() string {
+		hits, text := r.search(core.SearchQuery{Scope: core.Scope{Agent: sessionOf(0).Agent}, Text: "budget report friday", Limit: 50})
+		for i := 1; i < len(hits) && text == ""; i++ {
+			a, b := hits[i-1], hits[i]
+			switch {
+			case a.Score != b.Score:
+			case a.Entry.Time.Before(b.Entry.Time):
+				text = fmt.Sprintf("hit %d is of %v, the one behind it, with the same score, of %v", i-1, a.Entry.Time, b.Entry.Time)
+			case a.Entry.Time.Equal(b.Entry.Time) && a.Entry.Seq == b.Entry.Seq && a.Entry.ID > b.Entry.ID:
+				text = fmt.Sprintf("hit %d is %q, the one behind it, with the same score and time, %q", i-1, a.Entry.ID, b.Entry.ID)
+			}
+		}
+		return text
+	})
+}
+
+func searchFirst(r *storeRun) string {
+	r.steps = append(r.steps, ordinary(12))
+	return r.eachSearch(50, nil, func(q core.SearchQuery, all []core.Hit) string {
+		for _, limit := range []int{1, 2, 5, 9} {
+			q.Limit = limit
+			hits, text := r.search(q)
+			if text != "" {
+				return text
+			}
+			if want := min(limit, len(all)); len(hits) != want {
+				return fmt.Sprintf("Search(%q) with the limit %d: %d hits, with 50 there are %d", q.Text, limit, len(hits), len(all))
+			}
+			for i := range hits {
+				if hits[i].Entry.ID != all[i].Entry.ID {
+					return fmt.Sprintf("Search(%q) with the limit %d: hit %d is %q, with 50 it is %q", q.Text, limit, i, hits[i].Entry.ID, all[i].Entry.ID)
+				}
+			}
+		}
+		return ""
+	})
 }

@@ -248,11 +248,19 @@ func (f *frame) leftOfTurn() int {
 
 // outside explains what is not shown, in runs.
 func (f *frame) outside(out []window.Choice) []window.Choice {
-	if n := f.v.Frontier - f.v.Lead; n > 0 {
-		out = append(out, window.Choice{Message: -1, Count: n, Reason: window.OutCompacted})
+	compacted, left := f.v.Frontier-f.v.Lead, f.s.base-max(f.v.Frontier, f.v.Lead)
+	if f.pinned() != nil { // shown, although it stands in front of the window
+		if f.s.base-1-f.leftOfTurn() < f.v.Frontier {
+			compacted--
+		} else {
+			left--
+		}
 	}
-	if n := f.s.base - max(f.v.Frontier, f.v.Lead); n > 0 {
-		out = append(out, window.Choice{Message: -1, Count: n, Reason: window.OutBudget, Tokens: f.v.Backlog})
+	if compacted > 0 {
+		out = append(out, window.Choice{Message: -1, Count: compacted, Reason: window.OutCompacted})
+	}
+	if left > 0 {
+		out = append(out, window.Choice{Message: -1, Count: left, Reason: window.OutBudget, Tokens: f.v.Backlog})
 	}
 	n, _ := slices.BinarySearch(f.visible, f.s.base-f.base) // the first visible one
 	for i := range f.s.items {
@@ -263,6 +271,7 @@ func (f *frame) outside(out []window.Choice) []window.Choice {
 			ch.Reason = window.OutHeartbeat
 		case it.entry.Type == core.TypeErased:
 			ch.Reason = window.OutErased
+		case it.hidden() && f.leads(it.entry.ID): // shown in front
 		case it.hidden():
 			ch.Reason = window.OutRule
 		case f.shown.of[n] < 0:
@@ -276,6 +285,11 @@ func (f *frame) outside(out []window.Choice) []window.Choice {
 		}
 	}
 	return out
+}
+
+// leads reports whether an entry is one of the system messages in front.
+func (f *frame) leads(id string) bool {
+	return slices.ContainsFunc(f.s.lead, func(it item) bool { return it.entry.ID == id })
 }
 
 // due reports whether enough left the window for a compaction to be worth it.

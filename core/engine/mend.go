@@ -57,11 +57,12 @@ func (s *session) mend(ctx context.Context, t *tiedError) error {
 // mend that failed halfway did is found again by its keys. It returns how many it moved.
 func (s *session) mendOwn(ctx context.Context) (int, error) {
 	var extra []core.Entry
-	last, next := int64(-1), s.view.Next // what came later is refused, and read by the next try
+	last, next := int64(-1), s.view.Next
 	for entry, err := range core.All(ctx, s.e.store, s.id.Scope(), false) {
 		if err != nil {
 			return 0, fmt.Errorf("core: mend %q: %w", s.id, err)
 		}
+		next = max(next, entry.Seq+1)
 		switch {
 		case !inConversation(entry): // it stands on no path, so it is in nobody's way
 		case entry.Seq == last:

@@ -159,7 +159,9 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 			if err != nil {
 				return false, fmt.Errorf("core: load session %q: %w", s.id, err)
 			}
-			there[entry.ID], emptied[place{owner, entry.Seq}] = entry.Type != core.TypeErased, entry.Type == core.TypeErased
+			if there[entry.ID] = entry.Type != core.TypeErased; !there[entry.ID] {
+				emptied[place{owner, entry.Seq}] = true
+			}
 			if owner != s.id {
 				continue
 			}

@@ -102,18 +102,18 @@ const switches = `package %s
 import (
 	"os"
 	"strconv"
-	"sync"
+	"sync/atomic"
 )
 
 var (
 	mutantNow, _   = strconv.Atoi(os.Getenv("MUTANT"))
 	mutantsReached = os.Getenv("MUTANTS_REACHED")
-	mutantsSeen    sync.Map
+	mutantsSeen    [1 << 16]atomic.Bool
 )
 
 func mutantOn(id int) bool {
 	if mutantsReached != "" {
-		if _, again := mutantsSeen.LoadOrStore(id, true); !again {
+		if !mutantsSeen[id].Swap(true) {
 			if f, err := os.OpenFile(mutantsReached, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
 				_, _ = f.WriteString(strconv.Itoa(id) + "\n")
 				_ = f.Close()
@@ -192,7 +192,7 @@ func (b *builder) overlay(mutants []*mutant) (string, error) {
 
 var (
 	packageClause = regexp.MustCompile(`(?m)^package (\w+)`)
-	compileError  = regexp.MustCompile(`(?m)^([^\s:]+):(\d+):(\d+): (.+)$`)
+	compileError  = regexp.MustCompile(`(?m)^([^\s:]+):(\d+):(?:(\d+):)? (.+)$`)
 	switchNumber  = regexp.MustCompile(`/\*M(\d+)\*/`)
 )
 
@@ -246,7 +246,10 @@ func (b *builder) blamed(out []byte) map[int]bool {
 		line, _ := strconv.Atoi(string(found[2]))
 		column, _ := strconv.Atoi(string(found[3]))
 		this := lines[line-1]
-		at := min(column-1, len(this))
+		at := min(max(column-1, 0), len(this))
+		if column == 0 {
+			at = len(this)
+		}
 		for _, place := range [][]byte{this[:at], this[at:], bytes.Join(lines[:line-1], nil)} {
 			if numbers := switchNumber.FindAllSubmatch(place, -1); len(numbers) > 0 {
 				id, _ := strconv.Atoi(string(numbers[len(numbers)-1][1]))

@@ -1,0 +1,261 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/contextengine/contextengine/conformance"
+	"github.com/contextengine/contextengine/core"
+)
+
+// hashed is a sound embedder: a vector of the letters of a text.
+type hashed struct {
+	embed func(ctx context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error)
+	name  func() string
+	size  func() int
+}
+
+func letters(texts []string) [][]float32 {
+	out := make([][]float32, len(texts))
+	for i, s := range texts {
+		out[i] = make([]float32, 16)
+		out[i][0] = 1
+		for j := range len(s) {
+			out[i][1+int(s[j])%15] += float32(s[j]%7) + 1
+		}
+	}
+	return out
+}
+
+func (h *hashed) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if h.embed != nil {
+		return h.embed(ctx, texts, letters)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("letters: %w", err)
+	}
+	return letters(texts), nil
+}
+
+func (h *hashed) Model() string {
+	if h.name != nil {
+		return h.name()
+	}
+	return "letters"
+}
+
+func (h *hashed) Dimensions() int {
+	if h.size != nil {
+		return h.size()
+	}
+	return 16
+}
+
+// completes is a completer around the suite's model.
+type completes func(ctx context.Context, req core.CompletionRequest, sound core.Completer) (core.Completion, error)
+
+func (f completes) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
+	return f(ctx, req, &conformance.Model{})
+}
+
+// tableModels are broken counters, embedders and completers, each caught by the check that names the rule.
+func tableModels() []broken {
+	var out []broken
+	opts := func(id string) []conformance.Option {
+		return []conformance.Option{conformance.WithExactly(10, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second), conformance.WithClaims(id)}
+	}
+	counter := func(id, name string, f func() core.TokenCounter) {
+		out = append(out, broken{class: "counter: " + id, name: name, find: func(t *testing.T) []conformance.Finding {
+			t.Helper()
+			return conformance.ExamineCounter(t, func(testing.TB) core.TokenCounter { return f() }, opts(id)...)
+		}})
+	}
+	pure := func(id, name string, f core.TokenCounter) { counter(id, name, func() core.TokenCounter { return f }) }
+	pure("count.number", "negative for long texts", func(s string) int { return cheap(s) * (1 - len(s)/200*2) })
+	pure("count.number", "one for nothing", func(s string) int { return cheap(s) + 1 })
+	pure("count.number", "nothing for less than four bytes", func(s string) int { return len(s) / 4 })
+	pure("count.any", "panics over odd bytes", func(s string) int {
+		if !utf8.ValidString(s) {
+			panic("broken: no text")
+		}
+		return cheap(s)
+	})
+	pure("count.any", "odd bytes are free", func(s string) int { return utf8.RuneCountInString(s) - countOf(s) })
+	pure("count.any", "hangs over a long word", func(s string) int {
+		if len(s) > 1<<16 {
+			select {}
+		}
+		return cheap(s)
+	})
+	counter("count.pure", "more each time", func() core.TokenCounter {
+		var n atomic.Int64
+		return func(s string) int { return cheap(s) + int(n.Add(1)/4)*min(len(s), 1) }
+	})
+	counter("count.pure", "what was counted is free", func() core.TokenCounter {
+		var known sync.Map
+		return func(s string) int {
+			if _, ok := known.LoadOrStore(s, true); ok {
+				return min(len(s), 1)
+			}
+			return cheap(s)
+		}
+	})
+	var made atomic.Int64
+	counter("count.pure", "another counter, another count", func() core.TokenCounter {
+		more := int(made.Add(1))
+		return func(s string) int { return cheap(s) + more*min(len(s), 1) }
+	})
+	counter("count.concurrent", "the text of another call", func() core.TokenCounter {
+		var text atomic.Value
+		return func(s string) int {
+			text.Store(s)
+			time.Sleep(20 * time.Microsecond)
+			now, _ := text.Load().(string)
+			return cheap(now)
+		}
+	})
+	pure("count.grows", "never more than a thousand", func(s string) int { return min(cheap(s), 1000) })
+
+	embedder := func(id, name string, h func() *hashed) {
+		out = append(out, broken{class: "embedder: " + id, name: name, find: func(t *testing.T) []conformance.Finding {
+			t.Helper()
+			return conformance.ExamineEmbedder(t, func(testing.TB) core.Embedder { return h() }, opts(id)...)
+		}})
+	}
+	vectors := func(id, name string, f func(texts []string, sound func([]string) [][]float32) [][]float32) {
+		embedder(id, name, func() *hashed {
+			return &hashed{embed: func(ctx context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
+				return f(texts, sound), ctx.Err()
+			}}
+		})
+	}
+	vectors("embed.shape", "the last one missing", func(t []string, s func([]string) [][]float32) [][]float32 { v := s(t); return v[:max(len(v)-1, 0)] })
+	vectors("embed.shape", "a short one among them", func(t []string, s func([]string) [][]float32) [][]float32 {
+		v := s(t)
+		if len(v) > 1 {
+			v[1] = v[1][:8]
+		}
+		return v
+	})
+	vectors("embed.shape", "NaN for what is not ASCII", func(t []string, s func([]string) [][]float32) [][]float32 {
+		v := s(t)
+		for i := range t {
+			if utf8.RuneCountInString(t[i]) < len(t[i]) {
+				v[i][3] = float32(math.NaN())
+			}
+		}
+		return v
+	})
+	vectors("embed.order", "backwards", func(t []string, s func([]string) [][]float32) [][]float32 { v := s(t); slices.Reverse(v); return v })
+	vectors("embed.order", "all of the first", func(t []string, s func([]string) [][]float32) [][]float32 {
+		v := s(t)
+		for i := range v {
+			v[i] = v[0]
+		}
+		return v
+	})
+	vectors("cancel.embed", "goes on", func(t []string, s func([]string) [][]float32) [][]float32 { return s(t) })
+	out[len(out)-1].find = func(t *testing.T) []conformance.Finding {
+		t.Helper()
+		return conformance.ExamineEmbedder(t, func(testing.TB) core.Embedder {
+			return &hashed{embed: func(_ context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
+				return sound(texts), nil
+			}}
+		}, opts("cancel.embed")...)
+	}
+	embedder("embed.named", "no name", func() *hashed { return &hashed{name: func() string { return "" }} })
+	embedder("embed.named", "another name each time", func() *hashed {
+		var n atomic.Int64
+		return &hashed{name: func() string { return fmt.Sprintf("letters-%d", n.Add(1)) }}
+	})
+	embedder("embed.concurrent", "busy", func() *hashed {
+		var in sync.Mutex
+		return &hashed{embed: func(_ context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
+			if !in.TryLock() {
+				return nil, errors.New("broken: busy")
+			}
+			defer in.Unlock()
+			time.Sleep(time.Millisecond)
+			return sound(texts), nil
+		}}
+	})
+	embedder("embed.pure", "its own vectors", func() *hashed {
+		var known sync.Map
+		return &hashed{embed: func(_ context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
+			v := sound(texts)
+			for i := range v {
+				if old, ok := known.LoadOrStore(texts[i], v[i]); ok {
+					v[i], _ = old.([]float32)
+				}
+			}
+			return v, nil
+		}}
+	})
+
+	completer := func(id, name string, f func() completes) {
+		out = append(out, broken{class: "completer: " + id, name: name, find: func(t *testing.T) []conformance.Finding {
+			t.Helper()
+			return conformance.ExamineCompleter(t, func(testing.TB) core.Completer { return f() }, opts(id)...)
+		}})
+	}
+	completer("complete.answers", "negative figures", func() completes {
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			c, err := s.Complete(ctx, req)
+			c.InputTokens = -1
+			return c, err
+		}
+	})
+	completer("complete.answers", "refuses what is not ASCII", func() completes {
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			if utf8.RuneCountInString(req.Prompt) < len(req.Prompt) {
+				return core.Completion{}, core.ErrInvalid
+			}
+			return s.Complete(ctx, req)
+		}
+	})
+	completer("complete.cancel", "goes on", func() completes {
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			return s.Complete(context.WithoutCancel(ctx), req)
+		}
+	})
+	completer("complete.cancel", "the prompt in an error", func() completes {
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			c, err := s.Complete(ctx, req)
+			if err != nil {
+				err = fmt.Errorf("asked %q: %w", req.Prompt, err)
+			}
+			return c, err
+		}
+	})
+	completer("complete.concurrent", "busy", func() completes {
+		var in sync.Mutex
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			if !in.TryLock() {
+				return core.Completion{}, core.ErrUnavailable
+			}
+			defer in.Unlock()
+			time.Sleep(time.Millisecond)
+			return s.Complete(ctx, req)
+		}
+	})
+	return out
+}
+
+// countOf counts the bytes of a text that are none.
+func countOf(s string) int {
+	n := 0
+	for _, r := range s {
+		if r == utf8.RuneError {
+			n++
+		}
+	}
+	return n
+}

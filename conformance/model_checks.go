@@ -1,0 +1,241 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+func embedderChecks() []Check {
+	return []Check{
+		{ID: "embed.shape", Suite: SuiteEmbedder, model: embedShape,
+			Rule: "there is one vector for each text, of the length that Dimensions says, of finite numbers"},
+		{ID: "embed.order", Promise: 6, Suite: SuiteEmbedder, model: embedOrder,
+			Rule: "the vector of a text does not depend on what stands beside it, and comes in its place"},
+		{ID: "embed.named", Suite: SuiteEmbedder, model: embedNamed,
+			Rule: "Model names the model, and neither it nor Dimensions changes once they are known"},
+		{ID: "embed.concurrent", Promise: 6, Suite: SuiteEmbedder, model: embedConcurrent,
+			Rule: "several calls at the same time get what each of them gets alone"},
+		{ID: "embed.pure", Suite: SuiteEmbedder, model: embedPure,
+			Rule: "an embedder changes nothing it is given, and what it returned belongs to the caller"},
+		{ID: "cancel.embed", Promise: 9, Suite: SuiteEmbedder, model: embedCancel,
+			Rule: "a call with an ended context returns the context's error"},
+	}
+}
+
+func completerChecks() []Check {
+	return []Check{
+		{ID: "complete.answers", Suite: SuiteCompleter, model: completeAnswers,
+			Rule: "a question of any text is answered, with figures that are not negative"},
+		{ID: "complete.concurrent", Promise: 6, Suite: SuiteCompleter, model: completeConcurrent,
+			Rule: "several questions at the same time are answered"},
+		{ID: "complete.cancel", Promise: 9, Suite: SuiteCompleter, model: completeCancel,
+			Rule: "a call with an ended context returns the context's error, and no prompt stands in an error"},
+	}
+}
+
+// embed asks for vectors and looks at their form.
+func (r *modelRun) embed(texts []string) ([][]float32, string) {
+	got, err := r.embedder.Embed(r.ctx(), texts)
+	if err != nil {
+		return nil, fmt.Sprintf("Embed of %d texts: error %v, want none", len(texts), err)
+	}
+	if len(got) != len(texts) {
+		return nil, fmt.Sprintf("Embed of %d texts: %d vectors", len(texts), len(got))
+	}
+	for i, v := range got {
+		if d := r.embedder.Dimensions(); len(v) != d || d == 0 {
+			return nil, fmt.Sprintf("Embed: vector %d has %d numbers, Dimensions says %d", i, len(v), d)
+		}
+		for _, x := range v {
+			if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+				return nil, fmt.Sprintf("Embed: vector %d holds %v", i, f)
+			}
+		}
+	}
+	return got, ""
+}
+
+// alike is how near to each other the vectors of one text are, as the cosine.
+const alike = 0.999
+
+func sameWay(a, b []float32) bool {
+	var ab, aa, bb float64
+	for i := range min(len(a), len(b)) {
+		x, y := float64(a[i]), float64(b[i])
+		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
+	}
+	return len(a) == len(b) && (aa == 0 && bb == 0 || ab >= alike*math.Sqrt(aa*bb) && aa > 0 && bb > 0)
+}
+
+// said are the texts of a case that say something: what others cost is the endpoint's business.
+func (r *modelRun) said() []string {
+	out := []string{"the budget report moved to friday", "数据库 迁移"}
+	for _, s := range r.texts {
+		if strings.TrimSpace(s) != "" && len(s) < 4000 {
+			out = append(out, strings.ToValidUTF8(s, "?"))
+		}
+	}
+	return out
+}
+
+func embedShape(r *modelRun) string {
+	if _, text := r.embed(r.said()); text != "" {
+		return text
+	}
+	if got, err := r.embedder.Embed(r.ctx(), nil); err != nil || len(got) != 0 {
+		return fmt.Sprintf("Embed of no text: %d vectors, error %v", len(got), err)
+	}
+	return ""
+}
+
+func embedOrder(r *modelRun) string {
+	texts := r.said()
+	all, text := r.embed(texts)
+	if text != "" {
+		return text
+	}
+	for i := range texts {
+		one, text := r.embed(texts[i : i+1])
+		if text != "" {
+			return text
+		}
+		if !sameWay(one[0], all[i]) {
+			return fmt.Sprintf("Embed of %d texts: vector %d is not that of %s alone", len(texts), i, quoteShort(texts[i]))
+		}
+	}
+	return ""
+}
+
+func embedNamed(r *modelRun) string {
+	name, dimensions := r.embedder.Model(), r.embedder.Dimensions()
+	if name == "" {
+		return "Model() is empty"
+	}
+	if _, text := r.embed(r.said()); text != "" {
+		return text
+	}
+	if m, d := r.embedder.Model(), r.embedder.Dimensions(); m != name || dimensions != 0 && d != dimensions {
+		return fmt.Sprintf("Model() and Dimensions() are %q and %d, were %q and %d", m, d, name, dimensions)
+	}
+	return ""
+}
+
+// eight makes as many calls at the same time and returns the first text.
+func eight(call func(i int) string) string {
+	failed := make([]string, 8)
+	var wg sync.WaitGroup
+	for i := range failed {
+		wg.Go(func() { failed[i] = guard(func() string { return call(i) }) })
+	}
+	wg.Wait()
+	for _, text := range failed {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func embedConcurrent(r *modelRun) string {
+	texts := r.said()
+	want, text := r.embed(texts)
+	if text != "" {
+		return text
+	}
+	return eight(func(i int) string {
+		at := i % len(texts)
+		got, text := r.embed(texts[at : at+1])
+		if text == "" && !sameWay(got[0], want[at]) {
+			text = fmt.Sprintf("Embed of %s beside others: another vector than alone", quoteShort(texts[at]))
+		}
+		return text
+	})
+}
+
+func embedPure(r *modelRun) string {
+	texts, same := r.said(), r.said()
+	first, text := r.embed(texts)
+	if text != "" {
+		return text
+	}
+	for i := range texts {
+		if texts[i] != same[i] {
+			return fmt.Sprintf("Embed changed text %d to %s", i, quoteShort(texts[i]))
+		}
+	}
+	kept := make([][]float32, len(first))
+	for i := range first {
+		kept[i] = append([]float32(nil), first[i]...)
+		clear(first[i])
+	}
+	again, text := r.embed(texts)
+	for i := range again {
+		if !sameWay(again[i], kept[i]) {
+			return fmt.Sprintf("Embed: vector %d is another one once the caller changed the first", i)
+		}
+	}
+	return text
+}
+
+func embedCancel(r *modelRun) string {
+	ctx, cancel := cancelled(r.ctx())
+	defer cancel()
+	if _, err := r.embedder.Embed(ctx, r.said()); !errors.Is(err, context.Canceled) {
+		return fmt.Sprintf("Embed with a cancelled context: error %v, want context.Canceled", err)
+	}
+	return ""
+}
+
+// secret stands in every prompt, and in no error.
+const secret = "q8x900z"
+
+func (r *modelRun) complete(ctx context.Context, text string) (core.Completion, error) {
+	return r.completer.Complete(ctx, core.CompletionRequest{System: secret + " be brief", Prompt: secret + " " + text, MaxTokens: 64, Purpose: "conformance"})
+}
+
+// answer describes what is wrong with the answer to a text, if anything.
+func (r *modelRun) answer(text string) string {
+	got, err := r.complete(r.ctx(), text)
+	switch {
+	case err != nil && strings.Contains(err.Error(), secret):
+		return fmt.Sprintf("an error holds the prompt: %v", err)
+	case err != nil:
+		return fmt.Sprintf("Complete(%s): error %v, want none", quoteShort(text), err)
+	case got.InputTokens < 0 || got.OutputTokens < 0:
+		return fmt.Sprintf("Complete(%s): %d tokens in and %d out", quoteShort(text), got.InputTokens, got.OutputTokens)
+	}
+	return ""
+}
+
+func completeAnswers(r *modelRun) string {
+	for _, s := range r.said() {
+		if text := r.answer(s); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func completeConcurrent(r *modelRun) string {
+	texts := r.said()
+	return eight(func(i int) string { return r.answer(texts[i%len(texts)]) })
+}
+
+func completeCancel(r *modelRun) string {
+	ctx, cancel := cancelled(r.ctx())
+	defer cancel()
+	_, err := r.complete(ctx, r.said()[0])
+	if !errors.Is(err, context.Canceled) {
+		return fmt.Sprintf("Complete with a cancelled context: error %v, want context.Canceled", err)
+	}
+	if strings.Contains(err.Error(), secret) {
+		return fmt.Sprintf("an error holds the prompt: %v", err)
+	}
+	return ""
+}

@@ -1,0 +1,134 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+func counterChecks() []Check {
+	return []Check{
+		{ID: "count.number", Promise: 1, Suite: SuiteCounter, model: countNumber,
+			Rule: "a count is 0 for no text and at least 1 for any other"},
+		{ID: "count.any", Promise: 9, Suite: SuiteCounter, model: countAny, once: true,
+			Rule: "any bytes are a text: none of them make a counter panic or hang, and none is free"},
+		{ID: "count.pure", Promise: 6, Suite: SuiteCounter, model: countPure,
+			Rule: "the same text costs the same, whatever was counted before, and whichever of two counters is asked"},
+		{ID: "count.concurrent", Promise: 6, Suite: SuiteCounter, model: countConcurrent,
+			Rule: "several texts at the same time cost what each of them costs alone"},
+		{ID: "count.grows", Promise: 1, Suite: SuiteCounter, model: countGrows,
+			Rule: "a text that goes on and on costs more and more"},
+	}
+}
+
+// quoteShort quotes the beginning of a text.
+func quoteShort(s string) string {
+	const shown = 60
+	if len(s) <= shown {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%q and %d bytes more", s[:shown], len(s)-shown)
+}
+
+// number describes what is wrong with the count of a text, if anything.
+func (r *modelRun) number(s string) string {
+	n := r.count(s)
+	if n < 0 || (n == 0) != (s == "") {
+		return fmt.Sprintf("%s costs %d tokens", quoteShort(s), n)
+	}
+	return ""
+}
+
+func countNumber(r *modelRun) string {
+	for _, s := range append(slices.Clone(r.texts), "", " ", "\n") {
+		if text := r.number(s); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func countAny(r *modelRun) string {
+	texts := append(prompts(), strings.Repeat("\xff", 5000), strings.Repeat("ab", 100000), strings.Repeat(" ", 70000), strings.Repeat("\n", 9000), strings.Repeat("🏳️‍🌈", 4000), "\xe4\xb8", "\xed\xa0\x80")
+	for b := range 256 {
+		texts = append(texts, string([]byte{byte(b)}))
+	}
+	for _, s := range texts {
+		if text := r.number(s); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func countPure(r *modelRun) string {
+	var first []int
+	for _, s := range r.texts {
+		first = append(first, r.count(s))
+	}
+	other := &modelRun{tb: r.tb, watch: r.watch}
+	r.open(other)
+	for round := range 3 {
+		for i := range r.texts {
+			at := i
+			if round == 1 {
+				at = len(r.texts) - 1 - i
+			}
+			// A copy: what is the same text need not be the same memory.
+			if n := r.count(strings.Clone(r.texts[at])); n != first[at] {
+				return fmt.Sprintf("%s costs %d tokens, then %d", quoteShort(r.texts[at]), first[at], n)
+			}
+			if n := other.count(r.texts[at]); n != first[at] {
+				return fmt.Sprintf("%s costs %d tokens, another counter says %d", quoteShort(r.texts[at]), first[at], n)
+			}
+		}
+	}
+	return ""
+}
+
+func countConcurrent(r *modelRun) string {
+	want := map[string]int{}
+	for _, s := range r.texts {
+		want[s] = r.count(s)
+	}
+	failed := make([]string, 8)
+	var wg sync.WaitGroup
+	for i := range failed {
+		wg.Go(func() {
+			failed[i] = guard(func() string {
+				for n := range 6 * len(r.texts) {
+					s := r.texts[(n*(i+1)+i)%len(r.texts)]
+					if got := r.count(s); got != want[s] {
+						return fmt.Sprintf("%s costs %d tokens, while others are counted %d", quoteShort(s), want[s], got)
+					}
+				}
+				return ""
+			})
+		})
+	}
+	wg.Wait()
+	for _, text := range failed {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func countGrows(r *modelRun) string {
+	for _, s := range r.texts {
+		if strings.TrimSpace(s) == "" || len(s) > 2000 {
+			continue // a run of spaces may be a token
+		}
+		last := 0
+		for _, times := range []int{1, 16, 256} {
+			n := r.count(strings.Repeat(s+" the budget report\n", times))
+			if n <= last {
+				return fmt.Sprintf("%s %d times over costs %d tokens, fewer times %d", quoteShort(s), times, n, last)
+			}
+			last = n
+		}
+	}
+	return ""
+}
