@@ -15,9 +15,12 @@ import (
 	"github.com/contextengine/contextengine/internal/needs"
 )
 
-// theirs are the rules that a part is held to and not the engine over it: what it asks of a model or of the runtime and what it makes of the answer, and that
-// its own texts do not differ from run to run.
-var theirs = []string{"contract.compact", "compact.owner", "compact.exactly-once", "compact.passed-through", "compact.silent", "deterministic.same-bytes"}
+// theirs are the rules that a part is held to and not the engine over it: what it asks of a model or of the runtime and what it makes of the answer, whether it
+// finds anything and says how, that nothing goes wrong in it, and that its own texts do not differ from run to run.
+var theirs = []string{
+	"contract.compact", "contract.again", "contract.covers", "contract.recall", "contract.warnings", "compact.owner", "compact.exactly-once", "compact.passed-through",
+	"compact.silent", "choices.form", "failure.named", "deterministic.same-bytes",
+}
 
 // TestContained runs every broken retriever and every broken compactor under a sound engine: what they do wrong is theirs, and the promises about what a
 // model is sent and about what is kept hold nevertheless.
@@ -83,7 +86,7 @@ func (j *judged) Assemble(ctx context.Context, req core.AssembleRequest) (core.A
 	}
 	var said strings.Builder
 	for _, id := range ids {
-		for _, agent := range []string{"agent-a", "agent-b", "agent-c"} {
+		for _, agent := range []string{"agent-a", "agent-b", "agent-c", req.Session.Agent} {
 			if got, err := j.store.Get(context.WithoutCancel(ctx), core.Scope{Agent: agent}, []string{id}); err == nil {
 				said.WriteString(strings.Map(printed, got[0].Text()) + "\n")
 			}

@@ -84,20 +84,19 @@ func (d *driver) entry(id string) (known, bool) {
 	if k, ok := d.entries[id]; ok {
 		return k, true
 	}
-	d.readEntries()
-	k, ok := d.entries[id]
-	return k, ok
-}
-
-func (d *driver) readEntries() {
-	d.entries = map[string]known{}
 	for _, agent := range []string{"agent-a", "agent-b", "agent-c"} {
-		for e, err := range core.All(d.tb.Context(), d.store, core.Scope{Agent: agent}, false) {
-			if err == nil {
-				d.entries[e.ID] = known{marks: marksOf(&e), typ: e.Type, raw: string(e.Message.Raw), said: e.Message.Text(), leads: e.Leads(), answers: e.Message.HasResults()}
-			}
+		got, err := d.store.Get(d.tb.Context(), core.Scope{Agent: agent}, []string{id})
+		if err != nil {
+			continue
 		}
+		if d.entries == nil {
+			d.entries = map[string]known{}
+		}
+		e := &got[0]
+		d.entries[id] = known{marks: marksOf(e), typ: e.Type, raw: string(e.Message.Raw), said: e.Message.Text(), leads: e.Leads(), answers: e.Message.HasResults()}
+		return d.entries[id], true
 	}
+	return known{}, false
 }
 
 // marksOf returns the marks of an entry: those of its texts and of the arguments of its calls.
