@@ -138,6 +138,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 
 func command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false") // whoever runs it may want another form of output
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	return cmd
