@@ -80,7 +80,7 @@ func (d *driver) assemble(t *track, o op) {
 	case 1:
 		d.askAgain(p)
 	case 2:
-		d.feedBack(p)
+		d.feedBack(p, o.N%2 == 1)
 	}
 }
 
@@ -377,10 +377,13 @@ func (d *driver) askAgain(p *prompt) {
 	}
 }
 
-// feedBack hands an engine its own output as the host's transcript, as hosts do inside a turn.
-func (d *driver) feedBack(p *prompt) {
+// feedBack hands an engine its own output as the host's transcript, as hosts do inside a turn; or one that was started meanwhile.
+func (d *driver) feedBack(p *prompt, restarted bool) {
 	if p.req.Transcript == nil {
 		return
+	}
+	if restarted && !p.shaky {
+		d.restart(true)
 	}
 	before := d.storedCount(p.t)
 	req := p.req

@@ -250,7 +250,7 @@ func engineChecks() []Check {
 		{ID: "idempotent.repeat", Promise: 6, Suite: SuiteEngine,
 			Rule: "the same request twice in a row gives the same bytes"},
 		{ID: "idempotent.own-output", Promise: 6, Suite: SuiteEngine,
-			Rule: "feeding an engine its own output changes nothing"},
+			Rule: "feeding an engine its own output changes nothing, also one that was started after it was sent"},
 		{ID: "idempotent.key", Promise: 6, Suite: SuiteEngine,
 			Rule: "a message is ingested once for each key, and the result says so"},
 		{ID: "idempotent.commit", Promise: 6, Suite: SuiteEngine, Needs: []Need{NeedTurns},

@@ -55,6 +55,22 @@ func tableWindows() []broken {
 	parts("odd bytes mended", func(p *message.Part) { p.Text = strings.ToValidUTF8(p.Text, "?") })
 	parts("without NUL", func(p *message.Part) { p.Text = strings.ReplaceAll(p.Text, "\x00", "") })
 
+	out = append(out, brokenEngineOf("what is shown", "without the system message that came after an empty window", summing, func(w *wrongEngine) {
+		var empty atomic.Bool
+		w.after = func(_ string, res any) {
+			a, ok := res.(*core.AssembleResult)
+			if !ok {
+				return
+			}
+			if len(a.Messages) == 0 {
+				empty.Store(true)
+			}
+			if empty.Load() {
+				a.Messages = slices.DeleteFunc(a.Messages, func(m message.Message) bool { return m.Role == message.System })
+			}
+		}
+	}))
+
 	choices := func(name string, s setup, f func(c []window.Choice) []window.Choice) {
 		result("choices", name, s, func(_ string, res any) {
 			if a, ok := res.(*core.AssembleResult); ok {

@@ -23,6 +23,8 @@ var moreScriptChecks = []Check{
 		Rule: "sessions whose names are alike share nothing: no message, no key and no window"},
 	{ID: "contract.whole", Promise: 6, Suite: SuiteEngine, script: scriptWhole,
 		Rule: "a transcript that is declared whole takes back what it leaves out; another one only does not show it"},
+	{ID: "contract.asked", Promise: 6, Suite: SuiteEngine, script: scriptAsked,
+		Rule: "asking for the window, at whatever point, leaves what a later call shows as it would be"},
 	{ID: "contract.maintain", Suite: SuiteEngine, script: scriptMaintain,
 		Rule: "Maintain says whether it changed anything"},
 }
@@ -72,6 +74,38 @@ func scriptShown(s *script) string {
 		if d := differs(m, stored[i].Message); d != "" {
 			return fmt.Sprintf("message %d that is shown, against the stored one: %s", i, d)
 		}
+	}
+	return ""
+}
+
+// scriptAsked tells two sessions the same. Of one the window is asked for before each message, and of an empty session as well.
+func scriptAsked(s *script) string {
+	list := append([]message.Message{s.message(message.System, "be brief")}, s.everyField()...)
+	list = append(list, s.message(message.System, "and kind"), s.message(message.User, "go on"))
+	var windows []core.AssembleResult
+	for _, id := range []core.SessionID{s.id, sessionOf(2)} {
+		s.id = id
+		for i := range list {
+			if len(windows) == 0 {
+				if _, err := s.assemble(8000, nil); err != nil {
+					return fmt.Sprintf("assemble before message %d: error %v", i, err)
+				}
+			}
+			if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: list[i]}); err != nil {
+				return fmt.Sprintf("ingest: error %v", err)
+			}
+		}
+		res, err := s.assemble(8000, nil)
+		if err != nil {
+			return fmt.Sprintf("assemble: error %v", err)
+		}
+		for i := range res.Messages {
+			res.Messages[i].Entry = "" // each has its own
+		}
+		windows = append(windows, res)
+	}
+	if d := differs(windows[0].Messages, windows[1].Messages); d != "" {
+		return "what is shown where the window was asked for before each message, against one that was not: " + d
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
@@ -70,14 +71,20 @@ func (s *session) assemble(ctx context.Context, req core.AssembleRequest) (core.
 	if err := s.expire(ctx); err != nil {
 		return core.AssembleResult{}, err
 	}
-	if req.Transcript != nil {
-		if _, err := s.reconcile(ctx, req.Transcript, req.Call == core.CallLoop); err != nil {
-			return core.AssembleResult{}, err
-		}
-	}
 	policy, stranger, err := s.e.historyPolicy(ctx, req)
 	if err != nil {
 		return core.AssembleResult{}, err
+	}
+	if req.Transcript != nil {
+		loop := req.Call == core.CallLoop
+		if loop && s.variants == nil {
+			if err := s.recollect(ctx, policy); err != nil {
+				return core.AssembleResult{}, err
+			}
+		}
+		if _, err := s.reconcile(ctx, req.Transcript, loop); err != nil {
+			return core.AssembleResult{}, err
+		}
 	}
 	if req.PromptMode == "" && s.view.Parent != nil {
 		req.PromptMode = s.e.cfg.Subagents.PromptMode
@@ -260,8 +267,42 @@ func (c *call) loop() bool { return c.req.Call == core.CallLoop }
 // maxVariants bounds the memory of messages as they were sent.
 const maxVariants = 4096
 
+// recollect makes a session that was read anew know what it sent last: what its view shows. The call that sent it may have been another process's, and inside a
+// turn hosts hand it back.
+func (s *session) recollect(ctx context.Context, policy history.Policy) error {
+	if err := s.warmUp(ctx); err != nil {
+		return err
+	}
+	c := &call{e: s.e, budget: math.MaxInt, ws: s.e.rooms.get()}
+	defer s.e.rooms.put(c.ws)
+	f := s.frame(s.view.Clone(), policy, c.ws)
+	res, err := f.emit(c)
+	if err != nil {
+		return err
+	}
+	f.note(&res)
+	return nil
+}
+
 // remember publishes what changed and keeps what the next call compares with.
 func (f *frame) remember(ctx context.Context, c *call, res *core.AssembleResult) error {
+	s := f.s
+	kept := f.note(res)
+	s.count = core.Tally{}
+	if f.v.Arm != "" {
+		s.count = f.counted(c, res, kept)
+	}
+	if !c.dirty && s.owed == nil {
+		return nil
+	}
+	if err := s.settle(ctx, f.v); err != nil {
+		return fmt.Errorf("core: assemble: %w", err)
+	}
+	return nil
+}
+
+// note keeps what is known of a result when a host hands it back. It returns how many of its messages begin it as they began the last.
+func (f *frame) note(res *core.AssembleResult) int {
 	s := f.s
 	out := core.Ledger{Count: len(res.Messages), Len: f.v.Len()}
 	if s.variants == nil || len(s.variants) > maxVariants {
@@ -286,18 +327,8 @@ func (f *frame) remember(ctx context.Context, c *call, res *core.AssembleResult)
 		}
 	}
 	s.trail = trail[:len(res.Messages)]
-	s.count = core.Tally{}
-	if f.v.Arm != "" {
-		s.count = f.counted(c, res, kept)
-	}
 	s.sent(out)
-	if !c.dirty && s.owed == nil {
-		return nil
-	}
-	if err := s.settle(ctx, f.v); err != nil {
-		return fmt.Errorf("core: assemble: %w", err)
-	}
-	return nil
+	return kept
 }
 
 // sentMessage is one of the messages that were sent: its fingerprint, and the digest of the list up to it.

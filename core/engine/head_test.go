@@ -276,3 +276,24 @@ func TestHeadOfALongSession(t *testing.T) {
 		}
 	}
 }
+
+// TestSystemMessageOfAnEmptySession: a system message that comes after somebody asked for the window of an empty session stands in front like any other.
+func TestSystemMessageOfAnEmptySession(t *testing.T) {
+	said := []message.Message{message.New(message.System, "be brief"), user("hello")}
+	for name, comes := range map[string]func(f *fixture) core.AssembleResult{
+		"ingested": func(f *fixture) core.AssembleResult {
+			f.ingest(said...)
+			return f.assemble(1000)
+		},
+		"in a transcript": func(f *fixture) core.AssembleResult { return f.assemble(1000, transcript("", said...)) },
+		"inside a turn":   func(f *fixture) core.AssembleResult { return f.assemble(1000, transcript("", said...), inLoop) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.assemble(1000)
+			if got := shown(comes(f)); got != "be brief | hello" {
+				t.Errorf("shown: %s", got)
+			}
+		})
+	}
+}

@@ -356,6 +356,9 @@ func (s *session) takeUp(ctx context.Context, v core.View, in intake) error {
 
 // adopt publishes v and takes the new entries into memory, then tells the observers.
 func (s *session) adopt(ctx context.Context, v core.View, in intake) error {
+	if v.Lead != s.view.Lead {
+		s.cool() // what leads is no item
+	}
 	used := v.Arm != "" && s.quote != nil && !s.quote.used && s.quote.by(in.entries)
 	if used {
 		v.Tally.Used++

@@ -21,9 +21,11 @@ func TestOwnOutputWithMergedNotes(t *testing.T) {
 				Parent: f.id, Child: core.SessionID{Agent: "main", Session: "child"}, Result: "found", Reason: "completed",
 			})
 		},
-		"a timer": func(f *fixture) error {
-			_, err := f.engine.Ingest(t.Context(), core.IngestRequest{Session: f.id, Message: user("tick"), Heartbeat: true})
-			return err
+		"a timer":   tick,
+		"a restart": func(f *fixture) error { f.restart(); return nil },
+		"a timer and a restart": func(f *fixture) error {
+			defer f.restart()
+			return tick(f)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,6 +50,44 @@ func TestOwnOutputWithMergedNotes(t *testing.T) {
 			f.assemble(150, transcript("next", host...), anthropic)
 			if n := f.stored(); n != before {
 				t.Errorf("%d entries are stored, before %d were", n, before)
+			}
+		})
+	}
+}
+
+// tick lets a timer speak.
+func tick(f *fixture) error {
+	_, err := f.engine.Ingest(f.t.Context(), core.IngestRequest{Session: f.id, Message: user("tick"), Heartbeat: true})
+	return err
+}
+
+// TestOwnOutputAfterARestart: what a rule put into the output, of whatever provider, is known again by a process that did not send it.
+func TestOwnOutputAfterARestart(t *testing.T) {
+	for _, provider := range []string{"anthropic", "google", "openai", "bedrock", "mistral", "nobody"} {
+		t.Run(provider, func(t *testing.T) {
+			f := newFixture(t)
+			to := func(r *core.AssembleRequest) { r.Settings.Provider = provider }
+			var host []message.Message
+			for i := range 30 {
+				id := fmt.Sprint(i)
+				host = append(host, calling(id), resulting(id, "some words of file number "+id))
+			}
+			f.assemble(150, transcript("next", host...), to)
+			again := f.assemble(150, transcript("next", host...), to) // nothing to publish
+			if len(again.Messages) > 20 {
+				t.Fatalf("all is shown: %s", shown(again))
+			}
+			if err := tick(f); err != nil {
+				t.Fatal(err)
+			}
+			before := f.stored()
+			f.restart()
+			looped := f.assemble(150, transcript("next", again.Messages...), loopCall, to)
+			if n := f.stored(); n != before {
+				t.Errorf("%d entries are stored, before %d were: %s", n, before, shown(looped))
+			}
+			if shown(looped) != shown(again) {
+				t.Errorf("shown %s, before %s", shown(looped), shown(again))
 			}
 		})
 	}
