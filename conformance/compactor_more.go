@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/contextengine/contextengine/core"
@@ -317,29 +316,16 @@ func patchConcurrent(r *compactorRun) string {
 			return fmt.Sprintf("Compact: error %v, want none", err)
 		}
 	}
-	failed := make([]string, len(tasks))
-	var wg sync.WaitGroup
-	for i := range tasks {
-		wg.Go(func() {
-			failed[i] = guard(func() string {
-				got, err := r.compactor.Compact(r.ctx(), tasks[i])
-				if err != nil {
-					return fmt.Sprintf("Compact beside others: error %v, want none", err)
-				}
-				if d := differs(got, want[i]); d != "" {
-					return "Compact beside others: the patch's " + d
-				}
-				return ""
-			})
-		})
-	}
-	wg.Wait()
-	for _, text := range failed {
-		if text != "" {
-			return text
+	return atOnce(len(tasks), func(i int) string {
+		got, err := r.compactor.Compact(r.ctx(), tasks[i])
+		if err != nil {
+			return fmt.Sprintf("Compact beside others: error %v, want none", err)
 		}
-	}
-	return ""
+		if d := differs(got, want[i]); d != "" {
+			return "Compact beside others: the patch's " + d
+		}
+		return ""
+	})
 }
 
 func patchOwns(r *compactorRun) string {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -214,27 +213,21 @@ func delegatesConcurrent(r *compactorRun) string {
 		return core.CompactResult{OK: true, Compacted: true, Summary: req.Instructions, TokensBefore: 900, TokensAfter: 100}
 	}
 	const tasks = 8
-	failed := make([]string, tasks)
-	calls := r.host.Compacts()
-	var wg sync.WaitGroup
-	for i := range tasks {
-		c := r.task(true)
-		c.Request.Instructions = fmt.Sprintf("wish %d", i)
-		wg.Go(func() {
-			failed[i] = guard(func() string {
-				p, err := r.compactor.Compact(r.ctx(), c)
-				if err != nil || p.Delegated == nil || p.Delegated.Summary != c.Request.Instructions {
-					return fmt.Sprintf("Compact beside others: error %v, and the result %+v for the request with %q", err, p.Delegated, c.Request.Instructions)
-				}
-				return ""
-			})
-		})
+	all := make([]core.Compaction, tasks)
+	for i := range all {
+		all[i] = r.task(true)
+		all[i].Request.Instructions = fmt.Sprintf("wish %d", i)
 	}
-	wg.Wait()
-	for _, text := range failed {
-		if text != "" {
-			return text
+	calls := r.host.Compacts()
+	text := atOnce(tasks, func(i int) string {
+		p, err := r.compactor.Compact(r.ctx(), all[i])
+		if err != nil || p.Delegated == nil || p.Delegated.Summary != all[i].Request.Instructions {
+			return fmt.Sprintf("Compact beside others: error %v, and the result %+v for the request with %q", err, p.Delegated, all[i].Request.Instructions)
 		}
+		return ""
+	})
+	if text != "" {
+		return text
 	}
 	if n := r.host.Compacts() - calls; n != tasks {
 		return fmt.Sprintf("%d tasks at the same time asked the runtime %d times", tasks, n)

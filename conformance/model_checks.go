@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -126,29 +125,13 @@ func embedNamed(r *modelRun) string {
 	return ""
 }
 
-// eight makes as many calls at the same time and returns the first text.
-func eight(call func(i int) string) string {
-	failed := make([]string, 8)
-	var wg sync.WaitGroup
-	for i := range failed {
-		wg.Go(func() { failed[i] = guard(func() string { return call(i) }) })
-	}
-	wg.Wait()
-	for _, text := range failed {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
 func embedConcurrent(r *modelRun) string {
 	texts := r.said()
 	want, text := r.embed(texts)
 	if text != "" {
 		return text
 	}
-	return eight(func(i int) string {
+	return atOnce(8, func(i int) string {
 		at := i % len(texts)
 		got, text := r.embed(texts[at : at+1])
 		if text == "" && !sameWay(got[0], want[at]) {
@@ -224,7 +207,7 @@ func completeAnswers(r *modelRun) string {
 
 func completeConcurrent(r *modelRun) string {
 	texts := r.said()
-	return eight(func(i int) string { return r.answer(texts[i%len(texts)]) })
+	return atOnce(8, func(i int) string { return r.answer(texts[i%len(texts)]) })
 }
 
 func completeCancel(r *modelRun) string {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 )
 
 func counterChecks() []Check {
@@ -92,28 +91,15 @@ func countConcurrent(r *modelRun) string {
 	for _, s := range r.texts {
 		want[s] = r.count(s)
 	}
-	failed := make([]string, 8)
-	var wg sync.WaitGroup
-	for i := range failed {
-		wg.Go(func() {
-			failed[i] = guard(func() string {
-				for n := range 6 * len(r.texts) {
-					s := r.texts[(n*(i+1)+i)%len(r.texts)]
-					if got := r.count(s); got != want[s] {
-						return fmt.Sprintf("%s costs %d tokens, while others are counted %d", quoteShort(s), want[s], got)
-					}
-				}
-				return ""
-			})
-		})
-	}
-	wg.Wait()
-	for _, text := range failed {
-		if text != "" {
-			return text
+	return atOnce(8, func(i int) string {
+		for n := range 6 * len(r.texts) {
+			s := r.texts[(n*(i+1)+i)%len(r.texts)]
+			if got := r.count(s); got != want[s] {
+				return fmt.Sprintf("%s costs %d tokens, while others are counted %d", quoteShort(s), want[s], got)
+			}
 		}
-	}
-	return ""
+		return ""
+	})
 }
 
 func countGrows(r *modelRun) string {

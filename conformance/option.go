@@ -58,7 +58,8 @@ type options struct {
 	strict   bool
 }
 
-// WithCases sets the number of generated cases for each check, at least 1. The flag and the environment win.
+// WithCases sets the number of generated cases for each check, at least 1. With fewer than 10 an engine plays only a part of the scripts, others with another
+// seed. The flag and the environment win.
 func WithCases(n int) Option { return func(o *options) { o.cases = n } }
 
 // WithSeed sets the base seed. The flag and the environment win.

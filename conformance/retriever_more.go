@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -334,29 +333,16 @@ func retrieveConcurrent(r *retrieverRun) string {
 			asked, want = append(asked, q), append(want, candidateTexts(got))
 		}
 	}
-	failed := make([]string, len(asked))
-	var wg sync.WaitGroup
-	for i, q := range asked {
-		wg.Go(func() {
-			failed[i] = guard(func() string {
-				got, err := r.retriever.Retrieve(r.ctx(), q)
-				if err != nil {
-					return fmt.Sprintf("Retrieve beside others: error %v, want none", err)
-				}
-				if d := sameIDs(candidateTexts(got), want[i]); d != "" {
-					return fmt.Sprintf("Retrieve(%q) beside others: %s", q.Prompt, d)
-				}
-				return ""
-			})
-		})
-	}
-	wg.Wait()
-	for _, text := range failed {
-		if text != "" {
-			return text
+	return atOnce(len(asked), func(i int) string {
+		got, err := r.retriever.Retrieve(r.ctx(), asked[i])
+		if err != nil {
+			return fmt.Sprintf("Retrieve beside others: error %v, want none", err)
 		}
-	}
-	return ""
+		if d := sameIDs(candidateTexts(got), want[i]); d != "" {
+			return fmt.Sprintf("Retrieve(%q) beside others: %s", asked[i].Prompt, d)
+		}
+		return ""
+	})
 }
 
 func retrievePure(r *retrieverRun) string {

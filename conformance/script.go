@@ -52,17 +52,18 @@ var scriptChecks = []Check{
 		Rule: "whatever method of the store fails, the call says so and works when it is repeated"},
 }
 
-// fewCases is the number of cases below which the scripts that take long are drawn: a combination plays a third of them, all of a matrix play all.
+// fewCases is the number of cases below which scripts are drawn: a combination plays as large a part of them as its cases are of this number,
+// other ones with another seed.
 const fewCases = 10
 
 // drawn reports whether a combination plays a script. Those that somebody names are always played.
 func drawn(id, combination string, o options) bool {
-	if o.cases >= fewCases || o.claims != nil || !slices.ContainsFunc(slices.Concat(againChecks, recallScriptChecks), func(c Check) bool { return c.ID == id }) {
+	if o.cases >= fewCases || o.claims != nil || o.exact {
 		return true
 	}
 	h := fnv.New32a()
 	fmt.Fprintln(h, o.seed, combination, id)
-	return h.Sum32()%3 == 0
+	return int(h.Sum32()%fewCases) < o.cases
 }
 
 // examineScripts runs the scripts that checks name, each on an engine of its own.

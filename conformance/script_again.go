@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -184,13 +183,13 @@ func (s *script) oldTurns() string {
 	return ""
 }
 
-// atOnce is how many calls are made at the same time.
-const atOnce = 8
+// concurrent is how many calls are made at the same time.
+const concurrent = 8
 
 func scriptConcurrent(s *script) string {
 	var ids []core.SessionID
-	var want, got [atOnce]core.AssembleResult
-	for i := range atOnce {
+	var want, got [concurrent]core.AssembleResult
+	for i := range concurrent {
 		id := core.SessionID{Agent: fmt.Sprintf("at-once-%d", i), Session: "main"} // agents, so that none recalls what another one says
 		if _, text := s.talk(id, 3, 20); text != "" {
 			return text
@@ -205,21 +204,7 @@ func scriptConcurrent(s *script) string {
 		want[i].Messages = copiedMessages(want[i].Messages)
 		want[i].Choices, want[i].Stepped = slices.Clone(want[i].Choices), false
 	}
-	failed := [atOnce]string{}
-	together := func(call func(i int) string) string {
-		var wg sync.WaitGroup
-		for i := range atOnce {
-			wg.Go(func() { failed[i] = guard(func() string { return call(i) }) })
-		}
-		wg.Wait()
-		for _, text := range failed {
-			if text != "" {
-				return text
-			}
-		}
-		return ""
-	}
-	text := together(func(i int) (text string) {
+	text := atOnce(concurrent, func(i int) (text string) {
 		var err error
 		if got[i], err = s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: ids[i], Budget: 4000}); err != nil {
 			return fmt.Sprintf("assemble while others are: error %v", err)
@@ -240,19 +225,19 @@ func scriptConcurrent(s *script) string {
 		}
 	}
 	one := core.SessionID{Agent: "agent-b", Session: "all at once"}
-	var list [atOnce]message.Message
+	var list [concurrent]message.Message
 	for i := range list {
 		list[i] = s.message(message.User, "at the same time")
 	}
-	text = together(func(i int) string {
+	text = atOnce(concurrent, func(i int) string {
 		res, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: one, Message: list[i]})
 		if err != nil || res.Ingested != 1 || len(res.IDs) != 1 {
 			return fmt.Sprintf("ingest into a session that others write to: %+v, error %v", res, err)
 		}
 		return ""
 	})
-	if held := s.held(one); text == "" && len(held) != atOnce {
-		text = fmt.Sprintf("of %d messages ingested at the same time %d are stored", atOnce, len(held))
+	if held := s.held(one); text == "" && len(held) != concurrent {
+		text = fmt.Sprintf("of %d messages ingested at the same time %d are stored", concurrent, len(held))
 	}
 	return text
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -208,52 +207,45 @@ func raceDifferent(r *storeRun) string {
 		return text
 	}
 	users := r.users(workers)
-	failed := make([]string, workers)
 	all := make([][]core.Entry, workers)
-	var wg sync.WaitGroup
-	for w, s := range users {
-		id := core.SessionID{Agent: "agent-a", Session: fmt.Sprint("race-", w%2)}
-		wg.Go(func() {
-			failed[w] = guard(func() string {
-				for i := range each {
-					e := plainEntry(1000*(w+1)+i, id, int64(i*workers+w))
-					if _, err := s.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
-						return fmt.Sprintf("Append by one of several: error %v, want none", err)
-					}
-					switch i % 3 {
-					case 1:
-						m := message.New(message.User, fmt.Sprintf("changed by %d at %d", w, i))
-						if err := s.Update(r.ctx(), id.Scope(), e.ID, core.Change{Message: &m, Tokens: 9, Fingerprint: "r"}); err != nil {
-							return fmt.Sprintf("Update by one of several: error %v, want none", err)
-						}
-						e.Message, e.Tokens, e.Fingerprint = m, 9, "r"
-					case 2:
-						if n, err := s.Delete(r.ctx(), id.Scope(), []string{e.ID}); err != nil || n != 1 {
-							return fmt.Sprintf("Delete by one of several: %d, error %v, want 1 and none", n, err)
-						}
-						continue
-					}
-					got, err := s.Get(r.ctx(), id.Scope(), []string{e.ID})
-					if err != nil {
-						return fmt.Sprintf("Get of what was just appended: error %v, want none", err)
-					}
-					if d := sameEntries(got, []core.Entry{e}); d != "" {
-						return "Get by one of several: " + d
-					}
-					if _, err := s.Scan(r.ctx(), core.ScanQuery{Scope: core.Scope{Agent: id.Agent}, Limit: 50}); err != nil {
-						return fmt.Sprintf("Scan by one of several: error %v, want none", err)
-					}
-					all[w] = append(all[w], e)
+	text := atOnce(workers, func(w int) string {
+		s, id := users[w], core.SessionID{Agent: "agent-a", Session: fmt.Sprint("race-", w%2)}
+		for i := range each {
+			e := plainEntry(1000*(w+1)+i, id, int64(i*workers+w))
+			if _, err := s.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+				return fmt.Sprintf("Append by one of several: error %v, want none", err)
+			}
+			switch i % 3 {
+			case 1:
+				m := message.New(message.User, fmt.Sprintf("changed by %d at %d", w, i))
+				if err := s.Update(r.ctx(), id.Scope(), e.ID, core.Change{Message: &m, Tokens: 9, Fingerprint: "r"}); err != nil {
+					return fmt.Sprintf("Update by one of several: error %v, want none", err)
 				}
-				return ""
-			})
-		})
-	}
-	wg.Wait()
-	for w := range all {
-		if failed[w] != "" {
-			return failed[w]
+				e.Message, e.Tokens, e.Fingerprint = m, 9, "r"
+			case 2:
+				if n, err := s.Delete(r.ctx(), id.Scope(), []string{e.ID}); err != nil || n != 1 {
+					return fmt.Sprintf("Delete by one of several: %d, error %v, want 1 and none", n, err)
+				}
+				continue
+			}
+			got, err := s.Get(r.ctx(), id.Scope(), []string{e.ID})
+			if err != nil {
+				return fmt.Sprintf("Get of what was just appended: error %v, want none", err)
+			}
+			if d := sameEntries(got, []core.Entry{e}); d != "" {
+				return "Get by one of several: " + d
+			}
+			if _, err := s.Scan(r.ctx(), core.ScanQuery{Scope: core.Scope{Agent: id.Agent}, Limit: 50}); err != nil {
+				return fmt.Sprintf("Scan by one of several: error %v, want none", err)
+			}
+			all[w] = append(all[w], e)
 		}
+		return ""
+	})
+	if text != "" {
+		return text
+	}
+	for w := range all {
 		r.remember(all[w])
 	}
 	for id := range r.entries {

@@ -1,11 +1,13 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -132,6 +134,17 @@ func (w *watched) finish(c *caseTB) {
 	case <-done:
 	case <-time.After(limit):
 	}
+}
+
+// atOnce makes n calls at the same time and returns the first text in their order. A panic of one is its text.
+func atOnce(n int, call func(i int) string) string {
+	texts := make([]string, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { texts[i] = guard(func() string { return call(i) }) })
+	}
+	wg.Wait()
+	return cmp.Or(texts...)
 }
 
 // guard runs f and turns a panic of the implementation into a text.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // TestAdditionComesBackWhereThereIsRoom: the engine's addition, once given up because a budget had no room for it, does not come and go with the budgets: it
@@ -48,6 +49,29 @@ func TestAdditionComesBackWhereThereIsRoom(t *testing.T) {
 			}
 			f.restart()
 		}
+	}
+}
+
+// TestAdditionWaitsForTheTurnsEnd: where the window's step left no room for the engine's own text, it does not come in the middle of the turn, whatever a
+// process that was started meanwhile may use.
+func TestAdditionWaitsForTheTurnsEnd(t *testing.T) {
+	f := newFixture(t)
+	full := func(r *core.AssembleRequest) { r.PromptMode = core.PromptFull }
+	var host []message.Message
+	for range 30 {
+		host = append(host, user("one two three four five six seven eight nine ten"), assistant("so"))
+	}
+	first := f.assemble(120, transcript("next", host...), full)
+	if !first.Stepped || first.SystemPromptAddition != "" {
+		t.Fatalf("the window did not step, or with the text: %+v", first)
+	}
+	f.restart()
+	if res := f.assemble(170, transcript("next", host...), full, loopCall); res.SystemPromptAddition != "" || res.Stepped || shown(res) != shown(first) {
+		t.Errorf("inside the turn: stepped %t, %q, %s", res.Stepped, res.SystemPromptAddition, shown(res))
+	}
+	host = append(host, user("next"), assistant("done"))
+	if res := f.assemble(170, transcript("and now", host...), full); res.SystemPromptAddition == "" {
+		t.Error("the text did not come with the next turn")
 	}
 }
 

@@ -326,9 +326,9 @@ func (c *call) explain(explains bool) {
 }
 
 // begins reports whether the engine's own text is there from now on: something has left the window. It stands in front of everything, so that it comes
-// when all is billed anew anyway, and a session that fits pays nothing for it. Like one that was given up it waits for room.
+// when all is billed anew anyway, inside a turn with a step alone, and a session that fits pays nothing for it. Like one that was given up it waits for room.
 func (c *call) begins(f *frame, err error) bool {
-	if c.explains || err != nil || c.req.PromptMode == core.PromptNone || f.v.Start <= f.v.Lead && len(f.v.Front().Summaries) == 0 {
+	if c.loop() && !c.stepped || c.explains || err != nil || c.req.PromptMode == core.PromptNone || f.v.Start <= f.v.Lead && len(f.v.Front().Summaries) == 0 {
 		return false
 	}
 	return f.needed()+c.e.gauge.count(addition(c.req.Memory, true)) <= c.budget/2
