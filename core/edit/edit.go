@@ -153,15 +153,15 @@ func (Reset) Edit(v *core.View) {
 
 func truncate(v *core.View, n int) { v.Path = v.Slice(0, n) }
 
-// Disown takes the entries of other sessions off the path, and all that stood for any. The epoch rises.
-type Disown struct{}
+// Disown takes the entries of other sessions off the path, and all that stood for any. What stands in Keep stays. The epoch rises.
+type Disown struct{ Keep []core.Scope }
 
 // Edit implements core.Edit.
-func (Disown) Edit(v *core.View) {
+func (e Disown) Edit(v *core.View) {
 	var own []core.Span
 	v.Inherited = slices.Clone(v.Inherited)
 	for _, sp := range v.Path {
-		if sp.Session == nil {
+		if sp.Session == nil || slices.ContainsFunc(e.Keep, func(s core.Scope) bool { return s.Contains(*sp.Session) }) {
 			own = append(own, sp)
 		} else {
 			v.Inherited = append(v.Inherited, sp)
@@ -573,7 +573,16 @@ type Allow struct {
 
 // Edit implements core.Edit.
 func (e Allow) Edit(v *core.View) {
-	v.Grants = append(slices.DeleteFunc(v.Grants, func(g core.Grant) bool { return !e.Now.Before(g.Until) }), e.Grant)
+	Lapse{e.Now}.Edit(v)
+	v.Grants = append(v.Grants, e.Grant)
+}
+
+// Lapse removes the grants that are over.
+type Lapse struct{ Now time.Time }
+
+// Edit implements core.Edit.
+func (e Lapse) Edit(v *core.View) {
+	v.Grants = slices.DeleteFunc(v.Grants, func(g core.Grant) bool { return !e.Now.Before(g.Until) })
 }
 
 // Revoke ends the grants that were given with the session. With an ID it ends that one alone.

@@ -220,7 +220,7 @@ func (s *session) expire(ctx context.Context) error {
 			continue
 		}
 		v := s.view.Clone()
-		v.Apply(edit.Disown{}, edit.Revoke{})
+		v.Apply(edit.Disown{Keep: open}, edit.Lapse{Now: now})
 		s.cool()
 		s.outputs = nil
 		s.variants, s.trail = nil, nil // what was made of those entries is the host's own copy now, whole or not

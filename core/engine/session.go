@@ -30,7 +30,7 @@ type session struct {
 	place *list.Element
 	// size is what the items take in memory, in bytes, as counted for this many of them. Engine.mu guards both.
 	size, sized int
-	// adopted says that the view's parent belongs to another agent: it may show entries of that one.
+	// adopted says that the view shows, or may come to show, entries of another agent: its parent's, or what that one inherited.
 	adopted atomic.Bool
 	// tended says that a compaction which a turn's end began is under way.
 	tended atomic.Bool
@@ -348,7 +348,7 @@ func (c *Config) doesWithout(ctx context.Context, err error) bool {
 // hold makes v the session's view.
 func (s *session) hold(v core.View) {
 	s.view, s.owed = v, nil
-	s.adopted.Store(v.Parent != nil && v.Parent.Agent != s.id.Agent)
+	s.adopted.Store(v.Parent != nil && v.Parent.Agent != s.id.Agent || elsewhere(&v, s.id.Agent))
 }
 
 // localViews keeps views of stores that have no room for them. They last as long as the engine and are rebuilt from the entries.

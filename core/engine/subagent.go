@@ -82,14 +82,15 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 	}
 	done()
 	opens := parent != nil || e.cfg.Subagents.Recall
-	if opens && req.Child.Agent != req.Parent.Agent {
+	if opens && (req.Child.Agent != req.Parent.Agent || parent != nil && elsewhere(parent, req.Child.Agent)) {
 		if err := e.inherits(ctx, req.Parent, req.Child); err != nil {
 			return core.Spawn{}, e.failed(ctx, "store", "spawn", err)
 		}
 	}
 	var had core.View
 	spawn := core.Spawn{}
-	grant := core.Grant{ID: e.newID(), Scope: req.Parent.Scope(), Until: e.now().Add(ttl), Before: before, Closed: closed}
+	now := e.now()
+	grant := core.Grant{ID: e.newID(), Scope: req.Parent.Scope(), Until: now.Add(ttl), Before: before, Closed: closed}
 	err = e.retry(ctx, req.Child, func(s *session) error {
 		if s.view.Len() > 0 {
 			return fmt.Errorf("core: spawn: child %q has messages already: %w", req.Child, core.ErrConflict)
@@ -101,7 +102,12 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 			v.Apply(edit.Inherit{Parent: parent})
 		}
 		if opens {
-			v.Apply(edit.Allow{Grant: grant, Now: e.now()})
+			v.Apply(edit.Allow{Grant: grant, Now: now})
+		}
+		if parent != nil {
+			for _, g := range handedOn(parent, grant) {
+				v.Apply(edit.Allow{Grant: g, Now: now})
+			}
 		}
 		s.cool()
 		s.gone = nil
@@ -123,6 +129,26 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 		return errors.Join(e.rollback(ctx, req.Child, had), e.grants(ctx, req.Parent, edit.Revoke{ID: grant.ID}))
 	}
 	return spawn, nil
+}
+
+// handedOn are the grants of a parent that a fork gets with its own: what the parent inherited, the fork shows as well, and no longer than either may.
+func handedOn(parent *core.View, own core.Grant) []core.Grant {
+	var out []core.Grant
+	for _, g := range parent.Grants {
+		if !g.Search {
+			g.ID = own.ID
+			if own.Until.Before(g.Until) {
+				g.Until = own.Until
+			}
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// elsewhere reports whether a view shows entries of other agents.
+func elsewhere(v *core.View, agent string) bool {
+	return slices.ContainsFunc(v.Path, func(sp core.Span) bool { return sp.Owned(v.Session).Session.Agent != agent })
 }
 
 // grants changes what is open to a session.
