@@ -227,6 +227,19 @@ func tableModes() []broken {
 	} {
 		out = append(out, caughtBy("contract.reach", name, recalling(nil), func(w *wrongEngine) { w.before = func(_ string, req any) { f(req) } }))
 	}
+	out = append(out, caughtBy("contract.nested", "a fork of a fork begins with nothing", recalling(nil), func(w *wrongEngine) {
+		var forks sync.Map
+		w.before = func(_ string, req any) {
+			r, ok := req.(*core.SpawnRequest)
+			if !ok {
+				return
+			}
+			forks.Store(r.Child, true)
+			if _, forked := forks.Load(r.Parent); forked {
+				r.Mode = core.SpawnIsolated
+			}
+		}
+	}))
 	out = append(out, caughtBy("contract.pages", "half a character at the end of a page", recalling(nil), func(w *wrongEngine) {
 		w.after = func(_ string, res any) {
 			if r, ok := res.(*engine.ExpandResult); ok && r.Next > 0 && len(r.Found) > 0 {

@@ -48,6 +48,8 @@ var scriptChecks = []Check{
 		Rule: "what is found and expanded is the stored entry in every field; pages leave nothing out and repeat nothing; Describe counts what there is"},
 	{ID: "contract.subagent", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptSubagent,
 		Rule: "a grant opens the parent's history until it is rolled back, over, or the subagent has ended, and what it hands back is stored"},
+	{ID: "contract.nested", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptNested,
+		Rule: "a subagent of a subagent begins with what its parent shows, of everybody, and ends with the grants for it"},
 	{ID: "contract.faults", Promise: 9, Suite: SuiteEngine, script: scriptFaults,
 		Rule: "whatever method of the store fails, the call says so and works when it is repeated"},
 }

@@ -207,6 +207,40 @@ func (s *script) startsFrom(id core.SessionID, mark string, mode core.SpawnMode)
 	return ""
 }
 
+// scriptNested forks a fork, each for another agent.
+func scriptNested(s *script) string {
+	e, _ := s.engine.(core.SubagentHost)
+	said, text := s.talk(s.id, 2, 4)
+	if text != "" {
+		return text
+	}
+	marks := []string{marksIn(said[0].Text())[0]}
+	parent := s.id
+	for n, agent := range []string{"agent-b", "agent-c", "agent-c"} {
+		child := core.SessionID{Agent: agent, Session: fmt.Sprintf("nested-%d", n)}
+		req := core.SpawnRequest{Parent: parent, Child: child, Mode: core.SpawnFork, TTL: time.Duration(9-n) * time.Hour}
+		if _, err := e.PrepareSubagentSpawn(s.ctx(), req); err != nil {
+			return fmt.Sprintf("prepare spawn: error %v", err)
+		}
+		for _, mark := range marks {
+			if text := s.startsFrom(child, mark, core.SpawnFork); text != "" {
+				return fmt.Sprintf("a fork in depth %d: %s", n+1, text)
+			}
+		}
+		if said, text = s.talk(child, 2, 4); text != "" {
+			return text
+		}
+		parent, marks = child, append(marks, marksIn(said[0].Text())[0])
+	}
+	s.env.Host.advance(8 * time.Hour)
+	for _, mark := range marks[:len(marks)-1] {
+		if text := s.startsFrom(parent, mark, core.SpawnIsolated); text != "" {
+			return "when its grants are over: " + text
+		}
+	}
+	return ""
+}
+
 func scriptSubagent(s *script) string {
 	e, _ := s.engine.(core.SubagentHost)
 	_, back := s.engine.(engine.Recaller)
