@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		all = slices.DeleteFunc(all, func(m mutant) bool { return !pattern.MatchString(m.String()) })
 	}
-	fmt.Fprintf(out, "seed %d: %d of %d mutants\n", *seed, *n, len(all))
+	fmt.Fprintf(out, "seed %d: %d of %d mutants\n", *seed, min(*n, len(all)), len(all))
 	rand.New(rand.NewPCG(*seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] }) //nolint:gosec // a sample, no secret
 	var tests [][]string
 	for stage := range strings.SplitSeq(*stages, ";") {
