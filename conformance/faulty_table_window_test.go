@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/contextengine/contextengine/conformance"
@@ -56,16 +57,22 @@ func tableWindows() []broken {
 	parts("without NUL", func(p *message.Part) { p.Text = strings.ReplaceAll(p.Text, "\x00", "") })
 
 	out = append(out, brokenEngineOf("what is shown", "without the system message that came after an empty window", summing, func(w *wrongEngine) {
-		var empty atomic.Bool
+		var asked atomic.Value // the session of the call under way
+		var empty sync.Map
+		w.before = func(_ string, req any) {
+			if r, ok := req.(*core.AssembleRequest); ok {
+				asked.Store(r.Session)
+			}
+		}
 		w.after = func(_ string, res any) {
 			a, ok := res.(*core.AssembleResult)
 			if !ok {
 				return
 			}
 			if len(a.Messages) == 0 {
-				empty.Store(true)
+				empty.Store(asked.Load(), true)
 			}
-			if empty.Load() {
+			if _, was := empty.Load(asked.Load()); was {
 				a.Messages = slices.DeleteFunc(a.Messages, func(m message.Message) bool { return m.Role == message.System })
 			}
 		}
