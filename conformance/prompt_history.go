@@ -77,12 +77,13 @@ func cachePrefix(p *prompt) string {
 	return settled(was, p.withoutRecall())
 }
 
-// settled compares what was sent in front of the newest turn, which begins with the last message of the user.
+// settled compares what was sent in front of the newest turn, which begins with the last message in which the user says something. Inside of it a
+// provider's rules may still merge what comes into the last message, with a recall block behind it or without.
 func settled(was, is []sent) string {
 	turn := len(was)
 	for i, wa := range slices.Backward(was) {
 		turn = i
-		if wa.msg.Role == message.User && !strings.HasPrefix(wa.msg.Text(), "<subagent ") {
+		if wa.said && wa.msg.Role == message.User && !strings.HasPrefix(wa.msg.Text(), "<subagent ") {
 			break
 		}
 	}

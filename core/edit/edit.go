@@ -102,7 +102,8 @@ func cover(v *core.View, pos int) {
 	}
 }
 
-// Cut shortens the path to its first To entries and takes back everything that stood for what is cut. The window's start is found anew. The epoch rises.
+// Cut shortens the path to its first To entries and takes back everything that stood for what is cut. What stands in front stays on the path, behind those, unless
+// nothing else does. The window's start is found anew. The epoch rises.
 type Cut struct{ To int }
 
 // Edit implements core.Edit.
@@ -133,6 +134,13 @@ func (e Cut) Edit(v *core.View) {
 	}
 	if n == 0 {
 		v.Start, v.Frontier, v.Backlog, v.Stubs, v.Summaries, v.Head = 0, 0, 0, nil, nil, nil
+	}
+	for _, sp := range v.Head {
+		for seq := sp.From; seq < sp.To; seq++ {
+			if v.Position(*sp.Session, seq) < 0 {
+				extend(v, *sp.Session, seq)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -131,5 +132,53 @@ func TestAdditionComesWithTheFirstStep(t *testing.T) {
 	req.Session = child
 	if res := ask(40); !strings.Contains(res.SystemPromptAddition, engine.SystemPromptAddition) {
 		t.Errorf("a fork does not begin as its parent: %q", res.SystemPromptAddition)
+	}
+}
+
+// TestAdditionComesWithAStepForRecall: where the window steps to make room for what is recalled, and leaves out with it a long message that left no room for the
+// engine's own text, the text comes in that call, and not in the next.
+func TestAdditionComesWithAStepForRecall(t *testing.T) {
+	cfg := engine.DefaultConfig()
+	cfg.Recall.AcrossSessions = true
+	k := newChatWith(t, cfg, &ranked{allEntries: &allEntries{}, score: func(int) float64 { return 1 }}, "the vault phrase is saffron")
+	k.ask("go on") // stores what the other session recalls
+	k.id, k.host = core.SessionID{Agent: "ada", Session: "t"}, []message.Message{message.New(message.User, strings.Repeat("w ", 460))}
+	var before core.AssembleResult
+	for i := 0; len(before.Messages) == len(k.host) || before.EstimatedTokens < 770; i++ {
+		if i > 100 {
+			t.Fatal("the window does not fill")
+		}
+		k.host = append(k.host, message.New(message.Assistant, fmt.Sprintf("%d says the pier %s", i, strings.Repeat("w ", 12))))
+		before = k.ask("go on")
+	}
+	k.say("now the next")
+	first, second := k.ask("What was the phrase?"), k.ask("What was the phrase?")
+	if before.SystemPromptAddition != "" || !first.Stepped || first.RecallLen == 0 {
+		t.Fatalf("the window did not step for what is recalled: %q, %t, %d", before.SystemPromptAddition, first.Stepped, first.RecallLen)
+	}
+	if first.SystemPromptAddition == "" || second.SystemPromptAddition != first.SystemPromptAddition || second.Stepped {
+		t.Errorf("the addition is %q; in the same call again %q, stepped %t", first.SystemPromptAddition, second.SystemPromptAddition, second.Stepped)
+	}
+}
+
+// TestAdditionSaysHowToCite: whoever is to cite, and has what entries are looked up with, is told how; nobody else is.
+func TestAdditionSaysHowToCite(t *testing.T) {
+	for name, c := range map[string]struct {
+		memory core.MemoryPrompt
+		want   bool
+	}{
+		"on":            {core.MemoryPrompt{CitationMode: "on", AvailableTools: []string{core.ToolSearch}}, true},
+		"off":           {core.MemoryPrompt{CitationMode: "off", AvailableTools: []string{core.ToolSearch}}, false},
+		"not said":      {core.MemoryPrompt{AvailableTools: []string{core.ToolSearch}}, false},
+		"without tools": {core.MemoryPrompt{CitationMode: "on"}, false},
+	} {
+		f := newFixture(t)
+		for range 40 {
+			f.ingest(user("one two three four five six seven eight nine ten"))
+		}
+		res := f.assemble(400, func(r *core.AssembleRequest) { r.Memory, r.PromptMode = c.memory, core.PromptFull })
+		if got := strings.Contains(res.SystemPromptAddition, "Cite"); got != c.want {
+			t.Errorf("%s: %t, want %t: %q", name, got, c.want, res.SystemPromptAddition)
+		}
 	}
 }

@@ -71,18 +71,12 @@ func (s *session) assemble(ctx context.Context, req core.AssembleRequest) (core.
 	if err := s.expire(ctx); err != nil {
 		return core.AssembleResult{}, err
 	}
-	policy, stranger, err := s.e.historyPolicy(ctx, req)
+	policy, stranger, err := s.e.historyPolicy(ctx, req.Settings)
 	if err != nil {
 		return core.AssembleResult{}, err
 	}
 	if req.Transcript != nil {
-		loop := req.Call == core.CallLoop
-		if loop && s.variants == nil {
-			if err := s.recollect(ctx, policy); err != nil {
-				return core.AssembleResult{}, err
-			}
-		}
-		if _, err := s.reconcile(ctx, req.Transcript, loop); err != nil {
+		if _, err := s.reconcile(ctx, req.Transcript, req.Call == core.CallLoop, req.Settings); err != nil {
 			return core.AssembleResult{}, err
 		}
 	}
@@ -94,27 +88,10 @@ func (s *session) assemble(ctx context.Context, req core.AssembleRequest) (core.
 	c.explain(s.view.Explains)
 	c.speak(s.view.Mute)
 	c.callBudget(s)
-	f, err := c.shape(ctx, s, policy)
-	if errors.Is(err, core.ErrBudget) && c.budget < req.Budget {
-		// What the host grants now counts for more than what the turn began with.
-		s.cool()
-		c.budget, c.stepped = req.Budget, false
-		f, err = c.shape(ctx, s, policy)
+	if c.asked, err = s.asked(ctx, req.Prompt); err != nil {
+		return core.AssembleResult{}, err
 	}
-	if c.begins(f, err) {
-		s.cool()
-		c.explain(true)
-		c.speak(false)
-		c.stepped = false
-		f, err = c.shape(ctx, s, policy)
-	}
-	if c.turnsMute(f, err) {
-		// What was said counts for more than what the engine has to say.
-		s.cool()
-		c.speak(!c.mute)
-		c.stepped = false
-		f, err = c.shape(ctx, s, policy)
-	}
+	f, err := c.worded(ctx, s, policy)
 	if err != nil {
 		return core.AssembleResult{}, err
 	}
@@ -123,7 +100,7 @@ func (s *session) assemble(ctx context.Context, req core.AssembleRequest) (core.
 	}
 	if c.wanted > 0 {
 		s.cool()
-		if f, err = c.shape(ctx, s, policy); err == nil {
+		if f, err = c.worded(ctx, s, policy); err == nil {
 			err = f.recall(ctx, c)
 		}
 		if err != nil {
@@ -147,7 +124,31 @@ func (s *session) assemble(ctx context.Context, req core.AssembleRequest) (core.
 	return res, nil
 }
 
-// shape makes the window of a call.
+// worded makes the window of a call, and makes it again where what is said behind the system prompt is another with it.
+func (c *call) worded(ctx context.Context, s *session, policy history.Policy) (*frame, error) {
+	f, err := c.shape(ctx, s, policy)
+	if errors.Is(err, core.ErrBudget) && c.budget < c.req.Budget {
+		// What the host grants now counts for more than what the turn began with.
+		s.cool()
+		c.budget, c.stepped = c.req.Budget, false
+		f, err = c.shape(ctx, s, policy)
+	}
+	if c.begins(f, err) {
+		s.cool()
+		c.explain(true)
+		c.speak(false)
+		f, err = c.shape(ctx, s, policy)
+	}
+	if c.turnsMute(f, err) {
+		// What was said counts for more than what the engine has to say.
+		s.cool()
+		c.speak(!c.mute)
+		f, err = c.shape(ctx, s, policy)
+	}
+	return f, err
+}
+
+// shape makes the window as the call stands.
 func (c *call) shape(ctx context.Context, s *session, policy history.Policy) (*frame, error) {
 	v := s.view.Clone()
 	c.dirty = c.refer(&v)
@@ -167,6 +168,8 @@ type call struct {
 	req   core.AssembleRequest
 	ws    *workspace
 	share float64
+	// asked is what a person said of the prompt.
+	asked string
 	// full is the addition, with the engine's own text where it explains; addition is what this call says of it: all, or nothing where it is mute.
 	full, addition         string
 	fullCost, additionCost int
@@ -189,19 +192,19 @@ type call struct {
 const strangerText = "turn rules of this provider are not known: tool pairs are repaired and nothing else; set history.provider to the one whose rules it has"
 
 // historyPolicy returns the rules of the provider at hand, and its name where they are not known. That is said once in the log, and once in each session.
-func (e *Engine) historyPolicy(ctx context.Context, req core.AssembleRequest) (_ history.Policy, stranger string, _ error) {
-	if provider := e.cfg.History.of(req.Settings.Provider).Provider; provider != "" {
+func (e *Engine) historyPolicy(ctx context.Context, settings core.RuntimeSettings) (_ history.Policy, stranger string, _ error) {
+	if provider := e.cfg.History.of(settings.Provider).Provider; provider != "" {
 		p, err := history.PolicyFor(provider)
 		return p, "", err
 	}
-	p, err := history.PolicyForModel(req.Settings.Provider, req.Settings.Model)
+	p, err := history.PolicyForModel(settings.Provider, settings.Model)
 	if err == nil {
 		return p, "", nil
 	}
-	if _, said := e.strangers.LoadOrStore(req.Settings.Provider, true); !said {
-		e.log.WarnContext(ctx, strangerText, "provider", req.Settings.Provider, "model", req.Settings.Model, "known", history.Providers())
+	if _, said := e.strangers.LoadOrStore(settings.Provider, true); !said {
+		e.log.WarnContext(ctx, strangerText, "provider", settings.Provider, "model", settings.Model, "known", history.Providers())
 	}
-	return p, req.Settings.Provider, nil
+	return p, settings.Provider, nil
 }
 
 // expire takes entries of other sessions off the path, and out of the recall block, once the grant for them is over.
@@ -269,7 +272,14 @@ const maxVariants = 4096
 
 // recollect makes a session that was read anew know what it sent last: what its view shows. The call that sent it may have been another process's, and inside a
 // turn hosts hand it back.
-func (s *session) recollect(ctx context.Context, policy history.Policy) error {
+func (s *session) recollect(ctx context.Context, settings core.RuntimeSettings) error {
+	if s.variants != nil && !s.reread {
+		return nil
+	}
+	policy, _, err := s.e.historyPolicy(ctx, settings)
+	if err != nil {
+		return err
+	}
 	if err := s.warmUp(ctx); err != nil {
 		return err
 	}
@@ -304,6 +314,7 @@ func (f *frame) remember(ctx context.Context, c *call, res *core.AssembleResult)
 // note keeps what is known of a result when a host hands it back. It returns how many of its messages begin it as they began the last.
 func (f *frame) note(res *core.AssembleResult) int {
 	s := f.s
+	s.reread = false
 	out := core.Ledger{Count: len(res.Messages), Len: f.v.Len()}
 	if s.variants == nil || len(s.variants) > maxVariants {
 		s.variants = make(map[string][]string)

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -76,5 +77,35 @@ func TestPublishingReadsNothing(t *testing.T) {
 	}
 	if total := store.entries.Load(); total > 4*n {
 		t.Errorf("%d entries were read for %d messages", total, n)
+	}
+}
+
+// TestWhatComesDuringACompaction: what a session is told while a compaction is at work is in force afterwards, and no part of what the compaction says it made
+// of the history.
+func TestWhatComesDuringACompaction(t *testing.T) {
+	for _, more := range []int{0, 1, 3} {
+		var f *fixture
+		left := more
+		f = newFixture(t, func(_ *engine.Config, p *engine.Parts) {
+			p.Compactor = piecemeal{between: func() {
+				for ; left > 0; left-- {
+					f.ingest(user("meanwhile " + strings.Repeat("more ", 50)))
+				}
+			}}
+		})
+		for i := range 125 {
+			f.ingest(user(fmt.Sprint("question ", i)), assistant(fmt.Sprint("answer ", i)))
+		}
+		f.assemble(400)
+		res, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Force: true})
+		if err != nil || !res.Compacted {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		if res.TokensBefore != 1750 || res.TokensAfter != 364 {
+			t.Errorf("%d messages came meanwhile: %d tokens before, %d after, want what they are without them", more, res.TokensBefore, res.TokensAfter)
+		}
+		if got := strings.Count(sentText(f.assemble(4000)), "meanwhile"); got != more {
+			t.Errorf("%d of %d messages that came meanwhile are shown", got, more)
+		}
 	}
 }

@@ -143,7 +143,9 @@ func (f *frame) slots(c *call) []message.Message {
 	// recalled puts the blocks that stand in front of a position.
 	recalled := func(place int) {
 		for len(blocks) > 0 && blocks[0].At <= place {
-			add(recallMessage(blocks[0]), nil, window.Choice{Reason: window.ReasonRecalled, Tokens: blocks[0].Tokens})
+			m := recallMessage(blocks[0])
+			s.rememberCost(s.e.gauge.hash(&m), blocks[0].Tokens) // counted quotation by quotation: as a whole it costs otherwise
+			add(m, nil, window.Choice{Reason: window.ReasonRecalled, Tokens: blocks[0].Tokens})
 			out[len(out)-1].recall = blocks[0]
 			blocks = blocks[1:]
 		}

@@ -317,12 +317,13 @@ func (c *call) refer(v *core.View) bool {
 // reopen is how much larger than before a budget must be for the window to take back what had left it.
 const reopen = 1.5
 
-// coldStart finds the window's start where there is none: a long history was imported, the path was cut, or the budget grew. It reads from the end.
+// coldStart finds the window's start where there is none: a long history was imported, the path was cut, or the budget grew. It reads from the end. What the
+// view says decides, not what is in memory, so that a session that is read anew shows what it showed.
 func (c *call) coldStart(ctx context.Context, s *session, v *core.View) error {
 	n := v.Len()
 	c.marks = c.e.cfg.policy().Marks(v.Budget, c.budget, c.recallRoom(v.Budget), 0)
 	first := max(v.Start, v.Frontier, v.Lead)
-	if v.Start >= 0 && (s.warm || n-first <= coldEntries) {
+	if v.Start >= 0 && n-max(first, v.Seen) <= coldEntries {
 		return nil
 	}
 	// Nothing is cached yet: what does not fit as a whole fills the window as windows are filled on average.
@@ -362,7 +363,7 @@ func (s *session) warmWith(ctx context.Context, v *core.View) error {
 	return err
 }
 
-// coldEntries is how many entries a window may be made of before it is sought from its end.
+// coldEntries is how many entries may have come since a window was shown before it is sought from its end.
 const coldEntries = 512
 
 // backlogGuess estimates what so many entries between frontier and start cost, without reading them.

@@ -368,8 +368,7 @@ func (er *erasure) purge(ctx context.Context) error {
 // drop removes the view of a session, in the store and in memory.
 func (er *erasure) drop(ctx context.Context, id core.SessionID) error {
 	return er.e.retry(ctx, id, func(s *session) error {
-		s.forget()
-		s.outputs = nil
+		s.purge()
 		return er.e.views.DeleteView(ctx, id)
 	})
 }

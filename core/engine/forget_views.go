@@ -55,7 +55,6 @@ func (er *erasure) eachHolder(ctx context.Context, visit func(core.View) error) 
 		if heirs = heirs[1:]; seen[id] {
 			continue
 		}
-		seen[id] = true
 		v, err := er.e.views.LoadView(ctx, id)
 		if err != nil {
 			continue // it was dropped meanwhile

@@ -40,7 +40,7 @@ func (e *Engine) Bootstrap(ctx context.Context, req core.BootstrapRequest) (_ co
 			res.Known = s.view.Len()
 			return nil
 		}
-		n, err := s.reconcile(ctx, req.Transcript, false)
+		n, err := s.reconcile(ctx, req.Transcript, false, req.Settings)
 		res.Imported, res.Known = n, s.view.Len()
 		return err
 	})
@@ -253,6 +253,11 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 	if err != nil {
 		return intake{}, err
 	}
+	if err := s.remind(ctx, v); err != nil {
+		return intake{}, err
+	}
+	seen := s.seen
+	s.seen = nil // until what is noted there is stored
 	again := make(map[string]bool)
 	next, turns := v.Next, v.Turns
 	for i, m := range d.messages {
@@ -279,15 +284,15 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 		if d.tries != nil && strings.HasPrefix(entry.Key, "s:") {
 			entry.Key += ":" + s.e.nonce // what two processes say at one place are two messages, also when they say the same
 		}
-		known := d.tries.same(i, &entry)
-		if known {
+		if d.tries.same(i, &entry) {
 			again[entry.ID] = true
 		}
-		s.markInjected(&entry, !known)
+		s.e.markInjected(&entry, seen)
 		fresh, at = append(fresh, entry), append(at, i)
 		next++
 	}
 	if len(fresh) == 0 {
+		s.seen = seen
 		return in, nil
 	}
 	res, err := s.e.store.Append(ctx, fresh)
@@ -312,6 +317,10 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 	}
 	if err := s.relink(ctx, v, there, again, &in); err != nil {
 		return intake{}, err
+	}
+	if len(in.entries) == len(fresh) {
+		seen.noted(v)
+		s.seen = seen
 	}
 	return in, nil
 }

@@ -149,10 +149,8 @@ func (f *frame) build(ctx context.Context, c *call, r *core.Recall, q *core.Quer
 		boundRecall(r, &f.v, q.Scope, quote.Entry.SessionID())
 	}
 	b.WriteString(recallClose)
-	r.Text, r.Tokens = b.String(), tokens
 	// It was counted quotation by quotation; counting it again as a whole would take as long as all the rest of the call.
-	m := recallMessage(r)
-	f.s.rememberCost(f.e.gauge.hash(&m), r.Tokens)
+	r.Text, r.Tokens = b.String(), tokens
 	return nil
 }
 

@@ -156,7 +156,7 @@ func newestOf(v *core.View, s *session, now func() time.Time) time.Time {
 
 func (f *frame) query(c *call) core.Query {
 	s := f.s
-	q := core.Query{Session: s.id, Scope: s.id.Scope(), Prompt: s.asked(c.req.Prompt), Now: f.e.now(), Settings: c.req.Settings}
+	q := core.Query{Session: s.id, Scope: s.id.Scope(), Prompt: c.asked, Now: f.e.now(), Settings: c.req.Settings}
 	if f.e.cfg.Recall.AcrossSessions && c.req.PromptMode != core.PromptMinimal {
 		q.Scope.Session = ""
 	}

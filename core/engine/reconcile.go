@@ -22,8 +22,8 @@ import (
 // Four things can have happened besides growth: the host shows only the newest part (history limits), it was reset, it was rewound or forked,
 // or it compacted itself. Each is recognised and none is mixed with another.
 //
-// Inside a turn (loop) the transcript may also begin with what the engine returned lately.
-func (s *session) reconcile(ctx context.Context, t *core.Transcript, loop bool) (int, error) {
+// Inside a turn (loop) the transcript may also begin with what the engine returned lately. Its settings say whose rules that was made with.
+func (s *session) reconcile(ctx context.Context, t *core.Transcript, loop bool, settings core.RuntimeSettings) (int, error) {
 	if t.Skipped < 0 {
 		return 0, invalid("reconcile", "transcript.skipped", "must be the number of messages that are not repeated, 0 or more")
 	}
@@ -37,11 +37,21 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, loop bool) 
 		t = &core.Transcript{Skipped: t.Skipped, Digest: t.Digest, Messages: s.e.redact.redacted(t.Messages), Whole: t.Whole}
 		kept = fingerprintsOf(t.Messages)
 	}
+	if loop {
+		if err := s.recollect(ctx, settings); err != nil {
+			return 0, err
+		}
+	}
 	if n, ok, err := s.reconcileTail(ctx, t, fps, loop); ok || err != nil {
 		return n, err
 	}
 	if t.Skipped > 0 {
 		return 0, fmt.Errorf("core: reconcile %q: %d skipped messages do not match: %w", s.id, t.Skipped, core.ErrNeedTranscript)
+	}
+	if s.view.Output.Count > 0 {
+		if err := s.recollect(ctx, settings); err != nil {
+			return 0, err
+		}
 	}
 	return s.reconcileAll(ctx, t, fps, kept, loop)
 }
@@ -205,14 +215,16 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 			k := p.Known[p.Hard[st.Known]]
 			lay.put(k.Owner, k.Seq)
 			for _, so := range soft[st.Known] {
-				lay.put(so.Owner, so.Seq)
+				if !so.Leads || lay.n < common || !onPath(v, so.Owner, so.Seq) { // what stands in front was kept
+					lay.put(so.Owner, so.Seq)
+				}
 			}
 		} else {
 			lay.add(entries[next])
 			next++
 		}
 		if i+1 == p.Front {
-			placed = lay.n
+			placed = lay.at()
 		}
 	}
 	if p.Front >= 0 && (v.Frontier < placed || v.Start < placed) {
@@ -241,6 +253,14 @@ type layer struct {
 	v    *core.View
 	keep int
 	n    int
+}
+
+// at is the position behind what is laid.
+func (l *layer) at() int {
+	if l.n > l.keep {
+		return l.v.Len()
+	}
+	return l.n
 }
 
 func (l *layer) put(owner core.SessionID, seq int64) {

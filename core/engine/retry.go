@@ -107,7 +107,11 @@ func (s *session) look(ctx context.Context) error {
 	if s.e.sharedViews {
 		view = s.view.Version
 	}
-	if tail.View != view || tail.Next > s.view.Next {
+	switch {
+	case tail.Next < s.view.Next && tail.Next != s.short: // it was purged, and its view may have the same version again
+		s.short = tail.Next
+		s.purge()
+	case tail.View != view || tail.Next > s.view.Next:
 		s.forget()
 	}
 	return nil
@@ -176,6 +180,7 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 	}
 	if next == 0 || begunAnew(v, there, emptied) {
 		known := v.Epoch
+		s.purge()
 		*v = core.View{Session: s.id}
 		v.Apply(edit.Epoch{Known: known})
 		if err := s.e.views.DeleteView(ctx, s.id); err != nil {

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"context"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 
@@ -86,49 +88,79 @@ func (r redactor) redacted(messages []message.Message) []message.Message {
 	return out
 }
 
-// markInjected notes on an entry what clients put into it, where that takes more than the rules of known clients to see. What it says is remembered when it
-// is said for the first time.
-func (s *session) markInjected(entry *core.Entry, first bool) {
-	if entry.Type != core.TypeMessage || entry.Role == message.Assistant {
+// markInjected notes on an entry what clients put into it, where that takes more than the rules of known clients to see. What it says
+// is noted in seen.
+func (e *Engine) markInjected(entry *core.Entry, seen *repeats) {
+	defer seen.note(entry)
+	if !mayRepeat(entry) {
 		return
 	}
-	memory := s.repeats()
 	spans := injected.In(&entry.Message, func(in injected.Place, text string) []injected.Span {
-		return injected.Both(s.e.injected.Spans(in, text), memory.Repeated(in, text))
+		return injected.Both(e.injected.Spans(in, text), seen.Repeated(in, text))
 	})
-	if first {
-		noteRepeats(memory, &entry.Message)
-	}
 	if !slices.Equal(spans, injected.In(&entry.Message, injected.Known().Spans)) {
 		entry.Meta = withMeta(entry.Meta, injected.Key, injected.Format(spans, entry.Message.Text()))
 	}
 }
 
-// repeats returns what the session has seen of blocks that come back.
-func (s *session) repeats() *injected.Memory {
-	if s.seen == nil {
-		s.seen = new(injected.Memory)
-		for i := range s.items {
-			if e := &s.items[i].entry; e.Type == core.TypeMessage && e.Role != message.Assistant {
-				noteRepeats(s.seen, &e.Message)
+// mayRepeat reports whether clients put blocks into an entry.
+func mayRepeat(entry *core.Entry) bool {
+	return entry.Type == core.TypeMessage && entry.Role != message.Assistant
+}
+
+// repeats is what was seen of blocks that come back, in the newest entries of a path. It depends on these alone, not on who stored them.
+type repeats struct {
+	injected.Memory
+	// of are the spans of those entries, up to position to, and erased is View.Erased then.
+	of     []core.Span
+	to     int
+	erased uint64
+}
+
+// newestSpans returns the spans that hold what is remembered of v up to a position.
+func newestSpans(v *core.View, to int) []core.Span {
+	return v.Slice(max(to-injected.Remembered, 0), to)
+}
+
+func (r *repeats) note(entry *core.Entry) {
+	var texts []string
+	if mayRepeat(entry) {
+		for i := range entry.Message.Parts {
+			if p := &entry.Message.Parts[i]; p.Kind == message.Text || p.Kind == message.ToolResult {
+				texts = append(texts, p.Text)
 			}
 		}
 	}
-	return s.seen
+	r.Note(texts...)
 }
 
-func noteRepeats(memory *injected.Memory, m *message.Message) {
-	for i := range m.Parts {
-		if p := &m.Parts[i]; p.Kind == message.Text || p.Kind == message.ToolResult {
-			memory.Note(p.Text)
+// noted says that all entries of v were noted.
+func (r *repeats) noted(v *core.View) {
+	r.to, r.of, r.erased = v.Len(), newestSpans(v, v.Len()), v.Erased
+}
+
+// remind makes the session know what the newest entries of v repeat. It reads those that it has not seen.
+func (s *session) remind(ctx context.Context, v *core.View) error {
+	if r := s.seen; r == nil || r.to > v.Len() || r.erased != v.Erased || !reflect.DeepEqual(r.of, newestSpans(v, r.to)) {
+		s.seen = new(repeats)
+	}
+	if r := s.seen; r.to < v.Len() {
+		if err := s.e.reader.scanSpans(ctx, v, v.Slice(max(r.to, v.Len()-injected.Remembered), v.Len()), func(entry core.Entry) { r.note(&entry) }); err != nil {
+			s.seen = nil
+			return err
 		}
 	}
+	s.seen.noted(v)
+	return nil
 }
 
 // asked returns what a person said of a prompt.
-func (s *session) asked(prompt string) string {
+func (s *session) asked(ctx context.Context, prompt string) (string, error) {
 	if prompt == "" {
-		return ""
+		return "", nil
 	}
-	return injected.Without(prompt, injected.Both(s.e.injected.Spans(injected.User, prompt), s.repeats().Repeated(injected.User, prompt)))
+	if err := s.remind(ctx, &s.view); err != nil {
+		return "", err
+	}
+	return injected.Without(prompt, injected.Both(s.e.injected.Spans(injected.User, prompt), s.seen.Repeated(injected.User, prompt))), nil
 }

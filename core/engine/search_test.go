@@ -303,8 +303,11 @@ func TestSearchSharesItsRoom(t *testing.T) {
 			if tokens >= 250 && len(res.Found) < 4 && res.Next > 0 {
 				t.Errorf("a page of %d tokens has %d of 4", tokens, len(res.Found))
 			}
-			short := 0
+			short, least, most := 0, tokens, 0
 			for _, h := range res.Found {
+				if n := wordCounter(h.Excerpt); !h.Whole {
+					least, most = min(least, n), max(most, n)
+				}
 				if seen[h.ID] || !strings.Contains(h.Excerpt, "kestrel number") {
 					t.Errorf("%q: twice, or not what was looked for", h.Excerpt)
 				}
@@ -318,6 +321,9 @@ func TestSearchSharesItsRoom(t *testing.T) {
 				if n := wordCounter(h.Excerpt); n > max(tokens/2, 64) {
 					t.Errorf("%d of %d tokens are one entry's", n, tokens)
 				}
+			}
+			if tokens >= 250 && most > 2*least {
+				t.Errorf("of a page of %d tokens one entry has %d, another %d", tokens, most, least)
 			}
 			if n := strings.Count(res.Text, " ...\n"); n != short {
 				t.Errorf("%d entries are shortened, the text says so of %d", short, n)

@@ -12,7 +12,6 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/erased"
-	"github.com/contextengine/contextengine/core/injected"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -56,8 +55,13 @@ type session struct {
 	outputs []core.Ledger
 	// variants maps the fingerprints of messages as they were sent to what they show, where that is not the one entry of that fingerprint: see ownMessages.
 	variants map[string][]string
-	// trail is what Assemble sent last.
-	trail []sentMessage
+	// trail is what Assemble sent last; reread says that the session was read anew since, so that another process may have sent something later.
+	trail  []sentMessage
+	reread bool
+	// short is where the store's session ended when that was last found to be in front of view.Next.
+	short int64
+	// purged says that nothing is left of what the session was when it was last read.
+	purged bool
 	// gone is what was erased from the session, once something came in; goneAt is when, and watched says that an erasure by another process changes that.
 	gone    *erased.Messages
 	goneAt  erasedAt
@@ -71,8 +75,8 @@ type session struct {
 	stranger string
 
 	costs map[uint64]int
-	// seen is what was seen of blocks that come back; nil until somebody asks, see repeats.
-	seen *injected.Memory
+	// seen is what was seen of blocks that come back; nil until somebody asks, see remind.
+	seen *repeats
 }
 
 // item is an entry in memory with what the window shows of it.
@@ -212,6 +216,12 @@ func (s *session) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("core: load view %q: %w", s.id, err)
 	}
+	if v.Version < s.view.Version {
+		s.purge()
+	}
+	if len(v.Inherited) > len(s.view.Inherited) {
+		s.variants, s.trail = nil, nil // see expire
+	}
 	q := core.ScanQuery{Scope: s.id.Scope(), FromSeq: v.Next, Limit: core.MaxPage}
 	changed := false
 	if stale && v.Version > 0 {
@@ -240,7 +250,11 @@ func (s *session) load(ctx context.Context) error {
 		v.Apply(edit.Epoch{Known: s.view.Epoch})
 		changed = true
 	}
+	if s.purged && v.Epoch <= s.view.Epoch {
+		v.Apply(edit.Epoch{Known: s.view.Epoch}) // also where there is nothing to publish yet
+	}
 	s.forget()
+	s.purged = false
 	s.hold(v)
 	s.mark, s.marked, s.watched = tail.View, true, s.e.sharedViews || known
 	s.outputs = nil
@@ -256,14 +270,21 @@ func (s *session) load(ctx context.Context) error {
 	return nil
 }
 
-// forget drops what can be read again.
+// forget drops what can be read again. What was sent stays known.
 func (s *session) forget() {
 	s.cool()
-	s.variants, s.trail = nil, nil
-	s.loaded = false
+	s.loaded, s.reread = false, true
 	if !s.watched || foreign(&s.view) {
 		s.gone = nil
 	}
+}
+
+// purge is forget for a session that was purged: what is said in it from now on has nothing to do with what was.
+func (s *session) purge() {
+	s.forget()
+	s.outputs, s.variants, s.trail = nil, nil, nil
+	s.gone, s.seen, s.quote, s.turn = nil, nil, nil, turnBudget{}
+	s.view, s.purged = core.View{Session: s.id, Epoch: s.view.Epoch}, true
 }
 
 // Refresh makes the engine read every session anew before it is used again: somebody else changed the store. It waits for calls under way.

@@ -66,9 +66,6 @@ func (f *frame) inWindow(sets [2]*shownSet) func(id string) bool {
 // seen holds the candidates' fingerprints that the window shows.
 func (f *frame) seen(sets [2]*shownSet, candidates []core.Candidate) map[string]bool {
 	seen := make(map[string]bool, 2*len(candidates))
-	for i := range f.s.lead {
-		seen[f.s.lead[i].entry.Fingerprint] = true
-	}
 	if p := f.s.pinned; p != nil {
 		seen[p.entry.Fingerprint] = true
 	}

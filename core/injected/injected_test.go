@@ -2,6 +2,7 @@ package injected_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +101,44 @@ func TestRepeatedBlocks(t *testing.T) {
 		if got := said(injected.Tool, output); strings.Contains(got, "my-budget") || !strings.Contains(got, "have passed") {
 			t.Errorf("a tool printed %q", got)
 		}
+	}
+}
+
+// TestMemoryOfTheNewest: what is repeated depends on the newest messages alone, however many were noted before them.
+func TestMemoryOfTheNewest(t *testing.T) {
+	block := func(n int) string {
+		return strings.Repeat("paragraph "+string(rune('a'+n%26)), 6) + strings.Repeat("!", n/26)
+	}
+	for name, most := range map[string]int{"few blocks each": 1, "many blocks each": 60} {
+		t.Run(name, func(t *testing.T) {
+			var messages [][]string
+			for n := range 700 {
+				var texts []string
+				for k := range most {
+					texts = append(texts, block(n*most+k), block((n*7+k)%90))
+				}
+				messages = append(messages, texts)
+			}
+			var all, newest injected.Memory
+			for i, texts := range messages {
+				all.Note(texts...)
+				if i >= len(messages)-injected.Remembered {
+					newest.Note(texts...)
+				}
+			}
+			repeats := 0
+			for n := range 700 * most {
+				text := "What is it?\n\n" + block(n)
+				got, want := all.Repeated(injected.User, text), newest.Repeated(injected.User, text)
+				if !slices.Equal(got, want) {
+					t.Fatalf("block %d: %v of who noted all, %v of who noted the newest", n, got, want)
+				}
+				repeats += len(got)
+			}
+			if repeats == 0 {
+				t.Error("nothing is repeated: nothing is tested")
+			}
+		})
 	}
 }
 

@@ -15,9 +15,17 @@ const (
 	maxBlocks = 4096
 )
 
+// Remembered is how many of the newest messages a Memory speaks of: whoever notes as many, the last ones of a conversation, knows what one does that noted all.
+const Remembered = 256
+
 // Memory sees blocks that come back in message after message without a rule. A block is an element that stands on lines of its own, or a paragraph. Numbers
 // do not tell elements apart: a count of what is left is another one every time. The zero value has seen nothing. It is not safe for concurrent use.
-type Memory struct{ seen map[uint64]uint8 }
+type Memory struct {
+	// seen is in how many messages each block stood, newest has the blocks of each message, oldest first, and blocks is how many these are.
+	seen   map[uint64]int
+	newest [][]uint64
+	blocks int
+}
 
 // Repeated returns the blocks of a text that stood in messages before, in order. Of what a tool printed it is only elements at either end: files are read
 // again, and tests print the same. A text that would be nothing else is left alone where it is prose or a tool's: a person who says the same again says it.
@@ -42,19 +50,31 @@ func (m *Memory) Repeated(in Place, text string) []Span {
 	return out
 }
 
-// Note remembers the blocks of a message.
-func (m *Memory) Note(text string) {
-	blocks := blocksOf(text)
-	for i, b := range blocks {
-		if !b.long() || slices.ContainsFunc(blocks[:i], func(o block) bool { return o.key == b.key }) {
-			continue
+// Note remembers the blocks of the texts of one message, the next; without texts it is one that says nothing.
+func (m *Memory) Note(texts ...string) {
+	var keys []uint64
+	for _, text := range texts {
+		for _, b := range blocksOf(text) {
+			if b.long() && !slices.Contains(keys, b.key) {
+				keys = append(keys, b.key)
+			}
 		}
-		if m.seen == nil || len(m.seen) >= maxBlocks {
-			m.seen = make(map[uint64]uint8)
+	}
+	if m.seen == nil {
+		m.seen = make(map[uint64]int)
+	}
+	for _, key := range keys {
+		m.seen[key]++
+	}
+	m.newest, m.blocks = append(m.newest, keys), m.blocks+len(keys)
+	for len(m.newest) > Remembered || m.blocks > maxBlocks {
+		for _, key := range m.newest[0] {
+			if m.seen[key]--; m.seen[key] == 0 {
+				delete(m.seen, key)
+			}
 		}
-		if n := m.seen[b.key]; n < 255 {
-			m.seen[b.key] = n + 1
-		}
+		m.blocks -= len(m.newest[0])
+		m.newest = m.newest[1:]
 	}
 }
 

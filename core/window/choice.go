@@ -24,7 +24,7 @@ const (
 type Choice struct {
 	// Message is the index into AssembleResult.Messages; -1 for what is out.
 	Message int `json:"message"`
-	// Entry is the entry's id; empty for what the engine made. For a run of entries that is out, it is the first one's.
+	// Entry is the entry's id; empty for what the engine made, and for a run of entries that is out.
 	Entry string `json:"entry,omitempty"`
 	// Count is the number of entries meant, 1 except for runs that are out.
 	Count  int    `json:"count"`
