@@ -32,7 +32,7 @@ func TestLoCoMo(t *testing.T) {
 	res := measure(t, recall.Plan{Dataset: realData(t, "locomo/locomo-dev.json"), Seed: 1, Arms: []recall.Arm{arm(t, "memory", memoryStore, plain, nil)}})
 	a := res.Arms[0]
 	assertReached(t, a, []reached{
-		{"categories 1-4", "R@10", 80.8, 80}, {"categories 1-4", "1k", 87.1, 86.5}, {"categories 1-4", "2k", 91.0, 90.5}, {"with adversarial", "R@10", 82.6, 80},
+		{"categories 1-4", "R@10", 81.9, 81}, {"categories 1-4", "1k", 87.2, 86.5}, {"categories 1-4", "2k", 91.0, 90.5}, {"with adversarial", "R@10", 82.6, 80},
 	})
 	if g := a.Groups[0]; g.Questions != 786 || g.Measures[1].Recall.Clusters != 5 || g.Measures[1].Recall.High <= g.Measures[1].Recall.Mean {
 		t.Errorf("%d questions, %+v", g.Questions, g.Measures[1].Recall)
@@ -65,7 +65,7 @@ func TestSameOrder(t *testing.T) {
 func TestBEAM(t *testing.T) {
 	t.Parallel()
 	res := measure(t, recall.Plan{Dataset: realData(t, "beam"), Arms: []recall.Arm{arm(t, "memory", memoryStore, plain, nil)}})
-	assertReached(t, res.Arms[0], []reached{{"all", "4k", 85.6, 84}, {"all", "R@10", 56.8, 55.5}})
+	assertReached(t, res.Arms[0], []reached{{"all", "4k", 85.2, 84}, {"all", "R@10", 61.1, 60}})
 	if g := res.Arms[0].Groups[0]; g.Questions != 176 || g.Measures[0].Recall.Clusters != 10 {
 		t.Errorf("%d questions, %+v", g.Questions, g.Measures[0].Recall)
 	}

@@ -3,6 +3,9 @@ package lexical
 import (
 	"strings"
 	"unicode"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // actor is a speaker with a name.
@@ -18,6 +21,19 @@ func generic(name string) bool {
 		return true
 	}
 	return false
+}
+
+// actorOf returns the id of who speaks in an entry.
+func (s *segment) actorOf(e core.Entry) uint32 {
+	id := s.actor(e.Message.Name)
+	switch {
+	case id != none:
+	case e.Role == message.User && !e.Message.HasResults():
+		return person
+	case e.Role == message.Assistant && !e.Message.HasCalls():
+		return helper
+	}
+	return id
 }
 
 // actor returns the id of the speaker of that name, none when it says nothing.

@@ -60,7 +60,7 @@ func (k *ranking) choose(r uint32, floor float64) {
 
 // factorOf is what the score of a passage in a block is multiplied by at most.
 func (k *ranking) factorOf(r uint32) float64 {
-	if k.highest == 1 && !k.quest.asks {
+	if k.highest == 1 && !k.quest.asks { // what else there is makes it smaller
 		return float64(k.damps[r])
 	}
 	f := 0.0

@@ -24,7 +24,7 @@ func (s *segment) snapshot() *segment {
 	n.docs, n.docOf, n.sessions = slices.Clone(s.docs), slices.Clone(s.docOf), slices.Clone(s.sessions)
 	n.links, n.metas, n.contexts = slices.Clone(s.links), slices.Clone(s.metas), slices.Clone(s.contexts)
 	n.spans = slices.Clone(s.spans)
-	n.blocks, n.frequent = blocks{}, nil
+	n.blocks, n.frequent, n.kin = blocks{}, nil, nil
 	n.terms = slices.Clone(s.terms)
 	n.arena.pages = slices.Clone(s.arena.pages)
 	n.actorIDs = maps.Clone(s.actorIDs)
@@ -70,7 +70,7 @@ func (s *segment) takeDocs(was *segment) []uint32 {
 			d := *old
 			d.id, _ = s.ids.number(was.ids.at(old.id))
 			d.session, d.first = sid, uint32(len(s.metas))
-			if d.actor != none {
+			if d.actor < unnamed {
 				d.actor = s.actor(was.actors[d.actor].name)
 			}
 			for p := old.first; p < old.first+old.count; p++ {

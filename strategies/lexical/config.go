@@ -30,6 +30,15 @@ type Config struct {
 	TimeBoost float64 `koanf:"timeBoost" doc:"factor for passages that speak of a time, when the query asks for one, 1 to 10"`
 	// NamedBoost multiplies the score of passages whose speaker the query names, 1 to 10; 1 turns it off.
 	NamedBoost float64 `koanf:"namedBoost" doc:"factor for passages whose speaker the query names, 1 to 10"`
+	// SideDamp multiplies the score of what an assistant said when the query speaks of what its writer said or did ("I", "my"), and of what a person said when
+	// it speaks of what the assistant said ("did you", "your advice"), 0.01 to 1; where speakers have no names.
+	SideDamp float64 `koanf:"sideDamp" doc:"factor for the side that the query does not speak of, where speakers have no names, 0.01 to 1"`
+	// RuleBoost multiplies the score of a short message that says what is to be done from now on ("Always ...", "From now on ..."), WishBoost that of a person's message that
+	// says what they prefer, 1 to 10: they hold for more than the words they share with a query.
+	RuleBoost float64 `koanf:"ruleBoost" doc:"factor for messages that say what is to be done always or never, 1 to 10"`
+	WishBoost float64 `koanf:"wishBoost" doc:"factor for messages of a person that say what they prefer, 1 to 10"`
+	// KinWeight is what a word counts that has the beginning of a word of the query and not its stem ("photographer" for "photograph"), 0 to 1.
+	KinWeight float64 `koanf:"kinWeight" doc:"what words count that begin like a word of the query, 0 to 1"`
 	// LengthTerms and LengthPower damp long messages: scores are divided by max(1, terms/LengthTerms)^LengthPower; more than 1024 terms count as 1024. LengthTerms is
 	// 1 to 100000, LengthPower 0 to 2.
 	LengthTerms int     `koanf:"lengthTerms" doc:"messages longer than this are damped, in terms, 1 to 100000"`
@@ -46,7 +55,7 @@ func DefaultConfig() Config {
 		K1: 0.9, B: 0.4,
 		Before: 0.4, After: 0.3, Decay: 0.75,
 		AnswerBoost: 1.5, QuestionDamp: 0.75, TimeBoost: 1.2,
-		NamedBoost:  1.5,
+		NamedBoost: 1.5, SideDamp: 0.7, RuleBoost: 2, WishBoost: 1.2, KinWeight: 0.3,
 		LengthTerms: 32, LengthPower: 0.4,
 		MaxBytes: 4 << 30,
 	}
@@ -69,6 +78,10 @@ func (c Config) Validate() error {
 		{"questionDamp", c.QuestionDamp, 0.01, 1},
 		{"timeBoost", c.TimeBoost, 1, 10},
 		{"namedBoost", c.NamedBoost, 1, 10},
+		{"sideDamp", c.SideDamp, 0.01, 1},
+		{"ruleBoost", c.RuleBoost, 1, 10},
+		{"wishBoost", c.WishBoost, 1, 10},
+		{"kinWeight", c.KinWeight, 0, 1},
 		{"lengthTerms", float64(c.LengthTerms), 1, 100000},
 		{"lengthPower", c.LengthPower, 0, 2},
 		{"maxBytes", float64(c.MaxBytes), 1 << 20, 1 << 50},

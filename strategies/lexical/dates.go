@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // dates returns the months ("2023-05") and days ("2023-05-20") that a text names in English, as in "May 20, 2023" or "the 20th of May 2023".
@@ -49,6 +50,18 @@ func dates(text string) []string {
 		}
 	}
 	return out
+}
+
+// nextDay is what the day after one that a query names counts: what happens on a day is told on the next as often ("yesterday I went bowling").
+const nextDay = 0.5
+
+// dayAfter returns the day after one that dates returned, "" after a month.
+func dayAfter(date string) string {
+	day, err := time.Parse(time.DateOnly, date)
+	if err != nil {
+		return ""
+	}
+	return day.AddDate(0, 0, 1).Format(time.DateOnly)
 }
 
 // monthOf returns the number of an English month, 0 when the word is none.

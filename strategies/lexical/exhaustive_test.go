@@ -21,6 +21,7 @@ type plainPassage struct {
 	body, own  map[string]uint32
 	length     uint32
 	asks       bool
+	says       meta
 	timed      bool
 	prev, next int
 	context    uint32
@@ -32,6 +33,7 @@ type exhaustive struct {
 	entries  []core.Entry
 	passages []plainPassage
 	lengths  []uint32 // by entry
+	says     []meta   // by entry
 	weights  [2 * reach]uint32
 }
 
@@ -86,11 +88,15 @@ func newExhaustive(cfg Config, entries []core.Entry) *exhaustive {
 			}
 		}
 		text := e.Text()
-		x.lengths = append(x.lengths, 0)
+		x.lengths, x.says = append(x.lengths, 0), append(x.says, 0)
 		for _, sp := range passages(text, cfg.PassageWords, cfg.MaxPassages) {
 			p := plainPassage{entry: i, own: own, prev: -1, next: -1, asks: asks(text[sp.start:sp.end])}
 			p.body, p.length, p.timed = wordsIn(text[sp.start:sp.end], languageOf(text, false))
 			x.lengths[i] += p.length
+			if e.Role == message.User {
+				p.says = wantsOf(text[sp.start:sp.end], len(passages(text, cfg.PassageWords, cfg.MaxPassages)) == 1)
+			}
+			x.says[i] |= p.says
 			if n := len(x.passages); n > 0 && x.entries[x.passages[n-1].entry].Session == e.Session {
 				p.prev = n - 1
 				x.passages[n-1].next = n
@@ -116,6 +122,32 @@ func (x *exhaustive) around(i int, f func(j int, q *plainPassage)) {
 	}
 }
 
+// kin returns the words of a stem's family, the most similar first.
+func (x *exhaustive) kin(stem string) []string {
+	found := map[string]bool{}
+	for i := range x.passages {
+		for _, m := range []map[string]uint32{x.passages[i].body, x.passages[i].own} {
+			for w := range m {
+				_, letters := beginning([]byte(w))
+				found[w] = found[w] || letters && len(stem) >= kinLetters && strings.HasPrefix(w, stem[:kinLetters]) && akin([]byte(stem), []byte(w))
+			}
+		}
+	}
+	var out []string
+	for w, ok := range found {
+		if ok {
+			out = append(out, w)
+		}
+	}
+	if _, letters := beginning([]byte(stem)); !letters {
+		return nil
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		return cmp.Or(cmp.Compare(common([]byte(stem), []byte(b)), common([]byte(stem), []byte(a))), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	})
+	return out[:min(len(out), maxKin)]
+}
+
 // search returns ids and scores of the best entries.
 func (x *exhaustive) search(q core.SearchQuery) string {
 	quest := questionOf(q.Text)
@@ -124,10 +156,12 @@ func (x *exhaustive) search(q core.SearchQuery) string {
 		answering = uint32(math.Round(float64(answering) * x.cfg.AnswerBoost))
 	}
 	type part struct {
-		word string
-		df   int
+		word   string
+		df     int
+		weight float64
 	}
 	var parts []part
+	weight := 1.0
 	words := func(w string) bool {
 		df := 0
 		for i := range x.passages {
@@ -136,21 +170,40 @@ func (x *exhaustive) search(q core.SearchQuery) string {
 			}
 		}
 		if df > 0 && !slices.ContainsFunc(parts, func(p part) bool { return p.word == w }) {
-			parts = append(parts, part{w, df})
+			parts = append(parts, part{w, df, weight})
 		}
 		return df > 0
 	}
+	var related []string
 	a := analyzer{}
 	a.emit = func(w []byte, k kind) {
 		if k == plain || k == foreign {
 			eachForm(string(w), languageOf(q.Text, true), words)
+			if lang := languageOf(q.Text, true); k == plain && !lang.foreign() && !lang.skips(string(w)) {
+				related = append(related, string(w))
+			}
 		} else {
 			words(string(w))
 		}
 	}
-	a.run(q.Text)
-	for _, d := range dates(q.Text) {
+	if a.run(bare(q.Text)); len(parts) == 0 {
+		a.run(q.Text)
+	}
+	days := dates(q.Text)
+	for _, d := range days {
 		words(d)
+	}
+	weight = nextDay
+	for _, d := range days {
+		words(dayAfter(d))
+	}
+	weight = x.cfg.KinWeight
+	if len(related) <= maxRelated {
+		for _, word := range related {
+			for _, w := range x.kin(english.stemOf(word)) {
+				words(w)
+			}
+		}
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.df, b.df) })
 	var sum uint64
@@ -190,17 +243,23 @@ func (x *exhaustive) search(q core.SearchQuery) string {
 			})
 			if f > 0 {
 				idf := math.Log(1 + (n-float64(t.df)+0.5)/(float64(t.df)+0.5))
-				score += idf * (x.cfg.K1 + 1) * float64(f) / (float64(f) + flat + perLength*float64(p.context))
+				score += t.weight * idf * (x.cfg.K1 + 1) * float64(f) / (float64(f) + flat + perLength*float64(p.context))
 			}
 		}
 		if score == 0 {
 			continue
 		}
-		damp := float32(1)
+		damp := 1.0
 		if r := float64(x.lengths[p.entry]) / float64(x.cfg.LengthTerms); r > 1 {
-			damp = float32(math.Pow(r, -x.cfg.LengthPower))
+			damp = math.Pow(r, -x.cfg.LengthPower)
 		}
-		factor := float64(damp)
+		if x.says[p.entry]&ruling != 0 {
+			damp *= x.cfg.RuleBoost
+		}
+		if x.says[p.entry]&wishing != 0 {
+			damp *= x.cfg.WishBoost
+		}
+		factor := float64(float32(damp))
 		if quest.asks && p.asks {
 			factor *= x.cfg.QuestionDamp
 		}
@@ -215,6 +274,9 @@ func (x *exhaustive) search(q core.SearchQuery) string {
 		}
 		if named[name] {
 			factor *= x.cfg.NamedBoost
+		}
+		if name == "" && (quest.mine && e.Role == message.Assistant || quest.yours && e.Role == message.User) {
+			factor *= x.cfg.SideDamp
 		}
 		best[p.entry] = max(best[p.entry], score*factor)
 	}
@@ -243,9 +305,12 @@ func TestLikeExhaustive(t *testing.T) {
 		text := func(most int) string {
 			var b strings.Builder
 			for range 1 + rng.IntN(most) {
-				if rng.IntN(12) == 0 {
+				switch rng.IntN(12) {
+				case 0:
 					b.WriteString("March") // is a date's, too
-				} else {
+				case 1: // words of families, some of them larger than what is taken of one
+					b.WriteString([]string{"harbor", "photog"}[rng.IntN(2)] + []string{"", "ak", "akli", "oma", "omas", "u", "uze", "iki", "ikiz", "ento", "entor"}[rng.IntN(11)])
+				default:
 					fmt.Fprintf(&b, "w%dx", zipf.Uint64())
 				}
 				b.WriteString([]string{" ", " ", " ", " ", ". ", "? ", "\n"}[rng.IntN(7)])
@@ -270,8 +335,9 @@ func TestLikeExhaustive(t *testing.T) {
 					q.Text = "when " + q.Text
 				}
 				if rng.IntN(3) == 0 {
-					q.Text += " in March 2024"
+					q.Text += " in March 2024, March 4, 2024"
 				}
+				q.Text += []string{"", "", " I", " your advice"}[rng.IntN(4)]
 				switch rng.IntN(4) {
 				case 0:
 					q.Scope.Session = "s1"
@@ -307,7 +373,16 @@ func TestLikeExhaustive(t *testing.T) {
 				ID: fmt.Sprintf("e%d", i), Agent: "ada", Session: fmt.Sprintf("s%d", rng.IntN(4)), Seq: int64(i - rng.IntN(3)),
 				Type: core.TypeMessage, Time: time.Date(2024, 3, 4, 12, i, 0, 0, time.UTC), Message: message.New(message.User, text(60)),
 			}
-			e.Message.Name = []string{"", "Mira", "Tomas"}[rng.IntN(3)]
+			e.Message.Name = []string{"", "", "Mira", "Tomas"}[rng.IntN(4)]
+			switch rng.IntN(6) {
+			case 0:
+				e.Message = message.New(message.User, "Always "+text(8))
+			case 1:
+				e.Message = message.New(message.User, text(90)+" prefer "+text(20))
+			case 2:
+				e.Message.Role = message.Assistant
+			}
+			e.Role = e.Message.Role
 			if rng.IntN(5) == 0 && len(entries) > 0 { // a change, or a removal
 				k := rng.IntN(len(entries))
 				e.ID, e.Session, e.Seq = entries[k].ID, entries[k].Session, entries[k].Seq

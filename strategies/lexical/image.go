@@ -18,7 +18,7 @@ import (
 
 const (
 	// magic begins every image. Its last byte is the version of the format, and of the analysis of texts: a file of another one is not read.
-	magic = "ctxlexi\x02"
+	magic = "ctxlexi\x03"
 	// maxImage bounds the counts in an image.
 	maxImage = math.MaxUint32 - 1
 )

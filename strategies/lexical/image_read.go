@@ -152,7 +152,7 @@ func (s *segment) readDocs(r *imageReader) {
 			id:  uint32(i), first: uint32(first),
 		}
 		first += uint64(d.count)
-		if uint64(d.session) >= uint64(len(s.sessions)) || d.actor != none && uint64(d.actor) >= uint64(len(s.actors)) || first >= maxImage {
+		if uint64(d.session) >= uint64(len(s.sessions)) || d.actor < unnamed && uint64(d.actor) >= uint64(len(s.actors)) || first >= maxImage {
 			r.fail("doc of an unknown session or speaker")
 			return
 		}
@@ -192,7 +192,7 @@ func (s *segment) readPassages(r *imageReader) {
 		if i > 0 && s.docs[i-1].session != d.session {
 			s.chain(len(s.links))
 		}
-		length := uint32(0)
+		length, all := uint32(0), meta(0)
 		for p := d.first; p < d.first+d.count; p++ {
 			b := b[int(p)*row:]
 			s.start[p], s.size[p] = binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint16(b[4:])
@@ -206,8 +206,9 @@ func (s *segment) readPassages(r *imageReader) {
 			s.passageDoc = append(s.passageDoc, uint32(i))
 			s.context += uint64(s.contexts[p])
 			length += m.length()
+			all |= m
 		}
-		s.damp = append(s.damp, s.damping(length))
+		s.damp = append(s.damp, s.damping(length, all))
 	}
 	s.chain(len(s.links))
 	s.survey()

@@ -21,6 +21,8 @@ const (
 	maxCompleted = 32
 	// maxCompletions bounds the terms that the beginning of an identifier stands for.
 	maxCompletions = 16
+	// maxRelated bounds the words of a query whose kin is looked for: longer ones say enough.
+	maxRelated = 32
 	// minPrefix is how long the beginning of an identifier has to be, in bytes.
 	minPrefix = 4
 )
@@ -28,7 +30,8 @@ const (
 // queryTerm is a term of a query.
 type queryTerm struct {
 	id, df uint32
-	idf    float64
+	weight float64 // what it counts, 1 for what the query says
+	idf    float64 // times weight
 	bound  float64 // no passage gets more than this from the term
 	rest   float64 // nor more than this from the terms behind it
 
@@ -42,6 +45,9 @@ type queryTerm struct {
 type question struct {
 	asks bool // it is a question: passages that ask themselves are no answer, but what follows them may be
 	when bool // it asks for a time
+
+	mine  bool // it speaks of what its writer said or did
+	yours bool // it speaks of what the assistant said
 }
 
 // search returns the best docs of a query, best first.
@@ -75,6 +81,7 @@ func (s *segment) queryTerms(ctx context.Context, text string, w *scratch) ([]qu
 	completed := 0
 	terms := w.parts[:0]
 	seen := map[uint32]struct{}{}
+	weight := 1.0
 	// take reports whether the term is of use: one that only the dead hold is as good as unknown.
 	take := func(id uint32, ok bool) bool {
 		if !ok {
@@ -88,13 +95,17 @@ func (s *segment) queryTerms(ctx context.Context, text string, w *scratch) ([]qu
 			return false
 		}
 		seen[id] = struct{}{}
-		terms = append(terms, queryTerm{id: id, df: df})
+		terms = append(terms, queryTerm{id: id, df: df, weight: weight})
 		return true
 	}
 	lang := languageOf(text, true)
+	var related []string // words to look for the kin of
 	a := analyzer{emit: func(word []byte, k kind) {
 		if k == plain || k == foreign {
 			eachForm(string(word), lang, func(form string) bool { return take(s.words.find([]byte(form))) })
+			if k == plain && !lang.foreign() && !lang.skips(string(word)) {
+				related = append(related, string(word))
+			}
 			return
 		}
 		if !take(s.words.find(word)) && len(word) >= minPrefix && word[0] < 0x80 && completed < maxCompleted && ctx.Err() == nil {
@@ -104,9 +115,29 @@ func (s *segment) queryTerms(ctx context.Context, text string, w *scratch) ([]qu
 			}
 		}
 	}}
-	a.run(text)
-	for _, d := range dates(text) {
+	if a.run(bare(text)); len(terms) == 0 {
+		a.run(text) // how it asks is all that it says
+	}
+	named := dates(text)
+	for _, d := range named {
 		take(s.words.find([]byte(d)))
+	}
+	weight = nextDay
+	for _, d := range named {
+		take(s.words.find([]byte(dayAfter(d))))
+	}
+	if len(related) <= maxRelated {
+		weight = s.cfg.KinWeight
+		used := func(id uint32) (some bool) {
+			var df uint32
+			df, w.list = s.alive(id, w.list)
+			return df > 0
+		}
+		for _, word := range related {
+			for _, id := range s.kin.of(&s.words, english.stemOf(word), used) {
+				take(id, weight > 0)
+			}
+		}
 	}
 	if n := len(terms); n > maxQueryTerms {
 		terms = slices.Delete(terms, maxQueryTerms/2, n-maxQueryTerms/2)
@@ -187,6 +218,7 @@ func questionOf(text string) question {
 		q.asks = true
 	}
 	q.asks = q.asks || strings.ContainsAny(lower, "?？؟")
+	q.mine, q.yours = sides(lower)
 	if !q.asks {
 		return q
 	}

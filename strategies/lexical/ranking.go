@@ -23,7 +23,7 @@ type ranking struct {
 	scattered bool              // there are neighbours whose numbers are not consecutive
 	answering uint32            // the weight of the next passage after one that asks
 	naming    bool              // the query names a speaker
-	highest   float64           // that a score can be multiplied by
+	highest   float64           // that a score can be multiplied by, what is in damp left out
 	base      float64           // see bound
 	floor     float64           // scores below it are not among the best
 	k1, flat  float64           // of BM25, in the unit of frequencies
@@ -77,7 +77,7 @@ func (k *ranking) prepare(ctx context.Context) (err error) {
 	}
 	for i := range w.parts {
 		t := &w.parts[i]
-		t.idf = s.idf(t.df)
+		t.idf = s.idf(t.df) * t.weight
 		t.bound = t.idf * (k.k1 + 1)
 		if most := float64(s.terms[t.id].most); most < 255 {
 			f := most * (unit + sum)
@@ -123,10 +123,13 @@ func (k *ranking) factor(p uint32) float64 {
 	if k.quest.when && k.metas[p]&timed != 0 {
 		f *= k.cfg.TimeBoost
 	}
-	if k.naming {
-		if a := k.docs[n].actor; a != none && k.named[a] {
+	switch a := k.docs[n].actor; {
+	case a < unnamed:
+		if k.naming && k.named[a] {
 			f *= k.cfg.NamedBoost
 		}
+	case k.quest.mine && a == helper, k.quest.yours && a == person:
+		f *= k.cfg.SideDamp
 	}
 	return f
 }
@@ -136,8 +139,9 @@ func (k *ranking) best(ps []uint32) []match {
 	w := k.scratch
 	many := max(4*k.q.Limit, 256)
 	floor := k.floor
+	most := k.highest * max(1, k.cfg.RuleBoost*k.cfg.WishBoost) * slack
 	for _, p := range ps {
-		if w.score[p]*k.highest*slack < floor {
+		if w.score[p]*most < floor {
 			continue
 		}
 		v := w.score[p] * k.factor(p)

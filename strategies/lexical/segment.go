@@ -4,11 +4,16 @@ import (
 	"math"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 const (
 	// none is no doc, passage, session, actor or term.
 	none = math.MaxUint32
+	// person and helper are actors without a name: somebody who writes, and an assistant that answers in words. Those from unnamed on have no name.
+	person  = none - 1
+	helper  = none - 2
+	unnamed = helper
 	// reach is how many passages to either side a term spreads.
 	reach = 5
 	// neighbourCap is how many terms of a neighbour count; longer ones spread proportionally less.
@@ -27,8 +32,10 @@ const (
 	timed  meta = 1 << 13 // it speaks of a time: "yesterday", "last May"
 
 	calling meta = 1 << 12 // it calls a tool
+	ruling  meta = 1 << 11 // it is what somebody wants done from now on, see isRule
+	wishing meta = 1 << 10 // it says what somebody prefers
 
-	maxLength = 1<<12 - 1 // terms
+	maxLength = 1<<10 - 1 // terms: a passage has no more, see maxPassageBytes
 )
 
 func (m meta) length() uint32 { return uint32(m & maxLength) }
@@ -70,7 +77,7 @@ type segment struct {
 	ids      table
 	docOf    []uint32 // by number of the id
 	docs     []doc
-	damp     []float32 // by doc: what scores are multiplied by; long ones are damped
+	damp     []float32 // by doc: what scores are multiplied by, see damping
 	names    table     // of sessions
 	sessions []session
 	actors   []actor
@@ -92,6 +99,7 @@ type segment struct {
 	base     []byte // never changed
 	arena    arena
 	frequent *frequent
+	kin      *kin
 
 	live, dead int    // passages
 	context    uint64 // sum of the live passages' contexts
@@ -102,6 +110,7 @@ type segment struct {
 func newSegment(cfg *Config) *segment {
 	s := &segment{
 		cfg: cfg, ids: newTable(0), names: newTable(0), words: newTable(0), actorIDs: map[string]uint32{}, frequent: newFrequent(),
+		kin: newKin(),
 	}
 	before, after := cfg.Before, cfg.After
 	for j := range reach {
@@ -178,7 +187,7 @@ func (s *segment) insert(e core.Entry, text string, sum uint64) {
 	}
 	d := doc{
 		id: id, seq: e.Seq, sec: e.Time.Unix(), nsec: uint32(e.Time.Nanosecond()),
-		session: sid, actor: s.actor(e.Message.Name), first: uint32(len(s.metas)), sum: sum,
+		session: sid, actor: s.actorOf(e), first: uint32(len(s.metas)), sum: sum,
 	}
 	d.prev = s.placeOf(&d)
 	d.next = s.sessions[sid].head
@@ -189,12 +198,18 @@ func (s *segment) insert(e core.Entry, text string, sum uint64) {
 	own := s.own(e)
 	length, lang := uint32(0), languageOf(text, false)
 	calls := e.Message.HasCalls() // a call asks, and its result answers
-	for _, sp := range passages(text, s.cfg.PassageWords, s.cfg.MaxPassages) {
+	told := e.Role == message.User && !e.Message.HasResults()
+	spans, all := passages(text, s.cfg.PassageWords, s.cfg.MaxPassages), meta(0)
+	for _, sp := range spans {
 		p := uint32(len(s.metas))
 		m := s.write(p, text[sp.start:sp.end], lang, own)
 		if calls {
 			m |= asking | calling
 		}
+		if told {
+			m |= wantsOf(text[sp.start:sp.end], len(spans) == 1)
+		}
+		all |= m
 		s.passageDoc = push(s.passageDoc, n)
 		s.start = push(s.start, uint32(sp.start))
 		s.size = push(s.size, uint16(sp.end-sp.start))
@@ -207,7 +222,7 @@ func (s *segment) insert(e core.Entry, text string, sum uint64) {
 		length += m.length()
 	}
 	s.docs = push(s.docs, d)
-	s.damp = push(s.damp, s.damping(length))
+	s.damp = push(s.damp, s.damping(length, all))
 	s.linkDoc(sid, d.prev, n, n, d.next)
 	s.sessions[sid].latest = n
 	if d.count == 0 {
@@ -233,12 +248,19 @@ func (s *segment) insert(e core.Entry, text string, sum uint64) {
 // longest is the length in terms from which on messages are damped alike: what is asked for may stand in a pasted log.
 const longest = 1024
 
-// damping is what the scores of a doc of that length are multiplied by.
-func (s *segment) damping(length uint32) float32 {
+// damping is what the scores of a doc of that length are multiplied by, and of what its passages say together.
+func (s *segment) damping(length uint32, says meta) float32 {
+	f := 1.0
 	if r := float64(min(length, longest)) / float64(s.cfg.LengthTerms); r > 1 {
-		return float32(math.Pow(r, -s.cfg.LengthPower))
+		f = math.Pow(r, -s.cfg.LengthPower)
 	}
-	return 1
+	if says&ruling != 0 {
+		f *= s.cfg.RuleBoost
+	}
+	if says&wishing != 0 {
+		f *= s.cfg.WishBoost
+	}
+	return float32(f)
 }
 
 // placeOf returns the doc that d comes behind, none when it is the first of its session. Entries nearly always come at the end, or
@@ -305,7 +327,7 @@ func (s *segment) bytes() int64 {
 	n := s.ids.bytes() + s.names.bytes() + s.words.bytes() + s.arena.bytes() + cap(s.base)
 	n += 56*cap(s.docs) + 4*cap(s.damp) + 4*cap(s.docOf) + 12*cap(s.sessions) + 100*len(s.actors)
 	n += 4*cap(s.passageDoc) + 4*cap(s.start) + 2*cap(s.size) + 8*cap(s.links) + 2*cap(s.metas) + 4*cap(s.contexts) + cap(s.spans) + s.blocks.bytes()
-	n += 28*cap(s.terms) + s.writer.bytes() + s.frequent.bytes()
+	n += 28*cap(s.terms) + s.writer.bytes() + s.frequent.bytes() + s.kin.bytes()
 	return int64(n)
 }
 

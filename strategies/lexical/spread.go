@@ -169,7 +169,7 @@ func (k *ranking) window(h *worker, t *queryTerm, list []posting, from uint32) (
 			if v.body > 0 {
 				x |= 1 << i
 			}
-			if v.body != 1 || v.own != 0 || k.metas[v.passage]&^timed > neighbourCap {
+			if v.body != 1 || v.own != 0 || k.metas[v.passage]&^(timed|ruling|wishing) > neighbourCap {
 				correct(i, v)
 			}
 		}

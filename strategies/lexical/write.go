@@ -193,6 +193,7 @@ func sumOf(e core.Entry, text string) uint64 {
 	}
 	field(e.Session)
 	field(e.Message.Name)
+	field(string(e.Role))
 	field(text)
 	for _, p := range e.Message.Parts {
 		if p.Kind == message.ToolResult {
