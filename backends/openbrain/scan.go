@@ -71,6 +71,9 @@ func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 func selected(visible []record, q core.ScanQuery) []record {
 	var out []record
 	for _, r := range visible {
+		if q.Type != "" && r.entry.Type != q.Type {
+			continue
+		}
 		if q.Scope.Session != "" {
 			if r.entry.Session != q.Scope.Session || r.entry.Seq < q.FromSeq || (q.ToSeq > 0 && r.entry.Seq >= q.ToSeq) {
 				continue
@@ -90,7 +93,7 @@ const maxPlaces = 100_000
 // withPlaces fills the positions that a query names and a server that shows its newest thoughts only does not show: who knows that there is
 // something finds its place. Such entries are hidden, as erased ones are.
 func withPlaces(records []record, q core.ScanQuery) []record {
-	if q.Scope.Session == "" || q.ToSeq <= 0 || q.ToSeq-q.FromSeq > maxPlaces {
+	if q.Scope.Session == "" || q.Type != "" && q.Type != core.TypeErased || q.ToSeq <= 0 || q.ToSeq-q.FromSeq > maxPlaces {
 		return records
 	}
 	known := make(map[int64]bool, len(records))
@@ -164,7 +167,7 @@ func fingerprint(q core.ScanQuery) string {
 	if q.Scope.Session == "" {
 		q.FromSeq, q.ToSeq = 0, 0
 	}
-	return string(message.Digest("").Add(fmt.Sprintf("%q %q %t %d %d", q.Scope.Agent, q.Scope.Session, q.Reverse, q.FromSeq, q.ToSeq)))
+	return string(message.Digest("").Add(fmt.Sprintf("%q %q %t %d %d %q", q.Scope.Agent, q.Scope.Session, q.Reverse, q.FromSeq, q.ToSeq, q.Type)))
 }
 
 // snapshots keeps what scans under way have listed.
