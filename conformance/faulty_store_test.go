@@ -383,9 +383,9 @@ func faultyViews() []fault {
 		storeFault("views stay", func(s *brokenStore) {
 			s.deleteView = func(context.Context, core.SessionID) error { return nil }
 		}, []string{"view.delete"}, "cancel.store", "close.closed"),
-		{name: "forgets when reopened", caught: []string{"lost.reopen", "view.reopen"}, kin: []string{"shared.*", "position.*", "reopen.*"}, find: func(t *testing.T) []conformance.Finding {
+		{name: "forgets when reopened", caught: []string{"lost.reopen", "view.reopen"}, kin: []string{"shared.*", "position.*", "reopen.*", "type.*"}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
-			return conformance.ExamineStore(t, openMemory, append(few(10), telling([]string{"lost.reopen", "view.reopen"}, []string{"shared.*", "position.*", "reopen.*"}),
+			return conformance.ExamineStore(t, openMemory, append(few(10), telling([]string{"lost.reopen", "view.reopen"}, []string{"shared.*", "position.*", "reopen.*", "type.*"}),
 				conformance.WithReopen(func(testing.TB, core.Store) core.Store { return memory.New() }))...)
 		}},
 	}
