@@ -13,10 +13,13 @@ import (
 // faultyTypes are stores that do not find the entries of one type.
 func faultyTypes() []fault {
 	return []fault{
-		storeFault("types not looked at", func(s *brokenStore) {
+		storeFault("a scan for a type ends with the first page", func(s *brokenStore) {
 			s.scan = func(ctx context.Context, q core.ScanQuery) (core.Page, error) {
-				q.Type = ""
-				return s.Store.Scan(ctx, q)
+				page, err := s.Store.Scan(ctx, q)
+				if q.Type != "" {
+					page.Next = ""
+				}
+				return page, err
 			}
 		}, []string{"type.scan"}),
 		storeFault("types as they were appended", func(s *brokenStore) {

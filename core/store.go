@@ -71,8 +71,8 @@ type ScanQuery struct {
 	Limit int
 	// FromSeq skips entries of a smaller Seq and, when ToSeq is positive, those of ToSeq and above. Only used with a session.
 	FromSeq, ToSeq int64
-	// Type, when not empty, leaves out entries of other types. An entry has the type that it has when its page is read. A page is then as full as it would be
-	// if there were no others; a store that holds much reaches the few summaries or empty places of a session without reading all of it.
+	// Type, when not empty, is the only type that the caller looks at: entries of other types may be left out, and need not be. A store that holds much then
+	// reaches the few summaries or empty places of a session without reading all of it. An entry has the type that it has when its page is read.
 	Type EntryType
 }
 
@@ -212,7 +212,7 @@ func All(ctx context.Context, s Store, scope Scope, reverse bool) iter.Seq2[Entr
 	return walk(ctx, s, ScanQuery{Scope: scope, Reverse: reverse})
 }
 
-// AllOf is All for the entries of one type, oldest first.
+// AllOf is All for the entries of one type, oldest first, whatever the store leaves out of a scan for it.
 func AllOf(ctx context.Context, s Store, scope Scope, kind EntryType) iter.Seq2[Entry, error] {
 	return walk(ctx, s, ScanQuery{Scope: scope, Type: kind})
 }
@@ -227,6 +227,9 @@ func walk(ctx context.Context, s Store, q ScanQuery) iter.Seq2[Entry, error] {
 				return
 			}
 			for _, e := range page.Entries {
+				if q.Type != "" && e.Type != q.Type {
+					continue
+				}
 				if !yield(e, nil) {
 					return
 				}

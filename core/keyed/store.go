@@ -194,16 +194,13 @@ func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (page core.Page, err
 			if err != nil {
 				return err
 			}
-			var e core.Entry
-			if err := decode(pair.Value, &e); err != nil {
-				return err
-			}
-			if q.Type != "" && e.Type != q.Type {
-				continue
-			}
 			if len(page.Entries) == q.Limit {
 				page.Next = core.Cursor(last)
 				break
+			}
+			var e core.Entry
+			if err := decode(pair.Value, &e); err != nil {
+				return err
 			}
 			page.Entries, last = append(page.Entries, e), pair.Key
 		}

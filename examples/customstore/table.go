@@ -102,7 +102,7 @@ func (t *table) page(q core.ScanQuery) (page core.Page, err error) {
 	}
 	for _, r := range next {
 		outside := q.Scope.Session != "" && (r.Seq < q.FromSeq || q.ToSeq > 0 && r.Seq >= q.ToSeq)
-		if outside || !q.Scope.Contains(r.SessionID()) || q.Type != "" && r.Type != q.Type || q.Cursor != "" && direction*r.compare(begin) <= 0 {
+		if outside || !q.Scope.Contains(r.SessionID()) || q.Cursor != "" && direction*r.compare(begin) <= 0 {
 			continue
 		}
 		if len(page.Entries) == q.Limit {

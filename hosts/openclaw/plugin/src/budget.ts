@@ -18,6 +18,10 @@ const worthwhile = 1.1;
 const hostMargin = 1.25;
 /** What the host adds to its count of system prompt and newest message before it takes them off the budget. */
 const hostReserveMargin = 1.2;
+/** How far a provider's count of history may be above the larger of the host's and the engine's, as a share: what stands around messages. */
+const countsDiffer = 0.03;
+/** The ratio of the host's count to the engine's moves in steps of one in so many. */
+const ratioSteps = 50;
 /** Room for an answer, in tokens; less where the host reserves less than four times as much. */
 const answer = 4096;
 /** Room that is enough in a tool loop: what was sent is sent again as long as it can be. */
@@ -39,7 +43,7 @@ export class Budget {
   #learns = false;
   /** The host's count of history for one token of the engine's. */
   #ratio = 0;
-  /** What tool schemas cost; undefined before a turn said it. */
+  /** The most that tool schemas cost; undefined before a turn said it. */
   #tools: number | undefined;
   /** The host's mark when it demanded a compaction, and the largest cost that stays below it. */
   #mark = 0;
@@ -55,6 +59,7 @@ export class Budget {
     if (model !== this.#model) {
       this.#ceiling = this.#window = this.#refused = undefined; // another window
       this.#ratio = 0;
+      this.#tools = undefined;
     }
     this.#model = model;
     this.#granted = Math.floor(granted);
@@ -78,7 +83,7 @@ export class Budget {
     if (++this.#calls <= 2) this.#first = estimate; // the prompt's own, and the one before the model is called first
     this.#learns = host !== undefined;
     // In steps, so that the budget does not move with every message.
-    if (host !== undefined && estimate > 1000) this.#ratio = Math.ceil((20 * host) / estimate) / 20;
+    if (host !== undefined && estimate > 1000) this.#ratio = Math.ceil((ratioSteps * host) / estimate) / ratioSteps;
   }
 
   /** The budget as last granted; undefined before. */
@@ -111,6 +116,7 @@ export class Budget {
     this.#ceiling = Math.min(this.#estimate, Math.max(0, this.#mark - more));
     this.#added = [more];
     this.#silent = 0;
+    this.#tools = undefined; // what was learnt did not prevent it
     // A provider that refuses what is less than that share has another window than the host says. The next prompt has to be smaller in any case.
     if (trigger === "overflow" && (this.now() ?? 0) >= this.#estimate) this.#refused = Math.floor(this.#estimate * smaller);
     return this.#estimate;
@@ -126,14 +132,26 @@ export class Budget {
       return;
     }
     this.#silent = 0;
-    const own = this.#ownPrompt();
-    // The provider's count of history may be the host's or the engine's.
-    if (own !== undefined && this.#first !== undefined) this.#tools = Math.max(0, begin.prompt - this.#first * Math.min(1, this.#ratio || 1) - own);
+    this.#learnTools(begin.prompt);
     this.#added = [...this.#added, Math.max(0, end.total - this.#estimate)].slice(-memory);
     if (this.#ceiling === undefined || this.#granted === undefined || this.#added.length < memory) return;
     const room = this.#mark - Math.max(...this.#added);
     if (room >= this.#granted) this.#ceiling = undefined;
     else if (room > this.#ceiling * worthwhile) this.#ceiling = room;
+  }
+
+  /**
+   * What the provider counted of a prompt, less history and what else is known of it, is the tool schemas. Its count of history may be the host's or the engine's: how
+   * much that leaves open grows with history, and so what was learnt from less history holds until it cannot be true any more.
+   */
+  #learnTools(prompt: number): void {
+    const own = this.#ownPrompt();
+    if (own === undefined || this.#first === undefined) return;
+    const ratio = this.#ratio || 1;
+    const most = prompt - own - this.#first * Math.min(1, ratio);
+    if (most < 0) return; // it left something out
+    const least = prompt - own - this.#first * Math.max(1, ratio) * (1 + countsDiffer);
+    this.#tools = this.#tools === undefined || least > this.#tools ? most : Math.min(this.#tools, most);
   }
 
   /** System prompt and newest message, as the host counts them; undefined where the window is not known. */

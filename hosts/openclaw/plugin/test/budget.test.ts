@@ -105,6 +105,40 @@ test("whatever the text, the host's own count leaves room for an answer, in the 
   }
 });
 
+/** Turns in which history grows to all of the budget and falls back to a quarter. counted is the provider's count of a token of it. Returns the budget of each. */
+function fill(budget: Budget, turns: number, tools: number, counted: number): number[] {
+  const [window, reserve, system, prompt, ratio] = [128_000, 20_000, 7000, 300, 1.14];
+  let history = 0;
+  return Array.from({ length: turns }, (_, turn) => {
+    const now = budget.grant(window - reserve - Math.ceil(1.2 * (system + prompt)), "m", reserve);
+    if (history > now) history = Math.floor(now / 4);
+    for (const messages of [[], [user("?")]]) {
+      budget.spent(history, ratio * history);
+      budget.loop(window - prompt, { ...session, messages, runtimeSettings: { limits: { promptTokenBudget: window, maxOutputTokens: null } } });
+    }
+    const room = window - Math.ceil(1.25 * (system + tools + prompt + ratio * history)) - 1;
+    if (turn > 0) assert.ok(room >= 2000, `turn ${turn}: ${room} tokens of room for an answer`);
+    budget.ended([user("?"), answered(system + tools + prompt + Math.round(1.01 * counted * history))]);
+    history += 1100;
+    return now;
+  });
+}
+
+test("however much history there is, it is not taken for tool schemas, whatever the provider counts", () => {
+  for (const counted of [1, 1.07, 1.14]) {
+    const budgets = fill(new Budget(), 250, 2700, counted).slice(3);
+    assert.ok(Math.min(...budgets) > 0.98 * Math.max(...budgets), `${counted}: ${Math.min(...budgets)} to ${Math.max(...budgets)}`);
+    assert.ok(Math.min(...budgets) > 77_000, `${Math.min(...budgets)}`); // what leaves room for an answer: 78,100
+  }
+});
+
+test("tools that come later are noticed", () => {
+  const budget = new Budget();
+  const before = fill(budget, 30, 2700, 1.14).at(-1) ?? 0;
+  const [, after = 0] = fill(budget, 2, 8700, 1.14);
+  assert.ok(after < before - 4000, `${before}, then ${after}`);
+});
+
 test("messages as the host counts them", () => {
   assert.equal(asHost(user("four chars a token")), 4.5);
   assert.equal(asHost(user("漢字")), 2);
