@@ -104,7 +104,7 @@ const maxPlaces = 100_000
 // withPlaces fills the positions that a query names and a server that shows its newest thoughts only does not show: who knows that there is
 // something finds its place. Such entries are hidden, as erased ones are.
 func withPlaces(records []record, q core.ScanQuery) []record {
-	if q.Scope.Session == "" || q.Type != "" && q.Type != core.TypeErased || q.ToSeq <= 0 || q.ToSeq-q.FromSeq > maxPlaces {
+	if q.Scope.Session == "" || q.Type != "" || q.ToSeq <= 0 || q.ToSeq-q.FromSeq > maxPlaces {
 		return records
 	}
 	known := make(map[int64]bool, len(records))
