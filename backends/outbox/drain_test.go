@@ -23,7 +23,7 @@ func TestDrainWaitsForWhatWasThere(t *testing.T) {
 			return nil
 		}
 		// Before anything counts as delivered there is more.
-		_, err := s.Append(context.Background(), entries(ann, int(last.Load())+1, int(last.Add(1))+1)) //nolint:usetesting // as another process would
+		_, err := s.Append(context.Background(), entries(ann, int(last.Load())+1, int(last.Add(1))+1))
 		return err
 	}
 	s = open(t, volatile(func(c *outbox.Config) { c.BatchEntries = 1 }), memory.New(), far)
