@@ -99,6 +99,9 @@ func migrations() []migration {
 				sum INTEGER NOT NULL,
 				UNIQUE (owner, space, n, part))`,
 		},
+	}, {
+		name: "short names",
+		fill: (*Store).shorten,
 	}}
 }
 
