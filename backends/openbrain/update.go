@@ -24,7 +24,7 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 		return failed("update", id, err)
 	}
 	defer s.agents.release(g)
-	c, err := s.load(ctx, "update", g)
+	c, err := s.listed(ctx, "update", g)
 	if err != nil {
 		return failed("update", id, err)
 	}
@@ -35,7 +35,7 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 		return failed("update", id, err)
 	}
 	changed := applied(r, change)
-	if other := g.ids[changed.key()]; other != "" && other != id {
+	if other := c.holder(changed.key()); changed.key() != r.key() && other != "" && other != id {
 		return failed("update", id, fmt.Errorf("another entry of the session has the key: %w", core.ErrConflict))
 	}
 	if err := s.update(ctx, g, c, r, changed, change.Message != nil); err != nil {
@@ -67,9 +67,9 @@ func (s *Store) update(ctx context.Context, g *agent, c census, old, changed rec
 
 // find returns a scope's entry from a listing or, where that does not show everything, from where it was last seen.
 func (s *Store) find(ctx context.Context, g *agent, c census, scope core.Scope, id string) (record, error) {
-	for _, r := range c.visible {
-		if r.entry.ID == id && scope.Contains(r.entry.SessionID()) {
-			return r, nil
+	for i := range c.visible {
+		if r := &c.visible[i]; r.entry.ID == id && scope.Contains(r.entry.SessionID()) {
+			return *r, nil
 		}
 	}
 	if !g.partial {

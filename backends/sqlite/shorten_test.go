@@ -59,7 +59,7 @@ func TestLongNamesOfOlderFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.writer.Exec("DELETE FROM schema_version WHERE version = 4"); err != nil {
+	if _, err := s.writer.Exec("DELETE FROM schema_version WHERE name = 'short names'"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
