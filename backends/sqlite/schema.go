@@ -106,6 +106,9 @@ func migrations() []migration {
 			`CREATE INDEX entries_types ON entries (scope, type, seq) WHERE type <> 'message'`,
 			`CREATE INDEX entries_special ON entries (scope) WHERE type <> 'message'`,
 		},
+	}, {
+		name: "short names",
+		fill: (*Store).shorten,
 	}}
 }
 

@@ -21,6 +21,8 @@ const (
 	maxBits = 13
 	// maxCells bounds the tree of symbols.
 	maxCells = 1 << 13
+	// headSize is how many bytes of a symbol are copied at once.
+	headSize = 16
 )
 
 // code is what is written for a symbol, lowest bit first.
@@ -29,10 +31,10 @@ type code struct {
 	length uint8
 }
 
-// read is the symbol whose code some bits begin with.
+// read is the symbol whose code some bits begin with, the length of the code in bits and of the symbol in bytes.
 type read struct {
-	symbol uint16
-	length uint8
+	symbol       uint16
+	length, size uint8
 }
 
 // cell is where a byte leads to from a node of the tree of symbols: to the node, if from is where the byte was read. The cell of another byte lies next
@@ -46,6 +48,8 @@ type cell struct {
 // table is what Append and Expand go by. The first 256 symbols are the single bytes. The tree's root is node 1, with its cells from 0 on.
 type table struct {
 	symbols []string
+	// heads are the beginnings of symbols.
+	heads   [][headSize]byte
 	codes   []code
 	reads   [1 << maxBits]read
 	longest int
@@ -55,7 +59,7 @@ type table struct {
 var theTable = sync.OnceValue(func() *table { return newTable(text) })
 
 func newTable(text string) *table {
-	t := &table{symbols: make([]string, 256), codes: make([]code, 256)}
+	t := &table{symbols: make([]string, 256), heads: make([][headSize]byte, 256), codes: make([]code, 256)}
 	tree := branches{{}, {}}
 	next, length := 0, 0
 	for line := range strings.Lines(text) {
@@ -73,12 +77,13 @@ func newTable(text string) *table {
 		at := int(symbol[0])
 		if len(symbol) > 1 {
 			at = len(t.symbols)
-			t.symbols, t.codes = append(t.symbols, ""), append(t.codes, code{})
+			t.symbols, t.heads, t.codes = append(t.symbols, ""), append(t.heads, [headSize]byte{}), append(t.codes, code{})
 		}
 		t.symbols[at], t.codes[at], t.longest = symbol, c, max(t.longest, len(symbol))
+		copy(t.heads[at][:], symbol)
 		tree.add(symbol, uint16(at))
 		for i := int(c.bits); i < len(t.reads); i += 1 << n {
-			t.reads[i] = read{uint16(at), uint8(n)}
+			t.reads[i] = read{uint16(at), uint8(n), uint8(len(symbol))}
 		}
 	}
 	t.grow(tree)
