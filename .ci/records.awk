@@ -1,5 +1,5 @@
 # Reads what `go test -json` writes: counts packages, shows what failed tests said, and lists by name the tests that were not run, with what they lack.
-# Checks of the conformance suites that a part does not claim are no tests that lack something.
+# Checks of the conformance suites that a part does not claim are no tests that lack something. With -v left=FILE the packages of those that were not run are written there.
 function field(name,   at, rest) {
   at = index($0, "\"" name "\":\"")
   if (!at) return ""
@@ -30,10 +30,15 @@ action == "build-output" { printf "%s", plain(text) }
 action == "pass" && test == "" { passed++ }
 action == "fail" { failed++; printf "%s", plain(said[key]); print "FAIL " key }
 action == "skip" && test != "" && why[key] !~ /^needs \[|^not claimed|^it is the body of/ {
+  lacking[package]
   sub(/.*contextengine\/contextengine\//, "", package)
   skipped[++n] = "  " package " " test ": " (why[key] == "" ? "it does not say why" : plain(why[key]))
 }
 END {
   printf "%d packages passed, %d tests and packages failed\nnot run, for want of what they need: %d tests\n", passed, failed, n
   for (i = 1; i <= n; i++) print skipped[i]
+  if (left != "") {
+    printf "" > left
+    for (package in lacking) print package > left
+  }
 }

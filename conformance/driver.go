@@ -62,6 +62,9 @@ type driver struct {
 // callLimit bounds every call of an engine. Only a call that hangs comes near it.
 const callLimit = 60 * time.Second
 
+// hangLimit is what a compaction or a recall may take where the model hangs: it takes all of it.
+const hangLimit = 2 * time.Second
+
 func newDriver(tb testing.TB, comb Combination, p plan, checks map[string]Check, tokens *tokenCache, tolerated map[string]bool) *driver {
 	tb.Helper()
 	model := &Model{}
@@ -69,7 +72,8 @@ func newDriver(tb testing.TB, comb Combination, p plan, checks map[string]Check,
 		tb: tb, comb: comb, plan: p, checks: checks, author: author{p.Format}, owner: map[string]*track{}, tokens: tokens, costs: map[string]int{},
 		tolerated: tolerated, seen: map[string]string{}, erased: map[string]bool{}, forked: map[string]bool{}, system: map[string]bool{}, outputs: fnv.New64a(),
 	}
-	d.env = Env{Host: NewHost(model), Model: model, Count: tokens.count, IDs: newIDs(), Deadline: 2 * time.Second, faults: &faults{}}
+	d.troubled = p.hangs() // what takes long may be cut short there, before the model hangs too
+	d.env = Env{Host: NewHost(model), Model: model, Count: tokens.count, IDs: newIDs(), Deadline: p.deadline(), faults: &faults{}}
 	for who := range 3 {
 		d.tracks[who] = newTrack(sessionOf(who))
 	}
@@ -126,7 +130,7 @@ func (d *driver) settle() {
 
 // play runs the session and returns the id of the rule that broke, if any, and what was seen.
 func (d *driver) play() (string, string) {
-	d.watch.patient(2 * d.env.Deadline) // a model that hangs takes that long
+	d.watch.patient(2 * hangLimit) // a model that hangs takes that long
 	for i, o := range d.plan.Ops {
 		d.env.Host.advance(time.Second)
 		d.step(o)
@@ -201,7 +205,7 @@ func (d *driver) step(o op) {
 		d.pendingCancel = true
 	case opModel:
 		mood := Mood(o.N % int(Hanging))
-		if o.N == 17 {
+		if o.N == hanging {
 			mood = Hanging
 		}
 		d.env.Model.Set(mood)

@@ -220,8 +220,7 @@ func deterministic(
 ) (id, text string) {
 	tb.Helper()
 	const rule = "deterministic.same-bytes"
-	hangs := slices.ContainsFunc(p.Ops, func(o op) bool { return o.Kind == opModel && o.N == 17 })
-	if _, ok := checks[rule]; !ok || tolerated[rule] || first.parallel || hangs {
+	if _, ok := checks[rule]; !ok || tolerated[rule] || first.parallel || p.hangs() {
 		return "", ""
 	}
 	watch.tally.saw(rule, 1)
@@ -234,7 +233,7 @@ func deterministic(
 
 // engineChecks lists the checks of engines: those of prompts and compactions, and those that the driver reports itself.
 func engineChecks() []Check {
-	return slices.Concat(promptChecks, resultChecks, compactChecks, backChecks, headChecks, scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, []Check{
+	return slices.Concat(promptChecks, resultChecks, compactChecks, backChecks, headChecks, scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, []Check{
 		{ID: "budget.refused", Promise: 1, Suite: SuiteEngine,
 			Rule: "a typed error says that system prompt and newest group alone do not fit, and only then"},
 		{ID: "lost.readback", Promise: 2, Suite: SuiteEngine, final: lostReadback,

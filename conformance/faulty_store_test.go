@@ -108,7 +108,7 @@ func (s *brokenStore) DeleteView(ctx context.Context, id core.SessionID) error {
 
 // storeFault makes a fault of a change to the memory store. What engines and clients do together rests on every method: those checks may find it too.
 func storeFault(name string, change func(s *brokenStore), caught []string, kin ...string) fault {
-	kin = append(kin, "shared.*", "position.*", "tail.*", "odd.*", "moving.*", "race.*", "reopen.*", "scan.same", "delete.again", "update.alone", "copy.owned")
+	kin = append(kin, "shared.*", "position.*", "tail.*", "odd.*", "moving.*", "type.*", "race.*", "reopen.*", "scan.same", "delete.again", "update.alone", "copy.owned")
 	return fault{name: name, caught: caught, kin: kin, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		return conformance.ExamineStore(t, func(testing.TB) core.Store {
@@ -130,7 +130,7 @@ func anySession(ctx context.Context, s *memory.Store, id string) core.Scope {
 }
 
 func faultyStores() []fault {
-	return slices.Concat(faultyAppends(), faultyReads(), faultyChanges(), faultyViews(), faultyShared())
+	return slices.Concat(faultyAppends(), faultyReads(), faultyChanges(), faultyViews(), faultyTypes(), faultyShared())
 }
 
 func faultyAppends() []fault {
@@ -383,9 +383,9 @@ func faultyViews() []fault {
 		storeFault("views stay", func(s *brokenStore) {
 			s.deleteView = func(context.Context, core.SessionID) error { return nil }
 		}, []string{"view.delete"}, "cancel.store", "close.closed"),
-		{name: "forgets when reopened", caught: []string{"lost.reopen", "view.reopen"}, kin: []string{"shared.*", "position.*", "reopen.*"}, find: func(t *testing.T) []conformance.Finding {
+		{name: "forgets when reopened", caught: []string{"lost.reopen", "view.reopen"}, kin: []string{"shared.*", "position.*", "reopen.*", "type.*"}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
-			return conformance.ExamineStore(t, openMemory, append(few(10), telling([]string{"lost.reopen", "view.reopen"}, []string{"shared.*", "position.*", "reopen.*"}),
+			return conformance.ExamineStore(t, openMemory, append(few(10), telling([]string{"lost.reopen", "view.reopen"}, []string{"shared.*", "position.*", "reopen.*", "type.*"}),
 				conformance.WithReopen(func(testing.TB, core.Store) core.Store { return memory.New() }))...)
 		}},
 	}

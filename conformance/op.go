@@ -3,7 +3,9 @@ package conformance
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/leanovate/gopter"
 
@@ -81,6 +83,23 @@ type plan struct {
 	Budget    int
 	Heads     heads
 	Ops       []op
+}
+
+// hanging is the variant of opModel that makes the model hang.
+const hanging = 17
+
+// hangs reports whether the model hangs in a session.
+func (p plan) hangs() bool {
+	return slices.ContainsFunc(p.Ops, func(o op) bool { return o.Kind == opModel && o.N == hanging })
+}
+
+// deadline is what a compaction or a recall may take in a session. Where nothing hangs it is more than what any part takes: on a busy machine two runs of one
+// session would differ in what came in time.
+func (p plan) deadline() time.Duration {
+	if p.hangs() {
+		return hangLimit
+	}
+	return callLimit / 2
 }
 
 func (p plan) String() string {

@@ -104,7 +104,7 @@ func (s setup) over(tb testing.TB, env conformance.Env, store core.Store) core.C
 		tb.Fatalf("compactor %s: %v", s.compactor, err)
 	}
 	cfg := engine.DefaultConfig()
-	cfg.Compaction.Deadline = env.Deadline
+	cfg.Compaction.Deadline, cfg.Recall.Deadline = env.Deadline, env.Deadline
 	if s.change != nil {
 		s.change(&cfg)
 	}

@@ -67,27 +67,26 @@ func cachePrefix(p *prompt) string {
 	if !p.comparable() {
 		return ""
 	}
-	if settled(p.prev.all(), p.all()) == "" {
+	before := p.prev.settled()
+	if prefix(before, p.all()) == "" {
 		return ""
 	}
-	was := p.prev.withoutRecall()
-	if p.turned() && (p.d.plan.Provider == "" || !p.blank()) {
-		was = p.prev.all() // the block of a turn that is over is history
+	if !p.turned() || p.d.plan.Provider != "" && p.blank() {
+		before = p.prev.withoutRecall(before) // the block of a turn that is over is history
 	}
-	return settled(was, p.withoutRecall())
+	return prefix(before, p.withoutRecall(p.all()))
 }
 
-// settled compares what was sent in front of the newest turn, which begins with the last message in which the user says something. Inside of it a
-// provider's rules may still merge what comes into the last message, with a recall block behind it or without.
-func settled(was, is []sent) string {
-	turn := len(was)
-	for i, wa := range slices.Backward(was) {
-		turn = i
-		if wa.said && wa.msg.Role == message.User && !strings.HasPrefix(wa.msg.Text(), "<subagent ") {
-			break
+// settled returns what was sent in front of the newest turn, which begins with the last message in which the user says something, with a recall block in it or
+// without. Inside of it a provider's rules may still merge what comes into the last message.
+func (p *prompt) settled() []string {
+	all := p.all()
+	for i, m := range slices.Backward(p.res.Messages) {
+		if !p.made[i] && m.Role == message.User && !strings.HasPrefix(m.Text(), "<subagent ") {
+			return all[:i]
 		}
 	}
-	return prefix(was[:turn], is)
+	return nil
 }
 
 // turned reports whether the user said something since the prompt before.
@@ -120,7 +119,7 @@ func cacheLoop(p *prompt) string {
 	was, is := p.prev.all(), p.all()
 	if p.d.plan.Provider != "" {
 		// Providers want consecutive messages merged into the last one.
-		was, is = p.prev.withoutRecall(), p.withoutRecall()
+		was, is = p.prev.withoutRecall(was), p.withoutRecall(is)
 		was = was[:max(len(was)-1, 0)]
 	}
 	return prefix(was, is)
@@ -165,37 +164,28 @@ func (p *prompt) kept() []wireMessage {
 	return out
 }
 
-// sent is an emitted message with its bytes.
-type sent struct {
-	msg message.Message
-	raw string
-	// said messages hold more than what the engine made.
-	said bool
-}
-
-func (p *prompt) all() []sent {
-	out := make([]sent, len(p.wire))
+// all returns the bytes of the messages.
+func (p *prompt) all() []string {
+	out := make([]string, len(p.wire))
 	for i := range p.wire {
-		out[i] = sent{p.res.Messages[i], p.wire[i].Raw, len(p.history(i)) > 0}
+		out[i] = p.wire[i].Raw
 	}
 	return out
 }
 
-func (p *prompt) withoutRecall() []sent {
-	all := p.all()
-	if p.res.RecallLen == 0 || p.res.RecallAt+p.res.RecallLen > len(all) {
-		return all
-	}
-	return slices.Delete(all, p.res.RecallAt, p.res.RecallAt+p.res.RecallLen)
+// withoutRecall takes the recall block out of what the prompt begins with.
+func (p *prompt) withoutRecall(of []string) []string {
+	from := min(max(p.res.RecallAt, 0), len(of))
+	return slices.Delete(slices.Clone(of), from, min(from+p.res.RecallLen, len(of)))
 }
 
-func prefix(was, is []sent) string {
+func prefix(was, is []string) string {
 	for i := range was {
 		if i >= len(is) {
 			return fmt.Sprintf("%d messages were sent before, now %d are", len(was), len(is))
 		}
-		if was[i].raw != is[i].raw {
-			return fmt.Sprintf("message %d was %.200q, now it is %.200q", i, was[i].raw, is[i].raw)
+		if was[i] != is[i] {
+			return fmt.Sprintf("message %d was %.200q, now it is %.200q", i, was[i], is[i])
 		}
 	}
 	return ""

@@ -72,7 +72,7 @@ func drawn(id, combination string, o options) bool {
 func examineScripts(tb testing.TB, c Combination, checks map[string]Check, tokens *tokenCache, o options) []Finding {
 	tb.Helper()
 	var out []Finding
-	for _, check := range slices.Concat(scriptChecks, moreScriptChecks, againChecks, recallScriptChecks) {
+	for _, check := range slices.Concat(scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks) {
 		if _, ok := checks[check.ID]; !ok || !drawn(check.ID, c.Name, o) {
 			continue
 		}
@@ -81,7 +81,7 @@ func examineScripts(tb testing.TB, c Combination, checks map[string]Check, token
 		text := w.run(scope, func() string {
 			d := newDriver(scope, c, plan{Budget: 4000}, checks, tokens, nil)
 			d.watch = o.watch
-			s := &script{driver: d, id: sessionOf(0), cases: o.cases}
+			s := &script{driver: d, id: sessionOf(0), cases: o.cases, seed: seedFor(o.seed, c.Name+check.ID)}
 			d.saw(check.ID)
 			text := check.script(s)
 			if text == "" {
@@ -110,6 +110,8 @@ type script struct {
 	n  int
 	// cases is the suite's number of them, for scripts that do more in a longer one.
 	cases int
+	// seed is for what a script draws.
+	seed int64
 }
 
 func (s *script) ctx() context.Context { return s.watch.calling(s.tb.Context()) }

@@ -40,6 +40,9 @@ func (r *storeRun) interrupted(q core.ScanQuery, at int, between func(seen map[s
 			return nil, nil, fmt.Sprintf("Scan(%+v) after a change: error %v, want none", q, err)
 		}
 		for _, e := range page.Entries {
+			if q.Type != "" && e.Type != q.Type {
+				continue // others may be there, and say nothing
+			}
 			seen[e.ID]++
 			latest[e.ID] = e
 		}

@@ -71,6 +71,9 @@ type ScanQuery struct {
 	Limit int
 	// FromSeq skips entries of a smaller Seq and, when ToSeq is positive, those of ToSeq and above. Only used with a session.
 	FromSeq, ToSeq int64
+	// Type, when not empty, is the only type that the caller looks at: entries of other types may be left out, and need not be. A store that holds much then
+	// reaches the few summaries or empty places of a session without reading all of it. An entry has the type that it has when its page is read.
+	Type EntryType
 }
 
 // MaxPage is the largest Limit of a ScanQuery.
@@ -206,8 +209,17 @@ func As[T any](s Store) (T, bool) {
 // All walks a scope to its end, oldest first or newest first, page by page. It stops at the first error, which is the last
 // thing it yields.
 func All(ctx context.Context, s Store, scope Scope, reverse bool) iter.Seq2[Entry, error] {
+	return walk(ctx, s, ScanQuery{Scope: scope, Reverse: reverse})
+}
+
+// AllOf is All for the entries of one type, oldest first, whatever the store leaves out of a scan for it.
+func AllOf(ctx context.Context, s Store, scope Scope, kind EntryType) iter.Seq2[Entry, error] {
+	return walk(ctx, s, ScanQuery{Scope: scope, Type: kind})
+}
+
+func walk(ctx context.Context, s Store, q ScanQuery) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		q := ScanQuery{Scope: scope, Reverse: reverse, Limit: MaxPage}
+		q.Limit, q.Cursor = MaxPage, "" // it may be walked again
 		for {
 			page, err := s.Scan(ctx, q)
 			if err != nil {
@@ -215,6 +227,9 @@ func All(ctx context.Context, s Store, scope Scope, reverse bool) iter.Seq2[Entr
 				return
 			}
 			for _, e := range page.Entries {
+				if q.Type != "" && e.Type != q.Type {
+					continue
+				}
 				if !yield(e, nil) {
 					return
 				}

@@ -41,7 +41,7 @@ func (s *Store) page(ctx context.Context, q core.ScanQuery, from *mark) ([]*core
 	if a == nil {
 		return nil, "", nil
 	}
-	c := collector{limit: q.Limit, reverse: q.Reverse}
+	c := collector{limit: q.Limit, reverse: q.Reverse, kind: q.Type}
 	if q.Scope.Session == "" {
 		c.agent(a, from)
 	} else if sess := a.byName[q.Scope.Session]; sess != nil {
@@ -54,6 +54,7 @@ func (s *Store) page(ctx context.Context, q core.ScanQuery, from *mark) ([]*core
 type collector struct {
 	limit   int
 	reverse bool
+	kind    core.EntryType
 	found   []*core.Entry
 	last    mark
 	next    core.Cursor
@@ -61,6 +62,9 @@ type collector struct {
 
 // add takes one record, or notes that there is more than the page holds.
 func (c *collector) add(r *record) bool {
+	if c.kind != "" && r.entry.Type != c.kind {
+		return true
+	}
 	if len(c.found) == c.limit {
 		c.next = c.last.cursor(c.reverse)
 		return false

@@ -32,7 +32,7 @@ func (s *Store) Delete(ctx context.Context, scope core.Scope, ids []string) (int
 		return 0, failed("delete", ids[0], err)
 	}
 	defer s.agents.release(g)
-	c, err := s.load(ctx, "delete", g)
+	c, err := s.listed(ctx, "delete", g)
 	if err != nil {
 		return 0, failed("delete", ids[0], err)
 	}
@@ -94,9 +94,9 @@ func (c census) doomed(scope core.Scope, ids []string) []record {
 		want[id] = true
 	}
 	for _, list := range [][]record{c.visible, c.hidden} {
-		for _, r := range list {
-			if want[r.entry.ID] && scope.Contains(r.entry.SessionID()) {
-				out = append(out, r)
+		for i := range list {
+			if r := &list[i]; want[r.entry.ID] && scope.Contains(r.entry.SessionID()) {
+				out = append(out, *r)
 			}
 		}
 	}
@@ -113,15 +113,17 @@ func (s *Store) passOn(ctx context.Context, op string, c census, doomed []record
 		goes[r.thought] = true
 	}
 	loses, keeps, heir := map[string]bool{}, map[string]bool{}, map[string]record{}
-	for _, r := range slices.Concat(c.visible, c.copies) {
-		switch {
-		case r.batch.ID == "":
-		case goes[r.thought]:
-			loses[r.batch.ID] = loses[r.batch.ID] || r.batch.End
-		case r.batch.End:
-			keeps[r.batch.ID] = true
-		default:
-			heir[r.batch.ID] = r
+	for _, list := range [][]record{c.visible, c.copies} {
+		for i := range list {
+			switch r := &list[i]; {
+			case r.batch.ID == "":
+			case goes[r.thought]:
+				loses[r.batch.ID] = loses[r.batch.ID] || r.batch.End
+			case r.batch.End:
+				keeps[r.batch.ID] = true
+			default:
+				heir[r.batch.ID] = *r
+			}
 		}
 	}
 	for id := range loses {

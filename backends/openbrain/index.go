@@ -53,6 +53,8 @@ type index struct {
 	places map[string]position
 	// next holds the position behind the highest one seen, by session.
 	next map[string]int64
+	// copies is how many further thoughts of visible entries were seen.
+	copies int
 	// hidden holds the thoughts of batches without an end; ended the ids of those that have one.
 	hidden []record
 	ended  map[string]bool
@@ -133,6 +135,7 @@ func (g *agent) set(c census, partial bool) {
 	for _, r := range c.visible {
 		g.add(r)
 	}
+	g.copies = len(c.copies)
 	for _, list := range [][]record{c.copies, c.hidden} {
 		for _, r := range list {
 			g.thoughts[r.thought] = true
@@ -152,6 +155,7 @@ func (g *agent) add(r record) bool {
 	_, known := g.ids[r.key()]
 	_, same := g.keys[r.entry.ID]
 	if known || same {
+		g.copies++
 		return false
 	}
 	g.ids[r.key()] = r.entry.ID

@@ -344,7 +344,7 @@ func (l *lister) add(page []thought) int {
 }
 
 func (l *lister) page(ctx context.Context, limit, offset int) (listing, error) {
-	return l.thoughtsAt(ctx, pageQuery{op: l.op, path: l.path, source: l.source, limit: limit, offset: offset, cursor: l.cursor})
+	return l.thoughtsAt(ctx, pageQuery{op: l.op, path: l.path, source: l.source, limit: limit, offset: offset, cursor: l.cursor, answered: l.can.heard})
 }
 
 // pageQuery asks for one page of a list of thoughts.

@@ -147,7 +147,9 @@ func (s *Store) followed(ctx context.Context, op, agent string) (c census, forei
 	if !m.sorted {
 		m.census, m.sorted = sortOut(slices.Clone(m.records)), true
 	}
-	return census{visible: m.census.visible, copies: m.census.copies, hidden: slices.Clone(m.census.hidden)}, len(m.sizes) - len(m.records), true, nil
+	c = census{visible: m.census.visible, copies: m.census.copies, hidden: slices.Clone(m.census.hidden), noted: m.census.noted}
+	m.census.noted = true // the caller does so
+	return c, len(m.sizes) - len(m.records), true, nil
 }
 
 // errTooLarge says that an agent has more than a mirror may take.
@@ -180,7 +182,9 @@ func (s *Store) follow(ctx context.Context, op, agent string, m *mirror) error {
 			m.remove(id)
 		}
 		for _, t := range page.thoughts {
-			m.put(s.cfg, t, agent)
+			if r, ok := m.put(s.cfg, t, agent); ok {
+				s.ids.put(r.entry.ID, r.thought)
+			}
 		}
 		if m.mark = page.mark; !page.more {
 			return nil
@@ -195,38 +199,96 @@ func (m *mirror) remove(id string) {
 	m.bytes -= m.sizes[id]
 	delete(m.sizes, id)
 	if r, there := m.at[id]; there {
-		m.sorted = false
 		delete(m.at, id)
-		if i, found := slices.BinarySearchFunc(m.records, r, record.earlier); found {
+		i, found := slices.BinarySearchFunc(m.records, r, record.earlier)
+		m.sorted = m.sorted && found && m.census.remove(&m.records[i])
+		if found {
 			m.records = slices.Delete(m.records, i, i+1)
 		}
 	}
 }
 
-func (m *mirror) put(cfg Config, t thought, agent string) {
+// put takes in a thought as it is now. It returns the record where that is an entry that everybody sees.
+func (m *mirror) put(cfg Config, t thought, agent string) (r record, visible bool) {
+	r, ok := cfg.record(t, agent)
+	if old, there := m.at[t.ID]; ok && there && old.created.Equal(r.created) {
+		i, found := slices.BinarySearchFunc(m.records, old, record.earlier)
+		if found && m.sorted && m.census.replace(&m.records[i], r) {
+			m.weigh(t)
+			m.records[i] = r
+			return r, true
+		}
+	}
 	m.remove(t.ID)
+	m.weigh(t)
+	if !ok {
+		return r, false
+	}
+	m.at[t.ID] = record{thought: r.thought, created: r.created}
+	i, _ := slices.BinarySearchFunc(m.records, r, record.earlier)
+	m.sorted = m.sorted && i == len(m.records) && m.census.extend(r)
+	m.records = slices.Insert(m.records, i, r) // what is new comes last
+	return r, m.sorted
+}
+
+// weigh notes what a thought takes in memory.
+func (m *mirror) weigh(t thought) {
+	m.bytes -= m.sizes[t.ID]
 	size := perRecord + len(t.Content)
 	for _, v := range t.Meta {
 		size += 2 * len(v)
 	}
 	m.sizes[t.ID] = size
 	m.bytes += size
-	if r, ok := cfg.record(t, agent); ok {
-		m.at[t.ID] = record{thought: r.thought, created: r.created}
-		i, _ := slices.BinarySearchFunc(m.records, r, record.earlier)
-		m.sorted = m.sorted && i == len(m.records) && m.census.extend(r)
-		m.records = slices.Insert(m.records, i, r) // what is new comes last
-	}
 }
 
-// extend adds a record that is younger than all others, where that is simple: it was stored alone, and is no copy. The list of the visible ones is a new one.
+// extend adds a record that is younger than all others, where that is simple: it was stored alone, and is no copy. Who was given the list of the visible ones
+// does not see it: it stands behind what they have, or in a new list.
 func (c *census) extend(r record) bool {
 	if r.batch.ID != "" || c.keys[r.key()] || c.ids[r.entry.ID] {
 		return false
 	}
 	c.keys[r.key()], c.ids[r.entry.ID] = true, true
 	i, _ := slices.BinarySearchFunc(c.visible, r, record.compare)
-	c.visible = slices.Insert(slices.Clip(c.visible), i, r)
+	if i == len(c.visible) {
+		c.visible = append(c.visible, r)
+	} else {
+		c.visible = slices.Insert(slices.Clip(c.visible), i, r)
+	}
+	return true
+}
+
+// at returns where a record that was stored alone stands among the visible ones, where no other could take its place.
+func (c *census) at(r *record) (int, bool) {
+	if r.batch.ID != "" || len(c.copies) > 0 {
+		return 0, false
+	}
+	i, found := slices.BinarySearchFunc(c.visible, *r, record.compare)
+	return i, found && c.visible[i].thought == r.thought
+}
+
+// replace puts a record in the place of what it was, where that is simple. The list of the visible ones is a new one.
+func (c *census) replace(old *record, r record) bool {
+	i, ok := c.at(old)
+	if !ok || old.entry.ID != r.entry.ID || old.batch != r.batch || old.compare(r) != 0 || old.key() != r.key() && c.keys[r.key()] {
+		return false
+	}
+	delete(c.keys, old.key())
+	c.keys[r.key()] = true
+	c.visible = slices.Clone(c.visible)
+	c.visible[i] = r
+	return true
+}
+
+// remove takes a record out, where that is simple. The list of the visible ones is a new one.
+func (c *census) remove(r *record) bool {
+	i, ok := c.at(r)
+	if !ok {
+		return false
+	}
+	delete(c.keys, r.key())
+	delete(c.ids, r.entry.ID)
+	c.visible = slices.Concat(c.visible[:i], c.visible[i+1:])
 	return true
 }
 

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// reach is how many times more than newsLimit of the newest thoughts are looked at where the server counts what changes.
+	// reach is how many times more than newsLimit of the newest thoughts are looked at.
 	reach = 16
 	// farther is by how much a look goes on that did not reach back to what is known.
 	farther = 4
 )
 
 // fresh looks at the newest thoughts, and takes them into a loaded index. It returns those that it saw, which are at least as many as asked for; reached says
-// whether they reach back to what is known. Where the server counts changes, listing it all costs more than to look a little farther.
+// whether they reach back to what is known. Listing it all costs more than to look a little farther.
 func (s *Store) fresh(ctx context.Context, op string, g *agent, least int) (newest []thought, reached bool, err error) {
 	q := s.recent(op, g.name)
 	q.answered = func(h http.Header) {
 		g.saw(h)
-		s.client.can.feed.Store(h.Get(headerFeed) != "")
+		s.client.can.heard(h)
 	}
 	for more := 1; ; more *= farther {
 		page, limit, err := s.news(ctx, q, more)
@@ -36,7 +36,7 @@ func (s *Store) fresh(ctx context.Context, op string, g *agent, least int) (newe
 		if reached && n >= least {
 			return page.thoughts, true, nil
 		}
-		if !g.loaded || g.count == "" || more >= reach || n < limit || s.client.can.follow() {
+		if !g.loaded || more >= reach || n < limit || s.client.can.follow() {
 			return page.thoughts, reached, nil
 		}
 	}

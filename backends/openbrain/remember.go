@@ -1,6 +1,7 @@
 package openbrain
 
 import (
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,9 @@ type abilities struct {
 
 // follow reports whether the server tells what changed.
 func (a *abilities) follow() bool { return a.feed.Load() && !a.noFeed.Load() }
+
+// heard takes from the header of an answer about one source whether the server tells what changed in it.
+func (a *abilities) heard(h http.Header) { a.feed.Store(h.Get(headerFeed) != "") }
 
 // maxRemembered is how many thoughts are remembered in all, where the server shows only its newest ones.
 const maxRemembered = 50_000

@@ -1,6 +1,7 @@
 package openbrain
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/hex"
@@ -8,7 +9,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
@@ -67,16 +70,27 @@ func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 	return page, nil
 }
 
-// selected returns the records a query asks for, in its order.
+// selected returns the records a query asks for, in its order, of visible ones in theirs. The list may be a part of the one given.
 func selected(visible []record, q core.ScanQuery) []record {
+	if q.Scope.Session != "" {
+		begin := sort.Search(len(visible), func(i int) bool {
+			e := &visible[i].entry
+			return cmp.Or(strings.Compare(e.Session, q.Scope.Session), cmp.Compare(e.Seq, q.FromSeq)) >= 0
+		})
+		visible = visible[begin:]
+		visible = visible[:sort.Search(len(visible), func(i int) bool {
+			e := &visible[i].entry
+			return e.Session != q.Scope.Session || q.ToSeq > 0 && e.Seq >= q.ToSeq
+		})]
+	}
+	if q.Type == "" && !q.Reverse {
+		return slices.Clip(visible)
+	}
 	var out []record
-	for _, r := range visible {
-		if q.Scope.Session != "" {
-			if r.entry.Session != q.Scope.Session || r.entry.Seq < q.FromSeq || (q.ToSeq > 0 && r.entry.Seq >= q.ToSeq) {
-				continue
-			}
+	for i := range visible {
+		if q.Type == "" || visible[i].entry.Type == q.Type {
+			out = append(out, visible[i])
 		}
-		out = append(out, r)
 	}
 	if q.Reverse {
 		slices.Reverse(out)
@@ -90,7 +104,7 @@ const maxPlaces = 100_000
 // withPlaces fills the positions that a query names and a server that shows its newest thoughts only does not show: who knows that there is
 // something finds its place. Such entries are hidden, as erased ones are.
 func withPlaces(records []record, q core.ScanQuery) []record {
-	if q.Scope.Session == "" || q.ToSeq <= 0 || q.ToSeq-q.FromSeq > maxPlaces {
+	if q.Scope.Session == "" || q.Type != "" || q.ToSeq <= 0 || q.ToSeq-q.FromSeq > maxPlaces {
 		return records
 	}
 	known := make(map[int64]bool, len(records))
@@ -164,7 +178,7 @@ func fingerprint(q core.ScanQuery) string {
 	if q.Scope.Session == "" {
 		q.FromSeq, q.ToSeq = 0, 0
 	}
-	return string(message.Digest("").Add(fmt.Sprintf("%q %q %t %d %d", q.Scope.Agent, q.Scope.Session, q.Reverse, q.FromSeq, q.ToSeq)))
+	return string(message.Digest("").Add(fmt.Sprintf("%q %q %t %d %d %q", q.Scope.Agent, q.Scope.Session, q.Reverse, q.FromSeq, q.ToSeq, q.Type)))
 }
 
 // snapshots keeps what scans under way have listed.

@@ -64,8 +64,9 @@ func (s *Store) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, err
 type finder struct {
 	store *Store
 	q     core.SearchQuery
-	// visible and hidden are set when the agent's thoughts had to be listed: the entries by id, and the ids of other thoughts. partial
-	// says that not all could be seen.
+	// listed is what there is of the agent, once that had to be found out, visible and hidden are made of it when it is asked more: the entries by id, and the ids of other
+	// thoughts. partial says that not all could be seen.
+	listed  *census
 	visible map[string]record
 	hidden  map[string]bool
 	partial bool
@@ -145,23 +146,35 @@ func (f *finder) wanted(e core.Entry) bool {
 // shown reports whether Scan would show the entry as it was found: the thought is no part of an unfinished batch, and no copy of
 // an entry that was changed since. Only what this store has not seen before needs a listing, once per search.
 func (f *finder) shown(ctx context.Context, r record) (bool, error) {
-	if known, ok := f.store.ids.get(r.entry.ID); ok && known == r.thought && r.thought != "" {
+	if f.known(r) {
 		return true, nil
 	}
 	if f.store.cfg.Keep == KeepText || f.store.client.can.noList.Load() {
 		return true, nil // what the newest thoughts do not show is older, and there all the same
 	}
-	if f.visible == nil {
+	if f.listed == nil {
+		if err := f.store.lookAgain(ctx, f.q.Scope.Agent); err != nil {
+			return false, err
+		}
+		if f.known(r) {
+			return true, nil
+		}
 		c, err := f.store.take(ctx, "search", f.q.Scope.Agent)
 		var p *partial
 		if err != nil && !errors.As(err, &p) {
 			return false, err
 		}
-		f.visible, f.hidden, f.partial = make(map[string]record, len(c.visible)), map[string]bool{}, p != nil
-		for _, v := range c.visible {
+		f.listed, f.partial = &c, p != nil
+		if f.known(r) {
+			return true, nil
+		}
+	}
+	if f.visible == nil {
+		f.visible, f.hidden = make(map[string]record, len(f.listed.visible)), map[string]bool{}
+		for _, v := range f.listed.visible {
 			f.visible[v.entry.ID] = v
 		}
-		for _, h := range slices.Concat(c.hidden, c.copies) {
+		for _, h := range slices.Concat(f.listed.hidden, f.listed.copies) {
 			f.hidden[h.entry.ID] = true
 		}
 	}
@@ -173,4 +186,31 @@ func (f *finder) shown(ctx context.Context, r record) (bool, error) {
 	}
 	// What the listing did not reach is old, and so is the end of its batch.
 	return f.partial && !f.hidden[r.entry.ID], nil
+}
+
+// known reports whether an entry is known to be this thought.
+func (f *finder) known(r record) bool {
+	thought, ok := f.store.ids.get(r.entry.ID)
+	return ok && thought == r.thought && r.thought != ""
+}
+
+// lookAgain takes up what others stored since, where that is few enough to be among the newest thoughts. What is known of an agent that was never listed stays.
+func (s *Store) lookAgain(ctx context.Context, agent string) error {
+	if s.client.can.follow() {
+		return nil // what changed is asked for
+	}
+	g, err := s.agents.acquire(ctx, agent)
+	if err != nil {
+		return err
+	}
+	defer s.agents.release(g)
+	if !g.loaded || g.partial || s.cfg.Exclusive {
+		_, err = s.load(ctx, "search", g)
+		return err
+	}
+	_, _, err = s.fresh(ctx, "search", g, 0)
+	if lacks(err) {
+		err = nil
+	}
+	return err
 }

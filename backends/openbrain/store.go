@@ -193,8 +193,10 @@ func (s *Store) take(ctx context.Context, op, agent string) (census, error) {
 	}
 	s.skipped.Add(int64(foreign))
 	s.sizes.put(agent, len(c.visible)+len(c.copies)+len(c.hidden)+foreign)
-	for _, r := range c.visible {
-		s.ids.put(r.entry.ID, r.thought)
+	for i := range c.visible {
+		if r := &c.visible[i]; !c.noted {
+			s.ids.put(r.entry.ID, r.thought)
+		}
 	}
 	return c, err
 }

@@ -25,6 +25,17 @@ func (s *Store) load(ctx context.Context, op string, g *agent) (census, error) {
 	return c, nil
 }
 
+// listed is load for those who need what there is, and not the index: where the server says what changed that costs what changed, and an index that is there stays.
+func (s *Store) listed(ctx context.Context, op string, g *agent) (census, error) {
+	if g.loaded && !g.partial && s.client.can.follow() {
+		c, err := s.take(ctx, op, g.name)
+		if _, ok := errors.AsType[*partial](err); !ok {
+			return c, err
+		}
+	}
+	return s.load(ctx, op, g)
+}
+
 // catchUp brings the index up to date with what others wrote, by a look at the newest thoughts. It reports whether it
 // listed everything instead.
 func (s *Store) catchUp(ctx context.Context, op string, g *agent) (bool, error) {

@@ -203,8 +203,8 @@ func (s *Store) readable(ctx context.Context, agent string) (visible []record, w
 		return nil, false, err
 	}
 	n := 0
-	for _, r := range c.visible {
-		if r.textOnly {
+	for i := range c.visible {
+		if c.visible[i].textOnly {
 			n++
 		}
 	}

@@ -24,18 +24,27 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 		return failed("update", id, err)
 	}
 	defer s.agents.release(g)
-	c, err := s.load(ctx, "update", g)
+	var c census
+	r, alone, err := s.alone(ctx, "update", g, scope, id)
+	if err == nil && !alone {
+		c, err = s.listed(ctx, "update", g)
+	}
 	if err != nil {
 		return failed("update", id, err)
 	}
 	// Erased and changed content must not come from a scan that began before.
 	defer s.scans.outdate(scope.Agent)
-	r, err := s.find(ctx, g, c, scope, id)
-	if err != nil {
-		return failed("update", id, err)
+	if !alone {
+		if r, err = s.find(ctx, g, c, scope, id); err != nil {
+			return failed("update", id, err)
+		}
 	}
 	changed := applied(r, change)
-	if other := g.ids[changed.key()]; other != "" && other != id {
+	other := g.ids[changed.key()]
+	if !alone {
+		other = c.holder(changed.key())
+	}
+	if changed.key() != r.key() && other != "" && other != id {
 		return failed("update", id, fmt.Errorf("another entry of the session has the key: %w", core.ErrConflict))
 	}
 	if err := s.update(ctx, g, c, r, changed, change.Message != nil); err != nil {
@@ -44,6 +53,28 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 	}
 	g.rename(id, changed.key())
 	return nil
+}
+
+// alone reads an entry by itself, where the index says that it is the only one of its thoughts and a look at the newest ones says that this is so still. ok is false when it takes a
+// listing.
+func (s *Store) alone(ctx context.Context, op string, g *agent, scope core.Scope, id string) (r record, ok bool, err error) {
+	if !g.loaded || s.client.can.noGet.Load() || s.client.can.follow() {
+		return record{}, false, nil
+	}
+	if _, err := s.catchUp(ctx, op, g); err != nil {
+		return record{}, false, err
+	}
+	_, known := g.keys[id]
+	thought, seen := s.ids.get(id)
+	if !known || !seen || g.partial || g.copies > 0 || len(g.hidden) > 0 {
+		return record{}, false, nil
+	}
+	t, ok, err := s.fetch(ctx, op, thought)
+	if err != nil || !ok {
+		return record{}, false, err
+	}
+	r, ok = s.cfg.record(t, g.name)
+	return r, ok && r.entry.ID == id && scope.Contains(r.entry.SessionID()), nil
 }
 
 // update erases the copies of an entry and writes what it is now over its thought.
@@ -67,9 +98,9 @@ func (s *Store) update(ctx context.Context, g *agent, c census, old, changed rec
 
 // find returns a scope's entry from a listing or, where that does not show everything, from where it was last seen.
 func (s *Store) find(ctx context.Context, g *agent, c census, scope core.Scope, id string) (record, error) {
-	for _, r := range c.visible {
-		if r.entry.ID == id && scope.Contains(r.entry.SessionID()) {
-			return r, nil
+	for i := range c.visible {
+		if r := &c.visible[i]; r.entry.ID == id && scope.Contains(r.entry.SessionID()) {
+			return *r, nil
 		}
 	}
 	if !g.partial {

@@ -16,6 +16,8 @@ type census struct {
 	// keys and ids are those of the visible ones.
 	keys map[sessionKey]bool
 	ids  map[string]bool
+	// noted says that it is remembered which thoughts the visible ones are, see Store.ids.
+	noted bool
 }
 
 // twins are the copies and hidden thoughts of a census, by what they share with entries.
@@ -48,6 +50,16 @@ func (t twins) of(r record) []record {
 		}
 	}
 	return out
+}
+
+// holder returns the id of the visible entry that has a key; "" when there is none.
+func (c census) holder(k sessionKey) string {
+	for i := range c.visible {
+		if r := &c.visible[i]; r.key() == k {
+			return r.entry.ID
+		}
+	}
+	return ""
 }
 
 // sessionKey is what makes an append idempotent.

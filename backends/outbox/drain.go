@@ -8,8 +8,8 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// Drain implements core.Drainer: it tries everything at once that waits for its next try, and goes on until nothing waits
-// or ctx ends. Changes that were set aside count as left, but are not tried: see Retry.
+// Drain implements core.Drainer: it tries everything at once that waits for its next try, and goes on until nothing waits of what did when it was called,
+// or ctx ends. What comes later is not waited for: others may never stop writing. Changes that were set aside count as left, but are not tried: see Retry.
 func (s *Store) Drain(ctx context.Context) (left int, err error) {
 	if err := s.enter(ctx, "drain"); err != nil {
 		return 0, err
@@ -24,6 +24,7 @@ func (s *Store) Drain(ctx context.Context) (left int, err error) {
 // drain gives up early when the channel is closed.
 func (s *Store) drain(ctx context.Context, closing <-chan struct{}) (int, error) {
 	s.mu.Lock()
+	end := s.q.next
 	s.next = time.Time{}
 	for _, l := range s.q.lanes {
 		l.next = time.Time{}
@@ -32,7 +33,7 @@ func (s *Store) drain(ctx context.Context, closing <-chan struct{}) (int, error)
 	s.nudge()
 	for {
 		s.mu.Lock()
-		waiting, dead, last, news, leads := s.q.waiting, len(s.q.dead), s.last.err, s.news, s.leads
+		waiting, dead, last, news, leads := s.q.before(end), s.q.deadBefore(end), s.last.err, s.news, s.leads
 		s.mu.Unlock()
 		switch {
 		case waiting == 0 && dead == 0:

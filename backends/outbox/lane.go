@@ -76,6 +76,27 @@ func (q *queue) bury(d *dead) {
 	q.deadBytes -= d.size
 }
 
+// before is the number of changes that wait and have a number below end.
+func (q *queue) before(end uint64) int {
+	n := 0
+	for _, l := range q.lanes {
+		at, _ := slices.BinarySearchFunc(l.items, end, func(a item, seq uint64) int { return cmp.Compare(a.seq, seq) })
+		n += at
+	}
+	return n
+}
+
+// deadBefore is the number of changes that were set aside and have a number below end.
+func (q *queue) deadBefore(end uint64) int {
+	n := 0
+	for seq := range q.dead {
+		if seq < end {
+			n++
+		}
+	}
+	return n
+}
+
 // size is the number of changes that wait or were set aside.
 func (q *queue) size() int { return q.waiting + len(q.dead) }
 

@@ -92,7 +92,7 @@ func newEngine(tb testing.TB, env conformance.Env, store core.Store, newCompacto
 		tb.Fatal(err)
 	}
 	cfg := engine.DefaultConfig()
-	cfg.Compaction.Deadline = env.Deadline
+	cfg.Compaction.Deadline, cfg.Recall.Deadline = env.Deadline, env.Deadline
 	e, err := engine.New(engine.Parts{
 		Store: env.Wrap(store), Retriever: retriever, Compactor: compactor, Counter: env.Count, Host: env.Host,
 	}, cfg, engine.WithIDs(env.IDs))

@@ -146,7 +146,7 @@ func (m *matrix) combination(retriever, compactor, name string) conformance.Comb
 				tb.Fatal(err)
 			}
 			cfg := engine.DefaultConfig()
-			cfg.Compaction.Deadline = env.Deadline
+			cfg.Compaction.Deadline, cfg.Recall.Deadline = env.Deadline, env.Deadline
 			e, err := engine.New(engine.Parts{Store: env.Wrap(s), Retriever: r, Compactor: c, Counter: env.Count, Host: env.Host}, cfg, engine.WithIDs(env.IDs))
 			if err != nil {
 				tb.Fatal(err)

@@ -92,6 +92,12 @@ func (s *Store) scanText(q core.ScanQuery, from *place) (string, []any) {
 			fmt.Fprintf(&b, " AND (e.seq, e.n) %s (%s::bigint, %s::bigint)", than, arg(from.seq), arg(from.n))
 		}
 	}
+	if q.Type != "" {
+		fmt.Fprintf(&b, " AND e.type = %s::text", arg(string(q.Type)))
+	}
+	if q.Type != "" && q.Type != core.TypeMessage {
+		b.WriteString(" AND e.type <> 'message'") // as the index says it
+	}
 	fmt.Fprintf(&b, "%s LIMIT %s::bigint", order, arg(int64(q.Limit)+1))
 	return b.String(), args
 }

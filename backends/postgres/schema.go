@@ -71,6 +71,12 @@ func baseMigrations() []migration {
 				body bytea NOT NULL,
 				PRIMARY KEY (agent, session)) {by}`,
 		},
+	}, {
+		name: "entries by type",
+		statements: []string{
+			// The few entries that are no messages.
+			`CREATE INDEX entries_types ON {s}.entries (agent, session, type, seq, n) WHERE type <> 'message'`,
+		},
 	}}
 }
 

@@ -126,7 +126,7 @@ func (b *batch) add(ctx context.Context, e *core.Entry, r *row) (string, error) 
 // with another key, or its position to another entry.
 func (b *batch) known(ctx context.Context, scope int64, e *core.Entry) (string, error) {
 	var found [2]driver.Value
-	err := b.d.one(ctx, b.d.byID, found[:], e.ID)
+	err := b.d.one(ctx, b.d.byID, found[:], shortID(e.ID))
 	switch {
 	case err == nil && (found[0] != driver.Value(scope) || longKey(found[1]) != e.Key):
 		return "", fmt.Errorf("the id belongs to an entry with another key: %w", core.ErrConflict)
@@ -136,14 +136,15 @@ func (b *batch) known(ctx context.Context, scope int64, e *core.Entry) (string, 
 		return "", err
 	}
 	err = b.d.one(ctx, b.d.byKey, found[:1], scope, shortKey(e.Key))
-	id, ok := found[0].(string)
+	var id storedID
+	ok := id.Scan(found[0]) == nil && id != ""
 	if errors.Is(err, sql.ErrNoRows) && !b.ties {
 		return "", fmt.Errorf("another entry of the session has position %d: %w", e.Seq, core.ErrConflict)
 	}
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !ok {
 		return "", b.s.damaged("entry %q was refused as known, and is not there", e.ID)
 	}
-	return id, err
+	return string(id), err
 }
 
 // ensureScope returns the number of a session, a new one if it has none, and the number of what happens next.

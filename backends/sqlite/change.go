@@ -34,7 +34,7 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 
 // change changes an entry, as what happens at number next.
 func (s *Store) change(ctx context.Context, tx *sql.Tx, scope core.Scope, id string, change core.Change, next int64) error {
-	n, number, e, err := s.lookup(tx.StmtContext(ctx, s.w.rowByID).QueryRowContext(ctx, id), scope)
+	n, number, e, err := s.lookup(tx.StmtContext(ctx, s.w.rowByID).QueryRowContext(ctx, shortID(id)), scope)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (s *Store) change(ctx context.Context, tx *sql.Tx, scope core.Scope, id str
 		e.Meta = change.Meta
 	}
 	if change.Key != "" && change.Key != e.Key {
-		var other string
+		var other storedID
 		err := s.scanned(tx.StmtContext(ctx, s.w.byKey).QueryRowContext(ctx, number, shortKey(change.Key)).Scan(&other))
 		if err == nil {
 			return fmt.Errorf("another entry of the session has the key: %w", core.ErrConflict)
@@ -104,7 +104,7 @@ func (s *Store) remove(ctx context.Context, tx *sql.Tx, scope core.Scope, ids []
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		row, number, _, err := s.lookup(find.QueryRowContext(quiet, id), scope)
+		row, number, _, err := s.lookup(find.QueryRowContext(quiet, shortID(id)), scope)
 		if errors.Is(err, core.ErrNotFound) {
 			continue
 		}

@@ -120,6 +120,8 @@ func assign(to any, v driver.Value) (ok bool) {
 		*to = int(n)
 	case *string:
 		*to, ok = v.(string)
+	case *storedID:
+		ok = to.Scan(v) == nil
 	case *[]byte:
 		*to, ok = v.([]byte)
 		ok = ok || v == nil

@@ -49,8 +49,8 @@
 //
 // # Size
 //
-// What a message's parts say is not stored again where the message's original bytes say it, and larger bodies are
-// compressed: the file is about as large as the hosts' JSON, and 1.6 times that when all messages are of 60 words. What follows the
+// What a message's parts say is not stored again where the message's original bytes say it, larger bodies are compressed, and shorter ones written
+// with a table of codes for English and JSON: the file is somewhat smaller than the hosts' JSON, also when all messages are of 60 words. What follows the
 // store costs about 100 bytes for each change and deletion, of which Vacuum keeps the newest 100,000.
 //
 // Search is not in here: strategies/lexical answers over any store.

@@ -128,7 +128,7 @@ func (f *follower) page(ctx context.Context, tx reader) (core.ChangePage, error)
 type head struct {
 	covered, highest int64
 	// id is that of the entry at the mark; newest and wall are the numbers of the agent's newest change and newest wall.
-	id           sql.NullString
+	id           storedID
 	newest, wall sql.NullInt64
 }
 
@@ -148,7 +148,7 @@ func (f *follower) known(ctx context.Context, tx reader, from place, h head) (bo
 		c, err := f.change(tx.row(ctx, &f.s.r.change, f.owner, from.n))
 		return c != nil && c.token == from.token && c.id.String == from.id, err
 	}
-	if h.id.Valid && h.id.String == from.id {
+	if h.id != "" && string(h.id) == from.id {
 		return true, nil
 	}
 	// It was there if it was deleted since.
@@ -243,7 +243,7 @@ func (f *follower) changed(ctx context.Context, tx reader, after int64) ([]recor
 
 // resolve finds the entry that a change is about, as it is now.
 func (f *follower) resolve(ctx context.Context, tx reader, r *record) error {
-	_, _, e, err := f.s.lookup(tx.row(ctx, &f.s.r.get, r.id), core.Scope{Agent: f.q.Agent})
+	_, _, e, err := f.s.lookup(tx.row(ctx, &f.s.r.get, shortID(r.id)), core.Scope{Agent: f.q.Agent})
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}

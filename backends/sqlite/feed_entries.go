@@ -54,9 +54,11 @@ func (f *follower) ids(ctx context.Context, tx reader, stmt *query, args []any, 
 	defer rows.Close()
 	for rows.Next() {
 		var r record
-		if err := f.s.scanned(rows.Scan(&r.n, &r.id)); err != nil {
+		var id storedID
+		if err := f.s.scanned(rows.Scan(&r.n, &id)); err != nil {
 			return nil, err
 		}
+		r.id = string(id)
 		r.known = f.q.Known(r.id)
 		out = append(out, r)
 	}
@@ -109,8 +111,8 @@ func (f *follower) rows(ctx context.Context, tx reader, stmt *query, args []any,
 		if err := f.s.scanned(rows.Scan(dest...)); err != nil {
 			return nil, err
 		}
-		if f.q.Known != nil && f.q.Known(r.id) {
-			out = append(out, record{n: r.n, id: r.id, known: true})
+		if f.q.Known != nil && f.q.Known(string(r.id)) {
+			out = append(out, record{n: r.n, id: string(r.id), known: true})
 			continue
 		}
 		e, err := f.entry(&r, agent.String, session.String)

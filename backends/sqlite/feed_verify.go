@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"math"
 
 	"github.com/contextengine/contextengine/core"
@@ -44,14 +45,15 @@ func (s *Store) coverage(ctx context.Context, tx *sql.Tx) error {
 			}
 			after = changed[len(changed)-1].n
 		}
-		lost, err := column(ctx, tx, `SELECT e.id FROM scopes s CROSS JOIN entries e ON e.scope = s.id WHERE s.agent = ?1 AND e.n <= ?3 AND
+		var lost storedID
+		err := s.scanned(tx.QueryRowContext(ctx, `SELECT e.id FROM scopes s CROSS JOIN entries e ON e.scope = s.id WHERE s.agent = ?1 AND e.n <= ?3 AND
 			coalesce((SELECT r.last FROM runs r WHERE r.owner = ?2 AND r.first <= e.n ORDER BY r.first DESC LIMIT 1), 0) < e.n LIMIT 1`,
-			agent, f.owner, is.covered)
-		if err != nil {
-			return err
+			agent, f.owner, is.covered).Scan(&lost))
+		if err == nil {
+			return s.damaged("entry %q is in no run", lost)
 		}
-		if len(lost) > 0 {
-			return s.damaged("entry %q is in no run", lost[0])
+		if !errors.Is(err, core.ErrNotFound) {
+			return err
 		}
 	}
 	return nil

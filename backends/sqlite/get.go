@@ -41,7 +41,7 @@ func (s *Store) find(ctx context.Context, from reader, scope core.Scope, ids []s
 		stmt, places := &s.r.getMany, manyIDs
 		switch {
 		case len(some) < someIDs/4:
-			_, _, e, err := s.lookup(from.row(quiet, &s.r.get, some[0]), scope)
+			_, _, e, err := s.lookup(from.row(quiet, &s.r.get, shortID(some[0])), scope)
 			if err != nil {
 				return nil, fmt.Errorf("entry %q: %w", some[0], err)
 			}
@@ -54,7 +54,7 @@ func (s *Store) find(ctx context.Context, from reader, scope core.Scope, ids []s
 		some = some[:min(places, len(some))]
 		args := make([]any, places)
 		for i := range args {
-			args[i] = some[min(i, len(some)-1)]
+			args[i] = shortID(some[min(i, len(some)-1)])
 		}
 		rows, err := from.rows(quiet, stmt, args...)
 		if err != nil {

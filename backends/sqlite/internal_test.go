@@ -122,6 +122,7 @@ func TestFirstSchema(t *testing.T) {
 		}
 	}
 	for _, statement := range []string{"DROP TABLE identity", "DROP TABLE runs", "DROP TABLE changes", "DROP TABLE spaces", "DROP TABLE vectors",
+		"DROP INDEX entries_types", "DROP INDEX entries_special",
 		"DELETE FROM schema_version WHERE version > 1"} {
 		if _, err := s.writer.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)

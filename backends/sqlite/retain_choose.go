@@ -67,10 +67,12 @@ func (s *Store) candidates(ctx context.Context, tx *sql.Tx, agent string, togeth
 	var groups [][]candidate
 	last := ""
 	for rows.Next() {
+		var id storedID
 		c := candidate{owner: core.SessionID{Agent: agent}}
-		if err := s.scanned(rows.Scan(&c.id, &c.owner.Session, &c.seq, &c.milli, &c.bytes)); err != nil {
+		if err := s.scanned(rows.Scan(&id, &c.owner.Session, &c.seq, &c.milli, &c.bytes)); err != nil {
 			return nil, err
 		}
+		c.id = string(id)
 		if len(groups) == 0 || !together && c.owner.Session != last {
 			groups = append(groups, nil)
 		}

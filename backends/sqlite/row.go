@@ -3,7 +3,6 @@ package sqlite
 import (
 	"database/sql/driver"
 	"encoding/binary"
-	"encoding/hex"
 	"hash/crc32"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 // row is an entry as the table has it. Agent and session are in the table of scopes.
 type row struct {
 	n          int64
-	id         string
+	id         storedID
 	seq, turn  int64
 	role, kind string
 	milli      int64
@@ -46,7 +45,7 @@ func (s *Store) makeRow(e *core.Entry) row {
 	body := packed.Writer{B: binary.AppendUvarint(nil, uint64(e.Time.Nanosecond()%int(time.Millisecond)))}
 	body.B = append(body.B, packed.Message(&e.Message, packed.Home(e))...)
 	r := row{
-		id: e.ID, seq: e.Seq, turn: e.Turn, role: string(e.Role), kind: string(e.Type), milli: milli, tokens: int64(e.Tokens), key: shortKey(e.Key),
+		id: storedID(e.ID), seq: e.Seq, turn: e.Turn, role: string(e.Role), kind: string(e.Type), milli: milli, tokens: int64(e.Tokens), key: shortKey(e.Key),
 		fingerprint: shortFingerprint(e.Fingerprint), meta: packed.Meta(e.Meta), body: s.seal(body.B),
 	}
 	r.sum = r.checksum(e.SessionID(), e.Key, e.Fingerprint)
@@ -70,7 +69,7 @@ func (s *Store) entry(id core.SessionID, r *row) (core.Entry, error) {
 	u := packed.Reader{B: body}
 	nanos := u.Uint()
 	e := core.Entry{
-		ID: r.id, Agent: id.Agent, Session: id.Session, Seq: r.seq, Turn: r.turn, Role: message.Role(r.role), Type: core.EntryType(r.kind),
+		ID: string(r.id), Agent: id.Agent, Session: id.Session, Seq: r.seq, Turn: r.turn, Role: message.Role(r.role), Type: core.EntryType(r.kind),
 		Time: time.UnixMilli(r.milli).Add(time.Duration(nanos)).UTC(), Tokens: int(r.tokens), Key: key,
 		Fingerprint: fingerprint, Meta: meta,
 	}
@@ -87,7 +86,7 @@ func (r *row) checksum(id core.SessionID, key, fingerprint string) int64 {
 		r.scratch = make([]byte, 0, 256)
 	}
 	p := packed.Writer{B: r.scratch[:0]}
-	for _, f := range []string{id.Agent, id.Session, r.id, r.role, r.kind, key, fingerprint} {
+	for _, f := range []string{id.Agent, id.Session, string(r.id), r.role, r.kind, key, fingerprint} {
 		p.Str(f)
 	}
 	for _, n := range []int64{r.seq, r.turn, r.milli, r.tokens} {
@@ -98,57 +97,9 @@ func (r *row) checksum(id core.SessionID, key, fingerprint string) int64 {
 	return int64(crc32.Update(crc32.Checksum(p.B, table), table, r.body))
 }
 
-// shortFingerprint stores a fingerprint in hexadecimal digits as half as many bytes, any other as it is.
-func shortFingerprint(f string) any {
-	b, err := hex.DecodeString(f)
-	if err != nil || len(b) == 0 || hex.EncodeToString(b) != f {
-		return f
-	}
-	return b
-}
-
-func longFingerprint(v any) string {
-	switch f := v.(type) {
-	case []byte:
-		return hex.EncodeToString(f)
-	case string:
-		return f
-	}
-	return ""
-}
-
-// digestDigits is the length of the digests that keys made by the engine end with.
-const digestDigits = 32
-
-// shortKey stores the digest at the end of a key as half as many bytes: a blob is a key of that kind, a text any other.
-// Different keys stay different, so they are compared as they are stored.
-func shortKey(key string) any {
-	at := len(key) - digestDigits
-	if at < 0 {
-		return key
-	}
-	b, err := hex.DecodeString(key[at:])
-	if err != nil || hex.EncodeToString(b) != key[at:] {
-		return key
-	}
-	return append([]byte(key[:at]), b...)
-}
-
-func longKey(v any) string {
-	switch k := v.(type) {
-	case []byte:
-		if at := len(k) - digestDigits/2; at >= 0 {
-			return string(k[:at]) + hex.EncodeToString(k[at:])
-		}
-	case string:
-		return k
-	}
-	return ""
-}
-
 // args puts the values of the columns that Append writes behind others.
 func (r *row) args(to []driver.Value) []driver.Value {
-	return append(to, r.id, r.seq, r.turn, r.role, r.kind, r.milli, r.tokens, r.key, r.fingerprint, nullable(r.meta), r.body, r.sum)
+	return append(to, shortID(string(r.id)), r.seq, r.turn, r.role, r.kind, r.milli, r.tokens, r.key, r.fingerprint, nullable(r.meta), r.body, r.sum)
 }
 
 func nullable(b []byte) any {

@@ -99,15 +99,20 @@ func (c *collector) session(ctx context.Context, tx *sql.Tx, scope int64, name s
 	if hi > 0 {
 		end = hi
 	}
-	stmt, seq, n := c.s.r.forward, int64(math.MinInt64), int64(math.MinInt64)
+	seq, n := int64(math.MinInt64), int64(math.MinInt64)
 	if c.q.Reverse {
-		stmt, seq, n = c.s.r.backward, math.MaxInt64, math.MaxInt64
+		seq, n = math.MaxInt64, math.MaxInt64
 	}
 	if from != nil {
 		seq, n = from.seq, from.n
 	}
+	stmt, counts := c.statements()
+	args := []any{scope, first, end, seq, n}
+	if c.q.Type != "" {
+		args = append(args, string(c.q.Type))
+	}
 	// One more than there is room for shows whether there is a next page.
-	rows, err := tx.StmtContext(ctx, stmt).QueryContext(ctx, scope, first, end, seq, n, c.q.Limit-len(c.found)+1)
+	rows, err := tx.StmtContext(ctx, stmt).QueryContext(ctx, append(args, c.q.Limit-len(c.found)+1)...)
 	if err != nil {
 		return err
 	}
@@ -133,7 +138,24 @@ func (c *collector) session(ctx context.Context, tx *sql.Tx, scope int64, name s
 	if err := rows.Err(); err != nil || c.next != "" || lo > 0 || hi > 0 {
 		return err
 	}
-	return c.s.counted(ctx, tx, c.s.r.counts, scope)
+	return c.s.counted(ctx, tx, counts, scope)
+}
+
+// statements returns what reads a page of a session, and what counts the entries that are read when it is read to its end.
+func (c *collector) statements() (page, counts *sql.Stmt) {
+	r := &c.s.r
+	forward, backward, counts := r.forward, r.backward, r.counts
+	switch c.q.Type {
+	case "":
+	case core.TypeMessage:
+		forward, backward = r.messages, r.messagesBack
+	default:
+		forward, backward, counts = r.special, r.specialBack, r.specials
+	}
+	if c.q.Reverse {
+		return backward, counts
+	}
+	return forward, counts
 }
 
 // counted fails where the index that a scan goes by does not hold as much as another that holds the same: a damaged page of an index answers shorter, and SQLite

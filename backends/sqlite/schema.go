@@ -99,6 +99,16 @@ func migrations() []migration {
 				sum INTEGER NOT NULL,
 				UNIQUE (owner, space, n, part))`,
 		},
+	}, {
+		name: "entries by type",
+		statements: []string{
+			// The few entries that are no messages. The second index says how many they are: see Store.counted.
+			`CREATE INDEX entries_types ON entries (scope, type, seq) WHERE type <> 'message'`,
+			`CREATE INDEX entries_special ON entries (scope) WHERE type <> 'message'`,
+		},
+	}, {
+		name: "short names",
+		fill: (*Store).shorten,
 	}}
 }
 

@@ -23,7 +23,9 @@ type writeStatements struct {
 type readStatements struct {
 	scope, nextScope, lastScope *sql.Stmt
 	forward, backward           *sql.Stmt
-	counts, sessions            *sql.Stmt
+	messages, messagesBack      *sql.Stmt
+	special, specialBack        *sql.Stmt
+	counts, specials, sessions  *sql.Stmt
 	view                        *sql.Stmt
 	end                         query
 	vectors                     *sql.Stmt
@@ -103,6 +105,17 @@ func (w *writeStatements) prepare(ctx context.Context, db *sql.DB) error {
 	})
 }
 
+// selectForward returns the statement that reads a page of a session by an index, under a further condition, selectBackward the one from the end.
+func selectForward(index, and string) string {
+	return "SELECT " + rowColumns + " FROM entries e INDEXED BY " + index + ` WHERE e.scope = ? AND e.seq >= ? AND e.seq < ?
+		AND (e.seq, e.n) > (?, ?) ` + and + " ORDER BY e.seq, e.n LIMIT +?"
+}
+
+func selectBackward(index, and string) string {
+	return "SELECT " + rowColumns + " FROM entries e INDEXED BY " + index + ` WHERE e.scope = ? AND e.seq >= ? AND e.seq < ?
+		AND (e.seq, e.n) < (?, ?) ` + and + " ORDER BY e.seq DESC, e.n DESC LIMIT +?"
+}
+
 // A LIMIT is written +? because SQLite looks into a bare ? when it plans: it would plan the statement anew each time that is run, which was half of
 // what Changes took when nothing was new.
 func (r *readStatements) prepare(ctx context.Context, db *sql.DB) error {
@@ -110,12 +123,17 @@ func (r *readStatements) prepare(ctx context.Context, db *sql.DB) error {
 		&r.scope:     "SELECT id, session FROM scopes WHERE agent = ? AND session = ?",
 		&r.nextScope: "SELECT id, session FROM scopes WHERE agent = ? AND id >= ? ORDER BY id LIMIT 1",
 		&r.lastScope: "SELECT id, session FROM scopes WHERE agent = ? AND id <= ? ORDER BY id DESC LIMIT 1",
-		&r.forward: "SELECT " + rowColumns + ` FROM entries e WHERE e.scope = ? AND e.seq >= ? AND e.seq < ?
-			AND (e.seq, e.n) > (?, ?) ORDER BY e.seq, e.n LIMIT +?`,
-		&r.backward: "SELECT " + rowColumns + ` FROM entries e WHERE e.scope = ? AND e.seq >= ? AND e.seq < ?
-			AND (e.seq, e.n) < (?, ?) ORDER BY e.seq DESC, e.n DESC LIMIT +?`,
+		&r.forward:   selectForward("entries_order", ""),
+		&r.backward:  selectBackward("entries_order", ""),
+		// Most entries are messages; the others have an index of their own.
+		&r.messages:     selectForward("entries_order", "AND e.type = ?"),
+		&r.messagesBack: selectBackward("entries_order", "AND e.type = ?"),
+		&r.special:      selectForward("entries_types", "AND e.type = ? AND e.type <> 'message'"),
+		&r.specialBack:  selectBackward("entries_types", "AND e.type = ? AND e.type <> 'message'"),
 		&r.counts: `SELECT (SELECT count(*) FROM entries INDEXED BY entries_order WHERE scope = ?1),
 			(SELECT count(*) FROM entries INDEXED BY sqlite_autoindex_entries_2 WHERE scope = ?1)`,
+		&r.specials: `SELECT (SELECT count(*) FROM entries INDEXED BY entries_types WHERE scope = ?1 AND type <> 'message'),
+			(SELECT count(*) FROM entries INDEXED BY entries_special WHERE scope = ?1 AND type <> 'message')`,
 		&r.sessions: `SELECT (SELECT count(*) FROM scopes INDEXED BY sqlite_autoindex_scopes_1 WHERE agent = ?1 AND (?2 = '' OR session = ?2)),
 			(SELECT count(*) FROM scopes NOT INDEXED WHERE agent = ?1 AND (?2 = '' OR session = ?2))`,
 		&r.vectors: `SELECT v.n, v.part, v.first, v.last, v.hash, v.body, v.sum, e.id FROM vectors v LEFT JOIN entries e ON e.n = v.n

@@ -40,7 +40,7 @@ func (s *Store) PutVectors(ctx context.Context, space string, vectors []vector.V
 			v := &vectors[i]
 			var n int64
 			var agent string
-			err := s.scanned(owned.QueryRowContext(quiet, v.ID).Scan(&n, &agent))
+			err := s.scanned(owned.QueryRowContext(quiet, shortID(v.ID)).Scan(&n, &agent))
 			if errors.Is(err, core.ErrNotFound) {
 				continue
 			}

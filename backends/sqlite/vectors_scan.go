@@ -62,11 +62,11 @@ func (s *Store) vectors(ctx context.Context, tx *sql.Tx, q vector.Query, n, part
 		var v vector.Vector
 		var hash, sum int64
 		var body sql.RawBytes
-		var id sql.NullString
+		var id storedID
 		if err := s.scanned(rows.Scan(&n, &v.Part, &v.Start, &v.End, &hash, &body, &sum, &id)); err != nil {
 			return page, err
 		}
-		v.ID, v.Hash, part = id.String, uint64(hash), int64(v.Part)
+		v.ID, v.Hash, part = string(id), uint64(hash), int64(v.Part)
 		if sum != vectorSum(q.Space, &v, body) || len(body) != 4*dimensions {
 			return page, s.damaged("a vector of entry %q does not match its checksum", v.ID)
 		}

@@ -223,7 +223,7 @@ func (er *erasure) collectSummaries(ctx context.Context) error {
 		return err
 	}
 	for agent := range agents {
-		for entry, err := range core.All(ctx, er.e.store, core.Scope{Agent: agent}, false) {
+		for entry, err := range core.AllOf(ctx, er.e.store, core.Scope{Agent: agent}, core.TypeSummary) {
 			if err != nil {
 				return err
 			}

@@ -90,31 +90,33 @@ func pause(ctx context.Context, n int) error {
 	}
 }
 
-// look drops what is in memory of a session that another process changed. Where the store cannot tell, what is in memory holds.
-func (s *session) look(ctx context.Context) error {
+// look drops what is in memory of a session that another process changed, and returns what the store said. Where the store cannot tell, that is nil, and what is
+// in memory holds.
+func (s *session) look(ctx context.Context) (*core.Tail, error) {
 	tail, known, err := s.e.reader.tail(ctx, s.id)
 	if err != nil {
 		if ctx.Err() != nil || s.e.cfg.Failure == FailStrict {
-			return err
+			return nil, err
 		}
 		s.e.warn(ctx, "store", "tail", err)
-		return nil
+		return nil, nil
 	}
 	if !known {
-		return nil
+		return nil, nil
 	}
 	view := s.mark
 	if s.e.sharedViews {
 		view = s.view.Version
 	}
-	switch {
-	case tail.Next < s.view.Next && tail.Next != s.short: // it was purged, and its view may have the same version again
+	// Where it ends sooner than before a summary was erased, or it was purged and its view may have the same version again: load tells.
+	sooner := tail.Next < s.view.Next && tail.Next != s.short
+	if sooner {
 		s.short = tail.Next
-		s.purge()
-	case tail.View != view || tail.Next > s.view.Next:
+	}
+	if sooner || tail.View != view || tail.Next > s.view.Next {
 		s.forget()
 	}
-	return nil
+	return &tail, nil
 }
 
 // record puts an entry of the engine's own at the end of one of its reserved sessions, whoever else does so at the same time.

@@ -115,11 +115,12 @@ func (e *Engine) enter(ctx context.Context, id core.SessionID, look bool) (s *se
 		done()
 		return nil, nil, fmt.Errorf("core: session %q: %w", id, err)
 	}
+	var told *core.Tail
 	if look && s.loaded {
-		err = s.look(ctx)
+		told, err = s.look(ctx)
 	}
 	if err == nil && !s.loaded {
-		err = s.load(ctx)
+		err = s.load(ctx, told)
 	}
 	if err != nil {
 		done()
@@ -198,13 +199,16 @@ func (it *item) size() int {
 	return n
 }
 
-// load reads the view and takes up entries that were stored without it: a crash came between the two, or the store keeps no views.
-func (s *session) load(ctx context.Context) error {
+// load reads the view and takes up entries that were stored without it: a crash came between the two, or the store keeps no views. told is what the store said
+// of the session's end a moment ago, nil when it was not asked.
+func (s *session) load(ctx context.Context, told *core.Tail) error {
 	var tail core.Tail
 	known, stale := false, false
 	if !s.e.sharedViews {
 		var err error
-		if tail, known, err = s.e.reader.tail(ctx, s.id); err != nil { // before it is read, so that nothing goes unnoticed
+		if told != nil {
+			tail, known = *told, true
+		} else if tail, known, err = s.e.reader.tail(ctx, s.id); err != nil { // before it is read, so that nothing goes unnoticed
 			return err
 		}
 		stale = known && (!s.marked || tail.View != s.mark)
@@ -216,7 +220,7 @@ func (s *session) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("core: load view %q: %w", s.id, err)
 	}
-	if v.Version < s.view.Version {
+	if v.Version < s.view.Version || v.Next < s.view.Next && s.owed == nil { // neither falls but by a purge
 		s.purge()
 	}
 	if len(v.Inherited) > len(s.view.Inherited) {

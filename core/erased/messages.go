@@ -24,7 +24,7 @@ type session struct {
 // place is what an erased entry says of itself.
 type place struct{ receipt, origin string }
 
-// Read reads what was erased from a session. It walks the whole session.
+// Read reads what was erased from a session. It walks what is left of erased entries.
 func Read(ctx context.Context, store core.Store, id core.SessionID) (*Messages, error) {
 	var m Messages
 	if err := m.Add(ctx, store, id); err != nil || len(m.sessions) == 0 {
@@ -36,7 +36,7 @@ func Read(ctx context.Context, store core.Store, id core.SessionID) (*Messages, 
 // Add reads what was erased from one more session.
 func (f *Messages) Add(ctx context.Context, store core.Store, id core.SessionID) error {
 	in := session{id: id, places: make(map[string][]place)}
-	for entry, err := range core.All(ctx, store, id.Scope(), false) {
+	for entry, err := range core.AllOf(ctx, store, id.Scope(), core.TypeErased) {
 		if err != nil {
 			return fmt.Errorf("core: what was erased from %q: %w", id, err)
 		}

@@ -67,7 +67,7 @@ func (p parts) open(tb testing.TB, env conformance.Env) (core.ContextEngine, cor
 		made.Retriever = p.retriever(tb)
 	}
 	cfg := engine.DefaultConfig()
-	cfg.Recall.AcrossSessions, cfg.Compaction.Deadline = p.across, env.Deadline
+	cfg.Recall.AcrossSessions, cfg.Recall.Deadline, cfg.Compaction.Deadline = p.across, env.Deadline, env.Deadline
 	e, err := engine.New(made, cfg, engine.WithIDs(env.IDs))
 	if err != nil {
 		tb.Fatal(err)

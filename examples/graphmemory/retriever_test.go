@@ -46,7 +46,7 @@ func TestEngine(t *testing.T) {
 			tb.Fatal(err)
 		}
 		cfg := engine.DefaultConfig()
-		cfg.Compaction.Deadline = env.Deadline
+		cfg.Compaction.Deadline, cfg.Recall.Deadline = env.Deadline, env.Deadline
 		e, err := engine.New(engine.Parts{
 			Store: env.Wrap(store), Retriever: graph(tb),
 			Compactor: compactor, Counter: env.Count, Host: env.Host,

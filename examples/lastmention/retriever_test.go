@@ -43,7 +43,7 @@ func TestEngine(t *testing.T) {
 			tb.Fatal(err)
 		}
 		cfg := engine.DefaultConfig()
-		cfg.Compaction.Deadline = env.Deadline
+		cfg.Compaction.Deadline, cfg.Recall.Deadline = env.Deadline, env.Deadline
 		e, err := engine.New(engine.Parts{
 			Store: env.Wrap(store), Retriever: lastmention.New(lastmention.DefaultConfig()),
 			Compactor: compactor, Counter: env.Count, Host: env.Host,

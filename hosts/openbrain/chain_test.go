@@ -144,7 +144,7 @@ func chains(name string, open func(testing.TB) core.Store) []conformance.Combina
 						tb.Fatal(err)
 					}
 					cfg := engine.DefaultConfig()
-					cfg.Compaction.Deadline = env.Deadline
+					cfg.Compaction.Deadline, cfg.Recall.Deadline = env.Deadline, env.Deadline
 					parts := engine.Parts{Store: env.Wrap(store), Retriever: r, Compactor: c, Counter: env.Count, Host: env.Host}
 					e, err := engine.New(parts, cfg, engine.WithIDs(env.IDs))
 					if err != nil {

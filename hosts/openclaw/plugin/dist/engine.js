@@ -20,6 +20,8 @@ class Engine {
     context;
     info;
     #turn = { assembled: false, sections: [] };
+    /** The bootstrap that no turn waits for. */
+    #booting;
     /** What happened last: the host does not say what a maintenance is for. */
     #last = "nothing";
     /** context is what the host's factory was handed: it does not say whose engine it is, the first call does. */
@@ -42,6 +44,14 @@ class Engine {
         this.#turn.assembled = false;
         this.#check();
         const session = this.#session(params);
+        const state = this.shared.state(session);
+        if (!state.bootstrapped)
+            return this.#boot(session, params);
+        // The engine knows the session: the turn does not wait for its answer, which comes before that of what follows. What goes wrong is noted as ever.
+        this.#booting = this.#boot(session, params).then(() => undefined, () => undefined);
+        return { bootstrapped: true };
+    }
+    async #boot(session, params) {
         const state = this.shared.state(session);
         try {
             const fields = this.#run(params);
@@ -268,7 +278,7 @@ class Engine {
     }
     /** The sidecar stays: it belongs to the plugin, not to the turn. */
     async dispose() {
-        // nothing is held
+        await this.#booting;
     }
     #failed = (what, error) => { this.shared.warn(what, error); };
     /** Nothing stands in for the engine where failure is strict. Maintenance and the end of a subagent are left to the log: nobody waits for them. */

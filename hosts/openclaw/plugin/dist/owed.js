@@ -1,6 +1,7 @@
 // Turns that the host handed over while the engine could not store them: kept on disk, a file each, until it can. The host would keep a turn as well, if it
 // were refused, but then it answers without the engine until that turn is stored, and its own compaction is for good.
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir, open, readFile, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 const name = (...parts) => createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 32);
@@ -34,12 +35,14 @@ export class Owed {
         await rename(`${file}${draft}`, file);
         await sync(folder);
     }
-    /** The files of a session's turns, the oldest first. */
+    /** The files of a session's turns, the oldest first. Every turn asks, and nearly always there are none: seeing that at once takes less than waiting for somebody who sees it. */
     async of(session) {
         const root = await this.root();
         if (root === undefined)
             return [];
         const folder = join(root, name(session.agent, session.session));
+        if (!existsSync(folder))
+            return [];
         return (await files(folder)).map((file) => join(folder, file));
     }
     /** The sessions that turns are kept of. */

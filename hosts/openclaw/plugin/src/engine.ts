@@ -34,6 +34,8 @@ export function newEngine(shared: Shared, id: string, ownsCompaction: boolean, c
 class Engine implements ContextEngine {
   readonly info: Record<string, unknown>;
   readonly #turn: Turn = { assembled: false, sections: [] };
+  /** The bootstrap that no turn waits for. */
+  #booting: Promise<void> | undefined;
   /** What happened last: the host does not say what a maintenance is for. */
   #last: "bootstrap" | "turn" | "compaction" | "nothing" = "nothing";
 
@@ -56,6 +58,14 @@ class Engine implements ContextEngine {
     this.#turn.assembled = false;
     this.#check();
     const session = this.#session(params);
+    const state = this.shared.state(session);
+    if (!state.bootstrapped) return this.#boot(session, params);
+    // The engine knows the session: the turn does not wait for its answer, which comes before that of what follows. What goes wrong is noted as ever.
+    this.#booting = this.#boot(session, params).then(() => undefined, () => undefined);
+    return { bootstrapped: true };
+  }
+
+  async #boot(session: WireSession, params: SessionParams): Promise<{ bootstrapped: boolean; importedMessages?: number; reason?: string }> {
     const state = this.shared.state(session);
     try {
       const fields = this.#run(params);
@@ -267,7 +277,7 @@ class Engine implements ContextEngine {
 
   /** The sidecar stays: it belongs to the plugin, not to the turn. */
   async dispose(): Promise<void> {
-    // nothing is held
+    await this.#booting;
   }
 
   readonly #failed = (what: string, error: unknown): void => { this.shared.warn(what, error); };

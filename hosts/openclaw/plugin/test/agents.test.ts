@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import { Agents } from "../src/agents.js";
 import { newEngine } from "../src/engine.js";
+import type { ContextEngine } from "../src/host-types.js";
 import { contextTools } from "../src/tools.js";
 import { FakeSidecar, Refusal } from "./fake-sidecar.js";
 import { session, setup } from "./setup.js";
@@ -57,14 +58,15 @@ test("a sidecar knows an agent's folders before the first call about it, and wha
 
 test("another sidecar is told again, and so is one whose host was configured anew; folders stay", async () => {
   const { sidecar, shared, next } = setup(answers);
+  const booted = async (engine: ContextEngine): Promise<void> => { await engine.bootstrap(session); await engine.dispose(); };
   shared.connection.agents.configured(host);
-  await newEngine(shared, "openbrain", true, folders("main")).bootstrap(session);
+  await booted(newEngine(shared, "openbrain", true, folders("main")));
   sidecar.die();
-  await next().bootstrap(session);
+  await booted(next());
   assert.equal(sidecar.calls("factory").length, 2);
   shared.connection.agents.configured({ channels: { irc: { historyLimit: 3 } } });
-  await newEngine(shared, "openbrain", true, { agentDir: "/elsewhere" }).bootstrap(session);
-  await next().bootstrap(session);
+  await booted(newEngine(shared, "openbrain", true, { agentDir: "/elsewhere" }));
+  await booted(next());
   const [, , last] = sidecar.calls("factory");
   assert.equal(sidecar.calls("factory").length, 3);
   assert.deepEqual([last?.["agentDir"], last?.["channels"]], ["/state/agents/main/agent", { irc: { historyLimit: 3 } }]);

@@ -165,6 +165,7 @@ test("where the host keeps the transcript crosses, under the one name or the oth
   const { engine, sidecar } = setup(passing);
   await engine.bootstrap({ ...session, sessionTarget: target, transcriptScope: { agentId: "main", sessionId: "x".repeat(1025), path: "x".repeat(4097) } });
   await engine.bootstrap({ ...session });
+  await engine.dispose();
   assert.deepEqual(sidecar.calls("bootstrap").map((params) => params["transcriptScope"]), [{ agentId: "main" }, undefined]);
 });
 
@@ -240,7 +241,9 @@ test("bootstrap hands over what the host has stored of a session that is new to 
   for (const [known, transcripts] of [[0, [undefined, [rows[0], rows[3]], undefined]], [5, [undefined, undefined]], [undefined, [undefined, undefined]]] as const) {
     const { next, sidecar } = setup(() => ({ bootstrapped: true, imported: 0, ...(known === undefined ? {} : { known }) }), { sdk });
     await next().bootstrap({ ...session });
-    await next().bootstrap({ ...session });
+    const again = next();
+    await again.bootstrap({ ...session });
+    await again.dispose();
     assert.deepEqual(sidecar.calls("bootstrap").map((c) => (c["transcript"] as Params | undefined)?.["messages"]), transcripts);
   }
 });
@@ -350,4 +353,27 @@ test("an aborted compaction is cancelled there and rejected here", async () => {
   controller.abort();
   await assert.rejects(compaction, { name: "AbortError" });
   assert.equal(sidecar.calls("rpc.cancel").length, 1);
+});
+
+test("a turn in a session that the engine knows does not wait for its bootstrap, and dispose does", async () => {
+  const bootstraps: (() => void)[] = [];
+  const { next, sidecar } = setup((method) => {
+    if (method !== "bootstrap") return { items: [], estimatedTokens: 1, status: "committed" };
+    return new Promise((resolve) => { bootstraps.push(() => { resolve({ bootstrapped: true, known: 2 }); }); });
+  });
+  const first = next().bootstrap({ ...session });
+  while (bootstraps.length < 1) await settle();
+  bootstraps[0]?.();
+  assert.deepEqual(await first, { bootstrapped: true }); // a new session's is waited for
+
+  const engine = next();
+  assert.deepEqual(await engine.bootstrap({ ...session }), { bootstrapped: true });
+  assert.deepEqual((await engine.assemble({ ...session, messages: [], tokenBudget: 1000 })).messages, []);
+  assert.deepEqual(sidecar.received.slice(-2).map((call) => call.method), ["bootstrap", "assemble"]); // in this order
+  let gone = false;
+  const disposed = engine.dispose().then(() => { gone = true; });
+  await settle();
+  assert.equal(gone, false);
+  bootstraps[1]?.();
+  await disposed;
 });
