@@ -49,13 +49,13 @@ func sides(lower string) (mine, yours bool) {
 
 // assistants is how one asks an assistant what it said.
 var assistants = func() (out []string) {
-	for _, verb := range strings.FieldsSeq("recommend suggest advise explain propose outline describe provide") {
+	for verb := range strings.FieldsSeq("recommend suggest advise explain propose outline describe provide") {
 		out = append(out, "did you "+verb, "you "+verb+"ed", "you "+verb+"d", "have you "+verb)
 	}
 	for _, verb := range []string{"said", "told", "gave"} {
 		out = append(out, "you "+verb)
 	}
-	for _, noun := range strings.FieldsSeq("advice suggestion recommendation answer explanation") {
+	for noun := range strings.FieldsSeq("advice suggestion recommendation answer explanation") {
 		out = append(out, "your "+noun)
 	}
 	return append(out, "did you say", "did you tell", "did you give", "did you mention", "you mentioned")
