@@ -107,11 +107,12 @@ func (s *session) look(ctx context.Context) error {
 	if s.e.sharedViews {
 		view = s.view.Version
 	}
-	switch {
-	case tail.Next < s.view.Next && tail.Next != s.short: // it was purged, and its view may have the same version again
+	// Where it ends sooner than before a summary was erased, or it was purged and its view may have the same version again: load tells.
+	sooner := tail.Next < s.view.Next && tail.Next != s.short
+	if sooner {
 		s.short = tail.Next
-		s.purge()
-	case tail.View != view || tail.Next > s.view.Next:
+	}
+	if sooner || tail.View != view || tail.Next > s.view.Next {
 		s.forget()
 	}
 	return nil

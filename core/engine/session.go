@@ -216,7 +216,7 @@ func (s *session) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("core: load view %q: %w", s.id, err)
 	}
-	if v.Version < s.view.Version {
+	if v.Version < s.view.Version || v.Next < s.view.Next && s.owed == nil { // neither falls but by a purge
 		s.purge()
 	}
 	if len(v.Inherited) > len(s.view.Inherited) {

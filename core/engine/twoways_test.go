@@ -86,6 +86,35 @@ func TestOthersPurgeAndBeginAnew(t *testing.T) {
 	}
 }
 
+// TestErasedSummaryIsNoPurge: where an erasure takes the summary that was the session's last entry, the session is what it was: nothing is sent anew.
+func TestErasedSummaryIsNoPurge(t *testing.T) {
+	f := newFixture(t)
+	f.parts.Compactor = teller{}
+	f.restart()
+	f.ingest(user("my code is "+secret), assistant("two"), user("three"))
+	if res := f.compact(100); !res.Compacted {
+		t.Fatalf("Compact = %+v", res)
+	}
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	first := f.assemble(1000)
+	tail, err := f.store.Tail(t.Context(), f.id)
+	if v, e := f.store.LoadView(t.Context(), f.id); err != nil || e != nil || tail.Next >= v.Next {
+		t.Fatalf("the store ends at %d, the view at %d: nothing is tested: %v, %v", tail.Next, v.Next, err, e)
+	}
+	other := f.second()
+	for range 2 {
+		for name, g := range map[string]*fixture{"the same process": f, "another": other} {
+			if res := g.assemble(1000); res.Epoch != first.Epoch || res.Stepped {
+				t.Errorf("%s: epoch %d, stepped %v, want epoch %d as before", name, res.Epoch, res.Stepped, first.Epoch)
+			}
+		}
+	}
+	f.restart()
+	if res := f.assemble(1000); res.Epoch != first.Epoch {
+		t.Errorf("after a restart: epoch %d, want %d", res.Epoch, first.Epoch)
+	}
+}
+
 // TestOwnOutputWhateverOthersDo: what was sent is known when a host hands it back, also when another process changed the session meanwhile.
 func TestOwnOutputWhateverOthersDo(t *testing.T) {
 	for name, do := range map[string]func(other *fixture){
