@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// grace is how long a retriever has, once its sound searcher has answered, before its time ends. watchdog is when it is taken to hang itself.
-	grace    = 50 * time.Millisecond
+	// grace is how many milliseconds a retriever has, once its sound searcher has answered, before its time ends. They are waited for one by one: where a busy
+	// machine gives the process no time they are longer. watchdog is when it is taken to hang itself.
+	grace    = 50
 	watchdog = 20 * time.Second
 	// turnsAsked is how often a retriever is asked; a searcher that does not answer is asked less often.
 	turnsAsked = 6
@@ -118,16 +119,20 @@ func (r *retrieverRun) retrieveUntil(retriever core.Retriever, answered <-chan s
 	late := time.NewTimer(watchdog)
 	defer late.Stop()
 	var end <-chan time.Time
+	left := 0
 	for {
 		select {
 		case a := <-ch:
 			return a.got, a.err
 		case <-answered:
-			end = time.After(grace)
+			end, left = time.After(time.Millisecond), grace
 		case <-end:
+			if left--; left > 0 {
+				end = time.After(time.Millisecond)
+				continue
+			}
 			close(ctx.over)
-			end = nil
-			answered = nil
+			end, answered = nil, nil
 		case <-late.C:
 			return nil, errors.New("no answer although the time was over")
 		}
