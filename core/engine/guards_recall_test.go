@@ -64,10 +64,10 @@ func TestNothingElseIsRecalled(t *testing.T) {
 		f.say(f.id, true, user("a timer"))
 		f.say(f.id, false, message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: "1", Name: core.ToolSearch, Args: `{"query":"looked up"}`}}},
 			message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: "1", Name: core.ToolSearch, Text: "looked up"}}})
-		f.say(f.id, false, user("shown question"), assistant("shown answer"))
+		f.say(f.id, false, user("left too "+strings.Repeat("word ", 20)), assistant("middle answer"), user("shown question"), assistant("shown answer"))
 		f.say(core.SessionID{Agent: "main", Session: "other"}, false, user("another session"))
 		f.say(core.SessionID{Agent: "eve", Session: "s1"}, false, user("another agent"))
-		f.compact(200)
+		f.compact(60)
 		if err := f.engine.Score(t.Context(), engine.Outcome{Session: f.id, Name: "ok", Value: 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -77,14 +77,17 @@ func TestNothingElseIsRecalled(t *testing.T) {
 			switch text := p.candidates[i].Entry.Text(); {
 			case strings.HasPrefix(text, "shown"):
 				p.candidates[i].Entry.Fingerprint = "" // it is known by its id all the same
-			case core.Reserved(p.candidates[i].Entry.Session):
-				p.candidates[i].Entry.Type = core.TypeMessage
+			case core.Reserved(p.candidates[i].Entry.Session): // it could say anything
+				p.candidates[i].Entry.Type, p.candidates[i].Entry.Role = core.TypeMessage, message.User
+				p.candidates[i].Entry.Message = user("made up for a record")
 			}
 			if p.candidates[i].Entry.Text() == "" {
 				p.candidates[i].Text = "made up for the " + string(p.candidates[i].Entry.Type) + " in " + p.candidates[i].Entry.Session
 			}
 		}
-		p.candidates = append(p.candidates, core.Candidate{Entry: core.Entry{Agent: "main", Session: "s1", Type: core.TypeMessage}, Text: "without an id"})
+		nameless := f.entry("left the window")
+		nameless.ID, nameless.Fingerprint, nameless.Message = "", "", user("without an id")
+		p.candidates = append(p.candidates, core.Candidate{Entry: nameless, Score: 1})
 		got := f.recalledFrom(f.id)
 		if !strings.Contains(got, "left the window") {
 			t.Errorf("%+v: nothing is recalled: %q", reach, got)
