@@ -28,7 +28,7 @@ func (s *emptying) Update(ctx context.Context, scope core.Scope, id string, c co
 	return s.Store.Update(ctx, scope, id, c)
 }
 
-// TestForgetReachesEveryView: an erasure reaches forks that belong to other agents, and theirs, and a view behind a thousand others.
+// TestForgetReachesEveryView: an erasure reaches forks that belong to other agents, and theirs, whoever these belong to, and a view behind a thousand others.
 func TestForgetReachesEveryView(t *testing.T) {
 	f := newFixture(t)
 	f.parts.Compactor = teller{}
@@ -50,9 +50,11 @@ func TestForgetReachesEveryView(t *testing.T) {
 	child, grandchild := core.SessionID{Agent: "helper", Session: "child"}, core.SessionID{Agent: "third", Session: "child"}
 	fork(f.id, child)
 	fork(child, grandchild)
+	last := core.SessionID{Agent: "third", Session: "of the same agent"}
+	fork(grandchild, last)
 	f.restart() // nothing is in memory
 	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
-	for _, id := range []core.SessionID{f.id, child, grandchild} {
+	for _, id := range []core.SessionID{f.id, child, grandchild, last} {
 		v, err := f.store.LoadView(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)

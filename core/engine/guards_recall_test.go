@@ -203,29 +203,72 @@ func TestGrantEnds(t *testing.T) {
 		},
 		"with its time": func(*fixture) { host.now = host.now.Add(2 * time.Hour) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, func(_ *engine.Config, parts *engine.Parts) { parts.Retriever, parts.Host = p, host })
-			f.ingest(user("the parent's question"), assistant("the parent's answer"), user("so"), assistant("yes"))
-			f.compact(40)
-			req := core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork, TTL: time.Hour}
-			if _, err := f.engine.PrepareSubagentSpawn(t.Context(), req); err != nil {
-				t.Fatal(err)
-			}
-			f.say(child, false, user("task"))
-			f.say(core.SessionID{Agent: "main", Session: "other"}, false, user("another session"))
-			f.everything(p, "main")
-			if got := f.recalledFrom(child); strings.Contains(got, "another session") || !strings.Contains(got, "the parent's question") {
-				t.Fatalf("recalled: %q", got)
-			}
-			end(f)
-			for range 2 {
-				res := f.assemble(4000, func(r *core.AssembleRequest) { r.Session, r.PromptMode = child, core.PromptFull })
-				if s := shown(res); s != "task" {
-					t.Errorf("shown: %s", s)
+		for _, mode := range []core.SpawnMode{core.SpawnFork, core.SpawnIsolated} {
+			t.Run(name+", "+string(mode), func(t *testing.T) {
+				f := newFixture(t, func(_ *engine.Config, parts *engine.Parts) { parts.Retriever, parts.Host = p, host })
+				f.ingest(user("the parent's question"), assistant("the parent's answer"), user("so"), assistant("yes"))
+				f.compact(40)
+				req := core.SpawnRequest{Parent: f.id, Child: child, Mode: mode, TTL: time.Hour}
+				if _, err := f.engine.PrepareSubagentSpawn(t.Context(), req); err != nil {
+					t.Fatal(err)
 				}
-				f.restart()
-			}
-		})
+				f.say(child, false, user("task"))
+				f.say(core.SessionID{Agent: "main", Session: "other"}, false, user("another session"))
+				f.everything(p, "main")
+				if got := f.recalledFrom(child); strings.Contains(got, "another session") || !strings.Contains(got, "the parent's question") {
+					t.Fatalf("recalled: %q", got)
+				}
+				end(f)
+				for range 2 {
+					res := f.assemble(4000, func(r *core.AssembleRequest) { r.Session, r.PromptMode = child, core.PromptFull })
+					if s := shown(res); s != "task" {
+						t.Errorf("shown: %s", s)
+					}
+					if got := f.recalledFrom(child); got != "" {
+						t.Errorf("recalled: %s", got)
+					}
+					f.restart()
+				}
+			})
+		}
+	}
+}
+
+// TestWhatAParentSearchesIsNotRecalled: a parent may search what its subagent says; a retriever that proposes it does not bring it into the parent's prompt.
+func TestWhatAParentSearchesIsNotRecalled(t *testing.T) {
+	p := &proposer{}
+	for _, agent := range []string{"main", "helper"} {
+		f := newFixture(t, func(_ *engine.Config, parts *engine.Parts) { parts.Retriever = p })
+		f.ingest(user("left the window "+strings.Repeat("word ", 20)), assistant("early answer"), user("so"), assistant("yes"))
+		f.compact(40)
+		child := core.SessionID{Agent: agent, Session: "child"}
+		if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnIsolated}); err != nil {
+			t.Fatal(err)
+		}
+		f.say(child, false, user("what the child said"))
+		f.everything(p, "main", "helper")
+		if got := f.recalledFrom(f.id); strings.Contains(got, "child") || !strings.Contains(got, "left the window") {
+			t.Errorf("a child of %s: recalled: %q", agent, got)
+		}
+	}
+}
+
+// TestWhatIsSaidAfterTheSpawnIsNotRecalled: an isolated child recalls what was said before it was spawned, also where that was nothing.
+func TestWhatIsSaidAfterTheSpawnIsNotRecalled(t *testing.T) {
+	p := &proposer{}
+	child := core.SessionID{Agent: "helper", Session: "child"}
+	for _, before := range [][]message.Message{nil, {user("said before")}} {
+		f := newFixture(t, func(_ *engine.Config, parts *engine.Parts) { parts.Retriever = p })
+		f.ingest(before...)
+		if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnIsolated}); err != nil {
+			t.Fatal(err)
+		}
+		f.ingest(user("said after"), assistant("it was"))
+		f.say(child, false, user("task"))
+		f.everything(p, "main")
+		if got := f.recalledFrom(child); strings.Contains(got, "said after") || strings.Contains(got, "said before") != (before != nil) {
+			t.Errorf("recalled: %q", got)
+		}
 	}
 }
 
