@@ -229,3 +229,40 @@ func TestTurnOfWhatWasIngested(t *testing.T) {
 		})
 	}
 }
+
+// TestForgetWhatIsShownBeforeTheNextStep: what a compaction behind the window replaced is shown until the window steps; an erasure takes that too.
+func TestForgetWhatIsShownBeforeTheNextStep(t *testing.T) {
+	behind := &greedy{propose: func(c core.Compaction) core.Patch {
+		r := core.Replacement{Kind: "summary", Text: "they spoke of " + secret, Entries: entryIDs(c.Entries[:c.Left])}
+		for i := range c.Summaries {
+			r.Summaries = append(r.Summaries, c.Summaries[i].ID)
+		}
+		return core.Patch{Replace: []core.Replacement{r}}
+	}}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = behind })
+	const budget = 200
+	talk := func() {
+		for range 8 {
+			f.ingest(user("so "+strings.Repeat("word ", 15)), assistant("yes "+strings.Repeat("word ", 15)))
+			f.assemble(budget)
+		}
+	}
+	f.ingest(user("my code is " + secret))
+	for range 2 {
+		talk()
+		if res := f.compact(budget); !res.Compacted {
+			t.Fatalf("Compact = %+v", res)
+		}
+	}
+	v, err := f.store.LoadView(t.Context(), f.id)
+	if err != nil || v.Shown == nil || !strings.Contains(fmt.Sprint(v.Shown.Summaries), secret) {
+		t.Fatalf("the view shows %+v: nothing is tested: %v", v.Shown, err)
+	}
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	if got := f.traces(); got != nil {
+		t.Errorf("still there: %q", got)
+	}
+	if s := shown(f.assemble(budget)); strings.Contains(s, secret) {
+		t.Errorf("shown: %q", s)
+	}
+}
