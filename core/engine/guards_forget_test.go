@@ -266,3 +266,24 @@ func TestForgetWhatIsShownBeforeTheNextStep(t *testing.T) {
 		t.Errorf("shown: %q", s)
 	}
 }
+
+// TestForgetWithSummariesThatDoNotSay: a summary that does not say what it stands for goes with what was said before it.
+func TestForgetWithSummariesThatDoNotSay(t *testing.T) {
+	f := newFixture(t)
+	f.ingest(user("before it"), user("my code is "+secret), user("so"))
+	summary := func(id string, seq int64) core.Entry {
+		m := user("they spoke of " + secret)
+		return core.Entry{
+			ID: id, Agent: f.id.Agent, Session: f.id.Session, Seq: seq, Role: m.Role, Type: core.TypeSummary, Time: time.Now().UTC().Truncate(time.Millisecond),
+			Key: "c:" + id, Fingerprint: message.Fingerprint(m), Message: m, Tokens: 5,
+		}
+	}
+	if _, err := f.store.Append(t.Context(), []core.Entry{summary("old", 3)}); err != nil {
+		t.Fatal(err)
+	}
+	f.restart()
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	if got := f.traces(); got != nil {
+		t.Errorf("still there: %q", got)
+	}
+}
