@@ -28,6 +28,20 @@ func (s *emptying) Update(ctx context.Context, scope core.Scope, id string, c co
 	return s.Store.Update(ctx, scope, id, c)
 }
 
+// telling is a store that tells, just before a summary is stored, that whoever is to erase something does so, without seeing the summary.
+type telling struct {
+	*memory.Store
+	after func()
+}
+
+func (s *telling) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	if after := s.after; after != nil && entries[0].Type == core.TypeSummary {
+		s.after = nil
+		after()
+	}
+	return s.Store.Append(ctx, entries)
+}
+
 // TestForgetReachesEveryView: an erasure reaches forks that belong to other agents, and theirs, whoever these belong to, and a view behind a thousand others.
 func TestForgetReachesEveryView(t *testing.T) {
 	f := newFixture(t)
@@ -97,6 +111,25 @@ func TestForgetWhileCompacting(t *testing.T) {
 		if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 100, Force: true}); err != nil {
 			t.Fatal(err)
 		}
+		if got := f.traces(); got != nil {
+			t.Errorf("still there: %q", got)
+		}
+	})
+	t.Run("between its entry and its view", func(t *testing.T) {
+		store := &telling{Store: memory.New()}
+		f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.Compactor = store, teller{} })
+		f.store = store.Store
+		f.ingest(user("my code is "+secret), assistant("noted"), user("b"), assistant("c"))
+		elsewhere, err := engine.New(engine.Parts{Store: store.Store, Compactor: teller{}, Counter: f.parts.Counter}, f.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.after = func() {
+			if _, err := elsewhere.Forget(t.Context(), engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("code is").ID}}); err != nil {
+				t.Error(err)
+			}
+		}
+		f.compact(100)
 		if got := f.traces(); got != nil {
 			t.Errorf("still there: %q", got)
 		}
