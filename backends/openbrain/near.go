@@ -100,7 +100,7 @@ func (s *Store) scanned(ctx context.Context, q core.ScanQuery) ([]record, error)
 	}
 	records = selected(visible, q)
 	if !whole {
-		records = withPlaces(records, q)
+		records = withPlaces(records, visible, q)
 	}
 	return records, nil
 }

@@ -102,10 +102,13 @@ func selected(visible []record, q core.ScanQuery) []record {
 const maxPlaces = 100_000
 
 // withPlaces fills the positions that a query names and a server that shows its newest thoughts only does not show: who knows that there is
-// something finds its place. Such entries are hidden, as erased ones are.
-func withPlaces(records []record, q core.ScanQuery) []record {
+// something finds its place. Such entries are hidden, as erased ones are. Behind an entry that is visible there is nothing that is not.
+func withPlaces(records, visible []record, q core.ScanQuery) []record {
 	if q.Scope.Session == "" || q.Type != "" || q.ToSeq <= 0 || q.ToSeq-q.FromSeq > maxPlaces {
 		return records
+	}
+	if all := selected(visible, core.ScanQuery{Scope: q.Scope}); len(all) > 0 {
+		q.ToSeq = min(q.ToSeq, all[len(all)-1].entry.Seq)
 	}
 	known := make(map[int64]bool, len(records))
 	for _, r := range records {

@@ -442,6 +442,7 @@ const (
 	metaCovers     = "covers"
 	metaSupersedes = "supersedes"
 	metaOf         = "of"
+	metaErasures   = "erasures"
 )
 
 // adoptSummary puts a stored summary into a view that does not know it.
@@ -510,6 +511,15 @@ func takesSummary(v *core.View, entry core.Entry, frontier int, gone map[string]
 	return true
 }
 
+// erasedSince reports whether something was erased since a summary that a view does not know was made: it may hold what was erased.
+func erasedSince(v *core.View, entry *core.Entry) bool {
+	if entry.Type != core.TypeSummary {
+		return false
+	}
+	then, _ := strconv.ParseUint(entry.Meta[metaErasures], 10, 64) // without it nothing had been erased
+	return then != v.Erased
+}
+
 // summaryOf returns what a view holds of a summary's entry.
 func summaryOf(entry core.Entry) core.Summary {
 	covers, _ := strconv.Atoi(entry.Meta[metaCovers])
@@ -542,6 +552,9 @@ func (e *Engine) summaryEntry(v *core.View, r core.Replacement, s standing, at t
 	meta[metaKind], meta[metaCovers], meta[metaFrontier] = r.Kind, strconv.Itoa(s.covers), strconv.Itoa(s.frontier)
 	if of, err := json.Marshal(s.of); err == nil {
 		meta[metaOf] = string(of)
+	}
+	if v.Erased > 0 {
+		meta[metaErasures] = strconv.FormatUint(v.Erased, 10)
 	}
 	if len(r.Summaries) > 0 {
 		meta[metaSupersedes] = strings.Join(r.Summaries, ",")

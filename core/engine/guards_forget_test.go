@@ -28,7 +28,21 @@ func (s *emptying) Update(ctx context.Context, scope core.Scope, id string, c co
 	return s.Store.Update(ctx, scope, id, c)
 }
 
-// TestForgetReachesEveryView: an erasure reaches forks that belong to other agents, and theirs, and a view behind a thousand others.
+// telling is a store that tells, just before a summary is stored, that whoever is to erase something does so, without seeing the summary.
+type telling struct {
+	*memory.Store
+	after func()
+}
+
+func (s *telling) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	if after := s.after; after != nil && entries[0].Type == core.TypeSummary {
+		s.after = nil
+		after()
+	}
+	return s.Store.Append(ctx, entries)
+}
+
+// TestForgetReachesEveryView: an erasure reaches forks that belong to other agents, and theirs, whoever these belong to, and a view behind a thousand others.
 func TestForgetReachesEveryView(t *testing.T) {
 	f := newFixture(t)
 	f.parts.Compactor = teller{}
@@ -50,9 +64,11 @@ func TestForgetReachesEveryView(t *testing.T) {
 	child, grandchild := core.SessionID{Agent: "helper", Session: "child"}, core.SessionID{Agent: "third", Session: "child"}
 	fork(f.id, child)
 	fork(child, grandchild)
+	last := core.SessionID{Agent: "third", Session: "of the same agent"}
+	fork(grandchild, last)
 	f.restart() // nothing is in memory
 	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
-	for _, id := range []core.SessionID{f.id, child, grandchild} {
+	for _, id := range []core.SessionID{f.id, child, grandchild, last} {
 		v, err := f.store.LoadView(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
@@ -95,6 +111,25 @@ func TestForgetWhileCompacting(t *testing.T) {
 		if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 100, Force: true}); err != nil {
 			t.Fatal(err)
 		}
+		if got := f.traces(); got != nil {
+			t.Errorf("still there: %q", got)
+		}
+	})
+	t.Run("between its entry and its view", func(t *testing.T) {
+		store := &telling{Store: memory.New()}
+		f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.Compactor = store, teller{} })
+		f.store = store.Store
+		f.ingest(user("my code is "+secret), assistant("noted"), user("b"), assistant("c"))
+		elsewhere, err := engine.New(engine.Parts{Store: store.Store, Compactor: teller{}, Counter: f.parts.Counter}, f.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.after = func() {
+			if _, err := elsewhere.Forget(t.Context(), engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("code is").ID}}); err != nil {
+				t.Error(err)
+			}
+		}
+		f.compact(100)
 		if got := f.traces(); got != nil {
 			t.Errorf("still there: %q", got)
 		}
@@ -225,5 +260,63 @@ func TestTurnOfWhatWasIngested(t *testing.T) {
 				t.Errorf("shown: %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestForgetWhatIsShownBeforeTheNextStep: what a compaction behind the window replaced is shown until the window steps; an erasure takes that too.
+func TestForgetWhatIsShownBeforeTheNextStep(t *testing.T) {
+	behind := &greedy{propose: func(c core.Compaction) core.Patch {
+		r := core.Replacement{Kind: "summary", Text: "they spoke of " + secret, Entries: entryIDs(c.Entries[:c.Left])}
+		for i := range c.Summaries {
+			r.Summaries = append(r.Summaries, c.Summaries[i].ID)
+		}
+		return core.Patch{Replace: []core.Replacement{r}}
+	}}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = behind })
+	const budget = 200
+	talk := func() {
+		for range 8 {
+			f.ingest(user("so "+strings.Repeat("word ", 15)), assistant("yes "+strings.Repeat("word ", 15)))
+			f.assemble(budget)
+		}
+	}
+	f.ingest(user("my code is " + secret))
+	for range 2 {
+		talk()
+		if res := f.compact(budget); !res.Compacted {
+			t.Fatalf("Compact = %+v", res)
+		}
+	}
+	v, err := f.store.LoadView(t.Context(), f.id)
+	if err != nil || v.Shown == nil || !strings.Contains(fmt.Sprint(v.Shown.Summaries), secret) {
+		t.Fatalf("the view shows %+v: nothing is tested: %v", v.Shown, err)
+	}
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	if got := f.traces(); got != nil {
+		t.Errorf("still there: %q", got)
+	}
+	if s := shown(f.assemble(budget)); strings.Contains(s, secret) {
+		t.Errorf("shown: %q", s)
+	}
+}
+
+// TestForgetWithSummariesThatDoNotSay: a summary that does not say what it stands for goes with what was said before it.
+func TestForgetWithSummariesThatDoNotSay(t *testing.T) {
+	f := newFixture(t)
+	f.ingest(user("before it"), user("my code is "+secret), user("so"))
+	summary := func(id string, seq int64) core.Entry {
+		m := user("they spoke of " + secret)
+		return core.Entry{
+			ID: id, Agent: f.id.Agent, Session: f.id.Session, Seq: seq, Role: m.Role, Type: core.TypeSummary, Time: time.Now().UTC().Truncate(time.Millisecond),
+			Key: "c:" + id, Fingerprint: message.Fingerprint(m), Message: m, Tokens: 5,
+		}
+	}
+	if _, err := f.store.Append(t.Context(), []core.Entry{summary("old", 3)}); err != nil {
+		t.Fatal(err)
+	}
+	f.restart()
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	if got := f.traces(); got != nil {
+		t.Errorf("still there: %q", got)
 	}
 }

@@ -64,10 +64,10 @@ func TestNothingElseIsRecalled(t *testing.T) {
 		f.say(f.id, true, user("a timer"))
 		f.say(f.id, false, message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: "1", Name: core.ToolSearch, Args: `{"query":"looked up"}`}}},
 			message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: "1", Name: core.ToolSearch, Text: "looked up"}}})
-		f.say(f.id, false, user("shown question"), assistant("shown answer"))
+		f.say(f.id, false, user("left too "+strings.Repeat("word ", 20)), assistant("middle answer"), user("shown question"), assistant("shown answer"))
 		f.say(core.SessionID{Agent: "main", Session: "other"}, false, user("another session"))
 		f.say(core.SessionID{Agent: "eve", Session: "s1"}, false, user("another agent"))
-		f.compact(200)
+		f.compact(60)
 		if err := f.engine.Score(t.Context(), engine.Outcome{Session: f.id, Name: "ok", Value: 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -77,14 +77,17 @@ func TestNothingElseIsRecalled(t *testing.T) {
 			switch text := p.candidates[i].Entry.Text(); {
 			case strings.HasPrefix(text, "shown"):
 				p.candidates[i].Entry.Fingerprint = "" // it is known by its id all the same
-			case core.Reserved(p.candidates[i].Entry.Session):
-				p.candidates[i].Entry.Type = core.TypeMessage
+			case core.Reserved(p.candidates[i].Entry.Session): // it could say anything
+				p.candidates[i].Entry.Type, p.candidates[i].Entry.Role = core.TypeMessage, message.User
+				p.candidates[i].Entry.Message = user("made up for a record")
 			}
 			if p.candidates[i].Entry.Text() == "" {
 				p.candidates[i].Text = "made up for the " + string(p.candidates[i].Entry.Type) + " in " + p.candidates[i].Entry.Session
 			}
 		}
-		p.candidates = append(p.candidates, core.Candidate{Entry: core.Entry{Agent: "main", Session: "s1", Type: core.TypeMessage}, Text: "without an id"})
+		nameless := f.entry("left the window")
+		nameless.ID, nameless.Fingerprint, nameless.Message = "", "", user("without an id")
+		p.candidates = append(p.candidates, core.Candidate{Entry: nameless, Score: 1})
 		got := f.recalledFrom(f.id)
 		if !strings.Contains(got, "left the window") {
 			t.Errorf("%+v: nothing is recalled: %q", reach, got)
@@ -200,29 +203,72 @@ func TestGrantEnds(t *testing.T) {
 		},
 		"with its time": func(*fixture) { host.now = host.now.Add(2 * time.Hour) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, func(_ *engine.Config, parts *engine.Parts) { parts.Retriever, parts.Host = p, host })
-			f.ingest(user("the parent's question"), assistant("the parent's answer"), user("so"), assistant("yes"))
-			f.compact(40)
-			req := core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork, TTL: time.Hour}
-			if _, err := f.engine.PrepareSubagentSpawn(t.Context(), req); err != nil {
-				t.Fatal(err)
-			}
-			f.say(child, false, user("task"))
-			f.say(core.SessionID{Agent: "main", Session: "other"}, false, user("another session"))
-			f.everything(p, "main")
-			if got := f.recalledFrom(child); strings.Contains(got, "another session") || !strings.Contains(got, "the parent's question") {
-				t.Fatalf("recalled: %q", got)
-			}
-			end(f)
-			for range 2 {
-				res := f.assemble(4000, func(r *core.AssembleRequest) { r.Session, r.PromptMode = child, core.PromptFull })
-				if s := shown(res); s != "task" {
-					t.Errorf("shown: %s", s)
+		for _, mode := range []core.SpawnMode{core.SpawnFork, core.SpawnIsolated} {
+			t.Run(name+", "+string(mode), func(t *testing.T) {
+				f := newFixture(t, func(_ *engine.Config, parts *engine.Parts) { parts.Retriever, parts.Host = p, host })
+				f.ingest(user("the parent's question"), assistant("the parent's answer"), user("so"), assistant("yes"))
+				f.compact(40)
+				req := core.SpawnRequest{Parent: f.id, Child: child, Mode: mode, TTL: time.Hour}
+				if _, err := f.engine.PrepareSubagentSpawn(t.Context(), req); err != nil {
+					t.Fatal(err)
 				}
-				f.restart()
-			}
-		})
+				f.say(child, false, user("task"))
+				f.say(core.SessionID{Agent: "main", Session: "other"}, false, user("another session"))
+				f.everything(p, "main")
+				if got := f.recalledFrom(child); strings.Contains(got, "another session") || !strings.Contains(got, "the parent's question") {
+					t.Fatalf("recalled: %q", got)
+				}
+				end(f)
+				for range 2 {
+					res := f.assemble(4000, func(r *core.AssembleRequest) { r.Session, r.PromptMode = child, core.PromptFull })
+					if s := shown(res); s != "task" {
+						t.Errorf("shown: %s", s)
+					}
+					if got := f.recalledFrom(child); got != "" {
+						t.Errorf("recalled: %s", got)
+					}
+					f.restart()
+				}
+			})
+		}
+	}
+}
+
+// TestWhatAParentSearchesIsNotRecalled: a parent may search what its subagent says; a retriever that proposes it does not bring it into the parent's prompt.
+func TestWhatAParentSearchesIsNotRecalled(t *testing.T) {
+	p := &proposer{}
+	for _, agent := range []string{"main", "helper"} {
+		f := newFixture(t, func(_ *engine.Config, parts *engine.Parts) { parts.Retriever = p })
+		f.ingest(user("left the window "+strings.Repeat("word ", 20)), assistant("early answer"), user("so"), assistant("yes"))
+		f.compact(40)
+		child := core.SessionID{Agent: agent, Session: "child"}
+		if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnIsolated}); err != nil {
+			t.Fatal(err)
+		}
+		f.say(child, false, user("what the child said"))
+		f.everything(p, "main", "helper")
+		if got := f.recalledFrom(f.id); strings.Contains(got, "child") || !strings.Contains(got, "left the window") {
+			t.Errorf("a child of %s: recalled: %q", agent, got)
+		}
+	}
+}
+
+// TestWhatIsSaidAfterTheSpawnIsNotRecalled: an isolated child recalls what was said before it was spawned, also where that was nothing.
+func TestWhatIsSaidAfterTheSpawnIsNotRecalled(t *testing.T) {
+	p := &proposer{}
+	child := core.SessionID{Agent: "helper", Session: "child"}
+	for _, before := range [][]message.Message{nil, {user("said before")}} {
+		f := newFixture(t, func(_ *engine.Config, parts *engine.Parts) { parts.Retriever = p })
+		f.ingest(before...)
+		if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnIsolated}); err != nil {
+			t.Fatal(err)
+		}
+		f.ingest(user("said after"), assistant("it was"))
+		f.say(child, false, user("task"))
+		f.everything(p, "main")
+		if got := f.recalledFrom(child); strings.Contains(got, "said after") || strings.Contains(got, "said before") != (before != nil) {
+			t.Errorf("recalled: %q", got)
+		}
 	}
 }
 

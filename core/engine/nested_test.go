@@ -97,3 +97,24 @@ func TestForkOfAForkAfterAnErasure(t *testing.T) {
 		}
 	}
 }
+
+// TestForkDoesNotSearchItsParentsSubagents: what a parent may search of another subagent is not handed on to a fork of it.
+func TestForkDoesNotSearchItsParentsSubagents(t *testing.T) {
+	f := newFixture(t)
+	f.ingest(user("the parent speaks of saffron"), assistant("noted"))
+	helper, fork := core.SessionID{Agent: "helper", Session: "child"}, core.SessionID{Agent: "main", Session: "fork"}
+	for _, req := range []core.SpawnRequest{{Parent: f.id, Child: helper, Mode: core.SpawnIsolated}, {Parent: f.id, Child: fork, Mode: core.SpawnFork}} {
+		if _, err := f.engine.PrepareSubagentSpawn(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		if req.Child == helper {
+			f.say(helper, false, user("the helper speaks of cinnamon"))
+		}
+	}
+	for id, want := range map[core.SessionID]int{f.id: 1, fork: 0} {
+		res, err := f.engine.Search(t.Context(), engine.SearchRequest{Session: id, Query: "cinnamon"})
+		if err != nil || len(res.Found) != want {
+			t.Errorf("%s finds %d of cinnamon, want %d: %v", id, len(res.Found), want, err)
+		}
+	}
+}

@@ -257,7 +257,7 @@ func (e *Engine) ask(ctx context.Context, q core.Query) ([]core.Candidate, error
 // the query's scope or a grant in force opens, nothing that is shown already, and nothing of this conversation that was reset or rewound, unless ResetHistory says so.
 func (f *frame) mayRecall(q *core.Query, entry *core.Entry) bool {
 	// What a summary says is recalled from the entries it stands for. What is said by the system holds where it stands, and no longer once it is replaced.
-	if entry.ID == "" || entry.Hidden() || entry.Type == core.TypeSummary || entry.Role == message.System || entry.LookedUp() || core.Reserved(entry.Session) || q.InWindow(entry.ID) {
+	if entry.ID == "" || entry.Hidden() || entry.Type == core.TypeSummary || entry.Role == message.System || core.Reserved(entry.Session) || q.InWindow(entry.ID) {
 		return false
 	}
 	id := entry.SessionID()

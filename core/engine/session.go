@@ -240,10 +240,18 @@ func (s *session) load(ctx context.Context, told *core.Tail) error {
 			return fmt.Errorf("core: load session %q: %w", s.id, err)
 		}
 		for _, entry := range page.Entries {
-			if entry.Seq >= v.Next {
-				adopt(&v, entry)
-				changed = true
+			if entry.Seq < v.Next {
+				continue
 			}
+			changed = true
+			if s.e.sharedViews && erasedSince(&v, &entry) {
+				v.Apply(edit.Count{Next: entry.Seq + 1, Turns: v.Turns})
+				if err := s.deleteLate(ctx, entry.ID); err != nil {
+					return err
+				}
+				continue
+			}
+			adopt(&v, entry)
 		}
 		if page.Next == "" {
 			break
@@ -271,6 +279,19 @@ func (s *session) load(ctx context.Context, told *core.Tail) error {
 		}
 	}
 	s.loaded = true
+	return nil
+}
+
+// deleteLate removes a summary that was stored after an erasure which did not see it.
+func (s *session) deleteLate(ctx context.Context, id string) error {
+	if _, err := s.e.store.Delete(ctx, s.id.Scope(), []string{id}); err != nil {
+		err = fmt.Errorf("core: session %q: summary of before an erasure: %w", s.id, err)
+		if !s.e.cfg.doesWithout(ctx, err) {
+			return err
+		}
+		s.e.warn(ctx, "store", "delete", err)
+	}
+	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Deleted(ctx, s.id.Scope(), []string{id}) }, 1)
 	return nil
 }
 

@@ -37,29 +37,31 @@ func TestSubagentWithoutAResult(t *testing.T) {
 		"a blank":                 {[]message.Message{user("task"), assistant(" \n")}, ""},
 		"a question of the child": {[]message.Message{user("task")}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			host := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-			f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Host = host })
-			f.assemble(1000, transcript("next", parent...))
-			child := core.SessionID{Agent: "main", Session: "child"}
-			if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork, TTL: time.Hour}); err != nil {
-				t.Fatal(err)
-			}
-			host.now = host.now.Add(2 * time.Hour)
-			for range 2 { // in two processes
-				f.assemble(1000, transcript("next", slices.Concat(parent, c.said)...), func(r *core.AssembleRequest) { r.Session = child })
-				f.restart()
-			}
-			for _, nothing := range []string{"", " \t"} {
-				if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Child: child, Result: nothing, Reason: "completed"}); err != nil {
+		for when, later := range map[string]time.Duration{"lasts": 0, "is over": 2 * time.Hour} {
+			t.Run(name+", the grant "+when, func(t *testing.T) {
+				host := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+				f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Host = host })
+				f.assemble(1000, transcript("next", parent...))
+				child := core.SessionID{Agent: "main", Session: "child"}
+				if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork, TTL: time.Hour}); err != nil {
 					t.Fatal(err)
 				}
-			}
-			_, got, _ := strings.Cut(shown(f.assemble(1000)), "<subagent")
-			if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Contains(got, "parent's words") {
-				t.Errorf("handed back: %q, want %q", got, c.want)
-			}
-		})
+				host.now = host.now.Add(later)
+				for range 2 { // in two processes
+					f.assemble(1000, transcript("next", slices.Concat(parent, c.said)...), func(r *core.AssembleRequest) { r.Session = child })
+					f.restart()
+				}
+				for _, nothing := range []string{"", " \t"} {
+					if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Child: child, Result: nothing, Reason: "completed"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				_, got, _ := strings.Cut(shown(f.assemble(1000)), "<subagent")
+				if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Contains(got, "parent's words") {
+					t.Errorf("handed back: %q, want %q", got, c.want)
+				}
+			})
+		}
 	}
 }
 

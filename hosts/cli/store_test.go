@@ -128,9 +128,9 @@ func TestUpkeep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := bytes.LastIndex(data, []byte("message 7 of one"))
+	at := bytes.LastIndex(data, []byte("usermessage")) // role and type of an entry
 	if at < 0 {
-		t.Fatal("the message is not in the file as it is")
+		t.Fatal("no entry is in the file as it is")
 	}
 	data[at] ^= 1
 	if err := os.WriteFile(path, data, 0o600); err != nil {

@@ -1,10 +1,11 @@
 // What the plugin adds to a turn in the real host: the same turns with the host's own engine, with an engine that does nothing, and with the plugin, each in a
-// gateway of its own, turn by turn in an order that changes. Beside the clock, which others move, stand the time inside the plugin's hooks and the processor
-// time of the processes. E2E_ADDED is how many turns are played (60).
+// gateway of its own, turn by turn in an order that changes. Beside the clock, which others move, stand the time inside the plugin's hooks, how much of it the
+// gateway had nothing else to do, the processor time of the processes, and what the hooks take without a gateway. E2E_ADDED is how many turns are played (60).
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 
+import { alone } from '../lib/alone.mjs';
 import { idle, timed } from '../lib/measured-plugin.mjs';
 import { measured, scenario } from '../lib/report.mjs';
 import { engineFile, launched } from '../lib/setup.mjs';
@@ -32,7 +33,7 @@ export async function addedPart(context) {
   const arms = ['legacy', 'idle', 'plugin'].map((name, n) => {
     const folder = join(context.folder, name);
     mkdirSync(folder, { recursive: true });
-    return { name, folder, modelPort: context.modelPort + 2 * n, gatewayPort: context.gatewayPort + 2 * n, wall: [], cpu: [], sidecar: [], hooks: {}, waited: [] };
+    return { name, folder, modelPort: context.modelPort + 2 * n, gatewayPort: context.gatewayPort + 2 * n, wall: [], cpu: [], sidecar: [], hooks: {}, idle: {}, waited: [], waitedIdle: [] };
   });
   const [legacy, bare, ours] = arms;
   bare.plugin = { id: 'openbrain', path: idle(context.plugin, bare.folder), config: {} };
@@ -55,10 +56,17 @@ export async function addedPart(context) {
     arm.cpu.push(processorTime(pid) - gateway);
     if (arm !== ours) return;
     arm.sidecar.push(within(pid) - child);
-    const sums = {};
-    for (const { hook, ms: spent } of clock.rows()) sums[hook] = (sums[hook] ?? 0) + spent;
-    for (const hook of [...WAITED, 'maintain']) (arm.hooks[hook] ??= []).push(sums[hook] ?? 0);
+    const [sums, idles] = [{}, {}];
+    for (const { hook, ms: spent, idle: nothing = 0 } of clock.rows()) {
+      sums[hook] = (sums[hook] ?? 0) + spent;
+      idles[hook] = (idles[hook] ?? 0) + nothing;
+    }
+    for (const hook of [...WAITED, 'maintain']) {
+      (arm.hooks[hook] ??= []).push(sums[hook] ?? 0);
+      (arm.idle[hook] ??= []).push(idles[hook] ?? 0);
+    }
     arm.waited.push(WAITED.reduce((sum, hook) => sum + (sums[hook] ?? 0), 0));
+    arm.waitedIdle.push(WAITED.reduce((sum, hook) => sum + (idles[hook] ?? 0), 0));
   };
 
   const play = async (stages) => {
@@ -81,6 +89,16 @@ export async function addedPart(context) {
     });
   };
   await open([]);
+  await scenario(`added: ${turns} turns with the plugin alone`, async () => {
+    const folder = join(context.folder, 'alone');
+    const configFile = engineFile(folder, { engine: 'composed', store: { type: 'sqlite', path: join(folder, 'store.db') } });
+    const rows = (await alone({ plugin: context.plugin, config: launched({ folder, sidecar: context.sidecar, configFile, tee: false }), turns: played })).slice(WARM);
+    const of = (hook) => rows.map((row) => row[hook] ?? 0);
+    const whole = rows.map((row) => Object.values(row).reduce((a, b) => a + b, 0));
+    console.log(['', '| hook of the plugin without a gateway, ms a turn | p50 | p95 |', '|---|--:|--:|',
+      ...['bootstrap', 'assemble', 'commitTurn', 'dispose'].map((hook) => [hook, of(hook)]).concat([['all', whole]]).map(([hook, values]) => `| ${hook} | ${quantile(values, 0.5).toFixed(2)} | ${quantile(values, 0.95).toFixed(2)} |`), ''].join('\n'));
+    measured(`the plugin's own time in a turn, p50, goal ${GOAL} ms (load ${loadavg()[0].toFixed(1)})`, `${ms(quantile(whole, 0.5))} (${quantile(whole, 0.5) <= GOAL ? 'met' : 'missed'})`);
+  });
 
   function report() {
     const paired = (arm, key) => arm[key].map((value, i) => value - legacy[key][i]);
@@ -89,8 +107,9 @@ export async function addedPart(context) {
     console.log(['', '| engine | turn p50 | p95 | added p50 (of pairs) | p95 | gateway\'s processor time, mean | added | sidecar\'s |', `|---|${'--:|'.repeat(7)}`,
       ...arms.map((a) => `| ${a.name} | ${ms(quantile(a.wall, 0.5))} | ${ms(quantile(a.wall, 0.95))} | ${a === legacy ? '' : ms(quantile(paired(a, 'wall'), 0.5))} | ${a === legacy ? '' : ms(quantile(paired(a, 'wall'), 0.95))} `
         + `| ${ms(mean(a.cpu))} | ${a === legacy ? '' : ms(mean(a.cpu) - mean(legacy.cpu))} | ${a === ours ? ms(mean(a.sidecar)) : ''} |`), '',
-      '| hook of the plugin, ms a turn | p50 | p95 |', '|---|--:|--:|',
-      ...[...Object.entries(ours.hooks), ['all that a user waits for', ours.waited]].map(([hook, values]) => `| ${hook} | ${quantile(values, 0.5).toFixed(2)} | ${quantile(values, 0.95).toFixed(2)} |`), ''].join('\n'));
+      '| hook of the plugin, ms a turn | p50 | p95 | gateway idle meanwhile, p50 |', '|---|--:|--:|--:|',
+      ...[...Object.keys(ours.hooks).map((hook) => [hook, ours.hooks[hook], ours.idle[hook]]), ['all that a user waits for', ours.waited, ours.waitedIdle]]
+        .map(([hook, values, nothing]) => `| ${hook} | ${quantile(values, 0.5).toFixed(2)} | ${quantile(values, 0.95).toFixed(2)} | ${quantile(nothing, 0.5).toFixed(2)} |`), ''].join('\n'));
     const inside = quantile(ours.waited, 0.5);
     const whole = quantile(paired(ours, 'wall'), 0.5);
     const verdict = (value) => (value <= GOAL ? 'met' : 'missed');
