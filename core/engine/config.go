@@ -184,7 +184,7 @@ func DefaultConfig() Config {
 			High: 0.90, Low: 0.57, LowTokens: 20000, Reserve: 0.01, CachePrice: 0.1,
 			ClipShare: 0.10, ClipTokens: 600, BatchShare: 0.40, KeepResults: 10, Note: true, Memory: 512,
 		},
-		Recall: RecallConfig{Share: 0.3, Tokens: 1200, Floor: 0.2, Gate: true, Candidates: 400, Deadline: 2 * time.Second, Quote: 400, Whole: 200},
+		Recall: RecallConfig{Share: 0.3, Tokens: 1200, Floor: 0.15, Gate: true, Candidates: 400, Deadline: 2 * time.Second, Quote: 400, Whole: 200},
 		Compaction: CompactionConfig{
 			Due: 0.5, Target: 0.6, SummaryShare: 0.2, MaxSummary: 4000, Deadline: 150 * time.Second, Proactive: true,
 		},

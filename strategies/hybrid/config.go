@@ -32,7 +32,7 @@ type Config struct {
 
 // DefaultConfig returns the configuration that holds where nobody chose.
 func DefaultConfig() Config {
-	return Config{Limit: 400, Meaning: 0.15, Overfetch: 2, ShortPrompt: 24, ContextChars: 300, PromptChars: 4000}
+	return Config{Limit: 400, Meaning: 0.12, Overfetch: 2, ShortPrompt: 24, ContextChars: 300, PromptChars: 4000}
 }
 
 // Validate returns an error that wraps core.ErrInvalid and names the first field out of range, and the range.
