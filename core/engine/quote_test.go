@@ -94,8 +94,8 @@ func TestQuotesAreWorthTheirPlace(t *testing.T) {
 	}{
 		"in order":              {[]float64{1}, []int{3, 0, 2}, []string{fact(0), fact(2), fact(3)}},
 		"proposed twice":        {[]float64{1}, []int{1, 1, 1, 2}, []string{fact(1), fact(2)}},
-		"just worth it":         {[]float64{1, 0.2}, []int{1, 2}, []string{fact(1), fact(2)}},
-		"not worth it":          {[]float64{1, 0.19, 0.1}, []int{1, 2, 3}, []string{fact(1)}},
+		"just worth it":         {[]float64{1, 0.15}, []int{1, 2}, []string{fact(1), fact(2)}},
+		"not worth it":          {[]float64{1, 0.14, 0.1}, []int{1, 2, 3}, []string{fact(1)}},
 		"scores of nothing":     {[]float64{0, -1, -5}, []int{1, 2, 3}, []string{fact(1), fact(2), fact(3)}},
 		"what is in the prompt": {[]float64{1}, []int{4, 1}, []string{fact(1)}},
 		"said twice":            {[]float64{1}, []int{5, 6, 1}, []string{fact(1), "the same words again"}},
