@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -352,7 +353,10 @@ func faultyPrompts(sound func(setup) []string) []fault {
 		}, []string{"deterministic.same-bytes"}, "cache.addition", "budget.estimate"),
 		engineFault("another answer the second time", plain, sound, func(b *brokenEngine) {
 			last := ""
+			var mu sync.Mutex
 			b.result = func(req core.AssembleRequest, res *core.AssembleResult) error {
+				mu.Lock()
+				defer mu.Unlock()
 				key := fmt.Sprintf("%+v", req)
 				if key == last && len(res.Messages) > 0 {
 					insert(res, 0, message.New(message.System, "again"))

@@ -179,9 +179,9 @@ func faultyWrites(sound func(setup) []string) []fault {
 		}, []string{"twice.stored"}, append(changed, "isolation.back", "twice.*", "budget.*", "erase.*", "lost.verbatim")...),
 		engineFault("cancellation ignored", plain, sound, func(b *brokenEngine) { b.detached = true }, []string{"cancel.stops"}, "cache.*"),
 		engineFault("fails now and then", plain, sound, func(b *brokenEngine) {
-			n := 0
+			var n atomic.Int64
 			b.result = func(core.AssembleRequest, *core.AssembleResult) error {
-				if n++; n%5 == 0 {
+				if n.Add(1)%5 == 0 {
 					return errors.New("broken: not today")
 				}
 				return nil

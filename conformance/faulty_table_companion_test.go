@@ -74,7 +74,7 @@ func (c *companied) Stats(ctx context.Context) (core.StoreStats, error) {
 func brokenCompanionOf(class, name string, change func(*companied)) broken {
 	return broken{class: "companion: " + class, name: name, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
-		paths := map[core.Store]string{}
+		var paths sync.Map // the path of a store
 		open := func(tb testing.TB, path string) core.Store {
 			tb.Helper()
 			cfg := sqlite.DefaultConfig()
@@ -86,7 +86,7 @@ func brokenCompanionOf(class, name string, change func(*companied)) broken {
 			tb.Cleanup(func() { _ = s.Close() })
 			c := &companied{Store: s}
 			change(c)
-			paths[c] = path
+			paths.Store(c, path)
 			return c
 		}
 		return conformance.ExamineStore(t, func(tb testing.TB) core.Store { tb.Helper(); return open(tb, filepath.Join(tb.TempDir(), "store.db")) },
@@ -95,7 +95,8 @@ func brokenCompanionOf(class, name string, change func(*companied)) broken {
 			conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {
 				tb.Helper()
 				_ = old.Close()
-				return open(tb, paths[old])
+				path, _ := paths.Load(old)
+				return open(tb, path.(string)) //nolint:forcetypeassert // open put it there
 			}))
 	}}
 }

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/contextengine/contextengine/backends/memory"
@@ -23,12 +24,12 @@ func faultyTypes() []fault {
 			}
 		}, []string{"type.scan"}),
 		storeFault("types as they were appended", func(s *brokenStore) {
-			first := make(map[string]core.EntryType)
+			var first sync.Map // the type of an entry by its id
 			s.append = func(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
 				res, err := s.Store.Append(ctx, entries)
 				for i := range entries {
 					if err == nil && res.IDs[i] == entries[i].ID {
-						first[entries[i].ID] = entries[i].Type
+						first.Store(entries[i].ID, entries[i].Type)
 					}
 				}
 				return res, err
@@ -37,7 +38,7 @@ func faultyTypes() []fault {
 				if q.Type == "" {
 					return s.Store.Scan(ctx, q)
 				}
-				return byOffset(ctx, s, q, func(e *core.Entry) bool { return first[e.ID] == q.Type })
+				return byOffset(ctx, s, q, func(e *core.Entry) bool { was, _ := first.Load(e.ID); return was == q.Type })
 			}
 		}, []string{"type.scan"}),
 		storeFault("types by offset", func(s *brokenStore) {
