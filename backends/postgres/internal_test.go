@@ -3,6 +3,8 @@ package postgres
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
@@ -27,56 +29,92 @@ func sample() message.Message {
 	}
 }
 
+func entryOf(m message.Message) core.Entry {
+	return core.Entry{Role: message.User, Time: time.Unix(5, 7).UTC(), Fingerprint: strings.Repeat("0a", 32), Message: m}
+}
+
+// unpacked returns what is read of a body whose entry has the same columns.
+func unpacked(e core.Entry, body []byte) (core.Entry, error) {
+	e.Message, e.Fingerprint = message.Message{}, ""
+	err := unpackBody(&e, body)
+	return e, err
+}
+
 func TestPackRoundTrip(t *testing.T) {
-	for _, m := range []message.Message{{}, {Parts: []message.Part{}}, sample(), message.New(message.User, strings.Repeat("x", 1<<20))} {
-		body := packBody(&m, "print")
-		got, fingerprint, err := unpackBody(body)
-		if err != nil || fingerprint != "print" {
-			t.Fatalf("unpackBody: %q, %v", fingerprint, err)
+	said := message.New(message.User, "what did we agree on about the cabin?")
+	said.Raw = []byte(`{"role":"user","content":"what did we agree on about the cabin?"}`)
+	for _, m := range []message.Message{{}, {Parts: []message.Part{}}, sample(), said, message.New(message.User, strings.Repeat("x", 1<<20))} {
+		for _, fingerprint := range []string{"", "print", "0A", strings.Repeat("0a", 32)} {
+			e := entryOf(m)
+			e.Fingerprint = fingerprint
+			got, err := unpacked(e, packBody(&e))
+			if diff := cmp.Diff(e, got); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
 		}
-		if diff := cmp.Diff(m, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// firstLayout is sample and the fingerprint "print" as the first layout has them.
+const firstLayout = "01057072696e7404746f6f6c0169026b00016e0173017401660500ff7b7d01010a0702030608040b746f6f6c5f726573756c740274ff0163016e017b0173010103" +
+	"6f646400000000000002000000000000000000d60fc1cc"
+
+// TestFirstLayoutIsRead: what programs before wrote, of a message that has everything.
+func TestFirstLayoutIsRead(t *testing.T) {
+	body, err := hex.DecodeString(firstLayout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := entryOf(sample())
+	want.Fingerprint = "print"
+	got, err := unpacked(want, body)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for i := range body {
+		if _, err := unpacked(want, body[:i]); err == nil {
+			t.Errorf("a body cut at %d is taken", i)
 		}
 	}
 }
 
 // TestBytesStayTheSame: what programs before wrote is what this one writes, so both read it.
 func TestBytesStayTheSame(t *testing.T) {
-	m := sample()
-	written := append(packBody(&m, "print"), packMeta(map[string]string{"b": "\xff", "a": ""})...)
-	if got := fmt.Sprintf("%x", sha256.Sum256(written)); got != "1d0eb25ba2a7770ebdf2014de810cc7ebca7778adbf628c206d3887cee94d0b4" {
+	e := entryOf(sample())
+	written := append(packBody(&e), packMeta(map[string]string{"b": "\xff", "a": ""})...)
+	if got := fmt.Sprintf("%x", sha256.Sum256(written)); got != "ba59d73f57b5ba81de3288eecbff640fc283989c3e120235674e99366310b098" {
 		t.Errorf("the sample is written as other bytes, of sum %s", got)
 	}
 }
 
 // TestDamageIsSeen flips every bit of a body, and cuts it everywhere.
 func TestDamageIsSeen(t *testing.T) {
-	m := sample()
-	body := packBody(&m, "print")
+	e := entryOf(sample())
+	body := packBody(&e)
 	for i := range len(body) * 8 {
 		bad := bytes.Clone(body)
 		bad[i/8] ^= 1 << (i % 8)
-		if _, _, err := unpackBody(bad); err == nil {
+		if _, err := unpacked(e, bad); err == nil {
 			t.Errorf("a flipped bit %d is not seen", i)
 		}
 	}
 	for i := range body {
-		if _, _, err := unpackBody(body[:i]); err == nil {
+		if _, err := unpacked(e, body[:i]); err == nil {
 			t.Errorf("a body cut at %d is taken", i)
 		}
 	}
 }
 
 func FuzzUnpack(f *testing.F) {
-	m := sample()
-	f.Add(packBody(&m, "print"))
+	e := entryOf(sample())
+	f.Add(packBody(&e))
 	f.Add([]byte{layout, 0, 0, 0, 0})
+	f.Add([]byte{layoutFirst, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		// With a right checksum, so that what is behind it is reached.
-		sum := checksum(b)
-		whole := append(bytes.Clone(b), byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24))
-		if m, fingerprint, err := unpackBody(whole); err == nil {
-			if again, _, err := unpackBody(packBody(&m, fingerprint)); err != nil || cmp.Diff(m, again) != "" {
+		got, err := unpacked(e, binary.LittleEndian.AppendUint32(bytes.Clone(b), checksum(b)))
+		if err == nil {
+			if again, err := unpacked(got, packBody(&got)); err != nil || cmp.Diff(got, again) != "" {
 				t.Errorf("what was read cannot be written and read again: %v", err)
 			}
 		}

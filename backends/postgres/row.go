@@ -41,7 +41,7 @@ func makeRow(e *core.Entry) row {
 	return row{
 		session: []byte(e.Session), id: []byte(e.ID), seq: e.Seq, turn: e.Turn, role: string(e.Role), kind: string(e.Type),
 		time: t.Truncate(time.Microsecond), nanos: int16(int64(t.Nanosecond()) % microsecond), tokens: int64(e.Tokens), key: []byte(e.Key),
-		meta: packMeta(e.Meta), body: packBody(&e.Message, e.Fingerprint), raw: int64(len(e.Message.Raw)), text: searchText(e),
+		meta: packMeta(e.Meta), body: packBody(e), raw: int64(len(e.Message.Raw)), text: searchText(e),
 	}
 }
 
@@ -51,14 +51,14 @@ func (r *row) entry(agent string) (core.Entry, error) {
 	if err != nil {
 		return core.Entry{}, damaged("entry %q: metadata: %v", r.id, err)
 	}
-	m, fingerprint, err := unpackBody(r.body)
-	if err != nil {
+	e := core.Entry{
+		ID: string(r.id), Agent: agent, Session: string(r.session), Seq: r.seq, Turn: r.turn, Role: message.Role(r.role), Type: core.EntryType(r.kind),
+		Time: r.time.Add(time.Duration(r.nanos)).UTC(), Tokens: int(r.tokens), Key: string(r.key), Meta: meta,
+	}
+	if err := unpackBody(&e, r.body); err != nil {
 		return core.Entry{}, damaged("entry %q: %v", r.id, err)
 	}
-	return core.Entry{
-		ID: string(r.id), Agent: agent, Session: string(r.session), Seq: r.seq, Turn: r.turn, Role: message.Role(r.role), Type: core.EntryType(r.kind),
-		Time: r.time.Add(time.Duration(r.nanos)).UTC(), Tokens: int(r.tokens), Key: string(r.key), Fingerprint: fingerprint, Message: m, Meta: meta,
-	}, nil
+	return e, nil
 }
 
 // The times that a column can hold, by year.

@@ -77,6 +77,9 @@ func baseMigrations() []migration {
 			// The few entries that are no messages.
 			`CREATE INDEX entries_types ON {s}.entries (agent, session, type, seq, n) WHERE type <> 'message'`,
 		},
+	}, {
+		// Programs from before cannot read what is written from here on.
+		name: "shorter bodies, words without places",
 	}}
 }
 

@@ -36,7 +36,7 @@ func newStatements(cfg Config) statements {
 	q := statements{schema: quoted(cfg.Schema)}
 	lang := "'pg_catalog." + cfg.Language + "'::regconfig"
 	// What is not to be found has no words, not even that of its agent.
-	words := "CASE WHEN %s = '' THEN ''::tsvector ELSE to_tsvector(" + lang + ", %s) || array_to_tsvector(ARRAY[%s]) END"
+	words := "CASE WHEN %s = '' THEN ''::tsvector ELSE strip(to_tsvector(" + lang + ", %s)) || array_to_tsvector(ARRAY[%s]) END"
 	vector := func(text, agent string) string {
 		return strings.Replace(strings.Replace(strings.Replace(words, "%s", text, 1), "%s", text, 1), "%s", agent, 1)
 	}

@@ -172,7 +172,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(packed.Message(&m, message.Message{Role: m.Role}))
 	f.Add(packed.Meta(map[string]string{"a": "b"}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if body, err := unseal(b); err == nil {
+		if body, err := packed.Unseal(b); err == nil {
 			b = body
 		}
 		_, _ = packed.ReadMeta(b)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/contextengine/contextengine/internal/packed"
 )
 
 // What names entries is stored in the file and once more in its indexes, so the usual forms are made short: a text in a column is the name itself, a
@@ -77,7 +79,7 @@ func shortKey(key string) any {
 			b := append(make([]byte, 0, 10+len(rest)), keyPlace)
 			b = appendNumber(b, n)
 			if len(rest) >= digestDigits {
-				if digest, ok := shortDigest(rest[:digestDigits]); ok {
+				if digest, ok := packed.Hex(rest[:digestDigits]); ok {
 					b[0] = keyPlaceDigest
 					b, rest = append(b, digest...), rest[digestDigits:]
 				}
@@ -86,7 +88,7 @@ func shortKey(key string) any {
 		}
 	}
 	if at := len(key) - digestDigits; at >= 0 {
-		if digest, ok := shortDigest(key[at:]); ok {
+		if digest, ok := packed.Hex(key[at:]); ok {
 			return append(append(append(make([]byte, 0, 1+at+len(digest)), keyDigest), key[:at]...), digest...)
 		}
 	}
@@ -146,15 +148,9 @@ func cutNumber(b []byte) (n uint64, rest []byte, ok bool) {
 	return n, b[1+b[0]:], true
 }
 
-// shortDigest returns the bytes of lower-case hexadecimal digits.
-func shortDigest(text string) ([]byte, bool) {
-	b, err := hex.DecodeString(text)
-	return b, err == nil && len(b) > 0 && hex.EncodeToString(b) == text
-}
-
 // shortFingerprint stores a fingerprint in hexadecimal digits as half as many bytes, any other as it is.
 func shortFingerprint(f string) any {
-	if b, ok := shortDigest(f); ok {
+	if b, ok := packed.Hex(f); ok {
 		return b
 	}
 	return f

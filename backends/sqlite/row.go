@@ -46,7 +46,7 @@ func (s *Store) makeRow(e *core.Entry) row {
 	body.B = append(body.B, packed.Message(&e.Message, packed.Home(e))...)
 	r := row{
 		id: storedID(e.ID), seq: e.Seq, turn: e.Turn, role: string(e.Role), kind: string(e.Type), milli: milli, tokens: int64(e.Tokens), key: shortKey(e.Key),
-		fingerprint: shortFingerprint(e.Fingerprint), meta: packed.Meta(e.Meta), body: s.seal(body.B),
+		fingerprint: shortFingerprint(e.Fingerprint), meta: packed.Meta(e.Meta), body: packed.Seal(body.B),
 	}
 	r.sum = r.checksum(e.SessionID(), e.Key, e.Fingerprint)
 	return r
@@ -58,7 +58,7 @@ func (s *Store) entry(id core.SessionID, r *row) (core.Entry, error) {
 	if r.sum != r.checksum(id, key, fingerprint) {
 		return core.Entry{}, s.damaged("entry %q does not match its checksum", r.id)
 	}
-	body, err := unseal(r.body)
+	body, err := packed.Unseal(r.body)
 	if err != nil {
 		return core.Entry{}, s.damaged("entry %q: %v", r.id, err)
 	}

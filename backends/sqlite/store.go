@@ -52,7 +52,7 @@ type Store struct {
 	closed  bool
 	closing atomic.Bool
 
-	deflaters, buffers sync.Pool
+	buffers sync.Pool
 }
 
 var (

@@ -148,11 +148,14 @@ func (s *Store) ListViews(ctx context.Context, q core.ViewQuery) ([]core.Session
 	return out, err
 }
 
+// minDeflateView is the size in bytes from which views are compressed, which every turn writes over: compressing one of 30 KB takes longer than writing it.
+const minDeflateView = 256 << 10
+
 // encodeView returns what the table holds of a view, most often in b. Writing the body as it will be, without copies and into a buffer that is there
 // already, takes half the time that json.Marshal and plain do with a recall block of 20 KB.
 func (s *Store) encodeView(v *core.View, b *bytes.Buffer) (body []byte, sum int64, err error) {
 	b.Reset()
-	b.WriteByte(bodyPlain)
+	b.WriteByte(packed.Plain)
 	to := json.NewEncoder(b)
 	// '<' and the like mean nothing here.
 	to.SetEscapeHTML(false)
@@ -160,7 +163,7 @@ func (s *Store) encodeView(v *core.View, b *bytes.Buffer) (body []byte, sum int6
 		return nil, 0, fmt.Errorf("sqlite: swap view %q: %w: %w", v.Session, err, core.ErrInvalid)
 	}
 	if body = b.Bytes(); len(body) > minDeflateView {
-		body = s.seal(body[1:])
+		body = packed.Seal(body[1:])
 	}
 	return body, viewSum(v.Session, int64(v.Version), body), nil
 }
@@ -169,7 +172,7 @@ func (s *Store) decodeView(id core.SessionID, version int64, body []byte, sum in
 	if sum != viewSum(id, version, body) {
 		return core.View{}, s.damaged("the view of session %q does not match its checksum", id)
 	}
-	b, err := unseal(body)
+	b, err := packed.Unseal(body)
 	if err != nil {
 		return core.View{}, s.damaged("the view of session %q: %v", id, err)
 	}

@@ -4,6 +4,7 @@ package packed
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"time"
 )
@@ -33,6 +34,23 @@ func (p *Writer) Bool(v bool) {
 func (p *Writer) Str(s string) {
 	p.Uint(uint64(len(s)))
 	p.B = append(p.B, s...)
+}
+
+// Hex returns the bytes that lower-case hexadecimal digits stand for; ok is false for other texts.
+func Hex(text string) (b []byte, ok bool) {
+	b, err := hex.DecodeString(text)
+	return b, err == nil && len(b) > 0 && hex.EncodeToString(b) == text
+}
+
+// Digest appends a text, in half the room where it is of hexadecimal digits.
+func (p *Writer) Digest(s string) {
+	b, ok := Hex(s)
+	p.Bool(ok)
+	if ok {
+		p.Bytes(b)
+		return
+	}
+	p.Str(s)
 }
 
 // Bytes appends bytes; nil is empty.
@@ -114,6 +132,14 @@ func (u *Reader) Next(n uint64) []byte {
 
 // View reads bytes without copying them.
 func (u *Reader) View() []byte { return u.Next(u.Uint()) }
+
+// Digest reads what Writer.Digest wrote.
+func (u *Reader) Digest() string {
+	if u.Bool() {
+		return hex.EncodeToString(u.View())
+	}
+	return u.Str()
+}
 
 // Str reads a text.
 func (u *Reader) Str() string { return string(u.View()) }

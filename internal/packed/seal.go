@@ -1,4 +1,4 @@
-package sqlite
+package packed
 
 import (
 	"bytes"
@@ -6,14 +6,15 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sync"
 
-	"github.com/contextengine/contextengine/internal/packed"
 	"github.com/contextengine/contextengine/internal/squeeze"
 )
 
-// The first byte of a stored body.
+// The first byte of a sealed body.
 const (
-	bodyPlain    byte = 1
+	// Plain is followed by the body as it is.
+	Plain        byte = 1
 	bodyDeflate  byte = 2
 	bodySqueezed byte = 3
 )
@@ -21,33 +22,27 @@ const (
 const (
 	// minDeflate is the size in bytes from which compression is tried that learns from the body itself; shorter ones are squeezed.
 	minDeflate = 1 << 10
-	// minDeflateView is the same for views, which every turn writes over: compressing one of 30 KB takes longer than writing it.
-	minDeflateView = 256 << 10
 	// maxBody bounds what a compressed body may say it expands to.
 	maxBody = 1 << 30
 )
 
-// seal prepares a body for the file: squeezed when that saves more than an eighth, or compressed when it saves more than a fifth.
-func (s *Store) seal(body []byte) []byte {
+var deflaters sync.Pool
+
+// Seal makes a body shorter for where it is kept: squeezed when that saves more than an eighth, or compressed when it saves more than a fifth.
+func Seal(body []byte) []byte {
 	if len(body) >= minDeflate {
-		if packed := s.deflate(body); packed != nil {
-			return packed
+		if out := deflate(body); out != nil {
+			return out
 		}
 	}
 	if out, ok := squeeze.Append(append(make([]byte, 0, len(body)+1), bodySqueezed), body); ok {
 		return out
 	}
-	return plain(body)
+	return append(append(make([]byte, 0, len(body)+1), Plain), body...)
 }
 
-// plain is seal without compression.
-func plain(body []byte) []byte {
-	out := make([]byte, 0, len(body)+1)
-	return append(append(out, bodyPlain), body...)
-}
-
-func (s *Store) deflate(body []byte) []byte {
-	w, _ := s.deflaters.Get().(*flate.Writer)
+func deflate(body []byte) []byte {
+	w, _ := deflaters.Get().(*flate.Writer)
 	var out bytes.Buffer
 	out.Grow(len(body) / 2)
 	out.WriteByte(bodyDeflate)
@@ -60,7 +55,7 @@ func (s *Store) deflate(body []byte) []byte {
 	} else {
 		w.Reset(&out)
 	}
-	defer s.deflaters.Put(w)
+	defer deflaters.Put(w)
 	if _, err := w.Write(body); err != nil {
 		return nil
 	}
@@ -70,21 +65,21 @@ func (s *Store) deflate(body []byte) []byte {
 	return out.Bytes()
 }
 
-// unseal is the inverse of seal. The result may share memory with sealed.
-func unseal(sealed []byte) ([]byte, error) {
+// Unseal is the inverse of Seal. The result may share memory with sealed.
+func Unseal(sealed []byte) ([]byte, error) {
 	if len(sealed) == 0 {
-		return nil, packed.ErrMalformed
+		return nil, ErrMalformed
 	}
 	rest := sealed[1:]
 	switch sealed[0] {
-	case bodyPlain:
+	case Plain:
 		return rest, nil
 	case bodySqueezed:
 		return squeeze.Expand(rest)
 	case bodyDeflate:
 		size, n := binary.Uvarint(rest)
 		if n <= 0 || size > maxBody {
-			return nil, packed.ErrMalformed
+			return nil, ErrMalformed
 		}
 		var out bytes.Buffer
 		got, err := io.Copy(&out, io.LimitReader(flate.NewReader(bytes.NewReader(rest[n:])), int64(size)+1))
@@ -92,7 +87,7 @@ func unseal(sealed []byte) ([]byte, error) {
 			return nil, fmt.Errorf("compressed body: %w", err)
 		}
 		if got != int64(size) {
-			return nil, packed.ErrMalformed
+			return nil, ErrMalformed
 		}
 		return out.Bytes(), nil
 	}
