@@ -9,7 +9,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// size writes a number of bytes in the largest unit that leaves a figure before the point.
+// size writes a number of bytes in the largest unit that leaves a figure before the point, in eight characters at most below 1000 TB.
 func size(n int64) string {
 	v, unit := float64(n), ""
 	for _, u := range []string{"kB", "MB", "GB", "TB"} {
@@ -19,7 +19,7 @@ func size(n int64) string {
 		v, unit = v/1000, u
 	}
 	if unit == "" {
-		return strconv.FormatInt(n, 10) + " bytes"
+		return strconv.FormatInt(n, 10) + " B"
 	}
 	return strconv.FormatFloat(v, 'f', 1, 64) + " " + unit
 }
