@@ -345,3 +345,46 @@ func eachText(m *message.Message, visit func(string) bool) bool {
 	}
 	return true
 }
+
+// carries reports whether a call may be given something of what was before a reset, whatever is recalled else.
+func (f *frame) carries(c *call) bool {
+	return f.v.Reset != nil && f.e.cfg.Recall.ResetMessages > 0 && c.req.PromptMode != core.PromptNone
+}
+
+// carried quotes what the first turn after a reset is given of what was before it, as far as an allowance goes: half of it is the newest summary's at most,
+// the rest the newest messages'.
+func (f *frame) carried(ctx context.Context, allowance int) ([]quotation, error) {
+	reset, most := f.v.Reset, f.e.cfg.Recall.ResetMessages
+	if reset == nil || most == 0 || allowance < minRecall {
+		return nil, nil
+	}
+	entries, err := f.e.reader.before(ctx, f.s.id, reset, most)
+	if err != nil {
+		if ctx.Err() != nil || f.e.cfg.Failure == FailStrict {
+			return nil, fmt.Errorf("core: assemble %q: before the reset: %w", f.s.id, err)
+		}
+		f.e.warn(ctx, "store", "before the reset", err)
+		return nil, nil
+	}
+	var out []quotation
+	room := f.s.quoteRoom(allowance)
+	take := func(entry *core.Entry, text string) bool {
+		if text = quoted(f.s.id, entry, text); f.s.cachedCount(text) > room {
+			return false
+		}
+		out = append(out, quotation{Candidate: &core.Candidate{Entry: *entry, Source: "reset"}, text: text, cost: f.s.cachedCount(text), part: true})
+		room -= out[len(out)-1].cost
+		return true
+	}
+	for i := range entries {
+		entry := &entries[i]
+		text := f.e.cfg.shorten(entry.Said(), entry)
+		if entry.Type == core.TypeSummary {
+			text = window.HeadTail(entry.Text(), len(entry.Text())*min(room/2, entry.Tokens)/max(entry.Tokens, 1), "\n...\n")
+		}
+		if !window.Blank(text) && !take(entry, text) && entry.Type != core.TypeSummary {
+			break
+		}
+	}
+	return out, nil
+}

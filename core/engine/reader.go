@@ -11,6 +11,7 @@ import (
 	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/internal/transcript"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // reader reads what a view names from the store.
@@ -305,4 +306,38 @@ func (r *reader) outOfSight(ctx context.Context, id core.SessionID, v *core.View
 		}
 	}
 	return there, nil
+}
+
+// carryPage is how many entries are read at once to find the messages that a turn may be given of what was before a reset, and carryFar how many at most: calls
+// of tools and their results are among them.
+const (
+	carryPage = 256
+	carryFar  = 20_000
+)
+
+// before reads the newest summary and the newest messages of what was in force before a reset, in this order, as far as they are still there.
+func (r *reader) before(ctx context.Context, id core.SessionID, reset *core.Reset, most int) ([]core.Entry, error) {
+	was := core.View{Path: reset.Path}
+	var out, messages []core.Entry
+	if reset.Summary != "" {
+		got, err := r.store.Get(ctx, id.Scope(), []string{reset.Summary})
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
+			return nil, err
+		}
+		out = append(out, got...)
+	}
+	for end := was.Len(); end > max(was.Len()-carryFar, 0) && len(messages) < most; end -= carryPage {
+		var page []core.Entry
+		err := r.scanSpans(ctx, &was, was.Slice(max(end-carryPage, 0), end), func(entry core.Entry) {
+			if entry.Type == core.TypeMessage && (entry.Role == message.User || entry.Role == message.Assistant) && !entry.LookedUp() && !window.Blank(entry.Said()) {
+				page = append(page, entry)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		slices.Reverse(page)
+		messages = append(messages, page...)
+	}
+	return append(out, messages[:min(most, len(messages))]...), nil
 }
