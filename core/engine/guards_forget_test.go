@@ -151,10 +151,12 @@ func TestForgetWhileCompacting(t *testing.T) {
 // meanwhile is a compactor before whose answer something happens.
 type meanwhile struct {
 	core.Compactor
-	do func()
+	do    func()
+	calls int
 }
 
 func (m *meanwhile) Compact(ctx context.Context, c core.Compaction) (core.Patch, error) {
+	m.calls++
 	p, err := m.Compactor.Compact(ctx, c)
 	if do := m.do; do != nil {
 		m.do = nil
@@ -319,4 +321,58 @@ func TestForgetWithSummariesThatDoNotSay(t *testing.T) {
 	if got := f.traces(); got != nil {
 		t.Errorf("still there: %q", got)
 	}
+}
+
+// TestForgetThePinnedPrompt: the message with which a turn began that outgrew the window is erased like any other, and what follows is shown without it.
+func TestForgetThePinnedPrompt(t *testing.T) {
+	f := newFixture(t)
+	f.ingest(user("before"), assistant("noted"), user("my code is "+secret))
+	for i := range 6 {
+		id := fmt.Sprint("c", i)
+		f.ingest(calling(id), resulting(id, strings.Repeat("word ", 40)))
+	}
+	if got := shown(f.assemble(130)); !strings.Contains(got, secret) || !strings.Contains(got, "this turn") {
+		t.Fatalf("window = %q: nothing is tested", got)
+	}
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	if v, err := f.store.LoadView(t.Context(), f.id); err != nil || v.Pinned != "" {
+		t.Errorf("%q stays in front: %v", v.Pinned, err)
+	}
+	for range 2 {
+		if got := shown(f.assemble(130)); strings.Contains(got, secret) || !strings.Contains(got, "word") {
+			t.Errorf("shown %q", got)
+		}
+		f.restart()
+	}
+}
+
+// TestWhatWasErasedMeanwhileCostsNoSecondTry: a patch shortens what is left of it; the compactor is not asked again, which may cost a model's work.
+func TestWhatWasErasedMeanwhileCostsNoSecondTry(t *testing.T) {
+	late := &meanwhile{Compactor: shortenAll{}}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = late })
+	words := strings.Repeat(" word", 50)
+	f.ingest(user("my code is "+secret+words), assistant("noted"+words), user("b"), assistant("c"))
+	late.do = func() { f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}}) }
+	if res := f.compact(100); !res.Compacted {
+		t.Errorf("Compact = %+v", res)
+	}
+	if late.calls != 1 {
+		t.Errorf("the compactor was asked %d times, want once", late.calls)
+	}
+	if got := shown(f.assemble(1000)); got != "in short | b | c" {
+		t.Errorf("shown %q", got)
+	}
+}
+
+// shortenAll is a compactor that shortens whatever it may.
+type shortenAll struct{}
+
+func (shortenAll) OwnsCompaction() bool { return true }
+
+func (shortenAll) Compact(_ context.Context, c core.Compaction) (core.Patch, error) {
+	p := core.Patch{Stubs: map[string]window.Stub{}}
+	for _, entry := range c.Entries[:len(c.Entries)-c.Protected] {
+		p.Stubs[entry.ID] = window.Stub{Kind: window.Clipped, Texts: map[int]string{0: "in short"}}
+	}
+	return p, nil
 }
