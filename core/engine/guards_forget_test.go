@@ -376,3 +376,30 @@ func (shortenAll) Compact(_ context.Context, c core.Compaction) (core.Patch, err
 	}
 	return p, nil
 }
+
+// TestSummaryThatWasStoredButNotPublished: a compaction that loses its race when its summary is stored already is planned again, and does not say before that
+// it compacted.
+func TestSummaryThatWasStoredButNotPublished(t *testing.T) {
+	store, h := &telling{Store: memory.New()}, &halver{}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.Compactor = store, h })
+	f.store = store.Store
+	f.ingest(user("one"+strings.Repeat(" word", 90)), assistant("two"), user("three"), assistant("four"))
+	elsewhere, err := engine.New(engine.Parts{Store: store.Store, Compactor: &halver{}, Counter: f.parts.Counter}, f.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.after = func() {
+		if _, err := elsewhere.Forget(t.Context(), engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("four").ID}}); err != nil {
+			t.Error(err)
+		}
+	}
+	if res := f.compact(100); !res.Compacted || h.calls != 2 {
+		t.Errorf("Compact = %+v, the compactor was asked %d times, want twice", res, h.calls)
+	}
+	for range 2 {
+		if got := shown(f.assemble(1000)); got != "summary number 2 | two | three" {
+			t.Errorf("shown %q", got)
+		}
+		f.restart()
+	}
+}
