@@ -10,6 +10,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -45,6 +46,9 @@ const blobDictionary = `"thinking":"","thinkingSignature":"","textSignature":"",
 	`\"totalTokens\":,\"cost\":{\"input\":0,\"output\":0,\"total\":0}}}","derived":true,"message":{"role":"user","parts":[{"kind":"text","text":"` +
 	`"}],"time":"2026-","stop":"stop","usage":{"input":,"output":},"format":"pi"}}`
 
+// blobWriters and blobReaders are those that wait for the next blob: making one takes ten times as long as writing or reading a short blob.
+var blobWriters, blobReaders sync.Pool
+
 // maxBlob bounds what a blob may unpack to.
 const maxBlob = 4 * maxBody
 
@@ -72,10 +76,16 @@ func encodeBlob(r record) (string, error) {
 	}
 	var out strings.Builder
 	text := base64.NewEncoder(base64.RawStdEncoding, &out)
-	z, err := flate.NewWriterDict(text, flate.DefaultCompression, []byte(blobDictionary))
-	if err != nil {
-		return "", err
+	z, _ := blobWriters.Get().(*flate.Writer)
+	if z == nil {
+		var err error
+		if z, err = flate.NewWriterDict(text, flate.DefaultCompression, []byte(blobDictionary)); err != nil {
+			return "", err
+		}
+	} else {
+		z.Reset(text) // to what it was made with, the dictionary too
 	}
+	defer blobWriters.Put(z)
 	enc := json.NewEncoder(z)
 	enc.SetEscapeHTML(false)
 	if err := errors.Join(enc.Encode(b), z.Close(), text.Close()); err != nil {
@@ -101,7 +111,14 @@ var errBlob = errors.New("openbrain: entry is not what was written")
 
 // decodeBlob fills a record from its blob.
 func decodeBlob(text string, r *record) error {
-	z := flate.NewReaderDict(base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(text)), []byte(blobDictionary))
+	from := base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(text))
+	z, _ := blobReaders.Get().(io.Reader)
+	if z == nil {
+		z = flate.NewReaderDict(from, []byte(blobDictionary))
+	} else if err := z.(flate.Resetter).Reset(from, []byte(blobDictionary)); err != nil { //nolint:forcetypeassert // what flate returns is one
+		return errBlob
+	}
+	defer blobReaders.Put(z)
 	raw, err := io.ReadAll(io.LimitReader(z, maxBlob+1))
 	if err != nil || len(raw) > maxBlob {
 		return errBlob

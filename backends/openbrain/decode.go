@@ -46,13 +46,7 @@ const maxNesting = 4
 // decodeList reads the answer of a listing or search: a bare array, or an object that holds one.
 func decodeList(body []byte) (listing, error) {
 	out := listing{total: -1}
-	var more struct {
-		Next string `json:"next"`
-	}
-	if isKind(body, '{') && json.Unmarshal(body, &more) == nil {
-		out.next = more.Next
-	}
-	elements, ok := findList(body, &out.total, maxNesting)
+	elements, ok := out.find(body, maxNesting)
 	if !ok {
 		return listing{}, errShape
 	}
@@ -66,7 +60,8 @@ func decodeList(body []byte) (listing, error) {
 	return out, nil
 }
 
-func findList(raw json.RawMessage, total *int, depth int) ([]json.RawMessage, bool) {
+// find returns the elements of the list in an answer, and reads what stands beside it.
+func (l *listing) find(raw json.RawMessage, depth int) ([]json.RawMessage, bool) {
 	if isKind(raw, '[') {
 		var list []json.RawMessage
 		err := json.Unmarshal(raw, &list)
@@ -76,11 +71,14 @@ func findList(raw json.RawMessage, total *int, depth int) ([]json.RawMessage, bo
 	if depth == 0 || !isKind(raw, '{') || json.Unmarshal(raw, &object) != nil {
 		return nil, false
 	}
-	readTotal(object, total)
+	if next := object["next"]; depth == maxNesting && isKind(next, '"') {
+		l.next, _ = textOf(next)
+	}
+	l.readTotal(object)
 	if p := object["pagination"]; isKind(p, '{') {
 		var pagination map[string]json.RawMessage
 		if json.Unmarshal(p, &pagination) == nil {
-			readTotal(pagination, total)
+			l.readTotal(pagination)
 		}
 	}
 	for _, key := range listKeys {
@@ -91,17 +89,17 @@ func findList(raw json.RawMessage, total *int, depth int) ([]json.RawMessage, bo
 		if bytes.Equal(bytes.TrimSpace(v), []byte("null")) {
 			return nil, true
 		}
-		if list, ok := findList(v, total, depth-1); ok {
+		if list, ok := l.find(v, depth-1); ok {
 			return list, true
 		}
 	}
 	return nil, false
 }
 
-func readTotal(object map[string]json.RawMessage, total *int) {
+func (l *listing) readTotal(object map[string]json.RawMessage) {
 	var n int
 	if v, ok := object["total"]; ok && json.Unmarshal(v, &n) == nil && n >= 0 {
-		*total = n
+		l.total = n
 	}
 }
 
