@@ -87,7 +87,7 @@ func coreDocs() map[string]string {
 		"recall.share":             "share of the budget for recalled messages in a turn that asks for something, 0 to 0.5; 0 turns recall off",
 		"recall.tokens":            "largest cost of all recalled messages in other turns, in tokens",
 		"recall.gate":              "recall only for turns that ask for something that is not shown; false recalls in every turn",
-		"recall.floor":             "share of the best candidate's score below which nothing is recalled, 0 to 1",
+		"recall.floor":             "share of the best candidate's score below which nothing is recalled, 0 to 1; in windows of more than 64,000 tokens it falls with the cube root of the budget",
 		"recall.candidates":        "largest number of candidates that a retriever is asked for; it follows the tokens",
 		"recall.deadline":          "how long a retriever may take",
 		"recall.acrossSessions":    "let recall reach the agent's other sessions",

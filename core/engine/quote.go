@@ -58,7 +58,7 @@ func (f *frame) choose(c *call, q *core.Query, candidates []core.Candidate, seen
 			continue
 		}
 		if math.IsInf(floor, -1) {
-			floor = f.e.cfg.floor(cand.Score)
+			floor = f.e.cfg.floor(cand.Score, f.v.Budget)
 		}
 		if cand.Score < floor {
 			break // they come best first
@@ -264,12 +264,16 @@ func (c *Config) candidates(allowance int) int {
 	return min(max(allowance/perCandidate, minCandidates), c.Recall.Candidates)
 }
 
+// floorBudget is the largest budget, in tokens, in which the floor is what the configuration says.
+const floorBudget = 64_000
+
 // floor is the score below which a candidate is not worth its tokens, given that of the best one. Scores that are not positive say nothing of worth.
-func (c *Config) floor(best float64) float64 {
+// Measured by what a window costs at all a token of recall costs less the larger the window is, so larger ones have a lower floor.
+func (c *Config) floor(best float64, budget int) float64 {
 	if best <= 0 {
 		return -math.MaxFloat64
 	}
-	return c.Recall.Floor * best
+	return c.Recall.Floor * best * math.Cbrt(floorBudget/float64(max(budget, floorBudget)))
 }
 
 // want notes what a turn that asks would take if it had the room, when that is a good deal more than it took: a step makes room for it.

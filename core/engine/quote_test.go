@@ -91,20 +91,24 @@ func TestQuotesAreWorthTheirPlace(t *testing.T) {
 		scores  []float64
 		numbers []int
 		want    []string
+		budget  int
 	}{
-		"in order":              {[]float64{1}, []int{3, 0, 2}, []string{fact(0), fact(2), fact(3)}},
-		"proposed twice":        {[]float64{1}, []int{1, 1, 1, 2}, []string{fact(1), fact(2)}},
-		"just worth it":         {[]float64{1, 0.15}, []int{1, 2}, []string{fact(1), fact(2)}},
-		"not worth it":          {[]float64{1, 0.14, 0.1}, []int{1, 2, 3}, []string{fact(1)}},
-		"scores of nothing":     {[]float64{0, -1, -5}, []int{1, 2, 3}, []string{fact(1), fact(2), fact(3)}},
-		"what is in the prompt": {[]float64{1}, []int{4, 1}, []string{fact(1)}},
-		"said twice":            {[]float64{1}, []int{5, 6, 1}, []string{fact(1), "the same words again"}},
-		"blank":                 {[]float64{1}, []int{7, 1}, []string{fact(1)}},
+		"in order":              {[]float64{1}, []int{3, 0, 2}, []string{fact(0), fact(2), fact(3)}, 4000},
+		"proposed twice":        {[]float64{1}, []int{1, 1, 1, 2}, []string{fact(1), fact(2)}, 4000},
+		"just worth it":         {[]float64{1, 0.15}, []int{1, 2}, []string{fact(1), fact(2)}, 4000},
+		"not worth it":          {[]float64{1, 0.14, 0.1}, []int{1, 2, 3}, []string{fact(1)}, 4000},
+		"scores of nothing":     {[]float64{0, -1, -5}, []int{1, 2, 3}, []string{fact(1), fact(2), fact(3)}, 4000},
+		"what is in the prompt": {[]float64{1}, []int{4, 1}, []string{fact(1)}, 4000},
+		"said twice":            {[]float64{1}, []int{5, 6, 1}, []string{fact(1), "the same words again"}, 4000},
+		"blank":                 {[]float64{1}, []int{7, 1}, []string{fact(1)}, 4000},
+		"worth it in 64k":       {[]float64{1, 0.15, 0.149}, []int{1, 2, 3}, []string{fact(1), fact(2)}, 64_000},
+		"worth it in 128k":      {[]float64{1, 0.12, 0.119}, []int{1, 2, 3}, []string{fact(1), fact(2)}, 128_000},
+		"worth it in 512k":      {[]float64{1, 0.075, 0.0749}, []int{1, 2, 3}, []string{fact(1), fact(2)}, 512_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newQuoting(t, nil, append(facts(4), user("what was asked?"), user("the same words again"), user("the same words again"), user(" \n "))...)
 			k.propose(c.scores, c.numbers...)
-			got, _ := k.quotes(4000, " what was asked?\n")
+			got, _ := k.quotes(c.budget, " what was asked?\n")
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("quoted (-want +got):\n%s", diff)
 			}
