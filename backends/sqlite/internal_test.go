@@ -304,7 +304,10 @@ func TestEndIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	said, err := saidLength(cfg.Path)
+	if done, err := s.checkpoint(t.Context()); !done || err != nil { // now nobody looks into the log
+		t.Fatal(done, err)
+	}
+	_, said, err := saidLength(cfg.Path)
 	if err != nil {
 		t.Fatal(err)
 	}

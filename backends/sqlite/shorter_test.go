@@ -1,6 +1,8 @@
 package sqlite_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -163,6 +165,81 @@ func TestCutFileTakesNothing(t *testing.T) {
 	if err := s.Ping(t.Context()); !errors.Is(err, sqlite.ErrDamaged) {
 		t.Errorf("Ping: error %v, want ErrDamaged", err)
 	}
+}
+
+// TestHalfACheckpointTakesWhatComes: a process that was killed while it copied the write-ahead log into the file leaves a file that is shorter than it says, and the rest in
+// the log. For one that has the file open, and knew it when it was longer, nothing is lost and nothing is cut off.
+func TestHalfACheckpointTakesWhatComes(t *testing.T) {
+	cfg := config(t)
+	s := open(t, cfg)
+	mustAppend(t, s, entries(ann, 1, 400)...)
+	if err := s.Close(); err != nil { // now all is in the file
+		t.Fatal(err)
+	}
+	s = open(t, cfg)
+	mustAppend(t, s, entry(ann, 401))
+	known := sizeOfFile(t, cfg.Path)
+
+	other := open(t, cfg)
+	var ids []string
+	for _, e := range entries(ann, 1, 400) {
+		ids = append(ids, e.ID)
+	}
+	if _, err := other.Delete(t.Context(), ann.Scope(), ids); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Vacuum(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, other, entries(ann, 500, 600)...)
+	page1, pages := firstPageInLog(t, cfg.Path+"-wal")
+	file, err := os.OpenFile(cfg.Path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteAt(page1, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if now, says := sizeOfFile(t, cfg.Path), int64(pages)*int64(len(page1)); now >= known || now >= says {
+		t.Fatalf("the file had %d bytes, has %d and says %d: nothing is tested", known, now, says)
+	}
+	mustAppend(t, s, entry(ann, 402))
+	for _, st := range []*sqlite.Store{s, other} {
+		n := 0
+		for _, err := range core.All(t.Context(), st, ann.Scope(), false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if n != 102 {
+			t.Errorf("%d entries, want 102", n)
+		}
+	}
+}
+
+// firstPageInLog returns the file's first page as the newest commit in a write-ahead log has it, and how many pages the file has then.
+func firstPageInLog(t *testing.T, name string) (page []byte, pages uint32) {
+	t.Helper()
+	log, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const header, frame = 32, 24
+	size := int(binary.BigEndian.Uint32(log[8:]))
+	for at := header; at+frame+size <= len(log) && bytes.Equal(log[at+8:at+16], log[16:24]); at += frame + size {
+		if binary.BigEndian.Uint32(log[at:]) == 1 {
+			page = log[at+frame : at+frame+size]
+			pages = binary.BigEndian.Uint32(page[28:])
+		}
+	}
+	if page == nil {
+		t.Fatal("the log does not hold the first page")
+	}
+	return page, pages
 }
 
 func sizeOfFile(t *testing.T, path string) int64 {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -81,11 +82,7 @@ func lostCommits(name string) (int, error) {
 		}
 		return 1, nil
 	}
-	order := binary.ByteOrder(binary.LittleEndian)
-	if magic&1 != 0 {
-		order = binary.BigEndian
-	}
-	sum := walSum{order: order}
+	sum := walSum{order: orderOf(head)}
 	sum.add(head[:24])
 	salt, broken := head[16:24], !sum.is(head[24:])
 	if broken {
@@ -118,6 +115,75 @@ func countLost(f io.Reader, salt []byte, size int, sum walSum, broken bool) (int
 			lost++
 		}
 	}
+}
+
+// logHolds reports whether commits in a log hold every page of a file from one number to another, of so many bytes each, and are not all in the file: from then
+// on nobody looks into the log.
+func logHolds(file string, page, from, to int64) bool {
+	if copied, err := logCopied(file + "-shm"); copied || err != nil {
+		return false
+	}
+	name := file + "-wal"
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, walHeaderSize)
+	if _, err := io.ReadFull(f, head); err != nil || binary.BigEndian.Uint32(head)&^1 != walMagic || int64(binary.BigEndian.Uint32(head[8:])) != page {
+		return false
+	}
+	sum := walSum{order: orderOf(head)}
+	if sum.add(head[:24]); !sum.is(head[24:]) {
+		return false
+	}
+	held, pending := map[int64]bool{}, []int64{}
+	for frame, log := make([]byte, frameHeader+page), bufio.NewReaderSize(f, 1<<20); ; {
+		if _, err := io.ReadFull(log, frame); err != nil || !bytes.Equal(frame[8:16], head[16:24]) {
+			break
+		}
+		sum.add(frame[:8])
+		if sum.add(frame[frameHeader:]); !sum.is(frame[16:24]) {
+			break
+		}
+		pending = append(pending, int64(binary.BigEndian.Uint32(frame)))
+		if binary.BigEndian.Uint32(frame[4:8]) == 0 {
+			continue // the commit comes later
+		}
+		for _, n := range pending {
+			held[n] = true
+		}
+		pending = pending[:0]
+	}
+	for n := from; n <= to; n++ {
+		if !held[n] {
+			return false
+		}
+	}
+	return true
+}
+
+// logCopied reports whether all of a log is in the file, by the index that the processes share; see https://www.sqlite.org/walformat.html#the_wal_index_file_format.
+func logCopied(name string) (bool, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	const frames, copied = 16, 96 // where these numbers stand
+	var head [copied + 4]byte
+	if _, err := io.ReadFull(f, head[:]); err != nil {
+		return false, err
+	}
+	return binary.NativeEndian.Uint32(head[copied:]) >= binary.NativeEndian.Uint32(head[frames:]), nil
+}
+
+// orderOf is the order of the bytes that a log's checksums are made of.
+func orderOf(head []byte) binary.ByteOrder {
+	if binary.BigEndian.Uint32(head)&1 != 0 {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
 }
 
 func allZero(b []byte) bool {

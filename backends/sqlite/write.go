@@ -92,11 +92,11 @@ func (s *Store) inPlace() error {
 
 // notCut fails when the file is shorter than it was and than it says itself. SQLite shortens it only after saying so at its beginning; where it was cut off
 // what is read next may be of pages that are kept in memory, and what is written next would leave holes. Another process that copies the write-ahead log into
-// the file writes the beginning first and the end last: the end is waited for.
+// the file writes the beginning first and the end last: the end is waited for. If it was killed in between, the end is in the log for as long as nobody copies it.
 func (s *Store) notCut(size int64) error {
 	for wait := time.Millisecond; size < s.length.Load(); wait *= 2 {
-		says, err := saidLength(s.file)
-		if err == nil && says <= size {
+		page, says, err := saidLength(s.file)
+		if err == nil && (says <= size || logHolds(s.file, page, size/page+1, says/page)) {
 			break
 		}
 		if wait > maxSettle {
@@ -114,16 +114,19 @@ func (s *Store) notCut(size int64) error {
 // maxSettle is the longest of the waits for the end of a file, each twice as long as the one before: about two seconds in all.
 const maxSettle = 1 << 10 * time.Millisecond
 
-// saidLength is how long a database file is by its own account, in bytes.
-func saidLength(path string) (int64, error) {
+// saidLength is how long a page of a database file is by its own account, and how long all of it, in bytes.
+func saidLength(path string) (page, length int64, err error) {
 	var head [32]byte
 	file, err := os.Open(path)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	_, err = io.ReadFull(file, head[:])
-	page := int64(binary.BigEndian.Uint16(head[16:])) // 1 stands for 65,536, which this program does not use
-	return page * int64(binary.BigEndian.Uint32(head[28:])), errors.Join(err, file.Close())
+	page = int64(binary.BigEndian.Uint16(head[16:])) // 1 stands for 65,536, which this program does not use
+	if err == nil && page == 0 {
+		err = errors.New("it names no length of a page")
+	}
+	return page, page * int64(binary.BigEndian.Uint32(head[28:])), errors.Join(err, file.Close())
 }
 
 // patiently repeats try while another process has the lock, until ctx ends or the busy timeout has passed. SQLite's own
