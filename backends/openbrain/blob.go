@@ -46,7 +46,7 @@ const blobDictionary = `"thinking":"","thinkingSignature":"","textSignature":"",
 	`\"totalTokens\":,\"cost\":{\"input\":0,\"output\":0,\"total\":0}}}","derived":true,"message":{"role":"user","parts":[{"kind":"text","text":"` +
 	`"}],"time":"2026-","stop":"stop","usage":{"input":,"output":},"format":"pi"}}`
 
-// blobWriters and blobReaders are those that wait for the next blob: making one takes ten times as long as writing or reading a short blob.
+// blobWriters and blobReaders are those that wait for the next blob: making them anew took four tenths of an append, and nine of its memory.
 var blobWriters, blobReaders sync.Pool
 
 // maxBlob bounds what a blob may unpack to.

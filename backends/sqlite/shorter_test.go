@@ -128,26 +128,10 @@ func TestMovedFileTakesNothing(t *testing.T) {
 // that another process made smaller takes what comes.
 func TestCutFileTakesNothing(t *testing.T) {
 	cfg := config(t)
-	s := open(t, cfg)
-	mustAppend(t, s, entries(ann, 1, 400)...)
-	if err := s.Close(); err != nil { // now all is in the file
-		t.Fatal(err)
-	}
-	s = open(t, cfg)
-	mustAppend(t, s, entry(ann, 401))
+	s := openLong(t, cfg)
 
-	other := open(t, cfg)
-	var ids []string
-	for _, e := range entries(ann, 1, 300) {
-		ids = append(ids, e.ID)
-	}
-	if _, err := other.Delete(t.Context(), ann.Scope(), ids); err != nil {
-		t.Fatal(err)
-	}
 	before := sizeOfFile(t, cfg.Path)
-	if err := other.Vacuum(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	other := madeSmaller(t, cfg, entries(ann, 1, 300))
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -171,26 +155,10 @@ func TestCutFileTakesNothing(t *testing.T) {
 // the log. For one that has the file open, and knew it when it was longer, nothing is lost and nothing is cut off.
 func TestHalfACheckpointTakesWhatComes(t *testing.T) {
 	cfg := config(t)
-	s := open(t, cfg)
-	mustAppend(t, s, entries(ann, 1, 400)...)
-	if err := s.Close(); err != nil { // now all is in the file
-		t.Fatal(err)
-	}
-	s = open(t, cfg)
-	mustAppend(t, s, entry(ann, 401))
+	s := openLong(t, cfg)
 	known := sizeOfFile(t, cfg.Path)
 
-	other := open(t, cfg)
-	var ids []string
-	for _, e := range entries(ann, 1, 400) {
-		ids = append(ids, e.ID)
-	}
-	if _, err := other.Delete(t.Context(), ann.Scope(), ids); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Vacuum(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	other := madeSmaller(t, cfg, entries(ann, 1, 400))
 	mustAppend(t, other, entries(ann, 500, 600)...)
 	page1, pages := firstPageInLog(t, cfg.Path+"-wal")
 	file, err := os.OpenFile(cfg.Path, os.O_RDWR, 0)
@@ -240,6 +208,36 @@ func firstPageInLog(t *testing.T, name string) (page []byte, pages uint32) {
 		t.Fatal("the log does not hold the first page")
 	}
 	return page, pages
+}
+
+// openLong opens a file of 399 entries, nothing of which is in the log, and adds one.
+func openLong(t *testing.T, cfg sqlite.Config) *sqlite.Store {
+	t.Helper()
+	s := open(t, cfg)
+	mustAppend(t, s, entries(ann, 1, 400)...)
+	if err := s.Close(); err != nil { // now all is in the file
+		t.Fatal(err)
+	}
+	s = open(t, cfg)
+	mustAppend(t, s, entry(ann, 401))
+	return s
+}
+
+// madeSmaller is another store over the file, which deletes entries and gives their room back.
+func madeSmaller(t *testing.T, cfg sqlite.Config, gone []core.Entry) *sqlite.Store {
+	t.Helper()
+	s := open(t, cfg)
+	var ids []string
+	for _, e := range gone {
+		ids = append(ids, e.ID)
+	}
+	if _, err := s.Delete(t.Context(), ann.Scope(), ids); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Vacuum(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func sizeOfFile(t *testing.T, path string) int64 {

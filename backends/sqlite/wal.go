@@ -123,8 +123,7 @@ func logHolds(file string, page, from, to int64) bool {
 	if copied, err := logCopied(file + "-shm"); copied || err != nil {
 		return false
 	}
-	name := file + "-wal"
-	f, err := os.Open(name)
+	f, err := os.Open(file + "-wal")
 	if err != nil {
 		return false
 	}

@@ -26,6 +26,7 @@ const (
 	maxBody = 1 << 30
 )
 
+// deflaters are those that wait for the next body.
 var deflaters sync.Pool
 
 // Seal makes a body shorter for where it is kept: squeezed when that saves more than an eighth, or compressed when it saves more than a fifth.
