@@ -38,6 +38,8 @@ type conversation struct {
 	rand *rand.Rand
 	// failed, where a test makes a part fail, reports whether an error is of that: the call is then made again.
 	failed func(error) bool
+	// between is called behind each turn; nil for nothing.
+	between func(k *course)
 }
 
 // do makes a call, and once more where it failed for that reason.
@@ -241,6 +243,9 @@ func (c *conversation) turn(k *course) {
 	}
 	if every(k.spawn) {
 		c.spawn(k)
+	}
+	if c.between != nil {
+		c.between(k)
 	}
 }
 
