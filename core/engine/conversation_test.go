@@ -40,6 +40,8 @@ type conversation struct {
 	failed func(error) bool
 	// between is called behind each turn; nil for nothing.
 	between func(k *course)
+	// handed is what the host hands over of its transcript; nil for all of it.
+	handed func() *core.Transcript
 }
 
 // do makes a call, and once more where it failed for that reason.
@@ -292,6 +294,9 @@ func (c *conversation) assemble(k *course, req core.AssembleRequest, prompt stri
 	own := req.Session == c.id
 	if k.hosted && own {
 		req.Transcript = &core.Transcript{Messages: slices.Clone(c.host), Whole: k.whole}
+		if c.handed != nil {
+			req.Transcript = c.handed()
+		}
 		if req.Call != core.CallLoop {
 			req.Prompt = prompt
 		}

@@ -136,6 +136,10 @@ func newDrawn(t *testing.T, seed uint64) *drawnConversation {
 		c.cfg.Redact = []engine.RedactRule{{Name: "ship", Pattern: `kestrel [0-9]+`}}
 		c.chosen = append(c.chosen, "redact")
 	}
+	if r.IntN(6) == 0 {
+		c.parts.Store, c.parts.Views = struct{ core.Store }{c.store}, c.store.Store // one that keeps no views, with what else keeps them
+		c.chosen = append(c.chosen, "views")
+	}
 	now := func(n int) int { return r.IntN(n) * r.IntN(2) }
 	c.course = course{
 		turns: 12 + r.IntN(16), seed: int(seed), budget: []int{90, 200, 300, 500, 900, 2000}[r.IntN(6)], words: []int{4, 12, 30}[r.IntN(3)], tools: now(4),
@@ -145,7 +149,7 @@ func newDrawn(t *testing.T, seed uint64) *drawnConversation {
 	if !c.course.hosted {
 		c.course.rewind = 0 // who hands over messages takes none back
 	}
-	c.between = c.besides
+	c.between, c.handed = c.besides, c.handsOver
 	for range 1 + r.IntN(2) {
 		c.restart()
 		c.engines = append(c.engines, c.engine)
@@ -230,6 +234,25 @@ func (c *drawnConversation) besides(k *course) {
 	c.engines[0] = c.engine // it was started again
 }
 
+// handsOver draws what a host hands over of its transcript: all of it, what came last and what was before by its digest, or only what came last, which may begin
+// with a line of its own.
+func (c *drawnConversation) handsOver() *core.Transcript {
+	t := &core.Transcript{Messages: slices.Clone(c.host), Whole: c.course.whole}
+	if len(c.host) == 0 {
+		return t
+	}
+	switch n := c.rand.IntN(len(c.host)); c.rand.IntN(6) {
+	case 0:
+		t.Skipped, t.Digest, t.Messages = n, message.DigestOf(c.host[:n]), t.Messages[n:]
+	case 1:
+		t.Messages, t.Whole = t.Messages[n:], false
+		if t.Messages[0].Role == message.Assistant {
+			t.Messages = append([]message.Message{message.New(message.User, "(session bootstrap)")}, t.Messages...)
+		}
+	}
+	return t
+}
+
 func (c *drawnConversation) some() string {
 	if len(c.said) == 0 {
 		return "id0000001"
@@ -282,7 +305,7 @@ func (c *drawnConversation) ask(k *course) {
 	case 7:
 		req := core.BootstrapRequest{Session: c.id}
 		if c.rand.IntN(2) == 0 {
-			req.Transcript = &core.Transcript{Messages: slices.Clone(c.host), Whole: k.whole}
+			req.Transcript = c.handsOver()
 		}
 		if c.rand.IntN(4) == 0 {
 			req.TranscriptScope = core.TranscriptScope{SessionID: fmt.Sprint("t", c.rand.IntN(2))}

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -401,5 +402,60 @@ func TestSummaryThatWasStoredButNotPublished(t *testing.T) {
 			t.Errorf("shown %q", got)
 		}
 		f.restart()
+	}
+}
+
+// stubborn is a store that deletes nothing.
+type stubborn struct{ *memory.Store }
+
+func (stubborn) Delete(context.Context, core.Scope, []string) (int, error) {
+	return 0, fmt.Errorf("delete: %w", core.ErrUnavailable)
+}
+
+// TestSummaryOfBeforeAnErasure: a summary that a view does not know yet is taken up when as much had been erased when it was made, and deleted otherwise. Where
+// it cannot be deleted an engine that degrades goes on without it and says so, and a strict one fails.
+func TestSummaryOfBeforeAnErasure(t *testing.T) {
+	summaries := func(made string) *fixture {
+		f := newFixture(t)
+		for i := range 11 {
+			said := fmt.Sprintf("%s-%02d", secret, i)
+			f.ingest(user(said))
+			f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(said).ID}})
+		}
+		f.ingest(user("one"))
+		late := core.Entry{
+			ID: "late", Agent: f.id.Agent, Session: f.id.Session, Seq: 12, Role: message.User, Type: core.TypeSummary, Tokens: 2, Key: "late", Fingerprint: "late",
+			Message: message.New(message.User, "summary of before"), Meta: map[string]string{"erasures": made, "kind": "summary", "covers": "1"},
+		}
+		if _, err := f.store.Append(t.Context(), []core.Entry{late}); err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	kept := func(f *fixture) bool {
+		got, err := f.store.Get(t.Context(), f.id.Scope(), []string{"late"})
+		return err == nil && len(got) == 1
+	}
+	for made, want := range map[string]bool{"11": true, "10": false, "": false} {
+		f := summaries(made)
+		f.restart()
+		if got := shown(f.assemble(1000)); got != "one" {
+			t.Errorf("made at %q: shown %q", made, got)
+		}
+		if got := kept(f); got != want {
+			t.Errorf("made at %q: it is kept: %t, want %t", made, got, want)
+		}
+	}
+	f := summaries("10")
+	f.parts.Store = stubborn{f.store}
+	f.restart()
+	if res := f.assemble(1000); shown(res) != "one" || len(f.engine.Info().Health) == 0 {
+		t.Errorf("shown %q, health %v", shown(res), f.engine.Info().Health)
+	}
+	f = summaries("10")
+	f.parts.Store, f.cfg.Failure = stubborn{f.store}, engine.FailStrict
+	f.restart()
+	if _, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 1000}); !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("a strict engine: %v", err)
 	}
 }

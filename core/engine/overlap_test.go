@@ -152,6 +152,9 @@ func TestCompactionsThatOverlap(t *testing.T) {
 				if err != nil || !res.OK {
 					t.Errorf("Compact = %+v, %v", res, err)
 				}
+				if !res.Compacted && (res.TokensBefore == 0 || res.TokensAfter != res.TokensBefore || res.FirstKept == "") {
+					t.Errorf("Compact = %+v, which does not say what is live", res)
+				}
 				reason, _, _ := strings.Cut(res.Reason, ":")
 				mu.Lock()
 				reasons[reason]++
