@@ -40,8 +40,8 @@ type conversation struct {
 	failed func(error) bool
 	// between is called behind each turn; nil for nothing.
 	between func(k *course)
-	// handed is what the host hands over of its transcript; nil for all of it.
-	handed func() *core.Transcript
+	// asks changes what a window is asked for with; nil for nothing.
+	asks func(req *core.AssembleRequest)
 }
 
 // do makes a call, and once more where it failed for that reason.
@@ -294,12 +294,12 @@ func (c *conversation) assemble(k *course, req core.AssembleRequest, prompt stri
 	own := req.Session == c.id
 	if k.hosted && own {
 		req.Transcript = &core.Transcript{Messages: slices.Clone(c.host), Whole: k.whole}
-		if c.handed != nil {
-			req.Transcript = c.handed()
-		}
 		if req.Call != core.CallLoop {
 			req.Prompt = prompt
 		}
+	}
+	if c.asks != nil && own {
+		c.asks(&req)
 	}
 	var res core.AssembleResult
 	if err := c.do(func() (err error) { res, err = c.engine.Assemble(c.t.Context(), req); return err }); err != nil {

@@ -60,6 +60,8 @@ type drawnConversation struct {
 	// store counts the calls of the store, and counted how often the counter was asked.
 	store   *struckStore
 	counted atomic.Int64
+	// leads puts a system message that changes in front of transcripts; limited says how much a model may answer.
+	leads, limited bool
 }
 
 // settings are what may be drawn for a configuration.
@@ -121,7 +123,10 @@ func newDrawn(t *testing.T, seed uint64) *drawnConversation {
 		c.chosen = append(c.chosen, s.key+"="+value)
 	}
 	var err error
-	switch r.IntN(4) {
+	switch r.IntN(6) {
+	case 2:
+		c.parts.Compactor = runtimes{}
+		c.chosen = append(c.chosen, "delegate")
 	case 0:
 		c.parts.Compactor, err = mask.New(mask.DefaultConfig())
 		c.chosen = append(c.chosen, "mask")
@@ -149,7 +154,8 @@ func newDrawn(t *testing.T, seed uint64) *drawnConversation {
 	if !c.course.hosted {
 		c.course.rewind = 0 // who hands over messages takes none back
 	}
-	c.between, c.handed = c.besides, c.handsOver
+	c.between, c.asks = c.besides, c.asked
+	c.leads, c.limited = r.IntN(3) == 0, r.IntN(4) == 0
 	for range 1 + r.IntN(2) {
 		c.restart()
 		c.engines = append(c.engines, c.engine)
@@ -234,16 +240,32 @@ func (c *drawnConversation) besides(k *course) {
 	c.engines[0] = c.engine // it was started again
 }
 
+// asked draws what else a host says when it asks for a window, and what it hands over of its transcript.
+func (c *drawnConversation) asked(req *core.AssembleRequest) {
+	if req.Transcript != nil {
+		req.Transcript = c.handsOver()
+	}
+	if c.limited {
+		req.Settings.ContextWindow, req.Settings.MaxOutputTokens = req.Budget+c.rand.IntN(2)*req.Budget/4, req.Budget/(1+c.rand.IntN(4))
+		if req.Call == core.CallLoop {
+			req.Budget -= c.rand.IntN(req.Budget / 3)
+		}
+	}
+}
+
 // handsOver draws what a host hands over of its transcript: all of it, what came last and what was before by its digest, or only what came last, which may begin
 // with a line of its own.
 func (c *drawnConversation) handsOver() *core.Transcript {
 	t := &core.Transcript{Messages: slices.Clone(c.host), Whole: c.course.whole}
+	if c.leads {
+		t.Messages = slices.Insert(t.Messages, 0, message.New(message.System, fmt.Sprintf("you are Ada, and it is part %d", c.turns/3)))
+	}
 	if len(c.host) == 0 {
 		return t
 	}
-	switch n := c.rand.IntN(len(c.host)); c.rand.IntN(6) {
+	switch n := c.rand.IntN(len(t.Messages)); c.rand.IntN(6) {
 	case 0:
-		t.Skipped, t.Digest, t.Messages = n, message.DigestOf(c.host[:n]), t.Messages[n:]
+		t.Skipped, t.Digest, t.Messages = n, message.DigestOf(t.Messages[:n]), t.Messages[n:]
 	case 1:
 		t.Messages, t.Whole = t.Messages[n:], false
 		if t.Messages[0].Role == message.Assistant {

@@ -32,7 +32,9 @@ func (p *pingedCompactor) Ping(context.Context) error { return p.err }
 // TestPing: every part that can be asked is, and what each says is in the answer.
 func TestPing(t *testing.T) {
 	store, retriever, compactor := &pingedStore{Store: memory.New()}, &pingedRetriever{}, &pingedCompactor{}
-	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.Retriever, p.Compactor = store, retriever, compactor })
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) {
+		p.Store, p.Retriever, p.Compactor = store, retriever, compactor
+	})
 	if err := f.engine.Ping(t.Context()); err != nil {
 		t.Errorf("all is well: %v", err)
 	}
