@@ -218,7 +218,7 @@ func (e *Engine) prepare(ctx context.Context, req core.CompactRequest) (*task, c
 				continue
 			}
 		}
-		if try < 3 && errors.Is(err, core.ErrNotFound) {
+		if try < 3 && errors.Is(err, core.ErrNotFound) && e.reread(ctx, req.Session) == nil {
 			continue // it was changed while it was read
 		}
 		return t, res, err

@@ -254,14 +254,23 @@ func (r *reach) expandSpans(ctx context.Context, spans []core.Span, offset int, 
 func (e *Engine) Describe(ctx context.Context, req DescribeRequest) (_ DescribeResult, err error) {
 	ctx, end := e.begin(ctx, "Describe", req.Session)
 	defer func() { end(err) }()
-	r, err := e.reachOf(ctx, "describe", req.Session)
-	if err != nil {
-		return DescribeResult{}, err
+	for again := true; ; again = false {
+		r, err := e.reachOf(ctx, "describe", req.Session)
+		if err != nil {
+			return DescribeResult{}, err
+		}
+		res, err := e.describe(ctx, &r.view)
+		if again && errors.Is(err, errMissing) && e.reread(ctx, req.Session) == nil {
+			continue
+		}
+		return res, e.failed(ctx, "store", "describe", err)
 	}
-	v := &r.view
+}
+
+func (e *Engine) describe(ctx context.Context, v *core.View) (DescribeResult, error) {
 	front := v.Front()
 	d := DescribeResult{
-		Session: req.Session, Entries: v.Len(), Turns: v.Turns, Shown: v.Len() - max(v.Start, v.Lead, 0) + v.Lead, Left: front.Left,
+		Session: v.Session, Entries: v.Len(), Turns: v.Turns, Shown: v.Len() - max(v.Start, v.Lead, 0) + v.Lead, Left: front.Left,
 		Epoch: v.Epoch, Budget: v.Budget, Arm: v.Arm, Shortened: len(v.Stubs),
 	}
 	for _, sum := range v.Summaries {
@@ -273,7 +282,7 @@ func (e *Engine) Describe(ctx context.Context, req DescribeRequest) (_ DescribeR
 		for _, at := range []int{0, n - 1} {
 			items, err := e.reader.read(ctx, v, at, at+1)
 			if err != nil {
-				return DescribeResult{}, e.failed(ctx, "store", "describe", err)
+				return DescribeResult{}, err
 			}
 			if at == 0 {
 				d.First = items[0].entry.Time

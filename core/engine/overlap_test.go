@@ -186,3 +186,62 @@ func TestPositionOfASpentCall(t *testing.T) {
 		t.Errorf("Ingest under an id that is taken = %v, want ErrConflict", err)
 	}
 }
+
+// TestPurgedElsewhere: over a store that cannot say what others did, whose views are kept beside it, a session that another engine purged is read anew as soon
+// as it is noticed, and goes on.
+func TestPurgedElsewhere(t *testing.T) {
+	store := memory.New()
+	id := core.SessionID{Agent: "ada", Session: "shared"}
+	parts := engine.Parts{Store: struct{ core.Store }{store}, Views: store, Compactor: &halver{}, Counter: wordCounter}
+	cfg := engine.DefaultConfig()
+	cfg.Failure = engine.FailStrict
+	var engines []*engine.Engine
+	for range 2 {
+		e, err := engine.New(parts, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engines = append(engines, e)
+	}
+	here, there := engines[0], engines[1]
+	for name, ask := range map[string]func() error{
+		"assemble": func() error {
+			_, err := there.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: 1000})
+			return err
+		},
+		"assemble a transcript": func() error {
+			_, err := there.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: 1000, Transcript: &core.Transcript{Messages: []message.Message{message.New(message.User, "anew")}, Whole: true}})
+			return err
+		},
+		"compact": func() error {
+			_, err := there.Compact(t.Context(), core.CompactRequest{Session: id, Budget: 1000, Force: true})
+			return err
+		},
+		"describe": func() error {
+			_, err := there.Describe(t.Context(), engine.DescribeRequest{Session: id})
+			return err
+		},
+		"commit": func() error {
+			_, err := there.CommitTurn(t.Context(), core.CommitTurnRequest{Session: id, AdvancementKey: "k", Messages: []message.Message{message.New(message.User, "x"), message.New(message.Assistant, "y")}})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			say(t, here, id, "one", "two", "three", "four")
+			windowText(t, there, id)
+			if _, err := here.Forget(t.Context(), engine.ForgetRequest{Scope: id.Scope(), Purge: true}); err != nil {
+				t.Fatal(err)
+			}
+			if err := ask(); err != nil {
+				t.Error(err)
+			}
+			say(t, there, id, "anew")
+			if got := windowText(t, there, id); strings.Contains(got, "two") || !strings.Contains(got, "anew") {
+				t.Errorf("the window shows %q", got)
+			}
+			if _, err := there.Forget(t.Context(), engine.ForgetRequest{Scope: id.Scope(), Purge: true}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

@@ -126,6 +126,9 @@ func (r *reader) walkBack(ctx context.Context, v *core.View, end, tokens, whole 
 	return pos, nil
 }
 
+// errMissing says that a view names entries that the store does not have: somebody purged the session since the view was read, or the store lost them.
+var errMissing = fmt.Errorf("missing in the store: %w", core.ErrNotFound)
+
 // read returns the items of the positions from <= pos < to.
 func (r *reader) read(ctx context.Context, v *core.View, from, to int) ([]item, error) {
 	if from >= to {
@@ -142,8 +145,7 @@ func (r *reader) read(ctx context.Context, v *core.View, from, to int) ([]item, 
 		return nil, tiedAt(v, from, to)
 	}
 	if len(items) != to-from {
-		return nil, fmt.Errorf("core: session %q: %d of %d entries of the window are missing in the store: %w",
-			v.Session, to-from-len(items), to-from, core.ErrNotFound)
+		return nil, fmt.Errorf("core: session %q: %d of %d entries of the window are %w", v.Session, to-from-len(items), to-from, errMissing)
 	}
 	return items, nil
 }
@@ -218,8 +220,7 @@ func (r *reader) pathEntries(ctx context.Context, v *core.View) ([]transcript.Kn
 		return nil, tiedAt(v, 0, v.Len())
 	}
 	if len(out) != v.Len() {
-		return nil, fmt.Errorf("core: session %q: %d of %d entries are missing in the store: %w",
-			v.Session, v.Len()-len(out), v.Len(), core.ErrNotFound)
+		return nil, fmt.Errorf("core: session %q: %d of %d entries are %w", v.Session, v.Len()-len(out), v.Len(), errMissing)
 	}
 	return out, nil
 }

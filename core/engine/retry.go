@@ -54,6 +54,10 @@ func (e *Engine) repeat(ctx context.Context, id core.SessionID, look bool, op fu
 				}
 			}
 			again = errors.Is(err, core.ErrConflict) && !s.loaded
+			if n == 0 && errors.Is(err, errMissing) { // where the store does not say what others did, this is how a purge is noticed
+				s.forget()
+				again = true
+			}
 			if again && n > 0 && s.owed != nil {
 				// It was read anew and could not be kept: what is in the way is not what others wrote, but what this engine did and the store did not acknowledge.
 				again, err = false, s.owed

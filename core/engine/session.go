@@ -315,13 +315,21 @@ func (s *session) purge() {
 // Refresh makes the engine read every session anew before it is used again: somebody else changed the store. It waits for calls under way.
 func (e *Engine) Refresh(ctx context.Context) error {
 	for _, id := range e.inMemory("") {
-		s, done, err := e.open(ctx, id)
-		if err != nil {
+		if err := e.reread(ctx, id); err != nil {
 			return err
 		}
-		s.forget()
-		done()
 	}
+	return nil
+}
+
+// reread makes the engine read a session anew before it is used again.
+func (e *Engine) reread(ctx context.Context, id core.SessionID) error {
+	s, done, err := e.open(ctx, id)
+	if err != nil {
+		return err
+	}
+	s.forget()
+	done()
 	return nil
 }
 
