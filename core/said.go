@@ -67,6 +67,9 @@ func writeValue(b *strings.Builder, d *json.Decoder, name string) error {
 		if name != "" {
 			b.WriteString(name + ": ")
 		}
+		if t == nil {
+			t = "null"
+		}
 		fmt.Fprint(b, t)
 		return nil
 	}

@@ -31,7 +31,9 @@ type conversation struct {
 	calls  int
 	drawn  int
 	names  map[string]int
+	// last is the newest window, and lastAt how many messages the host had when it was made.
 	last   core.AssembleResult
+	lastAt int
 	out    strings.Builder
 	// sent is what the windows said, all of them.
 	sent []string
@@ -307,7 +309,7 @@ func (c *conversation) assemble(k *course, req core.AssembleRequest, prompt stri
 		return
 	}
 	if own {
-		c.last = res
+		c.last, c.lastAt = res, len(c.host)
 	}
 	fmt.Fprintf(&c.out, "%d: %d messages, %d tokens, epoch %d", c.turns, len(res.Messages), res.EstimatedTokens, res.Epoch)
 	for _, flag := range []struct {

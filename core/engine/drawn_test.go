@@ -242,12 +242,20 @@ func (c *drawnConversation) besides(k *course) {
 
 // asked draws what else a host says when it asks for a window, and what it hands over of its transcript.
 func (c *drawnConversation) asked(req *core.AssembleRequest) {
-	if req.Transcript != nil {
+	loop := req.Call == core.CallLoop
+	if loop && c.rand.IntN(8) == 0 {
+		c.spawn(&c.course)
+	}
+	switch {
+	case req.Transcript == nil:
+	case loop && c.lastAt <= len(c.host) && c.rand.IntN(2) == 0: // the engine's own window, and what came since
+		req.Transcript = &core.Transcript{Messages: slices.Concat(c.last.Messages, c.host[c.lastAt:])}
+	default:
 		req.Transcript = c.handsOver()
 	}
 	if c.limited {
 		req.Settings.ContextWindow, req.Settings.MaxOutputTokens = req.Budget+c.rand.IntN(2)*req.Budget/4, req.Budget/(1+c.rand.IntN(4))
-		if req.Call == core.CallLoop {
+		if loop {
 			req.Budget -= c.rand.IntN(req.Budget / 3)
 		}
 	}
