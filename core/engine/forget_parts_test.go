@@ -321,3 +321,40 @@ func TestForgetTheTurnsPrompt(t *testing.T) {
 		})
 	}
 }
+
+// TestPurgeAnAgent: a purge of an agent removes every entry and every view of all its sessions, and nothing of another agent's.
+func TestPurgeAnAgent(t *testing.T) {
+	f := newFixture(t)
+	other := core.SessionID{Agent: "other", Session: "s1"}
+	ids := []core.SessionID{{Agent: "main", Session: "s1"}, {Agent: "main", Session: "s2"}, {Agent: "main", Session: "s3"}, other}
+	for _, id := range ids {
+		f.say(id, false, user("one"), assistant("two"))
+	}
+	rec := f.forget(engine.ForgetRequest{Scope: core.Scope{Agent: "main"}, Purge: true})
+	if rec.Entries != 6 || rec.Sessions != 3 {
+		t.Errorf("the receipt says %+v, want 6 entries of 3 sessions", rec)
+	}
+	views, err := f.store.ListViews(t.Context(), core.ViewQuery{Limit: core.MaxPage})
+	if err != nil || !slices.Equal(views, []core.SessionID{other}) {
+		t.Errorf("views %v, %v, want that of the other agent alone", views, err)
+	}
+	for _, id := range ids {
+		want := 0
+		if id == other {
+			want = 2
+		}
+		n := 0
+		for e, err := range core.All(t.Context(), f.store, id.Scope(), false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !core.Reserved(e.Session) {
+				n++
+			}
+		}
+		res, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: id, Budget: 1000})
+		if err != nil || n != want || len(res.Messages) != want {
+			t.Errorf("%s: %d entries, %d messages, %v, want %d", id, n, len(res.Messages), err, want)
+		}
+	}
+}
