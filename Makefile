@@ -55,7 +55,7 @@ added:
 # Small changes to the engine and to the memory store, another sample each time: which of them no test notices. An hour or so.
 MUTANTS ?= 400
 mutants:
-	go run ./internal/mutants -n $(MUTANTS) -folders core,core/engine,backends/memory -stages './core/... ./backends/memory; -run TestMatrixVariants|TestStoreMemory ./conformance'
+	go run ./internal/mutants -n $(MUTANTS) -folders core,core/engine,backends/memory -stages './core/... ./backends/memory; -run TestMatrixVariants|TestStoreMemory ./conformance; ./backends/openbrain ./hosts/openbrain ./hosts/rpc ./strategies/... ./experiment/...'
 
 fuzz:
 	@set -e; for pkg in $$(go list ./...); do \
