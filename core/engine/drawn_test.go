@@ -177,7 +177,22 @@ func at(v reflect.Value, key string) any {
 }
 
 func (c *drawnConversation) led() string {
-	return c.lead(&c.course) + c.show() + c.state() + c.stored()
+	return c.had() + c.lead(&c.course) + c.show() + c.state() + c.stored()
+}
+
+// had is a history that some hosts have already when the engine comes: longer than what a window is looked for in.
+func (c *drawnConversation) had() string {
+	if c.rand = rand.New(rand.NewPCG(uint64(c.course.seed), 3)); c.rand.IntN(8) > 0 { //nolint:gosec // a conversation, no secret
+		return ""
+	}
+	for n := range 80 + c.rand.IntN(300) {
+		m := message.New([]message.Role{message.User, message.Assistant}[(n+c.rand.IntN(5)/4)%2], c.text(c.size(&c.course)))
+		m.Time = c.now.Add(time.Duration(n) * time.Second)
+		c.host = append(c.host, m)
+	}
+	c.now = c.now.Add(time.Hour)
+	res, err := c.engine.Bootstrap(c.t.Context(), core.BootstrapRequest{Session: c.id, Transcript: &core.Transcript{Messages: slices.Clone(c.host), Whole: c.course.whole}})
+	return fmt.Sprintf("bootstrap: %+v %v\n", res, err)
 }
 
 // stored is all that the store holds at the end.
