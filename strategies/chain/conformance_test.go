@@ -10,6 +10,7 @@ import (
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/chain"
@@ -73,6 +74,7 @@ func buildOf(tb testing.TB, kinds map[string]func(core.Completer) (core.Compacto
 }
 
 func TestAllChainsKeepTheContract(t *testing.T) {
+	needs.NoRace(t) // the parts of a chain are played with it, and chains in the next test
 	all := chains()
 	if len(all) != 64 {
 		t.Fatalf("%d chains, want 64", len(all))
