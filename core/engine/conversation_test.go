@@ -35,6 +35,8 @@ type conversation struct {
 	last   core.AssembleResult
 	lastAt int
 	out    strings.Builder
+	// answers is what calls returned of which out says nothing.
+	answers strings.Builder
 	// sent is what the windows said, all of them.
 	sent []string
 	rand *rand.Rand
@@ -170,9 +172,11 @@ func (c *conversation) says(k *course, m message.Message, heartbeat bool) {
 func (c *conversation) ingest(id core.SessionID, m message.Message, heartbeat bool) {
 	c.calls++
 	req := core.IngestBatchRequest{Session: id, Messages: []message.Message{m}, Heartbeat: heartbeat, IdempotencyKey: strconv.Itoa(c.calls)}
-	if err := c.do(func() error { _, err := c.engine.IngestBatch(c.t.Context(), req); return err }); err != nil {
+	var res core.IngestResult
+	if err := c.do(func() (err error) { res, err = c.engine.IngestBatch(c.t.Context(), req); return err }); err != nil {
 		fmt.Fprintf(&c.out, "ingest: %v\n", err)
 	}
+	fmt.Fprintf(&c.answers, "ingest: %+v\n", res)
 }
 
 func (c *conversation) turn(k *course) {
@@ -229,9 +233,11 @@ func (c *conversation) turn(k *course) {
 	c.says(k, message.New(message.Assistant, c.text(c.size(k))), false)
 	if k.hosted {
 		turn := core.CommitTurnRequest{Session: c.id, AdvancementKey: strconv.Itoa(c.turns), Messages: c.host[began:]}
-		if err := c.do(func() error { _, err := c.engine.CommitTurn(ctx, turn); return err }); err != nil {
+		var res core.CommitTurnResult
+		if err := c.do(func() (err error) { res, err = c.engine.CommitTurn(ctx, turn); return err }); err != nil {
 			fmt.Fprintf(&c.out, "commit: %v\n", err)
 		}
+		fmt.Fprintf(&c.answers, "commit: %+v\n", res)
 	}
 	if every(k.beat) {
 		c.says(k, message.New(message.User, "anything new?"), true)

@@ -177,7 +177,7 @@ func at(v reflect.Value, key string) any {
 }
 
 func (c *drawnConversation) led() string {
-	return c.had() + c.lead(&c.course) + c.show() + c.state() + c.stored()
+	return c.had() + c.lead(&c.course) + c.show() + c.state() + c.stored() + named(c.answers.String(), c.names)
 }
 
 // had is a history that some hosts have already when the engine comes: longer than what a window is looked for in.
@@ -434,7 +434,9 @@ func (c *drawnConversation) batch(k *course) {
 			m = message.New(message.Assistant, c.text(3))
 			m.Stop = "error"
 		case 4:
-			m.ID = fmt.Sprint("h", c.rand.IntN(4))
+			n := c.rand.IntN(4) // the same one again, soon
+			m = message.New(message.User, fmt.Sprint("as the host has it, ", n))
+			m.ID = fmt.Sprint("h", n)
 		case 5:
 			m = message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: "nobody", Name: "look", Text: c.text(9)}}}
 		case 6:
