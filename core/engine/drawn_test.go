@@ -112,12 +112,12 @@ func newDrawn(t *testing.T, seed uint64) *drawnConversation {
 		if r.IntN(5) > 0 {
 			continue
 		}
-		value := s.values[r.IntN(len(s.values))]
+		was, value := c.cfg, s.values[r.IntN(len(s.values))]
 		if err := set(reflect.ValueOf(&c.cfg).Elem(), strings.Split(s.key, "."), value); err != nil {
 			t.Fatal(err)
 		}
 		if c.cfg.Validate() != nil { // the low mark above the high one, and the like
-			_ = set(reflect.ValueOf(&c.cfg).Elem(), strings.Split(s.key, "."), fmt.Sprint(at(reflect.ValueOf(engine.DefaultConfig()), s.key)))
+			c.cfg = was
 			continue
 		}
 		c.chosen = append(c.chosen, s.key+"="+value)
@@ -163,19 +163,6 @@ func newDrawn(t *testing.T, seed uint64) *drawnConversation {
 	return c
 }
 
-// at returns what a configuration has for a key.
-func at(v reflect.Value, key string) any {
-	for name := range strings.SplitSeq(key, ".") {
-		for i := range v.NumField() {
-			if v.Type().Field(i).Tag.Get("koanf") == name {
-				v = v.Field(i)
-				break
-			}
-		}
-	}
-	return v.Interface()
-}
-
 func (c *drawnConversation) led() string {
 	return c.had() + c.lead(&c.course) + c.show() + c.state() + c.stored() + named(c.answers.String(), c.names)
 }
@@ -199,10 +186,8 @@ func (c *drawnConversation) had() string {
 func (c *drawnConversation) stored() string {
 	var b strings.Builder
 	ctx := c.t.Context()
-	for _, kind := range []core.EntryType{"", core.TypeErased} {
-		for e, err := range core.AllOf(ctx, c.store, core.Scope{Agent: c.id.Agent}, kind) {
-			fmt.Fprintf(&b, "%s %v\n", c.json(e), err)
-		}
+	for e, err := range core.All(ctx, c.store, core.Scope{Agent: c.id.Agent}, false) {
+		fmt.Fprintf(&b, "%s %v\n", c.json(e), err)
 	}
 	ids, err := c.store.ListViews(ctx, core.ViewQuery{Limit: core.MaxPage})
 	if err != nil {
