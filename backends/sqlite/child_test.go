@@ -62,6 +62,9 @@ func TestChild(t *testing.T) {
 		writeUntil(t, s, number(envNumber, 0), until)
 	case "reader":
 		readUntil(t, s, until)
+	case "once":
+		mustAppend(t, s, entry(ann, number(envNumber, 0)))
+		say(t, "holds %d", len(all(t, s, ann.Scope())))
 	case "follower":
 		follow(t, s, until)
 	default:

@@ -51,7 +51,7 @@ type Config struct {
 	// Durability is "process" or "power".
 	Durability string `koanf:"durability" json:"durability" doc:"process: appends survive the death of the process; power: also a power failure, slower"`
 	// BusyTimeout is how long a writer waits for a writer in another process, 1 ms to 10 min. A context may end it earlier.
-	BusyTimeout time.Duration `koanf:"busyTimeout" json:"busyTimeout" doc:"how long a writer waits for one in another process, 1ms to 10m"`
+	BusyTimeout time.Duration `koanf:"busyTimeout" json:"busyTimeout" doc:"how long a writer waits for others in other processes while none of them gets anything written, 1ms to 10m"`
 	// CacheMiB is the size of the page cache of all connections together, in MiB, 2 to 65536.
 	CacheMiB int `koanf:"cacheMiB" json:"cacheMiB" doc:"size of the page cache of all connections together in MiB, 2 to 65536"`
 	// Readers is the number of reads that can run at the same time, 1 to 64.

@@ -19,8 +19,8 @@
 //
 // # Several processes
 //
-// The file is in WAL mode: readers never wait, and one process writes at a time. A writer waits for another one until
-// its context ends or Config.BusyTimeout has passed; then it returns core.ErrUnavailable with the text
+// The file is in WAL mode: readers never wait, and one process writes at a time. A writer waits for others until its
+// context ends or Config.BusyTimeout has passed without anything written by anyone; then it returns core.ErrUnavailable with the text
 // "<file> is being written by another process". All processes must run on one machine: WAL does not work over network
 // file systems.
 //

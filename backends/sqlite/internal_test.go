@@ -32,6 +32,71 @@ func (s *Store) HoldWriteLock(tb testing.TB) (release func()) {
 	}
 }
 
+// LookAtIndex reads the index that processes share, as one does that waits for another.
+func (s *Store) LookAtIndex(tb testing.TB) {
+	tb.Helper()
+	if _, err := s.logCopied(); err != nil {
+		tb.Error(err)
+	}
+}
+
+// LookAtLength reads how long the file says it is.
+func (s *Store) LookAtLength(tb testing.TB) {
+	tb.Helper()
+	if _, _, err := s.saidLength(); err != nil {
+		tb.Error(err)
+	}
+}
+
+// TestWriterWaitsWhileOthersWrite: of many processes that write, one may be unlucky many times. As long as the others get on it waits.
+func TestWriterWaitsWhileOthersWrite(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Path, cfg.BusyTimeout = filepath.Join(t.TempDir(), "store.db"), 20*time.Millisecond
+	var stores [2]*Store
+	for i := range stores {
+		s, err := Open(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		stores[i] = s
+	}
+	s, other := stores[0], stores[1]
+	hold := func() *sql.Tx {
+		tx, err := other.writer.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tx
+	}
+	held, commits := hold(), 0
+	err := s.patiently(t.Context(), func() error {
+		if commits < 40 {
+			if _, err := held.ExecContext(t.Context(), fmt.Sprintf("PRAGMA user_version = %d", commits+1)); err != nil {
+				t.Fatal(err)
+			}
+			if err := held.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			commits++
+			held = hold()
+		} else if held != nil {
+			if err := held.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+			held = nil
+		}
+		tx, err := s.writer.BeginTx(t.Context(), nil)
+		if err != nil {
+			return err
+		}
+		return tx.Rollback()
+	})
+	if err != nil {
+		t.Errorf("after %d commits of another: %v, want to wait for the last", commits, errors.Join(err, held.Rollback()))
+	}
+}
+
 // ShortTail makes entries go into runs when n wait for it.
 func (s *Store) ShortTail(n int64) { s.tail = n }
 
@@ -307,7 +372,7 @@ func TestEndIsWaitedFor(t *testing.T) {
 	if done, err := s.checkpoint(t.Context()); !done || err != nil { // now nobody looks into the log
 		t.Fatal(done, err)
 	}
-	_, said, err := saidLength(cfg.Path)
+	_, said, err := s.saidLength()
 	if err != nil {
 		t.Fatal(err)
 	}

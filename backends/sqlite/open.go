@@ -57,6 +57,11 @@ func newStore(cfg Config, opts []Option) (*Store, error) {
 
 // connect opens the file. When it fails nothing stays open.
 func (s *Store) connect(ctx context.Context, steps []migration) (err error) {
+	defer func() {
+		if err != nil && s.handles != nil {
+			err = errors.Join(err, s.handles.release())
+		}
+	}()
 	if err := s.prepareFile(); err != nil {
 		return err
 	}
@@ -175,16 +180,18 @@ func (s *Store) params() (map[string]string, error) {
 	return nil, nil
 }
 
-// makeFile makes the file and its folders, readable by their owner alone, when they are missing.
-func makeFile(file string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+// makeFile makes the file and its folders, readable by their owner alone, when they are missing, and opens it for writing.
+func (s *Store) makeFile() (err error) {
+	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
 		return fmt.Errorf("cannot make the folder of the store: %w", err)
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+	if s.handles, err = holdFile(s.file); err != nil {
+		return err
+	}
+	if err := s.handles.with(s.file, os.O_RDWR, func(*os.File) error { return nil }); err != nil {
 		return fmt.Errorf("cannot open the store: %w", err)
 	}
-	return f.Close()
+	return nil
 }
 
 // headerSize is that of SQLite's header; see https://www.sqlite.org/fileformat2.html.
@@ -192,17 +199,15 @@ const headerSize = 100
 
 // checkHeader finds files that are no database at all before SQLite gets to see, and perhaps write to, them.
 func (s *Store) checkHeader() error {
-	f, err := os.Open(s.file)
-	if err != nil {
+	head, n := make([]byte, headerSize), 0
+	err := s.handles.with(s.file, os.O_RDONLY, func(f *os.File) (err error) {
+		n, err = f.ReadAt(head, 0)
 		return err
-	}
-	defer f.Close()
-	head := make([]byte, headerSize)
-	n, err := io.ReadFull(f, head)
-	if errors.Is(err, io.EOF) {
+	})
+	if n == 0 && errors.Is(err, io.EOF) {
 		return nil // new
 	}
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if n < headerSize || !bytes.HasPrefix(head, []byte("SQLite format 3\x00")) {

@@ -17,7 +17,7 @@ var errReadOnly = errors.New("it can only be read here: its file or folder may n
 
 // prepareFile makes the file when there is none, and finds out whether it can be written: SQLite needs to make files beside it for that.
 func (s *Store) prepareFile() error {
-	err := makeFile(s.file)
+	err := s.makeFile()
 	if err == nil {
 		if s.besides() {
 			return nil
@@ -33,10 +33,8 @@ func (s *Store) prepareFile() error {
 		}
 		return err
 	}
-	if f, rerr := os.Open(s.file); rerr != nil {
+	if s.handles == nil || s.handles.with(s.file, os.O_RDONLY, func(*os.File) error { return nil }) != nil {
 		return err
-	} else if rerr = f.Close(); rerr != nil {
-		return rerr
 	}
 	s.readOnly = true
 	return nil
@@ -45,11 +43,9 @@ func (s *Store) prepareFile() error {
 // besides reports whether SQLite's files beside the store are there.
 func (s *Store) besides() bool {
 	for _, name := range []string{"-wal", "-shm"} {
-		f, err := os.OpenFile(s.file+name, os.O_RDWR, 0)
-		if err != nil {
+		if s.handles.with(s.file+name, os.O_RDWR, func(*os.File) error { return nil }) != nil {
 			return false
 		}
-		_ = f.Close() // nothing was written
 	}
 	return true
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -43,7 +44,7 @@ func (s *Store) Repair(ctx context.Context) (string, error) {
 			return err
 		}
 		for _, suffix := range []string{"", "-wal"} {
-			if err := copyFile(s.file+suffix, path+suffix); err != nil && (suffix == "" || !errors.Is(err, fs.ErrNotExist)) {
+			if err := s.copyFile(s.file+suffix, path+suffix); err != nil && (suffix == "" || !errors.Is(err, fs.ErrNotExist)) {
 				return err
 			}
 		}
@@ -96,18 +97,16 @@ func (s *Store) whole(ctx context.Context, tx *sql.Tx) error {
 }
 
 // copyFile copies a file to a path that is not there yet, and onto the medium. Under that name it is there in full or not at all.
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
+func (s *Store) copyFile(from, to string) error {
 	out, err := files.Temp(filepath.Dir(to), ".repair")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(out.Name()) }() // it has its name by then if all went well
-	_, err = io.Copy(out, in)
+	err = s.handles.with(from, os.O_RDONLY, func(in *os.File) error {
+		_, err := io.Copy(out, io.NewSectionReader(in, 0, math.MaxInt64))
+		return err
+	})
 	if err := errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return err
 	}

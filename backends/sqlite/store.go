@@ -37,6 +37,8 @@ type Store struct {
 	// turn is the right to use the writer: a channel, so that waiting for it ends with the context.
 	turn chan struct{}
 
+	// handles are those of the file and the index beside it that are not SQLite's.
+	handles *handles
 	// opened is the file as it was opened; readOnly says that nothing can be written to it.
 	opened   os.FileInfo
 	readOnly bool
@@ -105,7 +107,7 @@ func (s *Store) Close() error {
 		whole, moved = s.checkpoint(context.Background())
 		moved = errors.Join(moved, s.high.close(s.identity, whole && moved == nil))
 	}
-	err = errors.Join(err, moved, s.releaseDirect(context.Background()), s.writer.Close())
+	err = errors.Join(err, moved, s.releaseDirect(context.Background()), s.writer.Close(), s.handles.release())
 	if err != nil {
 		return fmt.Errorf("sqlite: close: %w", describe(s.file, err))
 	}

@@ -117,13 +117,13 @@ func countLost(f io.Reader, salt []byte, size int, sum walSum, broken bool) (int
 	}
 }
 
-// logHolds reports whether commits in a log hold every page of a file from one number to another, of so many bytes each, and are not all in the file: from then
+// logHolds reports whether commits in the log hold every page of the file from one number to another, of so many bytes each, and are not all in the file: from then
 // on nobody looks into the log.
-func logHolds(file string, page, from, to int64) bool {
-	if copied, err := logCopied(file + "-shm"); copied || err != nil {
+func (s *Store) logHolds(page, from, to int64) bool {
+	if copied, err := s.logCopied(); copied || err != nil {
 		return false
 	}
-	f, err := os.Open(file + "-wal")
+	f, err := os.Open(s.file + "-wal")
 	if err != nil {
 		return false
 	}
@@ -162,19 +162,24 @@ func logHolds(file string, page, from, to int64) bool {
 	return true
 }
 
-// logCopied reports whether all of a log is in the file, by the index that the processes share; see https://www.sqlite.org/walformat.html#the_wal_index_file_format.
-func logCopied(name string) (bool, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	const frames, copied = 16, 96 // where these numbers stand
-	var head [copied + 4]byte
-	if _, err := io.ReadFull(f, head[:]); err != nil {
-		return false, err
-	}
-	return binary.NativeEndian.Uint32(head[copied:]) >= binary.NativeEndian.Uint32(head[frames:]), nil
+// logCopied reports whether all of the log is in the file, by the index that the processes share.
+func (s *Store) logCopied() (bool, error) {
+	head, err := s.indexHead()
+	return err == nil && binary.NativeEndian.Uint32(head[indexCopied:]) >= binary.NativeEndian.Uint32(head[indexFrames:]), err
+}
+
+// Where the numbers of frames in the log, and of those that are in the file, stand in the index;
+// see https://www.sqlite.org/walformat.html#the_wal_index_file_format.
+const indexFrames, indexCopied = 16, 96
+
+// indexHead is the beginning of the index that the processes share: every commit changes it, and every part of the log that is copied into the file. What
+// follows says who reads.
+func (s *Store) indexHead() (head [indexCopied + 4]byte, err error) {
+	err = s.handles.with(s.file+"-shm", os.O_RDONLY, func(f *os.File) error {
+		_, err := f.ReadAt(head[:], 0)
+		return err
+	})
+	return head, err
 }
 
 // orderOf is the order of the bytes that a log's checksums are made of.

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -95,8 +94,8 @@ func (s *Store) inPlace() error {
 // the file writes the beginning first and the end last: the end is waited for. If it was killed in between, the end is in the log for as long as nobody copies it.
 func (s *Store) notCut(size int64) error {
 	for wait := time.Millisecond; size < s.length.Load(); wait *= 2 {
-		page, says, err := saidLength(s.file)
-		if err == nil && (says <= size || logHolds(s.file, page, size/page+1, says/page)) {
+		page, says, err := s.saidLength()
+		if err == nil && (says <= size || s.logHolds(page, size/page+1, says/page)) {
 			break
 		}
 		if wait > maxSettle {
@@ -114,32 +113,36 @@ func (s *Store) notCut(size int64) error {
 // maxSettle is the longest of the waits for the end of a file, each twice as long as the one before: about two seconds in all.
 const maxSettle = 1 << 10 * time.Millisecond
 
-// saidLength is how long a page of a database file is by its own account, and how long all of it, in bytes.
-func saidLength(path string) (page, length int64, err error) {
+// saidLength is how long a page of the file is by its own account, and how long all of it, in bytes.
+func (s *Store) saidLength() (page, length int64, err error) {
 	var head [32]byte
-	file, err := os.Open(path)
-	if err != nil {
-		return 0, 0, err
-	}
-	_, err = io.ReadFull(file, head[:])
+	err = s.handles.with(s.file, os.O_RDONLY, func(f *os.File) error {
+		_, err := f.ReadAt(head[:], 0)
+		return err
+	})
 	page = int64(binary.BigEndian.Uint16(head[16:])) // 1 stands for 65,536, which this program does not use
 	if err == nil && page == 0 {
 		err = errors.New("it names no length of a page")
 	}
-	return page, page * int64(binary.BigEndian.Uint32(head[28:])), errors.Join(err, file.Close())
+	return page, page * int64(binary.BigEndian.Uint32(head[28:])), err
 }
 
-// patiently repeats try while another process has the lock, until ctx ends or the busy timeout has passed. SQLite's own
-// waiting would not end with ctx.
+// patiently repeats try while another process has the lock, until ctx ends or the busy timeout has passed without anything written by anyone: where many
+// write, on a slow disk, one of them waits long. SQLite's own waiting would not end with ctx.
 func (s *Store) patiently(ctx context.Context, try func() error) error {
 	var timeout *time.Timer
+	written := func() any {
+		head, _ := s.indexHead() // what cannot be read is as if nothing were written
+		return head
+	}
+	var before any
 	for pause := minPause; ; pause = min(pause*2, maxPause) {
 		err := try()
 		if !isBusy(err) {
 			return err
 		}
 		if timeout == nil {
-			timeout = time.NewTimer(s.cfg.BusyTimeout)
+			timeout, before = time.NewTimer(s.cfg.BusyTimeout), written()
 			defer timeout.Stop()
 		}
 		// Some chance in the pause keeps two processes from meeting at every try.
@@ -148,7 +151,12 @@ func (s *Store) patiently(ctx context.Context, try func() error) error {
 		case <-again.C:
 		case <-timeout.C:
 			again.Stop()
-			return err
+			now := written()
+			if now == before {
+				return err
+			}
+			before = now
+			timeout.Reset(s.cfg.BusyTimeout)
 		case <-ctx.Done():
 			again.Stop()
 			return ctx.Err()
