@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -14,82 +15,96 @@ const shownBytes = 40
 // differs compares two values field by field and byte by byte, without an encoder that could repair what it compares, and describes the first difference
 // with the path to it. Empty and nil slices and maps are the same, times are compared by the millisecond, and fields that are not encoded are left out.
 func differs(got, want any) string {
-	return differ("", reflect.ValueOf(got), reflect.ValueOf(want))
+	return differ(reflect.ValueOf(got), reflect.ValueOf(want))
 }
 
-func differ(path string, got, want reflect.Value) string {
+// differ is put together on the way out: most values are alike, and the path to each of their fields would cost more than comparing them.
+func differ(got, want reflect.Value) string {
 	if k := want.Kind(); k == reflect.Interface || k == reflect.Func || k == reflect.Chan {
 		return ""
 	}
 	if t, ok := reflect.TypeAssert[time.Time](want); ok {
 		g, _ := reflect.TypeAssert[time.Time](got)
 		if !g.Truncate(time.Millisecond).Equal(t.Truncate(time.Millisecond)) {
-			return fmt.Sprintf("%s is %v, want %v", path, g.UTC(), t.UTC())
+			return fmt.Sprintf(" is %v, want %v", g.UTC(), t.UTC())
 		}
 		return ""
 	}
 	switch want.Kind() {
 	case reflect.Struct:
-		for f := range want.Type().Fields() {
-			i := f.Index[0]
-			if !f.IsExported() || f.Tag.Get("json") == "-" {
-				continue
-			}
-			if d := differ(path+"."+f.Name, got.Field(i), want.Field(i)); d != "" {
-				return d
+		for _, f := range encodedFields(want.Type()) {
+			if d := differ(got.Field(f.Index[0]), want.Field(f.Index[0])); d != "" {
+				return "." + f.Name + d
 			}
 		}
 	case reflect.Pointer:
 		switch {
 		case got.IsNil() != want.IsNil():
-			return fmt.Sprintf("%s is set: %v, want %v", path, !got.IsNil(), !want.IsNil())
+			return fmt.Sprintf(" is set: %v, want %v", !got.IsNil(), !want.IsNil())
 		case !want.IsNil():
-			return differ(path, got.Elem(), want.Elem())
+			return differ(got.Elem(), want.Elem())
 		}
 	case reflect.Slice:
-		return differSlice(path, got, want)
+		return differSlice(got, want)
 	case reflect.Map:
-		return differMap(path, got, want)
+		return differMap(got, want)
 	case reflect.String:
-		return differText(path, got.String(), want.String())
+		return differText("", got.String(), want.String())
 	default:
 		if g, w := got.Interface(), want.Interface(); g != w {
-			return fmt.Sprintf("%s is %v, want %v", path, g, w)
+			return fmt.Sprintf(" is %v, want %v", g, w)
 		}
 	}
 	return ""
 }
 
-func differSlice(path string, got, want reflect.Value) string {
+var encoded sync.Map
+
+// encodedFields lists the fields of a struct that are exported and encoded.
+func encodedFields(t reflect.Type) []reflect.StructField {
+	if fields, ok := encoded.Load(t); ok {
+		return fields.([]reflect.StructField)
+	}
+	var fields []reflect.StructField
+	for f := range t.Fields() {
+		if f.IsExported() && f.Tag.Get("json") != "-" {
+			fields = append(fields, f)
+		}
+	}
+	encoded.Store(t, fields)
+	return fields
+}
+
+func differSlice(got, want reflect.Value) string {
 	if g, ok := reflect.TypeAssert[[]byte](got); ok {
 		if w := want.Bytes(); !bytes.Equal(g, w) {
-			return differText(path, string(g), string(w))
+			return differText("", string(g), string(w))
 		}
 		return ""
 	}
 	for i := range min(got.Len(), want.Len()) {
-		if d := differ(fmt.Sprintf("%s[%d]", path, i), got.Index(i), want.Index(i)); d != "" {
-			return d
+		if d := differ(got.Index(i), want.Index(i)); d != "" {
+			return fmt.Sprintf("[%d]%s", i, d)
 		}
 	}
 	if got.Len() != want.Len() {
-		return fmt.Sprintf("%s has %d elements, want %d", path, got.Len(), want.Len())
+		return fmt.Sprintf(" has %d elements, want %d", got.Len(), want.Len())
 	}
 	return ""
 }
 
-func differMap(path string, got, want reflect.Value) string {
+func differMap(got, want reflect.Value) string {
 	for _, k := range want.MapKeys() {
 		g := got.MapIndex(k)
 		if !g.IsValid() {
-			return fmt.Sprintf("%s[%v] is missing", path, k)
+			return fmt.Sprintf("[%v] is missing", k)
 		}
-		if d := differ(fmt.Sprintf("%s[%v]", path, k), g, want.MapIndex(k)); d != "" {
-			return d
+		if d := differ(g, want.MapIndex(k)); d != "" {
+			return fmt.Sprintf("[%v]%s", k, d)
 		}
 	}
 	if got.Len() != want.Len() {
-		return fmt.Sprintf("%s has %d keys, want %d", path, got.Len(), want.Len())
+		return fmt.Sprintf(" has %d keys, want %d", got.Len(), want.Len())
 	}
 	return ""
 }
@@ -120,10 +135,8 @@ func fillValue(v reflect.Value, n *int) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("json") != "-" {
-				fillValue(v.Field(i), n)
-			}
+		for _, f := range encodedFields(v.Type()) {
+			fillValue(v.Field(f.Index[0]), n)
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))

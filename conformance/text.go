@@ -2,7 +2,7 @@ package conformance
 
 import (
 	"fmt"
-	"math/rand"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 )
@@ -71,7 +71,7 @@ func makeText(mark string, kind textKind, size, variant int, closing []string) s
 	if kind == textEmpty {
 		return [...]string{"", " ", "\n\t"}[variant%3]
 	}
-	r := rand.New(rand.NewSource(int64(variant)*7919 + int64(kind)))
+	r := rand.New(rand.NewPCG(uint64(variant), uint64(kind))) //nolint:gosec // as all of the suite
 	var b strings.Builder
 	b.WriteString(mark)
 	if kind == textHostile {
@@ -85,7 +85,7 @@ func makeText(mark string, kind textKind, size, variant int, closing []string) s
 	words := kind.words()
 	for range size {
 		b.WriteByte(' ')
-		b.WriteString(words[r.Intn(len(words))])
+		b.WriteString(words[r.IntN(len(words))])
 	}
 	return b.String()
 }
