@@ -40,6 +40,7 @@ func Child(t *testing.T, id core.SessionID, open func(tb testing.TB) core.Store)
 	w := Worker{
 		Store: open(t), Session: id, Name: name, From: Number(envFrom, 0), Messages: Number(envMessages, 0), Keyed: true, Log: os.Stdout,
 	}
+	w.Again = func() error { return open(t).Close() }
 	if err := w.Run(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -32,6 +32,8 @@ type Worker struct {
 	From, Messages int
 	// Keyed messages have a key, so that one that may have been stored can be said again.
 	Keyed bool
+	// Again opens the store once more and closes it, as others in the same process may; nil does nothing.
+	Again func() error
 	// Log gets a line for everything that was acknowledged, "said NAME-3." and "forgot NAME-1.", and before something is forgotten "forgetting NAME-1.".
 	Log io.Writer
 }
@@ -128,6 +130,11 @@ func (w Worker) rest(ctx context.Context, e *engine.Engine, n int, ids map[int]s
 	if n%7 == 3 {
 		if err := w.assemble(ctx, e); err != nil {
 			return err
+		}
+	}
+	if n%25 == 5 && w.Again != nil {
+		if err := w.Again(); err != nil {
+			return fmt.Errorf("the store once more: %w", err)
 		}
 	}
 	if n%40 == 21 {
