@@ -217,6 +217,25 @@ func TestRewindWhileCompacting(t *testing.T) {
 	}
 }
 
+// TestRewindToWhatACompactionTook: where a host goes back meanwhile to just what a compaction takes, what was paid for is published and not thrown away. The newest
+// turn is shown all the same.
+func TestRewindToWhatACompactionTook(t *testing.T) {
+	host := []message.Message{user("one"), assistant("two"), user("three"), assistant("four"), user("five"), assistant("six")}
+	late := &meanwhile{Compactor: steady{}}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = late })
+	f.assemble(1000, transcript("next", host...))
+	late.do = func() { f.assemble(1000, transcript("next", host[:4]...)) }
+	if res := f.compact(1000); !res.Compacted {
+		t.Errorf("Compact = %+v", res)
+	}
+	for range 2 {
+		if got, want := shown(f.assemble(1000, transcript("next", host[:4]...))), "[4 earlier] | three | four"; got != want {
+			t.Errorf("shown: %q, want %q", got, want)
+		}
+		f.restart()
+	}
+}
+
 // TestHostIDUsedAgain: a host's id names a message together with what it says: the same id with another text is another message.
 func TestHostIDUsedAgain(t *testing.T) {
 	with := func(id, text string) message.Message {

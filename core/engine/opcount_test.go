@@ -319,3 +319,18 @@ func TestTakingTurnsReadsWhatIsNew(t *testing.T) {
 		t.Errorf("what the other engine erased comes again: %+v, %v", got, err)
 	}
 }
+
+// TestShorteningStoresNoEntry: a compaction that only shortens what is shown changes the view, once, and stores nothing beside it.
+func TestShorteningStoresNoEntry(t *testing.T) {
+	store := &countedStore{Store: memory.New()}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.Compactor = store, shortenAll{} })
+	words := strings.Repeat(" word", 50)
+	f.ingest(user("one"+words), assistant("two"+words), user("three"), assistant("four"))
+	store.reset()
+	if res := f.compact(1000); !res.Compacted {
+		t.Fatalf("Compact = %+v", res)
+	}
+	if store.appends.Load() != 0 || store.swaps.Load() != 1 {
+		t.Errorf("%d appends and %d swaps of views, want one swap alone", store.appends.Load(), store.swaps.Load())
+	}
+}
