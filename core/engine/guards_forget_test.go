@@ -432,7 +432,7 @@ func (stubborn) Delete(context.Context, core.Scope, []string) (int, error) {
 }
 
 // TestSummaryOfBeforeAnErasure: a summary that a view does not know yet is taken up when as much had been erased when it was made, and deleted otherwise. Where
-// it cannot be deleted an engine that degrades goes on without it and says so, and a strict one fails.
+// it cannot be deleted an engine that degrades goes on without it, also with new messages, and says so, and a strict one fails.
 func TestSummaryOfBeforeAnErasure(t *testing.T) {
 	summaries := func(made string) *fixture {
 		f := newFixture(t)
@@ -470,6 +470,14 @@ func TestSummaryOfBeforeAnErasure(t *testing.T) {
 	f.restart()
 	if res := f.assemble(1000); shown(res) != "one" || len(f.engine.Info().Health) == 0 {
 		t.Errorf("shown %q, health %v", shown(res), f.engine.Info().Health)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // an engine that does not get past it tries for ever
+	defer cancel()
+	if _, err := f.engine.Ingest(ctx, core.IngestRequest{Session: f.id, Message: user("two")}); err != nil { // behind what could not be deleted
+		t.Fatal(err)
+	}
+	if got := shown(f.assemble(1000)); got != "one | two" {
+		t.Errorf("after another message: shown %q", got)
 	}
 	f = summaries("10")
 	f.parts.Store, f.cfg.Failure = stubborn{f.store}, engine.FailStrict

@@ -334,3 +334,31 @@ func TestShorteningStoresNoEntry(t *testing.T) {
 		t.Errorf("%d appends and %d swaps of views, want one swap alone", store.appends.Load(), store.swaps.Load())
 	}
 }
+
+// TestTakingTurnsWithoutViews: where a store keeps no views, too, an engine that comes to a session reads it once, and after that what the other one stored alone.
+func TestTakingTurnsWithoutViews(t *testing.T) {
+	const said, turns = 1000, 20
+	store, inner := newRemote(), &countedStore{Store: memory.New()}
+	store.viewless = viewless{inner}
+	share := func(_ *engine.Config, p *engine.Parts) { p.Store = store }
+	here, there := newFixture(t, share), newFixture(t, share)
+	batch := make([]message.Message, said)
+	for i := range batch {
+		batch[i] = user(fmt.Sprint("message ", i))
+	}
+	here.ingest(batch...)
+	inner.reset()
+	there.ingest(user("hello"))
+	if n := inner.read.Load(); n > said*3/2 {
+		t.Errorf("%d entries are read to come to a session of %d", n, said)
+	}
+	here.ingest(user("hello"))
+	inner.reset()
+	for i := range turns {
+		here.ingest(user(fmt.Sprint("here ", i)))
+		there.ingest(user(fmt.Sprint("there ", i)))
+	}
+	if n := inner.read.Load(); n > 6*turns {
+		t.Errorf("%d entries are read to take %d turns", n, 2*turns)
+	}
+}
