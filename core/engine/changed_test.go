@@ -222,8 +222,9 @@ func TestOthersEraseWhatAForkShows(t *testing.T) {
 	}
 }
 
-// TestOthersErasureIsHeldToOnceReadAnew: what another process erased stays erased once a session is read anew, in a store that keeps no views: in the session itself where
-// nothing tells of it, and in a fork of another agent, of which the store counts apart, as long as the fork shows its parent's messages and after that.
+// TestOthersErasureIsHeldToOnceReadAnew: what another process erased stays erased once a session is read anew, in a store that keeps no views: in the session
+// itself where nothing tells of it, and in a fork of another agent, of which the store counts apart, as long as the fork shows its parent's messages and after
+// that.
 func TestOthersErasureIsHeldToOnceReadAnew(t *testing.T) {
 	for name, c := range map[string]struct {
 		blind, fork bool

@@ -220,8 +220,8 @@ func TestSkippedTranscript(t *testing.T) {
 	}
 }
 
-// TestSkippedTranscriptBehindAHeartbeat: what a timer said is in no transcript, so a host need not hand its own over again because of it: also where the process that
-// stored it ended before it published that. Where the session has grown by a message, the host is asked for all.
+// TestSkippedTranscriptBehindAHeartbeat: what a timer said is in no transcript, so a host need not hand its own over again because of it: also where the
+// process that stored it ended before it published that. Where the session has grown by a message, the host is asked for all.
 func TestSkippedTranscriptBehindAHeartbeat(t *testing.T) {
 	base := []message.Message{user("q1"), assistant("a1")}
 	for kind, want := range map[core.EntryType]error{core.TypeHeartbeat: nil, core.TypeMessage: core.ErrNeedTranscript} {
@@ -229,7 +229,8 @@ func TestSkippedTranscriptBehindAHeartbeat(t *testing.T) {
 		f.assemble(1000, transcript("x", base...))
 		m := user("tick")
 		if _, err := f.store.Append(t.Context(), []core.Entry{{
-			ID: "late", Key: "late", Agent: f.id.Agent, Session: f.id.Session, Seq: 2, Role: m.Role, Type: kind, Message: m, Fingerprint: message.Fingerprint(m), Tokens: 5,
+			ID: "late", Key: "late", Agent: f.id.Agent, Session: f.id.Session, Seq: 2, Role: m.Role,
+			Type: kind, Message: m, Fingerprint: message.Fingerprint(m), Tokens: 5,
 		}}); err != nil {
 			t.Fatal(err)
 		}

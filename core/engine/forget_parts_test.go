@@ -120,8 +120,8 @@ func (s *viewing) DeleteView(ctx context.Context, id core.SessionID) error {
 	return s.Store.DeleteView(ctx, id)
 }
 
-// TestPurgeTakesEveryView: a purge of an agent removes the views of all its sessions. Where one cannot be removed it says so, and the same call again removes those
-// that are left.
+// TestPurgeTakesEveryView: a purge of an agent removes the views of all its sessions. Where one cannot be removed it says so, and the same call again removes
+// those that are left.
 func TestPurgeTakesEveryView(t *testing.T) {
 	for _, fault := range []error{nil, errors.New("no answer")} {
 		store := &viewing{Store: memory.New(), loads: make(map[core.SessionID]int)}

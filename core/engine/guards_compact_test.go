@@ -243,8 +243,8 @@ func TestSummaryOfSummariesThatSavesNothing(t *testing.T) {
 	}
 }
 
-// TestUnaskedCompactionLeavesWhatIsShown: a compaction that nobody forced takes nothing that the window shows, as long as all of that has room in the budget, to the
-// last token.
+// TestUnaskedCompactionLeavesWhatIsShown: a compaction that nobody forced takes nothing that the window shows, as long as all of that has room in the budget,
+// to the last token.
 func TestUnaskedCompactionLeavesWhatIsShown(t *testing.T) {
 	for less, want := range map[int]bool{0: false, 1: true} {
 		f := newFixture(t)
@@ -290,8 +290,8 @@ func (s *slow) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 	return page, err
 }
 
-// TestCompactionOfWhatIsNotThereYet: what a compaction does not find it looks for three times more, each time in the session as it is then; after that it says what
-// is missing.
+// TestCompactionOfWhatIsNotThereYet: what a compaction does not find it looks for three times more, each time in the session as it is then; after that it says
+// what is missing.
 func TestCompactionOfWhatIsNotThereYet(t *testing.T) {
 	for times, want := range map[int]error{0: nil, 1: nil, 3: nil, 4: core.ErrNotFound} {
 		store := &slow{Store: memory.New(), text: "two"}

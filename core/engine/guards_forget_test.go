@@ -217,8 +217,8 @@ func TestRewindWhileCompacting(t *testing.T) {
 	}
 }
 
-// TestRewindToWhatACompactionTook: where a host goes back meanwhile to just what a compaction takes, what was paid for is published and not thrown away. The newest
-// turn is shown all the same.
+// TestRewindToWhatACompactionTook: where a host goes back meanwhile to just what a compaction takes, what was paid for is published and not thrown away. The
+// newest turn is shown all the same.
 func TestRewindToWhatACompactionTook(t *testing.T) {
 	host := []message.Message{user("one"), assistant("two"), user("three"), assistant("four"), user("five"), assistant("six")}
 	late := &meanwhile{Compactor: steady{}}

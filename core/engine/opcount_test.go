@@ -335,7 +335,8 @@ func TestShorteningStoresNoEntry(t *testing.T) {
 	}
 }
 
-// TestTakingTurnsWithoutViews: where a store keeps no views, too, an engine that comes to a session reads it once, and after that what the other one stored alone.
+// TestTakingTurnsWithoutViews: where a store keeps no views, too, an engine that comes to a session reads it once, and after that what the other one stored
+// alone.
 func TestTakingTurnsWithoutViews(t *testing.T) {
 	const said, turns = 1000, 20
 	store, inner := newRemote(), &countedStore{Store: memory.New()}
