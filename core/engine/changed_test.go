@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
@@ -14,22 +15,32 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// remote is a store as a server is that several processes write to: it keeps no views, and counts what was changed and deleted.
+// remote is a store as a server is that several processes write to: it keeps no views, and counts what was changed and deleted of each agent.
 type remote struct {
 	viewless
-	changes atomic.Uint64
+	mu      sync.Mutex
+	changes map[string]uint64
 	// tail is what Tail fails with.
 	tail error
 }
 
-func newRemote() *remote { return &remote{viewless: viewless{memory.New()}} }
+func newRemote() *remote {
+	return &remote{viewless: viewless{memory.New()}, changes: make(map[string]uint64)}
+}
+
+func (s *remote) changed(agent string, by uint64) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes[agent] += by
+	return s.changes[agent]
+}
 
 func (s *remote) Tail(ctx context.Context, id core.SessionID) (core.Tail, error) {
 	if s.tail != nil {
 		return core.Tail{}, s.tail
 	}
 	page, err := s.Scan(ctx, core.ScanQuery{Scope: id.Scope(), Reverse: true, Limit: 1})
-	tail := core.Tail{View: s.changes.Load()}
+	tail := core.Tail{View: s.changed(id.Agent, 0)}
 	if len(page.Entries) > 0 {
 		tail.Next = page.Entries[0].Seq + 1
 	}
@@ -37,12 +48,12 @@ func (s *remote) Tail(ctx context.Context, id core.SessionID) (core.Tail, error)
 }
 
 func (s *remote) Update(ctx context.Context, scope core.Scope, id string, c core.Change) error {
-	s.changes.Add(1)
+	s.changed(scope.Agent, 1)
 	return s.viewless.Update(ctx, scope, id, c)
 }
 
 func (s *remote) Delete(ctx context.Context, scope core.Scope, ids []string) (int, error) {
-	s.changes.Add(1)
+	s.changed(scope.Agent, 1)
 	return s.viewless.Delete(ctx, scope, ids)
 }
 
@@ -205,6 +216,49 @@ func TestOthersEraseWhatAForkShows(t *testing.T) {
 			for range 2 {
 				if got := shown(f.assemble(1000, inChild)); strings.Contains(got, secret) || !strings.HasSuffix(got, "task") {
 					t.Errorf("when what is left is erased the fork shows %q", got)
+				}
+			}
+		})
+	}
+}
+
+// TestOthersErasureIsHeldToOnceReadAnew: what another process erased stays erased once a session is read anew, in a store that keeps no views: in the session
+// itself where nothing tells of it, and in a fork of another agent, of which the store counts apart, as long as the fork shows its parent's messages and after
+// that.
+func TestOthersErasureIsHeldToOnceReadAnew(t *testing.T) {
+	for name, c := range map[string]struct {
+		blind, fork bool
+		later       time.Duration
+	}{"a session": {blind: true}, "a fork": {fork: true}, "a fork that is on its own": {fork: true, later: 2 * time.Hour}} {
+		t.Run(name, func(t *testing.T) {
+			host := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+			f, other, store := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Host = host })
+			if c.blind {
+				f.parts.Store = viewless{store}
+				f.restart()
+			}
+			said := user("my code is " + secret)
+			f.ingest(user("first"), said)
+			f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("first").ID}})
+			id := f.id
+			if c.fork {
+				id = core.SessionID{Agent: "helper", Session: "child"}
+				if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: id, Mode: core.SpawnFork, TTL: time.Hour}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.say(id, false, user("task"))
+			host.now = host.now.Add(c.later)
+			f.assemble(1000, func(r *core.AssembleRequest) { r.Session = id })
+			f.say(id, false, user("more"))
+			other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+			if err := f.engine.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f.say(id, false, said)
+			for e, err := range core.All(t.Context(), store, id.Scope(), false) {
+				if err != nil || strings.Contains(e.Text(), secret) {
+					t.Errorf("stored again: %q, %v", e.Text(), err)
 				}
 			}
 		})

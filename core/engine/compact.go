@@ -89,8 +89,7 @@ func (e *Engine) compact(ctx context.Context, req core.CompactRequest, overlappe
 		return res, e.failedIn(ctx, req.Session, "store", "compact", err)
 	}
 	if overlapped && t.before <= t.budget && t.before <= int(e.cfg.Compaction.Target*float64(t.budget)) {
-		res.OK, res.Reason = true, core.ReasonAlreadyCompacted+": by another call, at the same time"
-		res.TokensBefore, res.TokensAfter, res.FirstKept = t.before, t.before, firstID(t.Entries)
+		res.Reason = core.ReasonAlreadyCompacted + ": by another call, at the same time"
 		return res, nil
 	}
 	patch, cerr := e.askCompactor(ctx, t.Compaction)

@@ -220,6 +220,32 @@ func TestSkippedTranscript(t *testing.T) {
 	}
 }
 
+// TestSkippedTranscriptBehindAHeartbeat: what a timer said is in no transcript, so a host need not hand its own over again because of it: also where the
+// process that stored it ended before it published that. Where the session has grown by a message, the host is asked for all.
+func TestSkippedTranscriptBehindAHeartbeat(t *testing.T) {
+	base := []message.Message{user("q1"), assistant("a1")}
+	for kind, want := range map[core.EntryType]error{core.TypeHeartbeat: nil, core.TypeMessage: core.ErrNeedTranscript} {
+		f := newFixture(t)
+		f.assemble(1000, transcript("x", base...))
+		m := user("tick")
+		if _, err := f.store.Append(t.Context(), []core.Entry{{
+			ID: "late", Key: "late", Agent: f.id.Agent, Session: f.id.Session, Seq: 2, Role: m.Role,
+			Type: kind, Message: m, Fingerprint: message.Fingerprint(m), Tokens: 5,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		f.restart()
+		rest := &core.Transcript{Skipped: 2, Digest: message.DigestOf(base), Messages: []message.Message{user("q2")}}
+		res, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 1000, PromptMode: core.PromptNone, Transcript: rest})
+		if !errors.Is(err, want) {
+			t.Errorf("%s: error %v, want %v", kind, err, want)
+		}
+		if got := shown(res); want == nil && got != "q1 | a1 | q2" {
+			t.Errorf("%s: shown %q", kind, got)
+		}
+	}
+}
+
 func TestCommitTurn(t *testing.T) {
 	f := newFixture(t)
 	turn := []message.Message{user("q1"), assistant("a1")}

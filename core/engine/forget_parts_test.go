@@ -49,7 +49,7 @@ func TestPurgeAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		whole  bool
 		spares string
-	}{"one by one": {}, "at once": {whole: true}, "at once and some left": {whole: true, spares: "noted"}} {
+	}{"one by one": {}, "at once": {whole: true}, "at once and some left": {whole: true, spares: "noted"}, "at once and one left": {whole: true, spares: "plum"}} {
 		t.Run(name, func(t *testing.T) {
 			store := &wholesale{Store: memory.New(), spares: c.spares}
 			f := newFixture(t, func(_ *engine.Config, p *engine.Parts) {
@@ -98,6 +98,106 @@ func TestPurgeThatFails(t *testing.T) {
 	got, err := f.engine.Receipts(t.Context(), f.id.Agent)
 	if err != nil || len(got) != 1 {
 		t.Errorf("receipts %+v, %v, want one", got, err)
+	}
+}
+
+// viewing is a store that counts how often each view is read, and may fail to delete one.
+type viewing struct {
+	*memory.Store
+	loads map[core.SessionID]int
+	err   error
+}
+
+func (s *viewing) LoadView(ctx context.Context, id core.SessionID) (core.View, error) {
+	s.loads[id]++
+	return s.Store.LoadView(ctx, id)
+}
+
+func (s *viewing) DeleteView(ctx context.Context, id core.SessionID) error {
+	if s.err != nil && id.Session == "b" {
+		return s.err
+	}
+	return s.Store.DeleteView(ctx, id)
+}
+
+// TestPurgeTakesEveryView: a purge of an agent removes the views of all its sessions. Where one cannot be removed it says so, and the same call again removes
+// those that are left.
+func TestPurgeTakesEveryView(t *testing.T) {
+	for _, fault := range []error{nil, errors.New("no answer")} {
+		store := &viewing{Store: memory.New(), loads: make(map[core.SessionID]int)}
+		f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = store })
+		for _, session := range []string{"a", "b", "c"} {
+			f.say(core.SessionID{Agent: "main", Session: session}, false, user("hello"))
+		}
+		req := engine.ForgetRequest{Scope: core.Scope{Agent: "main"}, Purge: true}
+		if store.err = fault; fault != nil {
+			if _, err := f.engine.Forget(t.Context(), req); !errors.Is(err, fault) {
+				t.Errorf("error %v, want that of the store", err)
+			}
+			store.err = nil
+		}
+		f.forget(req)
+		if left, err := store.ListViews(t.Context(), core.ViewQuery{Agent: "main", Limit: 10}); err != nil || len(left) > 0 {
+			t.Errorf("after the fault %v the views of %v are left: %v", fault, left, err)
+		}
+	}
+}
+
+// TestForgetReadsEachViewAsOften: of more views than are listed at once an erasure reads none more often than the others.
+func TestForgetReadsEachViewAsOften(t *testing.T) {
+	store := &viewing{Store: memory.New(), loads: make(map[core.SessionID]int)}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = store })
+	f.store, f.id.Session = store.Store, "zzz"
+	f.ingest(user("my code is " + secret))
+	for i := range 2*core.MaxPage + 1 {
+		if err := store.SwapView(t.Context(), core.View{Session: core.SessionID{Agent: "main", Session: fmt.Sprintf("s%05d", i)}, Version: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clear(store.loads)
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	first := store.loads[core.SessionID{Agent: "main", Session: "s00000"}]
+	for id, n := range store.loads {
+		if n != first && id != f.id {
+			t.Errorf("the view of %s is read %d times, the first one %d times", id, n, first)
+		}
+	}
+	if len(store.loads) != 2*core.MaxPage+2 {
+		t.Errorf("%d views are read", len(store.loads))
+	}
+}
+
+// interrupted is a store that tells when somebody has read the first of several pages of a session.
+type interrupted struct {
+	*memory.Store
+	behind func()
+}
+
+func (s *interrupted) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
+	page, err := s.Store.Scan(ctx, q)
+	if behind := s.behind; behind != nil && page.Next != "" {
+		s.behind = nil
+		behind()
+	}
+	return page, err
+}
+
+// TestForgetTakesWhatComesMeanwhile: an erasure of a whole session takes what comes in before it has read the session to its end, too.
+func TestForgetTakesWhatComesMeanwhile(t *testing.T) {
+	store := &interrupted{Store: memory.New()}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = store })
+	f.store = store.Store
+	long := make([]message.Message, core.MaxPage+1)
+	for i := range long {
+		long[i] = user(fmt.Sprint("message ", i))
+	}
+	f.ingest(long...)
+	store.behind = func() { f.ingest(user("my code is " + secret)) }
+	if rec := f.forget(engine.ForgetRequest{Scope: f.id.Scope()}); rec.Entries != len(long)+1 || store.behind != nil {
+		t.Errorf("%d entries are erased, want %d", rec.Entries, len(long)+1)
+	}
+	if got := f.traces(); got != nil {
+		t.Errorf("still there: %q", got)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// TestErasedComesAgain: what was erased stays erased in its session, whichever way it comes again.
+// TestErasedComesAgain: what was erased stays erased in its session, whichever way it comes again, and the empty place costs no tokens.
 func TestErasedComesAgain(t *testing.T) {
 	said := user("my code is " + secret)
 	withID := said
@@ -88,6 +88,11 @@ func TestErasedComesAgain(t *testing.T) {
 					again(f)
 					if got := f.traces(); got != nil {
 						t.Errorf("stored again: %q", got)
+					}
+					for _, e := range entriesOf(f) {
+						if e.Type == core.TypeErased && e.Tokens != 0 {
+							t.Errorf("what is left of it costs %d tokens", e.Tokens)
+						}
 					}
 					before := f.stored()
 					for range 2 {

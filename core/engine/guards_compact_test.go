@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
@@ -211,5 +212,95 @@ func TestSummaryThatOpensSomething(t *testing.T) {
 	}
 	if got, want := shown(f.assemble(1000)), window.Neutral(hostile)+" | three | four | five"; got != want {
 		t.Errorf("shown: %q, want %q", got, want)
+	}
+}
+
+// TestSummaryOfSummariesThatSavesNothing: what stands for summaries costs less than they do. What costs as much is refused, and they stay.
+func TestSummaryOfSummariesThatSavesNothing(t *testing.T) {
+	g := &greedy{propose: func(c core.Compaction) core.Patch {
+		return core.Patch{Replace: []core.Replacement{{Kind: "summary", Text: "in short", Entries: entryIDs(c.Entries[:2])}}}
+	}}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = g })
+	long := strings.Repeat("word ", 30)
+	f.ingest(user("one "+long), assistant("two "+long), user("three"), assistant("four"), user("five"))
+	if res := f.compact(1000); !res.Compacted {
+		t.Fatalf("Compact = %+v", res)
+	}
+	text := ""
+	g.propose = func(c core.Compaction) core.Patch {
+		return core.Patch{Replace: []core.Replacement{{Kind: "summary", Text: text, Summaries: []string{c.Summaries[0].ID}}}}
+	}
+	text = "as long"
+	if res := f.compact(1000); res.OK || res.Compacted || !strings.Contains(res.Reason, "7 tokens cannot stand for 7") {
+		t.Errorf("as many tokens: %+v, want the patch refused", res)
+	}
+	if got, want := shown(f.assemble(1000)), "in short | three | four | five"; got != want {
+		t.Errorf("shown: %q, want %q", got, want)
+	}
+	text = "short"
+	if res := f.compact(1000); !res.OK || !res.Compacted {
+		t.Errorf("one token less: %+v", res)
+	}
+}
+
+// TestUnaskedCompactionLeavesWhatIsShown: a compaction that nobody forced takes nothing that the window shows, as long as all of that has room in the budget,
+// to the last token.
+func TestUnaskedCompactionLeavesWhatIsShown(t *testing.T) {
+	for less, want := range map[int]bool{0: false, 1: true} {
+		f := newFixture(t)
+		for i := range 5 {
+			f.ingest(user(fmt.Sprint("question ", i)), assistant(fmt.Sprint("answer ", i)))
+		}
+		compact := func(budget int) core.CompactResult {
+			t.Helper()
+			res, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: budget})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res
+		}
+		all := compact(10_000).TokensBefore
+		if res := compact(all - less); res.Compacted != want {
+			t.Errorf("in a budget of %d less than the %d tokens that are shown: %+v, want compacted %t", less, all, res, want)
+		}
+	}
+}
+
+// TestDelegatedCompactionSaysSo: what the runtime did is told as delegated, whatever the part between them says of it.
+func TestDelegatedCompactionSaysSo(t *testing.T) {
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = runtimes{} })
+	if res, want := f.compact(1000), (core.CompactResult{OK: true, Compacted: true, Delegated: true}); res != want {
+		t.Errorf("Compact = %+v, want %+v", res, want)
+	}
+}
+
+// slow is a store that does not show a message yet when it is asked for what a window holds, so many times.
+type slow struct {
+	*memory.Store
+	text  string
+	times int
+}
+
+func (s *slow) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
+	page, err := s.Store.Scan(ctx, q)
+	if q.ToSeq > 0 && s.times > 0 {
+		s.times--
+		page.Entries = slices.DeleteFunc(page.Entries, func(e core.Entry) bool { return e.Text() == s.text })
+	}
+	return page, err
+}
+
+// TestCompactionOfWhatIsNotThereYet: what a compaction does not find it looks for three times more, each time in the session as it is then; after that it says
+// what is missing.
+func TestCompactionOfWhatIsNotThereYet(t *testing.T) {
+	for times, want := range map[int]error{0: nil, 1: nil, 3: nil, 4: core.ErrNotFound} {
+		store := &slow{Store: memory.New(), text: "two"}
+		f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = store })
+		f.ingest(user("one"+strings.Repeat(" word", 90)), assistant("two"), user("three"), assistant("four"))
+		store.times = times
+		res, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 100, Force: true})
+		if !errors.Is(err, want) || res.Compacted != (want == nil) || store.times > 0 {
+			t.Errorf("not shown %d times: %+v, %v, want %v", times, res, err, want)
+		}
 	}
 }

@@ -217,6 +217,25 @@ func TestRewindWhileCompacting(t *testing.T) {
 	}
 }
 
+// TestRewindToWhatACompactionTook: where a host goes back meanwhile to just what a compaction takes, what was paid for is published and not thrown away. The
+// newest turn is shown all the same.
+func TestRewindToWhatACompactionTook(t *testing.T) {
+	host := []message.Message{user("one"), assistant("two"), user("three"), assistant("four"), user("five"), assistant("six")}
+	late := &meanwhile{Compactor: steady{}}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = late })
+	f.assemble(1000, transcript("next", host...))
+	late.do = func() { f.assemble(1000, transcript("next", host[:4]...)) }
+	if res := f.compact(1000); !res.Compacted {
+		t.Errorf("Compact = %+v", res)
+	}
+	for range 2 {
+		if got, want := shown(f.assemble(1000, transcript("next", host[:4]...))), "[4 earlier] | three | four"; got != want {
+			t.Errorf("shown: %q, want %q", got, want)
+		}
+		f.restart()
+	}
+}
+
 // TestHostIDUsedAgain: a host's id names a message together with what it says: the same id with another text is another message.
 func TestHostIDUsedAgain(t *testing.T) {
 	with := func(id, text string) message.Message {
@@ -413,7 +432,7 @@ func (stubborn) Delete(context.Context, core.Scope, []string) (int, error) {
 }
 
 // TestSummaryOfBeforeAnErasure: a summary that a view does not know yet is taken up when as much had been erased when it was made, and deleted otherwise. Where
-// it cannot be deleted an engine that degrades goes on without it and says so, and a strict one fails.
+// it cannot be deleted an engine that degrades goes on without it, also with new messages, and says so, and a strict one fails.
 func TestSummaryOfBeforeAnErasure(t *testing.T) {
 	summaries := func(made string) *fixture {
 		f := newFixture(t)
@@ -451,6 +470,14 @@ func TestSummaryOfBeforeAnErasure(t *testing.T) {
 	f.restart()
 	if res := f.assemble(1000); shown(res) != "one" || len(f.engine.Info().Health) == 0 {
 		t.Errorf("shown %q, health %v", shown(res), f.engine.Info().Health)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // an engine that does not get past it tries for ever
+	defer cancel()
+	if _, err := f.engine.Ingest(ctx, core.IngestRequest{Session: f.id, Message: user("two")}); err != nil { // behind what could not be deleted
+		t.Fatal(err)
+	}
+	if got := shown(f.assemble(1000)); got != "one | two" {
+		t.Errorf("after another message: shown %q", got)
 	}
 	f = summaries("10")
 	f.parts.Store, f.cfg.Failure = stubborn{f.store}, engine.FailStrict

@@ -170,8 +170,12 @@ func TestSharedPositionsAreMended(t *testing.T) {
 	for name, use := range map[string]func(f *fixture){
 		"a prompt":          func(f *fixture) { f.assemble(1000) },
 		"with a transcript": func(f *fixture) { f.assemble(1000, transcript("now", all...)) },
-		"a compaction":      func(f *fixture) { f.compact(1000) },
-		"being mended":      mend(3),
+		"a compaction": func(f *fixture) {
+			if res := f.compact(1000); !res.OK || !res.Compacted {
+				f.t.Errorf("Compact = %+v", res)
+			}
+		},
+		"being mended": mend(3),
 	} {
 		t.Run(name, func(t *testing.T) {
 			heard := &told{there: map[string]string{"twin1": "beside m2", "twin2": "beside m3", "twin3": "again beside m3"}}
@@ -227,6 +231,9 @@ func TestMendThatFails(t *testing.T) {
 					"mend": func() error { return second(f.engine.Mend(t.Context(), f.id)) },
 					"assemble": func() error {
 						return second(f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 1000}))
+					},
+					"compact": func() error {
+						return second(f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 1000, Force: true}))
 					},
 				} {
 					if err := call(); !errors.Is(err, refusal) {

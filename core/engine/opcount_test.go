@@ -319,3 +319,47 @@ func TestTakingTurnsReadsWhatIsNew(t *testing.T) {
 		t.Errorf("what the other engine erased comes again: %+v, %v", got, err)
 	}
 }
+
+// TestShorteningStoresNoEntry: a compaction that only shortens what is shown changes the view, once, and stores nothing beside it.
+func TestShorteningStoresNoEntry(t *testing.T) {
+	store := &countedStore{Store: memory.New()}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.Compactor = store, shortenAll{} })
+	words := strings.Repeat(" word", 50)
+	f.ingest(user("one"+words), assistant("two"+words), user("three"), assistant("four"))
+	store.reset()
+	if res := f.compact(1000); !res.Compacted {
+		t.Fatalf("Compact = %+v", res)
+	}
+	if store.appends.Load() != 0 || store.swaps.Load() != 1 {
+		t.Errorf("%d appends and %d swaps of views, want one swap alone", store.appends.Load(), store.swaps.Load())
+	}
+}
+
+// TestTakingTurnsWithoutViews: where a store keeps no views, too, an engine that comes to a session reads it once, and after that what the other one stored
+// alone.
+func TestTakingTurnsWithoutViews(t *testing.T) {
+	const said, turns = 1000, 20
+	store, inner := newRemote(), &countedStore{Store: memory.New()}
+	store.viewless = viewless{inner}
+	share := func(_ *engine.Config, p *engine.Parts) { p.Store = store }
+	here, there := newFixture(t, share), newFixture(t, share)
+	batch := make([]message.Message, said)
+	for i := range batch {
+		batch[i] = user(fmt.Sprint("message ", i))
+	}
+	here.ingest(batch...)
+	inner.reset()
+	there.ingest(user("hello"))
+	if n := inner.read.Load(); n > said*3/2 {
+		t.Errorf("%d entries are read to come to a session of %d", n, said)
+	}
+	here.ingest(user("hello"))
+	inner.reset()
+	for i := range turns {
+		here.ingest(user(fmt.Sprint("here ", i)))
+		there.ingest(user(fmt.Sprint("there ", i)))
+	}
+	if n := inner.read.Load(); n > 6*turns {
+		t.Errorf("%d entries are read to take %d turns", n, 2*turns)
+	}
+}

@@ -126,6 +126,26 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
+// TestCompactionThatWorksEndsARow: failures of a compaction are in a row only as long as none works in between that had something to do.
+func TestCompactionThatWorksEndsARow(t *testing.T) {
+	fault := errors.New("disk on fire")
+	broken := &failing{Store: memory.New()}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = broken })
+	for range 2 {
+		f.ingest(user("one"+strings.Repeat(" word", 90)), assistant("two"), user("three"), assistant("four"))
+		broken.err = fault
+		for range 2 {
+			if err := operations(f)["compact"](); !errors.Is(err, fault) {
+				t.Errorf("%v, want the store's error", err)
+			}
+		}
+		broken.err = nil
+		if res, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 100, Force: true}); err != nil || !res.Compacted {
+			t.Errorf("after two failures: %+v, %v", res, err)
+		}
+	}
+}
+
 // damaged is a store of which some sessions cannot be used.
 type damaged struct {
 	*memory.Store

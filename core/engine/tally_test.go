@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
@@ -41,6 +43,32 @@ func (f *oneText) Retrieve(_ context.Context, q core.Query) ([]core.Candidate, e
 		ID: "elsewhere", Agent: q.Scope.Agent, Session: q.Scope.Session, Type: core.TypeMessage, Role: message.User, Time: time.Unix(1000, 0),
 		Message: message.New(message.User, f.text),
 	}, Text: f.text, Score: 1, Source: "finder"}}, nil
+}
+
+// TestEntriesNameTheArm: of what is stored at once the first entry names the session's arm, and so does every message of a user, so that each turn does; others
+// need not say it again. Without an arm none does.
+func TestEntriesNameTheArm(t *testing.T) {
+	for _, arm := range []string{"new", ""} {
+		f := newFixture(t)
+		if _, err := f.engine.Arm(t.Context(), f.id, func(string) string { return arm }); err != nil {
+			t.Fatal(err)
+		}
+		f.ingest(assistant("hello"), user("one"), assistant("two"), user("three"), assistant("four"))
+		f.ingest(assistant("five"), assistant("six"))
+		var got []string
+		for _, e := range entriesOf(f) {
+			if e.Meta["arm"] != "" {
+				got = append(got, e.Text()+" "+e.Meta["arm"])
+			}
+		}
+		want := []string{"hello new", "one new", "three new", "five new"}
+		if arm == "" {
+			want = nil
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("entries that name the arm %q (-want +got):\n%s", arm, diff)
+		}
+	}
 }
 
 func TestTally(t *testing.T) {

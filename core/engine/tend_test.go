@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -84,4 +85,27 @@ func TestAfterTurnBeginsWhatIsDue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAfterTurnBeginsAgain: when a compaction that a turn's end began is over, the next turn's end begins the next one that is due.
+func TestAfterTurnBeginsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &counted{let: make(chan struct{})}
+		close(k.let)
+		f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Host, p.Compactor = afterwards{}, k })
+		for i := range 60 {
+			turn := []message.Message{user(fmt.Sprintf("question %d with some words", i)), assistant(fmt.Sprintf("answer %d with some words", i))}
+			if err := f.engine.AfterTurn(t.Context(), core.AfterTurnRequest{Session: f.id, Messages: turn}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			f.assemble(200)
+		}
+		if n := k.asked.Load(); n < 2 {
+			t.Errorf("%d compactions in 60 turns, want more than one", n)
+		}
+		if err := f.engine.Dispose(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }

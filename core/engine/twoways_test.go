@@ -86,6 +86,29 @@ func TestOthersPurgeAndBeginAnew(t *testing.T) {
 	}
 }
 
+// TestPurgeChangesTheEpochOnce: after a purge what was sent is no prefix any more. What is sent from then on is, however often the session is read anew.
+func TestPurgeChangesTheEpochOnce(t *testing.T) {
+	f := newFixture(t)
+	f.ingest(user("one"), assistant("two"))
+	f.assemble(1000)
+	before := f.epoch()
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Purge: true})
+	f.ingest(user("anew"))
+	first := f.assemble(1000).Epoch
+	if first <= before {
+		t.Errorf("epoch %d after a purge, %d before", first, before)
+	}
+	for range 3 {
+		if err := f.engine.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.ingest(assistant("yes"))
+		if got := f.assemble(1000).Epoch; got != first {
+			t.Errorf("epoch %d, want %d as before", got, first)
+		}
+	}
+}
+
 // TestErasedSummaryIsNoPurge: where an erasure takes the summary that was the session's last entry, the session is what it was: nothing is sent anew.
 func TestErasedSummaryIsNoPurge(t *testing.T) {
 	f := newFixture(t)
