@@ -222,6 +222,31 @@ func TestOthersEraseWhatAForkShows(t *testing.T) {
 	}
 }
 
+// TestOthersEraseWhatAForkOfAnotherAgentShows: what another process erased from the parent is not shown to a fork that belongs to another agent either, in a store
+// that counts the changes of each agent apart.
+func TestOthersEraseWhatAForkOfAnotherAgentShows(t *testing.T) {
+	f, other, _ := remoteFixture(t)
+	f.ingest(user("my code is "+secret), assistant("noted"))
+	child := core.SessionID{Agent: "helper", Session: "child"}
+	inChild := func(r *core.AssembleRequest) { r.Session = child }
+	if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork}); err != nil {
+		t.Fatal(err)
+	}
+	f.say(child, false, user("task"))
+	f.assemble(1000, inChild)
+	other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	for range 2 {
+		if got, want := shown(f.assemble(1000, inChild)), "noted | task"; got != want {
+			t.Errorf("the fork shows %q, want %q", got, want)
+		}
+		f.assemble(1000)
+	}
+	f.say(child, false, user("my code is "+secret))
+	if got, want := shown(f.assemble(1000, inChild)), "noted | task"; got != want {
+		t.Errorf("the fork shows %q, want %q", got, want)
+	}
+}
+
 // TestOthersErasureIsHeldToOnceReadAnew: what another process erased stays erased once a session is read anew, in a store that keeps no views: in the session
 // itself where nothing tells of it, and in a fork of another agent, of which the store counts apart, as long as the fork shows its parent's messages and after
 // that.

@@ -363,3 +363,29 @@ func TestTakingTurnsWithoutViews(t *testing.T) {
 		t.Errorf("%d entries are read to take %d turns", n, 2*turns)
 	}
 }
+
+// TestForkReadsItsParentOnce: a fork in a store that keeps no views does not read all of its parent to find out whether it changed since the fork was made.
+func TestForkReadsItsParentOnce(t *testing.T) {
+	const said = 2000
+	store, inner := newRemote(), &countedStore{Store: memory.New()}
+	store.viewless = viewless{inner}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = store })
+	batch := make([]message.Message, said)
+	for i := range batch {
+		batch[i] = user(fmt.Sprint("message ", i))
+	}
+	f.ingest(batch...)
+	child := core.SessionID{Agent: "helper", Session: "child"}
+	grandchild := core.SessionID{Agent: "other", Session: "grandchild"}
+	for _, pair := range [][2]core.SessionID{{f.id, child}, {child, grandchild}} {
+		inner.reset()
+		if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: pair[0], Child: pair[1], Mode: core.SpawnFork}); err != nil {
+			t.Fatal(err)
+		}
+		f.say(pair[1], false, user("task"))
+		f.assemble(200, func(r *core.AssembleRequest) { r.Session = pair[1] })
+		if n := inner.read.Load(); n > said/2 {
+			t.Errorf("%s: %d entries are read of a parent of %d", pair[1], n, said)
+		}
+	}
+}

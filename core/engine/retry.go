@@ -94,10 +94,56 @@ func pause(ctx context.Context, n int) error {
 	}
 }
 
+// tails is where a session ends, and the marks of the others whose entries it shows, as the store says.
+type tails struct {
+	own    core.Tail
+	others map[core.SessionID]uint64
+}
+
+// tails asks the store how far the session is. Where it keeps the views, whoever erases something changes those of all who show it; where it does not, it is asked
+// about the other sessions that v shows, too.
+func (s *session) tails(ctx context.Context, v *core.View) (t tails, known bool, err error) {
+	t.own, known, err = s.e.reader.tail(ctx, s.id)
+	if err != nil || !known || s.e.sharedViews {
+		return t, known, err
+	}
+	t.others = make(map[core.SessionID]uint64)
+	for owner := range ownersOf(v) {
+		if owner == s.id {
+			continue
+		}
+		tail, _, err := s.e.reader.tail(ctx, owner)
+		if err != nil {
+			return t, false, err
+		}
+		t.others[owner] = tail.View
+	}
+	return t, true, nil
+}
+
+// changed reports whether entries of the session, or others that it shows, were changed or deleted since it was read, in a store that keeps no views.
+func (s *session) changed(t *tails) bool {
+	for owner, now := range t.others {
+		if was, ok := s.others[owner]; !ok || was != now {
+			return true
+		}
+	}
+	return t.own.View != s.mark
+}
+
+// ownersOf are the sessions whose entries a view shows, and its own.
+func ownersOf(v *core.View) map[core.SessionID]bool {
+	owners := map[core.SessionID]bool{v.Session: true}
+	for _, sp := range v.Path {
+		owners[*sp.Owned(v.Session).Session] = true
+	}
+	return owners
+}
+
 // look drops what is in memory of a session that another process changed, and returns what the store said. Where the store cannot tell, that is nil, and what is
 // in memory holds.
-func (s *session) look(ctx context.Context) (*core.Tail, error) {
-	tail, known, err := s.e.reader.tail(ctx, s.id)
+func (s *session) look(ctx context.Context) (*tails, error) {
+	t, known, err := s.tails(ctx, &s.view)
 	if err != nil {
 		if ctx.Err() != nil || s.e.cfg.Failure == FailStrict {
 			return nil, err
@@ -108,19 +154,19 @@ func (s *session) look(ctx context.Context) (*core.Tail, error) {
 	if !known {
 		return nil, nil
 	}
-	view := s.mark
+	changed := s.changed(&t)
 	if s.e.sharedViews {
-		view = s.view.Version
+		changed = t.own.View != s.view.Version
 	}
 	// Where it ends sooner than before a summary was erased, or it was purged and its view may have the same version again: load tells.
-	sooner := tail.Next < s.view.Next && tail.Next != s.short
+	sooner := t.own.Next < s.view.Next && t.own.Next != s.short
 	if sooner {
-		s.short = tail.Next
+		s.short = t.own.Next
 	}
-	if sooner || tail.View != view || tail.Next > s.view.Next {
+	if sooner || changed || t.own.Next > s.view.Next {
 		s.forget()
 	}
-	return &tail, nil
+	return &t, nil
 }
 
 // record puts an entry of the engine's own at the end of one of its reserved sessions, whoever else does so at the same time.
@@ -151,10 +197,6 @@ func (e *Engine) record(ctx context.Context, entry core.Entry) (core.AppendResul
 // freshen takes out of a view that this process keeps itself what another one erased or purged; where the store keeps the views, whoever erases does that. It reports
 // whether v is to be published.
 func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
-	owners := map[core.SessionID]bool{s.id: true}
-	for _, sp := range v.Path {
-		owners[*sp.Owned(s.id).Session] = true // whose summaries may be shown, too
-	}
 	gone := make(map[int64]bool)
 	for _, sp := range v.Path {
 		for seq := sp.From; sp.Session == nil && seq < sp.To; seq++ {
@@ -164,7 +206,7 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 	there := make(map[string]bool) // what says something
 	emptied := make(map[place]bool)
 	erased, next := uint64(0), int64(0)
-	for owner := range owners {
+	for owner := range ownersOf(v) { // whose summaries may be shown, too
 		for entry, err := range core.All(ctx, s.e.store, owner.Scope(), false) {
 			if err != nil {
 				return false, fmt.Errorf("core: load session %q: %w", s.id, err)

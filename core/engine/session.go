@@ -38,6 +38,8 @@ type session struct {
 	// mark is Tail.View as it was when the session was read, where the store keeps no views; marked says that it was asked for.
 	mark   uint64
 	marked bool
+	// others are the marks of other sessions whose entries the view shows.
+	others map[core.SessionID]uint64
 	view   core.View
 	// owed is why the store refused to keep the view as it is; nil where it has it.
 	owed error
@@ -115,7 +117,7 @@ func (e *Engine) enter(ctx context.Context, id core.SessionID, look bool) (s *se
 		done()
 		return nil, nil, fmt.Errorf("core: session %q: %w", id, err)
 	}
-	var told *core.Tail
+	var told *tails
 	if look && s.loaded {
 		told, err = s.look(ctx)
 	}
@@ -201,18 +203,7 @@ func (it *item) size() int {
 
 // load reads the view and takes up entries that were stored without it: a crash came between the two, or the store keeps no views. told is what the store said
 // of the session's end a moment ago, nil when it was not asked.
-func (s *session) load(ctx context.Context, told *core.Tail) error {
-	var tail core.Tail
-	known, stale := false, false
-	if !s.e.sharedViews {
-		var err error
-		if told != nil {
-			tail, known = *told, true
-		} else if tail, known, err = s.e.reader.tail(ctx, s.id); err != nil { // before it is read, so that nothing goes unnoticed
-			return err
-		}
-		stale = known && (!s.marked || tail.View != s.mark)
-	}
+func (s *session) load(ctx context.Context, told *tails) error {
 	v, err := s.e.views.LoadView(ctx, s.id)
 	if errors.Is(err, core.ErrNotFound) {
 		v, err = core.View{Session: s.id}, nil
@@ -220,6 +211,14 @@ func (s *session) load(ctx context.Context, told *core.Tail) error {
 	if err != nil {
 		return fmt.Errorf("core: load view %q: %w", s.id, err)
 	}
+	known := told != nil && !s.e.sharedViews
+	if told == nil && !s.e.sharedViews {
+		told = &tails{}
+		if *told, known, err = s.tails(ctx, &v); err != nil { // before entries are read, so that nothing goes unnoticed
+			return err
+		}
+	}
+	stale := known && (!s.marked || s.changed(told))
 	if v.Version < s.view.Version || v.Next < s.view.Next && s.owed == nil { // neither falls but by a purge
 		s.purge()
 	}
@@ -268,7 +267,10 @@ func (s *session) load(ctx context.Context, told *core.Tail) error {
 	s.forget()
 	s.purged = false
 	s.hold(v)
-	s.mark, s.marked, s.watched = tail.View, true, s.e.sharedViews || known
+	s.marked, s.watched = true, s.e.sharedViews || known
+	if known {
+		s.mark, s.others = told.own.View, told.others
+	}
 	s.outputs = nil
 	if v.Output.Count > 0 {
 		s.outputs = []core.Ledger{v.Output}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
@@ -74,6 +75,8 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 		return core.Spawn{}, e.failed(ctx, "store", "spawn", err)
 	}
 	arm, before, closed := s.view.Arm, s.view.Next, outOfForce(&s.view)
+	others := map[core.SessionID]uint64{req.Parent: s.mark}
+	maps.Copy(others, s.others)
 	if req.Mode == core.SpawnFork {
 		v := s.view.Clone()
 		parent, before = &v, 0
@@ -110,7 +113,7 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 			}
 		}
 		s.cool()
-		s.gone = nil
+		s.gone, s.others = nil, others // as they were when the parent was read
 		return s.publish(ctx, v)
 	})
 	if err != nil {
