@@ -1,5 +1,6 @@
 // Command mutants changes a statement here and there and looks whether a test notices: a sample of the small changes that could be made to some packages, all in
 // one build, each behind a switch, so that tests are compiled once; -overlay leaves the tree as it is. It lists the changes that no test noticed.
+// Those that nobody could notice are named in equivalent.txt, with the reason.
 //
 //	go run ./internal/mutants -n 400 -folders core,core/engine,backends/memory -stages './core/... ./backends/memory; -run TestMatrixVariants ./conformance'
 //
@@ -40,6 +41,8 @@ type verdict int
 const (
 	killed verdict = iota
 	survived
+	// equivalent ones survived and are in the list of those that do.
+	equivalent
 	// invalid ones were not judged.
 	invalid
 )
@@ -70,6 +73,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return fmt.Errorf("mutants: -only: %w", err)
 		}
 		all = slices.DeleteFunc(all, func(m mutant) bool { return !pattern.MatchString(m.String()) })
+	}
+	reasons, err := equivalents()
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(out, "seed %d: %d of %d mutants\n", *seed, min(*n, len(all)), len(all))
 	rand.New(rand.NewPCG(*seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] }) //nolint:gosec // a sample, no secret
@@ -111,6 +118,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			}
 			mu.Lock()
 			defer mu.Unlock()
+			reason, listed := reasons[m.place()]
+			switch {
+			case v == survived && listed:
+				v = equivalent
+				fmt.Fprintf(out, "%s: equivalent: %s\n", m, reason)
+			case v == killed && listed:
+				fmt.Fprintf(out, "%s: is in the list of equivalent ones, but was noticed\n", m)
+			}
 			if count[v]++; v == survived {
 				far := ""
 				if !slices.ContainsFunc(built, func(s *stage) bool { return s.reached[m.ID] }) {
@@ -119,8 +134,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 				}
 				fmt.Fprintf(out, "%s%s\n", m, far)
 			}
-			if n := count[killed] + count[survived]; n%50 == 0 {
-				fmt.Fprintf(out, "... %d of %d survived so far\n", count[survived], n)
+			if n := count[killed] + count[survived] + count[equivalent]; n%50 == 0 {
+				fmt.Fprintf(out, "... of %d, %d survived and %d are equivalent so far\n", n, count[survived], count[equivalent])
 			}
 			return nil
 		})
@@ -129,7 +144,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	judged := count[killed] + count[survived]
-	fmt.Fprintf(out, "%d of %d survived, to %d of them no test comes\n", count[survived], judged, unreached)
+	fmt.Fprintf(out, "%d of %d survived, to %d of them no test comes; %d more are equivalent\n", count[survived], judged, unreached, count[equivalent])
 	if float64(count[survived]) > *share*float64(judged) {
 		return fmt.Errorf("mutants: %d of %d survived, more than a share of %g", count[survived], judged, *share)
 	}

@@ -19,8 +19,8 @@ type mutant struct {
 	Line     int
 	From, To int
 	New      string
-	// Old is what stood there.
-	Old string
+	// Old is what stood there, Source the line that it begins in.
+	Old, Source string
 
 	// ID is its number in a build that holds many, and Kind how its switch is written there: around the bytes from SwitchFrom to SwitchTo, of which the part in
 	// front of Left and that behind Right are the operands of an operator.
@@ -42,7 +42,10 @@ const (
 	kindStatement
 )
 
-func (m mutant) String() string {
+func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.change()) }
+
+// change is what is changed to what.
+func (m mutant) change() string {
 	short := func(s string) string {
 		s = strings.Join(strings.Fields(s), " ")
 		if len(s) > 70 {
@@ -50,7 +53,7 @@ func (m mutant) String() string {
 		}
 		return s
 	}
-	return fmt.Sprintf("%s:%d: %s → %s", m.File, m.Line, short(m.Old), cmp.Or(short(m.New), "nothing"))
+	return short(m.Old) + " → " + cmp.Or(short(m.New), "nothing")
 }
 
 // apply returns the source with the change made.
@@ -78,10 +81,11 @@ func mutantsOf(file string, src []byte) ([]mutant, error) {
 		return nil, err
 	}
 	var out []mutant
+	lines := strings.Split(string(src), "\n")
 	at := func(pos token.Pos) int { return fset.Position(pos).Offset }
 	add := func(k kind, from, to token.Pos, text string, around ast.Node) {
 		m := mutant{File: file, Line: fset.Position(from).Line, From: at(from), To: at(to), New: text, Kind: k, SwitchFrom: at(around.Pos()), SwitchTo: at(around.End())}
-		m.Old = string(src[m.From:m.To])
+		m.Old, m.Source = string(src[m.From:m.To]), strings.TrimSpace(lines[m.Line-1])
 		m.Left, m.Right = m.From, m.To
 		out = append(out, m)
 	}

@@ -61,3 +61,28 @@ func TestNoFiles(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// TestEquivalents: what is in the list of equivalent changes is in the tree, and no more than a tenth of all changes is.
+func TestEquivalents(t *testing.T) {
+	t.Chdir("../..")
+	reasons, err := equivalents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := collect([]string{"core", "core/engine", "backends/memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := make(map[place]bool)
+	for _, m := range all {
+		there[m.place()] = true
+	}
+	for p, reason := range reasons {
+		if !there[p] || len(reason) < 20 {
+			t.Errorf("%s: %q: %s: is it there still, and why is it equivalent: %q", p.file, p.source, p.change, reason)
+		}
+	}
+	if len(reasons) > len(all)/10 {
+		t.Errorf("%d of %d changes are called equivalent, want a tenth at most", len(reasons), len(all))
+	}
+}
