@@ -396,14 +396,20 @@ func (*needy) Requires() core.Requirements {
 	return core.Requirements{"compact": {Capabilities: []capability.Name{capability.DelegateHost}, Unsupported: "Use another compactor."}}
 }
 
-// TestRequirements: what options, the configuration and parts need of the host is told to it, and an engine is not made where it lacks something; the error ends with what to do.
+// TestRequirements: what options, the configuration and parts need of the host is told to it, and an engine is not made where it lacks something; the error ends with what
+// to do, in the words of all who need it.
 func TestRequirements(t *testing.T) {
 	lacks := core.Requirements{"agent-run": {Capabilities: []capability.Name{capability.Assemble, capability.Complete}, Unsupported: "Choose another harness."}}
 	parts := func(k core.Compactor) engine.Parts {
 		return engine.Parts{Store: memory.New(), Compactor: k, Counter: wordCounter}
 	}
-	configured := engine.DefaultConfig()
+	configured, silent := engine.DefaultConfig(), engine.DefaultConfig()
 	configured.Requires = lacks
+	silent.Requires = core.Requirements{"agent-run": {Capabilities: []capability.Name{capability.Complete}}}
+	needs := func(unsupported string) []engine.Option {
+		need := core.Requirement{Capabilities: []capability.Name{capability.Assemble}, Unsupported: unsupported}
+		return []engine.Option{engine.WithRequirements(core.Requirements{"agent-run": need})}
+	}
 	for name, c := range map[string]struct {
 		compactor core.Compactor
 		cfg       engine.Config
@@ -411,13 +417,16 @@ func TestRequirements(t *testing.T) {
 		missing   capability.Name
 		says      string
 	}{
-		"an option": {&halver{}, engine.DefaultConfig(), []engine.Option{engine.WithRequirements(lacks)}, capability.Complete, "Choose another harness."},
-		"a key":     {&halver{}, configured, nil, capability.Complete, "Choose another harness."},
-		"a part":    {&needy{}, engine.DefaultConfig(), nil, capability.DelegateHost, "Use another compactor."},
+		"an option":         {&halver{}, engine.DefaultConfig(), []engine.Option{engine.WithRequirements(lacks)}, capability.Complete, "Choose another harness."},
+		"a key":             {&halver{}, configured, nil, capability.Complete, "Choose another harness."},
+		"a part":            {&needy{}, engine.DefaultConfig(), nil, capability.DelegateHost, "Use another compactor."},
+		"two that say it":   {&halver{}, configured, needs("Ask its author."), capability.Complete, "Ask its author. Choose another harness."},
+		"the second of two": {&halver{}, configured, needs(""), capability.Complete, "Choose another harness."},
+		"the first of two":  {&halver{}, silent, needs("Ask its author."), capability.Complete, "Ask its author."},
 	} {
 		_, err := engine.New(parts(c.compactor), c.cfg, c.opts...)
 		re, ok := errors.AsType[*core.RequirementError](err)
-		if !ok || len(re.Missing) != 1 || re.Missing[0] != c.missing || !strings.HasSuffix(err.Error(), c.says) {
+		if !ok || len(re.Missing) != 1 || re.Missing[0] != c.missing || !strings.HasSuffix(err.Error(), ": "+c.says) {
 			t.Errorf("%s: err = %v, want a RequirementError that names %s and ends with %q", name, err, c.missing, c.says)
 		}
 	}
