@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
@@ -295,5 +296,40 @@ func TestSystemMessageOfAnEmptySession(t *testing.T) {
 				t.Errorf("shown: %s", got)
 			}
 		})
+	}
+}
+
+// TestSystemMessageOverACrash: a system message that took the place of another one does so also when the view that says so could not be published.
+func TestSystemMessageOverACrash(t *testing.T) {
+	disk := &fullDisk{Store: memory.New()}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = disk })
+	f.store = disk.Store
+	f.assemble(1000, transcript("now", system("s1"), user("q1")))
+	disk.noViews = true
+	host := one(system("s2"), system("s3"), user("q1"), assistant("a1"))
+	_, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 1000, Transcript: &core.Transcript{Messages: host}})
+	if disk.noViews = false; err != nil || f.stored() != 5 {
+		t.Fatalf("%d stored, error %v: nothing is tested", f.stored(), err)
+	}
+	f.restart()
+	if got, want := shown(f.assemble(1000)), "s2 | s3 | q1 | a1"; got != want {
+		t.Errorf("shown: %q, want %q", got, want)
+	}
+}
+
+// TestSystemMessageComesBackBehindAReset: a system message that stood in front before a reset stands there again, once, when the host has it again, also where
+// its time says that it is the very same.
+func TestSystemMessageComesBackBehindAReset(t *testing.T) {
+	f := newFixture(t)
+	first := system("s1")
+	first.Time = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	anew := one(user("new"), assistant("n1"))
+	f.assemble(1000, transcript("now", first, user("q1"), assistant("a1")))
+	f.assemble(1000, transcript("now", join(one(system("s2")), anew)...))
+	for range 2 {
+		if got, want := shown(f.assemble(1000, transcript("now", join(one(first), anew)...))), "s1 | new | n1"; got != want {
+			t.Errorf("shown: %q, want %q", got, want)
+		}
+		f.restart()
 	}
 }
