@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
@@ -314,22 +313,5 @@ func TestSystemMessageOverACrash(t *testing.T) {
 	f.restart()
 	if got, want := shown(f.assemble(1000)), "s2 | s3 | q1 | a1"; got != want {
 		t.Errorf("shown: %q, want %q", got, want)
-	}
-}
-
-// TestSystemMessageComesBackBehindAReset: a system message that stood in front before a reset stands there again, once, when the host has it again, also where
-// its time says that it is the very same.
-func TestSystemMessageComesBackBehindAReset(t *testing.T) {
-	f := newFixture(t)
-	first := system("s1")
-	first.Time = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	anew := one(user("new"), assistant("n1"))
-	f.assemble(1000, transcript("now", first, user("q1"), assistant("a1")))
-	f.assemble(1000, transcript("now", join(one(system("s2")), anew)...))
-	for range 2 {
-		if got, want := shown(f.assemble(1000, transcript("now", join(one(first), anew)...))), "s1 | new | n1"; got != want {
-			t.Errorf("shown: %q, want %q", got, want)
-		}
-		f.restart()
 	}
 }

@@ -199,6 +199,9 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 		return intake{}, err
 	}
 	v.Apply(edit.Count{Next: scratch.Next, Turns: scratch.Turns})
+	if len(there) > 0 {
+		s.cool() // adopt takes what is new into memory, and nothing else
+	}
 	if v.Len() > common {
 		v.Apply(edit.Cut{To: common})
 		s.cool()
