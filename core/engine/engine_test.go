@@ -15,6 +15,7 @@ import (
 	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // wordCounter counts words: cheap, and easy to reckon with.
@@ -201,6 +202,30 @@ func TestOwnOutputChangesNothing(t *testing.T) {
 	}
 }
 
+// TestIngestedBetweenTranscripts: what a host hands over alone, and then in its transcript too, is one message.
+func TestIngestedBetweenTranscripts(t *testing.T) {
+	f := newFixture(t)
+	host := []message.Message{user("q1"), assistant("a1"), user("q2"), assistant("a2")}
+	f.assemble(1000, transcript("now", host[:2]...))
+	f.ingest(host[2])
+	if got, want := shown(f.assemble(1000, transcript("now", host...))), "q1 | a1 | q2 | a2"; got != want {
+		t.Errorf("window = %q, want %q", got, want)
+	}
+	if n := f.stored(); n != len(host) {
+		t.Errorf("%d entries stored, want %d", n, len(host))
+	}
+}
+
+// TestSaidAsANoteSays: a message that says what the engine's note of nothing left out would say is a message like any other: there is no such note.
+func TestSaidAsANoteSays(t *testing.T) {
+	f := newFixture(t)
+	host := []message.Message{user("q1"), assistant("a1"), user(window.NotShown(0)), assistant("a2")}
+	f.ingest(host[:2]...)
+	if got, want := shown(f.assemble(1000, transcript("now", host...))), "q1 | a1 | "+window.NotShown(0)+" | a2"; got != want {
+		t.Errorf("window = %q, want %q", got, want)
+	}
+}
+
 func TestSkippedTranscript(t *testing.T) {
 	f := newFixture(t)
 	base := []message.Message{user("q1"), assistant("a1")}
@@ -212,11 +237,13 @@ func TestSkippedTranscript(t *testing.T) {
 	if got := shown(f.assemble(1000, tail)); got != "q1 | a1 | q2 | a2" {
 		t.Errorf("window = %q", got)
 	}
-	_, err := f.engine.Assemble(t.Context(), core.AssembleRequest{
-		Session: f.id, Budget: 100, Transcript: &core.Transcript{Skipped: 2, Digest: "something else"},
-	})
-	if !errors.Is(err, core.ErrNeedTranscript) {
-		t.Errorf("unknown digest: %v, want ErrNeedTranscript", err)
+	for _, skipped := range []int{2, 9} { // fewer than are known, and more
+		_, err := f.engine.Assemble(t.Context(), core.AssembleRequest{
+			Session: f.id, Budget: 100, Transcript: &core.Transcript{Skipped: skipped, Digest: "something else"},
+		})
+		if !errors.Is(err, core.ErrNeedTranscript) {
+			t.Errorf("unknown digest of %d: %v, want ErrNeedTranscript", skipped, err)
+		}
 	}
 }
 

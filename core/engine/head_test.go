@@ -315,3 +315,18 @@ func TestSystemMessageOverACrash(t *testing.T) {
 		t.Errorf("shown: %q, want %q", got, want)
 	}
 }
+
+// TestSystemMessageBehindATimer: where all that was said is a timer's, which no window shows, a system message that comes inside a turn stands in front like any
+// other, and another one takes its place.
+func TestSystemMessageBehindATimer(t *testing.T) {
+	f := newFixture(t)
+	if err := tick(f); err != nil {
+		t.Fatal(err)
+	}
+	f.assemble(1000)
+	for _, text := range []string{"s1", "s2"} {
+		if got, want := shown(f.assemble(1000, transcript("", system(text), user("q1")), inLoop)), text+" | q1"; got != want {
+			t.Errorf("shown: %q, want %q", got, want)
+		}
+	}
+}
