@@ -158,10 +158,10 @@ func TestOwnOutputThatGrew(t *testing.T) {
 		if len(sent.Messages) != 1 {
 			t.Fatalf("shown: %q: nothing is tested", shown(sent))
 		}
-		f.assemble(1000, transcript("", sent.Messages...), loopCall, anthropic)
 		f.assemble(1000, loopCall, anthropic, func(r *core.AssembleRequest) {
 			r.Transcript = &core.Transcript{Skipped: 1, Digest: message.DigestOf(sent.Messages)}
 		})
+		f.assemble(1000, transcript("", sent.Messages...), loopCall, anthropic)
 	}
 	if n := f.stored(); n != 3 {
 		t.Errorf("%d entries are stored, want 3", n)
