@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,5 +32,29 @@ func TestRecallGivesWay(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRecallStaysInsideATurn: where the window grows in the midst of a turn so far that what was recalled in earlier turns gives way, and that is not enough, the
+// oldest messages leave too: what was recalled for this turn stays.
+func TestRecallStaysInsideATurn(t *testing.T) {
+	k := newQuoting(t, nil, user("what "+strings.Repeat("one ", 40)+"it was"), user("who "+strings.Repeat("two ", 40)+"it was"))
+	k.ingest(user("begin "+strings.Repeat("word ", 300)), assistant("so"))
+	for n := range k.memories {
+		k.propose([]float64{1}, n)
+		if got, _ := k.quotes(600, "what was it?"); len(got) != 1 {
+			t.Fatalf("turn %d: %d quoted: nothing is tested", n, len(got))
+		}
+	}
+	for n, words := range []int{5, 232, 5} {
+		k.ingest(calling(strconv.Itoa(n)), resulting(strconv.Itoa(n), strings.Repeat("word ", words)))
+		res := k.assemble(600, loopCall, func(r *core.AssembleRequest) { r.PromptMode, r.Prompt = core.PromptFull, "what was it?" })
+		got := shown(res)
+		if strings.Contains(got, "one one") != (n == 0) || strings.Contains(got, "begin") != (n == 0) || res.Stepped != (n == 1) {
+			t.Errorf("call %d: stepped %t, shown %q", n, res.Stepped, got)
+		}
+		if !strings.Contains(got, "two two") {
+			t.Errorf("call %d: what was recalled for the turn is gone: %q", n, got)
+		}
 	}
 }
