@@ -258,7 +258,7 @@ func (v *View) At(pos int) (SessionID, int64) {
 	return v.Session, -1
 }
 
-// Slice returns the spans of the positions from <= pos < to, in order.
+// Slice returns the spans of the positions from <= pos < to that there are, in order.
 func (v *View) Slice(from, to int) []Span {
 	var out []Span
 	pos := 0

@@ -182,3 +182,18 @@ func TestAdditionSaysHowToCite(t *testing.T) {
 		}
 	}
 }
+
+// TestAdditionBesideANote: the note on what is not shown is part of what must stay, also where it speaks of a single message: the addition comes when it takes at
+// most half of the budget with that.
+func TestAdditionBesideANote(t *testing.T) {
+	const budget, note = 400, 24 // what the engine reckons for one
+	room := budget/2 - wordCounter(engine.SystemPromptAddition) - note
+	for over, want := range []bool{true, false} {
+		f := newFixture(t, func(c *engine.Config, _ *engine.Parts) { c.Window.BatchShare = 1 })
+		f.ingest(user(strings.Repeat("first ", 350)), user(strings.Repeat("word ", room-5+over))) // with what a message costs besides its words
+		res := f.assemble(budget, func(r *core.AssembleRequest) { r.PromptMode = core.PromptFull })
+		if got := res.SystemPromptAddition != ""; got != want || !strings.HasPrefix(shown(res), "[1 earlier") {
+			t.Errorf("%d tokens too much: the addition is there: %t, want %t; shown %.60q", over, got, want, shown(res))
+		}
+	}
+}

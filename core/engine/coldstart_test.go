@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // TestWhatFitsIsShownWhole: a window that is made anew holds the whole conversation where that fits, as full as it then is; what does not fit as a whole is cut
@@ -36,5 +37,18 @@ func TestWhatFitsIsShownWhole(t *testing.T) {
 				t.Errorf("the next call shows\n%s\nthe first\n%s", again, before)
 			}
 		})
+	}
+}
+
+// TestHostCompactedALongHistory: a window that begins where a host's own summary stands is not sought in the long history in front of it: it does not move.
+func TestHostCompactedALongHistory(t *testing.T) {
+	f := newFixture(t)
+	said := turns(300)
+	f.ingest(said...)
+	sum := user("the host's summary")
+	sum.Type = message.CompactionSummary
+	res := f.assemble(8000, transcript("now", join(one(sum), said[598:])...))
+	if got, want := shown(res), "the host's summary | "+said[598].Text()+" | "+said[599].Text(); got != want || res.Stepped {
+		t.Errorf("shown: %q, want %q; stepped: %t", got, want, res.Stepped)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // wordCounter counts words: cheap, and easy to reckon with.
@@ -201,6 +202,30 @@ func TestOwnOutputChangesNothing(t *testing.T) {
 	}
 }
 
+// TestIngestedBetweenTranscripts: what a host hands over alone, and then in its transcript too, is one message.
+func TestIngestedBetweenTranscripts(t *testing.T) {
+	f := newFixture(t)
+	host := []message.Message{user("q1"), assistant("a1"), user("q2"), assistant("a2")}
+	f.assemble(1000, transcript("now", host[:2]...))
+	f.ingest(host[2])
+	if got, want := shown(f.assemble(1000, transcript("now", host...))), "q1 | a1 | q2 | a2"; got != want {
+		t.Errorf("window = %q, want %q", got, want)
+	}
+	if n := f.stored(); n != len(host) {
+		t.Errorf("%d entries stored, want %d", n, len(host))
+	}
+}
+
+// TestSaidAsANoteSays: a message that says what the engine's note of nothing left out would say is a message like any other: there is no such note.
+func TestSaidAsANoteSays(t *testing.T) {
+	f := newFixture(t)
+	host := []message.Message{user("q1"), assistant("a1"), user(window.NotShown(0)), assistant("a2")}
+	f.ingest(host[:2]...)
+	if got, want := shown(f.assemble(1000, transcript("now", host...))), "q1 | a1 | "+window.NotShown(0)+" | a2"; got != want {
+		t.Errorf("window = %q, want %q", got, want)
+	}
+}
+
 func TestSkippedTranscript(t *testing.T) {
 	f := newFixture(t)
 	base := []message.Message{user("q1"), assistant("a1")}
@@ -212,11 +237,13 @@ func TestSkippedTranscript(t *testing.T) {
 	if got := shown(f.assemble(1000, tail)); got != "q1 | a1 | q2 | a2" {
 		t.Errorf("window = %q", got)
 	}
-	_, err := f.engine.Assemble(t.Context(), core.AssembleRequest{
-		Session: f.id, Budget: 100, Transcript: &core.Transcript{Skipped: 2, Digest: "something else"},
-	})
-	if !errors.Is(err, core.ErrNeedTranscript) {
-		t.Errorf("unknown digest: %v, want ErrNeedTranscript", err)
+	for _, skipped := range []int{2, 9} { // fewer than are known, and more
+		_, err := f.engine.Assemble(t.Context(), core.AssembleRequest{
+			Session: f.id, Budget: 100, Transcript: &core.Transcript{Skipped: skipped, Digest: "something else"},
+		})
+		if !errors.Is(err, core.ErrNeedTranscript) {
+			t.Errorf("unknown digest of %d: %v, want ErrNeedTranscript", skipped, err)
+		}
 	}
 }
 
@@ -422,14 +449,20 @@ func (*needy) Requires() core.Requirements {
 	return core.Requirements{"compact": {Capabilities: []capability.Name{capability.DelegateHost}, Unsupported: "Use another compactor."}}
 }
 
-// TestRequirements: what options, the configuration and parts need of the host is told to it, and an engine is not made where it lacks something; the error ends with what to do.
+// TestRequirements: what options, the configuration and parts need of the host is told to it, and an engine is not made where it lacks something; the error ends with what
+// to do, in the words of all who need it.
 func TestRequirements(t *testing.T) {
 	lacks := core.Requirements{"agent-run": {Capabilities: []capability.Name{capability.Assemble, capability.Complete}, Unsupported: "Choose another harness."}}
 	parts := func(k core.Compactor) engine.Parts {
 		return engine.Parts{Store: memory.New(), Compactor: k, Counter: wordCounter}
 	}
-	configured := engine.DefaultConfig()
+	configured, silent := engine.DefaultConfig(), engine.DefaultConfig()
 	configured.Requires = lacks
+	silent.Requires = core.Requirements{"agent-run": {Capabilities: []capability.Name{capability.Complete}}}
+	needs := func(unsupported string) []engine.Option {
+		need := core.Requirement{Capabilities: []capability.Name{capability.Assemble}, Unsupported: unsupported}
+		return []engine.Option{engine.WithRequirements(core.Requirements{"agent-run": need})}
+	}
 	for name, c := range map[string]struct {
 		compactor core.Compactor
 		cfg       engine.Config
@@ -437,13 +470,16 @@ func TestRequirements(t *testing.T) {
 		missing   capability.Name
 		says      string
 	}{
-		"an option": {&halver{}, engine.DefaultConfig(), []engine.Option{engine.WithRequirements(lacks)}, capability.Complete, "Choose another harness."},
-		"a key":     {&halver{}, configured, nil, capability.Complete, "Choose another harness."},
-		"a part":    {&needy{}, engine.DefaultConfig(), nil, capability.DelegateHost, "Use another compactor."},
+		"an option":         {&halver{}, engine.DefaultConfig(), []engine.Option{engine.WithRequirements(lacks)}, capability.Complete, "Choose another harness."},
+		"a key":             {&halver{}, configured, nil, capability.Complete, "Choose another harness."},
+		"a part":            {&needy{}, engine.DefaultConfig(), nil, capability.DelegateHost, "Use another compactor."},
+		"two that say it":   {&halver{}, configured, needs("Ask its author."), capability.Complete, "Ask its author. Choose another harness."},
+		"the second of two": {&halver{}, configured, needs(""), capability.Complete, "Choose another harness."},
+		"the first of two":  {&halver{}, silent, needs("Ask its author."), capability.Complete, "Ask its author."},
 	} {
 		_, err := engine.New(parts(c.compactor), c.cfg, c.opts...)
 		re, ok := errors.AsType[*core.RequirementError](err)
-		if !ok || len(re.Missing) != 1 || re.Missing[0] != c.missing || !strings.HasSuffix(err.Error(), c.says) {
+		if !ok || len(re.Missing) != 1 || re.Missing[0] != c.missing || !strings.HasSuffix(err.Error(), ": "+c.says) {
 			t.Errorf("%s: err = %v, want a RequirementError that names %s and ends with %q", name, err, c.missing, c.says)
 		}
 	}

@@ -125,7 +125,11 @@ func (f *frame) step(v *core.View, c *call, high int) bool {
 		}
 	}
 	plan := window.Step(groups, fixed, c.marks, f.e.cfg.Window.KeepResults, noteCost)
-	if plan.Drop == 0 && len(plan.Masks) == 0 {
+	start := s.base
+	if plan.Drop > 0 {
+		start = f.start(plan.Drop)
+	}
+	if start <= s.base && len(plan.Masks) == 0 {
 		return f.splitMerged(v, c, fixed+sum(f.costs)-c.marks.Low) || again
 	}
 	v.Apply(edit.Show{})
@@ -136,10 +140,6 @@ func (f *frame) step(v *core.View, c *call, high int) bool {
 		f.pin(v, plan.PinGroup)
 	}
 	if plan.Drop > 0 {
-		start := f.start(plan.Drop)
-		if start <= s.base && len(plan.Masks) == 0 {
-			return f.splitMerged(v, c, fixed+sum(f.costs)-c.marks.Low) || again
-		}
 		c.moveStart(s, v, start)
 	}
 	c.stepped, c.dirty = true, true

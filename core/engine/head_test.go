@@ -297,3 +297,36 @@ func TestSystemMessageOfAnEmptySession(t *testing.T) {
 		})
 	}
 }
+
+// TestSystemMessageOverACrash: a system message that took the place of another one does so also when the view that says so could not be published.
+func TestSystemMessageOverACrash(t *testing.T) {
+	disk := &fullDisk{Store: memory.New()}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = disk })
+	f.store = disk.Store
+	f.assemble(1000, transcript("now", system("s1"), user("q1")))
+	disk.noViews = true
+	host := one(system("s2"), system("s3"), user("q1"), assistant("a1"))
+	_, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 1000, Transcript: &core.Transcript{Messages: host}})
+	if disk.noViews = false; err != nil || f.stored() != 5 {
+		t.Fatalf("%d stored, error %v: nothing is tested", f.stored(), err)
+	}
+	f.restart()
+	if got, want := shown(f.assemble(1000)), "s2 | s3 | q1 | a1"; got != want {
+		t.Errorf("shown: %q, want %q", got, want)
+	}
+}
+
+// TestSystemMessageBehindATimer: where all that was said is a timer's, which no window shows, a system message that comes inside a turn stands in front like any
+// other, and another one takes its place.
+func TestSystemMessageBehindATimer(t *testing.T) {
+	f := newFixture(t)
+	if err := tick(f); err != nil {
+		t.Fatal(err)
+	}
+	f.assemble(1000)
+	for _, text := range []string{"s1", "s2"} {
+		if got, want := shown(f.assemble(1000, transcript("", system(text), user("q1")), inLoop)), text+" | q1"; got != want {
+			t.Errorf("shown: %q, want %q", got, want)
+		}
+	}
+}

@@ -16,10 +16,10 @@ func TestAppendMoved(t *testing.T) {
 	at := func(id string, seq int64) core.Entry {
 		return core.Entry{ID: id, Key: "k" + id, Agent: "ada", Session: "one", Seq: seq, Role: message.User, Message: message.New(message.User, id)}
 	}
-	batch := []core.Entry{at("a", 0), at("b", 1), at("c", 1), at("d", 2)}
+	batch := []core.Entry{at("a", 0), at("b", 1), at("c", 1), at("h", 1), at("d", 2)}
 	for n := range 2 {
 		res, err := core.AppendMoved(t.Context(), store, batch)
-		if err != nil || !slices.Equal(res.IDs, []string{"a", "b", "c", "d"}) || res.Duplicates != n*len(batch) {
+		if err != nil || !slices.Equal(res.IDs, []string{"a", "b", "c", "h", "d"}) || res.Duplicates != n*len(batch) {
 			t.Fatalf("copy %d: %+v, %v", n, res, err)
 		}
 	}
@@ -34,7 +34,7 @@ func TestAppendMoved(t *testing.T) {
 		}
 		order = append(order, e.ID)
 	}
-	if want := []string{"a", "b", "d", "e", "g", "c", "f"}; !slices.Equal(order, want) {
+	if want := []string{"a", "b", "d", "e", "g", "c", "h", "f"}; !slices.Equal(order, want) {
 		t.Errorf("the order is %v, want %v", order, want)
 	}
 	other := at("a", 9)

@@ -146,3 +146,24 @@ func TestOwnOutputOfAnotherProcess(t *testing.T) {
 		})
 	}
 }
+
+// TestOwnOutputThatGrew: a message that a rule made of several of a user's is known again, and by its digest alone, when more was merged into it
+// than in the call before.
+func TestOwnOutputThatGrew(t *testing.T) {
+	f := newFixture(t)
+	anthropic := func(r *core.AssembleRequest) { r.Settings.Provider = "anthropic" }
+	for _, text := range []string{"one", "two", "three"} {
+		f.ingest(user(text))
+		sent := f.assemble(1000, anthropic)
+		if len(sent.Messages) != 1 {
+			t.Fatalf("shown: %q: nothing is tested", shown(sent))
+		}
+		f.assemble(1000, loopCall, anthropic, func(r *core.AssembleRequest) {
+			r.Transcript = &core.Transcript{Skipped: 1, Digest: message.DigestOf(sent.Messages)}
+		})
+		f.assemble(1000, transcript("", sent.Messages...), loopCall, anthropic)
+	}
+	if n := f.stored(); n != 3 {
+		t.Errorf("%d entries are stored, want 3", n)
+	}
+}

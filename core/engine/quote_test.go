@@ -299,3 +299,20 @@ func TestQuotesStandInTheOrderOfTime(t *testing.T) {
 		t.Errorf("quoted (-want +got):\n%s", diff)
 	}
 }
+
+// TestPassageThatJustFits: a passage of a long message that is as long as a quotation may be is quoted as it is, and one that is longer is shortened.
+func TestPassageThatJustFits(t *testing.T) {
+	const limit = 50
+	long := user(strings.TrimSpace(strings.Repeat("abc ", 95))) // 100 tokens with what a message costs besides its words
+	most := len(long.Text()) * limit / 100
+	for over, whole := range []bool{true, false} {
+		k := newQuoting(t, func(c *engine.Config, _ *engine.Parts) { c.Recall.Quote, c.Recall.Whole = limit, 20 }, long)
+		passage := long.Text()[:most+over]
+		k.propose([]float64{1}, 0)
+		k.retriever.candidates[0].Text = passage
+		got, _ := k.quotes(4000, "what was it?")
+		if len(got) != 1 || (got[0] == passage) != whole || strings.Contains(got[0], "...") == whole {
+			t.Errorf("%d bytes of %d: quoted %q", len(passage), most, got)
+		}
+	}
+}

@@ -199,6 +199,9 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 		return intake{}, err
 	}
 	v.Apply(edit.Count{Next: scratch.Next, Turns: scratch.Turns})
+	if len(there) > 0 {
+		s.cool() // adopt takes what is new into memory, and nothing else
+	}
 	if v.Len() > common {
 		v.Apply(edit.Cut{To: common})
 		s.cool()
@@ -220,7 +223,7 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 				}
 			}
 		} else {
-			lay.add(entries[next])
+			extendPath(v, entries[next]) // behind all that stays
 			next++
 		}
 		if i+1 == p.Front {
@@ -237,7 +240,7 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 	}
 	for i := range p.Leaders {
 		if l := &p.Leaders[i]; l.Host >= 0 {
-			lay.add(entries[next])
+			extendPath(v, entries[next])
 			l.Owner, l.Seq = entries[next].SessionID(), entries[next].Seq
 			next++
 		} else if !onPath(v, l.Owner, l.Seq) {
@@ -266,13 +269,6 @@ func (l *layer) at() int {
 func (l *layer) put(owner core.SessionID, seq int64) {
 	if l.n >= l.keep {
 		l.v.Apply(edit.Extend{Session: owner, Seq: seq})
-	}
-	l.n++
-}
-
-func (l *layer) add(entry core.Entry) {
-	if l.n >= l.keep {
-		extendPath(l.v, entry)
 	}
 	l.n++
 }

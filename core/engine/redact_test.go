@@ -59,3 +59,20 @@ func TestRedactRulesAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestRedactedTranscriptIsTakenBack: a host that goes back in a conversation of which a part was redacted is understood: it hands over its own copies, which
+// say more than what is stored.
+func TestRedactedTranscriptIsTakenBack(t *testing.T) {
+	f := newFixture(t, func(c *engine.Config, _ *engine.Parts) {
+		c.Redact = []engine.RedactRule{{Name: "code", Pattern: `xyzzy-\d+`}}
+	})
+	host := []message.Message{user("my code is " + secret), assistant("it is " + secret), user("and now?"), assistant("nothing")}
+	f.assemble(1000, transcript("next", host...))
+	const want = "my code is [redacted code] | it is [redacted code]"
+	if got := shown(f.assemble(1000, transcript("next", host[:2]...))); got != want {
+		t.Errorf("shown: %q, want %q", got, want)
+	}
+	if n := f.stored(); n != len(host) {
+		t.Errorf("%d entries are stored, want %d", n, len(host))
+	}
+}

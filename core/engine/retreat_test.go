@@ -127,3 +127,27 @@ func (steady) Compact(_ context.Context, c core.Compaction) (core.Patch, error) 
 	r.Text = fmt.Sprintf("[%d earlier]", len(r.Entries))
 	return core.Patch{Replace: []core.Replacement{r}}, nil
 }
+
+// TestStoreLostTheOnlyLiveMessage: where the store lost all that a compaction left, and the session was mended, the window gives the newest messages back that
+// there are. It says that it moved, once: what was sent before is no prefix of what is sent now.
+func TestStoreLostTheOnlyLiveMessage(t *testing.T) {
+	f := newFixture(t, func(c *engine.Config, _ *engine.Parts) { c.RecentMessages = 1 })
+	f.ingest(user("one"), assistant("two"), user("three"))
+	f.compact(1000)
+	before := f.assemble(1000)
+	if _, err := f.store.Delete(t.Context(), f.id.Scope(), []string{f.entry("three").ID}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := f.engine.Mend(t.Context(), f.id); n != 1 || err != nil {
+		t.Fatalf("Mend = %d, %v", n, err)
+	}
+	for n := range 2 {
+		got := f.assemble(1000)
+		if s := shown(got); s != "summary number 1 | one | two" {
+			t.Errorf("window %d: shown %q", n, s)
+		}
+		if got.Stepped != (n == 0) || got.Epoch <= before.Epoch {
+			t.Errorf("window %d: stepped %t, epoch %d, before %d", n, got.Stepped, got.Epoch, before.Epoch)
+		}
+	}
+}

@@ -119,7 +119,7 @@ type repeats struct {
 
 // newestSpans returns the spans that hold what is remembered of v up to a position.
 func newestSpans(v *core.View, to int) []core.Span {
-	return v.Slice(max(to-injected.Remembered, 0), to)
+	return v.Slice(to-injected.Remembered, to)
 }
 
 func (r *repeats) note(entry *core.Entry) {

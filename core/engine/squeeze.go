@@ -71,27 +71,21 @@ func perPart(entry core.Entry, limit int) int {
 	return limit
 }
 
-// fairShare returns the limit per item under which all of them together cost at most batch.
+// fairShare returns the limit per item under which all of them together cost at most batch, unless they are so many that it would be less than is of use.
 func fairShare(items []item, batch, limit int) int {
-	for range 8 {
-		used, large := 0, 0
-		for i := range items {
-			if items[i].cost > limit {
-				large++
-			} else {
-				used += items[i].cost
-			}
+	used, large := 0, 0
+	for i := range items {
+		if items[i].cost > limit {
+			large++
+		} else {
+			used += items[i].cost
 		}
-		if large == 0 || used+large*limit <= batch {
-			return limit
-		}
-		next := max((batch-used)/large, batch/(2*len(items)), 32)
-		if next >= limit {
-			return limit
-		}
-		limit = next
 	}
-	return limit
+	if large == 0 || used+large*limit <= batch {
+		return limit
+	}
+	// What a lower limit makes large costs less than before, so that once is enough.
+	return min(limit, max((batch-used)/large, batch/(2*len(items)), 32))
 }
 
 // isCurrent reports whether an item is the newest user message.

@@ -392,3 +392,24 @@ func (runtimes) OwnsCompaction() bool { return false }
 func (runtimes) Compact(context.Context, core.Compaction) (core.Patch, error) {
 	return core.Patch{Delegated: &core.CompactResult{OK: true, Compacted: true}}, nil
 }
+
+// TestSubagentEndsInsideATurn: a host that says by a digest alone that it begins with what it was sent is understood inside a turn, also when a subagent handed
+// back its result meanwhile, which no host shows.
+func TestSubagentEndsInsideATurn(t *testing.T) {
+	f := newFixture(t)
+	sent := f.assemble(200, transcript("", turns(20)...))
+	if !strings.HasPrefix(shown(sent), "[") {
+		t.Fatalf("shown: %q: nothing is tested", shown(sent))
+	}
+	child := core.SessionID{Agent: f.id.Agent, Session: "child"}
+	if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Parent: f.id, Child: child, Result: "found it", Reason: "completed"}); err != nil {
+		t.Fatal(err)
+	}
+	n := len(sent.Messages)
+	got := shown(f.assemble(200, loopCall, func(r *core.AssembleRequest) {
+		r.Transcript = &core.Transcript{Skipped: n, Digest: message.DigestOf(sent.Messages), Messages: []message.Message{user("and?")}}
+	}))
+	if !strings.HasPrefix(got, shown(sent)) || !strings.Contains(got, "found it") || !strings.HasSuffix(got, " | and?") {
+		t.Errorf("shown: %q", got)
+	}
+}

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -74,5 +76,24 @@ func TestTurnBudgetTooSmall(t *testing.T) {
 	}
 	if res := f.assemble(2000, transcript("next", host...), loopCall); res.EstimatedTokens > 100 {
 		t.Errorf("%d tokens, the turn has 100", res.EstimatedTokens)
+	}
+}
+
+// TestNothingIsLeftOfTheTurnsBudget: where what the host appended took all that the turn began with, and more, the call has what the host grants, and its window
+// is not read again for it.
+func TestNothingIsLeftOfTheTurnsBudget(t *testing.T) {
+	for _, over := range []int{0, 1, 100} {
+		store := &countedStore{Store: memory.New()}
+		f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = store })
+		host := []message.Message{user("go on"), assistant("well")}
+		want := shown(f.assemble(1000, transcript("", host...)))
+		store.reset()
+		got := shown(f.assemble(1000, transcript("", host...), loopCall, func(r *core.AssembleRequest) { r.Settings.ContextWindow = 2000 + over }))
+		if got != want {
+			t.Errorf("%d over: shown %q, want %q", over, got, want)
+		}
+		if n := store.scans.Load() + store.gets.Load(); n > 0 {
+			t.Errorf("%d over: %d scans and gets, want none", over, n)
+		}
 	}
 }
