@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,6 +33,27 @@ func (condenser) Compact(ctx context.Context, c core.Compaction) (core.Patch, er
 		}
 	}
 	return core.Patch{Replace: []core.Replacement{{Kind: "summary", Summaries: []string{"part1", "part2"}, Text: "both parts"}}}, nil
+}
+
+// TestOthersCompactions: what another process compacts is taken up, also where it stands for what that process compacted before, and the window says each time that
+// what was sent is no prefix any more. The store keeps no views, so the summaries themselves are all that tells of it.
+func TestOthersCompactions(t *testing.T) {
+	f, other, _ := remoteFixture(t)
+	f.ingest(user("a question that says a little more"), assistant("an answer with some words"))
+	for n := 1; n <= 2; n++ {
+		f.ingest(user(fmt.Sprint("question number ", n, " that says a little more")), assistant(fmt.Sprint("answer number ", n, " with some words")))
+		before := f.assemble(1000)
+		if res := other.compact(1000); !res.Compacted {
+			t.Fatalf("round %d: Compact = %+v", n, res)
+		}
+		got, want := f.assemble(1000), shown(other.assemble(1000))
+		if s := shown(got); s != want || !strings.HasPrefix(s, fmt.Sprint("summary number ", n, " | ")) {
+			t.Errorf("round %d: shown %q, the process that compacted shows %q", n, s, want)
+		}
+		if got.Epoch <= before.Epoch {
+			t.Errorf("round %d: epoch %d, before it %d", n, got.Epoch, before.Epoch)
+		}
+	}
 }
 
 // TestSummariesAreTakenUpInTheirPlace: a text that stands for earlier texts in the middle goes where they were, also when a view is rebuilt from the

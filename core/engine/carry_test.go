@@ -70,6 +70,22 @@ func TestFirstTurnAfterAReset(t *testing.T) {
 	}
 }
 
+// TestCarriedIsNotRecalledToo: what the first turn after a reset is given of what was before is quoted once, also where a retriever proposes it for that turn.
+func TestCarriedIsNotRecalledToo(t *testing.T) {
+	p := &proposer{}
+	f := newFixture(t, func(c *engine.Config, parts *engine.Parts) {
+		c.Recall.ResetMessages, c.Recall.ResetHistory, parts.Retriever = 2, true, p
+	})
+	f.assemble(4000, full, transcript("now", chatter(0, 3)...))
+	f.everything(p, f.id.Agent)
+	got := shown(f.assemble(4000, full, transcript("What is on the list?")))
+	for _, m := range chatter(0, 3) {
+		if n := strings.Count(got, m.Text()); n != 1 {
+			t.Errorf("%q stands %d times in %s", m.Text(), n, got)
+		}
+	}
+}
+
 // TestSummaryAfterAReset: what had left the window is carried as its newest summary.
 func TestSummaryAfterAReset(t *testing.T) {
 	f := newFixture(t, func(c *engine.Config, parts *engine.Parts) {

@@ -92,6 +92,11 @@ func TestOthersEraseWhereNoViewsAreKept(t *testing.T) {
 				f.t.Fatal(err)
 			}
 		}, "noted | apple | plum | fig"},
+		"one message deleted": {&halver{}, 0, func(f, _ *fixture) {
+			if _, err := f.parts.Store.Delete(f.t.Context(), f.id.Scope(), []string{f.entry("pear").ID}); err != nil {
+				f.t.Fatal(err)
+			}
+		}, "my code is " + secret + " | noted | apple | plum | fig"},
 		"erased behind a summary": {teller{}, 30, erase, "[A summary of earlier messages was erased; what else it stood for is stored but not shown.] | plum | fig"},
 		"another one erased": {teller{}, 30, func(f, other *fixture) {
 			other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("fig").ID}})

@@ -152,7 +152,7 @@ type task struct {
 	next   int64
 	end    int
 	erased uint64
-	// at finds Entries by id and by place; cut says for each, and for the end, whether a group begins there.
+	// at finds Entries by id and by place; cut says for each whether a group begins there. Of the end nobody asks: the newest ones are protected.
 	at  map[string]int
 	seq map[place]int
 	cut []bool
@@ -186,8 +186,7 @@ func (t *task) survey(items []item) {
 		t.at[items[i].entry.ID] = i
 		t.seq[place{items[i].entry.SessionID(), items[i].entry.Seq}] = i
 	}
-	t.cut = make([]bool, len(items)+1)
-	t.cut[len(items)] = true
+	t.cut = make([]bool, len(items))
 	for _, g := range groupsOf(items) {
 		t.cut[g.From] = true
 	}

@@ -187,6 +187,27 @@ func TestColdAssembleReadsTheWindow(t *testing.T) {
 	}
 }
 
+// TestNewMessagesAreNotReadAgain: as long as no more than 512 messages came since a window was shown, the next one is made of what is in memory. Of more than that it
+// is sought from the end in the store.
+func TestNewMessagesAreNotReadAgain(t *testing.T) {
+	for came, reads := range map[int]bool{512: false, 513: true} {
+		f := newOpFixture(t, 500)
+		f.assemble()
+		batch := make([]message.Message, came)
+		for i := range batch {
+			batch[i] = f.next()
+		}
+		if _, err := f.engine.IngestBatch(t.Context(), core.IngestBatchRequest{Session: f.id, Messages: batch}); err != nil {
+			t.Fatal(err)
+		}
+		f.reset()
+		f.assemble()
+		if n := f.store.scans.Load() + f.store.gets.Load(); (n > 0) != reads {
+			t.Errorf("%d messages came: %d scans and gets, want any: %t", came, n, reads)
+		}
+	}
+}
+
 // TestIngestCountsOnce: a message's tokens are counted once, when it comes, and it is one append and one view however long the history is.
 func TestIngestCountsOnce(t *testing.T) {
 	for _, n := range []int{20, 20_000} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 )
 
 // TestRecallGivesWay: a block that was recalled for a larger budget is taken out where the window has no room for it any more. The call says that it is a step, and
@@ -32,6 +33,22 @@ func TestRecallGivesWay(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNothingRecalledGivesWay: a message that takes what a window keeps in reserve is shown as it is, call after call, where nothing was recalled for its turn: there
+// is nothing to take out, so no call is a step.
+func TestNothingRecalledGivesWay(t *testing.T) {
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Retriever = &proposer{} })
+	f.ingest(user(strings.Repeat("word ", 95)))
+	first := f.assemble(100, full)
+	if first.EstimatedTokens != 100 {
+		t.Fatalf("%d tokens of 100: nothing is tested", first.EstimatedTokens)
+	}
+	for range 2 {
+		if again := f.assemble(100, full); again.Stepped || again.Epoch != first.Epoch || shown(again) != shown(first) {
+			t.Errorf("again: stepped %t, epoch %d, before %d, shown %q", again.Stepped, again.Epoch, first.Epoch, shown(again))
+		}
 	}
 }
 
