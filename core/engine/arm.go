@@ -91,6 +91,11 @@ func (e *Engine) Score(ctx context.Context, o Outcome) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
+	leave, err := e.join("score")
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if _, err := e.Arm(ctx, o.Session, func(recorded string) string { o.Arm = recorded; return recorded }); err != nil {
 		return err
 	}
@@ -138,6 +143,11 @@ func (o Outcome) validate() error {
 
 // Outcomes implements Scorer.
 func (e *Engine) Outcomes(ctx context.Context, agent string) ([]Outcome, error) {
+	leave, err := e.join("outcomes")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	return OutcomesIn(ctx, e.store, agent)
 }
 

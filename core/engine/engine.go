@@ -196,6 +196,18 @@ func (e *Engine) Info() core.Info {
 	return info
 }
 
+// join counts a call as work under way, which Dispose waits for; it is ErrClosed afterwards. It is for calls that may do something before they open a session, or
+// without one.
+func (e *Engine) join(op string) (leave func(), err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, fmt.Errorf("core: %s: engine: %w", op, core.ErrClosed)
+	}
+	e.work.Add(1)
+	return e.work.Done, nil
+}
+
 // Dispose waits for work under way, as long as ctx lasts, and closes the store if the engine owns it. Later calls return ErrClosed.
 func (e *Engine) Dispose(ctx context.Context) error {
 	e.mu.Lock()

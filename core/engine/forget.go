@@ -80,6 +80,11 @@ func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (_ Receipt, err 
 	if req.Purge && (len(req.Entries) > 0 || !req.From.IsZero() || !req.To.IsZero()) {
 		return Receipt{}, invalid("forget", "purge", "it removes whole sessions: leave entries, from and to out")
 	}
+	leave, err := e.join("forget")
+	if err != nil {
+		return Receipt{}, err
+	}
+	defer leave()
 	er := &erasure{e: e, req: req, ids: make(map[string]bool), spans: make(map[core.SessionID][]core.Entry)}
 	rec, err := er.run(ctx)
 	if errors.Is(err, core.ErrNotFound) {
@@ -93,6 +98,15 @@ func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (_ Receipt, err 
 
 // Receipts returns the receipts of an agent's erasures, oldest first.
 func (e *Engine) Receipts(ctx context.Context, agent string) ([]Receipt, error) {
+	leave, err := e.join("receipts")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return e.receipts(ctx, agent)
+}
+
+func (e *Engine) receipts(ctx context.Context, agent string) ([]Receipt, error) {
 	var out []Receipt
 	for entry, err := range core.All(ctx, e.store, core.Scope{Agent: agent, Session: records.Receipts}, false) {
 		if err != nil {
@@ -200,7 +214,7 @@ func (er *erasure) add(ctx context.Context, entry core.Entry) error {
 func (er *erasure) finished(ctx context.Context, receipt string) (bool, error) {
 	if er.receipts == nil {
 		er.receipts = make(map[string]bool)
-		got, err := er.e.Receipts(ctx, er.req.Scope.Agent)
+		got, err := er.e.receipts(ctx, er.req.Scope.Agent)
 		if err != nil {
 			return false, err
 		}
