@@ -62,6 +62,38 @@ func TestViewless(t *testing.T) {
 	conformance.TestStore(t, func(testing.TB) core.Store { return newViewless(nil) }, conformance.WithCases(5))
 }
 
+// TestViewsByClone: a store that copies views with View.Clone is right.
+func TestViewsByClone(t *testing.T) {
+	t.Parallel()
+	conformance.TestStore(t, func(testing.TB) core.Store { return keepsViews((*core.View).Clone) }, conformance.WithClaims("copy", "view", "tail"))
+}
+
+// keepsViews is a store that holds the last views itself, as clone copies them.
+func keepsViews(clone func(*core.View) core.View) *brokenStore {
+	s := &brokenStore{Store: memory.New()}
+	var mu sync.Mutex
+	kept := map[core.SessionID]core.View{}
+	s.swap = func(ctx context.Context, v core.View) error {
+		mu.Lock()
+		defer mu.Unlock()
+		err := s.Store.SwapView(ctx, v)
+		if err == nil {
+			kept[v.Session] = clone(&v)
+		}
+		return err
+	}
+	s.load = func(ctx context.Context, id core.SessionID) (core.View, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		v, err := s.Store.LoadView(ctx, id)
+		if k, ok := kept[id]; err == nil && ok && k.Version == v.Version {
+			return clone(&k), nil
+		}
+		return v, err
+	}
+	return s
+}
+
 func viewlessStores() []broken {
 	of := func(name string, counts func(op string, c core.Change) bool) broken {
 		return broken{class: "store: tail without views", name: name, find: func(t *testing.T) []conformance.Finding {

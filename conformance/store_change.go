@@ -352,7 +352,7 @@ func (r *storeRun) copiedViews() string {
 		if d := sameView(given, richView(id, v)); d != "" {
 			return "SwapView changed what it was given: " + d
 		}
-		spoilt(&given)
+		spoiltView(&given)
 		if text := r.holds(id, v); text != "" {
 			return "after the caller changed the view it had given: " + text
 		}
@@ -360,7 +360,7 @@ func (r *storeRun) copiedViews() string {
 		if err != nil {
 			return fmt.Sprintf("LoadView: error %v, want none", err)
 		}
-		spoilt(&got)
+		spoiltView(&got)
 		if text := r.holds(id, v); text != "" {
 			return "after the caller changed the view it had got: " + text
 		}

@@ -141,7 +141,7 @@ type Hit struct {
 }
 
 // ViewStore keeps views. A store that has it commits them with its own durability; an Engine whose store has none
-// keeps views in memory and rebuilds them from the entries.
+// keeps views in memory and rebuilds them from the entries. What was given is not kept and what is returned belongs to the caller: as far as View.Clone copies it.
 type ViewStore interface {
 	// LoadView returns the newest view of a session, or ErrNotFound.
 	LoadView(ctx context.Context, id SessionID) (View, error)
