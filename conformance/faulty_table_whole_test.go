@@ -341,3 +341,20 @@ func tellingStores() []broken {
 	}
 	return out
 }
+
+// faultyWhole are faults of which only the checks made for them tell.
+func faultyWhole() []fault {
+	named := func(all []broken, name, caught string) fault {
+		i := slices.IndexFunc(all, func(b broken) bool { return b.name == name })
+		return fault{name: name, caught: []string{caught}, find: all[i].find}
+	}
+	return []fault{
+		storeFault("batches over twenty in several transactions", chunked(20), []string{"odd.whole"}),
+		named(halfStores(), "an erasure in two steps", "race.erased"),
+		named(halfStores(), "a batch shown from its end", "race.shown"),
+		named(halfStores(), "a key that another entry has is left out", "update.taken"),
+		named(tellingStores(), "the key in the error of Append", "error.holds"),
+		named(viewlessStores(), "counts deletions alone", "tail.changed"),
+		named(tailStores(), "never goes back", "tail.follows"),
+	}
+}
