@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -296,16 +297,17 @@ func errorHolds(r *storeRun) string {
 	ended, cancel := context.WithCancel(r.ctx())
 	cancel()
 	calls := r.calls(fresh)
-	for name, call := range calls {
-		if text := said(name+" with an ended context", call(r.watch.calling(ended))); text != "" {
+	names := slices.Sorted(maps.Keys(calls))
+	for _, name := range names {
+		if text := said(name+" with an ended context", calls[name](r.watch.calling(ended))); text != "" {
 			return text
 		}
 	}
 	if err := r.store.Close(); err != nil {
 		return fmt.Sprintf("Close: error %v, want none", err)
 	}
-	for name, call := range calls {
-		if text := said(name+" after Close", call(r.ctx())); text != "" {
+	for _, name := range names {
+		if text := said(name+" after Close", calls[name](r.ctx())); text != "" {
 			return text
 		}
 	}
