@@ -3,10 +3,13 @@ package conformance
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/contextengine/contextengine/core"
 )
 
 // shownBytes is how much of a text a finding shows on either side of where it differs.
@@ -170,13 +173,27 @@ func fillValue(v reflect.Value, n *int) {
 }
 
 // spoilt overwrites everything that a slice, a map or a pointer in v leads to: whoever kept any of it, or gave it away while keeping it, holds the spoilt.
-func spoilt(v any) { spoilValue(reflect.ValueOf(v)) }
+func spoilt(v any) { spoilValue(reflect.ValueOf(v), math.MaxInt) }
 
-func spoilValue(v reflect.Value) {
+// spoiltView overwrites what View.Clone copies, see there.
+func spoiltView(v *core.View) {
+	const levels = 2 // the view, and what its fields lead to
+	spoilValue(reflect.ValueOf(v), levels)
+}
+
+// spoilValue follows at most so many slices, maps and pointers one after the other.
+func spoilValue(v reflect.Value, levels int) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		if levels == 0 {
+			return
+		}
+		levels--
+	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			spoilValue(v.Elem())
+			spoilValue(v.Elem(), levels)
 			if v.Elem().CanSet() && v.Elem().Kind() != reflect.Struct {
 				overwrite(v.Elem())
 			} else if v.Elem().Kind() == reflect.Struct {
@@ -186,12 +203,12 @@ func spoilValue(v reflect.Value) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				spoilValue(v.Field(i))
+				spoilValue(v.Field(i), levels)
 			}
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			spoilValue(v.Index(i))
+			spoilValue(v.Index(i), levels)
 			if v.Index(i).Kind() == reflect.Struct {
 				spoilFields(v.Index(i))
 				continue
@@ -200,7 +217,7 @@ func spoilValue(v reflect.Value) {
 		}
 	case reflect.Map:
 		for _, k := range v.MapKeys() {
-			spoilValue(v.MapIndex(k))
+			spoilValue(v.MapIndex(k), levels)
 			v.SetMapIndex(k, reflect.Zero(v.Type().Elem()))
 		}
 	}

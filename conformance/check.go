@@ -29,6 +29,8 @@ const (
 	NeedSearcher Need = "core.Searcher"
 	// NeedViewStore: core.As finds a core.ViewStore in the store.
 	NeedViewStore Need = "core.ViewStore"
+	// NeedNoViews: core.As finds no core.ViewStore in the store.
+	NeedNoViews Need = "no core.ViewStore"
 	// NeedTailer: core.As finds a core.Tailer in the store.
 	NeedTailer Need = "core.Tailer"
 	// NeedChangeFeed: core.As finds a core.ChangeFeed in the store.

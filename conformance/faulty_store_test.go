@@ -108,7 +108,7 @@ func (s *brokenStore) DeleteView(ctx context.Context, id core.SessionID) error {
 
 // storeFault makes a fault of a change to the memory store. What engines and clients do together rests on every method: those checks may find it too.
 func storeFault(name string, change func(s *brokenStore), caught []string, kin ...string) fault {
-	kin = append(kin, "shared.*", "position.*", "tail.*", "odd.*", "moving.*", "type.*", "race.*", "reopen.*", "scan.same", "delete.again", "update.alone", "copy.owned")
+	kin = append(kin, "shared.*", "position.*", "tail.*", "odd.*", "moving.*", "type.*", "race.*", "reopen.*", "scan.same", "delete.again", "update.alone", "update.taken", "copy.owned")
 	return fault{name: name, caught: caught, kin: kin, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		return conformance.ExamineStore(t, func(testing.TB) core.Store {
@@ -130,7 +130,7 @@ func anySession(ctx context.Context, s *memory.Store, id string) core.Scope {
 }
 
 func faultyStores() []fault {
-	return slices.Concat(faultyAppends(), faultyReads(), faultyChanges(), faultyViews(), faultyTypes(), faultyShared())
+	return slices.Concat(faultyAppends(), faultyReads(), faultyChanges(), faultyViews(), faultyTypes(), faultyShared(), faultyWhole())
 }
 
 func faultyAppends() []fault {

@@ -303,6 +303,12 @@ func sharedMemoryStores() []broken {
 		view("recall", func(from, to *core.View) { to.Recall = from.Recall }),
 		view("commits", func(from, to *core.View) { to.Commits = from.Commits }),
 		view("parent", func(from, to *core.View) { to.Parent = from.Parent }),
+		view("front", func(from, to *core.View) { to.Shown = from.Shown }),
+		view("reset", func(from, to *core.View) { to.Reset = from.Reset }),
+		view("inherited", func(from, to *core.View) { to.Inherited = from.Inherited }),
+		view("head", func(from, to *core.View) { to.Head = from.Head }),
+		view("heirs", func(from, to *core.View) { to.Heirs = from.Heirs }),
+		view("kept blocks", func(from, to *core.View) { to.Kept = from.Kept }),
 		view("grants", func(from, to *core.View) { to.Grants = from.Grants }),
 	)
 }

@@ -52,7 +52,7 @@ func ExamineStore(tb testing.TB, open func(tb testing.TB) core.Store, opts ...Op
 }
 
 func storeSuite() []Check {
-	return slices.Concat(storeChecks(), oddChecks(), movingChecks(), typeChecks(), companionChecks(), feedChecks(), helperChecks(), sharedChecks(), searchChecks(), viewChecks())
+	return slices.Concat(storeChecks(), oddChecks(), movingChecks(), wholeChecks(), typeChecks(), companionChecks(), feedChecks(), helperChecks(), sharedChecks(), searchChecks(), viewChecks())
 }
 
 // storeHas says what a store offers beyond core.Store.
@@ -68,7 +68,7 @@ func storeHas(tb testing.TB, open func(testing.TB) core.Store, o options) map[Ne
 	_, vectors := core.As[vector.Store](s)
 	_, stats := core.As[core.Statter](s)
 	return map[Need]bool{
-		NeedChangeFeed: feed, NeedVectorStore: vectors, NeedStatter: stats, NeedSearcher: search, NeedViewStore: view, NeedTailer: tail,
+		NeedChangeFeed: feed, NeedVectorStore: vectors, NeedStatter: stats, NeedSearcher: search, NeedViewStore: view, NeedNoViews: !view, NeedTailer: tail,
 		NeedVectorSearcher: vectors && offers[vector.Searcher](s), NeedBeside: offers[core.Beside](s), NeedScrubber: offers[core.Scrubber](s),
 		NeedSessionEraser: offers[core.SessionEraser](s), NeedRecogniser: offers[core.Recogniser](s), NeedDrainer: offers[core.Drainer](s),
 		NeedLateSearcher: search && offers[core.LateSearcher](s), NeedReopen: o.reopen != nil, NeedMedia: o.media != nil,

@@ -270,13 +270,20 @@ func lostReopen(r *storeRun) string {
 	return ""
 }
 
+// three makes a batch of an entry: a store that is stopped must not have stored its beginning.
+func three(e core.Entry) []core.Entry {
+	out := []core.Entry{e, claim(e, "second"), claim(e, "third")}
+	out[1].Seq, out[2].Seq = e.Seq+1, e.Seq+2
+	return out
+}
+
 // calls are all calls of a store and of the companions that tell of sessions, with a context.
 func (r *storeRun) calls(e core.Entry) map[string]func(context.Context) error {
 	id := e.SessionID()
 	m := e.Message
 	out := map[string]func(context.Context) error{
 		"Append": func(ctx context.Context) error {
-			_, err := r.store.Append(ctx, cloneEntries([]core.Entry{e}))
+			_, err := r.store.Append(ctx, cloneEntries(three(e)))
 			return err
 		},
 		"Get": func(ctx context.Context) error {
@@ -293,7 +300,7 @@ func (r *storeRun) calls(e core.Entry) map[string]func(context.Context) error {
 		},
 		"Update": func(ctx context.Context) error {
 			for _, old := range r.entries[id] {
-				return r.store.Update(ctx, id.Scope(), old.ID, core.Change{Message: &m, Tokens: 77, Fingerprint: "not to be", Key: "not to be"})
+				return r.store.Update(ctx, id.Scope(), old.ID, core.Change{Message: &m, Tokens: 77, Fingerprint: "not to be", Key: "not to be " + e.Key})
 			}
 			return r.store.Update(ctx, id.Scope(), e.ID, core.Change{Meta: map[string]string{}})
 		},
@@ -374,8 +381,10 @@ func cancelStore(r *storeRun) string {
 			}
 		}
 	}
-	if _, err := r.store.Get(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err == nil {
-		return "Append with a cancelled context stored the entry"
+	for i, given := range three(e) {
+		if _, err := r.store.Get(r.ctx(), given.SessionID().Scope(), []string{given.ID}); err == nil {
+			return fmt.Sprintf("Append of three entries with an ended context stored number %d", i+1)
+		}
 	}
 	if r.views() != nil {
 		if text := r.holds(e.SessionID(), 1); text != "" {

@@ -245,7 +245,55 @@ func copyOwned(r *storeRun) string {
 	if text := r.readAll(); text != "" {
 		return "after the caller changed what it had given to Update: " + text
 	}
-	return r.copiedViews()
+	if text := r.copiedViews(); text != "" {
+		return text
+	}
+	return r.copiedDeletes()
+}
+
+// copiedDeletes deletes what there is, under ids in an order that is not theirs, one of them twice and one unknown.
+func (r *storeRun) copiedDeletes() string {
+	for who := range 3 {
+		id := sessionOf(who)
+		ids := append(reversed(idsOf(r.entries[id])), "E-none", "E-a", "E-a")
+		given := slices.Clone(ids)
+		if _, err := r.store.Delete(r.ctx(), id.Scope(), given); err != nil {
+			return fmt.Sprintf("Delete: error %v, want none", err)
+		}
+		if d := sameIDs(given, ids); d != "" {
+			return "Delete changed the ids it was given: " + d
+		}
+	}
+	return ""
+}
+
+// copiedAgain appends known entries under other ids, last first and together with a new one, and once more with a conflict.
+func (r *storeRun) copiedAgain(known []core.Entry) string {
+	given := cloneEntries(known)
+	slices.Reverse(given)
+	for i := range given {
+		given[i].ID += "-copied"
+	}
+	fresh := r.make(batch{Entries: []entrySpec{{Shape: fullShape}}})
+	given = append(given, cloneEntries(fresh)...)
+	kept := cloneEntries(given)
+	if _, err := r.store.Append(r.ctx(), given); err != nil {
+		return fmt.Sprintf("Append of known keys and a new one: error %v, want none", err)
+	}
+	if d := sameEntries(given, kept); d != "" {
+		return "Append changed what it was given, known keys among it: " + d
+	}
+	spoilt(given)
+	r.remember(fresh)
+	given = append(cloneEntries(known), claim(fresh[0], "copied-"+fresh[0].ID))
+	kept = cloneEntries(given)
+	if _, err := r.store.Append(r.ctx(), given); !errors.Is(err, core.ErrConflict) {
+		return fmt.Sprintf("Append at a position that is taken: error %v, want ErrConflict", err)
+	}
+	if d := sameEntries(given, kept); d != "" {
+		return "Append changed what it was given and refused: " + d
+	}
+	return ""
 }
 
 func (r *storeRun) copiedEntries() string {
@@ -263,6 +311,9 @@ func (r *storeRun) copiedEntries() string {
 		}
 		spoilt(given)
 		r.remember(batch)
+		if text := r.copiedAgain(batch); text != "" {
+			return text
+		}
 	}
 	for round := range 2 {
 		for id, entries := range r.entries {
@@ -271,12 +322,12 @@ func (r *storeRun) copiedEntries() string {
 				return fmt.Sprintf("Scan: error %v, want none", err)
 			}
 			spoilt(page.Entries)
-			ids := idsOf(entries)
+			ids := reversed(idsOf(entries))
 			got, err := r.store.Get(r.ctx(), id.Scope(), ids)
 			if err != nil {
 				return fmt.Sprintf("Get: error %v, want none", err)
 			}
-			if d := sameIDs(ids, idsOf(entries)); d != "" {
+			if d := sameIDs(ids, reversed(idsOf(entries))); d != "" {
 				return "Get changed the ids it was given: " + d
 			}
 			spoilt(got)
@@ -301,7 +352,7 @@ func (r *storeRun) copiedViews() string {
 		if d := sameView(given, richView(id, v)); d != "" {
 			return "SwapView changed what it was given: " + d
 		}
-		spoilt(&given)
+		spoiltView(&given)
 		if text := r.holds(id, v); text != "" {
 			return "after the caller changed the view it had given: " + text
 		}
@@ -309,7 +360,7 @@ func (r *storeRun) copiedViews() string {
 		if err != nil {
 			return fmt.Sprintf("LoadView: error %v, want none", err)
 		}
-		spoilt(&got)
+		spoiltView(&got)
 		if text := r.holds(id, v); text != "" {
 			return "after the caller changed the view it had got: " + text
 		}

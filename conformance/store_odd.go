@@ -336,7 +336,7 @@ func oddEntries(id core.SessionID) []core.Entry {
 		next(func(e *core.Entry) { e.Time, e.Message.Time = t, t })
 	}
 	next(func(e *core.Entry) { e.Message.Time = time.Time{} })
-	for _, meta := range []map[string]string{nil, {}, {"": "empty key"}, {"k": ""}, {"nul\x00": "\x00"}, {"a.b": "1", "a": "2", "A": "3", "a ": "4"}, {"big": strings.Repeat("m", 70<<10)}} {
+	for _, meta := range []map[string]string{nil, {}, {"": "empty key"}, {"k": ""}, {"k": " v \n", "t": "\tv  v"}, {"nul\x00": "\x00"}, {"a.b": "1", "a": "2", "A": "3", "a ": "4"}, {"big": strings.Repeat("m", 70<<10)}} {
 		next(func(e *core.Entry) { e.Meta = meta })
 	}
 	for _, typ := range []core.EntryType{core.TypeHeartbeat, core.TypeSummary, core.TypeSubagent, core.TypeErased} {
@@ -476,6 +476,12 @@ func oddStays(r *storeRun) string {
 		other.Agent, other.Session, other.Key, other.ID = e.Agent, e.Session, e.Key, e.ID
 		if i%2 == 1 {
 			other.ID = fmt.Sprintf("E-stays-%d", i)
+		}
+		if own := r.entries[e.SessionID()]; i%4 < 2 {
+			other.Seq = own[len(own)-1].Seq // another entry's, unless this is the last
+			if other.Seq == e.Seq {
+				other.Seq = own[0].Seq
+			}
 		}
 		fresh := r.make(batch{Entries: []entrySpec{{Who: i % 3}}})[0]
 		given := []core.Entry{other, fresh}

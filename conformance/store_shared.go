@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/internal/sharedtest"
 )
 
@@ -21,7 +22,9 @@ func sharedChecks() []Check {
 		{ID: "position.race", Promise: 2, Suite: SuiteStore, store: positionRace, dear: true,
 			Rule: "of several that append at the same position exactly one succeeds, and the others get ErrConflict"},
 		{ID: "tail.follows", Promise: 2, Suite: SuiteStore, store: tailFollows, Needs: []Need{NeedTailer, NeedViewStore},
-			Rule: "Tail names the version of the stored view and the position behind the newest entry, whoever stored them"},
+			Rule: "Tail names the version of the stored view and the position behind the newest entry, whoever stored or deleted them, of reserved sessions too"},
+		{ID: "tail.changed", Promise: 2, Suite: SuiteStore, store: tailChanged, Needs: []Need{NeedTailer, NeedNoViews},
+			Rule: "in a store that keeps no views Tail.View is another number after an entry of the session was changed or deleted, and Tail.Next the position behind the newest"},
 		{ID: "shared.linear", Promise: 2, Suite: SuiteStore, store: sharedLinear, dear: true, Needs: []Need{NeedViewStore},
 			Rule: "appends, swaps and reads of several clients are linearizable"},
 		{ID: "shared.engines", Promise: 2, Suite: SuiteStore, store: sharedEngines, dear: true, Needs: []Need{NeedViewStore},
@@ -137,25 +140,42 @@ func tailFollows(r *storeRun) string {
 		}
 		return ""
 	}
-	next[core.SessionID{Agent: "agent-a", Session: "nobody"}], next[core.SessionID{Agent: "agent-a", Session: "contextengine-secrets"}] = 0, 0
-	for _, b := range r.steps {
-		for _, e := range r.make(b) {
-			if _, err := r.store.Append(r.ctx(), []core.Entry{e}); err != nil {
-				return fmt.Sprintf("Append: error %v, want none", err)
-			}
-			id := e.SessionID()
-			next[id] = e.Seq + 1
-			if text := look("an append"); text != "" {
-				return text
-			}
-			version[id]++
-			if err := r.views().SwapView(r.ctx(), richView(id, version[id])); err != nil {
-				return fmt.Sprintf("SwapView: error %v, want none", err)
-			}
-			if text := look("a swap"); text != "" {
-				return text
-			}
+	nobody, secrets := core.SessionID{Agent: "agent-a", Session: "nobody"}, core.SessionID{Agent: "agent-a", Session: "contextengine-secrets"}
+	next[nobody], next[secrets] = 0, 0
+	swap := func(id core.SessionID) string {
+		version[id]++
+		if err := r.views().SwapView(r.ctx(), richView(id, version[id])); err != nil {
+			return fmt.Sprintf("SwapView: error %v, want none", err)
 		}
+		return look("a swap")
+	}
+	if text := swap(nobody); text != "" {
+		return text
+	}
+	var entries []core.Entry
+	for _, b := range r.steps {
+		entries = append(entries, r.make(b)...)
+	}
+	hidden := claim(entrySpec{}.entry(0, 3), "hidden")
+	hidden.Session = secrets.Session
+	for _, e := range append(entries, hidden) {
+		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+			return fmt.Sprintf("Append: error %v, want none", err)
+		}
+		r.remember([]core.Entry{e})
+		next[e.SessionID()] = e.Seq + 1
+		if text := look("an append"); text != "" {
+			return text
+		}
+		if core.Reserved(e.Session) {
+			continue // no view is of those
+		}
+		if text := swap(e.SessionID()); text != "" {
+			return text
+		}
+	}
+	if text := tailShrinks(r, next, look); text != "" {
+		return text
 	}
 	for id := range version {
 		if err := r.views().DeleteView(r.ctx(), id); err != nil {
@@ -164,6 +184,85 @@ func tailFollows(r *storeRun) string {
 		version[id] = 0
 	}
 	return look("the views were deleted")
+}
+
+// tailShrinks deletes the newest entry of each session, and then what is left of it.
+func tailShrinks(r *storeRun, next map[core.SessionID]int64, look func(after string) string) string {
+	for id, entries := range r.entries {
+		last := len(entries) - 1
+		for _, gone := range [][]core.Entry{entries[last:], entries[:last]} {
+			if n, err := r.store.Delete(r.ctx(), id.Scope(), idsOf(gone)); err != nil || n != len(gone) {
+				return fmt.Sprintf("Delete of %d entries: %d, error %v", len(gone), n, err)
+			}
+			next[id] = 0
+			if last > 0 && gone[0].ID == entries[last].ID {
+				next[id] = entries[last-1].Seq + 1
+			}
+			if text := look(fmt.Sprintf("deleting %d entries of %s, the newest first", len(gone), id)); text != "" {
+				return text
+			}
+			if last == 0 {
+				break
+			}
+		}
+	}
+	return ""
+}
+
+func tailChanged(r *storeRun) string {
+	r.steps = append([]batch{{Entries: make([]entrySpec, 5)}}, r.steps...)
+	if text := r.fill(); text != "" {
+		return text
+	}
+	tailer, _ := core.As[core.Tailer](r.users(2)[1])
+	id := sessionOf(0)
+	before, err := tailer.Tail(r.ctx(), id)
+	if unsupported(err) {
+		return ""
+	}
+	if err != nil {
+		return fmt.Sprintf("Tail of %s: error %v, want none", id, err)
+	}
+	left := r.entries[id]
+	update := func(c core.Change) func() error {
+		return func() error { return r.store.Update(r.ctx(), id.Scope(), left[1].ID, c) }
+	}
+	deleted := func(from int) func() error {
+		return func() error {
+			gone := left[from:]
+			left = left[:from]
+			_, err := r.store.Delete(r.ctx(), id.Scope(), idsOf(gone))
+			return err
+		}
+	}
+	m, none := message.New(message.User, "changed"), message.New(message.User, "")
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"another message", update(core.Change{Message: &m, Tokens: 2, Fingerprint: "changed"})},
+		{"other metadata", update(core.Change{Meta: map[string]string{"changed": "yes"}})},
+		{"metadata removed", update(core.Change{Meta: map[string]string{}})},
+		{"another type", update(core.Change{Type: core.TypeSubagent})},
+		{"another key", update(core.Change{Key: "changed"})},
+		{"an erasure", update(core.Change{Message: &none, Fingerprint: "erased", Type: core.TypeErased, Key: "erased", Meta: map[string]string{}})},
+		{"the newest entry deleted", deleted(len(left) - 1)},
+		{"all entries deleted", deleted(0)},
+	} {
+		if err := step.do(); err != nil {
+			return fmt.Sprintf("%s: error %v, want none", step.what, err)
+		}
+		got, err := tailer.Tail(r.ctx(), id)
+		next := int64(0)
+		if len(left) > 0 {
+			next = left[len(left)-1].Seq + 1
+		}
+		if err != nil || got.View == before.View || got.Next != next {
+			return fmt.Sprintf("Tail of %s after %s: %+v, error %v, was %+v, want another View and Next %d", id, step.what, got, err, before, next)
+		}
+		before = got
+	}
+	return ""
 }
 
 // sharedEngines lets two engines speak by turns and then at the same time, each on a handle of its own, and looks at the outcome, also after reopening.

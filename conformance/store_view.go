@@ -188,6 +188,43 @@ func viewList(r *storeRun) string {
 			}
 		}
 	}
+	return r.listsBehind(all)
+}
+
+// listsBehind continues behind sessions that have no view: some never had one, and each of the listed loses its own after its page.
+func (r *storeRun) listsBehind(all []core.SessionID) string {
+	behind := func(agent string, after core.SessionID) string {
+		var want []core.SessionID
+		for _, id := range all {
+			if (agent == "" || agent == id.Agent) && id.Compare(after) > 0 {
+				want = append(want, id)
+			}
+		}
+		got, err := r.views().ListViews(r.ctx(), core.ViewQuery{Agent: agent, After: after, Limit: core.MaxPage})
+		if err != nil || !slices.Equal(got, want) {
+			return fmt.Sprintf("ListViews of agent %q behind %s, which has no view: %v, error %v, want %v", agent, after, got, err, want)
+		}
+		return ""
+	}
+	for _, session := range []string{"a", "main ", "n", "zz"} {
+		for _, agent := range []string{"", "agent-a"} {
+			if text := behind(agent, core.SessionID{Agent: "agent-a", Session: session}); text != "" {
+				return text
+			}
+		}
+	}
+	for len(all) > 0 {
+		gone := all[0]
+		all = all[1:]
+		if err := r.views().DeleteView(r.ctx(), gone); err != nil {
+			return fmt.Sprintf("DeleteView: error %v, want none", err)
+		}
+		for _, agent := range []string{"", gone.Agent} {
+			if text := behind(agent, gone); text != "" {
+				return text
+			}
+		}
+	}
 	return ""
 }
 

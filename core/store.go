@@ -13,10 +13,10 @@ import (
 //
 // Implementers: every method is safe for concurrent use, returns soon after ctx ends with ctx's error wrapped, and
 // returns ErrClosed after Close. What a call returned belongs to the caller; what it was given is not kept or changed, parts and raw bytes included. Raw bytes of
-// messages come back byte for byte, NUL and invalid UTF-8 included. Callers: entries are complete (see Entry), ids and keys are non-empty,
-// Limit is positive.
+// messages come back byte for byte, NUL and invalid UTF-8 included. Errors never hold keys, or what a message says. Callers: entries are complete (see Entry), ids
+// and keys are non-empty, Limit is positive.
 type Store interface {
-	// Append stores all of the entries, or none when it returns an error. It is durable when it returns nil, as far
+	// Append stores all of the entries, however many they are, or none when it returns an error. It is durable when it returns nil, as far
 	// as the backend promises durability at all.
 	//
 	// It is idempotent by (agent, session, key): an entry whose key is known is not stored again, and the result names the id
@@ -29,7 +29,7 @@ type Store interface {
 	//
 	// Callers: an entry that was refused for its position was not stored. Read what is new, and append again under the same ID and Key.
 	//
-	// Entries become visible in the order given; entries of one call may belong to several sessions.
+	// Entries become visible in the order given: what is seen of a batch while it is appended is its beginning. Entries of one call may belong to several sessions.
 	Append(ctx context.Context, entries []Entry) (AppendResult, error)
 
 	// Get returns the entries with these ids, in the order asked for. Ids that the scope does not hold are ErrNotFound, and
@@ -41,7 +41,8 @@ type Store interface {
 	// scan began exactly once; entries appended later may or may not be visited.
 	Scan(ctx context.Context, q ScanQuery) (Page, error)
 
-	// Update changes one entry in place; ErrNotFound when the scope does not hold it. It exists for erasure, redaction and repair: the
+	// Update changes one entry in place and in one step: nobody reads a part of the change. ErrNotFound when the scope does not hold the entry, ErrConflict when
+	// another entry of its session has the key; then nothing is changed. It exists for erasure, redaction and repair: the
 	// engine's own rules never change what was ingested.
 	Update(ctx context.Context, scope Scope, id string, change Change) error
 
@@ -140,7 +141,7 @@ type Hit struct {
 }
 
 // ViewStore keeps views. A store that has it commits them with its own durability; an Engine whose store has none
-// keeps views in memory and rebuilds them from the entries.
+// keeps views in memory and rebuilds them from the entries. What was given is not kept and what is returned belongs to the caller: as far as View.Clone copies it.
 type ViewStore interface {
 	// LoadView returns the newest view of a session, or ErrNotFound.
 	LoadView(ctx context.Context, id SessionID) (View, error)

@@ -272,7 +272,8 @@ func (v *View) Slice(from, to int) []Span {
 	return out
 }
 
-// Clone returns a view that shares nothing with v that could change.
+// Clone returns a view that shares nothing with v that could change. The slices, the maps and the values behind pointers of a View are its own. What those hold in
+// turn is shared, since nobody writes to it once it is made: a span's session, the spans of a summary, a reset or a grant, what a block recalls, a stub's texts.
 func (v *View) Clone() View {
 	c := *v
 	c.Path = slices.Clone(v.Path)
@@ -283,11 +284,18 @@ func (v *View) Clone() View {
 	c.Grants = slices.Clone(v.Grants)
 	c.Kept = slices.Clone(v.Kept)
 	c.Heirs = slices.Clone(v.Heirs)
-	if v.Recall != nil {
-		r := *v.Recall
-		c.Recall = &r
-	}
+	c.Inherited = slices.Clone(v.Inherited)
+	c.Recall, c.Shown, c.Reset, c.Parent = copied(v.Recall), copied(v.Shown), copied(v.Reset), copied(v.Parent)
 	return c
+}
+
+// copied returns a pointer to a copy.
+func copied[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
 }
 
 // Tally is what the engine did for a session that belongs to an arm of an experiment, from when it joined on. Other sessions have none. A call is

@@ -36,7 +36,7 @@ func (s *Store) Tail(ctx context.Context, id core.SessionID) (core.Tail, error) 
 		s.client.can.noChanges.Store(true)
 		return core.Tail{}, failed("tail", "", errors.ErrUnsupported)
 	}
-	if !reached {
+	if !reached || g.stale { // what is gone may have been the newest
 		if _, err := s.load(ctx, "tail", g); err != nil {
 			return core.Tail{}, failed("tail", "", err)
 		}

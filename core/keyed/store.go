@@ -229,6 +229,10 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, c core.
 		if c.Key != "" && c.Key != e.Key {
 			p.set(keyKey(e), nil)
 			e.Key = c.Key
+			var at string
+			if taken, err := p.get(keyKey(e), &at); err != nil || taken {
+				return cmp.Or(err, fmt.Errorf("entry %q: another entry of the session has the key: %w", id, core.ErrConflict))
+			}
 			if err := p.put(keyKey(e), place(e)); err != nil {
 				return err
 			}

@@ -72,7 +72,7 @@ func (l Ledger) Update(ctx context.Context, scope core.Scope, id string, c core.
 	return l.t.tx(ctx, "update", func() error {
 		r, err := l.t.find(scope, id)
 		if err == nil {
-			l.t.set(r, c)
+			err = l.t.set(r, c)
 		}
 		return err
 	})

@@ -119,7 +119,11 @@ func (r *row) compare(o *row) int {
 }
 
 // set changes the fields that c sets.
-func (t *table) set(r *row, c core.Change) {
+// set fails when another entry has the key.
+func (t *table) set(r *row, c core.Change) error {
+	if other := t.keys[[3]string{r.Agent, r.Session, c.Key}]; other != nil && other != r {
+		return fmt.Errorf("entry %q: entry %q has the key: %w", r.ID, other.ID, core.ErrConflict)
+	}
 	if c.Message != nil {
 		r.Message, r.Tokens, r.Fingerprint = own(core.Entry{Message: *c.Message}).Message, c.Tokens, c.Fingerprint
 	}
@@ -132,6 +136,7 @@ func (t *table) set(r *row, c core.Change) {
 		r.Key = c.Key
 		t.keys[keyOf(r.Entry)] = r
 	}
+	return nil
 }
 
 // own copies all that an entry leads to: what was given is not kept, and what is returned belongs to the caller.
