@@ -118,8 +118,7 @@ func (r *row) compare(o *row) int {
 	return cmp.Or(cmp.Compare(r.Agent, o.Agent), cmp.Compare(r.Session, o.Session), cmp.Compare(r.Seq, o.Seq))
 }
 
-// set changes the fields that c sets.
-// set fails when another entry has the key.
+// set changes the fields that c sets. It fails when another entry has the key.
 func (t *table) set(r *row, c core.Change) error {
 	if other := t.keys[[3]string{r.Agent, r.Session, c.Key}]; other != nil && other != r {
 		return fmt.Errorf("entry %q: entry %q has the key: %w", r.ID, other.ID, core.ErrConflict)
