@@ -24,6 +24,9 @@ type wrongEngine struct {
 	after func(method string, res any)
 	// around makes the call.
 	around func(ctx context.Context, method string, call func(context.Context) error) error
+	// expand and ended take the place of the methods.
+	expand func(context.Context, engine.ExpandRequest) (engine.ExpandResult, error)
+	ended  func(context.Context, core.SubagentEnded) error
 }
 
 func through[Req, Res any](w *wrongEngine, ctx context.Context, method string, req Req, call func(context.Context, Req) (Res, error)) (res Res, err error) {
@@ -90,6 +93,9 @@ func (w *wrongEngine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRe
 }
 
 func (w *wrongEngine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) error {
+	if w.ended != nil {
+		return w.ended(ctx, req)
+	}
 	_, err := through(w, ctx, "OnSubagentEnded", req, func(ctx context.Context, req core.SubagentEnded) (struct{}, error) {
 		return struct{}{}, w.Engine.OnSubagentEnded(ctx, req)
 	})
@@ -105,6 +111,9 @@ func (w *wrongEngine) Search(ctx context.Context, req engine.SearchRequest) (eng
 }
 
 func (w *wrongEngine) Expand(ctx context.Context, req engine.ExpandRequest) (engine.ExpandResult, error) {
+	if w.expand != nil {
+		return w.expand(ctx, req)
+	}
 	return through(w, ctx, "Expand", req, w.Engine.Expand)
 }
 

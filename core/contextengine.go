@@ -37,7 +37,8 @@ type TurnCommitter interface {
 	CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitTurnResult, error)
 }
 
-// AfterTurner is told that a turn ended, by hosts without CommitTurn.
+// AfterTurner is told that a turn ended, by hosts without CommitTurn. Messages that were ingested before are known by their key, id or time: a host that
+// ingests them too sets one of these.
 type AfterTurner interface {
 	AfterTurn(ctx context.Context, req AfterTurnRequest) error
 }
@@ -52,6 +53,8 @@ type SubagentHost interface {
 	// PrepareSubagentSpawn prepares a child session. A fork begins with what the parent shows; an isolated child begins empty. With a grant, either may recall and
 	// search the parent's history, and the parent may search the child's, until the grant is over. A child that has ended reaches nothing more.
 	PrepareSubagentSpawn(ctx context.Context, req SpawnRequest) (Spawn, error)
+	// OnSubagentEnded puts the child's result into the parent's conversation and ends the child's access, whatever Reason says. Called again for the same
+	// child and result it changes nothing.
 	OnSubagentEnded(ctx context.Context, req SubagentEnded) error
 }
 
