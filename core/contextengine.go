@@ -10,7 +10,8 @@ import (
 
 // ContextEngine is what a host drives. What follows below are its optional members; *Engine has all of them.
 //
-// Implementers: safe for concurrent use; calls for one session are serialised, sessions run in parallel. Every method returns soon after ctx ends.
+// Implementers: safe for concurrent use; calls for one session are serialised, sessions run in parallel. Every method returns soon after ctx ends. No error
+// holds what a message says.
 // Callers: one Dispose at the end, no call after it.
 type ContextEngine interface {
 	Info() Info
@@ -167,8 +168,9 @@ const (
 // CommitTurnResult says whether the turn was new.
 type CommitTurnResult struct {
 	// Status is Committed or Duplicate.
-	Status string   `json:"status"`
-	IDs    []string `json:"ids"`
+	Status string `json:"status"`
+	// IDs are those of IngestResult.
+	IDs []string `json:"ids"`
 }
 
 // AfterTurnRequest carries a session's messages after a turn.
