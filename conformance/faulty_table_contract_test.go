@@ -178,6 +178,15 @@ func tableSaid() []broken {
 			}
 		}))
 	}
+	for name, to := range map[string]bool{"a compaction is never due": false, "a compaction is due as long as something is out": true} {
+		out = append(out, caughtBy("contract.due", name, recalling(nil), func(w *wrongEngine) {
+			w.after = func(_ string, res any) {
+				if a, ok := res.(*core.AssembleResult); ok {
+					a.CompactionDue = to && slices.ContainsFunc(a.Choices, func(c window.Choice) bool { return c.Message < 0 })
+				}
+			}
+		}))
+	}
 	choice("what is pinned is recent", func(c *window.Choice) {
 		if c.Reason == window.ReasonPinned {
 			c.Reason = window.ReasonTail
@@ -195,6 +204,12 @@ func tableSaid() []broken {
 			}
 		}
 	}))
+	first := func(list []message.Message) string {
+		if len(list) == 0 {
+			return ""
+		}
+		return list[0].Text()
+	}
 	// What a call was about, by the method: each error that holds it is seen by another check.
 	for id, of := range map[string]string{"contract.invalid": "Ingest", "contract.tiny": "Assemble", "contract.cancel": "CommitTurn", "contract.faults": "Ingest"} {
 		out = append(out, caughtBy(id, "errors of "+of+" quote the message", recalling(nil), func(w *wrongEngine) {
@@ -204,10 +219,10 @@ func tableSaid() []broken {
 				case *core.IngestRequest:
 					text = r.Message.Text()
 				case *core.CommitTurnRequest:
-					text = r.Messages[0].Text()
+					text = first(r.Messages)
 				case *core.AssembleRequest:
 					if text = ""; r.Transcript != nil {
-						text = r.Transcript.Messages[0].Text()
+						text = first(r.Transcript.Messages)
 					}
 				}
 			}

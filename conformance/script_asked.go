@@ -22,6 +22,8 @@ var askedScriptChecks = []Check{
 		Rule: "what was chosen for a session is recorded, and handed over the next time, also after a restart"},
 	{ID: "contract.choices", Suite: SuiteEngine, script: scriptChoices,
 		Rule: "recent history is shown without a gap, a user's message in front of one is pinned, and what is out says what it would have cost"},
+	{ID: "contract.due", Promise: 4, Suite: SuiteEngine, Needs: []Need{NeedOwner}, script: scriptDue,
+		Rule: "a compaction is due where history of many times the budget left the window, and no longer once one has reached the threshold"},
 	{ID: "contract.steered", Suite: SuiteEngine, script: scriptSteered,
 		Rule: "where what was asked last decides what is recalled, a prompt that the host appends itself does so too"},
 }
@@ -246,6 +248,44 @@ func mostly(block []message.Message) string {
 		return steering[0]
 	case n[1] > n[0]:
 		return steering[1]
+	}
+	return ""
+}
+
+func scriptDue(s *script) string {
+	// Ten times the budget and more has left the window.
+	const budget = 400
+	entries, text := s.talk(s.id, 34, 25)
+	if text != "" {
+		return text
+	}
+	res, err := s.assemble(budget, nil)
+	if err != nil {
+		return fmt.Sprintf("assemble: error %v", err)
+	}
+	left := 0
+	for _, c := range res.Choices {
+		if c.Reason == window.ReasonSummary || c.Reason == window.OutCompacted {
+			return "" // it needs nobody to ask it
+		}
+		if c.Reason == window.OutBudget {
+			left += c.Count
+		}
+	}
+	if left > 0 && !res.CompactionDue {
+		return fmt.Sprintf("%d of %d entries, several times the budget, have left the window, and no compaction is due", left, len(entries))
+	}
+	for range 5 {
+		done, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: s.id, Budget: budget, Target: core.TargetThreshold})
+		if err != nil {
+			return fmt.Sprintf("compact: error %v", err)
+		}
+		if !done.Compacted {
+			break
+		}
+	}
+	if res, err = s.assemble(budget, nil); err != nil || res.CompactionDue {
+		return fmt.Sprintf("assemble after a compaction for which the target was the threshold: error %v, a compaction is due: %v", err, res.CompactionDue)
 	}
 	return ""
 }

@@ -269,7 +269,7 @@ type AssembleResult struct {
 	Epoch uint64 `json:"projectionEpoch"`
 	// Stepped says that the window moved in this call.
 	Stepped bool `json:"stepped,omitempty"`
-	// CompactionDue says that enough history left the window for a compaction to be worth it.
+	// CompactionDue says that enough history left the window for a compaction to be worth it. How much is enough is the engine's; many times the budget is.
 	CompactionDue bool `json:"compactionDue,omitempty"`
 	// RecallAt and RecallLen locate the recall block in Messages: RecallLen messages from index RecallAt on; both 0 when there is none.
 	RecallAt  int `json:"recallAt,omitempty"`
