@@ -75,6 +75,10 @@ const (
 	NeedTurns Need = "core.TurnCommitter"
 	// NeedRecaller: the engine is a engine.Recaller.
 	NeedRecaller Need = "core.Recaller"
+	// NeedScorer: the engine is an engine.Scorer.
+	NeedScorer Need = "engine.Scorer"
+	// NeedArmed: the engine is an engine.Armed.
+	NeedArmed Need = "engine.Armed"
 )
 
 // Check is one rule and the property that examines it.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -95,6 +96,12 @@ func backIsolated(d *driver) string {
 		return ""
 	}
 	now := d.env.Host.Now()
+	ids := map[*track]map[string]string{}
+	for _, t := range d.tracks {
+		if t != nil {
+			ids[t] = d.idsByMark(t)
+		}
+	}
 	for _, t := range d.tracks {
 		if t == nil {
 			continue
@@ -103,6 +110,9 @@ func backIsolated(d *driver) string {
 		for _, other := range d.tracks {
 			if other == nil {
 				continue
+			}
+			if text := d.expandsOnly(r, t, other, ids[other]); text != "" {
+				return text
 			}
 			for _, it := range append(d.sought(other), d.forgotten(other)...) {
 				res, err := r.Search(context.WithoutCancel(d.tb.Context()), engine.SearchRequest{Session: t.id, Query: it.marks[0], Limit: engine.MaxFound})
@@ -119,6 +129,37 @@ func backIsolated(d *driver) string {
 					}
 				}
 			}
+		}
+	}
+	return ""
+}
+
+// idsByMark returns the ids of the messages that a session holds, by their first marks.
+func (d *driver) idsByMark(t *track) map[string]string {
+	out := map[string]string{}
+	for e, err := range core.All(context.WithoutCancel(d.tb.Context()), d.store, t.id.Scope(), false) {
+		if err != nil {
+			d.fail("lost.readback", "reading session %s: error %v", t.id, err)
+			break
+		}
+		if marks := marksOf(&e); len(marks) > 0 && e.Type == core.TypeMessage {
+			out[marks[0]] = e.ID
+		}
+	}
+	return out
+}
+
+// expandsOnly asks from a session for what another one said, by its ids.
+func (d *driver) expandsOnly(r engine.Recaller, t, other *track, ids map[string]string) string {
+	now := d.env.Host.Now()
+	for _, it := range d.sought(other) {
+		mark := it.marks[0]
+		if ids[mark] == "" || d.owner[mark] != other || t.reach(mark, other, now, d.comb.AcrossSessions) || t.searches(other, now) {
+			continue
+		}
+		res, err := r.Expand(context.WithoutCancel(d.tb.Context()), engine.ExpandRequest{Session: t.id, ID: ids[mark]})
+		if !errors.Is(err, core.ErrNotFound) || len(res.Found) > 0 || res.Text != "" {
+			return fmt.Sprintf("expanding %q of session %s in session %s: %d entries, error %v, want ErrNotFound", ids[mark], other.id, t.id, len(res.Found), err)
 		}
 	}
 	return ""

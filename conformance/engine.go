@@ -1,7 +1,10 @@
 package conformance
 
 import (
+	"context"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -128,8 +131,10 @@ func applicable(tb testing.TB, c Combination, tokens *tokenCache, o options) map
 	_, sub := d.engine.(core.SubagentHost)
 	_, turns := d.engine.(core.TurnCommitter)
 	_, back := d.engine.(engine.Recaller)
+	_, scores := d.engine.(engine.Scorer)
+	_, arms := d.engine.(engine.Armed)
 	owns := d.engine.Info().OwnsCompaction
-	have := map[Need]bool{NeedOwner: owns, NeedDelegate: !owns, NeedSubagents: sub, NeedTurns: turns, NeedRecaller: back}
+	have := map[Need]bool{NeedOwner: owns, NeedDelegate: !owns, NeedSubagents: sub, NeedTurns: turns, NeedRecaller: back, NeedScorer: scores, NeedArmed: arms}
 	d.dispose()
 	checks := map[string]Check{}
 	for _, check := range engineChecks() {
@@ -233,13 +238,15 @@ func deterministic(
 
 // engineChecks lists the checks of engines: those of prompts and compactions, and those that the driver reports itself.
 func engineChecks() []Check {
-	return slices.Concat(promptChecks, resultChecks, compactChecks, backChecks, headChecks, scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, []Check{
+	return slices.Concat(promptChecks, resultChecks, compactChecks, backChecks, headChecks, scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, askedScriptChecks, []Check{
 		{ID: "budget.refused", Promise: 1, Suite: SuiteEngine,
 			Rule: "a typed error says that system prompt and newest group alone do not fit, and only then"},
 		{ID: "lost.readback", Promise: 2, Suite: SuiteEngine, final: lostReadback,
 			Rule: "every ingested message stays readable byte for byte after any number of compactions, crashes and restarts"},
 		{ID: "twice.stored", Promise: 6, Suite: SuiteEngine, final: twiceStored,
 			Rule: "what was handed over once, or again with its key, is stored once"},
+		{ID: "ids.form", Suite: SuiteEngine, final: idsForm,
+			Rule: "ids of entries are letters, digits, \"-\" and \"_\", at most 64 of them"},
 		{ID: "erase.stored", Promise: 2, Suite: SuiteEngine, final: eraseStored,
 			Rule: "an erasure reaches the entries, the summaries that stand for them and the views"},
 		{ID: "compact.converges", Promise: 4, Suite: SuiteEngine, Needs: []Need{NeedOwner},
@@ -294,6 +301,33 @@ func (d *driver) final() {
 
 func lostReadback(d *driver) string {
 	return d.compareStored(func(have, want int) bool { return have < want })
+}
+
+// entryIDs are the ids that an entry may have.
+var entryIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+func oddID(id string) string {
+	if !entryIDs.MatchString(id) {
+		return fmt.Sprintf("an entry has the id %q, want 1 to 64 letters, digits, \"-\" and \"_\"", id)
+	}
+	return ""
+}
+
+func idsForm(d *driver) string {
+	for _, t := range d.tracks {
+		if t == nil {
+			continue
+		}
+		for e, err := range core.All(context.WithoutCancel(d.tb.Context()), d.store, t.id.Scope(), false) {
+			if err != nil {
+				return fmt.Sprintf("reading session %s: error %v", t.id, err)
+			}
+			if text := oddID(e.ID); text != "" {
+				return fmt.Sprintf("session %s, a %s: %s", t.id, e.Type, text)
+			}
+		}
+	}
+	return ""
 }
 
 func twiceStored(d *driver) string {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
@@ -39,6 +40,43 @@ type faults struct {
 	// skip is how many calls succeed first.
 	skip   int
 	cancel context.CancelFunc
+	// held is the session whose appends wait; reached is closed when one does, released when they go on.
+	held              core.SessionID
+	reached, released chan struct{}
+}
+
+// hold lets the appends of a session wait until it is released.
+func (f *faults) hold(id core.SessionID) (reached <-chan struct{}, release func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r, released := make(chan struct{}), make(chan struct{})
+	f.held, f.reached, f.released = id, r, released
+	return r, sync.OnceFunc(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.held = core.SessionID{}
+		close(released)
+	})
+}
+
+// wait returns when the entries need no longer wait, or with the context.
+func (f *faults) wait(ctx context.Context, entries []core.Entry) {
+	f.mu.Lock()
+	if !slices.ContainsFunc(entries, func(e core.Entry) bool { return f.held != core.SessionID{} && e.SessionID() == f.held }) {
+		f.mu.Unlock()
+		return
+	}
+	released := f.released
+	select {
+	case <-f.reached:
+	default:
+		close(f.reached)
+	}
+	f.mu.Unlock()
+	select {
+	case <-released:
+	case <-ctx.Done():
+	}
 }
 
 // arm lets the next n calls of a place fail.
@@ -103,6 +141,7 @@ var (
 func (s *faultStore) Unwrap() core.Store { return s.inner }
 
 func (s *faultStore) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	s.faults.wait(ctx, entries)
 	if err := s.faults.strike(faultAppend); err != nil {
 		return core.AppendResult{}, err
 	}

@@ -24,6 +24,12 @@ type wrongEngine struct {
 	after func(method string, res any)
 	// around makes the call.
 	around func(ctx context.Context, method string, call func(context.Context) error) error
+	// These take the place of the methods.
+	expand   func(context.Context, engine.ExpandRequest) (engine.ExpandResult, error)
+	ended    func(context.Context, core.SubagentEnded) error
+	receipts func(ctx context.Context, agent string) ([]engine.Receipt, error)
+	score    func(context.Context, engine.Outcome) error
+	arm      func(ctx context.Context, id core.SessionID, choose func(recorded string) string) (string, error)
 }
 
 func through[Req, Res any](w *wrongEngine, ctx context.Context, method string, req Req, call func(context.Context, Req) (Res, error)) (res Res, err error) {
@@ -90,6 +96,9 @@ func (w *wrongEngine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRe
 }
 
 func (w *wrongEngine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) error {
+	if w.ended != nil {
+		return w.ended(ctx, req)
+	}
 	_, err := through(w, ctx, "OnSubagentEnded", req, func(ctx context.Context, req core.SubagentEnded) (struct{}, error) {
 		return struct{}{}, w.Engine.OnSubagentEnded(ctx, req)
 	})
@@ -105,6 +114,9 @@ func (w *wrongEngine) Search(ctx context.Context, req engine.SearchRequest) (eng
 }
 
 func (w *wrongEngine) Expand(ctx context.Context, req engine.ExpandRequest) (engine.ExpandResult, error) {
+	if w.expand != nil {
+		return w.expand(ctx, req)
+	}
 	return through(w, ctx, "Expand", req, w.Engine.Expand)
 }
 
@@ -114,6 +126,27 @@ func (w *wrongEngine) Describe(ctx context.Context, req engine.DescribeRequest) 
 
 func (w *wrongEngine) Maintain(ctx context.Context, req core.MaintainRequest) (core.MaintainResult, error) {
 	return through(w, ctx, "Maintain", req, w.Engine.Maintain)
+}
+
+func (w *wrongEngine) Receipts(ctx context.Context, agent string) ([]engine.Receipt, error) {
+	if w.receipts != nil {
+		return w.receipts(ctx, agent)
+	}
+	return w.Engine.Receipts(ctx, agent)
+}
+
+func (w *wrongEngine) Score(ctx context.Context, o engine.Outcome) error {
+	if w.score != nil {
+		return w.score(ctx, o)
+	}
+	return w.Engine.Score(ctx, o)
+}
+
+func (w *wrongEngine) Arm(ctx context.Context, id core.SessionID, choose func(recorded string) string) (string, error) {
+	if w.arm != nil {
+		return w.arm(ctx, id, choose)
+	}
+	return w.Engine.Arm(ctx, id, choose)
 }
 
 func brokenEngineOf(class, name string, s setup, change func(*wrongEngine), opts ...conformance.Option) broken {
@@ -180,11 +213,9 @@ var allowed = map[string]string{
 	"Assemble TranscriptScope":               "where a host keeps its transcript is for parts that want to look there",
 	"Compact TranscriptScope":                "where a host keeps its transcript is for parts that want to look there",
 	"Bootstrap Reason":                       "it says why nothing was imported, in words; the numbers say that too",
-	"Assemble Prompt":                        "it steers recall, and what is worth recalling is the engine's to say",
 	"Assemble Call":                          "an engine may tell a loop by the transcript",
-	"Assemble CompactionDue":                 "when it is worth it is the engine's to say; the host has a mark of its own",
 	"Compact CurrentTokens":                  "the host's estimate; an engine counts itself",
-	"Compact Target":                         "how far below the budget is the engine's to say",
+	"Compact Target":                         "an engine may always go down to the threshold, which fits the budget too; contract.due looks whether it gets there",
 	"Compact Trigger":                        "the host's word, for people",
 	"PrepareSubagentSpawn ParentSessionID":   "where a host keeps its transcripts is for parts that want to look there",
 	"PrepareSubagentSpawn ParentSessionFile": "where a host keeps its transcripts is for parts that want to look there",
@@ -194,7 +225,6 @@ var allowed = map[string]string{
 	"OnSubagentEnded Reason":                 "the host's word, for people",
 	"Forget Undelivered":                     "a local store has delivered everything; the outbox has its own tests",
 	"Forget Left":                            "nothing is left where every part can be reached; core has tests where one cannot",
-	"Describe Arm":                           "an engine made by hand has no arms; the registry has its own tests",
 	"OnSubagentEnded does it twice":          "promise 6: the second time changes nothing",
 	"Search does it twice":                   "it reads",
 	"Expand does it twice":                   "it reads",
@@ -235,7 +265,7 @@ func tableEngines() []broken {
 // setupFor is an engine in which a field says something.
 func setupFor(name string) setup {
 	switch name {
-	case "Assemble RecallAt", "Assemble RecallLen", "Assemble Warnings":
+	case "Assemble Prompt", "Assemble RecallAt", "Assemble RecallLen", "Assemble Warnings":
 		return setup{compactor: "archive", retriever: words, change: func(c *engine.Config) { c.Recall.Gate = false }}
 	case "Compact Successor", "Compact Delegated":
 		return setup{compactor: "delegate"}
@@ -249,7 +279,7 @@ func everyEngine() []broken {
 	var out []broken
 	for _, m := range engineMethods {
 		for _, f := range shallow(m.req) {
-			out = append(out, brokenEngineOf("a field of a request ignored", m.name+" "+f, summing, func(w *wrongEngine) {
+			out = append(out, brokenEngineOf("a field of a request ignored", m.name+" "+f, setupFor(m.name+" "+f), func(w *wrongEngine) {
 				w.before = func(method string, req any) {
 					if method == m.name {
 						reflect.ValueOf(req).Elem().FieldByName(f).SetZero()

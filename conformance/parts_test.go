@@ -81,6 +81,8 @@ type setup struct {
 	compacts  func(conformance.Env) (core.Compactor, error)
 	retriever func() core.Retriever
 	change    func(*engine.Config)
+	// ids changes what makes the ids of entries.
+	ids func(next func() string) func() string
 }
 
 // open builds an engine over the memory store.
@@ -115,7 +117,11 @@ func (s setup) over(tb testing.TB, env conformance.Env, store core.Store) core.C
 	if s.retriever != nil {
 		parts.Retriever = s.retriever()
 	}
-	e, err := engine.New(parts, cfg, engine.WithIDs(env.IDs))
+	ids := env.IDs
+	if s.ids != nil {
+		ids = s.ids(ids)
+	}
+	e, err := engine.New(parts, cfg, engine.WithIDs(ids))
 	if err != nil {
 		tb.Fatalf("engine.New: %v", err)
 	}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func drawn(id, combination string, o options) bool {
 func examineScripts(tb testing.TB, c Combination, checks map[string]Check, tokens *tokenCache, o options) []Finding {
 	tb.Helper()
 	var out []Finding
-	for _, check := range slices.Concat(scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks) {
+	for _, check := range slices.Concat(scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, askedScriptChecks) {
 		if _, ok := checks[check.ID]; !ok || !drawn(check.ID, c.Name, o) {
 			continue
 		}
@@ -83,7 +84,7 @@ func examineScripts(tb testing.TB, c Combination, checks map[string]Check, token
 			d.watch = o.watch
 			s := &script{driver: d, id: sessionOf(0), cases: o.cases, seed: seedFor(o.seed, c.Name+check.ID)}
 			d.saw(check.ID)
-			text := check.script(s)
+			text := cmp.Or(check.script(s), s.told)
 			if text == "" {
 				d.dispose()
 			}
@@ -112,6 +113,16 @@ type script struct {
 	cases int
 	// seed is for what a script draws.
 	seed int64
+	// told says which error said what a message says.
+	told string
+}
+
+// heard looks at the error of a call, and returns it.
+func (s *script) heard(name string, err error) error {
+	if err != nil && len(marksIn(err.Error())) > 0 && s.told == "" {
+		s.told = fmt.Sprintf("the error of %s holds what a message says: %v", name, err)
+	}
+	return err
 }
 
 func (s *script) ctx() context.Context { return s.watch.calling(s.tb.Context()) }
@@ -197,6 +208,9 @@ func scriptIngest(s *script) string {
 			return fmt.Sprintf("ingest of a new message: %+v, error %v", res, err)
 		}
 		e, text := s.get(s.id, res.IDs[0])
+		if text == "" {
+			text = oddID(res.IDs[0])
+		}
 		if text != "" {
 			return text
 		}
@@ -292,11 +306,26 @@ func scriptBatch(s *script) string {
 	return ""
 }
 
+// filledUp is a turn of a message, a filler and a message.
+func (s *script) filledUp() []message.Message {
+	list := []message.Message{s.message(message.User, "said"), s.message(message.Assistant, "nobody said it"), s.message(message.Assistant, "answered")}
+	list[1].Type = message.Filler
+	return list
+}
+
+// spoken looks whether a session holds what of a turn somebody said.
+func (s *script) spoken(id core.SessionID, turn []message.Message) string {
+	held := s.held(id)
+	if len(held) != 2 || held[0].Text() != turn[0].Text() || held[1].Text() != turn[2].Text() {
+		return fmt.Sprintf("of a turn of a message, a filler and a message %d entries are stored, want the two that somebody said", len(held))
+	}
+	return ""
+}
+
 // fillerInBatch ingests what nobody said between two messages, in a session of its own.
 func (s *script) fillerInBatch(e core.BatchIngester) string {
 	id := core.SessionID{Agent: "agent-a", Session: "filled up"}
-	list := []message.Message{s.message(message.User, "said"), s.message(message.Assistant, "nobody said it"), s.message(message.Assistant, "answered")}
-	list[1].Type = message.Filler
+	list := s.filledUp()
 	res, err := e.IngestBatch(s.ctx(), core.IngestBatchRequest{Session: id, Messages: list})
 	if err != nil || res.Ingested != 2 || len(res.IDs) != 3 || res.IDs[0] == "" || res.IDs[1] != "" || res.IDs[2] == "" || len(s.held(id)) != 2 {
 		return fmt.Sprintf("a batch of a message, a filler and a message: %+v, error %v, %d entries are stored", res, err, len(s.held(id)))
@@ -363,6 +392,14 @@ func scriptAfterTurn(s *script) string {
 			}
 		}
 	}
+	filled := core.SessionID{Agent: "agent-a", Session: "filled up after a turn"}
+	turn := s.filledUp()
+	if err := e.AfterTurn(s.ctx(), core.AfterTurnRequest{Session: filled, Messages: turn}); err != nil {
+		return fmt.Sprintf("after turn: error %v", err)
+	}
+	if text := s.spoken(filled, turn); text != "" {
+		return "after turn: " + text
+	}
 	return s.otherBeat(e)
 }
 
@@ -406,6 +443,14 @@ func scriptCommit(s *script) string {
 	}
 	if entry, text := s.get(s.id, res.IDs[0]); text != "" || entry.Type != core.TypeHeartbeat {
 		return fmt.Sprintf("a heartbeat's turn is stored as %q %s", entry.Type, text)
+	}
+	filled := core.CommitTurnRequest{Session: core.SessionID{Agent: "agent-a", Session: "filled up"}, AdvancementKey: "turn-1", Messages: s.filledUp()}
+	res, err = e.CommitTurn(s.ctx(), filled)
+	if err != nil || res.Status != core.Committed || len(res.IDs) != 3 || res.IDs[0] == "" || res.IDs[1] != "" || res.IDs[2] == "" {
+		return fmt.Sprintf("commit of a turn of a message, a filler and a message: %+v, error %v", res, err)
+	}
+	if text := s.spoken(filled.Session, filled.Messages); text != "" {
+		return "commit turn: " + text
 	}
 	return ""
 }
@@ -478,6 +523,9 @@ func (s *script) calls(id core.SessionID) map[string]func(context.Context) error
 			_, err := e.Forget(ctx, engine.ForgetRequest{Scope: core.Scope(id)})
 			return err
 		}
+	}
+	for name, call := range out {
+		out[name] = func(ctx context.Context) error { return s.heard(name, call(ctx)) }
 	}
 	return out
 }

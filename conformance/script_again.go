@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,7 +21,7 @@ var againChecks = []Check{
 	{ID: "contract.keys", Promise: 6, Suite: SuiteEngine, script: scriptKeys,
 		Rule: "keys hold after a restart, for every session apart and to their last byte, and a batch of known and new messages stores the new ones"},
 	{ID: "contract.concurrent", Promise: 8, Suite: SuiteEngine, script: scriptConcurrent,
-		Rule: "calls at the same time get what each of them gets alone, whether for one session or for several, and no result changes later"},
+		Rule: "calls at the same time get what each of them gets alone, whether for one session or for several, no session waits for another one, and no result changes later"},
 	{ID: "contract.digest", Promise: 6, Suite: SuiteEngine, script: scriptDigest,
 		Rule: "a digest that cannot be matched is ErrNeedTranscript, and the epoch stays while a host's conversation only grows"},
 	{ID: "contract.known", Promise: 6, Suite: SuiteEngine, script: scriptKnown,
@@ -239,7 +241,71 @@ func scriptConcurrent(s *script) string {
 	if held := s.held(one); text == "" && len(held) != concurrent {
 		text = fmt.Sprintf("of %d messages ingested at the same time %d are stored", concurrent, len(held))
 	}
-	return text
+	if text != "" {
+		return text
+	}
+	return s.sideBySide()
+}
+
+// sideBySide uses a session while the store lets another one wait, in each call that stores something.
+func (s *script) sideBySide() string {
+	for _, name := range []string{"ingest", "ingest batch", "bootstrap", "commit turn", "after turn", "assemble", "compact"} {
+		waits := core.SessionID{Agent: "waits", Session: name}
+		calls := s.calls(waits)
+		t := s.transcript(3)
+		calls["assemble"] = func(ctx context.Context) error {
+			_, err := s.engine.Assemble(ctx, core.AssembleRequest{Session: waits, Budget: 4000, Transcript: t})
+			return err
+		}
+		calls["compact"] = func(ctx context.Context) error {
+			_, err := s.engine.Compact(ctx, core.CompactRequest{Session: waits, Budget: 4000, Transcript: t})
+			return err
+		}
+		if calls[name] == nil {
+			continue
+		}
+		if text := s.whileHeld(waits, calls[name], func() string { return s.goesOn(core.SessionID{Agent: "goes on beside " + name, Session: "main"}) }); text != "" {
+			return fmt.Sprintf("while the store lets %s of another session wait: %s", name, text)
+		}
+	}
+	return ""
+}
+
+// whileHeld makes a call that the store lets wait, and does something meanwhile. A call that stores nothing only returns.
+func (s *script) whileHeld(id core.SessionID, call func(context.Context) error, do func() string) string {
+	reached, release := s.env.faults.hold(id)
+	defer release()
+	done := make(chan string, 1)
+	go func() {
+		done <- guard(func() string {
+			if err := call(s.ctx()); err != nil {
+				return fmt.Sprintf("the call that waited: error %v", err)
+			}
+			return ""
+		})
+	}()
+	select {
+	case text := <-done:
+		return text
+	case <-reached:
+	}
+	text := do()
+	release()
+	return cmp.Or(text, <-done)
+}
+
+// goesOn uses a session.
+func (s *script) goesOn(id core.SessionID) string {
+	if _, text := s.talk(id, 2, 3); text != "" {
+		return text
+	}
+	if res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 4000}); err != nil || len(res.Messages) != 2 {
+		return fmt.Sprintf("assemble: %d messages, error %v, want 2", len(res.Messages), err)
+	}
+	if _, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: id, Budget: 4000}); err != nil {
+		return fmt.Sprintf("compact: error %v", err)
+	}
+	return ""
 }
 
 func scriptDigest(s *script) string {

@@ -142,6 +142,39 @@ func (s *script) backPages(r engine.Recaller) string {
 	if d := differText("the text", whole.String(), long[0].Text()); d != "" {
 		return "an entry read page by page: " + d
 	}
+	res, err := r.Search(s.ctx(), engine.SearchRequest{Session: s.id, Query: marksIn(long[0].Text())[0], Tokens: 200})
+	if err != nil {
+		return fmt.Sprintf("search for an entry that is longer than the answer: error %v", err)
+	}
+	for _, f := range res.Found {
+		if f.ID != long[0].ID {
+			continue
+		}
+		if text := s.trueFound(f, long[0]); text != "" {
+			return "search for an entry that is longer than the answer: " + text
+		}
+	}
+	return s.backOrder(r)
+}
+
+// backOrder searches for words that several entries hold, and one of them, neither the oldest nor the newest, as they are asked for.
+func (s *script) backOrder(r engine.Recaller) string {
+	id := core.SessionID{Agent: "agent-a", Session: "in order"}
+	const query = "granite ferry timetable"
+	want := ""
+	for n, says := range []string{"the ferry brought granite", "no timetable for the ferry", query + " of May", "granite, says the timetable", "the granite ferry sails"} {
+		res, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: s.message([]message.Role{message.User, message.Assistant}[n%2], says)})
+		if err != nil || len(res.IDs) != 1 {
+			return fmt.Sprintf("ingest: %+v, error %v", res, err)
+		}
+		if strings.HasPrefix(says, query) {
+			want = res.IDs[0]
+		}
+	}
+	res, err := r.Search(s.ctx(), engine.SearchRequest{Session: id, Query: query, Limit: engine.MaxFound})
+	if err != nil || len(res.Found) == 0 || res.Found[0].ID != want {
+		return fmt.Sprintf("search for %q finds %d entries, error %v; the first is not %q, which says just that: %+v", query, len(res.Found), err, want, res.Found)
+	}
 	return ""
 }
 
@@ -175,9 +208,22 @@ func (s *script) backExpand(r engine.Recaller, entries []core.Entry) string {
 			return fmt.Sprintf("expand of the unknown %q: %d entries, error %v, want ErrNotFound", id, len(res.Found), err)
 		}
 	}
-	stranger := sessionOf(2)
-	if res, err := r.Expand(s.ctx(), engine.ExpandRequest{Session: stranger, ID: e.ID}); !errors.Is(err, core.ErrNotFound) {
-		return fmt.Sprintf("expand of another agent's entry: %d entries, error %v, want ErrNotFound", len(res.Found), err)
+	for _, stranger := range []core.SessionID{sessionOf(2), {Agent: s.id.Agent, Session: "another"}} {
+		if s.comb.AcrossSessions && stranger.Agent == s.id.Agent {
+			continue
+		}
+		others, text := s.talk(stranger, 1, 3)
+		if text != "" {
+			return text
+		}
+		for _, of := range []struct{ from, to core.Entry }{{others[0], e}, {e, others[0]}} {
+			for _, id := range []string{of.to.ID, "#" + of.to.ID} {
+				res, err := r.Expand(s.ctx(), engine.ExpandRequest{Session: of.from.SessionID(), ID: id})
+				if !errors.Is(err, core.ErrNotFound) || len(res.Found) > 0 || res.Text != "" {
+					return fmt.Sprintf("session %s expands %q of session %s: %d entries, error %v, want ErrNotFound", of.from.SessionID(), id, of.to.SessionID(), len(res.Found), err)
+				}
+			}
+		}
 	}
 	return ""
 }
@@ -315,6 +361,43 @@ func scriptSubagent(s *script) string {
 		}
 		if sp.GrantID != "" && s.reaches(done, mark) {
 			return fmt.Sprintf("a subagent (%s) that ended still finds its parent's history", mode)
+		}
+	}
+	return s.endings(e, mark)
+}
+
+// endings ends subagents for every reason that hosts give, each twice.
+func (s *script) endings(e core.SubagentHost, mark string) string {
+	for n, reason := range []string{"completed", "error", "timeout", ""} {
+		kid := core.SessionID{Agent: "agent-c", Session: fmt.Sprintf("kid-ends-%d", n)}
+		sp, err := e.PrepareSubagentSpawn(s.ctx(), core.SpawnRequest{Parent: s.id, Child: kid, TTL: 10 * time.Hour})
+		if err != nil || sp.Rollback == nil {
+			return fmt.Sprintf("prepare spawn: %+v, error %v", sp, err)
+		}
+		result := fmt.Sprintf("%s this is how far it came", markOf(1, 800+n))
+		before := s.held(s.id)
+		var after []core.Entry
+		for told := range 2 {
+			if err := e.OnSubagentEnded(s.ctx(), core.SubagentEnded{Parent: s.id, Child: kid, Reason: reason, Result: result}); err != nil {
+				return fmt.Sprintf("subagent ended (%q): error %v", reason, err)
+			}
+			if s.reaches(kid, mark) {
+				return fmt.Sprintf("a subagent that ended (%q) still finds its parent's history", reason)
+			}
+			held := s.held(s.id)
+			if told == 1 {
+				if d := sameEntries(held, after); d != "" {
+					return fmt.Sprintf("told once more that a subagent ended (%q), with the same result: %s", reason, d)
+				}
+				continue
+			}
+			if after = held; len(held) != len(before)+1 {
+				return fmt.Sprintf("a subagent that ended (%q) left %d new entries with its parent, want its result", reason, len(held)-len(before))
+			}
+			// A label may stand in front.
+			if last := held[len(held)-1]; last.Type != core.TypeSubagent || !strings.HasSuffix(last.Text(), result) {
+				return fmt.Sprintf("the result %q of a subagent that ended (%q) came back as %q (%s)", result, reason, last.Text(), last.Type)
+			}
 		}
 	}
 	return ""

@@ -119,7 +119,13 @@ func scriptGiven(s *script) string {
 	list := s.transcript(6).Messages
 	list = append(list, s.everyField()...)
 	for i := range list {
-		list[i].Raw = nil
+		if i%2 == 0 { // as a host wrote them
+			raw, err := message.Encode(list[i], message.FormatOpenAI)
+			if err != nil {
+				return err.Error()
+			}
+			list[i].Format, list[i].Raw = message.FormatOpenAI, raw
+		}
 		for j := range list[i].Parts {
 			list[i].Parts[j].Raw = []byte(`{"type": "text"}`)
 		}

@@ -297,7 +297,7 @@ func scriptReach(s *script) string {
 		return fmt.Sprintf("subagent ended: error %v", err)
 	}
 	held := s.held(s.id)
-	if last := held[len(held)-1]; last.Type != core.TypeSubagent || !strings.Contains(last.Text(), result) {
+	if last := held[len(held)-1]; last.Type != core.TypeSubagent || !strings.HasSuffix(last.Text(), result) {
 		return fmt.Sprintf("the result %q of a subagent came back as %q (%s)", result, last.Text(), last.Type)
 	}
 	// Each launch that failed is undone.

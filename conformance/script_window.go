@@ -20,7 +20,8 @@ func (s *script) assemble(budget int, change func(*core.AssembleRequest)) (core.
 	if change != nil {
 		change(&req)
 	}
-	return s.engine.Assemble(s.ctx(), req)
+	res, err := s.engine.Assemble(s.ctx(), req)
+	return res, s.heard("assemble", err)
 }
 
 func scriptAssemble(s *script) string {
@@ -177,6 +178,10 @@ func scriptTiny(s *script) string {
 	}
 	if refusals == 0 {
 		return "a budget of 1 token was never refused"
+	}
+	var b *core.BudgetError
+	if _, err := s.assemble(1, func(r *core.AssembleRequest) { r.Session, r.Transcript = sessionOf(1), s.transcript(3) }); !errors.As(err, &b) {
+		return fmt.Sprintf("assemble of a transcript with a budget of 1: error %v, want a BudgetError", err)
 	}
 	if res, err := s.assemble(8000, nil); err != nil || len(res.Messages) != 8 {
 		return fmt.Sprintf("with room again: %d messages, error %v, want 8", len(res.Messages), err)
@@ -450,6 +455,7 @@ func scriptForget(s *script) string {
 		return "after a forget that was refused: " + d
 	}
 	gone := map[string]bool{}
+	var receipts []engine.Receipt
 	for _, c := range []struct {
 		req  engine.ForgetRequest
 		from []core.Entry
@@ -470,6 +476,11 @@ func scriptForget(s *script) string {
 		if text := s.without(entries, gone); text != "" {
 			return text
 		}
+		receipts = append(receipts, rec)
+		if text := s.kept(receipts); text != "" {
+			return text
+		}
+		s.env.Host.advance(time.Second)
 	}
 	if d := sameEntries(s.held(other), others); d != "" {
 		return "another session after an erasure: " + d
@@ -482,14 +493,39 @@ func scriptForget(s *script) string {
 		return fmt.Sprintf("after an erasure: %d messages and %d of recall, error %v, want %d", len(res.Messages)-res.RecallLen, res.RecallLen, err, len(entries)-len(gone))
 	}
 	f, _ = s.engine.(engine.Forgetter)
-	if _, err := f.Forget(s.ctx(), engine.ForgetRequest{Scope: s.id.Scope(), Purge: true}); err != nil {
+	rec, err := f.Forget(s.ctx(), engine.ForgetRequest{Scope: s.id.Scope(), Purge: true})
+	if err != nil {
 		return fmt.Sprintf("purge: error %v", err)
+	}
+	if text := s.kept(append(receipts, rec)); text != "" {
+		return "after a restart and a purge: " + text
 	}
 	if n := len(s.held(s.id)); n != 0 {
 		return fmt.Sprintf("a purged session holds %d entries", n)
 	}
 	if d := sameEntries(s.held(other), others); d != "" {
 		return "another session after a purge: " + d
+	}
+	return ""
+}
+
+// kept looks whether an engine that hands out receipts still has those of the session's agent, oldest first, and no other agent's.
+func (s *script) kept(want []engine.Receipt) string {
+	e, ok := s.engine.(interface {
+		Receipts(ctx context.Context, agent string) ([]engine.Receipt, error)
+	})
+	if !ok {
+		return ""
+	}
+	got, err := e.Receipts(s.ctx(), s.id.Agent)
+	same := func(a, b engine.Receipt) bool {
+		return a.ID == b.ID && a.Time.Equal(b.Time) && a.Entries == b.Entries && a.Sessions == b.Sessions && a.Request.Scope == b.Request.Scope && a.Request.Reason == b.Request.Reason
+	}
+	if err != nil || !slices.EqualFunc(got, want, same) {
+		return fmt.Sprintf("the receipts of %d erasures are %+v, error %v, want %+v", len(want), got, err, want)
+	}
+	if got, err := e.Receipts(s.ctx(), "agent-c"); err != nil || len(got) > 0 {
+		return fmt.Sprintf("the receipts of an agent without an erasure are %+v, error %v", got, err)
 	}
 	return ""
 }

@@ -10,7 +10,8 @@ import (
 
 // ContextEngine is what a host drives. What follows below are its optional members; *Engine has all of them.
 //
-// Implementers: safe for concurrent use; calls for one session are serialised, sessions run in parallel. Every method returns soon after ctx ends.
+// Implementers: safe for concurrent use; calls for one session are serialised, sessions run in parallel. Every method returns soon after ctx ends. No error
+// holds what a message says.
 // Callers: one Dispose at the end, no call after it.
 type ContextEngine interface {
 	Info() Info
@@ -37,7 +38,8 @@ type TurnCommitter interface {
 	CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitTurnResult, error)
 }
 
-// AfterTurner is told that a turn ended, by hosts without CommitTurn.
+// AfterTurner is told that a turn ended, by hosts without CommitTurn. Messages that were ingested before are known by their key, id or time: a host that
+// ingests them too sets one of these.
 type AfterTurner interface {
 	AfterTurn(ctx context.Context, req AfterTurnRequest) error
 }
@@ -52,6 +54,8 @@ type SubagentHost interface {
 	// PrepareSubagentSpawn prepares a child session. A fork begins with what the parent shows; an isolated child begins empty. With a grant, either may recall and
 	// search the parent's history, and the parent may search the child's, until the grant is over. A child that has ended reaches nothing more.
 	PrepareSubagentSpawn(ctx context.Context, req SpawnRequest) (Spawn, error)
+	// OnSubagentEnded puts the child's result into the parent's conversation and ends the child's access, whatever Reason says. Called again for the same
+	// child and result it changes nothing.
 	OnSubagentEnded(ctx context.Context, req SubagentEnded) error
 }
 
@@ -164,8 +168,9 @@ const (
 // CommitTurnResult says whether the turn was new.
 type CommitTurnResult struct {
 	// Status is Committed or Duplicate.
-	Status string   `json:"status"`
-	IDs    []string `json:"ids"`
+	Status string `json:"status"`
+	// IDs are those of IngestResult.
+	IDs []string `json:"ids"`
 }
 
 // AfterTurnRequest carries a session's messages after a turn.
@@ -264,7 +269,7 @@ type AssembleResult struct {
 	Epoch uint64 `json:"projectionEpoch"`
 	// Stepped says that the window moved in this call.
 	Stepped bool `json:"stepped,omitempty"`
-	// CompactionDue says that enough history left the window for a compaction to be worth it.
+	// CompactionDue says that enough history left the window for a compaction to be worth it. How much is enough is the engine's; many times the budget is.
 	CompactionDue bool `json:"compactionDue,omitempty"`
 	// RecallAt and RecallLen locate the recall block in Messages: RecallLen messages from index RecallAt on; both 0 when there is none.
 	RecallAt  int `json:"recallAt,omitempty"`

@@ -15,7 +15,7 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// Forgetter erases what was stored, at somebody's explicit wish.
+// Forgetter erases what was stored, at somebody's explicit wish. It keeps the receipts, and hands them out where it has the method Receipts of Engine.
 type Forgetter interface {
 	Forget(ctx context.Context, req ForgetRequest) (Receipt, error)
 }

@@ -145,7 +145,8 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 	return res, nil
 }
 
-// AfterTurn takes up a turn from hosts that do not commit turns. What was ingested before is recognised.
+// AfterTurn takes up a turn from hosts that do not commit turns. What was ingested before is recognised by the key, the id or the time that the host gave it; a
+// message that has none of them is another one each time it is handed over.
 func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) (err error) {
 	ctx, end := e.begin(ctx, "AfterTurn", req.Session)
 	defer func() { end(err) }()

@@ -16,6 +16,7 @@ import (
 // recalled ones, with the id of the entry, or its position in the session, as the citation.
 type Recaller interface {
 	Search(ctx context.Context, req SearchRequest) (SearchResult, error)
+	// Expand shows an entry, or what a summary stands for. An id that the session does not reach is core.ErrNotFound.
 	Expand(ctx context.Context, req ExpandRequest) (ExpandResult, error)
 	Describe(ctx context.Context, req DescribeRequest) (DescribeResult, error)
 }

@@ -29,7 +29,7 @@ type Choice struct {
 	// Count is the number of entries meant, 1 except for runs that are out.
 	Count  int    `json:"count"`
 	Reason Reason `json:"reason"`
-	// Tokens is what it costs, or would have cost.
+	// Tokens is what it costs, or would have cost: about that for a run of entries, and 0 for a run that a summary stands for.
 	Tokens int `json:"tokens"`
 	// Stub says how the content was shortened; empty when it is whole.
 	Stub StubKind `json:"stub,omitempty"`
