@@ -127,6 +127,28 @@ func tableCompanions(*testing.T) []broken {
 	page("updates left out", func(_ core.ChangeQuery, p *core.ChangePage) {
 		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry != nil && c.Entry.Meta["reworked"] != "" })
 	})
+	page("updates of metadata alone left out", func(_ core.ChangeQuery, p *core.ChangePage) {
+		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry != nil && c.Entry.Meta["alone"] != "" })
+	})
+	page("updates of the key alone left out", func(_ core.ChangeQuery, p *core.ChangePage) {
+		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry != nil && c.Entry.Key == "alone" })
+	})
+	out = append(out, brokenCompanionOf("change feed", "entries share their metadata", func(c *companied) {
+		shared := map[string]map[string]string{}
+		c.changes = func(ctx context.Context, q core.ChangeQuery, sound func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error) {
+			p, err := sound(ctx, q)
+			for _, c := range p.Changes {
+				if e := c.Entry; e != nil {
+					as := e.ID + e.Fingerprint + e.Key
+					if shared[as] == nil {
+						shared[as] = e.Meta
+					}
+					e.Meta = shared[as]
+				}
+			}
+			return p, err
+		}
+	}))
 	page("erased ones left out", func(_ core.ChangeQuery, p *core.ChangePage) {
 		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry != nil && c.Entry.Type == core.TypeErased })
 	})
@@ -162,6 +184,7 @@ func tableCompanions(*testing.T) []broken {
 	known("left out for good", func(_ core.EntryChange, known bool) bool { return known })
 	known("changes left out", func(c core.EntryChange, known bool) bool { return known && c.Entry != nil })
 	known("deletions left out", func(c core.EntryChange, known bool) bool { return known && c.Entry == nil })
+	known("deletions of others left out", func(c core.EntryChange, known bool) bool { return !known && c.Entry == nil })
 	known("the others left out", func(_ core.EntryChange, known bool) bool { return !known })
 	known("those of one session left out", func(c core.EntryChange, known bool) bool {
 		return known && c.Entry != nil && c.Entry.Session == "other"

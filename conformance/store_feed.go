@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 func companionChecks() []Check {
 	return []Check{
 		{ID: "feed.follows", Promise: 2, Suite: SuiteStore, store: feedFollows, Needs: []Need{NeedChangeFeed}, dear: true,
-			Rule: "who follows the feed page by page, from the beginning or from a mark, knows what the agent's entries are, and of none twice"},
+			Rule: "who follows the feed page by page, from the beginning or from a mark, knows what the agent's entries are, and of none twice, whatever field was changed and whatever became of earlier answers"},
 		{ID: "feed.marks", Promise: 2, Suite: SuiteStore, store: feedMarks, Needs: []Need{NeedChangeFeed}, once: true,
 			Rule: "a mark stays where nothing changed, and one that the store cannot go on from is ErrNotFound"},
 		{ID: "feed.reopen", Promise: 2, Suite: SuiteStore, store: feedReopen, Needs: []Need{NeedChangeFeed, NeedReopen}, once: true,
@@ -60,6 +61,9 @@ func (f *follower) follow() string {
 			return fmt.Sprintf("Changes of agent %q, limit %d: %d changes, error %v", f.agent, f.limit, len(page.Changes), err)
 		}
 		for _, c := range page.Changes {
+			if c.Entry != nil {
+				c.Entry = &cloneEntries([]core.Entry{*c.Entry})[0]
+			}
 			switch {
 			case c.ID == "":
 				return "a change names no entry"
@@ -71,6 +75,7 @@ func (f *follower) follow() string {
 				f.known[c.ID] = *c.Entry
 			}
 		}
+		spoilt(page.Changes)
 		if page.Mark == f.mark && len(page.Changes) > 0 {
 			return "the mark behind a page of changes is the one before it"
 		}
@@ -108,16 +113,19 @@ func (r *storeRun) followers() []*follower {
 	return []*follower{r.follower("agent-a", 1), r.follower("agent-a", 3), r.follower("agent-a", core.MaxPage), r.follower("agent-b", 2)}
 }
 
+// everybody lets those who follow, and others who begin anew, read the feed.
+func (r *storeRun) everybody(followers []*follower, after string) string {
+	for _, f := range append(slices.Clone(followers), r.followers()...) {
+		if text := f.follow(); text != "" {
+			return "after " + after + ": " + text
+		}
+	}
+	return ""
+}
+
 func feedFollows(r *storeRun) string {
 	followers := r.followers()
-	everybody := func(after string) string {
-		for _, f := range append(slices.Clone(followers), r.followers()...) {
-			if text := f.follow(); text != "" {
-				return "after " + after + ": " + text
-			}
-		}
-		return ""
-	}
+	everybody := func(after string) string { return r.everybody(followers, after) }
 	if text := everybody("nothing"); text != "" {
 		return text
 	}
@@ -143,17 +151,32 @@ func feedFollows(r *storeRun) string {
 	if text := everybody("deletions"); text != "" {
 		return text
 	}
-	// Known ones may be left out, later changes of them not.
-	f := r.follower("agent-a", 2)
-	if len(r.all) > 0 && f.feed != nil {
-		e := &r.all[0]
-		m := message.New(e.Role, "changed once more")
-		e.Message, e.Tokens, e.Fingerprint = m, 4, "once more"
-		if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Tokens: 4, Fingerprint: "once more"}); err != nil {
-			return fmt.Sprintf("Update(%q): error %v", e.ID, err)
-		}
+	if text := r.eachField(); text != "" {
+		return text
 	}
-	return everybody("one more update")
+	return everybody("updates of one field each")
+}
+
+// eachField updates one field of an entry, another one of the next.
+func (r *storeRun) eachField() string {
+	m := message.New(message.User, "changed once more")
+	changes := []core.Change{
+		{Meta: map[string]string{"alone": "yes"}}, {Key: "alone"}, {Message: &m, Tokens: 4, Fingerprint: "once more"}, {Type: core.TypeHeartbeat},
+	}
+	for i := range min(len(r.all), len(changes)) {
+		e, c := &r.all[i], changes[i]
+		if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, c); err != nil {
+			return fmt.Sprintf("Update(%q) of one field: error %v", e.ID, err)
+		}
+		if c.Message != nil {
+			e.Message, e.Tokens, e.Fingerprint = m, c.Tokens, c.Fingerprint
+		}
+		if c.Meta != nil {
+			e.Meta = c.Meta
+		}
+		e.Key, e.Type = cmp.Or(c.Key, e.Key), cmp.Or(c.Type, e.Type)
+	}
+	return ""
 }
 
 func feedMarks(r *storeRun) string {
