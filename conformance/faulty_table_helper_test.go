@@ -88,6 +88,19 @@ func (h *helped) erased(ctx context.Context, id core.SessionID) error {
 	return err
 }
 
+// erasedIf erases those of an agent's entries that which says.
+func (h *helped) erasedIf(ctx context.Context, id core.SessionID, which func(core.Entry) bool) error {
+	for e, err := range core.All(ctx, h.Store, core.Scope{Agent: id.Agent}, false) {
+		if err != nil {
+			return err
+		}
+		if which(e) {
+			_, _ = h.Delete(ctx, e.SessionID().Scope(), []string{e.ID})
+		}
+	}
+	return nil
+}
+
 func (h *helped) Recognise(ctx context.Context, id core.SessionID, m []message.Message) ([]core.Entry, error) {
 	if h.recognise != nil {
 		return h.recognise(ctx, id, m)
@@ -175,13 +188,13 @@ func helpedOf(class, name string, claims []string, change func(*helped)) broken 
 
 // tableHelpers are wrong companions of a store in memory.
 func tableHelpers() []broken {
-	return slices.Concat(tableErasers(), tableRecognisers(), tableDrainers(), tableNearest(), tableFiles())
+	return slices.Concat(tableErasers(), tableRecognisers(), tableDrainers(), tableNearest(), tableFiles(), tableErased())
 }
 
 func tableErasers() []broken {
 	var out []broken
 	eraser := func(name string, f func(h *helped, ctx context.Context, id core.SessionID) error) {
-		claims := []string{"erase.session"}
+		claims := []string{"erase"}
 		if strings.HasPrefix(name, "context") {
 			claims = []string{"cancel.store"}
 		}
@@ -232,6 +245,36 @@ func tableErasers() []broken {
 		}
 		return err
 	})
+	eraser("every session whose name begins with it", func(h *helped, ctx context.Context, id core.SessionID) error {
+		return cmp.Or(h.erased(ctx, id), h.erasedIf(ctx, id, func(e core.Entry) bool { return strings.HasPrefix(e.Session, id.Session) }))
+	})
+	eraser("every session that the name is a pattern of", func(h *helped, ctx context.Context, id core.SessionID) error {
+		return cmp.Or(h.erased(ctx, id), h.erasedIf(ctx, id, func(e core.Entry) bool {
+			first, last, ok := strings.Cut(id.Session, "%")
+			return ok && strings.HasPrefix(e.Session, first) && strings.HasSuffix(e.Session, last)
+		}))
+	})
+	eraser("in any case", func(h *helped, ctx context.Context, id core.SessionID) error {
+		return cmp.Or(h.erased(ctx, id), h.erasedIf(ctx, id, func(e core.Entry) bool { return strings.EqualFold(e.Session, id.Session) }))
+	})
+	eraser("what was emptied stays", func(h *helped, ctx context.Context, id core.SessionID) error {
+		if id.Agent == "" || id.Session == "" {
+			return core.ErrInvalid
+		}
+		return h.erasedIf(ctx, id, func(e core.Entry) bool { return e.Session == id.Session && e.Type != core.TypeErased })
+	})
+	for _, page := range []int{100, core.MaxPage} {
+		eraser(fmt.Sprint("the first ", page, " alone"), func(h *helped, ctx context.Context, id core.SessionID) error {
+			if id.Agent == "" || id.Session == "" {
+				return core.ErrInvalid
+			}
+			p, err := h.Store.Scan(ctx, core.ScanQuery{Scope: id.Scope(), Limit: page})
+			for _, e := range p.Entries {
+				_, err = h.Delete(ctx, id.Scope(), []string{e.ID})
+			}
+			return err
+		})
+	}
 	eraser("emptied and not erased", func(h *helped, ctx context.Context, id core.SessionID) error {
 		if id.Agent == "" || id.Session == "" {
 			return core.ErrInvalid
@@ -622,10 +665,15 @@ func tableNearest() []broken {
 	return out
 }
 
-// filed is a store in a file whose folder and scrubbing can be wrong.
+// filed is a store in a file whose folder, scrubbing, erasing of sessions and repair can be wrong.
 type filed struct {
 	*sqlite.Store
-	path string
+	// After erasing a session a feed that is silent does not tell of it, and vectors that stay are found.
+	silent, stay bool
+	gone         map[string]bool
+	vectors      []vector.Vector
+	repair       func(ctx context.Context) (string, error)
+	path         string
 	// journal is what of an entry goes to a file of its own too, which a scrub is to empty.
 	journal func(core.Entry) string
 	beside  func(use string) (string, error)
@@ -653,6 +701,55 @@ func (f *filed) Beside(use string) (string, error) {
 		return f.beside(use)
 	}
 	return f.Store.Beside(use)
+}
+
+// EraseSession is a companion that the store in a file has not.
+func (f *filed) EraseSession(ctx context.Context, id core.SessionID) error {
+	if id.Agent == "" || id.Session == "" {
+		return fmt.Errorf("filed: %w", core.ErrInvalid)
+	}
+	var ids []string
+	for e, err := range core.All(ctx, f.Store, id.Scope(), false) {
+		if err != nil {
+			return err
+		}
+		ids = append(ids, e.ID)
+	}
+	if f.gone == nil {
+		f.gone = map[string]bool{}
+	}
+	for _, id := range ids {
+		f.gone[id] = true
+	}
+	if f.stay {
+		p, _ := f.Store.ScanVectors(ctx, vector.Query{Space: "one/3", Agent: id.Agent, Limit: core.MaxPage})
+		f.vectors = append(f.vectors, slices.DeleteFunc(p.Vectors, func(v vector.Vector) bool { return !f.gone[v.ID] })...)
+	}
+	_, err := f.Delete(ctx, id.Scope(), ids)
+	return err
+}
+
+func (f *filed) Changes(ctx context.Context, q core.ChangeQuery) (core.ChangePage, error) {
+	p, err := f.Store.Changes(ctx, q)
+	if f.silent {
+		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry == nil && f.gone[c.ID] })
+	}
+	return p, err
+}
+
+func (f *filed) ScanVectors(ctx context.Context, q vector.Query) (vector.Page, error) {
+	p, err := f.Store.ScanVectors(ctx, q)
+	if q.Agent == "agent-a" && q.Limit == core.MaxPage {
+		p.Vectors = append(p.Vectors, f.vectors...)
+	}
+	return p, err
+}
+
+func (f *filed) Repair(ctx context.Context) (string, error) {
+	if f.repair != nil {
+		return f.repair(ctx)
+	}
+	return f.Store.Repair(ctx)
 }
 
 func (f *filed) Scrub(ctx context.Context) error {
@@ -838,6 +935,17 @@ func tableFiles() []broken {
 		return nil
 	})
 	return out
+}
+
+// tableErased are wrong sides of erasing a session that only a store with a feed and vectors has.
+func tableErased() []broken {
+	erase := func(name string, change func(*filed)) broken {
+		return filedOf("session eraser", name, []string{"erase.session"}, change)
+	}
+	return []broken{
+		erase("the feed does not tell", func(f *filed) { f.silent = true }),
+		erase("vectors stay", func(f *filed) { f.stay = true }),
+	}
 }
 
 // TestHelpersAreSound: what the faults are put on breaks no rule, so that what catches them is the fault.

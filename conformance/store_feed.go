@@ -113,8 +113,11 @@ func (r *storeRun) followers() []*follower {
 	return []*follower{r.follower("agent-a", 1), r.follower("agent-a", 3), r.follower("agent-a", core.MaxPage), r.follower("agent-b", 2)}
 }
 
-// everybody lets those who follow, and others who begin anew, read the feed.
+// everybody lets those who follow, and others who begin anew, read the feed of a store that has one.
 func (r *storeRun) everybody(followers []*follower, after string) string {
+	if !offers[core.ChangeFeed](r.store) {
+		return ""
+	}
 	for _, f := range append(slices.Clone(followers), r.followers()...) {
 		if text := f.follow(); text != "" {
 			return "after " + after + ": " + text
@@ -374,9 +377,8 @@ func vectorGoes(r *storeRun) string {
 		e := r.all[i]
 		scope := e.SessionID().Scope()
 		if i%4 > 1 {
-			m := message.New(e.Role, "")
-			if err := r.store.Update(r.ctx(), scope, e.ID, core.Change{Message: &m, Fingerprint: "x", Type: core.TypeErased, Key: "x:" + e.ID, Meta: map[string]string{}}); err != nil {
-				return fmt.Sprintf("Update(%q): error %v", e.ID, err)
+			if text := r.empty(e); text != "" {
+				return text
 			}
 		} else if _, err := r.store.Delete(r.ctx(), scope, []string{e.ID}); err != nil {
 			return fmt.Sprintf("Delete(%q): error %v", e.ID, err)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
-	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
@@ -149,10 +148,8 @@ func sameNear(hits []core.Hit, want []near) string {
 // nearestGone looks that what was emptied and deleted is not found any more, and with it neither a vector that was replaced.
 func (r *storeRun) nearestGone(all []near, search func(core.SearchQuery) ([]core.Hit, string)) string {
 	emptied, deleted := all[1].entry, all[9].entry
-	m := message.New(emptied.Role, "")
-	change := core.Change{Message: &m, Fingerprint: "x", Type: core.TypeErased, Key: "x:" + emptied.ID, Meta: map[string]string{}}
-	if err := r.store.Update(r.ctx(), emptied.SessionID().Scope(), emptied.ID, change); err != nil {
-		return fmt.Sprintf("Update(%q): error %v, want none", emptied.ID, err)
+	if text := r.empty(emptied); text != "" {
+		return text
 	}
 	if _, err := r.store.Delete(r.ctx(), deleted.SessionID().Scope(), []string{deleted.ID}); err != nil {
 		return fmt.Sprintf("Delete(%q): error %v, want none", deleted.ID, err)
