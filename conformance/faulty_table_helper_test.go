@@ -188,7 +188,7 @@ func helpedOf(class, name string, claims []string, change func(*helped)) broken 
 
 // tableHelpers are wrong companions of a store in memory.
 func tableHelpers() []broken {
-	return slices.Concat(tableErasers(), tableRecognisers(), tableDrainers(), tableNearest(), tableFiles(), tableErased())
+	return slices.Concat(tableErasers(), tableRecognisers(), tableDrainers(), tableNearest(), tableFiles(), tableErased(), tableRepaired())
 }
 
 func tableErasers() []broken {
@@ -729,6 +729,21 @@ func (f *filed) EraseSession(ctx context.Context, id core.SessionID) error {
 	return err
 }
 
+// erasedIf deletes entries of both agents.
+func (f *filed) erasedIf(ctx context.Context, which func(core.Entry) bool) error {
+	for _, agent := range []string{"agent-a", "agent-b"} {
+		for e, err := range core.All(ctx, f.Store, core.Scope{Agent: agent}, false) {
+			if err == nil && which(e) {
+				_, err = f.Delete(ctx, e.SessionID().Scope(), []string{e.ID})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (f *filed) Changes(ctx context.Context, q core.ChangeQuery) (core.ChangePage, error) {
 	p, err := f.Store.Changes(ctx, q)
 	if f.silent {
@@ -813,6 +828,21 @@ func tableFiles() []broken {
 			return "", err
 		}
 		return os.MkdirTemp(dir, "")
+	})
+	beside("uses in small letters", func(f *filed, use string) (string, error) {
+		dir, err := f.Store.Beside(use)
+		if err == nil {
+			dir = filepath.Join(filepath.Dir(dir), "use"+strings.ToLower(use))
+			err = os.MkdirAll(dir, 0o700)
+		}
+		return dir, err
+	})
+	beside("one for all stores", func(f *filed, use string) (string, error) {
+		if _, err := f.Store.Beside(use); err != nil {
+			return "", err
+		}
+		dir := filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(f.path))), "shared", use)
+		return dir, os.MkdirAll(dir, 0o700)
 	})
 	beside("for all to read", func(f *filed, use string) (string, error) {
 		dir, err := f.Store.Beside(use)
@@ -937,6 +967,43 @@ func tableFiles() []broken {
 	return out
 }
 
+// tableRepaired are wrong ways to repair a store that is whole.
+func tableRepaired() []broken {
+	var out []broken
+	repair := func(name, claim string, f func(s *filed, ctx context.Context) (string, error)) {
+		out = append(out, filedOf("repair", name, []string{claim}, func(s *filed) {
+			s.repair = func(ctx context.Context) (string, error) { return f(s, ctx) }
+		}))
+	}
+	repair("everything goes", "repair.keeps", func(s *filed, ctx context.Context) (string, error) {
+		return "", cmp.Or(s.erasedIf(ctx, func(core.Entry) bool { return true }), ctx.Err())
+	})
+	repair("what was emptied goes", "repair.keeps", func(s *filed, ctx context.Context) (string, error) {
+		return "", cmp.Or(s.erasedIf(ctx, func(e core.Entry) bool { return e.Type == core.TypeErased }), ctx.Err())
+	})
+	repair("views go", "repair.keeps", func(s *filed, ctx context.Context) (string, error) {
+		return "", s.DeleteView(ctx, core.SessionID{Agent: "agent-a", Session: "main"})
+	})
+	repair("vectors go", "repair.keeps", func(s *filed, ctx context.Context) (string, error) { return "", s.DropVectors(ctx, "one/3", "") })
+	repair("a copy each time", "repair.keeps", func(s *filed, ctx context.Context) (string, error) {
+		_, err := s.Store.Repair(ctx)
+		return s.path + ".copy", err
+	})
+	repair("an error where nothing is wrong", "repair.keeps", func(s *filed, ctx context.Context) (string, error) {
+		_, err := s.Store.Repair(ctx)
+		return "", cmp.Or(err, errors.New("broken: nothing to repair"))
+	})
+	repair("context ignored", "cancel.store", func(s *filed, ctx context.Context) (string, error) { return s.Store.Repair(context.WithoutCancel(ctx)) })
+	repair("closed is whole", "close.closed", func(s *filed, ctx context.Context) (string, error) {
+		saved, err := s.Store.Repair(ctx)
+		if errors.Is(err, core.ErrClosed) {
+			err = nil
+		}
+		return saved, err
+	})
+	return out
+}
+
 // tableErased are wrong sides of erasing a session that only a store with a feed and vectors has.
 func tableErased() []broken {
 	erase := func(name string, change func(*filed)) broken {
@@ -950,7 +1017,7 @@ func tableErased() []broken {
 
 // TestHelpersAreSound: what the faults are put on breaks no rule, so that what catches them is the fault.
 func TestHelpersAreSound(t *testing.T) {
-	claims := conformance.WithClaims("vector.nearest", "beside", "scrub", "erase", "recognise", "drain", "late", "cancel.store", "close.closed")
+	claims := conformance.WithClaims("vector.nearest", "beside", "scrub", "erase", "repair", "recognise", "drain", "late", "cancel.store", "close.closed")
 	for name, open := range map[string]func(tb testing.TB) core.Store{
 		"helped": func(testing.TB) core.Store { return newHelped() },
 		"hiding": func(testing.TB) core.Store {

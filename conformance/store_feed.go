@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -24,11 +25,11 @@ func companionChecks() []Check {
 		{ID: "feed.reopen", Promise: 2, Suite: SuiteStore, store: feedReopen, Needs: []Need{NeedChangeFeed, NeedReopen}, once: true,
 			Rule: "a mark is good after the store was closed and opened again"},
 		{ID: "vector.kept", Promise: 2, Suite: SuiteStore, store: vectorKept, Needs: []Need{NeedVectorStore}, once: true,
-			Rule: "vectors come back whole, page by page, by space and agent, replaced by id and part, and none of an entry that is not there"},
+			Rule: "vectors come back whole, page by page, by space and agent, replaced by id and part, and none of an entry that is not there, or was not when they came"},
 		{ID: "vector.goes", Promise: 2, Suite: SuiteStore, store: vectorGoes, Needs: []Need{NeedVectorStore}, once: true,
 			Rule: "vectors go with their entries, deleted or emptied, and with their space"},
 		{ID: "stats.counts", Suite: SuiteStore, store: statsCount, Needs: []Need{NeedStatter},
-			Rule: "figures that a store tells are those of what it holds"},
+			Rule: "figures that a store tells are those of what it holds, also after changes and deletions"},
 	}
 }
 
@@ -247,6 +248,9 @@ func (r *storeRun) vectorsOf(v vector.Store, space, agent string, limit int) ([]
 	return nil, "ScanVectors does not end"
 }
 
+// unknownID is that of vectors whose entry is not there.
+const unknownID = "E-nobody"
+
 // embedded stores some vectors for every entry, and returns them in order.
 func (r *storeRun) embedded(v vector.Store, space string) ([]vector.Vector, string) {
 	var out []vector.Vector
@@ -255,7 +259,7 @@ func (r *storeRun) embedded(v vector.Store, space string) ([]vector.Vector, stri
 			out = append(out, vector.Vector{ID: e.ID, Part: part, Start: part * 3, End: part*3 + 5, Hash: 1<<63 + uint64(i), Values: []float32{float32(i) + 0.25, -float32(len(space)), float32(part)}})
 		}
 	}
-	given := append(slices.Clone(out), vector.Vector{ID: "E-nobody", Values: []float32{1, 2, 3}})
+	given := append(slices.Clone(out), vector.Vector{ID: unknownID, Values: []float32{1, 2, 3}})
 	for i := range given {
 		given[i].Values = slices.Clone(given[i].Values)
 	}
@@ -354,6 +358,16 @@ func vectorKept(r *storeRun) string {
 	if text := r.vectorsHold(v, "one/3", all); text != "" {
 		return "after vectors that were refused: " + text
 	}
+	// Vectors of an id that was not there were passed over, and do not wait for it.
+	nobody := plainEntry(0, sessionOf(0), 1000)
+	nobody.ID = unknownID
+	if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{nobody})); err != nil {
+		return fmt.Sprintf("Append: error %v, want none", err)
+	}
+	r.remember([]core.Entry{nobody})
+	if text := r.vectorsHold(v, "one/3", all); text != "" {
+		return "after an entry came whose vectors had come before it: " + text
+	}
 	spaces, err := v.VectorSpaces(r.ctx(), "")
 	if err != nil || len(spaces) != 2 || spaces[0].Name != "another/3" || spaces[1].Name != "one/3" {
 		return fmt.Sprintf("VectorSpaces of all agents: %+v, error %v, want both by name", spaces, err)
@@ -411,11 +425,13 @@ func statsCount(r *storeRun) string {
 	if text := r.fill(); text != "" {
 		return text
 	}
-	for round := range 2 {
+	for round := range 3 {
 		agents := map[string]bool{}
 		sessions := map[core.SessionID]bool{}
 		var oldest, newest time.Time
+		raw := int64(0)
 		for _, e := range r.all {
+			raw += int64(len(e.Message.Raw))
 			agents[e.Agent], sessions[e.SessionID()] = true, true
 			if oldest.IsZero() || e.Time.Before(oldest) {
 				oldest = e.Time
@@ -430,11 +446,17 @@ func statsCount(r *storeRun) string {
 			return fmt.Sprintf("Stats of entries from %v to %v: oldest %v, newest %v", oldest, newest, got.Oldest, got.Newest)
 		}
 		right := func(got, want int) bool { return got == want || got == 0 }
-		if err != nil || !right(got.Agents, len(agents)) || !right(got.Sessions, len(sessions)) || !right(got.Entries, len(r.all)) || got.Bytes < 0 || got.RawBytes < 0 || got.Newest.Before(got.Oldest) {
-			return fmt.Sprintf("Stats of %d entries in %d sessions of %d agents, round %d: %+v, error %v", len(r.all), len(sessions), len(agents), round+1, got, err)
+		if err != nil || !right(got.Agents, len(agents)) || !right(got.Sessions, len(sessions)) || !right(got.Entries, len(r.all)) || got.Bytes < 0 || got.RawBytes != 0 && got.RawBytes != raw || got.Newest.Before(got.Oldest) {
+			return fmt.Sprintf("Stats of %d entries in %d sessions of %d agents, %d raw bytes, round %d: %+v, error %v", len(r.all), len(sessions), len(agents), raw, round+1, got, err)
 		}
 		if len(r.all) == 0 {
 			break
+		}
+		if round == 0 {
+			if text := r.reworkRaw(); text != "" {
+				return text
+			}
+			continue
 		}
 		last := r.all[len(r.all)-1]
 		if _, err := r.store.Delete(r.ctx(), last.SessionID().Scope(), []string{last.ID}); err != nil {
@@ -443,4 +465,17 @@ func statsCount(r *storeRun) string {
 		r.all = r.all[:len(r.all)-1]
 	}
 	return ""
+}
+
+// reworkRaw changes entries, one of them to longer bytes of the host.
+func (r *storeRun) reworkRaw() string {
+	e := &r.all[0]
+	m := message.New(e.Role, "with bytes of its own")
+	m.Format, m.Raw = message.FormatPi, bytes.Repeat(oddBytes, 3)
+	text := r.rework() // the first entry is not among them
+	if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Tokens: 5, Fingerprint: "raw"}); err != nil {
+		return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+	}
+	e.Message, e.Tokens, e.Fingerprint = m, 5, "raw"
+	return text
 }

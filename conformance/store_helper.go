@@ -35,6 +35,8 @@ func helperChecks() []Check {
 			Rule: "erasing a session leaves nothing of it, what was emptied and vectors included, and all of the others, which a change feed tells; one that is not there is no error, none at all is ErrInvalid"},
 		{ID: "erase.long", Promise: 2, Suite: SuiteStore, store: eraseLong, Needs: []Need{NeedSessionEraser}, once: true,
 			Rule: "a session of more entries than a page holds goes whole"},
+		{ID: "repair.keeps", Promise: 2, Suite: SuiteStore, store: repairKeeps, Needs: []Need{NeedRepairer}, once: true,
+			Rule: "a repair of a store that is whole changes nothing, makes no copy and says so: entries, views and vectors stay"},
 		{ID: "recognise.says", Promise: 6, Suite: SuiteStore, store: recogniseSays, Needs: []Need{NeedRecogniser}, once: true,
 			Rule: "an entry that says what a message says is shown by Scan or recognised, and what is recognised is a stored entry of that session that says one of the messages"},
 		{ID: "drain.delivers", Promise: 2, Suite: SuiteStore, store: drainDelivers, Needs: []Need{NeedDrainer}, once: true,
@@ -65,6 +67,12 @@ func (r *storeRun) helperCalls(e core.Entry, out map[string]func(context.Context
 			return err
 		}
 	}
+	if s, ok := core.As[core.Repairer](r.store); ok {
+		out["Repair"] = func(ctx context.Context) error {
+			_, err := s.Repair(ctx)
+			return err
+		}
+	}
 	if d, ok := core.As[core.Drainer](r.store); ok {
 		out["Drain"] = func(ctx context.Context) error {
 			if left, err := d.Drain(ctx); left > 0 || err != nil {
@@ -88,7 +96,7 @@ func (r *storeRun) helperCalls(e core.Entry, out map[string]func(context.Context
 func besideFolder(r *storeRun) string {
 	b, _ := core.As[core.Beside](r.store)
 	seen := map[string]string{}
-	for _, use := range []string{"index", "Vectors9", "x", "index"} {
+	for _, use := range []string{"index", "Vectors9", "x", "Index", "X", "index"} {
 		r.watch.beat()
 		dir, err := b.Beside(use)
 		if unsupported(err) {
@@ -122,6 +130,9 @@ func besideFolder(r *storeRun) string {
 			return fmt.Sprintf("what lies in the folder for %q is %q (%v)", use, got, err)
 		}
 	}
+	if text := r.besideAnother(seen); text != "" {
+		return text
+	}
 	for _, use := range []string{"", ".", "..", "../x", "a/b", "a\\b", "a b", "é", "a\x00", "a.b", strings.Repeat("a", 65)} {
 		if dir, err := b.Beside(use); !errors.Is(err, core.ErrInvalid) {
 			return fmt.Sprintf("Beside(%q): %q, error %v, want ErrInvalid", use, dir, err)
@@ -135,6 +146,27 @@ func besideFolder(r *storeRun) string {
 	}
 	if dir, err := b.Beside("index"); !errors.Is(err, core.ErrClosed) {
 		return fmt.Sprintf("Beside after Close: %q, error %v, want ErrClosed", dir, err)
+	}
+	return ""
+}
+
+// besideAnother holds the folders of a store against those of another one.
+func (r *storeRun) besideAnother(seen map[string]string) string {
+	b, ok := core.As[core.Beside](r.open(r.tb))
+	if !ok {
+		return ""
+	}
+	for use, dir := range seen {
+		other, err := b.Beside(use)
+		if err != nil {
+			return fmt.Sprintf("Beside(%q) of another store: error %v, want none", use, err)
+		}
+		if within(dir, other) || within(other, dir) {
+			return fmt.Sprintf("Beside(%q): the folders of two stores are not apart: %q and %q", use, dir, other)
+		}
+		if _, err := os.Stat(filepath.Join(other, "kept")); err == nil {
+			return fmt.Sprintf("Beside(%q): two stores share the folder %q", use, dir)
+		}
 	}
 	return ""
 }
@@ -263,6 +295,52 @@ func scrubKeeps(r *storeRun) string {
 		if text != "" {
 			return "after a scrub: " + text
 		}
+	}
+	return ""
+}
+
+func repairKeeps(r *storeRun) string {
+	s, _ := core.As[core.Repairer](r.store)
+	r.steps = append(r.steps, ordinary(9))
+	if text := r.fill(); text != "" {
+		return text
+	}
+	vectors, v, text := r.embeds()
+	if text == "" && r.views() != nil {
+		text = r.publish(sessionOf(0), 2)
+	}
+	if text == "" {
+		text = r.empty(r.all[0])
+	}
+	if text != "" {
+		return text
+	}
+	before, text := r.scan(core.ScanQuery{Scope: r.all[0].SessionID().Scope(), Limit: core.MaxPage})
+	if text != "" {
+		return text
+	}
+	saved, err := s.Repair(r.ctx())
+	if unsupported(err) {
+		return ""
+	}
+	if err != nil || saved != "" {
+		return fmt.Sprintf("Repair of a store that is whole: a copy at %q, error %v, want neither", saved, err)
+	}
+	after, text := r.scan(core.ScanQuery{Scope: r.all[0].SessionID().Scope(), Limit: core.MaxPage})
+	if text == "" {
+		text = sameEntries(after, before)
+	}
+	if r.all = r.all[1:]; text == "" {
+		text = r.getAll()
+	}
+	if text == "" && r.views() != nil {
+		text = r.holds(sessionOf(0), 2)
+	}
+	if text == "" && v != nil {
+		text = r.vectorsHold(v, "one/3", vectors)
+	}
+	if text != "" {
+		return "after a repair of a store that is whole: " + text
 	}
 	return ""
 }
