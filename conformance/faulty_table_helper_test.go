@@ -246,7 +246,10 @@ func tableErasers() []broken {
 		return err
 	})
 	eraser("every session whose name begins with it", func(h *helped, ctx context.Context, id core.SessionID) error {
-		return cmp.Or(h.erased(ctx, id), h.erasedIf(ctx, id, func(e core.Entry) bool { return strings.HasPrefix(e.Session, id.Session) }))
+		if err := h.erased(ctx, id); err != nil {
+			return err
+		}
+		return h.erasedIf(ctx, id, func(e core.Entry) bool { return strings.HasPrefix(e.Session, id.Session) })
 	})
 	eraser("every session that the name is a pattern of", func(h *helped, ctx context.Context, id core.SessionID) error {
 		return cmp.Or(h.erased(ctx, id), h.erasedIf(ctx, id, func(e core.Entry) bool {
