@@ -53,10 +53,14 @@ const (
 	NeedDrainer Need = "core.Drainer"
 	// NeedLateSearcher: core.As finds a core.LateSearcher and a core.Searcher in the store.
 	NeedLateSearcher Need = "core.LateSearcher"
+	// NeedRepairer: core.As finds a core.Repairer in the store.
+	NeedRepairer Need = "core.Repairer"
 	// NeedMedia: the suite was given WithMedia.
 	NeedMedia Need = "WithMedia"
 	// NeedReopen: the suite was given WithReopen.
 	NeedReopen Need = "WithReopen"
+	// NeedAnother: the suite was given WithAnother.
+	NeedAnother Need = "WithAnother"
 	// NeedOwner: the engine or compactor owns compaction.
 	NeedOwner Need = "an owner of compaction"
 	// NeedDelegate: the engine or compactor passes compaction on to the host.

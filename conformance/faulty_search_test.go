@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
@@ -99,7 +100,7 @@ func faultySearchers() []fault {
 		}
 	}
 	return []fault{
-		searchFault("finds nothing", after(func(core.SearchQuery, []core.Hit) ([]core.Hit, error) { return nil, nil }), []string{"search.finds"}),
+		searchFault("finds nothing", after(func(core.SearchQuery, []core.Hit) ([]core.Hit, error) { return nil, nil }), []string{"search.finds"}, "search.old"),
 		searchFault("limit ignored", func(s *scanSearcher) { s.change = func(q *core.SearchQuery) { q.Limit = 1000 } }, []string{"search.limit"}, "search.heartbeat", "search.first"),
 		searchFault("ties by age", after(func(_ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
 			slices.SortStableFunc(h, func(a, b core.Hit) int {
@@ -122,6 +123,59 @@ func faultySearchers() []fault {
 				}
 			}
 		}, []string{"search.time"}, "search.heartbeat"),
+		searchFault("beginning of time left out", func(s *scanSearcher) {
+			s.change = func(q *core.SearchQuery) {
+				if !q.From.IsZero() {
+					q.From = q.From.Add(1)
+				}
+			}
+		}, []string{"search.time"}, "search.heartbeat", "search.wanted"),
+		searchFault("excluded after the limit", func(s *scanSearcher) {
+			s.change = func(q *core.SearchQuery) { q.Exclude = nil }
+			s.after = func(_ context.Context, q core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
+				return slices.DeleteFunc(h, func(h core.Hit) bool { return q.Exclude != nil && q.Exclude(h.Entry.ID) }), nil
+			}
+		}, []string{"search.wanted"}, "search.heartbeat"),
+		searchFault("times after the limit", func(s *scanSearcher) {
+			s.change = func(q *core.SearchQuery) { q.From, q.To = time.Time{}, time.Time{} }
+			s.after = func(_ context.Context, q core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
+				return slices.DeleteFunc(h, func(h core.Hit) bool {
+					return !q.From.IsZero() && h.Entry.Time.Before(q.From) || !q.To.IsZero() && !h.Entry.Time.Before(q.To)
+				}), nil
+			}
+		}, []string{"search.wanted"}, "search.heartbeat", "search.time"),
+		searchFault("session after the limit", func(s *scanSearcher) {
+			s.change = func(q *core.SearchQuery) { q.Scope.Session = "" }
+			s.after = func(_ context.Context, q core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
+				return slices.DeleteFunc(h, func(h core.Hit) bool { return !q.Scope.Contains(h.Entry.SessionID()) }), nil
+			}
+		}, []string{"search.wanted"}, "search.heartbeat", "search.finds", "search.first"),
+		searchFault("the newest hundred searched", func(s *scanSearcher) {
+			s.after = func(ctx context.Context, q core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
+				p, err := s.Scan(ctx, core.ScanQuery{Scope: q.Scope, Limit: 100, Reverse: true})
+				return slices.DeleteFunc(h, func(h core.Hit) bool {
+					return !slices.ContainsFunc(p.Entries, func(e core.Entry) bool { return e.ID == h.Entry.ID })
+				}), err
+			}
+		}, []string{"search.old"}),
+		searchFault("the question for a passage", after(func(q core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
+			for i := range h {
+				h[i].Passage = "<b>" + q.Text + "</b>"
+			}
+			return h, nil
+		}), []string{"search.content"}),
+		searchFault("hits share their metadata", func(s *scanSearcher) {
+			shared := map[string]map[string]string{}
+			s.after = func(_ context.Context, _ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
+				for i, hit := range h {
+					if shared[hit.Entry.ID] == nil {
+						shared[hit.Entry.ID] = hit.Entry.Meta
+					}
+					h[i].Entry.Meta = shared[hit.Entry.ID]
+				}
+				return h, nil
+			}
+		}, []string{"search.content"}),
 		searchFault("whole agent searched", func(s *scanSearcher) { s.change = func(q *core.SearchQuery) { q.Scope.Session = "" } },
 			[]string{"isolation.search"}, "search.heartbeat"),
 		searchFault("order by chance", after(func(_ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -45,6 +46,23 @@ func at(ctx context.Context, s *memory.Store, id core.SessionID, key string) int
 	return -1
 }
 
+// openingFault changes the second of two openings of a store in memory; closing one of them closes nothing else.
+func openingFault(name string, change func(first *memory.Store, s *brokenStore), caught ...string) fault {
+	return fault{name: name, caught: caught, find: func(t *testing.T) []conformance.Finding {
+		t.Helper()
+		opening := func(m *memory.Store) *brokenStore {
+			return &brokenStore{Store: m, close: func() error { return nil }}
+		}
+		return conformance.ExamineStore(t, func(testing.TB) core.Store { return opening(memory.New()) },
+			append(few(2), conformance.WithClaims("shared"), conformance.WithAnother(func(_ testing.TB, first core.Store) core.Store {
+				m := first.(*brokenStore).Store //nolint:forcetypeassert // all are
+				s := opening(m)
+				change(m, s)
+				return s
+			}))...)
+	}}
+}
+
 func faultyShared() []fault {
 	return []fault{
 		storeFault("positions not looked at", func(s *brokenStore) {
@@ -62,6 +80,33 @@ func faultyShared() []fault {
 				return s
 			}))...)
 		}},
+		openingFault("what was read once is read the same for ever", func(m *memory.Store, s *brokenStore) {
+			var read sync.Map
+			s.get = func(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
+				got, err := m.Get(ctx, scope, ids)
+				for i := range got {
+					e, _ := read.LoadOrStore(got[i].ID, got[i])
+					got[i] = e.(core.Entry) //nolint:forcetypeassert // only such are put there
+				}
+				return got, err
+			}
+		}, "shared.fresh"),
+		openingFault("what was read once is there for ever", func(m *memory.Store, s *brokenStore) {
+			var read sync.Map
+			s.get = func(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
+				got, err := m.Get(ctx, scope, ids)
+				if err != nil && len(ids) == 1 {
+					if e, ok := read.Load(ids[0]); ok {
+						return []core.Entry{e.(core.Entry)}, nil //nolint:forcetypeassert // only such are put there
+					}
+				}
+				for _, e := range got {
+					read.Store(e.ID, e)
+				}
+				return got, err
+			}
+		}, "shared.fresh"),
+		openingFault("closing one closes all", func(m *memory.Store, s *brokenStore) { s.close = m.Close }, "shared.close"),
 		storeFault("positions of concurrent calls not looked at", func(s *brokenStore) {
 			s.append = func(ctx context.Context, e []core.Entry) (core.AppendResult, error) {
 				if strings.Contains(e[0].ID, "claim-0-") { // those of a race for position 0

@@ -20,12 +20,20 @@ import (
 // companied is a store in a file whose companions can be wrong.
 type companied struct {
 	*sqlite.Store
+	append  func(ctx context.Context, entries []core.Entry) (core.AppendResult, error)
 	changes func(ctx context.Context, q core.ChangeQuery, sound func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error)
 	put     func(ctx context.Context, space string, v []vector.Vector) error
 	scan    func(ctx context.Context, q vector.Query) (vector.Page, error)
 	spaces  func(ctx context.Context, agent string) ([]vector.Space, error)
 	drop    func(ctx context.Context, space, agent string) error
 	stats   func(*core.StoreStats)
+}
+
+func (c *companied) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	if c.append != nil {
+		return c.append(ctx, entries)
+	}
+	return c.Store.Append(ctx, entries)
 }
 
 func (c *companied) Changes(ctx context.Context, q core.ChangeQuery) (core.ChangePage, error) {
@@ -127,6 +135,28 @@ func tableCompanions(*testing.T) []broken {
 	page("updates left out", func(_ core.ChangeQuery, p *core.ChangePage) {
 		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry != nil && c.Entry.Meta["reworked"] != "" })
 	})
+	page("updates of metadata alone left out", func(_ core.ChangeQuery, p *core.ChangePage) {
+		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry != nil && c.Entry.Meta["alone"] != "" })
+	})
+	page("updates of the key alone left out", func(_ core.ChangeQuery, p *core.ChangePage) {
+		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry != nil && c.Entry.Key == "alone" })
+	})
+	out = append(out, brokenCompanionOf("change feed", "entries share their metadata", func(c *companied) {
+		shared := map[string]map[string]string{}
+		c.changes = func(ctx context.Context, q core.ChangeQuery, sound func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error) {
+			p, err := sound(ctx, q)
+			for _, c := range p.Changes {
+				if e := c.Entry; e != nil {
+					as := e.ID + e.Fingerprint + e.Key
+					if shared[as] == nil {
+						shared[as] = e.Meta
+					}
+					e.Meta = shared[as]
+				}
+			}
+			return p, err
+		}
+	}))
 	page("erased ones left out", func(_ core.ChangeQuery, p *core.ChangePage) {
 		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry != nil && c.Entry.Type == core.TypeErased })
 	})
@@ -162,6 +192,7 @@ func tableCompanions(*testing.T) []broken {
 	known("left out for good", func(_ core.EntryChange, known bool) bool { return known })
 	known("changes left out", func(c core.EntryChange, known bool) bool { return known && c.Entry != nil })
 	known("deletions left out", func(c core.EntryChange, known bool) bool { return known && c.Entry == nil })
+	known("deletions of others left out", func(c core.EntryChange, known bool) bool { return !known && c.Entry == nil })
 	known("the others left out", func(_ core.EntryChange, known bool) bool { return !known })
 	known("those of one session left out", func(c core.EntryChange, known bool) bool {
 		return known && c.Entry != nil && c.Entry.Session == "other"
@@ -375,6 +406,41 @@ func tableCompanions(*testing.T) []broken {
 	stats := func(name string, f func(*core.StoreStats)) {
 		out = append(out, brokenCompanionOf("figures", name, func(c *companied) { c.stats = f }))
 	}
+	out = append(out, brokenCompanionOf("vectors", "unknown ones wait for their entry", func(c *companied) {
+		waiting := map[string][]vector.Vector{}
+		c.put = func(ctx context.Context, space string, v []vector.Vector) error {
+			for _, v := range v {
+				v.Values = slices.Clone(v.Values)
+				waiting[space] = append(waiting[space], v)
+			}
+			return c.Store.PutVectors(ctx, space, v)
+		}
+		c.append = func(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+			res, err := c.Store.Append(ctx, entries)
+			for space, all := range waiting {
+				for _, v := range all {
+					if err == nil && slices.Contains(res.IDs, v.ID) {
+						err = c.Store.PutVectors(ctx, space, []vector.Vector{v})
+					}
+				}
+			}
+			return res, err
+		}
+	}))
+	out = append(out, brokenCompanionOf("figures", "raw bytes only added up", func(c *companied) {
+		raw := int64(0)
+		c.append = func(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+			res, err := c.Store.Append(ctx, entries)
+			for i, e := range entries {
+				if err == nil && res.IDs[i] == e.ID {
+					raw += int64(len(e.Message.Raw))
+				}
+			}
+			return res, err
+		}
+		c.stats = func(s *core.StoreStats) { s.RawBytes = raw }
+	}))
+	stats("texts for raw bytes", func(s *core.StoreStats) { s.RawBytes = 1 + int64(s.Entries)*40 })
 	stats("one entry too many", func(s *core.StoreStats) { s.Entries++ })
 	stats("agents for sessions", func(s *core.StoreStats) { s.Sessions = s.Agents + 7 })
 	stats("agents counted wrongly", func(s *core.StoreStats) { s.Agents += 2 })

@@ -88,6 +88,19 @@ func (h *helped) erased(ctx context.Context, id core.SessionID) error {
 	return err
 }
 
+// erasedIf erases those of an agent's entries that which says.
+func (h *helped) erasedIf(ctx context.Context, id core.SessionID, which func(core.Entry) bool) error {
+	for e, err := range core.All(ctx, h.Store, core.Scope{Agent: id.Agent}, false) {
+		if err != nil {
+			return err
+		}
+		if which(e) {
+			_, _ = h.Delete(ctx, e.SessionID().Scope(), []string{e.ID})
+		}
+	}
+	return nil
+}
+
 func (h *helped) Recognise(ctx context.Context, id core.SessionID, m []message.Message) ([]core.Entry, error) {
 	if h.recognise != nil {
 		return h.recognise(ctx, id, m)
@@ -175,13 +188,13 @@ func helpedOf(class, name string, claims []string, change func(*helped)) broken 
 
 // tableHelpers are wrong companions of a store in memory.
 func tableHelpers() []broken {
-	return slices.Concat(tableErasers(), tableRecognisers(), tableDrainers(), tableNearest(), tableFiles())
+	return slices.Concat(tableErasers(), tableRecognisers(), tableDrainers(), tableNearest(), tableFiles(), tableErased(), tableRepaired())
 }
 
 func tableErasers() []broken {
 	var out []broken
 	eraser := func(name string, f func(h *helped, ctx context.Context, id core.SessionID) error) {
-		claims := []string{"erase.session"}
+		claims := []string{"erase"}
 		if strings.HasPrefix(name, "context") {
 			claims = []string{"cancel.store"}
 		}
@@ -232,6 +245,39 @@ func tableErasers() []broken {
 		}
 		return err
 	})
+	eraser("every session whose name begins with it", func(h *helped, ctx context.Context, id core.SessionID) error {
+		if err := h.erased(ctx, id); err != nil {
+			return err
+		}
+		return h.erasedIf(ctx, id, func(e core.Entry) bool { return strings.HasPrefix(e.Session, id.Session) })
+	})
+	eraser("every session that the name is a pattern of", func(h *helped, ctx context.Context, id core.SessionID) error {
+		return cmp.Or(h.erased(ctx, id), h.erasedIf(ctx, id, func(e core.Entry) bool {
+			first, last, ok := strings.Cut(id.Session, "%")
+			return ok && strings.HasPrefix(e.Session, first) && strings.HasSuffix(e.Session, last)
+		}))
+	})
+	eraser("in any case", func(h *helped, ctx context.Context, id core.SessionID) error {
+		return cmp.Or(h.erased(ctx, id), h.erasedIf(ctx, id, func(e core.Entry) bool { return strings.EqualFold(e.Session, id.Session) }))
+	})
+	eraser("what was emptied stays", func(h *helped, ctx context.Context, id core.SessionID) error {
+		if id.Agent == "" || id.Session == "" {
+			return core.ErrInvalid
+		}
+		return h.erasedIf(ctx, id, func(e core.Entry) bool { return e.Session == id.Session && e.Type != core.TypeErased })
+	})
+	for _, page := range []int{100, core.MaxPage} {
+		eraser(fmt.Sprint("the first ", page, " alone"), func(h *helped, ctx context.Context, id core.SessionID) error {
+			if id.Agent == "" || id.Session == "" {
+				return core.ErrInvalid
+			}
+			p, err := h.Store.Scan(ctx, core.ScanQuery{Scope: id.Scope(), Limit: page})
+			for _, e := range p.Entries {
+				_, err = h.Delete(ctx, id.Scope(), []string{e.ID})
+			}
+			return err
+		})
+	}
 	eraser("emptied and not erased", func(h *helped, ctx context.Context, id core.SessionID) error {
 		if id.Agent == "" || id.Session == "" {
 			return core.ErrInvalid
@@ -622,10 +668,15 @@ func tableNearest() []broken {
 	return out
 }
 
-// filed is a store in a file whose folder and scrubbing can be wrong.
+// filed is a store in a file whose folder, scrubbing, erasing of sessions and repair can be wrong.
 type filed struct {
 	*sqlite.Store
-	path string
+	// After erasing a session a feed that is silent does not tell of it, and vectors that stay are found.
+	silent, stay bool
+	gone         map[string]bool
+	vectors      []vector.Vector
+	repair       func(ctx context.Context) (string, error)
+	path         string
 	// journal is what of an entry goes to a file of its own too, which a scrub is to empty.
 	journal func(core.Entry) string
 	beside  func(use string) (string, error)
@@ -653,6 +704,70 @@ func (f *filed) Beside(use string) (string, error) {
 		return f.beside(use)
 	}
 	return f.Store.Beside(use)
+}
+
+// EraseSession is a companion that the store in a file has not.
+func (f *filed) EraseSession(ctx context.Context, id core.SessionID) error {
+	if id.Agent == "" || id.Session == "" {
+		return fmt.Errorf("filed: %w", core.ErrInvalid)
+	}
+	var ids []string
+	for e, err := range core.All(ctx, f.Store, id.Scope(), false) {
+		if err != nil {
+			return err
+		}
+		ids = append(ids, e.ID)
+	}
+	if f.gone == nil {
+		f.gone = map[string]bool{}
+	}
+	for _, id := range ids {
+		f.gone[id] = true
+	}
+	if f.stay {
+		p, _ := f.Store.ScanVectors(ctx, vector.Query{Space: "one/3", Agent: id.Agent, Limit: core.MaxPage})
+		f.vectors = append(f.vectors, slices.DeleteFunc(p.Vectors, func(v vector.Vector) bool { return !f.gone[v.ID] })...)
+	}
+	_, err := f.Delete(ctx, id.Scope(), ids)
+	return err
+}
+
+// erasedIf deletes entries of both agents.
+func (f *filed) erasedIf(ctx context.Context, which func(core.Entry) bool) error {
+	for _, agent := range []string{"agent-a", "agent-b"} {
+		for e, err := range core.All(ctx, f.Store, core.Scope{Agent: agent}, false) {
+			if err == nil && which(e) {
+				_, err = f.Delete(ctx, e.SessionID().Scope(), []string{e.ID})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *filed) Changes(ctx context.Context, q core.ChangeQuery) (core.ChangePage, error) {
+	p, err := f.Store.Changes(ctx, q)
+	if f.silent {
+		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry == nil && f.gone[c.ID] })
+	}
+	return p, err
+}
+
+func (f *filed) ScanVectors(ctx context.Context, q vector.Query) (vector.Page, error) {
+	p, err := f.Store.ScanVectors(ctx, q)
+	if q.Agent == "agent-a" && q.Limit == core.MaxPage {
+		p.Vectors = append(p.Vectors, f.vectors...)
+	}
+	return p, err
+}
+
+func (f *filed) Repair(ctx context.Context) (string, error) {
+	if f.repair != nil {
+		return f.repair(ctx)
+	}
+	return f.Store.Repair(ctx)
 }
 
 func (f *filed) Scrub(ctx context.Context) error {
@@ -716,6 +831,21 @@ func tableFiles() []broken {
 			return "", err
 		}
 		return os.MkdirTemp(dir, "")
+	})
+	beside("uses in small letters", func(f *filed, use string) (string, error) {
+		dir, err := f.Store.Beside(use)
+		if err == nil {
+			dir = filepath.Join(filepath.Dir(dir), "use"+strings.ToLower(use))
+			err = os.MkdirAll(dir, 0o700)
+		}
+		return dir, err
+	})
+	beside("one for all stores", func(f *filed, use string) (string, error) {
+		if _, err := f.Store.Beside(use); err != nil {
+			return "", err
+		}
+		dir := filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(f.path))), "shared", use)
+		return dir, os.MkdirAll(dir, 0o700)
 	})
 	beside("for all to read", func(f *filed, use string) (string, error) {
 		dir, err := f.Store.Beside(use)
@@ -840,9 +970,57 @@ func tableFiles() []broken {
 	return out
 }
 
+// tableRepaired are wrong ways to repair a store that is whole.
+func tableRepaired() []broken {
+	var out []broken
+	repair := func(name, claim string, f func(s *filed, ctx context.Context) (string, error)) {
+		out = append(out, filedOf("repair", name, []string{claim}, func(s *filed) {
+			s.repair = func(ctx context.Context) (string, error) { return f(s, ctx) }
+		}))
+	}
+	repair("everything goes", "repair.keeps", func(s *filed, ctx context.Context) (string, error) {
+		return "", cmp.Or(s.erasedIf(ctx, func(core.Entry) bool { return true }), ctx.Err())
+	})
+	repair("what was emptied goes", "repair.keeps", func(s *filed, ctx context.Context) (string, error) {
+		return "", cmp.Or(s.erasedIf(ctx, func(e core.Entry) bool { return e.Type == core.TypeErased }), ctx.Err())
+	})
+	repair("views go", "repair.keeps", func(s *filed, ctx context.Context) (string, error) {
+		return "", s.DeleteView(ctx, core.SessionID{Agent: "agent-a", Session: "main"})
+	})
+	repair("vectors go", "repair.keeps", func(s *filed, ctx context.Context) (string, error) { return "", s.DropVectors(ctx, "one/3", "") })
+	repair("a copy each time", "repair.keeps", func(s *filed, ctx context.Context) (string, error) {
+		_, err := s.Store.Repair(ctx)
+		return s.path + ".copy", err
+	})
+	repair("an error where nothing is wrong", "repair.keeps", func(s *filed, ctx context.Context) (string, error) {
+		_, err := s.Store.Repair(ctx)
+		return "", cmp.Or(err, errors.New("broken: nothing to repair"))
+	})
+	repair("context ignored", "cancel.store", func(s *filed, ctx context.Context) (string, error) { return s.Store.Repair(context.WithoutCancel(ctx)) })
+	repair("closed is whole", "close.closed", func(s *filed, ctx context.Context) (string, error) {
+		saved, err := s.Store.Repair(ctx)
+		if errors.Is(err, core.ErrClosed) {
+			err = nil
+		}
+		return saved, err
+	})
+	return out
+}
+
+// tableErased are wrong sides of erasing a session that only a store with a feed and vectors has.
+func tableErased() []broken {
+	erase := func(name string, change func(*filed)) broken {
+		return filedOf("session eraser", name, []string{"erase.session"}, change)
+	}
+	return []broken{
+		erase("the feed does not tell", func(f *filed) { f.silent = true }),
+		erase("vectors stay", func(f *filed) { f.stay = true }),
+	}
+}
+
 // TestHelpersAreSound: what the faults are put on breaks no rule, so that what catches them is the fault.
 func TestHelpersAreSound(t *testing.T) {
-	claims := conformance.WithClaims("vector.nearest", "beside", "scrub", "erase", "recognise", "drain", "late", "cancel.store", "close.closed")
+	claims := conformance.WithClaims("vector.nearest", "beside", "scrub", "erase", "repair", "recognise", "drain", "late", "cancel.store", "close.closed")
 	for name, open := range map[string]func(tb testing.TB) core.Store{
 		"helped": func(testing.TB) core.Store { return newHelped() },
 		"hiding": func(testing.TB) core.Store {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestStore holds a store to the contracts of core.Store and of the companions core.As finds in it. open returns an empty
-// store and registers its clean-up with tb; it is called for every generated case.
+// store, another one each time, and registers its clean-up with tb; it is called for every generated case, twice where the folders beside two stores are compared.
 func TestStore(t *testing.T, open func(tb testing.TB) core.Store, opts ...Option) {
 	t.Helper()
 	o := resolve(t, fewer(25), opts)
@@ -71,7 +71,7 @@ func storeHas(tb testing.TB, open func(testing.TB) core.Store, o options) map[Ne
 		NeedChangeFeed: feed, NeedVectorStore: vectors, NeedStatter: stats, NeedSearcher: search, NeedViewStore: view, NeedNoViews: !view, NeedTailer: tail,
 		NeedVectorSearcher: vectors && offers[vector.Searcher](s), NeedBeside: offers[core.Beside](s), NeedScrubber: offers[core.Scrubber](s),
 		NeedSessionEraser: offers[core.SessionEraser](s), NeedRecogniser: offers[core.Recogniser](s), NeedDrainer: offers[core.Drainer](s),
-		NeedLateSearcher: search && offers[core.LateSearcher](s), NeedReopen: o.reopen != nil, NeedMedia: o.media != nil,
+		NeedLateSearcher: search && offers[core.LateSearcher](s), NeedRepairer: offers[core.Repairer](s), NeedReopen: o.reopen != nil, NeedAnother: o.another != nil, NeedMedia: o.media != nil,
 	}
 }
 
@@ -119,7 +119,7 @@ func examineStore(tb testing.TB, c Check, open func(testing.TB) core.Store, o op
 		tb := &caseTB{TB: tb}
 		defer w.finish(tb)
 		return w.run(tb, func() string {
-			r := &storeRun{tb: tb, watch: w.watch, store: open(tb), steps: steps, bound: o.bound, reopen: o.reopen, another: o.another, media: o.media}
+			r := &storeRun{tb: tb, watch: w.watch, open: open, store: open(tb), steps: steps, bound: o.bound, reopen: o.reopen, another: o.another, media: o.media}
 			return c.store(r)
 		})
 	})
@@ -179,6 +179,7 @@ func batchShrinker() gopter.Shrinker {
 type storeRun struct {
 	tb     testing.TB
 	watch  *watch
+	open   func(testing.TB) core.Store
 	store  core.Store
 	steps  []batch
 	bound  time.Duration

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,17 +19,17 @@ import (
 func companionChecks() []Check {
 	return []Check{
 		{ID: "feed.follows", Promise: 2, Suite: SuiteStore, store: feedFollows, Needs: []Need{NeedChangeFeed}, dear: true,
-			Rule: "who follows the feed page by page, from the beginning or from a mark, knows what the agent's entries are, and of none twice"},
+			Rule: "who follows the feed page by page, from the beginning or from a mark, knows what the agent's entries are, and of none twice, whatever field was changed and whatever became of earlier answers"},
 		{ID: "feed.marks", Promise: 2, Suite: SuiteStore, store: feedMarks, Needs: []Need{NeedChangeFeed}, once: true,
 			Rule: "a mark stays where nothing changed, and one that the store cannot go on from is ErrNotFound"},
 		{ID: "feed.reopen", Promise: 2, Suite: SuiteStore, store: feedReopen, Needs: []Need{NeedChangeFeed, NeedReopen}, once: true,
 			Rule: "a mark is good after the store was closed and opened again"},
 		{ID: "vector.kept", Promise: 2, Suite: SuiteStore, store: vectorKept, Needs: []Need{NeedVectorStore}, once: true,
-			Rule: "vectors come back whole, page by page, by space and agent, replaced by id and part, and none of an entry that is not there"},
+			Rule: "vectors come back whole, page by page, by space and agent, replaced by id and part, and none of an entry that is not there, or was not when they came"},
 		{ID: "vector.goes", Promise: 2, Suite: SuiteStore, store: vectorGoes, Needs: []Need{NeedVectorStore}, once: true,
 			Rule: "vectors go with their entries, deleted or emptied, and with their space"},
 		{ID: "stats.counts", Suite: SuiteStore, store: statsCount, Needs: []Need{NeedStatter},
-			Rule: "figures that a store tells are those of what it holds"},
+			Rule: "figures that a store tells are those of what it holds, also after changes and deletions"},
 	}
 }
 
@@ -60,6 +62,9 @@ func (f *follower) follow() string {
 			return fmt.Sprintf("Changes of agent %q, limit %d: %d changes, error %v", f.agent, f.limit, len(page.Changes), err)
 		}
 		for _, c := range page.Changes {
+			if c.Entry != nil {
+				c.Entry = &cloneEntries([]core.Entry{*c.Entry})[0]
+			}
 			switch {
 			case c.ID == "":
 				return "a change names no entry"
@@ -71,6 +76,7 @@ func (f *follower) follow() string {
 				f.known[c.ID] = *c.Entry
 			}
 		}
+		spoilt(page.Changes)
 		if page.Mark == f.mark && len(page.Changes) > 0 {
 			return "the mark behind a page of changes is the one before it"
 		}
@@ -108,16 +114,22 @@ func (r *storeRun) followers() []*follower {
 	return []*follower{r.follower("agent-a", 1), r.follower("agent-a", 3), r.follower("agent-a", core.MaxPage), r.follower("agent-b", 2)}
 }
 
-func feedFollows(r *storeRun) string {
-	followers := r.followers()
-	everybody := func(after string) string {
-		for _, f := range append(slices.Clone(followers), r.followers()...) {
-			if text := f.follow(); text != "" {
-				return "after " + after + ": " + text
-			}
-		}
+// everybody lets those who follow, and others who begin anew, read the feed of a store that has one.
+func (r *storeRun) everybody(followers []*follower, after string) string {
+	if !offers[core.ChangeFeed](r.store) {
 		return ""
 	}
+	for _, f := range append(slices.Clone(followers), r.followers()...) {
+		if text := f.follow(); text != "" {
+			return "after " + after + ": " + text
+		}
+	}
+	return ""
+}
+
+func feedFollows(r *storeRun) string {
+	followers := r.followers()
+	everybody := func(after string) string { return r.everybody(followers, after) }
 	if text := everybody("nothing"); text != "" {
 		return text
 	}
@@ -143,17 +155,32 @@ func feedFollows(r *storeRun) string {
 	if text := everybody("deletions"); text != "" {
 		return text
 	}
-	// Known ones may be left out, later changes of them not.
-	f := r.follower("agent-a", 2)
-	if len(r.all) > 0 && f.feed != nil {
-		e := &r.all[0]
-		m := message.New(e.Role, "changed once more")
-		e.Message, e.Tokens, e.Fingerprint = m, 4, "once more"
-		if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Tokens: 4, Fingerprint: "once more"}); err != nil {
-			return fmt.Sprintf("Update(%q): error %v", e.ID, err)
-		}
+	if text := r.eachField(); text != "" {
+		return text
 	}
-	return everybody("one more update")
+	return everybody("updates of one field each")
+}
+
+// eachField updates one field of an entry, another one of the next.
+func (r *storeRun) eachField() string {
+	m := message.New(message.User, "changed once more")
+	changes := []core.Change{
+		{Meta: map[string]string{"alone": "yes"}}, {Key: "alone"}, {Message: &m, Tokens: 4, Fingerprint: "once more"}, {Type: core.TypeHeartbeat},
+	}
+	for i := range min(len(r.all), len(changes)) {
+		e, c := &r.all[i], changes[i]
+		if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, c); err != nil {
+			return fmt.Sprintf("Update(%q) of one field: error %v", e.ID, err)
+		}
+		if c.Message != nil {
+			e.Message, e.Tokens, e.Fingerprint = m, c.Tokens, c.Fingerprint
+		}
+		if c.Meta != nil {
+			e.Meta = c.Meta
+		}
+		e.Key, e.Type = cmp.Or(c.Key, e.Key), cmp.Or(c.Type, e.Type)
+	}
+	return ""
 }
 
 func feedMarks(r *storeRun) string {
@@ -221,6 +248,9 @@ func (r *storeRun) vectorsOf(v vector.Store, space, agent string, limit int) ([]
 	return nil, "ScanVectors does not end"
 }
 
+// unknownID is that of vectors whose entry is not there.
+const unknownID = "E-nobody"
+
 // embedded stores some vectors for every entry, and returns them in order.
 func (r *storeRun) embedded(v vector.Store, space string) ([]vector.Vector, string) {
 	var out []vector.Vector
@@ -229,7 +259,7 @@ func (r *storeRun) embedded(v vector.Store, space string) ([]vector.Vector, stri
 			out = append(out, vector.Vector{ID: e.ID, Part: part, Start: part * 3, End: part*3 + 5, Hash: 1<<63 + uint64(i), Values: []float32{float32(i) + 0.25, -float32(len(space)), float32(part)}})
 		}
 	}
-	given := append(slices.Clone(out), vector.Vector{ID: "E-nobody", Values: []float32{1, 2, 3}})
+	given := append(slices.Clone(out), vector.Vector{ID: unknownID, Values: []float32{1, 2, 3}})
 	for i := range given {
 		given[i].Values = slices.Clone(given[i].Values)
 	}
@@ -328,6 +358,20 @@ func vectorKept(r *storeRun) string {
 	if text := r.vectorsHold(v, "one/3", all); text != "" {
 		return "after vectors that were refused: " + text
 	}
+	// Vectors of an id that was not there were passed over, and do not wait for it.
+	nobody := plainEntry(0, sessionOf(0), 1000)
+	nobody.ID = unknownID
+	if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{nobody})); err != nil {
+		return fmt.Sprintf("Append: error %v, want none", err)
+	}
+	r.remember([]core.Entry{nobody})
+	text = r.vectorsHold(v, "one/3", all)
+	if text == "" {
+		text = r.vectorsHold(v, "another/3", others)
+	}
+	if text != "" {
+		return "after an entry came whose vectors had come before it: " + text
+	}
 	spaces, err := v.VectorSpaces(r.ctx(), "")
 	if err != nil || len(spaces) != 2 || spaces[0].Name != "another/3" || spaces[1].Name != "one/3" {
 		return fmt.Sprintf("VectorSpaces of all agents: %+v, error %v, want both by name", spaces, err)
@@ -351,9 +395,8 @@ func vectorGoes(r *storeRun) string {
 		e := r.all[i]
 		scope := e.SessionID().Scope()
 		if i%4 > 1 {
-			m := message.New(e.Role, "")
-			if err := r.store.Update(r.ctx(), scope, e.ID, core.Change{Message: &m, Fingerprint: "x", Type: core.TypeErased, Key: "x:" + e.ID, Meta: map[string]string{}}); err != nil {
-				return fmt.Sprintf("Update(%q): error %v", e.ID, err)
+			if text := r.empty(e); text != "" {
+				return text
 			}
 		} else if _, err := r.store.Delete(r.ctx(), scope, []string{e.ID}); err != nil {
 			return fmt.Sprintf("Delete(%q): error %v", e.ID, err)
@@ -386,11 +429,13 @@ func statsCount(r *storeRun) string {
 	if text := r.fill(); text != "" {
 		return text
 	}
-	for round := range 2 {
+	for round := range 3 {
 		agents := map[string]bool{}
 		sessions := map[core.SessionID]bool{}
 		var oldest, newest time.Time
+		raw := int64(0)
 		for _, e := range r.all {
+			raw += int64(len(e.Message.Raw))
 			agents[e.Agent], sessions[e.SessionID()] = true, true
 			if oldest.IsZero() || e.Time.Before(oldest) {
 				oldest = e.Time
@@ -405,11 +450,17 @@ func statsCount(r *storeRun) string {
 			return fmt.Sprintf("Stats of entries from %v to %v: oldest %v, newest %v", oldest, newest, got.Oldest, got.Newest)
 		}
 		right := func(got, want int) bool { return got == want || got == 0 }
-		if err != nil || !right(got.Agents, len(agents)) || !right(got.Sessions, len(sessions)) || !right(got.Entries, len(r.all)) || got.Bytes < 0 || got.RawBytes < 0 || got.Newest.Before(got.Oldest) {
-			return fmt.Sprintf("Stats of %d entries in %d sessions of %d agents, round %d: %+v, error %v", len(r.all), len(sessions), len(agents), round+1, got, err)
+		if err != nil || !right(got.Agents, len(agents)) || !right(got.Sessions, len(sessions)) || !right(got.Entries, len(r.all)) || got.Bytes < 0 || got.RawBytes != 0 && got.RawBytes != raw || got.Newest.Before(got.Oldest) {
+			return fmt.Sprintf("Stats of %d entries in %d sessions of %d agents, %d raw bytes, round %d: %+v, error %v", len(r.all), len(sessions), len(agents), raw, round+1, got, err)
 		}
 		if len(r.all) == 0 {
 			break
+		}
+		if round == 0 {
+			if text := r.reworkRaw(); text != "" {
+				return text
+			}
+			continue
 		}
 		last := r.all[len(r.all)-1]
 		if _, err := r.store.Delete(r.ctx(), last.SessionID().Scope(), []string{last.ID}); err != nil {
@@ -418,4 +469,17 @@ func statsCount(r *storeRun) string {
 		r.all = r.all[:len(r.all)-1]
 	}
 	return ""
+}
+
+// reworkRaw changes entries, one of them to longer bytes of the host.
+func (r *storeRun) reworkRaw() string {
+	e := &r.all[0]
+	m := message.New(e.Role, "with bytes of its own")
+	m.Format, m.Raw = message.FormatPi, bytes.Repeat(oddBytes, 3)
+	text := r.rework() // the first entry is not among them
+	if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Tokens: 5, Fingerprint: "raw"}); err != nil {
+		return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+	}
+	e.Message, e.Tokens, e.Fingerprint = m, 5, "raw"
+	return text
 }

@@ -44,8 +44,7 @@ func (r *storeRun) told(q core.ChangeQuery) ([]core.EntryChange, core.Mark, stri
 		}
 		for _, c := range page.Changes {
 			if c.Entry != nil {
-				own := cloneEntries([]core.Entry{*c.Entry})
-				c.Entry = &own[0]
+				c.Entry = &cloneEntries([]core.Entry{*c.Entry})[0]
 			}
 			out = append(out, c)
 		}
@@ -118,20 +117,30 @@ func feedKnown(r *storeRun) string {
 	if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Tokens: 6, Fingerprint: "changed"}); err != nil {
 		return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
 	}
-	gone := r.all[6]
-	if n, err := r.store.Delete(r.ctx(), gone.SessionID().Scope(), []string{gone.ID}); err != nil || n != 1 {
-		return fmt.Sprintf("Delete(%q): %d, error %v, want 1 and none", gone.ID, n, err)
+	// Of the second one the caller was told, of the first it may not have been.
+	gone, told := r.all[6], r.all[5]
+	for _, e := range []core.Entry{gone, told} {
+		if n, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil || n != 1 {
+			return fmt.Sprintf("Delete(%q): %d, error %v, want 1 and none", e.ID, n, err)
+		}
 	}
-	for after, from := range map[string]core.Mark{"the beginning": "", "the mark before it": mark} {
-		got, _, text := r.told(core.ChangeQuery{Agent: "agent-a", After: from, Limit: 3, Known: func(string) bool { return true }})
-		if text == "" {
-			text = tells(got, *e)
-		}
-		if text != "" {
-			return fmt.Sprintf("an update of a known entry, from %s: %s", after, text)
-		}
-		if from != "" && !slices.ContainsFunc(got, func(c core.EntryChange) bool { return c.ID == gone.ID && c.Entry == nil }) {
-			return fmt.Sprintf("the deletion of the known %q is not told to one who followed", gone.ID)
+	for who, knows := range map[string]func(string) bool{
+		"who knows all": func(string) bool { return true }, "who knows none": func(string) bool { return false }, "who knows some": known, "who does not say": nil,
+	} {
+		for after, from := range map[string]core.Mark{"the beginning": "", "the mark before it": mark} {
+			got, _, text := r.told(core.ChangeQuery{Agent: "agent-a", After: from, Limit: 3, Known: knows})
+			if text == "" {
+				text = tells(got, *e)
+			}
+			if text != "" {
+				return fmt.Sprintf("an update, told to one %s, from %s: %s", who, after, text)
+			}
+			named := func(e core.Entry) bool {
+				return slices.ContainsFunc(got, func(c core.EntryChange) bool { return c.ID == e.ID && c.Entry == nil })
+			}
+			if from != "" && (!named(told) || knows != nil && knows(gone.ID) && !named(gone)) {
+				return fmt.Sprintf("the deletion of %q or %q is not told to one %s, who followed", told.ID, gone.ID, who)
+			}
 		}
 	}
 	return ""

@@ -32,7 +32,11 @@ func helperChecks() []Check {
 		{ID: "scrub.gone", Promise: 2, Suite: SuiteStore, store: scrubGone, Needs: []Need{NeedScrubber, NeedMedia}, once: true,
 			Rule: "after a scrub no byte of what was erased before is on the store's media"},
 		{ID: "erase.session", Promise: 2, Suite: SuiteStore, store: eraseSession, Needs: []Need{NeedSessionEraser}, once: true,
-			Rule: "erasing a session leaves nothing of it and all of the others; one that is not there is no error, none at all is ErrInvalid"},
+			Rule: "erasing a session leaves nothing of it, what was emptied and vectors included, and all of the others, which a change feed tells; one that is not there is no error, none at all is ErrInvalid"},
+		{ID: "erase.long", Promise: 2, Suite: SuiteStore, store: eraseLong, Needs: []Need{NeedSessionEraser}, once: true,
+			Rule: "a session of more entries than a page holds goes whole"},
+		{ID: "repair.keeps", Promise: 2, Suite: SuiteStore, store: repairKeeps, Needs: []Need{NeedRepairer}, once: true,
+			Rule: "a repair of a store that is whole changes nothing, makes no copy and says so: entries, views and vectors stay"},
 		{ID: "recognise.says", Promise: 6, Suite: SuiteStore, store: recogniseSays, Needs: []Need{NeedRecogniser}, once: true,
 			Rule: "an entry that says what a message says is shown by Scan or recognised, and what is recognised is a stored entry of that session that says one of the messages"},
 		{ID: "drain.delivers", Promise: 2, Suite: SuiteStore, store: drainDelivers, Needs: []Need{NeedDrainer}, once: true,
@@ -63,6 +67,12 @@ func (r *storeRun) helperCalls(e core.Entry, out map[string]func(context.Context
 			return err
 		}
 	}
+	if s, ok := core.As[core.Repairer](r.store); ok {
+		out["Repair"] = func(ctx context.Context) error {
+			_, err := s.Repair(ctx)
+			return err
+		}
+	}
 	if d, ok := core.As[core.Drainer](r.store); ok {
 		out["Drain"] = func(ctx context.Context) error {
 			if left, err := d.Drain(ctx); left > 0 || err != nil {
@@ -86,7 +96,7 @@ func (r *storeRun) helperCalls(e core.Entry, out map[string]func(context.Context
 func besideFolder(r *storeRun) string {
 	b, _ := core.As[core.Beside](r.store)
 	seen := map[string]string{}
-	for _, use := range []string{"index", "Vectors9", "x", "index"} {
+	for _, use := range []string{"index", "Vectors9", "x", "Index", "X", "index"} {
 		r.watch.beat()
 		dir, err := b.Beside(use)
 		if unsupported(err) {
@@ -120,6 +130,9 @@ func besideFolder(r *storeRun) string {
 			return fmt.Sprintf("what lies in the folder for %q is %q (%v)", use, got, err)
 		}
 	}
+	if text := r.besideAnother(seen); text != "" {
+		return text
+	}
 	for _, use := range []string{"", ".", "..", "../x", "a/b", "a\\b", "a b", "é", "a\x00", "a.b", strings.Repeat("a", 65)} {
 		if dir, err := b.Beside(use); !errors.Is(err, core.ErrInvalid) {
 			return fmt.Sprintf("Beside(%q): %q, error %v, want ErrInvalid", use, dir, err)
@@ -133,6 +146,27 @@ func besideFolder(r *storeRun) string {
 	}
 	if dir, err := b.Beside("index"); !errors.Is(err, core.ErrClosed) {
 		return fmt.Sprintf("Beside after Close: %q, error %v, want ErrClosed", dir, err)
+	}
+	return ""
+}
+
+// besideAnother holds the folders of a store against those of another one.
+func (r *storeRun) besideAnother(seen map[string]string) string {
+	b, ok := core.As[core.Beside](r.open(r.tb))
+	if !ok {
+		return ""
+	}
+	for use, dir := range seen {
+		other, err := b.Beside(use)
+		if err != nil {
+			return fmt.Sprintf("Beside(%q) of another store: error %v, want none", use, err)
+		}
+		if within(dir, other) || within(other, dir) {
+			return fmt.Sprintf("Beside(%q): the folders of two stores are not apart: %q and %q", use, dir, other)
+		}
+		if _, err := os.Stat(filepath.Join(other, "kept")); err == nil {
+			return fmt.Sprintf("Beside(%q): two stores share the folder %q", use, dir)
+		}
 	}
 	return ""
 }
@@ -182,6 +216,16 @@ func besideReopen(r *storeRun) string {
 	return ""
 }
 
+// empty erases what an entry says; its place stays.
+func (r *storeRun) empty(e core.Entry) string {
+	m := message.New(e.Role, "")
+	change := core.Change{Message: &m, Fingerprint: "x", Type: core.TypeErased, Key: "x:" + e.ID, Meta: map[string]string{}}
+	if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, change); err != nil {
+		return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+	}
+	return ""
+}
+
 // eraseSome empties and deletes a part of the entries.
 func (r *storeRun) eraseSome() string {
 	if text := r.rework(); text != "" {
@@ -197,6 +241,19 @@ func (r *storeRun) eraseSome() string {
 	return ""
 }
 
+// embeds stores vectors for all entries where the store keeps some, which it then returns.
+func (r *storeRun) embeds() ([]vector.Vector, vector.Store, string) {
+	v, ok := core.As[vector.Store](r.store)
+	if !ok {
+		return nil, nil, ""
+	}
+	if _, err := v.VectorSpaces(r.ctx(), ""); unsupported(err) {
+		return nil, nil, ""
+	}
+	vectors, text := r.embedded(v, "one/3")
+	return vectors, v, text
+}
+
 func scrubKeeps(r *storeRun) string {
 	s, _ := core.As[core.Scrubber](r.store)
 	if err := s.Scrub(r.ctx()); unsupported(err) {
@@ -208,18 +265,9 @@ func scrubKeeps(r *storeRun) string {
 	if text := r.fill(); text != "" {
 		return text
 	}
-	var vectors []vector.Vector
-	v, embeds := core.As[vector.Store](r.store)
-	if embeds {
-		if _, err := v.VectorSpaces(r.ctx(), ""); unsupported(err) {
-			embeds = false
-		}
-	}
-	if embeds {
-		var text string
-		if vectors, text = r.embedded(v, "one/3"); text != "" {
-			return text
-		}
+	vectors, v, text := r.embeds()
+	if text != "" {
+		return text
 	}
 	if r.views() != nil {
 		if text := r.publish(sessionOf(0), 2); text != "" {
@@ -241,12 +289,58 @@ func scrubKeeps(r *storeRun) string {
 		if text == "" && r.views() != nil {
 			text = r.holds(sessionOf(0), 2)
 		}
-		if text == "" && embeds {
+		if text == "" && v != nil {
 			text = r.vectorsStill(v, vectors)
 		}
 		if text != "" {
 			return "after a scrub: " + text
 		}
+	}
+	return ""
+}
+
+func repairKeeps(r *storeRun) string {
+	s, _ := core.As[core.Repairer](r.store)
+	r.steps = append(r.steps, ordinary(9))
+	if text := r.fill(); text != "" {
+		return text
+	}
+	vectors, v, text := r.embeds()
+	if text == "" && r.views() != nil {
+		text = r.publish(sessionOf(0), 2)
+	}
+	if text == "" {
+		text = r.empty(r.all[0])
+	}
+	if text != "" {
+		return text
+	}
+	before, text := r.scan(core.ScanQuery{Scope: r.all[0].SessionID().Scope(), Limit: core.MaxPage})
+	if text != "" {
+		return text
+	}
+	saved, err := s.Repair(r.ctx())
+	if unsupported(err) {
+		return ""
+	}
+	if err != nil || saved != "" {
+		return fmt.Sprintf("Repair of a store that is whole: a copy at %q, error %v, want neither", saved, err)
+	}
+	after, text := r.scan(core.ScanQuery{Scope: r.all[0].SessionID().Scope(), Limit: core.MaxPage})
+	if text == "" {
+		text = sameEntries(after, before)
+	}
+	if r.all = r.all[1:]; text == "" {
+		text = r.getAll()
+	}
+	if text == "" && r.views() != nil {
+		text = r.holds(sessionOf(0), 2)
+	}
+	if text == "" && v != nil {
+		text = r.vectorsHold(v, "one/3", vectors)
+	}
+	if text != "" {
+		return "after a repair of a store that is whole: " + text
 	}
 	return ""
 }
@@ -313,9 +407,8 @@ func scrubGone(r *storeRun) string {
 		}
 		switch i % 4 {
 		case 0:
-			m := message.New(e.Role, "")
-			if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Fingerprint: "x", Type: core.TypeErased, Key: "x:" + e.ID, Meta: map[string]string{}}); err != nil {
-				return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+			if text := r.empty(e); text != "" {
+				return text
 			}
 		case 2:
 			if _, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil {
@@ -352,11 +445,21 @@ func scrubGone(r *storeRun) string {
 	return r.getAll()
 }
 
+// likeMain are sessions whose names are nearly that of one that is erased.
+var likeMain = []string{"main2", "main/x", "mai", "Main", "main ", "m%n", "m_in", "*"}
+
 func eraseSession(r *storeRun) string {
 	s, _ := core.As[core.SessionEraser](r.store)
 	r.steps = append(r.steps, ordinary(9))
 	if text := r.fill(); text != "" {
 		return text
+	}
+	for i, name := range likeMain {
+		e := plainEntry(i, core.SessionID{Agent: sessionOf(0).Agent, Session: name}, 0)
+		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+			return fmt.Sprintf("Append: error %v, want none", err)
+		}
+		r.remember([]core.Entry{e})
 	}
 	for _, none := range []core.SessionID{{Agent: "agent-a"}, {Session: "main"}, {}} {
 		err := s.EraseSession(r.ctx(), none)
@@ -370,30 +473,37 @@ func eraseSession(r *storeRun) string {
 	if text := r.readAll(); text != "" {
 		return "after erasing no session at all: " + text
 	}
+	followers := r.followers()
+	vectors, embedding, text := r.embeds()
+	if text == "" {
+		text = r.everybody(followers, "appends")
+	}
+	if text != "" {
+		return text
+	}
 	id := sessionOf(0)
 	erased := r.in(id.Scope())
+	if text := r.empty(erased[0]); text != "" {
+		return text
+	}
+	gone := []core.SessionID{id, {Agent: "agent-a", Session: "ma"}, {Agent: "nobody", Session: "main"}, {Agent: "agent-a", Session: "m%n"}, {Agent: "agent-a", Session: "*"}}
 	for round := range 2 {
-		for _, gone := range []core.SessionID{id, {Agent: "agent-a", Session: "mai"}, {Agent: "nobody", Session: "main"}} {
+		for _, gone := range gone {
 			if err := s.EraseSession(r.ctx(), gone); err != nil {
 				return fmt.Sprintf("EraseSession(%+v), round %d: error %v, want none", gone, round+1, err)
 			}
+			r.all = slices.DeleteFunc(r.all, func(e core.Entry) bool { return e.SessionID() == gone })
+			delete(r.entries, gone)
 		}
-		r.all = slices.DeleteFunc(r.all, func(e core.Entry) bool { return e.SessionID() == id })
-		delete(r.entries, id)
-		text := r.settled(func() string {
-			got, text := r.scan(core.ScanQuery{Scope: id.Scope(), Limit: 100})
-			if text == "" && len(got) > 0 {
-				text = fmt.Sprintf("Scan shows %d entries of it", len(got))
-			}
-			return text
-		})
-		for _, e := range erased {
-			if _, err := r.store.Get(r.ctx(), id.Scope(), []string{e.ID}); text == "" && !errors.Is(err, core.ErrNotFound) {
-				text = fmt.Sprintf("Get(%q): error %v, want ErrNotFound", e.ID, err)
-			}
-		}
+		text := r.isGone(id, erased)
 		if text == "" {
 			text = r.readAll()
+		}
+		if text == "" && embedding != nil {
+			text = r.vectorsHold(embedding, "one/3", vectors)
+		}
+		if text == "" {
+			text = r.everybody(followers, fmt.Sprintf("round %d", round+1))
 		}
 		if text != "" {
 			return "after a session was erased: " + text
@@ -405,6 +515,56 @@ func eraseSession(r *storeRun) string {
 	}
 	r.remember(erased)
 	return r.readAll()
+}
+
+// isGone looks that nothing of a session is left.
+func (r *storeRun) isGone(id core.SessionID, erased []core.Entry) string {
+	text := r.settled(func() string {
+		got, text := r.scan(core.ScanQuery{Scope: id.Scope(), Limit: 100})
+		if text == "" && len(got) > 0 {
+			text = fmt.Sprintf("Scan shows %d entries of it", len(got))
+		}
+		return text
+	})
+	for _, e := range erased {
+		if text != "" {
+			break
+		}
+		if _, err := r.store.Get(r.ctx(), id.Scope(), []string{e.ID}); !errors.Is(err, core.ErrNotFound) {
+			text = fmt.Sprintf("Get(%q): error %v, want ErrNotFound", e.ID, err)
+		}
+	}
+	return text
+}
+
+// eraseLong erases a session that no single page shows.
+func eraseLong(r *storeRun) string {
+	const n, batch = core.MaxPage + 100, 550
+	s, _ := core.As[core.SessionEraser](r.store)
+	id, other := core.SessionID{Agent: "agent-a", Session: "long"}, plainEntry(n, sessionOf(0), 0)
+	all := []core.Entry{other}
+	for i := range n {
+		all = append(all, plainEntry(i, id, int64(i)))
+	}
+	for some := range slices.Chunk(all, batch) {
+		if _, err := r.store.Append(r.ctx(), cloneEntries(some)); err != nil {
+			return fmt.Sprintf("Append of %d entries: error %v, want none", len(some), err)
+		}
+	}
+	if err := s.EraseSession(r.ctx(), id); unsupported(err) {
+		return ""
+	} else if err != nil {
+		return fmt.Sprintf("EraseSession of %d entries: error %v, want none", n, err)
+	}
+	r.remember(all[:1])
+	text := r.isGone(id, []core.Entry{all[1], all[n/2], all[n]})
+	if text == "" {
+		text = r.readAll()
+	}
+	if text != "" {
+		return fmt.Sprintf("after a session of %d entries was erased: %s", n, text)
+	}
+	return ""
 }
 
 func recogniseSays(r *storeRun) string {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
-	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
@@ -51,6 +50,8 @@ func nearest(r *storeRun) string {
 		{Scope: core.Scope{Agent: "agent-a"}, Limit: 50}, {Scope: core.Scope{Agent: "agent-a"}, Limit: 3}, {Scope: core.Scope{Agent: "agent-a"}, Limit: 1},
 		{Scope: sessionOf(0).Scope(), Limit: 50}, {Scope: sessionOf(1).Scope(), Limit: 2}, {Scope: sessionOf(2).Scope(), Limit: 50},
 		{Scope: core.Scope{Agent: "agent-a"}, Limit: 4, Exclude: odd}, {Scope: core.Scope{Agent: "agent-a"}, Limit: 50, From: from, To: to},
+		// The best of all lie elsewhere, or at another time.
+		{Scope: sessionOf(0).Scope(), Limit: 1}, {Scope: core.Scope{Agent: "agent-a"}, Limit: 1, From: from, To: to},
 		{Scope: core.Scope{Agent: "agent-a"}, Limit: 50, Text: "the budget report"}, {Scope: core.Scope{Agent: "nobody"}, Limit: 5},
 	} {
 		hits, text := search(q)
@@ -78,7 +79,7 @@ func (r *storeRun) directed(v vector.Store) ([]near, string) {
 	for i, angles := range [][]float64{{80}, {10}, {55, 20}, {35}, {35}, {120}, {65}, {5}, {45, 90}, {15}} {
 		who := []int{0, 1, 0, 0, 1, 0, 1, 2, 0, 1}[i]
 		e := plainEntry(i, sessionOf(who), int64(i))
-		e.Time = epoch.Add(time.Duration(i) * time.Minute)
+		e.Time, e.Meta = epoch.Add(time.Duration(i)*time.Minute), map[string]string{"turn": "3"}
 		all = append(all, near{entry: e, angles: angles})
 		for part, a := range angles {
 			length := []float64{1, 0.25, 40, 3, 3}[i%5] // those of the tie are the same to the last bit
@@ -147,10 +148,8 @@ func sameNear(hits []core.Hit, want []near) string {
 // nearestGone looks that what was emptied and deleted is not found any more, and with it neither a vector that was replaced.
 func (r *storeRun) nearestGone(all []near, search func(core.SearchQuery) ([]core.Hit, string)) string {
 	emptied, deleted := all[1].entry, all[9].entry
-	m := message.New(emptied.Role, "")
-	change := core.Change{Message: &m, Fingerprint: "x", Type: core.TypeErased, Key: "x:" + emptied.ID, Meta: map[string]string{}}
-	if err := r.store.Update(r.ctx(), emptied.SessionID().Scope(), emptied.ID, change); err != nil {
-		return fmt.Sprintf("Update(%q): error %v, want none", emptied.ID, err)
+	if text := r.empty(emptied); text != "" {
+		return text
 	}
 	if _, err := r.store.Delete(r.ctx(), deleted.SessionID().Scope(), []string{deleted.ID}); err != nil {
 		return fmt.Sprintf("Delete(%q): error %v, want none", deleted.ID, err)

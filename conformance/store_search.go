@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -22,7 +24,11 @@ func searchChecks() []Check {
 		{ID: "search.heartbeat", Suite: SuiteStore, store: searchHeartbeat, Needs: needs,
 			Rule: "heartbeats are never found"},
 		{ID: "search.time", Suite: SuiteStore, store: searchTime, Needs: needs,
-			Rule: "hits lie in the asked time, half open"},
+			Rule: "hits lie in the asked time, half open, and what has every word of the query and is found without bounds is found within them"},
+		{ID: "search.wanted", Suite: SuiteStore, store: searchWanted, Needs: needs, once: true,
+			Rule: "what is excluded, or lies outside the asked time or session, takes no place from what is wanted: a small limit is filled all the same"},
+		{ID: "search.old", Suite: SuiteStore, store: searchOld, Needs: needs, once: true,
+			Rule: "among hundreds of entries the oldest is found by its word as the newest is"},
 		{ID: "isolation.search", Promise: 8, Suite: SuiteStore, store: isolationSearch, Needs: needs,
 			Rule: "no hit lies outside the scope"},
 		{ID: "deterministic.search", Promise: 6, Suite: SuiteStore, store: deterministicSearch, Needs: needs,
@@ -30,7 +36,7 @@ func searchChecks() []Check {
 		{ID: "search.erased", Promise: 2, Suite: SuiteStore, store: searchErased, Needs: needs,
 			Rule: "what was deleted is not found any more, and what was changed is found as it is now"},
 		{ID: "search.content", Promise: 2, Suite: SuiteStore, store: searchContent, Needs: needs,
-			Rule: "a hit's entry is the stored entry"},
+			Rule: "a hit's entry is the stored entry, its passage is a part of the entry's text, and both belong to the caller"},
 		{ID: "search.robust", Promise: 9, Suite: SuiteStore, store: searchRobust, Needs: needs,
 			Rule: "any text is a legal query: operators of a query language, control characters, nothing at all"},
 		{ID: "search.ties", Promise: 6, Suite: SuiteStore, store: searchTies, Needs: needs, once: true,
@@ -67,24 +73,21 @@ func searchFinds(r *storeRun) string {
 		if !searchable(e) {
 			continue
 		}
-		mark := marksIn(e.Text())[0]
-		text := r.settled(func() string {
-			hits, text := r.search(core.SearchQuery{Scope: e.SessionID().Scope(), Text: mark, Limit: 5})
-			if text != "" {
-				return text
-			}
-			for _, h := range hits {
-				if h.Entry.ID == e.ID {
-					return ""
-				}
-			}
-			return fmt.Sprintf("Search(%q): %d hits, none is %q, the entry with that word", mark, len(hits), e.ID)
-		})
-		if text != "" {
+		if text := r.settled(func() string { return r.finds(e.SessionID().Scope(), e) }); text != "" {
 			return text
 		}
 	}
 	return ""
+}
+
+// finds looks for an entry by its mark.
+func (r *storeRun) finds(scope core.Scope, e core.Entry) string {
+	mark := marksIn(e.Text())[0]
+	hits, text := r.search(core.SearchQuery{Scope: scope, Text: mark, Limit: 5})
+	if text == "" && !found(hits, e.ID) {
+		text = fmt.Sprintf("Search(%q) in %+v: %d hits, none is %q, the entry with that word", mark, scope, len(hits), e.ID)
+	}
+	return text
 }
 
 // eachSearch asks several questions in every scope and hands all hits to check.
@@ -105,6 +108,7 @@ func (r *storeRun) eachSearch(limit int, change func(*core.SearchQuery), check f
 			if text := check(q, hits); text != "" {
 				return text
 			}
+			spoilt(hits)
 		}
 	}
 	return ""
@@ -162,18 +166,112 @@ func searchTime(r *storeRun) string {
 	// Enough entries that some lie on either bound.
 	fill := batch{Entries: make([]entrySpec, 9)}
 	for i := range fill.Entries {
-		fill.Entries[i] = entrySpec{Size: 12}
+		fill.Entries[i] = entrySpec{Size: 40}
 	}
 	r.steps = append([]batch{fill}, r.steps...)
-	within := func(q *core.SearchQuery) { q.From, q.To = from, to }
-	return r.eachSearch(50, within, func(q core.SearchQuery, hits []core.Hit) string {
-		for _, h := range hits {
-			if h.Entry.Time.Before(from) || !h.Entry.Time.Before(to) {
-				return fmt.Sprintf("Search(%q) from %v to %v: hit %q is of %v", q.Text, from, to, h.Entry.ID, h.Entry.Time)
+	inside := func(t time.Time) bool { return !t.Before(from) && t.Before(to) }
+	return r.eachSearch(50, nil, func(q core.SearchQuery, all []core.Hit) string {
+		q.From, q.To = from, to
+		return r.settled(func() string {
+			hits, text := r.search(q)
+			if text != "" {
+				return text
+			}
+			for _, h := range hits {
+				if !inside(h.Entry.Time) {
+					return fmt.Sprintf("Search(%q) from %v to %v: hit %q is of %v", q.Text, from, to, h.Entry.ID, h.Entry.Time)
+				}
+			}
+			for _, h := range all {
+				if inside(h.Entry.Time) && len(hits) < q.Limit && says(h.Entry, q.Text) && !found(hits, h.Entry.ID) {
+					return fmt.Sprintf("Search(%q) from %v to %v does not find %q of %v, which it finds without bounds", q.Text, from, to, h.Entry.ID, h.Entry.Time)
+				}
+			}
+			return ""
+		})
+	})
+}
+
+// says reports whether an entry has every word of a query. What has none may be found for its neighbours, and not without them.
+func says(e core.Entry, query string) bool {
+	return !slices.ContainsFunc(strings.Fields(query), func(word string) bool { return !strings.Contains(e.Text(), word) })
+}
+
+// found reports whether an entry is among hits.
+func found(hits []core.Hit, id string) bool {
+	return slices.ContainsFunc(hits, func(h core.Hit) bool { return h.Entry.ID == id })
+}
+
+// searchWanted wants the one hit alone that is found last of all, or is in a session of its own.
+func searchWanted(r *storeRun) string {
+	const n = 18
+	agent := core.Scope{Agent: sessionOf(0).Agent}
+	for i := range n {
+		e := plainEntry(i, sessionOf(0), int64(i))
+		if i == 0 {
+			e.Session = sessionOf(1).Session
+		}
+		e.Message = message.New(message.User, makeText(markOf(0, i), textPlain, 60, i, nil))
+		e.Fingerprint = message.Fingerprint(e.Message)
+		if _, err := r.store.Append(r.ctx(), []core.Entry{e}); err != nil {
+			return fmt.Sprintf("Append: error %v, want none", err)
+		}
+	}
+	for _, query := range queries {
+		text := r.settled(func() string {
+			all, text := r.search(core.SearchQuery{Scope: agent, Text: query, Limit: n})
+			all = slices.DeleteFunc(all, func(h core.Hit) bool { return !says(h.Entry, query) })
+			if text != "" || len(all) == 0 {
+				return text
+			}
+			last := all[len(all)-1].Entry
+			only := map[string]core.SearchQuery{
+				"that is not excluded":        {Scope: agent, Exclude: func(id string) bool { return id != last.ID }},
+				"that lies in the asked time": {Scope: agent, From: last.Time, To: last.Time.Add(time.Second)},
+			}
+			if slices.ContainsFunc(all, func(h core.Hit) bool { return h.Entry.SessionID() == sessionOf(1) }) {
+				only["of the asked session"] = core.SearchQuery{Scope: sessionOf(1).Scope()}
+			}
+			for what, q := range only {
+				q.Text, q.Limit = query, 1
+				hits, text := r.search(q)
+				if text != "" {
+					return text
+				}
+				if len(hits) == 0 {
+					return fmt.Sprintf("Search(%q) with the limit 1 finds nothing: among the %d hits of a larger one is an entry %s", query, len(all), what)
+				}
+			}
+			return ""
+		})
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// searchOld looks for the first, the last and one between of many entries.
+func searchOld(r *storeRun) string {
+	const n, batch = 300, 100
+	id := sessionOf(0)
+	all := make([]core.Entry, n)
+	for i := range all {
+		all[i] = plainEntry(i, id, int64(i))
+	}
+	for some := range slices.Chunk(all, batch) {
+		if _, err := r.store.Append(r.ctx(), cloneEntries(some)); err != nil {
+			return fmt.Sprintf("Append of %d entries: error %v, want none", batch, err)
+		}
+	}
+	for _, e := range []core.Entry{all[n-1], all[n/2], all[0]} {
+		for _, scope := range []core.Scope{id.Scope(), {Agent: id.Agent}} {
+			if text := r.settled(func() string { return r.finds(scope, e) }); text != "" {
+				return text
 			}
 		}
-		return ""
-	})
+	}
+	return ""
 }
 
 func isolationSearch(r *storeRun) string {
@@ -260,10 +358,21 @@ func searchContent(r *storeRun) string {
 			if d := sameEntries([]core.Entry{h.Entry}, got); d != "" {
 				return fmt.Sprintf("Search(%q): %s", q.Text, d)
 			}
+			// What the caller did to earlier hits may have reached the store, and Get with it.
+			stored := slices.DeleteFunc(slices.Clone(r.all), func(e core.Entry) bool { return e.ID != h.Entry.ID })
+			if d := sameEntries(got, stored); d != "" {
+				return fmt.Sprintf("Search(%q), a hit is not as it was stored: %s", q.Text, d)
+			}
+			if !strings.Contains(unbroken(h.Entry.Text()), unbroken(h.Passage)) {
+				return fmt.Sprintf("Search(%q): the passage %q of hit %q is no part of its text %q", q.Text, h.Passage, h.Entry.ID, h.Entry.Text())
+			}
 		}
 		return ""
 	})
 }
+
+// unbroken makes all blanks alike.
+func unbroken(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func searchRobust(r *storeRun) string {
 	if text := r.fill(); text != "" {

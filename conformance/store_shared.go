@@ -27,6 +27,10 @@ func sharedChecks() []Check {
 			Rule: "in a store that keeps no views Tail.View is another number after an entry of the session was changed or deleted, and Tail.Next the position behind the newest"},
 		{ID: "shared.linear", Promise: 2, Suite: SuiteStore, store: sharedLinear, dear: true, Needs: []Need{NeedViewStore},
 			Rule: "appends, swaps and reads of several clients are linearizable"},
+		{ID: "shared.fresh", Promise: 2, Suite: SuiteStore, store: sharedFresh, Needs: []Need{NeedAnother}, once: true,
+			Rule: "who has read an entry reads it again as it is after another one of those who have the store open changed or deleted it"},
+		{ID: "shared.close", Promise: 2, Suite: SuiteStore, store: sharedClose, Needs: []Need{NeedAnother}, once: true,
+			Rule: "Close ends one opening of a store, not the others"},
 		{ID: "shared.engines", Promise: 2, Suite: SuiteStore, store: sharedEngines, dear: true, Needs: []Need{NeedViewStore},
 			Rule: "engines that serve one session, by turns or at the same time, lose nothing, store nothing twice, and every call of theirs succeeds"},
 	}
@@ -261,6 +265,80 @@ func tailChanged(r *storeRun) string {
 			return fmt.Sprintf("Tail of %s after %s: %+v, error %v, was %+v, want another View and Next %d", id, step.what, got, err, before, next)
 		}
 		before = got
+	}
+	return ""
+}
+
+func sharedFresh(r *storeRun) string {
+	r.steps = append(r.steps, ordinary(9))
+	if text := r.fill(); text != "" {
+		return text
+	}
+	users := r.users(2)
+	for i, reader := range users {
+		r.store = reader
+		if text := r.readAll(); text != "" {
+			return text
+		}
+		r.store = users[1-i]
+		var gone []core.Entry
+		for n := len(r.all) - 1; n >= 0; n-- {
+			e := &r.all[n]
+			switch n % 3 {
+			case 0:
+				gone = append(gone, *e)
+				if _, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil {
+					return fmt.Sprintf("Delete(%q): error %v, want none", e.ID, err)
+				}
+				r.all = slices.Delete(r.all, n, n+1)
+			case 1:
+				m := message.New(e.Role, fmt.Sprint("changed by ", i))
+				if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Tokens: 7, Fingerprint: "changed"}); err != nil {
+					return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+				}
+				e.Message, e.Tokens, e.Fingerprint = m, 7, "changed"
+			}
+		}
+		r.store = reader
+		text := r.settled(func() string {
+			for _, e := range gone {
+				if _, err := r.store.Get(r.ctx(), e.SessionID().Scope(), []string{e.ID}); !errors.Is(err, core.ErrNotFound) {
+					return fmt.Sprintf("Get(%q), which is deleted: error %v, want ErrNotFound", e.ID, err)
+				}
+			}
+			return r.readAll()
+		})
+		if text != "" {
+			return "to one who read what another changed: " + text
+		}
+	}
+	return ""
+}
+
+func sharedClose(r *storeRun) string {
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for _, first := range []bool{false, true} {
+		ends, stays := r.another(r.tb, r.store), r.store
+		if ends == stays {
+			return "" // it can be opened only once here
+		}
+		if first {
+			ends, stays = stays, ends
+		}
+		if err := ends.Close(); err != nil {
+			return fmt.Sprintf("Close of one of two openings: error %v, want none", err)
+		}
+		r.store = stays
+		more := r.make(batch{Entries: []entrySpec{{}, {Who: 2}}})
+		if _, err := r.store.Append(r.ctx(), cloneEntries(more)); err != nil {
+			return fmt.Sprintf("Append through one opening after another was closed: error %v, want none", err)
+		}
+		r.remember(more)
+		if text := r.readAll(); text != "" {
+			return "after another opening was closed: " + text
+		}
 	}
 	return ""
 }

@@ -100,7 +100,7 @@ type Scrubber interface {
 // SessionEraser erases all that a store has of a session at once, where erasing entry by entry would take a request each. Purging uses it, and an outbox for what it
 // knows to be erased as a whole.
 type SessionEraser interface {
-	// EraseSession returns when nothing of the session's entries is left. A session that is not there is no error, an id without agent or session is ErrInvalid.
+	// EraseSession returns when nothing of the session's entries is left, emptied ones and vectors included; a change feed names them as gone. A session that is not there is no error, an id without agent or session is ErrInvalid.
 	EraseSession(ctx context.Context, id SessionID) error
 }
 
@@ -127,7 +127,8 @@ type Statter interface {
 // StoreStats is what a Statter tells. Figures and times that a store does not know are zero.
 type StoreStats struct {
 	Agents, Sessions, Entries int
-	// Bytes is what the store takes on its medium; RawBytes the messages as the host gave them.
+	// Bytes is what the store takes on its medium; RawBytes the messages as the host gave them: the
+	// lengths of Message.Raw, of all entries as they are now.
 	Bytes, RawBytes int64
 	// Oldest and Newest are the first and the last time of an entry; zero in an empty store.
 	Oldest, Newest time.Time

@@ -123,7 +123,7 @@ type SearchQuery struct {
 	Scope Scope
 	// Text is natural language: a prompt, not an expression in a query language.
 	Text string
-	// Limit is the largest number of hits, at least 1.
+	// Limit is the largest number of hits, at least 1. It counts what is wanted: what lies outside the scope or the time, or is excluded, takes no place.
 	Limit int
 	// Exclude, when not nil, reports entry ids that the caller does not want (they are in the window already).
 	Exclude func(id string) bool
@@ -136,7 +136,7 @@ type Hit struct {
 	Entry Entry
 	// Score orders hits of one search; scores of different searchers cannot be compared.
 	Score float64
-	// Passage is the part of the entry's text that matched; empty when it is all of it.
+	// Passage is the part of the entry's text that matched, word for word; empty when it is all of it. Blanks may be others.
 	Passage string
 }
 
