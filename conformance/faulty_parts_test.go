@@ -110,10 +110,13 @@ func faultyRetrievers() []fault {
 			return c
 		}), []string{"retrieve.content"}),
 		retrieverFault("memory of the erased", func(r *brokenRetriever) {
-			r.recall = func(e core.Entry) bool { return e.Type != core.TypeHeartbeat }
+			r.recall = func(e core.Entry) bool { return !e.Hidden() }
 		}, []string{"retrieve.erased"}),
 		retrieverFault("heartbeats recalled", func(r *brokenRetriever) {
 			r.recall = func(e core.Entry) bool { return e.Type == core.TypeHeartbeat }
+		}, []string{"retrieve.heartbeat"}, "retrieve.erased"),
+		retrieverFault("system messages of the beginning recalled", func(r *brokenRetriever) {
+			r.recall = func(e core.Entry) bool { return e.Leads() }
 		}, []string{"retrieve.heartbeat"}, "retrieve.erased"),
 		retrieverFault("the whole agent", func(r *brokenRetriever) { r.query = func(q *core.Query) { q.Scope.Session = "" } }, []string{"isolation.retrieve"}, "retrieve.legal"),
 		retrieverFault("scores by chance", answer(func(c []core.Candidate) []core.Candidate {
