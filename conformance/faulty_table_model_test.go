@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -124,6 +125,31 @@ func tableModels() []broken {
 	})
 	pure("count.grows", "never more than a thousand", func(s string) int { return min(cheap(s), 1000) })
 
+	pure("count.long", "estimated from ten thousand bytes on", func(s string) int {
+		if len(s) > 10000 {
+			return len(s) / 12
+		}
+		return cheap(s)
+	})
+	counter("count.alike", "remembered by length and beginning", func() core.TokenCounter {
+		var known sync.Map
+		return func(s string) int {
+			n, _ := known.LoadOrStore(fmt.Sprint(len(s), s[:min(len(s), 16)]), realCount(s))
+			return n.(int) //nolint:forcetypeassert // nothing else is stored
+		}
+	})
+	counter("count.alike", "remembered by length, beginning and end", func() core.TokenCounter {
+		var known sync.Map
+		return func(s string) int {
+			n, _ := known.LoadOrStore(fmt.Sprint(len(s), s[:min(len(s), 64)], s[max(len(s)-64, 0):]), realCount(s))
+			return n.(int) //nolint:forcetypeassert // nothing else is stored
+		}
+	})
+	counter("count.alike", "one more for every five hundred", func() core.TokenCounter {
+		var n atomic.Int64
+		return func(s string) int { return cheap(s) + int(n.Add(1)/500)*min(len(s), 1) }
+	})
+
 	embedder := func(id, name string, h func() *hashed) {
 		out = append(out, broken{class: "embedder: " + id, name: name, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
@@ -152,6 +178,34 @@ func tableModels() []broken {
 				v[i][3] = float32(math.NaN())
 			}
 		}
+		return v
+	})
+	vectors("embed.shape", "none for a blank text", func(t []string, s func([]string) [][]float32) [][]float32 {
+		v := s(t)
+		for i := range t {
+			if strings.TrimSpace(t[i]) == "" {
+				v[i] = nil
+			}
+		}
+		return v
+	})
+	vectors("embed.shape", "NaN for a blank text", func(t []string, s func([]string) [][]float32) [][]float32 {
+		v := s(t)
+		for i := range t {
+			if strings.TrimSpace(t[i]) == "" {
+				v[i][3] = float32(math.NaN())
+			}
+		}
+		return v
+	})
+	vectors("embed.many", "the first hundred", func(t []string, s func([]string) [][]float32) [][]float32 { return s(t[:min(len(t), 100)]) })
+	vectors("embed.many", "the same once", func(t []string, s func([]string) [][]float32) [][]float32 {
+		seen := map[string]bool{}
+		return s(slices.DeleteFunc(slices.Clone(t), func(text string) bool { again := seen[text]; seen[text] = true; return again }))
+	})
+	vectors("embed.many", "a second batch backwards", func(t []string, s func([]string) [][]float32) [][]float32 {
+		v := s(t)
+		slices.Reverse(v[min(len(v), 32):])
 		return v
 	})
 	vectors("embed.order", "backwards", func(t []string, s func([]string) [][]float32) [][]float32 { v := s(t); slices.Reverse(v); return v })
@@ -247,6 +301,17 @@ func tableModels() []broken {
 		}
 	})
 	return out
+}
+
+// realCount depends on more of a text than its length, as real counters do.
+func realCount(s string) int {
+	n := 0
+	for _, r := range s {
+		if r == ' ' || r > 127 {
+			n++
+		}
+	}
+	return cheap(s) + n
 }
 
 // countOf counts the bytes of a text that are none.

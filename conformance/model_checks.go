@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
@@ -13,9 +14,11 @@ import (
 func embedderChecks() []Check {
 	return []Check{
 		{ID: "embed.shape", Suite: SuiteEmbedder, model: embedShape,
-			Rule: "there is one vector for each text, of the length that Dimensions says, of finite numbers"},
+			Rule: "there is one vector for each text, blank ones too, of the length that Dimensions says, of finite numbers"},
 		{ID: "embed.order", Promise: 6, Suite: SuiteEmbedder, model: embedOrder,
 			Rule: "the vector of a text does not depend on what stands beside it, and comes in its place"},
+		{ID: "embed.many", Promise: 6, Suite: SuiteEmbedder, model: embedMany, once: true,
+			Rule: "there is one vector for each of many texts, however many an endpoint takes at once, and each comes in its place"},
 		{ID: "embed.named", Suite: SuiteEmbedder, model: embedNamed,
 			Rule: "Model names the model, and neither it nor Dimensions changes once they are known"},
 		{ID: "embed.concurrent", Promise: 6, Suite: SuiteEmbedder, model: embedConcurrent,
@@ -84,8 +87,11 @@ func (r *modelRun) said() []string {
 }
 
 func embedShape(r *modelRun) string {
-	if _, text := r.embed(r.said()); text != "" {
-		return text
+	// The blank ones stand among others and alone.
+	for _, texts := range [][]string{r.said(), slices.Insert(r.said(), 1, "", " ", "\n\t"), {""}} {
+		if _, text := r.embed(texts); text != "" {
+			return fmt.Sprintf("%s, of %.80q", text, texts)
+		}
 	}
 	if got, err := r.embedder.Embed(r.ctx(), nil); err != nil || len(got) != 0 {
 		return fmt.Sprintf("Embed of no text: %d vectors, error %v", len(got), err)
@@ -106,6 +112,36 @@ func embedOrder(r *modelRun) string {
 		}
 		if !sameWay(one[0], all[i]) {
 			return fmt.Sprintf("Embed of %d texts: vector %d is not that of %s alone", len(texts), i, quoteShort(texts[i]))
+		}
+	}
+	return ""
+}
+
+// embedMany asks for more than endpoints take at once, and for the vectors of some of it alone.
+func embedMany(r *modelRun) string {
+	const most = 600
+	texts := make([]string, most)
+	for i := range texts {
+		texts[i] = makeText(markOf(6, i), textPlain, 5+i%7, i, nil)
+	}
+	texts[20] = texts[3] // the same twice
+	alone := map[int][]float32{}
+	for _, n := range []int{33, 129, most} {
+		all, text := r.embed(texts[:n])
+		if text != "" {
+			return text
+		}
+		for _, i := range []int{0, 31, 32, n * 2 / 3, n - 2, n - 1} {
+			if alone[i] == nil {
+				one, text := r.embed(texts[i : i+1])
+				if text != "" {
+					return text
+				}
+				alone[i] = one[0]
+			}
+			if !sameWay(all[i], alone[i]) {
+				return fmt.Sprintf("Embed of %d texts: vector %d is not that of its text alone", n, i)
+			}
 		}
 	}
 	return ""
