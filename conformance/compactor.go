@@ -223,15 +223,16 @@ func (r *compactorRun) task(force bool) core.Compaction {
 			e.Fingerprint = message.Fingerprint(e.Message)
 			continue
 		}
+		name := []string{"read", "bash", "grep", "fetch", "ls"}[g%5]
 		call := message.New(message.Assistant, "")
 		call.Parts = nil
 		for i := range p.Calls {
-			call.Parts = append(call.Parts, message.Part{Kind: message.ToolCall, CallID: fmt.Sprintf("c%d.%d", g, i), Name: "read", Args: `{"n":1}`})
+			call.Parts = append(call.Parts, message.Part{Kind: message.ToolCall, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Args: `{"n":1}`})
 		}
 		add(g, call)
 		for i := range p.Calls {
 			m := message.Message{Role: message.Tool, Parts: []message.Part{
-				{Kind: message.ToolResult, CallID: fmt.Sprintf("c%d.%d", g, i), Name: "read", Text: text},
+				{Kind: message.ToolResult, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Text: text},
 			}}
 			add(g, m)
 		}

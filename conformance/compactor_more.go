@@ -20,7 +20,7 @@ func moreCompactorChecks() []Check {
 		{ID: "patch.rounds", Promise: 4, Suite: SuiteCompactor, compactor: patchRounds, Needs: owner,
 			Rule: "round after round, with summaries, stubs and a person's wishes, every patch is one that can be published, and in the end nothing is left to do"},
 		{ID: "patch.honest", Promise: 1, Suite: SuiteCompactor, compactor: patchHonest, Needs: owner,
-			Rule: "texts say something and are no larger than allowed, a stub says what it costs and what it stands for, and a warning repeats neither entries nor a model"},
+			Rule: "texts say something and are no larger than allowed, a stub says what it costs and what it stands for, and a warning repeats neither entries, summaries and wishes nor a model"},
 		{ID: "patch.publish", Promise: 9, Suite: SuiteCompactor, compactor: patchPublish, Needs: owner,
 			Rule: "what was published is not returned once more, and what could not be published is an error"},
 		{ID: "patch.instructions", Suite: SuiteCompactor, compactor: patchInstructions, Needs: owner,
@@ -80,8 +80,8 @@ func (r *compactorRun) legal(c core.Compaction, patches []core.Patch) string {
 				delete(open, id)
 			}
 			if rep.Ref != "" {
-				if refs[rep.Ref] {
-					return fmt.Sprintf("two replacements have the ref %q", rep.Ref)
+				if refs[rep.Ref] || slices.ContainsFunc(c.Summaries, func(s core.Summary) bool { return s.ID == rep.Ref }) {
+					return fmt.Sprintf("two replacements have the ref %q, or it is that of an earlier summary", rep.Ref)
 				}
 				refs[rep.Ref], open[rep.Ref] = true, true
 			}
@@ -237,6 +237,12 @@ func patchHonest(r *compactorRun) string {
 					if i < 0 || i >= len(e.Message.Parts) {
 						return fmt.Sprintf("the stub of entry %q has a text for part %d, it has %d", id, i, len(e.Message.Parts))
 					}
+					if !utf8.ValidString(s.Texts[i]) && utf8.ValidString(e.Message.Text()) {
+						return fmt.Sprintf("the stub of entry %q holds half a character: %.80q", id, s.Texts[i])
+					}
+				}
+				if strings.TrimSpace(strings.Join(slices.Collect(maps.Values(s.Texts)), "")) == "" {
+					return fmt.Sprintf("the stub of entry %q shows nothing in the place of %d parts", id, len(s.Texts))
 				}
 				if n := leastCost(e.Message, c.Stubs[id].Texts, s.Texts); s.Tokens < n {
 					return fmt.Sprintf("the stub of entry %q says it costs %d tokens, as it is shown then it costs %d at least", id, s.Tokens, n)
@@ -246,7 +252,8 @@ func patchHonest(r *compactorRun) string {
 				}
 			}
 			for _, w := range p.Warnings {
-				if len(marksIn(w)) > 0 || r.model.repeated(w) {
+				earlier := slices.ContainsFunc(c.Summaries, func(s core.Summary) bool { return strings.Contains(w, s.Text) })
+				if len(marksIn(w)) > 0 || earlier || strings.Contains(w, c.Instructions) || r.model.repeated(w) {
 					return fmt.Sprintf("a warning holds content: %.80q", w)
 				}
 			}

@@ -219,6 +219,41 @@ func tableCompactors() []broken {
 			p.Stubs = map[string]window.Stub{e.ID: {Kind: window.Masked, Texts: map[int]string{0: "x"}, Tokens: 1}}
 		}
 	})
+	patch("stubs", "mask", "of blank texts", stubs(func(_ string, s *window.Stub) {
+		for i := range s.Texts {
+			s.Texts[i] = " "
+		}
+	}))
+	patch("stubs", "mask", "of half characters", stubs(func(_ string, s *window.Stub) {
+		for i := range s.Texts {
+			s.Texts[i] += "\xe4\xb8"
+		}
+	}))
+	patch("replacements", "archive", "tools named in any order", func(c core.Compaction, p *core.Patch) {
+		names := map[string]bool{}
+		for _, e := range c.Entries {
+			for _, part := range e.Message.Calls() {
+				names[part.Name] = true
+			}
+		}
+		for i := range p.Replace {
+			for n := range names {
+				p.Replace[i].Text += " " + n
+			}
+		}
+	})
+	patch("replacements", "archive", "the ref of an earlier summary", func(c core.Compaction, p *core.Patch) {
+		for i := range p.Replace {
+			if len(c.Summaries) > 0 {
+				p.Replace[i].Ref = c.Summaries[0].ID
+			}
+		}
+	})
+	patch("replacements", "archive", "a warning with the wishes", func(c core.Compaction, p *core.Patch) {
+		if c.Instructions != "" {
+			p.Warnings = append(p.Warnings, "nobody heeds "+c.Instructions)
+		}
+	})
 	patch("stubs", "mask", "for what the texts alone cost", func(c core.Compaction, p *core.Patch) {
 		for id, s := range p.Stubs {
 			s.Tokens = 0

@@ -145,6 +145,18 @@ func tableModels() []broken {
 			return n.(int) //nolint:forcetypeassert // nothing else is stored
 		}
 	})
+	for name, same := range map[string]func(string) string{
+		"trimmed": strings.TrimSpace, "in lower case": strings.ToLower, "by its words": func(s string) string { return strings.Join(strings.Fields(s), " ") },
+		"without what is no text": func(s string) string { return strings.ToValidUTF8(s, "") },
+	} {
+		counter("count.alike", "remembered "+name, func() core.TokenCounter {
+			var known sync.Map
+			return func(s string) int {
+				n, _ := known.LoadOrStore(same(s), realCount(s)+strings.Count(s, "T")+strings.Count(s, "\xff"))
+				return n.(int) //nolint:forcetypeassert // nothing else is stored
+			}
+		})
+	}
 	counter("count.alike", "one more for every five hundred", func() core.TokenCounter {
 		var n atomic.Int64
 		return func(s string) int { return cheap(s) + int(n.Add(1)/500)*min(len(s), 1) }
@@ -207,6 +219,17 @@ func tableModels() []broken {
 		v := s(t)
 		slices.Reverse(v[min(len(v), 32):])
 		return v
+	})
+	embedder("embed.many", "remembered by length and beginning", func() *hashed {
+		var known sync.Map
+		return &hashed{embed: func(ctx context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
+			v := sound(texts)
+			for i, s := range texts {
+				old, _ := known.LoadOrStore(fmt.Sprint(len(s), s[:min(len(s), 24)]), slices.Clone(v[i]))
+				v[i] = slices.Clone(old.([]float32)) //nolint:forcetypeassert // nothing else is stored
+			}
+			return v, ctx.Err()
+		}}
 	})
 	vectors("embed.order", "backwards", func(t []string, s func([]string) [][]float32) [][]float32 { v := s(t); slices.Reverse(v); return v })
 	vectors("embed.order", "all of the first", func(t []string, s func([]string) [][]float32) [][]float32 {
@@ -271,6 +294,22 @@ func tableModels() []broken {
 		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
 			if utf8.RuneCountInString(req.Prompt) < len(req.Prompt) {
 				return core.Completion{}, core.ErrInvalid
+			}
+			return s.Complete(ctx, req)
+		}
+	})
+	completer("complete.bare", "a bound is needed", func() completes {
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			if req.MaxTokens <= 0 {
+				return core.Completion{}, core.ErrInvalid
+			}
+			return s.Complete(ctx, req)
+		}
+	})
+	completer("complete.bare", "an endless prompt in its error", func() completes {
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			if len(req.Prompt) > 8000 {
+				return core.Completion{}, fmt.Errorf("broken: too long: %q", req.Prompt)
 			}
 			return s.Complete(ctx, req)
 		}

@@ -34,6 +34,8 @@ func completerChecks() []Check {
 	return []Check{
 		{ID: "complete.answers", Suite: SuiteCompleter, model: completeAnswers,
 			Rule: "a question of any text is answered, with figures that are not negative"},
+		{ID: "complete.bare", Suite: SuiteCompleter, model: completeBare, once: true,
+			Rule: "a prompt alone is a question, without a bound; and an error over an endless one does not hold it"},
 		{ID: "complete.concurrent", Promise: 6, Suite: SuiteCompleter, model: completeConcurrent,
 			Rule: "several questions at the same time are answered"},
 		{ID: "complete.cancel", Promise: 9, Suite: SuiteCompleter, model: completeCancel,
@@ -125,6 +127,10 @@ func embedMany(r *modelRun) string {
 		texts[i] = makeText(markOf(6, i), textPlain, 5+i%7, i, nil)
 	}
 	texts[20] = texts[3] // the same twice
+	// These differ in the end alone.
+	for _, i := range []int{31, 32, most - 2, most - 1} {
+		texts[i] = texts[2] + texts[2] + strings.Repeat(" "+strings.Repeat(string(rune('f'+i%9)), 6), 40)
+	}
 	alone := map[int][]float32{}
 	for _, n := range []int{33, 129, most} {
 		all, text := r.embed(texts[:n])
@@ -133,7 +139,10 @@ func embedMany(r *modelRun) string {
 		}
 		for _, i := range []int{0, 31, 32, n * 2 / 3, n - 2, n - 1} {
 			if alone[i] == nil {
-				one, text := r.embed(texts[i : i+1])
+				// Of one that knows no other text.
+				fresh := &modelRun{tb: r.tb, watch: r.watch}
+				r.open(fresh)
+				one, text := fresh.embed(texts[i : i+1])
 				if text != "" {
 					return text
 				}
@@ -237,6 +246,18 @@ func completeAnswers(r *modelRun) string {
 		if text := r.answer(s); text != "" {
 			return text
 		}
+	}
+	return ""
+}
+
+func completeBare(r *modelRun) string {
+	if _, err := r.completer.Complete(r.ctx(), core.CompletionRequest{Prompt: r.said()[0]}); err != nil {
+		return fmt.Sprintf("Complete of a prompt without a system text, a bound and a purpose: error %v, want none", err)
+	}
+	// Whether an endpoint takes so much is its own business.
+	const words = 6000
+	if _, err := r.complete(r.ctx(), makeText("", textPlain, words, 0, nil)); err != nil && strings.Contains(err.Error(), secret) {
+		return fmt.Sprintf("an error holds the prompt: %.200v", err)
 	}
 	return ""
 }

@@ -127,9 +127,9 @@ func countGrows(r *modelRun) string {
 // countLong counts beginnings of one text, each less than half of the next.
 func countLong(r *modelRun) string {
 	for _, kind := range []textKind{textPlain, textCode, textCJK, textEmoji, textDense} {
-		whole := makeText("long", kind, 12000, 0, nil)
+		whole := makeText("long", kind, 60000, 0, nil)
 		last, before := 0, 0
-		for _, n := range []int{900, 2000, 4200, 9000, 20000, 45000} {
+		for _, n := range []int{900, 2000, 4200, 9000, 20000, 45000, 95000, 200000} {
 			for !utf8.RuneStart(whole[n]) {
 				n--
 			}
@@ -156,6 +156,8 @@ func countAlike(r *modelRun) string {
 	} {
 		texts = append(texts, middle, middle+tail, head+middle, head+middle+tail)
 	}
+	// What a memory must not take for the same.
+	texts = append(texts, tail, "\n\n\n"+tail, tail+" \t \t ", strings.ReplaceAll(tail, " ", " \n "), strings.ToUpper(tail), tail+"\xff\xfe\xff\xfe\xff")
 	alone := make([]int, len(texts))
 	for i, s := range texts {
 		fresh := &modelRun{tb: r.tb, watch: r.watch}

@@ -205,6 +205,7 @@ func retrieveGranted(r *retrieverRun) string {
 			e := plainEntry(n, id, int64(i))
 			m := message.New(message.User, fmt.Sprintf("%s the budget report moved to friday", markOf(8, n)))
 			e.Message, e.Fingerprint = m, message.Fingerprint(m)
+			e.Key = fmt.Sprintf("k%d", i) // what is one in a session may be another's too
 			n++
 			if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
 				return fmt.Sprintf("Append into %q: error %v, want none", id, err)

@@ -14,7 +14,7 @@ type Completer interface {
 	Complete(ctx context.Context, req CompletionRequest) (Completion, error)
 }
 
-// CompletionRequest is one question to a model.
+// CompletionRequest is one question to a model. Only Prompt is always there.
 type CompletionRequest struct {
 	// System and Prompt are the instruction and the text to work on.
 	System, Prompt string
