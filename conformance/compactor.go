@@ -191,13 +191,16 @@ func (r *compactorRun) ctx() context.Context { return r.watch.calling(r.tb.Conte
 // cheapCount is a counter that is quick and never below one token for four bytes.
 func cheapCount(s string) int { return (len(s) + 3) / 4 }
 
+// messageTokens is what a message costs besides its parts.
+const messageTokens = 4
+
 // task builds the conversation and asks for half of it to go.
 func (r *compactorRun) task(force bool) core.Compaction {
 	r.entries, r.groups, r.published = nil, map[string]int{}, nil
 	id := sessionOf(0)
 	add := func(group int, m message.Message) {
 		n := len(r.entries)
-		tokens := 4 + cheapCount(m.Text())
+		tokens := messageTokens + cheapCount(m.Text())
 		for _, p := range m.Calls() {
 			tokens += cheapCount(p.Name + p.Args)
 		}
@@ -220,15 +223,16 @@ func (r *compactorRun) task(force bool) core.Compaction {
 			e.Fingerprint = message.Fingerprint(e.Message)
 			continue
 		}
+		name := []string{"read", "bash", "grep", "fetch", "ls"}[g%5]
 		call := message.New(message.Assistant, "")
 		call.Parts = nil
 		for i := range p.Calls {
-			call.Parts = append(call.Parts, message.Part{Kind: message.ToolCall, CallID: fmt.Sprintf("c%d.%d", g, i), Name: "read", Args: `{"n":1}`})
+			call.Parts = append(call.Parts, message.Part{Kind: message.ToolCall, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Args: `{"n":1}`})
 		}
 		add(g, call)
 		for i := range p.Calls {
 			m := message.Message{Role: message.Tool, Parts: []message.Part{
-				{Kind: message.ToolResult, CallID: fmt.Sprintf("c%d.%d", g, i), Name: "read", Text: text},
+				{Kind: message.ToolResult, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Text: text},
 			}}
 			add(g, m)
 		}

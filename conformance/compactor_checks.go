@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 func compactorChecks() []Check {
@@ -22,7 +25,7 @@ func compactorContract() []Check {
 		{ID: "patch.groups", Promise: 5, Suite: SuiteCompactor, compactor: patchGroups, Needs: owner,
 			Rule: "a tool call and its results are replaced together"},
 		{ID: "patch.text", Promise: 10, Suite: SuiteCompactor, compactor: patchText, Needs: owner,
-			Rule: "a replacement has a text and a kind, a stub a text; protected and unknown entries get no stub"},
+			Rule: "a replacement has a text and a kind, a stub a text; protected and unknown entries get no stub, and no text takes a tool call's place"},
 		{ID: "patch.progress", Promise: 4, Suite: SuiteCompactor, compactor: patchProgress, Needs: owner,
 			Rule: "a patch makes the window cheaper, forced also below every mark, and one that does less than asked says why"},
 		{ID: "patch.fallback", Promise: 4, Suite: SuiteCompactor, compactor: patchFallback, Needs: owner,
@@ -32,7 +35,7 @@ func compactorContract() []Check {
 		{ID: "patch.pure", Promise: 2, Suite: SuiteCompactor, compactor: patchPure,
 			Rule: "a compactor changes nothing it is given"},
 		{ID: "deterministic.patch", Promise: 6, Suite: SuiteCompactor, compactor: deterministicPatch, Needs: owner,
-			Rule: "the same task and the same answers of the model give the same patch"},
+			Rule: "the same task and the same answers of the model give the same patch, and the only time in it is the task's"},
 		{ID: "patch.owner", Promise: 3, Suite: SuiteCompactor, compactor: patchOwner, Needs: owner,
 			Rule: "a compactor that owns compaction never asks the runtime to compact"},
 		{ID: "patch.delegate", Promise: 3, Suite: SuiteCompactor, compactor: patchDelegate, Needs: delegate,
@@ -120,6 +123,11 @@ func patchText(r *compactorRun) string {
 			}
 			if s.Kind == "" || len(s.Texts) == 0 {
 				return fmt.Sprintf("the stub of entry %q has kind %q and %d texts", id, s.Kind, len(s.Texts))
+			}
+			for i, part := range c.Entries[slices.Index(free, id)].Message.Parts {
+				if _, named := s.Texts[i]; named && part.Kind == message.ToolCall {
+					return fmt.Sprintf("the stub of entry %q has a text in the place of a tool call: its results would stand alone", id)
+				}
 			}
 		}
 	}
@@ -273,8 +281,11 @@ func patchPure(r *compactorRun) string {
 
 func deterministicPatch(r *compactorRun) string {
 	var texts [2]string
+	days := daysNow()
 	for i := range texts {
-		patches, text := r.run(r.task(true))
+		c := r.task(true)
+		r.aged(&c)
+		patches, text := r.run(c)
 		if text != "" {
 			return text
 		}
@@ -287,7 +298,33 @@ func deterministicPatch(r *compactorRun) string {
 	if texts[0] != texts[1] {
 		return fmt.Sprintf("patch %s, then %s", texts[0], texts[1])
 	}
+	for _, day := range append(days, daysNow()...) {
+		if strings.Contains(texts[1], day) {
+			return fmt.Sprintf("the patch holds the machine's time, %q: it is a function of the task, whose Now is in 2001: %.200s", day, texts[1])
+		}
+	}
 	return ""
+}
+
+// aged puts a task into a time that no machine's clock shows.
+func (*compactorRun) aged(c *core.Compaction) {
+	c.Now = time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
+	for i := range c.Entries {
+		c.Entries[i].Time = c.Now.Add(time.Duration(i-len(c.Entries)) * time.Second)
+	}
+}
+
+// daysNow is the machine's day as programs write it, and the first digits of what counts seconds.
+func daysNow() []string {
+	now := time.Now()
+	days := []string{strconv.FormatInt(now.Unix()/100, 10)}
+	for _, layout := range []string{
+		time.DateOnly, "20060102", "2006/01/02", "02.01.2006", "01/02/2006", "Jan 2, 2006", "January 2, 2006", "2 Jan 2006", "2 January 2006", "02 Jan 2006", "02-Jan-06",
+		"Jan _2 15:04",
+	} {
+		days = append(days, now.Format(layout), now.UTC().Format(layout))
+	}
+	return days
 }
 
 func patchOwner(r *compactorRun) string {

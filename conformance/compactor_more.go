@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )
 
@@ -19,7 +20,7 @@ func moreCompactorChecks() []Check {
 		{ID: "patch.rounds", Promise: 4, Suite: SuiteCompactor, compactor: patchRounds, Needs: owner,
 			Rule: "round after round, with summaries, stubs and a person's wishes, every patch is one that can be published, and in the end nothing is left to do"},
 		{ID: "patch.honest", Promise: 1, Suite: SuiteCompactor, compactor: patchHonest, Needs: owner,
-			Rule: "texts say something and are no larger than allowed, and a stub says what it costs and what it stands for"},
+			Rule: "texts say something and are no larger than allowed, a stub says what it costs and what it stands for, and a warning repeats neither entries, summaries and wishes nor a model"},
 		{ID: "patch.publish", Promise: 9, Suite: SuiteCompactor, compactor: patchPublish, Needs: owner,
 			Rule: "what was published is not returned once more, and what could not be published is an error"},
 		{ID: "patch.instructions", Suite: SuiteCompactor, compactor: patchInstructions, Needs: owner,
@@ -79,8 +80,8 @@ func (r *compactorRun) legal(c core.Compaction, patches []core.Patch) string {
 				delete(open, id)
 			}
 			if rep.Ref != "" {
-				if refs[rep.Ref] {
-					return fmt.Sprintf("two replacements have the ref %q", rep.Ref)
+				if refs[rep.Ref] || slices.ContainsFunc(c.Summaries, func(s core.Summary) bool { return s.ID == rep.Ref }) {
+					return fmt.Sprintf("two replacements have the ref %q, or it is that of an earlier summary", rep.Ref)
 				}
 				refs[rep.Ref], open[rep.Ref] = true, true
 			}
@@ -198,7 +199,7 @@ func patchRounds(r *compactorRun) string {
 }
 
 func patchHonest(r *compactorRun) string {
-	for n, mood := range []Mood{Honest, Empty, Lying, Lying} {
+	for n, mood := range []Mood{Honest, Empty, Lying, Lying, Hostile} {
 		r.model.Set(mood)
 		c := r.rich(true)
 		if n == 3 {
@@ -232,28 +233,52 @@ func patchHonest(r *compactorRun) string {
 			}
 			for id, s := range p.Stubs {
 				e := of[id]
-				n := 0
-				for i, t := range s.Texts {
+				for i := range s.Texts {
 					if i < 0 || i >= len(e.Message.Parts) {
 						return fmt.Sprintf("the stub of entry %q has a text for part %d, it has %d", id, i, len(e.Message.Parts))
 					}
-					n += cheapCount(t)
+					if !utf8.ValidString(s.Texts[i]) && utf8.ValidString(e.Message.Text()) {
+						return fmt.Sprintf("the stub of entry %q holds half a character: %.80q", id, s.Texts[i])
+					}
 				}
-				if s.Tokens < n*9/10 || s.Tokens <= 0 {
-					return fmt.Sprintf("the stub of entry %q says it costs %d tokens, its texts cost %d", id, s.Tokens, n)
+				if strings.TrimSpace(strings.Join(slices.Collect(maps.Values(s.Texts)), "")) == "" {
+					return fmt.Sprintf("the stub of entry %q shows nothing in the place of %d parts", id, len(s.Texts))
+				}
+				if n := leastCost(e.Message, c.Stubs[id].Texts, s.Texts); s.Tokens < n {
+					return fmt.Sprintf("the stub of entry %q says it costs %d tokens, as it is shown then it costs %d at least", id, s.Tokens, n)
 				}
 				if s.Kind != window.Clipped && s.Kind != window.Masked {
 					return fmt.Sprintf("the stub of entry %q is of kind %q", id, s.Kind)
 				}
 			}
 			for _, w := range p.Warnings {
-				if len(marksIn(w)) > 0 {
+				earlier := slices.ContainsFunc(c.Summaries, func(s core.Summary) bool { return strings.Contains(w, s.Text) })
+				if len(marksIn(w)) > 0 || earlier || strings.Contains(w, c.Instructions) || r.model.repeated(w) {
 					return fmt.Sprintf("a warning holds content: %.80q", w)
 				}
 			}
 		}
 	}
 	return ""
+}
+
+// leastCost is the least that a message costs where texts of stubs, the later ones over the earlier, stand in the place of its parts: what is no text, and the name
+// of a tool, are not counted, and each part may be a token less where all are counted together.
+func leastCost(m message.Message, stubs ...map[int]string) int {
+	texts := map[int]string{}
+	for _, s := range stubs {
+		maps.Copy(texts, s)
+	}
+	n := messageTokens
+	for _, p := range message.Shorten(m, texts, true).Parts {
+		switch p.Kind {
+		case message.Text, message.ToolResult:
+			n += max(cheapCount(p.Text)-1, 0)
+		case message.ToolCall:
+			n += max(cheapCount(p.Name+p.Args)-1, 0)
+		}
+	}
+	return n
 }
 
 func patchPublish(r *compactorRun) string {
@@ -346,21 +371,29 @@ func patchWhole(r *compactorRun) string {
 	filled(&want)
 	var asked core.CompactRequest
 	r.host.onCompact = func(req core.CompactRequest) core.CompactResult { asked = req; return want }
-	for n, compacted := range []bool{true, false, true} {
+	for n, compacted := range []bool{true, false, true, true, false} {
 		want.OK, want.Compacted = compacted, compacted
 		c := r.rich(compacted)
 		if n == 2 {
 			c.Target = 2 * c.Tokens // forced, below every mark
 		}
 		calls := r.host.Compacts()
-		filled(&c.Request)
-		c.Request.Session = c.Session
+		asking := func(id core.SessionID) (req core.CompactRequest) {
+			filled(&req)
+			switch n {
+			case 3:
+				req.Force, c.Force = false, false
+			case 4:
+				req = core.CompactRequest{} // what a host does not say, nobody adds
+			}
+			req.Session = id
+			return req
+		}
+		c.Request = asking(c.Session)
 		if n == 0 {
 			c.Entries, c.Cost, c.Protected, c.Left = c.Entries[:1], c.Cost[:1], 0, 0
 		}
-		var sent core.CompactRequest
-		filled(&sent)
-		sent.Session = c.Session
+		sent := asking(c.Session)
 		p, err := r.compactor.Compact(r.ctx(), c)
 		if err != nil {
 			return fmt.Sprintf("Compact: error %v, want none", err)

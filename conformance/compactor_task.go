@@ -19,6 +19,8 @@ func taskCompactorChecks() []Check {
 			Rule: "a patch is a function of its task: what was asked before changes no answer, and no answer that was given"},
 		{ID: "patch.long", Promise: 4, Suite: SuiteCompactor, compactor: patchLong, Needs: owner, once: true,
 			Rule: "more than a thousand entries are compacted as few are, what is long and cannot be published is not forgotten, and the thirtieth time is as the first"},
+		{ID: "patch.paid", Promise: 4, Suite: SuiteCompactor, compactor: patchPaid, Needs: owner, once: true,
+			Rule: "what a model answered before the compaction's time was over is published, or in the patch that is returned with the error"},
 	}
 }
 
@@ -185,10 +187,7 @@ func patchLong(r *compactorRun) string {
 		return fmt.Sprintf("%d entries: %s", len(c.Entries), text)
 	}
 	// What is long is published piece by piece.
-	r.pieces = nil
-	for n := range longPieces {
-		r.pieces = append(r.pieces, piece{Size: longText, Calls: n % 2})
-	}
+	r.pieces = longTexts()
 	if text := r.refused(); text != "" {
 		return text
 	}
@@ -203,6 +202,57 @@ func patchLong(r *compactorRun) string {
 			return fmt.Sprintf("the same for the %dth time: %s", n+1, text)
 		}
 		first = got
+	}
+	return ""
+}
+
+// longTexts are pieces about which a model is asked more than once.
+func longTexts() []piece {
+	out := make([]piece, longPieces)
+	for n := range out {
+		out[n] = piece{Size: longText, Calls: n % 2}
+	}
+	return out
+}
+
+// patchPaid ends the time of a compaction while the last of its questions is open. A compactor that makes one text of all answers has nothing to keep then.
+func patchPaid(r *compactorRun) string {
+	r.pieces = longTexts()
+	summaries := func(patches []core.Patch) int {
+		n := 0
+		for _, p := range patches {
+			for _, rep := range p.Replace {
+				if rep.Kind == "summary" && len(rep.Entries) > 0 {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	calls := r.model.Calls()
+	whole, text := r.run(r.task(true))
+	if text != "" {
+		return text
+	}
+	asked := r.model.Calls() - calls
+	const least = 3
+	if asked < least || summaries(whole) < least {
+		return ""
+	}
+	ctx, cancel := context.WithCancel(r.ctx())
+	defer cancel()
+	r.model.overAfter(asked-1, cancel)
+	c := r.task(true)
+	p, err := r.compactor.Compact(ctx, c)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Sprintf("Compact whose time was over while a model was asked: error %v, want none or context.Canceled", err)
+	}
+	kept := r.all(p)
+	if text := r.legal(c, kept); text != "" {
+		return fmt.Sprintf("of what was done when time was over after %d answers: %s", asked-1, text)
+	}
+	if summaries(kept) == 0 {
+		return fmt.Sprintf("time was over after %d answers of a model, which make %d summaries otherwise: none was published, and none is in the patch", asked-1, summaries(whole))
 	}
 	return ""
 }

@@ -110,10 +110,13 @@ func faultyRetrievers() []fault {
 			return c
 		}), []string{"retrieve.content"}),
 		retrieverFault("memory of the erased", func(r *brokenRetriever) {
-			r.recall = func(e core.Entry) bool { return e.Type != core.TypeHeartbeat }
+			r.recall = func(e core.Entry) bool { return !e.Hidden() }
 		}, []string{"retrieve.erased"}),
 		retrieverFault("heartbeats recalled", func(r *brokenRetriever) {
 			r.recall = func(e core.Entry) bool { return e.Type == core.TypeHeartbeat }
+		}, []string{"retrieve.heartbeat"}, "retrieve.erased"),
+		retrieverFault("system messages of the beginning recalled", func(r *brokenRetriever) {
+			r.recall = func(e core.Entry) bool { return e.Leads() }
 		}, []string{"retrieve.heartbeat"}, "retrieve.erased"),
 		retrieverFault("the whole agent", func(r *brokenRetriever) { r.query = func(q *core.Query) { q.Scope.Session = "" } }, []string{"isolation.retrieve"}, "retrieve.legal"),
 		retrieverFault("scores by chance", answer(func(c []core.Candidate) []core.Candidate {
@@ -235,7 +238,7 @@ func (b *brokenCompactor) Compact(ctx context.Context, c core.Compaction) (core.
 func compactorFault(name string, sound func() (core.Compactor, error), change func(*brokenCompactor, *conformance.Model), caught []string, kin ...string) fault {
 	// These look at everything at once.
 	kin = append(kin, "patch.concurrent", "patch.honest", "patch.host-fails", "patch.instructions", "patch.publish", "patch.rounds", "patch.whole",
-		"patch.alone", "patch.long")
+		"patch.alone", "patch.long", "patch.paid")
 	over := func(env conformance.Env) (core.Compactor, error) {
 		c, err := sound()
 		b := &brokenCompactor{Compactor: c}

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,6 +184,14 @@ func tableCompactors() []broken {
 			}
 		})
 		patch("replacements", base, "another ref each time", replacements(func(r *core.Replacement) { r.Ref = fmt.Sprint(time.Now().UnixNano()) }))
+		patch("replacements", base, "a text with the day", replacements(func(r *core.Replacement) { r.Text += " Made on " + time.Now().UTC().Format(time.DateOnly) + "." }))
+		patch("replacements", base, "the minute in its metadata", replacements(func(r *core.Replacement) {
+			r.Meta = maps.Clone(r.Meta)
+			if r.Meta == nil {
+				r.Meta = map[string]string{}
+			}
+			r.Meta["madeAt"] = time.Now().UTC().Format("2006-01-02T15:04Z07:00")
+		}))
 		patch("replacements", base, "a text with the time", replacements(func(r *core.Replacement) { r.Text += time.Now().String() }))
 	}
 	patch("stubs", "mask", "dearer than before", stubs(func(_ string, s *window.Stub) { s.Tokens += 100000 }))
@@ -208,6 +217,59 @@ func tableCompactors() []broken {
 	patch("stubs", "mask", "of protected ones", func(c core.Compaction, p *core.Patch) {
 		for _, e := range c.Entries[len(c.Entries)-c.Protected:] {
 			p.Stubs = map[string]window.Stub{e.ID: {Kind: window.Masked, Texts: map[int]string{0: "x"}, Tokens: 1}}
+		}
+	})
+	patch("stubs", "mask", "of blank texts", stubs(func(_ string, s *window.Stub) {
+		for i := range s.Texts {
+			s.Texts[i] = " "
+		}
+	}))
+	patch("stubs", "mask", "of half characters", stubs(func(_ string, s *window.Stub) {
+		for i := range s.Texts {
+			s.Texts[i] += "\xe4\xb8"
+		}
+	}))
+	patch("replacements", "archive", "tools named in any order", func(c core.Compaction, p *core.Patch) {
+		names := map[string]bool{}
+		for _, e := range c.Entries {
+			for _, part := range e.Message.Calls() {
+				names[part.Name] = true
+			}
+		}
+		for i := range p.Replace {
+			for n := range names {
+				p.Replace[i].Text += " " + n
+			}
+		}
+	})
+	patch("replacements", "archive", "the ref of an earlier summary", func(c core.Compaction, p *core.Patch) {
+		for i := range p.Replace {
+			if len(c.Summaries) > 0 {
+				p.Replace[i].Ref = c.Summaries[0].ID
+			}
+		}
+	})
+	patch("replacements", "archive", "a warning with the wishes", func(c core.Compaction, p *core.Patch) {
+		if c.Instructions != "" {
+			p.Warnings = append(p.Warnings, "nobody heeds "+c.Instructions)
+		}
+	})
+	patch("stubs", "mask", "for what the texts alone cost", func(c core.Compaction, p *core.Patch) {
+		for id, s := range p.Stubs {
+			s.Tokens = 0
+			for _, t := range s.Texts {
+				s.Tokens += c.Count(t)
+			}
+			p.Stubs[id] = s
+		}
+	})
+	patch("stubs", "mask", "of calls too", func(c core.Compaction, p *core.Patch) {
+		for i, e := range c.Entries[:len(c.Entries)-c.Protected] {
+			for n, part := range e.Message.Parts {
+				if part.Kind == message.ToolCall && p.Stubs != nil {
+					p.Stubs[e.ID] = window.Stub{Kind: window.Masked, Texts: map[int]string{n: "[call]"}, Tokens: min(10, c.Cost[i])}
+				}
+			}
 		}
 	})
 	patch("stubs", "mask", "again and again", func(c core.Compaction, p *core.Patch) {
@@ -467,6 +529,24 @@ func tableCompactors() []broken {
 		}
 		return s(ctx, c)
 	})
+	call("models", "summary", "what was paid for, with success alone", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		var all []core.Replacement
+		c.Publish = func(_ context.Context, p core.Patch) error { all = append(all, p.Replace...); return nil }
+		p, err := s(ctx, c)
+		if err != nil {
+			return core.Patch{}, err
+		}
+		p.Replace = append(all, p.Replace...)
+		return p, nil
+	})
+	call("models", "archive", "a warning with what the model answered", func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
+		p, err := s(ctx, c)
+		answer, modelErr := m.Complete(ctx, core.CompletionRequest{Prompt: c.Instructions})
+		if modelErr != nil || strings.TrimSpace(answer.Text) == "" || c.Count(answer.Text) > c.SummaryTokens {
+			p.Warnings = append(p.Warnings, "the model answered "+answer.Text)
+		}
+		return p, err
+	})
 	call("models", "archive", "the runtime is asked too", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
 		_, _ = c.Host.Compact(ctx, c.Request)
 		return s(ctx, c)
@@ -524,6 +604,14 @@ func tableCompactors() []broken {
 			})
 		}
 	}
+	task := func(name string, f func(*core.CompactRequest)) {
+		call("what a delegate passes on", "delegate", name, func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			f(&c.Request)
+			return s(ctx, c)
+		})
+	}
+	task("forced, whatever was asked", func(r *core.CompactRequest) { r.Force = true })
+	task("with a trigger of its own where none is named", func(r *core.CompactRequest) { r.Trigger = cmp.Or(r.Trigger, "manual") })
 	call("what a delegate passes on", "delegate", "once more after a failure", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
 		p, err := s(ctx, c)
 		if err != nil && ctx.Err() == nil {

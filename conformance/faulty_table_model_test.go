@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -124,6 +125,43 @@ func tableModels() []broken {
 	})
 	pure("count.grows", "never more than a thousand", func(s string) int { return min(cheap(s), 1000) })
 
+	pure("count.long", "estimated from ten thousand bytes on", func(s string) int {
+		if len(s) > 10000 {
+			return len(s) / 12
+		}
+		return cheap(s)
+	})
+	counter("count.alike", "remembered by length and beginning", func() core.TokenCounter {
+		var known sync.Map
+		return func(s string) int {
+			n, _ := known.LoadOrStore(fmt.Sprint(len(s), s[:min(len(s), 16)]), realCount(s))
+			return n.(int) //nolint:forcetypeassert // nothing else is stored
+		}
+	})
+	counter("count.alike", "remembered by length, beginning and end", func() core.TokenCounter {
+		var known sync.Map
+		return func(s string) int {
+			n, _ := known.LoadOrStore(fmt.Sprint(len(s), s[:min(len(s), 64)], s[max(len(s)-64, 0):]), realCount(s))
+			return n.(int) //nolint:forcetypeassert // nothing else is stored
+		}
+	})
+	for name, same := range map[string]func(string) string{
+		"trimmed": strings.TrimSpace, "in lower case": strings.ToLower, "by its words": func(s string) string { return strings.Join(strings.Fields(s), " ") },
+		"without what is no text": func(s string) string { return strings.ToValidUTF8(s, "") },
+	} {
+		counter("count.alike", "remembered "+name, func() core.TokenCounter {
+			var known sync.Map
+			return func(s string) int {
+				n, _ := known.LoadOrStore(same(s), realCount(s)+strings.Count(s, "T")+strings.Count(s, "\xff"))
+				return n.(int) //nolint:forcetypeassert // nothing else is stored
+			}
+		})
+	}
+	counter("count.alike", "one more for every five hundred", func() core.TokenCounter {
+		var n atomic.Int64
+		return func(s string) int { return cheap(s) + int(n.Add(1)/500)*min(len(s), 1) }
+	})
+
 	embedder := func(id, name string, h func() *hashed) {
 		out = append(out, broken{class: "embedder: " + id, name: name, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
@@ -153,6 +191,45 @@ func tableModels() []broken {
 			}
 		}
 		return v
+	})
+	vectors("embed.shape", "none for a blank text", func(t []string, s func([]string) [][]float32) [][]float32 {
+		v := s(t)
+		for i := range t {
+			if strings.TrimSpace(t[i]) == "" {
+				v[i] = nil
+			}
+		}
+		return v
+	})
+	vectors("embed.shape", "NaN for a blank text", func(t []string, s func([]string) [][]float32) [][]float32 {
+		v := s(t)
+		for i := range t {
+			if strings.TrimSpace(t[i]) == "" {
+				v[i][3] = float32(math.NaN())
+			}
+		}
+		return v
+	})
+	vectors("embed.many", "the first hundred", func(t []string, s func([]string) [][]float32) [][]float32 { return s(t[:min(len(t), 100)]) })
+	vectors("embed.many", "the same once", func(t []string, s func([]string) [][]float32) [][]float32 {
+		seen := map[string]bool{}
+		return s(slices.DeleteFunc(slices.Clone(t), func(text string) bool { again := seen[text]; seen[text] = true; return again }))
+	})
+	vectors("embed.many", "a second batch backwards", func(t []string, s func([]string) [][]float32) [][]float32 {
+		v := s(t)
+		slices.Reverse(v[min(len(v), 32):])
+		return v
+	})
+	embedder("embed.many", "remembered by length and beginning", func() *hashed {
+		var known sync.Map
+		return &hashed{embed: func(ctx context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
+			v := sound(texts)
+			for i, s := range texts {
+				old, _ := known.LoadOrStore(fmt.Sprint(len(s), s[:min(len(s), 24)]), slices.Clone(v[i]))
+				v[i] = slices.Clone(old.([]float32)) //nolint:forcetypeassert // nothing else is stored
+			}
+			return v, ctx.Err()
+		}}
 	})
 	vectors("embed.order", "backwards", func(t []string, s func([]string) [][]float32) [][]float32 { v := s(t); slices.Reverse(v); return v })
 	vectors("embed.order", "all of the first", func(t []string, s func([]string) [][]float32) [][]float32 {
@@ -221,6 +298,22 @@ func tableModels() []broken {
 			return s.Complete(ctx, req)
 		}
 	})
+	completer("complete.bare", "a bound is needed", func() completes {
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			if req.MaxTokens <= 0 {
+				return core.Completion{}, core.ErrInvalid
+			}
+			return s.Complete(ctx, req)
+		}
+	})
+	completer("complete.bare", "an endless prompt in its error", func() completes {
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			if len(req.Prompt) > 8000 {
+				return core.Completion{}, fmt.Errorf("broken: too long: %q", req.Prompt)
+			}
+			return s.Complete(ctx, req)
+		}
+	})
 	completer("complete.cancel", "goes on", func() completes {
 		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
 			return s.Complete(context.WithoutCancel(ctx), req)
@@ -247,6 +340,17 @@ func tableModels() []broken {
 		}
 	})
 	return out
+}
+
+// realCount depends on more of a text than its length, as real counters do.
+func realCount(s string) int {
+	n := 0
+	for _, r := range s {
+		if r == ' ' || r > 127 {
+			n++
+		}
+	}
+	return cheap(s) + n
 }
 
 // countOf counts the bytes of a text that are none.

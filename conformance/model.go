@@ -16,7 +16,7 @@ type Mood int
 
 // The moods.
 const (
-	// Honest answers with a short text that depends on the question alone.
+	// Honest answers with a short text that depends on the question alone, and says more where more was asked about.
 	Honest Mood = iota
 	// Empty answers with white space.
 	Empty
@@ -45,6 +45,11 @@ type Model struct {
 	mood  Mood
 	calls int
 	asked []string
+	// answered are the first words of its answers.
+	answered [][]string
+	// left is how many questions are answered before over is called and the model hangs; without over it never does.
+	left int
+	over func()
 }
 
 var _ core.Completer = (*Model)(nil)
@@ -76,19 +81,58 @@ func (m *Model) heard(text string) bool {
 	return slices.ContainsFunc(m.asked, func(asked string) bool { return strings.Contains(asked, text) })
 }
 
+// overAfter lets the model answer so many more questions, and then call over and hang.
+func (m *Model) overAfter(answers int, over func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left, m.over = answers, over
+}
+
+// repeated reports whether a text repeats some of what the model answered: three words in a row.
+func (m *Model) repeated(text string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	const row = 3
+	return slices.ContainsFunc(m.answered, func(words []string) bool {
+		for i := range len(words) - row + 1 {
+			if strings.Contains(text, strings.Join(words[i:i+row], " ")) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// perPoint is how much of a question is worth a sentence of its own, in bytes.
+const perPoint = 4000
+
+// beginning is how much of an answer is remembered, in bytes.
+const beginning = 80
+
 // Complete answers as the mood says.
 func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
 	m.mu.Lock()
 	m.calls++
 	m.asked = append(m.asked, req.System+"\n"+req.Prompt)
-	mood := m.mood
+	mood, over := m.mood, m.over
+	if over != nil && m.left > 0 {
+		m.left--
+		over = nil
+	}
 	m.mu.Unlock()
+	if over != nil {
+		over()
+		mood = Hanging
+	}
 	if err := ctx.Err(); err != nil {
 		return core.Completion{}, fmt.Errorf("conformance: complete: %w", err)
 	}
 	h := fnv.New32a()
 	h.Write([]byte(req.System + "\x00" + req.Prompt))
 	text := fmt.Sprintf("They agreed on plan %08x; the open question is the budget.", h.Sum32())
+	for i := range len(req.Prompt) / perPoint {
+		text += fmt.Sprintf(" Point %d is plan %08x.", i+1, h.Sum32()+uint32(i)) //nolint:gosec // a handful
+	}
 	switch mood {
 	case Empty:
 		text = " \n"
@@ -102,5 +146,8 @@ func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.
 		<-ctx.Done()
 		return core.Completion{}, fmt.Errorf("conformance: complete: %w", ctx.Err())
 	}
+	m.mu.Lock()
+	m.answered = append(m.answered, strings.Fields(text[:min(len(text), beginning)]))
+	m.mu.Unlock()
 	return core.Completion{Text: text, Model: "model-" + mood.String(), InputTokens: len(req.Prompt) / 4, OutputTokens: len(text) / 4, StopReason: "stop"}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
@@ -13,9 +14,11 @@ import (
 func embedderChecks() []Check {
 	return []Check{
 		{ID: "embed.shape", Suite: SuiteEmbedder, model: embedShape,
-			Rule: "there is one vector for each text, of the length that Dimensions says, of finite numbers"},
+			Rule: "there is one vector for each text, blank ones too, of the length that Dimensions says, of finite numbers"},
 		{ID: "embed.order", Promise: 6, Suite: SuiteEmbedder, model: embedOrder,
 			Rule: "the vector of a text does not depend on what stands beside it, and comes in its place"},
+		{ID: "embed.many", Promise: 6, Suite: SuiteEmbedder, model: embedMany, once: true,
+			Rule: "there is one vector for each of many texts, however many an endpoint takes at once, and each comes in its place"},
 		{ID: "embed.named", Suite: SuiteEmbedder, model: embedNamed,
 			Rule: "Model names the model, and neither it nor Dimensions changes once they are known"},
 		{ID: "embed.concurrent", Promise: 6, Suite: SuiteEmbedder, model: embedConcurrent,
@@ -31,6 +34,8 @@ func completerChecks() []Check {
 	return []Check{
 		{ID: "complete.answers", Suite: SuiteCompleter, model: completeAnswers,
 			Rule: "a question of any text is answered, with figures that are not negative"},
+		{ID: "complete.bare", Suite: SuiteCompleter, model: completeBare, once: true,
+			Rule: "a prompt alone is a question, without a bound; and an error over an endless one does not hold it"},
 		{ID: "complete.concurrent", Promise: 6, Suite: SuiteCompleter, model: completeConcurrent,
 			Rule: "several questions at the same time are answered"},
 		{ID: "complete.cancel", Promise: 9, Suite: SuiteCompleter, model: completeCancel,
@@ -84,8 +89,11 @@ func (r *modelRun) said() []string {
 }
 
 func embedShape(r *modelRun) string {
-	if _, text := r.embed(r.said()); text != "" {
-		return text
+	// The blank ones stand among others and alone.
+	for _, texts := range [][]string{r.said(), slices.Insert(r.said(), 1, "", " ", "\n\t"), {""}} {
+		if _, text := r.embed(texts); text != "" {
+			return fmt.Sprintf("%s, of %.80q", text, texts)
+		}
 	}
 	if got, err := r.embedder.Embed(r.ctx(), nil); err != nil || len(got) != 0 {
 		return fmt.Sprintf("Embed of no text: %d vectors, error %v", len(got), err)
@@ -106,6 +114,43 @@ func embedOrder(r *modelRun) string {
 		}
 		if !sameWay(one[0], all[i]) {
 			return fmt.Sprintf("Embed of %d texts: vector %d is not that of %s alone", len(texts), i, quoteShort(texts[i]))
+		}
+	}
+	return ""
+}
+
+// embedMany asks for more than endpoints take at once, and for the vectors of some of it alone.
+func embedMany(r *modelRun) string {
+	const most = 600
+	texts := make([]string, most)
+	for i := range texts {
+		texts[i] = makeText(markOf(6, i), textPlain, 5+i%7, i, nil)
+	}
+	texts[20] = texts[3] // the same twice
+	// These differ in the end alone.
+	for _, i := range []int{31, 32, most - 2, most - 1} {
+		texts[i] = texts[2] + texts[2] + strings.Repeat(" "+strings.Repeat(string(rune('f'+i%9)), 6), 40)
+	}
+	alone := map[int][]float32{}
+	for _, n := range []int{33, 129, most} {
+		all, text := r.embed(texts[:n])
+		if text != "" {
+			return text
+		}
+		for _, i := range []int{0, 31, 32, n * 2 / 3, n - 2, n - 1} {
+			if alone[i] == nil {
+				// Of one that knows no other text.
+				fresh := &modelRun{tb: r.tb, watch: r.watch}
+				r.open(fresh)
+				one, text := fresh.embed(texts[i : i+1])
+				if text != "" {
+					return text
+				}
+				alone[i] = one[0]
+			}
+			if !sameWay(all[i], alone[i]) {
+				return fmt.Sprintf("Embed of %d texts: vector %d is not that of its text alone", n, i)
+			}
 		}
 	}
 	return ""
@@ -201,6 +246,18 @@ func completeAnswers(r *modelRun) string {
 		if text := r.answer(s); text != "" {
 			return text
 		}
+	}
+	return ""
+}
+
+func completeBare(r *modelRun) string {
+	if _, err := r.completer.Complete(r.ctx(), core.CompletionRequest{Prompt: r.said()[0]}); err != nil {
+		return fmt.Sprintf("Complete of a prompt without a system text, a bound and a purpose: error %v, want none", err)
+	}
+	// Whether an endpoint takes so much is its own business.
+	const words = 6000
+	if _, err := r.complete(r.ctx(), makeText("", textPlain, words, 0, nil)); err != nil && strings.Contains(err.Error(), secret) {
+		return fmt.Sprintf("an error holds the prompt: %.200v", err)
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 func counterChecks() []Check {
@@ -18,6 +19,10 @@ func counterChecks() []Check {
 			Rule: "several texts at the same time cost what each of them costs alone"},
 		{ID: "count.grows", Promise: 1, Suite: SuiteCounter, model: countGrows,
 			Rule: "a text that goes on and on costs more and more"},
+		{ID: "count.long", Promise: 1, Suite: SuiteCounter, model: countLong, once: true,
+			Rule: "a text of any length costs more than its first half"},
+		{ID: "count.alike", Promise: 6, Suite: SuiteCounter, model: countAlike, once: true,
+			Rule: "texts of the same length, beginning and end cost what each of them costs alone, and thousands of texts later the same"},
 	}
 }
 
@@ -117,4 +122,63 @@ func countGrows(r *modelRun) string {
 		}
 	}
 	return ""
+}
+
+// countLong counts beginnings of one text, each less than half of the next.
+func countLong(r *modelRun) string {
+	for _, kind := range []textKind{textPlain, textCode, textCJK, textEmoji, textDense} {
+		whole := makeText("long", kind, 60000, 0, nil)
+		last, before := 0, 0
+		for _, n := range []int{900, 2000, 4200, 9000, 20000, 45000, 95000, 200000} {
+			for !utf8.RuneStart(whole[n]) {
+				n--
+			}
+			tokens := r.count(whole[:n])
+			if tokens <= last {
+				return fmt.Sprintf("%d bytes of a %s text cost %d tokens, the first %d of them %d", n, kind, tokens, before, last)
+			}
+			last, before = tokens, n
+		}
+	}
+	return ""
+}
+
+// manyTexts are counted before the first ones are counted again.
+const manyTexts = 2500
+
+// countAlike counts texts that differ in their middle alone, each with a counter that knows none of the others, and all of them with one counter.
+func countAlike(r *modelRun) string {
+	const around = 300
+	head, tail := makeText("head", textPlain, around, 1, nil), makeText("tail", textPlain, around, 2, nil)
+	var texts []string
+	for _, middle := range []string{ // of 96 bytes each
+		strings.Repeat("a", 96), strings.Repeat("%&~^\n\t", 16), strings.Repeat("数据库", 10) + "abcdef", strings.Repeat(" the word", 10) + "s done", strings.Repeat("9f8e7d", 16),
+	} {
+		texts = append(texts, middle, middle+tail, head+middle, head+middle+tail)
+	}
+	// What a memory must not take for the same.
+	texts = append(texts, tail, "\n\n\n"+tail, tail+" \t \t ", strings.ReplaceAll(tail, " ", " \n "), strings.ToUpper(tail), tail+"\xff\xfe\xff\xfe\xff")
+	alone := make([]int, len(texts))
+	for i, s := range texts {
+		fresh := &modelRun{tb: r.tb, watch: r.watch}
+		r.open(fresh)
+		alone[i] = fresh.count(s)
+	}
+	again := func(when string) string {
+		for i, s := range texts {
+			if n := r.count(s); n != alone[i] {
+				return fmt.Sprintf("a text of %d bytes, the end of it %q, costs %d tokens alone, and %d %s", len(s), s[max(len(s)-20, 0):], alone[i], n, when)
+			}
+		}
+		return ""
+	}
+	if text := again("after others of its length"); text != "" {
+		return text
+	}
+	for i := range manyTexts {
+		if text := r.number(makeText(markOf(7, i), textPlain, 3, i, nil)); text != "" {
+			return text
+		}
+	}
+	return again(fmt.Sprintf("after %d others", manyTexts))
 }

@@ -74,7 +74,7 @@ func retrieverContract() []Check {
 		{ID: "retrieve.erased", Promise: 2, Suite: SuiteRetriever, retriever: retrieveErased,
 			Rule: "an erased entry is no candidate any more"},
 		{ID: "retrieve.heartbeat", Suite: SuiteRetriever, retriever: retrieveHeartbeat,
-			Rule: "heartbeats are never recalled"},
+			Rule: "what is hidden is never recalled: heartbeats, and system messages from the beginning of a transcript"},
 		{ID: "isolation.retrieve", Promise: 8, Suite: SuiteRetriever, retriever: isolationRetrieve,
 			Rule: "no candidate lies outside the scopes of the query"},
 		{ID: "deterministic.retrieve", Promise: 6, Suite: SuiteRetriever, retriever: deterministicRetrieve,
@@ -326,10 +326,16 @@ func retrieveErased(r *retrieverRun) string {
 
 func retrieveHeartbeat(r *retrieverRun) string {
 	r.steps = append(r.steps, batch{Entries: []entrySpec{{Size: 6, Shape: 23}, {Who: 2, Size: 6, Shape: 23}}})
-	return r.each(nil, func(_ core.Query, got []core.Candidate) string {
+	if text := r.fillLeading(); text != "" {
+		return text
+	}
+	return r.ask(nil, func(_ core.Query, got []core.Candidate) string {
 		for _, c := range got {
-			if c.Entry.Type == core.TypeHeartbeat {
+			switch {
+			case c.Entry.Type == core.TypeHeartbeat:
 				return fmt.Sprintf("candidate %q is a heartbeat", c.Entry.ID)
+			case c.Entry.Hidden():
+				return fmt.Sprintf("candidate %q is hidden: a system message from the beginning of a transcript", c.Entry.ID)
 			}
 		}
 		return ""

@@ -205,6 +205,28 @@ func (r *retrieverRun) fillOdd() string {
 	return r.fill()
 }
 
+// fillLeading is fill with system messages that stand in front of a transcript, and that say what is asked for.
+func (r *retrieverRun) fillLeading() string {
+	batch := r.make(batch{Entries: []entrySpec{{Size: 9}, {Who: 1, Size: 9}, {Who: 2, Size: 9}, {Size: 9}}})
+	for i := range batch {
+		leading(&batch[i])
+	}
+	if _, err := r.store.Append(r.ctx(), cloneEntries(batch)); err != nil {
+		return fmt.Sprintf("Append of system messages: error %v, want none", err)
+	}
+	r.remember(batch)
+	return r.fill()
+}
+
+// leading makes a system message from the beginning of a transcript of an entry.
+func leading(e *core.Entry) {
+	e.Role, e.Message = message.System, message.New(message.System, e.Message.Text()+" the budget report moved to friday")
+	e.Fingerprint, e.Meta = message.Fingerprint(e.Message), map[string]string{"leads": "0"}
+	if !e.Leads() {
+		panic("conformance: an entry that leads is known by other metadata now")
+	}
+}
+
 // roomy gives a query lists that others go on behind.
 func roomy(q *core.Query) {
 	beyond := core.Entry{ID: "E-beyond"}

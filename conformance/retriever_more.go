@@ -22,7 +22,7 @@ func moreRetrieverChecks() []Check {
 		{ID: "retrieve.text", Promise: 2, Suite: SuiteRetriever, retriever: retrieveText,
 			Rule: "the text of a candidate is a quotation of its entry: nothing that nobody said"},
 		{ID: "retrieve.updated", Promise: 2, Suite: SuiteRetriever, retriever: retrieveUpdated,
-			Rule: "after an update a candidate is the entry as it is now, and an entry that was emptied is none any more"},
+			Rule: "after an update a candidate is the entry as it is now, and an entry that was emptied, or is hidden by now, is none any more"},
 		{ID: "retrieve.granted", Promise: 8, Suite: SuiteRetriever, retriever: retrieveGranted, once: true,
 			Rule: "a grant is exactly as wide as it says: what is found in a session is found where that session is granted, and nothing beside it"},
 		{ID: "retrieve.surfaces", Promise: 9, Suite: SuiteRetriever, retriever: retrieveSurfaces,
@@ -108,7 +108,10 @@ func retrieveUpdated(r *retrieverRun) string {
 	r.steps = append(r.steps, ordinary(9))
 	// It has read everything once before anything changes.
 	many := func(q *core.Query) { q.Limit = 100 }
-	if text := r.each(many, func(core.Query, []core.Candidate) string { return "" }); text != "" {
+	if text := r.fillLeading(); text != "" {
+		return text
+	}
+	if text := r.ask(many, func(core.Query, []core.Candidate) string { return "" }); text != "" {
 		return text
 	}
 	emptied := map[string]bool{}
@@ -120,6 +123,9 @@ func retrieveUpdated(r *retrieverRun) string {
 		}
 		m := message.New(e.Role, "the budget report works again since friday, said anew in "+markOf(7, i))
 		c := core.Change{Message: &m, Tokens: 20, Fingerprint: message.Fingerprint(m), Meta: map[string]string{"said": "anew"}}
+		if e.Leads() {
+			c.Meta = e.Meta
+		}
 		if i%3 == 0 {
 			m = message.New(e.Role, "")
 			c = core.Change{Message: &m, Fingerprint: "x" + e.ID, Type: core.TypeErased, Key: "x:" + e.ID, Meta: map[string]string{}}
@@ -141,8 +147,8 @@ func retrieveUpdated(r *retrieverRun) string {
 	text := r.settled(func() string {
 		return r.ask(many, func(_ core.Query, got []core.Candidate) string {
 			for _, c := range got {
-				if emptied[c.Entry.ID] || c.Entry.Type == core.TypeErased {
-					return fmt.Sprintf("candidate %q was emptied", c.Entry.ID)
+				if emptied[c.Entry.ID] || c.Entry.Hidden() {
+					return fmt.Sprintf("candidate %q was emptied, or is hidden", c.Entry.ID)
 				}
 				if want, ok := now[c.Entry.ID]; ok {
 					if d := sameEntry(c.Entry, want); d != "" {
@@ -199,6 +205,7 @@ func retrieveGranted(r *retrieverRun) string {
 			e := plainEntry(n, id, int64(i))
 			m := message.New(message.User, fmt.Sprintf("%s the budget report moved to friday", markOf(8, n)))
 			e.Message, e.Fingerprint = m, message.Fingerprint(m)
+			e.Key = fmt.Sprintf("k%d", i) // what is one in a session may be another's too
 			n++
 			if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
 				return fmt.Sprintf("Append into %q: error %v, want none", id, err)

@@ -9,11 +9,12 @@ import (
 
 // Compactor decides what may stand for history that has to go.
 //
-// Implementers: Compact returns a Patch and changes nothing itself: no store, no view. It is a function of its argument (and of a
-// model's answers), safe for concurrent use, and returns when ctx ends. A model that fails, hangs or returns nothing
-// usable is no error: the patch then holds a deterministic fallback, and Warnings say what the model said. A patch that is returned together with
-// an error is published nevertheless: what was paid for is kept. A patch that is refused is as good as none: the Engine reports it and does what has to be
-// done without the compactor, or fails where it was told to be strict; so it does with a compactor that panics, or does not return within seconds of ctx's end.
+// Implementers: Compact returns a Patch and changes nothing itself: no store, no view. It is a function of its argument (and of a model's answers; no time is
+// in it but Now and the entries' own), safe for concurrent use, and returns when ctx ends. A model that fails, hangs or returns nothing usable is no error:
+// the patch then holds a deterministic fallback, and Warnings say what became of the model. A patch that is returned together with an error is published
+// nevertheless: what was paid for is kept, and a compactor whose time is over returns what is ready. A patch that is refused is as good as none: the Engine
+// reports it and does what has to be done without the compactor, or fails where it was told to be strict; so it does with a compactor that panics, or does
+// not return within seconds of ctx's end.
 //
 // Callers: Entries are whole groups in conversation order, at least one; Protected entries at the end must not be touched; Target < Tokens unless Force.
 // One that does not own compaction is given the request to pass on, and no history: Entries, Summaries, figures and Publish are zero.
@@ -60,7 +61,8 @@ type Compaction struct {
 // Patch says what should change. The Engine checks it against the promises (whole groups, nothing protected, nothing newer than what stays, fewer
 // tokens than before) and publishes all of it or nothing.
 type Patch struct {
-	// Stubs replace the content of entries that stay, by entry id.
+	// Stubs replace the content of entries that stay, by entry id. Each says something; none of its texts stands for a tool call, whose results would be left
+	// alone.
 	Stubs map[string]window.Stub
 	// Replace takes entries out of the window, with a text that stands for them.
 	Replace []Replacement
@@ -69,7 +71,7 @@ type Patch struct {
 	// Reason says why nothing was done, or why less than asked, in words for the host's user.
 	Reason string
 	// Warnings name what failed without stopping the work, such as a model whose text a fallback took the place of. They are reported by Info and hold
-	// neither keys nor contents.
+	// neither keys nor contents: no message, summary, wish or answer of a model.
 	Warnings []string
 }
 
@@ -80,7 +82,7 @@ func (p Patch) Empty() bool {
 
 // Replacement lets one text stand for the oldest entries.
 type Replacement struct {
-	// Ref names this replacement within one compaction; empty when nobody needs to. Unique within the compaction.
+	// Ref names this replacement within one compaction; empty when nobody needs to. Unique within the compaction, and no id of an earlier summary.
 	Ref string
 	// Summaries are the ids of earlier summaries that the text includes; they end there. What the same compaction made, in this patch or an earlier
 	// one, is named by its Ref.

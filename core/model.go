@@ -14,7 +14,7 @@ type Completer interface {
 	Complete(ctx context.Context, req CompletionRequest) (Completion, error)
 }
 
-// CompletionRequest is one question to a model.
+// CompletionRequest is one question to a model. Only Prompt is always there.
 type CompletionRequest struct {
 	// System and Prompt are the instruction and the text to work on.
 	System, Prompt string
@@ -38,7 +38,8 @@ type Completion struct {
 
 // Embedder turns texts into vectors of a fixed number of dimensions.
 //
-// The result has one vector per text, in order. It is safe for concurrent use and returns when ctx ends.
+// The result has one vector per text, in order: any number of texts, and any text, also one that is blank. Every number is finite. It is safe for concurrent
+// use and returns when ctx ends.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 	// Dimensions is the length of every vector; 0 when it is known only after the first call.

@@ -17,6 +17,6 @@ type Stub struct {
 	Kind StubKind `json:"kind"`
 	// Texts holds, by the index of the message's part, what is shown instead of that part. It is never written to once it is made: copies share it.
 	Texts map[int]string `json:"texts"`
-	// Tokens is what the entry costs so.
+	// Tokens is what the entry costs so: these texts, its other parts and the overhead per message.
 	Tokens int `json:"tokens"`
 }

@@ -150,7 +150,7 @@ func admitted(hits []core.Hit, scope core.Scope, inWindow func(string) bool) []c
 	out := make([]core.Hit, 0, len(hits))
 	for _, h := range hits {
 		e := h.Entry
-		if e.Type == core.TypeHeartbeat || !scope.Contains(e.SessionID()) || inWindow != nil && inWindow(e.ID) {
+		if e.Hidden() || !scope.Contains(e.SessionID()) || inWindow != nil && inWindow(e.ID) {
 			continue
 		}
 		out = append(out, h)
