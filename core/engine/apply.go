@@ -299,6 +299,11 @@ func (t *task) stub(ctx context.Context, v *core.View, stubs map[string]window.S
 		if entry.Type == core.TypeErased {
 			continue // it was erased meanwhile: there is nothing to shorten any more
 		}
+		for i, p := range entry.Message.Parts {
+			if _, named := st.Texts[i]; named && p.Kind == message.ToolCall {
+				return refused(t, "it puts a text in the place of a tool call, whose result would be left alone")
+			}
+		}
 		before, had := v.Stubs[id]
 		if had {
 			st = stubOver(st, before)

@@ -304,3 +304,21 @@ func TestCompactionOfWhatIsNotThereYet(t *testing.T) {
 		}
 	}
 }
+
+// TestStubInThePlaceOfACall: a compactor that shortens a tool call away is refused: its result would be left alone, which no provider takes.
+func TestStubInThePlaceOfACall(t *testing.T) {
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = shortenAll{} })
+	call := calling("c1")
+	call.Parts[0].Args = `{"of": "` + strings.Repeat("word ", 90) + `"}`
+	f.ingest(user("go"+strings.Repeat(" word", 50)), call, resulting("c1", "done"+strings.Repeat(" word", 50)), assistant("so"+strings.Repeat(" word", 50)), user("three"), assistant("four"))
+	if res := f.compact(1000); res.OK || res.Compacted || !strings.Contains(res.Reason, "in the place of a tool call") {
+		t.Errorf("Compact = %+v, want the patch refused", res)
+	}
+	calls := 0
+	for _, m := range f.assemble(1000).Messages {
+		calls += len(m.Calls())
+	}
+	if calls != 1 {
+		t.Errorf("%d calls are shown, want the one there is", calls)
+	}
+}
