@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -61,6 +62,9 @@ func describe(file string, err error) error {
 	}
 	if errors.Is(err, errLogHeld) {
 		return fmt.Errorf("%s is being read at length: %w: try again later: %w", file, err, core.ErrUnavailable)
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("%s: the disk is full: %w: %w", file, err, core.ErrUnavailable)
 	}
 	switch code(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_FORMAT:

@@ -13,10 +13,11 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// TestFullDisk: on a disk without room nothing can be kept, what is there is shown all the same, by an engine that begins then too, and with room again work goes on.
-func TestFullDisk(t *testing.T) {
+// disk mounts a file system of its own.
+func disk(t *testing.T, options string) string {
+	t.Helper()
 	dir := t.TempDir()
-	switch err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); {
+	switch err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); {
 	case errors.Is(err, syscall.EPERM):
 		t.Skip("not run: the right to mount")
 	case err != nil:
@@ -27,6 +28,21 @@ func TestFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return dir
+}
+
+// TestNoRoomForTheFile: where not even the file can be made, opening says why.
+func TestNoRoomForTheFile(t *testing.T) {
+	cfg := sqlite.DefaultConfig()
+	cfg.Path = filepath.Join(disk(t, "nr_inodes=1"), "store.db")
+	if _, err := sqlite.Open(t.Context(), cfg); !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("Open = %v, want that there is no room, and ErrUnavailable", err)
+	}
+}
+
+// TestFullDisk: on a disk without room nothing can be kept, what is there is shown all the same, by an engine that begins then too, and with room again work goes on.
+func TestFullDisk(t *testing.T) {
+	dir := disk(t, "size=2m")
 	cfg := sqlite.DefaultConfig()
 	cfg.Path = filepath.Join(dir, "store.db")
 	s := open(t, cfg)

@@ -27,13 +27,16 @@ func (s *Store) prepareFile() error {
 			return errors.Join(probe.Close(), os.Remove(probe.Name()))
 		}
 	}
+	if s.handles == nil {
+		return err // it is not there, and cannot be made
+	}
 	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		if errors.Is(err, syscall.ENOSPC) {
 			return nil // SQLite will say what it cannot do
 		}
 		return err
 	}
-	if s.handles == nil || s.handles.with(s.file, os.O_RDONLY, func(*os.File) error { return nil }) != nil {
+	if s.handles.with(s.file, os.O_RDONLY, func(*os.File) error { return nil }) != nil {
 		return err
 	}
 	s.readOnly = true

@@ -131,18 +131,15 @@ func (s *Store) saidLength() (page, length int64, err error) {
 // write, on a slow disk, one of them waits long. SQLite's own waiting would not end with ctx.
 func (s *Store) patiently(ctx context.Context, try func() error) error {
 	var timeout *time.Timer
-	written := func() any {
-		head, _ := s.indexHead() // what cannot be read is as if nothing were written
-		return head
-	}
-	var before any
+	var before [indexCopied + 4]byte
 	for pause := minPause; ; pause = min(pause*2, maxPause) {
 		err := try()
 		if !isBusy(err) {
 			return err
 		}
 		if timeout == nil {
-			timeout, before = time.NewTimer(s.cfg.BusyTimeout), written()
+			timeout = time.NewTimer(s.cfg.BusyTimeout)
+			before, _ = s.indexHead() // what cannot be read is as if nothing were written
 			defer timeout.Stop()
 		}
 		// Some chance in the pause keeps two processes from meeting at every try.
@@ -151,7 +148,7 @@ func (s *Store) patiently(ctx context.Context, try func() error) error {
 		case <-again.C:
 		case <-timeout.C:
 			again.Stop()
-			now := written()
+			now, _ := s.indexHead()
 			if now == before {
 				return err
 			}
