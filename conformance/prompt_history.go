@@ -149,7 +149,8 @@ func cacheAddition(p *prompt) string {
 	return ""
 }
 
-// kept returns messages that an engine cannot leave out: the system messages in front, and the newest unless it holds something else besides.
+// kept returns messages that an engine cannot leave out: the system messages in front, and the newest unless it holds something else besides, as results of an
+// earlier call that a provider's rules merged with what a user said: call and results may go, and come back where there is room.
 func (p *prompt) kept() []wireMessage {
 	var out []wireMessage
 	for i, m := range p.res.Messages {
@@ -158,10 +159,18 @@ func (p *prompt) kept() []wireMessage {
 		}
 		out = append(out, p.wire[i])
 	}
-	if last := len(p.wire) - 1; last >= len(out) && !p.made[last] && !p.mixed[last] && !p.quotes[last] && !p.inRecall(last) {
+	if last := len(p.wire) - 1; last >= len(out) && !p.made[last] && !p.mixed[last] && !p.quotes[last] && !p.inRecall(last) && !saidBesideResults(p.res.Messages[last]) {
 		out = append(out, p.wire[last])
 	}
 	return out
+}
+
+// saidBesideResults reports whether a message holds results of tools and a text.
+func saidBesideResults(m message.Message) bool {
+	of := func(kind message.Kind) bool {
+		return slices.ContainsFunc(m.Parts, func(p message.Part) bool { return p.Kind == kind })
+	}
+	return of(message.ToolResult) && of(message.Text)
 }
 
 // all returns the bytes of the messages.
