@@ -157,6 +157,23 @@ func tableCompanions(*testing.T) []broken {
 			return p, err
 		}
 	}))
+	out = append(out, brokenCompanionOf("change feed", "entries as they were when first told, changed by who has them", func(c *companied) {
+		var mu sync.Mutex
+		told := map[string]*core.Entry{}
+		c.changes = func(ctx context.Context, q core.ChangeQuery, sound func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error) {
+			p, err := sound(ctx, q)
+			mu.Lock()
+			defer mu.Unlock()
+			for i, c := range p.Changes {
+				if e := c.Entry; e != nil && told[c.ID] != nil && told[c.ID].Key == e.Key && told[c.ID].Type == e.Type {
+					p.Changes[i].Entry = told[c.ID]
+				} else if e != nil {
+					told[c.ID] = e
+				}
+			}
+			return p, err
+		}
+	}))
 	page("erased ones left out", func(_ core.ChangeQuery, p *core.ChangePage) {
 		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry != nil && c.Entry.Type == core.TypeErased })
 	})

@@ -193,6 +193,8 @@ type storeRun struct {
 	all     []core.Entry
 	next    map[core.SessionID]int64
 	made    int
+	// gentle leaves alone what the feed returned: one that gives out again what it gave out before shows only there.
+	gentle bool
 }
 
 // ctx is the context of the next call.

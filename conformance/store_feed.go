@@ -76,7 +76,9 @@ func (f *follower) follow() string {
 				f.known[c.ID] = *c.Entry
 			}
 		}
-		spoilt(page.Changes)
+		if !f.r.gentle {
+			spoilt(page.Changes)
+		}
 		if page.Mark == f.mark && len(page.Changes) > 0 {
 			return "the mark behind a page of changes is the one before it"
 		}
@@ -129,6 +131,7 @@ func (r *storeRun) everybody(followers []*follower, after string) string {
 
 func feedFollows(r *storeRun) string {
 	followers := r.followers()
+	r.gentle = true
 	everybody := func(after string) string { return r.everybody(followers, after) }
 	if text := everybody("nothing"); text != "" {
 		return text
@@ -145,6 +148,7 @@ func feedFollows(r *storeRun) string {
 	if text := everybody("updates"); text != "" {
 		return text
 	}
+	r.gentle = false
 	for i := len(r.all) - 1; i >= 0; i -= 3 {
 		e := r.all[i]
 		if n, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil || n != 1 {
