@@ -102,7 +102,7 @@ func TestSummaryAfterAReset(t *testing.T) {
 	if n := strings.Count(got, "item 2"); n > 1 {
 		t.Errorf("what the summary says is said again: %s", got)
 	}
-	if strings.Count(got, " summary #") != 1 {
+	if strings.Count(got, "\n[summary #") != 1 {
 		t.Errorf("the summary is quoted as somebody's words: %s", got)
 	}
 	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("code is").ID}})

@@ -239,14 +239,17 @@ func subagentText(entry core.Entry, text string) string {
 		window.Quote(text) + "\n</subagent>"
 }
 
-// quoted is an entry as it stands in the recall block and in answers to a session: the day, who spoke, the citation, and the text behind marks.
+// quoted is an entry as it stands in answers to a session: the day, who spoke, the citation, and the text behind marks.
 func quoted(to core.SessionID, entry *core.Entry, text string) string {
+	return quotedBehind(dayOf(entry)+" ", to, entry, text)
+}
+
+// quotedBehind is an entry as it stands in the recall block, where the day has a line of its own; lead stands in front of who spoke.
+func quotedBehind(lead string, to core.SessionID, entry *core.Entry, text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + 128) // the line above the text, and marks of its lines
-	var day [32]byte
 	b.WriteByte('[')
-	b.Write(entry.Time.UTC().AppendFormat(day[:0], time.DateOnly))
-	b.WriteByte(' ')
+	b.WriteString(lead)
 	b.WriteString(speaker(entry))
 	b.WriteString(" #")
 	b.WriteString(citation(to, entry))
@@ -255,6 +258,11 @@ func quoted(to core.SessionID, entry *core.Entry, text string) string {
 	b.WriteByte('\n')
 	return b.String()
 }
+
+func dayOf(entry *core.Entry) string { return entry.Time.UTC().Format(time.DateOnly) }
+
+// dayLine stands in the recall block above what was said on a day.
+func dayLine(entry *core.Entry) string { return "[" + dayOf(entry) + "]\n" }
 
 // citation names an entry to a session in as few tokens as it takes to find it again: its position in the session itself, elsewhere its id.
 func citation(to core.SessionID, entry *core.Entry) string {

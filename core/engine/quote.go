@@ -30,9 +30,42 @@ func (s *session) quoteRoom(allowance int) int {
 	return allowance - s.cachedCount(recallOpen) - s.cachedCount(recallClose) - messageOverhead - s.cachedCount(string(message.User)) - 2
 }
 
-// choose packs candidates in rank order, skipping what does not fit. It adds to seen what it takes, and returns the room that is left.
-func (f *frame) choose(c *call, q *core.Query, candidates []core.Candidate, seen map[string]bool, allowance int) ([]quotation, int) {
-	room := f.s.quoteRoom(allowance)
+// packing is a block while it is filled. Quotations and the lines of days begin with "[" and end with a newline: what they cost together is the sum of what
+// they cost alone.
+type packing struct {
+	s *session
+	// room is what is left for quotations, in tokens.
+	room int
+	// days have their line in the block.
+	days map[string]bool
+}
+
+// cost is what a quotation takes of the room: its own cost, and that of the line of a day that has none yet.
+func (p *packing) cost(q *quotation) int {
+	if line := dayLine(&q.Entry); !p.days[line] {
+		return q.cost + p.s.cachedCount(line)
+	}
+	return q.cost
+}
+
+// take adds a quotation if there is room for it.
+func (p *packing) take(q *quotation) bool {
+	cost := p.cost(q)
+	if cost > p.room {
+		return false
+	}
+	p.room -= cost
+	p.days[dayLine(&q.Entry)] = true
+	return true
+}
+
+// packing begins a block for an allowance, in tokens.
+func (s *session) packing(allowance int) *packing {
+	return &packing{s: s, room: s.quoteRoom(allowance), days: make(map[string]bool)}
+}
+
+// choose packs candidates in rank order, skipping what does not fit. It adds to seen what it takes.
+func (f *frame) choose(c *call, q *core.Query, candidates []core.Candidate, seen map[string]bool, pack *packing) []quotation {
 	in, said := make([]quotation, 0, len(candidates)), words.Wordings{Seed: f.e.gauge.seed}
 	floor := math.Inf(-1)
 	prompt := strings.TrimSpace(c.req.Prompt)
@@ -64,12 +97,12 @@ func (f *frame) choose(c *call, q *core.Query, candidates []core.Candidate, seen
 			break // they come best first
 		}
 		// Counting is most of what recall costs: what surely does not fit is not counted.
-		if room < minQuote || cand.Text == "" && f.e.cfg.quoteFloor(&cand.Entry) > room {
+		if pack.room < minQuote || cand.Text == "" && f.e.cfg.quoteFloor(&cand.Entry) > pack.room {
 			c.leaveOut(cand, min(cand.Entry.Tokens, f.e.cfg.Recall.Quote))
 			continue
 		}
 		short := f.e.cfg.shorten(text, &cand.Entry)
-		quote := quotation{Candidate: cand, text: quoted(f.s.id, &cand.Entry, short), part: part || len(short) < len(text)}
+		quote := quotation{Candidate: cand, text: quotedBehind("", f.s.id, &cand.Entry, short), part: part || len(short) < len(text)}
 		// What a subagent handed back also stands in its own session, where more than the text may belong to it.
 		same := func(better quotation) bool {
 			return better.Entry.Role == quote.Entry.Role && better.Entry.SessionID() != quote.Entry.SessionID() && better.Entry.Message.Text() == quote.Entry.Message.Text()
@@ -77,15 +110,13 @@ func (f *frame) choose(c *call, q *core.Query, candidates []core.Candidate, seen
 		if quotedAlready(&f.v, quote.text) || slices.ContainsFunc(in, same) || said.Again(text) {
 			continue
 		}
-		// Quotations begin with "[" and end with a newline: what they cost together is the sum of what they cost alone.
-		if quote.cost = f.s.cachedCount(quote.text); quote.cost > room {
-			c.leaveOut(cand, quote.cost)
+		if quote.cost = f.s.cachedCount(quote.text); !pack.take(&quote) {
+			c.leaveOut(cand, pack.cost(&quote))
 			continue
 		}
-		room -= quote.cost
 		in = append(in, quote)
 	}
-	return in, room
+	return in
 }
 
 // quotes reports whether a text is what another one says: a passage of it, or several with something between them.
@@ -134,23 +165,28 @@ func (f *frame) build(ctx context.Context, c *call, r *core.Recall, q *core.Quer
 	if len(in) == 0 {
 		return nil
 	}
-	size, tokens := len(recallOpen)+len(recallClose), -f.s.quoteRoom(0)
+	size := len(recallOpen) + len(recallClose)
 	for i := range in {
-		size, tokens = size+len(in[i].text), tokens+in[i].cost
+		size += len(in[i].text) + len("[2006-01-02]\n")
 	}
 	slices.SortStableFunc(in, func(a, b quotation) int { return chronological(&a.Entry, &b.Entry) })
 	var b strings.Builder
 	b.Grow(size)
 	b.WriteString(recallOpen)
 	r.Items = make([]core.RecallItem, 0, len(in))
+	pack := f.s.packing(math.MaxInt32)
 	for _, quote := range in {
+		if line := dayLine(&quote.Entry); !pack.days[line] {
+			b.WriteString(line)
+		}
+		pack.take(&quote)
 		b.WriteString(quote.text)
 		r.Items = append(r.Items, core.RecallItem{ID: quote.Entry.ID, Score: quote.Score, Source: quote.Source, Part: quote.part})
 		boundRecall(r, &f.v, q.Scope, quote.Entry.SessionID())
 	}
 	b.WriteString(recallClose)
 	// It was counted quotation by quotation; counting it again as a whole would take as long as all the rest of the call.
-	r.Text, r.Tokens = b.String(), tokens
+	r.Text, r.Tokens = b.String(), math.MaxInt32-pack.room
 	return nil
 }
 
@@ -357,9 +393,9 @@ func (f *frame) carries(c *call) bool {
 
 // carried quotes what the first turn after a reset is given of what was before it, as far as an allowance goes: half of it is the newest summary's at most,
 // the rest the newest messages'.
-func (f *frame) carried(ctx context.Context, allowance int) ([]quotation, error) {
+func (f *frame) carried(ctx context.Context, pack *packing) ([]quotation, error) {
 	reset, most := f.v.Reset, f.e.cfg.Recall.ResetMessages
-	if reset == nil || most == 0 || allowance < minRecall {
+	if reset == nil || most == 0 || pack.room < minQuote {
 		return nil, nil
 	}
 	entries, err := f.e.reader.before(ctx, f.s.id, reset, most)
@@ -371,20 +407,20 @@ func (f *frame) carried(ctx context.Context, allowance int) ([]quotation, error)
 		return nil, nil
 	}
 	var out []quotation
-	room := f.s.quoteRoom(allowance)
 	take := func(entry *core.Entry, text string) bool {
-		if text = quoted(f.s.id, entry, text); f.s.cachedCount(text) > room {
+		text = quotedBehind("", f.s.id, entry, text)
+		quote := quotation{Candidate: &core.Candidate{Entry: *entry, Source: "reset"}, text: text, cost: f.s.cachedCount(text), part: true}
+		if !pack.take(&quote) {
 			return false
 		}
-		out = append(out, quotation{Candidate: &core.Candidate{Entry: *entry, Source: "reset"}, text: text, cost: f.s.cachedCount(text), part: true})
-		room -= out[len(out)-1].cost
+		out = append(out, quote)
 		return true
 	}
 	for i := range entries {
 		entry := &entries[i]
 		text := f.e.cfg.shorten(entry.Said(), entry)
 		if entry.Type == core.TypeSummary {
-			text = window.HeadTail(entry.Text(), len(entry.Text())*min(room/2, entry.Tokens)/max(entry.Tokens, 1), "\n...\n")
+			text = window.HeadTail(entry.Text(), len(entry.Text())*min(pack.room/2, entry.Tokens)/max(entry.Tokens, 1), "\n...\n")
 		}
 		if !window.Blank(text) && !take(entry, text) && entry.Type != core.TypeSummary {
 			break

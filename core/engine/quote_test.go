@@ -69,7 +69,10 @@ func (k *quoting) quotes(budget int, prompt string) ([]string, core.AssembleResu
 		return out, res
 	}
 	for _, part := range strings.Split(res.Messages[res.RecallAt].Text(), "\n[")[1:] {
-		_, text, _ := strings.Cut(part, "]\n")
+		_, text, quote := strings.Cut(part, "]\n")
+		if !quote { // the line of a day
+			continue
+		}
 		text, _, _ = strings.Cut(text, "\n</recalled>")
 		out = append(out, strings.ReplaceAll(strings.TrimPrefix(strings.TrimSpace(text), "> "), "\n> ", "\n"))
 	}

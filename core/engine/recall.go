@@ -80,14 +80,13 @@ func (f *frame) retrieve(ctx context.Context, c *call) (*core.Recall, error) {
 	allowance := f.allowance(c, !gated)
 	gated = gated && !begun(&f.v, q.Granted)
 	all := f.allowance(c, true)
-	carried, err := f.carried(ctx, all)
+	pack := f.s.packing(all)
+	room := pack.room
+	carried, err := f.carried(ctx, pack)
 	if err != nil {
 		return nil, err
 	}
-	for i := range carried {
-		all -= carried[i].cost
-	}
-	allowance = min(allowance, all)
+	allowance = min(allowance, all-room+pack.room)
 	if allowance < minRecall || c.share == 0 {
 		return r, f.build(ctx, c, r, &q, carried)
 	}
@@ -115,9 +114,10 @@ func (f *frame) retrieve(ctx context.Context, c *call) (*core.Recall, error) {
 	for i := range carried {
 		seen[carried[i].Entry.ID] = true
 	}
-	in, room := f.choose(c, &q, candidates, seen, allowance)
+	pack.room = f.s.quoteRoom(allowance)
+	in := f.choose(c, &q, candidates, seen, pack)
 	if !gated && f.v.Front().Left > 0 { // a session that is shown whole stays so
-		c.want(allowance-room, f.e.cfg.askedRoom(c.share, f.v.Budget))
+		c.want(allowance-pack.room, f.e.cfg.askedRoom(c.share, f.v.Budget))
 	}
 	return r, f.build(ctx, c, r, &q, append(carried, in...))
 }
