@@ -30,7 +30,13 @@ type item struct {
 }
 
 // author builds messages in one host's format.
-type author struct{ format string }
+type author struct {
+	format string
+	// wrote is how many messages were written. Hosts whose messages bear a time give each another one: what says nothing is told from the next by it.
+	wrote *int
+}
+
+func (a author) now() int64 { return epoch.UnixMilli() + int64(*a.wrote) }
 
 func (a author) raw(fields map[string]any, blank bool) (item, error) {
 	raw, err := json.Marshal(fields)
@@ -68,7 +74,7 @@ func (a author) say(role message.Role, text string, extra bool) (item, error) {
 		return it, err
 	case message.FormatPi:
 		fields["content"] = []any{map[string]any{"type": "text", "text": text}}
-		fields["timestamp"] = epoch.UnixMilli()
+		fields["timestamp"] = a.now()
 		if role == message.Assistant {
 			fields["stopReason"] = "stop"
 			fields["usage"] = map[string]any{"input": 3, "output": 2}
@@ -102,7 +108,7 @@ func (a author) shows(fields map[string]any, text string) (item, error) {
 	}
 	fields["content"] = []any{map[string]any{"type": "text", "text": text}, a.image()}
 	if a.format == message.FormatPi {
-		fields["timestamp"] = epoch.UnixMilli()
+		fields["timestamp"] = a.now()
 	}
 	return a.raw(fields, false)
 }
@@ -147,7 +153,7 @@ func (a author) calls(text, mark string, ids []string, extra bool) (item, error)
 				delete(m, "input")
 			}
 		}
-		it, err = a.raw(map[string]any{"role": "assistant", "content": blocks, "stopReason": "toolUse", "timestamp": epoch.UnixMilli()}, false)
+		it, err = a.raw(map[string]any{"role": "assistant", "content": blocks, "stopReason": "toolUse", "timestamp": a.now()}, false)
 	default:
 		it, err = a.raw(map[string]any{"role": "assistant", "content": blocks}, false)
 	}
@@ -188,7 +194,7 @@ func (a author) results(texts map[string]string, ids []string, failed bool) ([]i
 			it, err = a.raw(map[string]any{"role": "tool", "tool_call_id": id, "content": a.withImage(texts[id])}, false)
 		case message.FormatPi:
 			it, err = a.raw(map[string]any{"role": "toolResult", "toolCallId": id, "toolName": "read_file", "isError": failed,
-				"timestamp": epoch.UnixMilli(), "content": a.blocks(texts[id])}, false)
+				"timestamp": a.now(), "content": a.blocks(texts[id])}, false)
 		default:
 			it, err = a.own(message.Message{Role: message.Tool, Parts: []message.Part{
 				{Kind: message.ToolResult, CallID: id, Name: "read_file", Text: texts[id], IsError: failed},
@@ -213,7 +219,7 @@ func (a author) results(texts map[string]string, ids []string, failed bool) ([]i
 
 // summary builds what a pi host puts in place of compacted history.
 func (a author) summary(text string) (item, error) {
-	it, err := a.raw(map[string]any{"role": message.CompactionSummary, "summary": text, "timestamp": epoch.UnixMilli()}, false)
+	it, err := a.raw(map[string]any{"role": message.CompactionSummary, "summary": text, "timestamp": a.now()}, false)
 	it.summary = true
 	return it, err
 }

@@ -69,9 +69,10 @@ func newDriver(tb testing.TB, comb Combination, p plan, checks map[string]Check,
 	tb.Helper()
 	model := &Model{}
 	d := &driver{
-		tb: tb, comb: comb, plan: p, checks: checks, author: author{p.Format}, owner: map[string]*track{}, tokens: tokens, costs: map[string]int{},
+		tb: tb, comb: comb, plan: p, checks: checks, owner: map[string]*track{}, tokens: tokens, costs: map[string]int{},
 		tolerated: tolerated, seen: map[string]string{}, erased: map[string]bool{}, forked: map[string]bool{}, system: map[string]bool{}, outputs: fnv.New64a(),
 	}
+	d.author = author{p.Format, &d.items}
 	d.troubled = p.hangs() // what takes long may be cut short there, before the model hangs too
 	d.env = Env{Host: NewHost(model), Model: model, Count: tokens.count, IDs: newIDs(), Deadline: p.deadline(), faults: &faults{}}
 	for who := range 3 {
