@@ -46,14 +46,18 @@ func nearlySame(a, b []uint64) bool {
 	if 10*min(len(a), len(b)) < 9*max(len(a), len(b)) {
 		return false
 	}
-	both, j := 0, 0
+	// So many of both say it: 10 both >= 9 (a + b - both). Most texts differ, which their first words tell.
+	need, j := (9*(len(a)+len(b))+18)/19, 0
+	miss := len(a) - need
 	for _, v := range a {
 		for j < len(b) && b[j] < v {
 			j++
 		}
-		if j < len(b) && b[j] == v {
-			both++
+		if j == len(b) || b[j] != v {
+			if miss--; miss < 0 {
+				return false
+			}
 		}
 	}
-	return 10*both >= 9*(len(a)+len(b)-both)
+	return true
 }

@@ -14,6 +14,10 @@ const minWord, prefixWord = 4, 6
 
 // Each visits the words of a text that name something, in lower case and cut, until visit returns false.
 func Each(text string, visit func(string) bool) {
+	if ascii(text) {
+		eachASCII(text, visit)
+		return
+	}
 	text = strings.ToLower(text)
 	start, letters, cut, before := -1, 0, 0, -1
 	flush := func(end int) bool {
@@ -51,6 +55,44 @@ func Each(text string, visit func(string) bool) {
 		letters++
 	}
 	flush(len(text))
+}
+
+func ascii(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// eachASCII is Each of a text as most are: windows are looked through in every turn.
+func eachASCII(text string, visit func(string) bool) {
+	start, upper := -1, false
+	for i := 0; i <= len(text); i++ {
+		c := byte(' ')
+		if i < len(text) {
+			c = text[i]
+		}
+		capital := c >= 'A' && c <= 'Z'
+		if capital || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			if start < 0 {
+				start, upper = i, false
+			}
+			upper = upper || capital
+			continue
+		}
+		if start >= 0 && i-start >= minWord {
+			word := text[start:min(i, start+prefixWord)]
+			if upper {
+				word = strings.ToLower(word)
+			}
+			if !visit(word) {
+				return
+			}
+		}
+		start = -1
+	}
 }
 
 // dense reports whether a letter belongs to a script that is written without blanks.

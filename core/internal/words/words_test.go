@@ -3,6 +3,7 @@ package words_test
 import (
 	"fmt"
 	"hash/maphash"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,55 @@ func TestMisses(t *testing.T) {
 		q := words.Asked(tc.prompt)
 		if got := q.Misses(slices.Values([]string{tc.offered}), slices.Values([]string{tc.shown})); got != tc.want {
 			t.Errorf("%.40q of %q behind %q: %v", tc.prompt, tc.offered, tc.shown, got)
+		}
+	}
+}
+
+// TestEachOfASCII: the words of a text are the same beside a letter that is not ASCII, which takes another way.
+func TestEachOfASCII(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(rand.Uint64(), 0))
+	collect := func(text string, most int) (out []string) {
+		words.Each(text, func(w string) bool {
+			out = append(out, w)
+			return len(out) < most
+		})
+		return out
+	}
+	const characters = "abcXYZ019 .,-_\n\t\x00\x7f@["
+	for range 2000 {
+		text := make([]byte, rng.IntN(60))
+		for i := range text {
+			text[i] = characters[rng.IntN(len(characters))]
+		}
+		most := 1 + rng.IntN(8)
+		if got, want := collect(string(text), most), collect("\u00e9 "+string(text), most); !slices.Equal(got, want) {
+			t.Fatalf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestNearlyTheSame: texts say nearly the same where nine of ten of all their words are in both, and not where one less is.
+func TestNearlyTheSame(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		both, first, second int
+		want                bool
+	}{{9, 0, 1, true}, {9, 1, 0, true}, {18, 1, 1, true}, {17, 1, 1, false}, {8, 0, 1, false}, {90, 5, 5, true}, {90, 5, 6, false}, {90, 10, 0, true}, {90, 11, 0, false}, {10, 0, 0, true}} {
+		say := func(own string, n int) string {
+			var b strings.Builder
+			for i := range tc.both {
+				fmt.Fprintf(&b, "word%c%c ", 'a'+i%26, 'a'+i/26)
+			}
+			for i := range n {
+				fmt.Fprintf(&b, "%s%c ", own, 'a'+i)
+			}
+			return b.String()
+		}
+		w := words.Wordings{Seed: maphash.MakeSeed()}
+		w.Again(say("first", tc.first))
+		if got := w.Again(say("other", tc.second)); got != tc.want {
+			t.Errorf("%d words of both, %d and %d of one: %v", tc.both, tc.first, tc.second, got)
 		}
 	}
 }
