@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -33,14 +34,12 @@ func (e *Engine) resume(ctx context.Context, id core.SessionID, op func(s *sessi
 }
 
 func (e *Engine) repeat(ctx context.Context, id core.SessionID, look bool, op func(s *session) error) error {
-	var version uint64
-	var next int64
-	same := 0
+	version, next, same := uint64(math.MaxUint64), int64(-1), 0 // no view is like that
 	for n := 0; ; n++ {
 		s, done, err := e.enter(ctx, id, look)
 		again := errors.Is(err, core.ErrConflict) // it was changed while it was read
 		if err == nil {
-			if v := &s.view; n > 0 && v.Version == version && v.Next == next {
+			if v := &s.view; v.Version == version && v.Next == next {
 				same++
 			} else {
 				version, next, same = v.Version, v.Next, 0
@@ -256,9 +255,7 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 	if !touched {
 		return recalls, nil
 	}
-	if len(gone) > 0 {
-		v.Apply(edit.Relay{Gone: gone})
-	}
+	v.Apply(edit.Relay{Gone: gone})
 	if !there[v.Pinned] {
 		v.Apply(edit.Pin{})
 	}
