@@ -36,9 +36,8 @@ func (h *listedHost) Complete(ctx context.Context, req core.CompletionRequest) (
 	return core.NoHost{}.Complete(ctx, req)
 }
 
-// listed hands over hosts that offer less than all: what they do not list they are not asked, and the work is done without it.
-func (r *compactorRun) listed() string {
-	r.model.Set(Honest)
+// patchListed hands over hosts that offer less than all.
+func patchListed(r *compactorRun) string {
 	least := core.NoHost{}.Capabilities()
 	for _, lists := range [][]capability.Name{least, append(slices.Clone(least), capability.DelegateHost), append(slices.Clone(least), capability.Complete)} {
 		host := &listedHost{Host: r.host, lists: lists}
