@@ -400,7 +400,44 @@ func scriptAfterTurn(s *script) string {
 	if text := s.spoken(filled, turn); text != "" {
 		return "after turn: " + text
 	}
+	if text := s.ingestedToo(e); text != "" {
+		return text
+	}
 	return s.otherBeat(e)
+}
+
+// ingestedToo ends a turn of which the host has ingested all but the last message. They say the same, and are known by one thing each time.
+func (s *script) ingestedToo(e core.AfterTurner) string {
+	for _, by := range []string{"keys", "ids", "times"} {
+		id := core.SessionID{Agent: "agent-a", Session: "ingested with " + by}
+		var list []message.Message
+		for n := range 5 {
+			m := message.New([]message.Role{message.User, message.Assistant}[n%2], "go on")
+			switch by {
+			case "keys":
+				m.Key = fmt.Sprintf("key-%d", n)
+			case "ids":
+				m.ID = fmt.Sprintf("id-%d", n)
+			default:
+				m.Time = s.env.Host.Now().Add(time.Duration(n) * time.Second)
+			}
+			list = append(list, m)
+		}
+		for _, m := range list[:4] {
+			if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: m}); err != nil {
+				return fmt.Sprintf("ingest: error %v", err)
+			}
+		}
+		for range 2 {
+			if err := e.AfterTurn(s.ctx(), core.AfterTurnRequest{Session: id, Messages: copiedMessages(list), PrePrompt: 2}); err != nil {
+				return fmt.Sprintf("after turn: error %v", err)
+			}
+			if n := len(s.held(id)); n != len(list) {
+				return fmt.Sprintf("after a turn of which all but one message were ingested, with %s of their own, %d entries are stored, want %d", by, n, len(list))
+			}
+		}
+	}
+	return ""
 }
 
 // otherBeat is a timer's turn in a session that nothing is known of: what was there before is no timer's.
@@ -530,6 +567,9 @@ func (s *script) calls(id core.SessionID) map[string]func(context.Context) error
 	return out
 }
 
+// reservedNames are the sessions that hold an engine's own records.
+var reservedNames = []string{"contextengine-receipts", "contextengine-secrets", "contextengine-outcomes"}
+
 func scriptInvalid(s *script) string {
 	before, text := s.talk(s.id, 3, 3)
 	if text != "" {
@@ -540,6 +580,14 @@ func scriptInvalid(s *script) string {
 		for _, name := range slices.Sorted(maps.Keys(calls)) {
 			if err := calls[name](s.ctx()); !errors.Is(err, core.ErrInvalid) {
 				return fmt.Sprintf("%s without an agent: error %v, want ErrInvalid", name, err)
+			}
+		}
+	}
+	for _, session := range reservedNames {
+		calls := s.calls(core.SessionID{Agent: s.id.Agent, Session: session})
+		for _, name := range slices.Sorted(maps.Keys(calls)) {
+			if err := calls[name](s.ctx()); !errors.Is(err, core.ErrInvalid) {
+				return fmt.Sprintf("%s of the session %q, which core.Reserved names: error %v, want ErrInvalid", name, session, err)
 			}
 		}
 	}
