@@ -52,7 +52,8 @@ func (r *compactorRun) makers(patches []core.Patch, asked bool) string {
 	return ""
 }
 
-// included describes an earlier summary with content that ended and of which nothing is left: neither in the text that took its place nor in what a model was asked.
+// included describes an earlier summary with content that ended and of which nothing is left, neither in the text that took its place nor in what a model was
+// asked.
 func (r *compactorRun) included(c core.Compaction, patches []core.Patch) string {
 	for _, s := range c.Summaries {
 		marks := marksIn(s.Text)

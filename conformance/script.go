@@ -406,40 +406,6 @@ func scriptAfterTurn(s *script) string {
 	return s.otherBeat(e)
 }
 
-// ingestedToo ends a turn of which the host has ingested all but the last message. They say the same, and are known by one thing each time.
-func (s *script) ingestedToo(e core.AfterTurner) string {
-	for _, by := range []string{"keys", "ids", "times"} {
-		id := core.SessionID{Agent: "agent-a", Session: "ingested with " + by}
-		var list []message.Message
-		for n := range 5 {
-			m := message.New([]message.Role{message.User, message.Assistant}[n%2], "go on")
-			switch by {
-			case "keys":
-				m.Key = fmt.Sprintf("key-%d", n)
-			case "ids":
-				m.ID = fmt.Sprintf("id-%d", n)
-			default:
-				m.Time = s.env.Host.Now().Add(time.Duration(n) * time.Second)
-			}
-			list = append(list, m)
-		}
-		for _, m := range list[:4] {
-			if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: m}); err != nil {
-				return fmt.Sprintf("ingest: error %v", err)
-			}
-		}
-		for range 2 {
-			if err := e.AfterTurn(s.ctx(), core.AfterTurnRequest{Session: id, Messages: copiedMessages(list), PrePrompt: 2}); err != nil {
-				return fmt.Sprintf("after turn: error %v", err)
-			}
-			if n := len(s.held(id)); n != len(list) {
-				return fmt.Sprintf("after a turn of which all but one message were ingested, with %s of their own, %d entries are stored, want %d", by, n, len(list))
-			}
-		}
-	}
-	return ""
-}
-
 // otherBeat is a timer's turn in a session that nothing is known of: what was there before is no timer's.
 func (s *script) otherBeat(e core.AfterTurner) string {
 	id := sessionOf(1)

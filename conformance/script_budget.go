@@ -71,3 +71,41 @@ func (s *script) recounted(res core.AssembleResult) (int, string) {
 	}
 	return recount(wire, res.SystemPromptAddition, s.env.Count), ""
 }
+
+// liveCost holds what a compaction says that everything live cost against the entries that were, and what it did not change against that.
+func liveCost(res core.CompactResult, entries []core.Entry) string {
+	total := 0
+	for _, e := range entries {
+		total += e.Tokens
+	}
+	switch {
+	case res.TokensBefore < total*9/10 || res.TokensBefore > total*11/10+200:
+		return fmt.Sprintf("TokensBefore is %d, everything live costs %d", res.TokensBefore, total)
+	case !res.Compacted && res.TokensAfter != res.TokensBefore:
+		return fmt.Sprintf("nothing was compacted, and %d tokens are %d now", res.TokensBefore, res.TokensAfter)
+	}
+	return ""
+}
+
+// budgetsOfTheirOwn compacts sessions without a budget: each of them has that of its own last prompt.
+func (s *script) budgetsOfTheirOwn() string {
+	narrow, wide := recallSession("narrow"), recallSession("wide")
+	budgets := map[core.SessionID]int{narrow: 900, wide: 100000}
+	for n, order := range [][]core.SessionID{{narrow, wide}, {wide, narrow}} {
+		for _, id := range order {
+			if _, text := s.talk(id, 24, 25); text != "" {
+				return text
+			}
+			if _, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: budgets[id]}); err != nil {
+				return fmt.Sprintf("assemble: error %v", err)
+			}
+		}
+		for _, id := range order {
+			res, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: id})
+			if err != nil || res.Compacted != (id == narrow) {
+				return fmt.Sprintf("round %d: a compaction of a session whose last prompt had a budget of %d, that of the other one %d: %+v, error %v", n+1, budgets[id], budgets[order[1]], res, err)
+			}
+		}
+	}
+	return ""
+}

@@ -50,7 +50,8 @@ func (s *script) tellings() map[string]func(core.SessionID, []message.Message) e
 	return out
 }
 
-// oddOnes is a conversation of which an engine that tells messages apart by what they say, calls by their ids, or the order by times or roles shows something else.
+// oddOnes is a conversation that an engine shows otherwise which tells messages apart by what they say or calls by their ids, or puts them in order by times or
+// roles.
 func (s *script) oddOnes() []message.Message {
 	bare := func(role message.Role, text string) message.Message { return message.New(role, text) }
 	look := func(says string) []message.Message {
@@ -98,6 +99,40 @@ func sameTexts(got, want []message.Message) string {
 			return fmt.Sprintf("%d messages are there instead of %d: %q (%s) comes after the last", len(got), len(want), got[i].Text(), got[i].Role)
 		case message.Fingerprint(got[i]) != message.Fingerprint(want[i]):
 			return fmt.Sprintf("message %d of %d is %q (%s), want %q (%s)", i, len(want), got[i].Text(), got[i].Role, want[i].Text(), want[i].Role)
+		}
+	}
+	return ""
+}
+
+// ingestedToo ends a turn of which the host has ingested all but the last message. They say the same, and are known by one thing each time.
+func (s *script) ingestedToo(e core.AfterTurner) string {
+	for _, by := range []string{"keys", "ids", "times"} {
+		id := core.SessionID{Agent: "agent-a", Session: "ingested with " + by}
+		var list []message.Message
+		for n := range 5 {
+			m := message.New([]message.Role{message.User, message.Assistant}[n%2], "go on")
+			switch by {
+			case "keys":
+				m.Key = fmt.Sprintf("key-%d", n)
+			case "ids":
+				m.ID = fmt.Sprintf("id-%d", n)
+			default:
+				m.Time = s.env.Host.Now().Add(time.Duration(n) * time.Second)
+			}
+			list = append(list, m)
+		}
+		for _, m := range list[:4] {
+			if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: m}); err != nil {
+				return fmt.Sprintf("ingest: error %v", err)
+			}
+		}
+		for range 2 {
+			if err := e.AfterTurn(s.ctx(), core.AfterTurnRequest{Session: id, Messages: copiedMessages(list), PrePrompt: 2}); err != nil {
+				return fmt.Sprintf("after turn: error %v", err)
+			}
+			if n := len(s.held(id)); n != len(list) {
+				return fmt.Sprintf("after a turn of which all but one message were ingested, with %s of their own, %d entries are stored, want %d", by, n, len(list))
+			}
 		}
 	}
 	return ""
