@@ -344,6 +344,8 @@ func tableFigures() []broken {
 				}
 			}
 		}),
+		on("contract.compact", "a delegate takes the transcript for itself", delegating, func(r *core.CompactRequest) { r.Transcript = nil }),
+		on("contract.compact", "a delegate adds a budget", delegating, func(r *core.CompactRequest) { r.Budget = cmp.Or(r.Budget, 900) }),
 		then("contract.compact", "a delegate is always well", delegating, func(r *core.CompactResult) { r.OK = true }),
 		caughtBy("contract.compact", "a delegate is not asked where little is there", delegating, func(w *wrongEngine) {
 			w.compact = func(ctx context.Context, req core.CompactRequest) (core.CompactResult, error) {

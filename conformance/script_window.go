@@ -379,6 +379,10 @@ func (s *script) passedThrough() string {
 		req := core.CompactRequest{Session: s.id, Budget: 900, CurrentTokens: c.current, Force: c.force, Instructions: "keep the bridge", Trigger: "manual", Target: core.TargetThreshold}
 		filled(&req.Settings)
 		filled(&req.TranscriptScope)
+		req.Transcript = s.transcript(2)
+		if c.current == 0 { // what a host does not say, nobody adds
+			req = core.CompactRequest{Session: s.id}
+		}
 		calls := s.env.Host.Compacts()
 		res, err := s.engine.Compact(s.ctx(), req)
 		if n := s.env.Host.Compacts() - calls; n != 1 {
