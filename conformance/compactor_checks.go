@@ -30,6 +30,8 @@ func compactorContract() []Check {
 			Rule: "a patch makes the window cheaper, forced also below every mark, and one that does less than asked says why"},
 		{ID: "patch.fallback", Promise: 4, Suite: SuiteCompactor, compactor: patchFallback, Needs: owner,
 			Rule: "a model that fails, lies or says nothing is no error: a deterministic fallback makes progress"},
+		{ID: "patch.listed", Promise: 4, Suite: SuiteCompactor, compactor: patchListed, Needs: owner,
+			Rule: "a host is asked only for what it lists, and one that lists less stops no progress"},
 		{ID: "patch.deadline", Promise: 4, Suite: SuiteCompactor, compactor: patchDeadline, Needs: owner,
 			Rule: "a model that hangs does not hold the compactor beyond its context, and does not stop its progress"},
 		{ID: "patch.pure", Promise: 2, Suite: SuiteCompactor, compactor: patchPure,

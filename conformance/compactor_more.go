@@ -36,11 +36,18 @@ func moreCompactorChecks() []Check {
 	}
 }
 
+// earlierMarks begin the texts of earlier summaries that have content.
+const earlierMarks = 8
+
 // rich makes a task of everything a task can have: earlier summaries, stubs, wishes, entries that left.
 func (r *compactorRun) rich(force bool) core.Compaction {
 	c := r.task(force)
-	for i := range 2 {
-		s := core.Summary{ID: fmt.Sprintf("S-%d", i), Kind: "note", Text: fmt.Sprintf("%d earlier messages about the budget", i+3), Tokens: 12, Covers: i + 3, Time: epoch}
+	for i, kind := range []string{"note", "note", "host", "summary"} {
+		s := core.Summary{ID: fmt.Sprintf("S-%d", i), Kind: kind, Text: fmt.Sprintf("%d earlier messages about the budget", i+3), Tokens: 12, Covers: i + 3, Time: epoch}
+		if kind != "note" {
+			s.Text = makeText(markOf(earlierMarks, i), textPlain, 6, i, nil)
+			s.Tokens = messageTokens + cheapCount(s.Text)
+		}
 		c.Summaries = append(c.Summaries, s)
 		c.Tokens += s.Tokens
 	}
@@ -215,14 +222,19 @@ func patchHonest(r *compactorRun) string {
 				return text
 			}
 		}
+		if n != 3 { // where texts are small, not all has room
+			if text := r.included(c, patches); text != "" {
+				return text
+			}
+		}
 		of := map[string]core.Entry{}
 		for _, e := range c.Entries {
 			of[e.ID] = e
 		}
 		for _, p := range patches {
 			for _, rep := range p.Replace {
-				if strings.TrimSpace(rep.Text) == "" || strings.TrimSpace(rep.Kind) == "" {
-					return fmt.Sprintf("a replacement of %d entries has text %.40q and kind %q", len(rep.Entries), rep.Text, rep.Kind)
+				if window.Blank(rep.Text) || !slices.Contains(summaryKinds, rep.Kind) {
+					return fmt.Sprintf("a replacement of %d entries has text %.40q and kind %q, want one that shows something and one of %q", len(rep.Entries), rep.Text, rep.Kind, summaryKinds)
 				}
 				if !utf8.ValidString(rep.Text) && !slices.ContainsFunc(c.Entries, func(e core.Entry) bool { return !utf8.ValidString(e.Message.Text()) }) {
 					return fmt.Sprintf("a replacement holds half a character: %.80q", rep.Text)
@@ -241,7 +253,7 @@ func patchHonest(r *compactorRun) string {
 						return fmt.Sprintf("the stub of entry %q holds half a character: %.80q", id, s.Texts[i])
 					}
 				}
-				if strings.TrimSpace(strings.Join(slices.Collect(maps.Values(s.Texts)), "")) == "" {
+				if window.Blank(strings.Join(slices.Collect(maps.Values(s.Texts)), "")) {
 					return fmt.Sprintf("the stub of entry %q shows nothing in the place of %d parts", id, len(s.Texts))
 				}
 				if n := leastCost(e.Message, c.Stubs[id].Texts, s.Texts); s.Tokens < n {
@@ -371,8 +383,16 @@ func patchWhole(r *compactorRun) string {
 	filled(&want)
 	var asked core.CompactRequest
 	r.host.onCompact = func(req core.CompactRequest) core.CompactResult { asked = req; return want }
-	for n, compacted := range []bool{true, false, true, true, false} {
+	for n, compacted := range []bool{true, false, true, true, false, false, false, true} {
 		want.OK, want.Compacted = compacted, compacted
+		switch n { // what a runtime says little of, nobody adds to
+		case 5:
+			want = core.CompactResult{OK: true}
+		case 6:
+			want = core.CompactResult{}
+		case 7:
+			want = core.CompactResult{OK: true, Compacted: true}
+		}
 		c := r.rich(compacted)
 		if n == 2 {
 			c.Target = 2 * c.Tokens // forced, below every mark

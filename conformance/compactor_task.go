@@ -52,6 +52,26 @@ func (r *compactorRun) makers(patches []core.Patch, asked bool) string {
 	return ""
 }
 
+// included describes an earlier summary with content that ended and of which nothing is left, neither in the text that took its place nor in what a model was
+// asked.
+func (r *compactorRun) included(c core.Compaction, patches []core.Patch) string {
+	for _, s := range c.Summaries {
+		marks := marksIn(s.Text)
+		if len(marks) == 0 {
+			continue // a pointer, no content
+		}
+		for _, p := range patches {
+			for _, rep := range p.Replace {
+				holds := slices.Contains(marksIn(rep.Text), marks[0]) || rep.Kind == "summary" && r.model.heard(marks[0])
+				if slices.Contains(rep.Summaries, s.ID) && !holds {
+					return fmt.Sprintf("a replacement of kind %q ends the earlier summary %q of kind %q, and its text does not include what that says: %.80q", rep.Kind, s.ID, s.Kind, rep.Text)
+				}
+			}
+		}
+	}
+	return ""
+}
+
 // variants are tasks that differ in one thing each.
 func (r *compactorRun) variants() []core.Compaction {
 	change := func(f func(c *core.Compaction)) core.Compaction {

@@ -237,7 +237,7 @@ func (b *brokenCompactor) Compact(ctx context.Context, c core.Compaction) (core.
 
 func compactorFault(name string, sound func() (core.Compactor, error), change func(*brokenCompactor, *conformance.Model), caught []string, kin ...string) fault {
 	// These look at everything at once.
-	kin = append(kin, "patch.concurrent", "patch.honest", "patch.host-fails", "patch.instructions", "patch.publish", "patch.rounds", "patch.whole",
+	kin = append(kin, "patch.concurrent", "patch.honest", "patch.host-fails", "patch.instructions", "patch.listed", "patch.publish", "patch.rounds", "patch.whole",
 		"patch.alone", "patch.long", "patch.paid")
 	over := func(env conformance.Env) (core.Compactor, error) {
 		c, err := sound()

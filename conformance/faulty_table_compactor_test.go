@@ -647,7 +647,7 @@ func tableCompactors() []broken {
 		p.Stubs = map[string]window.Stub{c.Entries[0].ID: {Kind: window.Masked}}
 		return p, err
 	})
-	return out
+	return slices.Concat(out, tablePatches())
 }
 
 // sharedTask takes the task of whoever called last.

@@ -30,6 +30,10 @@ type wrongEngine struct {
 	receipts func(ctx context.Context, agent string) ([]engine.Receipt, error)
 	score    func(context.Context, engine.Outcome) error
 	arm      func(ctx context.Context, id core.SessionID, choose func(recorded string) string) (string, error)
+	batch    func(context.Context, core.IngestBatchRequest) (core.IngestResult, error)
+	commit   func(context.Context, core.CommitTurnRequest) (core.CommitTurnResult, error)
+	turn     func(context.Context, core.AfterTurnRequest) error
+	compact  func(context.Context, core.CompactRequest) (core.CompactResult, error)
 }
 
 func through[Req, Res any](w *wrongEngine, ctx context.Context, method string, req Req, call func(context.Context, Req) (Res, error)) (res Res, err error) {
@@ -48,6 +52,14 @@ func through[Req, Res any](w *wrongEngine, ctx context.Context, method string, r
 	return res, err
 }
 
+// or is the sound method where none takes its place.
+func or[Req, Res any](wrong, sound func(context.Context, Req) (Res, error)) func(context.Context, Req) (Res, error) {
+	if wrong != nil {
+		return wrong
+	}
+	return sound
+}
+
 func (w *wrongEngine) Info() core.Info {
 	info := w.Engine.Info()
 	if w.after != nil {
@@ -61,7 +73,7 @@ func (w *wrongEngine) Ingest(ctx context.Context, req core.IngestRequest) (core.
 }
 
 func (w *wrongEngine) IngestBatch(ctx context.Context, req core.IngestBatchRequest) (core.IngestResult, error) {
-	return through(w, ctx, "IngestBatch", req, w.Engine.IngestBatch)
+	return through(w, ctx, "IngestBatch", req, or(w.batch, w.Engine.IngestBatch))
 }
 
 func (w *wrongEngine) Bootstrap(ctx context.Context, req core.BootstrapRequest) (core.BootstrapResult, error) {
@@ -69,11 +81,14 @@ func (w *wrongEngine) Bootstrap(ctx context.Context, req core.BootstrapRequest) 
 }
 
 func (w *wrongEngine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (core.CommitTurnResult, error) {
-	return through(w, ctx, "CommitTurn", req, w.Engine.CommitTurn)
+	return through(w, ctx, "CommitTurn", req, or(w.commit, w.Engine.CommitTurn))
 }
 
 func (w *wrongEngine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) error {
 	_, err := through(w, ctx, "AfterTurn", req, func(ctx context.Context, req core.AfterTurnRequest) (struct{}, error) {
+		if w.turn != nil {
+			return struct{}{}, w.turn(ctx, req)
+		}
 		return struct{}{}, w.Engine.AfterTurn(ctx, req)
 	})
 	return err
@@ -88,7 +103,7 @@ func (w *wrongEngine) Assemble(ctx context.Context, req core.AssembleRequest) (c
 }
 
 func (w *wrongEngine) Compact(ctx context.Context, req core.CompactRequest) (core.CompactResult, error) {
-	return through(w, ctx, "Compact", req, w.Engine.Compact)
+	return through(w, ctx, "Compact", req, or(w.compact, w.Engine.Compact))
 }
 
 func (w *wrongEngine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest) (core.Spawn, error) {

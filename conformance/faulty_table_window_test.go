@@ -214,5 +214,5 @@ func tableWindows() []broken {
 			}
 		}
 	})
-	return out
+	return slices.Concat(out, tableCalls())
 }

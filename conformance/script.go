@@ -400,6 +400,9 @@ func scriptAfterTurn(s *script) string {
 	if text := s.spoken(filled, turn); text != "" {
 		return "after turn: " + text
 	}
+	if text := s.ingestedToo(e); text != "" {
+		return text
+	}
 	return s.otherBeat(e)
 }
 
@@ -530,6 +533,9 @@ func (s *script) calls(id core.SessionID) map[string]func(context.Context) error
 	return out
 }
 
+// reservedNames are the sessions that hold an engine's own records.
+var reservedNames = []string{"contextengine-receipts", "contextengine-secrets", "contextengine-outcomes"}
+
 func scriptInvalid(s *script) string {
 	before, text := s.talk(s.id, 3, 3)
 	if text != "" {
@@ -540,6 +546,14 @@ func scriptInvalid(s *script) string {
 		for _, name := range slices.Sorted(maps.Keys(calls)) {
 			if err := calls[name](s.ctx()); !errors.Is(err, core.ErrInvalid) {
 				return fmt.Sprintf("%s without an agent: error %v, want ErrInvalid", name, err)
+			}
+		}
+	}
+	for _, session := range reservedNames {
+		calls := s.calls(core.SessionID{Agent: s.id.Agent, Session: session})
+		for _, name := range slices.Sorted(maps.Keys(calls)) {
+			if err := calls[name](s.ctx()); !errors.Is(err, core.ErrInvalid) {
+				return fmt.Sprintf("%s of the session %q, which core.Reserved names: error %v, want ErrInvalid", name, session, err)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ var againChecks = []Check{
 	{ID: "contract.concurrent", Promise: 8, Suite: SuiteEngine, script: scriptConcurrent,
 		Rule: "calls at the same time get what each of them gets alone, whether for one session or for several, no session waits for another one, and no result changes later"},
 	{ID: "contract.digest", Promise: 6, Suite: SuiteEngine, script: scriptDigest,
-		Rule: "a digest that cannot be matched is ErrNeedTranscript, and the epoch stays while a host's conversation only grows"},
+		Rule: "a digest that cannot be matched is ErrNeedTranscript, whatever call it comes with, and the epoch stays while a host's conversation only grows"},
 	{ID: "contract.known", Promise: 6, Suite: SuiteEngine, script: scriptKnown,
 		Rule: "what is known of a session is known after a restart, in every field of every way to store it"},
 }
@@ -95,6 +95,9 @@ func scriptAgain(s *script) string {
 	return ""
 }
 
+// longestKey is how long a key of a call may be, in bytes.
+const longestKey = 256
+
 func scriptKeys(s *script) string {
 	e, ok := s.engine.(core.BatchIngester)
 	if !ok {
@@ -114,8 +117,7 @@ func scriptKeys(s *script) string {
 			return fmt.Sprintf("message %d of a batch is %q %s, want %q", i, entry.Text(), text, list[i].Text())
 		}
 	}
-	const longest = 256
-	long := strings.Repeat("k", longest-1)
+	long := strings.Repeat("k", longestKey-1)
 	bare := func(text string) []message.Message { return []message.Message{message.New(message.User, text)} }
 	other := sessionOf(1)
 	n := 0
@@ -126,7 +128,9 @@ func scriptKeys(s *script) string {
 		new     int
 	}{
 		{s.id, "call", false, 1}, {s.id, "call", false, 0}, {other, "call", false, 1}, {s.id, "call", true, 0}, {other, "call", false, 0},
-		{s.id, long + "a", false, 1}, {s.id, long + "b", false, 1}, {s.id, long + "a", false, 0}, {s.id, "", false, 1}, {s.id, "", false, 1},
+		{s.id, "caLL", false, 1}, {s.id, "call ", false, 1}, {s.id, "call", false, 0},
+		{s.id, long + "a", false, 1}, {s.id, long + "b", false, 1}, {s.id, long + "a", false, 0}, {s.id, long + "b", true, 0},
+		{s.id, "ka" + long[1:], false, 1}, {s.id, "kb" + long[1:], false, 1}, {s.id, "ka" + long[1:], false, 0}, {s.id, "", false, 1}, {s.id, "", false, 1},
 	} {
 		if n++; c.restart {
 			if !s.restarts() {
@@ -135,7 +139,7 @@ func scriptKeys(s *script) string {
 			s.reopen(true)
 			e, _ = s.engine.(core.BatchIngester)
 		}
-		text := "the same, in the call with the key " + c.key
+		const text = "the same in every call" // the keys tell them apart, nothing else
 		for _, batch := range []bool{false, true} {
 			var got core.IngestResult
 			if batch {
@@ -149,7 +153,7 @@ func scriptKeys(s *script) string {
 		}
 	}
 	if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: bare("too long")[0], IdempotencyKey: long + "ab"}); !errors.Is(err, core.ErrInvalid) {
-		return fmt.Sprintf("an idempotency key of %d bytes: error %v, want ErrInvalid", longest+1, err)
+		return fmt.Sprintf("an idempotency key of %d bytes: error %v, want ErrInvalid", longestKey+1, err)
 	}
 	return s.oldTurns()
 }
@@ -170,8 +174,13 @@ func (s *script) oldTurns() string {
 	}
 	id := sessionOf(2)
 	var reqs []core.CommitTurnRequest
-	for i := range 12 {
-		req := core.CommitTurnRequest{Session: id, AdvancementKey: fmt.Sprintf("turn-%d", i), Messages: []message.Message{message.New(message.User, "go on"), message.New(message.Assistant, "done")}}
+	long := strings.Repeat("k", longestKey-1)
+	keys := []string{"turn", "Turn", "turn ", long + "a", long + "b", "a" + long, "b" + long}
+	for i := range 8 {
+		keys = append(keys, fmt.Sprintf("turn-%d", i))
+	}
+	for i, key := range keys {
+		req := core.CommitTurnRequest{Session: id, AdvancementKey: key, Messages: []message.Message{message.New(message.User, "go on"), message.New(message.Assistant, "done")}}
 		if res, err := e.CommitTurn(s.ctx(), req); err != nil || res.Status != core.Committed {
 			return fmt.Sprintf("turn %d, which says what others say: %+v, error %v, want it committed", i+1, res, err)
 		}
@@ -328,15 +337,7 @@ func scriptDigest(s *script) string {
 		epoch = res.Epoch
 		t.Messages = append(t.Messages, s.transcript(2).Messages...)
 	}
-	before := len(s.held(s.id))
-	unknown := &core.Transcript{Skipped: 3, Digest: message.DigestOf(s.transcript(3).Messages), Messages: s.transcript(1).Messages}
-	if res, err := s.assemble(8000, func(r *core.AssembleRequest) { r.Transcript = unknown }); !errors.Is(err, core.ErrNeedTranscript) {
-		return fmt.Sprintf("assemble where the digest of what is not repeated is unknown: %d messages, error %v, want ErrNeedTranscript", len(res.Messages), err)
-	}
-	if n := len(s.held(s.id)); n != before {
-		return fmt.Sprintf("a transcript that could not be matched left %d new entries", n-before)
-	}
-	return ""
+	return s.eachRead(s.readsSkipped)
 }
 
 func scriptKnown(s *script) string {
@@ -348,6 +349,26 @@ func scriptKnown(s *script) string {
 	result := s.message(message.Tool, "")
 	result.Parts = []message.Part{{Kind: message.ToolResult, CallID: "call_2", Name: "read", Text: markOf(0, 701) + " 橋 ", IsError: true}}
 	list = append(list, image, called, result)
+	for name, way := range s.ways() {
+		id := core.SessionID{Agent: "agent-a", Session: "by " + name}
+		if err := way(id, copiedMessages(list)); err != nil {
+			return fmt.Sprintf("%s: error %v", name, err)
+		}
+		held := s.held(id)
+		if len(held) != len(list) {
+			return fmt.Sprintf("%s of %d messages: %d are stored", name, len(list), len(held))
+		}
+		for i := range held {
+			if d := differs(held[i].Message, list[i]); d != "" {
+				return fmt.Sprintf("message %d by %s, against what was given: %s", i, name, d)
+			}
+		}
+	}
+	return s.knownAgain()
+}
+
+// ways are the calls that store messages for a session, as many of them as there are.
+func (s *script) ways() map[string]func(core.SessionID, []message.Message) error {
 	ways := map[string]func(core.SessionID, []message.Message) error{}
 	if e, ok := s.engine.(core.BatchIngester); ok {
 		ways["ingest batch"] = func(id core.SessionID, m []message.Message) error {
@@ -380,22 +401,7 @@ func scriptKnown(s *script) string {
 		}
 		return nil
 	}
-	for name, way := range ways {
-		id := core.SessionID{Agent: "agent-a", Session: "by " + name}
-		if err := way(id, copiedMessages(list)); err != nil {
-			return fmt.Sprintf("%s: error %v", name, err)
-		}
-		held := s.held(id)
-		if len(held) != len(list) {
-			return fmt.Sprintf("%s of %d messages: %d are stored", name, len(list), len(held))
-		}
-		for i := range held {
-			if d := differs(held[i].Message, list[i]); d != "" {
-				return fmt.Sprintf("message %d by %s, against what was given: %s", i, name, d)
-			}
-		}
-	}
-	return s.knownAgain()
+	return ways
 }
 
 // knownAgain looks at what bootstrap says after a restart, and at a timer's turn then.

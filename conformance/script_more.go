@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
@@ -22,7 +21,15 @@ var moreScriptChecks = []Check{
 	{ID: "contract.names", Promise: 8, Suite: SuiteEngine, script: scriptNames,
 		Rule: "sessions whose names are alike share nothing: no message, no key and no window"},
 	{ID: "contract.whole", Promise: 6, Suite: SuiteEngine, script: scriptWhole,
-		Rule: "a transcript that is declared whole takes back what it leaves out; another one only does not show it"},
+		Rule: "a transcript that is declared whole takes back what it leaves out; another one only does not show it, whatever call it comes with"},
+	{ID: "contract.budget", Promise: 1, Suite: SuiteEngine, script: scriptBudget,
+		Rule: "a call's budget bounds its prompt, whatever the last one was and whatever the settings say of a model"},
+	{ID: "contract.odd", Promise: 5, Suite: SuiteEngine, script: scriptOdd,
+		Rule: "messages that say the same, ids of calls used again, odd times and system messages in the middle and at the end stay where they were said, by whatever call they come"},
+	{ID: "contract.transcript", Promise: 6, Suite: SuiteEngine, script: scriptTranscript,
+		Rule: "every call that takes a transcript takes all of it, however long it is, but nothing of what nobody said"},
+	{ID: "contract.atomic", Promise: 9, Suite: SuiteEngine, script: scriptAtomic,
+		Rule: "what comes in one call is stored whole or not at all, however much it is, and after a failure the same call does what it would have done"},
 	{ID: "contract.asked", Promise: 6, Suite: SuiteEngine, script: scriptAsked,
 		Rule: "asking for the window, at whatever point, leaves what a later call shows as it would be"},
 	{ID: "contract.maintain", Suite: SuiteEngine, script: scriptMaintain,
@@ -298,44 +305,6 @@ func scriptNames(s *script) string {
 		for i, m := range res.Messages {
 			if res.RecallLen == 0 && m.Text() != said[id] {
 				return fmt.Sprintf("message %d of session %q of agent %q is %q, %q was all that was said", i, id.Session, id.Agent, m.Text(), said[id])
-			}
-		}
-	}
-	return ""
-}
-
-func scriptWhole(s *script) string {
-	for n, whole := range []bool{true, false} {
-		id := core.SessionID{Agent: "agent-a", Session: fmt.Sprintf("transcript %d", n)}
-		t := s.transcript(6)
-		ask := func(transcript *core.Transcript) ([]string, string) {
-			res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 8000, Transcript: transcript})
-			if err != nil {
-				return nil, fmt.Sprintf("assemble: error %v", err)
-			}
-			var out []string
-			for _, m := range res.Messages {
-				out = append(out, m.Text())
-			}
-			return out, ""
-		}
-		if _, text := ask(t); text != "" {
-			return text
-		}
-		other := s.transcript(2).Messages
-		now := &core.Transcript{Messages: slices.Concat(other, t.Messages[2:]), Whole: whole}
-		if _, text := ask(now); text != "" {
-			return text
-		}
-		got, text := ask(nil)
-		if text != "" {
-			return text
-		}
-		all := strings.Join(got, "\n")
-		for i, m := range slices.Concat(now.Messages, t.Messages[:2]) {
-			want := i < len(now.Messages) || !whole
-			if strings.Contains(all, m.Text()) != want {
-				return fmt.Sprintf("the transcript began with others, whole: %v; %q is in force: %v, want %v", whole, m.Text(), !want, want)
 			}
 		}
 	}

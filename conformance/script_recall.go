@@ -31,6 +31,9 @@ var recallScriptChecks = []Check{
 // asked is the question that the conversations of this file end with.
 const asked = "What did we say about the harbour lantern invoice, and when?"
 
+// smallBlock is what a recall block costs that has room for hardly anything, in tokens.
+const smallBlock = 60
+
 // recallBudget is the budget of those conversations, in tokens.
 const recallBudget = 1500
 
@@ -59,8 +62,8 @@ func recallSession(name string) core.SessionID {
 }
 
 // prompted assembles a session in a mode and returns what the recall block costs.
-func (s *script) prompted(id core.SessionID, mode core.PromptMode) (core.AssembleResult, int, string) {
-	res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: recallBudget, PromptMode: mode})
+func (s *script) prompted(id core.SessionID, mode core.PromptMode, call core.Call) (core.AssembleResult, int, string) {
+	res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: recallBudget, PromptMode: mode, Call: call})
 	if err != nil || res.RecallAt < 0 || res.RecallAt+res.RecallLen > len(res.Messages) {
 		return res, 0, fmt.Sprintf("assemble in mode %q: %d messages, a recall block of %d at %d, error %v", mode, len(res.Messages), res.RecallLen, res.RecallAt, err)
 	}
@@ -80,7 +83,7 @@ func scriptRecall(s *script) string {
 		if text := s.outgrown(id); text != "" {
 			return text
 		}
-		res, n, text := s.prompted(id, mode)
+		res, n, text := s.prompted(id, mode, core.CallPrompt)
 		if text != "" {
 			return text
 		}
@@ -97,18 +100,39 @@ func scriptRecall(s *script) string {
 		}
 	}
 	full, minimal := cost[core.PromptFull], cost[core.PromptMinimal]
-	const small = 60 // what a block costs that has room for hardly anything
 	switch {
 	case full > cost[""]*11/10+10, cost[""] > full*11/10+10:
 		return fmt.Sprintf("mode full recalls %d tokens, no mode %d", full, cost[""])
-	case minimal > recallBudget/4+small:
+	case minimal > recallBudget/4+smallBlock:
 		return fmt.Sprintf("mode minimal recalls %d tokens with a budget of %d: a share is at most half", minimal, recallBudget)
-	case left && full > 3*small && minimal > full*8/10:
+	case left && full > 3*smallBlock && minimal > full*8/10:
 		return fmt.Sprintf("mode full recalls %d tokens and has no room for more, mode minimal recalls %d, want half", full, minimal)
-	case full > 3*small && minimal == 0:
+	case full > 3*smallBlock && minimal == 0:
 		return fmt.Sprintf("mode full recalls %d tokens, mode minimal none", full)
 	}
+	if text := s.recallsInLoop(); text != "" {
+		return text
+	}
 	return s.recallsAlone()
+}
+
+// recallsInLoop asks inside a turn first: a mode means the same there.
+func (s *script) recallsInLoop() string {
+	most := recallBudget/4 + smallBlock
+	for _, mode := range []core.PromptMode{core.PromptMinimal, core.PromptNone} {
+		id := core.SessionID{Agent: "loop-mode-" + string(mode), Session: "main"}
+		if text := s.outgrown(id); text != "" {
+			return text
+		}
+		res, n, text := s.prompted(id, mode, core.CallLoop)
+		if text != "" {
+			return text
+		}
+		if n > most || mode == core.PromptNone && (res.RecallLen != 0 || res.SystemPromptAddition != "") {
+			return fmt.Sprintf("inside a turn mode %s has a recall block of %d tokens and the addition %q", mode, n, res.SystemPromptAddition)
+		}
+	}
+	return ""
 }
 
 // recallsAlone asks in one session about what another session of the agent says.
@@ -118,15 +142,19 @@ func (s *script) recallsAlone() string {
 		return text
 	}
 	recalls := map[core.PromptMode]bool{}
-	for _, mode := range []core.PromptMode{core.PromptFull, "", core.PromptMinimal} {
-		id := recallSession("asked here, mode " + string(mode))
+	for _, of := range []struct {
+		mode core.PromptMode
+		call core.Call
+	}{{core.PromptFull, ""}, {"", ""}, {core.PromptMinimal, ""}, {core.PromptMinimal, core.CallLoop}} {
+		mode := of.mode
+		id := recallSession(fmt.Sprintf("asked here, mode %s, call %s", mode, of.call))
 		if _, text := s.talk(id, 2, 3); text != "" {
 			return text
 		}
 		if text := s.question(id, asked); text != "" {
 			return text
 		}
-		res, _, text := s.prompted(id, mode)
+		res, _, text := s.prompted(id, mode, of.call)
 		if text != "" {
 			return text
 		}

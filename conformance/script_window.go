@@ -109,16 +109,18 @@ func scriptModes(s *script) string {
 	if err != nil || !strings.Contains(plain.SystemPromptAddition, section) {
 		return fmt.Sprintf("a section of the host is not passed through: addition %q, error %v", plain.SystemPromptAddition, err)
 	}
-	for _, mode := range []core.PromptMode{core.PromptFull, core.PromptMinimal, core.PromptNone} {
-		res, err := s.assemble(4000, func(r *core.AssembleRequest) { r.PromptMode, r.Memory.Sections = mode, []string{section} })
-		if err != nil || len(res.Messages) != len(plain.Messages) {
-			return fmt.Sprintf("assemble in mode %q: %d messages, error %v, want %d", mode, len(res.Messages), err, len(plain.Messages))
-		}
-		if mode == core.PromptNone && (res.SystemPromptAddition != "" || res.RecallLen != 0) {
-			return fmt.Sprintf("mode none adds %q and a recall block of %d", res.SystemPromptAddition, res.RecallLen)
-		}
-		if mode == core.PromptFull && res.SystemPromptAddition != plain.SystemPromptAddition {
-			return "mode full has another addition than no mode"
+	for _, call := range []core.Call{"", core.CallPrompt, core.CallLoop} {
+		for _, mode := range []core.PromptMode{core.PromptFull, core.PromptMinimal, core.PromptNone} {
+			res, err := s.assemble(4000, func(r *core.AssembleRequest) { r.Call, r.PromptMode, r.Memory.Sections = call, mode, []string{section} })
+			if err != nil || len(res.Messages) != len(plain.Messages) {
+				return fmt.Sprintf("assemble in mode %q, call %q: %d messages, error %v, want %d", mode, call, len(res.Messages), err, len(plain.Messages))
+			}
+			if mode == core.PromptNone && (res.SystemPromptAddition != "" || res.RecallLen != 0) {
+				return fmt.Sprintf("mode none, call %q, adds %q and a recall block of %d", call, res.SystemPromptAddition, res.RecallLen)
+			}
+			if mode == core.PromptFull && res.SystemPromptAddition != plain.SystemPromptAddition {
+				return fmt.Sprintf("mode full, call %q, has another addition than no mode", call)
+			}
 		}
 	}
 	prompt := markOf(0, 999) + " and what now"
@@ -148,16 +150,8 @@ func scriptTiny(s *script) string {
 	for _, budget := range []int{1, 2, 5, 10, 20, 40, 80, 120, 200, 400, 800, 2000} {
 		res, err := s.assemble(budget, nil)
 		if err == nil {
-			var wire []wireMessage
-			for _, m := range res.Messages {
-				w, err := readWire(m, "")
-				if err != nil {
-					return err.Error()
-				}
-				wire = append(wire, w)
-			}
-			if n := recount(wire, res.SystemPromptAddition, s.env.Count); n > budget || len(wire) == 0 {
-				return fmt.Sprintf("with a budget of %d the prompt has %d messages and costs %d", budget, len(wire), n)
+			if n, text := s.recounted(res); text != "" || n > budget || len(res.Messages) == 0 {
+				return fmt.Sprintf("with a budget of %d the prompt has %d messages and costs %d %s", budget, len(res.Messages), n, text)
 			}
 			continue
 		}
@@ -207,7 +201,7 @@ func scriptCompact(s *script) string {
 	}
 	const wishes = "keep what was said about the kestrel bridge"
 	info, asked, calls := s.engine.Info(), s.env.Host.Compacts(), s.env.Model.Calls()
-	res, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: s.id, Budget: 900, Force: true, Instructions: wishes, Trigger: "manual"})
+	res, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: s.id, Budget: 900, CurrentTokens: 77, Force: true, Instructions: wishes, Trigger: "manual"})
 	if err != nil {
 		return fmt.Sprintf("compact: error %v", err)
 	}
@@ -226,12 +220,8 @@ func scriptCompact(s *script) string {
 	if !res.OK || !res.Compacted || res.TokensBefore <= res.TokensAfter || res.TokensAfter <= 0 || res.Successor != (core.SessionID{}) {
 		return fmt.Sprintf("a forced compaction far over budget: %+v", res)
 	}
-	total := 0
-	for _, e := range entries {
-		total += e.Tokens
-	}
-	if res.TokensBefore < total*9/10 || res.TokensBefore > total*11/10+200 {
-		return fmt.Sprintf("TokensBefore is %d, everything live costs %d", res.TokensBefore, total)
+	if text := liveCost(res, entries); text != "" {
+		return text
 	}
 	if text := s.firstKept(res, entries); text != "" {
 		return text
@@ -244,13 +234,24 @@ func scriptCompact(s *script) string {
 		return fmt.Sprintf("a compaction far over budget, not forced: %+v, error %v", res, err)
 	}
 	unhurried := sessionOf(2)
-	if _, text := s.talk(unhurried, 24, 25); text != "" {
+	said, text := s.talk(unhurried, 24, 25)
+	if text != "" {
 		return text
 	}
-	for _, force := range []bool{false, true} {
-		if res, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: unhurried, Budget: 100000, Force: force}); err != nil || res.Compacted != force || !force && !benign(res.Reason) {
-			return fmt.Sprintf("a compaction far below budget, forced: %v: %+v, error %v", force, res, err)
+	for _, c := range []struct {
+		current int
+		force   bool
+	}{{0, false}, {77, false}, {90000, true}} {
+		res, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: unhurried, Budget: 100000, CurrentTokens: c.current, Force: c.force})
+		if err != nil || res.Compacted != c.force || !c.force && !benign(res.Reason) {
+			return fmt.Sprintf("a compaction far below budget, forced: %v: %+v, error %v", c.force, res, err)
 		}
+		if text := liveCost(res, said); text != "" {
+			return fmt.Sprintf("a compaction far below budget, where the host believes in %d tokens, forced: %v: %s", c.current, c.force, text)
+		}
+	}
+	if text := s.budgetsOfTheirOwn(); text != "" {
+		return text
 	}
 	if text := s.handedOver(); text != "" {
 		return text
@@ -363,11 +364,30 @@ func (s *script) passedThrough() string {
 	}
 	var asked core.CompactRequest
 	s.env.Host.onCompact = func(req core.CompactRequest) core.CompactResult { asked = req; return want }
-	for _, force := range []bool{true, false} {
-		req := core.CompactRequest{Session: s.id, Budget: 900, CurrentTokens: 1200, Force: force, Instructions: "keep the bridge", Trigger: "manual", Target: core.TargetThreshold}
+	all := want
+	for _, c := range []struct {
+		force   bool
+		current int
+		answers core.CompactResult
+	}{
+		{true, 1200, all}, {false, 1200, all}, {false, 10, all}, {true, 10, all}, {false, 0, all},
+		{false, 10, core.CompactResult{OK: true, Reason: core.ReasonBelowThreshold, TokensBefore: 10, TokensAfter: 10}}, {true, 1200, core.CompactResult{Reason: "not now"}},
+		{true, 10, core.CompactResult{OK: true}}, {false, 1200, core.CompactResult{}}, {true, 10, core.CompactResult{}},
+	} {
+		want = c.answers
+		want.Delegated = true
+		req := core.CompactRequest{Session: s.id, Budget: 900, CurrentTokens: c.current, Force: c.force, Instructions: "keep the bridge", Trigger: "manual", Target: core.TargetThreshold}
 		filled(&req.Settings)
 		filled(&req.TranscriptScope)
+		req.Transcript = s.transcript(2)
+		if c.current == 0 { // what a host does not say, nobody adds
+			req = core.CompactRequest{Session: s.id}
+		}
+		calls := s.env.Host.Compacts()
 		res, err := s.engine.Compact(s.ctx(), req)
+		if n := s.env.Host.Compacts() - calls; n != 1 {
+			return fmt.Sprintf("the runtime, which answers compacted %v, was asked %d times, want once; forced: %v, %d of %d tokens", want.Compacted, n, c.force, c.current, req.Budget)
+		}
 		if err != nil || res != want {
 			return fmt.Sprintf("the runtime's result was %+v, the engine's is %+v, error %v", want, res, err)
 		}

@@ -84,8 +84,8 @@ func (p Patch) Empty() bool {
 type Replacement struct {
 	// Ref names this replacement within one compaction; empty when nobody needs to. Unique within the compaction, and no id of an earlier summary.
 	Ref string
-	// Summaries are the ids of earlier summaries that the text includes; they end there. What the same compaction made, in this patch or an earlier
-	// one, is named by its Ref.
+	// Summaries are the ids of earlier summaries that the text includes, with what they say; they end there. What the same compaction made, in this patch
+	// or an earlier one, is named by its Ref.
 	Summaries []string
 	// Entries are the ids of the entries it stands for: the oldest live ones, without a gap.
 	Entries []string

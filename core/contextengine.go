@@ -131,7 +131,8 @@ type IngestRequest struct {
 
 // IngestBatchRequest carries messages in order.
 type IngestBatchRequest struct {
-	Session   SessionID         `json:"session"`
+	Session SessionID `json:"session"`
+	// Messages that say the same are as many messages.
 	Messages  []message.Message `json:"messages"`
 	Heartbeat bool              `json:"heartbeat,omitempty"`
 	// IdempotencyKey names this call, at most 256 bytes: made again with the same key and messages, because its answer was lost, it stores nothing more. Without
@@ -151,7 +152,7 @@ type IngestResult struct {
 // CommitTurnRequest carries an accepted turn: the user's message to the final answer.
 type CommitTurnRequest struct {
 	Session SessionID `json:"session"`
-	// AdvancementKey identifies the turn; never empty.
+	// AdvancementKey identifies the turn, to its last byte; never empty. Every engine takes one of 256 bytes.
 	AdvancementKey  string            `json:"advancementKey"`
 	Messages        []message.Message `json:"messages"`
 	Heartbeat       bool              `json:"heartbeat,omitempty"`
@@ -228,7 +229,7 @@ const (
 // AssembleRequest asks for the next prompt.
 type AssembleRequest struct {
 	Session SessionID `json:"session"`
-	// Budget is the largest prompt in tokens, positive.
+	// Budget is the largest prompt in tokens, positive. What Settings say of a model's window and answers changes nothing about it.
 	Budget int `json:"tokenBudget"`
 	// Transcript is what the host says happened. When it is nil the store is the truth, and the result ends with the
 	// newest ingested message; otherwise the result ends where the transcript does.
@@ -299,9 +300,9 @@ const (
 // CompactRequest asks for a compaction.
 type CompactRequest struct {
 	Session SessionID `json:"session"`
-	// Budget is the token budget of the session's prompts; 0 takes that of the last Assemble.
+	// Budget is the token budget of the session's prompts; 0 takes that of the session's last Assemble.
 	Budget int `json:"tokenBudget,omitempty"`
-	// CurrentTokens is what the host believes the prompt costs; 0 when it does not know.
+	// CurrentTokens is what the host believes the prompt costs; 0 when it does not know. The figures of a result are the engine's own.
 	CurrentTokens int              `json:"currentTokenCount,omitempty"`
 	Target        CompactionTarget `json:"compactionTarget,omitempty"`
 	Force         bool             `json:"force,omitempty"`
@@ -329,7 +330,7 @@ type CompactResult struct {
 	Summary string `json:"summary,omitempty"`
 	// FirstKept is the id of the oldest entry that is still live.
 	FirstKept string `json:"firstKeptEntryId,omitempty"`
-	// TokensBefore and TokensAfter cost everything live: summaries and the entries behind them.
+	// TokensBefore and TokensAfter cost everything live: summaries and the entries behind them. Where nothing was compacted they are the same.
 	TokensBefore int `json:"tokensBefore"`
 	TokensAfter  int `json:"tokensAfter"`
 	// Successor is the session that continues this one; zero when it continues itself.

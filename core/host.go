@@ -127,13 +127,13 @@ func (NoHost) Now() time.Time { return time.Now() }
 // Where it begins is no statement: hosts hand over what fits, and put lines of their own in front of it. System messages at its beginning stand in front
 // from then on, instead of those that did. What the engine knows in front of the first message that it recognises is only not shown, and stays in
 // force; if unknown messages stand there, they are new to it. A host that hands over all it has can say so with Whole. Messages of type
-// message.Filler are not looked at.
+// message.Filler are not looked at. All of this holds for every call that takes a transcript; a compaction that is passed on passes it on.
 type Transcript struct {
 	// Skipped is the number of messages before Messages that the host does not repeat, and Digest is message.DigestOf
 	// them. An engine that cannot match them answers ErrNeedTranscript; the host then repeats the call with all messages.
 	Skipped int            `json:"skipped,omitempty"`
 	Digest  message.Digest `json:"digest,omitempty"`
-	// Messages are the host's messages, oldest first.
+	// Messages are the host's messages, oldest first: in its order, whatever their times are, and those that say the same are as many messages.
 	Messages []message.Message `json:"messages"`
 	// Whole says that Messages, with those skipped, are all that the host has: unknown messages at the beginning then replace what the engine knows
 	// from before the first message that it recognises.

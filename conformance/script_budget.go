@@ -1,0 +1,111 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+func scriptBudget(s *script) string {
+	const budget = 900
+	if _, text := s.talk(s.id, 24, 25); text != "" {
+		return text
+	}
+	var want core.AssembleResult
+	for n, settings := range []core.RuntimeSettings{
+		{}, {}, {ContextWindow: 100 * budget}, {PromptTokenBudget: 100 * budget}, {ContextWindow: budget / 2}, {PromptTokenBudget: budget / 2}, {MaxOutputTokens: budget / 3},
+		{ContextWindow: 2 * budget, PromptTokenBudget: budget, MaxOutputTokens: budget},
+	} {
+		res, err := s.assemble(budget, func(r *core.AssembleRequest) { r.Settings = settings })
+		if err != nil {
+			return fmt.Sprintf("assemble with the settings %+v: error %v", settings, err)
+		}
+		if n > 1 {
+			if d := differs(res, want); d != "" {
+				return fmt.Sprintf("the budget is %d as before, and with the settings %+v the result is another: %s", budget, settings, d)
+			}
+		}
+		want = res
+	}
+	return s.budgetsFall()
+}
+
+// budgetsFall asks for prompts that are smaller than the last one by little. Their newest message alone is longer than all of them.
+func (s *script) budgetsFall() string {
+	for n, by := range []int{1, 20, 50, 90} {
+		s.id = recallSession(fmt.Sprintf("its budget falls by %d", by))
+		if _, text := s.talk(s.id, 4, 10); text != "" {
+			return text
+		}
+		if text := s.question(s.id, makeText(markOf(0, 900+n), textPlain, 3000, n, nil)); text != "" {
+			return text
+		}
+		budget := 1000
+		for range 4 {
+			res, err := s.assemble(budget, nil)
+			if errors.Is(err, core.ErrBudget) {
+				break // it shortens no message of a user
+			}
+			if err != nil {
+				return fmt.Sprintf("assemble with a budget of %d: error %v", budget, err)
+			}
+			if n, text := s.recounted(res); text != "" || n > budget {
+				return fmt.Sprintf("with a budget of %d, %d less than the last one, the prompt costs %d %s", budget, by, n, text)
+			}
+			budget -= by
+		}
+	}
+	return ""
+}
+
+// recounted returns what a prompt costs.
+func (s *script) recounted(res core.AssembleResult) (int, string) {
+	var wire []wireMessage
+	for _, m := range res.Messages {
+		w, err := readWire(m, "")
+		if err != nil {
+			return 0, err.Error()
+		}
+		wire = append(wire, w)
+	}
+	return recount(wire, res.SystemPromptAddition, s.env.Count), ""
+}
+
+// liveCost holds what a compaction says that everything live cost against the entries that were, and what it did not change against that.
+func liveCost(res core.CompactResult, entries []core.Entry) string {
+	total := 0
+	for _, e := range entries {
+		total += e.Tokens
+	}
+	switch {
+	case res.TokensBefore < total*9/10 || res.TokensBefore > total*11/10+200:
+		return fmt.Sprintf("TokensBefore is %d, everything live costs %d", res.TokensBefore, total)
+	case !res.Compacted && res.TokensAfter != res.TokensBefore:
+		return fmt.Sprintf("nothing was compacted, and %d tokens are %d now", res.TokensBefore, res.TokensAfter)
+	}
+	return ""
+}
+
+// budgetsOfTheirOwn compacts sessions without a budget: each of them has that of its own last prompt.
+func (s *script) budgetsOfTheirOwn() string {
+	narrow, wide := recallSession("narrow"), recallSession("wide")
+	budgets := map[core.SessionID]int{narrow: 900, wide: 100000}
+	for n, order := range [][]core.SessionID{{narrow, wide}, {wide, narrow}} {
+		for _, id := range order {
+			if _, text := s.talk(id, 24, 25); text != "" {
+				return text
+			}
+			if _, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: budgets[id]}); err != nil {
+				return fmt.Sprintf("assemble: error %v", err)
+			}
+		}
+		for _, id := range order {
+			res, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: id})
+			if err != nil || res.Compacted != (id == narrow) {
+				return fmt.Sprintf("round %d: a compaction of a session whose last prompt had a budget of %d, that of the other one %d: %+v, error %v", n+1, budgets[id], budgets[order[1]], res, err)
+			}
+		}
+	}
+	return ""
+}

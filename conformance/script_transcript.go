@@ -1,0 +1,148 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// transcriptBudget is the budget of calls that hand over a transcript: more than any of these takes.
+const transcriptBudget = 30000
+
+// reads are the calls that take a transcript, as many of them as there are. A compaction that is passed on passes its transcript on.
+func (s *script) reads() map[string]reading {
+	out := map[string]reading{
+		"assemble": func(id core.SessionID, t *core.Transcript) error {
+			_, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: transcriptBudget, Transcript: t})
+			return err
+		},
+	}
+	if s.engine.Info().OwnsCompaction {
+		out["compact"] = func(id core.SessionID, t *core.Transcript) error {
+			_, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: id, Budget: transcriptBudget, Transcript: t})
+			return err
+		}
+	}
+	if e, ok := s.engine.(core.Bootstrapper); ok {
+		out["bootstrap"] = func(id core.SessionID, t *core.Transcript) error {
+			_, err := e.Bootstrap(s.ctx(), core.BootstrapRequest{Session: id, Transcript: t})
+			return err
+		}
+	}
+	return out
+}
+
+// reading is a call that takes a transcript.
+type reading func(core.SessionID, *core.Transcript) error
+
+// eachRead looks at each call that takes a transcript, in sessions of its own.
+func (s *script) eachRead(looks ...func(core.SessionID, reading) string) string {
+	reads := s.reads()
+	for _, name := range slices.Sorted(maps.Keys(reads)) {
+		for n, look := range looks {
+			if text := look(core.SessionID{Agent: fmt.Sprintf("transcript %d by %s", n, name), Session: "main"}, reads[name]); text != "" {
+				return name + ": " + text
+			}
+		}
+	}
+	return ""
+}
+
+func scriptTranscript(s *script) string { return s.eachRead(s.readsMany, s.readsFillers) }
+
+func scriptWhole(s *script) string { return s.eachRead(s.readsWhole) }
+
+// manyMessages are more than a page of most things holds.
+const manyMessages = 130
+
+// readsMany hands over a long transcript that nothing is known of.
+func (s *script) readsMany(id core.SessionID, call reading) string {
+	t := s.transcript(manyMessages)
+	t.Messages = append([]message.Message{s.message(message.System, "be brief"), s.message(message.System, "be kind")}, t.Messages...)
+	if err := call(id, t); err != nil {
+		return fmt.Sprintf("a transcript of %d messages: error %v", len(t.Messages), err)
+	}
+	res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: transcriptBudget})
+	if err != nil {
+		return fmt.Sprintf("assemble after a transcript of %d messages: error %v", len(t.Messages), err)
+	}
+	if text := inOrder(res.Messages, t.Messages); text != "" {
+		return "what is shown of a long transcript: " + text
+	}
+	return ""
+}
+
+// readsFillers hands over what nobody said.
+func (s *script) readsFillers(id core.SessionID, call reading) string {
+	turn := s.filledUp()
+	for range 2 {
+		if err := call(id, &core.Transcript{Messages: copiedMessages(turn)}); err != nil {
+			return fmt.Sprintf("a transcript with a filler: error %v", err)
+		}
+		if text := s.spoken(id, turn); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// readsSkipped leaves out what an engine knows, and what it does not know.
+func (s *script) readsSkipped(id core.SessionID, call reading) string {
+	list := s.transcript(5).Messages
+	if err := call(id, &core.Transcript{Messages: list}); err != nil {
+		return fmt.Sprintf("a transcript: error %v", err)
+	}
+	list = append(list, s.transcript(2).Messages...)
+	short := &core.Transcript{Skipped: 4, Digest: message.DigestOf(list[:4]), Messages: list[4:]}
+	err := call(id, short)
+	if errors.Is(err, core.ErrNeedTranscript) {
+		err = call(id, &core.Transcript{Messages: list})
+	}
+	if n := len(s.held(id)); err != nil || n != len(list) {
+		return fmt.Sprintf("a transcript of %d messages of which 4 that are known were skipped: error %v, %d are stored", len(list), err, n)
+	}
+	for _, skipped := range [][]message.Message{s.transcript(3).Messages, list[1:5], append(slices.Clone(list), s.transcript(2).Messages...)} {
+		unknown := &core.Transcript{Skipped: len(skipped), Digest: message.DigestOf(skipped), Messages: s.transcript(1).Messages}
+		if err := call(id, unknown); !errors.Is(err, core.ErrNeedTranscript) {
+			return fmt.Sprintf("a transcript of which %d messages were skipped that are not the first known ones: error %v, want ErrNeedTranscript", unknown.Skipped, err)
+		}
+		if n := len(s.held(id)); n != len(list) {
+			return fmt.Sprintf("a transcript that could not be matched left %d new entries", n-len(list))
+		}
+	}
+	return ""
+}
+
+// readsWhole hands over transcripts that begin with others than before, declared whole and not.
+func (s *script) readsWhole(id core.SessionID, call reading) string {
+	for _, whole := range []bool{true, false} {
+		id := core.SessionID{Agent: id.Agent, Session: fmt.Sprintf("whole %v", whole)}
+		t := s.transcript(6)
+		now := &core.Transcript{Messages: slices.Concat(s.transcript(2).Messages, t.Messages[2:]), Whole: whole}
+		for _, transcript := range []*core.Transcript{t, now} {
+			if err := call(id, transcript); err != nil {
+				return fmt.Sprintf("a transcript: error %v", err)
+			}
+		}
+		res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: transcriptBudget})
+		if err != nil {
+			return fmt.Sprintf("assemble: error %v", err)
+		}
+		var all strings.Builder
+		for _, m := range res.Messages {
+			all.WriteString(m.Text() + "\n")
+		}
+		for i, m := range slices.Concat(now.Messages, t.Messages[:2]) {
+			want := i < len(now.Messages) || !whole
+			if strings.Contains(all.String(), m.Text()) != want {
+				return fmt.Sprintf("the transcript began with others, whole: %v; %q is in force: %v, want %v", whole, m.Text(), !want, want)
+			}
+		}
+	}
+	return ""
+}
