@@ -130,7 +130,6 @@ func faultyRetrievers() []fault {
 			r.stopped = errors.New("broken: no answer")
 		}, []string{"cancel.retrieve"}),
 		askerFault("silent about searchers", func(a *asker) { a.blind = true }, "failure.retrieve"),
-		askerFault("asks for ever", func(a *asker) { a.eager = true }, "failure.retrieve"),
 		askerFault("nothing when one hangs", func(a *asker) { a.impatient = true }, "failure.retrieve"),
 		{name: "nothing of before", caught: []string{"retrieve.attached"}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
@@ -156,13 +155,13 @@ type lateOne struct{ wordRetriever }
 
 func (*lateOne) Late(core.Query) bool { return true }
 
-// asker asks searchers one after the other: plain, and sound where blind and eager are not set.
+// asker asks searchers one after the other: plain, and sound where blind and impatient are not set.
 type asker struct {
 	core.Retriever
 	searchers map[string]core.Searcher
 	breakers  map[string]*core.Breaker
-	// blind tells nobody of searchers that failed, eager asks them for ever, and impatient gives up all when the time is over.
-	blind, eager, impatient bool
+	// blind tells nobody of searchers that failed, and impatient gives up all when the time is over.
+	blind, impatient bool
 }
 
 func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
@@ -172,7 +171,7 @@ func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, e
 		b := a.breakers[name]
 		err := b.Try(q.Now)
 		var hits []core.Hit
-		if err == nil || a.eager {
+		if err == nil {
 			hits, err = a.searchers[name].Search(ctx, core.SearchQuery{Scope: q.Scope, Text: q.Prompt, Limit: q.Limit, Exclude: q.InWindow})
 			b.Note(q.Now, err)
 		}
