@@ -82,7 +82,7 @@ func (r *brokenRetriever) RecallShare() float64 {
 func retrieverFault(name string, change func(*brokenRetriever), caught []string, kin ...string) fault {
 	// These look at everything at once.
 	kin = append(kin, "retrieve.limit", "retrieve.pure", "retrieve.updated", "retrieve.concurrent", "retrieve.granted", "retrieve.text", "retrieve.surfaces", "retrieve.vacuous",
-		"retrieve.attached", "retrieve.prompt")
+		"retrieve.attached", "retrieve.told", "retrieve.pages", "retrieve.prompt")
 	over := func() core.Retriever {
 		r := &brokenRetriever{}
 		change(r)
@@ -131,7 +131,7 @@ func faultyRetrievers() []fault {
 		}, []string{"cancel.retrieve"}),
 		askerFault("silent about searchers", func(a *asker) { a.blind = true }, "failure.retrieve"),
 		askerFault("nothing when one hangs", func(a *asker) { a.impatient = true }, "failure.retrieve"),
-		{name: "nothing of before", caught: []string{"retrieve.attached"}, find: func(t *testing.T) []conformance.Finding {
+		{name: "nothing of before", caught: []string{"retrieve.attached"}, kin: []string{"retrieve.updated", "retrieve.surfaces", "retrieve.told", "retrieve.pages"}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
 			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &listener{deaf: true}, memory.New() }, few(15)...)
 		}},

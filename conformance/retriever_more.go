@@ -37,7 +37,7 @@ func moreRetrieverChecks() []Check {
 	}
 }
 
-// remade tells an observer once more of what was appended, as an engine does after a failure.
+// observer returns the retriever as one that is told what happens.
 func (r *retrieverRun) observer() (core.Observer, bool) {
 	o, ok := r.retriever.(core.Observer)
 	return o, ok

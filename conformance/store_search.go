@@ -24,7 +24,7 @@ func searchChecks() []Check {
 		{ID: "search.heartbeat", Suite: SuiteStore, store: searchHeartbeat, Needs: needs,
 			Rule: "heartbeats are never found"},
 		{ID: "search.time", Suite: SuiteStore, store: searchTime, Needs: needs,
-			Rule: "hits lie in the asked time, half open, and what has every word of the query and is found without bounds is found within them"},
+			Rule: "hits lie in the asked time, half open, with both bounds, one or none, and what has every word of the query and is found without bounds is found within them"},
 		{ID: "search.wanted", Suite: SuiteStore, store: searchWanted, Needs: needs, once: true,
 			Rule: "what is excluded, or lies outside the asked time or session, takes no place from what is wanted: a small limit is filled all the same"},
 		{ID: "search.old", Suite: SuiteStore, store: searchOld, Needs: needs, once: true,
@@ -169,27 +169,38 @@ func searchTime(r *storeRun) string {
 		fill.Entries[i] = entrySpec{Size: 40}
 	}
 	r.steps = append([]batch{fill}, r.steps...)
-	inside := func(t time.Time) bool { return !t.Before(from) && t.Before(to) }
 	return r.eachSearch(50, nil, func(q core.SearchQuery, all []core.Hit) string {
-		q.From, q.To = from, to
-		return r.settled(func() string {
-			hits, text := r.search(q)
-			if text != "" {
-				return text
-			}
-			for _, h := range hits {
-				if !inside(h.Entry.Time) {
-					return fmt.Sprintf("Search(%q) from %v to %v: hit %q is of %v", q.Text, from, to, h.Entry.ID, h.Entry.Time)
+		for _, q.From = range []time.Time{from, {}} {
+			for _, q.To = range []time.Time{to, {}} {
+				if text := r.settled(func() string { return r.searchedWithin(q, all) }); text != "" {
+					return text
 				}
 			}
-			for _, h := range all {
-				if inside(h.Entry.Time) && len(hits) < q.Limit && says(h.Entry, q.Text) && !found(hits, h.Entry.ID) {
-					return fmt.Sprintf("Search(%q) from %v to %v does not find %q of %v, which it finds without bounds", q.Text, from, to, h.Entry.ID, h.Entry.Time)
-				}
-			}
-			return ""
-		})
+		}
+		return ""
 	})
+}
+
+// searchedWithin holds a search within bounds, or one of them, against the hits without any.
+func (r *storeRun) searchedWithin(q core.SearchQuery, all []core.Hit) string {
+	inside := func(t time.Time) bool {
+		return (q.From.IsZero() || !t.Before(q.From)) && (q.To.IsZero() || t.Before(q.To))
+	}
+	hits, text := r.search(q)
+	if text != "" {
+		return text
+	}
+	for _, h := range hits {
+		if !inside(h.Entry.Time) {
+			return fmt.Sprintf("Search(%q) from %v to %v: hit %q is of %v", q.Text, q.From, q.To, h.Entry.ID, h.Entry.Time)
+		}
+	}
+	for _, h := range all {
+		if inside(h.Entry.Time) && len(hits) < q.Limit && says(h.Entry, q.Text) && !found(hits, h.Entry.ID) {
+			return fmt.Sprintf("Search(%q) from %v to %v does not find %q of %v, which it finds without bounds", q.Text, q.From, q.To, h.Entry.ID, h.Entry.Time)
+		}
+	}
+	return ""
 }
 
 // says reports whether an entry has every word of a query. What has none may be found for its neighbours, and not without them.
@@ -316,6 +327,7 @@ func searchErased(r *storeRun) string {
 			continue
 		}
 		scope, mark, want := e.SessionID().Scope(), marksIn(e.Text())[0], ""
+		twin := e
 		if i%2 == 0 {
 			if _, err := r.store.Delete(r.ctx(), scope, []string{e.ID}); err != nil {
 				return fmt.Sprintf("Delete(%q): error %v, want none", e.ID, err)
@@ -331,16 +343,13 @@ func searchErased(r *storeRun) string {
 			if err := r.store.Update(r.ctx(), scope, e.ID, core.Change{Message: &m, Tokens: 9, Fingerprint: "f"}); err != nil {
 				return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
 			}
-		}
-		text := r.settled(func() string {
-			hits, text := r.search(core.SearchQuery{Scope: scope, Text: mark, Limit: 50})
-			for _, h := range hits {
-				if h.Entry.ID == e.ID && (want == "" || len(marksIn(h.Entry.Text())) > 0) {
-					return fmt.Sprintf("Search(%q) still finds %q", mark, e.ID)
-				}
+			// The twin has said from the beginning what the other one says now: what finds one finds both.
+			twin.ID, twin.Key, twin.Seq, twin.Message, twin.Tokens, twin.Fingerprint = e.ID+"-twin", e.Key+"-twin", e.Seq+5000, m, 9, "f"
+			if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{twin})); err != nil {
+				return fmt.Sprintf("Append: error %v, want none", err)
 			}
-			return text
-		})
+		}
+		text := r.settled(func() string { return r.searchedAnew(scope, mark, want, e.ID, twin.ID) })
 		if text != "" {
 			return text
 		}
@@ -348,8 +357,36 @@ func searchErased(r *storeRun) string {
 	return ""
 }
 
+// searchedAnew looks for an entry that was deleted, or says another word now, and then for its twin.
+func (r *storeRun) searchedAnew(scope core.Scope, mark, want, id, twin string) string {
+	hits, text := r.search(core.SearchQuery{Scope: scope, Text: mark, Limit: 50})
+	for _, h := range hits {
+		if h.Entry.ID == id && (want == "" || len(marksIn(h.Entry.Text())) > 0) {
+			return fmt.Sprintf("Search(%q) still finds %q", mark, id)
+		}
+	}
+	if text != "" || want == "" {
+		return text
+	}
+	if len(hits) < 50 && found(hits, id) != found(hits, twin) {
+		return fmt.Sprintf("Search(%q), a word that %q said before it was changed, finds %q, and not both it and %q, which says the same", mark, id, idsOf(entriesIn(hits)), twin)
+	}
+	if hits, text = r.search(core.SearchQuery{Scope: scope, Text: want, Limit: 50}); text == "" && len(hits) < 50 && !found(hits, id) {
+		text = fmt.Sprintf("Search(%q) finds %q, and not %q, which says so since it was changed", want, idsOf(entriesIn(hits)), id)
+	}
+	return text
+}
+
+func entriesIn(hits []core.Hit) []core.Entry {
+	out := make([]core.Entry, len(hits))
+	for i, h := range hits {
+		out[i] = h.Entry
+	}
+	return out
+}
+
 func searchContent(r *storeRun) string {
-	return r.eachSearch(50, nil, func(q core.SearchQuery, hits []core.Hit) string {
+	text := r.eachSearch(50, nil, func(q core.SearchQuery, hits []core.Hit) string {
 		for _, h := range hits {
 			got, err := r.store.Get(r.ctx(), h.Entry.SessionID().Scope(), []string{h.Entry.ID})
 			if err != nil {
@@ -369,6 +406,14 @@ func searchContent(r *storeRun) string {
 		}
 		return ""
 	})
+	if text != "" {
+		return text
+	}
+	// What was changed in the hits may be what the store itself has, and is not found any more.
+	if text := r.readAll(); text != "" {
+		return "after hits were changed by who had them: " + text
+	}
+	return ""
 }
 
 // unbroken makes all blanks alike.
@@ -406,8 +451,9 @@ func searchTies(r *storeRun) string {
 	for n := range 24 {
 		id := core.SessionID{Agent: sessionOf(0).Agent, Session: fmt.Sprintf("tie %d", n%4)}
 		e := plainEntry(n, id, int64(n/4))
-		// Neither the order of ids nor that of appending is that of times; four each are of one time and one position.
-		e.ID, e.Time = fmt.Sprintf("tie-%02d", (n*7)%24), epoch.Add(time.Duration((n/4*5)%6)*time.Minute)
+		// Neither the order of ids nor that of appending is that of times; four each are of one time and one position, and two such a millisecond apart.
+		at := (n / 4 * 5) % 6
+		e.ID, e.Time = fmt.Sprintf("tie-%02d", (n*7)%24), epoch.Add(time.Duration(at/2)*time.Minute+time.Duration(at%2)*time.Millisecond)
 		e.Message = message.New(message.User, "the budget report moved to friday")
 		e.Fingerprint = message.Fingerprint(e.Message)
 		all = append(all, e)
