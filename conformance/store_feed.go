@@ -259,7 +259,7 @@ const unknownID = "E-nobody"
 func (r *storeRun) embedded(v vector.Store, space string) ([]vector.Vector, string) {
 	var out []vector.Vector
 	for i, e := range r.all {
-		for part := range 1 + i%2 {
+		for part := range 1 + (i+i/4)%2 {
 			out = append(out, vector.Vector{ID: e.ID, Part: part, Start: part * 3, End: part*3 + 5, Hash: 1<<63 + uint64(i), Values: []float32{float32(i) + 0.25, -float32(len(space)), float32(part)}})
 		}
 	}
@@ -376,9 +376,25 @@ func vectorKept(r *storeRun) string {
 	if text != "" {
 		return "after an entry came whose vectors had come before it: " + text
 	}
-	spaces, err := v.VectorSpaces(r.ctx(), "")
-	if err != nil || len(spaces) != 2 || spaces[0].Name != "another/3" || spaces[1].Name != "one/3" {
-		return fmt.Sprintf("VectorSpaces of all agents: %+v, error %v, want both by name", spaces, err)
+	// The order of names is neither that of numbers, up or down, nor that in which the spaces were made.
+	for space, vectors := range map[string][]vector.Vector{"one/3": {{ID: unknownID, Values: []float32{1, 2, 3}}}, "between/2": {{ID: all[0].ID, Values: []float32{1, 2}}}} {
+		if err := v.PutVectors(r.ctx(), space, vectors); err != nil {
+			return fmt.Sprintf("PutVectors: error %v, want none", err)
+		}
+	}
+	for _, agent := range []string{"", "agent-a"} {
+		spaces, err := v.VectorSpaces(r.ctx(), agent)
+		var names []string
+		for _, s := range spaces {
+			names = append(names, s.Name)
+		}
+		want := []string{"another/3", "between/2", "one/3"}
+		if agent != "" && !slices.Contains(idsOf(r.in(core.Scope{Agent: agent})), all[0].ID) {
+			want = []string{"another/3", "one/3"}
+		}
+		if err != nil || !slices.Equal(names, want) {
+			return fmt.Sprintf("VectorSpaces of agent %q: %+v, error %v, want %q, by name", agent, spaces, err, want)
+		}
 	}
 	return ""
 }

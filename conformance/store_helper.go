@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -254,6 +255,14 @@ func (r *storeRun) embeds() ([]vector.Vector, vector.Store, string) {
 	return vectors, v, text
 }
 
+// untouched are the vectors of entries that were neither changed nor erased by rework and eraseSome.
+func (r *storeRun) untouched(vectors []vector.Vector) []vector.Vector {
+	return slices.DeleteFunc(vectors, func(v vector.Vector) bool {
+		i := slices.IndexFunc(r.all, func(e core.Entry) bool { return e.ID == v.ID })
+		return i < 0 || r.all[i].Type == core.TypeErased || r.all[i].Fingerprint == "reworked"
+	})
+}
+
 func scrubKeeps(r *storeRun) string {
 	s, _ := core.As[core.Scrubber](r.store)
 	if err := s.Scrub(r.ctx()); unsupported(err) {
@@ -277,10 +286,11 @@ func scrubKeeps(r *storeRun) string {
 	if text := r.eraseSome(); text != "" {
 		return text
 	}
-	vectors = slices.DeleteFunc(vectors, func(v vector.Vector) bool {
-		i := slices.IndexFunc(r.all, func(e core.Entry) bool { return e.ID == v.ID })
-		return i < 0 || r.all[i].Type == core.TypeErased || r.all[i].Fingerprint == "reworked"
-	})
+	vectors = r.untouched(vectors)
+	followers := r.followers()
+	if text := r.everybody(followers, "some were erased"); text != "" {
+		return text
+	}
 	for round := range 2 {
 		if text := r.scrubbed(s, round); text != "" {
 			return text
@@ -291,6 +301,9 @@ func scrubKeeps(r *storeRun) string {
 		}
 		if text == "" && v != nil {
 			text = r.vectorsStill(v, vectors)
+		}
+		if text == "" {
+			text = r.everybody(followers, "a scrub, from marks of before it")
 		}
 		if text != "" {
 			return "after a scrub: " + text
@@ -315,9 +328,21 @@ func repairKeeps(r *storeRun) string {
 	if text != "" {
 		return text
 	}
-	before, text := r.scan(core.ScanQuery{Scope: r.all[0].SessionID().Scope(), Limit: core.MaxPage})
-	if text != "" {
-		return text
+	// The positions of each session have a gap.
+	second := func(e core.Entry) bool { return e.Seq == 1 }
+	for at := slices.IndexFunc(r.all, second); at >= 0; at = slices.IndexFunc(r.all, second) {
+		e := r.all[at]
+		if n, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil || n != 1 {
+			return fmt.Sprintf("Delete(%q): %d, error %v, want 1 and none", e.ID, n, err)
+		}
+		vectors = slices.DeleteFunc(vectors, func(v vector.Vector) bool { return v.ID == e.ID })
+		r.all = slices.Delete(r.all, at, at+1)
+	}
+	before := map[core.Scope][]core.Entry{}
+	for _, scope := range r.scopes() {
+		if before[scope], text = r.scan(core.ScanQuery{Scope: scope, Limit: core.MaxPage}); text != "" {
+			return text
+		}
 	}
 	saved, err := s.Repair(r.ctx())
 	if unsupported(err) {
@@ -326,9 +351,9 @@ func repairKeeps(r *storeRun) string {
 	if err != nil || saved != "" {
 		return fmt.Sprintf("Repair of a store that is whole: a copy at %q, error %v, want neither", saved, err)
 	}
-	after, text := r.scan(core.ScanQuery{Scope: r.all[0].SessionID().Scope(), Limit: core.MaxPage})
-	if text == "" {
-		text = sameEntries(after, before)
+	for _, scope := range r.scopes() {
+		after, failed := r.scan(core.ScanQuery{Scope: scope, Limit: core.MaxPage})
+		text = cmp.Or(text, failed, sameEntries(after, before[scope]))
 	}
 	if r.all = r.all[1:]; text == "" {
 		text = r.getAll()
