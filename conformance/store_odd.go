@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -284,25 +283,6 @@ func compareInts(a, b int64) int {
 		return 1
 	}
 	return 0
-}
-
-// fullEntry is an entry with every field in use.
-func fullEntry(n int, id core.SessionID) core.Entry {
-	var e core.Entry
-	filled(&e)
-	p := plainEntry(n, id, int64(n))
-	e.ID, e.Agent, e.Session, e.Seq, e.Key, e.Type, e.Role = p.ID, p.Agent, p.Session, p.Seq, p.Key, core.TypeMessage, message.Assistant
-	e.Time = epoch.Add(time.Duration(n) * time.Second)
-	e.Message.Role, e.Message.Format, e.Message.Raw = message.Assistant, message.FormatPi, bytes.Clone(oddBytes)
-	kinds := []message.Kind{message.Text, message.Thinking, message.ToolCall, message.ToolResult, message.Image, message.Other}
-	part := e.Message.Parts[0]
-	e.Message.Parts = nil
-	for _, k := range kinds {
-		p := part
-		p.Kind, p.Raw = k, append([]byte{0, 0xff}, k...)
-		e.Message.Parts = append(e.Message.Parts, p)
-	}
-	return e
 }
 
 // oddEntries are entries of which each is odd in one way.
