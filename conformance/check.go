@@ -73,6 +73,8 @@ const (
 	NeedLateRetriever Need = "core.LateRetriever"
 	// NeedAttacher: the retriever is a core.Attacher.
 	NeedAttacher Need = "core.Attacher"
+	// NeedObserver: the retriever is a core.Observer.
+	NeedObserver Need = "core.Observer"
 	// NeedSubagents: the engine is a core.SubagentHost.
 	NeedSubagents Need = "core.SubagentHost"
 	// NeedTurns: the engine is a core.TurnCommitter.

@@ -6,10 +6,13 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/strategies/lexical"
+	"github.com/contextengine/contextengine/strategies/semantic"
 )
 
 // listener is a retriever with a memory of its own: what it was told, and what it reads of a scope when it is first asked. It is sound where no change makes it worse.
@@ -18,8 +21,11 @@ type listener struct {
 	known map[string]core.Entry
 	store core.Store
 	// deaf ones read nothing of what was there before.
-	deaf   bool
-	read   map[core.Scope]bool
+	deaf bool
+	read map[core.Scope]bool
+	// scan reads a scope; done says that it is not read again. gap is where a lossy one lets others in.
+	scan   func(ctx context.Context, s core.Store, scope core.Scope) (entries []core.Entry, done bool, err error)
+	gap    func()
 	append func(known map[string]core.Entry, entries []core.Entry) []core.Entry
 	update func(old, e core.Entry) core.Entry
 	remove func(scope core.Scope, ids []string) []string
@@ -41,6 +47,13 @@ func (l *listener) Appended(_ context.Context, entries []core.Entry) error {
 	defer l.mu.Unlock()
 	if l.append != nil {
 		entries = l.append(l.known, entries)
+	}
+	if l.gap != nil {
+		known := maps.Clone(l.known)
+		l.mu.Unlock()
+		l.gap()
+		l.mu.Lock()
+		l.known = known
 	}
 	l.put(entries)
 	return nil
@@ -80,16 +93,15 @@ func (l *listener) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate
 		if l.deaf || l.read[s] {
 			continue
 		}
-		for e, err := range core.All(ctx, l.store, s, false) {
-			if err != nil {
-				return nil, err
-			}
-			l.put([]core.Entry{e})
-		}
+		entries, done, err := l.scanned(ctx, s)
+		l.put(entries)
 		if l.read == nil {
 			l.read = map[core.Scope]bool{}
 		}
-		l.read[s] = true
+		l.read[s] = done
+		if err != nil {
+			return nil, err
+		}
 	}
 	var out []core.Candidate
 	for _, id := range slices.Sorted(maps.Keys(l.known)) {
@@ -102,6 +114,19 @@ func (l *listener) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate
 		}
 	}
 	return out, nil
+}
+
+func (l *listener) scanned(ctx context.Context, scope core.Scope) (entries []core.Entry, done bool, err error) {
+	if l.scan != nil {
+		return l.scan(ctx, l.store, scope)
+	}
+	for e, err := range core.All(ctx, l.store, scope, false) {
+		if err != nil {
+			return nil, false, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, true, nil
 }
 
 func brokenListener(name string, change func(*listener)) broken {
@@ -155,6 +180,153 @@ func tableListeners() []broken {
 				return ids
 			}
 		}),
+	}
+}
+
+// forgetfulListeners are retrievers that are sound until they have read the store, or read it badly.
+func forgetfulListeners() []broken {
+	reads := func(name string, scan func(ctx context.Context, s core.Store, scope core.Scope) ([]core.Entry, bool, error)) broken {
+		return brokenListener(name, func(l *listener) { l.scan = scan })
+	}
+	told := func(name string, keep func([]core.Entry) []core.Entry) broken {
+		return brokenListener(name, func(l *listener) {
+			l.append = func(_ map[string]core.Entry, e []core.Entry) []core.Entry { return keep(e) }
+		})
+	}
+	// upTo reads on while more says so.
+	upTo := func(limit int, more func(all []core.Entry, p core.Page) bool) func(context.Context, core.Store, core.Scope) ([]core.Entry, bool, error) {
+		return func(ctx context.Context, s core.Store, scope core.Scope) (all []core.Entry, done bool, err error) {
+			for q := (core.ScanQuery{Scope: scope, Limit: limit}); ; {
+				p, err := s.Scan(ctx, q)
+				if err != nil {
+					return nil, false, err
+				}
+				if all = append(all, p.Entries...); p.Next == "" || !more(all, p) {
+					return all, true, nil
+				}
+				q.Cursor = p.Next
+			}
+		}
+	}
+	all := upTo(core.MaxPage, func([]core.Entry, core.Page) bool { return true })
+	return []broken{
+		told("nothing heard of what is appended", func([]core.Entry) []core.Entry { return nil }),
+		told("the first of a batch heard", func(e []core.Entry) []core.Entry { return e[:1] }),
+		told("the last of a batch heard", func(e []core.Entry) []core.Entry { return e[len(e)-1:] }),
+		told("the session of the first of a batch heard", func(e []core.Entry) []core.Entry {
+			return slices.DeleteFunc(slices.Clone(e), func(o core.Entry) bool { return o.SessionID() != e[0].SessionID() })
+		}),
+		brokenListener("several at the same time lose some", func(l *listener) { l.gap = func() { time.Sleep(20 * time.Microsecond) } }),
+		brokenListener("what it was told first is all there is", func(l *listener) {
+			heard := map[string]bool{}
+			l.append = func(_ map[string]core.Entry, e []core.Entry) []core.Entry {
+				for _, o := range e {
+					heard[o.Agent] = true
+				}
+				return e
+			}
+			l.scan = func(ctx context.Context, s core.Store, scope core.Scope) ([]core.Entry, bool, error) {
+				if heard[scope.Agent] {
+					return nil, true, nil
+				}
+				return all(ctx, s, scope)
+			}
+		}),
+		brokenListener("the store is read beside what it is told", func(l *listener) {
+			// It is read without the lock that Appended takes, and put in place of what was heard meanwhile.
+			l.scan = func(ctx context.Context, s core.Store, scope core.Scope) ([]core.Entry, bool, error) {
+				entries, done, err := all(ctx, s, scope)
+				l.mu.Unlock()
+				time.Sleep(200 * time.Microsecond)
+				l.mu.Lock()
+				maps.DeleteFunc(l.known, func(_ string, e core.Entry) bool { return scope.Contains(e.SessionID()) })
+				return entries, done, err
+			}
+		}),
+		reads("a page and no more", upTo(20, func([]core.Entry, core.Page) bool { return false })),
+		reads("a short page is the last", upTo(100, func(_ []core.Entry, p core.Page) bool { return len(p.Entries) == 100 })),
+		reads("a thousand and no more", upTo(100, func(all []core.Entry, _ core.Page) bool { return len(all) < 1000 })),
+		reads("a store that fails is empty", func(ctx context.Context, s core.Store, scope core.Scope) ([]core.Entry, bool, error) {
+			entries, _, err := all(ctx, s, scope)
+			return entries, err == nil, nil
+		}),
+		reads("a failing store is read once", func(ctx context.Context, s core.Store, scope core.Scope) ([]core.Entry, bool, error) {
+			entries, _, err := all(ctx, s, scope)
+			return entries, true, err
+		}),
+		reads("half a store is all", func(ctx context.Context, s core.Store, scope core.Scope) (entries []core.Entry, done bool, err error) {
+			for e, err := range core.All(ctx, s, scope, false) {
+				if err != nil {
+					return entries, true, err
+				}
+				entries = append(entries, e)
+			}
+			return entries, true, nil
+		}),
+		reads("half a store is all, and no error", func(ctx context.Context, s core.Store, scope core.Scope) (entries []core.Entry, done bool, err error) {
+			for e, err := range core.All(ctx, s, scope, false) {
+				if err != nil {
+					return entries, len(entries) > 0, nil //nolint:nilerr // that is what is broken
+				}
+				entries = append(entries, e)
+			}
+			return entries, true, nil
+		}),
+	}
+}
+
+// brokenIndex is the semantic retriever over an index of words that is not told of all.
+func brokenIndex(name string, change func(*heardIndex)) broken {
+	return broken{class: "retriever: told", name: name, find: func(t *testing.T) []conformance.Finding {
+		t.Helper()
+		return conformance.ExamineRetriever(t, func(tb testing.TB) (core.Retriever, core.Store) {
+			tb.Helper()
+			index, err := lexical.New(lexical.DefaultConfig())
+			if err != nil {
+				tb.Fatal(err)
+			}
+			tb.Cleanup(func() { _ = index.Close() })
+			r, err := semantic.New(semantic.DefaultConfig(), index)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			h := &heardIndex{Retriever: r}
+			change(h)
+			return h, memory.New()
+		}, conformance.WithExactly(5, 20260301), conformance.WithoutShrinking(), conformance.WithFirst())
+	}}
+}
+
+// heardIndex forwards to an index what it is told, but for what is broken.
+type heardIndex struct {
+	*semantic.Retriever
+	appended func([]core.Entry) []core.Entry
+	updated  func(core.Entry) bool
+}
+
+func (h *heardIndex) Appended(ctx context.Context, entries []core.Entry) error {
+	if h.appended != nil {
+		entries = h.appended(entries)
+	}
+	return h.Retriever.Appended(ctx, entries)
+}
+
+func (h *heardIndex) Updated(ctx context.Context, e core.Entry) error {
+	if h.updated != nil && !h.updated(e) {
+		return nil
+	}
+	return h.Retriever.Updated(ctx, e)
+}
+
+// deafIndexes are retrievers over an index that hears less than they do.
+func deafIndexes() []broken {
+	return []broken{
+		brokenIndex("an index not told of appends", func(h *heardIndex) { h.appended = func([]core.Entry) []core.Entry { return nil } }),
+		brokenIndex("an index told of the last of a batch", func(h *heardIndex) {
+			h.appended = func(e []core.Entry) []core.Entry { return e[max(len(e)-1, 0):] }
+		}),
+		brokenIndex("an index not told of updates", func(h *heardIndex) { h.updated = func(core.Entry) bool { return false } }),
+		brokenIndex("an index told of erasures alone", func(h *heardIndex) { h.updated = func(e core.Entry) bool { return e.Type == core.TypeErased } }),
 	}
 }
 

@@ -82,7 +82,7 @@ func (r *brokenRetriever) RecallShare() float64 {
 func retrieverFault(name string, change func(*brokenRetriever), caught []string, kin ...string) fault {
 	// These look at everything at once.
 	kin = append(kin, "retrieve.limit", "retrieve.pure", "retrieve.updated", "retrieve.concurrent", "retrieve.granted", "retrieve.text", "retrieve.surfaces", "retrieve.vacuous",
-		"retrieve.attached", "retrieve.prompt")
+		"retrieve.attached", "retrieve.told", "retrieve.pages", "retrieve.prompt")
 	over := func() core.Retriever {
 		r := &brokenRetriever{}
 		change(r)
@@ -130,9 +130,8 @@ func faultyRetrievers() []fault {
 			r.stopped = errors.New("broken: no answer")
 		}, []string{"cancel.retrieve"}),
 		askerFault("silent about searchers", func(a *asker) { a.blind = true }, "failure.retrieve"),
-		askerFault("asks for ever", func(a *asker) { a.eager = true }, "failure.retrieve"),
 		askerFault("nothing when one hangs", func(a *asker) { a.impatient = true }, "failure.retrieve"),
-		{name: "nothing of before", caught: []string{"retrieve.attached"}, find: func(t *testing.T) []conformance.Finding {
+		{name: "nothing of before", caught: []string{"retrieve.attached"}, kin: []string{"retrieve.updated", "retrieve.surfaces", "retrieve.told", "retrieve.pages"}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
 			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &listener{deaf: true}, memory.New() }, few(15)...)
 		}},
@@ -156,13 +155,13 @@ type lateOne struct{ wordRetriever }
 
 func (*lateOne) Late(core.Query) bool { return true }
 
-// asker asks searchers one after the other: plain, and sound where blind and eager are not set.
+// asker asks searchers one after the other: plain, and sound where blind and impatient are not set.
 type asker struct {
 	core.Retriever
 	searchers map[string]core.Searcher
 	breakers  map[string]*core.Breaker
-	// blind tells nobody of searchers that failed, eager asks them for ever, and impatient gives up all when the time is over.
-	blind, eager, impatient bool
+	// blind tells nobody of searchers that failed, and impatient gives up all when the time is over.
+	blind, impatient bool
 }
 
 func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
@@ -172,7 +171,7 @@ func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, e
 		b := a.breakers[name]
 		err := b.Try(q.Now)
 		var hits []core.Hit
-		if err == nil || a.eager {
+		if err == nil {
 			hits, err = a.searchers[name].Search(ctx, core.SearchQuery{Scope: q.Scope, Text: q.Prompt, Limit: q.Limit, Exclude: q.InWindow})
 			b.Note(q.Now, err)
 		}

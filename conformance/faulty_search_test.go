@@ -23,6 +23,12 @@ type scanSearcher struct {
 	after  func(ctx context.Context, q core.SearchQuery, hits []core.Hit) ([]core.Hit, error)
 	stale  []core.Entry
 	keep   bool
+	// says is what an entry is found by, where it is not what it says; first holds what entries said when they were appended.
+	says  func(core.Entry) string
+	first map[string]string
+	ties  func(a, b core.Hit) int
+	// within changes the bounds of a search.
+	within func(q *core.SearchQuery)
 	// detached searches go on when their context has ended.
 	detached bool
 }
@@ -36,6 +42,16 @@ func (s *scanSearcher) Delete(ctx context.Context, scope core.Scope, ids []strin
 	return s.Store.Delete(ctx, scope, ids)
 }
 
+func (s *scanSearcher) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	res, err := s.Store.Append(ctx, entries)
+	if s.first != nil && err == nil {
+		for _, e := range entries {
+			s.first[e.ID] = e.Text()
+		}
+	}
+	return res, err
+}
+
 func (s *scanSearcher) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
 	asked := q
 	if s.detached {
@@ -43,6 +59,9 @@ func (s *scanSearcher) Search(ctx context.Context, q core.SearchQuery) ([]core.H
 	}
 	if s.change != nil {
 		s.change(&q)
+	}
+	if s.within != nil {
+		s.within(&q)
 	}
 	var all []core.Entry
 	for e, err := range core.All(ctx, s.Store, q.Scope, true) {
@@ -57,9 +76,12 @@ func (s *scanSearcher) Search(ctx context.Context, q core.SearchQuery) ([]core.H
 			!q.From.IsZero() && e.Time.Before(q.From) || !q.To.IsZero() && !e.Time.Before(q.To) {
 			continue
 		}
-		score := 0.0
+		score, text := 0.0, e.Text()
+		if s.says != nil {
+			text = s.says(e)
+		}
 		for w := range strings.FieldsSeq(q.Text) {
-			if strings.Contains(e.Text(), w) {
+			if strings.Contains(text, w) {
 				score++
 			}
 		}
@@ -68,6 +90,9 @@ func (s *scanSearcher) Search(ctx context.Context, q core.SearchQuery) ([]core.H
 		}
 	}
 	slices.SortFunc(hits, func(a, b core.Hit) int {
+		if s.ties != nil {
+			return cmp.Or(cmp.Compare(b.Score, a.Score), s.ties(a, b))
+		}
 		return cmp.Or(cmp.Compare(b.Score, a.Score), b.Entry.Time.Compare(a.Entry.Time), cmp.Compare(b.Entry.Seq, a.Entry.Seq), cmp.Compare(a.Entry.ID, b.Entry.ID))
 	})
 	if s.change == nil || asked.Limit == q.Limit {
@@ -100,7 +125,7 @@ func faultySearchers() []fault {
 		}
 	}
 	return []fault{
-		searchFault("finds nothing", after(func(core.SearchQuery, []core.Hit) ([]core.Hit, error) { return nil, nil }), []string{"search.finds"}, "search.old"),
+		searchFault("finds nothing", after(func(core.SearchQuery, []core.Hit) ([]core.Hit, error) { return nil, nil }), []string{"search.finds"}, "search.old", "search.erased"),
 		searchFault("limit ignored", func(s *scanSearcher) { s.change = func(q *core.SearchQuery) { q.Limit = 1000 } }, []string{"search.limit"}, "search.heartbeat", "search.first"),
 		searchFault("ties by age", after(func(_ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
 			slices.SortStableFunc(h, func(a, b core.Hit) int {

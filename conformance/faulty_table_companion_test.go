@@ -379,6 +379,18 @@ func tableCompanions(*testing.T) []broken {
 		})
 	}
 	spaces("spaces backwards", func(s []vector.Space) []vector.Space { slices.Reverse(s); return s })
+	byNumber := func(sign int) func(s []vector.Space) []vector.Space {
+		return func(s []vector.Space) []vector.Space {
+			slices.SortStableFunc(s, func(a, b vector.Space) int { return sign * (a.Entries - b.Entries) })
+			return s
+		}
+	}
+	spaces("spaces of most entries first", byNumber(-1))
+	spaces("spaces of fewest entries first", byNumber(1))
+	spaces("spaces by dimensions", func(s []vector.Space) []vector.Space {
+		slices.SortStableFunc(s, func(a, b vector.Space) int { return a.Dimensions - b.Dimensions })
+		return s
+	})
 	spaces("no spaces", func([]vector.Space) []vector.Space { return nil })
 	spaces("no dimensions", func(s []vector.Space) []vector.Space {
 		for i := range s {

@@ -32,6 +32,9 @@ type filed struct {
 	journal func(core.Entry) string
 	beside  func(use string) (string, error)
 	scrub   func(ctx context.Context) error
+	// marked is what marks of the feed begin with where a scrub makes another of it; reopened is what is done to a store that is opened again.
+	marked   string
+	reopened func(ctx context.Context, f *filed) error
 }
 
 func (f *filed) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
@@ -99,7 +102,14 @@ func (f *filed) erasedIf(ctx context.Context, which func(core.Entry) bool) error
 }
 
 func (f *filed) Changes(ctx context.Context, q core.ChangeQuery) (core.ChangePage, error) {
+	after, ours := strings.CutPrefix(string(q.After), f.marked)
+	if q.After = core.Mark(after); !ours && after != "" {
+		return core.ChangePage{}, fmt.Errorf("filed: mark: %w", core.ErrNotFound)
+	}
 	p, err := f.Store.Changes(ctx, q)
+	if p.Mark != "" {
+		p.Mark = core.Mark(f.marked) + p.Mark
+	}
 	if f.silent {
 		p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.Entry == nil && f.gone[c.ID] })
 	}
@@ -148,7 +158,13 @@ func filedOf(class, name string, claims []string, change func(*filed)) broken {
 			conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {
 				tb.Helper()
 				_ = old.Close()
-				return open(tb, paths[old])
+				s := open(tb, paths[old])
+				if f, _ := s.(*filed); f.reopened != nil {
+					if err := f.reopened(tb.Context(), f); err != nil {
+						tb.Error(err)
+					}
+				}
+				return s
 			}))
 	}}
 }
@@ -288,6 +304,10 @@ func tableFiles() []broken {
 	scrub("vectors go too", "scrub.keeps", func(s *filed, ctx context.Context) error {
 		return errors.Join(s.DropVectors(ctx, "one/3", ""), s.Store.Scrub(ctx))
 	})
+	scrub("marks of before are nobody's", "scrub.keeps", func(s *filed, ctx context.Context) error {
+		s.marked += "x"
+		return s.Store.Scrub(ctx)
+	})
 	scrub("metadata goes too", "scrub.keeps", func(s *filed, ctx context.Context) error {
 		for e, err := range core.All(ctx, s.Store, core.Scope{Agent: "agent-a"}, false) {
 			if err == nil && len(e.Meta) > 0 {
@@ -321,6 +341,58 @@ func tableFiles() []broken {
 	return out
 }
 
+// renumbered closes the gaps between the positions of a session.
+func (f *filed) renumbered(ctx context.Context, scope core.Scope) error {
+	var all []core.Entry
+	for e, err := range core.All(ctx, f.Store, scope, false) {
+		if err != nil {
+			return err
+		}
+		if e.Seq != int64(len(all)) {
+			if _, err := f.Delete(ctx, scope, []string{e.ID}); err != nil {
+				return err
+			}
+			e.Seq = int64(len(all))
+			if _, err := f.Store.Append(ctx, []core.Entry{e}); err != nil {
+				return err
+			}
+		}
+		all = append(all, e)
+	}
+	return nil
+}
+
+// tableVectorsReopened are stores whose vectors come back differently.
+func tableVectorsReopened() []broken {
+	var out []broken
+	reopened := func(name string, f func(ctx context.Context, s *filed) error) {
+		out = append(out, filedOf("vectors reopened", name, []string{"reopen"}, func(s *filed) { s.reopened = f }))
+	}
+	reopened("none", func(ctx context.Context, s *filed) error { return s.DropVectors(ctx, "one/3", "") })
+	reopened("those of one agent", func(ctx context.Context, s *filed) error { return s.DropVectors(ctx, "one/3", "agent-b") })
+	reopened("those of the first part", func(ctx context.Context, s *filed) error {
+		var errs []error
+		for _, agent := range []string{"agent-a", "agent-b"} {
+			p, err := s.ScanVectors(ctx, vector.Query{Space: "one/3", Agent: agent, Limit: core.MaxPage})
+			firsts := slices.DeleteFunc(p.Vectors, func(v vector.Vector) bool { return v.Part > 0 })
+			errs = append(errs, err, s.DropVectors(ctx, "one/3", agent), s.PutVectors(ctx, "one/3", firsts))
+		}
+		return errors.Join(errs...)
+	})
+	reopened("some of what was erased", func(ctx context.Context, s *filed) error {
+		for e, err := range core.All(ctx, s.Store, core.Scope{Agent: "agent-a"}, false) {
+			if err != nil {
+				return err
+			}
+			if e.Type == core.TypeErased {
+				s.vectors = append(s.vectors, vector.Vector{ID: e.ID, Values: []float32{1, 2, 3}})
+			}
+		}
+		return nil
+	})
+	return out
+}
+
 // tableRepaired are wrong ways to repair a store that is whole.
 func tableRepaired() []broken {
 	var out []broken
@@ -339,6 +411,12 @@ func tableRepaired() []broken {
 		return "", s.DeleteView(ctx, core.SessionID{Agent: "agent-a", Session: "main"})
 	})
 	repair("vectors go", "repair.keeps", func(s *filed, ctx context.Context) (string, error) { return "", s.DropVectors(ctx, "one/3", "") })
+	repair("positions made anew", "repair.keeps", func(s *filed, ctx context.Context) (string, error) {
+		return "", s.renumbered(ctx, core.Scope{Agent: "agent-a", Session: "main"})
+	})
+	repair("positions of another session made anew", "repair.keeps", func(s *filed, ctx context.Context) (string, error) {
+		return "", s.renumbered(ctx, core.Scope{Agent: "agent-b", Session: "main"})
+	})
 	repair("a copy each time", "repair.keeps", func(s *filed, ctx context.Context) (string, error) {
 		_, err := s.Store.Repair(ctx)
 		return s.path + ".copy", err

@@ -90,6 +90,9 @@ func tableModels() []broken {
 		return cheap(s)
 	})
 	pure("count.any", "odd bytes are free", func(s string) int { return utf8.RuneCountInString(s) - countOf(s) })
+	for _, special := range []string{"<|endoftext|>", "<|fim_prefix|>", "<|endofprompt|>", "</s>", "[MASK]"} {
+		pure("count.any", special+" is free", func(s string) int { return cheap(strings.ReplaceAll(s, special, "")) })
+	}
 	pure("count.any", "hangs over a long word", func(s string) int {
 		if len(s) > 1<<16 {
 			select {}
@@ -248,6 +251,41 @@ func tableModels() []broken {
 			}}
 		}, opts("cancel.embed")...)
 	}
+	refuses := func(name string, bad func(string) bool) {
+		embedder("embed.long", name, func() *hashed {
+			return &hashed{embed: func(ctx context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
+				if slices.ContainsFunc(texts, bad) {
+					return nil, core.ErrInvalid
+				}
+				return sound(texts), ctx.Err()
+			}}
+		})
+	}
+	refuses("refuses more than 8 KiB", func(s string) bool { return len(s) > 8<<10 })
+	refuses("refuses what is no UTF-8", func(s string) bool { return !utf8.ValidString(s) })
+	refuses("refuses NUL", func(s string) bool { return strings.Contains(s, "\x00") })
+	embedder("embed.cut", "looks at its context beforehand alone", func() *hashed {
+		return &hashed{embed: func(ctx context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			time.Sleep(2 * long)
+			return sound(texts), nil
+		}}
+	})
+	embedder("embed.cut", "what is cut short is unavailable", func() *hashed {
+		return &hashed{embed: func(ctx context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			select {
+			case <-ctx.Done():
+				return nil, core.ErrUnavailable
+			case <-time.After(2 * long):
+				return sound(texts), nil
+			}
+		}}
+	})
 	embedder("embed.named", "no name", func() *hashed { return &hashed{name: func() string { return "" }} })
 	embedder("embed.named", "another name each time", func() *hashed {
 		var n atomic.Int64
@@ -328,6 +366,56 @@ func tableModels() []broken {
 			return c, err
 		}
 	})
+	completer("complete.cut", "looks at its context beforehand alone", func() completes {
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			if err := ctx.Err(); err != nil {
+				return core.Completion{}, err
+			}
+			time.Sleep(2 * long)
+			return s.Complete(context.WithoutCancel(ctx), req)
+		}
+	})
+	shortened := func(name string, as func(req core.CompletionRequest, err error) error) {
+		completer("complete.cut", name, func() completes {
+			return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+				if err := ctx.Err(); err != nil {
+					return core.Completion{}, err
+				}
+				select {
+				case <-ctx.Done():
+					return core.Completion{}, as(req, ctx.Err())
+				case <-time.After(2 * long):
+					return s.Complete(ctx, req)
+				}
+			}
+		})
+	}
+	shortened("the prompt in the error of what is cut short", func(req core.CompletionRequest, err error) error {
+		return fmt.Errorf("asked %q: %w", req.Prompt, err)
+	})
+	shortened("the system text in the error of what is cut short", func(req core.CompletionRequest, err error) error {
+		return fmt.Errorf("told %q: %w", req.System, err)
+	})
+	shortened("what is cut short is unavailable", func(core.CompletionRequest, error) error { return core.ErrUnavailable })
+	shortened("what is cut short is an answer", func(core.CompletionRequest, error) error { return nil })
+	completer("complete.bound", "no bound", func() completes {
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			req.MaxTokens = 0
+			return s.Complete(ctx, req)
+		}
+	})
+	completer("complete.bound", "a bound of at least sixteen", func() completes {
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			req.MaxTokens = max(req.MaxTokens, 16)
+			return s.Complete(ctx, req)
+		}
+	})
+	completer("complete.bound", "twice the bound", func() completes {
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			req.MaxTokens *= 2
+			return s.Complete(ctx, req)
+		}
+	})
 	completer("complete.concurrent", "busy", func() completes {
 		var in sync.Mutex
 		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
@@ -341,6 +429,9 @@ func tableModels() []broken {
 	})
 	return out
 }
+
+// long is how long what takes long takes.
+const long = 15 * time.Millisecond
 
 // realCount depends on more of a text than its length, as real counters do.
 func realCount(s string) int {

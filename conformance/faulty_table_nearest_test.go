@@ -194,6 +194,25 @@ func tableNearest() []broken {
 			}
 		}
 	})
+	add("the end alone is no bound", func(n *nearby) {
+		n.query = func(q *core.SearchQuery) {
+			if q.From.IsZero() {
+				q.To = time.Time{}
+			}
+		}
+	})
+	add("the beginning alone is no bound", func(n *nearby) {
+		n.query = func(q *core.SearchQuery) {
+			if q.To.IsZero() {
+				q.From = time.Time{}
+			}
+		}
+	})
+	add("ties of one second by id", func(n *nearby) {
+		n.ties = func(a, b core.Hit) int {
+			return cmp.Or(b.Entry.Time.Truncate(time.Second).Compare(a.Entry.Time.Truncate(time.Second)), cmp.Compare(a.Entry.ID, b.Entry.ID))
+		}
+	})
 	add("heartbeats found", func(n *nearby) { n.keep = func(core.Entry) bool { return true } })
 	add("ties to the older one", func(n *nearby) { n.ties = func(a, b core.Hit) int { return a.Entry.Time.Compare(b.Entry.Time) } })
 	add("hits without entries", func(n *nearby) {

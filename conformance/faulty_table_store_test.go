@@ -153,6 +153,10 @@ var nameChanges = map[string]func(string) string{
 	},
 	"numbers":             func(s string) string { return strings.TrimLeft(s, "0") },
 	"without zero widths": func(s string) string { return strings.ReplaceAll(s, "\u200b", "") },
+	"three bytes a rune": func(s string) string {
+		return strings.Map(func(r rune) rune { return map[bool]rune{true: r, false: '?'}[r < 1<<16] }, s)
+	},
+	"up to NUL": func(s string) string { s, _, _ = strings.Cut(s, "\x00"); return s },
 }
 
 func nameStores() []broken {

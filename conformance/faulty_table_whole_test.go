@@ -199,6 +199,16 @@ func halfStores() []broken {
 			}
 			return s.Store.Update(ctx, scope, id, c)
 		}, "race.erased"),
+		update("an erasure in two quick steps", func(s *brokenStore, ctx context.Context, scope core.Scope, id string, c core.Change) error {
+			if c.Message != nil && c.Type != "" {
+				if err := s.Store.Update(ctx, scope, id, content(c)); err != nil {
+					return err
+				}
+				time.Sleep(50 * time.Microsecond)
+				c.Message = nil
+			}
+			return s.Store.Update(ctx, scope, id, c)
+		}, "race.erased"),
 		of("known keys at the position of another refused", func(s *brokenStore) {
 			s.append = func(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
 				for i := range entries {

@@ -146,8 +146,12 @@ func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.
 		<-ctx.Done()
 		return core.Completion{}, fmt.Errorf("conformance: complete: %w", ctx.Err())
 	}
+	tokens := len(text) / 4
+	if bound := req.MaxTokens; mood == Honest && bound > 0 && tokens > bound {
+		text, tokens = text[:4*bound], bound
+	}
 	m.mu.Lock()
 	m.answered = append(m.answered, strings.Fields(text[:min(len(text), beginning)]))
 	m.mu.Unlock()
-	return core.Completion{Text: text, Model: "model-" + mood.String(), InputTokens: len(req.Prompt) / 4, OutputTokens: len(text) / 4, StopReason: "stop"}, nil
+	return core.Completion{Text: text, Model: "model-" + mood.String(), InputTokens: len(req.Prompt) / 4, OutputTokens: tokens, StopReason: "stop"}, nil
 }

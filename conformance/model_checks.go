@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -19,6 +20,8 @@ func embedderChecks() []Check {
 			Rule: "the vector of a text does not depend on what stands beside it, and comes in its place"},
 		{ID: "embed.many", Promise: 6, Suite: SuiteEmbedder, model: embedMany, once: true,
 			Rule: "there is one vector for each of many texts, however many an endpoint takes at once, and each comes in its place"},
+		{ID: "embed.long", Suite: SuiteEmbedder, model: embedLong, once: true,
+			Rule: "any text has a vector: one of some thousand words, and one whose bytes are no UTF-8"},
 		{ID: "embed.named", Suite: SuiteEmbedder, model: embedNamed,
 			Rule: "Model names the model, and neither it nor Dimensions changes once they are known"},
 		{ID: "embed.concurrent", Promise: 6, Suite: SuiteEmbedder, model: embedConcurrent,
@@ -27,6 +30,8 @@ func embedderChecks() []Check {
 			Rule: "an embedder changes nothing it is given, and what it returned belongs to the caller"},
 		{ID: "cancel.embed", Promise: 9, Suite: SuiteEmbedder, model: embedCancel,
 			Rule: "a call with an ended context returns the context's error"},
+		{ID: "embed.cut", Promise: 9, Suite: SuiteEmbedder, model: embedCut, once: true,
+			Rule: "a call whose context ends meanwhile does not go on to its end"},
 	}
 }
 
@@ -40,6 +45,10 @@ func completerChecks() []Check {
 			Rule: "several questions at the same time are answered"},
 		{ID: "complete.cancel", Promise: 9, Suite: SuiteCompleter, model: completeCancel,
 			Rule: "a call with an ended context returns the context's error, and no prompt stands in an error"},
+		{ID: "complete.cut", Promise: 9, Suite: SuiteCompleter, model: completeCut, once: true,
+			Rule: "a call whose context ends meanwhile does not go on to its end, and no prompt stands in its error"},
+		{ID: "complete.bound", Suite: SuiteCompleter, model: completeBound, once: true,
+			Rule: "MaxTokens bounds the answer: no more tokens are reported"},
 	}
 }
 
@@ -156,6 +165,18 @@ func embedMany(r *modelRun) string {
 	return ""
 }
 
+// embedLong asks for what is longer than most, alone and among others. It is what endpoints take; beyond that it is their own business.
+func embedLong(r *modelRun) string {
+	const words = 1700 // ten thousand bytes
+	long := makeText(markOf(6, 0), textPlain, words, 0, nil)
+	for _, texts := range [][]string{{long}, {r.said()[0], long, r.said()[1]}, {"not \xff\xfe text \xc3(", "\xff", "cut \xe4\xb8"}, {"nul\x00nul", "\x00"}} {
+		if _, text := r.embed(texts); text != "" {
+			return fmt.Sprintf("%s, of %.80q", text, texts)
+		}
+	}
+	return ""
+}
+
 func embedNamed(r *modelRun) string {
 	name, dimensions := r.embedder.Model(), r.embedder.Dimensions()
 	if name == "" {
@@ -216,6 +237,68 @@ func embedCancel(r *modelRun) string {
 	defer cancel()
 	if _, err := r.embedder.Embed(ctx, r.said()); !errors.Is(err, context.Canceled) {
 		return fmt.Sprintf("Embed with a cancelled context: error %v, want context.Canceled", err)
+	}
+	return ""
+}
+
+// cutTries is how often in a row a call may be over before its context, and lengthy is from when on a call is long enough to be cut short: a timer of a tenth of it
+// ends in time but for a machine that stands still.
+const (
+	cutTries = 3
+	lengthy  = 20 * time.Millisecond
+)
+
+// cut makes calls whose context ends soon after they began, and describes what is wrong with their errors. The first call says how long one takes.
+func (r *modelRun) cut(what string, call func(ctx context.Context, try int) error) string {
+	began := time.Now()
+	if err := call(r.ctx(), 0); err != nil {
+		return fmt.Sprintf("%s: error %v, want none", what, err)
+	}
+	takes := time.Since(began)
+	for try := range cutTries {
+		ctx, cancel := context.WithCancel(r.ctx())
+		timer := time.AfterFunc(takes/10, cancel)
+		err := call(ctx, try+1)
+		timer.Stop()
+		cancel()
+		switch {
+		case err != nil && strings.Contains(err.Error(), secret):
+			return fmt.Sprintf("%s that is cut short: an error holds the prompt: %v", what, err)
+		case err != nil && !errors.Is(err, context.Canceled):
+			return fmt.Sprintf("%s that is cut short: error %v, want context.Canceled", what, err)
+		case err != nil && try > 0:
+			return ""
+		case err == nil && takes >= lengthy && try == cutTries-1:
+			return fmt.Sprintf("%s, whose context ends after a tenth of the time it takes, goes on to its end, %d times in a row", what, cutTries)
+		}
+	}
+	return ""
+}
+
+func embedCut(r *modelRun) string {
+	return r.cut("Embed", func(ctx context.Context, try int) error {
+		_, err := r.embedder.Embed(ctx, []string{makeText(markOf(6, try), textPlain, 40, try, nil), makeText(secret, textPlain, 40, try, nil)})
+		return err
+	})
+}
+
+func completeCut(r *modelRun) string {
+	return r.cut("Complete", func(ctx context.Context, try int) error {
+		_, err := r.complete(ctx, makeText(markOf(6, try), textPlain, 40, try, nil))
+		return err
+	})
+}
+
+// completeBound asks for little. A model may refuse a bound so small; who answers keeps to it.
+func completeBound(r *modelRun) string {
+	for _, most := range []int{1, 8, 40} {
+		got, err := r.completer.Complete(r.ctx(), core.CompletionRequest{Prompt: secret + " tell the whole story of " + makeText(markOf(6, most), textPlain, 300, most, nil), MaxTokens: most})
+		if err != nil && strings.Contains(err.Error(), secret) {
+			return fmt.Sprintf("an error holds the prompt: %.200v", err)
+		}
+		if err == nil && got.OutputTokens > most {
+			return fmt.Sprintf("Complete with MaxTokens %d: %d tokens out", most, got.OutputTokens)
+		}
 	}
 	return ""
 }

@@ -53,8 +53,15 @@ func countNumber(r *modelRun) string {
 	return ""
 }
 
+// specialTokens are what encodings and models keep for themselves. In a message they are text like any other.
+var specialTokens = []string{
+	"<|endoftext|>", "<|endofprompt|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|begin_of_text|>", "<s>", "</s>", "<pad>", "<unk>",
+	"[INST]", "[CLS]", "[SEP]", "[PAD]", "[MASK]", "<|endoftext|><|endoftext|>",
+}
+
 func countAny(r *modelRun) string {
 	texts := append(prompts(), strings.Repeat("\xff", 5000), strings.Repeat("ab", 100000), strings.Repeat(" ", 70000), strings.Repeat("\n", 9000), strings.Repeat("🏳️‍🌈", 4000), "\xe4\xb8", "\xed\xa0\x80")
+	texts = append(texts, specialTokens...)
 	for b := range 256 {
 		texts = append(texts, string([]byte{byte(b)}))
 	}

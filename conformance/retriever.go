@@ -56,11 +56,12 @@ func retrieverHas(tb testing.TB, open func(testing.TB) (core.Retriever, core.Sto
 	_, sharer := r.(core.Sharer)
 	_, late := r.(core.LateRetriever)
 	_, attacher := r.(core.Attacher)
-	return map[Need]bool{NeedSharer: sharer, NeedSearchers: o.over != nil, NeedLateRetriever: late, NeedAttacher: attacher}
+	_, observer := r.(core.Observer)
+	return map[Need]bool{NeedSharer: sharer, NeedSearchers: o.over != nil, NeedLateRetriever: late, NeedAttacher: attacher, NeedObserver: observer}
 }
 
 func retrieverChecks() []Check {
-	return slices.Concat(retrieverContract(), moreRetrieverChecks(), memoryRetrieverChecks())
+	return slices.Concat(retrieverContract(), moreRetrieverChecks(), memoryRetrieverChecks(), toldRetrieverChecks())
 }
 
 func retrieverContract() []Check {
@@ -82,7 +83,7 @@ func retrieverContract() []Check {
 		{ID: "cancel.retrieve", Promise: 9, Suite: SuiteRetriever, retriever: cancelRetrieve,
 			Rule: "Retrieve returns when its context ends, with what it has or with the context's error"},
 		{ID: "failure.retrieve", Promise: 9, Suite: SuiteRetriever, retriever: failureRetrieve, Needs: []Need{NeedSearchers},
-			Rule: "a searcher that fails or hangs is named in an error that wraps core.ErrPartial, beside what the others found, and in the end not asked any more"},
+			Rule: "a searcher that fails or hangs is named in an error that wraps core.ErrPartial, beside what the others found"},
 		{ID: "retrieve.share", Promise: 1, Suite: SuiteRetriever, retriever: retrieveShare, Needs: []Need{NeedSharer},
 			Rule: "RecallShare is 0 to 0.5 and does not change from call to call"},
 	}
@@ -263,7 +264,7 @@ func retrieveContent(r *retrieverRun) string {
 
 func retrieveErased(r *retrieverRun) string {
 	// What is asked afterwards was asked before.
-	if text := r.each(nil, func(core.Query, []core.Candidate) string { return "" }); text != "" {
+	if text := r.each(nil, nothing); text != "" {
 		return text
 	}
 	gone := map[string]bool{}

@@ -27,32 +27,33 @@ func memoryRetrieverChecks() []Check {
 	}
 }
 
-// retrieveAttached attaches a second retriever to what the first one was told of piece by piece.
+// retrieveAttached attaches a second retriever to what the first one was told of piece by piece, and a third one that was told of the last pieces too.
 func retrieveAttached(r *retrieverRun) string {
 	r.steps = append(r.steps, ordinary(150))
+	// The first one has read the store when there was nothing in it.
+	if text := r.ask(nil, nothing); text != "" {
+		return text
+	}
 	if text := r.fill(); text != "" {
 		return text
 	}
-	second, _ := r.open(r.tb)
-	a, ok := second.(core.Attacher)
-	if !ok {
-		return fmt.Sprintf("one retriever is a core.Attacher, the next, a %T, is none", second)
+	second, text := r.attached(shortPages{r.store, 20})
+	if text == "" {
+		text = r.like(second, "that was attached later")
 	}
-	if err := a.Attach(r.store); err != nil {
-		return fmt.Sprintf("Attach to a store with %d entries: error %v, want none", len(r.all), err)
+	if text != "" {
+		return text
 	}
-	return r.settled(func() string {
-		return r.ask(func(q *core.Query) { q.Limit = core.MaxPage }, func(q core.Query, got []core.Candidate) string {
-			late, err := second.Retrieve(r.ctx(), q)
-			if err != nil {
-				return fmt.Sprintf("of one that was attached later: error %v, want none", err)
-			}
-			if d := sameIDs(candidateIDs(late), candidateIDs(got)); d != "" {
-				return "of one that was attached later: " + d
-			}
-			return ""
-		})
-	})
+	third, text := r.attached(r.store)
+	if text != "" {
+		return text
+	}
+	more := r.make(ordinary(6))
+	if text := r.tell(more, r.retriever, third); text != "" {
+		return text
+	}
+	r.remember(more)
+	return r.like(third, "that was attached later and told of more before it was asked")
 }
 
 // prompts are texts that people and programs write, and that no index should take for anything else.

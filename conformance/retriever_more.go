@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func moreRetrieverChecks() []Check {
 	}
 }
 
-// remade tells an observer once more of what was appended, as an engine does after a failure.
+// observer returns the retriever as one that is told what happens.
 func (r *retrieverRun) observer() (core.Observer, bool) {
 	o, ok := r.retriever.(core.Observer)
 	return o, ok
@@ -111,7 +112,7 @@ func retrieveUpdated(r *retrieverRun) string {
 	if text := r.fillLeading(); text != "" {
 		return text
 	}
-	if text := r.ask(many, func(core.Query, []core.Candidate) string { return "" }); text != "" {
+	if text := r.ask(many, nothing); text != "" {
 		return text
 	}
 	emptied := map[string]bool{}
@@ -165,10 +166,35 @@ func retrieveUpdated(r *retrieverRun) string {
 	if text != "" {
 		return text
 	}
+	if text := r.likeNow(now); text != "" {
+		return text
+	}
 	return r.goneNext(func(e core.Entry) (*core.Entry, string) {
 		m := message.New(e.Role, "the budget report moved to friday once more")
 		return r.update(e, core.Change{Message: &m, Tokens: 14, Fingerprint: message.Fingerprint(m)})
 	})
+}
+
+// likeNow holds a retriever that can be attached against one that reads what there is after changes.
+func (r *retrieverRun) likeNow(changed map[string]core.Entry) string {
+	if _, ok := r.retriever.(core.Attacher); !ok {
+		return ""
+	}
+	const what = "that was attached after the updates"
+	second, text := r.attached(r.store)
+	if text == "" {
+		text = r.like(second, what)
+	}
+	if text != "" {
+		return text
+	}
+	var some []core.Entry
+	for _, id := range slices.Sorted(maps.Keys(changed)) {
+		if e := changed[id]; e.Type != core.TypeErased && len(some) < 6 {
+			some = append(some, e)
+		}
+	}
+	return r.likeMarks(second, what, some)
 }
 
 // update changes an entry, tells a retriever with a memory of its own, and returns what is stored now.
@@ -320,7 +346,7 @@ func retrieveSurfaces(r *retrieverRun) string {
 			}
 		}
 	}
-	return ""
+	return r.failedFirst()
 }
 
 func retrieveConcurrent(r *retrieverRun) string {

@@ -149,3 +149,22 @@ func cloneEntries(in []core.Entry) []core.Entry {
 	}
 	return out
 }
+
+// fullEntry is an entry with every field in use.
+func fullEntry(n int, id core.SessionID) core.Entry {
+	var e core.Entry
+	filled(&e)
+	p := plainEntry(n, id, int64(n))
+	e.ID, e.Agent, e.Session, e.Seq, e.Key, e.Type, e.Role = p.ID, p.Agent, p.Session, p.Seq, p.Key, core.TypeMessage, message.Assistant
+	e.Time = epoch.Add(time.Duration(n) * time.Second)
+	e.Message.Role, e.Message.Format, e.Message.Raw = message.Assistant, message.FormatPi, bytes.Clone(oddBytes)
+	kinds := []message.Kind{message.Text, message.Thinking, message.ToolCall, message.ToolResult, message.Image, message.Other}
+	part := e.Message.Parts[0]
+	e.Message.Parts = nil
+	for _, k := range kinds {
+		p := part
+		p.Kind, p.Raw = k, append([]byte{0, 0xff}, k...)
+		e.Message.Parts = append(e.Message.Parts, p)
+	}
+	return e
+}

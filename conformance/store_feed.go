@@ -1,14 +1,11 @@
 package conformance
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -259,7 +256,7 @@ const unknownID = "E-nobody"
 func (r *storeRun) embedded(v vector.Store, space string) ([]vector.Vector, string) {
 	var out []vector.Vector
 	for i, e := range r.all {
-		for part := range 1 + i%2 {
+		for part := range 1 + (i+i/4)%2 {
 			out = append(out, vector.Vector{ID: e.ID, Part: part, Start: part * 3, End: part*3 + 5, Hash: 1<<63 + uint64(i), Values: []float32{float32(i) + 0.25, -float32(len(space)), float32(part)}})
 		}
 	}
@@ -376,9 +373,25 @@ func vectorKept(r *storeRun) string {
 	if text != "" {
 		return "after an entry came whose vectors had come before it: " + text
 	}
-	spaces, err := v.VectorSpaces(r.ctx(), "")
-	if err != nil || len(spaces) != 2 || spaces[0].Name != "another/3" || spaces[1].Name != "one/3" {
-		return fmt.Sprintf("VectorSpaces of all agents: %+v, error %v, want both by name", spaces, err)
+	// The order of names is neither that of numbers, up or down, nor that in which the spaces were made.
+	for space, vectors := range map[string][]vector.Vector{"one/3": {{ID: unknownID, Values: []float32{1, 2, 3}}}, "between/2": {{ID: all[0].ID, Values: []float32{1, 2}}}} {
+		if err := v.PutVectors(r.ctx(), space, vectors); err != nil {
+			return fmt.Sprintf("PutVectors: error %v, want none", err)
+		}
+	}
+	for _, agent := range []string{"", "agent-a"} {
+		spaces, err := v.VectorSpaces(r.ctx(), agent)
+		var names []string
+		for _, s := range spaces {
+			names = append(names, s.Name)
+		}
+		want := []string{"another/3", "between/2", "one/3"}
+		if agent != "" && !slices.Contains(idsOf(r.in(core.Scope{Agent: agent})), all[0].ID) {
+			want = []string{"another/3", "one/3"}
+		}
+		if err != nil || !slices.Equal(names, want) {
+			return fmt.Sprintf("VectorSpaces of agent %q: %+v, error %v, want %q, by name", agent, spaces, err, want)
+		}
 	}
 	return ""
 }
@@ -423,67 +436,4 @@ func vectorGoes(r *storeRun) string {
 		return "after all were dropped: " + text
 	}
 	return ""
-}
-
-func statsCount(r *storeRun) string {
-	s, _ := core.As[core.Statter](r.store)
-	if _, err := s.Stats(context.WithoutCancel(r.ctx())); unsupported(err) {
-		return ""
-	}
-	if text := r.fill(); text != "" {
-		return text
-	}
-	for round := range 3 {
-		agents := map[string]bool{}
-		sessions := map[core.SessionID]bool{}
-		var oldest, newest time.Time
-		raw := int64(0)
-		for _, e := range r.all {
-			raw += int64(len(e.Message.Raw))
-			agents[e.Agent], sessions[e.SessionID()] = true, true
-			if oldest.IsZero() || e.Time.Before(oldest) {
-				oldest = e.Time
-			}
-			if e.Time.After(newest) {
-				newest = e.Time
-			}
-		}
-		got, err := s.Stats(r.ctx())
-		same := func(got, want time.Time) bool { return got.IsZero() || got.Equal(want.Truncate(time.Millisecond)) }
-		if err == nil && (!same(got.Oldest, oldest) || !same(got.Newest, newest)) {
-			return fmt.Sprintf("Stats of entries from %v to %v: oldest %v, newest %v", oldest, newest, got.Oldest, got.Newest)
-		}
-		right := func(got, want int) bool { return got == want || got == 0 }
-		if err != nil || !right(got.Agents, len(agents)) || !right(got.Sessions, len(sessions)) || !right(got.Entries, len(r.all)) || got.Bytes < 0 || got.RawBytes != 0 && got.RawBytes != raw || got.Newest.Before(got.Oldest) {
-			return fmt.Sprintf("Stats of %d entries in %d sessions of %d agents, %d raw bytes, round %d: %+v, error %v", len(r.all), len(sessions), len(agents), raw, round+1, got, err)
-		}
-		if len(r.all) == 0 {
-			break
-		}
-		if round == 0 {
-			if text := r.reworkRaw(); text != "" {
-				return text
-			}
-			continue
-		}
-		last := r.all[len(r.all)-1]
-		if _, err := r.store.Delete(r.ctx(), last.SessionID().Scope(), []string{last.ID}); err != nil {
-			return fmt.Sprintf("Delete: error %v", err)
-		}
-		r.all = r.all[:len(r.all)-1]
-	}
-	return ""
-}
-
-// reworkRaw changes entries, one of them to longer bytes of the host.
-func (r *storeRun) reworkRaw() string {
-	e := &r.all[0]
-	m := message.New(e.Role, "with bytes of its own")
-	m.Format, m.Raw = message.FormatPi, bytes.Repeat(oddBytes, 3)
-	text := r.rework() // the first entry is not among them
-	if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Tokens: 5, Fingerprint: "raw"}); err != nil {
-		return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
-	}
-	e.Message, e.Tokens, e.Fingerprint = m, 5, "raw"
-	return text
 }

@@ -254,6 +254,14 @@ func (r *storeRun) embeds() ([]vector.Vector, vector.Store, string) {
 	return vectors, v, text
 }
 
+// untouched are the vectors of entries that were neither changed nor erased by rework and eraseSome.
+func (r *storeRun) untouched(vectors []vector.Vector) []vector.Vector {
+	return slices.DeleteFunc(vectors, func(v vector.Vector) bool {
+		i := slices.IndexFunc(r.all, func(e core.Entry) bool { return e.ID == v.ID })
+		return i < 0 || r.all[i].Type == core.TypeErased || r.all[i].Fingerprint == "reworked"
+	})
+}
+
 func scrubKeeps(r *storeRun) string {
 	s, _ := core.As[core.Scrubber](r.store)
 	if err := s.Scrub(r.ctx()); unsupported(err) {
@@ -277,10 +285,11 @@ func scrubKeeps(r *storeRun) string {
 	if text := r.eraseSome(); text != "" {
 		return text
 	}
-	vectors = slices.DeleteFunc(vectors, func(v vector.Vector) bool {
-		i := slices.IndexFunc(r.all, func(e core.Entry) bool { return e.ID == v.ID })
-		return i < 0 || r.all[i].Type == core.TypeErased || r.all[i].Fingerprint == "reworked"
-	})
+	vectors = r.untouched(vectors)
+	followers := r.followers()
+	if text := r.everybody(followers, "some were erased"); text != "" {
+		return text
+	}
 	for round := range 2 {
 		if text := r.scrubbed(s, round); text != "" {
 			return text
@@ -292,55 +301,12 @@ func scrubKeeps(r *storeRun) string {
 		if text == "" && v != nil {
 			text = r.vectorsStill(v, vectors)
 		}
+		if text == "" {
+			text = r.everybody(followers, "a scrub, from marks of before it")
+		}
 		if text != "" {
 			return "after a scrub: " + text
 		}
-	}
-	return ""
-}
-
-func repairKeeps(r *storeRun) string {
-	s, _ := core.As[core.Repairer](r.store)
-	r.steps = append(r.steps, ordinary(9))
-	if text := r.fill(); text != "" {
-		return text
-	}
-	vectors, v, text := r.embeds()
-	if text == "" && r.views() != nil {
-		text = r.publish(sessionOf(0), 2)
-	}
-	if text == "" {
-		text = r.empty(r.all[0])
-	}
-	if text != "" {
-		return text
-	}
-	before, text := r.scan(core.ScanQuery{Scope: r.all[0].SessionID().Scope(), Limit: core.MaxPage})
-	if text != "" {
-		return text
-	}
-	saved, err := s.Repair(r.ctx())
-	if unsupported(err) {
-		return ""
-	}
-	if err != nil || saved != "" {
-		return fmt.Sprintf("Repair of a store that is whole: a copy at %q, error %v, want neither", saved, err)
-	}
-	after, text := r.scan(core.ScanQuery{Scope: r.all[0].SessionID().Scope(), Limit: core.MaxPage})
-	if text == "" {
-		text = sameEntries(after, before)
-	}
-	if r.all = r.all[1:]; text == "" {
-		text = r.getAll()
-	}
-	if text == "" && r.views() != nil {
-		text = r.holds(sessionOf(0), 2)
-	}
-	if text == "" && v != nil {
-		text = r.vectorsHold(v, "one/3", vectors)
-	}
-	if text != "" {
-		return "after a repair of a store that is whole: " + text
 	}
 	return ""
 }

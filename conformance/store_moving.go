@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/vector"
 )
 
 // movingChecks look at stores that change while somebody reads them, and again after they were closed.
@@ -353,7 +354,11 @@ func reopenEverything(r *storeRun) string {
 	if text := r.fill(); text != "" {
 		return text
 	}
-	if text := r.rework(); text != "" {
+	vectors, embeds, text := r.embeds()
+	if text == "" {
+		text = r.rework()
+	}
+	if text != "" {
 		return text
 	}
 	gone := map[string]core.Entry{}
@@ -397,13 +402,40 @@ func reopenEverything(r *storeRun) string {
 				return fmt.Sprintf("after reopening: Append of the known id %q with another key: error %v, want ErrConflict", e.ID, err)
 			}
 		}
-		if text := r.reopenedViews(views); text != "" {
+		text := r.reopenedViews(views)
+		if text == "" && embeds != nil {
+			text = r.reopenedVectors(vectors)
+		}
+		if text != "" {
 			return "after reopening: " + text
 		}
 	}
 	for _, e := range gone {
 		if res, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil || res.Duplicates != 0 {
 			return fmt.Sprintf("after reopening: Append of %q, which was deleted: %+v, error %v, want it stored", e.ID, res, err)
+		}
+	}
+	return ""
+}
+
+// reopenedVectors looks that the vectors of what was not touched are there, and none of what was erased or deleted.
+func (r *storeRun) reopenedVectors(all []vector.Vector) string {
+	v, ok := core.As[vector.Store](r.store)
+	if !ok {
+		return "it keeps no vectors any more"
+	}
+	if text := r.vectorsStill(v, r.untouched(all)); text != "" {
+		return text
+	}
+	for _, agent := range []string{"agent-a", "agent-b"} {
+		got, text := r.vectorsOf(v, "one/3", agent, core.MaxPage)
+		if text != "" {
+			return text
+		}
+		for _, g := range got {
+			if !slices.ContainsFunc(r.all, func(e core.Entry) bool { return e.ID == g.ID && e.Type != core.TypeErased }) {
+				return fmt.Sprintf("there is a vector of %q, which was erased or deleted before", g.ID)
+			}
 		}
 	}
 	return ""

@@ -50,6 +50,7 @@ func nearest(r *storeRun) string {
 		{Scope: core.Scope{Agent: "agent-a"}, Limit: 50}, {Scope: core.Scope{Agent: "agent-a"}, Limit: 3}, {Scope: core.Scope{Agent: "agent-a"}, Limit: 1},
 		{Scope: sessionOf(0).Scope(), Limit: 50}, {Scope: sessionOf(1).Scope(), Limit: 2}, {Scope: sessionOf(2).Scope(), Limit: 50},
 		{Scope: core.Scope{Agent: "agent-a"}, Limit: 4, Exclude: odd}, {Scope: core.Scope{Agent: "agent-a"}, Limit: 50, From: from, To: to},
+		{Scope: core.Scope{Agent: "agent-a"}, Limit: 50, From: from}, {Scope: core.Scope{Agent: "agent-a"}, Limit: 50, To: to},
 		// The best of all lie elsewhere, or at another time.
 		{Scope: sessionOf(0).Scope(), Limit: 1}, {Scope: core.Scope{Agent: "agent-a"}, Limit: 1, From: from, To: to},
 		{Scope: core.Scope{Agent: "agent-a"}, Limit: 50, Text: "the budget report"}, {Scope: core.Scope{Agent: "nobody"}, Limit: 5},
@@ -69,6 +70,9 @@ func nearest(r *storeRun) string {
 	if _, err := s.SearchVectors(r.ctx(), nearSpace, []float32{1, 0, 0}, core.SearchQuery{Scope: core.Scope{Agent: "agent-a"}, Limit: 5}); !errors.Is(err, core.ErrInvalid) {
 		return fmt.Sprintf("SearchVectors with a vector of another length: error %v, want ErrInvalid", err)
 	}
+	if text := r.getAll(); text != "" {
+		return "after hits of a search by vector were changed by who had them: " + text
+	}
 	return r.nearestGone(all, search)
 }
 
@@ -80,6 +84,9 @@ func (r *storeRun) directed(v vector.Store) ([]near, string) {
 		who := []int{0, 1, 0, 0, 1, 0, 1, 2, 0, 1}[i]
 		e := plainEntry(i, sessionOf(who), int64(i))
 		e.Time, e.Meta = epoch.Add(time.Duration(i)*time.Minute), map[string]string{"turn": "3"}
+		if i == 4 { // the tie is one of a millisecond
+			e.Time = all[3].entry.Time.Add(time.Millisecond)
+		}
 		all = append(all, near{entry: e, angles: angles})
 		for part, a := range angles {
 			length := []float64{1, 0.25, 40, 3, 3}[i%5] // those of the tie are the same to the last bit

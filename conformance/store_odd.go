@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,6 +43,8 @@ func alikeNames() []core.SessionID {
 		{"ann", "caf\u00e9"}, {"ann", "cafe\u0301"}, {"ann", "cafe"}, {"caf\u00e9", "main"}, {"cafe\u0301", "main"}, {"ann", "stra\u00dfe"}, {"ann", "strasse"},
 		{"ann", "1"}, {"ann", "01"}, {"ann", "1.0"}, {"ann", "0"}, {"ann", "null"}, {"ann", "*"}, {"ann", "%"}, {"ann", "_"}, {"ann", "'"}, {"ann", "\""}, {"ann", "../main"},
 		{"ann", long}, {"ann", long + "s"}, {"ann", "会議"}, {"ann", "予算"}, {"ann", "\u200bmain"}, {"ann", "main\n"},
+		{"ann", "😀"}, {"ann", "😁"}, {"ann", "𝒜"}, {"ann", "?"}, {"ann", "\ufffd"}, {"😀", "main"}, {"😁", "main"}, {"𝒜", "main"}, {"?", "main"},
+		{"ann", "main\x00"}, {"ann", "main\x00a"},
 	} {
 		out = append(out, core.SessionID{Agent: n[0], Session: n[1]})
 	}
@@ -187,8 +188,9 @@ func (r *storeRun) listed(agent string, limit int, want []core.SessionID) string
 
 func oddKeys(r *storeRun) string {
 	id := sessionOf(0)
-	keys := []string{"key", "Key", "KEY", "key ", " key", "key\n", "k", "ke", "key:1", "key:01", "key:1.0", "caf\u00e9", "cafe\u0301", "cafe", "%", "_", "key%", "'", "\"", "\\", "0", "null",
-		strings.Repeat("k", 400), strings.Repeat("k", 401), "key\u200b", "界", "会", "../key"}
+	keys := []string{"key", "Key", "KEY", "key ", " key", "key\n", "k", "ke", "key:1", "key:01", "key:1.0", "1", "01", "1.0", "caf\u00e9", "cafe\u0301", "cafe", "%", "_", "key%", "'", "\"", "\\", "0", "null",
+		strings.Repeat("k", 400), strings.Repeat("k", 401), "key\u200b", "界", "会", "../key",
+		"😀", "😁", "𝒜", "𝒝", "key😀", "key😁", "\ufffd", "?", "\xff", "\xfe", "key\xff", "key\xfe", "\x00", "\x00\x00", "key\x00", "key\x00a", "key\x00b"}
 	names := []string{"E-a", "E-A", "e-a", "E_a", "E-a-", "E--a", "Ea", strings.Repeat("x", 63), strings.Repeat("x", 64), "1", "01", "0", "-", "_"}
 	var batch []core.Entry
 	for i, key := range keys {
@@ -281,25 +283,6 @@ func compareInts(a, b int64) int {
 		return 1
 	}
 	return 0
-}
-
-// fullEntry is an entry with every field in use.
-func fullEntry(n int, id core.SessionID) core.Entry {
-	var e core.Entry
-	filled(&e)
-	p := plainEntry(n, id, int64(n))
-	e.ID, e.Agent, e.Session, e.Seq, e.Key, e.Type, e.Role = p.ID, p.Agent, p.Session, p.Seq, p.Key, core.TypeMessage, message.Assistant
-	e.Time = epoch.Add(time.Duration(n) * time.Second)
-	e.Message.Role, e.Message.Format, e.Message.Raw = message.Assistant, message.FormatPi, bytes.Clone(oddBytes)
-	kinds := []message.Kind{message.Text, message.Thinking, message.ToolCall, message.ToolResult, message.Image, message.Other}
-	part := e.Message.Parts[0]
-	e.Message.Parts = nil
-	for _, k := range kinds {
-		p := part
-		p.Kind, p.Raw = k, append([]byte{0, 0xff}, k...)
-		e.Message.Parts = append(e.Message.Parts, p)
-	}
-	return e
 }
 
 // oddEntries are entries of which each is odd in one way.

@@ -137,40 +137,53 @@ func raceErased(r *storeRun) string {
 		}
 		return ""
 	}
-	var at atomic.Int64
-	done := make(chan struct{})
+	read := func(i int64, scan bool) string {
+		if scan {
+			page, err := users[1].Scan(r.ctx(), core.ScanQuery{Scope: id.Scope(), FromSeq: i, Limit: 2})
+			if err != nil {
+				return fmt.Sprintf("Scan during an update: error %v, want none", err)
+			}
+			if text := whole(page.Entries); text != "" {
+				return "Scan of an entry that is just erased: " + text
+			}
+			return ""
+		}
+		got, err := users[1].Get(r.ctx(), id.Scope(), []string{before[i].ID})
+		if err != nil {
+			return fmt.Sprintf("Get during an update: error %v, want none", err)
+		}
+		if text := whole(got); text != "" {
+			return "Get of an entry that is just erased: " + text
+		}
+		return ""
+	}
+	// at counts the entries whose turn it was, seen those that the reader has begun to read. An update waits for the reader, not for ever, so that both are under way
+	// at the same time.
+	var at, seen atomic.Int64
+	var left atomic.Bool
+	const waits, pause = 2000, 10 * time.Microsecond
 	return atOnce(2, func(who int) string {
+		defer left.Store(true)
 		if who == 0 {
-			defer close(done)
 			for i := range n {
-				at.Store(int64(i))
+				at.Store(int64(i + 1))
+				for wait := 0; wait < waits && seen.Load() <= int64(i) && !left.Load(); wait++ {
+					time.Sleep(pause)
+				}
 				if err := users[0].Update(r.ctx(), id.Scope(), before[i].ID, changes[i]); err != nil {
 					return fmt.Sprintf("Update(%q): error %v, want none", before[i].ID, err)
 				}
 			}
 			return ""
 		}
-		return until(done, func(round int) string {
-			i := at.Load()
-			if round%2 == 1 {
-				page, err := users[1].Scan(r.ctx(), core.ScanQuery{Scope: id.Scope(), FromSeq: i, Limit: 2})
-				if err != nil {
-					return fmt.Sprintf("Scan during an update: error %v, want none", err)
-				}
-				if text := whole(page.Entries); text != "" {
-					return "Scan of an entry that is just erased: " + text
-				}
-				return ""
+		for round := 0; !left.Load(); round++ {
+			now := at.Load()
+			seen.Store(now)
+			if text := read(max(now-1, 0), round%2 == 1); text != "" {
+				return text
 			}
-			got, err := users[1].Get(r.ctx(), id.Scope(), []string{before[i].ID})
-			if err != nil {
-				return fmt.Sprintf("Get during an update: error %v, want none", err)
-			}
-			if text := whole(got); text != "" {
-				return "Get of an entry that is just erased: " + text
-			}
-			return ""
-		})
+		}
+		return read(n-1, false)
 	})
 }
 

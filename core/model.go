@@ -38,7 +38,7 @@ type Completion struct {
 
 // Embedder turns texts into vectors of a fixed number of dimensions.
 //
-// The result has one vector per text, in order: any number of texts, and any text, also one that is blank. Every number is finite. It is safe for concurrent
+// The result has one vector per text, in order: any number of texts, and any text, also one that is blank, or long, or no UTF-8. Every number is finite. It is safe for concurrent
 // use and returns when ctx ends.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)

@@ -1,0 +1,120 @@
+package conformance_test
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/conformance"
+	"github.com/contextengine/contextengine/core"
+)
+
+func brokenSearcherOf(name string, open func() core.Store) broken {
+	return broken{class: "searcher", name: name, find: func(t *testing.T) []conformance.Finding {
+		t.Helper()
+		return conformance.ExamineStore(t, func(testing.TB) core.Store { return open() },
+			conformance.WithExactly(3, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second),
+			conformance.WithClaims("search", "isolation.search", "deterministic.search", "cancel.search"))
+	}}
+}
+
+// tableSearchers are wrong searchers over what a store holds.
+func tableSearchers() []broken {
+	var out []broken
+	add := func(name string, change func(*scanSearcher)) {
+		out = append(out, brokenSearcherOf(name, func() core.Store {
+			s := &scanSearcher{Store: memory.New(), first: map[string]string{}}
+			change(s)
+			return s
+		}))
+	}
+	add("found by the words of when it was appended", func(s *scanSearcher) { s.says = func(e core.Entry) string { return s.first[e.ID] } })
+	add("found by the words of once and of now", func(s *scanSearcher) {
+		s.says = func(e core.Entry) string { return s.first[e.ID] + " " + e.Text() }
+	})
+	add("not found any more once it was changed", func(s *scanSearcher) {
+		s.says = func(e core.Entry) string {
+			if s.first[e.ID] != e.Text() {
+				return ""
+			}
+			return e.Text()
+		}
+	})
+	bounds := func(name string, f func(q *core.SearchQuery)) { add(name, func(s *scanSearcher) { s.within = f }) }
+	bounds("the end alone is no bound", func(q *core.SearchQuery) {
+		if q.From.IsZero() {
+			q.To = time.Time{}
+		}
+	})
+	bounds("the beginning alone is no bound", func(q *core.SearchQuery) {
+		if q.To.IsZero() {
+			q.From = time.Time{}
+		}
+	})
+	bounds("no end is now", func(q *core.SearchQuery) {
+		if q.To.IsZero() && !q.From.IsZero() {
+			q.To = q.From
+		}
+	})
+	byTime := func(name string, unit time.Duration, then func(a, b core.Hit) int) {
+		add(name, func(s *scanSearcher) {
+			s.ties = func(a, b core.Hit) int {
+				return cmp.Or(b.Entry.Time.Truncate(unit).Compare(a.Entry.Time.Truncate(unit)), then(a, b))
+			}
+		})
+	}
+	byID := func(a, b core.Hit) int { return cmp.Compare(a.Entry.ID, b.Entry.ID) }
+	bySeq := func(a, b core.Hit) int { return cmp.Or(cmp.Compare(b.Entry.Seq, a.Entry.Seq), byID(a, b)) }
+	byTime("ties of one second by id", time.Second, byID)
+	byTime("ties of one second by position", time.Second, bySeq)
+	byTime("ties of ten milliseconds by id", 10*time.Millisecond, byID)
+	out = append(out, brokenSearcherOf("hits are what the store holds", func() core.Store { return newLender() }))
+	return out
+}
+
+// lender is a searcher whose hits are the entries that it holds itself, and reads.
+type lender struct {
+	*scanSearcher
+	mu   sync.Mutex
+	held map[string]core.Entry
+}
+
+func newLender() *lender {
+	s := &lender{scanSearcher: &scanSearcher{Store: memory.New()}, held: map[string]core.Entry{}}
+	s.says = func(e core.Entry) string { return s.its(e).Text() }
+	s.after = func(_ context.Context, _ core.SearchQuery, hits []core.Hit) ([]core.Hit, error) {
+		for i := range hits {
+			hits[i].Entry = s.its(hits[i].Entry)
+		}
+		return hits, nil
+	}
+	return s
+}
+
+// its returns what it holds of an entry.
+func (s *lender) its(e core.Entry) core.Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.held[e.ID]; !ok {
+		s.held[e.ID] = e
+	}
+	return s.held[e.ID]
+}
+
+func (s *lender) Get(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
+	got, err := s.scanSearcher.Get(ctx, scope, ids)
+	for i := range got {
+		got[i] = s.its(got[i])
+	}
+	return entriesOf(got, nil), err
+}
+
+func (s *lender) Update(ctx context.Context, scope core.Scope, id string, c core.Change) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, id)
+	return s.scanSearcher.Update(ctx, scope, id, c)
+}

@@ -1,0 +1,74 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+func statsCount(r *storeRun) string {
+	s, _ := core.As[core.Statter](r.store)
+	if _, err := s.Stats(context.WithoutCancel(r.ctx())); unsupported(err) {
+		return ""
+	}
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for round := range 3 {
+		agents := map[string]bool{}
+		sessions := map[core.SessionID]bool{}
+		var oldest, newest time.Time
+		raw := int64(0)
+		for _, e := range r.all {
+			raw += int64(len(e.Message.Raw))
+			agents[e.Agent], sessions[e.SessionID()] = true, true
+			if oldest.IsZero() || e.Time.Before(oldest) {
+				oldest = e.Time
+			}
+			if e.Time.After(newest) {
+				newest = e.Time
+			}
+		}
+		got, err := s.Stats(r.ctx())
+		same := func(got, want time.Time) bool { return got.IsZero() || got.Equal(want.Truncate(time.Millisecond)) }
+		if err == nil && (!same(got.Oldest, oldest) || !same(got.Newest, newest)) {
+			return fmt.Sprintf("Stats of entries from %v to %v: oldest %v, newest %v", oldest, newest, got.Oldest, got.Newest)
+		}
+		right := func(got, want int) bool { return got == want || got == 0 }
+		if err != nil || !right(got.Agents, len(agents)) || !right(got.Sessions, len(sessions)) || !right(got.Entries, len(r.all)) || got.Bytes < 0 || got.RawBytes != 0 && got.RawBytes != raw || got.Newest.Before(got.Oldest) {
+			return fmt.Sprintf("Stats of %d entries in %d sessions of %d agents, %d raw bytes, round %d: %+v, error %v", len(r.all), len(sessions), len(agents), raw, round+1, got, err)
+		}
+		if len(r.all) == 0 {
+			break
+		}
+		if round == 0 {
+			if text := r.reworkRaw(); text != "" {
+				return text
+			}
+			continue
+		}
+		last := r.all[len(r.all)-1]
+		if _, err := r.store.Delete(r.ctx(), last.SessionID().Scope(), []string{last.ID}); err != nil {
+			return fmt.Sprintf("Delete: error %v", err)
+		}
+		r.all = r.all[:len(r.all)-1]
+	}
+	return ""
+}
+
+// reworkRaw changes entries, one of them to longer bytes of the host.
+func (r *storeRun) reworkRaw() string {
+	e := &r.all[0]
+	m := message.New(e.Role, "with bytes of its own")
+	m.Format, m.Raw = message.FormatPi, bytes.Repeat(oddBytes, 3)
+	text := r.rework() // the first entry is not among them
+	if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Tokens: 5, Fingerprint: "raw"}); err != nil {
+		return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+	}
+	e.Message, e.Tokens, e.Fingerprint = m, 5, "raw"
+	return text
+}
