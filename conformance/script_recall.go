@@ -232,6 +232,9 @@ func scriptCovers(s *script) string {
 		if err != nil {
 			return fmt.Sprintf("describe: error %v", err)
 		}
+		if text := oldestFirst(d.Summaries); text != "" {
+			return text
+		}
 		covered, shown, left, sums := 0, 0, 0, map[string]bool{}
 		for _, sum := range d.Summaries {
 			covered += sum.Covers
