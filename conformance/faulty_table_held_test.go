@@ -127,6 +127,13 @@ func tableWayBack() []broken {
 		}
 		return res, err
 	})
+	expand("contract.covers", "the newest of a summary first", func(ctx context.Context, w *wrongEngine, req engine.ExpandRequest) (engine.ExpandResult, error) {
+		res, err := w.Engine.Expand(ctx, req)
+		if req.Before+req.After == 0 {
+			slices.Reverse(res.Found)
+		}
+		return res, err
+	})
 	describe := func(id, name string, f func(w *wrongEngine, d *engine.DescribeResult)) {
 		out = append(out, caughtBy(id, name, recalling(nil), func(w *wrongEngine) {
 			w.after = func(_ string, res any) {

@@ -232,9 +232,6 @@ func scriptCovers(s *script) string {
 		if err != nil {
 			return fmt.Sprintf("describe: error %v", err)
 		}
-		if text := oldestFirst(d.Summaries); text != "" {
-			return text
-		}
 		covered, shown, left, sums := 0, 0, 0, map[string]bool{}
 		for _, sum := range d.Summaries {
 			covered += sum.Covers
@@ -266,7 +263,7 @@ func scriptCovers(s *script) string {
 			return fmt.Sprintf("%d summaries stand in front, and no choice names one: %+v", len(d.Summaries), res.Choices)
 		}
 	}
-	return ""
+	return s.inTheirOrder(r)
 }
 
 func scriptReach(s *script) string {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
@@ -97,18 +96,20 @@ func (s *script) takenBack(r engine.Recaller) ([]unseen, string) {
 			in = slices.Concat(t.Messages, now.Messages)
 		}
 		var there []core.Entry
+		var gone []unseen
 		for _, e := range s.held(id) {
 			if slices.ContainsFunc(in, func(m message.Message) bool { return m.Text() == e.Text() }) {
 				there = append(there, e)
-				continue
+			} else {
+				gone = append(gone, unseen{e, c.why})
 			}
-			out = append(out, unseen{e, c.why})
 		}
+		out = append(out, gone[:min(len(gone), 2)]...)
 		d, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: id})
 		if err != nil || c.why != "" && d.Entries != len(there) {
 			return nil, fmt.Sprintf("describe of a session of which a part is %s: %d entries, error %v, want the %d in force", c.why, d.Entries, err, len(there))
 		}
-		for _, e := range there {
+		for _, e := range there[:min(len(there), 2)] {
 			res, err := r.Search(s.ctx(), engine.SearchRequest{Session: id, Query: marksIn(e.Text())[0], Limit: engine.MaxFound})
 			if err != nil || !shows(res.Found, res.Text, e) {
 				return nil, fmt.Sprintf("search for an entry in force finds %d, and not that one, error %v (whole: %v, kept: %v)", len(res.Found), err, c.whole, c.keep)
@@ -128,15 +129,9 @@ func shows(found []engine.Found, text string, e core.Entry) bool {
 func (s *script) findsNothing(r engine.Recaller, h unseen) string {
 	id := h.entry.SessionID()
 	for _, query := range []string{marksIn(h.entry.Text())[0], h.entry.Text(), "the budget report from the transcript"} {
-		req := engine.SearchRequest{Session: id, Query: query, Limit: 4}
-		for range 4 { // all that there is
-			res, err := r.Search(s.ctx(), req)
-			if err != nil || shows(res.Found, quotedIn(res.Text), h.entry) {
-				return fmt.Sprintf("search for %.40q finds %d entries, error %v; %q, %s, is among them: %v", query, len(res.Found), err, h.entry.ID, h.why, err == nil)
-			}
-			if req.Offset = res.Next; res.Next == 0 {
-				break
-			}
+		res, err := r.Search(s.ctx(), engine.SearchRequest{Session: id, Query: query, Limit: engine.MaxFound, Tokens: engine.MaxAnswer})
+		if err != nil || shows(res.Found, quotedIn(res.Text), h.entry) {
+			return fmt.Sprintf("search for %.40q finds %d entries, error %v; %q, %s, is among them: %v", query, len(res.Found), err, h.entry.ID, h.why, err == nil)
 		}
 	}
 	for _, name := range []string{h.entry.ID, fmt.Sprintf("#%d", h.entry.Seq)} {
@@ -283,14 +278,47 @@ func scriptNeighbours(s *script) string {
 	return ""
 }
 
-// oldestFirst looks at the order in which Describe lists summaries.
-func oldestFirst(list []engine.SummaryInfo) string {
-	for i := range list {
-		if i == 0 || len(list[i].Of) == 0 || len(list[i-1].Of) == 0 {
-			continue
+// inTheirOrder compacts a session that has room for more than one summary, and looks at the order in which they are listed, and each of them expanded.
+func (s *script) inTheirOrder(r engine.Recaller) string {
+	const budget = 2500
+	id := core.SessionID{Agent: "agent-a", Session: "in their order"}
+	for range 2 {
+		if _, text := s.talk(id, 24, 25); text != "" {
+			return text
 		}
-		if list[i].Of[0].From < list[i-1].Of[0].From || list[i].Time.Before(list[i-1].Time.Truncate(time.Millisecond)) {
-			return fmt.Sprintf("describe lists a summary of %v, of %s, behind one of %v, of %s", list[i].Of, list[i].Time, list[i-1].Of, list[i-1].Time)
+		if _, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: budget}); err != nil {
+			return fmt.Sprintf("assemble: error %v", err)
+		}
+		if _, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: id, Budget: budget, Force: true}); err != nil {
+			return fmt.Sprintf("compact: error %v", err)
+		}
+	}
+	d, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: id})
+	if err != nil {
+		return fmt.Sprintf("describe: error %v", err)
+	}
+	newest := int64(-1) // the position up to which the summaries so far stand for entries
+	for n, sum := range d.Summaries {
+		req := engine.ExpandRequest{Session: id, ID: sum.ID, Tokens: 1000}
+		for covers := 0; ; {
+			page, err := r.Expand(s.ctx(), req)
+			if err != nil || len(page.Found) == 0 || page.Total != sum.Covers {
+				return fmt.Sprintf("summary %d of %d, for %d entries, expands to %d of %d, error %v", n+1, len(d.Summaries), sum.Covers, len(page.Found), page.Total, err)
+			}
+			for _, f := range page.Found {
+				if f.Seq <= newest {
+					return fmt.Sprintf("describe lists the oldest summary first, and each is expanded from its oldest entry on; in number %d of %d the entry at %d comes behind the one at %d", n+1, len(d.Summaries), f.Seq, newest)
+				}
+				newest = f.Seq
+			}
+			covers += len(page.Found)
+			if req.Offset = page.Next; page.Next > 0 {
+				continue
+			}
+			if covers != sum.Covers {
+				return fmt.Sprintf("summary %d of %d stands for %d entries, and expands to %d", n+1, len(d.Summaries), sum.Covers, covers)
+			}
+			break
 		}
 	}
 	return ""
