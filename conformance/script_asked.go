@@ -55,7 +55,8 @@ func scriptScore(s *script) string {
 	early := s.env.Host.Now().Add(-time.Hour)
 	given := []engine.Outcome{
 		{Session: other, Turn: 2, Name: "zeal", Value: 3}, {Session: s.id, Turn: 1, Name: "rating", Value: 1}, {Session: s.id, Name: "rating", Value: -2.5, Time: early}, {Session: other, Turn: 1, Name: "rating", Value: 4},
-		{Session: s.id, Turn: 1, Name: "Rating.2", Value: 5}, {Session: s.id, Turn: 1, Name: "rating", Value: 7, Time: early.Add(time.Minute)},
+		{Session: s.id, Turn: 1, Name: "Rating.2", Value: 5}, {Session: s.id, Turn: 1, Name: "RATING", Value: 1.0 / 3},
+		{Session: s.id, Turn: 1, Name: "rating", Value: 7, Time: early.Add(time.Minute)},
 	}
 	for i, o := range given {
 		if o.Time.IsZero() {
@@ -66,7 +67,7 @@ func scriptScore(s *script) string {
 		}
 		s.env.Host.advance(time.Second)
 	}
-	want := slices.Concat(given[:1], given[5:], given[2:5])
+	want := slices.Concat(given[:1], given[6:], given[2:6])
 	for restarted := range 2 {
 		if restarted == 1 {
 			if !s.restarts() {

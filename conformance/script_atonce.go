@@ -17,6 +17,9 @@ func scriptAtOnce(s *script) string {
 	if text := s.waitsItsTurn(); text != "" {
 		return text
 	}
+	if text := s.leavesTheQueue(); text != "" {
+		return text
+	}
 	for _, way := range s.storingWays() {
 		if text := s.apart(way); text != "" {
 			return fmt.Sprintf("%s: %s", way.name, text)
@@ -73,6 +76,33 @@ func (s *script) waitsItsTurn() string {
 		}
 		if text != "" {
 			return fmt.Sprintf("%s for a session in which another call is under way: %s, want it to wait", name, text)
+		}
+	}
+	return ""
+}
+
+// leavesTheQueue ends the context of a call that waits for another one of the session: it must not wait for that.
+func (s *script) leavesTheQueue() string {
+	for _, name := range slices.Sorted(maps.Keys(s.calls(s.id))) {
+		id := core.SessionID{Agent: "left alone", Session: name}
+		if _, text := s.talk(id, 2, 3); text != "" {
+			return text
+		}
+		m := s.message(message.User, "waits")
+		first := func(ctx context.Context) error {
+			_, err := s.engine.Ingest(ctx, core.IngestRequest{Session: id, Message: m})
+			return err
+		}
+		text := s.whileHeld(id, first, func() string {
+			ctx, cancel := context.WithTimeout(s.ctx(), begun)
+			defer cancel()
+			if err := s.calls(id)[name](ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				return fmt.Sprintf("error %v, want context.DeadlineExceeded", err)
+			}
+			return ""
+		})
+		if text != "" {
+			return fmt.Sprintf("%s for a session in which another call is under way, with a context that ends: %s", name, text)
 		}
 	}
 	return ""

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,6 +23,9 @@ func scriptLoud(s *script) string {
 			s.env.faults.arm(place, 1000)
 			err := s.heard(c.name, c.call())
 			hits := s.env.faults.disarm()
+			if err != nil && !ofCore(err) {
+				return fmt.Sprintf("%s while the store's %s fails: the error wraps none of core's: %v", c.name, place, err)
+			}
 			if s.recover(); s.over {
 				return "" // nothing may be restarted
 			}
@@ -36,6 +41,13 @@ func scriptLoud(s *script) string {
 		}
 	}
 	return ""
+}
+
+// ofCore reports whether callers can tell what an error is.
+func ofCore(err error) bool {
+	return slices.ContainsFunc([]error{
+		core.ErrUnavailable, core.ErrQuarantined, core.ErrConflict, core.ErrNotFound, core.ErrInvalid, core.ErrClosed, core.ErrAuth, core.ErrPartial, context.Canceled, context.DeadlineExceeded,
+	}, func(target error) bool { return errors.Is(err, target) })
 }
 
 // storing is a call that stores something, and how to see whether it did.

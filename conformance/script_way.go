@@ -54,6 +54,15 @@ func scriptHidden(s *script) string {
 			return text
 		}
 	}
+	if s.restarts() {
+		s.reopen(true)
+		r, _ = s.engine.(engine.Recaller)
+		for i, h := range append(hidden, away...) {
+			if text := s.findsNothing(r, h); i%2 == 0 && text != "" {
+				return "after a restart: " + text
+			}
+		}
+	}
 	around, err := r.Expand(s.ctx(), engine.ExpandRequest{Session: s.id, ID: after[0].ID, Before: 6, After: 1, Tokens: engine.MaxAnswer})
 	if err != nil || !slices.ContainsFunc(around.Found, func(f engine.Found) bool { return f.ID == after[0].ID }) {
 		return fmt.Sprintf("expand with neighbours: %d entries, error %v", len(around.Found), err)
@@ -213,15 +222,55 @@ func scriptFound(s *script) string {
 	}
 	for _, c := range []struct{ from, to, want int }{{12, -1, 8}, {-1, 5, 5}, {7, 8, 1}} {
 		req := engine.SearchRequest{Session: id, Query: "budget report", Limit: engine.MaxFound, Tokens: engine.MaxAnswer}
+		found := 0
 		if c.from >= 0 {
 			req.From = entries[c.from].Time
 		}
 		if c.to >= 0 {
 			req.To = entries[c.to].Time
 		}
-		res, err := r.Search(s.ctx(), req)
-		if err != nil || len(res.Found) != c.want || res.Next != 0 {
-			return fmt.Sprintf("search from entry %d to entry %d (-1 is without a bound) finds %d of %d entries, goes on at %d, error %v, want %d", c.from, c.to, len(res.Found), len(entries), res.Next, err, c.want)
+		for {
+			res, err := r.Search(s.ctx(), req)
+			if found += len(res.Found); err != nil || found > c.want || len(res.Found) == 0 {
+				return fmt.Sprintf("search from entry %d to entry %d (-1 is without a bound) finds %d of %d entries, error %v, want %d", c.from, c.to, found, len(entries), err, c.want)
+			}
+			if req.Offset = res.Next; res.Next == 0 {
+				break
+			}
+		}
+		if found != c.want {
+			return fmt.Sprintf("search from entry %d to entry %d (-1 is without a bound) finds %d of %d entries, want %d", c.from, c.to, found, len(entries), c.want)
+		}
+	}
+	return s.oddQueries(r)
+}
+
+// oddlyWritten are what people look for as it stands. Each has a meaning in some language of queries.
+var oddlyWritten = []string{`C:\tmp\new*.go`, `"quoted" (a|b`, "50%_off", "-flag", "o'neill", "NOT harbour", "title:kestrel^2", "[a-z]+", "lantern AND", "{$ne: 1}"}
+
+// oddQueries looks for what means something to a database, in what somebody said and in what a tool answered.
+func (s *script) oddQueries(r engine.Recaller) string {
+	id := core.SessionID{Agent: "agent-odd", Session: "oddly written"}
+	for n, says := range oddlyWritten {
+		m := s.message(message.User, "look at "+says+" here")
+		if n%2 == 1 {
+			call := s.message(message.Assistant, "looks")
+			call.Parts = append(call.Parts, message.Part{Kind: message.ToolCall, CallID: fmt.Sprintf("call_%d", n), Name: "look", Args: "{}"})
+			if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: call}); err != nil {
+				return fmt.Sprintf("ingest: error %v", err)
+			}
+			text := m.Text()
+			m = s.message(message.Tool, "")
+			m.Parts = []message.Part{{Kind: message.ToolResult, CallID: fmt.Sprintf("call_%d", n), Name: "look", Text: text}}
+		}
+		if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: m}); err != nil {
+			return fmt.Sprintf("ingest: error %v", err)
+		}
+	}
+	for _, query := range oddlyWritten {
+		res, err := r.Search(s.ctx(), engine.SearchRequest{Session: id, Query: query})
+		if err != nil || len(res.Found) == 0 || !strings.Contains(res.Found[0].Excerpt, query) {
+			return fmt.Sprintf("search for %q finds %d entries, error %v, and not first what says that: %+v", query, len(res.Found), err, res.Found)
 		}
 	}
 	return ""
@@ -245,6 +294,13 @@ func scriptNeighbours(s *script) string {
 	entries := s.held(s.id)
 	if len(entries) != len(list) {
 		return fmt.Sprintf("of %d messages %d are stored", len(list), len(entries))
+	}
+	long, text := s.talk(sessionOf(2), 1, 900)
+	if text != "" {
+		return text
+	}
+	if page, err := r.Expand(s.ctx(), engine.ExpandRequest{Session: sessionOf(2), ID: long[0].ID}); err != nil || page.Next == 0 || page.Tokens > engine.DefaultAnswer {
+		return fmt.Sprintf("a long entry expanded without a bound: %d tokens, it goes on at %d, error %v; the bound is then %d", page.Tokens, page.Next, err, engine.DefaultAnswer)
 	}
 	last := len(entries) - 1
 	for _, c := range []struct{ at, before, after, tokens int }{
