@@ -538,7 +538,7 @@ func tableFurther() []broken {
 			return got, err
 		}
 	})
-	for _, of := range []string{"IngestBatch", "PrepareSubagentSpawn"} {
+	for _, of := range []string{"IngestBatch", "PrepareSubagentSpawn", "Forget"} {
 		add("contract.loud", "errors of "+of+" that say nothing to a program", func(w *wrongEngine) {
 			w.around = func(ctx context.Context, method string, call func(context.Context) error) error {
 				err := call(ctx)

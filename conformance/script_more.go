@@ -320,6 +320,9 @@ func scriptNames(s *script) string {
 
 func scriptWhole(s *script) string {
 	for n, whole := range []bool{true, false} {
+		if whole && s.comb.ResetHistory {
+			continue // what was taken back may be recalled
+		}
 		id := core.SessionID{Agent: "agent-a", Session: fmt.Sprintf("transcript %d", n)}
 		t := s.transcript(6)
 		ask := func(transcript *core.Transcript) ([]string, string) {

@@ -113,7 +113,9 @@ func (s *script) takenBack(r engine.Recaller) ([]unseen, string) {
 				gone = append(gone, unseen{e, c.why})
 			}
 		}
-		out = append(out, gone[:min(len(gone), 2)]...)
+		if !s.comb.ResetHistory {
+			out = append(out, gone[:min(len(gone), 2)]...)
+		}
 		d, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: id})
 		if err != nil || c.why != "" && d.Entries != len(there) {
 			return nil, fmt.Sprintf("describe of a session of which a part is %s: %d entries, error %v, want the %d in force", c.why, d.Entries, err, len(there))
