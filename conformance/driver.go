@@ -247,8 +247,13 @@ func (d *driver) call(name string, keyed bool, f func(ctx context.Context) error
 	}
 	err = f(ctx)
 	hits := d.env.faults.disarm()
+	if err != nil {
+		if len(marksIn(err.Error())) > 0 {
+			d.fail("failure.quotes", "the error of %s holds what a message says: %v", name, err)
+		}
+	}
 	d.watch.tally.did(name, 1)
-	d.saw("failure.spurious", "failure.hangs")
+	d.saw("failure.spurious", "failure.hangs", "failure.quotes")
 	if before {
 		d.saw("cancel.stops")
 	} else if place != faultNone {

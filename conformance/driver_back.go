@@ -119,7 +119,11 @@ func backIsolated(d *driver) string {
 				if err != nil {
 					return fmt.Sprintf("searching in session %s: error %v", t.id, err)
 				}
-				for _, m := range marksIn(res.Text) {
+				shown := marksIn(res.Text)
+				for _, f := range res.Found {
+					shown = append(shown, marksIn(f.Excerpt)...)
+				}
+				for _, m := range shown {
 					owner := d.owner[m]
 					if d.erased[m] {
 						return fmt.Sprintf("a search in session %s shows %s, which was erased", t.id, m)

@@ -267,6 +267,8 @@ func engineChecks() []Check {
 			Rule: "what was not done is reported: as an error, in the result, or in Info.Health"},
 		{ID: "failure.spurious", Promise: 9, Suite: SuiteEngine,
 			Rule: "a legal call fails only when a part failed, and then works when it is repeated"},
+		{ID: "failure.quotes", Promise: 9, Suite: SuiteEngine,
+			Rule: "no error holds what a message says"},
 		{ID: "failure.hangs", Promise: 9, Suite: SuiteEngine,
 			Rule: "every call returns"},
 		{ID: "cancel.stops", Promise: 9, Suite: SuiteEngine,

@@ -48,6 +48,8 @@ type Combination struct {
 	Reopen func(tb testing.TB, old core.Store) core.Store
 	// AcrossSessions says that recall reaches the agent's other sessions.
 	AcrossSessions bool
+	// ResetHistory says that recall brings back what was reset or forked away.
+	ResetHistory bool
 	// Claims lists the ids or families of checks that the engine is held to; nil means all.
 	Claims []string
 	// Known lists checks that fail today, and where that is tracked.

@@ -29,6 +29,8 @@ type wrongEngine struct {
 	ended    func(context.Context, core.SubagentEnded) error
 	receipts func(ctx context.Context, agent string) ([]engine.Receipt, error)
 	score    func(context.Context, engine.Outcome) error
+	outcomes func(ctx context.Context, agent string) ([]engine.Outcome, error)
+	search   func(context.Context, engine.SearchRequest) (engine.SearchResult, error)
 	arm      func(ctx context.Context, id core.SessionID, choose func(recorded string) string) (string, error)
 	batch    func(context.Context, core.IngestBatchRequest) (core.IngestResult, error)
 	commit   func(context.Context, core.CommitTurnRequest) (core.CommitTurnResult, error)
@@ -36,13 +38,16 @@ type wrongEngine struct {
 	compact  func(context.Context, core.CompactRequest) (core.CompactResult, error)
 }
 
+// requested is the key of the request in the context that around is given, a pointer to it.
+type requested struct{}
+
 func through[Req, Res any](w *wrongEngine, ctx context.Context, method string, req Req, call func(context.Context, Req) (Res, error)) (res Res, err error) {
 	if w.before != nil {
 		w.before(method, &req)
 	}
 	do := func(ctx context.Context) (err error) { res, err = call(ctx, req); return err }
 	if w.around != nil {
-		err = w.around(ctx, method, do)
+		err = w.around(context.WithValue(ctx, requested{}, &req), method, do)
 	} else {
 		err = do(ctx)
 	}
@@ -125,6 +130,9 @@ func (w *wrongEngine) Forget(ctx context.Context, req engine.ForgetRequest) (eng
 }
 
 func (w *wrongEngine) Search(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
+	if w.search != nil {
+		return w.search(ctx, req)
+	}
 	return through(w, ctx, "Search", req, w.Engine.Search)
 }
 
@@ -155,6 +163,13 @@ func (w *wrongEngine) Score(ctx context.Context, o engine.Outcome) error {
 		return w.score(ctx, o)
 	}
 	return w.Engine.Score(ctx, o)
+}
+
+func (w *wrongEngine) Outcomes(ctx context.Context, agent string) ([]engine.Outcome, error) {
+	if w.outcomes != nil {
+		return w.outcomes(ctx, agent)
+	}
+	return w.Engine.Outcomes(ctx, agent)
 }
 
 func (w *wrongEngine) Arm(ctx context.Context, id core.SessionID, choose func(recorded string) string) (string, error) {

@@ -467,7 +467,7 @@ func (s *script) calls(id core.SessionID) map[string]func(context.Context) error
 			return err
 		},
 		"assemble": func(ctx context.Context) error {
-			_, err := s.engine.Assemble(ctx, core.AssembleRequest{Session: id, Budget: 4000})
+			_, err := s.engine.Assemble(ctx, core.AssembleRequest{Session: id, Budget: 4000, Prompt: m.Text()})
 			return err
 		},
 		"compact": func(ctx context.Context) error {
@@ -504,7 +504,7 @@ func (s *script) calls(id core.SessionID) map[string]func(context.Context) error
 			return err
 		}
 		out["subagent ended"] = func(ctx context.Context) error {
-			return e.OnSubagentEnded(ctx, core.SubagentEnded{Parent: s.id, Child: id, Reason: "completed", Result: "done"})
+			return e.OnSubagentEnded(ctx, core.SubagentEnded{Parent: s.id, Child: id, Reason: "completed", Result: m.Text()})
 		}
 	}
 	if e, ok := s.engine.(engine.Recaller); ok {

@@ -26,6 +26,18 @@ var askedScriptChecks = []Check{
 		Rule: "a compaction is due where history of many times the budget left the window, and no longer once one has reached the threshold"},
 	{ID: "contract.steered", Suite: SuiteEngine, script: scriptSteered,
 		Rule: "where what was asked last decides what is recalled, a prompt that the host appends itself does so too"},
+	{ID: "contract.hidden", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, script: scriptHidden,
+		Rule: "heartbeats and what was erased, reset or forked away are neither found nor expanded; what a host only no longer shows is"},
+	{ID: "contract.found", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, script: scriptFound,
+		Rule: "what holds the query byte for byte is found first, a search without bounds keeps to those of its own, and times are half open"},
+	{ID: "contract.neighbours", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, script: scriptNeighbours,
+		Rule: "an entry is expanded with as many neighbours as may be asked for, in order, and every page says how many there are"},
+	{ID: "contract.forgotten", Promise: 2, Suite: SuiteEngine, script: scriptForgotten,
+		Rule: "what was erased comes back with a host's transcript after a purge alone; a request that contradicts itself erases nothing; an agent's scope is all of its sessions"},
+	{ID: "contract.loud", Promise: 9, Suite: SuiteEngine, script: scriptLoud,
+		Rule: "a call that was to store something returns an error where it did not, whatever else it says of it, and does it when it is made again"},
+	{ID: "contract.at-once", Promise: 8, Suite: SuiteEngine, script: scriptAtOnce,
+		Rule: "a call for a session in use waits for its turn, and calls for several sessions at the same time store what each of them was given, where it belongs"},
 }
 
 func scriptScore(s *script) string {
@@ -40,17 +52,22 @@ func scriptScore(s *script) string {
 	if _, text := s.talk(s.id, 2, 3); text != "" {
 		return text
 	}
+	early := s.env.Host.Now().Add(-time.Hour)
 	given := []engine.Outcome{
-		{Session: s.id, Turn: 1, Name: "rating", Value: 1}, {Session: s.id, Name: "rating", Value: -2.5}, {Session: other, Turn: 1, Name: "rating", Value: 4},
-		{Session: s.id, Turn: 1, Name: "rating.2", Value: 5}, {Session: s.id, Turn: 1, Name: "rating", Value: 7},
+		{Session: other, Turn: 2, Name: "zeal", Value: 3}, {Session: s.id, Turn: 1, Name: "rating", Value: 1}, {Session: s.id, Name: "rating", Value: -2.5, Time: early}, {Session: other, Turn: 1, Name: "rating", Value: 4},
+		{Session: s.id, Turn: 1, Name: "Rating.2", Value: 5}, {Session: s.id, Turn: 1, Name: "RATING", Value: 1.0 / 3},
+		{Session: s.id, Turn: 1, Name: "rating", Value: 7, Time: early.Add(time.Minute)},
 	}
-	for _, o := range given {
+	for i, o := range given {
+		if o.Time.IsZero() {
+			given[i].Time = s.env.Host.Now()
+		}
 		if err := e.Score(s.ctx(), o); err != nil {
 			return fmt.Sprintf("score %+v: error %v", o, err)
 		}
 		s.env.Host.advance(time.Second)
 	}
-	want := slices.Concat(given[4:], given[1:4])
+	want := slices.Concat(given[:1], given[6:], given[2:6])
 	for restarted := range 2 {
 		if restarted == 1 {
 			if !s.restarts() {
@@ -61,10 +78,10 @@ func scriptScore(s *script) string {
 		}
 		got, err := e.Outcomes(s.ctx(), s.id.Agent)
 		same := func(a, b engine.Outcome) bool {
-			return a.Session == b.Session && a.Turn == b.Turn && a.Name == b.Name && a.Value == b.Value && !a.Time.IsZero() && (!arm || (a.Arm == "a") == (a.Session == s.id))
+			return a.Session == b.Session && a.Turn == b.Turn && a.Name == b.Name && a.Value == b.Value && a.Time.Truncate(time.Millisecond).Equal(b.Time) && (!arm || (a.Arm == "a") == (a.Session == s.id))
 		}
 		if err != nil || !slices.EqualFunc(got, want, same) {
-			return fmt.Sprintf("the outcomes, after a restart: %v, are %+v, error %v, want %+v with times and arms", restarted == 1, got, err, want)
+			return fmt.Sprintf("the outcomes, after a restart: %v, are %+v, error %v, want %+v with arms", restarted == 1, got, err, want)
 		}
 	}
 	if got, err := e.Outcomes(s.ctx(), "agent-c"); err != nil || len(got) > 0 {
@@ -88,7 +105,7 @@ func scriptArm(s *script) string {
 		recorded, chose string
 		restart         bool
 	}{
-		{s.id, "", "a", false}, {s.id, "a", "a", false}, {other, "", "b", false}, {s.id, "a", "c", false}, {s.id, "c", "c", true}, {other, "b", "b", false},
+		{s.id, "", "Arm A", false}, {s.id, "Arm A", "Arm A", false}, {other, "", "b/Ö.2", false}, {s.id, "Arm A", "c", false}, {s.id, "c", "c", true}, {other, "b/Ö.2", "b/Ö.2", false},
 	} {
 		if c.restart && s.restarts() {
 			s.reopen(true)

@@ -26,8 +26,8 @@ func (s *script) trueFound(f engine.Found, e core.Entry) string {
 	return ""
 }
 
-// trueText looks at the text for a model: every line of an entry is quoted.
-func (s *script) trueText(text string, tokens, bound int) string {
+// trueText looks at the text for a model: every line of an entry is quoted, and every entry is cited.
+func (s *script) trueText(found []engine.Found, text string, tokens, bound int) string {
 	if n := s.env.Count(text); n != tokens || n > bound {
 		return fmt.Sprintf("the text costs %d tokens, the answer says %d, the bound is %d", n, tokens, bound)
 	}
@@ -36,7 +36,7 @@ func (s *script) trueText(text string, tokens, bound int) string {
 			return fmt.Sprintf("the text holds a line of an entry that is not quoted: %.80q", line)
 		}
 	}
-	return ""
+	return cites(found, text)
 }
 
 func scriptBack(s *script) string {
@@ -71,7 +71,7 @@ func scriptBack(s *script) string {
 					return "search: " + text
 				}
 			}
-			if text := s.trueText(res.Text, res.Tokens, engine.MaxAnswer); text != "" {
+			if text := s.trueText(res.Found, res.Text, res.Tokens, engine.MaxAnswer); text != "" {
 				return "search: " + text
 			}
 			if req.Offset = res.Next; res.Next == 0 {
@@ -93,7 +93,7 @@ func scriptBack(s *script) string {
 	if err != nil {
 		return fmt.Sprintf("search: error %v", err)
 	}
-	if text := s.trueText(small.Text, small.Tokens, 150); text != "" {
+	if text := s.trueText(small.Found, small.Text, small.Tokens, 150); text != "" {
 		return "search bounded to 150 tokens: " + text
 	}
 	if text := s.backPages(r); text != "" {
@@ -128,10 +128,10 @@ func (s *script) backPages(r engine.Recaller) string {
 	req := engine.ExpandRequest{Session: s.id, ID: long[0].ID, Tokens: 200}
 	for n := 0; ; n++ {
 		page, err := r.Expand(s.ctx(), req)
-		if err != nil || len(page.Found) != 1 || n > 100 {
-			return fmt.Sprintf("page %d of an entry: %d entries, error %v", n+1, len(page.Found), err)
+		if err != nil || len(page.Found) != 1 || n > 100 || page.Total != len(long[0].Text()) {
+			return fmt.Sprintf("page %d of an entry: %d entries, %d bytes in all, error %v, want %d", n+1, len(page.Found), page.Total, err, len(long[0].Text()))
 		}
-		if text := s.trueText(page.Text, page.Tokens, 200); text != "" {
+		if text := s.trueText(page.Found, page.Text, page.Tokens, 200); text != "" {
 			return fmt.Sprintf("page %d of an entry: %s", n+1, text)
 		}
 		whole.WriteString(page.Found[0].Excerpt)
@@ -188,7 +188,7 @@ func (s *script) backExpand(r engine.Recaller, entries []core.Entry) string {
 			if text := s.trueFound(res.Found[0], e); text != "" {
 				return "expand: " + text
 			}
-			if text := s.trueText(res.Text, res.Tokens, engine.MaxAnswer); text != "" {
+			if text := s.trueText(res.Found, res.Text, res.Tokens, engine.MaxAnswer); text != "" {
 				return "expand: " + text
 			}
 		}
@@ -341,7 +341,9 @@ func scriptSubagent(s *script) string {
 			return text
 		}
 		answer := s.message(message.Assistant, "the kestrel bridge is safe")
-		for _, m := range []message.Message{s.message(message.User, "look"), answer} {
+		mute := s.message(message.Assistant, "")
+		mute.Parts = []message.Part{{Kind: message.ToolCall, CallID: "call_9", Name: "look", Args: "{}"}}
+		for _, m := range []message.Message{s.message(message.User, "look"), s.message(message.Assistant, "it may fall"), s.message(message.User, "again"), answer, mute, s.message(message.User, "well")} {
 			if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: done, Message: m}); err != nil {
 				return fmt.Sprintf("ingest into a subagent's session: error %v", err)
 			}

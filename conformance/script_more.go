@@ -142,6 +142,12 @@ func scriptGiven(s *script) string {
 		lists[name] = beyond(list[from:to])
 		return lists[name]
 	}
+	// Those that a request points to.
+	transcripts := map[string]*core.Transcript{}
+	pointed := func(name string) *core.Transcript {
+		transcripts[name] = &core.Transcript{Messages: given(name, 0, 12)}
+		return transcripts[name]
+	}
 	memory := core.MemoryPrompt{AvailableTools: []string{"jotter", "b", "a"}, CitationMode: "on", Sections: []string{"The notes tool is called jotter.", "Be brief."}}
 	calls := []struct {
 		name string
@@ -179,15 +185,15 @@ func scriptGiven(s *script) string {
 			if !ok {
 				return nil
 			}
-			_, err := e.Bootstrap(ctx, core.BootstrapRequest{Session: s.id, Transcript: &core.Transcript{Messages: given("bootstrap", 0, 12)}})
+			_, err := e.Bootstrap(ctx, core.BootstrapRequest{Session: s.id, Transcript: pointed("bootstrap")})
 			return err
 		}},
 		{"assemble", func(ctx context.Context) error {
-			_, err := s.engine.Assemble(ctx, core.AssembleRequest{Session: s.id, Budget: 4000, Memory: memory, Transcript: &core.Transcript{Messages: given("assemble", 0, 12)}})
+			_, err := s.engine.Assemble(ctx, core.AssembleRequest{Session: s.id, Budget: 4000, Memory: memory, Transcript: pointed("assemble")})
 			return err
 		}},
 		{"compact", func(ctx context.Context) error {
-			_, err := s.engine.Compact(ctx, core.CompactRequest{Session: s.id, Budget: 400, Force: true, Transcript: &core.Transcript{Messages: given("compact", 0, 12)}})
+			_, err := s.engine.Compact(ctx, core.CompactRequest{Session: s.id, Budget: 400, Force: true, Transcript: pointed("compact")})
 			return err
 		}},
 	}
@@ -201,6 +207,14 @@ func scriptGiven(s *script) string {
 		}
 		if d := differs(got, want[spans[c.name][0]:spans[c.name][1]]); d != "" {
 			return fmt.Sprintf("%s changed the messages it was given: %s", c.name, d)
+		}
+		for i := range got {
+			if got[i].Entry != "" { // which is not encoded
+				return fmt.Sprintf("%s says of message %d that it was given that it shows the entry %q", c.name, i, got[i].Entry)
+			}
+		}
+		if t := transcripts[c.name]; t != nil && (len(t.Messages) != len(got) || &t.Messages[0] != &got[0] || t.Skipped != 0 || t.Digest != "" || t.Whole) {
+			return fmt.Sprintf("%s changed the transcript it was given: of %d messages it holds %d, skipped %d, digest %q, whole %v", c.name, len(got), len(t.Messages), t.Skipped, t.Digest, t.Whole)
 		}
 		if next := got[:len(got)+1][len(got)]; next.Text() != "beyond" {
 			return fmt.Sprintf("%s wrote %q behind the messages it was given", c.name, next.Text())

@@ -291,7 +291,7 @@ func scriptCovers(s *script) string {
 			return fmt.Sprintf("%d summaries stand in front, and no choice names one: %+v", len(d.Summaries), res.Choices)
 		}
 	}
-	return ""
+	return s.inTheirOrder(r)
 }
 
 func scriptReach(s *script) string {

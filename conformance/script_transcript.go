@@ -121,6 +121,9 @@ func (s *script) readsSkipped(id core.SessionID, call reading) string {
 // readsWhole hands over transcripts that begin with others than before, declared whole and not.
 func (s *script) readsWhole(id core.SessionID, call reading) string {
 	for _, whole := range []bool{true, false} {
+		if whole && s.comb.ResetHistory {
+			continue // what was taken back may be recalled
+		}
 		id := core.SessionID{Agent: id.Agent, Session: fmt.Sprintf("whole %v", whole)}
 		t := s.transcript(6)
 		now := &core.Transcript{Messages: slices.Concat(s.transcript(2).Messages, t.Messages[2:]), Whole: whole}

@@ -142,7 +142,9 @@ func (e *Engine) Expand(ctx context.Context, req ExpandRequest) (_ ExpandResult,
 		res, err = r.expandSpans(ctx, spansOf(entry), req.Offset, &w)
 	case req.Before > 0 || req.After > 0:
 		around := core.Span{From: max(entry.Seq-int64(req.Before), 0), To: entry.Seq + int64(req.After) + 1}
-		res, err = r.expandSpans(ctx, []core.Span{around.Owned(entry.SessionID())}, req.Offset, &w)
+		if res, err = r.expandSpans(ctx, []core.Span{around.Owned(entry.SessionID())}, req.Offset, &w); err == nil {
+			res.Total, err = r.shownOf(ctx, around.Owned(entry.SessionID()))
+		}
 	default:
 		res, err = expandEntry(&entry, req.Offset, &w)
 	}
@@ -200,6 +202,23 @@ func expandEntry(entry *core.Entry, offset int, w *answerWriter) (ExpandResult, 
 		res.Next = next
 	}
 	return res, nil
+}
+
+// shownOf counts the entries of a neighbourhood: a session may end inside it, and not all that it holds may be shown.
+func (r *reach) shownOf(ctx context.Context, sp core.Span) (int, error) {
+	n := 0
+	q := core.ScanQuery{Scope: sp.Session.Scope(), FromSeq: sp.From, ToSeq: sp.To, Limit: min(sp.Len(), core.MaxPage)}
+	for {
+		page, err := r.e.store.Scan(ctx, q)
+		for i := range page.Entries {
+			if r.holds(&page.Entries[i]) && page.Entries[i].Type != core.TypeSummary {
+				n++
+			}
+		}
+		if q.Cursor = page.Next; err != nil || q.Cursor == "" {
+			return n, err
+		}
+	}
 }
 
 // expandSpans shows the entries of spans from the offset-th on, as many as fit.

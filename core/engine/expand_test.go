@@ -253,3 +253,17 @@ func TestDescribeSaysWhatThereIs(t *testing.T) {
 		t.Errorf("before the window is found anew: %+v", d)
 	}
 }
+
+// TestExpandTotalOfNeighbours: the number of neighbours is that of those that there are and that may be shown, not of the places asked for.
+func TestExpandTotalOfNeighbours(t *testing.T) {
+	f := newFixture(t)
+	f.ingest(user("one"), assistant("two"))
+	f.say(f.id, true, user("tick"))
+	f.ingest(user("three"), assistant("four"))
+	for _, c := range []struct{ before, after, total int }{{1, 1, 2}, {engine.MaxFound, engine.MaxFound, 4}, {0, 1, 2}, {2, 0, 2}} {
+		res, err := f.engine.Expand(t.Context(), engine.ExpandRequest{Session: f.id, ID: "3", Before: c.before, After: c.after})
+		if err != nil || res.Total != c.total || len(res.Found) != c.total {
+			t.Errorf("%d before, %d after: %d of %d, error %v, want %d", c.before, c.after, len(res.Found), res.Total, err, c.total)
+		}
+	}
+}

@@ -12,8 +12,8 @@ import (
 // reached, byte for byte, whatever was compacted.
 //
 // A session reaches what recall reaches: itself, the agent's other sessions where recall goes across sessions, and what a grant opens. What was reset or
-// forked away is not found, erased and hidden entries neither. Results are bounded in tokens and paged; texts for a model are quoted like
-// recalled ones, with the id of the entry, or its position in the session, as the citation.
+// forked away is not found, unless the engine is configured to recall it, erased and hidden entries neither. Results are bounded in tokens and paged; texts for a
+// model are quoted like recalled ones, with "#" and the id of the entry, or its position in the session, as the citation.
 type Recaller interface {
 	Search(ctx context.Context, req SearchRequest) (SearchResult, error)
 	// Expand shows an entry, or what a summary stands for. An id that the session does not reach is core.ErrNotFound.
@@ -32,7 +32,8 @@ const (
 // SearchRequest looks for entries.
 type SearchRequest struct {
 	Session core.SessionID `json:"session"`
-	// Query is natural language, or an exact string: an identifier, a path, an error code. Entries that hold all of it as it stands come first.
+	// Query is natural language, or an exact string: an identifier, a path, an error code. Entries that hold all of it as it stands, byte for byte, come first, then
+	// those that hold it in another case. Where it is several words, what the window does not show comes before what it shows.
 	Query string `json:"query"`
 	// Limit is the number of entries of a page, 1 to MaxFound; DefaultFound when 0.
 	Limit int `json:"limit,omitempty"`

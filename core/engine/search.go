@@ -215,10 +215,14 @@ func (r *reach) searched(ctx context.Context, req SearchRequest, query string, w
 			}
 		}
 	}
-	// Who asks for an identifier wants the entries that hold it as it stands, and a search by meaning may not know it.
-	exact := strings.ToLower(query)
+	// Who asks for an identifier wants the entries that hold it as it stands, and a search by meaning may not know it, one by words not its capitals.
+	lower := strings.ToLower(query)
 	identifier := !strings.ContainsFunc(query, unicode.IsSpace)
-	if r.e.searcher != nil && identifier && !slices.ContainsFunc(hits, func(h core.Hit) bool { return holdsExact(&h.Entry, exact) > 0 }) {
+	enough := inAnyCase
+	if query != lower {
+		enough = asItStands
+	}
+	if r.e.searcher != nil && identifier && !slices.ContainsFunc(hits, func(h core.Hit) bool { return holdsExact(&h.Entry, query, lower) >= enough }) {
 		found, err := r.scanFor(ctx, core.SearchQuery{Scope: r.session.Scope(), Text: query, Limit: want, From: req.From, To: req.To, Exclude: func(id string) bool { return seen[id] }})
 		if err != nil {
 			return nil, err
@@ -226,7 +230,7 @@ func (r *reach) searched(ctx context.Context, req SearchRequest, query string, w
 		hits = append(found, hits...)
 	}
 	slices.SortStableFunc(hits, func(a, b core.Hit) int {
-		exactly := cmp.Compare(holdsExact(&b.Entry, exact), holdsExact(&a.Entry, exact))
+		exactly := cmp.Compare(holdsExact(&b.Entry, query, lower), holdsExact(&a.Entry, query, lower))
 		if identifier && exactly != 0 {
 			return exactly
 		}
@@ -255,17 +259,28 @@ func (r *reach) searchScope(ctx context.Context, q core.SearchQuery, want int) (
 	return r.scanFor(ctx, q)
 }
 
-func holdsExact(entry *core.Entry, query string) int {
-	if strings.Contains(strings.ToLower(plainText(entry)), query) {
-		return 1
+// How an entry may hold a query.
+const (
+	inAnyCase = iota + 1
+	asItStands
+)
+
+// holdsExact says how an entry holds all of a query; 0 when it does not. lower is the query in lower case.
+func holdsExact(entry *core.Entry, query, lower string) int {
+	switch text := plainText(entry); {
+	case strings.Contains(text, query):
+		return asItStands
+	case strings.Contains(strings.ToLower(text), lower):
+		return inAnyCase
 	}
 	return 0
 }
 
-// scanFor searches without an index: the share of the query's words that an entry holds, the newest first among equals.
+// scanFor searches without an index: the share of the query's words that an entry holds, the newest first among equals. Those that hold all of it as it stands
+// come before all others, however many those are.
 func (r *reach) scanFor(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
 	asked := words.Of(q.Text)
-	var hits []core.Hit
+	var exact, hits []core.Hit
 	n := 0
 	for entry, err := range core.All(ctx, r.e.store, q.Scope, true) {
 		if err != nil {
@@ -277,21 +292,27 @@ func (r *reach) scanFor(ctx context.Context, q core.SearchQuery) ([]core.Hit, er
 		if entry.LookedUp() || entry.Said() == "" && entry.Message.Text() != "" || !r.holds(&entry) || q.Exclude(entry.ID) || !q.From.IsZero() && entry.Time.Before(q.From) || !q.To.IsZero() && !entry.Time.Before(q.To) {
 			continue
 		}
-		text := strings.ToLower(plainText(&entry))
+		text := plainText(&entry)
+		exactly := strings.Contains(text, q.Text)
+		text = strings.ToLower(text)
 		score := 0.0
 		for _, w := range asked {
 			if strings.Contains(text, w) {
 				score += 1 / float64(len(asked))
 			}
 		}
-		if score > 0 {
+		switch {
+		case score == 0:
+		case exactly && len(exact) < q.Limit:
+			exact = append(exact, core.Hit{Entry: entry, Score: score})
+		default:
 			hits = append(hits, core.Hit{Entry: entry, Score: score})
 		}
 		if len(hits) > 8*q.Limit+256 {
 			hits = bestHits(hits, q.Limit)
 		}
 	}
-	return bestHits(hits, q.Limit), nil
+	return append(exact, bestHits(hits, q.Limit-len(exact))...), nil
 }
 
 func bestHits(hits []core.Hit, n int) []core.Hit {

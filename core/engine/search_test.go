@@ -388,3 +388,29 @@ func TestSearchForWhatIsPartlyTakenBack(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchAsItStands: entries that hold a query byte for byte come before those in which only the case differs, also where an index finds enough of those.
+func TestSearchAsItStands(t *testing.T) {
+	for name, searcher := range map[string]core.Searcher{"read": nil, "indexed": &index{}, "unknown to the index": &index{hides: "ERR_Boat again"}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Searcher = searcher })
+			for n := range 30 {
+				if n == 15 {
+					f.ingest(user("ERR_Boat again"), assistant("the Boat again"))
+				}
+				f.ingest(user(fmt.Sprintf("err_boat again %d", n)), assistant(fmt.Sprintf("the boat again %d", n)))
+			}
+			for query, want := range map[string]string{"ERR_Boat": "ERR_Boat again", "the Boat again": "the Boat again"} {
+				if got := f.search(engine.SearchRequest{Query: query, Limit: engine.MaxFound}); len(got) == 0 || got[0] != want {
+					t.Errorf("%q finds %d, the first of them %.100q", query, len(got), got)
+				}
+			}
+			if got := f.search(engine.SearchRequest{Query: "ERR_Boat", Limit: 1}); len(got) != 1 || got[0] != "ERR_Boat again" {
+				t.Errorf("a page of one: %q", got)
+			}
+			if got := f.search(engine.SearchRequest{Query: "err_BOAT"}); len(got) == 0 && searcher == nil {
+				t.Error("what differs in case alone is not found")
+			}
+		})
+	}
+}

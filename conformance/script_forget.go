@@ -1,0 +1,179 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+)
+
+// scriptForgotten looks at what a host's transcript brings back, at requests that contradict themselves, and at erasures of an agent.
+func scriptForgotten(s *script) string {
+	f, ok := s.engine.(engine.Forgetter)
+	if !ok {
+		return ""
+	}
+	for _, purge := range []bool{false, true} {
+		if text := s.comesBack(f, purge); text != "" {
+			return text
+		}
+	}
+	if text := s.forgetRefused(f); text != "" {
+		return text
+	}
+	return s.forgetAgent(f)
+}
+
+// comesBack erases all of a session whose host hands over its transcript once more.
+func (s *script) comesBack(f engine.Forgetter, purge bool) string {
+	id := core.SessionID{Agent: "agent-a", Session: fmt.Sprintf("comes back %v", purge)}
+	t := s.transcript(4)
+	show := func() string {
+		_, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 8000, Transcript: t})
+		if err == nil {
+			return ""
+		}
+		return fmt.Sprintf("assemble: error %v", err)
+	}
+	if text := show(); text != "" {
+		return text
+	}
+	req := engine.ForgetRequest{Scope: id.Scope(), Purge: purge, Reason: "asked for"}
+	rec, err := f.Forget(s.ctx(), req)
+	if err != nil || rec.Entries != len(t.Messages) || rec.Sessions != 1 {
+		return fmt.Sprintf("forget of a session of %d messages, purge: %v: %+v, error %v", len(t.Messages), purge, rec, err)
+	}
+	if b, ok := s.engine.(core.Bootstrapper); ok {
+		res, err := b.Bootstrap(s.ctx(), core.BootstrapRequest{Session: id, Transcript: t})
+		if err != nil || purge != (res.Imported == len(t.Messages)) || !purge && res.Imported != 0 {
+			return fmt.Sprintf("bootstrap with the %d messages that were erased, purge: %v: %+v, error %v", len(t.Messages), purge, res, err)
+		}
+	}
+	if text := show(); text != "" {
+		return text
+	}
+	// What comes behind what was erased is new.
+	t.Messages = append(t.Messages, s.transcript(2).Messages...)
+	if text := show(); text != "" {
+		return text
+	}
+	var back []string
+	for _, e := range s.held(id) {
+		back = append(back, marksIn(e.Text())...)
+	}
+	from := 4
+	if purge {
+		from = 0
+	}
+	for i, m := range t.Messages {
+		if want := i >= from; slices.Contains(back, marksIn(m.Text())[0]) != want {
+			return fmt.Sprintf("a session was erased, purge: %v, and its host hands over all of it and 2 messages more: message %d is stored: %v, want %v", purge, i, !want, want)
+		}
+	}
+	if d := differs(rec.Request, req); d != "" {
+		return "the request in a receipt: " + d
+	}
+	return ""
+}
+
+// forgetRefused asks for what cannot be, or for what is not there, beside what is.
+func (s *script) forgetRefused(f engine.Forgetter) string {
+	id, other := core.SessionID{Agent: "agent-a", Session: "stays"}, core.SessionID{Agent: "agent-a", Session: "stays too"}
+	entries, text := s.talk(id, 4, 3)
+	if text != "" {
+		return text
+	}
+	others, text := s.talk(other, 2, 3)
+	if text != "" {
+		return text
+	}
+	ids := idsOf(entries[:2])
+	for _, c := range []struct {
+		what string
+		req  engine.ForgetRequest
+		want error
+	}{
+		{"purge with entries", engine.ForgetRequest{Purge: true, Entries: ids}, core.ErrInvalid},
+		{"purge with a beginning", engine.ForgetRequest{Purge: true, From: entries[1].Time}, core.ErrInvalid},
+		{"purge with an end", engine.ForgetRequest{Purge: true, To: entries[2].Time}, core.ErrInvalid},
+		{"an entry of another session", engine.ForgetRequest{Entries: []string{ids[0], others[0].ID}}, core.ErrNotFound},
+		{"an unknown entry first", engine.ForgetRequest{Entries: []string{"nobody", ids[0]}}, core.ErrNotFound},
+	} {
+		c.req.Scope = id.Scope()
+		if _, err := f.Forget(s.ctx(), c.req); !errors.Is(err, c.want) {
+			return fmt.Sprintf("forget, %s: error %v, want %v", c.what, err, c.want)
+		}
+		for _, of := range [][]core.Entry{entries, others} {
+			if d := sameEntries(s.held(of[0].SessionID()), of); d != "" {
+				return fmt.Sprintf("after a forget that was refused (%s): %s", c.what, d)
+			}
+		}
+	}
+	return ""
+}
+
+// forgetAgent erases entries of two sessions of an agent by their ids, then by their time, then all.
+func (s *script) forgetAgent(f engine.Forgetter) string {
+	const agent = "agent-forgotten"
+	s.id = core.SessionID{Agent: agent, Session: "main"}
+	var receipts []engine.Receipt
+	kept, text := s.talk(core.SessionID{Agent: agent + "-not", Session: "main"}, 2, 3)
+	if text != "" {
+		return text
+	}
+	var entries [2][]core.Entry
+	for n, session := range []string{"main", "second"} {
+		if entries[n], text = s.talk(core.SessionID{Agent: agent, Session: session}, 5, 3); text != "" {
+			return text
+		}
+	}
+	ids := []string{entries[1][2].ID, entries[0][1].ID, entries[0][0].ID}
+	given := slices.Clone(ids)
+	for _, c := range []struct {
+		req engine.ForgetRequest
+		// erased is what the receipt says; then so many places are left, and so many of them hold something.
+		erased, left, full int
+	}{
+		{engine.ForgetRequest{Entries: ids}, 3, 10, 7},
+		{engine.ForgetRequest{From: entries[0][2].Time, To: entries[1][1].Time}, 4, 10, 3},
+		{engine.ForgetRequest{To: entries[1][2].Time}, 1, 10, 2},
+		{engine.ForgetRequest{From: entries[1][4].Time}, 1, 10, 1},
+		{engine.ForgetRequest{Purge: true}, 1, 0, 0},
+	} {
+		c.req.Scope = core.Scope{Agent: agent}
+		rec, err := f.Forget(s.ctx(), c.req)
+		if err != nil || rec.Entries != c.erased || c.erased > 1 && rec.Sessions != 2 {
+			return fmt.Sprintf("forget in an agent (%d entries named, from %v to %v, purge: %v): %+v, error %v, want %d entries", len(c.req.Entries), c.req.From, c.req.To, c.req.Purge, rec, err, c.erased)
+		}
+		if !slices.Equal(ids, given) {
+			return fmt.Sprintf("forget changed the list of ids that it was given: %q, want %q", ids, given)
+		}
+		n, full := 0, 0
+		for _, e := range slices.Concat(s.held(entries[0][0].SessionID()), s.held(entries[1][0].SessionID())) {
+			if n++; e.Text() != "" {
+				full++
+			}
+		}
+		if n != c.left || full != c.full {
+			return fmt.Sprintf("after a forget in an agent (%d entries named, purge: %v) %d places are there, %d of them hold something, want %d and %d", len(c.req.Entries), c.req.Purge, n, full, c.left, c.full)
+		}
+		s.env.Host.advance(time.Second)
+		receipts = append(receipts, rec)
+	}
+	if text := s.kept(receipts); text != "" {
+		return "an agent was purged: " + text
+	}
+	if views, ok := core.As[core.ViewStore](s.store); ok {
+		left, err := views.ListViews(s.ctx(), core.ViewQuery{Agent: agent, Limit: core.MaxPage})
+		if err != nil || len(left) > 0 {
+			return fmt.Sprintf("an agent was purged, and %d views of it are there, error %v: %v", len(left), err, left)
+		}
+	}
+	if d := sameEntries(s.held(kept[0].SessionID()), kept); d != "" {
+		return "another agent after erasures: " + d
+	}
+	return ""
+}
