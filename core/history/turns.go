@@ -1,6 +1,10 @@
 package history
 
-import "github.com/contextengine/contextengine/core/message"
+import (
+	"time"
+
+	"github.com/contextengine/contextengine/core/message"
+)
 
 // ProviderTurns makes the order of roles what a provider accepts, as far as policy asks for it:
 //
@@ -16,6 +20,7 @@ import "github.com/contextengine/contextengine/core/message"
 // Messages with a Type of their own are never merged. A merged message has the ID and the Key of the first, all other
 // fields of the last.
 func ProviderTurns(msgs []message.Message, policy Policy) []message.Message {
+	began := beginning(msgs)
 	if policy.ValidateGemini || policy.ValidateAnthropic {
 		msgs = mergeRuns(msgs, assistantRun, join)
 	}
@@ -28,7 +33,7 @@ func ProviderTurns(msgs []message.Message, policy Policy) []message.Message {
 		msgs = resultsFirst(msgs)
 	}
 	if policy.AssistantFirstFix {
-		msgs = assistantFirst(msgs)
+		msgs = assistantFirst(msgs, began)
 	}
 	return msgs
 }
@@ -214,16 +219,26 @@ func stripCalls(m message.Message, answered func(n int, p *message.Part) bool) m
 	return m.WithParts(parts)
 }
 
+// beginning is when the first message was said that is not the system's.
+func beginning(msgs []message.Message) time.Time {
+	for i := range msgs {
+		if msgs[i].Role != message.System {
+			return msgs[i].Time
+		}
+	}
+	return time.Time{}
+}
+
 // assistantFirst makes sure that somebody spoke before the assistant did. System messages stay in front.
-func assistantFirst(msgs []message.Message) []message.Message {
+func assistantFirst(msgs []message.Message, began time.Time) []message.Message {
 	for i := range msgs {
 		switch msgs[i].Role {
 		case message.System:
 			continue
 		case message.Assistant:
-			// The time of what follows: hosts stamp user messages with theirs, and the stamp must not change.
+			// Hosts stamp user messages with their time, and the stamp must not change: what follows may be several messages in one, which grows.
 			opening := message.New(message.User, SessionStart)
-			opening.Time = msgs[i].Time
+			opening.Time = began
 			out := make([]message.Message, 0, len(msgs)+1)
 			out = append(out, msgs[:i]...)
 			out = append(out, opening)

@@ -14,6 +14,7 @@ func TestProviderTurns(t *testing.T) {
 	anthropic := Policy{ValidateAnthropic: true}
 	wire := Policy{ValidateAnthropic: true, MergeUserTurns: true}
 	first := Policy{AssistantFirstFix: true}
+	opened := Policy{AssistantFirstFix: true, ValidateAnthropic: true}
 	named := user("x")
 	named.Name = "bob"
 	summary := message.Message{Role: message.User, Type: message.CompactionSummary, Parts: []message.Part{text("s")}}
@@ -56,6 +57,11 @@ func TestProviderTurns(t *testing.T) {
 			"assistant first", first,
 			[]message.Message{system("s"), at(9, says("a"))},
 			[]message.Message{system("s"), at(9, user(SessionStart)), at(9, says("a"))},
+		},
+		{
+			"assistant first, twice", opened, // the opening stays as it was while the assistant goes on
+			[]message.Message{system("s"), at(9, says("a")), at(11, says("b"))},
+			[]message.Message{system("s"), at(9, user(SessionStart)), at(11, msg(message.Assistant, text("a"), text("b")))},
 		},
 	}, ProviderTurns)
 }
