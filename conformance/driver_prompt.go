@@ -198,7 +198,7 @@ func (p *prompt) quoted(i int) []string {
 	for line := range strings.SplitSeq(p.wire[i].text(), "\n") {
 		switch {
 		case !strings.HasPrefix(line, ">"):
-			summary = strings.HasPrefix(line, "[") && strings.Contains(line, " summary #")
+			summary = strings.HasPrefix(line, "[") && strings.Contains(line, "summary #")
 		case !summary:
 			out = append(out, line)
 		}
