@@ -130,6 +130,8 @@ func faultyRetrievers() []fault {
 			r.stopped = errors.New("broken: no answer")
 		}, []string{"cancel.retrieve"}),
 		askerFault("silent about searchers", func(a *asker) { a.blind = true }, "failure.retrieve"),
+		askerFault("silent when all fail", func(a *asker) { a.calm = true }, "failure.retrieve"),
+		askerFault("says what was asked", func(a *asker) { a.chatty = true }, "failure.retrieve"),
 		askerFault("nothing when one hangs", func(a *asker) { a.impatient = true }, "failure.retrieve"),
 		{name: "nothing of before", caught: []string{"retrieve.attached"}, kin: []string{"retrieve.updated", "retrieve.surfaces", "retrieve.told", "retrieve.pages"}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
@@ -162,6 +164,8 @@ type asker struct {
 	breakers  map[string]*core.Breaker
 	// blind tells nobody of searchers that failed, and impatient gives up all when the time is over.
 	blind, impatient bool
+	// calm tells nobody where all failed, and chatty what was asked.
+	calm, chatty bool
 }
 
 func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
@@ -185,8 +189,10 @@ func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, e
 	switch {
 	case a.impatient && ctx.Err() != nil:
 		return nil, fmt.Errorf("bad: %w: %w", core.ErrPartial, ctx.Err())
-	case a.blind || missing == nil:
+	case a.blind || missing == nil, a.calm && len(missing) == len(a.searchers):
 		return out, nil
+	case a.chatty:
+		missing = append(missing, errors.New(q.Prompt))
 	}
 	return out, fmt.Errorf("%w: %w", core.ErrPartial, errors.Join(missing...))
 }

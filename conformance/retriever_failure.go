@@ -87,16 +87,37 @@ func failureRetrieve(r *retrieverRun) string {
 			if err == nil || !errors.Is(err, core.ErrPartial) || !strings.Contains(err.Error(), "bad") {
 				return fmt.Sprintf("Retrieve where the searcher \"bad\" %s: error %v, want one that wraps core.ErrPartial and names it", how, err)
 			}
+			if quotes(err) {
+				return fmt.Sprintf("Retrieve where one searcher %s: an error holds what was asked: %v", how, err)
+			}
 			if d := sameIDs(candidateIDs(got), candidateIDs(want)); d != "" {
 				return fmt.Sprintf("Retrieve where one searcher %s, against the other alone: %s", how, d)
 			}
 		}
 	}
+	return r.failAll()
+}
+
+// failAll asks where no searcher answers.
+func (r *retrieverRun) failAll() string {
+	for n := range 2 {
+		searchers := map[string]core.Searcher{}
+		for i := range n + 1 {
+			searchers[fmt.Sprintf("bad %d", i)] = &troubled{err: fmt.Errorf("troubled: %w", core.ErrUnavailable)}
+		}
+		got, err := r.over(r.tb, searchers).Retrieve(r.ctx(), r.query(0, troubling))
+		if err == nil || quotes(err) || len(got) > 0 {
+			return fmt.Sprintf("Retrieve where all of %d searchers fail: %d candidates, error %v, want none and an error that does not hold what was asked", n+1, len(got), err)
+		}
+	}
 	return ""
 }
 
-// troubling is long enough to stand alone.
+// troubling is long enough to stand alone. Somebody said it: no error holds it.
 const troubling = "which word is meant here, and where was it said before"
+
+// quotes reports whether an error holds what was asked.
+func quotes(err error) bool { return strings.Contains(err.Error(), troubling[:20]) }
 
 // retrieveUntil asks, and lets time run out shortly after an answer of the sound searcher; a retriever that does not heed that has the watchdog's error.
 func (r *retrieverRun) retrieveUntil(retriever core.Retriever, answered <-chan struct{}) ([]core.Candidate, error) {
