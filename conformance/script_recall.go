@@ -110,15 +110,14 @@ func scriptRecall(s *script) string {
 	case full > 3*smallBlock && minimal == 0:
 		return fmt.Sprintf("mode full recalls %d tokens, mode minimal none", full)
 	}
-	if text := s.recallsInLoop(); text != "" {
+	if text := s.recallsInLoop(minimal*12/10 + smallBlock); text != "" {
 		return text
 	}
 	return s.recallsAlone()
 }
 
-// recallsInLoop asks inside a turn first: a mode means the same there.
-func (s *script) recallsInLoop() string {
-	most := recallBudget/4 + smallBlock
+// recallsInLoop asks inside a turn first: a mode means the same there, and mode minimal recalls at most so many tokens.
+func (s *script) recallsInLoop(most int) string {
 	for _, mode := range []core.PromptMode{core.PromptMinimal, core.PromptNone} {
 		id := core.SessionID{Agent: "loop-mode-" + string(mode), Session: "main"}
 		if text := s.outgrown(id); text != "" {
