@@ -31,10 +31,10 @@ func scriptAtOnce(s *script) string {
 // begun is how long a call is given to get as far as it can.
 const begun = 2 * time.Millisecond
 
-// waitsItsTurn makes every call for a session while the store lets another call of that session wait.
-func (s *script) waitsItsTurn() string {
+// inUse makes every call for a session while the store lets another call of that session wait; during makes it and describes what is wrong.
+func (s *script) inUse(agent string, during func(call func(context.Context) error) string, after func() string) string {
 	for _, name := range slices.Sorted(maps.Keys(s.calls(s.id))) {
-		id := core.SessionID{Agent: "in use", Session: name}
+		id := core.SessionID{Agent: agent, Session: name}
 		if _, text := s.talk(id, 2, 3); text != "" {
 			return text
 		}
@@ -44,32 +44,44 @@ func (s *script) waitsItsTurn() string {
 			_, err := s.engine.Ingest(ctx, core.IngestRequest{Session: id, Message: m})
 			return err
 		}
-		done, waits := make(chan string, 1), false
-		text := s.whileHeld(id, first, func() string {
-			waits = true
-			go func() {
-				done <- guard(func() string {
-					if err := second(s.ctx()); err != nil {
-						return fmt.Sprintf("error %v", err)
-					}
-					return ""
-				})
-			}()
-			select {
-			case text := <-done:
-				done <- text
-			case <-time.After(begun):
-			}
-			return ""
-		})
-		if text == "" && waits {
-			text = <-done
+		text := s.whileHeld(id, first, func() string { return during(second) })
+		if text == "" {
+			text = after()
 		}
 		if text != "" {
-			return fmt.Sprintf("%s for a session in which another call is under way: %s, want it to wait", name, text)
+			return fmt.Sprintf("%s for a session in which another call is under way: %s", name, text)
 		}
 	}
 	return ""
+}
+
+// waitsItsTurn wants a call for a session in use to wait.
+func (s *script) waitsItsTurn() string {
+	var done chan string // nil where no call was made
+	return s.inUse("in use", func(call func(context.Context) error) string {
+		done = make(chan string, 1)
+		go func(done chan<- string) {
+			done <- guard(func() string {
+				if err := call(s.ctx()); err != nil {
+					return fmt.Sprintf("error %v, want it to wait", err)
+				}
+				return ""
+			})
+		}(done)
+		select {
+		case text := <-done:
+			done <- text
+		case <-time.After(begun):
+		}
+		return ""
+	}, func() string {
+		if done == nil {
+			return ""
+		}
+		text := <-done
+		done = nil
+		return text
+	})
 }
 
 // second is a call of a session. A compaction may have a reason of its own to fail.
@@ -88,30 +100,14 @@ func (s *script) second(id core.SessionID, name string) func(context.Context) er
 
 // leavesTheQueue ends the context of a call that waits for another one of the session: it must not wait for that.
 func (s *script) leavesTheQueue() string {
-	for _, name := range slices.Sorted(maps.Keys(s.calls(s.id))) {
-		id := core.SessionID{Agent: "left alone", Session: name}
-		if _, text := s.talk(id, 2, 3); text != "" {
-			return text
+	return s.inUse("left alone", func(call func(context.Context) error) string {
+		ctx, cancel := context.WithTimeout(s.ctx(), begun)
+		defer cancel()
+		if err := call(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Sprintf("its context ends: error %v, want context.DeadlineExceeded", err)
 		}
-		second := s.second(id, name)
-		m := s.message(message.User, "waits")
-		first := func(ctx context.Context) error {
-			_, err := s.engine.Ingest(ctx, core.IngestRequest{Session: id, Message: m})
-			return err
-		}
-		text := s.whileHeld(id, first, func() string {
-			ctx, cancel := context.WithTimeout(s.ctx(), begun)
-			defer cancel()
-			if err := second(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-				return fmt.Sprintf("error %v, want context.DeadlineExceeded", err)
-			}
-			return ""
-		})
-		if text != "" {
-			return fmt.Sprintf("%s for a session in which another call is under way, with a context that ends: %s", name, text)
-		}
-	}
-	return ""
+		return ""
+	}, func() string { return "" })
 }
 
 // storingWay is a way to store messages. It returns their ids where the engine does.
