@@ -214,7 +214,7 @@ func (d *driver) spawn(t *track, o op) {
 		}
 		return
 	}
-	child.parent, child.compacted, child.outgrew, child.minBudget = t, t.compacted, t.outgrew, t.minBudget
+	child.parent, child.compacted, child.outgrew, child.minBudget, child.handedBack = t, t.compacted, t.outgrew, t.minBudget, t.handedBack
 	if sp.GrantID != "" {
 		child.granted = d.env.Host.Now().Add(ttl)
 	}
@@ -254,14 +254,18 @@ func (d *driver) ended(o op) {
 		req.Result = m + " the subagent found it"
 		parent.floating[m] = true
 	}
-	// An empty result lets the engine take the last answer.
+	// An empty result lets the engine take the last answer, which is not longer than the longest message.
+	const wrapped = 60
+	longest := d.env.Count(req.Result)
 	for _, it := range child.log {
+		longest = max(longest, d.cost(it))
 		for _, m := range it.marks {
 			if !child.inherited[m] {
 				parent.floating[m] = true
 			}
 		}
 	}
+	parent.handedBack += wrapped + 2*longest // each line is quoted
 	excused, err := d.call("subagent ended", true, func(ctx context.Context) error {
 		return d.engine.(core.SubagentHost).OnSubagentEnded(ctx, req)
 	})

@@ -11,7 +11,7 @@ import (
 
 // fits reports whether the conversation as it is never came near a budget, and returns what it costs.
 func (p *prompt) fits() (int, bool) {
-	total := 0
+	total := p.t.handedBack
 	for _, it := range slices.Concat(p.log, p.t.lines) {
 		total += p.d.cost(it)
 	}

@@ -24,6 +24,8 @@ type track struct {
 	loose map[string]int
 	// floating marks may stand anywhere: results that came late, what a subagent handed back.
 	floating map[string]bool
+	// handedBack is about what the results of subagents cost that the session shows, in tokens.
+	handedBack int
 	// inherited are marks of the parent that a fork shows.
 	inherited map[string]bool
 	parent    *track
