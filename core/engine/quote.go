@@ -348,21 +348,28 @@ func offered(candidates []core.Candidate) iter.Seq[string] {
 }
 
 // inFront visits what the window says in front of the turn.
-func inFront(f *frame, c *call) iter.Seq[string] {
-	return func(yield func(string) bool) {
+func inFront(f *frame, c *call) iter.Seq2[words.Sketch, string] {
+	return func(yield func(words.Sketch, string) bool) {
 		for i := range f.v.Kept {
-			if !yield(f.v.Kept[i].Text) {
+			if !yield(nil, f.v.Kept[i].Text) {
 				return
 			}
 		}
+		says := func(it *item) bool {
+			texts := func(visit func(string) bool) { eachText(&it.msg, visit) }
+			if it.sketch == nil {
+				it.sketch = words.SketchOf(texts)
+			}
+			return eachText(&it.msg, func(text string) bool { return yield(it.sketch, text) })
+		}
 		end := f.newestTurn(c.hosted())
 		for n := range f.visible {
-			if it := f.item(n); f.place(n) < end && !eachText(&it.msg, yield) {
+			if f.place(n) < end && !says(f.item(n)) {
 				return
 			}
 		}
 		for i := range f.s.lead {
-			if !eachText(&f.s.lead[i].msg, yield) {
+			if !says(&f.s.lead[i]) {
 				return
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/erased"
+	"github.com/contextengine/contextengine/core/internal/words"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -88,6 +89,8 @@ type item struct {
 	cost  int
 	// print is the fingerprint of msg, once somebody asked for it.
 	print string
+	// sketch is of what msg says, once a question was looked for.
+	sketch words.Sketch
 }
 
 // hidden is Entry.Hidden for those who hold many entries and do not want copies of them.

@@ -2,6 +2,7 @@ package words
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -71,8 +72,9 @@ func asks(sentence string) bool {
 	}, func(pointer string) bool { return strings.Contains(lower, pointer) })
 }
 
-// Misses reports whether one of the offered texts says a word that is asked for and that none of the shown ones says.
-func (q *Question) Misses(offered, shown iter.Seq[string]) bool {
+// Misses reports whether one of the offered texts says a word that is asked for and that none of the shown ones says. Each shown text comes behind a
+// sketch of it, or of more.
+func (q *Question) Misses(offered iter.Seq[string], shown iter.Seq2[Sketch, string]) bool {
 	asked := make(map[string]bool)
 	var first [256]bool // what words begin with: most of a window's words are told apart by it
 	Each(q.focus, func(w string) bool {
@@ -103,9 +105,22 @@ func (q *Question) Misses(offered, shown iter.Seq[string]) bool {
 	if found == 0 || !show(q.rest) {
 		return false
 	}
-	for text := range shown {
-		if !show(text) {
-			return false
+	left := make(map[string]uint64, found) // with their hashes
+	for w, there := range asked {
+		if there {
+			left[w] = hash(w)
+		}
+	}
+	for sketch, text := range shown {
+		for _, h := range left {
+			if !sketch.may(h) {
+				continue
+			}
+			if !show(text) {
+				return false
+			}
+			maps.DeleteFunc(left, func(w string, _ uint64) bool { return !asked[w] })
+			break
 		}
 	}
 	return true

@@ -38,10 +38,56 @@ func TestMisses(t *testing.T) {
 		{strings.Repeat("the report says what it says. ", 20) + "Do you remember the lighthouse?", "the lighthouse", "", true},
 		{"码头 计划", "码头有九个", "", true},
 	} {
-		q := words.Asked(tc.prompt)
-		if got := q.Misses(slices.Values([]string{tc.offered}), slices.Values([]string{tc.shown})); got != tc.want {
-			t.Errorf("%.40q of %q behind %q: %v", tc.prompt, tc.offered, tc.shown, got)
+		q, shown := words.Asked(tc.prompt), slices.Values([]string{tc.shown})
+		for _, sketch := range []words.Sketch{nil, words.SketchOf(shown), words.SketchOf(slices.Values([]string{"more", tc.shown}))} {
+			if got := q.Misses(slices.Values([]string{tc.offered}), func(yield func(words.Sketch, string) bool) { yield(sketch, tc.shown) }); got != tc.want {
+				t.Errorf("%.40q of %q behind %q: %v", tc.prompt, tc.offered, tc.shown, got)
+			}
 		}
+	}
+}
+
+// TestMissesBySketch: what a question misses is the same whether shown texts have sketches or not.
+func TestMissesBySketch(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	text := func(most, of int) string {
+		var b strings.Builder
+		for range rng.IntN(most) {
+			fmt.Fprintf(&b, "%c%04d%s", 'a'+rng.IntN(3), rng.IntN(of), []string{" ", ", ", "é ", "\n"}[rng.IntN(4)])
+		}
+		return b.String()
+	}
+	misses := 0
+	for range 500 {
+		asked, offered := words.Asked(text(12, 60)), slices.Values([]string{text(20, 60), text(20, 60)})
+		texts := [][]string{{text(300, 200), text(10, 200)}, {text(30, 200)}, {""}}
+		shown := func(sketched bool) func(func(words.Sketch, string) bool) {
+			return func(yield func(words.Sketch, string) bool) {
+				for _, item := range texts {
+					var sketch words.Sketch
+					if sketched {
+						sketch = words.SketchOf(slices.Values(item))
+					}
+					for _, text := range item {
+						if !yield(sketch, text) {
+							return
+						}
+					}
+				}
+			}
+		}
+		want, got := asked.Misses(offered, shown(false)), asked.Misses(offered, shown(true))
+		if got != want {
+			t.Fatalf("seed %d: %v with sketches, %v without", seed, got, want)
+		}
+		if want {
+			misses++
+		}
+	}
+	if misses == 0 || misses == 500 {
+		t.Errorf("seed %d: %d of 500 questions miss something", seed, misses)
 	}
 }
 
