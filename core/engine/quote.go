@@ -136,9 +136,18 @@ func quotes(whole, text string) bool {
 
 // quotedAlready reports whether a block of an earlier turn says the same as a quotation, of this entry or of another one.
 func quotedAlready(v *core.View, quotation string) bool {
-	text := quotedText(quotation)
+	text := quoteHeadEnd + quotedText(quotation)
 	return slices.ContainsFunc(v.Kept, func(r core.Recall) bool {
-		return strings.Contains(r.Text, quoteHeadEnd+text+"[") || strings.Contains(r.Text, quoteHeadEnd+text+recallClose)
+		for rest := r.Text; ; rest = rest[1:] {
+			at := strings.Index(rest, text)
+			if at < 0 {
+				return false
+			}
+			rest = rest[at:]
+			if behind := rest[len(text):]; strings.HasPrefix(behind, "[") || strings.HasPrefix(behind, recallClose) {
+				return true
+			}
+		}
 	})
 }
 
