@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 	"github.com/contextengine/contextengine/internal/partstest"
 	"github.com/contextengine/contextengine/registry"
@@ -103,6 +104,9 @@ func TestMatrix(t *testing.T) {
 	for store, b := range backends {
 		t.Run(store, func(t *testing.T) {
 			t.Parallel()
+			if store != "memory" {
+				needs.NoRace(t) // what runs at once is the engine's, and the store's, which the tests of its package play
+			}
 			conformance.TestMatrix(t, b.combinations(store, embedder, false), count, conformance.WithCases(b.cases))
 			conformance.TestMatrix(t, b.combinations(store, embedder, true), count, conformance.WithCases(max(b.cases/4, 2)))
 		})
