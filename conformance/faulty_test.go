@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/conformance"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // TestMain lets garbage grow: every case makes stores and engines of its own, and a quarter of the time went into collecting them.
@@ -60,6 +61,7 @@ func (f fault) judge(t *testing.T, sound []string) []string {
 
 // TestFaulty shows that every check can fail: each broken implementation is caught by the checks made for it and by no others.
 func TestFaulty(t *testing.T) {
+	needs.NoRace(t)
 	proven := map[string]bool{}
 	for suite, faults := range map[string][]fault{
 		"store": faultyStores(), "searcher": faultySearchers(), "retriever": faultyRetrievers(), "compactor": faultyCompactors(),
