@@ -36,6 +36,7 @@ type wrongEngine struct {
 	commit   func(context.Context, core.CommitTurnRequest) (core.CommitTurnResult, error)
 	turn     func(context.Context, core.AfterTurnRequest) error
 	compact  func(context.Context, core.CompactRequest) (core.CompactResult, error)
+	forget   func(context.Context, engine.ForgetRequest) (engine.Receipt, error)
 }
 
 // requested is the key of the request in the context that around is given, a pointer to it.
@@ -126,7 +127,7 @@ func (w *wrongEngine) OnSubagentEnded(ctx context.Context, req core.SubagentEnde
 }
 
 func (w *wrongEngine) Forget(ctx context.Context, req engine.ForgetRequest) (engine.Receipt, error) {
-	return through(w, ctx, "Forget", req, w.Engine.Forget)
+	return through(w, ctx, "Forget", req, or(w.forget, w.Engine.Forget))
 }
 
 func (w *wrongEngine) Search(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
