@@ -59,7 +59,7 @@ type SubagentHost interface {
 	OnSubagentEnded(ctx context.Context, req SubagentEnded) error
 }
 
-// Disposer releases what an engine holds.
+// Disposer releases what an engine holds. It may wait for calls under way, as long as ctx lasts.
 type Disposer interface {
 	Dispose(ctx context.Context) error
 }
