@@ -85,6 +85,8 @@ const (
 	NeedScorer Need = "engine.Scorer"
 	// NeedArmed: the engine is an engine.Armed.
 	NeedArmed Need = "engine.Armed"
+	// NeedRetrier: the engine is an engine.Retrier.
+	NeedRetrier Need = "engine.Retrier"
 )
 
 // Check is one rule and the property that examines it.

@@ -133,8 +133,9 @@ func applicable(tb testing.TB, c Combination, tokens *tokenCache, o options) map
 	_, back := d.engine.(engine.Recaller)
 	_, scores := d.engine.(engine.Scorer)
 	_, arms := d.engine.(engine.Armed)
+	_, retries := d.engine.(engine.Retrier)
 	owns := d.engine.Info().OwnsCompaction
-	have := map[Need]bool{NeedOwner: owns, NeedDelegate: !owns, NeedSubagents: sub, NeedTurns: turns, NeedRecaller: back, NeedScorer: scores, NeedArmed: arms}
+	have := map[Need]bool{NeedOwner: owns, NeedDelegate: !owns, NeedSubagents: sub, NeedTurns: turns, NeedRecaller: back, NeedScorer: scores, NeedArmed: arms, NeedRetrier: retries}
 	d.dispose()
 	checks := map[string]Check{}
 	for _, check := range engineChecks() {
@@ -238,7 +239,7 @@ func deterministic(
 
 // engineChecks lists the checks of engines: those of prompts and compactions, and those that the driver reports itself.
 func engineChecks() []Check {
-	return slices.Concat(promptChecks, resultChecks, compactChecks, backChecks, headChecks, scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, askedScriptChecks, []Check{
+	return slices.Concat(promptChecks, resultChecks, compactChecks, backChecks, headChecks, scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, askedScriptChecks, heldChecks, eraseChecks, failChecks, severalChecks, []Check{
 		{ID: "budget.refused", Promise: 1, Suite: SuiteEngine,
 			Rule: "a typed error says that system prompt and newest group alone do not fit, and only then"},
 		{ID: "lost.readback", Promise: 2, Suite: SuiteEngine, final: lostReadback,

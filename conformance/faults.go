@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -31,6 +32,9 @@ func (p faultPlace) String() string {
 	return [...]string{"none", "append", "ack", "scan", "swap", "cancel", "", "update", "delete"}[p%(faultDelete+1)]
 }
 
+// errBroken is what a store says that is broken.
+var errBroken = errors.New("injected: the store is broken")
+
 // faults are shared by all stores of one case. At most one is armed at a time.
 type faults struct {
 	mu    sync.Mutex
@@ -38,7 +42,9 @@ type faults struct {
 	left  int
 	hits  int
 	// skip is how many calls succeed first.
-	skip   int
+	skip int
+	// broken says that the error is none of core's: what fails so does not mend itself.
+	broken bool
 	cancel context.CancelFunc
 	// held is the session whose appends wait; reached is closed when one does, released when they go on.
 	held              core.SessionID
@@ -83,7 +89,7 @@ func (f *faults) wait(ctx context.Context, entries []core.Entry) {
 func (f *faults) arm(p faultPlace, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.place, f.left, f.hits, f.skip = p, n, 0, 0
+	f.place, f.left, f.hits, f.skip, f.broken = p, n, 0, 0, false
 }
 
 // armAfter lets n calls of a place fail once some have succeeded.
@@ -92,6 +98,14 @@ func (f *faults) armAfter(p faultPlace, skip, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.skip = skip
+}
+
+// armBroken lets n calls of a place fail in a way that does not mend itself.
+func (f *faults) armBroken(p faultPlace, n int) {
+	f.arm(p, n)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.broken = true
 }
 
 // disarm returns how often the fault struck.
@@ -123,6 +137,9 @@ func (f *faults) strike(p faultPlace) error {
 	}
 	f.left--
 	f.hits++
+	if f.broken {
+		return fmt.Errorf("conformance: %s: %w", p, errBroken)
+	}
 	return fmt.Errorf("conformance: %s: injected: %w", p, core.ErrUnavailable)
 }
 

@@ -36,6 +36,9 @@ type wrongEngine struct {
 	commit   func(context.Context, core.CommitTurnRequest) (core.CommitTurnResult, error)
 	turn     func(context.Context, core.AfterTurnRequest) error
 	compact  func(context.Context, core.CompactRequest) (core.CompactResult, error)
+	forget   func(context.Context, engine.ForgetRequest) (engine.Receipt, error)
+	dispose  func(context.Context) error
+	retry    func()
 }
 
 // requested is the key of the request in the context that around is given, a pointer to it.
@@ -126,7 +129,7 @@ func (w *wrongEngine) OnSubagentEnded(ctx context.Context, req core.SubagentEnde
 }
 
 func (w *wrongEngine) Forget(ctx context.Context, req engine.ForgetRequest) (engine.Receipt, error) {
-	return through(w, ctx, "Forget", req, w.Engine.Forget)
+	return through(w, ctx, "Forget", req, or(w.forget, w.Engine.Forget))
 }
 
 func (w *wrongEngine) Search(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
@@ -177,6 +180,21 @@ func (w *wrongEngine) Arm(ctx context.Context, id core.SessionID, choose func(re
 		return w.arm(ctx, id, choose)
 	}
 	return w.Engine.Arm(ctx, id, choose)
+}
+
+func (w *wrongEngine) Dispose(ctx context.Context) error {
+	if w.dispose != nil {
+		return w.dispose(ctx)
+	}
+	return w.Engine.Dispose(ctx)
+}
+
+func (w *wrongEngine) Retry() {
+	if w.retry != nil {
+		w.retry()
+		return
+	}
+	w.Engine.Retry()
 }
 
 func brokenEngineOf(class, name string, s setup, change func(*wrongEngine), opts ...conformance.Option) broken {

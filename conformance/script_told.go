@@ -2,8 +2,10 @@ package conformance
 
 import (
 	"fmt"
+	"maps"
 	"math/rand"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
@@ -87,6 +89,79 @@ func scriptTold(s *script) string {
 	}
 	if d := differs(odd.stored, plain.stored); d != "" {
 		return fmt.Sprintf("what is stored of a conversation that was told otherwise (%s): %s", how, d)
+	}
+	return s.askedLater()
+}
+
+// askedLater looks at what is recalled of messages that came in one call, against those that came one by one.
+func (s *script) askedLater() string {
+	things := []string{"harbour", "lantern", "saffron", "granite", "kestrel", "orchard"}
+	var before, list, after []message.Message
+	for i := range 16 {
+		role := []message.Role{message.User, message.Assistant}[i%2]
+		before = append(before, s.message(role, strings.Repeat("the budget report moved ", 20)))
+		after = append(after, s.message(role, strings.Repeat("the budget report moved ", 20)))
+	}
+	for i, thing := range things {
+		list = append(list, s.message([]message.Role{message.User, message.Assistant}[i%2], "the "+thing+" is closed"))
+	}
+	each := func(id core.SessionID, list []message.Message) error {
+		for _, m := range list {
+			if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: m}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	ways := map[string]func(id core.SessionID) error{"ingest": func(id core.SessionID) error { return each(id, list) }}
+	if e, ok := s.engine.(core.BatchIngester); ok {
+		ways["ingest batch"] = func(id core.SessionID) error {
+			_, err := e.IngestBatch(s.ctx(), core.IngestBatchRequest{Session: id, Messages: list})
+			return err
+		}
+	}
+	if e, ok := s.engine.(core.TurnCommitter); ok {
+		ways["commit turn"] = func(id core.SessionID) error {
+			_, err := e.CommitTurn(s.ctx(), core.CommitTurnRequest{Session: id, AdvancementKey: "turn", Messages: list})
+			return err
+		}
+	}
+	if e, ok := s.engine.(core.AfterTurner); ok {
+		ways["after turn"] = func(id core.SessionID) error {
+			return e.AfterTurn(s.ctx(), core.AfterTurnRequest{Session: id, Messages: slices.Concat(before, list), PrePrompt: len(before)})
+		}
+	}
+	plain := ""
+	for _, name := range append([]string{"ingest"}, slices.Sorted(maps.Keys(ways))...) {
+		if ways[name] == nil {
+			continue
+		}
+		id := core.SessionID{Agent: "asked later, by " + name, Session: "main"}
+		var window string
+		for _, part := range []func(core.SessionID) error{
+			func(id core.SessionID) error { return each(id, before) }, nil, ways[name], func(id core.SessionID) error { return each(id, after) }, nil,
+		} {
+			var err error
+			var res core.AssembleResult
+			if part != nil {
+				err = part(id)
+			} else {
+				res, err = s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: toldBudget, Prompt: "What did we say about " + strings.Join(things, " and ") + " last week?"})
+				window = toldWindow(res)
+			}
+			if err != nil {
+				return fmt.Sprintf("%s of %d messages, and asked for them later: error %v", name, len(list), err)
+			}
+		}
+		if name == "ingest" {
+			plain = window
+		}
+		if window != plain {
+			return fmt.Sprintf("what is recalled of %d messages that came by %s, against one by one: %s", len(list), name, firstDifference(window, plain))
+		}
+		if name == "ingest" {
+			delete(ways, name)
+		}
 	}
 	return ""
 }

@@ -59,7 +59,7 @@ type EntryChange struct {
 
 // Tailer tells how far a session is, so that an engine learns at its next call what another process did to it: what was ingested, erased, compacted
 // or purged. The engine asks once for each call, whatever it holds in memory, and where the store keeps no views once for each session whose entries a fork
-// shows. A store that serves one engine alone does without.
+// shows. A store that serves one engine alone does without. Engines over one store that has it, and keeps their views, show the same of a session.
 type Tailer interface {
 	// Tail is one cheap read, which does not depend on how much the session holds. It counts everything that was acknowledged before the call, by
 	// whichever process. Sessions whose names are reserved are asked for too.

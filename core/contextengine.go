@@ -38,8 +38,8 @@ type TurnCommitter interface {
 	CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitTurnResult, error)
 }
 
-// AfterTurner is told that a turn ended, by hosts without CommitTurn. Messages that were ingested before are known by their key, id or time: a host that
-// ingests them too sets one of these.
+// AfterTurner is told that a turn ended, by hosts without CommitTurn. Messages that were ingested before are known by their key, id or time, the first of
+// these that both have: a host that ingests them too sets one.
 type AfterTurner interface {
 	AfterTurn(ctx context.Context, req AfterTurnRequest) error
 }
@@ -59,7 +59,7 @@ type SubagentHost interface {
 	OnSubagentEnded(ctx context.Context, req SubagentEnded) error
 }
 
-// Disposer releases what an engine holds.
+// Disposer releases what an engine holds. It may wait for calls under way, as long as ctx lasts.
 type Disposer interface {
 	Dispose(ctx context.Context) error
 }

@@ -86,7 +86,7 @@ type Entry struct {
 	// Seq is the position in the session as it was ingested, from 0. At most one entry of a session has it, see Store.Append.
 	// Which entries are in force, and in which order, is the View's business (a conversation can be forked or reset).
 	Seq int64 `json:"seq"`
-	// Turn counts the user turns of the session, from 0 (what came before the first user message).
+	// Turn counts the user turns of the session, from 0 (what came before the first user message): each message of a user begins one, a heartbeat begins none.
 	Turn int64        `json:"turn"`
 	Role message.Role `json:"role"`
 	Type EntryType    `json:"type"`

@@ -97,7 +97,7 @@ type Change struct {
 	Tokens      int
 	Fingerprint string
 	// Type and Key replace the entry's when they are not empty. An erased entry becomes a TypeErased one in a single Update, so that
-	// nothing derived from its content stays.
+	// nothing derived from its content stays: a key that was made of it is replaced, too.
 	Type EntryType
 	Key  string
 	// Meta replaces all metadata when it is not nil; an empty map removes it.

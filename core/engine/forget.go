@@ -15,7 +15,8 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// Forgetter erases what was stored, at somebody's explicit wish. It keeps the receipts, and hands them out where it has the method Receipts of Engine.
+// Forgetter erases what was stored, at somebody's explicit wish. It keeps the receipts, and hands them out where it has the method Receipts of Engine. When Forget
+// fails, what it did stays done, and the same call again does the rest.
 type Forgetter interface {
 	Forget(ctx context.Context, req ForgetRequest) (Receipt, error)
 }
@@ -41,7 +42,8 @@ type Receipt struct {
 	ID      string        `json:"id"`
 	Time    time.Time     `json:"time"`
 	Request ForgetRequest `json:"request"`
-	// Entries is the number of messages erased, Sessions that of the sessions they were in.
+	// Entries is the number of messages erased, of every type but summaries, and with those that the same call emptied before it failed; Sessions is that of
+	// the sessions they were in.
 	Entries  int `json:"entries"`
 	Sessions int `json:"sessions"`
 	// Summaries is the number of summaries erased because they stood for an erased entry.

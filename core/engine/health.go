@@ -47,7 +47,7 @@ const (
 
 // Retrier is an engine that can be set aside, for a session or for all of them: asked to, it tries again.
 type Retrier interface {
-	// Retry ends what ErrQuarantined says.
+	// Retry ends what ErrQuarantined says, in every session, and what Info.Health says of it.
 	Retry()
 }
 

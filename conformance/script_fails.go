@@ -1,0 +1,165 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// failChecks look at what an engine does that cannot do what it is asked for.
+var failChecks = []Check{
+	{ID: "contract.degraded", Promise: 9, Suite: SuiteEngine, script: scriptDegraded,
+		Rule: "a prompt that was made while the store failed says so, in the result or in Info.Health, and one that may be too large leaves the count to the host"},
+	{ID: "contract.dispose", Promise: 9, Suite: SuiteEngine, script: scriptDispose,
+		Rule: "Dispose returns when its context ends, also while a call is under way"},
+	{ID: "contract.aside", Promise: 9, Suite: SuiteEngine, Needs: []Need{NeedRetrier}, script: scriptAside,
+		Rule: "an engine that is set aside in one session serves the others, and serves all once it was asked to try again"},
+}
+
+// scriptDegraded asks for prompts that the window has to move for, while the store fails, with a transcript and without.
+func scriptDegraded(s *script) string {
+	for _, place := range []faultPlace{faultSwap, faultScan, faultAppend} {
+		for _, with := range []bool{false, true} {
+			id := core.SessionID{Agent: "agent-a", Session: fmt.Sprintf("degraded %v %v", place, with)}
+			t := &core.Transcript{}
+			for i := range 24 {
+				t.Messages = append(t.Messages, s.longMessage([]message.Role{message.User, message.Assistant}[i%2]))
+			}
+			for _, m := range t.Messages[:20] {
+				if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: m}); err != nil {
+					return fmt.Sprintf("ingest: error %v", err)
+				}
+			}
+			req := core.AssembleRequest{Session: id, Budget: traceBudget, PromptMode: core.PromptNone}
+			if with {
+				req.Transcript = t
+			}
+			before := s.engine.Info().Health
+			s.env.faults.arm(place, 1000)
+			res, err := s.engine.Assemble(s.ctx(), req)
+			hits := s.env.faults.disarm()
+			after := s.engine.Info().Health
+			what := fmt.Sprintf("assemble while the store's %s fails (%d times), with a transcript: %v", place, hits, with)
+			if hits > 0 && err == nil && res.Degraded == "" && len(res.Warnings) == 0 && (len(after) == 0 || reflect.DeepEqual(before, after)) {
+				return what + ": no error, nothing in the result and no problem more in Info.Health"
+			}
+			if err == nil {
+				n, text := s.recounted(res)
+				if text != "" {
+					return what + ": " + text
+				}
+				if n > req.Budget && res.PromptAuthority != core.AuthorityHost {
+					return fmt.Sprintf("%s: the prompt costs %d, its budget is %d, and the authority is %q; degraded: %q", what, n, req.Budget, res.PromptAuthority, res.Degraded)
+				}
+			}
+			if s.recover(); s.over {
+				return ""
+			}
+			s.env.Host.advance(time.Hour)
+		}
+	}
+	return ""
+}
+
+// longMessage is a message of which a few fill the budget of these scripts.
+func (s *script) longMessage(role message.Role) message.Message {
+	return s.message(role, strings.Repeat("the budget report moved ", 16))
+}
+
+// scriptDispose ends an engine in which a call waits for the store, with a context that has ended, and once more when the call is over.
+func scriptDispose(s *script) string {
+	e, ok := s.engine.(core.Disposer)
+	if !ok {
+		return ""
+	}
+	m := s.message(message.User, "waits")
+	waits := func(ctx context.Context) error {
+		_, _ = s.engine.Ingest(ctx, core.IngestRequest{Session: s.id, Message: m}) // what becomes of it is the engine's
+		return nil
+	}
+	return s.whileHeld(s.id, waits, func() string {
+		ctx, cancel := cancelled(s.ctx())
+		defer cancel()
+		if err := e.Dispose(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			return fmt.Sprintf("dispose with an ended context while a call is under way: error %v, want the context's", err)
+		}
+		return ""
+	})
+}
+
+// mostTries is how often a call is made that fails, before an engine is taken for one that is never set aside.
+const mostTries = 12
+
+// scriptAside lets an engine fail in one session until it is set aside there, then in two, then in as many as it takes until it is set aside in all.
+func scriptAside(s *script) string {
+	ingest := func(id core.SessionID) error {
+		_, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: s.message(message.User, "is it on")})
+		return err
+	}
+	// fails makes a call fail through no fault of what cannot be reached, and reports whether the session is set aside then.
+	fails := func(id core.SessionID) bool {
+		s.env.faults.armBroken(faultAppend, 1000)
+		defer s.env.faults.disarm()
+		for range mostTries {
+			if errors.Is(ingest(id), core.ErrQuarantined) {
+				return true
+			}
+		}
+		return false
+	}
+	works := func(what string, ids ...core.SessionID) string {
+		for _, id := range ids {
+			err := ingest(id)
+			if err == nil {
+				_, err = s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 4000})
+			}
+			if err != nil {
+				return fmt.Sprintf("%s: session %s: error %v", what, id, err)
+			}
+		}
+		return ""
+	}
+	session := func(name string) core.SessionID { return core.SessionID{Agent: "agent-a", Session: name} }
+	retry := func(what string, ids ...core.SessionID) string {
+		s.engine.(engine.Retrier).Retry() //nolint:forcetypeassert // it is needed
+		if text := works("asked to try again, "+what, ids...); text != "" {
+			return text
+		}
+		if i := slices.IndexFunc(s.engine.Info().Health, func(p core.Problem) bool { return p.Quarantined }); i >= 0 {
+			return fmt.Sprintf("asked to try again, and all works: Info.Health still says %+v", s.engine.Info().Health[i])
+		}
+		return ""
+	}
+	first, second, other := session("first"), session("second"), session("other")
+	if text := works("nothing failed", first, second); text != "" {
+		return text
+	}
+	if !fails(first) {
+		return "" // never set aside
+	}
+	others := []core.SessionID{other, second, {Agent: "agent-b", Session: "first"}}
+	text := cmp.Or(works("set aside in one session of one agent", others...), retry("set aside in one session", first))
+	if text != "" {
+		return text
+	}
+	if fails(first) && fails(second) {
+		if text := cmp.Or(works("set aside in two sessions", other), retry("set aside in two sessions", second, first)); text != "" {
+			return text
+		}
+	}
+	var all []core.SessionID
+	for n := range 5 {
+		all = append(all, session(fmt.Sprintf("one of many %d", n)))
+		fails(all[n])
+	}
+	return retry("set aside in many sessions", append(all, session("new"), other)...)
+}

@@ -1,0 +1,184 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// severalChecks look at two engines over one store.
+var severalChecks = []Check{
+	{ID: "contract.several", Promise: 2, Suite: SuiteEngine, script: scriptSeveral,
+		Rule: "of two engines over one store that tells how far a session is, each shows at its next call what the other one stored, compacted, erased and purged, and what both are told at the same time is stored"},
+}
+
+// shares reports whether the store lets an engine see what another one does: it tells how far a session is, and keeps the views.
+func (s *script) shares() bool {
+	t, ok := core.As[core.Tailer](s.store)
+	if !ok {
+		return false
+	}
+	if _, err := t.Tail(s.ctx(), s.id); err != nil {
+		return false
+	}
+	_, ok = core.As[core.ViewStore](s.store)
+	return ok
+}
+
+// secondEngine makes another engine over the store, as a second process has it.
+func (s *script) secondEngine() core.ContextEngine {
+	env := s.env
+	env.Store = s.store
+	e, _ := s.comb.Open(s.tb, env)
+	return e
+}
+
+func scriptSeveral(s *script) string {
+	if !s.shares() {
+		return ""
+	}
+	a, b := s.engine, s.secondEngine()
+	defer func() {
+		s.engine = a
+		if d, ok := b.(core.Disposer); ok {
+			_ = d.Dispose(s.ctx())
+		}
+	}()
+	// each does something with one of the two, and looks whether the other one shows the same then.
+	each := func(what string, with core.ContextEngine, do func() string) string {
+		s.engine = with
+		if text := do(); text != "" {
+			return what + ": " + text
+		}
+		want, text := s.windowOf(with)
+		if text != "" {
+			return what + ": " + text
+		}
+		other := a
+		if with == a {
+			other = b
+		}
+		got, text := s.windowOf(other)
+		if text != "" {
+			return what + " by another engine: " + text
+		}
+		if got != want {
+			return fmt.Sprintf("after another engine did this to its session (%s) an engine shows something else than that one: %s", what, firstDifference(got, want))
+		}
+		return ""
+	}
+	talk := func(n, words int) func() string {
+		return func() string { _, text := s.talk(s.id, n, words); return text }
+	}
+	for n, step := range []struct {
+		what string
+		with core.ContextEngine
+		do   func() string
+	}{
+		{"two messages", a, talk(2, 3)}, {"two messages more", b, talk(2, 3)}, {"two messages more", a, talk(2, 3)}, {"one message more", b, talk(1, 3)},
+		{"more than there is room for", a, talk(20, 25)}, {"a compaction", b, s.compacts}, {"one message more", a, talk(1, 3)}, {"a compaction", a, s.compacts},
+		{"an erasure", b, s.erasesNewest}, {"one message more", a, talk(1, 3)}, {"an erasure", a, s.erasesNewest},
+		{"a purge", b, s.purges}, {"one message more", a, talk(1, 3)},
+	} {
+		if text := each(step.what, step.with, step.do); text != "" {
+			return fmt.Sprintf("step %d: %s", n+1, text)
+		}
+	}
+	return s.bothAtOnce(a, b)
+}
+
+// windowOf is what an engine shows of the session, or that it shows nothing.
+func (s *script) windowOf(e core.ContextEngine) (window, text string) {
+	res, err := e.Assemble(s.ctx(), core.AssembleRequest{Session: s.id, Budget: traceBudget, PromptMode: core.PromptNone})
+	if err != nil {
+		return "", fmt.Sprintf("assemble: error %v", err)
+	}
+	var b strings.Builder
+	for _, m := range res.Messages {
+		fmt.Fprintf(&b, "%s %s\n", m.Role, strings.ReplaceAll(allOf(m), "\n", " "))
+	}
+	return b.String(), ""
+}
+
+func (s *script) compacts() string {
+	if _, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: s.id, Budget: traceBudget, Force: true}); err != nil {
+		return fmt.Sprintf("compact: error %v", err)
+	}
+	return ""
+}
+
+// erasesNewest erases the newest message that says something.
+func (s *script) erasesNewest() string {
+	if _, ok := s.engine.(engine.Forgetter); !ok {
+		return ""
+	}
+	held := s.held(s.id)
+	for _, e := range slices.Backward(held) {
+		if e.Type != core.TypeMessage {
+			continue
+		}
+		if _, err := s.forgets(engine.ForgetRequest{Scope: s.id.Scope(), Entries: []string{e.ID}}); err != nil {
+			return fmt.Sprintf("forget: error %v", err)
+		}
+		return ""
+	}
+	return ""
+}
+
+func (s *script) purges() string {
+	if _, ok := s.engine.(engine.Forgetter); !ok {
+		return ""
+	}
+	if _, err := s.forgets(engine.ForgetRequest{Scope: s.id.Scope(), Purge: true}); err != nil {
+		return fmt.Sprintf("purge: error %v", err)
+	}
+	return ""
+}
+
+// bothAtOnce tells both engines the same at the same time: first so that both come to the store before either is done, then as it happens.
+func (s *script) bothAtOnce(engines ...core.ContextEngine) string {
+	const each = 12
+	id := core.SessionID{Agent: "agent-a", Session: "both at once"}
+	tell := func(e core.ContextEngine) error {
+		res, err := e.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: message.New(message.User, "go on")})
+		if err == nil && (res.Ingested != 1 || len(res.IDs) != 1) {
+			err = fmt.Errorf("the result is %+v", res) //nolint:err113 // it is only told
+		}
+		return err
+	}
+	for range 2 {
+		reached, release := s.env.faults.hold(id)
+		done := make(chan error, len(engines))
+		for _, e := range engines {
+			go func() { done <- tell(e) }()
+		}
+		<-reached
+		time.Sleep(begun)
+		release()
+		for range engines {
+			if err := <-done; err != nil {
+				return fmt.Sprintf("ingest while another engine stores into the session: error %v", err)
+			}
+		}
+	}
+	text := atOnce(len(engines), func(i int) string {
+		for range each {
+			if err := tell(engines[i]); err != nil {
+				return fmt.Sprintf("ingest while another engine stores into the session: error %v", err)
+			}
+		}
+		return ""
+	})
+	if text != "" {
+		return text
+	}
+	if n, want := len(s.held(id)), len(engines)*(each+2); n != want {
+		return fmt.Sprintf("two engines over one store were told %d messages at the same time: %d are stored", want, n)
+	}
+	return ""
+}
