@@ -15,14 +15,14 @@ import (
 func hangingChecks() []Check {
 	return []Check{
 		{ID: "patch.hangs", Promise: 4, Suite: SuiteCompactor, compactor: patchHangs, Needs: []Need{NeedOwner}, once: true,
-			Rule: "a model that hangs takes a compactor's time and not its progress: given seconds, it returns a fallback"},
+			Rule: "a model that hangs takes a compactor's time and not its progress: given a second or two, it returns a fallback"},
 		{ID: "patch.quotes", Promise: 9, Suite: SuiteCompactor, compactor: patchQuotes,
 			Rule: "neither the error of a compaction whose time is over nor what it says of the model holds what a message says"},
 	}
 }
 
 // hangingTimes are how long a compaction may take, one after the other: the second is for a machine that stood still during the first.
-var hangingTimes = []time.Duration{time.Second, 3 * time.Second}
+var hangingTimes = []time.Duration{500 * time.Millisecond, 1800 * time.Millisecond}
 
 // patchHangs gives a hanging model time enough for a compactor to keep some of it for itself.
 func patchHangs(r *compactorRun) string {
