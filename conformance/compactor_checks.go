@@ -14,7 +14,7 @@ import (
 )
 
 func compactorChecks() []Check {
-	return slices.Concat(compactorContract(), moreCompactorChecks(), taskCompactorChecks())
+	return slices.Concat(compactorContract(), moreCompactorChecks(), taskCompactorChecks(), hangingChecks())
 }
 
 func compactorContract() []Check {

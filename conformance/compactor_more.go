@@ -381,6 +381,7 @@ func patchOwns(r *compactorRun) string {
 func patchWhole(r *compactorRun) string {
 	var want core.CompactResult
 	filled(&want)
+	want.Summary, want.Reason = " \n"+want.Summary+" \n", "\t"+want.Reason+" " // as they are
 	var asked core.CompactRequest
 	r.host.onCompact = func(req core.CompactRequest) core.CompactResult { asked = req; return want }
 	for n, compacted := range []bool{true, false, true, true, false, false, false, true} {
@@ -400,6 +401,7 @@ func patchWhole(r *compactorRun) string {
 		calls := r.host.Compacts()
 		asking := func(id core.SessionID) (req core.CompactRequest) {
 			filled(&req)
+			req.Instructions = "\n" + req.Instructions + "  "
 			switch n {
 			case 3:
 				req.Force, c.Force = false, false

@@ -40,14 +40,14 @@ func (b *compacts) Compact(ctx context.Context, c core.Compaction) (core.Patch, 
 
 type soundCompact = func(context.Context, core.Compaction) (core.Patch, error)
 
-func brokenCompactorOf(class, base, name string, f func(ctx context.Context, c core.Compaction, m *conformance.Model, sound soundCompact) (core.Patch, error)) broken {
+func brokenCompactorOf(class, base, name string, f func(ctx context.Context, c core.Compaction, m *conformance.Model, sound soundCompact) (core.Patch, error), opts ...conformance.Option) broken {
 	return brokenCompactorEach(class, base, name, func() func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error) {
 		return f
-	})
+	}, opts...)
 }
 
 // brokenCompactorEach is brokenCompactorOf where each compactor remembers something of its own.
-func brokenCompactorEach(class, base, name string, each func() func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error)) broken {
+func brokenCompactorEach(class, base, name string, each func() func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error), opts ...conformance.Option) broken {
 	over := func(env conformance.Env) (core.Compactor, error) {
 		c, err := compactors[base](env)
 		f := each()
@@ -64,7 +64,9 @@ func brokenCompactorEach(class, base, name string, each func() func(context.Cont
 				tb.Fatal(err)
 			}
 			return c
-		}, conformance.WithExactly(8, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second))
+		}, append([]conformance.Option{
+			conformance.WithExactly(8, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second),
+		}, opts...)...)
 	}}
 }
 

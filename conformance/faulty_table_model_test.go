@@ -134,6 +134,10 @@ func tableModels() []broken {
 		}
 		return cheap(s)
 	})
+	for _, most := range []int{100_000, 150_000, 300_000, 500_000} {
+		pure("count.long", fmt.Sprintf("the first %d bytes alone", most), func(s string) int { return cheap(s[:min(len(s), most)]) })
+		pure("count.long", fmt.Sprintf("%d bytes at most, and a little for the rest", most), func(s string) int { return cheap(s[:min(len(s), most)]) + max(len(s)-most, 0)/1000 })
+	}
 	counter("count.alike", "remembered by length and beginning", func() core.TokenCounter {
 		var known sync.Map
 		return func(s string) int {
@@ -234,6 +238,19 @@ func tableModels() []broken {
 			return v, ctx.Err()
 		}}
 	})
+	vectors("embed.shape", "neighbours that are the same once", func(t []string, s func([]string) [][]float32) [][]float32 { return s(slices.Compact(slices.Clone(t))) })
+	vectors("embed.shape", "the same twice once", func(t []string, s func([]string) [][]float32) [][]float32 {
+		slices.Sort(t)
+		return s(slices.Compact(t))
+	})
+	embedder("embed.many", "refuses more than 2048 texts", func() *hashed {
+		return &hashed{embed: func(ctx context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
+			if len(texts) > 2048 {
+				return nil, core.ErrInvalid
+			}
+			return sound(texts), ctx.Err()
+		}}
+	})
 	vectors("embed.order", "backwards", func(t []string, s func([]string) [][]float32) [][]float32 { v := s(t); slices.Reverse(v); return v })
 	vectors("embed.order", "all of the first", func(t []string, s func([]string) [][]float32) [][]float32 {
 		v := s(t)
@@ -314,6 +331,32 @@ func tableModels() []broken {
 			return v, nil
 		}}
 	})
+
+	// A buffer of its own, which the next call writes over.
+	for name, fits := range map[string]func(have, need int) bool{
+		"one buffer": func(int, int) bool { return true }, "a buffer that is long enough": func(have, need int) bool { return have >= need }, "a buffer of the same length": func(have, need int) bool { return have == need },
+		"a buffer for fewer": func(have, need int) bool { return have > need },
+	} {
+		embedder("embed.pure", name, func() *hashed {
+			var mu sync.Mutex
+			var buffer [][]float32
+			return &hashed{embed: func(ctx context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				v := sound(texts)
+				if !fits(len(buffer), len(v)) {
+					buffer = v
+					return v, ctx.Err()
+				}
+				for i := range min(len(v), len(buffer)) {
+					copy(buffer[i], v[i])
+					v[i] = buffer[i]
+				}
+				buffer = append(buffer, v[min(len(v), len(buffer)):]...)
+				return v, ctx.Err()
+			}}
+		})
+	}
 
 	completer := func(id, name string, f func() completes) {
 		out = append(out, broken{class: "completer: " + id, name: name, find: func(t *testing.T) []conformance.Finding {

@@ -71,7 +71,12 @@ func (r *modelRun) embed(texts []string) ([][]float32, string) {
 			}
 		}
 	}
-	return got, ""
+	// A copy: where a later call wrote over it, nothing could be compared.
+	out := make([][]float32, len(got))
+	for i, v := range got {
+		out[i] = slices.Clone(v)
+	}
+	return out, ""
 }
 
 // alike is how near to each other the vectors of one text are, as the cosine.
@@ -99,7 +104,8 @@ func (r *modelRun) said() []string {
 
 func embedShape(r *modelRun) string {
 	// The blank ones stand among others and alone.
-	for _, texts := range [][]string{r.said(), slices.Insert(r.said(), 1, "", " ", "\n\t"), {""}} {
+	one, two := r.said()[0], r.said()[1]
+	for _, texts := range [][]string{r.said(), slices.Insert(r.said(), 1, "", " ", "\n\t"), {""}, {one, one, two}, {one, two, one}, {"", "", one}} {
 		if _, text := r.embed(texts); text != "" {
 			return fmt.Sprintf("%s, of %.80q", text, texts)
 		}
@@ -130,7 +136,7 @@ func embedOrder(r *modelRun) string {
 
 // embedMany asks for more than endpoints take at once, and for the vectors of some of it alone.
 func embedMany(r *modelRun) string {
-	const most = 600
+	const most = 2100
 	texts := make([]string, most)
 	for i := range texts {
 		texts[i] = makeText(markOf(6, i), textPlain, 5+i%7, i, nil)
@@ -141,7 +147,7 @@ func embedMany(r *modelRun) string {
 		texts[i] = texts[2] + texts[2] + strings.Repeat(" "+strings.Repeat(string(rune('f'+i%9)), 6), 40)
 	}
 	alone := map[int][]float32{}
-	for _, n := range []int{33, 129, most} {
+	for _, n := range []int{33, 129, 600, most} {
 		all, text := r.embed(texts[:n])
 		if text != "" {
 			return text
@@ -209,18 +215,33 @@ func embedConcurrent(r *modelRun) string {
 
 func embedPure(r *modelRun) string {
 	texts, same := r.said(), r.said()
-	first, text := r.embed(texts)
-	if text != "" {
-		return text
+	turned := slices.Clone(texts)
+	slices.Reverse(turned)
+	var first, kept [][]float32
+	for _, others := range [][]string{{"another text"}, turned, append([]string{"one more"}, texts...)} { // fewer, as many, and more
+		var err error
+		if first, err = r.embedder.Embed(r.ctx(), texts); err != nil || len(first) != len(texts) {
+			return fmt.Sprintf("Embed of %d texts: %d vectors, error %v", len(texts), len(first), err)
+		}
+		kept = make([][]float32, len(first))
+		for i := range first {
+			kept[i] = slices.Clone(first[i])
+		}
+		if _, text := r.embed(others); text != "" {
+			return text
+		}
+		for i := range first {
+			if !sameWay(first[i], kept[i]) {
+				return fmt.Sprintf("Embed: vector %d of an earlier answer is another one after a call for %d texts", i, len(others))
+			}
+		}
 	}
 	for i := range texts {
 		if texts[i] != same[i] {
 			return fmt.Sprintf("Embed changed text %d to %s", i, quoteShort(texts[i]))
 		}
 	}
-	kept := make([][]float32, len(first))
 	for i := range first {
-		kept[i] = append([]float32(nil), first[i]...)
 		clear(first[i])
 	}
 	again, text := r.embed(texts)

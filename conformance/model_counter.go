@@ -20,7 +20,7 @@ func counterChecks() []Check {
 		{ID: "count.grows", Promise: 1, Suite: SuiteCounter, model: countGrows,
 			Rule: "a text that goes on and on costs more and more"},
 		{ID: "count.long", Promise: 1, Suite: SuiteCounter, model: countLong, once: true,
-			Rule: "a text of any length costs more than its first half"},
+			Rule: "a text of any length costs more than its first half, and a long one that is much the same all through costs in proportion"},
 		{ID: "count.alike", Promise: 6, Suite: SuiteCounter, model: countAlike, once: true,
 			Rule: "texts of the same length, beginning and end cost what each of them costs alone, and thousands of texts later the same"},
 	}
@@ -131,18 +131,29 @@ func countGrows(r *modelRun) string {
 	return ""
 }
 
+// longest is how much text a counter is asked for, and from even bytes on a text costs in proportion: twice as much is at least twice the cost, allowing for estimates.
+const (
+	longest = 900_000
+	even    = 20_000
+	twice   = 1.6
+)
+
 // countLong counts beginnings of one text, each less than half of the next.
 func countLong(r *modelRun) string {
 	for _, kind := range []textKind{textPlain, textCode, textCJK, textEmoji, textDense} {
 		whole := makeText("long", kind, 60000, 0, nil)
+		whole += strings.Repeat(whole, longest/len(whole))
 		last, before := 0, 0
-		for _, n := range []int{900, 2000, 4200, 9000, 20000, 45000, 95000, 200000} {
+		for _, n := range []int{900, 2000, 4200, 9000, 20000, 45000, 95000, 200000, 420000, longest} {
 			for !utf8.RuneStart(whole[n]) {
 				n--
 			}
 			tokens := r.count(whole[:n])
 			if tokens <= last {
 				return fmt.Sprintf("%d bytes of a %s text cost %d tokens, the first %d of them %d", n, kind, tokens, before, last)
+			}
+			if before >= even && float64(tokens) < twice*float64(last) {
+				return fmt.Sprintf("%d bytes of a %s text that is the same all through cost %d tokens, the first %d of them %d", n, kind, tokens, before, last)
 			}
 			last, before = tokens, n
 		}

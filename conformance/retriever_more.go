@@ -225,9 +225,15 @@ func retrieveGranted(r *retrieverRun) string {
 		}
 	}
 	names = append(names, home)
-	n := 0
-	for _, id := range names {
-		for i := range 3 {
+	// What is returned for many says how many candidates are returned at most.
+	many := core.SessionID{Agent: "ann", Session: "many"}
+	n, most := 0, 0
+	for _, id := range append(slices.Clone(names), many) {
+		size := 3
+		if id == many {
+			size = 12
+		}
+		for i := range size {
 			e := plainEntry(n, id, int64(i))
 			m := message.New(message.User, fmt.Sprintf("%s the budget report moved to friday", markOf(8, n)))
 			e.Message, e.Fingerprint = m, message.Fingerprint(m)
@@ -261,9 +267,21 @@ func retrieveGranted(r *retrieverRun) string {
 			}
 			counts[id]++
 		}
+		most = max(most, len(got))
 		return counts, ""
 	}
+	// lacks reports whether nothing of a session is there, although there was room for it: a retriever may return fewer than the limit.
+	lacks := func(counts map[core.SessionID]int, of ...core.SessionID) bool {
+		n := 0
+		for _, c := range counts {
+			n += c
+		}
+		return n < most && slices.ContainsFunc(of, func(id core.SessionID) bool { return counts[id] == 0 })
+	}
 	return r.settled(func() string {
+		if _, text := ask(many.Scope()); text != "" {
+			return text
+		}
 		alone, text := ask(home.Scope())
 		if text != "" {
 			return text
@@ -277,21 +295,21 @@ func retrieveGranted(r *retrieverRun) string {
 			if text != "" {
 				return text
 			}
-			if own[id] > 0 && got[id] == 0 {
+			if own[id] > 0 && lacks(got, id) {
 				return fmt.Sprintf("Retrieve with session %q of agent %q granted finds nothing there, asked in it alone it finds %d", id.Session, id.Agent, own[id])
 			}
-			if alone[home] > 0 && got[home] == 0 {
+			if alone[home] > 0 && lacks(got, home) {
 				return "Retrieve with another session granted finds nothing in its own any more"
 			}
 		}
 		// A whole agent, and two at once.
 		if got, text := ask(home.Scope(), core.Scope{Agent: "Ann"}, names[2].Scope()); text != "" {
 			return text
-		} else if alone[home] > 0 && (got[names[1]] == 0 || got[names[2]] == 0) {
+		} else if alone[home] > 0 && lacks(got, names[1], names[2]) {
 			return fmt.Sprintf("Retrieve with two scopes granted finds %v", got)
 		}
 		got, text := ask(core.Scope{Agent: "ann"})
-		if text == "" && alone[home] > 0 && len(got) < 2 {
+		if text == "" && alone[home] > 0 && len(got) < 2 && lacks(got, names[0], names[2]) {
 			return fmt.Sprintf("Retrieve in all of an agent's sessions finds entries of %d", len(got))
 		}
 		return text

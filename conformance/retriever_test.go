@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/contextengine/contextengine/backends/memory"
@@ -41,4 +42,44 @@ func TestRetrieverSemantic(t *testing.T) {
 		}
 		return r, memory.New()
 	})
+}
+
+// fewest proposes so many candidates at most.
+type fewest struct {
+	core.Retriever
+	most int
+	// own leaves out what is granted.
+	own bool
+}
+
+func (f *fewest) Attach(s core.Store) error {
+	a, _ := f.Retriever.(core.Attacher)
+	return a.Attach(s)
+}
+
+func (f *fewest) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
+	q.Limit = min(q.Limit, f.most)
+	if f.own {
+		q.Granted = nil
+	}
+	return f.Retriever.Retrieve(ctx, q)
+}
+
+// TestRetrieverFew holds retrievers that propose few candidates to the rule of grants: the limit is the largest number, not the wanted one.
+func TestRetrieverFew(t *testing.T) {
+	t.Parallel()
+	for _, most := range []int{1, 3, 5, 10, core.MaxPage} {
+		for _, own := range []bool{false, true} {
+			found := conformance.ExamineRetriever(t, func(tb testing.TB) (core.Retriever, core.Store) {
+				tb.Helper()
+				return &fewest{Retriever: words(), most: most, own: own}, memory.New()
+			}, conformance.WithClaims("retrieve.granted"))
+			switch {
+			case !own && len(found) > 0:
+				t.Errorf("a retriever of %d candidates at most: %v", most, found)
+			case own && most > 3 && len(found) == 0:
+				t.Errorf("a retriever of %d candidates at most that does not look at grants: caught by no check", most)
+			}
+		}
+	}
 }

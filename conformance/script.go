@@ -69,11 +69,17 @@ func drawn(id, combination string, o options) bool {
 	return int(h.Sum32()%fewCases) < o.cases
 }
 
+// scripts are all checks that play a script.
+func scripts() []Check {
+	return slices.Concat(scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, askedScriptChecks,
+		heldChecks, eraseChecks, failChecks, severalChecks, reachChecks)
+}
+
 // examineScripts runs the scripts that checks name, each on an engine of its own.
 func examineScripts(tb testing.TB, c Combination, checks map[string]Check, tokens *tokenCache, o options) []Finding {
 	tb.Helper()
 	var out []Finding
-	for _, check := range slices.Concat(scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, askedScriptChecks, heldChecks, eraseChecks, failChecks, severalChecks) {
+	for _, check := range scripts() {
 		if _, ok := checks[check.ID]; !ok || !drawn(check.ID, c.Name, o) {
 			continue
 		}

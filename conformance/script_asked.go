@@ -54,7 +54,7 @@ func scriptScore(s *script) string {
 	}
 	early := s.env.Host.Now().Add(-time.Hour)
 	given := []engine.Outcome{
-		{Session: other, Turn: 2, Name: "zeal", Value: 3}, {Session: s.id, Turn: 1, Name: "rating", Value: 1}, {Session: s.id, Name: "rating", Value: -2.5, Time: early}, {Session: other, Turn: 1, Name: "rating", Value: 4},
+		{Session: other, Turn: 2, Name: "zeal" + strings.Repeat("-", 60), Value: 3}, {Session: s.id, Turn: 1, Name: "rating", Value: 1}, {Session: s.id, Name: "rating", Value: -2.5, Time: early}, {Session: other, Turn: 1, Name: "rating", Value: 4},
 		{Session: s.id, Turn: 1, Name: "Rating.2", Value: 5}, {Session: s.id, Turn: 1, Name: "RATING", Value: 1.0 / 3},
 		{Session: s.id, Turn: 1, Name: "rating", Value: 7, Time: early.Add(time.Minute)},
 	}
@@ -87,7 +87,7 @@ func scriptScore(s *script) string {
 	if got, err := e.Outcomes(s.ctx(), "agent-c"); err != nil || len(got) > 0 {
 		return fmt.Sprintf("the outcomes of an agent that has none are %+v, error %v", got, err)
 	}
-	for _, bad := range []engine.Outcome{{Name: "rating"}, {Session: s.id}, {Session: s.id, Name: "two words"}, {Session: s.id, Name: "rating", Turn: -1}, {Session: s.id, Name: "rating", Value: math.NaN()}} {
+	for _, bad := range []engine.Outcome{{Name: "rating"}, {Session: s.id}, {Session: s.id, Name: "two words"}, {Session: s.id, Name: strings.Repeat("n", 65)}, {Session: s.id, Name: "rating", Turn: -1}, {Session: s.id, Name: "rating", Value: math.NaN()}} {
 		if err := e.Score(s.ctx(), bad); !errors.Is(err, core.ErrInvalid) {
 			return fmt.Sprintf("score %+v: error %v, want ErrInvalid", bad, err)
 		}

@@ -27,7 +27,7 @@ func (s *script) trueFound(f engine.Found, e core.Entry) string {
 }
 
 // trueText looks at the text for a model: every line of an entry is quoted, and every entry is cited.
-func (s *script) trueText(found []engine.Found, text string, tokens, bound int) string {
+func (s *script) trueText(asker core.SessionID, found []engine.Found, text string, tokens, bound int) string {
 	if n := s.env.Count(text); n != tokens || n > bound {
 		return fmt.Sprintf("the text costs %d tokens, the answer says %d, the bound is %d", n, tokens, bound)
 	}
@@ -36,7 +36,7 @@ func (s *script) trueText(found []engine.Found, text string, tokens, bound int) 
 			return fmt.Sprintf("the text holds a line of an entry that is not quoted: %.80q", line)
 		}
 	}
-	return cites(found, text)
+	return cites(asker, found, text)
 }
 
 func scriptBack(s *script) string {
@@ -71,7 +71,7 @@ func scriptBack(s *script) string {
 					return "search: " + text
 				}
 			}
-			if text := s.trueText(res.Found, res.Text, res.Tokens, engine.MaxAnswer); text != "" {
+			if text := s.trueText(s.id, res.Found, res.Text, res.Tokens, engine.MaxAnswer); text != "" {
 				return "search: " + text
 			}
 			if req.Offset = res.Next; res.Next == 0 {
@@ -93,7 +93,7 @@ func scriptBack(s *script) string {
 	if err != nil {
 		return fmt.Sprintf("search: error %v", err)
 	}
-	if text := s.trueText(small.Found, small.Text, small.Tokens, 150); text != "" {
+	if text := s.trueText(s.id, small.Found, small.Text, small.Tokens, 150); text != "" {
 		return "search bounded to 150 tokens: " + text
 	}
 	if text := s.backPages(r); text != "" {
@@ -131,7 +131,7 @@ func (s *script) backPages(r engine.Recaller) string {
 		if err != nil || len(page.Found) != 1 || n > 100 || page.Total != len(long[0].Text()) {
 			return fmt.Sprintf("page %d of an entry: %d entries, %d bytes in all, error %v, want %d", n+1, len(page.Found), page.Total, err, len(long[0].Text()))
 		}
-		if text := s.trueText(page.Found, page.Text, page.Tokens, 200); text != "" {
+		if text := s.trueText(s.id, page.Found, page.Text, page.Tokens, 200); text != "" {
 			return fmt.Sprintf("page %d of an entry: %s", n+1, text)
 		}
 		whole.WriteString(page.Found[0].Excerpt)
@@ -188,7 +188,7 @@ func (s *script) backExpand(r engine.Recaller, entries []core.Entry) string {
 			if text := s.trueFound(res.Found[0], e); text != "" {
 				return "expand: " + text
 			}
-			if text := s.trueText(res.Found, res.Text, res.Tokens, engine.MaxAnswer); text != "" {
+			if text := s.trueText(s.id, res.Found, res.Text, res.Tokens, engine.MaxAnswer); text != "" {
 				return "expand: " + text
 			}
 		}

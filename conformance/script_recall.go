@@ -235,6 +235,9 @@ func scriptSections(s *script) string {
 
 func scriptCovers(s *script) string {
 	r, _ := s.engine.(engine.Recaller)
+	if _, text := s.ingested(s.id, s.message(message.System, "Be brief.")); text != "" {
+		return text
+	}
 	entries, text := s.talk(s.id, 24, 25)
 	if text != "" {
 		return text
@@ -271,7 +274,7 @@ func scriptCovers(s *script) string {
 				left += c.Count
 			case window.ReasonSummary:
 				sums[c.Entry] = true
-			case window.ReasonTail, window.ReasonPinned:
+			case window.ReasonTail, window.ReasonPinned, window.ReasonSystem:
 				shown++
 			}
 		}

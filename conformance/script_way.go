@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -126,6 +127,14 @@ func (s *script) takenBack(r engine.Recaller) ([]unseen, string) {
 				return nil, fmt.Sprintf("search for an entry in force finds %d, and not that one, error %v (whole: %v, kept: %v)", len(res.Found), err, c.whole, c.keep)
 			}
 		}
+		if c.front || s.comb.ResetHistory {
+			continue // where positions are not in the order of the conversation, or all of them are shown
+		}
+		for _, at := range []int{0, len(there) - 1} {
+			if text := s.inOneRow(r, there, at, 6); text != "" {
+				return nil, fmt.Sprintf("where messages are %s: %s", cmp.Or(c.why, "not shown by a host"), text)
+			}
+		}
 	}
 	return out, ""
 }
@@ -162,10 +171,14 @@ func quotedIn(text string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return !strings.HasPrefix(line, ">") }), "\n")
 }
 
-// cites looks whether a text for a model names every entry that it quotes: by "#" and the id, or the position.
-func cites(found []engine.Found, text string) string {
+// cites looks whether a text for a model names every entry that it quotes: by "#" and the id or, in the session that asks, the position.
+func cites(asker core.SessionID, found []engine.Found, text string) string {
 	for _, f := range found {
-		named := slices.ContainsFunc([]string{f.ID, fmt.Sprint(f.Seq)}, func(name string) bool {
+		names := []string{f.ID}
+		if f.Session == asker.Session {
+			names = append(names, fmt.Sprint(f.Seq))
+		}
+		named := slices.ContainsFunc(names, func(name string) bool {
 			for rest := text; ; {
 				at := strings.Index(rest, "#"+name)
 				if at < 0 {
@@ -177,7 +190,7 @@ func cites(found []engine.Found, text string) string {
 			}
 		})
 		if !named {
-			return fmt.Sprintf("the text quotes entry %q, at %d, without a citation: %.200q", f.ID, f.Seq, text)
+			return fmt.Sprintf("the text quotes entry %q, at %d, without a citation that finds it: %.200q", f.ID, f.Seq, text)
 		}
 	}
 	return ""
@@ -321,7 +334,7 @@ func scriptNeighbours(s *script) string {
 					return fmt.Sprintf("entry %d of %d with %d before and %d after: number %d is at %d, want %d", c.at, len(entries), c.before, c.after, got+i, f.Seq, want[got+i].Seq)
 				}
 			}
-			if text := s.trueText(page.Found, page.Text, page.Tokens, c.tokens); text != "" {
+			if text := s.trueText(s.id, page.Found, page.Text, page.Tokens, c.tokens); text != "" {
 				return "expand with neighbours: " + text
 			}
 			got += len(page.Found)

@@ -73,12 +73,12 @@ type Found struct {
 	Score   float64 `json:"score,omitempty"`
 }
 
-// ExpandRequest asks for an entry in full, or for what a summary stands for.
+// ExpandRequest asks for an entry in full, its calls with their arguments and its results, or for what a summary stands for.
 type ExpandRequest struct {
 	Session core.SessionID `json:"session"`
 	// ID is an entry's, or a summary's, as citations and markers name it: its id, or its position in the session; a "#" in front is allowed.
 	ID string `json:"id"`
-	// Before and After add neighbours of the entry in the conversation, up to MaxFound each.
+	// Before and After add neighbours of the entry in the conversation, up to MaxFound each. A summary is none, nor is what was reset or forked away.
 	Before int `json:"before,omitempty"`
 	After  int `json:"after,omitempty"`
 	// Offset is Next of the page before: bytes of the entry's text, or entries of a summary or of a neighbourhood.
