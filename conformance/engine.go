@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -238,7 +239,7 @@ func deterministic(
 
 // engineChecks lists the checks of engines: those of prompts and compactions, and those that the driver reports itself.
 func engineChecks() []Check {
-	return slices.Concat(promptChecks, resultChecks, compactChecks, backChecks, headChecks, scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, askedScriptChecks, endedScriptChecks, resetScriptChecks, []Check{
+	return slices.Concat(promptChecks, resultChecks, compactChecks, backChecks, headChecks, scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, askedScriptChecks, endedScriptChecks, resetScriptChecks, promptScriptChecks, []Check{
 		{ID: "budget.refused", Promise: 1, Suite: SuiteEngine,
 			Rule: "a typed error says that system prompt and newest group alone do not fit, and only then"},
 		{ID: "lost.readback", Promise: 2, Suite: SuiteEngine, final: lostReadback,
@@ -246,7 +247,7 @@ func engineChecks() []Check {
 		{ID: "twice.stored", Promise: 6, Suite: SuiteEngine, final: twiceStored,
 			Rule: "what was handed over once, or again with its key, is stored once"},
 		{ID: "ids.form", Suite: SuiteEngine, final: idsForm,
-			Rule: "ids of entries are letters, digits, \"-\" and \"_\", at most 64 of them"},
+			Rule: "ids of entries are letters, digits, \"-\" and \"_\", at most 64 of them, and not digits alone"},
 		{ID: "erase.stored", Promise: 2, Suite: SuiteEngine, final: eraseStored,
 			Rule: "an erasure reaches the entries, the summaries that stand for them and the views"},
 		{ID: "compact.converges", Promise: 4, Suite: SuiteEngine, Needs: []Need{NeedOwner},
@@ -309,8 +310,8 @@ func lostReadback(d *driver) string {
 var entryIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func oddID(id string) string {
-	if !entryIDs.MatchString(id) {
-		return fmt.Sprintf("an entry has the id %q, want 1 to 64 letters, digits, \"-\" and \"_\"", id)
+	if !entryIDs.MatchString(id) || strings.Trim(id, "0123456789") == "" {
+		return fmt.Sprintf("an entry has the id %q, want 1 to 64 letters, digits, \"-\" and \"_\", and not digits alone", id)
 	}
 	return ""
 }

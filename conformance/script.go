@@ -73,7 +73,7 @@ func drawn(id, combination string, o options) bool {
 func examineScripts(tb testing.TB, c Combination, checks map[string]Check, tokens *tokenCache, o options) []Finding {
 	tb.Helper()
 	var out []Finding
-	for _, check := range slices.Concat(scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, askedScriptChecks, endedScriptChecks, resetScriptChecks) {
+	for _, check := range slices.Concat(scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, askedScriptChecks, endedScriptChecks, resetScriptChecks, promptScriptChecks) {
 		if _, ok := checks[check.ID]; !ok || !drawn(check.ID, c.Name, o) {
 			continue
 		}

@@ -323,9 +323,10 @@ const (
 
 // CompactResult says what a compaction did.
 type CompactResult struct {
-	OK        bool   `json:"ok"`
-	Compacted bool   `json:"compacted"`
-	Reason    string `json:"reason,omitempty"`
+	OK        bool `json:"ok"`
+	Compacted bool `json:"compacted"`
+	// Reason says why nothing was compacted, or why less than asked. Where OK holds and nothing was, it holds one of the reasons above.
+	Reason string `json:"reason,omitempty"`
 	// Summary is the newest text that stands for compacted history.
 	Summary string `json:"summary,omitempty"`
 	// FirstKept is the id of the oldest entry that is still live.
