@@ -61,15 +61,21 @@ func scriptReset(s *script) string {
 	for n, keep := range []int{0, 2} {
 		s.id = core.SessionID{Agent: "agent-a", Session: fmt.Sprintf("keeps %d", keep)}
 		t := s.facts(8)
-		now := &core.Transcript{Messages: append(slices.Clone(t[:keep]), s.facts(2)...), Whole: true}
+		greeting := []message.Message{s.message(message.User, "good morning"), s.message(message.Assistant, "good morning to you")}
+		now := &core.Transcript{Messages: append(slices.Clone(t[:keep]), greeting...), Whole: true}
+		var first core.AssembleResult
 		for _, transcript := range []*core.Transcript{{Messages: t, Whole: true}, now} {
-			if _, err := s.assemble(8000, func(r *core.AssembleRequest) { r.Transcript = transcript }); err != nil {
+			var err error
+			if first, err = s.assemble(8000, func(r *core.AssembleRequest) { r.Transcript = transcript }); err != nil {
 				return fmt.Sprintf("assemble: error %v", err)
 			}
 		}
+		// An engine may be configured to give the first turn after a reset some of it, unasked.
 		var hidden []string
 		for _, m := range t[keep:] {
-			hidden = append(hidden, marksIn(m.Text())...)
+			if mark := marksIn(m.Text()); shownOf(first, mark) == "" {
+				hidden = append(hidden, mark...)
+			}
 		}
 		asks := []string{t[keep].Text(), t[len(t)-1].Text(), asked}
 		for _, ask := range asks {
