@@ -112,7 +112,7 @@ var compactChecks = []Check{
 	{ID: "compact.silent", Promise: 3, Suite: SuiteEngine, compact: compactSilent,
 		Rule: "no engine answers a forced compact over budget with a silent no-op"},
 	{ID: "compact.progress", Promise: 4, Suite: SuiteEngine, compact: compactProgress, Needs: []Need{NeedOwner},
-		Rule: "a compaction that did something leaves fewer tokens than before, one that did not says why"},
+		Rule: "a compaction that did something leaves fewer tokens than before, one that did not says why, in words that hosts know where all is well"},
 	{ID: "compact.fallback", Promise: 4, Suite: SuiteEngine, compact: compactFallback, Needs: []Need{NeedOwner},
 		Rule: "a model that fails, hangs, lies or says nothing does not fail a compaction"},
 }
@@ -181,6 +181,8 @@ func compactProgress(c *compaction) string {
 		return "compacted, but not ok"
 	case !c.res.Compacted && c.res.Reason == "":
 		return "not compacted, without a reason"
+	case !c.res.Compacted && c.res.OK && !benign(c.res.Reason):
+		return "not compacted, for a reason that hosts do not know"
 	}
 	return ""
 }

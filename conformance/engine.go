@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -247,7 +248,7 @@ func engineChecks() []Check {
 		{ID: "twice.stored", Promise: 6, Suite: SuiteEngine, final: twiceStored,
 			Rule: "what was handed over once, or again with its key, is stored once"},
 		{ID: "ids.form", Suite: SuiteEngine, final: idsForm,
-			Rule: "ids of entries are letters, digits, \"-\" and \"_\", at most 64 of them"},
+			Rule: "ids of entries are letters, digits, \"-\" and \"_\", at most 64 of them, and not digits alone"},
 		{ID: "erase.stored", Promise: 2, Suite: SuiteEngine, final: eraseStored,
 			Rule: "an erasure reaches the entries, the summaries that stand for them and the views"},
 		{ID: "compact.converges", Promise: 4, Suite: SuiteEngine, Needs: []Need{NeedOwner},
@@ -310,8 +311,8 @@ func lostReadback(d *driver) string {
 var entryIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func oddID(id string) string {
-	if !entryIDs.MatchString(id) {
-		return fmt.Sprintf("an entry has the id %q, want 1 to 64 letters, digits, \"-\" and \"_\"", id)
+	if !entryIDs.MatchString(id) || strings.Trim(id, "0123456789") == "" {
+		return fmt.Sprintf("an entry has the id %q, want 1 to 64 letters, digits, \"-\" and \"_\", and not digits alone", id)
 	}
 	return ""
 }

@@ -37,7 +37,7 @@ func TestFaultyTable(t *testing.T) {
 		t.Skip("some hundred broken implementations")
 	}
 	needs.NoRace(t)
-	all := slices.Concat(tableStores(), knownByKeys(), wholeStores(), tailStores(), viewlessStores(), tableViews(), afterGone(), tableReopened(), tableCompanions(t), tableHelpers(), tableRetrievers(), tableSearchers(), tableListeners(), forgetfulListeners(), deafIndexes(), tableCompactors(), tableHanging(), tableEngines(), tableWindows(), tableTold(), tableResults(), tableContract(), tableModels())
+	all := slices.Concat(tableStores(), knownByKeys(), wholeStores(), tailStores(), viewlessStores(), tableViews(), afterGone(), tableReopened(), tableCompanions(t), tableHelpers(), tableRetrievers(), tableSearchers(), tableListeners(), forgetfulListeners(), deafIndexes(), tableCompactors(), tableHanging(), tableEngines(), tableWindows(), tableTold(), tableHandedBack(), tableReset(), tablePrompts(), tableResults(), tableContract(), tableModels())
 	type count struct{ number, caught int }
 	counts := map[string]*count{}
 	order := []string{}

@@ -195,11 +195,25 @@ func orderTail(p *prompt) string {
 		if p.inRecall(i) || slices.ContainsFunc(marksIn(v.text()), func(m string) bool { return p.t.floating[m] }) {
 			continue
 		}
+		if p.shortened(i, want.marks[len(want.marks)-1]) {
+			return ""
+		}
 		if len(marks) > 0 || !p.made[i] {
 			return fmt.Sprintf("the last message of history is number %d, want the one with %s", i, want.marks)
 		}
 	}
 	return fmt.Sprintf("history is empty, want the message with %s at its end", want.marks)
+}
+
+// shortened reports whether a message shows the entry with a mark, so short that nothing may be left of what it says.
+func (p *prompt) shortened(i int, mark string) bool {
+	return slices.ContainsFunc(p.res.Choices, func(c window.Choice) bool {
+		if c.Message != i || c.Stub == "" {
+			return false
+		}
+		k, _ := p.d.entry(c.Entry)
+		return contains(k.marks, mark)
+	})
 }
 
 func contractChoices(p *prompt) string {

@@ -227,6 +227,33 @@ func scriptSteered(s *script) string {
 	if got := recalled[steering[0]][true]; got == recalled[steering[1]][true] {
 		return fmt.Sprintf("what the newest message asks about is what is recalled; asked in a prompt of the host's, once about the %s and once about the %s, it is %q both times", steering[0], steering[1], got)
 	}
+	for n, about := range steering {
+		if recalled[about][true] != about || recalled[steering[1-n]][true] == about {
+			return ""
+		}
+	}
+	return s.steeredAnew()
+}
+
+// steeredAnew asks about one thing and then about the other in a session, before the host says that it asked.
+func (s *script) steeredAnew() string {
+	for n := range steering {
+		id := core.SessionID{Agent: fmt.Sprintf("steered-anew-%d", n), Session: "main"}
+		list, text := s.twoThings(id)
+		if text != "" {
+			return text
+		}
+		for i, about := range []string{steering[n], steering[1-n]} {
+			prompt := fmt.Sprintf("What did we say about the %s, and when?", about)
+			res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 700, Transcript: &core.Transcript{Messages: list}, Prompt: prompt})
+			if err != nil || res.RecallAt+res.RecallLen > len(res.Messages) {
+				return fmt.Sprintf("assemble: a recall block of %d at %d in %d messages, error %v", res.RecallLen, res.RecallAt, len(res.Messages), err)
+			}
+			if got := mostly(res.Messages[res.RecallAt : res.RecallAt+res.RecallLen]); i == 1 && got == steering[n] {
+				return fmt.Sprintf("asked in a prompt of the host's about the %s, and then in another one about the %s, it recalls the %s", steering[n], about, got)
+			}
+		}
+	}
 	return ""
 }
 

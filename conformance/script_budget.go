@@ -28,7 +28,50 @@ func scriptBudget(s *script) string {
 		}
 		want = res
 	}
+	if text := s.budgetsInLoops(); text != "" {
+		return text
+	}
 	return s.budgetsFall()
+}
+
+// budgetsInLoops lets a turn with tools grow over its budget, while the settings say that a model takes more.
+func (s *script) budgetsInLoops() string {
+	const budget = 600
+	for n, settings := range []core.RuntimeSettings{{ContextWindow: 200 * budget}, {PromptTokenBudget: 200 * budget}, {ContextWindow: 200 * budget, PromptTokenBudget: 100 * budget, MaxOutputTokens: 10}} {
+		s.id = recallSession(fmt.Sprintf("loops with %d", n))
+		if _, text := s.talk(s.id, 6, 10); text != "" {
+			return text
+		}
+		list := s.looksUp()[:1]
+		for round := range 24 {
+			for _, m := range list {
+				if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: m}); err != nil {
+					return fmt.Sprintf("ingest: error %v", err)
+				}
+			}
+			list = s.looksUp()[1:]
+			if round == 0 || round%4 == 3 {
+				res, err := s.assemble(budget, func(r *core.AssembleRequest) {
+					if r.Settings = settings; round > 0 {
+						r.Call = core.CallLoop
+					}
+					if n == 2 { // the host hands over what it has
+						r.Transcript = &core.Transcript{}
+						for _, e := range s.held(s.id) {
+							r.Transcript.Messages = append(r.Transcript.Messages, e.Message)
+						}
+					}
+				})
+				if err != nil {
+					return fmt.Sprintf("assemble after %d calls of tools, with the settings %+v: error %v", round, settings, err)
+				}
+				if cost, text := s.recounted(res); text != "" || cost > budget {
+					return fmt.Sprintf("after %d calls of tools in a turn, with the settings %+v, the prompt costs %d tokens, the budget is %d %s", round, settings, cost, budget, text)
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // budgetsFall asks for prompts that are smaller than the last one by little. Their newest message alone is longer than all of them.

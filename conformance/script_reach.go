@@ -306,7 +306,7 @@ func scriptStart(s *script) string {
 		if err != nil {
 			return fmt.Sprintf("assemble after a restart: error %v", err)
 		}
-		if got, want := toldWindow(now), toldWindow(was); got != want {
+		if got, want := s.toldWindow(s.id, now), s.toldWindow(s.id, was); got != want {
 			return fmt.Sprintf("window %d, of %d messages, has %d after a restart: %s", n+1, len(was.Messages), len(now.Messages), firstDifference(got, want))
 		}
 	}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand"
@@ -147,7 +148,7 @@ func (s *script) askedLater() string {
 				err = part(id)
 			} else {
 				res, err = s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: toldBudget, Prompt: "What did we say about " + strings.Join(things, " and ") + " last week?"})
-				window = toldWindow(res)
+				window = s.toldWindow(id, res)
 			}
 			if err != nil {
 				return fmt.Sprintf("%s of %d messages, and asked for them later: error %v", name, len(list), err)
@@ -194,7 +195,7 @@ func (s *script) tell(conversation []chapter, id core.SessionID, rng *rand.Rand)
 				out.failed = fmt.Sprintf("assemble: error %v", err)
 				return out
 			}
-			window := toldWindow(res)
+			window := s.toldWindow(id, res)
 			if len(out.windows) > i && out.windows[i] != window {
 				out.failed = fmt.Sprintf("window %d, asked for once more: %s", i+1, firstDifference(window, out.windows[i]))
 				return out
@@ -231,23 +232,29 @@ func (s *script) tell(conversation []chapter, id core.SessionID, rng *rand.Rand)
 	return out
 }
 
-// entryID is what newIDs draws.
-var entryID = regexp.MustCompile(`\bid\d{5}\b`)
+// idWord is what an id may be in a text.
+var idWord = regexp.MustCompile(`[A-Za-z0-9_-]+`)
 
-// toldWindow is a window as text, a line for each message, with entries named by the order in which they appear.
-func toldWindow(res core.AssembleResult) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d tokens, addition %q\n", res.EstimatedTokens, res.SystemPromptAddition)
-	for _, m := range res.Messages {
-		fmt.Fprintf(&b, "%s %s %+q\n", m.Role, m.Name, fmt.Sprintf("%+v", m.Parts))
+// toldWindow is a window as text, a line for each message, with the entries of a session named by the order in which they appear.
+func (s *script) toldWindow(id core.SessionID, res core.AssembleResult) string {
+	ids, names := map[string]bool{}, map[string]string{}
+	for _, e := range s.held(id) {
+		ids[e.ID] = true
 	}
-	names := map[string]string{}
-	return entryID.ReplaceAllStringFunc(b.String(), func(id string) string {
-		if names[id] == "" {
-			names[id] = fmt.Sprintf("entry-%d", len(names)+1)
-		}
-		return names[id]
-	})
+	named := func(text string) string {
+		return idWord.ReplaceAllStringFunc(text, func(word string) string {
+			if ids[word] && names[word] == "" {
+				names[word] = fmt.Sprintf("entry-%d", len(names)+1)
+			}
+			return cmp.Or(names[word], word)
+		})
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d tokens, addition %q\n", res.EstimatedTokens, named(res.SystemPromptAddition))
+	for _, m := range res.Messages {
+		fmt.Fprintf(&b, "%s %s %+q\n", m.Role, m.Name, named(fmt.Sprintf("%+v", m.Parts)))
+	}
+	return b.String()
 }
 
 // firstDifference describes the first line in which two texts differ.

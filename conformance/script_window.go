@@ -180,6 +180,29 @@ func scriptTiny(s *script) string {
 	if res, err := s.assemble(8000, nil); err != nil || len(res.Messages) != 8 {
 		return fmt.Sprintf("with room again: %d messages, error %v, want 8", len(res.Messages), err)
 	}
+	return s.sectionsGiveWay()
+}
+
+// sectionsGiveWay hands over sections that have no room beside what must stay. They can be left out.
+func (s *script) sectionsGiveWay() string {
+	for n, words := range []int{40, 400} {
+		s.id = recallSession(fmt.Sprintf("under sections %d", n))
+		if _, text := s.talk(s.id, 4, 2); text != "" {
+			return text
+		}
+		sections := []string{strings.Repeat("note ", words), strings.Repeat("word ", words)}
+		const budget = 60
+		res, err := s.assemble(budget, func(r *core.AssembleRequest) { r.Memory.Sections = sections })
+		if err != nil {
+			return fmt.Sprintf("assemble with a budget of %d, which the newest messages fit, and sections that do not: error %v", budget, err)
+		}
+		if n, text := s.recounted(res); text != "" || n > budget {
+			return fmt.Sprintf("with sections and a budget of %d the prompt costs %d %s", budget, n, text)
+		}
+		if text := s.endsNewest(res); text != "" {
+			return "with sections that have no room: " + text
+		}
+	}
 	return ""
 }
 

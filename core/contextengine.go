@@ -55,7 +55,7 @@ type SubagentHost interface {
 	// search the parent's history, and the parent may search the child's, until the grant is over. A child that has ended reaches nothing more.
 	PrepareSubagentSpawn(ctx context.Context, req SpawnRequest) (Spawn, error)
 	// OnSubagentEnded puts the child's result into the parent's conversation and ends the child's access, whatever Reason says. Called again for the same
-	// child and result it changes nothing.
+	// child and result it changes nothing; another result, and that of another child, is one more. What the child recalled of its parent leaves its prompts.
 	OnSubagentEnded(ctx context.Context, req SubagentEnded) error
 }
 
@@ -323,9 +323,10 @@ const (
 
 // CompactResult says what a compaction did.
 type CompactResult struct {
-	OK        bool   `json:"ok"`
-	Compacted bool   `json:"compacted"`
-	Reason    string `json:"reason,omitempty"`
+	OK        bool `json:"ok"`
+	Compacted bool `json:"compacted"`
+	// Reason says why nothing was compacted, or why less than asked. Where OK holds and nothing was, it holds one of the reasons above.
+	Reason string `json:"reason,omitempty"`
 	// Summary is the newest text that stands for compacted history.
 	Summary string `json:"summary,omitempty"`
 	// FirstKept is the id of the oldest entry that is still live.
@@ -366,7 +367,7 @@ type SpawnRequest struct {
 
 // Spawn is a prepared subagent.
 type Spawn struct {
-	// Rollback undoes the preparation when the launch failed. It may be called once; never nil.
+	// Rollback undoes the preparation when the launch failed: neither session opens anything to the other. It may be called once; never nil.
 	Rollback func(ctx context.Context) error `json:"-"`
 	// GrantID names the grant the child got; empty when it got none.
 	GrantID string `json:"grantId,omitempty"`
@@ -374,10 +375,12 @@ type Spawn struct {
 
 // SubagentEnded says that a subagent is done.
 type SubagentEnded struct {
+	// Parent is zero where the host does not say it: it is then the one that prepared the child.
 	Parent SessionID `json:"parent,omitzero"`
 	Child  SessionID `json:"child"`
 	// Reason is the host's word ("completed", "error", ...).
 	Reason string `json:"reason"`
-	// Result is what the child handed back; when it says nothing the engine takes the child's last answer that does.
+	// Result is what the child handed back. Where it says nothing, because it is empty, blank or cannot be seen, the engine takes the child's last answer that
+	// does. Prompts show it as a quotation, like what is recalled.
 	Result string `json:"result,omitempty"`
 }

@@ -79,12 +79,12 @@ const MetaTextOnly = "textOnly"
 //
 // The Engine fills every field before Store.Append and never changes an entry afterwards, except through Store.Update.
 type Entry struct {
-	// ID is unique within the store and made by the Engine: letters, digits, "-" and "_" only, at most 64 bytes.
+	// ID is unique within the store and made by the Engine: letters, digits, "-" and "_" only, at most 64 bytes, and not digits alone, which name a position.
 	ID      string `json:"id"`
 	Agent   string `json:"agent"`
 	Session string `json:"session"`
-	// Seq is the position in the session as it was ingested, from 0. At most one entry of a session has it, see Store.Append.
-	// Which entries are in force, and in which order, is the View's business (a conversation can be forked or reset).
+	// Seq is the position in the session as it was ingested: 0, 1, 2, with gaps only where entries were deleted. At most one entry of a session has it, see
+	// Store.Append. Which entries are in force, and in which order, is the View's business (a conversation can be forked or reset).
 	Seq int64 `json:"seq"`
 	// Turn counts the user turns of the session, from 0 (what came before the first user message): each message of a user begins one, a heartbeat begins none.
 	Turn int64        `json:"turn"`

@@ -207,10 +207,12 @@ func (e *Engine) historyPolicy(ctx context.Context, settings core.RuntimeSetting
 	return p, settings.Provider, nil
 }
 
-// expire takes entries of other sessions off the path, and out of the recall block, once the grant for them is over.
+// expire takes entries of other sessions off the path, and out of the recall block, once the grant for them is over, or was taken back.
 func (s *session) expire(ctx context.Context) error {
 	now := s.e.now()
-	if slices.ContainsFunc(recallsOf(&s.view), func(r *core.Recall) bool { return !r.Until.IsZero() && !now.Before(r.Until) }) {
+	if slices.ContainsFunc(recallsOf(&s.view), func(r *core.Recall) bool {
+		return !r.Until.IsZero() && (!now.Before(r.Until) || len(granted(&s.view, now, false)) == 0)
+	}) {
 		v := s.view.Clone()
 		v.Apply(edit.Unrecall{}, edit.Anew{})
 		if err := s.settle(ctx, v); err != nil {

@@ -372,7 +372,17 @@ func (t *task) conclude(ctx context.Context, patch core.Patch, cerr error) (core
 	if cerr != nil && !res.Compacted {
 		res.OK, res.Reason = false, cerr.Error()
 	}
+	if res.OK && !res.Compacted && !benign(res.Reason) { // a compactor's own words
+		res.Reason = core.ReasonAlreadyCompacted + ": " + res.Reason
+	}
 	return res, nil
+}
+
+// benign reports whether hosts know a reason.
+func benign(reason string) bool {
+	return slices.ContainsFunc([]string{core.ReasonBelowThreshold, core.ReasonUnderTarget, core.ReasonAlreadyCompacted}, func(known string) bool {
+		return strings.Contains(reason, known)
+	})
 }
 
 // leave is the patch that needs nobody's help: the oldest groups from the first live entry on go, until the target is reached.
