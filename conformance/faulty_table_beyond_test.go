@@ -262,4 +262,3 @@ func outsideNearest() []broken {
 		}),
 	}
 }
-

@@ -231,7 +231,9 @@ func orderedStores() []broken {
 	}
 }
 
-func samePart(a, b message.Part) bool { return a.Kind == b.Kind && a.Text == b.Text && a.CallID == b.CallID && a.Name == b.Name }
+func samePart(a, b message.Part) bool {
+	return a.Kind == b.Kind && a.Text == b.Text && a.CallID == b.CallID && a.Name == b.Name
+}
 
 // keptViewStores keep views that are not too large, not too many and not too odd.
 func keptViewStores() []broken {

@@ -137,7 +137,7 @@ func besideFolder(r *storeRun) string {
 		return text
 	}
 	refused := []string{"", ".", "..", "../x", "é", "a٣", "ａ", "a\n", strings.Repeat("a", 65)}
-	for c := rune(0); c < utf8.RuneSelf; c++ {
+	for c := range rune(utf8.RuneSelf) {
 		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
 			refused = append(refused, "a"+string(c)+"b")
 		}
