@@ -238,7 +238,7 @@ func overwrite(v reflect.Value) {
 	case v.Kind() == reflect.String:
 		v.SetString("spoilt")
 	case v.Kind() == reflect.Uint8:
-		v.SetUint(v.Uint() ^ 0x55)
+		v.SetUint(v.Uint() + 0x55) // not its own inverse: what is spoilt twice stays spoilt
 	case v.CanInt():
 		v.SetInt(v.Int() + 77)
 	case v.CanFloat():

@@ -228,7 +228,7 @@ func faultyReads() []fault {
 				}
 				return p, err
 			}
-		}, []string{"scan.once"}, "scan.range"),
+		}, []string{"scan.once"}, "scan.range", "scan.reverse"),
 		storeFault("range ignored", func(s *brokenStore) {
 			s.scan = func(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 				q.FromSeq, q.ToSeq = 0, 0
@@ -379,7 +379,7 @@ func faultyViews() []fault {
 				q.After = core.SessionID{}
 				return s.Store.ListViews(ctx, q)
 			}
-		}, []string{"view.list"}),
+		}, []string{"view.list"}, "view.many"),
 		storeFault("views stay", func(s *brokenStore) {
 			s.deleteView = func(context.Context, core.SessionID) error { return nil }
 		}, []string{"view.delete"}, "cancel.store", "close.closed"),

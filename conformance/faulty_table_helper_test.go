@@ -185,7 +185,7 @@ func helpedOf(class, name string, claims []string, change func(*helped)) broken 
 
 // tableHelpers are wrong companions of a store in memory.
 func tableHelpers() []broken {
-	return slices.Concat(tableErasers(), tableRecognisers(), tableDrainers(), tableNearest(), tableFiles(), tableErased(), tableRepaired(), tableVectorsReopened())
+	return slices.Concat(tableErasers(), tableRecognisers(), tableDrainers(), tableNearest(), tableFiles(), tableErased(), tableRepaired(), tableVectorsReopened(), outsideCompanions())
 }
 
 func tableErasers() []broken {

@@ -19,7 +19,7 @@ import (
 
 // tableStores are broken stores.
 func tableStores() []broken {
-	return slices.Concat(fieldStores(), textStores(), nameStores(), appendStores(), scanStores(), getStores(), updateStores(), deleteStores(), endStores(), sharedMemoryStores(), racingStores(), againStores())
+	return slices.Concat(fieldStores(), textStores(), nameStores(), appendStores(), scanStores(), getStores(), updateStores(), deleteStores(), endStores(), sharedMemoryStores(), racingStores(), againStores(), outsideStores())
 }
 
 func fieldStores() []broken {
@@ -215,7 +215,7 @@ func confusedStore(name string, canonical func(core.SessionID) core.SessionID) b
 			if err != nil || q.Scope.Session == "" || q.Cursor != "" || p.Next != "" {
 				return p, err
 			}
-			for _, agent := range []string{"ann", "Ann", "ann ", "ann/b", "ann:b", "ann|b", "ann-b", "ann b", "ann_b", "ann.b", "ann#b"} {
+			for _, agent := range []string{"ann", "Ann", "ann ", "ann/b", "ann:b", "ann|b", "ann-b", "ann b", "ann_b", "ann.b", "ann#b", "ann\x00b", "ann\x1fb"} {
 				for e, err := range core.All(ctx, s.Store, core.Scope{Agent: agent}, false) {
 					id := e.SessionID()
 					if err == nil && len(p.Entries) < q.Limit && !q.Scope.Contains(id) && canonical(id) == canonical(core.SessionID(q.Scope)) {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestStore holds a store to the contracts of core.Store and of the companions core.As finds in it. open returns an empty
-// store, another one each time, and registers its clean-up with tb; it is called for every generated case, twice where the folders beside two stores are compared.
+// store, another one each time, and registers its clean-up with tb; it is called for every generated case, twice where the folders beside two stores, or the marks of their feeds, are compared.
 func TestStore(t *testing.T, open func(tb testing.TB) core.Store, opts ...Option) {
 	t.Helper()
 	o := resolve(t, fewer(25), opts)

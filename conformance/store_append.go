@@ -32,7 +32,7 @@ func storeChecks() []Check {
 		{ID: "scan.order", Promise: 5, Suite: SuiteStore, store: scanOrder,
 			Rule: "within a session a scan is in order of Seq"},
 		{ID: "scan.reverse", Promise: 5, Suite: SuiteStore, store: scanReverse,
-			Rule: "a reverse scan goes from the newest entry to the oldest"},
+			Rule: "a reverse scan goes from the newest entry to the oldest, and across sessions it is the other scan turned round"},
 		{ID: "scan.once", Promise: 2, Suite: SuiteStore, store: scanOnce,
 			Rule: "following Next to the end visits every entry that was there exactly once, for every limit, in both directions"},
 		{ID: "scan.range", Suite: SuiteStore, store: scanRange,

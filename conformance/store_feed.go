@@ -185,6 +185,7 @@ func (r *storeRun) eachField() string {
 }
 
 func feedMarks(r *storeRun) string {
+	r.steps = append(r.steps, ordinary(9))
 	if text := r.fill(); text != "" {
 		return text
 	}
@@ -193,7 +194,7 @@ func feedMarks(r *storeRun) string {
 		return text
 	}
 	if f.mark == "" {
-		return ""
+		return "" // it has no feed
 	}
 	again, err := f.feed.Changes(r.ctx(), core.ChangeQuery{Agent: "agent-a", After: f.mark, Limit: 5})
 	if err != nil || len(again.Changes) > 0 || again.Mark != f.mark || again.More {
@@ -204,10 +205,31 @@ func feedMarks(r *storeRun) string {
 			return fmt.Sprintf("Changes after the mark %q, which is nobody's: error %v, want ErrNotFound", mark, err)
 		}
 	}
+	return r.marksApart(f)
+}
+
+// marksApart asks a store for what followed the mark of another one that holds the same.
+func (r *storeRun) marksApart(f *follower) string {
+	other := r.open(r.tb)
+	feed, ok := core.As[core.ChangeFeed](other)
+	if !ok {
+		return ""
+	}
+	if _, err := other.Append(r.ctx(), cloneEntries(r.all)); err != nil {
+		return fmt.Sprintf("Append to another store: error %v, want none", err)
+	}
+	got, err := feed.Changes(r.ctx(), core.ChangeQuery{Agent: "agent-a", After: f.mark, Limit: 5})
+	if unsupported(err) {
+		return ""
+	}
+	if !errors.Is(err, core.ErrNotFound) {
+		return fmt.Sprintf("Changes after a mark of another store: %d changes, error %v, want ErrNotFound", len(got.Changes), err)
+	}
 	return ""
 }
 
 func feedReopen(r *storeRun) string {
+	r.steps = append(r.steps, ordinary(9))
 	if text := r.fill(); text != "" {
 		return text
 	}
@@ -257,10 +279,11 @@ func (r *storeRun) embedded(v vector.Store, space string) ([]vector.Vector, stri
 	var out []vector.Vector
 	for i, e := range r.all {
 		for part := range 1 + (i+i/4)%2 {
-			out = append(out, vector.Vector{ID: e.ID, Part: part, Start: part * 3, End: part*3 + 5, Hash: 1<<63 + uint64(i), Values: []float32{float32(i) + 0.25, -float32(len(space)), float32(part)}})
+			out = append(out, vector.Vector{ID: e.ID, Part: part, Start: part * 3, End: part*3 + 5, Hash: 1<<63 + uint64(i), Values: []float32{float32(i) + 0.1, -float32(len(space)), float32(part)}})
 		}
 	}
-	given := append(slices.Clone(out), vector.Vector{ID: unknownID, Values: []float32{1, 2, 3}})
+	unknown := vector.Vector{ID: unknownID, Values: []float32{1, 2, 3}}
+	given := append(slices.Insert(slices.Clone(out), 0, unknown), unknown)
 	for i := range given {
 		given[i].Values = slices.Clone(given[i].Values)
 	}
@@ -359,6 +382,13 @@ func vectorKept(r *storeRun) string {
 	if text := r.vectorsHold(v, "one/3", all); text != "" {
 		return "after vectors that were refused: " + text
 	}
+	mixed := []vector.Vector{{ID: all[0].ID, Values: []float32{1, 2}}, {ID: all[0].ID, Part: 1, Values: []float32{1}}}
+	if err := v.PutVectors(r.ctx(), "mixed/2", mixed); !errors.Is(err, core.ErrInvalid) {
+		return fmt.Sprintf("PutVectors of two lengths into a new space: error %v, want ErrInvalid", err)
+	}
+	if spaces, err := v.VectorSpaces(r.ctx(), "nobody"); err != nil || len(spaces) > 0 {
+		return fmt.Sprintf("VectorSpaces of an agent without vectors: %+v, error %v, want none", spaces, err)
+	}
 	// Vectors of an id that was not there were passed over, and do not wait for it.
 	nobody := plainEntry(0, sessionOf(0), 1000)
 	nobody.ID = unknownID
@@ -408,6 +438,10 @@ func vectorGoes(r *storeRun) string {
 	if text != "" {
 		return text
 	}
+	others, text := r.embedded(v, "another/3")
+	if text != "" {
+		return text
+	}
 	for i := len(r.all) - 1; i >= 0; i -= 2 {
 		e := r.all[i]
 		scope := e.SessionID().Scope()
@@ -434,6 +468,9 @@ func vectorGoes(r *storeRun) string {
 	}
 	if text := r.vectorsHold(v, "one/3", nil); text != "" {
 		return "after all were dropped: " + text
+	}
+	if text := r.vectorsHold(v, "another/3", others); text != "" {
+		return "after those of another space were dropped: " + text
 	}
 	return ""
 }

@@ -83,6 +83,14 @@ func feedOldest(r *storeRun) string {
 			return fmt.Sprintf("a feed in pages of %d after %d calls of Append: %s", limit, n, d)
 		}
 	}
+	// Behind all there is there is no more, whether the page is full or not.
+	feed, _ := core.As[core.ChangeFeed](r.store)
+	for _, limit := range []int{n, core.MaxPage} {
+		page, err := feed.Changes(r.ctx(), core.ChangeQuery{Agent: "agent-a", Limit: limit})
+		if err != nil || page.More && len(page.Changes) == n {
+			return fmt.Sprintf("Changes, limit %d: %d changes of %d, more %v, error %v", limit, len(page.Changes), n, page.More, err)
+		}
+	}
 	return ""
 }
 

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -22,7 +25,7 @@ import (
 func helperChecks() []Check {
 	return []Check{
 		{ID: "vector.nearest", Suite: SuiteStore, store: nearest, Needs: []Need{NeedVectorSearcher}, once: true,
-			Rule: "a search by vector returns the nearest entries by cosine, each once, best first, ties to the more recent one, and within what the query asks for"},
+			Rule: "a search by vector returns the nearest entries by cosine, each once, best first, ties to the more recent one, then to the smaller id, and within what the query asks for"},
 		{ID: "beside.folder", Promise: 8, Suite: SuiteStore, store: besideFolder, Needs: []Need{NeedBeside}, once: true,
 			Rule: "the folder beside a store is there, the same each time, another for each use and each store, closed to others, and no use leads out of it"},
 		{ID: "beside.reopen", Suite: SuiteStore, store: besideReopen, Needs: []Need{NeedBeside, NeedReopen}, once: true,
@@ -96,7 +99,7 @@ func (r *storeRun) helperCalls(e core.Entry, out map[string]func(context.Context
 func besideFolder(r *storeRun) string {
 	b, _ := core.As[core.Beside](r.store)
 	seen := map[string]string{}
-	for _, use := range []string{"index", "Vectors9", "x", "Index", "X", "index"} {
+	for _, use := range []string{"index", "Vectors9", "x", "Index", "X", "index", strings.Repeat("u", 64), strings.Repeat("u", 63)} {
 		r.watch.beat()
 		dir, err := b.Beside(use)
 		if unsupported(err) {
@@ -133,7 +136,13 @@ func besideFolder(r *storeRun) string {
 	if text := r.besideAnother(seen); text != "" {
 		return text
 	}
-	for _, use := range []string{"", ".", "..", "../x", "a/b", "a\\b", "a b", "é", "a\x00", "a.b", strings.Repeat("a", 65)} {
+	refused := []string{"", ".", "..", "../x", "é", "a٣", "ａ", "a\n", strings.Repeat("a", 65)}
+	for c := range rune(utf8.RuneSelf) {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+			refused = append(refused, "a"+string(c)+"b")
+		}
+	}
+	for _, use := range append(refused, "-", "a-") {
 		if dir, err := b.Beside(use); !errors.Is(err, core.ErrInvalid) {
 			return fmt.Sprintf("Beside(%q): %q, error %v, want ErrInvalid", use, dir, err)
 		}
@@ -226,6 +235,21 @@ func (r *storeRun) empty(e core.Entry) string {
 	return ""
 }
 
+// eachType appends entries that are no messages, of each type, to every session.
+func (r *storeRun) eachType() string {
+	for _, kind := range []core.EntryType{core.TypeHeartbeat, core.TypeSummary, core.TypeSubagent} {
+		b := r.make(ordinary(3))
+		for i := range b {
+			b[i].Type = kind
+		}
+		if _, err := r.store.Append(r.ctx(), cloneEntries(b)); err != nil {
+			return fmt.Sprintf("Append of entries of type %q: error %v, want none", kind, err)
+		}
+		r.remember(b)
+	}
+	return ""
+}
+
 // eraseSome empties and deletes a part of the entries.
 func (r *storeRun) eraseSome() string {
 	if text := r.rework(); text != "" {
@@ -283,6 +307,9 @@ func scrubKeeps(r *storeRun) string {
 		}
 	}
 	if text := r.eraseSome(); text != "" {
+		return text
+	}
+	if text := r.eachType(); text != "" {
 		return text
 	}
 	vectors = r.untouched(vectors)
@@ -417,7 +444,7 @@ var likeMain = []string{"main2", "main/x", "mai", "Main", "main ", "m%n", "m_in"
 func eraseSession(r *storeRun) string {
 	s, _ := core.As[core.SessionEraser](r.store)
 	r.steps = append(r.steps, ordinary(9))
-	if text := r.fill(); text != "" {
+	if text := cmp.Or(r.fill(), r.eachType()); text != "" {
 		return text
 	}
 	for i, name := range likeMain {

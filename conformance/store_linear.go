@@ -46,6 +46,8 @@ type linearOp struct {
 type linearResult struct {
 	conflict bool
 	state    logState
+	// pages says that it was read in several pages: that is no single moment.
+	pages bool
 }
 
 // linearModel says what each operation does to a session. Clients append at positions at which they saw the session end: that is never beyond its end.
@@ -70,6 +72,9 @@ func linearModel() porcupine.Model {
 				return fits != out.conflict, s
 			case "view":
 				return out.state.version == s.version, s
+			}
+			if out.pages {
+				return true, s
 			}
 			return out.state.count == s.count && out.state.hash == s.hash, s
 		},
@@ -163,14 +168,19 @@ func (c *linearClient) do(op linearOp) (out linearResult, err error) {
 		}
 		c.seen.version = v.Version
 	default:
-		var page core.Page
-		page, err = c.store.Scan(c.r.ctx(), core.ScanQuery{Scope: c.id.Scope(), Limit: core.MaxPage})
-		version := c.seen.version
-		c.seen = logState{}
-		for _, e := range page.Entries {
-			c.seen = c.seen.with(e.ID)
+		c.seen = logState{version: c.seen.version}
+		for q := (core.ScanQuery{Scope: c.id.Scope(), Limit: core.MaxPage}); ; out.pages = true {
+			var page core.Page
+			if page, err = c.store.Scan(c.r.ctx(), q); err != nil {
+				break
+			}
+			for _, e := range page.Entries {
+				c.seen = c.seen.with(e.ID)
+			}
+			if q.Cursor = page.Next; page.Next == "" {
+				break
+			}
 		}
-		c.seen.version = version
 	}
 	if errors.Is(err, core.ErrConflict) {
 		return linearResult{conflict: true}, nil
@@ -178,5 +188,6 @@ func (c *linearClient) do(op linearOp) (out linearResult, err error) {
 	if err != nil {
 		err = fmt.Errorf("%s: error %w, want none", op.kind, err)
 	}
-	return linearResult{state: c.seen}, err
+	out.state = c.seen
+	return out, err
 }

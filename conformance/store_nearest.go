@@ -1,10 +1,12 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -76,20 +78,26 @@ func nearest(r *storeRun) string {
 	return r.nearestGone(all, search)
 }
 
-// directed appends entries and stores a vector for each, of several lengths, two of the same direction, one entry with two parts.
+// directed appends entries and stores a vector for each, of several lengths, some of the same direction, one entry with two parts.
 func (r *storeRun) directed(v vector.Store) ([]near, string) {
 	var all []near
 	var vectors []vector.Vector
-	for i, angles := range [][]float64{{80}, {10}, {55, 20}, {35}, {35}, {120}, {65}, {5}, {45, 90}, {15}} {
-		who := []int{0, 1, 0, 0, 1, 0, 1, 2, 0, 1}[i]
+	for i, angles := range [][]float64{{80}, {10}, {55, 20}, {35}, {35}, {120}, {65}, {5}, {45, 90}, {15}, {15}, {25}, {25}, {30}, {30}} {
+		who := []int{0, 1, 0, 0, 1, 0, 1, 2, 0, 1, 1, 0, 0, 0, 1}[i]
 		e := plainEntry(i, sessionOf(who), int64(i))
 		e.Time, e.Meta = epoch.Add(time.Duration(i)*time.Minute), map[string]string{"turn": "3"}
-		if i == 4 { // the tie is one of a millisecond
+		switch i {
+		case 4: // the tie is one of a millisecond
 			e.Time = all[3].entry.Time.Add(time.Millisecond)
+		case 10, 12, 14: // and these are of one time
+			e.Time = all[i-1].entry.Time
 		}
 		all = append(all, near{entry: e, angles: angles})
 		for part, a := range angles {
-			length := []float64{1, 0.25, 40, 3, 3}[i%5] // those of the tie are the same to the last bit
+			length := []float64{1, 0.25, 40, 3, 3}[i%5]
+			if i > 8 { // those of a tie are the same to the last bit
+				length = 3
+			}
 			vectors = append(vectors, vector.Vector{ID: e.ID, Part: part, End: 4, Hash: uint64(i), Values: []float32{
 				float32(length * math.Cos(a*math.Pi/180)), float32(length * math.Sin(a*math.Pi/180)),
 			}})
@@ -112,7 +120,7 @@ func (r *storeRun) directed(v vector.Store) ([]near, string) {
 	return all, ""
 }
 
-// wanted are the hits of a query, best first; ties go to the more recent one.
+// wanted are the hits of a query, best first; ties go to the more recent one, then to the smaller id.
 func wanted(all []near, q core.SearchQuery) []near {
 	out := slices.DeleteFunc(slices.Clone(all), func(n near) bool {
 		return !q.Scope.Contains(n.entry.SessionID()) || q.Exclude != nil && q.Exclude(n.entry.ID) ||
@@ -125,7 +133,7 @@ func wanted(all []near, q core.SearchQuery) []near {
 		case x > y:
 			return 1
 		}
-		return b.entry.Time.Compare(a.entry.Time)
+		return cmp.Or(b.entry.Time.Compare(a.entry.Time), strings.Compare(a.entry.ID, b.entry.ID))
 	})
 	return out[:min(len(out), q.Limit)]
 }

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,7 +24,7 @@ func oddChecks() []Check {
 		{ID: "odd.fields", Promise: 2, Suite: SuiteStore, store: oddFields, once: true,
 			Rule: "every field of an entry comes back as it was given, by Get and Scan: raw bytes that are no text, long texts, times far away"},
 		{ID: "odd.batch", Promise: 2, Suite: SuiteStore, store: oddBatch, once: true, dear: true,
-			Rule: "a batch, a page, a Get and a Delete may hold a thousand entries and more"},
+			Rule: "a batch, a page, a Get and a Delete may hold a thousand entries and more, and an agent hundreds of sessions"},
 		{ID: "odd.twice", Promise: 6, Suite: SuiteStore, store: oddTwice, once: true,
 			Rule: "the same key twice in one batch is stored once; one id with two keys is ErrConflict, and nothing of that batch is stored"},
 		{ID: "odd.stays", Promise: 2, Suite: SuiteStore, store: oddStays,
@@ -44,7 +45,7 @@ func alikeNames() []core.SessionID {
 		{"ann", "1"}, {"ann", "01"}, {"ann", "1.0"}, {"ann", "0"}, {"ann", "null"}, {"ann", "*"}, {"ann", "%"}, {"ann", "_"}, {"ann", "'"}, {"ann", "\""}, {"ann", "../main"},
 		{"ann", long}, {"ann", long + "s"}, {"ann", "会議"}, {"ann", "予算"}, {"ann", "\u200bmain"}, {"ann", "main\n"},
 		{"ann", "😀"}, {"ann", "😁"}, {"ann", "𝒜"}, {"ann", "?"}, {"ann", "\ufffd"}, {"😀", "main"}, {"😁", "main"}, {"𝒜", "main"}, {"?", "main"},
-		{"ann", "main\x00"}, {"ann", "main\x00a"},
+		{"ann", "main\x00"}, {"ann", "main\x00a"}, {"ann", "b\x00c"}, {"ann\x00b", "c"}, {"ann", "b\x1fc"}, {"ann\x1fb", "c"},
 	} {
 		out = append(out, core.SessionID{Agent: n[0], Session: n[1]})
 	}
@@ -91,10 +92,18 @@ func oddNames(r *storeRun) string {
 
 // apart looks at every session and every agent.
 func (r *storeRun) apart(names []core.SessionID) string {
+	agents := map[string]bool{}
 	for i, id := range names {
-		for _, scope := range []core.Scope{id.Scope(), {Agent: id.Agent}} {
+		limits := []int{core.MaxPage, core.MaxPage, 1}
+		if agents[id.Agent] {
+			limits = limits[:2]
+		}
+		agents[id.Agent] = true
+		for n, limit := range limits {
+			// By pages of one entry each agent is scanned once: every session is then one that a cursor names.
+			scope := []core.Scope{id.Scope(), {Agent: id.Agent}, {Agent: id.Agent}}[n]
 			text := r.settled(func() string {
-				got, text := r.scan(core.ScanQuery{Scope: scope, Limit: core.MaxPage})
+				got, text := r.scan(core.ScanQuery{Scope: scope, Limit: limit})
 				if text != "" {
 					return text
 				}
@@ -152,12 +161,18 @@ func (r *storeRun) viewsApart(names []core.SessionID) string {
 			}
 		}
 	}
-	gone := names[2]
-	if err := r.views().DeleteView(r.ctx(), gone); err != nil {
-		return fmt.Sprintf("DeleteView: error %v, want none", err)
+	// Those whose names others begin or end with, or are patterns of others.
+	var gone []core.SessionID
+	for _, session := range []string{"Main", "ma", "main", "c", "main\x00", "%", "*", "_", "?"} {
+		gone = append(gone, core.SessionID{Agent: "ann", Session: session})
+	}
+	for _, id := range gone {
+		if err := r.views().DeleteView(r.ctx(), id); err != nil {
+			return fmt.Sprintf("DeleteView: error %v, want none", err)
+		}
 	}
 	for _, id := range names {
-		if id != gone {
+		if !slices.Contains(gone, id) {
 			if text := r.holds(id, 1); text != "" {
 				return fmt.Sprintf("after DeleteView of another session, session %q of agent %q: %s", id.Session, id.Agent, text)
 			}
@@ -219,13 +234,18 @@ func oddKeys(r *storeRun) string {
 			return fmt.Sprintf("Append under the known key %.20q: %+v, error %v, want a duplicate of %q", e.Key, res, err, e.ID)
 		}
 	}
-	// An id means one entry whatever the session.
-	other := plainEntry(900, sessionOf(1), 0)
-	other.ID = batch[0].ID
-	if _, err := r.store.Append(r.ctx(), []core.Entry{other}); !errors.Is(err, core.ErrConflict) {
-		return fmt.Sprintf("Append of id %q, which an entry of another session has: error %v, want ErrConflict", other.ID, err)
+	// An id means one entry whatever the session. A store that cannot look into those of other agents may keep one of theirs besides, but not in its place.
+	for _, who := range []int{1, 2} {
+		other := plainEntry(900, sessionOf(who), 0)
+		other.ID = batch[0].ID
+		_, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{other}))
+		if err == nil && other.Agent != id.Agent {
+			r.remember([]core.Entry{other})
+		} else if !errors.Is(err, core.ErrConflict) {
+			return fmt.Sprintf("Append of id %q, which an entry of session %s has, in %s: error %v, want ErrConflict", other.ID, id, other.SessionID(), err)
+		}
 	}
-	return r.count(r.entries)
+	return cmp.Or(r.count(r.entries), r.getAll())
 }
 
 func oddPositions(r *storeRun) string {
@@ -272,6 +292,39 @@ func oddPositions(r *storeRun) string {
 			}
 		}
 	}
+	return r.roundPositions(len(r.all))
+}
+
+// roundPositions appends, from an entry's number on, entries at both sides of where a number gets longer, in decimal and in binary.
+func (r *storeRun) roundPositions(n int) string {
+	id := sessionOf(1)
+	round := []int64{1 << 31, 1 << 32}
+	for p := int64(10); p < 1<<53; p *= 10 {
+		round = append(round, p)
+	}
+	var batch []core.Entry
+	for _, p := range round {
+		batch = append(batch, plainEntry(n+len(batch), id, p), plainEntry(n+len(batch)+1, id, p-1))
+	}
+	if res, err := r.store.Append(r.ctx(), cloneEntries(batch)); err != nil || res.Duplicates != 0 {
+		return fmt.Sprintf("Append of %d entries at round positions: %d duplicates, error %v, want none", len(batch), res.Duplicates, err)
+	}
+	r.remember(batch)
+	slices.SortFunc(batch, func(a, b core.Entry) int { return compareInts(a.Seq, b.Seq) })
+	for _, reverse := range []bool{false, true} {
+		if reverse {
+			slices.Reverse(batch)
+		}
+		for _, limit := range []int{5, core.MaxPage} {
+			text := r.settled(func() string {
+				got, text := r.scan(core.ScanQuery{Scope: id.Scope(), Limit: limit, Reverse: reverse})
+				return cmp.Or(text, sameEntries(got, batch))
+			})
+			if text != "" {
+				return fmt.Sprintf("scan of round positions, limit %d, reverse %v: %s", limit, reverse, text)
+			}
+		}
+	}
 	return ""
 }
 
@@ -283,6 +336,14 @@ func compareInts(a, b int64) int {
 		return 1
 	}
 	return 0
+}
+
+// oddTexts are texts that somebody may want to tidy or to shorten.
+func oddTexts() []string {
+	return []string{
+		"", " leading and trailing ", "line\r\nline\r", "two  blanks", "\ufeffmarked", "nul\x00nul", "a\u0301 \u00e1", "\u2028\u2029\ufeff", "<&>'\"\\", "👩‍👩‍👧‍👦",
+		strings.Repeat("界", 70<<10), strings.Repeat("x", 65535), strings.Repeat("x", 65537),
+	}
 }
 
 // oddEntries are entries of which each is odd in one way.
@@ -302,7 +363,7 @@ func oddEntries(id core.SessionID) []core.Entry {
 			e.Message.Raw, e.Message.Parts[5].Raw = []byte(raw), []byte(raw[:min(len(raw), 1<<16+1)])
 		})
 	}
-	for _, text := range []string{"", " leading and trailing ", "line\r\nline\r", "two  blanks", "\ufeffmarked", "not \xff\xfe text \xc3(", "nul\x00nul", "a\u0301 \u00e1", "\u2028\u2029\ufeff", "<&>'\"\\", "👩‍👩‍👧‍👦", strings.Repeat("界", 70<<10), strings.Repeat("x", 65535), strings.Repeat("x", 65537)} {
+	for _, text := range append(oddTexts(), "not \xff\xfe text \xc3(") {
 		next(func(e *core.Entry) {
 			for i := range e.Message.Parts {
 				if i == 2 || len(text) <= 1<<16 { // the largest is tried in one part
@@ -332,6 +393,12 @@ func oddEntries(id core.SessionID) []core.Entry {
 	next(func(e *core.Entry) { e.Tokens, e.Turn = 1<<31, 1<<40 })
 	next(func(e *core.Entry) { e.Message.Parts, e.Message.Raw = nil, nil })
 	next(func(e *core.Entry) { e.Message.Edited, e.Message.Raw = false, nil })
+	for _, kind := range []message.Kind{message.Text, message.ToolCall, message.ToolResult} {
+		next(func(e *core.Entry) { // the same again, side by side and further on
+			i := slices.IndexFunc(e.Message.Parts, func(p message.Part) bool { return p.Kind == kind })
+			e.Message.Parts = append(slices.Insert(e.Message.Parts, i, e.Message.Parts[i]), e.Message.Parts[i])
+		})
+	}
 	return out
 }
 
@@ -373,6 +440,9 @@ func oddBatch(r *storeRun) string {
 	for i := range batch {
 		batch[i] = plainEntry(i, id, int64(i))
 	}
+	if text := r.manySessions(many); text != "" {
+		return text
+	}
 	res, err := r.store.Append(r.ctx(), cloneEntries(batch))
 	if err != nil {
 		return fmt.Sprintf("Append of %d entries: error %v, want none", many, err)
@@ -411,6 +481,37 @@ func oddBatch(r *storeRun) string {
 	}
 	r.all, r.entries[id] = r.all[:1], r.entries[id][:1]
 	return r.readAll()
+}
+
+// manySessions appends entries, from number n on, to more sessions of one agent than somebody may have thought of, and scans them all.
+func (r *storeRun) manySessions(n int) string {
+	const sessions = 210
+	agent := core.Scope{Agent: "many"}
+	batch := make([]core.Entry, sessions)
+	for i := range batch {
+		batch[i] = plainEntry(n+i, core.SessionID{Agent: agent.Agent, Session: fmt.Sprint("one of many ", i)}, 0)
+	}
+	if _, err := r.store.Append(r.ctx(), cloneEntries(batch)); err != nil {
+		return fmt.Sprintf("Append to %d sessions: error %v, want none", sessions, err)
+	}
+	r.remember(batch)
+	defer func() { r.all, r.entries = nil, nil }()
+	want := idsOf(batch)
+	slices.Sort(want)
+	for _, reverse := range []bool{false, true} {
+		for _, limit := range []int{64, core.MaxPage} {
+			text := r.settled(func() string {
+				got, text := r.scan(core.ScanQuery{Scope: agent, Limit: limit, Reverse: reverse})
+				ids := idsOf(got)
+				slices.Sort(ids)
+				return cmp.Or(text, sameIDs(ids, want))
+			})
+			if text != "" {
+				return fmt.Sprintf("scan of an agent with %d sessions, limit %d, reverse %v: %s", sessions, limit, reverse, text)
+			}
+		}
+	}
+	return ""
 }
 
 func oddTwice(r *storeRun) string {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,7 +19,20 @@ func scanReverse(r *storeRun) string {
 	if text := r.fill(); text != "" {
 		return text
 	}
-	return r.settled(func() string { return r.inOrder(true) })
+	if text := r.settled(func() string { return r.inOrder(true) }); text != "" {
+		return text
+	}
+	for _, agent := range []core.Scope{{Agent: "agent-a"}, {Agent: "agent-b"}} {
+		text := r.settled(func() string {
+			forwards, text := r.scan(core.ScanQuery{Scope: agent, Limit: core.MaxPage})
+			backwards, failed := r.scan(core.ScanQuery{Scope: agent, Limit: 3, Reverse: true})
+			return cmp.Or(text, failed, sameIDs(idsOf(backwards), reversed(idsOf(forwards))))
+		})
+		if text != "" {
+			return fmt.Sprintf("reverse scan of agent %q, against the other direction: %s", agent.Agent, text)
+		}
+	}
+	return ""
 }
 
 // inOrder compares the positions of whole sessions, read in one page.

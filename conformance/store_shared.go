@@ -1,11 +1,13 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -16,7 +18,7 @@ import (
 func sharedChecks() []Check {
 	return []Check{
 		{ID: "position.once", Promise: 2, Suite: SuiteStore, store: positionOnce,
-			Rule: "a position in a session exists once: a new entry at one that is taken is ErrConflict, in one batch and across calls, and nothing of the batch is stored"},
+			Rule: "a position in a session exists once: a new entry at one that is taken is ErrConflict, in one batch and across calls, whatever either of them is, and nothing of the batch is stored"},
 		{ID: "position.reopen", Promise: 2, Suite: SuiteStore, store: positionReopen, Needs: []Need{NeedReopen},
 			Rule: "a position that was taken is taken after the store was closed and opened again"},
 		{ID: "position.race", Promise: 2, Suite: SuiteStore, store: positionRace, dear: true,
@@ -64,6 +66,10 @@ func positionOnce(r *storeRun) string {
 	fresh := r.make(batch{Entries: []entrySpec{{Who: 0}}})[0]
 	for i, e := range r.all {
 		late := claim(e, fmt.Sprint(i))
+		if i%2 == 1 { // nothing but the position is the same
+			late.Type, late.Role, late.Turn, late.Time = core.TypeSummary, message.Assistant, e.Turn+7, e.Time.Add(time.Hour)
+			late.Message, late.Fingerprint = message.New(message.Assistant, "another"), "another"
+		}
 		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{fresh, late})); !errors.Is(err, core.ErrConflict) {
 			return fmt.Sprintf("Append at position %d of %s, which %q has: error %v, want ErrConflict", e.Seq, e.SessionID(), e.ID, err)
 		}
@@ -87,6 +93,14 @@ func positionOnce(r *storeRun) string {
 	if _, err := r.store.Append(r.ctx(), []core.Entry{elsewhere}); err != nil {
 		return fmt.Sprintf("Append at a position of another session: error %v, want none", err)
 	}
+	// What was emptied keeps its place.
+	if text := r.empty(r.all[0]); text != "" {
+		return text
+	}
+	if _, err := r.store.Append(r.ctx(), []core.Entry{claim(r.all[0], "of what was emptied")}); !errors.Is(err, core.ErrConflict) {
+		return fmt.Sprintf("Append at the position of an erased entry: error %v, want ErrConflict", err)
+	}
+	r.all = r.all[1:]
 	return r.getAll()
 }
 
@@ -133,13 +147,18 @@ func positionRace(r *storeRun) string {
 
 func tailFollows(r *storeRun) string {
 	users := r.users(2)
-	tailer, _ := core.As[core.Tailer](users[1])
+	if r.another == nil {
+		users = users[:1]
+	}
 	next, version := map[core.SessionID]int64{}, map[core.SessionID]uint64{}
 	look := func(after string) string {
 		for id := range next {
 			want := core.Tail{View: version[id], Next: next[id]}
-			if got, err := tailer.Tail(r.ctx(), id); err != nil || got != want {
-				return fmt.Sprintf("Tail of %s after %s: %+v, error %v, want %+v", id, after, got, err, want)
+			for _, user := range users {
+				tailer, _ := core.As[core.Tailer](user)
+				if got, err := tailer.Tail(r.ctx(), id); err != nil || got != want {
+					return fmt.Sprintf("Tail of %s after %s: %+v, error %v, want %+v", id, after, got, err, want)
+				}
 			}
 		}
 		return ""
@@ -148,7 +167,8 @@ func tailFollows(r *storeRun) string {
 	next[nobody], next[secrets] = 0, 0
 	swap := func(id core.SessionID) string {
 		version[id]++
-		if err := r.views().SwapView(r.ctx(), richView(id, version[id])); err != nil {
+		views, _ := core.As[core.ViewStore](users[version[id]%uint64(len(users))])
+		if err := views.SwapView(r.ctx(), richView(id, version[id])); err != nil {
 			return fmt.Sprintf("SwapView: error %v, want none", err)
 		}
 		return look("a swap")
@@ -162,8 +182,8 @@ func tailFollows(r *storeRun) string {
 	}
 	hidden := claim(entrySpec{}.entry(0, 3), "hidden")
 	hidden.Session = secrets.Session
-	for _, e := range append(entries, hidden) {
-		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+	for n, e := range append(entries, hidden) {
+		if _, err := users[n%len(users)].Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
 			return fmt.Sprintf("Append: error %v, want none", err)
 		}
 		r.remember([]core.Entry{e})
@@ -190,10 +210,13 @@ func tailFollows(r *storeRun) string {
 	return look("the views were deleted")
 }
 
-// tailShrinks deletes the newest entry of each session, and then what is left of it.
+// tailShrinks empties the newest entry of each session, deletes it, and then what is left of it.
 func tailShrinks(r *storeRun, next map[core.SessionID]int64, look func(after string) string) string {
 	for id, entries := range r.entries {
 		last := len(entries) - 1
+		if text := cmp.Or(r.empty(entries[last]), look("emptying the newest entry of "+id.String())); text != "" {
+			return text
+		}
 		for _, gone := range [][]core.Entry{entries[last:], entries[:last]} {
 			if n, err := r.store.Delete(r.ctx(), id.Scope(), idsOf(gone)); err != nil || n != len(gone) {
 				return fmt.Sprintf("Delete of %d entries: %d, error %v", len(gone), n, err)

@@ -18,7 +18,16 @@ func statsCount(r *storeRun) string {
 	if text := r.fill(); text != "" {
 		return text
 	}
-	for round := range 3 {
+	// The newest is not the last that came, nor the oldest the first.
+	ends := []core.Entry{
+		plainEntry(0, core.SessionID{Agent: "agent-a", Session: "of the newest"}, 0), plainEntry(1, core.SessionID{Agent: "agent-a", Session: "of the oldest"}, 0),
+	}
+	ends[0].Time, ends[1].Time = epoch.AddDate(1, 0, 0), epoch.AddDate(-1, 0, 0)
+	if _, err := r.store.Append(r.ctx(), cloneEntries(ends)); err != nil {
+		return fmt.Sprintf("Append: error %v, want none", err)
+	}
+	r.remember(ends)
+	for round := range 4 {
 		agents := map[string]bool{}
 		sessions := map[core.SessionID]bool{}
 		var oldest, newest time.Time
@@ -64,7 +73,7 @@ func statsCount(r *storeRun) string {
 func (r *storeRun) reworkRaw() string {
 	e := &r.all[0]
 	m := message.New(e.Role, "with bytes of its own")
-	m.Format, m.Raw = message.FormatPi, bytes.Repeat(oddBytes, 3)
+	m.Format, m.Raw = message.FormatPi, append(bytes.Repeat(oddBytes, 3), "é界😀"...)
 	text := r.rework() // the first entry is not among them
 	if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &m, Tokens: 5, Fingerprint: "raw"}); err != nil {
 		return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)

@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,10 @@ func viewChecks() []Check {
 	return []Check{
 		{ID: "view.roundtrip", Promise: 2, Suite: SuiteStore, store: viewRoundtrip, Needs: needs,
 			Rule: "LoadView returns what SwapView stored, every field"},
+		{ID: "view.large", Promise: 2, Suite: SuiteStore, store: viewLarge, Needs: needs, once: true,
+			Rule: "a view comes back as it was stored, however long its texts and lists are and whatever they hold"},
+		{ID: "view.many", Promise: 2, Suite: SuiteStore, store: viewMany, Needs: needs, once: true,
+			Rule: "hundreds of sessions have views, and a list that is shorter than its limit is the last"},
 		{ID: "view.missing", Suite: SuiteStore, store: viewMissing, Needs: needs,
 			Rule: "LoadView of a session without a view is ErrNotFound; DeleteView of one is no error"},
 		{ID: "view.conflict", Promise: 9, Suite: SuiteStore, store: viewConflict, Needs: needs,
@@ -79,6 +84,59 @@ func viewRoundtrip(r *storeRun) string {
 	for who := range 3 {
 		if text := r.holds(sessionOf(who), uint64(len(r.steps))+1); text != "" {
 			return text
+		}
+	}
+	return ""
+}
+
+func viewLarge(r *storeRun) string {
+	const many = 400
+	id := sessionOf(0)
+	for version, texts := range [][]string{oddTexts(), nil} { // a smaller one follows
+		v := richView(id, uint64(version)+1)
+		for i, text := range texts {
+			sum := v.Summaries[0]
+			sum.ID, sum.Text = fmt.Sprint("E-large-", i), text
+			v.Summaries = append(v.Summaries, sum)
+		}
+		for i := range map[bool]int{true: many}[len(texts) > 0] {
+			span, stub := v.Path[0], v.Stubs[slices.Sorted(maps.Keys(v.Stubs))[0]]
+			span.From, span.To = int64(2*i), int64(2*i+1)
+			v.Path = append(v.Path, span)
+			v.Stubs[fmt.Sprint("E-large-", i)] = stub
+			v.Commits = append(v.Commits, fmt.Sprint("commit ", i))
+			v.Heirs = append(v.Heirs, core.SessionID{Agent: id.Agent, Session: fmt.Sprint("heir ", i)})
+		}
+		given := v.Clone()
+		if err := r.views().SwapView(r.ctx(), given); err != nil {
+			return fmt.Sprintf("SwapView of a view with %d summaries and %d spans: error %v, want none", len(v.Summaries), len(v.Path), err)
+		}
+		got, err := r.views().LoadView(r.ctx(), id)
+		if err != nil {
+			return fmt.Sprintf("LoadView of a view with %d summaries and %d spans: error %v, want none", len(v.Summaries), len(v.Path), err)
+		}
+		if text := sameView(got, v); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func viewMany(r *storeRun) string {
+	const many = 150
+	var all []core.SessionID
+	for i := range many {
+		id := core.SessionID{Agent: "agent-a", Session: fmt.Sprintf("one of many %03d", i)}
+		if err := r.views().SwapView(r.ctx(), core.View{Session: id, Version: 1}); err != nil {
+			return fmt.Sprintf("SwapView of the first view of session %s: error %v, want none", id, err)
+		}
+		all = append(all, id)
+	}
+	for _, agent := range []string{"", "agent-a"} {
+		for _, limit := range []int{core.MaxPage, 60} {
+			if text := r.listed(agent, limit, all); text != "" {
+				return text
+			}
 		}
 	}
 	return ""

@@ -130,7 +130,7 @@ type StoreStats struct {
 	// Bytes is what the store takes on its medium; RawBytes the messages as the host gave them: the
 	// lengths of Message.Raw, of all entries as they are now.
 	Bytes, RawBytes int64
-	// Oldest and Newest are the first and the last time of an entry; zero in an empty store.
+	// Oldest and Newest are the first and the last time of an entry; zero in an empty store. A store may look for them at the ends of its sessions alone.
 	Oldest, Newest time.Time
 }
 

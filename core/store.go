@@ -66,7 +66,7 @@ type ScanQuery struct {
 	Scope Scope
 	// Cursor is the Next of the page before; empty to begin.
 	Cursor Cursor
-	// Reverse goes from the newest entry to the oldest.
+	// Reverse goes from the newest entry to the oldest; across sessions too it is the order of the other direction turned round.
 	Reverse bool
 	// Limit is the largest number of entries in the page, 1 to MaxPage.
 	Limit int

@@ -28,7 +28,7 @@ type Vector struct {
 	Start, End int
 	// Hash identifies the text that was embedded.
 	Hash uint64
-	// Values are not kept by the store nor changed.
+	// Values come back to the last bit. Those that were given are not kept by the store nor changed.
 	Values []float32
 }
 
