@@ -16,10 +16,10 @@ import (
 )
 
 // theirs are the rules that a part is held to and not the engine over it: what it asks of a model or of the runtime and what it makes of the answer, whether it
-// finds anything and says how, that nothing goes wrong in it, and that its own texts do not differ from run to run.
+// finds anything and says how, that nothing goes wrong in it, that its own texts do not differ from run to run, and that it says what a summary stands for.
 var theirs = []string{
 	"contract.compact", "contract.again", "contract.told", "contract.covers", "contract.recall", "contract.warnings", "compact.owner", "compact.exactly-once", "compact.passed-through",
-	"compact.silent", "choices.form", "failure.named", "deterministic.same-bytes",
+	"compact.silent", "choices.form", "failure.named", "deterministic.same-bytes", "contract.traces",
 }
 
 // TestContained runs every broken retriever and every broken compactor under a sound engine: what they do wrong is theirs, and the promises about what a
