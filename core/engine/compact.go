@@ -236,10 +236,12 @@ func (e *Engine) stock(ctx context.Context, v core.View, req core.CompactRequest
 	t := &task{e: e, req: req, budget: budget, next: v.Next, end: v.Len(), erased: v.Erased, refs: make(map[string]string), ground: groundOf(&v, v.Len())}
 	t.survey(items)
 	t.Compaction = core.Compaction{
-		Session: v.Session, Summaries: v.Summaries, Stubs: v.Stubs, Force: req.Force, Instructions: req.Instructions,
+		Session: v.Session, Summaries: slices.Clone(v.Summaries), Stubs: v.Stubs, Force: req.Force, Instructions: req.Instructions,
 		Now: e.now(), Count: e.gauge.count, Host: e.host, Request: req, Left: max(v.Start-first, 0),
 	}
-	for _, sum := range v.Summaries {
+	for i := range t.Summaries {
+		sum := &t.Summaries[i]
+		sum.Of = slices.Clone(sum.Of) // those of a view are shared with the one that is shown
 		t.Tokens += sum.Tokens
 	}
 	for i := range items {
