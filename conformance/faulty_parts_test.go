@@ -298,7 +298,7 @@ func faultyCompactors() []fault {
 			return p
 		}), []string{"patch.text"}),
 		compactorFault("nothing, without a word", sound, patch(func(core.Compaction, core.Patch) core.Patch { return core.Patch{} }),
-			[]string{"patch.progress"}, "patch.fallback", "patch.deadline"),
+			[]string{"patch.progress"}, "patch.fallback", "patch.deadline", "patch.hangs"),
 		compactorFault("fails with its model", sound, func(b *brokenCompactor, m *conformance.Model) {
 			b.after = func(ctx context.Context, c core.Compaction, p core.Patch) (core.Patch, error) {
 				_, err := m.Complete(ctx, core.CompletionRequest{Prompt: "summarise"})
@@ -354,6 +354,6 @@ func faultyCompactors() []fault {
 		}, []string{"patch.delegate"}),
 		compactorFault("own error for a cancelled context", sound, func(b *brokenCompactor, _ *conformance.Model) {
 			b.stopped = errors.New("broken: stopped")
-		}, []string{"cancel.patch"}, "patch.deadline"),
+		}, []string{"cancel.patch"}, "patch.deadline", "patch.quotes"),
 	}
 }

@@ -109,9 +109,7 @@ func (s *script) spokenTurns() (list []message.Message, turns []int64) {
 }
 
 func scriptWhen(s *script) string {
-	ways := s.ways()
-	names := slices.Sorted(maps.Keys(ways))
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.ways())) {
 		id := core.SessionID{Agent: "agent-a", Session: "when by " + name}
 		list, turns := s.spokenTurns()
 		for i := range list {
@@ -120,7 +118,7 @@ func scriptWhen(s *script) string {
 			}
 		}
 		now := s.env.Host.Now()
-		if err := ways[name](id, copiedMessages(list)); err != nil {
+		if err := s.ways()[name](id, copiedMessages(list)); err != nil { // a restart may have made a new engine
 			return fmt.Sprintf("%s: error %v", name, err)
 		}
 		held := s.held(id)
