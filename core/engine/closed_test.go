@@ -1,9 +1,11 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
+	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 )
@@ -63,4 +65,47 @@ func TestCallsAfterDispose(t *testing.T) {
 	if n != 2 {
 		t.Errorf("%d entries are stored, want two", n)
 	}
+}
+
+// tardy is a store whose Append waits, and that says when it is closed.
+type tardy struct {
+	core.Store
+	reached, release, closed chan struct{}
+}
+
+func (s tardy) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	close(s.reached)
+	<-s.release
+	return s.Store.Append(ctx, entries)
+}
+
+func (s tardy) Close() error {
+	close(s.closed)
+	return nil
+}
+
+// TestDisposeThatCannotWait: a store that the engine owns is closed in any case, behind the work that Dispose had no time to wait for.
+func TestDisposeThatCannotWait(t *testing.T) {
+	store := tardy{memory.New(), make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.OwnStore = store, true })
+	stored := make(chan error)
+	go func() {
+		stored <- second(f.engine.Ingest(context.WithoutCancel(t.Context()), core.IngestRequest{Session: f.id, Message: user("hello")}))
+	}()
+	<-store.reached
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.engine.Dispose(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("Dispose while a call is under way: error %v, want the context's", err)
+	}
+	select {
+	case <-store.closed:
+		t.Error("the store was closed under a call")
+	default:
+	}
+	close(store.release)
+	if err := <-stored; err != nil {
+		t.Errorf("Ingest under way: error %v", err)
+	}
+	<-store.closed
 }

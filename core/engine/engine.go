@@ -208,7 +208,8 @@ func (e *Engine) join(op string) (leave func(), err error) {
 	return e.work.Done, nil
 }
 
-// Dispose waits for work under way, as long as ctx lasts, and closes the store if the engine owns it. Later calls return ErrClosed.
+// Dispose waits for work under way, as long as ctx lasts, and closes the store if the engine owns it. Where ctx ends first, the store is closed when the work
+// is done. Later calls return ErrClosed.
 func (e *Engine) Dispose(ctx context.Context) error {
 	e.mu.Lock()
 	closed := e.closed
@@ -217,17 +218,20 @@ func (e *Engine) Dispose(ctx context.Context) error {
 	if closed {
 		return nil
 	}
-	done := make(chan struct{})
-	go func() { e.work.Wait(); close(done) }()
+	done := make(chan error, 1)
+	go func() {
+		e.work.Wait()
+		if e.ownStore {
+			done <- e.store.Close()
+		}
+		close(done)
+	}()
 	select {
-	case <-done:
+	case err := <-done:
+		return err
 	case <-ctx.Done():
 		return fmt.Errorf("core: dispose: work still under way: %w", ctx.Err())
 	}
-	if e.ownStore {
-		return e.store.Close()
-	}
-	return nil
 }
 
 // Ping asks every part that can be asked whether it can be used now.
