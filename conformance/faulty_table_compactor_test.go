@@ -321,6 +321,15 @@ func tableCompactors() []broken {
 				}
 			}
 		})
+		task("the session of a summary's spans changed", func(c *core.Compaction) {
+			for _, s := range c.Summaries {
+				for i := range s.Of {
+					if of := s.Of[i].Session; of != nil {
+						of.Session += ", changed"
+					}
+				}
+			}
+		})
 		task("the host's transcript changed", func(c *core.Compaction) {
 			if t := c.Request.Transcript; t != nil {
 				t.Messages[0].Role = message.User

@@ -242,6 +242,11 @@ func (e *Engine) stock(ctx context.Context, v core.View, req core.CompactRequest
 	for i := range t.Summaries {
 		sum := &t.Summaries[i]
 		sum.Of = slices.Clone(sum.Of) // those of a view are shared with the one that is shown
+		for j := range sum.Of {
+			if of := sum.Of[j].Session; of != nil {
+				sum.Of[j].Session = new(*of)
+			}
+		}
 		t.Tokens += sum.Tokens
 	}
 	for i := range items {

@@ -196,7 +196,7 @@ func (s *session) weigh() {
 
 // size is about what an item takes in memory, in bytes.
 func (it *item) size() int {
-	n := 1100 + len(it.entry.Message.Raw) // what is beside the content: the structures, ids, metadata and the session's sets
+	n := 1100 + len(it.entry.Message.Raw) + 8*len(it.sketch) // what is beside the content: the structures, ids, metadata and the session's sets
 	for i := range it.entry.Message.Parts {
 		p := &it.entry.Message.Parts[i]
 		n += 150 + len(p.Text) + len(p.Args) + len(p.Raw)
