@@ -337,29 +337,23 @@ func swappedTails() []broken {
 				return t, err
 			}
 		}),
-		of("behind the newest one that says something", func(s *brokenStore) {
-			s.tail = func(ctx context.Context, id core.SessionID) (core.Tail, error) {
-				t, err := s.Store.Tail(ctx, id)
-				t.Next = 0
-				for e := range core.All(ctx, s.Store, id.Scope(), false) {
-					if e.Type != core.TypeErased {
-						t.Next = e.Seq + 1
-					}
+		of("behind the newest one that says something", newestBut(core.TypeErased)),
+		of("behind the newest one that is shown", newestBut(core.TypeHeartbeat)),
+	}
+}
+
+// newestBut gives a session's end as behind the newest entry of another type than one.
+func newestBut(kind core.EntryType) func(*brokenStore) {
+	return func(s *brokenStore) {
+		s.tail = func(ctx context.Context, id core.SessionID) (core.Tail, error) {
+			t, err := s.Store.Tail(ctx, id)
+			t.Next = 0
+			for e := range core.All(ctx, s.Store, id.Scope(), false) {
+				if e.Type != kind {
+					t.Next = e.Seq + 1
 				}
-				return t, err
 			}
-		}),
-		of("behind the newest one that is shown", func(s *brokenStore) {
-			s.tail = func(ctx context.Context, id core.SessionID) (core.Tail, error) {
-				t, err := s.Store.Tail(ctx, id)
-				t.Next = 0
-				for e := range core.All(ctx, s.Store, id.Scope(), false) {
-					if e.Type != core.TypeHeartbeat {
-						t.Next = e.Seq + 1
-					}
-				}
-				return t, err
-			}
-		}),
+			return t, err
+		}
 	}
 }

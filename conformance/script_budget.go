@@ -56,10 +56,7 @@ func (s *script) budgetsInLoops() string {
 						r.Call = core.CallLoop
 					}
 					if n == 2 { // the host hands over what it has
-						r.Transcript = &core.Transcript{}
-						for _, e := range s.held(s.id) {
-							r.Transcript.Messages = append(r.Transcript.Messages, e.Message)
-						}
+						r.Transcript = s.heldTranscript()
 					}
 				})
 				if err != nil {

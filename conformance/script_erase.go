@@ -315,6 +315,15 @@ func (s *script) noneShows(ids []core.SessionID, texts ...string) string {
 	return ""
 }
 
+// windowText is a window as text, a line for each message.
+func windowText(res core.AssembleResult) string {
+	var b strings.Builder
+	for _, m := range res.Messages {
+		fmt.Fprintf(&b, "%s %s\n", m.Role, strings.ReplaceAll(allOf(m), "\n", " "))
+	}
+	return b.String()
+}
+
 // allOf is what the parts of a message say.
 func allOf(m message.Message) string {
 	var b strings.Builder
@@ -469,11 +478,7 @@ func (s *script) othersStay() string {
 	}
 	show := func() (string, error) {
 		res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: third, Budget: 8000})
-		var b strings.Builder
-		for _, m := range res.Messages {
-			b.WriteString(string(m.Role) + ": " + allOf(m))
-		}
-		return b.String(), err
+		return windowText(res), err
 	}
 	before, err := show()
 	if err != nil {

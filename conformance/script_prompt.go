@@ -35,13 +35,8 @@ func scriptUnsent(s *script) string {
 				if r.Call = core.CallPrompt; i == 2 {
 					r.Call = core.CallLoop
 				}
-				for _, e := range s.held(s.id) {
-					if handed && r.Transcript == nil {
-						r.Transcript = &core.Transcript{}
-					}
-					if handed {
-						r.Transcript.Messages = append(r.Transcript.Messages, e.Message)
-					}
+				if handed {
+					r.Transcript = s.heldTranscript()
 				}
 			})
 			if err != nil {
@@ -75,6 +70,15 @@ func scriptUnsent(s *script) string {
 		}
 	}
 	return ""
+}
+
+// heldTranscript is what a host hands over that has all that is stored.
+func (s *script) heldTranscript() *core.Transcript {
+	t := &core.Transcript{}
+	for _, e := range s.held(s.id) {
+		t.Messages = append(t.Messages, e.Message)
+	}
+	return t
 }
 
 // endsNewest looks whether a prompt ends with the newest message that is stored.

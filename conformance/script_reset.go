@@ -38,11 +38,7 @@ func (s *script) facts(n int) []message.Message {
 func shownOf(res core.AssembleResult, of []string) string {
 	texts := []string{res.SystemPromptAddition}
 	for _, m := range res.Messages {
-		var b strings.Builder
-		for _, p := range m.Parts {
-			b.WriteString(p.Text + "\n" + p.Args + "\n")
-		}
-		texts = append(texts, b.String())
+		texts = append(texts, allOf(m))
 	}
 	for i, text := range texts {
 		for _, mark := range marksIn(text) {

@@ -3,7 +3,6 @@ package conformance
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -98,11 +97,7 @@ func (s *script) windowOf(e core.ContextEngine) (window, text string) {
 	if err != nil {
 		return "", fmt.Sprintf("assemble: error %v", err)
 	}
-	var b strings.Builder
-	for _, m := range res.Messages {
-		fmt.Fprintf(&b, "%s %s\n", m.Role, strings.ReplaceAll(allOf(m), "\n", " "))
-	}
-	return b.String(), ""
+	return windowText(res), ""
 }
 
 func (s *script) compacts() string {

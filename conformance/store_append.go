@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -239,7 +240,7 @@ func (r *storeRun) readAll() string {
 		want[e.SessionID()] = append(want[e.SessionID()], e)
 	}
 	for id, entries := range want {
-		slices.SortStableFunc(entries, func(a, b core.Entry) int { return compareInts(a.Seq, b.Seq) })
+		slices.SortStableFunc(entries, func(a, b core.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 		for _, reverse := range []bool{false, true} {
 			if reverse {
 				slices.Reverse(entries)

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -253,7 +254,7 @@ func raceDifferent(r *storeRun) string {
 		r.remember(all[w])
 	}
 	for id := range r.entries {
-		slices.SortFunc(r.entries[id], func(a, b core.Entry) int { return compareInts(a.Seq, b.Seq) })
+		slices.SortFunc(r.entries[id], func(a, b core.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	}
 	return r.readAll()
 }

@@ -92,14 +92,14 @@ func viewRoundtrip(r *storeRun) string {
 func viewLarge(r *storeRun) string {
 	const many = 400
 	id := sessionOf(0)
-	for version, texts := range [][]string{oddTexts(), nil} { // a smaller one follows
+	for version, n := range []int{many, 0} { // a smaller one follows
 		v := richView(id, uint64(version)+1)
-		for i, text := range texts {
+		for i, text := range oddTexts()[:min(n, len(oddTexts()))] {
 			sum := v.Summaries[0]
 			sum.ID, sum.Text = fmt.Sprint("E-large-", i), text
 			v.Summaries = append(v.Summaries, sum)
 		}
-		for i := range map[bool]int{true: many}[len(texts) > 0] {
+		for i := range n {
 			span, stub := v.Path[0], v.Stubs[slices.Sorted(maps.Keys(v.Stubs))[0]]
 			span.From, span.To = int64(2*i), int64(2*i+1)
 			v.Path = append(v.Path, span)

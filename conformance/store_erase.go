@@ -1,0 +1,315 @@
+package conformance
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/vector"
+)
+
+// eraseSome empties and deletes a part of the entries.
+func (r *storeRun) eraseSome() string {
+	if text := r.rework(); text != "" {
+		return text
+	}
+	for i := len(r.all) - 1; i >= 0; i -= 3 {
+		e := r.all[i]
+		if n, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil || n != 1 {
+			return fmt.Sprintf("Delete(%q): %d, error %v, want 1 and none", e.ID, n, err)
+		}
+		r.all = slices.Delete(r.all, i, i+1)
+	}
+	return ""
+}
+
+// untouched are the vectors of entries that were neither changed nor erased by rework and eraseSome.
+func (r *storeRun) untouched(vectors []vector.Vector) []vector.Vector {
+	return slices.DeleteFunc(vectors, func(v vector.Vector) bool {
+		i := slices.IndexFunc(r.all, func(e core.Entry) bool { return e.ID == v.ID })
+		return i < 0 || r.all[i].Type == core.TypeErased || r.all[i].Fingerprint == "reworked"
+	})
+}
+
+func scrubKeeps(r *storeRun) string {
+	s, _ := core.As[core.Scrubber](r.store)
+	if err := s.Scrub(r.ctx()); unsupported(err) {
+		return ""
+	} else if err != nil {
+		return fmt.Sprintf("Scrub of an empty store: error %v, want none", err)
+	}
+	r.steps = append(r.steps, ordinary(12))
+	if text := r.fill(); text != "" {
+		return text
+	}
+	vectors, v, text := r.embeds()
+	if text != "" {
+		return text
+	}
+	if r.views() != nil {
+		if text := r.publish(sessionOf(0), 2); text != "" {
+			return text
+		}
+	}
+	if text := r.eraseSome(); text != "" {
+		return text
+	}
+	if text := r.eachType(); text != "" {
+		return text
+	}
+	vectors = r.untouched(vectors)
+	followers := r.followers()
+	if text := r.everybody(followers, "some were erased"); text != "" {
+		return text
+	}
+	for round := range 2 {
+		if text := r.scrubbed(s, round); text != "" {
+			return text
+		}
+		text := r.readAll()
+		if text == "" && r.views() != nil {
+			text = r.holds(sessionOf(0), 2)
+		}
+		if text == "" && v != nil {
+			text = r.vectorsStill(v, vectors)
+		}
+		if text == "" {
+			text = r.everybody(followers, "a scrub, from marks of before it")
+		}
+		if text != "" {
+			return "after a scrub: " + text
+		}
+	}
+	return ""
+}
+
+// scrubbed scrubs while somebody writes.
+func (r *storeRun) scrubbed(s core.Scrubber, round int) string {
+	var wg sync.WaitGroup
+	var failed string
+	var written []core.Entry
+	id := core.SessionID{Agent: "agent-a", Session: fmt.Sprint("meanwhile-", round)}
+	wg.Go(func() {
+		failed = guard(func() string {
+			for i := range 5 {
+				e := plainEntry(1000*(round+1)+i, id, int64(i))
+				if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+					return fmt.Sprintf("Append during a scrub: error %v, want none", err)
+				}
+				written = append(written, e)
+			}
+			return ""
+		})
+	})
+	err := s.Scrub(r.ctx())
+	wg.Wait()
+	if failed != "" {
+		return failed
+	}
+	if err != nil {
+		return fmt.Sprintf("Scrub: error %v, want none", err)
+	}
+	r.remember(written)
+	return ""
+}
+
+// vectorsStill looks that the vectors of what was not touched are there.
+func (r *storeRun) vectorsStill(v vector.Store, want []vector.Vector) string {
+	for _, agent := range []string{"agent-a", "agent-b"} {
+		got, text := r.vectorsOf(v, "one/3", agent, core.MaxPage)
+		if text != "" {
+			return text
+		}
+		for _, w := range r.agentsVectors(want, agent) {
+			if !slices.ContainsFunc(got, func(g vector.Vector) bool { return differs(g, w) == "" }) {
+				return fmt.Sprintf("the vector of %q, part %d, is gone or changed", w.ID, w.Part)
+			}
+		}
+	}
+	return ""
+}
+
+func scrubGone(r *storeRun) string {
+	s, _ := core.As[core.Scrubber](r.store)
+	const secret = "Qz7xkJw9vPtR"
+	for i := range 16 {
+		e := plainEntry(i, sessionOf(i%3), int64(i))
+		if i%2 == 0 {
+			e.Key = fmt.Sprint("key-", secret, "-", i)
+			e.Message = message.New(message.User, fmt.Sprint(strings.Repeat(secret+" ", 20), "number ", i)) // what no table of words makes shorter
+			e.Meta = map[string]string{"note": secret}
+			e.Fingerprint = message.Fingerprint(e.Message)
+		}
+		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+			return fmt.Sprintf("Append: error %v, want none", err)
+		}
+		switch i % 4 {
+		case 0:
+			if text := r.empty(e); text != "" {
+				return text
+			}
+		case 2:
+			if _, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil {
+				return fmt.Sprintf("Delete(%q): error %v, want none", e.ID, err)
+			}
+		default:
+			r.remember([]core.Entry{e})
+		}
+	}
+	if err := s.Scrub(r.ctx()); unsupported(err) {
+		return ""
+	} else if err != nil {
+		return fmt.Sprintf("Scrub: error %v, want none", err)
+	}
+	err := filepath.WalkDir(r.media(r.tb, r.store), func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Type().IsRegular() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if at := bytes.Index(b, []byte(secret)); err == nil && at >= 0 {
+			return fmt.Errorf("%s holds at byte %d what was erased", filepath.Base(path), at)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Sprintf("after a scrub: %v", err)
+	}
+	return r.getAll()
+}
+
+// likeMain are sessions whose names are nearly that of one that is erased.
+var likeMain = []string{"main2", "main/x", "mai", "Main", "main ", "m%n", "m_in", "*"}
+
+func eraseSession(r *storeRun) string {
+	s, _ := core.As[core.SessionEraser](r.store)
+	r.steps = append(r.steps, ordinary(9))
+	if text := cmp.Or(r.fill(), r.eachType()); text != "" {
+		return text
+	}
+	for i, name := range likeMain {
+		e := plainEntry(i, core.SessionID{Agent: sessionOf(0).Agent, Session: name}, 0)
+		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+			return fmt.Sprintf("Append: error %v, want none", err)
+		}
+		r.remember([]core.Entry{e})
+	}
+	for _, none := range []core.SessionID{{Agent: "agent-a"}, {Session: "main"}, {}} {
+		err := s.EraseSession(r.ctx(), none)
+		if unsupported(err) {
+			return ""
+		}
+		if !errors.Is(err, core.ErrInvalid) {
+			return fmt.Sprintf("EraseSession(%+v): error %v, want ErrInvalid", none, err)
+		}
+	}
+	if text := r.readAll(); text != "" {
+		return "after erasing no session at all: " + text
+	}
+	followers := r.followers()
+	vectors, embedding, text := r.embeds()
+	if text == "" {
+		text = r.everybody(followers, "appends")
+	}
+	if text != "" {
+		return text
+	}
+	id := sessionOf(0)
+	erased := r.in(id.Scope())
+	if text := r.empty(erased[0]); text != "" {
+		return text
+	}
+	gone := []core.SessionID{id, {Agent: "agent-a", Session: "ma"}, {Agent: "nobody", Session: "main"}, {Agent: "agent-a", Session: "m%n"}, {Agent: "agent-a", Session: "*"}}
+	for round := range 2 {
+		for _, gone := range gone {
+			if err := s.EraseSession(r.ctx(), gone); err != nil {
+				return fmt.Sprintf("EraseSession(%+v), round %d: error %v, want none", gone, round+1, err)
+			}
+			r.all = slices.DeleteFunc(r.all, func(e core.Entry) bool { return e.SessionID() == gone })
+			delete(r.entries, gone)
+		}
+		text := r.isGone(id, erased)
+		if text == "" {
+			text = r.readAll()
+		}
+		if text == "" && embedding != nil {
+			text = r.vectorsHold(embedding, "one/3", vectors)
+		}
+		if text == "" {
+			text = r.everybody(followers, fmt.Sprintf("round %d", round+1))
+		}
+		if text != "" {
+			return "after a session was erased: " + text
+		}
+	}
+	// The keys and positions are free again.
+	if res, err := r.store.Append(r.ctx(), cloneEntries(erased)); err != nil || res.Duplicates != 0 {
+		return fmt.Sprintf("Append of what was erased with its session: %d duplicates, error %v, want it stored", res.Duplicates, err)
+	}
+	r.remember(erased)
+	return r.readAll()
+}
+
+// isGone looks that nothing of a session is left.
+func (r *storeRun) isGone(id core.SessionID, erased []core.Entry) string {
+	text := r.settled(func() string {
+		got, text := r.scan(core.ScanQuery{Scope: id.Scope(), Limit: 100})
+		if text == "" && len(got) > 0 {
+			text = fmt.Sprintf("Scan shows %d entries of it", len(got))
+		}
+		return text
+	})
+	for _, e := range erased {
+		if text != "" {
+			break
+		}
+		if _, err := r.store.Get(r.ctx(), id.Scope(), []string{e.ID}); !errors.Is(err, core.ErrNotFound) {
+			text = fmt.Sprintf("Get(%q): error %v, want ErrNotFound", e.ID, err)
+		}
+	}
+	return text
+}
+
+// eraseLong erases a session that no single page shows.
+func eraseLong(r *storeRun) string {
+	const n, batch = core.MaxPage + 100, 550
+	s, _ := core.As[core.SessionEraser](r.store)
+	id, other := core.SessionID{Agent: "agent-a", Session: "long"}, plainEntry(n, sessionOf(0), 0)
+	all := []core.Entry{other}
+	for i := range n {
+		all = append(all, plainEntry(i, id, int64(i)))
+	}
+	for some := range slices.Chunk(all, batch) {
+		if _, err := r.store.Append(r.ctx(), cloneEntries(some)); err != nil {
+			return fmt.Sprintf("Append of %d entries: error %v, want none", len(some), err)
+		}
+	}
+	if err := s.EraseSession(r.ctx(), id); unsupported(err) {
+		return ""
+	} else if err != nil {
+		return fmt.Sprintf("EraseSession of %d entries: error %v, want none", n, err)
+	}
+	r.remember(all[:1])
+	text := r.isGone(id, []core.Entry{all[1], all[n/2], all[n]})
+	if text == "" {
+		text = r.readAll()
+	}
+	if text != "" {
+		return fmt.Sprintf("after a session of %d entries was erased: %s", n, text)
+	}
+	return ""
+}
