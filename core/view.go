@@ -142,9 +142,6 @@ type Summary struct {
 	Time   time.Time `json:"time"`
 }
 
-// The kinds of stubs.
-const ()
-
 // Recall is the block of recalled entries shown before the newest turn.
 type Recall struct {
 	// Turn is the turn the block was made for; within a turn it stays as it is until the window steps.
