@@ -283,9 +283,6 @@ type AssembleResult struct {
 	Degraded string `json:"degraded,omitempty"`
 }
 
-// The reasons. The last seven are reasons for being out.
-const ()
-
 // CompactionTarget says how far to shrink.
 type CompactionTarget string
 

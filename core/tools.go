@@ -33,6 +33,3 @@ func (e *Entry) LookedUp() bool {
 func ownTool(name string) bool {
 	return name == ToolSearch || name == ToolExpand || name == ToolDescribe
 }
-
-// The limits of a Recaller's answers.
-const ()
