@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/backends/outbox"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/drawn"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 	"github.com/contextengine/contextengine/strategies/lexical"
 )
@@ -89,7 +89,7 @@ func isolate(t *testing.T, s core.Store, rounds int) {
 		}
 		searcher = index
 	}
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := drawn.Rand(t)
 	for range rounds {
 		mine, other := rng.IntN(crowd), rng.IntN(crowd)
 		scope := core.Scope{Agent: fmt.Sprintf("agent-%d", mine)}

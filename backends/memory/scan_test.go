@@ -3,7 +3,6 @@ package memory_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 // walk follows a scan to its end and returns the ids.
@@ -38,7 +38,7 @@ func walk(t *testing.T, s *memory.Store, q core.ScanQuery, between func()) []str
 
 func TestScanOrdersBySeq(t *testing.T) {
 	s := memory.New()
-	rnd := rand.New(rand.NewPCG(1, 2))
+	rnd := drawn.Rand(t)
 	type placed struct {
 		id  string
 		seq int64

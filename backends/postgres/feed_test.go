@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/postgres"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 // follow reads a feed to its end and applies it to what is known.
@@ -43,9 +44,10 @@ func TestFeedKeepsUp(t *testing.T) {
 	known := map[string]core.Entry{}
 	mark := follow(t, a, "ann", "", known)
 	var wg sync.WaitGroup
+	seed := drawn.Seed(t)
 	for w, s := range []*postgres.Store{a, b} {
 		wg.Go(func() {
-			rnd := rand.New(rand.NewPCG(3, uint64(w)))
+			rnd := rand.New(rand.NewPCG(seed, uint64(w)))
 			id := core.SessionID{Agent: "ann", Session: fmt.Sprint("w", w)}
 			for n := range 40 {
 				if _, err := s.Append(t.Context(), entries(id, n*3, n*3+3)); err != nil {

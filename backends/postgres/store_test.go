@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/backends/postgres"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 // TestIsolation keeps a thousand agents in one store, all with the same words, and asks each for what belongs to others.
@@ -21,7 +21,7 @@ func TestIsolation(t *testing.T) {
 	t.Parallel()
 	const agents = 1000
 	s := open(t, fresh(t))
-	rnd := rand.New(rand.NewPCG(1, 2))
+	rnd := drawn.Rand(t)
 	scope := func(n int) core.Scope { return core.Scope{Agent: fmt.Sprintf("agent%d", n)} }
 	var whole []core.Entry
 	for n := range agents {

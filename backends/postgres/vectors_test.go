@@ -14,6 +14,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/vector"
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 func TestNoVectorsWithoutTheExtension(t *testing.T) {
@@ -86,7 +87,7 @@ func scanAll(t *testing.T, s vector.Store, space, agent string) []vector.Vector 
 
 func TestVectors(t *testing.T) {
 	s, store, searcher := vectorSide(t, nil)
-	rnd := rand.New(rand.NewPCG(1, 1))
+	rnd := drawn.Rand(t)
 	bob := core.SessionID{Agent: "bob", Session: "one"}
 	mustAppend(t, s, append(entries(ann, 0, 6), entries(bob, 0, 2)...)...)
 	var mine []vector.Vector

@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"errors"
-	"math/rand"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/vector"
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 // filled returns a store's file with some entries and a view, closed, and its bytes.
@@ -122,11 +122,11 @@ func write(t *testing.T, path string, b []byte) {
 func TestNoFlippedBitGoesUnnoticed(t *testing.T) {
 	t.Parallel()
 	cfg, whole, want := filled(t)
-	r := rand.New(rand.NewSource(7))
+	r := drawn.Rand(t)
 	noticed := 0
 	flips := number("DAMAGE_PLACES", 60)
 	for range flips {
-		at, bit := r.Intn(len(whole)), r.Intn(8)
+		at, bit := r.IntN(len(whole)), r.IntN(8)
 		broken := append([]byte{}, whole...)
 		broken[at] ^= 1 << bit
 		write(t, cfg.Path, broken)
@@ -152,10 +152,10 @@ func TestNoFlippedBitGoesUnnoticed(t *testing.T) {
 func TestTornFile(t *testing.T) {
 	t.Parallel()
 	cfg, whole, want := filled(t)
-	r := rand.New(rand.NewSource(8))
+	r := drawn.Rand(t)
 	sizes := []int{1, 50, 100, 1000, 4096, 5000, 8192, len(whole) / 2, len(whole) - 4096, len(whole) - 1}
 	for range number("DAMAGE_PLACES", 60) / 4 {
-		sizes = append(sizes, r.Intn(len(whole)))
+		sizes = append(sizes, r.IntN(len(whole)))
 	}
 	for _, size := range sizes {
 		for _, check := range []string{sqlite.CheckOpen, sqlite.CheckNever} {
@@ -173,11 +173,11 @@ func TestTornFile(t *testing.T) {
 	cfg.Check = sqlite.CheckOpen
 	for range number("DAMAGE_PLACES", 60) / 2 {
 		broken := append([]byte{}, whole...)
-		at, n := r.Intn(len(whole)/512)*512, 512<<r.Intn(4)
+		at, n := r.IntN(len(whole)/512)*512, 512<<r.IntN(4)
 		part := broken[at:min(at+n, len(broken))]
 		clear(part)
-		if r.Intn(2) == 0 {
-			copy(part, whole[r.Intn(len(whole)/512)*512:])
+		if r.IntN(2) == 0 {
+			copy(part, whole[r.IntN(len(whole)/512)*512:])
 		}
 		write(t, cfg.Path, broken)
 		switch got, err := readAll(t, cfg); {

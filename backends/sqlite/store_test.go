@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/retain"
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 func TestAppendIsIdempotentByKey(t *testing.T) {
@@ -184,7 +184,7 @@ func TestClosedAndCancelled(t *testing.T) {
 func TestCloseAfterCancelledReads(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
-	r := rand.New(rand.NewPCG(3, 4))
+	r := drawn.Rand(t)
 	for round := range 30 {
 		s := open(t, cfg)
 		mustAppend(t, s, entries(ann, 20*round, 20*(round+1))...)
@@ -214,7 +214,7 @@ func TestCloseAfterCancelledReads(t *testing.T) {
 func TestAppendAfterVacuumWasCancelled(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t))
-	r := rand.New(rand.NewPCG(1, 2))
+	r := drawn.Rand(t)
 	const rounds, each = 20, 100
 	for round := range rounds {
 		mustAppend(t, s, entries(ann, each*round, each*(round+1))...)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 func TestOwnership(t *testing.T) {
@@ -41,7 +41,7 @@ func TestOwnership(t *testing.T) {
 
 // TestOwnershipIsReadAnew: whatever was read before, the numbers are those of the messages at hand.
 func TestOwnershipIsReadAnew(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
+	r := drawn.Rand(t)
 	var used ownership
 	for range 2000 {
 		n := r.IntN(12)

@@ -1,11 +1,12 @@
 package window
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 func turns(costs ...int) []Group {
@@ -63,7 +64,7 @@ func TestStep(t *testing.T) {
 
 // A step never leaves out the newest group nor an unpinned user message of the newest turn, and masks only what stays.
 func TestStepKeepsTheNewest(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
+	r := drawn.Rand(t)
 	for range 5000 {
 		groups := make([]Group, 1+r.IntN(12))
 		for i := range groups {

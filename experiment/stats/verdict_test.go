@@ -2,11 +2,11 @@ package stats_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/contextengine/contextengine/experiment/stats"
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 func TestJudge(t *testing.T) {
@@ -52,7 +52,7 @@ func TestJudge(t *testing.T) {
 // TestNoVerdictIsStrongerThanItsInterval: whatever was measured, words, decision and numbers say the same.
 func TestNoVerdictIsStrongerThanItsInterval(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(5, 6))
+	r := drawn.Rand(t)
 	for range 2000 {
 		n := 1 + r.IntN(9)
 		a, b := make([][]float64, n), make([][]float64, n)

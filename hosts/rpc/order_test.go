@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/rpc"
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 // A client that does not wait for answers is served in order.
@@ -36,7 +36,7 @@ func TestPipelinedCallsOfASessionKeepTheirOrder(t *testing.T) {
 	c := attach(t, newServer(t, one{f}, nil))
 	r := newReader(c)
 	c.hello(r)
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := drawn.Rand(t)
 	next := make([]int, sessions)
 	for range sessions * calls {
 		s := rng.IntN(sessions)

@@ -4,18 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 // Results are named by the bytes of their messages, however many of those were known from the result before.
 func TestResultsAreNamedByTheirBytes(t *testing.T) {
 	id := core.SessionID{Agent: "a", Session: "s"}
-	r := rand.New(rand.NewPCG(1, 2))
+	r := drawn.Rand(t)
 	known := newTranscripts(10_000)
 	var raw []json.RawMessage
 	for round := range 300 {

@@ -2,7 +2,6 @@ package compacting_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -12,6 +11,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/internal/compacting"
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 // words counts every byte triple as a token, rounded up: fine enough to notice a text that is a little too long.
@@ -97,7 +97,7 @@ func TestClipFitsAndKeepsBothEnds(t *testing.T) {
 		fmt.Fprintf(&b, "line %d of größe 漢字 🙂\n", i)
 	}
 	text := b.String()
-	rnd := rand.New(rand.NewPCG(3, 4))
+	rnd := drawn.Rand(t)
 	for range 300 {
 		from := rnd.IntN(len(text) / 2)
 		for !utf8.RuneStart(text[from]) {

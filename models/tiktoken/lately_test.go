@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 // TestLatelyTellsWordsApart puts words that differ little into one set's place each and asks for all others: none may be taken for another, at the end of
@@ -115,9 +117,10 @@ func TestSetIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	var s set
 	var wg sync.WaitGroup
+	seed := drawn.Seed(t)
 	for worker := range uint64(4) {
 		wg.Go(func() {
-			r := rand.New(rand.NewPCG(worker, 1))
+			r := rand.New(rand.NewPCG(seed, worker))
 			for range 20_000 {
 				n := 1 + r.IntN(9)
 				name := uint64(n) << 60

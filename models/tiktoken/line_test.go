@@ -2,14 +2,15 @@ package tiktoken
 
 import (
 	"encoding/base64"
-	"math/rand/v2"
 	"testing"
+
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 // TestDecodeTokenEqualsLibrary decodes tokens of every length, and then with one letter changed.
 func TestDecodeTokenEqualsLibrary(t *testing.T) {
 	t.Parallel()
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := drawn.Rand(t)
 	var buf [maxToken + 3]byte
 	for round := range 50 {
 		for size := range maxToken + 1 {

@@ -14,6 +14,7 @@ import (
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/drawn"
 	"github.com/contextengine/contextengine/strategies/lexical"
 )
 
@@ -32,8 +33,9 @@ func openSQLite(t *testing.T, path string) core.Store {
 // TestMemoryAndSQLiteAlike makes the same history in a memory store and in a sqlite file that two processes use, with restarts, and expects
 // the same hits and scores everywhere.
 func TestMemoryAndSQLiteAlike(t *testing.T) {
+	base := drawn.Seed(t)
 	for seed := range uint64(3) {
-		rng := rand.New(rand.NewPCG(seed, 31))
+		rng := rand.New(rand.NewPCG(base, seed))
 		path := filepath.Join(t.TempDir(), "store.db")
 		plain := memory.New()
 		writer, reader := openSQLite(t, path), openSQLite(t, path)

@@ -1,13 +1,13 @@
 package lexical_test
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 	"unicode"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 // TestKnownItemChinese looks for messages of a Chinese group chat by two fragments of three characters each.
@@ -31,7 +31,7 @@ func TestKnownItemChinese(t *testing.T) {
 		})
 	}
 	x := newIndex(t, newMapStore(entries))
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := drawn.Rand(t)
 	asked, first := 0, 0
 	for _, e := range entries {
 		han := 0

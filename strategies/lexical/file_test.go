@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/drawn"
 	"github.com/contextengine/contextengine/strategies/lexical"
 )
 
@@ -25,7 +27,7 @@ var ada = core.Scope{Agent: "ada"}
 func filled(t *testing.T, n int) (*feedStore, *lexical.Index) {
 	t.Helper()
 	store := newFeedStore(t)
-	rng := rand.New(rand.NewPCG(1, 1))
+	rng := drawn.Rand(t)
 	for i := range n {
 		e := entry(fmt.Sprintf("e%d", i), fmt.Sprintf("s%d", i%3), int64(i), randomText(rng)+" kettle")
 		if _, err := store.Append(t.Context(), []core.Entry{e}); err != nil {
@@ -67,8 +69,9 @@ func TestFileSparesTheStore(t *testing.T) {
 // TestEveryWayTheSameOrder changes a store at random, as two processes would, and expects the same hits and scores of an index that is told,
 // one that follows the feed, ones that come back from their files, and one that is built at once.
 func TestEveryWayTheSameOrder(t *testing.T) {
+	base := drawn.Seed(t)
 	for seed := range uint64(5) {
-		rng := rand.New(rand.NewPCG(seed, 11))
+		rng := rand.New(rand.NewPCG(base, seed))
 		store := newFeedStore(t)
 		told, follows, returns := newIndex(t, store), newIndex(t, store), newIndex(t, store)
 		names := []string{"", "Mira", "Tomas Vale", "user"}
@@ -141,7 +144,7 @@ func TestDamagedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rng := rand.New(rand.NewPCG(5, 5))
+	rng := drawn.Rand(t)
 	for i := range 90 {
 		bad := bytes.Clone(whole)
 		switch at := rng.IntN(len(whole)); i % 3 {
@@ -223,7 +226,7 @@ func TestSavedInTheBackground(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	store := newFeedStore(t)
-	rng := rand.New(rand.NewPCG(3, 3))
+	rng := drawn.Rand(t)
 	for a := range 8 {
 		for i := range 700 { // more than an eighth of MaxBytes, also as read from a file
 			e := entry(fmt.Sprintf("a%d-e%d", a, i), "s", int64(i), randomText(rng)+fmt.Sprintf(" unique%dx%d", a, i))
@@ -242,12 +245,12 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func(a int) string {
-		return ids(search(t, x, core.SearchQuery{Scope: core.Scope{Agent: fmt.Sprintf("agent%d", a)}, Text: fmt.Sprintf("unique%dx7", a), Limit: 1}))
+		return ids(search(t, x, core.SearchQuery{Scope: core.Scope{Agent: fmt.Sprintf("agent%d", a)}, Text: fmt.Sprintf("unique%dx7", a), Limit: 3}))
 	}
 	for range 2 {
 		for a := range 8 {
-			if got, want := ask(a), fmt.Sprintf("a%d-e7", a); got != want {
-				t.Fatalf("hits = %q, want %q", got, want)
+			if got, want := ask(a), fmt.Sprintf("a%d-e7", a); !slices.Contains(strings.Fields(got), want) { // a short neighbour may come first
+				t.Fatalf("hits = %q, want %q among them", got, want)
 			}
 		}
 	}

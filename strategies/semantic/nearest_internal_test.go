@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 // shapes are ways in which vectors lie in space. Each returns the i-th vector, before it is made one of length 1.
@@ -69,7 +70,7 @@ func all(v *vectors, to []float32, q core.SearchQuery) []near {
 
 // TestNearestMissesLittle compares the search by codes with the exhaustive one.
 func TestNearestMissesLittle(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := drawn.Rand(t)
 	const n, queries = exactBelow + 500, 12
 	for name, vector := range shapes(rng) {
 		for _, dimensions := range []int{100, 512} {
@@ -119,7 +120,7 @@ func TestNearestMissesLittle(t *testing.T) {
 
 // TestEstimates: they are not biased, and err by what is said of them.
 func TestEstimates(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
+	rng := drawn.Rand(t)
 	for name, vector := range shapes(rng) {
 		for _, dimensions := range []int{64, 100, 512} {
 			v := filled(500, dimensions, vector)
@@ -147,7 +148,7 @@ func TestEstimates(t *testing.T) {
 
 // TestMatrixFollows adds and removes at random and compares with a plain map.
 func TestMatrixFollows(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
+	rng := drawn.Rand(t)
 	const dimensions = 10
 	m := newMatrix(dimensions)
 	want := map[*item][]float32{}

@@ -2,11 +2,12 @@ package transcript
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/contextengine/contextengine/internal/drawn"
 )
 
 func TestAlign(t *testing.T) {
@@ -42,7 +43,7 @@ func TestAlign(t *testing.T) {
 
 // Whatever the lists, matches increase and join equals.
 func TestAlignIsSound(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
+	r := drawn.Rand(t)
 	for range 2000 {
 		list := func() []string {
 			out := make([]string, r.IntN(12))
