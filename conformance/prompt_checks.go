@@ -235,7 +235,7 @@ func orderRecall(p *prompt) string {
 		}
 	}
 	before := p.t.recalled
-	p.t.recalled = before || p.res.RecallLen > 0
+	p.t.recalled = before || p.res.RecallLen > 0 || len(called) > 0 // a block may be merged with something else
 	if p.res.RecallLen == 0 {
 		for i := range p.wire {
 			// One of an earlier turn may stay where it was, and a rule of the provider may have merged it with something else.
