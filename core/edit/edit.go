@@ -58,15 +58,15 @@ func (e Insert) Edit(v *core.View) {
 	truncate(v, pos)
 	extend(v, e.Session, e.Seq)
 	v.Path = append(v.Path, tail...)
+	before := v.Front()
+	if pos < v.Frontier { // also where the window's start is sought
+		cover(v, pos)
+		v.Frontier++
+	}
 	switch {
 	case pos < v.Start || pos == v.Start && pos > max(v.Frontier, v.Lead):
 		if v.Shown == nil {
-			before := v.Front() // the note's number changes when the window steps, and no sooner
-			v.Shown = &before
-		}
-		if pos < v.Frontier {
-			cover(v, pos)
-			v.Frontier++
+			v.Shown = &before // the note's number changes when the window steps, and no sooner
 		}
 		v.Start++
 		if v.Seen > pos {

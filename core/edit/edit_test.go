@@ -44,6 +44,11 @@ func TestInsertKeepsWhatWasDecided(t *testing.T) {
 			t.Errorf("%s: decided up to %d of %d, and the window begins at %d, want %d of 10 and %d", name, v.Seen, v.Len(), v.Start, c.seen, c.start)
 		}
 	}
+	v := core.View{Session: id, Path: []core.Span{{From: 0, To: 9}}, Next: 9, Start: -1, Frontier: 4, Summaries: []core.Summary{{Covers: 4}}}
+	v.Apply(edit.Insert{At: 2, Session: id, Seq: 9})
+	if v.Start != -1 || v.Frontier != 5 || v.Summaries[0].Covers != 5 {
+		t.Errorf("where the window is sought, it begins at %d behind %d of %d", v.Start, v.Summaries[0].Covers, v.Frontier)
+	}
 }
 
 // TestPathOfSpans: entries that follow one another are one span, whoever's they are.
