@@ -37,7 +37,7 @@ type View struct {
 	// Lead is the number of system messages at the beginning of the path; they always stay.
 	Lead int `json:"lead,omitempty"`
 	// Head are the system messages that stand in front instead of the first Lead ones, since the host began its transcript with others; every span names
-	// its session. The entries are on the path: where they came, or behind what is left of it after a cut.
+	// its session. The entries are on the path: at its beginning, where they came, or behind what is left of it after a cut.
 	Head []Span `json:"head,omitempty"`
 	// Seen is the position up to which it was decided whether an entry has to be clipped.
 	Seen int `json:"seen,omitempty"`

@@ -44,11 +44,13 @@ func extend(v *core.View, id core.SessionID, seq int64) {
 }
 
 // Insert puts an entry in front of the one at a position behind the leading system messages, and lets everything else stay where it is: what has left the
-// window, or is covered by a summary, goes on doing so, and the entry with it. In the window itself the epoch rises.
+// window, or is covered by a summary, goes on doing so, and the entry with it. In the window itself the epoch rises. Leads says that it is a leading system
+// message itself, right behind the others; no summary stands for it.
 type Insert struct {
 	At      int
 	Session core.SessionID
 	Seq     int64
+	Leads   bool
 }
 
 // Edit implements core.Edit.
@@ -60,7 +62,9 @@ func (e Insert) Edit(v *core.View) {
 	v.Path = append(v.Path, tail...)
 	before := v.Front()
 	if pos < v.Frontier { // also where the window's start is sought
-		cover(v, pos)
+		if !e.Leads {
+			cover(v, pos)
+		}
 		v.Frontier++
 	}
 	switch {
@@ -78,6 +82,9 @@ func (e Insert) Edit(v *core.View) {
 	default:
 		v.Seen = min(v.Seen, pos)
 		v.Epoch++
+	}
+	if e.Leads {
+		v.Lead++
 	}
 	for i := range v.Kept {
 		if v.Kept[i].At >= pos {

@@ -51,6 +51,32 @@ func TestInsertKeepsWhatWasDecided(t *testing.T) {
 	}
 }
 
+// TestInsertOfALeader: a leading system message that comes moves all behind it, and what was decided, left or summarised is so still; no summary stands for it.
+func TestInsertOfALeader(t *testing.T) {
+	id := core.SessionID{Agent: "main", Session: "s"}
+	for name, c := range map[string]struct{ lead, start, frontier, covers int }{
+		"in front of all":          {0, 0, 0, 0},
+		"behind another one":       {1, 0, 0, 0},
+		"in front of a window":     {1, 4, 0, 0},
+		"in front of a summary":    {1, 4, 3, 2},
+		"in front of what is gone": {0, 3, 3, 0},
+		"where a window is sought": {1, -1, 3, 2},
+	} {
+		v := core.View{Session: id, Path: []core.Span{{From: 0, To: 9}}, Next: 10, Lead: c.lead, Start: c.start, Frontier: c.frontier}
+		if c.covers > 0 {
+			v.Summaries = []core.Summary{{Covers: c.covers}}
+		}
+		first, floor, left := max(v.Start, v.Frontier, v.Lead), v.Floor(), v.Front().Left
+		v.Apply(edit.Insert{At: v.Lead, Session: id, Seq: 9, Leads: true})
+		if v.Lead != c.lead+1 || v.Len() != 10 || v.Position(id, 9) != c.lead {
+			t.Errorf("%s: it is at %d of %d, and %d lead", name, v.Position(id, 9), v.Len(), v.Lead)
+		}
+		if now := max(v.Start, v.Frontier, v.Lead); now != first+1 || v.Front().Left != left || c.covers > 0 && (v.Summaries[0].Covers != c.covers || v.Floor() != floor+1) {
+			t.Errorf("%s: the window begins at %d, before at %d: %+v", name, now, first, v)
+		}
+	}
+}
+
 // TestPathOfSpans: entries that follow one another are one span, whoever's they are.
 func TestPathOfSpans(t *testing.T) {
 	own, other := core.SessionID{Agent: "main", Session: "s"}, core.SessionID{Agent: "main", Session: "other"}

@@ -239,12 +239,19 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 		s.cool()
 	}
 	for i := range p.Leaders {
-		if l := &p.Leaders[i]; l.Host >= 0 {
-			extendPath(v, entries[next])
-			l.Owner, l.Seq = entries[next].SessionID(), entries[next].Seq
+		l, marked := &p.Leaders[i], true
+		if l.Host >= 0 {
+			entry := entries[next]
+			l.Owner, l.Seq, marked = entry.SessionID(), entry.Seq, entry.Leads()
 			next++
-		} else if !onPath(v, l.Owner, l.Seq) {
-			v.Apply(edit.Extend{Session: l.Owner, Seq: l.Seq}) // the path began anew
+		}
+		switch {
+		case onPath(v, l.Owner, l.Seq):
+		case marked:
+			v.Apply(edit.Extend{Session: l.Owner, Seq: l.Seq})
+		default: // it was said before, as one that is shown where it stands
+			v.Apply(edit.Insert{At: v.Lead, Session: l.Owner, Seq: l.Seq, Leads: true})
+			s.cool()
 		}
 	}
 	leadWith(v, p.Leaders)
