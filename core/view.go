@@ -63,9 +63,11 @@ type View struct {
 	Kept   []Recall `json:"kept,omitempty"`
 	// Reset is what the host began anew without, until the turn that may be given some of it is over.
 	Reset *Reset `json:"reset,omitempty"`
-	// Host is what the host's transcript was when it was last matched; Output is what Assemble returned last.
+	// Host is what the host's transcript was when it was last matched; Output is what Assemble returned last, or a host handed back since.
 	Host   Ledger `json:"host,omitzero"`
 	Output Ledger `json:"output,omitzero"`
+	// Outputs are what Assemble returned before that, the ones used last behind: a host that is in a turn may go on building on one of them.
+	Outputs []Ledger `json:"outputs,omitempty"`
 	// Commits are the newest advancement keys, oldest first; older ones are recognised by the keys of their entries.
 	Commits []string `json:"commits,omitempty"`
 	// Erased counts the erasures that took something out of the view.
@@ -280,6 +282,7 @@ func (v *View) Clone() View {
 	c.Commits = slices.Clone(v.Commits)
 	c.Grants = slices.Clone(v.Grants)
 	c.Kept = slices.Clone(v.Kept)
+	c.Outputs = slices.Clone(v.Outputs)
 	c.Heirs = slices.Clone(v.Heirs)
 	c.Inherited = slices.Clone(v.Inherited)
 	c.Recall, c.Shown, c.Reset, c.Parent = copied(v.Recall), copied(v.Shown), copied(v.Reset), copied(v.Parent)

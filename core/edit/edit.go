@@ -530,11 +530,33 @@ type Match struct{ Ledger core.Ledger }
 // Edit implements core.Edit.
 func (e Match) Edit(v *core.View) { v.Host = e.Ledger }
 
-// Sent sets what Assemble returned last.
-type Sent struct{ Ledger core.Ledger }
+// Sent sets what Assemble returned lately, the ones used last behind; none where what was returned counts no longer.
+type Sent struct{ Outputs []core.Ledger }
 
 // Edit implements core.Edit.
-func (e Sent) Edit(v *core.View) { v.Output = e.Ledger }
+func (e Sent) Edit(v *core.View) {
+	v.Output, v.Outputs = core.Ledger{}, nil
+	if n := len(e.Outputs); n > 0 {
+		v.Output, v.Outputs = e.Outputs[n-1], slices.Clone(e.Outputs[:n-1])
+	}
+}
+
+// Lengthen says that what was matched and returned when the path was From long holds for the path as it is: nothing came that a host shows.
+type Lengthen struct{ From int }
+
+// Edit implements core.Edit.
+func (e Lengthen) Edit(v *core.View) {
+	grow := func(l *core.Ledger) {
+		if l.Len == e.From {
+			l.Len = v.Len()
+		}
+	}
+	grow(&v.Host)
+	grow(&v.Output)
+	for i := range v.Outputs {
+		grow(&v.Outputs[i])
+	}
+}
 
 // Commit notes an advancement key, and keeps the newest of them.
 type Commit struct {

@@ -570,12 +570,7 @@ func adopt(v *core.View, entry core.Entry) {
 		extendPath(v, entry)
 	}
 	if entry.Type != core.TypeMessage { // no host shows it: what was matched is so still
-		if v.Host.Len == before {
-			v.Apply(edit.Match{Ledger: asOf(v.Host, v)})
-		}
-		if v.Output.Len == before {
-			v.Apply(edit.Sent{Ledger: asOf(v.Output, v)})
-		}
+		v.Apply(edit.Lengthen{From: before})
 	}
 	if entry.Leads() {
 		v.Apply(edit.Lead{Head: leadersOf(entry)})

@@ -71,6 +71,9 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		}
 		fresh, _ := transcript.Spoken(t.Messages[l.Count-t.Skipped:])
 		own := l != s.view.Host
+		if own {
+			s.sent(l)
+		}
 		if len(fresh) == 0 {
 			return 0, true, nil
 		}
@@ -98,6 +101,22 @@ func (s *session) ledgers(loop bool) []core.Ledger {
 	return out
 }
 
+// handedBack returns how many messages at the beginning of a list are what Assemble returned lately, 0 where it begins otherwise.
+func (s *session) handedBack(fps []string) int {
+	var d message.Digest
+	var found core.Ledger
+	for i, fp := range fps {
+		d = d.Add(fp)
+		if at := slices.IndexFunc(s.outputs, func(l core.Ledger) bool { return l.Count == i+1 && l.Digest == d }); at >= 0 {
+			found = s.outputs[at]
+		}
+	}
+	if found.Count > 0 {
+		s.sent(found)
+	}
+	return found.Count
+}
+
 // reconcileAll compares the whole transcript with the whole path. fps are the fingerprints of the host's messages, kept those of the same as they
 // may be stored.
 func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kept []string, loop bool) (int, error) {
@@ -115,6 +134,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages); err != nil {
 		return 0, err
 	}
+	in.Disown(s.handedBack(fps), known)
 	in.TakeLeaders(&s.view, known)
 	if runs := in.Joinable(known); len(runs) > 0 {
 		if err := s.e.erasures.readNeighbours(ctx, runs); err != nil {
@@ -184,6 +204,7 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 		}
 		v.Apply(edit.Cut{To: common})
 		s.cool()
+		s.outputs = nil // they show what is not in force any more
 		if err := s.publish(ctx, *v); err != nil {
 			return intake{}, err
 		}
@@ -205,6 +226,7 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 	if v.Len() > common {
 		v.Apply(edit.Cut{To: common})
 		s.cool()
+		s.outputs = nil
 	}
 	lay := layer{v: v, keep: common, n: common}
 	if len(p.Order) > 0 && p.Order[0].Known == 0 {
