@@ -215,6 +215,18 @@ type draft struct {
 	marks map[int]transcript.Mark
 	// tries, when not nil, is of the call that the draft belongs to.
 	tries tries
+	// taken, when not nil, are the keys of the entries that stay on the path: a transcript lists what is new beside those, whatever its host calls it.
+	taken map[string]bool
+}
+
+// unlike returns a key for what has one that is taken, and takes it. It is the same one whenever the host says the same.
+func unlike(key string, taken map[string]bool) string {
+	free := key
+	for n := 2; taken[free]; n++ {
+		free = strconv.Itoa(n) + ":" + key // no other key begins with a digit
+	}
+	taken[free] = true
+	return free
 }
 
 // tries holds the entries that a call made at its first try, by the index of the message: a try after that makes them anew with the same id, key and
@@ -271,6 +283,9 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 		entry.Key = keyOf(m, next, i, &d, entry.Fingerprint)
 		if entry, err = s.e.erasures.stayErased(ctx, gone, entry); err != nil {
 			return intake{}, err
+		}
+		if d.taken != nil {
+			entry.Key = unlike(entry.Key, d.taken)
 		}
 		if k, ok := d.marks[i]; ok {
 			entry.Meta = withMeta(entry.Meta, k.Key, k.Value)

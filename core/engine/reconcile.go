@@ -42,8 +42,9 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, loop bool, 
 			return 0, err
 		}
 	}
-	if n, ok, err := s.reconcileTail(ctx, t, fps, loop); ok || err != nil {
-		return n, err
+	grown, ok, err := s.reconcileTail(ctx, t, fps, loop)
+	if ok || err != nil {
+		return grown, err
 	}
 	if t.Skipped > 0 {
 		return 0, fmt.Errorf("core: reconcile %q: %d skipped messages do not match: %w", s.id, t.Skipped, core.ErrNeedTranscript)
@@ -53,10 +54,12 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, loop bool, 
 			return 0, err
 		}
 	}
-	return s.reconcileAll(ctx, t, fps, kept, loop)
+	n, err := s.reconcileAll(ctx, t, fps, kept, loop)
+	return grown + n, err
 }
 
-// reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output.
+// reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output. It reports whether that was all: where
+// the store has something of it already, what is stored is put in order by who compares the whole.
 func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []string, loop bool) (int, bool, error) {
 	for _, l := range s.ledgers(loop) {
 		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 && (l == s.view.Host || t.Skipped+len(fps) > 0) {
@@ -78,9 +81,12 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 			return 0, true, nil
 		}
 		v := s.view.Clone()
-		in, err := s.append(ctx, &v, draft{messages: fresh})
+		in, err := s.append(ctx, &v, draft{messages: fresh, taken: make(map[string]bool)})
 		if err != nil {
 			return 0, true, err
+		}
+		if in.duplicates > 0 {
+			return len(in.entries), false, s.takeUp(ctx, v, in)
 		}
 		if !own {
 			v.Apply(edit.Match{Ledger: asOf(extend(l, fps[l.Count-t.Skipped:]), &v)})
@@ -211,7 +217,7 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 		*v = s.view.Clone()
 	}
 	scratch := v.Clone()
-	in, err := s.append(ctx, &scratch, draft{messages: messages, marks: marks, known: there})
+	in, err := s.append(ctx, &scratch, draft{messages: messages, marks: marks, known: there, taken: p.Keys(s.id)})
 	if err != nil {
 		return intake{}, err
 	}
