@@ -133,7 +133,8 @@ type Transcript struct {
 	// them. An engine that cannot match them answers ErrNeedTranscript; the host then repeats the call with all messages.
 	Skipped int            `json:"skipped,omitempty"`
 	Digest  message.Digest `json:"digest,omitempty"`
-	// Messages are the host's messages, oldest first: in its order, whatever their times are, and those that say the same are as many messages.
+	// Messages are the host's messages, oldest first: in its order, whatever their times are, and those that say the same are as many messages,
+	// also with one id or key.
 	Messages []message.Message `json:"messages"`
 	// Whole says that Messages, with those skipped, are all that the host has: unknown messages at the beginning then replace what the engine knows
 	// from before the first message that it recognises.

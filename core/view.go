@@ -37,7 +37,7 @@ type View struct {
 	// Lead is the number of system messages at the beginning of the path; they always stay.
 	Lead int `json:"lead,omitempty"`
 	// Head are the system messages that stand in front instead of the first Lead ones, since the host began its transcript with others; every span names
-	// its session. The entries are on the path: where they came, or behind what is left of it after a cut.
+	// its session. The entries are on the path: at its beginning, where they came, or behind what is left of it after a cut.
 	Head []Span `json:"head,omitempty"`
 	// Seen is the position up to which it was decided whether an entry has to be clipped.
 	Seen int `json:"seen,omitempty"`
@@ -63,9 +63,11 @@ type View struct {
 	Kept   []Recall `json:"kept,omitempty"`
 	// Reset is what the host began anew without, until the turn that may be given some of it is over.
 	Reset *Reset `json:"reset,omitempty"`
-	// Host is what the host's transcript was when it was last matched; Output is what Assemble returned last.
+	// Host is what the host's transcript was when it was last matched; Output is what Assemble returned last, or a host handed back since.
 	Host   Ledger `json:"host,omitzero"`
 	Output Ledger `json:"output,omitzero"`
+	// Outputs are what Assemble returned before that, the ones used last behind: a host that is in a turn may go on building on one of them.
+	Outputs []Ledger `json:"outputs,omitempty"`
 	// Commits are the newest advancement keys, oldest first; older ones are recognised by the keys of their entries.
 	Commits []string `json:"commits,omitempty"`
 	// Erased counts the erasures that took something out of the view.
@@ -280,6 +282,7 @@ func (v *View) Clone() View {
 	c.Commits = slices.Clone(v.Commits)
 	c.Grants = slices.Clone(v.Grants)
 	c.Kept = slices.Clone(v.Kept)
+	c.Outputs = slices.Clone(v.Outputs)
 	c.Heirs = slices.Clone(v.Heirs)
 	c.Inherited = slices.Clone(v.Inherited)
 	c.Recall, c.Shown, c.Reset, c.Parent = copied(v.Recall), copied(v.Shown), copied(v.Reset), copied(v.Parent)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -63,7 +62,7 @@ func describe(file string, err error) error {
 	if errors.Is(err, errLogHeld) {
 		return fmt.Errorf("%s is being read at length: %w: try again later: %w", file, err, core.ErrUnavailable)
 	}
-	if errors.Is(err, syscall.ENOSPC) {
+	if isFull(err) {
 		return fmt.Errorf("%s: the disk is full: %w: %w", file, err, core.ErrUnavailable)
 	}
 	switch code(err) {
@@ -74,6 +73,9 @@ func describe(file string, err error) error {
 	case lib.SQLITE_FULL:
 		return fmt.Errorf("%s: the disk is full: %w", file, core.ErrUnavailable)
 	case lib.SQLITE_IOERR:
+		if e, ok := errors.AsType[*driver.Error](err); ok && e.Code() == lib.SQLITE_IOERR_SHMSIZE {
+			return fmt.Errorf("%s: the disk is full, there is no room for the index of the write-ahead log: %w: %w", file, err, core.ErrUnavailable)
+		}
 		return fmt.Errorf("%s: %w: %w", file, err, core.ErrUnavailable)
 	case lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_READONLY, lib.SQLITE_AUTH:
 		return fmt.Errorf("%s cannot be opened for reading and writing, check its folder, owner and permissions: %w", file, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -37,6 +38,77 @@ func TestNoRoomForTheFile(t *testing.T) {
 	cfg.Path = filepath.Join(disk(t, "nr_inodes=1"), "store.db")
 	if _, err := sqlite.Open(t.Context(), cfg); !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, core.ErrUnavailable) {
 		t.Errorf("Open = %v, want that there is no room, and ErrUnavailable", err)
+	}
+}
+
+// fill leaves no room on a disk, and returns what gives it back.
+func fill(t *testing.T, dir string) (free func()) {
+	t.Helper()
+	name := filepath.Join(dir, "filler")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{4096, 1} {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, n))
+		}
+	}
+	if !errors.Is(err, syscall.ENOSPC) || f.Close() != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOpenedOnAFullDisk: a store that was closed is read by whoever opens it on a full disk, several at once. Once there is room they all go on writing, and see what
+// the others wrote.
+func TestOpenedOnAFullDisk(t *testing.T) {
+	cfg := sqlite.DefaultConfig()
+	cfg.Path = filepath.Join(disk(t, "size=2m"), "store.db")
+	s := open(t, cfg)
+	if _, err := newEngine(t, s).IngestBatch(t.Context(), core.IngestBatchRequest{Session: ann, Messages: talk(6)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	free := fill(t, filepath.Dir(cfg.Path))
+	both := []*sqlite.Store{open(t, cfg), open(t, cfg)}
+	for _, s := range both {
+		if err := errors.Join(s.Ping(t.Context()), s.Verify(t.Context())); err != nil {
+			t.Error(err)
+		}
+		if st, err := s.Stats(t.Context()); err != nil || st.Entries != 6 {
+			t.Errorf("Stats = %+v, %v", st, err)
+		}
+		res, err := newEngine(t, s).Assemble(t.Context(), core.AssembleRequest{Session: ann, Budget: 900, PromptMode: core.PromptNone})
+		if err != nil || len(res.Messages) != 6 {
+			t.Errorf("Assemble shows %d messages, %v", len(res.Messages), err)
+		}
+		if _, err := s.Append(t.Context(), entries(ann, 20, 21)); !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), "the disk is full") {
+			t.Errorf("Append = %v, want ErrUnavailable and why", err)
+		}
+	}
+	free()
+	for i, s := range both {
+		if _, err := s.Append(t.Context(), entries(ann, 20+10*i, 25+10*i)); err != nil {
+			t.Errorf("with room again: %v", err)
+		}
+	}
+	for _, s := range both {
+		if st, err := s.Stats(t.Context()); err != nil || st.Entries != 16 {
+			t.Errorf("Stats = %+v, %v, want 16 entries", st, err)
+		}
+		if err := errors.Join(s.Verify(t.Context()), s.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	if n, err := opens(t, cfg); err != nil || n != 16 {
+		t.Errorf("opened again: %d entries, %v", n, err)
 	}
 }
 

@@ -71,6 +71,9 @@ func (s *Store) glance(ctx context.Context, op string, f func(ctx context.Contex
 		return true, fmt.Errorf("sqlite: %s: %w", op, err)
 	}
 	defer s.leave()
+	if s.full {
+		return false, nil
+	}
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"runtime"
@@ -17,6 +18,8 @@ type handles struct {
 	info   fs.FileInfo
 	stores int
 	kept   map[kept]*os.File
+	// behind are connections that took no locks, but would end those of others if they were closed before.
+	behind []io.Closer
 	// replaced are of files that are not at their path any more.
 	replaced []*os.File
 }
@@ -97,6 +100,13 @@ func (h *handles) open(path string, flag int) (*os.File, error) {
 	return f, err
 }
 
+// later closes connections with the last store on the file.
+func (h *handles) later(connections ...io.Closer) {
+	opened.Lock()
+	defer opened.Unlock()
+	h.behind = append(h.behind, connections...)
+}
+
 // release gives the handles back.
 func (h *handles) release() error {
 	opened.Lock()
@@ -106,6 +116,9 @@ func (h *handles) release() error {
 	}
 	opened.files = slices.DeleteFunc(opened.files, func(other *handles) bool { return other == h })
 	var err error
+	for _, c := range h.behind {
+		err = errors.Join(err, c.Close())
+	}
 	for _, f := range h.kept {
 		err = errors.Join(err, f.Close())
 	}

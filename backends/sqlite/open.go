@@ -21,7 +21,7 @@ import (
 
 // Open opens the store's file, makes it when there is none, and brings its schema up to date. It returns core.ErrInvalid for a
 // configuration that cannot work, ErrDamaged and ErrSchema for a file that cannot be used, and core.ErrUnavailable when
-// another process keeps it locked.
+// another process keeps it locked. On a full disk the file is opened for reading, and for writing once there is room.
 func Open(ctx context.Context, cfg Config, opts ...Option) (*Store, error) {
 	s, err := newStore(cfg, opts)
 	if err != nil {

@@ -15,6 +15,9 @@ import (
 // errReadOnly is the cause when something is to be written to a file that can only be read.
 var errReadOnly = errors.New("it can only be read here: its file or folder may not be written to")
 
+// errFull is the cause when something is to be written to a file that was opened for reading because of a full disk.
+var errFull = errors.New("the disk is full: what is stored can be read, and is written to again once there is room")
+
 // prepareFile makes the file when there is none, and finds out whether it can be written: SQLite needs to make files beside it for that.
 func (s *Store) prepareFile() error {
 	err := s.makeFile()
@@ -22,26 +25,39 @@ func (s *Store) prepareFile() error {
 		if s.besides() {
 			return nil
 		}
-		var probe *os.File
-		if probe, err = files.Temp(filepath.Dir(s.file), ".probe"); err == nil {
-			return errors.Join(probe.Close(), os.Remove(probe.Name()))
+		if err = s.room(); err == nil {
+			return nil
 		}
 	}
 	if s.handles == nil {
 		return err // it is not there, and cannot be made
 	}
-	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
-		if errors.Is(err, syscall.ENOSPC) {
-			return nil // SQLite will say what it cannot do
-		}
+	full := isFull(err)
+	if !full && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return err
 	}
 	if s.handles.with(s.file, os.O_RDONLY, func(*os.File) error { return nil }) != nil {
 		return err
 	}
-	s.readOnly = true
+	s.readOnly, s.full = true, full
 	return nil
 }
+
+// indexSize is what SQLite's index of the write-ahead log takes at least, in bytes. Without it nothing is read that may be written.
+const indexSize = 32 << 10
+
+// room fails where SQLite could not make its files beside the store.
+func (s *Store) room() error {
+	probe, err := files.Temp(filepath.Dir(s.file), ".probe")
+	if err != nil {
+		return err
+	}
+	_, err = probe.Write(make([]byte, indexSize))
+	return errors.Join(err, probe.Close(), os.Remove(probe.Name()))
+}
+
+// isFull reports whether an error says that there is no room.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // besides reports whether SQLite's files beside the store are there.
 func (s *Store) besides() bool {

@@ -136,6 +136,9 @@ func (s *Store) migrate(ctx context.Context, steps []migration) error {
 				s.identity, s.covered = is.id, is.covered
 				return err
 			}
+			if s.full {
+				return s.writable()
+			}
 			if s.readOnly {
 				return fmt.Errorf("%s has schema version %d, this program needs %d: open it once where it can be written: %w", s.file, version, len(steps), ErrSchema)
 			}

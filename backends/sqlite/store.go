@@ -39,9 +39,9 @@ type Store struct {
 
 	// handles are those of the file and the index beside it that are not SQLite's.
 	handles *handles
-	// opened is the file as it was opened; readOnly says that nothing can be written to it.
-	opened   os.FileInfo
-	readOnly bool
+	// opened is the file as it was opened; readOnly says that nothing can be written to it, and full that this is for want of room.
+	opened         os.FileInfo
+	readOnly, full bool
 	// length is how large the file was last, in bytes.
 	length atomic.Int64
 	// pause waits before the file is looked at once more.
@@ -118,6 +118,11 @@ func (s *Store) Close() error {
 func (s *Store) enter(ctx context.Context) error {
 	s.open.RLock()
 	err := ctx.Err()
+	if s.full && !s.closed && err == nil {
+		s.open.RUnlock()
+		err = s.again(ctx)
+		s.open.RLock()
+	}
 	if s.closed {
 		err = core.ErrClosed
 	}
@@ -143,7 +148,11 @@ func (s *Store) read(ctx context.Context, op, id string, f func(tx *sql.Tx) erro
 		return fmt.Errorf("sqlite: %s: %w", op, err)
 	}
 	defer s.leave()
-	return s.failed(ctx, op, id, s.snapshot(ctx, f))
+	err := s.snapshot(ctx, f)
+	if err == nil {
+		err = s.still()
+	}
+	return s.failed(ctx, op, id, err)
 }
 
 func (s *Store) snapshot(ctx context.Context, f func(tx *sql.Tx) error) error {

@@ -95,7 +95,12 @@ func (s *Store) verifyNowAndThen(ctx context.Context) {
 // verifyAll compares each table with its indexes, on a connection of its own. Each in a transaction of its own, so that the write-ahead log need not be kept
 // for longer.
 func (s *Store) verifyAll(ctx context.Context) error {
+	s.open.RLock()
 	params, err := s.params()
+	if s.full {
+		err = s.writable()
+	}
+	s.open.RUnlock()
 	if err != nil {
 		return err
 	}

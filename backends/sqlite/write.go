@@ -58,6 +58,9 @@ func (s *Store) transact(ctx context.Context, f func(tx *sql.Tx) error) error {
 
 // writable returns why nothing is to be written to the file.
 func (s *Store) writable() error {
+	if s.full {
+		return fmt.Errorf("%s: %w: %w", s.file, errFull, core.ErrUnavailable)
+	}
 	if s.readOnly {
 		return fmt.Errorf("%s: %w: %w", s.file, errReadOnly, core.ErrUnavailable)
 	}

@@ -44,11 +44,13 @@ func extend(v *core.View, id core.SessionID, seq int64) {
 }
 
 // Insert puts an entry in front of the one at a position behind the leading system messages, and lets everything else stay where it is: what has left the
-// window, or is covered by a summary, goes on doing so, and the entry with it. In the window itself the epoch rises.
+// window, or is covered by a summary, goes on doing so, and the entry with it. In the window itself the epoch rises. Leads says that it is a leading system
+// message itself, right behind the others; no summary stands for it.
 type Insert struct {
 	At      int
 	Session core.SessionID
 	Seq     int64
+	Leads   bool
 }
 
 // Edit implements core.Edit.
@@ -58,15 +60,17 @@ func (e Insert) Edit(v *core.View) {
 	truncate(v, pos)
 	extend(v, e.Session, e.Seq)
 	v.Path = append(v.Path, tail...)
+	before := v.Front()
+	if pos < v.Frontier { // also where the window's start is sought
+		if !e.Leads {
+			cover(v, pos)
+		}
+		v.Frontier++
+	}
 	switch {
 	case pos < v.Start || pos == v.Start && pos > max(v.Frontier, v.Lead):
 		if v.Shown == nil {
-			before := v.Front() // the note's number changes when the window steps, and no sooner
-			v.Shown = &before
-		}
-		if pos < v.Frontier {
-			cover(v, pos)
-			v.Frontier++
+			v.Shown = &before // the note's number changes when the window steps, and no sooner
 		}
 		v.Start++
 		if v.Seen > pos {
@@ -78,6 +82,9 @@ func (e Insert) Edit(v *core.View) {
 	default:
 		v.Seen = min(v.Seen, pos)
 		v.Epoch++
+	}
+	if e.Leads {
+		v.Lead++
 	}
 	for i := range v.Kept {
 		if v.Kept[i].At >= pos {
@@ -523,11 +530,33 @@ type Match struct{ Ledger core.Ledger }
 // Edit implements core.Edit.
 func (e Match) Edit(v *core.View) { v.Host = e.Ledger }
 
-// Sent sets what Assemble returned last.
-type Sent struct{ Ledger core.Ledger }
+// Sent sets what Assemble returned lately, the ones used last behind; none where what was returned counts no longer.
+type Sent struct{ Outputs []core.Ledger }
 
 // Edit implements core.Edit.
-func (e Sent) Edit(v *core.View) { v.Output = e.Ledger }
+func (e Sent) Edit(v *core.View) {
+	v.Output, v.Outputs = core.Ledger{}, nil
+	if n := len(e.Outputs); n > 0 {
+		v.Output, v.Outputs = e.Outputs[n-1], slices.Clone(e.Outputs[:n-1])
+	}
+}
+
+// Lengthen says that what was matched and returned when the path was From long holds for the path as it is: nothing came that a host shows.
+type Lengthen struct{ From int }
+
+// Edit implements core.Edit.
+func (e Lengthen) Edit(v *core.View) {
+	grow := func(l *core.Ledger) {
+		if l.Len == e.From {
+			l.Len = v.Len()
+		}
+	}
+	grow(&v.Host)
+	grow(&v.Output)
+	for i := range v.Outputs {
+		grow(&v.Outputs[i])
+	}
+}
 
 // Commit notes an advancement key, and keeps the newest of them.
 type Commit struct {

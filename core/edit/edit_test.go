@@ -44,6 +44,37 @@ func TestInsertKeepsWhatWasDecided(t *testing.T) {
 			t.Errorf("%s: decided up to %d of %d, and the window begins at %d, want %d of 10 and %d", name, v.Seen, v.Len(), v.Start, c.seen, c.start)
 		}
 	}
+	v := core.View{Session: id, Path: []core.Span{{From: 0, To: 9}}, Next: 9, Start: -1, Frontier: 4, Summaries: []core.Summary{{Covers: 4}}}
+	v.Apply(edit.Insert{At: 2, Session: id, Seq: 9})
+	if v.Start != -1 || v.Frontier != 5 || v.Summaries[0].Covers != 5 {
+		t.Errorf("where the window is sought, it begins at %d behind %d of %d", v.Start, v.Summaries[0].Covers, v.Frontier)
+	}
+}
+
+// TestInsertOfALeader: a leading system message that comes moves all behind it, and what was decided, left or summarised is so still; no summary stands for it.
+func TestInsertOfALeader(t *testing.T) {
+	id := core.SessionID{Agent: "main", Session: "s"}
+	for name, c := range map[string]struct{ lead, start, frontier, covers int }{
+		"in front of all":          {0, 0, 0, 0},
+		"behind another one":       {1, 0, 0, 0},
+		"in front of a window":     {1, 4, 0, 0},
+		"in front of a summary":    {1, 4, 3, 2},
+		"in front of what is gone": {0, 3, 3, 0},
+		"where a window is sought": {1, -1, 3, 2},
+	} {
+		v := core.View{Session: id, Path: []core.Span{{From: 0, To: 9}}, Next: 10, Lead: c.lead, Start: c.start, Frontier: c.frontier}
+		if c.covers > 0 {
+			v.Summaries = []core.Summary{{Covers: c.covers}}
+		}
+		first, floor, left := max(v.Start, v.Frontier, v.Lead), v.Floor(), v.Front().Left
+		v.Apply(edit.Insert{At: v.Lead, Session: id, Seq: 9, Leads: true})
+		if v.Lead != c.lead+1 || v.Len() != 10 || v.Position(id, 9) != c.lead {
+			t.Errorf("%s: it is at %d of %d, and %d lead", name, v.Position(id, 9), v.Len(), v.Lead)
+		}
+		if now := max(v.Start, v.Frontier, v.Lead); now != first+1 || v.Front().Left != left || c.covers > 0 && (v.Summaries[0].Covers != c.covers || v.Floor() != floor+1) {
+			t.Errorf("%s: the window begins at %d, before at %d: %+v", name, now, first, v)
+		}
+	}
 }
 
 // TestPathOfSpans: entries that follow one another are one span, whoever's they are.

@@ -25,7 +25,7 @@ type Forgetter interface {
 type ForgetRequest struct {
 	// Scope is an agent, or one of its sessions.
 	Scope core.Scope `json:"scope"`
-	// Entries are the ids to erase; empty means all of the scope. Unknown ones are ErrNotFound, and then nothing is erased.
+	// Entries are the ids to erase; empty means all of the scope. Unknown ones are ErrNotFound, the engine's own records ErrInvalid, and then nothing is erased.
 	Entries []string `json:"entries,omitempty"`
 	// From and To bound the entries' time, half open; zero means unbounded.
 	From time.Time `json:"from,omitzero"`
@@ -175,6 +175,11 @@ func (er *erasure) collect(ctx context.Context) error {
 		got, err := er.e.store.Get(ctx, er.req.Scope, er.req.Entries)
 		if err != nil {
 			return err
+		}
+		for _, entry := range got {
+			if core.Reserved(entry.Session) {
+				return fmt.Errorf("entries: %q is one of the engine's own records, which go with what they are about: %w", entry.ID, core.ErrInvalid)
+			}
 		}
 		for _, entry := range got {
 			if err := er.add(ctx, entry); err != nil {

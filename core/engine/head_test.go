@@ -330,3 +330,28 @@ func TestSystemMessageBehindATimer(t *testing.T) {
 		}
 	}
 }
+
+// What comes late among messages that a summary stands for is behind it too, and nothing else comes out from behind it, also where the window is about to be sought.
+func TestLineAmongWhatASummaryStandsFor(t *testing.T) {
+	for name, sought := range map[string]bool{"the window stays": false, "the window is sought": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			base := turns(6)
+			f.assemble(1000, transcript("now", base...))
+			if res := f.compact(1000); !res.Compacted {
+				t.Fatalf("Compact = %+v", res)
+			}
+			want := shown(core.AssembleResult{Messages: base[10:]})
+			if sought {
+				f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(base[1].Text()).ID}})
+			}
+			for range 2 {
+				res := f.assemble(1000, transcript("now", join(one(user("(begin)")), base[3:])...))
+				if got := shown(res); len(res.Messages) != 3 || !strings.HasSuffix(got, want) {
+					t.Errorf("window = %q, want %q behind a summary", got, want)
+				}
+				f.restart()
+			}
+		})
+	}
+}

@@ -124,7 +124,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 			return err
 		}
 		res = core.CommitTurnResult{Status: core.Committed, IDs: transcript.Placed(in.ids, at, len(req.Messages))}
-		if in.duplicates == len(in.ids) && len(known) == 0 && len(in.ids) > 0 {
+		if in.duplicates == len(in.ids) && len(known) == 0 && len(in.ids) > 0 && v.Len() == s.view.Len() {
 			res.Status = core.Duplicate
 		}
 		v.Apply(edit.Commit{Key: req.AdvancementKey, Most: maxCommits})
@@ -215,6 +215,18 @@ type draft struct {
 	marks map[int]transcript.Mark
 	// tries, when not nil, is of the call that the draft belongs to.
 	tries tries
+	// taken, when not nil, are the keys of the entries that stay on the path: a transcript lists what is new beside those, whatever its host calls it.
+	taken map[string]bool
+}
+
+// unlike returns a key for what has one that is taken, and takes it. It is the same one whenever the host says the same.
+func unlike(key string, taken map[string]bool) string {
+	free := key
+	for n := 2; taken[free]; n++ {
+		free = strconv.Itoa(n) + ":" + key // no other key begins with a digit
+	}
+	taken[free] = true
+	return free
 }
 
 // tries holds the entries that a call made at its first try, by the index of the message: a try after that makes them anew with the same id, key and
@@ -272,6 +284,9 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 		if entry, err = s.e.erasures.stayErased(ctx, gone, entry); err != nil {
 			return intake{}, err
 		}
+		if d.taken != nil {
+			entry.Key = unlike(entry.Key, d.taken)
+		}
 		if k, ok := d.marks[i]; ok {
 			entry.Meta = withMeta(entry.Meta, k.Key, k.Value)
 		}
@@ -301,23 +316,27 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 		s.forget() // whether it was stored is known to the store alone
 		return intake{}, fmt.Errorf("core: append to %q: %w", s.id, err)
 	}
-	var there []string
-	for i, entry := range fresh {
-		in.ids[at[i]] = res.IDs[i]
-		switch {
-		case res.IDs[i] != entry.ID:
-			in.duplicates++
-			there = append(there, res.IDs[i])
-		case again[entry.ID] && res.Duplicates > 0:
-			there = append(there, entry.ID) // perhaps it was stored by an earlier try, at another position
-		default:
-			v.Apply(edit.Count{Next: max(v.Next, entry.Seq+1), Turns: max(v.Turns, entry.Turn)})
-			in.entries = append(in.entries, entry)
-			extendPath(v, entry)
-		}
-	}
-	if err := s.relink(ctx, v, there, again, &in); err != nil {
+	known, err := s.stored(ctx, fresh, res, again)
+	if err != nil {
 		return intake{}, err
+	}
+	for i, entry := range fresh { // in the host's order, what is new and what is not
+		in.ids[at[i]] = res.IDs[i]
+		if res.IDs[i] != entry.ID {
+			in.duplicates++
+		}
+		if old, ok := known[i]; ok {
+			if again[old.ID] {
+				in.before = append(in.before, old)
+			}
+			if err := s.relink(v, old); err != nil {
+				return intake{}, err
+			}
+			continue
+		}
+		v.Apply(edit.Count{Next: max(v.Next, entry.Seq+1), Turns: max(v.Turns, entry.Turn)})
+		in.entries = append(in.entries, entry)
+		extendPath(v, entry)
 	}
 	if len(in.entries) == len(fresh) {
 		seen.noted(v)
@@ -326,33 +345,45 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 	return in, nil
 }
 
-// relink brings entries that the store knew, but the path does not show, back into force.
-func (s *session) relink(ctx context.Context, v *core.View, ids []string, again map[string]bool, in *intake) error {
+// stored reads those of the entries just appended that the store knew before, by their index.
+func (s *session) stored(ctx context.Context, fresh []core.Entry, res core.AppendResult, again map[string]bool) (map[int]core.Entry, error) {
+	var ids []string
+	var at []int
+	for i := range fresh {
+		// What an earlier try of the call made was perhaps stored by it, at another position.
+		if id := res.IDs[i]; id != fresh[i].ID || again[id] && res.Duplicates > 0 {
+			ids, at = append(ids, id), append(at, i)
+		}
+	}
 	if len(ids) == 0 {
-		return nil
+		return nil, nil
 	}
 	got, err := s.e.store.Get(ctx, s.id.Scope(), ids)
 	if errors.Is(err, core.ErrNotFound) {
 		s.forget()
-		return fmt.Errorf("core: append to %q: an entry was purged meanwhile: %w", s.id, core.ErrConflict)
+		return nil, fmt.Errorf("core: append to %q: an entry was purged meanwhile: %w", s.id, core.ErrConflict)
 	}
 	if err != nil {
-		return fmt.Errorf("core: append to %q: read duplicates: %w", s.id, err)
+		return nil, fmt.Errorf("core: append to %q: read duplicates: %w", s.id, err)
 	}
-	for _, entry := range got {
-		if again[entry.ID] {
-			in.before = append(in.before, entry)
-		}
-		if onPath(v, s.id, entry.Seq) || !inConversation(entry) {
-			continue
-		}
-		if entry.Seq >= s.view.Next {
-			s.forget()
-			return fmt.Errorf("core: append to %q: another process stored more: %w", s.id, core.ErrConflict)
-		}
-		extendPath(v, entry)
-		s.warm = false
+	out := make(map[int]core.Entry, len(got))
+	for i, entry := range got {
+		out[at[i]] = entry
 	}
+	return out, nil
+}
+
+// relink brings an entry that the store knew, but the path does not show, back into force.
+func (s *session) relink(v *core.View, entry core.Entry) error {
+	if onPath(v, s.id, entry.Seq) || !inConversation(entry) {
+		return nil
+	}
+	if entry.Seq >= s.view.Next {
+		s.forget()
+		return fmt.Errorf("core: append to %q: another process stored more: %w", s.id, core.ErrConflict)
+	}
+	extendPath(v, entry)
+	s.warm = false
 	return nil
 }
 
@@ -429,10 +460,11 @@ func (e *Engine) entry(id core.SessionID, m message.Message, seq int64, d draft)
 // maxCallKey bounds the idempotency key of a call, in bytes.
 const maxCallKey = 256
 
-// keyOf returns the idempotency key of a message: the turn's and the place in it, the host's own, the call's and the place in it, or the place in the session.
+// keyOf returns the idempotency key of a message: the host's own, whatever call it comes in; else the turn's and the place in it, the call's and the place in
+// it, or the place in the session. What a timer caused is none of what the host's transcript has, and known by its turn alone.
 func keyOf(m message.Message, seq int64, i int, d *draft, fingerprint string) string {
 	switch {
-	case d.turn != "":
+	case d.turn != "" && (d.heartbeat || m.Key == "" && m.ID == ""):
 		return "t:" + d.turn + ":" + strconv.Itoa(i)
 	case m.Key != "":
 		return "k:" + m.Key
@@ -553,12 +585,7 @@ func adopt(v *core.View, entry core.Entry) {
 		extendPath(v, entry)
 	}
 	if entry.Type != core.TypeMessage { // no host shows it: what was matched is so still
-		if v.Host.Len == before {
-			v.Apply(edit.Match{Ledger: asOf(v.Host, v)})
-		}
-		if v.Output.Len == before {
-			v.Apply(edit.Sent{Ledger: asOf(v.Output, v)})
-		}
+		v.Apply(edit.Lengthen{From: before})
 	}
 	if entry.Leads() {
 		v.Apply(edit.Lead{Head: leadersOf(entry)})

@@ -209,7 +209,7 @@ func (r *reader) pathEntries(ctx context.Context, v *core.View) ([]transcript.Kn
 			out = append(out, transcript.Known{
 				Owner: entry.SessionID(), Seq: entry.Seq, Fingerprint: entry.Fingerprint, Erased: entry.Type == core.TypeErased,
 				Origin: entry.Meta[erased.MetaOrigin], Soft: entry.Type != core.TypeMessage || leads, Role: entry.Role, ID: entry.ID, Leads: leads,
-				Stray: entry.Meta[transcript.MetaStray] != "",
+				Stray: entry.Meta[transcript.MetaStray] != "", Key: entry.Key,
 			})
 		})
 		if err != nil {

@@ -42,8 +42,9 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, loop bool, 
 			return 0, err
 		}
 	}
-	if n, ok, err := s.reconcileTail(ctx, t, fps, loop); ok || err != nil {
-		return n, err
+	grown, ok, err := s.reconcileTail(ctx, t, fps, loop)
+	if ok || err != nil {
+		return grown, err
 	}
 	if t.Skipped > 0 {
 		return 0, fmt.Errorf("core: reconcile %q: %d skipped messages do not match: %w", s.id, t.Skipped, core.ErrNeedTranscript)
@@ -53,10 +54,12 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, loop bool, 
 			return 0, err
 		}
 	}
-	return s.reconcileAll(ctx, t, fps, kept, loop)
+	n, err := s.reconcileAll(ctx, t, fps, kept, loop)
+	return grown + n, err
 }
 
-// reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output.
+// reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output. It reports whether that was all: where
+// the store has something of it already, what is stored is put in order by who compares the whole.
 func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []string, loop bool) (int, bool, error) {
 	for _, l := range s.ledgers(loop) {
 		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 && (l == s.view.Host || t.Skipped+len(fps) > 0) {
@@ -71,13 +74,19 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		}
 		fresh, _ := transcript.Spoken(t.Messages[l.Count-t.Skipped:])
 		own := l != s.view.Host
+		if own {
+			s.sent(l)
+		}
 		if len(fresh) == 0 {
 			return 0, true, nil
 		}
 		v := s.view.Clone()
-		in, err := s.append(ctx, &v, draft{messages: fresh})
+		in, err := s.append(ctx, &v, draft{messages: fresh, taken: make(map[string]bool)})
 		if err != nil {
 			return 0, true, err
+		}
+		if in.duplicates > 0 {
+			return len(in.entries), false, s.takeUp(ctx, v, in)
 		}
 		if !own {
 			v.Apply(edit.Match{Ledger: asOf(extend(l, fps[l.Count-t.Skipped:]), &v)})
@@ -98,6 +107,22 @@ func (s *session) ledgers(loop bool) []core.Ledger {
 	return out
 }
 
+// handedBack returns how many messages at the beginning of a list are what Assemble returned lately, 0 where it begins otherwise.
+func (s *session) handedBack(fps []string) int {
+	var d message.Digest
+	var found core.Ledger
+	for i, fp := range fps {
+		d = d.Add(fp)
+		if at := slices.IndexFunc(s.outputs, func(l core.Ledger) bool { return l.Count == i+1 && l.Digest == d }); at >= 0 {
+			found = s.outputs[at]
+		}
+	}
+	if found.Count > 0 {
+		s.sent(found)
+	}
+	return found.Count
+}
+
 // reconcileAll compares the whole transcript with the whole path. fps are the fingerprints of the host's messages, kept those of the same as they
 // may be stored.
 func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kept []string, loop bool) (int, error) {
@@ -115,6 +140,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages); err != nil {
 		return 0, err
 	}
+	in.Disown(s.handedBack(fps), known)
 	in.TakeLeaders(&s.view, known)
 	if runs := in.Joinable(known); len(runs) > 0 {
 		if err := s.e.erasures.readNeighbours(ctx, runs); err != nil {
@@ -184,13 +210,14 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 		}
 		v.Apply(edit.Cut{To: common})
 		s.cool()
+		s.outputs = nil // they show what is not in force any more
 		if err := s.publish(ctx, *v); err != nil {
 			return intake{}, err
 		}
 		*v = s.view.Clone()
 	}
 	scratch := v.Clone()
-	in, err := s.append(ctx, &scratch, draft{messages: messages, marks: marks, known: there})
+	in, err := s.append(ctx, &scratch, draft{messages: messages, marks: marks, known: there, taken: p.Keys(s.id)})
 	if err != nil {
 		return intake{}, err
 	}
@@ -205,6 +232,7 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 	if v.Len() > common {
 		v.Apply(edit.Cut{To: common})
 		s.cool()
+		s.outputs = nil
 	}
 	lay := layer{v: v, keep: common, n: common}
 	if len(p.Order) > 0 && p.Order[0].Known == 0 {
@@ -239,12 +267,19 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 		s.cool()
 	}
 	for i := range p.Leaders {
-		if l := &p.Leaders[i]; l.Host >= 0 {
-			extendPath(v, entries[next])
-			l.Owner, l.Seq = entries[next].SessionID(), entries[next].Seq
+		l, marked := &p.Leaders[i], true
+		if l.Host >= 0 {
+			entry := entries[next]
+			l.Owner, l.Seq, marked = entry.SessionID(), entry.Seq, entry.Leads()
 			next++
-		} else if !onPath(v, l.Owner, l.Seq) {
-			v.Apply(edit.Extend{Session: l.Owner, Seq: l.Seq}) // the path began anew
+		}
+		switch {
+		case onPath(v, l.Owner, l.Seq):
+		case marked:
+			v.Apply(edit.Extend{Session: l.Owner, Seq: l.Seq})
+		default: // it was said before, as one that is shown where it stands
+			v.Apply(edit.Insert{At: v.Lead, Session: l.Owner, Seq: l.Seq, Leads: true})
+			s.cool()
 		}
 	}
 	leadWith(v, p.Leaders)

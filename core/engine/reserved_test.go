@@ -26,3 +26,17 @@ func TestReservedSessions(t *testing.T) {
 		}
 	}
 }
+
+// TestReservedEntries: an erasure that names one of the engine's own records is refused, and erases nothing else that it names.
+func TestReservedEntries(t *testing.T) {
+	f := newFixture(t)
+	f.ingest(user("one"), user("two"))
+	rec := f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("one").ID}})
+	_, err := f.engine.Forget(t.Context(), engine.ForgetRequest{Scope: core.Scope{Agent: f.id.Agent}, Entries: []string{f.entry("two").ID, rec.ID}})
+	if !errors.Is(err, core.ErrInvalid) {
+		t.Errorf("error %v, want core.ErrInvalid", err)
+	}
+	if f.entry("two").Type != core.TypeMessage {
+		t.Error("the other one is erased")
+	}
+}

@@ -54,7 +54,7 @@ type session struct {
 	inMost int
 	// pinned is the entry of view.Pinned.
 	pinned *item
-	// outputs are what Assemble returned lately, newest last; view.Output lags behind where nothing else was published.
+	// outputs are what Assemble returned lately, the one used last behind; the view's lag behind where nothing else was published.
 	outputs []core.Ledger
 	// variants maps the fingerprints of messages as they were sent to what they show, where that is not the one entry of that fingerprint: see ownMessages.
 	variants map[string][]string
@@ -276,7 +276,7 @@ func (s *session) load(ctx context.Context, told *tails) error {
 	}
 	s.outputs = nil
 	if v.Output.Count > 0 {
-		s.outputs = []core.Ledger{v.Output}
+		s.outputs = append(slices.Clone(v.Outputs), v.Output)
 	}
 	if changed {
 		if err := s.settle(ctx, v); err != nil {
@@ -338,7 +338,7 @@ func (e *Engine) reread(ctx context.Context, id core.SessionID) error {
 	return nil
 }
 
-// sent records what Assemble returned: a host may hand it back, also after a later call.
+// sent records what Assemble returned, or a host handed back: it may do so again, also after a later call.
 func (s *session) sent(l core.Ledger) {
 	const keep = 8
 	s.outputs = slices.DeleteFunc(s.outputs, func(o core.Ledger) bool { return o == l })
@@ -360,10 +360,7 @@ func (s *session) lengthened(from, to int) {
 // publish stores a changed view and makes it the session's. On ErrConflict somebody else changed it: the session is read again
 // by the next call.
 func (s *session) publish(ctx context.Context, v core.View) error {
-	v.Apply(edit.Publish{Version: s.view.Version + 1})
-	if n := len(s.outputs); n > 0 {
-		v.Apply(edit.Sent{Ledger: s.outputs[n-1]})
-	}
+	v.Apply(edit.Publish{Version: s.view.Version + 1}, edit.Sent{Outputs: s.outputs})
 	giveBack := s.e.pending.take(&v)
 	if err := s.e.views.SwapView(ctx, v); err != nil {
 		giveBack()
@@ -377,10 +374,7 @@ func (s *session) publish(ctx context.Context, v core.View) error {
 // settle is publish for what came of reading: where the store cannot be written (a full disk, a file without the right to write) the view is kept in memory alone,
 // which is reported, and published by the next call that can. A strict engine fails.
 func (s *session) settle(ctx context.Context, v core.View) error {
-	v.Apply(edit.Publish{Version: s.view.Version + 1})
-	if n := len(s.outputs); n > 0 {
-		v.Apply(edit.Sent{Ledger: s.outputs[n-1]})
-	}
+	v.Apply(edit.Publish{Version: s.view.Version + 1}, edit.Sent{Outputs: s.outputs})
 	giveBack := s.e.pending.take(&v)
 	err := s.e.views.SwapView(ctx, v)
 	if err != nil {

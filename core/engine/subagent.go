@@ -233,9 +233,7 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) (e
 		if err != nil {
 			return err
 		}
-		if s.view.Host.Len == s.view.Len() {
-			v.Apply(edit.Match{Ledger: asOf(v.Host, &v)})
-		}
+		v.Apply(edit.Lengthen{From: s.view.Len()})
 		s.lengthened(s.view.Len(), v.Len())
 		return s.adopt(ctx, v, in)
 	})

@@ -66,6 +66,9 @@ func (f *forgetFlags) request() (engine.ForgetRequest, error) {
 	if f.agent == "" {
 		return engine.ForgetRequest{}, fmt.Errorf("--agent: name the agent: %w", core.ErrInvalid)
 	}
+	if core.Reserved(f.session) {
+		return engine.ForgetRequest{}, ownRecords("--session", f.session)
+	}
 	req := engine.ForgetRequest{Scope: core.Scope{Agent: f.agent, Session: f.session}, Purge: f.purge, Reason: f.reason}
 	for _, id := range f.entries {
 		req.Entries = append(req.Entries, strings.TrimPrefix(strings.TrimSpace(id), "#")) // as inspect shows them
@@ -86,6 +89,11 @@ func (f *forgetFlags) request() (engine.ForgetRequest, error) {
 		return req, fmt.Errorf("--entry: it names what to erase: leave out --since and --before: %w", core.ErrInvalid)
 	}
 	return req, nil
+}
+
+// ownRecords refuses a flag that names what is nobody's message.
+func ownRecords(flag, name string) error {
+	return fmt.Errorf("%s: %q is of the engine's own records, which go with what they are about: %w", flag, name, core.ErrInvalid)
 }
 
 func (a *app) forget(ctx context.Context, f forgetFlags) error {
@@ -153,6 +161,9 @@ func (k *keeper) preview(ctx context.Context, req engine.ForgetRequest) (*extent
 	if len(req.Entries) > 0 {
 		entries, err := k.store.Get(ctx, req.Scope, req.Entries)
 		for _, e := range entries {
+			if core.Reserved(e.Session) {
+				return nil, ownRecords("--entry", e.ID)
+			}
 			p.add(e, req)
 		}
 		return p, err
@@ -174,8 +185,8 @@ func (k *keeper) preview(ctx context.Context, req engine.ForgetRequest) (*extent
 
 func (p *extent) add(e core.Entry, req engine.ForgetRequest) {
 	switch {
-	case e.Meta["receipt"] != "":
-		return // receipts are kept
+	case core.Reserved(e.Session):
+		return // they are kept
 	case !req.From.IsZero() && e.Time.Before(req.From), !req.To.IsZero() && !e.Time.Before(req.To):
 		return
 	case e.Type == core.TypeErased:

@@ -300,6 +300,23 @@ func TestForget(t *testing.T) {
 	forget("", "--agent", "bob", "--entry", "#"+id, "--yes").want(t, cli.ExitOK, "erased 1 message in 1 session")
 }
 
+// TestForgetTheEnginesOwn: what the engine keeps for itself is refused before anything is announced, by session or by entry, and an announcement does not count it.
+func TestForgetTheEnginesOwn(t *testing.T) {
+	config, _ := keeping(t)
+	run(t, builtin.New(), "", "import", "--config", config, "--agent", "ann", chat(t, "one", 4)).want(t, cli.ExitOK)
+	run(t, builtin.New(), "", "experiment", "score", "--config", config, "--agent", "ann", "--session", "one", "--metric", "solved", "1").want(t, cli.ExitOK)
+	own := regexp.MustCompile(`\{"entry":\{"id":"([^"]*)","agent":"ann","session":"contextengine-outcomes"`)
+	id := own.FindStringSubmatch(run(t, builtin.New(), "", "export", "--config", config, "--agent", "ann").out)[1]
+	for _, args := range [][]string{{"--session", "contextengine-outcomes"}, {"--session", "contextengine-outcomes", "--purge"}, {"--session", "contextengine-receipts"}, {"--entry", id}} {
+		got := run(t, builtin.New(), "", append([]string{"forget", "--config", config, "--agent", "ann", "--yes"}, args...)...)
+		got.want(t, cli.ExitUsage, args[0], "the engine's own records")
+		if strings.Contains(got.errors, "of agent") {
+			t.Errorf("%q announces something: %s", args, got.errors)
+		}
+	}
+	run(t, builtin.New(), "", "forget", "--config", config, "--agent", "ann", "--purge", "--yes").want(t, cli.ExitOK, "4 messages in 1 session", "with 0 places of erased messages")
+}
+
 // stopping is standard output that interrupts the command that writes to it.
 type stopping struct {
 	cancel context.CancelFunc

@@ -18,10 +18,10 @@ type Known struct {
 	// Soft entries are the engine's own or hidden, or stand in front: a host does not show them, and their absence means nothing. An erased entry is one
 	// unless the host still has it.
 	Soft bool
-	// Leads says that it is a system message that stands in front, or did; Stray that it is no anchor, see head.go. ID is its entry's.
+	// Leads says that it is a system message that stands in front, or did; Stray that it is no anchor, see head.go. ID and Key are its entry's.
 	Leads, Stray bool
 	Role         message.Role
-	ID           string
+	ID, Key      string
 }
 
 // Mark is a key of core.Entry.Meta and what it says.
@@ -114,6 +114,31 @@ func (p *Plan) News(id core.SessionID, next int64, t *core.Transcript) ([]messag
 		}
 	}
 	return messages, marks
+}
+
+// Keys returns the keys of a session's entries that stay on the path.
+func (p *Plan) Keys(id core.SessionID) map[string]bool {
+	out := make(map[string]bool)
+	stay := func(list ...Known) {
+		for _, k := range list {
+			if k.Owner == id {
+				out[k.Key] = true
+			}
+		}
+	}
+	stay(p.Known[:p.CommonPrefix()]...)
+	for _, st := range p.Order {
+		if st.Known >= 0 {
+			stay(p.Known[p.Hard[st.Known]])
+			stay(p.softRun(st.Known)...)
+		}
+	}
+	for _, k := range p.Known {
+		if k.Leads { // also where the path begins anew
+			stay(k)
+		}
+	}
+	return out
 }
 
 // fresh counts the steps that are new messages.

@@ -63,6 +63,28 @@ type Row struct {
 	Fillers []message.Role
 }
 
+// Disown takes out what is not known of the first n messages. They are what the engine returned, so it made them itself: of what left the window since, or of what was
+// erased. What is missing there is still in force.
+func (in *Reading) Disown(n int, known []Known) {
+	if n == 0 {
+		return
+	}
+	there := make(map[string]bool, len(known))
+	for i := range known {
+		there[known[i].Fingerprint] = true
+	}
+	rows, gap := in.Rows[:0], false
+	for _, r := range in.Rows {
+		if r.Index < n && !there[r.Fingerprint] {
+			gap = true
+			continue
+		}
+		r.Gap = r.Gap || gap
+		rows, gap = append(rows, r), false
+	}
+	in.Rows = rows
+}
+
 func fingerprints(rows []Row) []string {
 	out := make([]string, len(rows))
 	for i := range rows {
