@@ -87,6 +87,7 @@ type Recogniser interface {
 type Beside interface {
 	// Beside returns a folder for this use, made if need be: the same whenever it is asked for, also after a restart, another for each use and each store, and
 	// not readable by others. The use is 1 to 64 letters and digits of ASCII, else it is ErrInvalid.
+	// Where there is none and none can be made, because nothing can be written, it is errors.ErrUnsupported.
 	Beside(use string) (dir string, err error)
 }
 

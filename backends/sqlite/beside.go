@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ var _ core.Beside = (*Store)(nil)
 
 // Beside implements core.Beside: a folder of this name in one that is named like the file with ".d" behind, readable by the owner alone. Capitals have
 // "_" before them: some file systems take them for small letters.
+// A store that can only be read has those that are there; another is errors.ErrUnsupported.
 // Use is at most 64 letters and digits, else it is core.ErrInvalid.
 func (s *Store) Beside(use string) (string, error) {
 	if err := s.enter(context.Background()); err != nil {
@@ -34,6 +36,9 @@ func (s *Store) Beside(use string) (string, error) {
 	}
 	dir := filepath.Join(s.file+".d", string(name))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
+		if s.readOnly {
+			err = errors.Join(err, errors.ErrUnsupported)
+		}
 		return "", fmt.Errorf("sqlite: beside %q: %w", use, err)
 	}
 	return dir, nil

@@ -127,3 +127,48 @@ func TestLogThatIsGone(t *testing.T) {
 		t.Errorf("a backup: %d entries, %v", n, err)
 	}
 }
+
+// TestReplacedByAnOlderCopy: a process whose file was replaced by an older copy says so as it ends, and leaves the log and the mark as they are: the next one finds
+// what was stored last in the log, and notices when that is gone.
+func TestReplacedByAnOlderCopy(t *testing.T) {
+	t.Parallel()
+	for name, without := range map[string]string{"the log is there": "", "the log is gone": "-wal"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := config(t)
+			s := open(t, cfg)
+			if _, err := s.Append(t.Context(), entries(ann, 0, 4)); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			old, err := os.ReadFile(cfg.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, cfg)
+			if _, err := s.Append(t.Context(), entries(ann, 4, 9)); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(os.WriteFile(cfg.Path+".old", old, 0o600), os.Rename(cfg.Path+".old", cfg.Path)); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); !errors.Is(err, sqlite.ErrMoved) {
+				t.Errorf("Close = %v, want ErrMoved", err)
+			}
+			if without == "" {
+				if n, err := opens(t, cfg); err != nil || n != 9 {
+					t.Errorf("%d entries, %v, want 9", n, err)
+				}
+				return
+			}
+			if err := os.Remove(cfg.Path + without); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := opens(t, cfg); !errors.Is(err, sqlite.ErrDamaged) {
+				t.Errorf("Open = %v, want ErrDamaged", err)
+			}
+		})
+	}
+}

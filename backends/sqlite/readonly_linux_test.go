@@ -67,6 +67,9 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 	if got, err := s.Stats(t.Context()); err != nil || got.Entries != 6 {
 		t.Errorf("Stats = %+v, %v", got, err)
 	}
+	if _, err := s.Beside("lexical"); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Beside = %v, want ErrUnsupported", err)
+	}
 	var out bytes.Buffer
 	if err := s.Export(t.Context(), &out, nil); err != nil || !strings.Contains(out.String(), "message3") {
 		t.Errorf("Export wrote %d bytes, %v", out.Len(), err)

@@ -114,6 +114,9 @@ func TestMovedFileTakesNothing(t *testing.T) {
 				t.Errorf("Ping: error %v, want ErrMoved", err)
 			}
 			if name == "removed" {
+				if err := s.Close(); !errors.Is(err, sqlite.ErrMoved) {
+					t.Errorf("Close: error %v, want ErrMoved", err)
+				}
 				return
 			}
 			if err := os.Rename(cfg.Path+".old", cfg.Path); err != nil {

@@ -88,7 +88,8 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 // Close implements core.Store. It waits for calls that run, moves what is in the write-ahead log into the file, and
-// removes the log when no other process has the file open.
+// removes the log when no other process has the file open. It returns ErrMoved where the file was moved, removed or
+// replaced meanwhile; where another one is at its path the log stays.
 func (s *Store) Close() error {
 	// Long calls look at this between their pages and give up.
 	s.closing.Store(true)
@@ -103,8 +104,14 @@ func (s *Store) Close() error {
 	err := s.readers.Close()
 	var moved error
 	if !s.readOnly {
+		var now os.FileInfo
 		var whole bool
-		whole, moved = s.checkpoint(context.Background())
+		// Beside another file the log stays as it is, and the mark with it: what is stored last is in it, or somebody notices that it is not.
+		if now, moved = s.found(); now == nil || moved == nil {
+			var err error
+			whole, err = s.checkpoint(context.Background())
+			moved = errors.Join(moved, err)
+		}
 		moved = errors.Join(moved, s.high.close(s.identity, whole && moved == nil))
 	}
 	err = errors.Join(err, moved, s.releaseDirect(context.Background()), s.writer.Close(), s.handles.release())

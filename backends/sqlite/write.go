@@ -80,16 +80,26 @@ func (s *Store) alone(ctx context.Context, f func() error) error {
 
 // inPlace fails when the file at the store's path is not the one that is open. It comes behind every commit, before that is acknowledged.
 func (s *Store) inPlace() error {
+	now, err := s.found()
+	if now == nil || err != nil {
+		return err
+	}
+	return s.notCut(now.Size())
+}
+
+// found returns what is at the store's path, nil when nothing is, and an error when that is not what is open.
+func (s *Store) found() (os.FileInfo, error) {
+	if s.opened == nil {
+		return nil, nil
+	}
 	now, err := os.Stat(s.file)
 	switch {
-	case s.opened == nil:
-		return nil
 	case err == nil && os.SameFile(s.opened, now):
-		return s.notCut(now.Size())
+		return now, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s cannot be looked at: %w", s.file, err)
+		return nil, fmt.Errorf("%s cannot be looked at: %w", s.file, err)
 	}
-	return fmt.Errorf("%s was moved, removed or replaced while it was open: put it back or start again: %w", s.file, ErrMoved)
+	return now, fmt.Errorf("%s was moved, removed or replaced while it was open: put it back or start again: %w", s.file, ErrMoved)
 }
 
 // notCut fails when the file is shorter than it was and than it says itself. SQLite shortens it only after saying so at its beginning; where it was cut off
