@@ -498,7 +498,7 @@ func (s *session) overlap(ctx context.Context, turn []message.Message) (map[int]
 				if err != nil || !was {
 					return nil, false, err
 				}
-			} else if old.Fingerprint != fps[n] || !sameOrigin(old.Message, turn[n]) {
+			} else if old.Fingerprint != fps[n] || !transcript.NameOf(&old.Message).Same(transcript.NameOf(&turn[n])) {
 				return nil, false, nil
 			}
 			out[n] = old.ID
@@ -533,17 +533,6 @@ func (s *session) overlap(ctx context.Context, turn []message.Message) (map[int]
 		}
 	}
 	return nil, nil
-}
-
-// sameOrigin reports whether the host says of both that they are one and the same message.
-func sameOrigin(a, b message.Message) bool {
-	switch {
-	case a.Key != "" && b.Key != "":
-		return a.Key == b.Key
-	case a.ID != "" && b.ID != "":
-		return a.ID == b.ID
-	}
-	return !a.Time.IsZero() && a.Time.Equal(b.Time)
 }
 
 func validMessages(op string, messages []message.Message) error {

@@ -209,7 +209,7 @@ func (r *reader) pathEntries(ctx context.Context, v *core.View) ([]transcript.Kn
 			out = append(out, transcript.Known{
 				Owner: entry.SessionID(), Seq: entry.Seq, Fingerprint: entry.Fingerprint, Erased: entry.Type == core.TypeErased,
 				Origin: entry.Meta[erased.MetaOrigin], Soft: entry.Type != core.TypeMessage || leads, Role: entry.Role, ID: entry.ID, Leads: leads,
-				Stray: entry.Meta[transcript.MetaStray] != "", Key: entry.Key,
+				Stray: entry.Meta[transcript.MetaStray] != "", Key: entry.Key, Name: transcript.NameOf(&entry.Message),
 			})
 		})
 		if err != nil {
@@ -299,7 +299,7 @@ func (r *reader) outOfSight(ctx context.Context, id core.SessionID, v *core.View
 	there := make(map[int]string)
 	for i, fp := range fingerprintsOf(messages[:n]) {
 		for _, entry := range says[fp] {
-			if !taken[entry.ID] && sameOrigin(entry.Message, messages[i]) {
+			if !taken[entry.ID] && transcript.NameOf(&entry.Message).Same(transcript.NameOf(&messages[i])) {
 				taken[entry.ID], there[i] = true, entry.ID
 				v.Apply(edit.Count{Next: max(v.Next, entry.Seq+1), Turns: v.Turns})
 				break

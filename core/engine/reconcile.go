@@ -263,7 +263,8 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 		v.Apply(edit.Restart{At: placed})
 	}
 	for i, entry := range entries[:len(p.Strays)] {
-		v.Apply(edit.Insert{At: p.Hard[p.At] + i, Session: entry.SessionID(), Seq: entry.Seq})
+		k := p.Known[p.Hard[p.At[i]]] // what stood in front of it may stand elsewhere now
+		v.Apply(edit.Insert{At: v.Position(k.Owner, k.Seq), Session: entry.SessionID(), Seq: entry.Seq})
 		s.cool()
 	}
 	for i := range p.Leaders {

@@ -61,8 +61,8 @@ func align(known, host []string) []int {
 }
 
 // relink finds known entries for host messages that align left over because the order changed: no message is stored again only because it
-// stands elsewhere now. It returns for each of host the index of the known entry, or -1.
-func relink(known, host []string, match []int) []int {
+// stands elsewhere now. It returns for each of host the index of the known entry, or -1. Of several that say it, the one is taken that the host calls the same.
+func relink(known, host []string, match []int, same func(k, i int) bool) []int {
 	free := make(map[string][]int)
 	taken := make([]bool, len(known))
 	for _, k := range match {
@@ -76,12 +76,22 @@ func relink(known, host []string, match []int) []int {
 		}
 	}
 	out := slices.Clone(match)
+	take := func(i, at int) {
+		out[i] = free[host[i]][at]
+		free[host[i]] = slices.Delete(free[host[i]], at, at+1)
+	}
 	for i, k := range match {
-		if k >= 0 || len(free[host[i]]) == 0 {
+		if k >= 0 {
 			continue
 		}
-		out[i] = free[host[i]][0]
-		free[host[i]] = free[host[i]][1:]
+		if at := slices.IndexFunc(free[host[i]], func(k int) bool { return same(k, i) }); at >= 0 {
+			take(i, at)
+		}
+	}
+	for i, k := range out {
+		if k < 0 && len(free[host[i]]) > 0 {
+			take(i, 0)
+		}
 	}
 	return out
 }

@@ -14,8 +14,8 @@ type Step struct{ Known, Host int }
 // linked holds besides those that stand elsewhere now.
 type links struct {
 	host, match, linked []int
-	// own says which of them show a known entry in the engine's own words, and are never new.
-	own []bool
+	// own says which of them show a known entry in the engine's own words, and are never new; same of which the host says that they are what they are linked with.
+	own, same []bool
 	// gap says that known entries right before a message are only not shown; fillers are the roles of the host's own lines there, and, behind the last, of
 	// those at the end.
 	gap     []bool
@@ -33,7 +33,7 @@ func (l *links) first(t *core.Transcript) int {
 		return first
 	}
 	// One known message, then a gap: the line may be the host's, or be kept at the top of a list that was cut. As many messages for as many that are
-	// missing are an edit.
+	// missing are an edit, and so are known ones that stood elsewhere.
 	next := 1 + slices.IndexFunc(l.match[1:], func(k int) bool { return k >= 0 && !l.strays[k] })
 	if next == 0 || l.match[next] == l.match[0]+1 {
 		return first
@@ -44,14 +44,15 @@ func (l *links) first(t *core.Transcript) int {
 			missing++
 		}
 	}
-	if missing == 0 || missing == next-1 && len(l.fillers[next]) == 0 {
+	elsewhere := slices.ContainsFunc(l.linked[1:next], func(k int) bool { return k >= 0 && !l.strays[k] })
+	if missing == 0 || elsewhere || missing == next-1 && len(l.fillers[next]) == 0 {
 		return first
 	}
 	return next
 }
 
 // saidAgain takes messages for new ones that say what an entry said which the host does not show, of those in front of the first one it shows: two said the
-// same. Where the host shows all of those it has put them elsewhere.
+// same. Where the host shows all of those it has put them elsewhere, and so it has what it knows by one name.
 func (l *links) saidAgain(first, hidden int) {
 	top := slices.IndexFunc(l.match, func(k int) bool { return k >= 0 && !l.strays[k] })
 	if top >= 0 && first == top+1 && !l.gap[first] {
@@ -66,7 +67,11 @@ func (l *links) saidAgain(first, hidden int) {
 	}
 	for i := first; i < len(l.host); i++ {
 		if k := l.linked[i]; k >= 0 && k < hidden && l.match[i] < 0 && !l.strays[k] {
-			again = append(again, i)
+			if l.same[i] {
+				left--
+			} else {
+				again = append(again, i)
+			}
 		}
 	}
 	if len(again) == left {
@@ -82,9 +87,8 @@ type Course struct {
 	Order []Step
 	// Front is the number of leading steps that the host does not show, because it compacted them away itself; -1 when it did not.
 	Front int
-	// Strays are host messages that go in front of the known entry At, behind which the order begins as it was.
-	Strays []int
-	At     int
+	// Strays are host messages that go in front of a known entry each, At, in the order given.
+	Strays, At []int
 }
 
 // compose decides the new path.
@@ -102,14 +106,18 @@ func compose(l links, t *core.Transcript) Course {
 	}
 	l.saidAgain(max(first, 0), hidden)
 	begin := 0
-	moved := func(k int) bool { return k > hidden && !l.strays[k] }
-	if first > 0 && !summary && !slices.ContainsFunc(l.linked[:first], moved) {
+	// What is known of the head stays where it is, unless it stands in another order now.
+	if first > 0 && !summary && slices.IsSorted(append(slices.DeleteFunc(slices.Clone(l.linked[:first]), func(k int) bool { return k < 0 }), hidden)) {
 		for i := range first {
 			if l.linked[i] < 0 && !l.own[i] {
-				c.Strays = append(c.Strays, i)
+				at := hidden
+				if next := slices.IndexFunc(l.linked[i:first], func(k int) bool { return k >= 0 }); next >= 0 {
+					at = l.linked[i+next]
+				}
+				c.Strays, c.At = append(c.Strays, i), append(c.At, at)
 			}
 		}
-		begin, c.At = first, hidden
+		begin = first
 		if t.Whole && len(c.Strays) > 0 && hidden > 0 {
 			begin, hidden, c.Strays = 0, 0, nil
 		}

@@ -37,8 +37,9 @@ func PlaceName(id core.SessionID, seq int64) string {
 	return strconv.FormatInt(seq, 10) + "@" + id.String()
 }
 
-// claimStrays links the messages of a transcript that strays say: between the same known messages as before, or at the head, wherever the stray stands.
-func claimStrays(strays map[int]string, host []string, match, linked []int) {
+// claimStrays links the messages of a transcript that strays say: between the same known messages as before, or at the head, wherever the stray stands, or what
+// the host calls the same.
+func claimStrays(strays map[int]string, host []string, match, linked []int, same func(k, i int) bool) {
 	if len(strays) == 0 {
 		return
 	}
@@ -58,7 +59,7 @@ func claimStrays(strays map[int]string, host []string, match, linked []int) {
 		case linked[i] < 0:
 			end := next(i)
 			for _, k := range slices.Sorted(maps.Keys(strays)) {
-				if strays[k] != fp || !head && (k <= prev || k >= end) {
+				if strays[k] != fp || !head && (k <= prev || k >= end) && !same(k, i) {
 					continue
 				}
 				linked[i] = k

@@ -18,10 +18,11 @@ type Known struct {
 	// Soft entries are the engine's own or hidden, or stand in front: a host does not show them, and their absence means nothing. An erased entry is one
 	// unless the host still has it.
 	Soft bool
-	// Leads says that it is a system message that stands in front, or did; Stray that it is no anchor, see head.go. ID and Key are its entry's.
+	// Leads says that it is a system message that stands in front, or did; Stray that it is no anchor, see head.go. ID and Key are its entry's, Name its message's.
 	Leads, Stray bool
 	Role         message.Role
 	ID, Key      string
+	Name         Name
 }
 
 // Mark is a key of core.Entry.Meta and what it says.
@@ -57,14 +58,18 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 		hard, kf = append(hard, i), append(kf, fp)
 		l.roles, l.strays = append(l.roles, k.Role), append(l.strays, k.Stray)
 	}
+	same := func(k, i int) bool {
+		return !rows[i].Own && known[hard[k]].Name.Same(NameOf(&in.t.Messages[rows[i].Index]))
+	}
 	match := align(kf, fingerprints(rows))
-	linked := relink(kf, fingerprints(rows), match)
-	claimStrays(strays, fingerprints(rows), match, linked)
+	linked := relink(kf, fingerprints(rows), match, same)
+	claimStrays(strays, fingerprints(rows), match, linked, same)
 	// What the engine made of an entry that is not in force is no new message.
 	for i, r := range rows {
 		if !r.Own || linked[i] >= 0 {
 			l.host, l.match, l.linked = append(l.host, r.Index), append(l.match, match[i]), append(l.linked, linked[i])
 			l.own, l.gap, l.fillers = append(l.own, r.Own), append(l.gap, r.Gap), append(l.fillers, r.Fillers)
+			l.same = append(l.same, linked[i] >= 0 && same(linked[i], i))
 		}
 	}
 	l.fillers = append(l.fillers, in.end)
@@ -97,8 +102,8 @@ func (p *Plan) News(id core.SessionID, next int64, t *core.Transcript) ([]messag
 	}
 	for i := range p.Strays {
 		// In front of everything they are conversation like any other.
-		mark := Mark{MetaBefore, p.placeOf(p.At)}
-		if p.At > 0 || slices.ContainsFunc(p.Known[:p.Hard[0]], func(k Known) bool { return k.Erased }) {
+		mark := Mark{MetaBefore, p.placeOf(p.At[i])}
+		if p.At[i] > 0 || slices.ContainsFunc(p.Known[:p.Hard[0]], func(k Known) bool { return k.Erased }) {
 			mark.Key = MetaStray
 		}
 		marks[i] = mark

@@ -53,9 +53,9 @@ func path(known, host string, whole bool) string {
 			out = append(out, "lead+"+t.Messages[l.Host].Text())
 		}
 	}
-	for i, st := range p.Order {
-		if i == p.At {
-			for _, s := range p.Strays {
+	for _, st := range p.Order {
+		for j, s := range p.Strays {
+			if p.At[j] == st.Known {
 				out = append(out, "+"+t.Messages[p.Host[s]].Text())
 			}
 		}
