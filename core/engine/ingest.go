@@ -217,24 +217,6 @@ type draft struct {
 	tries tries
 }
 
-// tries holds the entries that a call made at its first try, by the index of the message: a try after that makes them anew with the same id, key and
-// time, so that what an earlier one stored is known again.
-type tries map[int]core.Entry
-
-// same gives an entry what it had at the first try, and reports whether there was one.
-func (t tries) same(i int, entry *core.Entry) bool {
-	if t == nil {
-		return false
-	}
-	first, again := t[i]
-	if again {
-		entry.ID, entry.Key, entry.Time = first.ID, first.Key, first.Time
-		return true
-	}
-	t[i] = *entry
-	return false
-}
-
 // intake is what append did.
 type intake struct {
 	ids     []string
@@ -250,6 +232,7 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 	in := intake{ids: make([]string, len(d.messages))}
 	var fresh []core.Entry
 	var at []int
+	var there []string
 	gone, err := s.forgotten(ctx, v)
 	if err != nil {
 		return intake{}, err
@@ -262,7 +245,15 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 	again := make(map[string]bool)
 	next, turns := v.Next, v.Turns
 	for i, m := range d.messages {
-		if id, ok := d.known[i]; ok && d.tries[i].ID != id {
+		if first := d.tries[i]; first.stored != "" {
+			in.ids[i] = first.stored
+			there = append(there, first.stored)
+			if again[first.ID] = true; first.stored != first.ID {
+				in.duplicates++
+			}
+			continue
+		}
+		if id, ok := d.known[i]; ok {
 			in.ids[i] = id
 			in.duplicates++
 			continue
@@ -294,16 +285,16 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 	}
 	if len(fresh) == 0 {
 		s.seen = seen
-		return in, nil
+		return in, s.relink(ctx, v, there, again, &in, d.tries)
 	}
 	res, err := s.e.store.Append(ctx, fresh)
 	if err != nil {
 		s.forget() // whether it was stored is known to the store alone
 		return intake{}, fmt.Errorf("core: append to %q: %w", s.id, err)
 	}
-	var there []string
 	for i, entry := range fresh {
 		in.ids[at[i]] = res.IDs[i]
+		d.tries.note(at[i], res.IDs[i])
 		switch {
 		case res.IDs[i] != entry.ID:
 			in.duplicates++
@@ -316,7 +307,7 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 			extendPath(v, entry)
 		}
 	}
-	if err := s.relink(ctx, v, there, again, &in); err != nil {
+	if err := s.relink(ctx, v, there, again, &in, d.tries); err != nil {
 		return intake{}, err
 	}
 	if len(in.entries) == len(fresh) {
@@ -327,12 +318,15 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 }
 
 // relink brings entries that the store knew, but the path does not show, back into force.
-func (s *session) relink(ctx context.Context, v *core.View, ids []string, again map[string]bool, in *intake) error {
+func (s *session) relink(ctx context.Context, v *core.View, ids []string, again map[string]bool, in *intake, t tries) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	got, err := s.e.store.Get(ctx, s.id.Scope(), ids)
 	if errors.Is(err, core.ErrNotFound) {
+		for i := range t {
+			t.note(i, "")
+		}
 		s.forget()
 		return fmt.Errorf("core: append to %q: an entry was purged meanwhile: %w", s.id, core.ErrConflict)
 	}
