@@ -305,6 +305,9 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 			v.Apply(edit.Count{Next: max(v.Next, entry.Seq+1), Turns: max(v.Turns, entry.Turn)})
 			in.entries = append(in.entries, entry)
 			extendPath(v, entry)
+			if s.watched && !s.e.sharedViews && entry.Message.ID != "" {
+				s.unseen = append(s.unseen, entry.ID)
+			}
 		}
 	}
 	if err := s.relink(ctx, v, there, again, &in, d.tries); err != nil {
