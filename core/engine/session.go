@@ -100,7 +100,15 @@ func (it *item) hidden() bool { return it.entry.Type.Hidden() || it.entry.Leads(
 
 // open returns the session, locked and loaded, with what other processes did to it. The caller calls done.
 func (e *Engine) open(ctx context.Context, id core.SessionID) (s *session, done func(), err error) {
-	return e.enter(ctx, id, true)
+	for n := 0; ; n++ {
+		s, done, err = e.enter(ctx, id, true)
+		if !errors.Is(err, core.ErrConflict) || n == stuck { // it is one when the session was changed while it was read
+			return s, done, err
+		}
+		if err := pause(ctx, n); err != nil {
+			return nil, nil, fmt.Errorf("core: session %q: others keep changing it: %w", id, err)
+		}
+	}
 }
 
 // enter is open. Unless it is to look, a session in memory is taken as it is there: for the later parts of a call that has looked.
