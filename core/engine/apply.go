@@ -26,7 +26,7 @@ func (t *task) apply(ctx context.Context, p core.Patch) error {
 	}
 	// What was paid for is published even when the caller has given up meanwhile.
 	ctx = context.WithoutCancel(ctx)
-	a := attempt{made: make(tries)}
+	a := attempt{made: make(map[int]core.Entry)}
 	return t.e.resume(ctx, t.Session, func(s *session) error {
 		err := t.attempt(ctx, s, p, &a)
 		if (errors.Is(err, core.ErrInvalid) || errors.Is(err, core.ErrNotFound)) && t.ground != groundOf(&s.view, t.end) {
@@ -40,7 +40,7 @@ func (t *task) apply(ctx context.Context, p core.Patch) error {
 // attempt is what the tries of publishing one patch have in common.
 type attempt struct {
 	// made are the summaries' entries as they were made first, by the index of the replacement.
-	made tries
+	made map[int]core.Entry
 	// stored says that an earlier try stored them.
 	stored bool
 }

@@ -82,6 +82,11 @@ func (t *erasures) stayErased(ctx context.Context, f *erased.Messages, entry cor
 	if !ok {
 		return entry, nil
 	}
+	return t.emptied(ctx, entry, receipt)
+}
+
+// emptied returns what is left of an entry. Where its key holds its fingerprint, that goes too.
+func (t *erasures) emptied(ctx context.Context, entry core.Entry, receipt string) (core.Entry, error) {
 	p, err := t.printsOf(ctx, entry.Agent, true)
 	if err != nil {
 		return entry, err
@@ -91,6 +96,52 @@ func (t *erasures) stayErased(ctx context.Context, f *erased.Messages, entry cor
 	print := p.Of(id, entry.Fingerprint)
 	entry.Key = strings.ReplaceAll(entry.Key, entry.Fingerprint, print)
 	entry.Type, entry.Fingerprint, entry.Tokens, entry.Message = core.TypeErased, print, 0, message.New(entry.Role, "")
+	return entry, nil
+}
+
+// empty turns a stored entry into an empty place, which it returns. One that is empty already says of another receipt.
+func (t *erasures) empty(ctx context.Context, entry core.Entry, receipt string) (core.Entry, error) {
+	var c core.Change
+	if entry.Type == core.TypeErased {
+		entry.Meta = erased.Meta(receipt, entry.Meta[erased.MetaOrigin])
+	} else {
+		was := entry.Key
+		var err error
+		if entry, err = t.emptied(ctx, entry, receipt); err != nil {
+			return entry, err
+		}
+		c = core.Change{Message: &entry.Message, Type: entry.Type, Fingerprint: entry.Fingerprint}
+		if entry.Key != was {
+			c.Key = entry.Key
+		}
+	}
+	c.Meta = entry.Meta
+	scope := entry.SessionID().Scope()
+	err := t.store.Update(ctx, scope, entry.ID, c)
+	if errors.Is(err, core.ErrConflict) && c.Key != "" { // the message came again meanwhile and has an empty place already
+		entry.Key = "x:" + entry.ID
+		c.Key = entry.Key
+		err = t.store.Update(ctx, scope, entry.ID, c)
+	}
+	return entry, err
+}
+
+// emptyErased turns a stored entry into an empty place when its message was erased before it was stored.
+func (e *Engine) emptyErased(ctx context.Context, gone *erased.Messages, entry core.Entry) (core.Entry, error) {
+	if entry.Type == core.TypeErased || !inConversation(entry) {
+		return entry, nil
+	}
+	receipt, ok := gone.Find(&entry.Message, entry.Fingerprint)
+	if !ok {
+		return entry, nil
+	}
+	entry, err := e.erasures.empty(ctx, entry, receipt)
+	if err != nil {
+		return entry, fmt.Errorf("core: session %q: what was erased came again: %w", entry.Session, err)
+	}
+	e.observe(ctx, func(ctx context.Context, o core.Observer) error {
+		return o.Deleted(ctx, entry.SessionID().Scope(), []string{entry.ID})
+	}, 1)
 	return entry, nil
 }
 

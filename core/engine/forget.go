@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -42,8 +41,8 @@ type Receipt struct {
 	ID      string        `json:"id"`
 	Time    time.Time     `json:"time"`
 	Request ForgetRequest `json:"request"`
-	// Entries is the number of messages erased, of every type but summaries, and with those that the same call emptied before it failed; Sessions is that of
-	// the sessions they were in.
+	// Entries is the number of messages erased, of every type but summaries, with those that the same call emptied before it failed, and what came again
+	// meanwhile; Sessions is that of the sessions they were in.
 	Entries  int `json:"entries"`
 	Sessions int `json:"sessions"`
 	// Summaries is the number of summaries erased because they stood for an erased entry.
@@ -87,7 +86,7 @@ func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (_ Receipt, err 
 		return Receipt{}, err
 	}
 	defer leave()
-	er := &erasure{e: e, req: req, ids: make(map[string]bool), spans: make(map[core.SessionID][]core.Entry)}
+	er := &erasure{e: e, req: req, ids: make(map[string]bool), spans: make(map[core.SessionID][]core.Entry), ends: make(map[core.SessionID]int64)}
 	rec, err := er.run(ctx)
 	if errors.Is(err, core.ErrNotFound) {
 		return Receipt{}, fmt.Errorf("core: forget in %q: %w", req.Scope.Agent, err)
@@ -132,8 +131,8 @@ type erasure struct {
 	spans map[core.SessionID][]core.Entry
 	// summaries are the ids of summaries that have to go.
 	summaries map[string]bool
-	// prints makes what erased entries are known by.
-	prints erased.Prints
+	// ends are where the sessions ended before anything was emptied: what stands behind came meanwhile.
+	ends map[core.SessionID]int64
 	// receipts are the ids of the agent's receipts, read when they are needed.
 	receipts map[string]bool
 	rec      Receipt
@@ -149,8 +148,7 @@ func (er *erasure) run(ctx context.Context) (Receipt, error) {
 		if err := er.collectSummaries(ctx); err != nil {
 			return Receipt{}, err
 		}
-		var err error
-		if er.prints, err = e.erasures.printsOf(ctx, er.req.Scope.Agent, true); err != nil {
+		if _, err := e.erasures.printsOf(ctx, er.req.Scope.Agent, true); err != nil { // it says that something was erased, see everErased
 			return Receipt{}, err
 		}
 		if err := er.empty(ctx); err != nil {
@@ -186,12 +184,22 @@ func (er *erasure) collect(ctx context.Context) error {
 				return err
 			}
 		}
+		for id := range er.spans {
+			page, err := er.e.store.Scan(ctx, core.ScanQuery{Scope: id.Scope(), Reverse: true, Limit: 1})
+			if err != nil {
+				return err
+			}
+			for _, entry := range page.Entries {
+				er.ends[id] = entry.Seq + 1
+			}
+		}
 		return nil
 	}
 	for entry, err := range core.All(ctx, er.e.store, er.req.Scope, false) {
 		if err != nil {
 			return err
 		}
+		er.ends[entry.SessionID()] = entry.Seq + 1
 		if err := er.add(ctx, entry); err != nil {
 			return err
 		}
@@ -295,13 +303,7 @@ func (er *erasure) empty(ctx context.Context) error {
 			if entry.Type == core.TypeErased && er.req.Purge {
 				continue // its place goes, too
 			}
-			change := er.tombstone(entry)
-			err := er.e.store.Update(ctx, scope, entry.ID, change)
-			if errors.Is(err, core.ErrConflict) && change.Key != "" {
-				change.Key = "x:" + entry.ID // the message came again meanwhile and has an empty place already
-				err = er.e.store.Update(ctx, scope, entry.ID, change)
-			}
-			if err != nil && !errors.Is(err, core.ErrNotFound) {
+			if _, err := er.e.erasures.empty(ctx, entry, er.rec.ID); err != nil && !errors.Is(err, core.ErrNotFound) {
 				return err
 			}
 			er.rec.Entries++
@@ -315,23 +317,6 @@ func (er *erasure) empty(ctx context.Context) error {
 		er.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Deleted(ctx, scope, all) }, len(all))
 	}
 	return nil
-}
-
-// tombstone is the change that empties an entry. Where its key holds a fingerprint, that goes too.
-func (er *erasure) tombstone(entry core.Entry) core.Change {
-	if entry.Type == core.TypeErased {
-		return core.Change{Meta: erased.Meta(er.rec.ID, entry.Meta[erased.MetaOrigin])}
-	}
-	m := message.New(entry.Role, "")
-	id := entry.SessionID()
-	c := core.Change{
-		Message: &m, Type: core.TypeErased, Fingerprint: er.prints.Of(id, entry.Fingerprint),
-		Meta: erased.Meta(er.rec.ID, er.prints.Origin(id, &entry.Message)),
-	}
-	if strings.Contains(entry.Key, entry.Fingerprint) {
-		c.Key = strings.ReplaceAll(entry.Key, entry.Fingerprint, c.Fingerprint)
-	}
-	return c
 }
 
 // eraser returns the store if it erases the session as a whole, and that is what is asked for.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/erased"
 )
 
 // erasedText stands in a window where a summary was erased.
@@ -76,12 +77,26 @@ func (er *erasure) cleanViews(ctx context.Context) error {
 			return err
 		}
 	}
-	return er.eachHolder(ctx, func(v core.View) error {
+	if err := er.eachHolder(ctx, func(v core.View) error {
 		if done[v.Session] || !er.touched(&v) && !er.concerned(&v) {
 			return nil
 		}
+		done[v.Session] = true
 		return er.cleanView(ctx, v.Session)
-	})
+	}); err != nil {
+		return err
+	}
+	if !er.e.sharedViews {
+		return nil
+	}
+	for id := range er.spans { // somebody may be about to publish the first view of a session
+		if !done[id] {
+			if err := er.cleanView(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // inMemory lists the sessions that the engine holds in memory and that may show entries of an agent; all when it is empty.
@@ -100,6 +115,9 @@ func (e *Engine) inMemory(agent string) []core.SessionID {
 // cleanView publishes a session's view without what is erased.
 func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 	return er.e.retry(ctx, id, func(s *session) error {
+		if err := er.emptyAgain(ctx, s); err != nil {
+			return err
+		}
 		touched := er.touched(&s.view)
 		if !touched && !er.concerned(&s.view) {
 			return nil
@@ -138,6 +156,41 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 		er.rec.Views++
 		return nil
 	})
+}
+
+// emptyAgain empties what came again while it was emptied: its key was free, and no view said yet that it was erased. What a call under way stores later is emptied
+// when the session is read with the view that says so.
+func (er *erasure) emptyAgain(ctx context.Context, s *session) error {
+	end, ok := er.ends[s.id]
+	if !ok || end >= s.view.Next || er.req.Purge {
+		return nil
+	}
+	gone, err := erased.Read(ctx, er.e.store, s.id)
+	if err != nil {
+		return err
+	}
+	q := core.ScanQuery{Scope: s.id.Scope(), FromSeq: end, Limit: core.MaxPage}
+	for {
+		page, err := er.e.store.Scan(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, entry := range page.Entries {
+			place, err := er.e.emptyErased(ctx, gone, entry)
+			if err != nil {
+				return err
+			}
+			if place.Type != entry.Type {
+				er.ids[place.ID] = true
+				er.spans[s.id] = append(er.spans[s.id], place)
+				er.rec.Entries++
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		q.Cursor = page.Next
+	}
 }
 
 // late finds a summary of erased entries that a compaction published while the erasure was under way.

@@ -229,24 +229,6 @@ func unlike(key string, taken map[string]bool) string {
 	return free
 }
 
-// tries holds the entries that a call made at its first try, by the index of the message: a try after that makes them anew with the same id, key and
-// time, so that what an earlier one stored is known again.
-type tries map[int]core.Entry
-
-// same gives an entry what it had at the first try, and reports whether there was one.
-func (t tries) same(i int, entry *core.Entry) bool {
-	if t == nil {
-		return false
-	}
-	first, again := t[i]
-	if again {
-		entry.ID, entry.Key, entry.Time = first.ID, first.Key, first.Time
-		return true
-	}
-	t[i] = *entry
-	return false
-}
-
 // intake is what append did.
 type intake struct {
 	ids     []string
@@ -262,6 +244,7 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 	in := intake{ids: make([]string, len(d.messages))}
 	var fresh []core.Entry
 	var at []int
+	there := make(map[int]string) // what is stored already
 	gone, err := s.forgotten(ctx, v)
 	if err != nil {
 		return intake{}, err
@@ -274,7 +257,15 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 	again := make(map[string]bool)
 	next, turns := v.Next, v.Turns
 	for i, m := range d.messages {
-		if id, ok := d.known[i]; ok && d.tries[i].ID != id {
+		if first := d.tries[i]; first.stored != "" {
+			in.ids[i] = first.stored
+			there[i] = first.stored
+			if again[first.ID] = true; first.stored != first.ID {
+				in.duplicates++
+			}
+			continue
+		}
+		if id, ok := d.known[i]; ok {
 			in.ids[i] = id
 			in.duplicates++
 			continue
@@ -307,24 +298,33 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 		fresh, at = append(fresh, entry), append(at, i)
 		next++
 	}
-	if len(fresh) == 0 {
-		s.seen = seen
-		return in, nil
+	made := make(map[int]core.Entry, len(fresh)) // what is new, by the index of its message
+	if len(fresh) > 0 {
+		res, err := s.e.store.Append(ctx, fresh)
+		if err != nil {
+			s.forget() // whether it was stored is known to the store alone
+			return intake{}, fmt.Errorf("core: append to %q: %w", s.id, err)
+		}
+		for n, entry := range fresh {
+			i, id := at[n], res.IDs[n]
+			in.ids[i] = id
+			d.tries.note(i, id)
+			switch {
+			case id != entry.ID:
+				in.duplicates++
+				there[i] = id
+			case again[id] && res.Duplicates > 0:
+				there[i] = id // perhaps it was stored by an earlier try, at another position
+			default:
+				made[i] = entry
+			}
+		}
 	}
-	res, err := s.e.store.Append(ctx, fresh)
-	if err != nil {
-		s.forget() // whether it was stored is known to the store alone
-		return intake{}, fmt.Errorf("core: append to %q: %w", s.id, err)
-	}
-	known, err := s.stored(ctx, fresh, res, again)
+	known, err := s.stored(ctx, there, d.tries)
 	if err != nil {
 		return intake{}, err
 	}
-	for i, entry := range fresh { // in the host's order, what is new and what is not
-		in.ids[at[i]] = res.IDs[i]
-		if res.IDs[i] != entry.ID {
-			in.duplicates++
-		}
+	for i := range d.messages { // in the host's order, what is new and what is not
 		if old, ok := known[i]; ok {
 			if again[old.ID] {
 				in.before = append(in.before, old)
@@ -332,34 +332,42 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 			if err := s.relink(v, old); err != nil {
 				return intake{}, err
 			}
+		}
+		entry, ok := made[i]
+		if !ok {
 			continue
 		}
 		v.Apply(edit.Count{Next: max(v.Next, entry.Seq+1), Turns: max(v.Turns, entry.Turn)})
 		in.entries = append(in.entries, entry)
 		extendPath(v, entry)
+		if s.watched && !s.e.sharedViews && entry.Message.ID != "" {
+			s.unseen = append(s.unseen, entry.ID)
+		}
 	}
 	if len(in.entries) == len(fresh) {
-		seen.noted(v)
+		if len(fresh) > 0 {
+			seen.noted(v)
+		}
 		s.seen = seen
 	}
 	return in, nil
 }
 
-// stored reads those of the entries just appended that the store knew before, by their index.
-func (s *session) stored(ctx context.Context, fresh []core.Entry, res core.AppendResult, again map[string]bool) (map[int]core.Entry, error) {
-	var ids []string
-	var at []int
-	for i := range fresh {
-		// What an earlier try of the call made was perhaps stored by it, at another position.
-		if id := res.IDs[i]; id != fresh[i].ID || again[id] && res.Duplicates > 0 {
-			ids, at = append(ids, id), append(at, i)
-		}
+// stored reads what the store had already of the messages of a call, by their index: there names the entries.
+func (s *session) stored(ctx context.Context, there map[int]string, t tries) (map[int]core.Entry, error) {
+	at := slices.Sorted(maps.Keys(there))
+	ids := make([]string, len(at))
+	for n, i := range at {
+		ids[n] = there[i]
 	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	got, err := s.e.store.Get(ctx, s.id.Scope(), ids)
 	if errors.Is(err, core.ErrNotFound) {
+		for i := range t {
+			t.note(i, "")
+		}
 		s.forget()
 		return nil, fmt.Errorf("core: append to %q: an entry was purged meanwhile: %w", s.id, core.ErrConflict)
 	}

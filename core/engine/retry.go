@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/erased"
 )
 
 // stuck is how often in a row a call is tried again although nothing changed between two tries.
@@ -151,6 +152,7 @@ func (s *session) look(ctx context.Context) (*tails, error) {
 		return nil, nil
 	}
 	if !known {
+		s.unseen = nil
 		return nil, nil
 	}
 	changed := s.changed(&t)
@@ -161,6 +163,9 @@ func (s *session) look(ctx context.Context) (*tails, error) {
 	sooner := t.own.Next < s.view.Next && t.own.Next != s.short
 	if sooner {
 		s.short = t.own.Next
+	}
+	if !changed {
+		s.unseen = nil // whoever erases something from now on sees them
 	}
 	if sooner || changed || t.own.Next > s.view.Next {
 		s.forget()
@@ -196,6 +201,9 @@ func (e *Engine) record(ctx context.Context, entry core.Entry) (core.AppendResul
 // freshen takes out of a view that this process keeps itself what another one erased or purged; where the store keeps the views, whoever erases does that. It reports
 // whether v is to be published.
 func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
+	if err := s.emptyUnseen(ctx); err != nil {
+		return false, err
+	}
 	gone := make(map[int64]bool)
 	for _, sp := range v.Path {
 		for seq := sp.From; sp.Session == nil && seq < sp.To; seq++ {
@@ -261,6 +269,31 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 	}
 	v.Apply(edit.Show{}, edit.Seek{}, edit.Erased{Count: erased}, edit.Anew{})
 	return true, nil
+}
+
+// emptyUnseen empties what was stored when it was erased already: the call that stored it had looked before, and no view told it. What has no id may have been
+// said before another message was erased that says the same.
+func (s *session) emptyUnseen(ctx context.Context) error {
+	if len(s.unseen) == 0 {
+		return nil
+	}
+	gone, err := erased.Read(ctx, s.e.store, s.id)
+	if err != nil || gone == nil {
+		return err
+	}
+	for _, id := range s.unseen {
+		got, err := s.e.store.Get(ctx, s.id.Scope(), []string{id})
+		if errors.Is(err, core.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := s.e.emptyErased(ctx, gone, got[0]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // begunAnew reports whether a session was purged and something else was said in it since: a summary went, and nothing of what it stood for is an empty place.

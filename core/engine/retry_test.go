@@ -154,3 +154,38 @@ func TestReceiptsStandInTheirOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestReadWhileOthersPublish: a call that reads a session, and takes up what was stored without a view, reads it again when others publish meanwhile.
+func TestReadWhileOthersPublish(t *testing.T) {
+	for name, call := range map[string]func(f *fixture) error{
+		"a spawn": func(f *fixture) error {
+			child := core.SessionID{Agent: f.id.Agent, Session: "child"}
+			_, err := f.engine.PrepareSubagentSpawn(f.t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork})
+			return err
+		},
+		"maintenance": func(f *fixture) error {
+			_, err := f.engine.Maintain(f.t.Context(), core.MaintainRequest{Session: f.id, Budget: 1000})
+			return err
+		},
+		"a refresh": func(f *fixture) error { return f.engine.Refresh(f.t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, other, store := crowdedFixture(t)
+			m := user("stored without a view")
+			if _, err := f.store.Append(t.Context(), []core.Entry{{
+				ID: "late", Agent: f.id.Agent, Session: f.id.Session, Seq: 2, Role: m.Role, Type: core.TypeMessage, Key: "late", Fingerprint: "late", Message: m, Tokens: 2,
+			}}); err != nil {
+				t.Fatal(err)
+			}
+			store.meanwhile = func(n int) error {
+				if n <= 3 {
+					other.ingest(user(fmt.Sprint("theirs ", n)))
+				}
+				return nil
+			}
+			if err := call(f); err != nil || store.n == 0 {
+				t.Errorf("after %d tries: %v", store.n, err)
+			}
+		})
+	}
+}

@@ -41,6 +41,8 @@ type session struct {
 	marked bool
 	// others are the marks of other sessions whose entries the view shows.
 	others map[core.SessionID]uint64
+	// unseen are entries with a host's id that were stored since the mark was asked for.
+	unseen []string
 	view   core.View
 	// owed is why the store refused to keep the view as it is; nil where it has it.
 	owed error
@@ -98,7 +100,15 @@ func (it *item) hidden() bool { return it.entry.Type.Hidden() || it.entry.Leads(
 
 // open returns the session, locked and loaded, with what other processes did to it. The caller calls done.
 func (e *Engine) open(ctx context.Context, id core.SessionID) (s *session, done func(), err error) {
-	return e.enter(ctx, id, true)
+	for n := 0; ; n++ {
+		s, done, err = e.enter(ctx, id, true)
+		if !errors.Is(err, core.ErrConflict) || n == stuck { // it is one when the session was changed while it was read
+			return s, done, err
+		}
+		if err := pause(ctx, n); err != nil {
+			return nil, nil, fmt.Errorf("core: session %q: others keep changing it: %w", id, err)
+		}
+	}
 }
 
 // enter is open. Unless it is to look, a session in memory is taken as it is there: for the later parts of a call that has looked.
@@ -229,6 +239,7 @@ func (s *session) load(ctx context.Context, told *tails) error {
 		s.variants, s.trail = nil, nil // see expire
 	}
 	q := core.ScanQuery{Scope: s.id.Scope(), FromSeq: v.Next, Limit: core.MaxPage}
+	var gone *erased.Messages
 	changed := false
 	if stale && v.Version > 0 {
 		if changed, err = s.freshen(ctx, &v); err != nil {
@@ -253,6 +264,16 @@ func (s *session) load(ctx context.Context, told *tails) error {
 				}
 				continue
 			}
+			if s.e.sharedViews { // an erasure may have come between what its call knew and this view
+				if gone == nil {
+					if gone, err = s.forgotten(ctx, &v); err != nil {
+						return err
+					}
+				}
+				if entry, err = s.e.emptyErased(ctx, gone, entry); err != nil {
+					return err
+				}
+			}
 			adopt(&v, entry)
 		}
 		if page.Next == "" {
@@ -272,7 +293,7 @@ func (s *session) load(ctx context.Context, told *tails) error {
 	s.hold(v)
 	s.marked, s.watched = true, s.e.sharedViews || known
 	if known {
-		s.mark, s.others = told.own.View, told.others
+		s.mark, s.others, s.unseen = told.own.View, told.others, nil
 	}
 	s.outputs = nil
 	if v.Output.Count > 0 {
