@@ -81,7 +81,13 @@ func tablePrompts() []broken {
 				longest = len(r.Transcript.Messages)
 			}
 		}
-	}))
+	}), caughtBy("contract.rewound", "what comes back stands behind what is new", recalling(nil), returning(func(a *core.AssembleResult, _ message.Message) {
+		slices.Reverse(a.Messages[max(len(a.Messages)-2, 0):])
+	})), caughtBy("contract.rewound", "a system message that comes back is shown at the end too", recalling(nil), returning(func(a *core.AssembleResult, first message.Message) {
+		if first.Role == message.System {
+			a.Messages = append(a.Messages, a.Messages[0])
+		}
+	})))
 	for name, keep := range map[string]func(known, now string) string{
 		"the provider of the first call stays": func(known, now string) string {
 			if known != "" {
@@ -152,6 +158,28 @@ func tablePrompts() []broken {
 
 // left is a choice of what has left the window.
 func left(c window.Choice) bool { return c.Message < 0 }
+
+// returning does something to the results of a transcript of which something was known before and not in the one before it.
+func returning(do func(a *core.AssembleResult, first message.Message)) func(*wrongEngine) {
+	return func(w *wrongEngine) {
+		known, last, back := map[string]bool{}, []message.Message(nil), false
+		w.before = func(_ string, r any) {
+			back = false
+			if r, ok := r.(*core.AssembleRequest); ok && r.Transcript != nil {
+				for _, m := range r.Transcript.Messages {
+					back = back || m.ID != "" && known[m.ID] && !slices.ContainsFunc(last, func(l message.Message) bool { return l.ID == m.ID })
+					known[m.ID] = true
+				}
+				last = r.Transcript.Messages
+			}
+		}
+		w.after = func(_ string, res any) {
+			if a, ok := res.(*core.AssembleResult); ok && back {
+				do(a, last[0])
+			}
+		}
+	}
+}
 
 func sameText(a, b message.Message) bool { return a.Text() == b.Text() }
 

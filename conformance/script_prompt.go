@@ -15,7 +15,7 @@ var promptScriptChecks = []Check{
 	{ID: "contract.unsent", Promise: 5, Suite: SuiteEngine, script: scriptUnsent,
 		Rule: "a prompt that the host appends itself is nowhere in a result, with a transcript or without; without one of either the result ends with the newest message, behind what is recalled"},
 	{ID: "contract.rewound", Promise: 5, Suite: SuiteEngine, script: scriptRewound,
-		Rule: "the result ends where the transcript does, also where that is shorter than before and brings nothing new, until something is added again"},
+		Rule: "the result ends where the transcript does, also where that is shorter than before and brings nothing new, until something is added again; what comes back, a system message in front too, stands where the transcript has it and nowhere else"},
 	{ID: "contract.provider", Promise: 5, Suite: SuiteEngine, script: scriptProvider,
 		Rule: "roles and the ids of calls are what the provider of the call at hand accepts, whichever came before, once something has left the window too"},
 }
@@ -106,11 +106,21 @@ func scriptRewound(s *script) string {
 		whole    bool
 		prompt   string
 		restarts bool
-	}{{}, {whole: true}, {prompt: "and what now"}, {restarts: true}} {
+		ids      bool
+	}{{}, {whole: true}, {prompt: "and what now"}, {restarts: true}, {ids: true}, {whole: true, ids: true}} {
 		s.id = recallSession(fmt.Sprintf("rewound %d", n))
 		t := s.transcript(9).Messages
 		again := append(slices.Clone(t[:2]), s.transcript(2).Messages...)
-		for i, list := range [][]message.Message{t, t[:6], t[:5], again, t[:2], again[:1]} {
+		lists := [][]message.Message{t, t[:6], t[:5], again, t[:2], again[:1]}
+		if c.ids {
+			all := append(s.transcript(6).Messages, s.message(message.System, "be brief"))
+			for i := range all {
+				all[i].ID = fmt.Sprintf("host-%d", i)
+			}
+			led := func(n int) []message.Message { return append(slices.Clone(all[6:]), all[:n]...) }
+			lists = [][]message.Message{led(4), led(2), led(6), s.transcript(1).Messages, led(3), led(6)}
+		}
+		for i, list := range lists {
 			if i%2 == 1 && c.restarts && s.restarts() {
 				s.reopen(true)
 			}
