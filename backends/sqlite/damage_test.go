@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -145,6 +146,33 @@ func TestNoFlippedBitGoesUnnoticed(t *testing.T) {
 	}
 	if noticed < flips/5 { // much of a small file is free space
 		t.Errorf("%d of %d flipped bits were noticed, want at least a fifth", noticed, flips)
+	}
+}
+
+// TestTableMadeOtherwise damages a letter of how a table was made, with which its rows have no numbers any more.
+func TestTableMadeOtherwise(t *testing.T) {
+	t.Parallel()
+	cfg, whole, _ := filled(t)
+	cfg.Check = sqlite.CheckNever
+	for _, text := range []string{"id INTEGER PRIMARY", "n INTEGER PRIMARY", "scope INTEGER PRIMARY", "one INTEGER PRIMARY"} {
+		found := 0
+		for at := 0; ; at++ {
+			next := bytes.Index(whole[at:], []byte(text))
+			if next < 0 {
+				break
+			}
+			at += next
+			broken := bytes.Clone(whole)
+			broken[at+strings.Index(text, "INTEGER")] ^= 1
+			write(t, cfg.Path, broken)
+			if _, err := readAll(t, cfg); !errors.Is(err, sqlite.ErrDamaged) || !strings.Contains(err.Error(), cfg.Path) {
+				t.Errorf("%q at byte %d: %v, want ErrDamaged naming the file", text, at, err)
+			}
+			found++
+		}
+		if found == 0 {
+			t.Errorf("no table has %q", text)
+		}
 	}
 }
 

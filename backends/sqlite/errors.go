@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -82,6 +83,9 @@ func describe(file string, err error) error {
 	case lib.SQLITE_ERROR, lib.SQLITE_SCHEMA, lib.SQLITE_MISMATCH:
 		// The statements are constant, so an error in one means that the schema in the file is not what it was.
 		return fmt.Errorf("%s: %w: %w", file, err, ErrDamaged)
+	}
+	if strings.Contains(err.Error(), "sql: Scan error") { // it quotes what it read
+		return fmt.Errorf("%s: a column holds another kind of value than was written to it: %w", file, ErrDamaged)
 	}
 	return err
 }
