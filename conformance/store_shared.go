@@ -373,7 +373,7 @@ func sharedEngines(r *storeRun) string {
 	var log sharedtest.Log
 	var voices []*sharedtest.Voice
 	for i, s := range r.users(2) {
-		v, err := sharedtest.Worker{Store: s, Session: id, Name: string(rune('a' + i)), Log: &log}.Begin()
+		v, err := sharedtest.Worker{Store: s, Session: id, Name: string(rune('a' + i)), Keyed: true, Log: &log}.Begin()
 		if err != nil {
 			return err.Error()
 		}
@@ -384,6 +384,10 @@ func sharedEngines(r *storeRun) string {
 		for _, e := range b.Entries {
 			v := e.Who % len(voices)
 			if err := voices[v].Say(r.ctx(), said[v]); err != nil {
+				return "by turns: " + err.Error()
+			}
+			// A host whose call got no answer says it again, perhaps to the other one.
+			if err := voices[(v+1)%len(voices)].Repeat(r.ctx(), voices[v], said[v]); err != nil {
 				return "by turns: " + err.Error()
 			}
 			said[v]++

@@ -34,5 +34,5 @@ func TestViolationsEndWithTheirOwnCode(t *testing.T) {
 	}
 	config := write(t, "c.yaml", "engine: twice\n")
 	run(t, reg, "", "replay", "--config", config, "--budget", "8k").
-		want(t, cli.ExitViolations, "twice: message 1 shows entry 0 again", "more; --json has all", "not read back", "error: 38 violations")
+		want(t, cli.ExitViolations, "twice: message 1 shows entry 0 again", "more; --json has all", "not read back", "error: 98 violations")
 }

@@ -105,15 +105,7 @@ func (w Worker) Begin() (*Voice, error) {
 
 // Say says message n, and does what comes between two messages.
 func (v *Voice) Say(ctx context.Context, n int) error {
-	role := message.User
-	if n%2 == 1 {
-		role = message.Assistant
-	}
-	m := message.New(role, Text(v.Name, n))
-	if v.Keyed {
-		m.Key = fmt.Sprintf("%s-%d", v.Name, n)
-	}
-	res, err := v.engine.Ingest(ctx, core.IngestRequest{Session: v.Session, Message: m})
+	res, err := v.engine.Ingest(ctx, core.IngestRequest{Session: v.Session, Message: v.message(n)})
 	if err != nil {
 		return fmt.Errorf("%s: message %d: %w", v.Name, n, err)
 	}
@@ -123,6 +115,27 @@ func (v *Voice) Say(ctx context.Context, n int) error {
 		return fmt.Errorf("%s: after message %d: %w", v.Name, n, err)
 	}
 	return nil
+}
+
+// Repeat says message n of another voice, which has a key, once more: as a host does that got no answer from the other's process.
+func (v *Voice) Repeat(ctx context.Context, of *Voice, n int) error {
+	if _, err := v.engine.Ingest(ctx, core.IngestRequest{Session: v.Session, Message: of.message(n)}); err != nil {
+		return fmt.Errorf("%s: message %d of %s again: %w", v.Name, n, of.Name, err)
+	}
+	return nil
+}
+
+// message returns message n.
+func (w Worker) message(n int) message.Message {
+	role := message.User
+	if n%2 == 1 {
+		role = message.Assistant
+	}
+	m := message.New(role, Text(w.Name, n))
+	if w.Keyed {
+		m.Key = fmt.Sprintf("%s-%d", w.Name, n)
+	}
+	return m
 }
 
 // rest does what comes between two messages.
