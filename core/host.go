@@ -127,9 +127,11 @@ func (NoHost) Now() time.Time { return time.Now() }
 // Where it begins is no statement: hosts hand over what fits, and put lines of their own in front of it. System messages at its beginning stand in front
 // from then on, instead of those that did. What the engine knows in front of the first message that it recognises is only not shown, and stays in
 // force, also with Whole; if unknown messages stand there, they are new to it. Without Whole the same holds for what it knows between a first message and a
-// later one that it recognises next, where the host shows nothing there, or other than as many new messages as it leaves out: hosts that cut a list keep its first
-// message, or put a line of their own there. A host that deletes has to declare whole transcripts for that to be seen. A host that hands over all it has can say so with Whole. Messages of type
-// message.Filler are not looked at. All of this holds for every call that takes a transcript; a compaction that is passed on passes it on.
+// later one that it recognises next, where the host shows nothing there, or other than as many new messages as it leaves out: hosts that cut a list keep its
+// first message, or put a line of their own there. A host that deletes has to declare whole transcripts for that to be seen.
+//
+// A host that hands over all it has can say so with Whole. Messages of type message.Filler are not looked at. All of this holds for every call that takes a
+// transcript; a compaction that is passed on passes it on.
 type Transcript struct {
 	// Skipped is the number of messages before Messages that the host does not repeat, and Digest is message.DigestOf
 	// them. An engine that cannot match them answers ErrNeedTranscript; the host then repeats the call with all messages.
