@@ -229,20 +229,8 @@ func viewList(r *storeRun) string {
 	slices.SortFunc(all, core.SessionID.Compare)
 	for agent, want := range map[string][]core.SessionID{"": all, "agent-a": all[:2], "agent-b": all[2:], "nobody": nil} {
 		for limit := 1; limit <= 4; limit++ {
-			var got []core.SessionID
-			q := core.ViewQuery{Agent: agent, Limit: limit}
-			for range len(all) + 1 {
-				page, err := r.views().ListViews(r.ctx(), q)
-				if err != nil || len(page) > limit {
-					return fmt.Sprintf("ListViews(%+v): %d sessions, error %v", q, len(page), err)
-				}
-				if got = append(got, page...); len(page) < limit {
-					break
-				}
-				q.After = page[len(page)-1]
-			}
-			if !slices.Equal(got, want) {
-				return fmt.Sprintf("ListViews of agent %q in pages of %d: %v, want %v", agent, limit, got, want)
+			if text := r.listed(agent, limit, want); text != "" {
+				return text
 			}
 		}
 	}
