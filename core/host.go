@@ -128,7 +128,8 @@ func (NoHost) Now() time.Time { return time.Now() }
 // from then on, instead of those that did. What the engine knows in front of the first message that it recognises is only not shown, and stays in
 // force, also with Whole; if unknown messages stand there, they are new to it. Without Whole the same holds for what it knows between a first message and a
 // later one that it recognises next, where the host shows nothing there, or other than as many new messages as it leaves out: hosts that cut a list keep its
-// first message, or put a line of their own there. A host that deletes has to declare whole transcripts for that to be seen.
+// first message, or put a line of their own there. Known messages there that stood elsewhere are an edit. A host that deletes has to declare whole transcripts
+// for that to be seen.
 //
 // A host that hands over all it has can say so with Whole. Messages of type message.Filler are not looked at. All of this holds for every call that takes a
 // transcript; a compaction that is passed on passes it on.

@@ -147,10 +147,11 @@ func TestHeadInItsOrder(t *testing.T) {
 		lists []string
 		want  string
 	}{
-		"in front of more":               {[]string{"u1 a2 u3 a4", "u9 u3 a4", "u9 a2 u3 a4 u5"}, "u1 u9 a2 u3 a4 u5"},
-		"a new one in front of it":       {[]string{"u1 a2 u3 a4", "u9 u3 a4", "u10 u9 u3 a4"}, "u1 a2 u10 u9 u3 a4"},
-		"two the other way round":        {[]string{"u1 a2 u3 a4", "u9 u10 u3 a4", "u10 u9 u3 a4"}, "u1 a2 u10 u9 u3 a4"},
-		"in front of what others passed": {[]string{"u1 a2 u3 a4", "u9 u3 a2 u1"}, "u9 u3 a2 u1"},
+		"in front of more":                                {[]string{"u1 a2 u3 a4", "u9 u3 a4", "u9 a2 u3 a4 u5"}, "u1 u9 a2 u3 a4 u5"},
+		"a new one in front of it":                        {[]string{"u1 a2 u3 a4", "u9 u3 a4", "u10 u9 u3 a4"}, "u1 a2 u10 u9 u3 a4"},
+		"two the other way round":                         {[]string{"u1 a2 u3 a4", "u9 u10 u3 a4", "u10 u9 u3 a4"}, "u1 a2 u10 u9 u3 a4"},
+		"in front of what others passed":                  {[]string{"u1 a2 u3 a4", "u9 u3 a2 u1"}, "u9 u3 a2 u1"},
+		"behind the first one those that stood elsewhere": {[]string{"u1 a2 u3 a4 u5 a6", "u1 a6 a4 u5", "u1 a6 a4 u5 u7"}, "u1 a6 a4 u5 u7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
