@@ -4,7 +4,7 @@
 // An Assemble passes these files, in this order:
 //
 //  1. assemble.go takes the request and hands it on, step by step;
-//  2. retry.go does it again when somebody else published first, and looks whether anybody did; tries.go holds what the tries of a call have in common;
+//  2. retry.go does it again when somebody else published first, and looks whether anybody did;
 //  3. session.go opens the session, which one call has at a time, and publishes its view, which only the values of package edit change;
 //  4. reconcile.go finds out what the host's transcript says that is new, or taken back;
 //  5. ingest.go stores what is new;
