@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -43,17 +44,23 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 		defer s.agents.release(g)
 		locked[name] = g
 	}
-	p := &plan{store: s, agents: locked, res: core.AppendResult{IDs: make([]string, len(entries))}}
-	if err := p.make(ctx, entries); err != nil {
-		return core.AppendResult{}, err
-	}
-	if err := p.run(ctx); err != nil {
-		for _, g := range locked {
-			g.forget() // what arrived is in doubt: look again next time
+	for {
+		p := &plan{store: s, agents: locked, res: core.AppendResult{IDs: make([]string, len(entries))}, bodies: map[string]json.RawMessage{}}
+		if err := p.make(ctx, entries); err != nil {
+			return core.AppendResult{}, err
 		}
-		return core.AppendResult{}, err
+		again, err := p.run(ctx)
+		if again && ctx.Err() == nil {
+			continue // never twice for one size
+		}
+		if err != nil {
+			for _, g := range locked {
+				g.forget() // what arrived is in doubt: look again next time
+			}
+			return core.AppendResult{}, err
+		}
+		return p.res, nil
 	}
-	return p.res, nil
 }
 
 // plan is what one Append has to send.
@@ -65,6 +72,8 @@ type plan struct {
 	send  []record
 	stale []record
 	sent  []record
+	// bodies holds, by agent, the request that stores all new entries of it at once, where the server takes that.
+	bodies map[string]json.RawMessage
 }
 
 // make finds out which entries are new.
@@ -123,7 +132,9 @@ func (p *plan) make(ctx context.Context, entries []core.Entry) error {
 		p.res.IDs[i] = e.ID
 		p.send = append(p.send, record{entry: e})
 	}
-	p.stamp()
+	if err := p.stamp(); err != nil {
+		return err
+	}
 	return p.reuse()
 }
 
@@ -136,12 +147,17 @@ func (p *plan) begun(g *agent, e core.Entry) bool {
 		if positionOf(h.entry) != positionOf(e) || h.entry.ID == e.ID || h.entry.Key == e.Key {
 			continue
 		}
-		if h.created.IsZero() || p.store.client.now().Sub(h.created) < stalled {
+		if p.atWork(h) {
 			return true
 		}
 		p.stale = append(p.stale, h)
 	}
 	return false
+}
+
+// atWork reports whether the writer of a thought may still send the end of its batch.
+func (p *plan) atWork(hidden record) bool {
+	return hidden.created.IsZero() || p.store.client.now().Sub(hidden.created) < stalled
 }
 
 // taken reports whether a stored entry has this id: one of the call's agents, or one that this store has seen.
@@ -159,9 +175,9 @@ func (p *plan) taken(ctx context.Context, id string) (bool, error) {
 	return ok && (firstText(t.Meta, keyEntry) == pack(id) || firstText(t.Meta, keyID) == pack(id)), err
 }
 
-// stamp makes the new entries of each agent a batch. Its id follows from what is in it, so that a repeated call makes
+// stamp makes the new entries of each agent a batch, unless one request can store them. Its id follows from what is in it, so that a repeated call makes
 // the same.
-func (p *plan) stamp() {
+func (p *plan) stamp() error {
 	for name := range p.agents {
 		h, n, last := sha256.New(), 0, -1
 		for i, r := range p.send {
@@ -171,6 +187,14 @@ func (p *plan) stamp() {
 			}
 		}
 		if n < 2 {
+			continue
+		}
+		body, err := p.store.whole(name, p.of(name))
+		if err != nil {
+			return failed("append", "", err)
+		}
+		if body != nil {
+			p.bodies[name] = body
 			continue
 		}
 		id, index := hex.EncodeToString(h.Sum(nil)[:12]), 0
@@ -191,10 +215,21 @@ func (p *plan) stamp() {
 		}
 		return -1
 	})
+	return nil
+}
+
+// of returns the new entries of an agent.
+func (p *plan) of(agent string) (out []record) {
+	for _, r := range p.send {
+		if r.entry.Agent == agent {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // reuse takes entries that a call before this one sent without getting to the end off the list, and puts what is left of
-// other such calls on the list of stale thoughts.
+// other such calls on the list of stale thoughts. What another process is about to store is a conflict.
 func (p *plan) reuse() error {
 	there, stale := map[string]bool{}, map[string]bool{}
 	for _, g := range p.agents {
@@ -211,6 +246,8 @@ func (p *plan) reuse() error {
 				case same && !there[r.entry.ID]:
 					there[r.entry.ID] = true
 					p.sent = append(p.sent, old)
+				case old.entry.ID != r.entry.ID && p.atWork(old):
+					return failed("append", r.entry.ID, fmt.Errorf("another process is storing an entry with this key: %w", core.ErrConflict))
 				case !stale[old.thought]:
 					stale[old.thought] = true
 					p.stale = append(p.stale, old)
@@ -242,21 +279,34 @@ func (c Config) same(a, b record) (bool, error) {
 	return err == nil && err2 == nil && bytes.Equal(x, y), nil
 }
 
-// run sends what is to be sent.
-func (p *plan) run(ctx context.Context) error {
+// run sends what is to be sent. again says that nothing was stored, and that another plan may succeed, see createAll.
+func (p *plan) run(ctx context.Context) (again bool, err error) {
 	for _, r := range p.stale {
 		if _, _, err := p.store.erase(ctx, "append", p.agents[r.entry.Agent], r); err != nil {
-			return failed("append", r.entry.ID, err)
+			return false, failed("append", r.entry.ID, err)
 		}
 	}
 	var created []record
+	for _, name := range slices.Sorted(maps.Keys(p.bodies)) {
+		records := p.of(name)
+		again, err := p.store.createAll(ctx, records, p.bodies[name])
+		if err != nil && !again {
+			p.undo(ctx, slices.Concat(p.sent, created), err)
+		}
+		if err != nil {
+			return again, failed("append", records[0].entry.ID, err)
+		}
+		created = append(created, records...)
+	}
 	for _, r := range p.send {
-		id, err := p.store.create(ctx, p.agents[r.entry.Agent], r)
+		if p.bodies[r.entry.Agent] != nil {
+			continue
+		}
+		r.thought, r.created, err = p.store.create(ctx, p.agents[r.entry.Agent], r)
 		if err != nil {
 			p.undo(ctx, slices.Concat(p.sent, created), err)
-			return failed("append", r.entry.ID, err)
+			return false, failed("append", r.entry.ID, err)
 		}
-		r.thought = id
 		created = append(created, r)
 	}
 	over := map[string]bool{}
@@ -273,7 +323,7 @@ func (p *plan) run(ctx context.Context) error {
 			p.store.seen.put(r.entry.Agent, r)
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // undo erases what a batch left behind when the server refused one of its entries for good: repeating the call will

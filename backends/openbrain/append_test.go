@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -102,14 +103,8 @@ func TestAppendShowsNothingOfAHalfSentBatch(t *testing.T) {
 
 func TestAppendOfAnotherBatchTakesOver(t *testing.T) {
 	for name, pick := range map[string]func([]core.Entry) []core.Entry{
-		"one of them": func(b []core.Entry) []core.Entry { return b[:1] },
-		"more":        func(b []core.Entry) []core.Entry { return append(b, entry("main", "s", 9, "more")) },
-		"other ids": func(b []core.Entry) []core.Entry {
-			for i := range b {
-				b[i].ID += "x"
-			}
-			return b
-		},
+		"one of them":    func(b []core.Entry) []core.Entry { return b[:1] },
+		"more":           func(b []core.Entry) []core.Entry { return append(b, entry("main", "s", 9, "more")) },
 		"other sequence": func(b []core.Entry) []core.Entry { b[0].Seq = 77; return b[:1] },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,6 +119,42 @@ func TestAppendOfAnotherBatchTakesOver(t *testing.T) {
 			holds(t, srv, "main", want)
 		})
 	}
+}
+
+// TestAnotherWritersBatchIsLeftAlone: entries of another process, which has other ids for the same keys, may still be completed by it. What it left for longer than
+// that is taken over.
+func TestAnotherWritersBatchIsLeftAlone(t *testing.T) {
+	srv := openbraintest.New(t)
+	first, late := open(t, srv, noRetries), time.Now()
+	cfg := openbrain.DefaultConfig()
+	cfg.BaseURL, cfg.APIKey = srv.URL(), srv.Key()
+	other, err := openbrain.Open(t.Context(), cfg, openbrain.WithClock(func() time.Time { return late }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	srv.Inject(openbraintest.Fault{Method: "POST", Path: "=/v1/thoughts", Skip: 2, Do: openbraintest.Reset})
+	begun := run("main", "s", 0, 3)
+	if _, err := first.Append(t.Context(), begun); err == nil {
+		t.Fatal("Append succeeded through a fault")
+	}
+	again := run("main", "s", 0, 3)
+	for i := range again {
+		again[i].ID += "x"
+	}
+	if _, err := other.Append(t.Context(), again); !errors.Is(err, core.ErrConflict) {
+		t.Fatalf("Append of what another process is storing = %v, want ErrConflict", err)
+	}
+	if n := len(srv.Thoughts()); n != 2 {
+		t.Fatalf("server has %d thoughts, want the 2 that were sent", n)
+	}
+	late = late.Add(2 * time.Minute)
+	mustAppend(t, other, again...)
+	holds(t, srv, "main", again)
+	if res := mustAppend(t, first, begun...); res.Duplicates != 3 {
+		t.Errorf("the first writer comes back: %d duplicates, want 3", res.Duplicates)
+	}
+	holds(t, srv, "main", again)
 }
 
 func TestRefusedBatchLeavesNothingBehind(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -19,38 +20,40 @@ var (
 	errUnseen = fmt.Errorf("server says that it stored the entry, and does not show it: %w", core.ErrUnavailable)
 )
 
-// create stores one entry and returns the id the server gave it. The entry is where that id says when it returns: the server has shown it.
-func (s *Store) create(ctx context.Context, g *agent, r record) (string, error) {
+// create stores one entry and returns the id that the server gave it, and when it was stored. The entry is where that id says when it returns: the server has shown it.
+func (s *Store) create(ctx context.Context, g *agent, r record) (id string, at time.Time, err error) {
 	text := content(r.entry, s.cfg.MaxContent)
-	id, err := s.post(ctx, r, text)
+	t, err := s.post(ctx, r, text)
 	if errors.Is(err, errMerged) || errors.Is(err, errUnseen) {
 		// The content is only what is searched: one that nobody else has may get a thought of its own.
 		mark := "\n(entry " + clean(r.entry.ID) + ")"
-		id, err = s.post(ctx, r, clip(text, max(s.cfg.MaxContent-len(mark), 0))+mark)
+		t, err = s.post(ctx, r, clip(text, max(s.cfg.MaxContent-len(mark), 0))+mark)
 	}
-	if err == nil && g.thoughts[id] {
-		return "", fmt.Errorf("server wrote the entry over another one, which is lost: turn off its removal of duplicates: %w", errors.ErrUnsupported)
+	if err == nil && g.thoughts[t.ID] && !s.client.places.Load() { // a server that keeps positions gives the id of one that is gone to the next at its position
+		err = fmt.Errorf("server wrote the entry over another one, which is lost: turn off its removal of duplicates: %w", errors.ErrUnsupported)
 	}
-	return id, err
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	return t.ID, t.Created, nil
 }
 
 // post sends one entry as a thought of this content.
-func (s *Store) post(ctx context.Context, r record, text string) (string, error) {
+func (s *Store) post(ctx context.Context, r record, text string) (thought, error) {
 	metadata, err := s.cfg.metadata(r, false)
 	if err != nil {
-		return "", err
+		return thought{}, err
 	}
-	var found string
-	look := func(ctx context.Context) (bool, error) {
-		id, ok, err := s.locate(ctx, "append", r)
-		found = id
+	var found thought
+	look := func(ctx context.Context) (ok bool, err error) {
+		found, ok, err = s.locate(ctx, "append", r)
 		return ok, err
 	}
 	body, err := s.client.doUnless(ctx, "append", call{
 		method: http.MethodPost, path: pathThoughts, place: placeKey(r.entry), key: requestKey(r, text), sure: s.cfg.Keep == KeepText,
 		body: map[string]any{"content": text, "source": s.cfg.source(r.entry.Agent), "metadata": metadata},
 	}, look)
-	if err != nil || found != "" {
+	if err != nil || found.ID != "" {
 		return found, err
 	}
 	if t, ok := decodeOne(body); ok {
@@ -60,7 +63,7 @@ func (s *Store) post(ctx context.Context, r record, text string) (string, error)
 	if ok, err := look(ctx); err != nil || ok {
 		return found, err
 	}
-	return "", errUnseen
+	return thought{}, errUnseen
 }
 
 // requestKey names the create of an entry with this content.
@@ -78,30 +81,30 @@ func placeKey(e core.Entry) string {
 	return "place-" + hex.EncodeToString(sum[:16]) + "-" + strconv.FormatInt(e.Seq, 10)
 }
 
-// proven returns the id of the thought that a create was answered with, when that holds the entry: servers that remove duplicates
+// proven returns the thought that a create was answered with, when that holds the entry: servers that remove duplicates
 // answer with the thought they had. An answer that does not show the metadata is checked by reading the thought.
-func (s *Store) proven(ctx context.Context, r record, t thought) (string, error) {
+func (s *Store) proven(ctx context.Context, r record, t thought) (thought, error) {
 	if s.cfg.holds(t, r) {
-		return t.ID, nil
+		return t, nil
 	}
 	read, ok, err := s.fetch(ctx, "append", t.ID)
 	switch {
 	case err != nil:
-		return "", err
+		return thought{}, err
 	case ok && s.cfg.holds(read, r):
-		return t.ID, nil
+		return read, nil
 	case ok:
-		return "", errMerged
+		return thought{}, errMerged
 	}
 	// The server has no call to read one thought.
-	id, ok, err := s.locate(ctx, "append", r)
+	found, ok, err := s.locate(ctx, "append", r)
 	switch {
 	case err != nil || ok:
-		return id, err
+		return found, err
 	case t.Meta != nil:
-		return "", errMerged
+		return thought{}, errMerged
 	}
-	return "", errUnseen
+	return thought{}, errUnseen
 }
 
 // holds reports whether a thought is this record.

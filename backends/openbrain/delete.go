@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -168,12 +169,13 @@ func (s *Store) eraseAll(ctx context.Context, op string, g *agent, thoughts []re
 	if p := (*partial)(nil); err != nil && !errors.As(err, &p) {
 		return failed(op, missing[0].entry.ID, err)
 	}
-	still := map[string]bool{}
+	still := map[string]time.Time{}
 	for _, r := range slices.Concat(c.visible, c.copies, c.hidden) {
-		still[r.thought] = true
+		still[r.thought] = r.created
 	}
 	for _, r := range missing {
-		if still[r.thought] {
+		if created, there := still[r.thought]; there && created.Equal(r.created) { // else another thought has its place
+
 			return failed(op, r.entry.ID, fmt.Errorf("server answers 404 to DELETE %s/{id} and lists the thought all the same; check baseUrl: %w",
 				pathThoughts, errors.ErrUnsupported))
 		}
@@ -184,7 +186,7 @@ func (s *Store) eraseAll(ctx context.Context, op string, g *agent, thoughts []re
 // erase deletes one thought. It reports whether it was there, as far as we know, and whether the server agreed.
 func (s *Store) erase(ctx context.Context, op string, g *agent, r record) (there, agreed bool, err error) {
 	again := false
-	_, err = s.client.doUnless(ctx, op, call{method: http.MethodDelete, path: thoughtPath(r.thought), one: true},
+	_, err = s.client.doUnless(ctx, op, call{method: http.MethodDelete, path: thoughtPath(r.thought), one: true, created: r.created},
 		func(context.Context) (bool, error) {
 			again = true // the try before may have done it
 			return false, nil

@@ -20,6 +20,7 @@
 // share a batch id; the last one ends the batch. Readers hide the entries of a batch that has no end, so a half-sent
 // batch shows nothing; a repeated Append sends only what is missing. A delete that would take the end of a batch away first
 // passes the end on to a survivor. An Append whose entries belong to several agents is one batch per agent.
+// A server that stores several thoughts at once, as that of this project does, is sent the new entries of an agent in one request, and such a batch is stored whole or not at all.
 // Thoughts of one key or id that arrived twice (a request that timed out after the server had stored it, two writers at
 // once) count as one: readers show the first, updates and deletes erase the others.
 //
@@ -36,7 +37,8 @@
 //
 // On a server that has only the documented calls a second writer is recognised by the look at the newest thoughts in front of every append, and refused in the
 // same way. Two that append in the same moment are both stored: nothing is lost, the thought that was stored first has the position, and an engine
-// that reads both gives the other one a position of its own behind it.
+// that reads both gives the other one a position of its own behind it. While a batch of one writer has no end, what others want to store with its keys or at its positions is
+// refused, for a minute after its last thought was stored: then its writer is taken for dead, and what it left is taken over.
 //
 // What others ingest and erase is seen at the next call on a server that counts changes and deletions, as that of this project does, see Store.Tail. On one that has
 // only the documented calls, what others ingest is seen when a session is written next, and what they erase when it is read anew: by a process that begins, or

@@ -31,6 +31,8 @@ const (
 
 	// headerPosition names the position of an entry in a request, and in the answer of a server that stores one thought for each.
 	headerPosition = "OpenBrain-Position"
+	// headerCreated names when the thought was created that a request is about: a server that gives the id of one that is gone to another knows it by that.
+	headerCreated = "OpenBrain-Created"
 
 	pathThoughts = "/v1/thoughts"
 	pathRecent   = "/v1/thoughts/recent"
@@ -44,6 +46,8 @@ type call struct {
 	query        url.Values
 	// place, when not empty, goes into the header OpenBrain-Position.
 	place string
+	// created, when it is not zero, goes into the header OpenBrain-Created.
+	created time.Time
 	// body is sent as JSON when it is not nil.
 	body any
 	// one says that the path names a thought, so that 404 means the thought and not the call is missing.
@@ -174,6 +178,9 @@ func (c *client) once(ctx context.Context, r call) ([]byte, error) {
 	}
 	if r.place != "" {
 		req.SetHeader(headerPosition, r.place)
+	}
+	if !r.created.IsZero() {
+		req.SetHeader(headerCreated, r.created.UTC().Format(time.RFC3339Nano))
 	}
 	var sent []byte
 	if r.body != nil {

@@ -3,6 +3,7 @@ package openbrain
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 )
@@ -15,6 +16,9 @@ type abilities struct {
 	noChanges atomic.Bool
 	// feed says that it announced that it tells what changed in a source since a mark, noFeed that it does not; see mirrors.
 	feed, noFeed atomic.Bool
+	// batch is how many bytes a request may have that stores several thoughts at once, 0 where there is no such call; refused is a size that something on the way to
+	// the server did not let through, 0 where there is none.
+	batch, refused atomic.Int64
 	// searchesSource says that its searches take a source.
 	searchesSource atomic.Bool
 	// told says that its limits were said in the log.
@@ -24,8 +28,18 @@ type abilities struct {
 // follow reports whether the server tells what changed.
 func (a *abilities) follow() bool { return a.feed.Load() && !a.noFeed.Load() }
 
-// heard takes from the header of an answer about one source whether the server tells what changed in it.
-func (a *abilities) heard(h http.Header) { a.feed.Store(h.Get(headerFeed) != "") }
+// heard takes from the header of a list of one source whether the server tells what changed in it, and whether it stores several thoughts at once.
+func (a *abilities) heard(h http.Header) {
+	a.feed.Store(h.Get(headerFeed) != "")
+	most, _ := strconv.ParseInt(h.Get(headerBatch), 10, 64)
+	a.batch.Store(max(most, 0))
+}
+
+// together reports whether the server stores several thoughts at once whose request has this size in bytes.
+func (a *abilities) together(size int) bool {
+	refused := a.refused.Load()
+	return int64(size) <= min(a.batch.Load(), maxRequest) && (refused == 0 || int64(size) < refused)
+}
 
 // maxRemembered is how many thoughts are remembered in all, where the server shows only its newest ones.
 const maxRemembered = 50_000

@@ -117,7 +117,7 @@ func (s *Store) merge(g *agent, newest []thought, limit int) bool {
 }
 
 // locate looks once for an entry among the newest thoughts, where it is if it was stored a moment ago.
-func (s *Store) locate(ctx context.Context, op string, want record) (string, bool, error) {
+func (s *Store) locate(ctx context.Context, op string, want record) (thought, bool, error) {
 	q := s.recent(op, want.entry.Agent)
 	q.single = true
 	page, _, err := s.news(ctx, q, 1)
@@ -126,12 +126,12 @@ func (s *Store) locate(ctx context.Context, op string, want record) (string, boo
 		page, _, err = s.news(ctx, q, 1)
 	}
 	if err != nil {
-		return "", false, err
+		return thought{}, false, err
 	}
 	for _, t := range page.thoughts {
 		if s.cfg.holds(t, want) {
-			return t.ID, true, nil
+			return t, true, nil
 		}
 	}
-	return "", false, nil
+	return thought{}, false, nil
 }

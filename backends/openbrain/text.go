@@ -66,7 +66,7 @@ func (s *Store) sendText(ctx context.Context, g *agent, e core.Entry) (thought s
 	if known {
 		return thought, true, nil
 	}
-	thought, err = s.create(ctx, g, record{entry: e})
+	thought, _, err = s.create(ctx, g, record{entry: e})
 	if err != nil {
 		g.loaded = false // what arrived is in doubt
 		return "", false, err

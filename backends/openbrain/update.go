@@ -148,7 +148,7 @@ func (s *Store) patch(ctx context.Context, op string, r record, withContent bool
 	if withContent {
 		body["content"] = content(r.entry, s.cfg.MaxContent)
 	}
-	_, err = s.client.do(ctx, op, call{method: http.MethodPatch, path: thoughtPath(r.thought), one: true, body: body})
+	_, err = s.client.do(ctx, op, call{method: http.MethodPatch, path: thoughtPath(r.thought), one: true, body: body, created: r.created})
 	if err == nil && s.client.can.noList.Load() {
 		s.seen.put(r.entry.Agent, r)
 	}

@@ -46,6 +46,37 @@ func (s *Server) locate(ctx context.Context, who *caller, id string) (*source, c
 	return nil, core.Entry{}, errNoThought
 }
 
+// headerCreated is in a request about one thought: the created_at that the thought must have. One of another time is another thought, at whose position or with whose
+// key this one was stored, and as good as not there.
+const headerCreated = "OpenBrain-Created"
+
+// meant is locate for a request that changes a thought and may name the time of its creation: then nothing is stored in the source until done is called, so that no
+// other thought takes the place of this one meanwhile.
+func (s *Server) meant(r *http.Request, who *caller) (src *source, e core.Entry, done func(), err error) {
+	done = func() {}
+	src, e, err = s.locate(r.Context(), who, r.PathValue("id"))
+	text := r.Header.Get(headerCreated)
+	if err != nil || text == "" {
+		return src, e, done, err
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return nil, e, done, refuse(http.StatusBadRequest, headerCreated+" is no time")
+	}
+	src.writes.Lock()
+	got, err := s.store.Get(r.Context(), src.scope(), []string{e.ID})
+	if err == nil {
+		if t, ok := thoughtOf(got[0]); ok && t.Created.Equal(at) {
+			return src, got[0], src.writes.Unlock, nil
+		}
+	}
+	src.writes.Unlock()
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		return nil, e, done, fmt.Errorf("openbrain: get: %w", err)
+	}
+	return nil, e, done, errNoThought
+}
+
 func (s *Server) getThought(w http.ResponseWriter, r *http.Request, who *caller) error {
 	_, e, err := s.locate(r.Context(), who, r.PathValue("id"))
 	if err != nil {
@@ -91,7 +122,7 @@ func (s *Server) patchThought(w http.ResponseWriter, r *http.Request, who *calle
 	if err != nil {
 		return err
 	}
-	t, err := s.patch(r.Context(), who, r.PathValue("id"), p)
+	t, err := s.patch(r, who, p)
 	if err != nil {
 		return err
 	}
@@ -99,14 +130,16 @@ func (s *Server) patchThought(w http.ResponseWriter, r *http.Request, who *calle
 }
 
 // patch changes a thought: what is given replaces what is there, all of the metadata too.
-func (s *Server) patch(ctx context.Context, who *caller, id string, p patch) (thought, error) {
+func (s *Server) patch(r *http.Request, who *caller, p patch) (thought, error) {
+	ctx, id := r.Context(), r.PathValue("id")
 	lock := &s.patching[maphash.String(patchSeed, id)%uint64(len(s.patching))]
 	lock.Lock()
 	defer lock.Unlock()
-	src, e, err := s.locate(ctx, who, id)
+	src, e, done, err := s.meant(r, who)
 	if err != nil {
 		return thought{}, err
 	}
+	defer done()
 	meta := maps.Clone(e.Meta)
 	meta[metaUpdated] = s.now().UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
 	change := core.Change{Meta: meta}
@@ -136,14 +169,17 @@ func (s *Server) patch(ctx context.Context, who *caller, id string, p patch) (th
 }
 
 func (s *Server) deleteThought(w http.ResponseWriter, r *http.Request, who *caller) error {
-	src, e, err := s.locate(r.Context(), who, r.PathValue("id"))
+	src, e, done, err := s.meant(r, who)
 	if errors.Is(err, errNoThought) {
 		return errors.Join(s.countMissing(r.Context(), who, r.PathValue("id")), err)
 	}
 	if err != nil {
 		return err
 	}
-	n, err := s.erase(r.Context(), src, []string{e.ID})
+	n, err := func() (int, error) {
+		defer done()
+		return s.erase(r.Context(), src, []string{e.ID})
+	}()
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package openbrain
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,6 +16,9 @@ const maxKey = 1024
 // headerPosition names the position that a thought is to have in its source, in the client's words. One thought is stored at each; the answer repeats the
 // header, so that clients know.
 const headerPosition = "OpenBrain-Position"
+
+// headerBatch is in the answers to lists: POST /v1/thoughts/batch is there, and takes a body of so many bytes.
+const headerBatch = "OpenBrain-Batch"
 
 // newThought is a request to create a thought.
 type newThought struct {
@@ -42,10 +46,63 @@ func (s *Server) readThought(r *http.Request) (newThought, error) {
 		if len(place) > maxKey {
 			return newThought{}, refuse(http.StatusBadRequest, headerPosition+" is too long")
 		}
-		t.key = "position " + place
+		t.key = positionKey(place)
 	}
 	return t, nil
 }
+
+func positionKey(place string) string { return "position " + place }
+
+// readThoughts reads what a POST of a batch sends.
+func (s *Server) readThoughts(r *http.Request) ([]newThought, error) {
+	b, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	source := s.cfg.DefaultSource
+	if b.has("source") {
+		if source, err = b.text("source"); err != nil {
+			return nil, err
+		}
+	}
+	var parts []json.RawMessage
+	if !b.has("thoughts") || json.Unmarshal(b["thoughts"], &parts) != nil || len(parts) == 0 || len(parts) > maxBatch {
+		return nil, unprocessable(bodyProblem("list_type", "thoughts", fmt.Sprintf("Input should be a valid list of 1 to %d", maxBatch)))
+	}
+	out := make([]newThought, len(parts))
+	seen := make(map[string]bool, len(parts))
+	for i, raw := range parts {
+		part, err := parseBody(raw)
+		if err != nil {
+			return nil, err
+		}
+		delete(part, "source") // one for all
+		if out[i], err = part.thought(source); err != nil {
+			return nil, err
+		}
+		if msg := checkSource(source); msg != "" {
+			return nil, unprocessable(bodyProblem("value_error", "source", "Value error, source "+msg))
+		}
+		if part.has("position") {
+			place, err := part.text("position")
+			if err != nil {
+				return nil, err
+			}
+			if len(place) > maxKey {
+				return nil, unprocessable(bodyProblem("string_too_long", "position", fmt.Sprintf("String should have at most %d characters", maxKey)))
+			}
+			out[i].key = positionKey(place)
+		}
+		if out[i].key != "" && seen[out[i].key] {
+			return nil, refuse(http.StatusConflict, "Two thoughts of the batch have the same key or position")
+		}
+		seen[out[i].key] = true
+	}
+	return out, nil
+}
+
+// maxBatch is how many thoughts one batch may have.
+const maxBatch = 10_000
 
 func (b body) thought(defaultSource string) (newThought, error) {
 	t := newThought{source: defaultSource, metadata: []byte("{}")}
@@ -93,74 +150,133 @@ func (s *Server) postThought(w http.ResponseWriter, r *http.Request, who *caller
 	if !who.may(in.source) {
 		return errSource
 	}
-	t, isNew, err := s.create(r.Context(), in)
+	made, isNew, err := s.create(r.Context(), []newThought{in})
 	if err != nil {
 		return err
 	}
-	status := http.StatusOK
-	if isNew {
-		status = http.StatusCreated
-	}
-	return answer(w, status, t.wire())
+	return answer(w, created(isNew), made[0].wire())
 }
 
-// create stores a thought, or returns the one that the same request stored before.
-func (s *Server) create(ctx context.Context, in newThought) (t thought, isNew bool, err error) {
-	src, err := s.catalogue.register(ctx, in.source, s.nextSeq())
+func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, who *caller) error {
+	in, err := s.readThoughts(r)
 	if err != nil {
-		return thought{}, false, err
+		return err
+	}
+	if !who.may(in[0].source) {
+		return errSource
+	}
+	made, isNew, err := s.create(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	type brief struct {
+		ID        string `json:"id"`
+		CreatedAt string `json:"created_at"`
+	}
+	briefs := make([]brief, len(made))
+	for i, t := range made {
+		briefs[i] = brief{t.ID, t.Created.Format(timeLayout)}
+	}
+	return answer(w, created(isNew), map[string]any{"thoughts": briefs})
+}
+
+func created(isNew bool) int {
+	if isNew {
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
+// create stores thoughts of one source, all or none, or returns those that the same requests stored before; and whether one at least was not there.
+//
+// The id of a thought with a key follows from the key, and the key of its entry from the request too: so the store itself refuses all of them where one is another
+// request's, whichever server took that.
+func (s *Server) create(ctx context.Context, in []newThought) ([]thought, bool, error) {
+	src, err := s.catalogue.register(ctx, in[0].source, s.nextSeq())
+	if err != nil {
+		return nil, false, err
 	}
 	// A known thought may be deleted between the append and the look at it, and another server may have given out the same Seq.
-	for try := range 5 {
-		e, known, err := s.append(ctx, src, in)
-		if errors.Is(err, core.ErrConflict) && try < 4 {
+	for range 5 {
+		entries, known, err := s.append(ctx, src, in)
+		refused := errors.Is(err, core.ErrConflict)
+		if err != nil && !refused {
+			return nil, false, fmt.Errorf("openbrain: create: %w", err)
+		}
+		there := map[string]core.Entry{}
+		if refused || known > 0 {
+			if there, err = s.before(ctx, src, entries); err != nil {
+				return nil, false, err
+			}
+		}
+		made, fresh := make([]thought, 0, len(entries)), make([]core.Entry, 0, len(entries))
+		for i := range entries {
+			e, was := entries[i], entries[i]
+			if in[i].key != "" && (refused || known > 0) {
+				was = there[e.ID]
+			}
+			if t, ok := thoughtOf(was); ok {
+				made = append(made, t)
+			}
+			if was.Seq == e.Seq {
+				fresh = append(fresh, e)
+			}
+		}
+		if len(made) < len(entries) || refused && len(fresh) > 0 {
 			src.met.Store(false)
 			continue
 		}
-		if err != nil {
-			return thought{}, false, fmt.Errorf("openbrain: create: %w", err)
-		}
-		if known == "" {
+		for _, e := range fresh {
 			src.tail.note(e.ID, e.Seq)
-			s.appended(ctx, []core.Entry{e})
-			t, _ := thoughtOf(e)
-			return t, true, nil
 		}
-		found, err := s.store.Get(ctx, src.scope(), []string{known})
+		s.appended(ctx, fresh)
+		return made, len(fresh) > 0, nil
+	}
+	return nil, false, fmt.Errorf("openbrain: create: what is there keeps changing: %w", core.ErrConflict)
+}
+
+// before returns what is stored under the ids of entries with a key. That another request stored one of them is an error.
+func (s *Server) before(ctx context.Context, src *source, entries []core.Entry) (map[string]core.Entry, error) {
+	there := make(map[string]core.Entry, len(entries))
+	for _, e := range entries {
+		if e.Meta[metaRequest] == "" {
+			continue
+		}
+		found, err := s.store.Get(ctx, src.scope(), []string{e.ID})
 		if errors.Is(err, core.ErrNotFound) {
 			continue
 		}
 		if err != nil {
-			return thought{}, false, fmt.Errorf("openbrain: create: %w", err)
+			return nil, fmt.Errorf("openbrain: create: %w", err)
 		}
-		t, ok := thoughtOf(found[0])
-		if !ok || found[0].Meta[metaRequest] != e.Meta[metaRequest] {
-			return thought{}, false, refuse(http.StatusConflict, "Another thought of this source was created with the same key")
+		if found[0].Meta[metaRequest] != e.Meta[metaRequest] {
+			return nil, refuse(http.StatusConflict, "Another thought of this source was created with the same key")
 		}
-		return t, false, nil
+		there[e.ID] = found[0]
 	}
-	return thought{}, false, fmt.Errorf("openbrain: create: the thought keeps changing: %w", core.ErrConflict)
+	return there, nil
 }
 
-// append stores a thought; known is the id of the thought that has its key already.
-func (s *Server) append(ctx context.Context, src *source, in newThought) (e core.Entry, known string, err error) {
+// append stores thoughts; known says how many of them were there.
+func (s *Server) append(ctx context.Context, src *source, in []newThought) (entries []core.Entry, known int, err error) {
 	if !src.met.Load() {
 		if err := src.meet(ctx, s.store); err != nil {
-			return e, "", err
+			return nil, 0, err
 		}
 	}
 	src.writes.RLock()
 	defer src.writes.RUnlock()
-	e = entryOf(in.source, in.content, in.metadata, in.key, src.next(s.nextSeq()))
-	res, err := s.store.Append(ctx, []core.Entry{e})
+	entries = make([]core.Entry, len(in))
+	for i, t := range in {
+		entries[i] = entryOf(t.source, t.content, t.metadata, t.key, src.next(s.nextSeq()))
+	}
+	res, err := s.store.Append(ctx, entries)
 	switch {
 	case err != nil:
-		return e, "", err
-	case len(res.IDs) != 1:
-		return e, "", fmt.Errorf("store returned %d ids for one entry", len(res.IDs))
-	case res.Duplicates > 0:
-		return e, res.IDs[0], nil
+		return entries, 0, err
+	case len(res.IDs) != len(entries):
+		return entries, 0, fmt.Errorf("store returned %d ids for %d entries", len(res.IDs), len(entries))
 	}
-	src.created.Add(1)
-	return e, "", nil
+	src.created.Add(int64(len(entries) - res.Duplicates))
+	return entries, res.Duplicates, nil
 }

@@ -14,6 +14,7 @@
 // # Calls
 //
 //	POST   /v1/thoughts                {content, source?, metadata?}: 201, or 200 when the key was known
+//	POST   /v1/thoughts/batch          {source?, thoughts: [{content, metadata?, position?}]}: {thoughts: [{id, created_at}]}
 //	GET    /v1/thoughts                ?source=&metadata_id=&limit=&offset=&order=asc|desc&cursor=
 //	DELETE /v1/thoughts                ?source=&metadata_id=: all that match both; 400 without a filter
 //	GET    /v1/thoughts/recent         ?limit=&source=
@@ -30,7 +31,11 @@
 //
 // An append can be conditional, which is an extension: the header OpenBrain-Position names a position in the source, in words of the client's own. It takes the place
 // of the key. The first thought for a position is stored, the same request again is answered with it, and any other is 409, also when it
-// comes through another server of the same store. The answer has the header too, with the value "kept". A position is free again when its thought was deleted.
+// comes through another server of the same store. The answer has the header too, with the value "kept". A position is free again when its thought was deleted, and the
+// next one there has the id of the one before: the header OpenBrain-Created in a PATCH or DELETE names the created_at of the thought that is meant, and any other is 404.
+//
+// A batch, which is an extension as well, stores 1 to 10,000 thoughts of one source, all or none; they may name positions. The answer names them in the order of the request.
+// Lists say with the header OpenBrain-Batch how many bytes its body may have.
 //
 // # How thoughts are stored
 //

@@ -57,6 +57,7 @@ func (s *Server) getList(w http.ResponseWriter, r *http.Request, who *caller, al
 	if lq.sources, err = s.sources(r.Context(), who, q.Get("source")); err != nil {
 		return err
 	}
+	w.Header().Set(headerBatch, strconv.FormatInt(s.cfg.MaxBody, 10))
 	if q.Get("source") != "" && s.feed != nil {
 		w.Header().Set(headerFeed, "1")
 	}

@@ -30,6 +30,7 @@ func (s *Server) routes() http.Handler {
 		{pattern: "/v1/thoughts", methods: map[string]handler{
 			http.MethodPost: s.postThought, http.MethodGet: s.getThoughts, http.MethodDelete: s.deleteThoughts,
 		}},
+		{pattern: "/v1/thoughts/batch", methods: map[string]handler{http.MethodPost: s.postBatch}},
 		{pattern: "/v1/thoughts/recent", methods: map[string]handler{http.MethodGet: s.getRecent}},
 		{pattern: "/v1/thoughts/{id}", methods: map[string]handler{
 			http.MethodGet: s.getThought, http.MethodPatch: s.patchThought, http.MethodDelete: s.deleteThought,

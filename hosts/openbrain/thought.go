@@ -102,9 +102,9 @@ func entryOf(source, content string, metadata json.RawMessage, key string, seq i
 		return e
 	}
 	e.ID = keyedID(source, key)
-	sum := sha256.Sum256([]byte(key))
-	e.Key = "key-" + hex.EncodeToString(sum[:])
 	e.Meta[metaRequest] = digest(content, metadata)
+	sum := sha256.Sum256([]byte(key + "\x00" + e.Meta[metaRequest]))
+	e.Key = "request-" + hex.EncodeToString(sum[:])
 	return e
 }
 
