@@ -180,31 +180,65 @@ func (g *gauge) mask(entry core.Entry) window.Stub {
 	return st
 }
 
-// clip returns the stub that shortens the results of an entry, or its text where it has none, each to at most limit tokens. It returns false when
-// nothing is longer.
+// clip returns the stub that shortens the results of an entry, each to at most limit tokens, or its texts where it has none, to that many together. It returns
+// false when nothing is longer.
 func (g *gauge) clip(entry core.Entry, limit int) (window.Stub, bool) {
 	st := window.Stub{Kind: window.Clipped, Texts: make(map[int]string)}
-	kind := message.ToolResult
-	if !entry.Message.HasResults() {
-		kind = message.Text
-	}
-	for i, p := range entry.Message.Parts {
-		if p.Kind != kind {
-			continue
+	switch {
+	case entry.Tokens <= limit: // it bounds what the parts cost: most need not be counted again
+	case entry.Message.HasResults():
+		for i, p := range entry.Message.Parts {
+			if p.Kind != message.ToolResult {
+				continue
+			}
+			if n := g.partCost(&p) - g.insideCost(&p); n > limit {
+				st.Texts[i] = window.Clip(p.Text, n, limit, window.ClipMarker(n, entry.ID), g.count)
+			}
 		}
-		// The entry's cost bounds the part's: most parts need not be counted again.
-		if entry.Tokens <= limit {
-			break
-		}
-		if n := g.partCost(&p) - g.insideCost(&p); n > limit {
-			st.Texts[i] = window.Clip(p.Text, n, limit, window.ClipMarker(n, entry.ID), g.count)
-		}
+	default:
+		g.clipTexts(entry, limit, st.Texts)
 	}
 	if len(st.Texts) == 0 {
 		return window.Stub{}, false
 	}
 	st.Tokens = g.messageCost(shownAs(entry, &st))
 	return st, st.Tokens < g.item(entry, nil).cost
+}
+
+// clipTexts shortens the texts of an entry to limit tokens: the first and the last stay, as many as have room. What is between them becomes one text, which is cut as
+// a single one is.
+func (g *gauge) clipTexts(entry core.Entry, limit int, texts map[int]string) {
+	var at, costs []int
+	total := 0
+	for i := range entry.Message.Parts {
+		if p := &entry.Message.Parts[i]; p.Kind == message.Text {
+			n := g.partCost(p)
+			at, costs, total = append(at, i), append(costs, n), total+n
+		}
+	}
+	if total+max(len(at)-1, 0) <= limit {
+		return
+	}
+	from, to, kept, room := 0, len(at), 0, 0
+	if len(at) > 1 {
+		room = limit - g.count(window.ClipMarker(total, entry.ID))
+	}
+	for from < to && kept+costs[from]+1 <= int(window.HeadShare*float64(room)) {
+		kept += costs[from] + 1 // and the newline that formats without blocks join them by
+		from++
+	}
+	for to > from && kept+costs[to-1]+1 <= room {
+		kept += costs[to-1] + 1
+		to--
+	}
+	var between []string
+	tokens := 0
+	for k := from; k < to; k++ {
+		between = append(between, entry.Message.Parts[at[k]].Text)
+		tokens += costs[k]
+		texts[at[k]] = ""
+	}
+	texts[at[from]] = window.Clip(strings.Join(between, "\n"), tokens+len(between)-1, limit-kept, window.ClipMarker(tokens, entry.ID), g.count)
 }
 
 // noteMessage says how many messages are not shown.

@@ -1,7 +1,7 @@
 package message
 
-// Shorten returns m with texts in the place of parts, by their index. A result stays a result, a text a text; anything else becomes a text. What stands
-// for a block that belongs to a result is added to that result's text, because no format has room for another text beside it.
+// Shorten returns m with texts in the place of parts, by their index. A result stays a result, a text a text, and a text that becomes empty goes; anything else becomes
+// a text. What stands for a block that belongs to a result is added to that result's text, because no format has room for another text beside it.
 //
 // The images inside an Anthropic tool result stay with it; bare says that they go from the results that are named.
 func Shorten(m Message, texts map[int]string, bare bool) Message {
@@ -16,6 +16,8 @@ func Shorten(m Message, texts map[int]string, bare bool) Message {
 				p = reworded(p, text, bare)
 			}
 		case !ok:
+		case p.Kind == Text && text == "":
+			continue
 		case p.Kind == Text:
 			p.Text, p.Raw = text, nil
 		case belongsToResult(m, i):

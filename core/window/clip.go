@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// headShare is the share of a clipped text that comes from its beginning; the rest comes from its end, where errors and
+// HeadShare is the share of a clipped text that comes from its beginning; the rest comes from its end, where errors and
 // totals tend to stand.
-const headShare = 0.6
+const HeadShare = 0.6
 
 // Clip returns text shortened to at most limit tokens: its head and its tail around marker. Text that fits, given that it costs tokens, comes
 // back as it is. The cuts are at line ends where one is near, and never inside a character. When limit leaves no room for text, marker alone
@@ -43,7 +43,7 @@ func HeadTail(text string, size int, marker string) string {
 	if size >= len(text) {
 		size = len(text) - 1
 	}
-	h := int(float64(size) * headShare)
+	h := int(float64(size) * HeadShare)
 	head := text[:runeStart(text, h)]
 	tail := text[runeStart(text, len(text)-(size-h)):]
 	if i := strings.LastIndexByte(head, '\n'); i > len(head)*3/4 {
