@@ -124,7 +124,9 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 			return err
 		}
 		res = core.CommitTurnResult{Status: core.Committed, IDs: transcript.Placed(in.ids, at, len(req.Messages))}
-		if in.duplicates == len(in.ids) && len(known) == 0 && len(in.ids) > 0 && v.Len() == s.view.Len() {
+		// What earlier calls of the turn brought stands at the end. A turn that stands further up was committed, by a key that is not remembered any more.
+		atEnd := len(known) > 0 && known[len(messages)-1] == s.items[len(s.items)-1].entry.ID
+		if in.duplicates == len(in.ids) && !atEnd && len(in.ids) > 0 && v.Len() == s.view.Len() {
 			res.Status = core.Duplicate
 		}
 		v.Apply(edit.Commit{Key: req.AdvancementKey, Most: maxCommits})

@@ -54,6 +54,35 @@ func (f *fixture) commit(key string, messages ...message.Message) core.CommitTur
 	return res
 }
 
+// TestTurnCommittedLongAgo: a turn that is committed once more is a duplicate, however many came since, and whatever of it the window still shows. One that a tool loop
+// brought is committed once.
+func TestTurnCommittedLongAgo(t *testing.T) {
+	for _, ids := range []bool{true, false} {
+		f := newFixture(t)
+		all := turns(100)
+		if ids {
+			all = identified(false, all...)
+		}
+		for i := 0; i < len(all); i += 2 {
+			f.commit(fmt.Sprint("turn ", i), all[i:i+2]...)
+		}
+		for i := 0; i < len(all)-2; i += 2 {
+			if res := f.commit(fmt.Sprint("turn ", i), all[i:i+2]...); res.Status != core.Duplicate {
+				t.Fatalf("ids %v: turn %d again: %s, want duplicate", ids, i, res.Status)
+			}
+		}
+		if n := f.stored(); n != len(all) {
+			t.Errorf("ids %v: %d entries are stored, want %d", ids, n, len(all))
+		}
+	}
+	f := newFixture(t)
+	turn := identified(false, turns(2)...)
+	f.ingest(turn...)
+	if res := f.commit("new", turn[2:]...); res.Status != core.Committed {
+		t.Errorf("a turn whose messages were ingested: %s, want committed", res.Status)
+	}
+}
+
 // TestTurnCommittedAgain: a turn that was taken back and is accepted once more is in force again, and committed; what is in force already is a duplicate of itself.
 func TestTurnCommittedAgain(t *testing.T) {
 	f := newFixture(t)
