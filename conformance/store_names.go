@@ -23,6 +23,7 @@ func alikeNames() []core.SessionID {
 		{"ann", long}, {"ann", long + "s"}, {"ann", "会議"}, {"ann", "予算"}, {"ann", "\u200bmain"}, {"ann", "main\n"},
 		{"ann", "😀"}, {"ann", "😁"}, {"ann", "𝒜"}, {"ann", "?"}, {"ann", "\ufffd"}, {"😀", "main"}, {"😁", "main"}, {"𝒜", "main"}, {"?", "main"},
 		{"ann", "main\x00"}, {"ann", "main\x00a"}, {"ann", "b\x00c"}, {"ann\x00b", "c"}, {"ann", "b\x1fc"}, {"ann\x1fb", "c"},
+		{"ann", "caf\xe9"}, {"ann", "caf\xff"}, {"ann", "caf\ufffd"}, {"caf\xe9", "main"}, {"caf\xff", "main"}, {"caf\ufffd", "main"}, // the first two of each are no UTF-8
 	} {
 		out = append(out, core.SessionID{Agent: n[0], Session: n[1]})
 	}
@@ -117,7 +118,7 @@ func (r *storeRun) viewsApart(names []core.SessionID) string {
 			return fmt.Sprintf("session %q of agent %q: %s", id.Session, id.Agent, text)
 		}
 	}
-	for _, agent := range []string{"", "ann", "Ann", "ann ", "an", "caf\u00e9", "none"} {
+	for _, agent := range []string{"", "ann", "Ann", "ann ", "an", "caf\u00e9", "caf\xe9", "caf\ufffd", "none"} {
 		var want []core.SessionID
 		for _, id := range names {
 			if agent == "" || agent == id.Agent {
@@ -133,7 +134,7 @@ func (r *storeRun) viewsApart(names []core.SessionID) string {
 	}
 	// Those whose names others begin or end with, or are patterns of others.
 	var gone []core.SessionID
-	for _, session := range []string{"Main", "ma", "main", "c", "main\x00", "%", "*", "_", "?"} {
+	for _, session := range []string{"Main", "ma", "main", "c", "main\x00", "%", "*", "_", "?", "caf\ufffd"} {
 		gone = append(gone, core.SessionID{Agent: "ann", Session: session})
 	}
 	for _, id := range gone {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 func viewChecks() []Check {
@@ -98,6 +99,8 @@ func viewLarge(r *storeRun) string {
 			sum := v.Summaries[0]
 			sum.ID, sum.Text = fmt.Sprint("E-large-", i), text
 			v.Summaries = append(v.Summaries, sum)
+			v.Commits = append(v.Commits, text)
+			v.Stubs[fmt.Sprint("E-odd-", i)] = window.Stub{Kind: window.Clipped, Texts: map[int]string{0: text}}
 		}
 		for i := range n {
 			span, stub := v.Path[0], v.Stubs[slices.Sorted(maps.Keys(v.Stubs))[0]]

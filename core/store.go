@@ -12,9 +12,9 @@ import (
 // companions found with As.
 //
 // Implementers: every method is safe for concurrent use, returns soon after ctx ends with ctx's error wrapped, and
-// returns ErrClosed after Close. What a call returned belongs to the caller; what it was given is not kept or changed, parts and raw bytes included. Raw bytes of
-// messages come back byte for byte, NUL and invalid UTF-8 included. Errors never hold keys, or what a message says. Callers: entries are complete (see Entry), ids
-// and keys are non-empty, Limit is positive.
+// returns ErrClosed after Close. What a call returned belongs to the caller; what it was given is not kept or changed, parts and raw bytes included. Names, keys,
+// texts and raw bytes come back byte for byte, NUL and invalid UTF-8 included. Errors never hold keys, or what a message says. Callers: entries are complete
+// (see Entry), ids and keys are non-empty, Limit is positive.
 type Store interface {
 	// Append stores all of the entries, however many they are, or none when it returns an error. It is durable when it returns nil, as far
 	// as the backend promises durability at all.
@@ -142,6 +142,7 @@ type Hit struct {
 
 // ViewStore keeps views. A store that has it commits them with its own durability; an Engine whose store has none
 // keeps views in memory and rebuilds them from the entries. What was given is not kept and what is returned belongs to the caller: as far as View.Clone copies it.
+// Names, and every other text, come back byte for byte, NUL and what is no UTF-8 included.
 type ViewStore interface {
 	// LoadView returns the newest view of a session, or ErrNotFound.
 	LoadView(ctx context.Context, id SessionID) (View, error)

@@ -10,7 +10,7 @@ import (
 )
 
 // View is what a session's window is made of: the one owner of session state. It is small (it grows with the
-// window, not with the conversation), plain data, and marshals to JSON.
+// window, not with the conversation), plain data, and marshals to JSON, which gives every text back byte for byte.
 //
 // Only the Engine makes views. Each published view has the version of its predecessor plus one.
 type View struct {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/internal/exact"
 	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/internal/words"
 	"github.com/contextengine/contextengine/core/message"
@@ -103,7 +103,7 @@ func (e *Engine) Score(ctx context.Context, o Outcome) error {
 		o.Time = e.now()
 	}
 	o.Time = o.Time.UTC().Truncate(time.Millisecond)
-	body, err := json.Marshal(o)
+	body, err := exact.Text(o)
 	if err != nil {
 		return fmt.Errorf("core: score %q: %w", o.Session, err)
 	}
@@ -111,7 +111,7 @@ func (e *Engine) Score(ctx context.Context, o Outcome) error {
 	entry := core.Entry{
 		ID: e.newID(), Agent: o.Session.Agent, Session: records.Outcomes, Role: m.Role, Type: core.TypeErased, Time: o.Time,
 		Key:         "o:" + strconv.Itoa(len(o.Session.Session)) + ":" + o.Session.Session + ":" + strconv.FormatInt(o.Turn, 10) + ":" + o.Name,
-		Fingerprint: message.Fingerprint(m), Message: m, Meta: map[string]string{metaOutcome: string(body)},
+		Fingerprint: message.Fingerprint(m), Message: m, Meta: map[string]string{metaOutcome: body},
 	}
 	res, err := e.record(ctx, entry)
 	if err == nil && res.IDs[0] != entry.ID {
@@ -159,7 +159,7 @@ func OutcomesIn(ctx context.Context, store core.Store, agent string) ([]Outcome,
 			return nil, fmt.Errorf("core: outcomes of %q: %w", agent, err)
 		}
 		var o Outcome
-		if err := json.Unmarshal([]byte(entry.Meta[metaOutcome]), &o); err != nil {
+		if err := exact.Read(entry.Meta[metaOutcome], &o); err != nil {
 			return nil, fmt.Errorf("core: outcomes of %q: entry %q: %w", agent, entry.ID, err)
 		}
 		out = append(out, o)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +14,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/internal/exact"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )
@@ -547,7 +547,7 @@ func summaryOf(entry core.Entry) core.Summary {
 // spansOf returns which entries a summary's entry stands for; nil when it does not say.
 func spansOf(entry core.Entry) []core.Span {
 	var of []core.Span
-	if json.Unmarshal([]byte(entry.Meta[metaOf]), &of) != nil {
+	if exact.Read(entry.Meta[metaOf], &of) != nil {
 		return nil
 	}
 	return of
@@ -565,8 +565,8 @@ func (e *Engine) summaryEntry(v *core.View, r core.Replacement, s standing, at t
 	meta := make(map[string]string, len(r.Meta)+5)
 	maps.Copy(meta, r.Meta)
 	meta[metaKind], meta[metaCovers], meta[metaFrontier] = r.Kind, strconv.Itoa(s.covers), strconv.Itoa(s.frontier)
-	if of, err := json.Marshal(s.of); err == nil {
-		meta[metaOf] = string(of)
+	if of, err := exact.Text(s.of); err == nil {
+		meta[metaOf] = of
 	}
 	if v.Erased > 0 {
 		meta[metaErasures] = strconv.FormatUint(v.Erased, 10)

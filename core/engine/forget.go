@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/erased"
+	"github.com/contextengine/contextengine/core/internal/exact"
 	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -114,7 +114,7 @@ func (e *Engine) receipts(ctx context.Context, agent string) ([]Receipt, error) 
 			return nil, fmt.Errorf("core: receipts of %q: %w", agent, err)
 		}
 		var r Receipt
-		if err := json.Unmarshal([]byte(entry.Meta[metaReceipt]), &r); err != nil {
+		if err := exact.Read(entry.Meta[metaReceipt], &r); err != nil {
 			return nil, fmt.Errorf("core: receipts of %q: entry %q: %w", agent, entry.ID, err)
 		}
 		out = append(out, r)
@@ -406,7 +406,7 @@ func (er *erasure) scrub(ctx context.Context) {
 }
 
 func (er *erasure) keepReceipt(ctx context.Context) error {
-	body, err := json.Marshal(er.rec)
+	body, err := exact.Text(er.rec)
 	if err != nil {
 		return err
 	}
@@ -414,7 +414,7 @@ func (er *erasure) keepReceipt(ctx context.Context) error {
 	_, err = er.e.record(ctx, core.Entry{
 		ID: er.rec.ID, Agent: er.req.Scope.Agent, Session: records.Receipts, Role: m.Role, Type: core.TypeErased, Time: er.rec.Time,
 		Key: "r:" + er.rec.ID, Fingerprint: message.Fingerprint(m), Message: m,
-		Meta: map[string]string{metaReceipt: string(body)},
+		Meta: map[string]string{metaReceipt: body},
 	})
 	return err
 }

@@ -224,6 +224,10 @@ func (s *session) load(ctx context.Context, told *tails) error {
 	if err != nil {
 		return fmt.Errorf("core: load view %q: %w", s.id, err)
 	}
+	if v.Session != s.id { // what it shows is not for this one; the entries are there
+		s.e.warn(ctx, "store", "load view", fmt.Errorf("of session %q is that of %q: it is made anew", s.id, v.Session))
+		v = core.View{Session: s.id, Version: v.Version, Epoch: v.Epoch + 1}
+	}
 	known := told != nil && !s.e.sharedViews
 	if told == nil && !s.e.sharedViews {
 		told = &tails{}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/internal/exact"
 )
 
 // Store is a core.Store and a core.ViewStore over a Medium.
@@ -53,11 +54,11 @@ func (p *pending) get(key string, into any) (bool, error) {
 	if !found {
 		return false, nil
 	}
-	return true, decode(value, into)
+	return true, exact.Unpack(value, into)
 }
 
 func (p *pending) put(key string, v any) error {
-	value, err := encode(v)
+	value, err := exact.Pack(v)
 	if err == nil {
 		p.set(key, value)
 	}
@@ -199,7 +200,7 @@ func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (page core.Page, err
 				break
 			}
 			var e core.Entry
-			if err := decode(pair.Value, &e); err != nil {
+			if err := exact.Unpack(pair.Value, &e); err != nil {
 				return err
 			}
 			page.Entries, last = append(page.Entries, e), pair.Key

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/internal/exact"
 )
 
 var _ core.ViewStore = (*Store)(nil)
@@ -71,7 +72,7 @@ func (s *Store) ListViews(ctx context.Context, q core.ViewQuery) (ids []core.Ses
 			var v struct {
 				Session core.SessionID
 			}
-			if err := decode(pair.Value, &v); err != nil {
+			if err := exact.Unpack(pair.Value, &v); err != nil {
 				return err
 			}
 			if v.Session.Compare(q.After) > 0 {
