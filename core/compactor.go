@@ -17,6 +17,7 @@ import (
 // not return within seconds of ctx's end.
 //
 // Callers: Entries are whole groups in conversation order, at least one; Protected entries at the end must not be touched; Target < Tokens unless Force.
+// What a Compaction holds is the compactor's own, to write to as well.
 // One that does not own compaction is given the request to pass on, and no history: Entries, Summaries, figures and Publish are zero.
 type Compactor interface {
 	// OwnsCompaction reports whether the engine compacts itself (true) or passes the task on to the runtime (false). It never changes.
@@ -34,7 +35,7 @@ type Compaction struct {
 	// Cost is what each of Entries costs in the window now, in tokens (a stubbed one costs less than Entry.Tokens).
 	Cost []int
 	// Stubs are what the window shows of those of Entries that were shortened before, by entry id. A stub in a Patch is laid over them: parts that it does
-	// not name stay as they are shown. Implementers must not change them.
+	// not name stay as they are shown.
 	Stubs map[string]window.Stub
 	// Protected is the number of entries at the end of Entries that must stay: the newest ones and, unless Force is set, all that the window shows.
 	Protected int

@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -105,6 +106,12 @@ type Entry struct {
 
 // SessionID returns the session that e belongs to.
 func (e Entry) SessionID() SessionID { return SessionID{Agent: e.Agent, Session: e.Session} }
+
+// Clone returns an entry that shares with e nothing that can be written to.
+func (e Entry) Clone() Entry {
+	e.Message, e.Meta = e.Message.Clone(), maps.Clone(e.Meta)
+	return e
+}
 
 // Hidden reports whether an entry is never shown in its place, recalled nor summarised: heartbeats, what was erased, and system messages that came at the
 // beginning of a transcript. Those stand in front as long as they are the newest; searching finds them ever after.

@@ -78,7 +78,7 @@ func (s *Store) Append(ctx context.Context, entries []core.Entry) (core.AppendRe
 		}
 		ids[e.ID], keys[k], places[at] = e, e.ID, true
 		res.IDs[i] = e.ID
-		stored := cloneEntry(e)
+		stored := e.Clone()
 		fresh = append(fresh, &record{entry: &stored})
 	}
 	for _, r := range fresh {
@@ -199,7 +199,7 @@ func (s *Store) Update(ctx context.Context, scope core.Scope, id string, change 
 	// Readers copy entries outside the lock, so a stored entry is replaced, never written to.
 	e := *r.entry
 	if change.Message != nil {
-		e.Message = cloneMessage(change.Message)
+		e.Message = change.Message.Clone()
 		e.Tokens, e.Fingerprint = change.Tokens, change.Fingerprint
 	}
 	if change.Meta != nil {

@@ -55,7 +55,7 @@ func collect(scope core.Scope, ids []string, found map[string]core.Entry, unseen
 		e, ok := found[id]
 		switch {
 		case ok && scope.Contains(e.SessionID()):
-			out = append(out, cloneEntry(e))
+			out = append(out, e.Clone())
 		case !ok && unseen != nil:
 			return nil, failed("get", id, fmt.Errorf("%w: %w", core.ErrNotFound, unseen))
 		default:

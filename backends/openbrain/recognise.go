@@ -36,7 +36,7 @@ func (s *Store) Recognise(ctx context.Context, id core.SessionID, messages []mes
 	seen := map[string][]core.Entry{}
 	for _, r := range s.seen.with(id.Agent, nil) {
 		if r.entry.SessionID() == id {
-			seen[r.entry.Fingerprint] = append(seen[r.entry.Fingerprint], cloneEntry(r.entry))
+			seen[r.entry.Fingerprint] = append(seen[r.entry.Fingerprint], r.entry.Clone())
 		}
 	}
 	var out []core.Entry
@@ -76,7 +76,7 @@ func (s *Store) saying(ctx context.Context, id core.SessionID, m *message.Messag
 		var out []core.Entry
 		for _, h := range hits {
 			if h.Entry.Fingerprint == message.Fingerprint(*m) {
-				out = append(out, cloneEntry(h.Entry))
+				out = append(out, h.Entry.Clone())
 			}
 		}
 		return out, nil

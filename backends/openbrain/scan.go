@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -57,7 +56,7 @@ func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 	end := min(start+q.Limit, len(records))
 	page := core.Page{Entries: make([]core.Entry, 0, end-start)}
 	for _, r := range records[start:end] {
-		page.Entries = append(page.Entries, cloneEntry(r.entry))
+		page.Entries = append(page.Entries, r.entry.Clone())
 	}
 	if end == len(records) {
 		s.scans.remove(name)
@@ -238,15 +237,4 @@ func (s *snapshots) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = nil
-}
-
-// cloneEntry returns an entry that shares nothing with e.
-func cloneEntry(e core.Entry) core.Entry {
-	e.Meta = maps.Clone(e.Meta)
-	e.Message.Raw = slices.Clone(e.Message.Raw)
-	e.Message.Parts = slices.Clone(e.Message.Parts)
-	for i := range e.Message.Parts {
-		e.Message.Parts[i].Raw = slices.Clone(e.Message.Parts[i].Raw)
-	}
-	return e
 }

@@ -52,7 +52,7 @@ func (s *Store) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, err
 		next := min(2*limit, maxSearch)
 		if len(hits) >= q.Limit || len(found) < limit || len(found) <= before || next >= refused || next == limit {
 			for i := range hits[:min(len(hits), q.Limit)] {
-				hits[i].Entry = cloneEntry(hits[i].Entry)
+				hits[i].Entry = hits[i].Entry.Clone()
 			}
 			return hits[:min(len(hits), q.Limit)], nil
 		}

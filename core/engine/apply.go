@@ -95,7 +95,7 @@ func (t *task) attempt(ctx context.Context, s *session, p core.Patch, a *attempt
 		return err
 	}
 	t.refs, t.ground = made, groundOf(&s.view, t.end)
-	t.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, summaries) }, len(summaries))
+	t.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, own(summaries)) }, len(summaries))
 	return nil
 }
 
@@ -305,7 +305,7 @@ func (t *task) stub(ctx context.Context, v *core.View, stubs map[string]window.S
 			}
 		}
 		before, had := v.Stubs[id]
-		if had {
+		if st = ownStub(st); had {
 			st = stubOver(st, before)
 		}
 		if st.Tokens = t.e.gauge.messageCost(shownAs(entry, &st)); st.Tokens >= entry.Tokens {

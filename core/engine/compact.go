@@ -236,18 +236,11 @@ func (e *Engine) stock(ctx context.Context, v core.View, req core.CompactRequest
 	t := &task{e: e, req: req, budget: budget, next: v.Next, end: v.Len(), erased: v.Erased, refs: make(map[string]string), ground: groundOf(&v, v.Len())}
 	t.survey(items)
 	t.Compaction = core.Compaction{
-		Session: v.Session, Summaries: slices.Clone(v.Summaries), Stubs: v.Stubs, Force: req.Force, Instructions: req.Instructions,
+		Session: v.Session, Summaries: v.Summaries, Stubs: v.Stubs, Force: req.Force, Instructions: req.Instructions,
 		Now: e.now(), Count: e.gauge.count, Host: e.host, Request: req, Left: max(v.Start-first, 0),
 	}
 	for i := range t.Summaries {
-		sum := &t.Summaries[i]
-		sum.Of = slices.Clone(sum.Of) // those of a view are shared with the one that is shown
-		for j := range sum.Of {
-			if of := sum.Of[j].Session; of != nil {
-				sum.Of[j].Session = new(*of)
-			}
-		}
-		t.Tokens += sum.Tokens
+		t.Tokens += t.Summaries[i].Tokens
 	}
 	for i := range items {
 		entry := items[i].entry

@@ -314,7 +314,7 @@ func (er *erasure) empty(ctx context.Context) error {
 			}
 		}
 		er.rec.Sessions++
-		er.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Deleted(ctx, scope, all) }, len(all))
+		er.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Deleted(ctx, scope, slices.Clone(all)) }, len(all))
 	}
 	return nil
 }

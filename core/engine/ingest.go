@@ -428,7 +428,7 @@ func (s *session) adopt(ctx context.Context, v core.View, in intake) error {
 		}
 	}
 	told := slices.Concat(in.before, in.entries)
-	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, told) }, len(told))
+	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, own(told)) }, len(told))
 	return nil
 }
 

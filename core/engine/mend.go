@@ -112,7 +112,7 @@ func (s *session) move(ctx context.Context, old core.Entry, seq int64) (core.Ent
 		return core.Entry{}, err
 	}
 	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error {
-		return errors.Join(o.Deleted(ctx, s.id.Scope(), []string{old.ID}), o.Appended(ctx, []core.Entry{entry}))
+		return errors.Join(o.Deleted(ctx, s.id.Scope(), []string{old.ID}), o.Appended(ctx, own([]core.Entry{entry})))
 	}, 1)
 	return entry, nil
 }

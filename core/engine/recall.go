@@ -163,7 +163,7 @@ func (f *frame) query(c *call) core.Query {
 	q.Granted = granted(&f.v, q.Now, false)
 	for i := max(len(s.items)-recentForQuery, 0); i < len(s.items); i++ {
 		if s.items[i].entry.Type == core.TypeMessage {
-			q.Recent = append(q.Recent, s.items[i].entry)
+			q.Recent = append(q.Recent, s.items[i].entry.Clone())
 		}
 	}
 	if q.Prompt == "" {

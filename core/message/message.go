@@ -9,6 +9,7 @@
 package message
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -125,6 +126,30 @@ func New(role Role, text string) Message {
 func (m Message) WithParts(parts []Part) Message {
 	m.Parts = parts
 	m.Edited = m.Raw != nil
+	return m
+}
+
+// Clone returns a message that shares with m nothing that can be written to. All raw bytes are in one new buffer: two allocations, however many parts.
+func (m Message) Clone() Message {
+	m.Parts = slices.Clone(m.Parts)
+	n := len(m.Raw)
+	for i := range m.Parts {
+		n += len(m.Parts[i].Raw)
+	}
+	buf := make([]byte, 0, n)
+	take := func(raw []byte) []byte {
+		if raw == nil {
+			return nil
+		}
+		from := len(buf)
+		buf = append(buf, raw...)
+		// The capacity ends with the bytes, so that appending to one does not write into the next.
+		return buf[from:len(buf):len(buf)]
+	}
+	m.Raw = take(m.Raw)
+	for i := range m.Parts {
+		m.Parts[i].Raw = take(m.Parts[i].Raw)
+	}
 	return m
 }
 
