@@ -70,6 +70,17 @@ func tablePrompts() []broken {
 				longest[r.Session] = r.Transcript.Messages
 			}
 		}
+	}), caughtBy("contract.rewound", "a transcript that says what was said at the end shows the end alone", recalling(nil), func(w *wrongEngine) {
+		known := map[core.SessionID][]message.Message{}
+		w.before = func(_ string, r any) {
+			if r, ok := r.(*core.AssembleRequest); ok && r.Transcript != nil {
+				all, list := known[r.Session], r.Transcript.Messages
+				if n := len(all) - len(list); n > 0 && len(list) > 0 && slices.EqualFunc(list, all[n:], sameText) {
+					r.Transcript = &core.Transcript{Messages: all, Whole: r.Transcript.Whole}
+				}
+				known[r.Session] = r.Transcript.Messages
+			}
+		}
 	}), caughtBy("contract.rewound", "shorter transcripts with a prompt are not looked at", recalling(nil), func(w *wrongEngine) {
 		longest := 0
 		w.before = func(_ string, r any) {

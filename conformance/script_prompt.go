@@ -15,7 +15,7 @@ var promptScriptChecks = []Check{
 	{ID: "contract.unsent", Promise: 5, Suite: SuiteEngine, script: scriptUnsent,
 		Rule: "a prompt that the host appends itself is nowhere in a result, with a transcript or without; without one of either the result ends with the newest message, behind what is recalled"},
 	{ID: "contract.rewound", Promise: 5, Suite: SuiteEngine, script: scriptRewound,
-		Rule: "the result ends where the transcript does, also where that is shorter than before and brings nothing new, until something is added again; what comes back, a system message in front too, stands where the transcript has it and nowhere else"},
+		Rule: "the result ends where the transcript does, also where that is shorter than before and brings nothing new, be it what was said at the end too, until something is added again; what comes back, a system message in front too, stands where the transcript has it and nowhere else"},
 	{ID: "contract.provider", Promise: 5, Suite: SuiteEngine, script: scriptProvider,
 		Rule: "roles and the ids of calls are what the provider of the call at hand accepts, whichever came before, once something has left the window too"},
 }
@@ -107,7 +107,8 @@ func scriptRewound(s *script) string {
 		prompt   string
 		restarts bool
 		ids      bool
-	}{{}, {whole: true}, {prompt: "and what now"}, {restarts: true}, {ids: true}, {whole: true, ids: true}} {
+		twice    bool // the conversation ends as it began
+	}{{}, {whole: true}, {prompt: "and what now"}, {restarts: true}, {ids: true}, {whole: true, ids: true}, {twice: true}, {whole: true, twice: true}} {
 		s.id = recallSession(fmt.Sprintf("rewound %d", n))
 		t := s.transcript(9).Messages
 		again := append(slices.Clone(t[:2]), s.transcript(2).Messages...)
@@ -119,6 +120,9 @@ func scriptRewound(s *script) string {
 			}
 			led := func(n int) []message.Message { return append(slices.Clone(all[6:]), all[:n]...) }
 			lists = [][]message.Message{led(4), led(2), led(6), s.transcript(1).Messages, led(3), led(6)}
+		}
+		if c.twice {
+			lists = [][]message.Message{append(slices.Clone(t[:6]), t[:2]...), t[:2]}
 		}
 		for i, list := range lists {
 			if i%2 == 1 && c.restarts && s.restarts() {

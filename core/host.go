@@ -131,6 +131,9 @@ func (NoHost) Now() time.Time { return time.Now() }
 // first message, or put a line of their own there. Known messages there that stood elsewhere are an edit. A host that deletes has to declare whole transcripts
 // for that to be seen.
 //
+// A list that is nothing but what the session began with is a rewind to it, also where it ended as it began. Where the host shows new messages behind such a list, it
+// is one with Whole, and else what was said at the end. What the host calls the messages (Key, ID, Time) counts for more than both.
+//
 // A host that hands over all it has can say so with Whole. Messages of type message.Filler are not looked at. All of this holds for every call that takes a
 // transcript; a compaction that is passed on passes it on.
 type Transcript struct {

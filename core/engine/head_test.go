@@ -111,6 +111,11 @@ func TestHeadOfATranscript(t *testing.T) {
 		{"the first message, a line, and what was said behind it: a rewind", join(base[:1], one(assistant("ok")), base[2:5]), [][]message.Message{
 			join(base[:1], one(user("(cut)")), one(assistant("ok"))),
 		}, false, "q1 | (cut) | ok", []string{"q2", "a2", "q3"}},
+		{"a rewind to a beginning that was said twice", join(base[:4], base[:2]), [][]message.Message{base[:2]}, false, "q1 | a1", []string{"q2", "a2"}},
+		{"a rewind to a beginning that was said twice, behind a system message", join(withSystem[:5], base[:1]), [][]message.Message{join(withSystem[:2], one(user("new")))}, true,
+			"s1 | q1 | new", []string{"a1", "q2", "a2"}},
+		{"a list that was cut to what was said twice, and said on", join(base[:4], base[:1]), [][]message.Message{join(base[:1], one(user("new")))}, false,
+			"q1 | a1 | q2 | a2 | q1 | new", nil},
 		{"a line nobody knows, and a rewind to what was said twice", join(base[:2], base[2:3], base[1:2], base[4:]), [][]message.Message{
 			join(one(user("(begin)")), base[1:2], base[2:3], base[1:2], base[4:]), join(base[:2], one(user("new"))),
 		}, false, "q1 | a1 | new", []string{"(begin)", "q2", "q3", "a3"}},

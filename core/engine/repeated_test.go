@@ -241,3 +241,29 @@ func reworked(r *rand.Rand, host []string, word string) []string {
 	}
 	return append(slices.Clone(host), word)
 }
+
+// TestCutToWhatWasSaidTwice: a list may be what was said first as well as what was said last. The names that its host has for messages tell which.
+func TestCutToWhatWasSaidTwice(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for _, whole := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, whole %t", by, whole), func(t *testing.T) {
+				host := called(by, "u1 a2 u3 a4 u5 a6")
+				for i := range host[:2] {
+					host[4+i].Parts = host[i].Parts
+				}
+				for _, c := range []struct {
+					list []message.Message
+					want string
+				}{{host[4:], "u1 | a2 | u3 | a4 | u1 | a2"}, {host[:2], "u1 | a2"}} {
+					f := newFixture(t)
+					for _, list := range [][]message.Message{host, c.list} {
+						f.restart()
+						if got := shown(f.assemble(1000, transcript("now", list...), func(r *core.AssembleRequest) { r.Transcript.Whole = whole })); len(list) == 2 && got != c.want {
+							t.Errorf("the host shows %+v: the window is %q, want %q", list, got, c.want)
+						}
+					}
+				}
+			})
+		}
+	}
+}

@@ -60,6 +60,31 @@ func align(known, host []string) []int {
 	return out
 }
 
+// rewound returns match for a list that may be what was said first as well as what was said last: nothing but the beginning of what is known, or, of a host that
+// shows all it has, as much of the beginning as of the end. It is the beginning then, unless same, what the host calls its messages, says otherwise.
+func rewound(known, host []string, match []int, whole bool, same func(k, i int) bool) []int {
+	out := make([]int, len(host))
+	n := 0
+	for i := range out {
+		out[i] = -1
+	}
+	for k := 0; k < len(known) && n < len(host) && (known[k] == "" || known[k] == host[n]); k++ {
+		if known[k] != "" {
+			out[n] = k
+			n++
+		}
+	}
+	if n == 0 || n < len(host) && (!whole || n < matched(match)) {
+		return match
+	}
+	for i, k := range match {
+		if k >= 0 && same(k, i) && (out[i] < 0 || !same(out[i], i)) {
+			return match
+		}
+	}
+	return out
+}
+
 // relink finds known entries for host messages that align left over because the order changed: no message is stored again only because it
 // stands elsewhere now. It returns for each of host the index of the known entry, or -1. Of several that say it, the one is taken that the host calls the same.
 func relink(known, host []string, match []int, same func(k, i int) bool) []int {

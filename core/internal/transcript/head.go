@@ -19,7 +19,8 @@ import (
 //
 // A list that is nothing but what the conversation began with is a rewind, also where a line stands in it: whoever goes back there sends the same bytes as a
 // host that keeps its first message, leaves out the rest, and says the second one anew. What was taken back must not go on being sent; what was only left out is still
-// stored. A host that cuts shows something of the end with what it says anew.
+// stored. A host that cuts shows something of the end with what it says anew. Where the conversation ends as it began, that says nothing of a list that is said to be
+// whole: it is a rewind, too, unless the host calls the messages by the names of those at the end.
 //
 // What came in that way may be a line that the host puts in front of whatever it shows. Found again later, it says nothing about what stood behind it.
 

@@ -62,6 +62,9 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 		return !rows[i].Own && known[hard[k]].Name.Same(NameOf(&in.t.Messages[rows[i].Index]))
 	}
 	match := align(kf, fingerprints(rows))
+	if len(rows) > 0 && !rows[0].Gap {
+		match = rewound(kf, fingerprints(rows), match, in.t.Whole, same)
+	}
 	linked := relink(kf, fingerprints(rows), match, same)
 	claimStrays(strays, fingerprints(rows), match, linked, same)
 	// What the engine made of an entry that is not in force is no new message.
