@@ -24,7 +24,8 @@ type Store interface {
 	//
 	// A position, (agent, session, Seq), exists once: a new entry at one that another entry holds is ErrConflict, whether that is in the
 	// same batch, of an earlier call, or of another process. Entries whose key is known are duplicates whatever their position; a position is
-	// free again when its entry was deleted. A store that was written before this rule may hold several entries at a position: they are read as Scan says.
+	// free again when its entry was deleted, so an engine that erases leaves a TypeErased entry where a session ends. A store that was written
+	// before this rule may hold several entries at a position: they are read as Scan says.
 	// A store that cannot keep the rule for several processes says so in its documentation, and how it treats a second one.
 	//
 	// Callers: an entry that was refused for its position was not stored. Read what is new, and append again under the same ID and Key.

@@ -213,7 +213,7 @@ func (t *task) replace(ctx context.Context, v *core.View, r core.Replacement, id
 	}
 	entry := t.e.summaryEntry(v, r, standing{covers: covers, of: joined(of), frontier: frontier}, t.Now)
 	if id != "" {
-		entry.ID, entry.Key = id, "c:"+id
+		entry.ID, entry.Key = id, summaryKey+id
 	}
 	if entry.Tokens >= cost && r.Kind != "note" {
 		return core.Entry{}, refused(t, fmt.Sprintf("%d tokens cannot stand for %d", entry.Tokens, cost))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -341,6 +342,69 @@ func TestTailThatFails(t *testing.T) {
 			cancel()
 			if _, err := f.engine.Assemble(ctx, core.AssembleRequest{Session: f.id, Budget: 1000}); !errors.Is(err, context.Canceled) {
 				t.Errorf("a call that was cancelled: %v", err)
+			}
+		})
+	}
+}
+
+// TestOthersSayMoreOnceTheNewestSummaryIsErased: what another process says after it erased a summary that was the session's newest entry is shown once by whoever
+// made the summary, in a store that keeps no views: its position is not given again.
+func TestOthersSayMoreOnceTheNewestSummaryIsErased(t *testing.T) {
+	talk := []message.Message{user("my code is " + secret), assistant("noted"), user("apple"), assistant("pear"), user("plum"), assistant("fig")}
+	for name, c := range map[string]struct {
+		compactions, said int
+		transcript        bool
+	}{
+		"one message":                     {1, 1, false},
+		"as many as there were summaries": {2, 2, false},
+		"more":                            {1, 3, false},
+		"less":                            {2, 1, false},
+		"the host shows it":               {1, 1, true},
+		"the host shows more":             {2, 3, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, other, _ := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = teller{} })
+			f.ingest(talk...)
+			for range c.compactions {
+				f.compact(30)
+			}
+			f.assemble(1000)
+			other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+			host, want := slices.Clone(talk), ""
+			for n := range c.said {
+				m := user(fmt.Sprint("said ", n))
+				other.ingest(m)
+				host, want = append(host, m), want+" | "+m.Text()
+			}
+			for range 2 {
+				for _, g := range []*fixture{f, other} {
+					got := shown(g.assemble(1000, func(r *core.AssembleRequest) {
+						if c.transcript {
+							r.Transcript = &core.Transcript{Messages: host}
+						}
+					}))
+					if !strings.HasSuffix(got, "fig"+want) || strings.Contains(got, secret) {
+						t.Errorf("shown: %q, want it to end with %q", got, "fig"+want)
+					}
+				}
+				f.ingest(user("further"))
+				host, want = append(host, user("further")), want+" | further"
+			}
+			said := 0
+			for e, err := range core.All(t.Context(), f.parts.Store, f.id.Scope(), false) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.HasPrefix(e.Text(), "said ") {
+					said++
+				}
+			}
+			if said != c.said {
+				t.Errorf("%d messages are stored, and %d were said", said, c.said)
+			}
+			f.restart()
+			if got := shown(f.assemble(1000)); !strings.HasSuffix(got, "fig"+want) || strings.Contains(got, secret) {
+				t.Errorf("shown by one that read it anew: %q", got)
 			}
 		})
 	}

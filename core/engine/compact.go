@@ -571,6 +571,6 @@ func (e *Engine) summaryEntry(v *core.View, r core.Replacement, s standing, at t
 	entry := e.entry(v.Session, m, v.Next, draft{kind: core.TypeSummary, meta: meta})
 	entry.Time = at
 	entry.Turn = v.Turns
-	entry.Key = "c:" + entry.ID
+	entry.Key = summaryKey + entry.ID
 	return entry
 }

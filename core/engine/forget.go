@@ -279,7 +279,8 @@ func (er *erasure) covers(sum core.Entry) bool {
 	return slices.ContainsFunc(er.spans[sum.SessionID()], func(entry core.Entry) bool { return entry.Seq < sum.Seq })
 }
 
-// empty turns the entries into empty places, and removes the summaries. Indexes and retrievers with a memory are told.
+// empty turns the entries into empty places, and removes the summaries. One that a session ends with leaves a place too: what is said next would get its position,
+// and not be seen by a process that keeps its own view, which is past it. Indexes and retrievers with a memory are told.
 func (er *erasure) empty(ctx context.Context) error {
 	for id, entries := range er.spans {
 		scope := id.Scope()
@@ -295,9 +296,12 @@ func (er *erasure) empty(ctx context.Context) error {
 				}
 				continue
 			}
-			if entry.Type == core.TypeSummary {
-				gone = append(gone, entry.ID)
+			summary := entry.Type == core.TypeSummary
+			if summary {
 				er.rec.Summaries++
+			}
+			if summary && (entry.Seq+1 < er.ends[id] || er.purges(id)) {
+				gone = append(gone, entry.ID)
 				continue
 			}
 			if entry.Type == core.TypeErased && er.req.Purge {
@@ -306,7 +310,9 @@ func (er *erasure) empty(ctx context.Context) error {
 			if _, err := er.e.erasures.empty(ctx, entry, er.rec.ID); err != nil && !errors.Is(err, core.ErrNotFound) {
 				return err
 			}
-			er.rec.Entries++
+			if !summary {
+				er.rec.Entries++
+			}
 		}
 		if len(gone) > 0 {
 			if _, err := er.e.store.Delete(ctx, scope, gone); err != nil {
@@ -319,9 +325,12 @@ func (er *erasure) empty(ctx context.Context) error {
 	return nil
 }
 
+// purges reports whether nothing is to be left of a session.
+func (er *erasure) purges(id core.SessionID) bool { return er.req.Purge && er.req.Scope.Contains(id) }
+
 // eraser returns the store if it erases the session as a whole, and that is what is asked for.
 func (er *erasure) eraser(id core.SessionID) (core.SessionEraser, bool) {
-	if !er.req.Purge || !er.req.Scope.Contains(id) {
+	if !er.purges(id) {
 		return nil, false
 	}
 	return core.As[core.SessionEraser](er.e.store)
@@ -330,6 +339,9 @@ func (er *erasure) eraser(id core.SessionID) (core.SessionEraser, bool) {
 // purge removes the empty places, and the views.
 func (er *erasure) purge(ctx context.Context) error {
 	for id, entries := range er.spans {
+		if !er.purges(id) {
+			continue // its summaries are gone
+		}
 		ids := make([]string, len(entries))
 		for i := range entries {
 			ids[i] = entries[i].ID

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -198,8 +199,17 @@ func (er *erasure) late(ctx context.Context, id core.SessionID, sum *core.Summar
 	if er.summaries[sum.ID] || sum.Kind == erasedKind || !er.standsFor(sum.Of) {
 		return nil
 	}
-	if _, err := er.e.store.Delete(ctx, id.Scope(), []string{sum.ID}); err != nil {
+	got, err := er.e.store.Get(ctx, id.Scope(), []string{sum.ID})
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return err
+	}
+	for _, entry := range got { // the session may end with it, see empty
+		place, err := er.e.erasures.empty(ctx, entry, er.rec.ID)
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
+			return err
+		}
+		er.ids[place.ID] = true
+		er.spans[id] = append(er.spans[id], place)
 	}
 	er.summaries[sum.ID] = true
 	er.rec.Summaries++

@@ -563,8 +563,13 @@ func extendPath(v *core.View, entry core.Entry) {
 	v.Apply(edit.Extend{Session: entry.SessionID(), Seq: entry.Seq, Leads: leads})
 }
 
-// inConversation reports whether an entry belongs on a path; summaries stand beside it.
-func inConversation(entry core.Entry) bool { return entry.Type != core.TypeSummary }
+// summaryKey begins the keys of summaries, and of no other entry.
+const summaryKey = "c:"
+
+// inConversation reports whether an entry belongs on a path; summaries, and what is left of them, stand beside it.
+func inConversation(entry core.Entry) bool {
+	return entry.Type != core.TypeSummary && (entry.Type != core.TypeErased || !strings.HasPrefix(entry.Key, summaryKey))
+}
 
 // adopt takes an entry that the view does not know into it.
 func adopt(v *core.View, entry core.Entry) {

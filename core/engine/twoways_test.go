@@ -109,7 +109,8 @@ func TestPurgeChangesTheEpochOnce(t *testing.T) {
 	}
 }
 
-// TestErasedSummaryIsNoPurge: where an erasure takes the summary that was the session's last entry, the session is what it was: nothing is sent anew.
+// TestErasedSummaryIsNoPurge: where a summary that was the session's last entry is deleted, as erasures of older versions did, the session is what it was: nothing
+// is sent anew.
 func TestErasedSummaryIsNoPurge(t *testing.T) {
 	f := newFixture(t)
 	f.parts.Compactor = teller{}
@@ -119,6 +120,13 @@ func TestErasedSummaryIsNoPurge(t *testing.T) {
 		t.Fatalf("Compact = %+v", res)
 	}
 	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	page, err := f.store.Scan(t.Context(), core.ScanQuery{Scope: f.id.Scope(), Reverse: true, Limit: 1})
+	if err != nil || page.Entries[0].Type != core.TypeErased {
+		t.Fatalf("the session ends with %+v, %v", page.Entries, err)
+	}
+	if _, err := f.store.Delete(t.Context(), f.id.Scope(), []string{page.Entries[0].ID}); err != nil {
+		t.Fatal(err)
+	}
 	first := f.assemble(1000)
 	tail, err := f.store.Tail(t.Context(), f.id)
 	if v, e := f.store.LoadView(t.Context(), f.id); err != nil || e != nil || tail.Next >= v.Next {

@@ -275,7 +275,7 @@ func Examine(ctx context.Context, store core.Store, id core.SessionID, log strin
 			report("entries %q and %q have position %d", other, e.ID, e.Seq)
 		}
 		at[e.Seq] = e.ID
-		if e.Type != core.TypeSummary {
+		if e.Type != core.TypeSummary && !strings.HasPrefix(e.Key, "c:") { // what is left of a summary
 			places = append(places, e.Seq)
 		}
 		if e.Type == core.TypeMessage {
