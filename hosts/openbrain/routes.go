@@ -93,7 +93,7 @@ func (s *Server) serve(rt route) http.Handler {
 				return refuse(http.StatusMethodNotAllowed, "Method Not Allowed")
 			}
 			// A turn is for work: whoever sends slowly takes nobody's.
-			received, free, err := s.receive(w, r)
+			received, free, err := s.receive(w, r, who)
 			if err != nil {
 				return err
 			}

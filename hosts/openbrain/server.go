@@ -32,8 +32,8 @@ type Server struct {
 
 	// slots are taken by requests that are worked on.
 	slots chan struct{}
-	// held is how many bytes of bodies requests hold.
-	held     atomic.Int64
+	// bodies are those that requests hold.
+	bodies   *intake
 	seq      atomic.Int64
 	draining atomic.Bool
 	// patching keeps two changes of one thought from mixing.
@@ -97,7 +97,7 @@ func New(cfg Config, store core.Store, searcher core.Searcher, opts ...Option) (
 	}
 	s := &Server{
 		cfg: cfg, store: store, searcher: searcher, log: o.log, now: o.now, catalogue: newCatalogue(store, o.now), changes: newChanges(store, o.now()),
-		slots: make(chan struct{}, cfg.MaxConcurrent),
+		slots: make(chan struct{}, cfg.MaxConcurrent), bodies: newIntake(bodiesHeld * cfg.MaxBody),
 	}
 	s.feed, _ = core.As[core.ChangeFeed](store)
 	if obs, ok := searcher.(core.Observer); ok {

@@ -63,7 +63,8 @@ func sourceOf(inv *inventory.Inventory, text string, entries []core.Entry) *sour
 	return s
 }
 
-// verify puts the words of text right that the source spells otherwise, and takes out identifiers, addresses, sums and dates that it does not hold.
+// verify puts the words of text right that the source spells otherwise, and takes out identifiers, addresses, sums, dates and telephone
+// numbers that it does not hold.
 func (s *source) verify(text string) (string, findings) {
 	var f findings
 	text, f.invented = s.claims.check(text)

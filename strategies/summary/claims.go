@@ -12,32 +12,10 @@ import (
 	"github.com/contextengine/contextengine/internal/asking"
 )
 
-// claim is a sum of money or a date in a text, at text[from:to]. A model that gets one wrong gets it wrong plausibly: only the source can tell.
+// claim is a sum of money, a date or a telephone number in a text, at text[from:to]. A model that gets one wrong gets it wrong plausibly: only the source can tell.
 type claim struct {
 	from, to int
 	known    bool
-}
-
-const currency = `(?:[$€£¥₹₩]|(?i:\b(?:usd|eur|gbp|chf|jpy|cny|inr|cad|aud)\b))`
-
-// money finds sums: a number beside a currency. The first or the second group is the number.
-var money = regexp.MustCompile(currency + `\s?(\d(?:[\d.,']*\d)?)|(\d(?:[\d.,']*\d)?)\s?(?:` + currency + `|(?i:dollars?|euros?|pounds?|francs?|yen|yuan|rupees?)\b)`)
-
-var numbers = regexp.MustCompile(`\b\d(?:[\d.,']*\d)?\b`)
-
-// bare is a number without what separates its digits, so that 1,200.00 and 1200 are the same.
-func bare(n string) string {
-	if i := strings.LastIndexAny(n, ".,"); i > 0 && len(n)-i == 3 { // cents
-		if n[i+1:] == "00" {
-			n = n[:i]
-		}
-	}
-	return strings.Map(func(r rune) rune {
-		if r < '0' || r > '9' {
-			return -1
-		}
-		return r
-	}, n)
 }
 
 const months = `(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*`
@@ -47,11 +25,22 @@ var dateForms = []struct {
 	form             *regexp.Regexp
 	year, month, day int
 }{
-	{regexp.MustCompile(`\b(\d{4})-(\d{1,2})-(\d{1,2})\b`), 1, 2, 3},
+	{regexp.MustCompile(`\b(\d{4})[-/](\d{1,2})[-/](\d{1,2})\b`), 1, 2, 3},
+	{regexp.MustCompile(`\b(\d{4})\.(\d\d)\.(\d\d)\b`), 1, 2, 3}, // 2026.9.4 is a version
 	{regexp.MustCompile(`\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b`), 3, 1, 2},
+	{regexp.MustCompile(`\b([0-3]?\d)/([0-3]?\d)/(\d\d)\b`), 3, 1, 2},
 	{regexp.MustCompile(`\b` + months + `\.? (\d{1,2})(?:st|nd|rd|th)?\b(?:,? (\d{4})\b)?`), 3, 1, 2},
 	{regexp.MustCompile(`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + months + `(?:\.?,? (\d{4})\b)?`), 3, 2, 1},
+	{regexp.MustCompile(`\b(\d{1,2})(?:\.|er|º|°)? (?:de |di )?(` + strings.Join(monthNames, "|") + `)\b(?:,? (?:de |del |di )?(\d{4})\b)?`), 3, 2, 1},
 }
+
+// monthNames are those of a year in German, French, Spanish, Italian, Portuguese and Dutch, one year after the other.
+var monthNames = strings.Fields(`Januar Februar März April Mai Juni Juli August September Oktober November Dezember
+	janvier février mars avril mai juin juillet août septembre octobre novembre décembre
+	enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+	gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
+	janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro
+	januari februari maart april mei juni juli augustus september oktober november december`)
 
 // date is a day; the year is 0 where nobody said it.
 type date struct{ year, month, day int }
@@ -114,8 +103,14 @@ func datesOf(text string, yield func(from, to int, readings ...date)) {
 			}
 			var d date
 			d.year, _ = strconv.Atoi(group(f.year))
+			if len(group(f.year)) == 2 {
+				d.year += 2000
+			}
 			d.day, _ = strconv.Atoi(group(f.day))
-			if month := group(f.month); month[0] > '9' {
+			month := group(f.month)
+			if at := slices.Index(monthNames, month); at >= 0 {
+				d.month = 1 + at%12
+			} else if month[0] > '9' {
 				d.month = 1 + strings.Index("JanFebMarAprMayJunJulAugSepOctNovDec", month)/3
 			} else {
 				d.month, _ = strconv.Atoi(month)
@@ -129,16 +124,19 @@ func datesOf(text string, yield func(from, to int, readings ...date)) {
 	}
 }
 
-// claims are the sums and dates that a source holds.
+// claims are the sums, dates and telephone numbers that a source holds.
 type claims struct {
 	numbers map[string]bool
 	dates   []date
+	// digits are all of the source, one behind the other.
+	digits string
 }
 
 func claimsOf(text string, entries []core.Entry) *claims {
-	c := &claims{numbers: make(map[string]bool)}
-	for _, n := range numbers.FindAllString(text, -1) {
-		c.numbers[bare(n)] = true
+	c := &claims{numbers: make(map[string]bool), digits: digitsOf(text)}
+	for _, m := range numbers.FindAllStringSubmatch(text, -1) {
+		c.numbers[bare(m[1])] = true
+		c.numbers[amount(m[1], m[2])] = true
 	}
 	add := func(_, _ int, readings ...date) { c.dates = append(c.dates, readings...) }
 	datesIn(text, add)
@@ -167,15 +165,24 @@ func (c *claims) holds(readings []date) bool {
 	})
 }
 
-// check takes the sums and dates out of a text that the source does not hold, and returns how many those were.
+// check takes the sums, dates and telephone numbers out of a text that the source does not hold, and returns how many those were.
 func (c *claims) check(text string) (checked string, invented int) {
 	var found []claim
 	for _, m := range money.FindAllStringSubmatchIndex(text, -1) {
-		from, to := m[2], m[3]
-		if from < 0 {
-			from, to = m[4], m[5]
+		at := 2 // the groups of the number and of what it is times
+		if m[at] < 0 {
+			at = 6
 		}
-		found = append(found, claim{from, to, c.numbers[bare(text[from:to])]})
+		from, to, times := m[at], m[at+1], ""
+		if m[at+2] >= 0 {
+			times = text[m[at+2]:m[at+3]]
+		}
+		known := c.numbers[amount(text[from:to], times)]
+		found = append(found, claim{from, to + len(times), known})
+	}
+	for _, m := range phone.FindAllStringIndex(text, -1) {
+		digits := digitsOf(text[m[0]:m[1]])
+		found = append(found, claim{m[0], m[1], strings.Contains(c.digits, digits[max(len(digits)-9, 0):])}) // the country may be left out, or added
 	}
 	datesIn(text, func(from, to int, readings ...date) {
 		found = append(found, claim{from, to, c.holds(readings)})

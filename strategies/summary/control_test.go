@@ -185,10 +185,11 @@ func TestAnAuditPutsATextRight(t *testing.T) {
 	}
 }
 
-// TestInventedFactsAreMarked: sums, dates and addresses that the source does not hold, in any of the forms that people write.
+// TestInventedFactsAreMarked: sums, dates, addresses and telephone numbers that the source does not hold, in any of the forms that people write.
 func TestInventedFactsAreMarked(t *testing.T) {
 	es := compactingtest.Conversation(12)
-	es[0].Message = message.New(message.User, "The fee is 1,499.50 EUR, the deposit $1,200, due on 3 May 2026; yesterday I wrote to ann@example.com about db1.example.com:5432 at 10.0.0.12.")
+	es[0].Message = message.New(message.User, "The fee is 1,499.50 EUR, the deposit $1,200, due on 3 May 2026; yesterday I wrote to ann@example.com about db1.example.com:5432 at 10.0.0.12. "+
+		"Loaf 2 came out flat. The loan is 3.5 million, the rent 800 zł or EUR900, the trip 2k; the fair opens on 5. März 2031. Call 030 1234-5678.")
 	es[0].Time = time.Date(2026, 4, 20, 12, 0, 0, 0, time.UTC)
 	for said, want := range map[string]string{
 		"the fee of 1499.50 EUR":                "the fee of 1499.50 EUR",
@@ -213,6 +214,22 @@ func TestInventedFactsAreMarked(t *testing.T) {
 		"see example.org/x":                     "see [unverified]",
 		"at 10.0.0.12":                          "at 10.0.0.12",
 		"at 10.0.0.13":                          "at [unverified]",
+		"a loan of $3,500,000, or 3.5M euros":   "a loan of $3,500,000, or 3.5M euros",
+		"a loan of $2 million":                  "a loan of $[unverified]",
+		"a loan of 2,5 Millionen euros":         "a loan of [unverified] euros",
+		"a rent of 900 EUR, 800 PLN":            "a rent of 900 EUR, 800 PLN",
+		"a rent of 4711 zł, 300 Kč, 950 kr":     "a rent of [unverified] zł, [unverified] Kč, [unverified] kr",
+		"a rent of EUR950 or R$ 750, 80 cents":  "a rent of EUR[unverified] or R$ [unverified], [unverified] cents",
+		"a trip for $2,000":                     "a trip for $2,000",
+		"a trip for 5k euros":                   "a trip for [unverified] euros",
+		"on March 5, 2031, le 5 mars":           "on March 5, 2031, le 5 mars",
+		"on 2031/03/05, 05/03/31, 3/5/31":       "on 2031/03/05, 05/03/31, 3/5/31",
+		"on 6. März 2031, am 7. Dezember":       "on [unverified], am [unverified]",
+		"le 6 mars 2031, el 7 de marzo de 2031": "le [unverified], el [unverified]",
+		"on 03/06/31 or 2031.03.06":             "on [unverified] or [unverified]",
+		"call +49 30 12345678":                  "call +49 30 12345678",
+		"call +49 30 12345679, (555) 012-3456":  "call [unverified], [unverified]",
+		"8/10 in 3/4 of 1/2 try 5, 12 m 3 kr":   "8/10 in 3/4 of 1/2 try 5, 12 m 3 kr",
 	} {
 		s := compactingtest.New(es, 900, 5)
 		cfg := config()
