@@ -3,7 +3,8 @@ package core
 import "context"
 
 // TokenCounter returns how many tokens a model sees in text. It is pure, safe for concurrent use, never negative, 0
-// for "", and never below the true count of the encoding it stands for.
+// for "", and never below the true count of the encoding it stands for. It cannot be stopped: a call of an Engine whose ctx ends does not wait for a long text,
+// whose count goes on and is taken by the next call.
 type TokenCounter func(text string) int
 
 // Completer asks a language model for text.

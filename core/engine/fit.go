@@ -24,6 +24,13 @@ func (c *call) fit(ctx context.Context, s *session, v core.View, policy history.
 		return nil, err
 	}
 	c.dirty = c.keepRecall(&v) || c.dirty
+	for i := range s.items { // what is clipped is counted
+		if it := &s.items[i]; v.Stubs[it.entry.ID].Kind == "" && !it.hidden() {
+			if err := c.e.counted(ctx, &it.entry.Message); err != nil {
+				return nil, err
+			}
+		}
+	}
 	c.clipNew(s, &v)
 	if start := c.limitStart(s, &v); start > s.base {
 		c.moveStart(s, &v, start)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -24,11 +25,14 @@ const (
 
 // gauge says what messages cost in tokens, whole and shortened. It is safe for concurrent use.
 type gauge struct {
-	count core.TokenCounter
+	counter core.TokenCounter
 	// roles is what the names of roles cost.
 	roles map[message.Role]int
 	// seed is of the hashes that costs and wordings are found again by.
 	seed maphash.Seed
+	// long are the counts of long texts, by their hash; mu guards it.
+	mu   sync.Mutex
+	long map[uint64]*longCount
 }
 
 func newGauge(count core.TokenCounter) *gauge {
@@ -36,7 +40,7 @@ func newGauge(count core.TokenCounter) *gauge {
 	for _, r := range []message.Role{message.System, message.User, message.Assistant} {
 		roles[r] = count(string(r))
 	}
-	return &gauge{count: count, roles: roles, seed: maphash.MakeSeed()}
+	return &gauge{counter: count, roles: roles, seed: maphash.MakeSeed(), long: make(map[uint64]*longCount)}
 }
 
 // messageCost counts what m costs in a prompt, in tokens.

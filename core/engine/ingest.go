@@ -272,6 +272,9 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 			in.duplicates++
 			continue
 		}
+		if err := s.e.counted(ctx, &m); err != nil {
+			return intake{}, err
+		}
 		entry := s.e.entry(s.id, m, next, d)
 		entry.Key = keyOf(m, next, i, &d, entry.Fingerprint)
 		if entry, err = s.e.erasures.stayErased(ctx, gone, entry); err != nil {

@@ -75,7 +75,10 @@ func promptKey(req core.AssembleRequest) string {
 func (f *frame) retrieve(ctx context.Context, c *call) (*core.Recall, error) {
 	r := &core.Recall{Turn: f.v.Turns, Prompt: promptKey(c.req), Time: newestOf(&f.v, f.s, f.e.now), At: f.newestTurn(c.hosted())}
 	q := f.query(c)
-	asks := words.Asked(q.Prompt)
+	asks, err := words.Asked(ctx, q.Prompt)
+	if err != nil {
+		return nil, fmt.Errorf("core: recall: %w", err)
+	}
 	gated := f.e.cfg.Recall.Gate && !asks.Certain
 	allowance := f.allowance(c, !gated)
 	gated = gated && !begun(&f.v, q.Granted)

@@ -106,6 +106,10 @@ func (c *Cutter) Spans(in Place, text string) []Span {
 		if at == len(text) {
 			break
 		}
+		if text[at] == '\n' && len(c.begins['\n']) == 0 {
+			at++ // nothing begins with it
+			continue
+		}
 		if spans, next := c.match(in, text, at, top); next > at {
 			for _, s := range spans {
 				if s.From == at {

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"context"
 	"iter"
 	"maps"
 	"slices"
@@ -24,16 +25,25 @@ const (
 	shortAsk = 400
 	// maxAskWords bounds the words that are looked for.
 	maxAskWords = 64
+	// betweenLooks is how much of a long text is read between two looks at ctx, in bytes.
+	betweenLooks = 64 << 10
 )
 
-// Asked reads what a prompt asks.
-func Asked(prompt string) Question {
+// Asked reads what a prompt asks. It stops with ctx's error when ctx ends.
+func Asked(ctx context.Context, prompt string) (Question, error) {
 	if len(prompt) <= shortAsk {
-		return Question{Certain: asks(prompt), focus: prompt}
+		return Question{Certain: asks(prompt), focus: prompt}, nil
 	}
 	var q Question
+	look := len(prompt) // what is left when ctx is looked at next
 	var focus, rest strings.Builder
 	for text := prompt; text != ""; {
+		if len(text) <= look {
+			if err := ctx.Err(); err != nil {
+				return Question{}, err
+			}
+			look = len(text) - betweenLooks
+		}
 		end := strings.IndexFunc(text, func(r rune) bool { return strings.ContainsRune(sentenceEnds, r) })
 		if end < 0 {
 			end = len(text)
@@ -50,7 +60,7 @@ func Asked(prompt string) Question {
 		text = text[end:]
 	}
 	q.focus, q.rest = focus.String(), rest.String()
-	return q
+	return q, nil
 }
 
 const (
@@ -60,6 +70,9 @@ const (
 
 // asks reports whether a sentence is a question, or points back.
 func asks(sentence string) bool {
+	if sentence == "\n" {
+		return false // as often as a text is long
+	}
 	if strings.ContainsAny(sentence, questionMarks) {
 		return true
 	}

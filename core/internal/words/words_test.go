@@ -1,6 +1,8 @@
 package words_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"math/rand/v2"
@@ -12,14 +14,14 @@ import (
 )
 
 func Example() {
-	asked := words.Asked("Which colour did we choose for the garden fence?")
-	fmt.Println(asked.Certain)
+	asked, err := words.Asked(context.Background(), "Which colour did we choose for the garden fence?")
+	fmt.Println(asked.Certain, err)
 	words.Each("The fence is green.", func(w string) bool {
 		fmt.Println(w)
 		return true
 	})
 	// Output:
-	// true
+	// true <nil>
 	// fence
 	// green
 }
@@ -38,7 +40,7 @@ func TestMisses(t *testing.T) {
 		{strings.Repeat("the report says what it says. ", 20) + "Do you remember the lighthouse?", "the lighthouse", "", true},
 		{"码头 计划", "码头有九个", "", true},
 	} {
-		q, shown := words.Asked(tc.prompt), slices.Values([]string{tc.shown})
+		q, shown := askedOf(t, tc.prompt), slices.Values([]string{tc.shown})
 		for _, sketch := range []words.Sketch{nil, words.SketchOf(shown), words.SketchOf(slices.Values([]string{"more", tc.shown}))} {
 			if got := q.Misses(slices.Values([]string{tc.offered}), func(yield func(words.Sketch, string) bool) { yield(sketch, tc.shown) }); got != tc.want {
 				t.Errorf("%.40q of %q behind %q: %v", tc.prompt, tc.offered, tc.shown, got)
@@ -61,7 +63,7 @@ func TestMissesBySketch(t *testing.T) {
 	}
 	misses := 0
 	for range 500 {
-		asked, offered := words.Asked(text(12, 60)), slices.Values([]string{text(20, 60), text(20, 60)})
+		asked, offered := askedOf(t, text(12, 60)), slices.Values([]string{text(20, 60), text(20, 60)})
 		texts := [][]string{{text(300, 200), text(10, 200)}, {text(30, 200)}, {""}}
 		shown := func(sketched bool) func(func(words.Sketch, string) bool) {
 			return func(yield func(words.Sketch, string) bool) {
@@ -184,5 +186,35 @@ func TestPieces(t *testing.T) {
 	want := []string{"berth a7-b9x costs 12345", "a7-b9x costs 12345 crowns", "a7-b9x", "costs 12345 crowns today", "12345"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+}
+
+func askedOf(t *testing.T, prompt string) words.Question {
+	t.Helper()
+	q, err := words.Asked(t.Context(), prompt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// dying is a context that ends once it was asked so often.
+type dying struct {
+	context.Context
+	asked, last int
+}
+
+func (d *dying) Err() error {
+	if d.asked++; d.asked > d.last {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestAskedStops: a long prompt is not read to its end when ctx ends meanwhile.
+func TestAskedStops(t *testing.T) {
+	ctx := &dying{Context: t.Context(), last: 3}
+	if _, err := words.Asked(ctx, strings.Repeat("a\n", 1<<19)); !errors.Is(err, context.Canceled) || ctx.asked != 4 {
+		t.Errorf("error %v after %d looks at ctx, want that of ctx after 4", err, ctx.asked)
 	}
 }
