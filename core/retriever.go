@@ -56,6 +56,7 @@ func (q Query) Scopes() []Scope {
 
 // Candidate is an entry that may be recalled.
 type Candidate struct {
+	// Entry is as the store holds it: the Engine looks there, and quotes nothing that it does not find so.
 	Entry Entry
 	// Text is what to quote of it, words of Entry.Text() in their order; empty for all of it. The Engine quotes the entry itself where Text says anything else.
 	Text string

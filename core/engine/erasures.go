@@ -197,27 +197,6 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, rows
 	return nil
 }
 
-// findGone notes which entries are erased or not there any more.
-func (t *erasures) findGone(ctx context.Context, scope core.Scope, ids []string, gone map[string]bool) error {
-	got, err := t.store.Get(ctx, scope, ids)
-	switch {
-	case errors.Is(err, core.ErrNotFound) && len(ids) == 1:
-		gone[ids[0]] = true
-		return nil
-	case errors.Is(err, core.ErrNotFound):
-		for i := range ids { // one of them is missing
-			if err := t.findGone(ctx, scope, ids[i:i+1], gone); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for _, entry := range got {
-		gone[entry.ID] = entry.Hidden()
-	}
-	return err
-}
-
 // everErased reports whether anything of an agent's was erased, by whichever process. Once it was, that stays so. Until then a store that several processes use is
 // asked whether there is a key, in one cheap read; any other is asked once.
 func (t *erasures) everErased(ctx context.Context, agent string) (bool, error) {

@@ -23,8 +23,8 @@ func overwrite(v reflect.Value) {
 			overwrite(v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if f := v.Field(i); f.CanSet() {
+		for _, f := range v.Fields() {
+			if f.CanSet() {
 				overwrite(f)
 			}
 		}

@@ -341,6 +341,31 @@ func TestTakingTurnsReadsWhatIsNew(t *testing.T) {
 	}
 }
 
+// TestRecallReadsWhatItQuotes: what a retriever proposes is read once, when the block is made, and only what is quoted of it.
+func TestRecallReadsWhatItQuotes(t *testing.T) {
+	store, p := &countedStore{Store: memory.New()}, &proposer{}
+	f := newFixture(t, func(c *engine.Config, parts *engine.Parts) {
+		c.Recall.Share, parts.Store, parts.Retriever = 0.2, store, p
+	})
+	f.store = store.Store
+	for i := range 100 {
+		f.ingest(user(fmt.Sprintf("message %d %s", i, strings.Repeat("word ", 20))))
+	}
+	f.assemble(1000, full)
+	f.everything(p, f.id.Agent)
+	f.ingest(assistant("noted"), user("which was it?"))
+	for turn := range 2 {
+		store.reset()
+		res := f.assemble(1000, full)
+		if quoted := strings.Count(res.Messages[res.RecallAt].Text(), "> message"); turn == 0 && (quoted == 0 || store.gets.Load() != 1 || store.read.Load() != int64(quoted)) {
+			t.Errorf("%d quotations, %d entries read in %d gets, want each once in one", quoted, store.read.Load(), store.gets.Load())
+		}
+		if turn > 0 && store.gets.Load() != 0 {
+			t.Errorf("%d gets for a block that stays", store.gets.Load())
+		}
+	}
+}
+
 // TestShorteningStoresNoEntry: a compaction that only shortens what is shown changes the view, once, and stores nothing beside it.
 func TestShorteningStoresNoEntry(t *testing.T) {
 	store := &countedStore{Store: memory.New()}

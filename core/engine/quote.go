@@ -160,19 +160,10 @@ func quotedText(quotation string) string {
 	return text
 }
 
-// build writes the block of what is still there, in the order in which things were said.
-func (f *frame) build(ctx context.Context, c *call, r *core.Recall, q *core.Query, in []quotation) error {
-	in, err := f.confirmed(ctx, in)
-	if err != nil {
-		if ctx.Err() != nil || f.e.cfg.Failure == FailStrict {
-			return fmt.Errorf("core: assemble %q: recall: %w", f.s.id, err)
-		}
-		f.e.warn(ctx, "store", "recall", err)
-		c.warnings = append(c.warnings, "recall: "+err.Error())
-		return nil
-	}
+// build writes the block, in the order in which things were said.
+func (f *frame) build(r *core.Recall, q *core.Query, in []quotation) {
 	if len(in) == 0 {
-		return nil
+		return
 	}
 	size := len(recallOpen) + len(recallClose)
 	for i := range in {
@@ -196,7 +187,6 @@ func (f *frame) build(ctx context.Context, c *call, r *core.Recall, q *core.Quer
 	b.WriteString(recallClose)
 	// It was counted quotation by quotation; counting it again as a whole would take as long as all the rest of the call.
 	r.Text, r.Tokens = b.String(), math.MaxInt32-pack.room
-	return nil
 }
 
 // boundRecall ends the block with the grants that it needs.

@@ -87,6 +87,45 @@ func (r *reader) find(ctx context.Context, v *core.View, id string) (core.Entry,
 	return core.Entry{}, err
 }
 
+// held reads what the store holds of entries that a part names, by id. Of those in untold a store that does not show all it holds cannot say.
+func (r *reader) held(ctx context.Context, n int, named func(i int) *core.Entry) (held map[string]core.Entry, untold map[string]bool, err error) {
+	ids := make(map[core.SessionID][]string)
+	for i := range n {
+		id := named(i).SessionID()
+		ids[id] = append(ids[id], named(i).ID)
+	}
+	held, untold = make(map[string]core.Entry, n), make(map[string]bool)
+	for id, list := range ids {
+		for some := range slices.Chunk(list, core.MaxPage) {
+			if err := r.there(ctx, id.Scope(), some, held, untold); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return held, untold, nil
+}
+
+// there reads those of a scope's entries that are there.
+func (r *reader) there(ctx context.Context, scope core.Scope, ids []string, into map[string]core.Entry, untold map[string]bool) error {
+	got, err := r.store.Get(ctx, scope, ids)
+	if half := len(ids) / 2; errors.Is(err, core.ErrNotFound) && half > 0 { // of some of them
+		if err = r.there(ctx, scope, ids[:half], into, untold); err != nil {
+			return err
+		}
+		return r.there(ctx, scope, ids[half:], into, untold)
+	}
+	for _, entry := range got {
+		into[entry.ID] = entry
+	}
+	if errors.Is(err, core.ErrNotFound) {
+		if errors.Is(err, errors.ErrUnsupported) {
+			untold[ids[0]] = true
+		}
+		return nil
+	}
+	return err
+}
+
 // walkBack returns the position from which the path to its end costs at most tokens, or its beginning if all of it costs at most whole.
 func (r *reader) walkBack(ctx context.Context, v *core.View, end, tokens, whole int) (int, error) {
 	pos, start, over := end, end, max(whole-tokens, 0)

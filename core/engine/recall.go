@@ -91,7 +91,8 @@ func (f *frame) retrieve(ctx context.Context, c *call) (*core.Recall, error) {
 	}
 	allowance = min(allowance, all-room+pack.room)
 	if allowance < minRecall || c.share == 0 {
-		return r, f.build(ctx, c, r, &q, carried)
+		f.build(r, &q, carried)
+		return r, nil
 	}
 	q.Tokens, q.Limit = allowance, f.e.cfg.candidates(allowance)
 	sets := f.shownSets()
@@ -111,18 +112,27 @@ func (f *frame) retrieve(ctx context.Context, c *call) (*core.Recall, error) {
 		c.warnings = append(c.warnings, "retriever: "+err.Error())
 	}
 	if gated && !asks.Misses(offered(candidates), inFront(f, c)) {
-		return r, f.build(ctx, c, r, &q, carried)
+		f.build(r, &q, carried)
+		return r, nil
 	}
 	seen := f.seen(sets, candidates)
 	for i := range carried {
 		seen[carried[i].Entry.ID] = true
 	}
 	pack.room = f.s.quoteRoom(allowance)
-	in := f.choose(c, &q, candidates, seen, pack)
+	in, err := f.confirmed(ctx, c, f.choose(c, &q, candidates, seen, pack))
+	if err != nil {
+		if ctx.Err() != nil || f.e.cfg.Failure == FailStrict {
+			return nil, fmt.Errorf("core: assemble %q: recall: %w", f.s.id, err)
+		}
+		f.e.warn(ctx, "store", "recall", err)
+		c.warnings = append(c.warnings, "recall: "+err.Error())
+	}
 	if !gated && f.v.Front().Left > 0 { // a session that is shown whole stays so
 		c.want(allowance-pack.room, f.e.cfg.askedRoom(c.share, f.v.Budget))
 	}
-	return r, f.build(ctx, c, r, &q, append(carried, in...))
+	f.build(r, &q, append(carried, in...))
+	return r, nil
 }
 
 // quotesIn adds to the test for entries that the window shows those that blocks of earlier turns quote whole.
@@ -300,27 +310,40 @@ func recallsOf(v *core.View) []*core.Recall {
 	return out
 }
 
-// confirmed leaves out of a list of quotations what was erased: a retriever may go on remembering it. Only where something was erased the store is asked.
-func (f *frame) confirmed(ctx context.Context, in []quotation) ([]quotation, error) {
-	ids := make(map[core.SessionID][]string)
-	for i := range in {
-		id := in[i].Entry.SessionID()
-		erased := f.v.Erased > 0
-		if id != f.s.id {
-			var err error
-			if erased, err = f.e.erasures.everErased(ctx, id.Agent); err != nil {
-				return nil, err
+// confirmed leaves out of a list of quotations what the store does not hold as it is quoted: a retriever may go on remembering what was erased or purged, and say
+// what nobody said.
+func (f *frame) confirmed(ctx context.Context, c *call, in []quotation) ([]quotation, error) {
+	held, untold, err := f.e.reader.held(ctx, len(in), func(i int) *core.Entry { return &in[i].Entry })
+	if err != nil {
+		return nil, err
+	}
+	for i := range in { // a store that cannot say is believed to hold it, unless something was erased
+		if id := in[i].Entry.SessionID(); untold[in[i].Entry.ID] {
+			erased := f.v.Erased > 0
+			if id != f.s.id {
+				if erased, err = f.e.erasures.everErased(ctx, id.Agent); err != nil {
+					return nil, err
+				}
+			}
+			if !erased {
+				held[in[i].Entry.ID] = in[i].Entry
 			}
 		}
-		if erased {
-			ids[id] = append(ids[id], in[i].Entry.ID)
-		}
 	}
-	gone := make(map[string]bool)
-	for id, list := range ids {
-		if err := f.e.erasures.findGone(ctx, id.Scope(), list, gone); err != nil {
-			return nil, err
+	return slices.DeleteFunc(in, func(q quotation) bool {
+		is, ok := held[q.Entry.ID]
+		if gone := !ok || is.Type == core.TypeErased; gone || f.saysTheSame(&q.Entry, &is) {
+			return gone
 		}
-	}
-	return slices.DeleteFunc(in, func(q quotation) bool { return gone[q.Entry.ID] }), nil
+		err := errors.New("what it says of " + q.Entry.ID + " is not what is stored; it is not quoted")
+		f.e.warn(ctx, "retriever", "quote", err)
+		c.warnings = append(c.warnings, "retriever: "+err.Error())
+		return true
+	}), nil
+}
+
+// saysTheSame reports whether two entries with one id may be recalled alike, and are quoted alike.
+func (f *frame) saysTheSame(a, b *core.Entry) bool {
+	head := func(entry *core.Entry) string { return quotedBehind("", f.s.id, entry, "") }
+	return a.Seq == b.Seq && a.Type == b.Type && a.Role == b.Role && a.Time.Equal(b.Time) && head(a) == head(b) && a.Text() == b.Text()
 }

@@ -242,7 +242,27 @@ func (r *reach) searched(ctx context.Context, req SearchRequest, query string, w
 		}
 		return 1
 	})
-	return hits[:min(len(hits), want)], nil
+	if hits = hits[:min(len(hits), want)]; r.e.searcher == nil {
+		return hits, nil
+	}
+	return r.stored(ctx, hits)
+}
+
+// stored returns the hits as the store holds them: a searcher may go on finding what was erased, or say other than what is stored.
+func (r *reach) stored(ctx context.Context, hits []core.Hit) ([]core.Hit, error) {
+	held, untold, err := r.e.reader.held(ctx, len(hits), func(i int) *core.Entry { return &hits[i].Entry })
+	if err != nil {
+		return nil, err
+	}
+	out := hits[:0]
+	for _, h := range hits {
+		if untold[h.Entry.ID] {
+			out = append(out, h)
+		} else if is, ok := held[h.Entry.ID]; ok && !is.LookedUp() && r.holds(&is) {
+			out = append(out, core.Hit{Entry: is, Score: h.Score})
+		}
+	}
+	return out, nil
 }
 
 // searchScope asks the searcher, or reads the entries where there is none.

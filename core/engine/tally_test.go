@@ -29,20 +29,17 @@ func (h *ticking) Now() time.Time {
 	return h.now
 }
 
-// oneText recalls one text, or fails.
-type oneText struct{ text, fail string }
+// oneText recalls one entry, or fails.
+type oneText struct {
+	entry core.Entry
+	fail  string
+}
 
-func (f *oneText) Retrieve(_ context.Context, q core.Query) ([]core.Candidate, error) {
+func (f *oneText) Retrieve(context.Context, core.Query) ([]core.Candidate, error) {
 	if f.fail != "" {
 		return nil, fmt.Errorf("%s", f.fail)
 	}
-	if f.text == "" {
-		return nil, nil
-	}
-	return []core.Candidate{{Entry: core.Entry{
-		ID: "elsewhere", Agent: q.Scope.Agent, Session: q.Scope.Session, Type: core.TypeMessage, Role: message.User, Time: time.Unix(1000, 0),
-		Message: message.New(message.User, f.text),
-	}, Text: f.text, Score: 1, Source: "finder"}}, nil
+	return []core.Candidate{{Entry: f.entry, Text: f.entry.Text(), Score: 1, Source: "finder"}}, nil
 }
 
 // TestEntriesNameTheArm: of what is stored at once the first entry names the session's arm, and so does every message of a user, so that each turn does; others
@@ -75,7 +72,7 @@ func TestTally(t *testing.T) {
 	t.Parallel()
 	store, find := memory.New(), &oneText{}
 	cfg := engine.DefaultConfig()
-	cfg.Recall.Gate = false
+	cfg.Recall.Gate, cfg.Recall.AcrossSessions = false, true
 	e, err := engine.New(engine.Parts{Store: store, Compactor: steady{}, Retriever: find, Counter: wordCounter, Host: &ticking{now: time.Unix(5000, 0)}}, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +124,16 @@ func TestTally(t *testing.T) {
 		{"the order of things is hard to tell now", "where is it?", "I do not know of the order", false},
 	} {
 		before := read(armed)
-		find.text = c.text
+		elsewhere := core.SessionID{Agent: "a", Session: "elsewhere"}
+		res, err := e.Ingest(t.Context(), core.IngestRequest{Session: elsewhere, Message: message.New(message.User, c.text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := store.Get(t.Context(), elsewhere.Scope(), res.IDs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		find.entry = said[0]
 		turn(armed, c.ask, c.answer)
 		got := read(armed)
 		if got.Recalled != before.Recalled+1 || (got.Used == before.Used+1) != c.used {

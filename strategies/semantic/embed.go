@@ -91,7 +91,9 @@ func (x *VectorIndex) embedTexts(ctx context.Context, texts, ids []string) (map[
 	switch {
 	case err == nil:
 		for i, id := range ids {
-			found[id] = got[i]
+			if found[id] = got[i]; got[i] == nil {
+				x.log.WarnContext(ctx, "semantic: entry cannot be compared", slog.String("entry", id))
+			}
 		}
 		return found, nil
 	case !errors.Is(err, core.ErrInvalid):
@@ -111,7 +113,8 @@ func (x *VectorIndex) embedTexts(ctx context.Context, texts, ids []string) (map[
 	return found, nil
 }
 
-// embed asks the embedder and returns vectors of length 1.
+// embed asks the embedder and returns vectors of length 1, nil for a text whose vector has no length in numbers: it cannot be compared. Where no text's can, or
+// all texts have the same one, it is an error.
 func (x *VectorIndex) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	got, err := x.embedder.Embed(ctx, texts)
 	if err != nil {
@@ -129,21 +132,24 @@ func (x *VectorIndex) embed(ctx context.Context, texts []string) ([][]float32, e
 		out[i] = normal(v)
 	}
 	if len(out) > 0 {
-		x.dimensions.Store(int64(len(out[0])))
+		x.dimensions.Store(int64(len(got[0])))
+	}
+	if err := x.worth.judge(texts, out); err != nil {
+		return nil, fmt.Errorf("embed with %q: %w", x.embedder.Model(), err)
 	}
 	return out, nil
 }
 
-// normal returns a copy of v of length 1; of the zero vector, or one with no length in numbers, a zero vector.
+// normal returns a copy of v of length 1; nil for the zero vector, and for one with no length in numbers.
 func normal(v []float32) []float32 {
 	var sum float64
 	for _, f := range v {
 		sum += float64(f) * float64(f)
 	}
-	out := make([]float32, len(v))
 	if sum == 0 || math.IsNaN(sum) || math.IsInf(sum, 0) {
-		return out
+		return nil
 	}
+	out := make([]float32, len(v))
 	scale := 1 / math.Sqrt(sum)
 	for i, f := range v {
 		out[i] = float32(float64(f) * scale)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"strconv"
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
@@ -75,11 +76,10 @@ func (x *VectorIndex) space(ctx context.Context) (string, error) {
 	if n := x.dimensions.Load(); n > 0 {
 		return x.spaceOf(int(n)), nil
 	}
-	got, err := x.embed(ctx, []string{"dimensions"})
-	if err != nil {
+	if _, err := x.embed(ctx, []string{"dimensions"}); err != nil {
 		return "", err
 	}
-	return x.spaceOf(len(got[0])), nil
+	return x.spaceOf(int(x.dimensions.Load())), nil
 }
 
 func (x *VectorIndex) spaceOf(dimensions int) string {
@@ -154,8 +154,12 @@ func (x *VectorIndex) restore(ctx context.Context, v *vectors) error {
 		v.mu.Lock()
 		for _, k := range page.Vectors {
 			it := v.items[k.ID]
-			if k.Part == 0 && it != nil && !it.embedded && it.hash == k.Hash && len(k.Values) > 0 {
-				v.have(it, normal(k.Values))
+			if k.Part != 0 || it == nil || it.embedded || it.hash != k.Hash {
+				continue
+			}
+			if values := normal(k.Values); values != nil { // zeros were no answer
+				v.have(it, values)
+				x.worth.note(strconv.FormatUint(k.Hash, 16), values)
 			}
 		}
 		v.mu.Unlock()

@@ -58,13 +58,14 @@ func WithLogger(l *slog.Logger) VectorOption {
 // vectors are held in memory. In other stores vectors live in memory alone: after a start everything is embedded again.
 //
 // Searches embed what is pending, at most VectorConfig.PerSearch entries each. Appends never wait for the embedder. While the embedder is
-// down entries stay pending.
+// down entries stay pending. One that answers zeros alone, or the same vector for all texts, is as good as down.
 type VectorIndex struct {
 	cfg      VectorConfig
 	embedder core.Embedder
 	log      *slog.Logger
 	// dimensions of the vectors last made, 0 before the first.
 	dimensions atomic.Int64
+	worth      worth
 
 	mu     sync.Mutex
 	src    *source
@@ -152,6 +153,9 @@ func (x *VectorIndex) search(ctx context.Context, v *vectors, q core.SearchQuery
 	got, err := x.embed(ctx, []string{text})
 	if err != nil {
 		return nil, err
+	}
+	if got[0] == nil {
+		return nil, fmt.Errorf("embed with %q: what is looked for has no vector that can be compared: %w", x.embedder.Model(), core.ErrUnavailable)
 	}
 	if v.src.searcher != nil {
 		return v.searchStore(ctx, x.spaceOf(len(got[0])), got[0], q)
