@@ -149,7 +149,7 @@ type IngestResult struct {
 	IDs []string `json:"ids"`
 }
 
-// CommitTurnRequest carries an accepted turn: the user's message to the final answer.
+// CommitTurnRequest carries an accepted turn: the user's message to the final answer. What transcripts showed of it in the turn's Assemble calls is not stored again.
 type CommitTurnRequest struct {
 	Session SessionID `json:"session"`
 	// AdvancementKey identifies the turn, to its last byte; never empty. Every engine takes one of 256 bytes.

@@ -66,6 +66,8 @@ type View struct {
 	// Host is what the host's transcript was when it was last matched; Output is what Assemble returned last, or a host handed back since.
 	Host   Ledger `json:"host,omitzero"`
 	Output Ledger `json:"output,omitzero"`
+	// Told is what transcripts showed of the turn that runs.
+	Told Told `json:"told,omitzero"`
 	// Outputs are what Assemble returned before that, the ones used last behind: a host that is in a turn may go on building on one of them.
 	Outputs []Ledger `json:"outputs,omitempty"`
 	// Commits are the newest advancement keys, oldest first; older ones are recognised by the keys of their entries.
@@ -183,6 +185,12 @@ type Ledger struct {
 	Digest message.Digest `json:"digest"`
 	// Len is how long the view's path was then.
 	Len int `json:"len,omitempty"`
+}
+
+// Told are the positions on the path of what transcripts showed of a turn: From <= position < To.
+type Told struct {
+	From int `json:"from"`
+	To   int `json:"to"`
 }
 
 // Grant lets a session recall from another one until it expires.

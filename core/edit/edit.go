@@ -86,6 +86,12 @@ func (e Insert) Edit(v *core.View) {
 	if e.Leads {
 		v.Lead++
 	}
+	if v.Told.From >= pos {
+		v.Told.From++
+	}
+	if v.Told.To > pos || v.Told.To < v.Told.From {
+		v.Told.To++
+	}
 	for i := range v.Kept {
 		if v.Kept[i].At >= pos {
 			v.Kept[i].At++
@@ -122,6 +128,7 @@ func (e Cut) Edit(v *core.View) {
 	v.Recall, v.Kept = nil, nil
 	v.Lead = min(v.Lead, n)
 	v.Seen = min(v.Seen, n)
+	v.Told = core.Told{From: min(v.Told.From, n), To: min(v.Told.To, n)}
 	v.Start = -1 // found anew by the next assemble: what was too much before may fit now
 	covered := floor
 	for i, sum := range v.Summaries {
@@ -186,7 +193,7 @@ func (e Disown) Edit(v *core.View) {
 	v.Start, v.Frontier, v.Lead, v.Seen, v.Backlog = -1, 0, 0, 0, 0
 	v.Summaries, v.Shown, v.Stubs, v.Pinned, v.Head = nil, nil, nil, "", nil
 	v.Recall, v.Kept = nil, nil
-	v.Host = core.Ledger{}
+	v.Host, v.Told = core.Ledger{}, core.Told{From: v.Len(), To: v.Len()}
 	v.Epoch++
 }
 
@@ -244,6 +251,7 @@ func (e Relay) Edit(v *core.View) {
 		return at[pos]
 	}
 	v.Start, v.Frontier, v.Seen, v.Host.Len = to(old.Start), to(old.Frontier), to(old.Seen), to(old.Host.Len)
+	v.Told = core.Told{From: to(old.Told.From), To: to(old.Told.To)}
 	if old.Lead > 0 && old.Lead < len(at) {
 		v.Lead = min(at[old.Lead-1]+1, at[old.Lead])
 	}
@@ -529,6 +537,12 @@ type Match struct{ Ledger core.Ledger }
 
 // Edit implements core.Edit.
 func (e Match) Edit(v *core.View) { v.Host = e.Ledger }
+
+// Tell sets what a transcript showed of the turn that runs: the path from a position on.
+type Tell struct{ From int }
+
+// Edit implements core.Edit.
+func (e Tell) Edit(v *core.View) { v.Told = core.Told{From: e.From, To: v.Len()} }
 
 // Sent sets what Assemble returned lately, the ones used last behind; none where what was returned counts no longer.
 type Sent struct{ Outputs []core.Ledger }

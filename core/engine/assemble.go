@@ -76,7 +76,7 @@ func (s *session) assemble(ctx context.Context, req core.AssembleRequest) (core.
 		return core.AssembleResult{}, err
 	}
 	if req.Transcript != nil {
-		if _, err := s.reconcile(ctx, req.Transcript, req.Call == core.CallLoop, req.Settings); err != nil {
+		if _, err := s.reconcile(ctx, req.Transcript, momentOf(&req), req.Settings); err != nil {
 			return core.AssembleResult{}, err
 		}
 	}

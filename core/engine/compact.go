@@ -199,7 +199,7 @@ func (e *Engine) prepare(ctx context.Context, req core.CompactRequest) (*task, c
 		var v core.View
 		err := e.retry(ctx, req.Session, func(s *session) error {
 			if req.Transcript != nil {
-				if _, err := s.reconcile(ctx, req.Transcript, false, req.Settings); err != nil {
+				if _, err := s.reconcile(ctx, req.Transcript, anytime, req.Settings); err != nil {
 					return err
 				}
 			}

@@ -40,7 +40,7 @@ func (e *Engine) Bootstrap(ctx context.Context, req core.BootstrapRequest) (_ co
 			res.Known = s.view.Len()
 			return nil
 		}
-		n, err := s.reconcile(ctx, req.Transcript, false, req.Settings)
+		n, err := s.reconcile(ctx, req.Transcript, anytime, req.Settings)
 		res.Imported, res.Known = n, s.view.Len()
 		return err
 	})
@@ -113,7 +113,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 			return nil
 		}
 		v := s.view.Clone()
-		known, err := s.overlap(ctx, messages)
+		known, err := s.overlap(ctx, messages, req.Heartbeat)
 		if err != nil {
 			return err
 		}
@@ -134,9 +134,12 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 		if s.view.Host.Len == s.view.Len() {
 			host := v.Host
 			if !req.Heartbeat {
-				host = extend(host, fingerprintsOf(req.Messages))
+				host = extend(host, fingerprintsOf(req.Messages[shownOf(known, at):]))
 			}
 			v.Apply(edit.Match{Ledger: asOf(host, &v)})
+		}
+		if !req.Heartbeat {
+			v.Apply(edit.Tell{From: v.Len()})
 		}
 		s.turn = turnBudget{}
 		return s.adopt(ctx, v, in)
@@ -148,7 +151,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 }
 
 // AfterTurn takes up a turn from hosts that do not commit turns. What was ingested before is recognised by the key, the id or the time that the host gave it; a
-// message that has none of them is another one each time it is handed over.
+// message that has none of them is another one each time it is handed over, unless a transcript showed it as one of this turn.
 func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) (err error) {
 	ctx, end := e.begin(ctx, "AfterTurn", req.Session)
 	defer func() { end(err) }()
@@ -165,7 +168,7 @@ func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) (err 
 	tries := make(tries)
 	err = e.retry(ctx, req.Session, func(s *session) error {
 		v := s.view.Clone()
-		known, err := s.overlap(ctx, turn)
+		known, err := s.overlap(ctx, turn, req.Heartbeat)
 		if err != nil {
 			return err
 		}
@@ -174,6 +177,9 @@ func (e *Engine) AfterTurn(ctx context.Context, req core.AfterTurnRequest) (err 
 			return err
 		}
 		s.turn = turnBudget{}
+		if !req.Heartbeat {
+			v.Apply(edit.Tell{From: v.Len()})
+		}
 		if err := s.adopt(ctx, v, in); err != nil {
 			return err
 		}
@@ -491,9 +497,9 @@ func keyOf(m message.Message, seq int64, i int, d *draft, fingerprint string) st
 }
 
 // overlap finds messages of a turn that are on the path already, because an earlier call brought them: the turn's beginning at the end of the path, or
-// the whole turn further up. Only what the host itself identifies (key, id or time) counts as the same: two users' "ok" do not. What stands in front of the
-// window is read only where the window begins inside the turn.
-func (s *session) overlap(ctx context.Context, turn []message.Message) (map[int]string, error) {
+// the whole turn further up. Only what the host itself identifies (key, id or time) counts as the same: two users' "ok" do not, unless a transcript showed it
+// inside this turn. What stands in front of the window is read only where the window begins inside the turn. A transcript shows nothing of what a timer caused.
+func (s *session) overlap(ctx context.Context, turn []message.Message, heartbeat bool) (map[int]string, error) {
 	if s.view.Len() == 0 || len(turn) == 0 {
 		return nil, nil
 	}
@@ -545,7 +551,10 @@ func (s *session) overlap(ctx context.Context, turn []message.Message) (map[int]
 			return ids, nil
 		}
 	}
-	return nil, nil
+	if heartbeat {
+		return nil, nil
+	}
+	return s.told(ctx, turn, fps)
 }
 
 func validMessages(op string, messages []message.Message) error {

@@ -22,8 +22,8 @@ import (
 // Four things can have happened besides growth: the host shows only the newest part (history limits), it was reset, it was rewound or forked,
 // or it compacted itself. Each is recognised and none is mixed with another.
 //
-// Inside a turn (loop) the transcript may also begin with what the engine returned lately. Its settings say whose rules that was made with.
-func (s *session) reconcile(ctx context.Context, t *core.Transcript, loop bool, settings core.RuntimeSettings) (int, error) {
+// Inside a turn the transcript may also begin with what the engine returned lately. Its settings say whose rules that was made with.
+func (s *session) reconcile(ctx context.Context, t *core.Transcript, at moment, settings core.RuntimeSettings) (int, error) {
 	if t.Skipped < 0 {
 		return 0, invalid("reconcile", "transcript.skipped", "must be the number of messages that are not repeated, 0 or more")
 	}
@@ -37,12 +37,12 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, loop bool, 
 		t = &core.Transcript{Skipped: t.Skipped, Digest: t.Digest, Messages: s.e.redact.redacted(t.Messages), Whole: t.Whole}
 		kept = fingerprintsOf(t.Messages)
 	}
-	if loop {
+	if at == inside {
 		if err := s.recollect(ctx, settings); err != nil {
 			return 0, err
 		}
 	}
-	grown, ok, err := s.reconcileTail(ctx, t, fps, loop)
+	grown, ok, err := s.reconcileTail(ctx, t, fps, at)
 	if ok || err != nil {
 		return grown, err
 	}
@@ -54,14 +54,14 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, loop bool, 
 			return 0, err
 		}
 	}
-	n, err := s.reconcileAll(ctx, t, fps, kept, loop)
+	n, err := s.reconcileAll(ctx, t, fps, kept, at)
 	return grown + n, err
 }
 
 // reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output. It reports whether that was all: where
 // the store has something of it already, what is stored is put in order by who compares the whole.
-func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []string, loop bool) (int, bool, error) {
-	for _, l := range s.ledgers(loop) {
+func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []string, at moment) (int, bool, error) {
+	for _, l := range s.ledgers(at == inside) {
 		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 && (l == s.view.Host || t.Skipped+len(fps) > 0) {
 			continue
 		}
@@ -77,10 +77,13 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		if own {
 			s.sent(l)
 		}
-		if len(fresh) == 0 {
-			return 0, true, nil
-		}
 		v := s.view.Clone()
+		if len(fresh) == 0 {
+			if at.tell(&v, t.Messages); v.Told == s.view.Told {
+				return 0, true, nil
+			}
+			return 0, true, s.settle(ctx, v)
+		}
 		in, err := s.append(ctx, &v, draft{messages: fresh, taken: make(map[string]bool)})
 		if err != nil {
 			return 0, true, err
@@ -91,6 +94,7 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		if !own {
 			v.Apply(edit.Match{Ledger: asOf(extend(l, fps[l.Count-t.Skipped:]), &v)})
 		}
+		at.tell(&v, t.Messages)
 		return len(in.entries), true, s.takeUp(ctx, v, in)
 	}
 	return 0, false, nil
@@ -125,7 +129,7 @@ func (s *session) handedBack(fps []string) int {
 
 // reconcileAll compares the whole transcript with the whole path. fps are the fingerprints of the host's messages, kept those of the same as they
 // may be stored.
-func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kept []string, loop bool) (int, error) {
+func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kept []string, at moment) (int, error) {
 	known, err := s.e.reader.pathEntries(ctx, &s.view)
 	if err != nil {
 		return 0, err
@@ -136,7 +140,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 		}
 	}
 	// What the engine itself put into its output is not part of the conversation, and what it shortened or merged stands for what it shows.
-	in := transcript.Read(t, kept, s.ownMessages(), loop)
+	in := transcript.Read(t, kept, s.ownMessages(), at == inside)
 	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages); err != nil {
 		return 0, err
 	}
@@ -155,6 +159,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 		return 0, err
 	}
 	v.Apply(edit.Match{Ledger: asOf(extend(core.Ledger{Count: t.Skipped, Digest: t.Digest}, fps), &v)})
+	at.tell(&v, t.Messages)
 	if err := s.takeUp(ctx, v, n); err != nil || len(plan.Leaders) == 0 || !s.warm {
 		return len(n.entries), err
 	}

@@ -235,9 +235,40 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) (e
 		}
 		v.Apply(edit.Lengthen{From: s.view.Len()})
 		s.lengthened(s.view.Len(), v.Len())
+		if len(in.entries)+len(in.before) > 0 {
+			if err := e.unquote(ctx, &v, req.Child, &m); err != nil {
+				return err
+			}
+		}
 		return s.adopt(ctx, v, in)
 	})
 	return e.failed(ctx, "store", "subagent ended", err)
+}
+
+// unquote takes out what was recalled where that quotes what a child handed back: the window shows it as its result now.
+func (e *Engine) unquote(ctx context.Context, v *core.View, child core.SessionID, result *message.Message) error {
+	said, blocks := message.Fingerprint(*result), recallsOf(v)
+	for i, r := range blocks {
+		for _, it := range r.Items {
+			got, err := e.store.Get(ctx, child.Scope(), []string{it.ID})
+			if errors.Is(err, core.ErrNotFound) {
+				continue // it is another session's
+			}
+			if err != nil {
+				return fmt.Errorf("core: subagent %q: read what was recalled: %w", child, err)
+			}
+			if message.Fingerprint(message.New(message.Assistant, got[0].Said())) != said {
+				continue
+			}
+			if v.Recall != nil && i == len(blocks)-1 && v.Recall.Text != "" {
+				v.Apply(edit.Recall{}) // the next call makes another one
+				return nil
+			}
+			v.Apply(edit.Unrecall{}, edit.Anew{})
+			return nil
+		}
+	}
+	return nil
 }
 
 // lastAnswer returns the text of the newest assistant message of the child's own that is in force and says something.

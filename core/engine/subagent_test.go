@@ -413,3 +413,51 @@ func TestSubagentEndsInsideATurn(t *testing.T) {
 		t.Errorf("shown: %q", got)
 	}
 }
+
+// TestResultThatWasRecalled: what a child said is recalled while it runs, in this turn or one before, and is not shown a second time beside what it hands back; what
+// else was recalled may stay.
+func TestResultThatWasRecalled(t *testing.T) {
+	const said = "the zebra stands in the oven"
+	full := func(r *core.AssembleRequest) { r.PromptMode = core.PromptFull }
+	for name, c := range map[string]struct {
+		result string
+		later  bool // a turn later
+		times  int
+	}{
+		"its last answer":               {"", false, 1},
+		"the host's copy":               {said, false, 1},
+		"a turn later":                  {said, true, 1},
+		"something else":                {"nothing was found", false, 1},
+		"its last answer, a turn later": {"", true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &proposer{}
+			f := newFixture(t, func(c *engine.Config, parts *engine.Parts) { c.Recall.AcrossSessions, parts.Retriever = true, p })
+			child := core.SessionID{Agent: "main", Session: "child"}
+			f.say(f.id, false, user("send somebody to look for the zebra"))
+			if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child}); err != nil {
+				t.Fatal(err)
+			}
+			f.say(child, false, user("look for it"), assistant(said))
+			f.everything(p, "main")
+			f.say(f.id, false, user("where is the zebra by now?"))
+			if got := shown(f.assemble(4000, full)); !strings.Contains(got, said) {
+				t.Fatalf("shown: %q: nothing is recalled", got)
+			}
+			if c.later {
+				f.say(f.id, false, assistant("it is looked for"), user("and now?"))
+				f.assemble(4000, full)
+			}
+			for range 2 {
+				if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Parent: f.id, Child: child, Reason: "completed", Result: c.result}); err != nil {
+					t.Fatal(err)
+				}
+				if got := shown(f.assemble(4000, full)); strings.Count(got, said) != c.times {
+					t.Errorf("shown %d times, want %d: %q", strings.Count(got, said), c.times, got)
+				}
+				f.restart()
+			}
+			f.sound()
+		})
+	}
+}

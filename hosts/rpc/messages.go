@@ -23,8 +23,11 @@ func formatOf(field, own, connection string) (message.Codec, error) {
 	return c, nil
 }
 
-// decodeMessages reads messages; field names the array in errors.
+// decodeMessages reads messages; field names the array in errors. One that is missing or null is no empty one: it would say that there are no messages any more.
 func decodeMessages(c message.Codec, field string, raw []json.RawMessage) ([]message.Message, error) {
+	if raw == nil {
+		return nil, badField(field, "is required: give an array, an empty one where there are no messages")
+	}
 	out, fillers := make([]message.Message, len(raw)), fillersOf(c.Name())
 	for i := range raw {
 		m, err := decodeMessage(c, fmt.Sprintf("%s[%d]", field, i), raw[i], fillers)

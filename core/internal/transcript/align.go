@@ -2,10 +2,10 @@ package transcript
 
 import "slices"
 
-// align matches the fingerprints of a host's transcript with those of the known entries: for each of host the index of the known
+// Align matches the fingerprints of a host's transcript with those of the known entries: for each of host the index of the known
 // entry it is, or -1. Matches increase. What is most alike wins: as many matches as possible, of those the ones in the fewest pieces, and among those the
 // newest known entries, because hosts that do not show everything show the newest part. A known entry without a fingerprint is no anchor: it is passed over.
-func align(known, host []string) []int {
+func Align(known, host []string) []int {
 	if slices.Contains(known, "") {
 		var at []int
 		var anchors []string
@@ -14,7 +14,7 @@ func align(known, host []string) []int {
 				at, anchors = append(at, i), append(anchors, f)
 			}
 		}
-		out := align(anchors, host)
+		out := Align(anchors, host)
 		for i, k := range out {
 			if k >= 0 {
 				out[i] = at[k]
@@ -85,7 +85,7 @@ func rewound(known, host []string, match []int, whole bool, same func(k, i int) 
 	return out
 }
 
-// relink finds known entries for host messages that align left over because the order changed: no message is stored again only because it
+// relink finds known entries for host messages that Align left over because the order changed: no message is stored again only because it
 // stands elsewhere now. It returns for each of host the index of the known entry, or -1. Of several that say it, the one is taken that the host calls the same.
 func relink(known, host []string, match []int, same func(k, i int) bool) []int {
 	free := make(map[string][]int)

@@ -33,9 +33,9 @@ func TestAlign(t *testing.T) {
 		{"repeats", "a a a", "a a a a", []int{0, 1, 2, -1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := align(strings.Fields(tc.known), strings.Fields(tc.host))
+			got := Align(strings.Fields(tc.known), strings.Fields(tc.host))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("align(%q, %q) differs (-want +got):\n%s", tc.known, tc.host, diff)
+				t.Errorf("Align(%q, %q) differs (-want +got):\n%s", tc.known, tc.host, diff)
 			}
 		})
 	}
@@ -54,18 +54,18 @@ func TestAlignIsSound(t *testing.T) {
 		}
 		known, host := list(), list()
 		last, n := -1, 0
-		for i, k := range align(known, host) {
+		for i, k := range Align(known, host) {
 			if k < 0 {
 				continue
 			}
 			if k <= last || known[k] != host[i] {
-				t.Fatalf("align(%v, %v): host %d matched with %d after %d", known, host, i, k, last)
+				t.Fatalf("Align(%v, %v): host %d matched with %d after %d", known, host, i, k, last)
 			}
 			last = k
 			n++
 		}
 		if want := common(known, host); n != want {
-			t.Fatalf("align(%v, %v): %d of %d are matched", known, host, n, want)
+			t.Fatalf("Align(%v, %v): %d of %d are matched", known, host, n, want)
 		}
 	}
 }

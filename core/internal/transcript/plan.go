@@ -61,7 +61,7 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	same := func(k, i int) bool {
 		return !rows[i].Own && known[hard[k]].Name.Same(NameOf(&in.t.Messages[rows[i].Index]))
 	}
-	match := align(kf, fingerprints(rows))
+	match := Align(kf, fingerprints(rows))
 	if len(rows) > 0 && !rows[0].Gap {
 		match = rewound(kf, fingerprints(rows), match, in.t.Whole, same)
 	}

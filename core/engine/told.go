@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/internal/transcript"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// moment is where in a turn a transcript comes.
+type moment int
+
+const (
+	// anytime says nothing about a turn.
+	anytime moment = iota
+	// before is in front of a prompt that the host appends itself, asked is where the prompt stands at the transcript's end, inside is a further call of the turn.
+	before
+	asked
+	inside
+)
+
+func momentOf(req *core.AssembleRequest) moment {
+	switch {
+	case req.Call == core.CallLoop:
+		return inside
+	case req.Prompt == "":
+		return asked
+	}
+	return before
+}
+
+// tell notes in a view that was matched with a transcript what that shows of the turn.
+func (m moment) tell(v *core.View, messages []message.Message) {
+	from := v.Len()
+	switch m {
+	case anytime:
+		return
+	case inside:
+		from = min(v.Told.From, from)
+	case asked:
+		spoken, _ := transcript.Spoken(messages)
+		for _, said := range slices.Backward(spoken) {
+			if said.Role != message.User || from == 0 {
+				break
+			}
+			from--
+		}
+	case before:
+		if v.Told.From == v.Told.To {
+			return // nothing of a turn before it is told
+		}
+	}
+	v.Apply(edit.Tell{From: from})
+}
+
+// told finds messages of a turn that a transcript showed as such: their host has no names for them.
+func (s *session) told(ctx context.Context, turn []message.Message, fps []string) (map[int]string, error) {
+	from, to := s.view.Told.From, min(s.view.Told.To, s.view.Len())
+	if from >= to {
+		return nil, nil
+	}
+	items, err := s.e.reader.read(ctx, &s.view, from, min(to, s.base))
+	if err != nil {
+		return nil, err
+	}
+	items = append(items, s.items[max(from-s.base, 0):max(to-s.base, 0)]...)
+	var at []int
+	var unnamed []string
+	for i := range turn {
+		if transcript.NameOf(&turn[i]) == (transcript.Name{}) {
+			at, unnamed = append(at, i), append(unnamed, fps[i])
+		}
+	}
+	known := make([]string, len(items))
+	for n := range items {
+		switch entry := &items[n].entry; entry.Type {
+		case core.TypeMessage:
+			known[n] = entry.Fingerprint
+		case core.TypeErased:
+			for _, i := range at {
+				was, err := s.e.erasures.wasErased(ctx, entry, &turn[i], fps[i])
+				if err != nil {
+					return nil, err
+				}
+				if was {
+					known[n] = fps[i]
+					break
+				}
+			}
+		}
+	}
+	out := make(map[int]string)
+	for i, n := range transcript.Align(known, unnamed) {
+		if n >= 0 {
+			out[at[i]] = items[n].entry.ID
+		}
+	}
+	return out, nil
+}
+
+// shownOf returns how many messages of a turn a transcript ends with that shows the known ones: at says where those stand among all of the turn.
+func shownOf(known map[int]string, at []int) int {
+	last := -1
+	for i := range known {
+		last = max(last, i)
+	}
+	if at != nil && last >= 0 {
+		last = at[last]
+	}
+	return last + 1
+}

@@ -1,0 +1,129 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// TestToldInsideATurn: what a transcript showed of a turn is not stored again when the turn is accepted, also where the host has no names for its messages; what
+// another turn says in the same words is.
+func TestToldInsideATurn(t *testing.T) {
+	turn := func() []message.Message {
+		return one(user("ok"), calling("c1"), resulting("c1", "found"), assistant("done"))
+	}
+	for name, c := range map[string]struct {
+		prompt string // appended by the host; in the transcript where it is empty
+		loops  []int  // how much of the turn each further call shows
+		own    bool   // the host goes on with what the engine returned
+	}{
+		"no further call":               {"ok", nil, false},
+		"no further call, prompt shown": {"", nil, false},
+		"the prompt alone":              {"ok", []int{1}, false},
+		"a call":                        {"ok", []int{3}, false},
+		"a call, prompt shown":          {"", []int{3}, false},
+		"calls":                         {"ok", []int{1, 3, 3}, false},
+		"the engine's own list":         {"ok", []int{3}, true},
+		"the whole turn":                {"ok", []int{3, 4}, false},
+	} {
+		for _, after := range []bool{false, true} {
+			for _, failed := range []bool{false, true} {
+				for _, restarts := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s, afterTurn %t, failed before %t, restarts %t", name, after, failed, restarts), func(t *testing.T) {
+						f := newFixture(t)
+						var host []message.Message
+						if failed {
+							host = one(user("ok"))
+						}
+						for n := range 3 {
+							before := slices.Clone(host)
+							begin := host
+							if c.prompt == "" {
+								begin = append(slices.Clone(host), turn()[:1]...)
+							}
+							sent := f.assemble(1000, transcript(c.prompt, begin...)).Messages
+							if c.prompt != "" {
+								sent = append(sent, turn()[0])
+							}
+							for _, shows := range c.loops {
+								list := append(slices.Clone(before), turn()[:shows]...)
+								if c.own {
+									list = append(slices.Clone(sent), turn()[1:shows]...)
+								}
+								f.assemble(1000, transcript("", list...), func(r *core.AssembleRequest) { r.Call = core.CallLoop })
+								if restarts {
+									f.restart()
+								}
+							}
+							host = append(host, turn()...)
+							if after {
+								if err := f.engine.AfterTurn(t.Context(), core.AfterTurnRequest{Session: f.id, Messages: host, PrePrompt: len(before)}); err != nil {
+									t.Fatal(err)
+								}
+							} else {
+								for range 2 {
+									res, err := f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: fmt.Sprint("turn ", n), Messages: turn()})
+									if err != nil || res.Status == core.Committed && (len(res.IDs) != 4 || slices.Contains(res.IDs, "")) {
+										t.Fatalf("CommitTurn = %+v, %v", res, err)
+									}
+								}
+							}
+							if n := f.stored(); n != len(host) {
+								t.Fatalf("%d entries are stored for %d messages", n, len(host))
+							}
+						}
+						f.sound()
+						if got, want := len(f.assemble(1000, transcript("next", host...)).Messages), len(host); got != want {
+							t.Errorf("the window shows %d messages of %d", got, want)
+						}
+						if n := f.stored(); n != len(host) {
+							t.Errorf("%d entries are stored for %d messages", n, len(host))
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestToldByAnotherProcess: the turn is accepted by another process than the one that was called inside it, when much of it has left the window, with what
+// a subagent found behind it, and with a message that was erased meanwhile.
+func TestToldByAnotherProcess(t *testing.T) {
+	f := newFixture(t)
+	host := one(user("look it up"))
+	for n := range 8 {
+		id := fmt.Sprint("c", n)
+		host = append(host, calling(id), resulting(id, fmt.Sprintf("found %d of them, in a place of many words, as many as that", n)))
+	}
+	f.assemble(90, transcript("look it up"))
+	for n := 3; n <= len(host); n += 2 {
+		f.assemble(90, transcript("", host[:n]...), func(r *core.AssembleRequest) { r.Call = core.CallLoop })
+	}
+	child := core.SessionID{Agent: "main", Session: "child"}
+	if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Parent: f.id, Child: child, Result: "nothing"}); err != nil {
+		t.Fatal(err)
+	}
+	page, err := f.parts.Store.Scan(t.Context(), core.ScanQuery{Scope: f.id.Scope(), Limit: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.engine.Forget(t.Context(), engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{page.Entries[2].ID}}); err != nil {
+		t.Fatal(err)
+	}
+	f.restart()
+	stored := f.stored()
+	if _, err := f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: "turn", Messages: append(slices.Clone(host), assistant("done"))}); err != nil {
+		t.Fatal(err)
+	}
+	if n := f.stored(); n != stored+1 {
+		t.Errorf("%d entries are stored more for one message that is new", n-stored)
+	}
+	f.sound()
+}
