@@ -37,7 +37,7 @@ func (a *app) doctorCmd() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check that what is configured can be used, and say what to do",
 		Long: "doctor checks that what is configured can be used, for all agents and arms. It makes the store if there is none, and writes nothing into it.\n" +
-			"An embedder is asked for the vectors of two words; no other model is asked anything.\n\n" +
+			"An embedder is asked for the vectors of two texts; no other model is asked anything.\n\n" +
 			"With --fix it mends what it can in the store of the agent: the indexes of a damaged file (a copy of the file is kept), views that do not agree with\n" +
 			"their entries (as they were they go to a file), and what an outbox could not deliver; and it removes temporary files of processes that were killed.\n" +
 			"It says what it is about to do, and asks. Locks need no mending: they end with their process.\n\n" +

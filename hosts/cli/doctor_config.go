@@ -208,16 +208,16 @@ func (a *app) embedders(ctx context.Context, base registry.Config, agent string)
 	return out, errors.Join(errs...)
 }
 
-// embedderFinding asks an embedder for the vectors of two words.
+// embedderFinding asks an embedder for the vectors of two texts.
 func embedderFinding(ctx context.Context, name string, e core.Embedder) (finding, error) {
 	f := finding{Name: "embedder", Status: "ok"}
-	vectors, err := e.Embed(ctx, []string{"doctor", "window"})
+	vectors, err := e.Embed(ctx, []string{"doctor", "a longer window"})
 	switch {
 	case err != nil:
 	case len(vectors) != 2 || len(vectors[0]) == 0:
 		err = errors.New("it answers without a vector")
 	case slices.Equal(vectors[0], vectors[1]):
-		err = errors.New("it answers the same numbers for two different words, so nothing can be found by meaning: look at the endpoint and its model")
+		err = errors.New("it answers the same numbers for two different texts, so nothing can be found by meaning: look at the endpoint and its model")
 	}
 	if err != nil {
 		f.Status, f.Text, f.Do = "fail", fmt.Sprintf("%s: %v", name, err), advice("embedder", err)
