@@ -56,7 +56,7 @@ func (q Query) Scopes() []Scope {
 
 // Candidate is an entry that may be recalled.
 type Candidate struct {
-	// Entry is as the store holds it: the Engine looks there, and quotes nothing that it does not find so.
+	// Entry is as the store holds it: the Engine quotes nothing that it does not find there so, see StoreReader.
 	Entry Entry
 	// Text is what to quote of it, words of Entry.Text() in their order; empty for all of it. The Engine quotes the entry itself where Text says anything else.
 	Text string
@@ -76,6 +76,21 @@ type Sharer interface {
 // to do about it, or "" when it is what its name says. "doctor" and "explain" show it, and an evaluation does not report the figures under the name.
 type Caveat interface {
 	Caveat() string
+}
+
+// StoreReader is an optional companion of a Retriever or a Searcher. Of what one without it answers, the Engine reads in the store what it quotes.
+type StoreReader interface {
+	// ReadsStore reports that each entry of an answer was read in the engine's store during the call, and is as it is there.
+	ReadsStore() bool
+}
+
+// ReadsStore reports whether a retriever or searcher reads the store itself, as StoreReader says. A store that searches does.
+func ReadsStore(part any) bool {
+	if r, ok := part.(StoreReader); ok {
+		return r.ReadsStore()
+	}
+	_, ok := part.(Store)
+	return ok
 }
 
 // ByMeaning is an optional companion of a Searcher, and says whether it compares what texts mean; one without it finds words.

@@ -87,6 +87,9 @@ func (s searchOnly) ByMeaning() bool {
 	return ok && m.ByMeaning()
 }
 
+// ReadsStore implements core.StoreReader for a searcher that does.
+func (s searchOnly) ReadsStore() bool { return core.ReadsStore(s.searcher) }
+
 // searcherKey identifies a searcher on a shelf: vectors of two embedders do not belong into one index.
 func searcherKey(c Choice, env Env) string { return key(c) + key(env.Config.Embedder) }
 

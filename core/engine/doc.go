@@ -19,7 +19,7 @@
 // What all of them use: gauge.go says what a message costs, whole and shortened; shown.go what is in the window already; said.go what a person said of a
 // message; health.go what happens when a part fails.
 //
-// Beside that way: compact.go asks the compactor, apply.go checks its patch and publishes it; recaller.go, search.go and expand.go are the way back to what is
+// Beside that way: compact.go asks the compactor, apply.go checks its patch and publishes it; search.go and expand.go are the way back to what is
 // not shown; forget.go and forget_views.go erase, erasures.go knows what was erased; mend.go puts a view right; subagent.go hands history on; arm.go counts what
 // an experiment compares.
 package engine

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -313,20 +314,36 @@ func recallsOf(v *core.View) []*core.Recall {
 // confirmed leaves out of a list of quotations what the store does not hold as it is quoted: a retriever may go on remembering what was erased or purged, and say
 // what nobody said.
 func (f *frame) confirmed(ctx context.Context, c *call, in []quotation) ([]quotation, error) {
-	held, untold, err := f.e.reader.held(ctx, len(in), func(i int) *core.Entry { return &in[i].Entry })
+	erased := func(id core.SessionID) (bool, error) {
+		if id == f.s.id {
+			return f.v.Erased > 0, nil
+		}
+		return f.e.erasures.everErased(ctx, id.Agent)
+	}
+	// What was just read in the store is believed, and so is what a store cannot look up, unless something was erased.
+	held, asked := make(map[string]core.Entry, len(in)), make([]*core.Entry, 0, len(in))
+	reads := core.ReadsStore(f.e.retriever)
+	for i := range in {
+		entry := &in[i].Entry
+		if was, err := erased(entry.SessionID()); err != nil {
+			return nil, err
+		} else if was || !reads {
+			asked = append(asked, entry)
+		} else {
+			held[entry.ID] = *entry
+		}
+	}
+	found, untold, err := f.e.reader.held(ctx, len(asked), func(i int) *core.Entry { return asked[i] })
 	if err != nil {
 		return nil, err
 	}
-	for i := range in { // a store that cannot say is believed to hold it, unless something was erased
-		if id := in[i].Entry.SessionID(); untold[in[i].Entry.ID] {
-			erased := f.v.Erased > 0
-			if id != f.s.id {
-				if erased, err = f.e.erasures.everErased(ctx, id.Agent); err != nil {
-					return nil, err
-				}
-			}
-			if !erased {
-				held[in[i].Entry.ID] = in[i].Entry
+	maps.Copy(held, found)
+	for _, entry := range asked {
+		if untold[entry.ID] {
+			if was, err := erased(entry.SessionID()); err != nil {
+				return nil, err
+			} else if !was {
+				held[entry.ID] = *entry
 			}
 		}
 	}

@@ -89,6 +89,11 @@ func (r *Retriever) Late(q core.Query) bool {
 	return slices.ContainsFunc(r.parts, func(p part) bool { return asking.Late(p.searcher, q, text) })
 }
 
+// ReadsStore implements core.StoreReader where all searchers do.
+func (r *Retriever) ReadsStore() bool {
+	return !slices.ContainsFunc(r.parts, func(p part) bool { return !core.ReadsStore(p.searcher) })
+}
+
 // list is what one searcher found in one scope.
 type list struct {
 	part part

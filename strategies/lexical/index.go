@@ -78,6 +78,9 @@ func (x *Index) Load(ctx context.Context, agent string) error {
 	return nil
 }
 
+// ReadsStore implements core.StoreReader: the index knows where entries are, and reads them there.
+func (x *Index) ReadsStore() bool { return true }
+
 // Search implements core.Searcher. A query that consists of stopwords alone has no hits.
 func (x *Index) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
 	if q.Scope.Agent == "" || q.Limit < 1 {

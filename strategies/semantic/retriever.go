@@ -75,6 +75,7 @@ var (
 	_ core.Caveat    = (*Retriever)(nil)
 
 	_ core.LateRetriever = (*Retriever)(nil)
+	_ core.StoreReader   = (*Retriever)(nil)
 )
 
 // New returns a retriever over searcher. The error wraps core.ErrInvalid when cfg is not valid or there is no searcher.
@@ -129,6 +130,9 @@ func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidat
 
 // Late implements core.LateRetriever: it reports whether the searcher has something by now that it did not have when it was asked for this.
 func (r *Retriever) Late(q core.Query) bool { return asking.Late(r.searcher, q, r.text(q)) }
+
+// ReadsStore implements core.StoreReader for a searcher that does.
+func (r *Retriever) ReadsStore() bool { return core.ReadsStore(r.searcher) }
 
 // text is what is looked for.
 func (r *Retriever) text(q core.Query) string {

@@ -111,6 +111,9 @@ func (x *VectorIndex) Attach(store core.Store) error {
 // ByMeaning implements core.ByMeaning.
 func (*VectorIndex) ByMeaning() bool { return true }
 
+// ReadsStore implements core.StoreReader: the index knows where entries are, and reads them there.
+func (x *VectorIndex) ReadsStore() bool { return true }
+
 // Search implements core.Searcher. It embeds some of what is pending first. When that fails, what is embedded already
 // answers; it is an error only when nothing is, or when the query itself cannot be embedded.
 func (x *VectorIndex) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
