@@ -91,7 +91,12 @@ var oddPieces = []struct {
 		e.Message.Format, e.Message.Raw, e.Meta = message.FormatPi, slices.Clone(oddBytes), map[string]string{"turn": "3"}
 		e.Message.Parts[0].Text += "\x00 \xff\xfe"
 	}},
+	{"of a timer", func(e *core.Entry) { e.Type = core.TypeHeartbeat }},
+	{"that was erased", func(e *core.Entry) { e.Type, e.Tokens, e.Message.Parts, e.Message.Raw = core.TypeErased, 0, nil, nil }},
 }
+
+// hiddenPieces is how many of oddPieces, the last ones, no prompt shows.
+const hiddenPieces = 2
 
 func (p piece) String() string {
 	if p.Calls == 0 {
@@ -113,6 +118,10 @@ func genPieces(r *rand.Rand) []piece {
 		if out[i].Calls == 0 && r.Intn(8) == 0 {
 			out[i].Odd = r.Intn(len(oddPieces))
 		}
+	}
+	// Some stand where compactions take something away.
+	if r.Intn(3) == 0 && len(out) > 3 {
+		out[r.Intn(len(out)/3)] = piece{Odd: len(oddPieces) - 1 - r.Intn(hiddenPieces)}
 	}
 	return out
 }
@@ -243,8 +252,12 @@ func (r *compactorRun) task(force bool) core.Compaction {
 		Publish: func(_ context.Context, p core.Patch) error { r.published = append(r.published, p); return nil },
 	}
 	for _, e := range r.entries {
-		c.Cost = append(c.Cost, e.Tokens)
-		c.Tokens += e.Tokens
+		cost := e.Tokens
+		if e.Hidden() { // no prompt shows it
+			cost = 0
+		}
+		c.Cost = append(c.Cost, cost)
+		c.Tokens += cost
 	}
 	// The newest third stays, in whole groups.
 	keepFrom := len(r.pieces) * 2 / 3

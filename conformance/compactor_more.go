@@ -62,7 +62,7 @@ func (r *compactorRun) rich(force bool) core.Compaction {
 	}
 	c.Left = min(2, len(c.Entries)-c.Protected)
 	c.Target = c.Tokens / 2
-	c.Instructions = "keep what was said about the kestrel bridge – 橋"
+	c.Instructions = richWish
 	return c
 }
 

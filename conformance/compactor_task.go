@@ -72,6 +72,12 @@ func (r *compactorRun) included(c core.Compaction, patches []core.Patch) string 
 	return ""
 }
 
+// richWish and otherWish are instructions of tasks.
+const (
+	richWish  = "keep what was said about the kestrel bridge – 橋"
+	otherWish = "leave out the kestrel bridge"
+)
+
 // variants are tasks that differ in one thing each.
 func (r *compactorRun) variants() []core.Compaction {
 	change := func(f func(c *core.Compaction)) core.Compaction {
@@ -83,7 +89,8 @@ func (r *compactorRun) variants() []core.Compaction {
 		change(func(*core.Compaction) {}),
 		change(func(c *core.Compaction) { c.Force = false }),
 		change(func(c *core.Compaction) { c.Target = c.Tokens / 4 }),
-		change(func(c *core.Compaction) { c.Instructions = "leave out the kestrel bridge" }),
+		change(func(c *core.Compaction) { c.Instructions = otherWish }),
+		change(func(c *core.Compaction) { c.Instructions = "" }),
 		change(func(c *core.Compaction) { c.Protected = 0 }),
 		change(func(c *core.Compaction) { c.Summaries = nil }),
 		change(func(c *core.Compaction) { c.Host = core.NoHost{} }),
@@ -145,9 +152,15 @@ func patchAlone(r *compactorRun) string {
 		if text != "" {
 			return text
 		}
+		asked := r.model.Calls()
 		got, text := r.answers(r.compactor, c)
 		if text != "" {
 			return text
+		}
+		for _, wish := range []string{richWish, otherWish} {
+			if wish != c.Instructions && r.model.heardSince(asked, wish) {
+				return fmt.Sprintf("task %d, of one that was asked others before: a model is asked with the instructions of another task", n+1)
+			}
 		}
 		if d := differs(got, alone); d != "" {
 			return fmt.Sprintf("task %d, of one that was asked others before: the patch's %s", n+1, d)

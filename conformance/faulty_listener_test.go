@@ -29,6 +29,9 @@ type listener struct {
 	append func(known map[string]core.Entry, entries []core.Entry) []core.Entry
 	update func(old, e core.Entry) core.Entry
 	remove func(scope core.Scope, ids []string) []string
+	// told are the ids that it was told of. Of what it read alone, updates and deletions may go unheard.
+	told                       map[string]bool
+	deafUpdates, deafDeletions bool
 }
 
 func (l *listener) Attach(s core.Store) error { l.store = s; return nil }
@@ -45,6 +48,12 @@ func (l *listener) put(entries []core.Entry) {
 func (l *listener) Appended(_ context.Context, entries []core.Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.told == nil {
+		l.told = map[string]bool{}
+	}
+	for _, e := range entries {
+		l.told[e.ID] = true
+	}
 	if l.append != nil {
 		entries = l.append(l.known, entries)
 	}
@@ -62,6 +71,9 @@ func (l *listener) Appended(_ context.Context, entries []core.Entry) error {
 func (l *listener) Updated(_ context.Context, e core.Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.deafUpdates && !l.told[e.ID] {
+		return nil
+	}
 	if l.update != nil {
 		e = l.update(l.known[e.ID], e)
 	}
@@ -76,6 +88,9 @@ func (l *listener) Deleted(_ context.Context, scope core.Scope, ids []string) er
 		ids = l.remove(scope, ids)
 	}
 	for _, id := range ids {
+		if l.deafDeletions && !l.told[id] {
+			continue
+		}
 		if e, ok := l.known[id]; ok && scope.Contains(e.SessionID()) {
 			delete(l.known, id)
 		}
@@ -170,6 +185,8 @@ func tableListeners() []broken {
 		}),
 		brokenListener("metadata kept", func(l *listener) { l.update = func(old, e core.Entry) core.Entry { e.Meta = old.Meta; return e } }),
 		brokenListener("types kept", func(l *listener) { l.update = func(old, e core.Entry) core.Entry { e.Type = old.Type; return e } }),
+		brokenListener("updates of what was read are not heard", func(l *listener) { l.deafUpdates = true }),
+		brokenListener("deletions of what was read are not heard", func(l *listener) { l.deafDeletions = true }),
 		brokenListener("deletions not heard", func(l *listener) { l.remove = func(core.Scope, []string) []string { return nil } }),
 		brokenListener("the first of several deletions", func(l *listener) { l.remove = func(_ core.Scope, ids []string) []string { return ids[:1] } }),
 		brokenListener("deletions of an agent not heard", func(l *listener) {

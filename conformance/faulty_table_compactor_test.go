@@ -444,6 +444,37 @@ func tableCompactors() []broken {
 		}
 		return s(ctx, c)
 	})
+	patch("task", "archive", "what is hidden left out", func(c core.Compaction, p *core.Patch) {
+		for i := range p.Replace {
+			p.Replace[i].Entries = slices.DeleteFunc(slices.Clone(p.Replace[i].Entries), func(id string) bool {
+				return slices.ContainsFunc(c.Entries, func(e core.Entry) bool { return e.ID == id && e.Hidden() })
+			})
+		}
+	})
+	call("task", "archive", "writes into what is hidden", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+		for i := range c.Entries {
+			if e := &c.Entries[i]; e.Hidden() {
+				e.Message.Parts = []message.Part{{Kind: message.Text, Text: "(hidden)"}}
+			}
+		}
+		return s(ctx, c)
+	})
+	for _, base := range []string{"archive", "summary"} {
+		out = append(out, brokenCompactorEach("task", base, "the wish of the last", func() func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error) {
+			var mu sync.Mutex
+			wish := ""
+			return func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
+				mu.Lock()
+				wish = cmp.Or(c.Instructions, wish)
+				c.Instructions = wish
+				mu.Unlock()
+				if base == "archive" {
+					return believing{compactFunc(s), m}.Compact(ctx, c)
+				}
+				return s(ctx, c)
+			}
+		}))
+	}
 	call("models", "summary", "no word of a model that failed", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
 		publish := c.Publish
 		c.Publish = func(ctx context.Context, p core.Patch) error { p.Warnings = nil; return publish(ctx, p) }

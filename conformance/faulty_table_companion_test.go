@@ -469,6 +469,20 @@ func tableCompanions(*testing.T) []broken {
 		}
 		c.stats = func(s *core.StoreStats) { s.RawBytes = raw }
 	}))
+	stats("an empty store is of 1970", func(s *core.StoreStats) {
+		if s.Entries == 0 {
+			s.Oldest, s.Newest = time.UnixMilli(0), time.UnixMilli(0)
+		}
+	})
+	figures := core.StoreStats{}
+	out = append(out, brokenCompanionOf("figures", "an empty store is as it was", func(c *companied) {
+		c.stats = func(s *core.StoreStats) {
+			if s.Entries == 0 {
+				s.Oldest, s.Newest = figures.Oldest, figures.Newest
+			}
+			figures = *s
+		}
+	}))
 	stats("texts for raw bytes", func(s *core.StoreStats) { s.RawBytes = 1 + int64(s.Entries)*40 })
 	stats("one entry too many", func(s *core.StoreStats) { s.Entries++ })
 	stats("agents for sessions", func(s *core.StoreStats) { s.Sessions = s.Agents + 7 })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // tableHandedBack are engines that lose what subagents hand back, show it as it is, or undo a launch by halves.
@@ -49,6 +50,18 @@ func tableHandedBack() []broken {
 	ended("a parent that is not named gets nothing", func(w *wrongEngine, ctx context.Context, req core.SubagentEnded) error {
 		if req.Parent == (core.SessionID{}) {
 			return ctx.Err()
+		}
+		return w.Engine.OnSubagentEnded(ctx, req)
+	})
+	ended("the last answer is the parent's where the subagent has none", func(w *wrongEngine, ctx context.Context, req core.SubagentEnded) error {
+		if strings.TrimSpace(req.Result) == "" && req.Parent != (core.SessionID{}) && w.lastSaid(ctx, req.Child, message.Assistant) == "" {
+			req.Result = w.lastSaid(ctx, req.Parent, message.Assistant)
+		}
+		return w.Engine.OnSubagentEnded(ctx, req)
+	})
+	ended("the task is the answer where the subagent has none", func(w *wrongEngine, ctx context.Context, req core.SubagentEnded) error {
+		if strings.TrimSpace(req.Result) == "" && w.lastSaid(ctx, req.Child, message.Assistant) == "" {
+			req.Result = w.lastSaid(ctx, req.Child, message.User)
 		}
 		return w.Engine.OnSubagentEnded(ctx, req)
 	})
@@ -122,4 +135,14 @@ func tableHandedBack() []broken {
 		}
 	})
 	return out
+}
+
+// lastSaid is what a role said last in a session.
+func (w *wrongEngine) lastSaid(ctx context.Context, id core.SessionID, role message.Role) string {
+	for e, err := range core.All(ctx, w.Store(), id.Scope(), true) {
+		if err == nil && e.Role == role && strings.TrimSpace(e.Text()) != "" {
+			return e.Text()
+		}
+	}
+	return ""
 }

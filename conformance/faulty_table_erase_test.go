@@ -11,7 +11,7 @@ import (
 
 // tableErasures are engines whose erasures leave something, or take too much.
 func tableErasures() []broken {
-	return slices.Concat(tableErasedPart(), tableErasedKeys(), tableErasedViews())
+	return slices.Concat(tableErasedPart(), tableErasedKeys(), tableErasedViews(), tableComeAgain())
 }
 
 // tableErasedPart are engines that erase a part of what was asked for.
@@ -164,5 +164,48 @@ func tableErasedViews() []broken {
 			return rec, err
 		}
 	}))
+	return out
+}
+
+// tableComeAgain are engines that take a message for a new one, in one of the calls, which was erased.
+func tableComeAgain() []broken {
+	var out []broken
+	for _, of := range []string{"Ingest", "IngestBatch", "CommitTurn", "AfterTurn"} {
+		out = append(out, caughtBy("contract.forgotten", of+" brings back what was erased", recalling(nil), func(w *wrongEngine) {
+			gone := map[string]bool{}
+			w.forget = func(ctx context.Context, req engine.ForgetRequest) (engine.Receipt, error) {
+				if there, err := w.Store().Get(ctx, req.Scope, req.Entries); err == nil {
+					for _, e := range there {
+						gone[e.Message.ID], gone[e.Message.Key] = true, true
+					}
+				}
+				return w.Engine.Forget(ctx, req)
+			}
+			again := func(list []message.Message) []message.Message {
+				list = slices.Clone(list)
+				for i := range list {
+					if m := &list[i]; m.ID != "" && gone[m.ID] || m.Key != "" && gone[m.Key] {
+						m.ID, m.Key = "again-"+m.ID, "again-"+m.Key
+					}
+				}
+				return list
+			}
+			w.before = func(method string, req any) {
+				if method != of {
+					return
+				}
+				switch r := req.(type) {
+				case *core.IngestRequest:
+					r.Message = again([]message.Message{r.Message})[0]
+				case *core.IngestBatchRequest:
+					r.Messages = again(r.Messages)
+				case *core.CommitTurnRequest:
+					r.Messages = again(r.Messages)
+				case *core.AfterTurnRequest:
+					r.Messages = again(r.Messages)
+				}
+			}
+		}))
+	}
 	return out
 }

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -280,6 +281,19 @@ func tableModels() []broken {
 	}
 	refuses("refuses more than 8 KiB", func(s string) bool { return len(s) > 8<<10 })
 	refuses("refuses what is no UTF-8", func(s string) bool { return !utf8.ValidString(s) })
+	for _, most := range []int{12_000, 20_000, 200_000} {
+		embedder("embed.long", fmt.Sprintf("one number more from %d bytes on", most), func() *hashed {
+			return &hashed{embed: func(ctx context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
+				v := sound(texts)
+				for i := range v {
+					if len(texts[i]) > most {
+						v[i] = append(v[i], 0)
+					}
+				}
+				return v, ctx.Err()
+			}}
+		})
+	}
 	refuses("refuses NUL", func(s string) bool { return strings.Contains(s, "\x00") })
 	embedder("embed.cut", "looks at its context beforehand alone", func() *hashed {
 		return &hashed{embed: func(ctx context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
@@ -456,6 +470,37 @@ func tableModels() []broken {
 	completer("complete.bound", "twice the bound", func() completes {
 		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
 			req.MaxTokens *= 2
+			return s.Complete(ctx, req)
+		}
+	})
+	completer("complete.model", "another question's model stays", func() completes {
+		var mu sync.Mutex
+		own := "model"
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			own = cmp.Or(req.Model, own)
+			c, err := s.Complete(ctx, req)
+			c.Model = own
+			return c, err
+		}
+	})
+	completer("complete.model", "a model that is unknown stays", func() completes {
+		var bad atomic.Bool
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			if req.Model != "" || bad.Load() {
+				bad.Store(true)
+				return core.Completion{}, fmt.Errorf("broken: no such model: %w", core.ErrInvalid)
+			}
+			return s.Complete(ctx, req)
+		}
+	})
+	completer("complete.concurrent", "the answer to the last question", func() completes {
+		var last atomic.Value
+		return func(ctx context.Context, req core.CompletionRequest, s core.Completer) (core.Completion, error) {
+			last.Store(req.Prompt)
+			time.Sleep(time.Millisecond)
+			req.Prompt, _ = last.Load().(string)
 			return s.Complete(ctx, req)
 		}
 	})

@@ -124,6 +124,13 @@ func textStores() []broken {
 			}
 		})),
 		brokenStoreOf("store: texts repaired", "times by the second", onAppend(func(e *core.Entry) { e.Time = e.Time.Truncate(time.Second) })),
+		brokenStoreOf("store: texts repaired", "times read in another zone", func(s *brokenStore) {
+			s.get = func(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
+				got, err := s.Store.Get(ctx, scope, ids)
+				return entriesOf(got, elsewhere), err
+			}
+		}),
+		brokenStoreOf("store: texts repaired", "times scanned in another zone", onPage(func(_ core.ScanQuery, p *core.Page) { p.Entries = entriesOf(p.Entries, elsewhere) })),
 		brokenStoreOf("store: texts repaired", "times of today only", onAppend(func(e *core.Entry) {
 			if y := e.Time.Year(); y < 1970 || y > 2100 {
 				e.Time = time.Unix(0, 0).UTC()
@@ -1120,3 +1127,6 @@ func deleteStores() []broken {
 		}),
 	}
 }
+
+// elsewhere tells the time of an entry by another clock.
+func elsewhere(e *core.Entry) { e.Time = e.Time.In(time.FixedZone("elsewhere", 3600)) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ func embedderChecks() []Check {
 		{ID: "embed.many", Promise: 6, Suite: SuiteEmbedder, model: embedMany, once: true,
 			Rule: "there is one vector for each of many texts, however many an endpoint takes at once, and each comes in its place"},
 		{ID: "embed.long", Suite: SuiteEmbedder, model: embedLong, once: true,
-			Rule: "any text has a vector: one of some thousand words, and one whose bytes are no UTF-8"},
+			Rule: "any text has a vector of the same length: one of some thousand words, and one whose bytes are no UTF-8; what is longer than the model takes has none at all, or one like the others"},
 		{ID: "embed.named", Suite: SuiteEmbedder, model: embedNamed,
 			Rule: "Model names the model, and neither it nor Dimensions changes once they are known"},
 		{ID: "embed.concurrent", Promise: 6, Suite: SuiteEmbedder, model: embedConcurrent,
@@ -42,7 +43,9 @@ func completerChecks() []Check {
 		{ID: "complete.bare", Suite: SuiteCompleter, model: completeBare, once: true,
 			Rule: "a prompt alone is a question, without a bound; and an error over an endless one does not hold it"},
 		{ID: "complete.concurrent", Promise: 6, Suite: SuiteCompleter, model: completeConcurrent,
-			Rule: "several questions at the same time are answered"},
+			Rule: "several questions at the same time are answered, none with the answer to another one"},
+		{ID: "complete.model", Promise: 6, Suite: SuiteCompleter, model: completeModel, once: true,
+			Rule: "a question that names no model is answered by the completer's own, whatever model another one named"},
 		{ID: "complete.cancel", Promise: 9, Suite: SuiteCompleter, model: completeCancel,
 			Rule: "a call with an ended context returns the context's error, and no prompt stands in an error"},
 		{ID: "complete.cut", Promise: 9, Suite: SuiteCompleter, model: completeCut, once: true,
@@ -171,13 +174,23 @@ func embedMany(r *modelRun) string {
 	return ""
 }
 
-// embedLong asks for what is longer than most, alone and among others. It is what endpoints take; beyond that it is their own business.
+// embedLong asks for what is longer than most, alone and among others. Whether a model takes what is far longer is its own business.
 func embedLong(r *modelRun) string {
 	const words = 1700 // ten thousand bytes
 	long := makeText(markOf(6, 0), textPlain, words, 0, nil)
 	for _, texts := range [][]string{{long}, {r.said()[0], long, r.said()[1]}, {"not \xff\xfe text \xc3(", "\xff", "cut \xe4\xb8"}, {"nul\x00nul", "\x00"}} {
 		if _, text := r.embed(texts); text != "" {
 			return fmt.Sprintf("%s, of %.80q", text, texts)
+		}
+	}
+	for _, times := range []int{3, 12, 40} {
+		far := strings.Repeat(long+" ", times)
+		texts := []string{r.said()[0], far, r.said()[1]}
+		if _, err := r.embedder.Embed(r.ctx(), texts); err != nil {
+			break
+		}
+		if _, text := r.embed(texts); text != "" {
+			return fmt.Sprintf("%s, the one in the middle of %d bytes", text, len(far))
 		}
 	}
 	return ""
@@ -331,23 +344,23 @@ func (r *modelRun) complete(ctx context.Context, text string) (core.Completion, 
 	return r.completer.Complete(ctx, core.CompletionRequest{System: secret + " be brief", Prompt: secret + " " + text, MaxTokens: 64, Purpose: "conformance"})
 }
 
-// answer describes what is wrong with the answer to a text, if anything.
-func (r *modelRun) answer(text string) string {
+// answer returns the answer to a text, and describes what is wrong with it, if anything.
+func (r *modelRun) answer(text string) (core.Completion, string) {
 	got, err := r.complete(r.ctx(), text)
 	switch {
 	case err != nil && strings.Contains(err.Error(), secret):
-		return fmt.Sprintf("an error holds the prompt: %v", err)
+		return got, fmt.Sprintf("an error holds the prompt: %v", err)
 	case err != nil:
-		return fmt.Sprintf("Complete(%s): error %v, want none", quoteShort(text), err)
+		return got, fmt.Sprintf("Complete(%s): error %v, want none", quoteShort(text), err)
 	case got.InputTokens < 0 || got.OutputTokens < 0:
-		return fmt.Sprintf("Complete(%s): %d tokens in and %d out", quoteShort(text), got.InputTokens, got.OutputTokens)
+		return got, fmt.Sprintf("Complete(%s): %d tokens in and %d out", quoteShort(text), got.InputTokens, got.OutputTokens)
 	}
-	return ""
+	return got, ""
 }
 
 func completeAnswers(r *modelRun) string {
 	for _, s := range r.said() {
-		if text := r.answer(s); text != "" {
+		if _, text := r.answer(s); text != "" {
 			return text
 		}
 	}
@@ -368,7 +381,58 @@ func completeBare(r *modelRun) string {
 
 func completeConcurrent(r *modelRun) string {
 	texts := r.said()
-	return atOnce(8, func(i int) string { return r.answer(texts[i%len(texts)]) })
+	// What is answered twice alike when it is asked alone can be told from the answer to another question. Short answers fit many.
+	const short = 12
+	alone := map[string]string{}
+	for _, s := range texts {
+		var got [2]string
+		for i := range got {
+			if c, err := r.complete(r.ctx(), s); err == nil {
+				got[i] = c.Text
+			}
+		}
+		if got[0] == got[1] && len(got[0]) > short {
+			alone[s] = got[0]
+		}
+	}
+	confused := func(asked, answer string) bool {
+		own, ok := alone[asked]
+		return ok && answer != own && slices.Contains(slices.Collect(maps.Values(alone)), answer)
+	}
+	return atOnce(8, func(i int) string {
+		asked := texts[i%len(texts)]
+		got, text := r.answer(asked)
+		if text == "" && confused(asked, got.Text) {
+			if again, _ := r.answer(asked); !confused(asked, again.Text) || again.Text == got.Text {
+				text = fmt.Sprintf("Complete(%s) beside others: the answer to another question", quoteShort(asked))
+			}
+		}
+		return text
+	})
+}
+
+func completeModel(r *modelRun) string {
+	ask := func(model string) (core.Completion, error) {
+		return r.completer.Complete(r.ctx(), core.CompletionRequest{Prompt: secret + " the budget report moved to friday", MaxTokens: 64, Model: model})
+	}
+	var own [2]string
+	for i := range own {
+		got, err := ask("")
+		if err != nil {
+			return fmt.Sprintf("Complete: error %v, want none", err)
+		}
+		own[i] = got.Model
+	}
+	if own[0] != own[1] {
+		return "" // an endpoint that chooses itself
+	}
+	if _, err := ask("another-model"); err != nil && strings.Contains(err.Error(), secret) { // it may be unknown
+		return fmt.Sprintf("an error holds the prompt: %v", err)
+	}
+	if got, err := ask(""); err != nil || got.Model != own[0] {
+		return fmt.Sprintf("Complete without a model, after another question named one: answered by %q, error %v, want %q", got.Model, err, own[0])
+	}
+	return ""
 }
 
 func completeCancel(r *modelRun) string {

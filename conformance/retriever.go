@@ -92,7 +92,9 @@ func retrieverContract() []Check {
 type retrieverRun struct {
 	storeRun
 	retriever core.Retriever
-	over      func(testing.TB, map[string]core.Searcher) core.Retriever
+	// beside is another retriever: it has read what is stored, and is told of changes alone.
+	beside core.Retriever
+	over   func(testing.TB, map[string]core.Searcher) core.Retriever
 	// open makes another retriever.
 	open func(testing.TB) (core.Retriever, core.Store)
 	// nothing says that it is right to find nothing.
@@ -267,6 +269,9 @@ func retrieveErased(r *retrieverRun) string {
 	if text := r.each(nil, nothing); text != "" {
 		return text
 	}
+	if text := r.readsBeside(nil); text != "" {
+		return text
+	}
 	gone := map[string]bool{}
 	remove := func(scope core.Scope, ids []string) string {
 		if len(ids) == 0 {
@@ -275,7 +280,7 @@ func retrieveErased(r *retrieverRun) string {
 		if _, err := r.store.Delete(r.ctx(), scope, slices.Clone(ids)); err != nil {
 			return fmt.Sprintf("Delete(%q): error %v, want none", ids, err)
 		}
-		if o, ok := r.observer(); ok {
+		for _, o := range r.observers() {
 			if err := o.Deleted(r.ctx(), scope, slices.Clone(ids)); err != nil {
 				return fmt.Sprintf("Deleted(%q): error %v, want none", ids, err)
 			}
@@ -309,7 +314,7 @@ func retrieveErased(r *retrieverRun) string {
 	for id, entries := range r.entries {
 		r.entries[id] = slices.DeleteFunc(entries, func(e core.Entry) bool { return gone[e.ID] })
 	}
-	text := r.settled(func() string {
+	text := r.both(func() string {
 		return r.ask(nil, func(_ core.Query, got []core.Candidate) string {
 			for _, c := range got {
 				if gone[c.Entry.ID] {

@@ -115,6 +115,9 @@ func retrieveUpdated(r *retrieverRun) string {
 	if text := r.ask(many, nothing); text != "" {
 		return text
 	}
+	if text := r.readsBeside(many); text != "" {
+		return text
+	}
 	emptied := map[string]bool{}
 	now := map[string]core.Entry{}
 	for i := range r.all {
@@ -145,7 +148,7 @@ func retrieveUpdated(r *retrieverRun) string {
 			}
 		}
 	}
-	text := r.settled(func() string {
+	text := r.both(func() string {
 		return r.ask(many, func(_ core.Query, got []core.Candidate) string {
 			for _, c := range got {
 				if emptied[c.Entry.ID] || c.Entry.Hidden() {
@@ -207,7 +210,7 @@ func (r *retrieverRun) update(e core.Entry, c core.Change) (*core.Entry, string)
 	if err != nil {
 		return nil, fmt.Sprintf("Get(%q): error %v, want none", e.ID, err)
 	}
-	if o, ok := r.observer(); ok {
+	for _, o := range r.observers() {
 		if err := o.Updated(r.ctx(), got[0]); err != nil {
 			return nil, fmt.Sprintf("Updated(%q): error %v, want none", e.ID, err)
 		}

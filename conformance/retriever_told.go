@@ -44,6 +44,49 @@ func (r *retrieverRun) attached(store core.Store) (core.Retriever, string) {
 	return second, ""
 }
 
+// readsBeside lets another retriever read what is stored: it hears of none of it, but of the changes that come.
+func (r *retrieverRun) readsBeside(change func(*core.Query)) string {
+	_, attaches := r.retriever.(core.Attacher)
+	if _, ok := r.observer(); !ok || !attaches {
+		return ""
+	}
+	second, text := r.attached(r.store)
+	if text != "" {
+		return text
+	}
+	r.beside = second
+	return r.by(second, func() string { return r.ask(change, nothing) })
+}
+
+// observers returns the retrievers that are told of changes.
+func (r *retrieverRun) observers() (out []core.Observer) {
+	for _, retriever := range []core.Retriever{r.retriever, r.beside} {
+		if o, ok := retriever.(core.Observer); ok {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// by does something with another retriever in the place of the first.
+func (r *retrieverRun) by(other core.Retriever, do func() string) string {
+	first := r.retriever
+	r.retriever = other
+	defer func() { r.retriever = first }()
+	return do()
+}
+
+// both looks at the answers of the retriever, and of the one beside it.
+func (r *retrieverRun) both(look func() string) string {
+	if text := r.settled(look); text != "" || r.beside == nil {
+		return text
+	}
+	if text := r.by(r.beside, func() string { return r.settled(look) }); text != "" {
+		return "of one that read what was stored, and was told of what became of it alone: " + text
+	}
+	return ""
+}
+
 // like holds the answers of another retriever against the first one's; what says which it is.
 func (r *retrieverRun) like(second core.Retriever, what string) string {
 	same := func(q core.Query, got []core.Candidate) string {

@@ -78,6 +78,9 @@ func scriptEnded(s *script) string {
 	if text := s.saysNothing(); text != "" {
 		return text
 	}
+	if text := s.neverAnswered(); text != "" {
+		return text
+	}
 	return s.quotesResults()
 }
 
@@ -102,6 +105,42 @@ func (s *script) saysNothing() string {
 		}
 		if len(fresh) != 1 || fresh[0].Type != core.TypeSubagent || !strings.HasSuffix(fresh[0].Text(), answer.Text()) {
 			return fmt.Sprintf("a subagent that ended with the result %q, its parent not named, left %d new entries with the parent that prepared it, want its last answer: %+v", result, len(fresh), fresh)
+		}
+	}
+	return ""
+}
+
+// neverAnswered ends subagents that say nothing and have no answer of their own, though their parent has.
+func (s *script) neverAnswered() string {
+	for n, mode := range []core.SpawnMode{core.SpawnFork, core.SpawnIsolated} {
+		silent := s.message(message.Assistant, "")
+		silent.Parts = []message.Part{{Kind: message.Text, Text: " \n"}}
+		for i, said := range [][]message.Message{nil, {s.message(message.User, "look")}, {s.message(message.User, "look"), silent}} {
+			for _, shown := range []bool{false, true} {
+				child := kid(fmt.Sprintf("never answered %d %d %v", n, i, shown))
+				if _, text := s.spawned(mode, child); text != "" {
+					return text
+				}
+				for _, m := range said {
+					if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: child, Message: m}); err != nil {
+						return fmt.Sprintf("ingest into a subagent's session: error %v", err)
+					}
+				}
+				if shown {
+					if text := s.shownAll(child); text != "" {
+						return text
+					}
+				}
+				fresh, text := s.handsBack(s.id, child, "")
+				if text != "" {
+					return text
+				}
+				for _, e := range fresh {
+					if len(marksIn(e.Text())) > 0 {
+						return fmt.Sprintf("a subagent (%s) that ended without a result, and answered nothing itself, handed back what somebody else said: %.200q", mode, e.Text())
+					}
+				}
+			}
 		}
 	}
 	return ""

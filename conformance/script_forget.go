@@ -1,13 +1,17 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // scriptForgotten looks at what a host's transcript brings back, at requests that contradict themselves, and at erasures of an agent.
@@ -18,6 +22,11 @@ func scriptForgotten(s *script) string {
 	}
 	for _, purge := range []bool{false, true} {
 		if text := s.comesBack(f, purge); text != "" {
+			return text
+		}
+	}
+	for n := range 3 {
+		if text := s.toldAgain(n); text != "" {
 			return text
 		}
 	}
@@ -75,6 +84,51 @@ func (s *script) comesBack(f engine.Forgetter, purge bool) string {
 	}
 	if d := differs(rec.Request, req); d != "" {
 		return "the request in a receipt: " + d
+	}
+	return ""
+}
+
+// toldAgain erases two messages of a session, whose host tells of them again, in every way. It knows messages by an id, a key, or both; then there is a new engine.
+func (s *script) toldAgain(knows int) string {
+	agent := fmt.Sprintf("told again %d", knows)
+	id := core.SessionID{Agent: agent, Session: "main"}
+	list := s.transcript(4).Messages
+	for i := range list {
+		switch knows {
+		case 0:
+			list[i].Key = ""
+		case 1:
+			list[i].ID = ""
+		}
+	}
+	ways := s.tellings()
+	if err := ways["ingest"](id, copiedMessages(list)); err != nil {
+		return fmt.Sprintf("ingest: error %v", err)
+	}
+	gone := []string{marksIn(list[1].Text())[0], marksIn(list[2].Text())[0]}
+	if rec, err := s.forgets(engine.ForgetRequest{Scope: id.Scope(), Entries: idsOf(s.held(id)[1:3])}); err != nil || rec.Entries != 2 {
+		return fmt.Sprintf("forget of two entries: %+v, error %v", rec, err)
+	}
+	if knows == 2 && s.restarts() {
+		s.reopen(true)
+		ways = s.tellings()
+	}
+	for _, name := range slices.Sorted(maps.Keys(ways)) {
+		for _, of := range [][]message.Message{list[1:2], list} {
+			if len(of) < len(list) && strings.HasSuffix(name, "with a transcript") {
+				continue // it says that the others were taken back
+			}
+			if err := ways[name](id, copiedMessages(of)); err != nil {
+				return fmt.Sprintf("%s of what was erased: error %v", name, err)
+			}
+			text := cmp.Or(s.leftOf([]string{agent}, gone...), s.noneShows([]core.SessionID{id}, gone...))
+			if text == "" && s.reaches(id, gone[0]) {
+				text = "a search finds it"
+			}
+			if text != "" {
+				return fmt.Sprintf("messages that were erased came again by %s, the host knows them by %s; %s", name, [...]string{"ids", "keys", "both"}[knows], text)
+			}
+		}
 	}
 	return ""
 }

@@ -116,7 +116,19 @@ func sameEntry(got, want core.Entry) string {
 	if d := differs(got, want); d != "" {
 		return fmt.Sprintf("of entry %q%s", want.ID, d)
 	}
+	// The same moment on another clock has another day, and another text.
+	for what, at := range map[string][2]time.Time{"Time": {got.Time, want.Time}, "Message.Time": {got.Message.Time, want.Message.Time}} {
+		if elsewhere(at[0]) && !elsewhere(at[1]) {
+			return fmt.Sprintf("of entry %q.%s is %v, want it in UTC", want.ID, what, at[0])
+		}
+	}
 	return ""
+}
+
+// elsewhere reports whether a time is told by a clock that is not that of UTC.
+func elsewhere(t time.Time) bool {
+	_, offset := t.Zone()
+	return offset != 0
 }
 
 func idsOf(entries []core.Entry) []string {

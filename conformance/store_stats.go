@@ -15,6 +15,9 @@ func statsCount(r *storeRun) string {
 	if _, err := s.Stats(context.WithoutCancel(r.ctx())); unsupported(err) {
 		return ""
 	}
+	if text := r.statsEmpty(s, "before anything was stored"); text != "" {
+		return text
+	}
 	if text := r.fill(); text != "" {
 		return text
 	}
@@ -65,6 +68,25 @@ func statsCount(r *storeRun) string {
 			return fmt.Sprintf("Delete: error %v", err)
 		}
 		r.all = r.all[:len(r.all)-1]
+	}
+	of := map[core.Scope][]string{}
+	for _, e := range r.all {
+		of[e.SessionID().Scope()] = append(of[e.SessionID().Scope()], e.ID)
+	}
+	for scope, ids := range of {
+		if _, err := r.store.Delete(r.ctx(), scope, ids); err != nil {
+			return fmt.Sprintf("Delete: error %v", err)
+		}
+	}
+	r.all = nil
+	return r.statsEmpty(s, "after all was deleted")
+}
+
+// statsEmpty looks at the times of a store that holds nothing.
+func (r *storeRun) statsEmpty(s core.Statter, when string) string {
+	got, err := s.Stats(r.ctx())
+	if err != nil || !got.Oldest.IsZero() || !got.Newest.IsZero() {
+		return fmt.Sprintf("Stats of an empty store, %s: %+v, error %v, want no times", when, got, err)
 	}
 	return ""
 }

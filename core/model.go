@@ -39,9 +39,9 @@ type Completion struct {
 
 // Embedder turns texts into vectors of a fixed number of dimensions.
 //
-// The result has one vector per text, in order: any number of texts, and any text, also one that is blank, or long, or no UTF-8. Every number is finite. Texts
-// that mean different things have different vectors; one of zeros stands for a text that cannot be compared. It is safe for concurrent use and returns when ctx
-// ends.
+// The result has one vector per text, in order: any number of texts, and any text, also one that is blank, or no UTF-8. One that is longer than the model takes, as
+// ten thousand bytes are not, has a vector of that length all the same, or makes the call an ErrInvalid. Every number is finite. Texts that mean different things
+// have different vectors; one of zeros stands for a text that cannot be compared. It is safe for concurrent use and returns when ctx ends.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 	// Dimensions is the length of every vector; 0 when it is known only after the first call.
