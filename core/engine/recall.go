@@ -302,8 +302,8 @@ func (f *frame) confirmed(ctx context.Context, in []quotation) ([]quotation, err
 	ids := make(map[core.SessionID][]string)
 	for i := range in {
 		id := in[i].Entry.SessionID()
-		erased := f.v.Erased > 0
-		if id != f.s.id {
+		erased := id == f.s.id && f.v.Erased > 0
+		if !erased { // a view that was purged begins anew, and counts no erasure
 			var err error
 			if erased, err = f.e.erasures.everErased(ctx, id.Agent); err != nil {
 				return nil, err
