@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -12,6 +13,7 @@ import (
 func tableSentences() []broken {
 	return slices.Concat(
 		tableAged(),
+		tableKnown(),
 	)
 }
 
@@ -48,5 +50,37 @@ func tableAged() []broken {
 	aged("a turn that was committed long ago is new", func(message.Message) bool { return true })
 	aged("a turn whose messages have ids, committed long ago, is new", func(m message.Message) bool { return m.ID != "" })
 	aged("a turn whose messages have times, committed long ago, is new", func(m message.Message) bool { return !m.Time.IsZero() })
+	return out
+}
+
+// tableKnown are engines that count other entries than those in force.
+func tableKnown() []broken {
+	var out []broken
+	known := func(name string, count func(w *wrongEngine, id core.SessionID, known int) int) {
+		out = append(out, caughtBy("contract.bootstrap", name, recalling(nil), func(w *wrongEngine) {
+			var id core.SessionID
+			w.before = func(_ string, req any) {
+				if r, ok := req.(*core.BootstrapRequest); ok {
+					id = r.Session
+				}
+			}
+			w.after = func(_ string, res any) {
+				if r, ok := res.(*core.BootstrapResult); ok {
+					r.Known = count(w, id, r.Known)
+				}
+			}
+		}))
+	}
+	known("all that is stored is known", func(w *wrongEngine, id core.SessionID, _ int) int { return len(storedOf(w, id)) })
+	known("all that was said is known", func(w *wrongEngine, id core.SessionID, _ int) int {
+		return len(slices.DeleteFunc(storedOf(w, id), func(e core.Entry) bool { return e.Type == core.TypeSummary }))
+	})
+	known("what a summary stands for is not known", func(w *wrongEngine, id core.SessionID, known int) int {
+		d, err := w.Engine.Describe(context.Background(), engine.DescribeRequest{Session: id})
+		for _, sum := range d.Summaries {
+			known -= sum.Covers
+		}
+		return map[bool]int{true: known}[err == nil]
+	})
 	return out
 }

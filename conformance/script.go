@@ -368,7 +368,7 @@ func scriptBootstrap(s *script) string {
 			return fmt.Sprintf("bootstrap with 7 messages: %+v, error %v, want %d imported", res, err, imported)
 		}
 	}
-	return ""
+	return s.knownInForce()
 }
 
 func scriptAfterTurn(s *script) string {
