@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
@@ -14,6 +15,7 @@ func tableSentences() []broken {
 	return slices.Concat(
 		tableAged(),
 		tableKnown(),
+		tableUnknown(),
 	)
 }
 
@@ -82,5 +84,52 @@ func tableKnown() []broken {
 		}
 		return map[bool]int{true: known}[err == nil]
 	})
+	return out
+}
+
+// tableUnknown are engines that say in an error what a message of an unknown role says, or take it for one of another role.
+func tableUnknown() []broken {
+	var out []broken
+	// given are the messages of a request.
+	given := func(req any) []message.Message {
+		switch r := req.(type) {
+		case *core.IngestRequest:
+			return []message.Message{r.Message}
+		case *core.IngestBatchRequest:
+			return r.Messages
+		case *core.CommitTurnRequest:
+			return r.Messages
+		case *core.AfterTurnRequest:
+			return r.Messages
+		case *core.AssembleRequest:
+			if r.Transcript != nil {
+				return r.Transcript.Messages
+			}
+		case *core.BootstrapRequest:
+			if r.Transcript != nil {
+				return r.Transcript.Messages
+			}
+		}
+		return nil
+	}
+	odd := func(m message.Message) bool { return !m.Role.Valid() }
+	for _, of := range []string{"Ingest", "IngestBatch", "CommitTurn", "AfterTurn", "Assemble", "Bootstrap"} {
+		out = append(out, caughtBy("contract.invalid", "the error of "+of+" says what a message of an unknown role says", recalling(nil), func(w *wrongEngine) {
+			w.around = func(ctx context.Context, method string, call func(context.Context) error) error {
+				err := call(ctx)
+				if list := given(ctx.Value(requested{})); err != nil && method == of && slices.ContainsFunc(list, odd) {
+					return fmt.Errorf("broken: %q: %w", list[len(list)-1].Text(), err)
+				}
+				return err
+			}
+		}), caughtBy("contract.invalid", of+" passes over messages of unknown roles", recalling(nil), func(w *wrongEngine) {
+			w.around = func(ctx context.Context, method string, call func(context.Context) error) error {
+				if method == of && slices.ContainsFunc(given(ctx.Value(requested{})), odd) {
+					return ctx.Err()
+				}
+				return call(ctx)
+			}
+		}))
+	}
 	return out
 }

@@ -576,7 +576,7 @@ func scriptInvalid(s *script) string {
 	if d := sameEntries(s.held(s.id), before); d != "" {
 		return "after invalid calls: " + d
 	}
-	return ""
+	return s.unknownRoles()
 }
 
 func scriptCancel(s *script) string {
