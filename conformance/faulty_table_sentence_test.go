@@ -16,6 +16,7 @@ func tableSentences() []broken {
 		tableAged(),
 		tableKnown(),
 		tableUnknown(),
+		tableEpochs(),
 	)
 }
 
@@ -128,6 +129,45 @@ func tableUnknown() []broken {
 					return ctx.Err()
 				}
 				return call(ctx)
+			}
+		}))
+	}
+	return out
+}
+
+// tableEpochs are engines whose epoch begins anew with the session: by the one that purges, or by the other one.
+func tableEpochs() []broken {
+	var out []broken
+	for id, name := range map[string]string{
+		"contract.forget": "after a purge the epoch begins anew", "contract.several": "after a purge by another engine the epoch begins anew",
+	} {
+		purged := map[core.SessionID]bool{}
+		out = append(out, caughtBy(id, name, recalling(nil), func(w *wrongEngine) {
+			here := id == "contract.forget"
+			did := map[core.SessionID]bool{}
+			first := map[core.SessionID]uint64{}
+			var asked core.SessionID
+			w.before = func(_ string, req any) {
+				switch r := req.(type) {
+				case *core.AssembleRequest:
+					asked = r.Session
+				case *engine.ForgetRequest:
+					if s := (core.SessionID{Agent: r.Scope.Agent, Session: r.Scope.Session}); r.Purge {
+						purged[s], did[s] = true, true
+					}
+				}
+			}
+			w.after = func(_ string, res any) {
+				a, ok := res.(*core.AssembleResult)
+				if !ok {
+					return
+				}
+				if _, seen := first[asked]; !seen {
+					first[asked] = a.Epoch
+				}
+				if purged[asked] && did[asked] == here {
+					a.Epoch = first[asked]
+				}
 			}
 		}))
 	}

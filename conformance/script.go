@@ -44,7 +44,7 @@ var scriptChecks = []Check{
 	{ID: "contract.compact", Promise: 4, Suite: SuiteEngine, script: scriptCompact,
 		Rule: "the result of Compact is true in every field, and wishes reach the model that is asked"},
 	{ID: "contract.forget", Promise: 2, Suite: SuiteEngine, script: scriptForget,
-		Rule: "an erasure of many entries, of a time, or of a session reaches exactly those, and its receipt says so"},
+		Rule: "an erasure of many entries, of a time, or of a session reaches exactly those, and its receipt says so; a session that was purged has another epoch"},
 	{ID: "contract.back", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, script: scriptBack,
 		Rule: "what is found and expanded is the stored entry in every field; pages leave nothing out and repeat nothing; Describe counts what there is"},
 	{ID: "contract.subagent", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptSubagent,
