@@ -17,6 +17,7 @@ func tableSentences() []broken {
 		tableKnown(),
 		tableUnknown(),
 		tableEpochs(),
+		tableOneID(),
 	)
 }
 
@@ -170,6 +171,34 @@ func tableEpochs() []broken {
 				}
 			}
 		}))
+	}
+	return out
+}
+
+// tableOneID are engines to which one id, or one key, is one message of a transcript.
+func tableOneID() []broken {
+	var out []broken
+	for by, name := range map[string]func(m message.Message) string{
+		"id": func(m message.Message) string { return m.ID }, "key": func(m message.Message) string { return m.Key },
+	} {
+		once := func(t *core.Transcript) *core.Transcript {
+			if t == nil {
+				return nil
+			}
+			c := *t
+			c.Messages = nil
+			seen := map[string]bool{"": false}
+			for _, m := range t.Messages {
+				if n := name(m); !seen[n] {
+					c.Messages, seen[n] = append(c.Messages, m), n != ""
+				}
+			}
+			return &c
+		}
+		what := "messages of a transcript with one " + by + " are one, by "
+		out = append(out, on("contract.same", what+"Assemble", recalling(nil), func(r *core.AssembleRequest) { r.Transcript = once(r.Transcript) }),
+			on("contract.same", what+"Compact", recalling(nil), func(r *core.CompactRequest) { r.Transcript = once(r.Transcript) }),
+			on("contract.same", what+"Bootstrap", recalling(nil), func(r *core.BootstrapRequest) { r.Transcript = once(r.Transcript) }))
 	}
 	return out
 }
