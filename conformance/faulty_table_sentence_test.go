@@ -8,6 +8,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // tableSentences are engines that break one sentence of the contract where it is seldom read: long after, after a reset, in what is unknown to them.
@@ -18,6 +19,7 @@ func tableSentences() []broken {
 		tableUnknown(),
 		tableEpochs(),
 		tableOneID(),
+		tableForks(),
 	)
 }
 
@@ -200,5 +202,51 @@ func tableOneID() []broken {
 			on("contract.same", what+"Compact", recalling(nil), func(r *core.CompactRequest) { r.Transcript = once(r.Transcript) }),
 			on("contract.same", what+"Bootstrap", recalling(nil), func(r *core.BootstrapRequest) { r.Transcript = once(r.Transcript) }))
 	}
+	return out
+}
+
+// tableForks are engines whose forks begin with something else than the parent shows.
+func tableForks() []broken {
+	var out []broken
+	forked := func(name string, change func(w *wrongEngine, a *core.AssembleResult)) {
+		out = append(out, caughtBy("contract.subagent", name, recalling(nil), func(w *wrongEngine) {
+			forks := map[core.SessionID]bool{}
+			var asked core.SessionID
+			w.before = func(_ string, req any) {
+				switch r := req.(type) {
+				case *core.SpawnRequest:
+					forks[r.Child] = r.Mode == core.SpawnFork
+				case *core.AssembleRequest:
+					asked = r.Session
+				}
+			}
+			w.after = func(_ string, res any) {
+				if a, ok := res.(*core.AssembleResult); ok && forks[asked] {
+					change(w, a)
+				}
+			}
+		}))
+	}
+	without := func(reason window.Reason) func(*wrongEngine, *core.AssembleResult) {
+		return func(_ *wrongEngine, a *core.AssembleResult) {
+			for _, c := range slices.Backward(a.Choices) {
+				if c.Reason == reason && c.Message >= 0 {
+					remove(a, c.Message)
+				}
+			}
+		}
+	}
+	forked("a fork begins without the summaries", without(window.ReasonSummary))
+	forked("a fork begins without the system messages", without(window.ReasonSystem))
+	forked("a fork shows whole what its parent shows in part", func(w *wrongEngine, a *core.AssembleResult) {
+		for _, c := range a.Choices {
+			if c.Message < 0 || c.Stub == "" {
+				continue
+			}
+			if got, err := w.Store().Get(context.Background(), core.Scope{Agent: "agent-a"}, []string{c.Entry}); err == nil {
+				a.Messages[c.Message] = got[0].Message
+			}
+		}
+	})
 	return out
 }

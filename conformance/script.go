@@ -48,7 +48,7 @@ var scriptChecks = []Check{
 	{ID: "contract.back", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, script: scriptBack,
 		Rule: "what is found and expanded is the stored entry in every field; pages leave nothing out and repeat nothing; Describe counts what there is"},
 	{ID: "contract.subagent", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptSubagent,
-		Rule: "a grant opens the parent's history until it is rolled back, over, or the subagent has ended, and what it hands back is stored"},
+		Rule: "a grant opens the parent's history until it is rolled back, over, or the subagent has ended, and what it hands back is stored; a fork begins with what its parent shows"},
 	{ID: "contract.nested", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptNested,
 		Rule: "a subagent of a subagent begins with what its parent shows, of everybody, and ends with the grants for it"},
 	{ID: "contract.faults", Promise: 9, Suite: SuiteEngine, script: scriptFaults,
