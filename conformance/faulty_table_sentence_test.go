@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,7 @@ func tableSentences() []broken {
 		tableEpochs(),
 		tableOneID(),
 		tableForks(),
+		tableBlamed(),
 	)
 }
 
@@ -248,5 +250,30 @@ func tableForks() []broken {
 			}
 		}
 	})
+	return out
+}
+
+// tableBlamed are engines whose refusals name another entry than the largest.
+func tableBlamed() []broken {
+	var out []broken
+	for name, which := range map[string]func(n int) int{
+		"the first entry is to blame": func(int) int { return 0 }, "the newest entry is to blame": func(n int) int { return n - 1 },
+		"the question is to blame": func(n int) int { return min(3, n-1) }, "the entry before the newest is to blame": func(n int) int { return max(n-2, 0) },
+	} {
+		out = append(out, caughtBy("contract.tiny", name, recalling(nil), func(w *wrongEngine) {
+			w.around = func(ctx context.Context, _ string, call func(context.Context) error) error {
+				err := call(ctx)
+				var b *core.BudgetError
+				if r, ok := ctx.Value(requested{}).(*core.AssembleRequest); ok && errors.As(err, &b) && b.Entry != "" {
+					if held := storedOf(w, r.Session); len(held) > 0 {
+						other := *b
+						other.Entry = held[which(len(held))].ID
+						return &other
+					}
+				}
+				return err
+			}
+		}))
+	}
 	return out
 }

@@ -40,7 +40,7 @@ var scriptChecks = []Check{
 	{ID: "contract.modes", Promise: 10, Suite: SuiteEngine, script: scriptModes,
 		Rule: "prompt modes, sections of the host and limits of budget do what they say"},
 	{ID: "contract.tiny", Promise: 1, Suite: SuiteEngine, script: scriptTiny,
-		Rule: "where system prompt and newest group do not fit, the refusal is typed and says what is needed; with room it works again"},
+		Rule: "where system prompt and newest group do not fit, the refusal is typed and says what is needed and by which entry most; with room it works again"},
 	{ID: "contract.compact", Promise: 4, Suite: SuiteEngine, script: scriptCompact,
 		Rule: "the result of Compact is true in every field, and wishes reach the model that is asked"},
 	{ID: "contract.forget", Promise: 2, Suite: SuiteEngine, script: scriptForget,

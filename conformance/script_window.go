@@ -180,6 +180,9 @@ func scriptTiny(s *script) string {
 	if res, err := s.assemble(8000, nil); err != nil || len(res.Messages) != 8 {
 		return fmt.Sprintf("with room again: %d messages, error %v, want 8", len(res.Messages), err)
 	}
+	if text := s.blamed(); text != "" {
+		return text
+	}
 	return s.sectionsGiveWay()
 }
 
