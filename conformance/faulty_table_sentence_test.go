@@ -22,6 +22,7 @@ func tableSentences() []broken {
 		tableOneID(),
 		tableForks(),
 		tableBlamed(),
+		tableTimers(),
 	)
 }
 
@@ -276,4 +277,18 @@ func tableBlamed() []broken {
 		}))
 	}
 	return out
+}
+
+// tableTimers are engines to which what a timer caused is an answer.
+func tableTimers() []broken {
+	return []broken{caughtBy("contract.ended", "a timer's answer is the last one", recalling(nil), func(w *wrongEngine) {
+		w.ended = func(ctx context.Context, req core.SubagentEnded) error {
+			for _, e := range storedOf(w, req.Child) {
+				if e.Type == core.TypeHeartbeat && e.Role == message.Assistant && window.Blank(req.Result) {
+					req.Result = e.Text()
+				}
+			}
+			return w.Engine.OnSubagentEnded(ctx, req)
+		}
+	})}
 }
