@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
@@ -23,6 +24,7 @@ func tableSentences() []broken {
 		tableForks(),
 		tableBlamed(),
 		tableTimers(),
+		tableOldSummaries(),
 	)
 }
 
@@ -289,6 +291,30 @@ func tableTimers() []broken {
 				}
 			}
 			return w.Engine.OnSubagentEnded(ctx, req)
+		}
+	})}
+}
+
+// tableOldSummaries are engines that still have summaries of what was reset.
+func tableOldSummaries() []broken {
+	return []broken{caughtBy("contract.hidden", "summaries of what was reset are found", recalling(nil), func(w *wrongEngine) {
+		w.search = func(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
+			res, err := w.Engine.Search(ctx, req)
+			for _, e := range storedOf(w, req.Session) {
+				if err == nil && e.Type == core.TypeSummary && strings.Contains(strings.Join(strings.Fields(e.Text()), " "), req.Query) {
+					res.Found = append(res.Found, engine.Found{ID: e.ID, Session: e.Session, Seq: e.Seq, Type: e.Type, Excerpt: e.Text()})
+				}
+			}
+			return res, err
+		}
+	}), caughtBy("contract.hidden", "summaries of what was reset are expanded", recalling(nil), func(w *wrongEngine) {
+		w.expand = func(ctx context.Context, req engine.ExpandRequest) (engine.ExpandResult, error) {
+			for _, e := range storedOf(w, req.Session) {
+				if e.Type == core.TypeSummary && e.ID == strings.TrimPrefix(req.ID, "#") {
+					return engine.ExpandResult{}, nil
+				}
+			}
+			return w.Engine.Expand(ctx, req)
 		}
 	})}
 }
