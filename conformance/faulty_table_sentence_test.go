@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ func tableSentences() []broken {
 		tableBlamed(),
 		tableTimers(),
 		tableOldSummaries(),
+		tableWords(),
 	)
 }
 
@@ -317,4 +319,48 @@ func tableOldSummaries() []broken {
 			return w.Engine.Expand(ctx, req)
 		}
 	})}
+}
+
+// tableWords are engines that refuse words of settings which they do not know.
+func tableWords() []broken {
+	modes := []string{"", "normal", "fallback", "degraded"}
+	reasons := []string{"", "provider_timeout", "provider_unavailable", "rate_limited", "context_overflow", "runtime_unavailable", "unknown"}
+	words := map[string]func(s core.RuntimeSettings) bool{
+		"modes": func(s core.RuntimeSettings) bool { return slices.Contains(modes, s.Mode) },
+		"reasons": func(s core.RuntimeSettings) bool {
+			return slices.Contains(reasons, s.FallbackReason) && slices.Contains(reasons, s.DegradedReason)
+		},
+		"sources": func(s core.RuntimeSettings) bool {
+			return slices.Contains([]string{"", "configured", "default", "unknown"}, s.EngineSelection.Source)
+		},
+		"runtimes": func(s core.RuntimeSettings) bool { return s.Host == "" || s.Host == "openclaw" },
+	}
+	settings := map[string]func(req any) core.RuntimeSettings{
+		"Assemble":   func(req any) core.RuntimeSettings { return req.(*core.AssembleRequest).Settings },   //nolint:forcetypeassert // by the method
+		"Compact":    func(req any) core.RuntimeSettings { return req.(*core.CompactRequest).Settings },    //nolint:forcetypeassert // by the method
+		"Bootstrap":  func(req any) core.RuntimeSettings { return req.(*core.BootstrapRequest).Settings },  //nolint:forcetypeassert // by the method
+		"CommitTurn": func(req any) core.RuntimeSettings { return req.(*core.CommitTurnRequest).Settings }, //nolint:forcetypeassert // by the method
+		"AfterTurn":  func(req any) core.RuntimeSettings { return req.(*core.AfterTurnRequest).Settings },  //nolint:forcetypeassert // by the method
+		"Maintain":   func(req any) core.RuntimeSettings { return req.(*core.MaintainRequest).Settings },   //nolint:forcetypeassert // by the method
+	}
+	var out []broken
+	refuses := func(method, what string) {
+		out = append(out, caughtBy("contract.budget", method+" refuses unknown "+what, recalling(nil), func(w *wrongEngine) {
+			w.around = func(ctx context.Context, name string, call func(context.Context) error) error {
+				if name == method && !words[what](settings[method](ctx.Value(requested{}))) {
+					return core.ErrInvalid
+				}
+				return call(ctx)
+			}
+		}))
+	}
+	for _, method := range slices.Sorted(maps.Keys(settings)) {
+		refuses(method, "modes")
+	}
+	for _, what := range slices.Sorted(maps.Keys(words)) {
+		if what != "modes" {
+			refuses("Assemble", what)
+		}
+	}
+	return out
 }

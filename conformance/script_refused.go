@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -92,6 +93,74 @@ func (s *script) blamed() string {
 		if !errors.As(err, &b) || b.Entry != ids[3+largest] {
 			return fmt.Sprintf("a refusal names the largest entry that must stay; with a budget of %d, where %s (entry %q) has 2000 words and nothing else many: error %v",
 				budget, what, ids[3+largest], err)
+		}
+	}
+	return ""
+}
+
+// settingsByWord have words that nobody knows, one by one.
+var settingsByWord = []core.RuntimeSettings{
+	{Mode: "turbo"}, {FallbackReason: "tired"}, {DegradedReason: "tired"}, {Host: "a host", HarnessID: "a harness", RuntimeID: "a runtime"},
+	{EngineSelection: core.EngineSelection{SelectedID: "another", Source: "dice"}},
+	{Mode: "fallback", RequestedModel: "model-9", ResolvedModel: "model-8", ModelFamily: "models"},
+}
+
+// unknownWords hands settings with words that nobody knows to every call that takes settings.
+func (s *script) unknownWords() string {
+	id := recallSession("of unknown words")
+	said := 0
+	_, plain := s.engine.Compact(s.ctx(), core.CompactRequest{Session: id, Budget: 8000})
+	for n, settings := range settingsByWord {
+		m := s.message(message.User, "good morning")
+		said++
+		if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: m}); err != nil {
+			return fmt.Sprintf("ingest: error %v", err)
+		}
+		calls := map[string]func(context.Context) error{
+			"assemble": func(ctx context.Context) error {
+				_, err := s.engine.Assemble(ctx, core.AssembleRequest{Session: id, Budget: 8000, Settings: settings})
+				return err
+			},
+			"compact": func(ctx context.Context) error {
+				_, err := s.engine.Compact(ctx, core.CompactRequest{Session: id, Budget: 8000, Settings: settings})
+				if !errors.Is(err, core.ErrInvalid) || errors.Is(plain, core.ErrInvalid) {
+					return nil // that it works is for others to say
+				}
+				return err
+			},
+		}
+		if e, ok := s.engine.(core.Bootstrapper); ok {
+			calls["bootstrap"] = func(ctx context.Context) error {
+				_, err := e.Bootstrap(ctx, core.BootstrapRequest{Session: id, Settings: settings})
+				return err
+			}
+		}
+		if e, ok := s.engine.(core.TurnCommitter); ok {
+			said++
+			calls["commit turn"] = func(ctx context.Context) error {
+				_, err := e.CommitTurn(ctx, core.CommitTurnRequest{Session: id, AdvancementKey: fmt.Sprint(n), Messages: s.transcript(1).Messages, Settings: settings})
+				return err
+			}
+		}
+		if e, ok := s.engine.(core.AfterTurner); ok {
+			said++
+			calls["after turn"] = func(ctx context.Context) error {
+				return e.AfterTurn(ctx, core.AfterTurnRequest{Session: id, Messages: s.transcript(1).Messages, Settings: settings})
+			}
+		}
+		if e, ok := s.engine.(core.Maintainer); ok {
+			calls["maintain"] = func(ctx context.Context) error {
+				_, err := e.Maintain(ctx, core.MaintainRequest{Session: id, Reason: "turn", Budget: 8000, Settings: settings})
+				return err
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(calls)) {
+			if err := calls[name](s.ctx()); err != nil {
+				return fmt.Sprintf("the words of settings are the host's own; %s with the settings %+v: error %v, want none", name, settings, err)
+			}
+		}
+		if n := len(s.held(id)); n != said {
+			return fmt.Sprintf("the words of settings are the host's own; with the settings %+v %d entries are stored, want %d", settings, n, said)
 		}
 	}
 	return ""
