@@ -27,6 +27,7 @@ func tableSentences() []broken {
 		tableTimers(),
 		tableOldSummaries(),
 		tableWords(),
+		tableArms(),
 	)
 }
 
@@ -362,5 +363,28 @@ func tableWords() []broken {
 			refuses("Assemble", what)
 		}
 	}
+	return out
+}
+
+// tableArms are engines whose turns name no arm.
+func tableArms() []broken {
+	var out []broken
+	arms := func(name string, unnamed func(e *core.Entry, at int) bool) {
+		out = append(out, caughtOver("contract.arm", name, recalling(nil), func(s *brokenStore) {
+			s.append = func(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+				at := -1
+				return s.Store.Append(ctx, entriesOf(entries, func(e *core.Entry) {
+					if at++; unnamed(e, at) {
+						maps.DeleteFunc(e.Meta, func(_, value string) bool {
+							return strings.HasPrefix(value, "arm of ") || slices.Contains([]string{"Arm A", "b/Ö.2", "c"}, value)
+						})
+					}
+				}))
+			}
+		}))
+	}
+	arms("turns name no arm", func(*core.Entry, int) bool { return true })
+	arms("the first turn alone names the arm", func(e *core.Entry, _ int) bool { return e.Turn > 1 })
+	arms("of the turns of a call the first names the arm", func(_ *core.Entry, at int) bool { return at > 0 })
 	return out
 }

@@ -2,9 +2,12 @@ package conformance
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -42,6 +45,43 @@ func (s *script) agedTurns(e core.TurnCommitter) string {
 		if n := len(s.held(id)); err != nil || res.Status != core.Duplicate || n != stored {
 			return fmt.Sprintf("a turn is stored once for its key; turn %d of %d once more: %+v, error %v, %d entries are stored, want a duplicate and %d",
 				i+1, len(reqs), res, err, n, stored)
+		}
+	}
+	return ""
+}
+
+// turnsNameArms stores turns in every way in sessions of an arm, and looks whether each of them names it.
+func (s *script) turnsNameArms() string {
+	e, _ := s.engine.(engine.Armed)
+	ways := s.ways()
+	for _, name := range slices.Sorted(maps.Keys(ways)) {
+		id := core.SessionID{Agent: "agent-a", Session: "of an arm by " + name}
+		arm := "arm of " + name
+		if _, err := e.Arm(s.ctx(), id, func(string) string { return arm }); err != nil {
+			return fmt.Sprintf("arm: error %v", err)
+		}
+		if err := ways[name](id, s.transcript(6).Messages); err != nil {
+			return fmt.Sprintf("%s: error %v", name, err)
+		}
+		if text := namesArm(s.held(id), 3, arm); text != "" {
+			return fmt.Sprintf("turns stored by %s: %s", name, text)
+		}
+	}
+	return ""
+}
+
+// namesArm describes the first of so many turns that names no arm.
+func namesArm(entries []core.Entry, turns int, arm string) string {
+	named := map[int64]bool{}
+	for _, e := range entries {
+		named[e.Turn] = named[e.Turn] || slices.Contains(slices.Collect(maps.Values(e.Meta)), arm)
+	}
+	if len(named) != turns {
+		return fmt.Sprintf("they are %d, want %d", len(named), turns)
+	}
+	for _, turn := range slices.Sorted(maps.Keys(named)) {
+		if !named[turn] {
+			return fmt.Sprintf("every turn stored in a session of an arm names it, and no entry of turn %d has the arm %q among its metadata", turn, arm)
 		}
 	}
 	return ""
