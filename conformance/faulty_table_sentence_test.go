@@ -28,6 +28,7 @@ func tableSentences() []broken {
 		tableOldSummaries(),
 		tableWords(),
 		tableArms(),
+		tableNothingNew(),
 	)
 }
 
@@ -386,5 +387,23 @@ func tableArms() []broken {
 	arms("turns name no arm", func(*core.Entry, int) bool { return true })
 	arms("the first turn alone names the arm", func(e *core.Entry, _ int) bool { return e.Turn > 1 })
 	arms("of the turns of a call the first names the arm", func(_ *core.Entry, at int) bool { return at > 0 })
+	return out
+}
+
+// tableNothingNew are engines that refuse a turn that brings nothing.
+func tableNothingNew() []broken {
+	var out []broken
+	empty := func(name string, refused func(before int) bool) {
+		out = append(out, caughtBy("contract.after-turn", name, recalling(nil), func(w *wrongEngine) {
+			w.turn = func(ctx context.Context, req core.AfterTurnRequest) error {
+				if n := req.PrePrompt; n == len(req.Messages) && refused(n) {
+					return core.ErrInvalid
+				}
+				return w.Engine.AfterTurn(ctx, req)
+			}
+		}))
+	}
+	empty("a turn that brings nothing is refused", func(before int) bool { return before > 0 })
+	empty("a turn of nothing at all is refused", func(before int) bool { return before == 0 })
 	return out
 }

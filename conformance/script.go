@@ -380,7 +380,7 @@ func scriptAfterTurn(s *script) string {
 	for _, turn := range []struct {
 		from, to int
 		beat     bool
-	}{{0, 2, false}, {2, 4, false}, {2, 4, false}, {4, 6, true}, {6, 8, false}} {
+	}{{0, 0, false}, {0, 2, false}, {2, 4, false}, {2, 4, false}, {4, 4, false}, {4, 6, true}, {6, 6, true}, {6, 8, false}, {8, 8, false}} { // a turn may bring nothing
 		if err := e.AfterTurn(s.ctx(), core.AfterTurnRequest{Session: s.id, Messages: t.Messages[:turn.to], PrePrompt: turn.from, Heartbeat: turn.beat}); err != nil {
 			return fmt.Sprintf("after turn: error %v", err)
 		}
