@@ -40,15 +40,15 @@ var scriptChecks = []Check{
 	{ID: "contract.modes", Promise: 10, Suite: SuiteEngine, script: scriptModes,
 		Rule: "prompt modes, sections of the host and limits of budget do what they say"},
 	{ID: "contract.tiny", Promise: 1, Suite: SuiteEngine, script: scriptTiny,
-		Rule: "where system prompt and newest group do not fit, the refusal is typed and says what is needed; with room it works again"},
+		Rule: "where system prompt and newest group do not fit, the refusal is typed and says what is needed and by which entry most; with room it works again"},
 	{ID: "contract.compact", Promise: 4, Suite: SuiteEngine, script: scriptCompact,
 		Rule: "the result of Compact is true in every field, and wishes reach the model that is asked"},
 	{ID: "contract.forget", Promise: 2, Suite: SuiteEngine, script: scriptForget,
-		Rule: "an erasure of many entries, of a time, or of a session reaches exactly those, and its receipt says so"},
+		Rule: "an erasure of many entries, of a time, or of a session reaches exactly those, and its receipt says so; a session that was purged has another epoch"},
 	{ID: "contract.back", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, script: scriptBack,
 		Rule: "what is found and expanded is the stored entry in every field; pages leave nothing out and repeat nothing; Describe counts what there is"},
 	{ID: "contract.subagent", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptSubagent,
-		Rule: "a grant opens the parent's history until it is rolled back, over, or the subagent has ended, and what it hands back is stored"},
+		Rule: "a grant opens the parent's history until it is rolled back, over, or the subagent has ended, and what it hands back is stored; a fork begins with what its parent shows"},
 	{ID: "contract.nested", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptNested,
 		Rule: "a subagent of a subagent begins with what its parent shows, of everybody, and ends with the grants for it"},
 	{ID: "contract.faults", Promise: 9, Suite: SuiteEngine, script: scriptFaults,
@@ -368,7 +368,7 @@ func scriptBootstrap(s *script) string {
 			return fmt.Sprintf("bootstrap with 7 messages: %+v, error %v, want %d imported", res, err, imported)
 		}
 	}
-	return ""
+	return s.knownInForce()
 }
 
 func scriptAfterTurn(s *script) string {
@@ -380,7 +380,7 @@ func scriptAfterTurn(s *script) string {
 	for _, turn := range []struct {
 		from, to int
 		beat     bool
-	}{{0, 2, false}, {2, 4, false}, {2, 4, false}, {4, 6, true}, {6, 8, false}} {
+	}{{0, 0, false}, {0, 2, false}, {2, 4, false}, {2, 4, false}, {4, 4, false}, {4, 6, true}, {6, 6, true}, {6, 8, false}, {8, 8, false}} { // a turn may bring nothing
 		if err := e.AfterTurn(s.ctx(), core.AfterTurnRequest{Session: s.id, Messages: t.Messages[:turn.to], PrePrompt: turn.from, Heartbeat: turn.beat}); err != nil {
 			return fmt.Sprintf("after turn: error %v", err)
 		}
@@ -576,7 +576,7 @@ func scriptInvalid(s *script) string {
 	if d := sameEntries(s.held(s.id), before); d != "" {
 		return "after invalid calls: " + d
 	}
-	return ""
+	return s.unknownRoles()
 }
 
 func scriptCancel(s *script) string {

@@ -19,7 +19,7 @@ var againChecks = []Check{
 	{ID: "contract.again", Promise: 4, Suite: SuiteEngine, Needs: []Need{NeedOwner}, script: scriptAgain,
 		Rule: "the second compaction is as true as the first, in every field and with its wishes, and the third, after a restart and without a budget of its own, too"},
 	{ID: "contract.keys", Promise: 6, Suite: SuiteEngine, script: scriptKeys,
-		Rule: "keys hold after a restart, for every session apart and to their last byte, and a batch of known and new messages stores the new ones"},
+		Rule: "keys hold after a restart, for every session apart, to their last byte and however many turns came since, and a batch of known and new messages stores the new ones"},
 	{ID: "contract.concurrent", Promise: 8, Suite: SuiteEngine, script: scriptConcurrent,
 		Rule: "calls at the same time get what each of them gets alone, whether for one session or for several, no session waits for another one, and no result changes later"},
 	{ID: "contract.digest", Promise: 6, Suite: SuiteEngine, script: scriptDigest,
@@ -191,7 +191,7 @@ func (s *script) oldTurns() string {
 			return fmt.Sprintf("turn %d of %d once more: %+v, error %v, %d entries are stored, want a duplicate and %d", i+1, len(reqs), res, err, len(s.held(id)), 2*len(reqs))
 		}
 	}
-	return ""
+	return s.agedTurns(e)
 }
 
 // concurrent is how many calls are made at the same time.

@@ -19,7 +19,7 @@ var askedScriptChecks = []Check{
 	{ID: "contract.score", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedScorer}, script: scriptScore,
 		Rule: "an outcome is kept, one of the same session, turn and name takes its place, and they come in the order they were first given"},
 	{ID: "contract.arm", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedArmed}, script: scriptArm,
-		Rule: "what was chosen for a session is recorded, and handed over the next time, also after a restart"},
+		Rule: "what was chosen for a session is recorded, and handed over the next time, also after a restart; its turns name it"},
 	{ID: "contract.choices", Suite: SuiteEngine, script: scriptChoices,
 		Rule: "recent history is shown without a gap, a user's message in front of one is pinned, and what is out says what it would have cost"},
 	{ID: "contract.due", Promise: 4, Suite: SuiteEngine, Needs: []Need{NeedOwner}, script: scriptDue,
@@ -116,7 +116,11 @@ func scriptArm(s *script) string {
 		if err != nil || handed != c.recorded || got != c.chose {
 			return fmt.Sprintf("arm %d, of %s: choose was handed %q, the arm is %q, error %v; want %q and %q", n+1, c.id, handed, got, err, c.recorded, c.chose)
 		}
-		if _, text := s.talk(c.id, 2, 2); text != "" {
+		said, text := s.talk(c.id, 2, 2)
+		if text == "" {
+			text = namesArm(said, 1, c.chose)
+		}
+		if text != "" {
 			return text
 		}
 		if r, ok := s.engine.(engine.Recaller); ok {
@@ -125,7 +129,7 @@ func scriptArm(s *script) string {
 			}
 		}
 	}
-	return ""
+	return s.turnsNameArms()
 }
 
 func scriptChoices(s *script) string {

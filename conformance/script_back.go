@@ -365,7 +365,10 @@ func scriptSubagent(s *script) string {
 			return fmt.Sprintf("a subagent (%s) that ended still finds its parent's history", mode)
 		}
 	}
-	return s.endings(e, mark)
+	if text := s.endings(e, mark); text != "" {
+		return text
+	}
+	return s.forksShow()
 }
 
 // endings ends subagents for every reason that hosts give, each twice.

@@ -28,6 +28,9 @@ func scriptBudget(s *script) string {
 		}
 		want = res
 	}
+	if text := s.unknownWords(); text != "" {
+		return text
+	}
 	if text := s.budgetsInLoops(); text != "" {
 		return text
 	}

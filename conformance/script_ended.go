@@ -99,6 +99,13 @@ func (s *script) saysNothing() string {
 				return fmt.Sprintf("ingest into a subagent's session: error %v", err)
 			}
 		}
+		if n%2 == 0 { // what a timer causes is no answer
+			for _, m := range []message.Message{s.message(message.User, "tick"), s.message(message.Assistant, "nothing to do")} {
+				if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: child, Message: m, Heartbeat: true}); err != nil {
+					return fmt.Sprintf("ingest into a subagent's session: error %v", err)
+				}
+			}
+		}
 		fresh, text := s.handsBack(core.SessionID{}, child, result)
 		if text != "" {
 			return text

@@ -23,7 +23,7 @@ var moreScriptChecks = []Check{
 	{ID: "contract.whole", Promise: 6, Suite: SuiteEngine, script: scriptWhole,
 		Rule: "a transcript that is declared whole takes back what it leaves out; another one only does not show it, whatever call it comes with"},
 	{ID: "contract.budget", Promise: 1, Suite: SuiteEngine, script: scriptBudget,
-		Rule: "a call's budget bounds its prompt, whatever the last one was and whatever the settings say of a model"},
+		Rule: "a call's budget bounds its prompt, whatever the last one was and whatever the settings say of a model; their words are the host's own"},
 	{ID: "contract.odd", Promise: 5, Suite: SuiteEngine, script: scriptOdd,
 		Rule: "messages that say the same, ids of calls used again, odd times and system messages in the middle and at the end stay where they were said, by whatever call they come"},
 	{ID: "contract.transcript", Promise: 6, Suite: SuiteEngine, script: scriptTranscript,

@@ -15,7 +15,7 @@ import (
 // heldChecks look at what is stored, and at how an entry is told from another one.
 var heldChecks = []Check{
 	{ID: "contract.same", Promise: 2, Suite: SuiteEngine, script: scriptSame,
-		Rule: "messages that say the same are as many messages, also in one call with a key; those with another id or key of their host's are others"},
+		Rule: "messages that say the same are as many messages, also in one call with a key, and in a transcript with one id; those with another id or key of their host's are others"},
 	{ID: "contract.when", Promise: 2, Suite: SuiteEngine, script: scriptWhen,
 		Rule: "an entry has its host's time to the millisecond, in UTC, or the clock's, and the number of the user turn that it was said in"},
 }
@@ -58,6 +58,38 @@ func scriptSame(s *script) string {
 	for _, by := range []string{"id", "key"} {
 		if text := s.othersOf(by); text != "" {
 			return text
+		}
+	}
+	return s.eachRead(s.readsSame)
+}
+
+// readsSame hands over a transcript that says the same again and again, under one id or key of its host's.
+func (s *script) readsSame(id core.SessionID, call reading) string {
+	turn := []message.Message{message.New(message.User, "ok"), message.New(message.Assistant, "yes")}
+	for _, by := range []string{"id", "key"} {
+		for _, whole := range []bool{false, true} {
+			id.Session = fmt.Sprintf("the same by %s, whole: %v", by, whole)
+			t := &core.Transcript{Whole: whole}
+			for range 3 {
+				for n, m := range turn {
+					if by == "id" {
+						m.ID = fmt.Sprintf("host-%d", n)
+					} else {
+						m.Key = fmt.Sprintf("host-%d", n)
+					}
+					t.Messages = append(t.Messages, m)
+				}
+				if err := call(id, &core.Transcript{Messages: copiedMessages(t.Messages), Whole: whole}); err != nil {
+					return fmt.Sprintf("a transcript of %d messages that say the same by turns: error %v", len(t.Messages), err)
+				}
+				res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: transcriptBudget, PromptMode: core.PromptNone})
+				if err != nil {
+					return fmt.Sprintf("assemble: error %v", err)
+				}
+				if n := len(s.held(id)); n != len(t.Messages) || len(res.Messages) != n {
+					return fmt.Sprintf("messages that say the same are as many messages, also with one %s; of a transcript of %d (whole: %v) %d are stored and %d shown", by, len(t.Messages), whole, n, len(res.Messages))
+				}
+			}
 		}
 	}
 	return ""

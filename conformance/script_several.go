@@ -88,7 +88,43 @@ func scriptSeveral(s *script) string {
 			return fmt.Sprintf("step %d: %s", n+1, text)
 		}
 	}
+	if text := s.purgedByOther(a, b); text != "" {
+		return text
+	}
 	return s.bothAtOnce(a, b)
+}
+
+// purgedByOther purges a session with each of two engines in turn, and looks at the epoch of both.
+func (s *script) purgedByOther(engines ...core.ContextEngine) string {
+	for n, with := range engines {
+		s.id = recallSession(fmt.Sprintf("purged by engine %d", n))
+		s.engine = with
+		if _, ok := with.(engine.Forgetter); !ok {
+			return ""
+		}
+		if _, text := s.talk(s.id, 3, 3); text != "" {
+			return text
+		}
+		var before []core.AssembleResult
+		for _, s.engine = range engines {
+			res, err := s.assemble(traceBudget, nil)
+			if err != nil {
+				return fmt.Sprintf("assemble: error %v", err)
+			}
+			before = append(before, res)
+		}
+		s.engine = with
+		if text := s.purges(); text != "" {
+			return text
+		}
+		for i, e := range slices.Backward(engines) {
+			s.engine = e
+			if text := s.anotherEpoch(before[i]); text != "" {
+				return fmt.Sprintf("engine %d, where engine %d purged: %s", i, n, text)
+			}
+		}
+	}
+	return ""
 }
 
 // windowOf is what an engine shows of the session, or that it shows nothing.

@@ -73,7 +73,7 @@ func scriptHidden(s *script) string {
 			return fmt.Sprintf("an entry expanded with its neighbours shows %q, %s", h.entry.ID, h.why)
 		}
 	}
-	return ""
+	return s.summaryTakenBack()
 }
 
 // takenBack lets a host take messages back in two ways, and begin its transcript later in a third, which takes nothing back.

@@ -180,6 +180,9 @@ func scriptTiny(s *script) string {
 	if res, err := s.assemble(8000, nil); err != nil || len(res.Messages) != 8 {
 		return fmt.Sprintf("with room again: %d messages, error %v, want 8", len(res.Messages), err)
 	}
+	if text := s.blamed(); text != "" {
+		return text
+	}
 	return s.sectionsGiveWay()
 }
 
@@ -297,8 +300,9 @@ func scriptForget(s *script) string {
 	if text := s.without(entries, gone); text != "" {
 		return "after a restart: " + text
 	}
-	if res, err := s.assemble(8000, nil); err != nil || len(res.Messages)-res.RecallLen != len(entries)-len(gone) {
-		return fmt.Sprintf("after an erasure: %d messages and %d of recall, error %v, want %d", len(res.Messages)-res.RecallLen, res.RecallLen, err, len(entries)-len(gone))
+	before, err := s.assemble(8000, nil)
+	if err != nil || len(before.Messages)-before.RecallLen != len(entries)-len(gone) {
+		return fmt.Sprintf("after an erasure: %d messages and %d of recall, error %v, want %d", len(before.Messages)-before.RecallLen, before.RecallLen, err, len(entries)-len(gone))
 	}
 	f, _ = s.engine.(engine.Forgetter)
 	rec, err := f.Forget(s.ctx(), engine.ForgetRequest{Scope: s.id.Scope(), Purge: true})
@@ -313,6 +317,21 @@ func scriptForget(s *script) string {
 	}
 	if d := sameEntries(s.held(other), others); d != "" {
 		return "another session after a purge: " + d
+	}
+	return s.anotherEpoch(before)
+}
+
+// anotherEpoch looks at the epoch once a session was purged and goes on: nothing of what was sent before is a prefix of what is sent now.
+func (s *script) anotherEpoch(before core.AssembleResult) string {
+	if _, text := s.talk(s.id, 1, 3); text != "" {
+		return text
+	}
+	after, err := s.assemble(8000, nil)
+	if err != nil {
+		return fmt.Sprintf("assemble after a purge: error %v", err)
+	}
+	if len(before.Messages) > 0 && after.Epoch == before.Epoch {
+		return fmt.Sprintf("as long as the epoch stays, what was sent is a prefix of what is sent; it is %d, as before the session was purged", after.Epoch)
 	}
 	return ""
 }

@@ -190,6 +190,40 @@ func testErasedIsNotRecalled(t *testing.T, own bool) {
 	}
 }
 
+// TestPurgedIsNotRecalled: a session that was purged and goes on does not recall what it said before, whatever the retriever remembers: its positions are taken
+// again.
+func TestPurgedIsNotRecalled(t *testing.T) {
+	for name, whole := range map[string]bool{"session": false, "agent": true} {
+		t.Run(name, func(t *testing.T) {
+			p := &proposer{}
+			f := newFixture(t, func(_ *engine.Config, parts *engine.Parts) { parts.Retriever = p })
+			scope := f.id.Scope()
+			if whole {
+				scope.Session = ""
+			}
+			say := func(first string) {
+				f.ingest(user(first), assistant("noted"), user("and my name is Ann"), assistant("hello"), user("so"), assistant("yes"))
+				f.compact(40)
+				f.everything(p, f.id.Agent)
+			}
+			say("my code is " + secret)
+			if got := f.recalledFrom(f.id); !strings.Contains(got, secret) {
+				t.Fatalf("recalled: %s", got)
+			}
+			remembered := p.candidates
+			f.forget(engine.ForgetRequest{Scope: scope, Purge: true})
+			say("nothing is hidden")
+			p.candidates = append(remembered, p.candidates...)
+			for range 2 {
+				if got := f.recalledFrom(f.id); strings.Contains(got, secret) || !strings.Contains(got, "nothing is") {
+					t.Errorf("purged, recalled: %s", got)
+				}
+				f.restart()
+			}
+		})
+	}
+}
+
 // TestGrantEnds: a subagent recalls from its parent as long as its grant lasts, and no longer than it lives.
 func TestGrantEnds(t *testing.T) {
 	p := &proposer{}

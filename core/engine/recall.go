@@ -315,10 +315,10 @@ func recallsOf(v *core.View) []*core.Recall {
 // what nobody said.
 func (f *frame) confirmed(ctx context.Context, c *call, in []quotation) ([]quotation, error) {
 	erased := func(id core.SessionID) (bool, error) {
-		if id == f.s.id {
-			return f.v.Erased > 0, nil
+		if id == f.s.id && f.v.Erased > 0 {
+			return true, nil
 		}
-		return f.e.erasures.everErased(ctx, id.Agent)
+		return f.e.erasures.everErased(ctx, id.Agent) // a view that was purged begins anew, and counts no erasure
 	}
 	// What was just read in the store is believed, and so is what a store cannot look up, unless something was erased.
 	held, asked := make(map[string]core.Entry, len(in)), make([]*core.Entry, 0, len(in))
