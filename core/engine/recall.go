@@ -314,24 +314,26 @@ func recallsOf(v *core.View) []*core.Recall {
 // confirmed leaves out of a list of quotations what the store does not hold as it is quoted: a retriever may go on remembering what was erased or purged, and say
 // what nobody said.
 func (f *frame) confirmed(ctx context.Context, c *call, in []quotation) ([]quotation, error) {
+	reads := core.ReadsStore(f.e.retriever)
 	erased := func(id core.SessionID) (bool, error) {
-		if id == f.s.id && f.v.Erased > 0 {
-			return true, nil
+		if own := id == f.s.id; own && (reads || f.v.Erased > 0) {
+			return f.v.Erased > 0, nil
 		}
 		return f.e.erasures.everErased(ctx, id.Agent) // a view that was purged begins anew, and counts no erasure
 	}
 	// What was just read in the store is believed, and so is what a store cannot look up, unless something was erased.
 	held, asked := make(map[string]core.Entry, len(in)), make([]*core.Entry, 0, len(in))
-	reads := core.ReadsStore(f.e.retriever)
 	for i := range in {
 		entry := &in[i].Entry
-		if was, err := erased(entry.SessionID()); err != nil {
-			return nil, err
-		} else if was || !reads {
-			asked = append(asked, entry)
-		} else {
-			held[entry.ID] = *entry
+		if reads {
+			if was, err := erased(entry.SessionID()); err != nil {
+				return nil, err
+			} else if !was {
+				held[entry.ID] = *entry
+				continue
+			}
 		}
+		asked = append(asked, entry)
 	}
 	found, untold, err := f.e.reader.held(ctx, len(asked), func(i int) *core.Entry { return asked[i] })
 	if err != nil {
