@@ -95,7 +95,7 @@ func (s *script) opened(res core.AssembleResult) string {
 
 // scriptAddition looks at what is added to the system prompt from call to call, whatever happens between them.
 func scriptAddition(s *script) string {
-	f, forgets := s.engine.(engine.Forgetter)
+	_, forgets := s.engine.(engine.Forgetter)
 	compact := func(budget int) func() error {
 		return func() error {
 			_, _ = s.engine.Compact(s.ctx(), core.CompactRequest{Session: s.id, Budget: budget, Force: true}) // that it works is for others to say
@@ -124,7 +124,7 @@ func scriptAddition(s *script) string {
 				if !forgets {
 					return nil
 				}
-				_, err := f.Forget(s.ctx(), engine.ForgetRequest{Scope: s.id.Scope(), Entries: []string{said[0].ID}})
+				_, err := s.forgets(engine.ForgetRequest{Scope: s.id.Scope(), Entries: []string{said[0].ID}})
 				return err
 			}},
 			{"a budget with room for hardly anything", 130, func() error { return nil }},

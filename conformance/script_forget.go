@@ -25,15 +25,18 @@ func scriptForgotten(s *script) string {
 			return text
 		}
 	}
-	for n := range 3 {
+	if text := s.forgetRefused(f); text != "" {
+		return text
+	}
+	if text := s.forgetAgent(f); text != "" {
+		return text
+	}
+	for n := range 3 { // the last of them opens another engine
 		if text := s.toldAgain(n); text != "" {
 			return text
 		}
 	}
-	if text := s.forgetRefused(f); text != "" {
-		return text
-	}
-	return s.forgetAgent(f)
+	return ""
 }
 
 // comesBack erases all of a session whose host hands over its transcript once more.
@@ -88,7 +91,8 @@ func (s *script) comesBack(f engine.Forgetter, purge bool) string {
 	return ""
 }
 
-// toldAgain erases two messages of a session, whose host tells of them again, in every way. It knows messages by an id, a key, or both; then there is a new engine.
+// toldAgain erases two messages of a session, whose host tells of them again, in every way. It knows messages by an id, a key, or both; then there is a new
+// engine.
 func (s *script) toldAgain(knows int) string {
 	agent := fmt.Sprintf("told again %d", knows)
 	id := core.SessionID{Agent: agent, Session: "main"}
