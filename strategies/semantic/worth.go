@@ -8,8 +8,9 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// enoughTexts is how many different texts with one and the same vector say that an embedder tells none apart. Two may be the same to a model: "OK" and "ok".
-const enoughTexts = 3
+// enoughTexts is how many different texts with one and the same vector say that an embedder tells none apart. A few may be the same to a model that does not know
+// all words.
+const enoughTexts = 8
 
 // worth is what is known of whether an embedder's vectors can be compared. One that answers zeros, or the same for everything, finds anything.
 type worth struct {
