@@ -72,7 +72,7 @@ func TestReadmeIsShort(t *testing.T) {
 			prompts = append(prompts, command)
 		}
 	}
-	if len(prompts) < 2 || prompts[0] != "go run ./cmd/contextengine replay" || prompts[1] != "go test ./..." {
+	if len(prompts) < 2 || prompts[0] != "go run ./cmd/contextengine replay" || prompts[1] != "go test -timeout 30m ./..." {
 		t.Errorf("the first two commands are %q", prompts)
 	}
 }
