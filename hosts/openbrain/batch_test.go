@@ -70,7 +70,7 @@ func TestBatch(t *testing.T) {
 	}
 	for name, body := range map[string]string{
 		"none": `{"source":"openclaw:main","thoughts":[]}`, "no list": `{"source":"openclaw:main","thoughts":{}}`, "missing": `{"source":"openclaw:main"}`, "no content": `{"thoughts":[{"metadata":{}}]}`,
-		"no object": `{"thoughts":[1]}`, "position": `{"thoughts":[{"content":"x","position":7}]}`, "long": batch("x@" + strings.Repeat("y", 2000)),
+		"no key": `{"source":"openclaw:main","thoughts":[{"content":"x"}]}`, "no object": `{"thoughts":[1]}`, "position": `{"thoughts":[{"content":"x","position":7}]}`, "long": batch("x@" + strings.Repeat("y", 2000)),
 	} {
 		if r := f.ask(t, mainKey, "POST", "/v1/thoughts/batch", body); r.status != 422 {
 			t.Errorf("%s: %d, want 422", name, r.status)

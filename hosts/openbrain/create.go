@@ -93,7 +93,10 @@ func (s *Server) readThoughts(r *http.Request) ([]newThought, error) {
 			}
 			out[i].key = positionKey(place)
 		}
-		if out[i].key != "" && seen[out[i].key] {
+		if out[i].key == "" {
+			return nil, unprocessable(bodyProblem("missing", "position", "Field required: a position, or an id in the metadata, by which a repeated request is known"))
+		}
+		if seen[out[i].key] {
 			return nil, refuse(http.StatusConflict, "Two thoughts of the batch have the same key or position")
 		}
 		seen[out[i].key] = true
