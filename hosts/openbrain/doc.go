@@ -34,8 +34,8 @@
 // comes through another server of the same store. The answer has the header too, with the value "kept". A position is free again when its thought was deleted, and the
 // next one there has the id of the one before: the header OpenBrain-Created in a PATCH or DELETE names the created_at of the thought that is meant, and any other is 404.
 //
-// A batch, which is an extension as well, stores 1 to 10,000 thoughts of one source, all or none. Each names a position, or has a string "id" in its metadata, so that the same request again
-// stores nothing twice. The answer names them in the order of the request.
+// A batch, which is an extension as well, stores 1 to 10,000 thoughts of one source, all or none. Each names a position, or has a string "id" in its
+// metadata, so that the same request again stores nothing twice. The answer names them in the order of the request.
 // Lists say with the header OpenBrain-Batch how many bytes its body may have.
 //
 // # How thoughts are stored
