@@ -124,6 +124,34 @@ func TestErasedIsSaidAgainMeanwhile(t *testing.T) {
 	}
 }
 
+// TestErasedIsSaidAgainAllTheTime: an erasure ends also while another process says again and again what it erases, at a cost for each time that does not grow.
+func TestErasedIsSaidAgainAllTheTime(t *testing.T) {
+	const times = 30
+	f, other, store := pausedFixture(t, "views")
+	f.ingest(append([]message.Message{user("hello")}, ownID(0))...)
+	f.assemble(1000)
+	other.assemble(1000)
+	left := times
+	var again func()
+	again = func() {
+		if left--; left > 0 {
+			before := store.read
+			f.ingest(user(ownID(0).Text()))
+			store.read, store.swapping = before, again
+		}
+	}
+	req := engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}}
+	store.read = 0
+	store.emptied = func() { store.swapping = again }
+	if rec := other.forget(req); rec.Entries != times || rec.Left != nil {
+		t.Errorf("receipt: %+v", rec)
+	}
+	if most := 10 * times; store.read > most {
+		t.Errorf("%d entries were read, at most %d are allowed", store.read, most)
+	}
+	f.stays("hello", other)
+}
+
 // TestErasedBeforeItIsStored: a message that another process erases after a call for it looked, and before that stores it once more, is erased, also where the call
 // ends before it notices.
 func TestErasedBeforeItIsStored(t *testing.T) {

@@ -86,7 +86,8 @@ func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (_ Receipt, err 
 		return Receipt{}, err
 	}
 	defer leave()
-	er := &erasure{e: e, req: req, ids: make(map[string]bool), spans: make(map[core.SessionID][]core.Entry), ends: make(map[core.SessionID]int64)}
+	er := &erasure{e: e, req: req, ids: make(map[string]bool), spans: make(map[core.SessionID][]core.Entry), ends: make(map[core.SessionID]int64),
+		gone: make(map[core.SessionID]*erased.Messages)}
 	rec, err := er.run(ctx)
 	if errors.Is(err, core.ErrNotFound) {
 		return Receipt{}, fmt.Errorf("core: forget in %q: %w", req.Scope.Agent, err)
@@ -133,6 +134,8 @@ type erasure struct {
 	summaries map[string]bool
 	// ends are where the sessions ended before anything was emptied: what stands behind came meanwhile.
 	ends map[core.SessionID]int64
+	// gone is what was erased from the sessions in which something came meanwhile.
+	gone map[core.SessionID]*erased.Messages
 	// receipts are the ids of the agent's receipts, read when they are needed.
 	receipts map[string]bool
 	rec      Receipt

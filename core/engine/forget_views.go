@@ -160,15 +160,20 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 }
 
 // emptyAgain empties what came again while it was emptied: its key was free, and no view said yet that it was erased. What a call under way stores later is emptied
-// when the session is read with the view that says so.
+// when the session is read with the view that says so. Whoever loses the race to publish goes on where it was, and not from the start: others may say it again all
+// the time.
 func (er *erasure) emptyAgain(ctx context.Context, s *session) error {
 	end, ok := er.ends[s.id]
 	if !ok || end >= s.view.Next || er.req.Purge {
 		return nil
 	}
-	gone, err := erased.Read(ctx, er.e.store, s.id)
-	if err != nil {
-		return err
+	gone := er.gone[s.id]
+	if gone == nil {
+		var err error
+		if gone, err = erased.Read(ctx, er.e.store, s.id); err != nil {
+			return err
+		}
+		er.gone[s.id] = gone
 	}
 	q := core.ScanQuery{Scope: s.id.Scope(), FromSeq: end, Limit: core.MaxPage}
 	for {
@@ -186,6 +191,7 @@ func (er *erasure) emptyAgain(ctx context.Context, s *session) error {
 				er.spans[s.id] = append(er.spans[s.id], place)
 				er.rec.Entries++
 			}
+			er.ends[s.id] = entry.Seq + 1
 		}
 		if page.Next == "" {
 			return nil

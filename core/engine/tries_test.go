@@ -17,8 +17,10 @@ import (
 // paused is a store that others use while it works: each function is called once, at its place, and may set itself anew.
 type paused struct {
 	*memory.Store
-	// emptied is called when an entry was emptied, appending and appended around the next append to a conversation.
-	emptied, appending, appended func()
+	// emptied is called when an entry was emptied, appending and appended around the next append to a conversation, swapping before the next view is stored.
+	emptied, appending, appended, swapping func()
+	// read counts the entries that scans answered with.
+	read int
 }
 
 // once calls a function that is set, which is not set meanwhile.
@@ -45,6 +47,17 @@ func (s *paused) Append(ctx context.Context, entries []core.Entry) (core.AppendR
 	res, err := s.Store.Append(ctx, entries)
 	once(&s.appended)
 	return res, err
+}
+
+func (s *paused) SwapView(ctx context.Context, v core.View) error {
+	once(&s.swapping)
+	return s.Store.SwapView(ctx, v)
+}
+
+func (s *paused) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
+	page, err := s.Store.Scan(ctx, q)
+	s.read += len(page.Entries)
+	return page, err
 }
 
 // pausedStores are ways in which a store keeps views: it does, it does not but tells what others did, and neither.
