@@ -75,6 +75,9 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		fresh, _ := transcript.Spoken(t.Messages[l.Count-t.Skipped:])
 		own := l != s.view.Host
 		if own {
+			if again, err := s.goesOnErased(ctx, fresh); again || err != nil {
+				return 0, false, err
+			}
 			s.sent(l)
 		}
 		v := s.view.Clone()
@@ -145,6 +148,9 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 		return 0, err
 	}
 	in.Disown(s.handedBack(fps), known)
+	if at == inside && slices.ContainsFunc(s.outputs, func(l core.Ledger) bool { return l.Count == 0 }) {
+		in.FollowNothing(known)
+	}
 	in.TakeLeaders(&s.view, known)
 	if runs := in.Joinable(known); len(runs) > 0 {
 		if err := s.e.erasures.readNeighbours(ctx, runs); err != nil {

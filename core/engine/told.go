@@ -101,6 +101,59 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 	return out, nil
 }
 
+// goesOnErased reports whether messages begin with what the path ends with, and some of that was erased. An output shows none of it: neither what was erased nor a
+// call or a result that lost its other half. So a host's own list may begin as an output does and go on with what is stored already.
+func (s *session) goesOnErased(ctx context.Context, messages []message.Message) (bool, error) {
+	if len(messages) == 0 {
+		return false, nil
+	}
+	gone, err := s.forgotten(ctx, &s.view)
+	if err != nil {
+		return false, err
+	}
+	fps := fingerprintsOf(messages)
+	some := false // most messages are new, and nothing is read for them
+	for i := range messages {
+		_, was := gone.Find(&messages[i], fps[i])
+		some = some || was
+	}
+	if !some {
+		return false, nil
+	}
+	if err := s.warmUp(ctx); err != nil {
+		return false, err
+	}
+	first := max(s.view.Len()-2*len(messages), 0) // what timers caused is on the path too, and no host shows it
+	items, err := s.e.reader.read(ctx, &s.view, first, s.base)
+	if err != nil {
+		return false, err
+	}
+	var end []core.Entry
+	for _, it := range append(items, s.items[max(first-s.base, 0):]...) {
+		if it.entry.Type == core.TypeMessage || it.entry.Type == core.TypeErased {
+			end = append(end, it.entry)
+		}
+	}
+	for from := max(len(end)-len(messages), 0); from < len(end); from++ {
+		same, blank := true, false
+		for i, entry := range end[from:] {
+			if same = entry.Fingerprint == fps[i]; entry.Type == core.TypeErased {
+				if same, err = s.e.erasures.wasErased(ctx, &entry, &messages[i], fps[i]); err != nil {
+					return false, err
+				}
+				blank = true
+			}
+			if !same {
+				break
+			}
+		}
+		if same && blank {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // shownOf returns how many messages of a turn a transcript ends with that shows the known ones: at says where those stand among all of the turn.
 func shownOf(known map[int]string, at []int) int {
 	last := -1

@@ -101,7 +101,7 @@ func compose(l links, t *core.Transcript) Course {
 	switch {
 	case first >= 0:
 		hidden = l.match[first]
-	case summary:
+	case summary, len(l.gap) > 0 && l.gap[0] && len(l.fillers[0]) == 0: // the engine itself said that what is in front is only not shown
 		hidden = known
 	}
 	l.saidAgain(max(first, 0), hidden)

@@ -85,6 +85,17 @@ func (in *Reading) Disown(n int, known []Known) {
 	in.Rows = rows
 }
 
+// FollowNothing is for a transcript that may go on behind an output of no messages: all that was in force was erased, or left the window. Where it shows nothing that is
+// known, it does, and is no new beginning.
+func (in *Reading) FollowNothing(known []Known) {
+	there := func(r Row) bool {
+		return slices.ContainsFunc(known, func(k Known) bool { return k.Fingerprint == r.Fingerprint })
+	}
+	if len(in.Rows) > 0 && !slices.ContainsFunc(in.Rows, there) {
+		in.Rows[0].Gap = true
+	}
+}
+
 func fingerprints(rows []Row) []string {
 	out := make([]string, len(rows))
 	for i := range rows {
