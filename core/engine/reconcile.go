@@ -37,7 +37,7 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, at moment, 
 		t = &core.Transcript{Skipped: t.Skipped, Digest: t.Digest, Messages: s.e.redact.redacted(t.Messages), Whole: t.Whole}
 		kept = fingerprintsOf(t.Messages)
 	}
-	if at == inside {
+	if at.further() {
 		if err := s.recollect(ctx, settings); err != nil {
 			return 0, err
 		}
@@ -61,7 +61,7 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, at moment, 
 // reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output. It reports whether that was all: where
 // the store has something of it already, what is stored is put in order by who compares the whole.
 func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []string, at moment) (int, bool, error) {
-	for _, l := range s.ledgers(at == inside) {
+	for _, l := range s.ledgers(at.further()) {
 		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 && (l == s.view.Host || t.Skipped+len(fps) > 0) {
 			continue
 		}
@@ -143,12 +143,12 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 		}
 	}
 	// What the engine itself put into its output is not part of the conversation, and what it shortened or merged stands for what it shows.
-	in := transcript.Read(t, kept, s.ownMessages(), at == inside)
+	in := transcript.Read(t, kept, s.ownMessages(), at.further())
 	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages); err != nil {
 		return 0, err
 	}
 	in.Disown(s.handedBack(fps), known)
-	if at == inside && slices.ContainsFunc(s.outputs, func(l core.Ledger) bool { return l.Count == 0 }) {
+	if at.further() && slices.ContainsFunc(s.outputs, func(l core.Ledger) bool { return l.Count == 0 }) {
 		in.FollowNothing(known)
 	}
 	in.TakeLeaders(&s.view, known)

@@ -16,14 +16,21 @@ type moment int
 const (
 	// anytime says nothing about a turn.
 	anytime moment = iota
-	// before is in front of a prompt that the host appends itself, asked is where the prompt stands at the transcript's end, inside is a further call of the turn.
+	// before is in front of a prompt that the host appends itself, asked is where the prompt stands at the transcript's end.
 	before
 	asked
+	// inside is a further call of the turn, apart one to whose transcript the host appends all of the turn itself.
 	inside
+	apart
 )
+
+// further reports whether the turn was begun by a call before.
+func (m moment) further() bool { return m == inside || m == apart }
 
 func momentOf(req *core.AssembleRequest) moment {
 	switch {
+	case req.Call == core.CallLoop && req.Prompt != "":
+		return apart
 	case req.Call == core.CallLoop:
 		return inside
 	case req.Prompt == "":
@@ -35,20 +42,24 @@ func momentOf(req *core.AssembleRequest) moment {
 // tell notes in a view that was matched with a transcript what that shows of the turn.
 func (m moment) tell(v *core.View, messages []message.Message) {
 	from := v.Len()
+	spoken, _ := transcript.Spoken(messages)
 	switch m {
 	case anytime:
 		return
 	case inside:
-		from = min(v.Told.From, from)
+		if from = min(v.Told.From, from); v.Told.From == v.Told.To { // what failed turns left may stand in front of the turn, which somebody's words begin
+			for from < v.Len() && v.Len()-from <= len(spoken) && spoken[len(spoken)-(v.Len()-from)].Role != message.User {
+				from++
+			}
+		}
 	case asked:
-		spoken, _ := transcript.Spoken(messages)
 		for _, said := range slices.Backward(spoken) {
 			if said.Role != message.User || from == 0 {
 				break
 			}
 			from--
 		}
-	case before:
+	case before, apart:
 		if v.Told.From == v.Told.To {
 			return // nothing of a turn before it is told
 		}

@@ -127,3 +127,39 @@ func TestToldByAnotherProcess(t *testing.T) {
 	}
 	f.sound()
 }
+
+// TestTurnThatIsNotShown: a further call to whose transcript the host appends all of the turn itself shows nothing of that turn, whatever a failed one left there; nor
+// does one that shows the turn take what stands in front of it for a part of it.
+func TestTurnThatIsNotShown(t *testing.T) {
+	turn := one(user("and now"), assistant("done"), assistant("all of it"))
+	for name, c := range map[string]struct {
+		prompt string
+		left   []message.Message
+		shown  int
+	}{
+		"an answer was left":  {"and now", turn[1:], 0},
+		"a prompt was left":   {"and now", turn[:1], 0},
+		"all of it was left":  {"and now", turn, 0},
+		"left, and shown":     {"", turn[1:], 1},
+		"left, and all shown": {"", turn[1:], 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			host := append(one(user("first")), c.left...)
+			if _, err := f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: "1", Messages: host[:1]}); err != nil {
+				t.Fatal(err)
+			}
+			f.assemble(1000, transcript(c.prompt, append(slices.Clone(host), turn[:c.shown]...)...), func(r *core.AssembleRequest) { r.Call = core.CallLoop })
+			if _, err := f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: "2", Messages: turn}); err != nil {
+				t.Fatal(err)
+			}
+			host = append(host, turn...)
+			if got := f.assemble(1000, transcript("", host...)); len(got.Messages) != len(host) {
+				t.Errorf("the window shows %q", shown(got))
+			}
+			if n := f.stored(); n != len(host) {
+				t.Errorf("%d entries are stored for %d messages", n, len(host))
+			}
+		})
+	}
+}
