@@ -53,6 +53,7 @@ func (m busyModel) Complete(ctx context.Context, req core.CompletionRequest) (co
 
 // TestBusyMachine: parts that are slow for once break no rule, so that the suite is not red by chance. The clock is the test's own.
 func TestBusyMachine(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &busy{}
 		open := setup{

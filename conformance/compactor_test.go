@@ -8,6 +8,7 @@ import (
 )
 
 func TestCompactorsInTree(t *testing.T) {
+	t.Parallel()
 	for name, open := range compactors {
 		t.Run(name, func(t *testing.T) {
 			conformance.TestCompactor(t, func(tb testing.TB, m *conformance.Model) core.Compactor {

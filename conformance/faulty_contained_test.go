@@ -26,6 +26,7 @@ var theirs = []string{
 // model is sent and about what is kept hold nevertheless.
 func TestContained(t *testing.T) {
 	needs.NoRace(t)
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("sessions over some 250 broken parts")
 	}

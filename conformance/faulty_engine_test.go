@@ -179,9 +179,12 @@ func engineFault(name string, s setup, sound func(setup) []string, change func(*
 // soundness examines each setup once.
 func soundness(t *testing.T) func(setup) []string {
 	t.Helper()
+	var mu sync.Mutex
 	cache := map[string][]string{}
 	return func(s setup) []string {
 		key := fmt.Sprint(s.compactor, s.retriever != nil)
+		mu.Lock()
+		defer mu.Unlock()
 		if ids, ok := cache[key]; ok {
 			return ids
 		}

@@ -152,8 +152,9 @@ func brokenListener(name string, change func(*listener)) broken {
 	}
 	return broken{class: "retriever: told", name: name, part: part{retriever: over}, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
-		return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() },
-			conformance.WithExactly(5, 20260301), conformance.WithoutShrinking(), conformance.WithFirst())
+		return early(5, func(opts ...conformance.Option) []conformance.Finding {
+			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() }, opts...)
+		})
 	}}
 }
 
@@ -296,21 +297,23 @@ func forgetfulListeners() []broken {
 func brokenIndex(name string, change func(*heardIndex)) broken {
 	return broken{class: "retriever: told", name: name, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
-		return conformance.ExamineRetriever(t, func(tb testing.TB) (core.Retriever, core.Store) {
-			tb.Helper()
-			index, err := lexical.New(lexical.DefaultConfig())
-			if err != nil {
-				tb.Fatal(err)
-			}
-			tb.Cleanup(func() { _ = index.Close() })
-			r, err := semantic.New(semantic.DefaultConfig(), index)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			h := &heardIndex{Retriever: r}
-			change(h)
-			return h, memory.New()
-		}, conformance.WithExactly(5, 20260301), conformance.WithoutShrinking(), conformance.WithFirst())
+		return early(5, func(opts ...conformance.Option) []conformance.Finding {
+			return conformance.ExamineRetriever(t, func(tb testing.TB) (core.Retriever, core.Store) {
+				tb.Helper()
+				index, err := lexical.New(lexical.DefaultConfig())
+				if err != nil {
+					tb.Fatal(err)
+				}
+				tb.Cleanup(func() { _ = index.Close() })
+				r, err := semantic.New(semantic.DefaultConfig(), index)
+				if err != nil {
+					tb.Fatal(err)
+				}
+				h := &heardIndex{Retriever: r}
+				change(h)
+				return h, memory.New()
+			}, opts...)
+		})
 	}}
 }
 

@@ -90,7 +90,7 @@ func retrieverFault(name string, change func(*brokenRetriever), caught []string,
 	}
 	return fault{name: name, caught: caught, kin: kin, part: part{retriever: over}, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
-		return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() }, few(15)...)
+		return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() }, append(few(15), telling(caught, kin))...)
 	}}
 }
 
@@ -259,7 +259,7 @@ func compactorFault(name string, sound func() (core.Compactor, error), change fu
 				tb.Fatalf("compactor: %v", err)
 			}
 			return c
-		}, few(20)...)
+		}, append(few(20), telling(caught, kin))...)
 	}}
 }
 

@@ -57,16 +57,16 @@ func brokenCompactorEach(class, base, name string, each func() func(context.Cont
 	}
 	return broken{class: "compactor: " + class, name: base + ", " + name, part: part{compactor: over}, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
-		return conformance.ExamineCompactor(t, func(tb testing.TB, m *conformance.Model) core.Compactor {
-			tb.Helper()
-			c, err := over(conformance.Env{Host: conformance.NewHost(m), Model: m})
-			if err != nil {
-				tb.Fatal(err)
-			}
-			return c
-		}, append([]conformance.Option{
-			conformance.WithExactly(8, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second),
-		}, opts...)...)
+		return early(8, func(opts ...conformance.Option) []conformance.Finding {
+			return conformance.ExamineCompactor(t, func(tb testing.TB, m *conformance.Model) core.Compactor {
+				tb.Helper()
+				c, err := over(conformance.Env{Host: conformance.NewHost(m), Model: m})
+				if err != nil {
+					tb.Fatal(err)
+				}
+				return c
+			}, opts...)
+		}, opts...)
 	}}
 }
 

@@ -374,7 +374,9 @@ func tableReopened() []broken {
 	of := func(name string, spare func(*core.Entry) bool, change func(*core.Entry), views func(*core.View) bool) broken {
 		return broken{class: "store: reopened", name: name, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
-			return conformance.ExamineStore(t, openMemory, conformance.WithExactly(10, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(),
+			return early(10, func(opts ...conformance.Option) []conformance.Finding {
+				return conformance.ExamineStore(t, openMemory, opts...)
+			},
 				conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {
 					tb.Helper()
 					return copied(tb, old, spare, change, views)

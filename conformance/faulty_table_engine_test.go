@@ -282,6 +282,7 @@ var allowed = map[string]string{
 // TestFaultyAllowed: what is allowed is not reported. A fault that is belongs into the table.
 func TestFaultyAllowed(t *testing.T) {
 	needs.NoRace(t)
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("part of the table of broken parts")
 	}

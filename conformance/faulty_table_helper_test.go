@@ -175,11 +175,13 @@ func (h *helped) Late(q core.SearchQuery) bool {
 func helpedOf(class, name string, claims []string, change func(*helped)) broken {
 	return broken{class: "companion: " + class, name: name, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
-		return conformance.ExamineStore(t, func(testing.TB) core.Store {
-			h := newHelped()
-			change(h)
-			return h
-		}, conformance.WithExactly(3, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second), conformance.WithClaims(claims...))
+		return early(3, func(opts ...conformance.Option) []conformance.Finding {
+			return conformance.ExamineStore(t, func(testing.TB) core.Store {
+				h := newHelped()
+				change(h)
+				return h
+			}, opts...)
+		}, conformance.WithClaims(claims...))
 	}}
 }
 
@@ -461,6 +463,7 @@ func tableDrainers() []broken {
 
 // TestHelpersAreSound: what the faults are put on breaks no rule, so that what catches them is the fault.
 func TestHelpersAreSound(t *testing.T) {
+	t.Parallel()
 	claims := conformance.WithClaims("vector.nearest", "beside", "scrub", "erase", "repair", "recognise", "drain", "late", "cancel.store", "close.closed")
 	for name, open := range map[string]func(tb testing.TB) core.Store{
 		"helped": func(testing.TB) core.Store { return newHelped() },

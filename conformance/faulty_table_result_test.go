@@ -362,6 +362,7 @@ func tableAgain() []broken {
 
 // TestFaultyResults: what the engines of this file do wrong is nothing that the sound one does.
 func TestFaultyResults(t *testing.T) {
+	t.Parallel()
 	for _, s := range []setup{recalling(nil), recalling(func(c *engine.Config) { c.Recall.AcrossSessions = true })} {
 		for _, f := range conformance.ExamineEngine(t, conformance.Combination{Name: "sound", Open: s.open, AcrossSessions: true}, cheap, few(20)...) {
 			t.Errorf("the sound engine: %s", f)

@@ -34,8 +34,9 @@ func brokenRetrieverOf(class, name string, f func() func(context.Context, core.Q
 	over := func() core.Retriever { return &retrieves{f: f()} }
 	return broken{class: class, name: name, part: part{retriever: over}, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
-		return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() },
-			conformance.WithExactly(5, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second))
+		return early(5, func(opts ...conformance.Option) []conformance.Finding {
+			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() }, opts...)
+		})
 	}}
 }
 
@@ -251,8 +252,9 @@ func tableRetrievers() []broken {
 		over := func() core.Retriever { return &everything{is: is} }
 		out = append(out, broken{class: "retriever: what is found", name: name, part: part{retriever: over}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
-			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() },
-				conformance.WithExactly(5, 20260301), conformance.WithoutShrinking(), conformance.WithFirst())
+			return early(5, func(opts ...conformance.Option) []conformance.Finding {
+				return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() }, opts...)
+			})
 		}})
 	}
 	hidden("heartbeats", func(e core.Entry) bool { return e.Type == core.TypeHeartbeat })

@@ -15,9 +15,9 @@ import (
 func brokenSearcherOf(name string, open func() core.Store) broken {
 	return broken{class: "searcher", name: name, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
-		return conformance.ExamineStore(t, func(testing.TB) core.Store { return open() },
-			conformance.WithExactly(3, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second),
-			conformance.WithClaims("search", "isolation.search", "deterministic.search", "cancel.search"))
+		return early(3, func(opts ...conformance.Option) []conformance.Finding {
+			return conformance.ExamineStore(t, func(testing.TB) core.Store { return open() }, opts...)
+		}, conformance.WithClaims("search", "isolation.search", "deterministic.search", "cancel.search"))
 	}}
 }
 

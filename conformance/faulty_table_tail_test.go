@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
@@ -98,8 +97,9 @@ func viewlessStores() []broken {
 	of := func(name string, counts func(op string, c core.Change) bool) broken {
 		return broken{class: "store: tail without views", name: name, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
-			return conformance.ExamineStore(t, func(testing.TB) core.Store { return newViewless(counts) },
-				conformance.WithExactly(3, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second))
+			return early(3, func(opts ...conformance.Option) []conformance.Finding {
+				return conformance.ExamineStore(t, func(testing.TB) core.Store { return newViewless(counts) }, opts...)
+			})
 		}}
 	}
 	return []broken{

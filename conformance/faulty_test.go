@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/contextengine/contextengine/conformance"
@@ -62,6 +63,8 @@ func (f fault) judge(t *testing.T, sound []string) []string {
 // TestFaulty shows that every check can fail: each broken implementation is caught by the checks made for it and by no others.
 func TestFaulty(t *testing.T) {
 	needs.NoRace(t)
+	t.Parallel()
+	var mu sync.Mutex
 	proven := map[string]bool{}
 	for suite, faults := range map[string][]fault{
 		"store": faultyStores(), "searcher": faultySearchers(), "retriever": faultyRetrievers(), "compactor": faultyCompactors(),
@@ -70,8 +73,11 @@ func TestFaulty(t *testing.T) {
 		t.Run(suite, func(t *testing.T) {
 			for _, f := range faults {
 				t.Run(f.name, func(t *testing.T) {
+					t.Parallel()
 					by := f.judge(t, nil)
 					t.Logf("caught by %s", strings.Join(by, ", "))
+					mu.Lock()
+					defer mu.Unlock()
 					for _, id := range by {
 						proven[id] = true
 					}

@@ -100,6 +100,7 @@ var retrievers = partstest.Retrievers()
 
 // TestMatrix plays generated sessions with every retriever, every compactor and every store.
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	count, embedder := counter(t), partstest.Embedder(t)
 	for store, b := range backends {
 		t.Run(store, func(t *testing.T) {
@@ -179,6 +180,7 @@ func TestMatrixIsWhole(t *testing.T) {
 
 // TestMatrixVariants plays the settings that the defaults leave out: recall across sessions, strict failures, early compaction.
 func TestMatrixVariants(t *testing.T) {
+	t.Parallel()
 	across := func(c *engine.Config) { c.Recall.AcrossSessions, c.Recall.Gate = true, false }
 	eager := func(c *engine.Config) {
 		c.RecentMessages, c.Compaction.Due, c.Failure = 2, 0.1, engine.FailStrict

@@ -47,6 +47,7 @@ func (r *wordRetriever) Attach(s core.Store) error { r.store = s; return nil }
 func (r *wordRetriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
 	words := strings.Fields(q.Prompt)
 	var out []core.Candidate
+	known := map[string]bool{}
 	for _, scope := range q.Scopes() {
 		for e, err := range core.All(ctx, r.store, scope, true) {
 			if err != nil {
@@ -55,12 +56,13 @@ func (r *wordRetriever) Retrieve(ctx context.Context, q core.Query) ([]core.Cand
 			if e.Hidden() || e.Type == core.TypeSummary || q.InWindow(e.ID) {
 				continue
 			}
-			if slices.ContainsFunc(out, func(c core.Candidate) bool { return c.Entry.ID == e.ID }) {
+			if known[e.ID] {
 				continue
 			}
-			score := 0.0
+			known[e.ID] = true
+			score, text := 0.0, e.Text()
 			for _, w := range words {
-				if strings.Contains(e.Text(), w) {
+				if strings.Contains(text, w) {
 					score++
 				}
 			}

@@ -10,6 +10,7 @@ import (
 
 // TestReport: a suite says what it did, and what a part gave it nothing to look at.
 func TestReport(t *testing.T) {
+	t.Parallel()
 	var got []conformance.Report
 	keep := conformance.WithReport(func(r conformance.Report) { got = append(got, r) })
 	few := conformance.WithExactly(8, 20260301)

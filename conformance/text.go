@@ -83,6 +83,7 @@ func makeText(mark string, kind textKind, size, variant int, closing []string) s
 		}
 	}
 	words := kind.words()
+	b.Grow(8 * size)
 	for range size {
 		b.WriteByte(' ')
 		b.WriteString(words[r.IntN(len(words))])
