@@ -82,8 +82,8 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		}
 		v := s.view.Clone()
 		if len(fresh) == 0 {
-			if at.tell(&v, t.Messages); v.Told == s.view.Told {
-				return 0, true, nil
+			if err := s.tell(ctx, at, &v, t.Messages, nil); err != nil || v.Told == s.view.Told {
+				return 0, true, err
 			}
 			return 0, true, s.settle(ctx, v)
 		}
@@ -97,7 +97,9 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		if !own {
 			v.Apply(edit.Match{Ledger: asOf(extend(l, fps[l.Count-t.Skipped:]), &v)})
 		}
-		at.tell(&v, t.Messages)
+		if err := s.tell(ctx, at, &v, t.Messages, in.entries); err != nil {
+			return 0, true, err
+		}
 		return len(in.entries), true, s.takeUp(ctx, v, in)
 	}
 	return 0, false, nil
@@ -165,7 +167,9 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 		return 0, err
 	}
 	v.Apply(edit.Match{Ledger: asOf(extend(core.Ledger{Count: t.Skipped, Digest: t.Digest}, fps), &v)})
-	at.tell(&v, t.Messages)
+	if err := s.tell(ctx, at, &v, t.Messages, n.entries); err != nil {
+		return 0, err
+	}
 	if err := s.takeUp(ctx, v, n); err != nil || len(plan.Leaders) == 0 || !s.warm {
 		return len(n.entries), err
 	}

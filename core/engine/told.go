@@ -39,32 +39,89 @@ func momentOf(req *core.AssembleRequest) moment {
 	return before
 }
 
-// tell notes in a view that was matched with a transcript what that shows of the turn.
-func (m moment) tell(v *core.View, messages []message.Message) {
-	from := v.Len()
-	spoken, _ := transcript.Spoken(messages)
-	switch m {
-	case anytime:
-		return
-	case inside:
-		if from = min(v.Told.From, from); v.Told.From == v.Told.To { // what failed turns left may stand in front of the turn, which somebody's words begin
-			for from < v.Len() && v.Len()-from <= len(spoken) && spoken[len(spoken)-(v.Len()-from)].Role != message.User {
-				from++
-			}
+// tell notes in a view that was matched with a transcript what that shows of the turn. news are the entries that were stored for it.
+func (s *session) tell(ctx context.Context, at moment, v *core.View, messages []message.Message, news []core.Entry) error {
+	from, untold := v.Len(), v.Told.From >= v.Told.To
+	var err error
+	switch {
+	case at == anytime, (at == before || at == apart) && untold: // nothing of a turn before it is told
+		return nil
+	case at == inside:
+		if from = min(v.Told.From, from); untold {
+			from, err = s.begun(ctx, v, from, news)
 		}
-	case asked:
-		for _, said := range slices.Backward(spoken) {
-			if said.Role != message.User || from == 0 {
-				break
-			}
-			from--
+	case at == asked && len(news) == 0 && !untold:
+		from = v.Told.From // it asks once more
+	case at == asked:
+		spoken, _ := transcript.Spoken(messages)
+		n := 0
+		for n < len(spoken) && spoken[len(spoken)-1-n].Role == message.User {
+			n++
 		}
-	case before, apart:
-		if v.Told.From == v.Told.To {
-			return // nothing of a turn before it is told
+		from, err = s.newest(ctx, v, n, news)
+	}
+	if err == nil {
+		v.Apply(edit.Tell{From: from})
+	}
+	return err
+}
+
+// inTranscripts reports whether a host's transcript shows what an entry holds where that stands: it does not for what a timer caused, what a subagent handed back, and
+// system messages of its beginning.
+func inTranscripts(entry *core.Entry) bool {
+	return (entry.Type == core.TypeMessage || entry.Type == core.TypeErased) && !entry.Leads()
+}
+
+// newest returns where on a path the newest n entries that transcripts show begin. What stands behind them, and no transcript shows, is not counted.
+func (s *session) newest(ctx context.Context, v *core.View, n int, news []core.Entry) (int, error) {
+	from, left := v.Len(), n
+	for _, entry := range slices.Backward(news) {
+		if at := v.Position(entry.SessionID(), entry.Seq); left > 0 && at >= 0 && inTranscripts(&entry) {
+			from, left = min(from, at), left-1
 		}
 	}
-	v.Apply(edit.Tell{From: from})
+	for to := from; left > 0 && to > 0; {
+		start := max(to-left-8, 0)
+		items, err := s.span(ctx, v, start, to)
+		if err != nil {
+			return 0, err
+		}
+		for i := len(items) - 1; i >= 0 && left > 0; i-- {
+			if inTranscripts(&items[i].entry) {
+				from, left = start+i, left-1
+			}
+		}
+		to = start
+	}
+	return from, nil
+}
+
+// begun returns where from a position on somebody's words begin a turn: what failed turns left may stand in front of it.
+func (s *session) begun(ctx context.Context, v *core.View, from int, news []core.Entry) (int, error) {
+	begins := func(entry *core.Entry) bool { return entry.Role == message.User && inTranscripts(entry) }
+	first, behind := v.Len(), v.Len()
+	for i := range news {
+		if at := v.Position(news[i].SessionID(), news[i].Seq); at >= from {
+			if behind = min(behind, at); begins(&news[i]) {
+				first = min(first, at)
+			}
+		}
+	}
+	items, err := s.span(ctx, v, from, behind)
+	for i := range items {
+		if begins(&items[i].entry) {
+			return from + i, nil
+		}
+	}
+	return first, err
+}
+
+// span returns the items of the positions from <= pos < to of a view that is about to be published, from memory where they are there.
+func (s *session) span(ctx context.Context, v *core.View, from, to int) ([]item, error) {
+	if s.warm && from >= s.base && to <= s.view.Len() { // whoever lays a path anew cools the session
+		return s.items[from-s.base : max(to, from)-s.base], nil
+	}
+	return s.e.reader.read(ctx, v, from, to)
 }
 
 // told finds messages of a turn that a transcript showed as such: their host has no names for them.

@@ -163,3 +163,78 @@ func TestTurnThatIsNotShown(t *testing.T) {
 		})
 	}
 }
+
+// TestToldBehindWhatNoTranscriptShows: what stands behind a prompt and is not the host's does not hide that a transcript showed the prompt.
+func TestToldBehindWhatNoTranscriptShows(t *testing.T) {
+	clock := func(n int) message.Message { return message.New(message.System, fmt.Sprintf("it is %d o'clock", n)) }
+	for name, c := range map[string]struct {
+		system bool // each turn has another system message
+		again  bool // the prompt is asked for once more, behind what comes in between
+		comes  func(t *testing.T, f *fixture, n int)
+	}{
+		"a system message that changes":                  {true, false, nil},
+		"a system message that changes, asked for again": {true, true, nil},
+		"a system message that changes, and a restart":   {true, true, func(_ *testing.T, f *fixture, _ int) { f.restart() }},
+		"what a timer caused":                            {false, true, func(t *testing.T, f *fixture, n int) { t.Helper(); f.say(f.id, true, user(fmt.Sprint("tick ", n))) }},
+		"a system message, and what a timer caused":      {true, true, func(t *testing.T, f *fixture, n int) { t.Helper(); f.say(f.id, true, user(fmt.Sprint("tick ", n))) }},
+		"what a subagent handed back": {false, true, func(t *testing.T, f *fixture, n int) {
+			t.Helper()
+			child := core.SessionID{Agent: "main", Session: fmt.Sprint("child ", n)}
+			if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child}); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Parent: f.id, Child: child, Result: fmt.Sprint("found ", n)}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		for _, after := range []bool{false, true} {
+			for _, loop := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, afterTurn %t, loop %t", name, after, loop), func(t *testing.T) {
+					f := newFixture(t)
+					var host []message.Message
+					for n := range 4 {
+						list := func(turn []message.Message, shows int) func(*core.AssembleRequest) {
+							var all []message.Message
+							if c.system {
+								all = one(clock(n))
+							}
+							return transcript("", slices.Concat(all, host, turn[:shows])...)
+						}
+						turn := one(user(fmt.Sprint("question ", n)), calling(fmt.Sprint("c", n)), resulting(fmt.Sprint("c", n), "found"), assistant(fmt.Sprint("answer ", n)))
+						f.assemble(2000, list(turn, 1))
+						if c.comes != nil {
+							c.comes(t, f, n)
+						}
+						if c.again {
+							f.assemble(2000, list(turn, 1))
+						}
+						if loop {
+							f.assemble(2000, list(turn, 3), func(r *core.AssembleRequest) { r.Call = core.CallLoop })
+						}
+						var err error
+						if after {
+							err = f.engine.AfterTurn(t.Context(), core.AfterTurnRequest{Session: f.id, Messages: slices.Concat(host, turn), PrePrompt: len(host)})
+						} else {
+							_, err = f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: fmt.Sprint(n), Messages: turn})
+						}
+						if err != nil {
+							t.Fatal(err)
+						}
+						host = append(host, turn...)
+					}
+					f.sound()
+					counts := make(map[string]int)
+					for _, entry := range entriesOf(f) {
+						counts[string(entry.Role)+entry.Text()]++
+					}
+					for _, m := range host {
+						if n := counts[string(m.Role)+m.Text()]; n != 1 && m.Role != message.Tool && m.Text() != "" {
+							t.Errorf("%q is stored %d times", m.Text(), n)
+						}
+					}
+				})
+			}
+		}
+	}
+}
