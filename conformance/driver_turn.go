@@ -3,6 +3,8 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -271,6 +273,22 @@ func (d *driver) ended(o op) {
 	})
 	d.spurious("subagent ended", excused, err)
 	d.tracks[3] = nil
+	if parent.prev != nil && parent.prev.quotesOf(child) { // as its result it stands there once: it is taken out of what was recalled, and what follows is sent anew
+		parent.prev, parent.moved = nil, true
+	}
+}
+
+// quotesOf reports whether a prompt recalls what a subagent said.
+func (p *prompt) quotesOf(child *track) bool {
+	for i := range p.wire {
+		text := p.recalled(i)
+		for _, it := range child.log {
+			if slices.ContainsFunc(it.marks, func(m string) bool { return !child.inherited[m] && strings.Contains(text, m) }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (d *driver) maintain(t *track, o op) {

@@ -378,6 +378,6 @@ type SubagentEnded struct {
 	// Reason is the host's word ("completed", "error", ...).
 	Reason string `json:"reason"`
 	// Result is what the child handed back. Where it says nothing, because it is empty, blank or cannot be seen, the engine takes the child's last answer that
-	// does. Prompts show it as a quotation, like what is recalled.
+	// does. Prompts show it as a quotation, like what is recalled. Where a prompt recalled the same answer before, the next one does not, and is sent anew.
 	Result string `json:"result,omitempty"`
 }

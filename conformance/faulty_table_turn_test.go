@@ -1,0 +1,55 @@
+package conformance_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// tableTurns are engines that take what they were shown of a turn for another one, or another one for it.
+func tableTurns() []broken {
+	var out []broken
+	type turned = func(core.SessionID, []message.Message) []message.Message
+	committed := func(w *wrongEngine, change turned) {
+		w.commit = func(ctx context.Context, req core.CommitTurnRequest) (core.CommitTurnResult, error) {
+			req.Messages = change(req.Session, slices.Clone(req.Messages))
+			return w.Engine.CommitTurn(ctx, req)
+		}
+	}
+	afterwards := func(w *wrongEngine, change turned) {
+		w.turn = func(ctx context.Context, req core.AfterTurnRequest) error {
+			req.Messages = slices.Concat(req.Messages[:req.PrePrompt], change(req.Session, slices.Clone(req.Messages[req.PrePrompt:])))
+			return w.Engine.AfterTurn(ctx, req)
+		}
+	}
+	n := 0
+	again := func(_ core.SessionID, turn []message.Message) []message.Message {
+		for i := range turn {
+			n++
+			turn[i].ID = fmt.Sprint("another ", n)
+		}
+		return turn
+	}
+	turn := func(name string, change func(w *wrongEngine)) {
+		out = append(out, caughtBy("contract.turn", name, recalling(nil), change))
+	}
+	turn("what was shown is stored again when it is committed", func(w *wrongEngine) { committed(w, again) })
+	turn("what was shown is stored again when it is told afterwards", func(w *wrongEngine) { afterwards(w, again) })
+	turn("what a turn before said is left out", func(w *wrongEngine) {
+		known := map[string]bool{}
+		once := func(id core.SessionID, turn []message.Message) []message.Message {
+			return slices.DeleteFunc(turn, func(m message.Message) bool {
+				key := id.String() + m.Text()
+				was := known[key] && m.Role == message.User
+				known[key] = true
+				return was
+			})
+		}
+		committed(w, once)
+		afterwards(w, once)
+	})
+	return out
+}

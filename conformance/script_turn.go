@@ -1,0 +1,200 @@
+package conformance
+
+import (
+	"fmt"
+	"math/rand"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// turnChecks look at turns of hosts that have no names for their messages.
+var turnChecks = []Check{
+	{ID: "contract.turn", Promise: 5, Suite: SuiteEngine, script: scriptTurn,
+		Rule: "a turn whose messages have no names is stored once, whichever calls showed it while it ran, what stood behind its prompt meanwhile, and what failed turns left"},
+}
+
+// nameless is a host whose messages have no names.
+type nameless struct {
+	*script
+	rng *rand.Rand
+	// list is its transcript, accepted how often it says what in accepted turns; system says that there is a system message in front, another one in every turn.
+	list     []message.Message
+	accepted map[string]int
+	system   bool
+	turns    int
+	did      []string
+}
+
+func scriptTurn(s *script) string {
+	rng := rand.New(rand.NewSource(s.seed)) //nolint:gosec // what is drawn is no secret
+	for n := range 12 {
+		s.id = recallSession(fmt.Sprintf("turn %d", n))
+		h := nameless{script: s, rng: rng, accepted: map[string]int{}, system: rng.Intn(2) == 0}
+		for range 5 {
+			if text := h.turn(); text != "" {
+				return fmt.Sprintf("%s: %s", strings.Join(h.did, "; "), text)
+			}
+		}
+		if text := h.once(); text != "" {
+			return fmt.Sprintf("%s: %s", strings.Join(h.did, "; "), text)
+		}
+	}
+	return ""
+}
+
+func (h *nameless) does(format string, args ...any) {
+	h.did = append(h.did, fmt.Sprintf(format, args...))
+}
+
+func (h *nameless) says(role message.Role, text string) message.Message {
+	m := h.message(role, text)
+	m.ID, m.Key = "", ""
+	return m
+}
+
+// asks asks for the window, with the first messages of a turn behind the transcript.
+func (h *nameless) asks(shown []message.Message, prompt string, call core.Call) string {
+	var list []message.Message
+	if h.system {
+		list = append(list, message.New(message.System, fmt.Sprintf("turn %d has begun", h.turns)))
+	}
+	list = append(append(list, h.list...), shown...)
+	_, err := h.assemble(transcriptBudget, func(r *core.AssembleRequest) {
+		r.Transcript, r.Prompt, r.Call = &core.Transcript{Messages: copiedMessages(list)}, prompt, call
+	})
+	if err != nil {
+		return fmt.Sprintf("assemble: error %v", err)
+	}
+	return ""
+}
+
+// between lets something happen that no transcript shows, or nothing.
+func (h *nameless) between() string {
+	var err error
+	kind := h.rng.Intn(6)
+	switch e, ok := h.engine.(core.SubagentHost); {
+	case kind == 0:
+		h.does("a timer")
+		_, err = h.engine.Ingest(h.ctx(), core.IngestRequest{Session: h.id, Message: h.says(message.User, "tick"), Heartbeat: true})
+	case kind == 1 && ok:
+		h.does("a subagent")
+		child := kid(fmt.Sprintf("of %s, %d", h.id.Session, h.n))
+		if _, err = e.PrepareSubagentSpawn(h.ctx(), core.SpawnRequest{Parent: h.id, Child: child}); err == nil {
+			err = e.OnSubagentEnded(h.ctx(), core.SubagentEnded{Parent: h.id, Child: child, Reason: "completed", Result: h.says(message.Assistant, "found").Text()})
+		}
+	case kind == 2 && h.restarts():
+		h.does("a restart")
+		h.reopen(true)
+	}
+	if err != nil {
+		return fmt.Sprintf("%s: error %v", h.did[len(h.did)-1], err)
+	}
+	return ""
+}
+
+// turn plays one turn: the prompt stands in the transcript, or the host appends it itself, and with it all of the turn.
+func (h *nameless) turn() string {
+	h.turns++
+	call := fmt.Sprintf("call-%d", h.n)
+	asks := h.says(message.Assistant, "looks")
+	asks.Parts = append(asks.Parts, message.Part{Kind: message.ToolCall, CallID: call, Name: "look", Args: `{"at":"it"}`})
+	result := message.New(message.Tool, "")
+	result.Parts = []message.Part{{Kind: message.ToolResult, CallID: call, Name: "look", Text: h.says(message.Tool, "seen").Text()}}
+	turn := []message.Message{h.says(message.User, "asks"), asks, result, h.says(message.Assistant, "answers")}
+	if n := len(h.list); n > 3 && h.rng.Intn(2) == 0 { // it says what the turn before said
+		turn[0], turn[3] = h.list[n-4], h.list[n-1]
+	}
+	appended, prompt := h.rng.Intn(3) == 0, ""
+	if appended {
+		prompt = turn[0].Text()
+	}
+	shows := func(n int) []message.Message {
+		if appended {
+			return nil
+		}
+		return turn[:n]
+	}
+	h.does("turn %d", h.turns)
+	for range 1 + h.rng.Intn(2) {
+		h.does("asked for")
+		if text := h.asks(shows(1), prompt, core.CallPrompt); text != "" {
+			return text
+		}
+		if text := h.between(); text != "" {
+			return text
+		}
+	}
+	for n := 3; n <= 4 && h.rng.Intn(2) == 0; n++ {
+		h.does("a further call")
+		if text := h.asks(shows(n), prompt, core.CallLoop); text != "" {
+			return text
+		}
+		if text := h.between(); text != "" {
+			return text
+		}
+	}
+	before := len(h.list)
+	h.list = append(h.list, turn...)
+	return h.ends(turn, before)
+}
+
+// ends lets a turn be accepted, or fail: what it said stands in the transcript then, and nobody is told.
+func (h *nameless) ends(turn []message.Message, before int) string {
+	var err error
+	committer, commits := h.engine.(core.TurnCommitter)
+	after, afters := h.engine.(core.AfterTurner)
+	switch kind := h.rng.Intn(5); {
+	case kind < 2 && commits:
+		h.does("committed")
+		_, err = committer.CommitTurn(h.ctx(), core.CommitTurnRequest{Session: h.id, AdvancementKey: fmt.Sprint("turn ", h.turns), Messages: copiedMessages(turn)})
+	case kind < 4 && afters:
+		h.does("told afterwards")
+		err = after.AfterTurn(h.ctx(), core.AfterTurnRequest{Session: h.id, Messages: copiedMessages(h.list), PrePrompt: before})
+	default:
+		h.does("failed")
+		return ""
+	}
+	if err != nil {
+		return fmt.Sprintf("%s: error %v", h.did[len(h.did)-1], err)
+	}
+	stored := h.counts()
+	for _, m := range turn {
+		h.accepted[sayingOf(m)]++
+		if n := h.accepted[sayingOf(m)]; stored[sayingOf(m)] < n {
+			return fmt.Sprintf("what accepted turns said %d times is stored %d times: %q", n, stored[sayingOf(m)], sayingOf(m))
+		}
+	}
+	return ""
+}
+
+func sayingOf(m message.Message) string { return string(m.Role) + " " + m.Text() }
+
+// counts returns how often what is stored.
+func (h *nameless) counts() map[string]int {
+	out := make(map[string]int)
+	for _, e := range h.held(h.id) {
+		if e.Type == core.TypeMessage && e.Role != message.System {
+			out[sayingOf(e.Message)]++
+		}
+	}
+	return out
+}
+
+// once looks whether the transcript is stored as often as it says something, and shown as it is.
+func (h *nameless) once() string {
+	if text := h.asks(nil, "and now", core.CallPrompt); text != "" {
+		return text
+	}
+	balance := h.counts()
+	for _, m := range h.list {
+		balance[sayingOf(m)]--
+	}
+	for said, n := range balance {
+		if n != 0 {
+			return fmt.Sprintf("what the host said is stored %d times more often: %q", n, said)
+		}
+	}
+	return ""
+}
