@@ -281,7 +281,10 @@ func (d *driver) ended(o op) {
 // quotesOf reports whether a prompt recalls what a subagent said.
 func (p *prompt) quotesOf(child *track) bool {
 	for i := range p.wire {
-		text := p.recalled(i)
+		if !p.inRecall(i) && !p.quotes[i] {
+			continue
+		}
+		text := strings.Join(p.wire[i].Texts, "\n")
 		for _, it := range child.log {
 			if slices.ContainsFunc(it.marks, func(m string) bool { return !child.inherited[m] && strings.Contains(text, m) }) {
 				return true
