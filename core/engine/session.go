@@ -43,6 +43,8 @@ type session struct {
 	others map[core.SessionID]uint64
 	// unseen are entries with a host's id that were stored since the mark was asked for.
 	unseen []string
+	// places are the empty places that were read, nil when there was none; only where the store keeps no views.
+	places *places
 	view   core.View
 	// owed is why the store refused to keep the view as it is; nil where it has it.
 	owed error
@@ -277,6 +279,8 @@ func (s *session) load(ctx context.Context, told *tails) error {
 				if entry, err = s.e.emptyErased(ctx, gone, entry); err != nil {
 					return err
 				}
+			} else if entry, err = s.emptyRepeated(ctx, entry); err != nil {
+				return err
 			}
 			adopt(&v, entry)
 		}
@@ -338,7 +342,7 @@ func (s *session) forget() {
 func (s *session) purge() {
 	s.forget()
 	s.outputs, s.variants, s.trail = nil, nil, nil
-	s.gone, s.seen, s.quote, s.turn = nil, nil, nil, turnBudget{}
+	s.gone, s.places, s.seen, s.quote, s.turn = nil, nil, nil, nil, turnBudget{}
 	s.view, s.purged = core.View{Session: s.id, Epoch: s.view.Epoch}, true
 }
 

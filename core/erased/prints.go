@@ -162,6 +162,18 @@ func (p Prints) Known(id core.SessionID, print, fingerprint string) bool {
 	return strings.HasPrefix(print, Mark) && slices.Contains(p.All(id, fingerprint), print)
 }
 
+// Keys returns what the key of an entry with this fingerprint may have become when the entry was erased; nil where it does not hold the fingerprint, and stays.
+func (p Prints) Keys(id core.SessionID, key, fingerprint string) []string {
+	if fingerprint == "" || !strings.Contains(key, fingerprint) {
+		return nil
+	}
+	out := p.All(id, fingerprint)
+	for i, print := range out {
+		out[i] = strings.ReplaceAll(key, fingerprint, print)
+	}
+	return out
+}
+
 // Meta is the metadata of an erased entry.
 func Meta(receipt, origin string) map[string]string {
 	meta := map[string]string{MetaErased: receipt}
