@@ -234,6 +234,32 @@ func TestErasedBeforeTheSameCallStoresIt(t *testing.T) {
 	}
 }
 
+// TestErasedWhereALateSummaryStood: a summary from before an erasure that is stored after it goes, and its position is given to nobody again: a call under way
+// would store there what was erased, in front of where everybody goes on to read.
+func TestErasedWhereALateSummaryStood(t *testing.T) {
+	f, other, store := pausedFixture(t, "views")
+	f.ingest(user("hello"), ownID(1))
+	store.appending = func() {
+		other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+		m := user("in short: " + secret)
+		late := core.Entry{
+			ID: "late", Agent: f.id.Agent, Session: f.id.Session, Seq: 2, Role: m.Role, Type: core.TypeSummary, Key: "c:late", Time: f.entry("hello").Time,
+			Message: m, Fingerprint: message.Fingerprint(m), Tokens: 5,
+		}
+		if _, err := f.store.Append(t.Context(), []core.Entry{late}); err != nil {
+			t.Error(err)
+		}
+		if got := shown(other.assemble(1000)); got != "hello" {
+			t.Errorf("shown: %q", got)
+		}
+	}
+	f.ingest(ownID(1))
+	f.stays("hello", other)
+	if rec := f.forget(engine.ForgetRequest{Scope: f.id.Scope()}); rec.Entries != 1 {
+		t.Errorf("what is left of the summary was erased once more: %+v", rec)
+	}
+}
+
 // TestPurgedIsSaidAgain: what was erased, and purged after that, comes back with the same call of another process.
 func TestPurgedIsSaidAgain(t *testing.T) {
 	for _, kind := range []string{"views", "no views"} {

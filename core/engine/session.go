@@ -265,7 +265,7 @@ func (s *session) load(ctx context.Context, told *tails) error {
 			changed = true
 			if s.e.sharedViews && erasedSince(&v, &entry) {
 				v.Apply(edit.Count{Next: entry.Seq + 1, Turns: v.Turns})
-				if err := s.deleteLate(ctx, entry.ID); err != nil {
+				if err := s.emptyLate(ctx, entry); err != nil {
 					return err
 				}
 				continue
@@ -316,16 +316,18 @@ func (s *session) load(ctx context.Context, told *tails) error {
 	return nil
 }
 
-// deleteLate removes a summary that was stored after an erasure which did not see it.
-func (s *session) deleteLate(ctx context.Context, id string) error {
-	if _, err := s.e.store.Delete(ctx, s.id.Scope(), []string{id}); err != nil {
+// emptyLate empties a summary that was stored after an erasure which did not see it. It leaves a place: a call under way would get the position, and the view is past it.
+func (s *session) emptyLate(ctx context.Context, entry core.Entry) error {
+	if _, err := s.e.erasures.empty(ctx, entry, ""); err != nil && !errors.Is(err, core.ErrNotFound) {
 		err = fmt.Errorf("core: session %q: summary of before an erasure: %w", s.id, err)
 		if !s.e.cfg.doesWithout(ctx, err) {
 			return err
 		}
-		s.e.warn(ctx, "store", "delete", err)
+		s.e.warn(ctx, "store", "update", err)
 	}
-	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Deleted(ctx, s.id.Scope(), []string{id}) }, 1)
+	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error {
+		return o.Deleted(ctx, s.id.Scope(), []string{entry.ID})
+	}, 1)
 	return nil
 }
 

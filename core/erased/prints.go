@@ -174,9 +174,12 @@ func (p Prints) Keys(id core.SessionID, key, fingerprint string) []string {
 	return out
 }
 
-// Meta is the metadata of an erased entry.
+// Meta is the metadata of an erased entry. The receipt is empty where no erasure counts the entry: a summary that was stored after it.
 func Meta(receipt, origin string) map[string]string {
-	meta := map[string]string{MetaErased: receipt}
+	meta := make(map[string]string)
+	if receipt != "" {
+		meta[MetaErased] = receipt
+	}
 	if origin != "" {
 		meta[MetaOrigin] = origin
 	}
