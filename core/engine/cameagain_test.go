@@ -193,6 +193,100 @@ func TestErasedBeforeItIsStored(t *testing.T) {
 	}
 }
 
+// TestErasedBeforeTheSameCallStoresIt: a call that another process makes again, because its host got no answer, and that looked before the messages were erased and
+// stores them afterwards, does not bring them back, whoever looks first and whatever the host knows the messages by.
+func TestErasedBeforeTheSameCallStoresIt(t *testing.T) {
+	plain := []message.Message{user("my code is " + secret), assistant("your code is " + secret)}
+	for name, req := range map[string]core.IngestBatchRequest{
+		"by the key of the call": {IdempotencyKey: "call", Messages: plain},
+		"by ids":                 {Messages: []message.Message{ownID(0), ownID(1)}},
+		"by both":                {IdempotencyKey: "call", Messages: []message.Message{ownID(0), plain[1]}},
+	} {
+		for _, kind := range []string{"views", "no views"} {
+			for _, all := range []bool{true, false} {
+				for _, who := range []string{"who erased", "who called", "a third"} {
+					t.Run(fmt.Sprintf("%s/%s/all %v/%s looks first", name, kind, all, who), func(t *testing.T) {
+						f, other, store := pausedFixture(t, kind)
+						if req.Session = f.id; !all {
+							other.ingest(user("hello"))
+						}
+						res, err := other.engine.IngestBatch(t.Context(), req)
+						if err != nil {
+							t.Fatal(err)
+						}
+						erase, want := engine.ForgetRequest{Scope: f.id.Scope()}, ""
+						if !all {
+							erase.Entries, want = res.IDs, "hello"
+						}
+						store.appending = func() { other.forget(erase) }
+						if res, err := f.engine.IngestBatch(t.Context(), req); err != nil || len(res.IDs) != len(req.Messages) {
+							t.Errorf("IngestBatch = %+v, %v", res, err)
+						}
+						first := map[string]*fixture{"who erased": other, "who called": f, "a third": f.second()}[who]
+						if got := shown(first.assemble(1000)); got != want {
+							t.Errorf("shown first: %q, want %q", got, want)
+						}
+						f.stays(want, other)
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestErasedWhereALateSummaryStood: a summary from before an erasure that is stored after it goes, and its position is given to nobody again: a call under way
+// would store there what was erased, in front of where everybody goes on to read.
+func TestErasedWhereALateSummaryStood(t *testing.T) {
+	f, other, store := pausedFixture(t, "views")
+	f.ingest(user("hello"), ownID(1))
+	store.appending = func() {
+		other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+		m := user("in short: " + secret)
+		late := core.Entry{
+			ID: "late", Agent: f.id.Agent, Session: f.id.Session, Seq: 2, Role: m.Role, Type: core.TypeSummary, Key: "c:late", Time: f.entry("hello").Time,
+			Message: m, Fingerprint: message.Fingerprint(m), Tokens: 5,
+		}
+		if _, err := f.store.Append(t.Context(), []core.Entry{late}); err != nil {
+			t.Error(err)
+		}
+		if got := shown(other.assemble(1000)); got != "hello" {
+			t.Errorf("shown: %q", got)
+		}
+	}
+	f.ingest(ownID(1))
+	f.stays("hello", other)
+	if rec := f.forget(engine.ForgetRequest{Scope: f.id.Scope()}); rec.Entries != 1 {
+		t.Errorf("what is left of the summary was erased once more: %+v", rec)
+	}
+}
+
+// TestPurgedIsSaidAgain: what was erased, and purged after that, comes back with the same call of another process.
+func TestPurgedIsSaidAgain(t *testing.T) {
+	for _, kind := range []string{"views", "no views"} {
+		t.Run(kind, func(t *testing.T) {
+			f, other, _ := pausedFixture(t, kind)
+			req := core.IngestBatchRequest{Session: f.id, Messages: one(user("hello")), IdempotencyKey: "call"}
+			for _, erase := range []engine.ForgetRequest{{Scope: f.id.Scope()}, {Scope: f.id.Scope(), Purge: true}} {
+				if _, err := other.engine.IngestBatch(t.Context(), req); err != nil {
+					t.Fatal(err)
+				}
+				f.assemble(1000)
+				f.forget(erase)
+			}
+			if _, err := other.engine.IngestBatch(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				for _, g := range []*fixture{f, other} {
+					if got := shown(g.assemble(1000)); got != "hello" {
+						t.Errorf("shown: %q", got)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestErasedBeforeTheFirstView: a message that another process erases when it is stored and its session has no view yet is gone, also from memory, and stays so.
 func TestErasedBeforeTheFirstView(t *testing.T) {
 	f, other, store := pausedFixture(t, "views")
@@ -205,26 +299,36 @@ func TestErasedBeforeTheFirstView(t *testing.T) {
 	f.stays("hello", other)
 }
 
-// TestSaidBeforeAnotherIsErased: what says the same as a message that is erased later, and comes without an id, stays.
+// TestSaidBeforeAnotherIsErased: what says the same as a message that is erased later, and comes without an id, or in another call, stays.
 func TestSaidBeforeAnotherIsErased(t *testing.T) {
 	for kind := range pausedStores {
-		for _, ids := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/ids %v", kind, ids), func(t *testing.T) {
+		for _, by := range []string{"nothing", "ids", "calls"} {
+			t.Run(fmt.Sprintf("%s/known by %s", kind, by), func(t *testing.T) {
 				f, other, _ := pausedFixture(t, kind)
 				yes := []message.Message{user("yes"), user("yes"), user("yes")}
-				if ids {
+				if by == "ids" {
 					yes[0].ID, yes[1].ID, yes[2].ID = "1", "2", "3"
 				}
-				by := other
-				if kind == "alone" {
-					by = f
+				say := func(n int) {
+					req := core.IngestRequest{Session: f.id, Message: yes[n]}
+					if by == "calls" {
+						req.IdempotencyKey = fmt.Sprint("call ", n)
+					}
+					if _, err := f.engine.Ingest(t.Context(), req); err != nil {
+						t.Fatal(err)
+					}
 				}
-				f.ingest(yes[0], assistant("so?"))
-				f.ingest(yes[1])
+				who := other
+				if kind == "alone" {
+					who = f
+				}
+				say(0)
+				f.ingest(assistant("so?"))
+				say(1)
 				first := f.entry("yes").ID
-				by.assemble(1000)
-				f.ingest(yes[2])
-				by.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{first}})
+				who.assemble(1000)
+				say(2)
+				who.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{first}})
 				for range 2 {
 					if got := shown(f.assemble(1000)); got != "so? | yes | yes" {
 						t.Errorf("shown: %q", got)

@@ -135,6 +135,11 @@ func (e *Engine) emptyErased(ctx context.Context, gone *erased.Messages, entry c
 	if !ok {
 		return entry, nil
 	}
+	return e.emptyStored(ctx, entry, receipt)
+}
+
+// emptyStored turns a stored entry into an empty place, and tells the observers.
+func (e *Engine) emptyStored(ctx context.Context, entry core.Entry, receipt string) (core.Entry, error) {
 	entry, err := e.erasures.empty(ctx, entry, receipt)
 	if err != nil {
 		return entry, fmt.Errorf("core: session %q: what was erased came again: %w", entry.Session, err)
@@ -142,6 +147,38 @@ func (e *Engine) emptyErased(ctx context.Context, gone *erased.Messages, entry c
 	e.observe(ctx, func(ctx context.Context, o core.Observer) error {
 		return o.Deleted(ctx, entry.SessionID().Scope(), []string{entry.ID})
 	}, 1)
+	return entry, nil
+}
+
+// places are the empty places of a session, by the keys that they have now, with the receipts of their erasures.
+type places struct {
+	prints   erased.Prints
+	receipts map[string]string
+}
+
+// emptyRepeated notes empty places, of entries that come in their order, and turns one into such a place that has the key which an earlier one had before it was
+// erased. The store gives a key once, so it was stored after that: its call is a repetition, and looked before the erasure. By what it says alone it cannot be told
+// from a message that was said before another one was erased.
+func (s *session) emptyRepeated(ctx context.Context, entry core.Entry) (core.Entry, error) {
+	if entry.Type == core.TypeErased && strings.HasPrefix(entry.Fingerprint, erased.Mark) {
+		if s.places == nil {
+			p, err := s.e.erasures.printsOf(ctx, s.id.Agent, false)
+			if err != nil {
+				return entry, err
+			}
+			s.places = &places{prints: p, receipts: make(map[string]string)}
+		}
+		s.places.receipts[entry.Key] = entry.Meta[erased.MetaErased]
+		return entry, nil
+	}
+	if s.places == nil || entry.Type == core.TypeErased || !inConversation(entry) {
+		return entry, nil
+	}
+	for _, key := range s.places.prints.Keys(s.id, entry.Key, entry.Fingerprint) {
+		if receipt, ok := s.places.receipts[key]; ok {
+			return s.e.emptyStored(ctx, entry, receipt)
+		}
+	}
 	return entry, nil
 }
 

@@ -248,10 +248,16 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 	there := make(map[string]bool) // what says something
 	emptied := make(map[place]bool)
 	erased, next := uint64(0), int64(0)
+	s.places = nil
 	for owner := range ownersOf(v) { // whose summaries may be shown, too
 		for entry, err := range core.All(ctx, s.e.store, owner.Scope(), false) {
 			if err != nil {
 				return false, fmt.Errorf("core: load session %q: %w", s.id, err)
+			}
+			if owner == s.id {
+				if entry, err = s.emptyRepeated(ctx, entry); err != nil {
+					return false, err
+				}
 			}
 			if there[entry.ID] = entry.Type != core.TypeErased; !there[entry.ID] {
 				emptied[place{owner, entry.Seq}] = true

@@ -43,6 +43,8 @@ type session struct {
 	others map[core.SessionID]uint64
 	// unseen are entries with a host's id that were stored since the mark was asked for.
 	unseen []string
+	// places are the empty places that were read, nil when there was none; only where the store keeps no views.
+	places *places
 	view   core.View
 	// owed is why the store refused to keep the view as it is; nil where it has it.
 	owed error
@@ -263,7 +265,7 @@ func (s *session) load(ctx context.Context, told *tails) error {
 			changed = true
 			if s.e.sharedViews && erasedSince(&v, &entry) {
 				v.Apply(edit.Count{Next: entry.Seq + 1, Turns: v.Turns})
-				if err := s.deleteLate(ctx, entry.ID); err != nil {
+				if err := s.emptyLate(ctx, entry); err != nil {
 					return err
 				}
 				continue
@@ -277,6 +279,8 @@ func (s *session) load(ctx context.Context, told *tails) error {
 				if entry, err = s.e.emptyErased(ctx, gone, entry); err != nil {
 					return err
 				}
+			} else if entry, err = s.emptyRepeated(ctx, entry); err != nil {
+				return err
 			}
 			adopt(&v, entry)
 		}
@@ -312,16 +316,18 @@ func (s *session) load(ctx context.Context, told *tails) error {
 	return nil
 }
 
-// deleteLate removes a summary that was stored after an erasure which did not see it.
-func (s *session) deleteLate(ctx context.Context, id string) error {
-	if _, err := s.e.store.Delete(ctx, s.id.Scope(), []string{id}); err != nil {
+// emptyLate empties a summary that was stored after an erasure which did not see it. It leaves a place: a call under way would get the position, and the view is past it.
+func (s *session) emptyLate(ctx context.Context, entry core.Entry) error {
+	if _, err := s.e.erasures.empty(ctx, entry, ""); err != nil && !errors.Is(err, core.ErrNotFound) {
 		err = fmt.Errorf("core: session %q: summary of before an erasure: %w", s.id, err)
 		if !s.e.cfg.doesWithout(ctx, err) {
 			return err
 		}
-		s.e.warn(ctx, "store", "delete", err)
+		s.e.warn(ctx, "store", "update", err)
 	}
-	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Deleted(ctx, s.id.Scope(), []string{id}) }, 1)
+	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error {
+		return o.Deleted(ctx, s.id.Scope(), []string{entry.ID})
+	}, 1)
 	return nil
 }
 
@@ -338,7 +344,7 @@ func (s *session) forget() {
 func (s *session) purge() {
 	s.forget()
 	s.outputs, s.variants, s.trail = nil, nil, nil
-	s.gone, s.seen, s.quote, s.turn = nil, nil, nil, turnBudget{}
+	s.gone, s.places, s.seen, s.quote, s.turn = nil, nil, nil, nil, turnBudget{}
 	s.view, s.purged = core.View{Session: s.id, Epoch: s.view.Epoch}, true
 }
 

@@ -85,3 +85,16 @@ func TestPrintsAreKeyed(t *testing.T) {
 		t.Error("an older key is not known any more")
 	}
 }
+
+// TestKeysOfErased: a key that holds the fingerprint may have become any of those with a print, and any other stays what it is.
+func TestKeysOfErased(t *testing.T) {
+	t.Parallel()
+	p := erased.Prints{[]byte("one"), []byte("two")}
+	got := p.Keys(session, "i:h1:f00d", "f00d")
+	if want := "i:h1:" + p.Of(session, "f00d"); len(got) != 3 || got[0] != want {
+		t.Errorf("%q, want %q and two more", got, want)
+	}
+	if p.Keys(session, "k:h1", "f00d") != nil || p.Keys(session, "k:h1", "") != nil {
+		t.Error("a key that stays became another one")
+	}
+}

@@ -162,9 +162,24 @@ func (p Prints) Known(id core.SessionID, print, fingerprint string) bool {
 	return strings.HasPrefix(print, Mark) && slices.Contains(p.All(id, fingerprint), print)
 }
 
-// Meta is the metadata of an erased entry.
+// Keys returns what the key of an entry with this fingerprint may have become when the entry was erased; nil where it does not hold the fingerprint, and stays.
+func (p Prints) Keys(id core.SessionID, key, fingerprint string) []string {
+	if fingerprint == "" || !strings.Contains(key, fingerprint) {
+		return nil
+	}
+	out := p.All(id, fingerprint)
+	for i, print := range out {
+		out[i] = strings.ReplaceAll(key, fingerprint, print)
+	}
+	return out
+}
+
+// Meta is the metadata of an erased entry. The receipt is empty where no erasure counts the entry: a summary that was stored after it.
 func Meta(receipt, origin string) map[string]string {
-	meta := map[string]string{MetaErased: receipt}
+	meta := make(map[string]string)
+	if receipt != "" {
+		meta[MetaErased] = receipt
+	}
 	if origin != "" {
 		meta[MetaOrigin] = origin
 	}
