@@ -110,6 +110,11 @@ func (f *frame) choose(c *call, q *core.Query, candidates []core.Candidate, seen
 		if quotedAlready(&f.v, quote.text) || slices.ContainsFunc(in, same) || said.Again(text) {
 			continue
 		}
+		if quote.part {
+			if quote.text = newPieces(&f.v, id, quote.text); quote.text == "" {
+				continue
+			}
+		}
 		if quote.cost = f.s.cachedCount(quote.text); !pack.take(&quote) {
 			c.leaveOut(cand, pack.cost(&quote))
 			continue
@@ -149,6 +154,28 @@ func quotedAlready(v *core.View, quotation string) bool {
 			}
 		}
 	})
+}
+
+// newPieces returns a quotation of parts of an entry without those that a block of an earlier turn quotes of it; "" when nothing is left.
+func newPieces(v *core.View, id, quotation string) string {
+	const between = "> ...\n"
+	text := quotedText(quotation)
+	head, pieces := strings.TrimSuffix(quotation, text), strings.Split(text, between)
+	n, first := len(pieces), pieces[0]
+	for i := range v.Kept {
+		if r := &v.Kept[i]; slices.ContainsFunc(r.Items, func(it core.RecallItem) bool { return it.ID == id }) {
+			pieces = slices.DeleteFunc(pieces, func(piece string) bool { return strings.Contains(r.Text, "\n"+piece) })
+		}
+	}
+	switch {
+	case len(pieces) == n:
+		return quotation
+	case len(pieces) == 0:
+		return ""
+	case pieces[0] != first:
+		head += between
+	}
+	return head + strings.Join(pieces, between)
 }
 
 // quoteHeadEnd ends the line above a quotation's text, which names the entry.
