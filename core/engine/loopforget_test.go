@@ -26,6 +26,14 @@ type loop struct {
 	since       int
 	gone        map[int]bool // what was erased, by its place
 	did         []string
+	// engines are the processes that answer it.
+	engines []*engine.Engine
+}
+
+// turns to one of the processes.
+func (l *loop) turns() {
+	l.engine = l.engines[l.r.IntN(len(l.engines))]
+	l.did = append(l.did, fmt.Sprint("process ", slices.Index(l.engines, l.engine)))
 }
 
 func (l *loop) words(n int) string { return strings.Repeat(" some words", l.r.IntN(n)) }
@@ -99,7 +107,7 @@ func (l *loop) once() {
 }
 
 // TestErasedInsideALoop: messages are erased while a turn goes on whose host hands over all it has, those too, or what it was given last and what came since, which
-// may be nothing.
+// may be nothing. One process answers, or two by turns.
 func TestErasedInsideALoop(t *testing.T) {
 	r := drawn.Rand(t)
 	for range 400 {
@@ -111,6 +119,7 @@ func TestErasedInsideALoop(t *testing.T) {
 			l.said = append(l.said, user(fmt.Sprint("question ", i, l.words(6))), assistant(fmt.Sprint("answer ", i, l.words(10))))
 		}
 		l.said = append(l.said, user("the prompt"+l.words(5)))
+		l.engines = []*engine.Engine{l.engine, l.second().engine}[:1+r.IntN(2)]
 		first := r.IntN(2) * (len(l.said) - 1) // of what may be erased
 		l.assembles(l.said, "", core.CallPrompt)
 		for n := range 1 + r.IntN(5) {
@@ -123,9 +132,12 @@ func TestErasedInsideALoop(t *testing.T) {
 					}
 					l.erases(at)
 				}
+				l.turns()
 				switch r.IntN(8) {
 				case 0:
+					at := slices.Index(l.engines, l.engine)
 					l.restart()
+					l.engines[at] = l.engine
 					l.did = append(l.did, "restart")
 				case 1:
 					if _, err := l.engine.Compact(t.Context(), core.CompactRequest{Session: l.id, Budget: l.budget, Force: true}); err != nil {
@@ -133,6 +145,7 @@ func TestErasedInsideALoop(t *testing.T) {
 					}
 					l.did = append(l.did, "compact")
 				}
+				l.turns()
 				list := l.said
 				l.did = append(l.did, fmt.Sprint("all ", len(list)))
 				if r.IntN(2) == 0 {

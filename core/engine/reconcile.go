@@ -37,7 +37,7 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, at moment, 
 		t = &core.Transcript{Skipped: t.Skipped, Digest: t.Digest, Messages: s.e.redact.redacted(t.Messages), Whole: t.Whole}
 		kept = fingerprintsOf(t.Messages)
 	}
-	if at.further() {
+	if at.further() && s.unsure() {
 		if err := s.recollect(ctx, settings); err != nil {
 			return 0, err
 		}
@@ -46,10 +46,19 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, at moment, 
 	if ok || err != nil {
 		return grown, err
 	}
+	if at.further() && s.stale { // another process may have sent what this one would now
+		if err := s.recollect(ctx, settings); err != nil {
+			return 0, err
+		}
+		n, ok, err := s.reconcileTail(ctx, t, fps, at)
+		if grown += n; ok || err != nil {
+			return grown, err
+		}
+	}
 	if t.Skipped > 0 {
 		return 0, fmt.Errorf("core: reconcile %q: %d skipped messages do not match: %w", s.id, t.Skipped, core.ErrNeedTranscript)
 	}
-	if s.view.Output.Count > 0 {
+	if s.view.Output != (core.Ledger{}) && s.unsure() {
 		if err := s.recollect(ctx, settings); err != nil {
 			return 0, err
 		}
