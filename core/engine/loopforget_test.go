@@ -220,3 +220,29 @@ func TestErasedWhileATimerSpeaks(t *testing.T) {
 		})
 	}
 }
+
+// TestErasedBelowAnOldOutput: a host builds on what it was given before the path grew. What was out of sight then, a result whose call was erased, is not taken back.
+func TestErasedBelowAnOldOutput(t *testing.T) {
+	l := &loop{fixture: newFixture(t), r: drawn.Rand(t), budget: 1000, gone: make(map[int]bool)}
+	first, other := l.engine, l.second().engine
+	own := func() { l.assembles(join(l.given, l.said[len(l.said)-l.since:]), "", core.CallLoop) }
+	l.said = one(user("hello"), assistant("yes"), user("the prompt"))
+	l.ingest(l.said...)
+	l.erases(2)
+	l.assembles(l.said, "", core.CallPrompt)
+	l.calls(0)
+	l.engine = other
+	own()
+	l.erases(3)
+	l.assembles(l.said, "", core.CallLoop)
+	more := one(assistant("done"), user("go on"))
+	l.said, l.since = join(l.said, more), 2
+	l.engine = first
+	l.ingest(more...)
+	l.erases(1)
+	l.calls(1)
+	own()
+	l.once()
+	l.assembles(l.said, "", core.CallLoop)
+	l.once()
+}
