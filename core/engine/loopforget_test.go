@@ -246,3 +246,15 @@ func TestErasedBelowAnOldOutput(t *testing.T) {
 	l.assembles(l.said, "", core.CallLoop)
 	l.once()
 }
+
+// TestLoopBehindNothing: a turn goes on where all that was said is erased. Its empty place is no less there for that.
+func TestLoopBehindNothing(t *testing.T) {
+	l := &loop{fixture: newFixture(t), r: drawn.Rand(t), budget: 1000, gone: make(map[int]bool), said: one(user("the prompt"))}
+	l.ingest(l.said...)
+	l.erases(0)
+	l.assembles(l.said, "", core.CallPrompt)
+	l.calls(0)
+	l.assembles(l.said[1:], "", core.CallLoop)
+	l.assembles(l.said, "", core.CallLoop)
+	l.once()
+}

@@ -88,6 +88,9 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 			p.Leaders = LeadersOf(v) // the path begins anew behind the same ones
 		}
 	}
+	if len(hard) == 0 && len(rows) > 0 && rows[0].Gap && len(rows[0].Fillers) == 0 {
+		p.Keep = len(known) // a list that goes on behind what no host shows takes nothing back
+	}
 	return p
 }
 
