@@ -272,12 +272,12 @@ func (c *call) loop() bool { return c.req.Call == core.CallLoop }
 // maxVariants bounds the memory of messages as they were sent.
 const maxVariants = 4096
 
+// unsure reports whether the session was read anew, or for the first time, and does not know yet what it sent.
+func (s *session) unsure() bool { return s.variants == nil || s.reread }
+
 // recollect makes a session that was read anew know what it sent last: what its view shows. The call that sent it may have been another process's, and inside a
 // turn hosts hand it back.
 func (s *session) recollect(ctx context.Context, settings core.RuntimeSettings) error {
-	if s.variants != nil && !s.reread {
-		return nil
-	}
 	policy, _, err := s.e.historyPolicy(ctx, settings)
 	if err != nil {
 		return err
@@ -310,13 +310,14 @@ func (f *frame) remember(ctx context.Context, c *call, res *core.AssembleResult)
 	if err := s.settle(ctx, f.v); err != nil {
 		return fmt.Errorf("core: assemble: %w", err)
 	}
+	s.stale = false // that is what was sent
 	return nil
 }
 
 // note keeps what is known of a result when a host hands it back. It returns how many of its messages begin it as they began the last.
 func (f *frame) note(res *core.AssembleResult) int {
 	s := f.s
-	s.reread = false
+	s.reread, s.stale = false, false
 	out := core.Ledger{Count: len(res.Messages), Len: f.v.Len()}
 	if s.variants == nil || len(s.variants) > maxVariants {
 		s.variants = make(map[string][]string)

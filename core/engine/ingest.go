@@ -130,15 +130,11 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 			res.Status = core.Duplicate
 		}
 		v.Apply(edit.Commit{Key: req.AdvancementKey, Most: maxCommits})
-		// The turn will be in the host's transcript too, unless a timer caused it.
-		if s.view.Host.Len == s.view.Len() {
-			host := v.Host
-			if !req.Heartbeat {
-				host = extend(host, fingerprintsOf(req.Messages[shownOf(known, at):]))
+		if !req.Heartbeat { // the turn will be in the host's transcript too
+			if s.view.Host.Len == s.view.Len() {
+				host := extend(v.Host, fingerprintsOf(req.Messages[shownOf(known, at):]))
+				v.Apply(edit.Match{Ledger: asOf(host, &v)})
 			}
-			v.Apply(edit.Match{Ledger: asOf(host, &v)})
-		}
-		if !req.Heartbeat {
 			v.Apply(edit.Tell{From: v.Len()})
 		}
 		s.turn = turnBudget{}
@@ -246,7 +242,7 @@ type intake struct {
 	duplicates int
 }
 
-// append stores the messages of a draft and extends the path of v by them. It changes nothing in memory: adopt does, once
+// append stores the messages of a draft and extends the path of v by them. It changes no entries in memory: adopt does, once
 // v is published. ErrConflict says that another process was faster: the session is then read again.
 func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, error) {
 	in := intake{ids: make([]string, len(d.messages))}
@@ -263,6 +259,7 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 	seen := s.seen
 	s.seen = nil // until what is noted there is stored
 	again := make(map[string]bool)
+	before := v.Len()
 	next, turns := v.Next, v.Turns
 	for i, m := range d.messages {
 		if first := d.tries[i]; first.stored != "" {
@@ -360,6 +357,10 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 			seen.noted(v)
 		}
 		s.seen = seen
+	}
+	if d.heartbeat || d.kind != "" { // no host shows it: what was matched or returned is so still
+		v.Apply(edit.Lengthen{From: before})
+		s.lengthened(before, v.Len())
 	}
 	return in, nil
 }

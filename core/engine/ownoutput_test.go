@@ -110,6 +110,30 @@ func TestEmptyOwnOutput(t *testing.T) {
 	}
 }
 
+// TestEmptyOwnOutputAfterARestart: that the engine showed nothing is known to the next process too, which would show a summary. What the host goes on with behind it is no new beginning, and so
+// what was erased is not stored again when the host hands over all it has.
+func TestEmptyOwnOutputAfterARestart(t *testing.T) {
+	f := newFixture(t)
+	long := strings.Repeat(" some words", 30)
+	host := one(user("one"), calling("a"), resulting("a", "done"+long), resulting("a", "and done"+long))
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: f.ingest(host...).IDs[:2]})
+	if out := f.assemble(190, transcript("", host...), loopCall); len(out.Messages) > 0 {
+		t.Fatalf("shown: %s", shown(out))
+	}
+	if res, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 190, Force: true}); err != nil || !res.Compacted {
+		t.Fatalf("%+v, %v: nothing is tested", res, err)
+	}
+	before := f.stored()
+	f.restart()
+	more := one(calling("b"), resulting("b", "done as well"))
+	more[0].Parts[0].Args = `{"n":2}`
+	f.assemble(190, transcript("", more...), loopCall)
+	f.assemble(190, transcript("", join(host, more)...), loopCall)
+	if n := f.stored(); n != before+len(more) {
+		t.Errorf("%d entries are stored, want %d", n, before+len(more))
+	}
+}
+
 // TestOwnOutputOfAnotherProcess: what the engine shortened is known again by the next process, also where something came in meanwhile, or was stored just before
 // the first one died.
 func TestOwnOutputOfAnotherProcess(t *testing.T) {
@@ -165,5 +189,30 @@ func TestOwnOutputThatGrew(t *testing.T) {
 	}
 	if n := f.stored(); n != 3 {
 		t.Errorf("%d entries are stored, want 3", n)
+	}
+}
+
+// TestOwnOutputOfTwoProcesses: the calls of a turn are answered by two processes, and history is compacted between two of them. What either of them has to say of
+// what is left out is nobody's message for the other one, which sent something else itself before.
+func TestOwnOutputOfTwoProcesses(t *testing.T) {
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = teller{} })
+	other := f.second()
+	host := one(user("do it"))
+	for i := range 3 {
+		id := fmt.Sprint(i)
+		host = join(host, one(calling(id), resulting(id, "some words of file number "+id)))
+	}
+	sent := f.assemble(100, transcript("", host...), loopCall)
+	if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 100, Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	before := f.stored()
+	compacted := other.assemble(100, transcript("", host...), loopCall)
+	if shown(compacted) == shown(sent) || !strings.Contains(shown(compacted), "earlier steps of this turn") {
+		t.Fatalf("shown before: %q, then: %q: nothing is tested", shown(sent), shown(compacted))
+	}
+	f.assemble(100, transcript("", compacted.Messages...), loopCall)
+	if n := f.stored(); n != before {
+		t.Errorf("%d entries are stored, before %d were: handed back was %q", n, before, shown(compacted))
 	}
 }

@@ -37,7 +37,7 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, at moment, 
 		t = &core.Transcript{Skipped: t.Skipped, Digest: t.Digest, Messages: s.e.redact.redacted(t.Messages), Whole: t.Whole}
 		kept = fingerprintsOf(t.Messages)
 	}
-	if at.further() {
+	if at.further() && s.unsure() {
 		if err := s.recollect(ctx, settings); err != nil {
 			return 0, err
 		}
@@ -46,10 +46,19 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, at moment, 
 	if ok || err != nil {
 		return grown, err
 	}
+	if at.further() && s.stale { // another process may have sent what this one would now
+		if err := s.recollect(ctx, settings); err != nil {
+			return 0, err
+		}
+		n, ok, err := s.reconcileTail(ctx, t, fps, at)
+		if grown += n; ok || err != nil {
+			return grown, err
+		}
+	}
 	if t.Skipped > 0 {
 		return 0, fmt.Errorf("core: reconcile %q: %d skipped messages do not match: %w", s.id, t.Skipped, core.ErrNeedTranscript)
 	}
-	if s.view.Output.Count > 0 {
+	if s.view.Output != (core.Ledger{}) && s.unsure() {
 		if err := s.recollect(ctx, settings); err != nil {
 			return 0, err
 		}
@@ -116,20 +125,22 @@ func (s *session) ledgers(loop bool) []core.Ledger {
 	return out
 }
 
-// handedBack returns how many messages at the beginning of a list are what Assemble returned lately, 0 where it begins otherwise.
-func (s *session) handedBack(fps []string) int {
+// handedBack returns what Assemble returned lately and a list begins with: the longest such, and when it was returned several times, as it was when the path was longest.
+func (s *session) handedBack(fps []string) core.Ledger {
 	var d message.Digest
 	var found core.Ledger
 	for i, fp := range fps {
 		d = d.Add(fp)
-		if at := slices.IndexFunc(s.outputs, func(l core.Ledger) bool { return l.Count == i+1 && l.Digest == d }); at >= 0 {
-			found = s.outputs[at]
+		for _, l := range s.outputs {
+			if l.Count == i+1 && l.Digest == d && (l.Count > found.Count || l.Len > found.Len) {
+				found = l
+			}
 		}
 	}
 	if found.Count > 0 {
 		s.sent(found)
 	}
-	return found.Count
+	return found
 }
 
 // reconcileAll compares the whole transcript with the whole path. fps are the fingerprints of the host's messages, kept those of the same as they
@@ -149,9 +160,13 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages); err != nil {
 		return 0, err
 	}
-	in.Disown(s.handedBack(fps), known)
-	if at.further() && slices.ContainsFunc(s.outputs, func(l core.Ledger) bool { return l.Count == 0 }) {
-		in.FollowNothing(known)
+	back := s.handedBack(fps)
+	in.Disown(back.Count, known)
+	if at.further() {
+		in.BuildsOn(back.Count, back.Len)
+		if slices.ContainsFunc(s.outputs, func(l core.Ledger) bool { return l.Count == 0 }) {
+			in.FollowNothing(known)
+		}
 	}
 	in.TakeLeaders(&s.view, known)
 	if runs := in.Joinable(known); len(runs) > 0 {

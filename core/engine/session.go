@@ -62,9 +62,10 @@ type session struct {
 	outputs []core.Ledger
 	// variants maps the fingerprints of messages as they were sent to what they show, where that is not the one entry of that fingerprint: see ownMessages.
 	variants map[string][]string
-	// trail is what Assemble sent last; reread says that the session was read anew since, so that another process may have sent something later.
-	trail  []sentMessage
-	reread bool
+	// trail is what Assemble sent last; reread says that the session was read anew since, so that another process may have sent something later; stale that its view was
+	// published since, by whomever: another process may have sent what this one would send now.
+	trail         []sentMessage
+	reread, stale bool
 	// short is where the store's session ended when that was last found to be in front of view.Next.
 	short int64
 	// purged says that nothing is left of what the session was when it was last read.
@@ -304,7 +305,7 @@ func (s *session) load(ctx context.Context, told *tails) error {
 		s.mark, s.others, s.unseen = told.own.View, told.others, nil
 	}
 	s.outputs = nil
-	if v.Output.Count > 0 {
+	if v.Output != (core.Ledger{}) {
 		s.outputs = append(slices.Clone(v.Outputs), v.Output)
 	}
 	if changed {
@@ -431,7 +432,7 @@ func (c *Config) doesWithout(ctx context.Context, err error) bool {
 
 // hold makes v the session's view.
 func (s *session) hold(v core.View) {
-	s.view, s.owed = v, nil
+	s.view, s.owed, s.stale = v, nil, true
 	s.adopted.Store(v.Parent != nil && v.Parent.Agent != s.id.Agent || elsewhere(&v, s.id.Agent))
 }
 

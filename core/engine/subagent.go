@@ -233,8 +233,6 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) (e
 		if err != nil {
 			return err
 		}
-		v.Apply(edit.Lengthen{From: s.view.Len()})
-		s.lengthened(s.view.Len(), v.Len())
 		if len(in.entries)+len(in.before) > 0 {
 			if err := e.unquote(ctx, &v, req.Child, &m); err != nil {
 				return err

@@ -23,6 +23,8 @@ type links struct {
 	// roles are those of the known entries; strays say which of them are no anchors.
 	roles  []message.Role
 	strays []bool
+	// The first output host messages are what the engine returned; the first reach known entries are in force whether they are among them or not.
+	output, reach int
 }
 
 // first returns the host message from which on the transcript is compared with what is known, -1 when they have nothing in common. What stands in front of
@@ -144,13 +146,17 @@ func compose(l links, t *core.Transcript) Course {
 		if i < len(l.host) && l.match[i] >= 0 {
 			if last >= 0 {
 				for k := last + 1; k < l.match[i]; k++ {
-					if gap {
+					if gap || k < l.reach {
 						show(k, k+1)
 					}
 				}
 			}
 			last, gap = l.match[i], false
 		} else if last >= 0 {
+			if i >= l.output && last+1 < l.reach && !slices.ContainsFunc(l.match[i:], func(k int) bool { return k >= 0 }) {
+				show(last+1, l.reach)
+				last = l.reach - 1
+			}
 			// A line of the host's stands for the known message that it took the place of.
 			for _, role := range l.fillers[i] {
 				if last+1 < known && l.roles[last+1] == role {

@@ -55,7 +55,9 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 		if k.Stray {
 			fp, strays[len(kf)] = "", k.Fingerprint // no anchor
 		}
-		hard, kf = append(hard, i), append(kf, fp)
+		if hard, kf = append(hard, i), append(kf, fp); i < in.reach {
+			l.reach = len(hard)
+		}
 		l.roles, l.strays = append(l.roles, k.Role), append(l.strays, k.Stray)
 	}
 	same := func(k, i int) bool {
@@ -71,6 +73,9 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	for i, r := range rows {
 		if !r.Own || linked[i] >= 0 {
 			l.host, l.match, l.linked = append(l.host, r.Index), append(l.match, match[i]), append(l.linked, linked[i])
+			if r.Index < in.output {
+				l.output = len(l.host)
+			}
 			l.own, l.gap, l.fillers = append(l.own, r.Own), append(l.gap, r.Gap), append(l.fillers, r.Fillers)
 			l.same = append(l.same, linked[i] >= 0 && same(linked[i], i))
 		}
@@ -82,6 +87,9 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 		if len(p.Leaders) == 0 && p.CommonPrefix() == 0 {
 			p.Leaders = LeadersOf(v) // the path begins anew behind the same ones
 		}
+	}
+	if len(hard) == 0 && len(rows) > 0 && rows[0].Gap && len(rows[0].Fillers) == 0 {
+		p.Keep = len(known) // a list that goes on behind what no host shows takes nothing back
 	}
 	return p
 }

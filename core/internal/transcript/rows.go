@@ -17,6 +17,8 @@ type Reading struct {
 	t       *core.Transcript
 	end     []message.Role // the host's own lines behind the last row
 	leaders []Leader
+	// The first output messages are what the engine returned when the path was reach long; 0 where the list does not begin so.
+	output, reach int
 }
 
 // Read takes a transcript apart. fps are its messages' fingerprints as they may be stored. own lists the fingerprints that the engine's own messages show, with "" for
@@ -84,6 +86,10 @@ func (in *Reading) Disown(n int, known []Known) {
 	}
 	in.Rows = rows
 }
+
+// BuildsOn says that the first n messages are what the engine returned, inside this turn, when the path was reach long. What was on the path then and is not among them is only not shown: a rule
+// took it out, or it fell out of the window. It is still in force.
+func (in *Reading) BuildsOn(n, reach int) { in.output, in.reach = n, reach }
 
 // FollowNothing is for a transcript that may go on behind an output of no messages: all that was in force was erased, or left the window. Where it shows nothing that is
 // known, it does, and is no new beginning.
