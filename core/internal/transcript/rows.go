@@ -87,8 +87,8 @@ func (in *Reading) Disown(n int, known []Known) {
 	in.Rows = rows
 }
 
-// BuildsOn says that the first n messages are what the engine returned, inside this turn, when the path was reach long. What was on the path then and is not among them is only not shown: a rule
-// took it out, or it fell out of the window. It is still in force.
+// BuildsOn says that the first n messages are what the engine returned, inside this turn, when the path was reach long. What was on the path then and is not among
+// them is only not shown: a rule took it out, or it fell out of the window. It is still in force.
 func (in *Reading) BuildsOn(n, reach int) { in.output, in.reach = n, reach }
 
 // FollowNothing is for a transcript that may go on behind an output of no messages: all that was in force was erased, or left the window. Where it shows nothing that is
