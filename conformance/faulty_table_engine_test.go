@@ -269,7 +269,6 @@ var allowed = map[string]string{
 	"PrepareSubagentSpawn ParentSessionFile": "where a host keeps its transcripts is for parts that want to look there",
 	"PrepareSubagentSpawn ChildSessionID":    "where a host keeps its transcripts is for parts that want to look there",
 	"PrepareSubagentSpawn ChildSessionFile":  "where a host keeps its transcripts is for parts that want to look there",
-	"OnSubagentEnded Parent":                 "the engine knows it since the spawn",
 	"OnSubagentEnded Reason":                 "the host's word, for people",
 	"Forget Undelivered":                     "a local store has delivered everything; the outbox has its own tests",
 	"Forget Left":                            "nothing is left where every part can be reached; core has tests where one cannot",

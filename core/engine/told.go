@@ -42,6 +42,14 @@ func momentOf(req *core.AssembleRequest) moment {
 // tell notes in a view that was matched with a transcript what that shows of the turn. news are the entries that were stored for it.
 func (s *session) tell(ctx context.Context, at moment, v *core.View, messages []message.Message, news []core.Entry) error {
 	from, untold := v.Len(), v.Told.From >= v.Told.To
+	spoken, _ := transcript.Spoken(messages)
+	prompts := 0
+	for prompts < len(spoken) && spoken[len(spoken)-1-prompts].Role == message.User {
+		prompts++
+	}
+	if at == asked && prompts == 0 {
+		at = inside // whether the host says so or not
+	}
 	var err error
 	switch {
 	case at == anytime, (at == before || at == apart) && untold: // nothing of a turn before it is told
@@ -53,12 +61,7 @@ func (s *session) tell(ctx context.Context, at moment, v *core.View, messages []
 	case at == asked && len(news) == 0 && !untold:
 		from = v.Told.From // it asks once more
 	case at == asked:
-		spoken, _ := transcript.Spoken(messages)
-		n := 0
-		for n < len(spoken) && spoken[len(spoken)-1-n].Role == message.User {
-			n++
-		}
-		from, err = s.newest(ctx, v, n, news)
+		from, err = s.newest(ctx, v, prompts, news)
 	}
 	if err == nil {
 		v.Apply(edit.Tell{From: from})
