@@ -40,6 +40,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if stopped(r) {
+		return
+	}
 	if r.Header.Get("Authorization") != "Bearer "+s.key {
 		answer(w, http.StatusUnauthorized, detail("Invalid authentication credentials"))
 		return

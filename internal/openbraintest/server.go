@@ -84,6 +84,7 @@ func (s *Server) Start() {
 		s.tb.Fatalf("openbraintest: listen on %s: %v", addr, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	ctx = context.WithValue(ctx, running{}, ctx.Done())
 	srv := &http.Server{
 		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return ctx },
@@ -98,12 +99,28 @@ func (s *Server) Start() {
 	}()
 }
 
-// Stop closes the listener and all connections. A second call does nothing.
+// running is the key of the channel that is closed when the server that a request came to was stopped.
+type running struct{}
+
+// stopped reports whether the server that a request came to was stopped since.
+func stopped(r *http.Request) bool {
+	done, _ := r.Context().Value(running{}).(<-chan struct{})
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Stop closes the listener and all connections. What was asked and not done by then is not done any more. A second call does nothing.
 func (s *Server) Stop() {
 	if s.http == nil {
 		return
 	}
+	s.mu.Lock()
 	s.stop()
+	s.mu.Unlock()
 	_ = s.http.Close()
 	<-s.done
 	s.http = nil
