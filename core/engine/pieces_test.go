@@ -49,6 +49,8 @@ func TestPassagesOfOneMessage(t *testing.T) {
 		{strings.Join(words[150:], " "), "word150 "},
 		{long, ""},
 		{strings.Join(words[300:320], " "), "word310"},
+		{strings.Join(words[296:324], " "), "word296 "},
+		{strings.Join(words[302:318], " "), ""},
 	} {
 		got := ask(n+1, c.passage)
 		if !strings.Contains(got, c.new) {

@@ -111,9 +111,10 @@ func (f *frame) choose(c *call, q *core.Query, candidates []core.Candidate, seen
 			continue
 		}
 		if quote.part {
-			if quote.text = newPieces(&f.v, id, quote.text); quote.text == "" {
+			if short = newParts(&f.v, &cand.Entry, quote.text, short); short == "" {
 				continue
 			}
+			quote.text = quotedBehind("", f.s.id, &cand.Entry, short)
 		}
 		if quote.cost = f.s.cachedCount(quote.text); !pack.take(&quote) {
 			c.leaveOut(cand, pack.cost(&quote))
@@ -156,26 +157,69 @@ func quotedAlready(v *core.View, quotation string) bool {
 	})
 }
 
-// newPieces returns a quotation of parts of an entry without those that a block of an earlier turn quotes of it; "" when nothing is left.
-func newPieces(v *core.View, id, quotation string) string {
-	const between = "> ...\n"
-	text := quotedText(quotation)
-	head, pieces := strings.TrimSuffix(quotation, text), strings.Split(text, between)
-	n, first := len(pieces), pieces[0]
-	for i := range v.Kept {
-		if r := &v.Kept[i]; slices.ContainsFunc(r.Items, func(it core.RecallItem) bool { return it.ID == id }) {
-			pieces = slices.DeleteFunc(pieces, func(piece string) bool { return strings.Contains(r.Text, "\n"+piece) })
+// elided stands between parts of a text.
+const elided = "\n...\n"
+
+// newParts returns what a quotation says of parts of an entry that no block of an earlier turn quotes of it; "" when that is nothing. text is what it quotes.
+func newParts(v *core.View, entry *core.Entry, quotation, text string) string {
+	before := quotedBefore(v, entry.ID, strings.TrimSuffix(quotation, quotedText(quotation)))
+	if before == nil {
+		return text
+	}
+	type span struct{ from, to int }
+	whole, said := window.Escape(entry.Text()), make([]span, 0, len(before))
+	for _, part := range before {
+		if at := strings.Index(whole, part); at >= 0 {
+			said = append(said, span{at, at + len(part)})
 		}
 	}
-	switch {
-	case len(pieces) == n:
-		return quotation
-	case len(pieces) == 0:
-		return ""
-	case pieces[0] != first:
-		head += between
+	slices.SortFunc(said, func(a, b span) int { return a.from - b.from })
+	var left []string
+	for part := range strings.SplitSeq(window.Escape(text), elided) {
+		part = strings.TrimSpace(part)
+		from := strings.Index(whole, part)
+		if from < 0 {
+			left = append(left, part) // no passage as it stands
+			continue
+		}
+		to := from + len(part)
+		for _, s := range said {
+			if s.from < to && s.to > from {
+				left = append(left, whole[from:max(s.from, from)])
+				from = min(s.to, to)
+			}
+		}
+		left = append(left, whole[from:to])
 	}
-	return head + strings.Join(pieces, between)
+	for i := range left {
+		left[i] = strings.TrimSpace(left[i])
+	}
+	return strings.Join(slices.DeleteFunc(left, window.Blank), elided)
+}
+
+// quotedBefore returns the parts of an entry that blocks of earlier turns quote below this line.
+func quotedBefore(v *core.View, id, line string) (parts []string) {
+	for i := range v.Kept {
+		r := &v.Kept[i]
+		if !slices.ContainsFunc(r.Items, func(it core.RecallItem) bool { return it.ID == id }) {
+			continue
+		}
+		_, rest, _ := strings.Cut(r.Text, "\n"+line)
+		var said []string
+		for quoted := range strings.Lines(rest) {
+			text, is := strings.CutPrefix(quoted, "> ")
+			if !is {
+				break
+			}
+			said = append(said, text)
+		}
+		for part := range strings.SplitSeq(strings.Join(said, ""), elided) {
+			if part = strings.TrimSpace(part); part != "" {
+				parts = append(parts, part)
+			}
+		}
+	}
+	return parts
 }
 
 // quoteHeadEnd ends the line above a quotation's text, which names the entry.
@@ -259,7 +303,7 @@ func (c *Config) shorten(text string, entry *core.Entry) string {
 	if len(text) <= size {
 		return text
 	}
-	return window.HeadTail(text, max(size, 16), "\n...\n")
+	return window.HeadTail(text, max(size, 16), elided)
 }
 
 // cachedCount counts a text that is likely to be counted again.
@@ -453,7 +497,7 @@ func (f *frame) carried(ctx context.Context, pack *packing) ([]quotation, error)
 		entry := &entries[i]
 		text := f.e.cfg.shorten(entry.Said(), entry)
 		if entry.Type == core.TypeSummary {
-			text = window.HeadTail(entry.Text(), len(entry.Text())*min(pack.room/2, entry.Tokens)/max(entry.Tokens, 1), "\n...\n")
+			text = window.HeadTail(entry.Text(), len(entry.Text())*min(pack.room/2, entry.Tokens)/max(entry.Tokens, 1), elided)
 		}
 		if !window.Blank(text) && !take(entry, text) && entry.Type != core.TypeSummary {
 			break

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
@@ -78,8 +77,8 @@ func inTranscripts(entry *core.Entry) bool {
 // newest returns where on a path the newest n entries that transcripts show begin. What stands behind them, and no transcript shows, is not counted.
 func (s *session) newest(ctx context.Context, v *core.View, n int, news []core.Entry) (int, error) {
 	from, left := v.Len(), n
-	for _, entry := range slices.Backward(news) {
-		if at := v.Position(entry.SessionID(), entry.Seq); left > 0 && at >= 0 && inTranscripts(&entry) {
+	for i := len(news) - 1; i >= 0 && left > 0; i-- {
+		if at := v.Position(news[i].SessionID(), news[i].Seq); at >= 0 && inTranscripts(&news[i]) {
 			from, left = min(from, at), left-1
 		}
 	}
@@ -175,7 +174,7 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 // goesOnErased reports whether messages begin with what the path ends with, and some of that was erased. An output shows none of it: neither what was erased nor a
 // call or a result that lost its other half. So a host's own list may begin as an output does and go on with what is stored already.
 func (s *session) goesOnErased(ctx context.Context, messages []message.Message) (bool, error) {
-	if len(messages) == 0 {
+	if len(messages) == 0 || s.view.Erased == 0 && !foreign(&s.view) {
 		return false, nil
 	}
 	gone, err := s.forgotten(ctx, &s.view)
