@@ -109,6 +109,9 @@ type Change struct {
 //
 // Hits come best first, at most Limit, none outside the scope, none of TypeHeartbeat or TypeErased. The order is a function of the
 // stored entries and the query alone; ties go to the more recent entry, then to the smaller id.
+//
+// A searcher that went on without the slowest of those it asks returns what the others found with an error that wraps ErrPartial. A recall is made of that;
+// who searches for himself must look on, because what is missing may be all of it.
 type Searcher interface {
 	Search(ctx context.Context, q SearchQuery) ([]Hit, error)
 }

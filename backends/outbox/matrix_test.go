@@ -1,8 +1,12 @@
 package outbox_test
 
 import (
+	"context"
+	"maps"
 	"testing"
+	"time"
 
+	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/outbox"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
@@ -22,6 +26,22 @@ var matrixCompactors = map[string]func(conformance.Env) (core.Compactor, error){
 	},
 }
 
+// silent is a remote whose search does not answer.
+type silent struct{ kept }
+
+func (silent) Search(ctx context.Context, _ core.SearchQuery) ([]core.Hit, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// silentPair is a pair for the engine alone: as a store it does not find what it holds, and says so.
+func silentPair(tb testing.TB) pair {
+	tb.Helper()
+	cfg, local, remote := durable(tb), kept{memory.New()}, silent{kept{memory.New()}}
+	cfg.RemoteWait = time.Millisecond
+	return pair{cfg, func(testing.TB) core.Store { return local }, func(testing.TB) core.Store { return remote }}
+}
+
 // TestMatrix plays generated sessions over each pair of stores.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
@@ -29,7 +49,9 @@ func TestMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, newPair := range pairs {
+	all := maps.Clone(pairs)
+	all["memory-silent"] = silentPair
+	for name, newPair := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			conformance.TestMatrix(t, matrixOver(name, newPair), o200k.Count, conformance.WithCases(4))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -63,7 +64,8 @@ const (
 // without one, by matching words of the entries that wait. Both lists are fused by rank.
 //
 // The remote is waited for at most Config.RemoteWait once the local answer is there, and after a few searches without an answer it is not asked for
-// a while; then the local answer stands alone. What comes later is had by the next search for the same, see Late.
+// a while; then the local answer stands alone. What comes later is had by the next search for the same, see Late. Where the local store has no search, that
+// answer holds only what waits, and comes with an error that wraps core.ErrPartial.
 func (s *searching) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
 	o := s.outbox()
 	if err := o.enter(ctx, "search"); err != nil {
@@ -109,13 +111,18 @@ func (s *searching) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit,
 	if err := ctx.Err(); err != nil {
 		return nil, failed("search", "", err)
 	}
-	if farErr != nil {
-		if s.local == nil && !errors.Is(farErr, errLate) && !errors.Is(farErr, errResting) {
-			return nil, failed("search", "", farErr)
-		}
-		o.log.DebugContext(ctx, "outbox search is answered without the remote", "err", scrub(farErr, nil))
+	if farErr == nil {
+		return fuse(near, far, q.Limit), nil
 	}
-	return fuse(near, far, q.Limit), nil
+	waited := errors.Is(farErr, errLate) || errors.Is(farErr, errResting)
+	if s.local == nil && !waited {
+		return nil, failed("search", "", farErr)
+	}
+	o.log.DebugContext(ctx, "outbox search is answered without the remote", "err", scrub(farErr, nil))
+	if s.local == nil {
+		return near, failed("search", "", fmt.Errorf("%w: %w", core.ErrPartial, farErr))
+	}
+	return near, nil
 }
 
 // Late implements core.LateSearcher.

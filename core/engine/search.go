@@ -398,18 +398,35 @@ func (r *reach) stored(ctx context.Context, hits []core.Hit) ([]core.Hit, error)
 	return out, nil
 }
 
-// searchScope asks the searcher, or reads the entries where there is none.
+// searchScope asks the searcher, and reads the entries where there is none, or where it had to go without some of those it asks.
 func (r *reach) searchScope(ctx context.Context, q core.SearchQuery, want int) ([]core.Hit, error) {
 	if r.e.searcher != nil {
 		// What was reset away takes places of what is in force, so more is asked for than is shown.
 		more := q
 		more.Limit = want*2 + 16
 		found, err := r.e.searcher.Search(ctx, more)
-		if !errors.Is(err, errors.ErrUnsupported) {
+		switch {
+		case errors.Is(err, core.ErrPartial):
+			read, err := r.scanFor(ctx, q)
+			return byTurns(found, read), err
+		case !errors.Is(err, errors.ErrUnsupported):
 			return found, err
 		}
 	}
 	return r.scanFor(ctx, q)
+}
+
+// byTurns unites two lists whose scores cannot be compared.
+func byTurns(a, b []core.Hit) []core.Hit {
+	out := make([]core.Hit, 0, len(a)+len(b))
+	for i := range max(len(a), len(b)) {
+		for _, list := range [][]core.Hit{a, b} {
+			if i < len(list) {
+				out = append(out, list[i])
+			}
+		}
+	}
+	return out
 }
 
 // How an entry may hold a query.

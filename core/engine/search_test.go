@@ -414,3 +414,31 @@ func TestSearchAsItStands(t *testing.T) {
 		})
 	}
 }
+
+// hasty is a searcher that goes on without the one that knows.
+type hasty struct {
+	found []core.Hit
+}
+
+func (h hasty) Search(context.Context, core.SearchQuery) ([]core.Hit, error) {
+	return h.found, fmt.Errorf("hasty: %w: the remote has not answered yet", core.ErrPartial)
+}
+
+// TestSearchWithoutTheSlowest: what a searcher does not wait for is found all the same, beside what it found.
+func TestSearchWithoutTheSlowest(t *testing.T) {
+	h := &hasty{}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Searcher = h })
+	talk(f, 12)
+	f.ingest(user("a heron stood there"))
+	for entry, err := range core.All(t.Context(), f.store, f.id.Scope(), true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(entry.Text(), "heron") {
+			h.found = []core.Hit{{Entry: entry, Score: 1}}
+		}
+	}
+	if got := f.search(engine.SearchRequest{Query: "question 7 about topic7", Limit: 3}); len(got) != 3 || got[0] != "question 7 about topic7" || !slices.Contains(got, "a heron stood there") {
+		t.Errorf("found %q", got)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"math"
 	"net/http"
@@ -202,7 +203,7 @@ func (f find) in(ctx context.Context, searcher core.Searcher, src *source, limit
 			ask = min(max(ask, 64), max(limit, maxFiltered))
 		}
 		hits, err := searcher.Search(ctx, core.SearchQuery{Scope: src.scope(), Text: f.text, Limit: ask})
-		if err != nil {
+		if err != nil && !errors.Is(err, core.ErrPartial) {
 			return nil, hide(err, src.name)
 		}
 		out := make([]found, 0, min(len(hits), limit))

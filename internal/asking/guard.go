@@ -2,6 +2,7 @@ package asking
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,7 +22,7 @@ var _ core.Searcher = (*Guard)(nil)
 func NewGuard(s core.Searcher) *Guard { return &Guard{searcher: s} }
 
 // Search asks the searcher, unless it is left alone now. It returns when ctx ends, also when the searcher does not heed that; then the search is left
-// behind, and ends when the searcher returns.
+// behind, and ends when the searcher returns. What a searcher has without the slowest of its own is an answer: core.LateSearcher says when there is more.
 func (g *Guard) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
 	if err := g.breaker.Try(time.Now()); err != nil {
 		return nil, err
@@ -45,6 +46,9 @@ func (g *Guard) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, err
 		default:
 			a.err = fmt.Errorf("no answer in time: %w", ctx.Err())
 		}
+	}
+	if errors.Is(a.err, core.ErrPartial) {
+		a.err = nil
 	}
 	g.breaker.Note(time.Now(), a.err)
 	return a.hits, a.err

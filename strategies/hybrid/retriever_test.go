@@ -42,10 +42,10 @@ func (s *scripted) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, 
 			return nil, fmt.Errorf("scripted: %w", ctx.Err())
 		}
 	}
-	if s.err != nil {
+	if s.err != nil && !errors.Is(s.err, core.ErrPartial) {
 		return nil, s.err
 	}
-	return s.hits[:min(len(s.hits), q.Limit)], nil
+	return s.hits[:min(len(s.hits), q.Limit)], s.err
 }
 
 func (s *scripted) Attach(core.Store) error { s.heard = append(s.heard, "attach"); return s.refuse }
@@ -228,6 +228,20 @@ func TestStuckSearcher(t *testing.T) {
 			cancel()
 		}
 	})
+}
+
+// TestHastySearcher: what a searcher has without the slowest of its own is what it has, and no failure.
+func TestHastySearcher(t *testing.T) {
+	hasty := &scripted{hits: hits("b"), err: fmt.Errorf("hasty: %w", core.ErrPartial)}
+	r := newHybrid(t, nil, map[string]core.Searcher{"hasty": hasty, "words": &scripted{hits: hits("a")}})
+	for range 4 {
+		if got, err := retrieve(t, r, nil); err != nil || names(got) != "a(words) b(hasty)" && names(got) != "b(hasty) a(words)" {
+			t.Errorf("candidates = %q, error %v, want what both found", names(got), err)
+		}
+	}
+	if hasty.asked != 4 {
+		t.Errorf("asked %d times, want 4", hasty.asked)
+	}
 }
 
 // TestFailingSearcherIsLeftAlone: two failures in a row, and it is asked again after half a minute.
