@@ -174,6 +174,28 @@ func TestLineInTheLoopInFrontOfLooseResults(t *testing.T) {
 	}
 }
 
+// A host's own line in front of a list that was cut stands no more where the host shows all, also inside a turn, in whose course all of it was returned before.
+func TestLineGoesOnceAllIsShown(t *testing.T) {
+	for name, want := range map[string]string{"": "one | two", "behind it": "one", "in front of it": "two"} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			all := one(user("one"), user("two"))
+			f.assemble(1000, transcript("now", all...), inLoop)
+			if got := shown(f.assemble(1000, transcript("now", user("(earlier messages were cut)"), all[1]), inLoop)); got != "one | (earlier messages were cut) | two" {
+				t.Fatalf("window = %q: nothing is tested", got)
+			}
+			for _, m := range all {
+				if !strings.Contains(want, m.Text()) {
+					f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(m.Text()).ID}})
+				}
+			}
+			if got := shown(f.assemble(1000, transcript("now", all...), inLoop)); got != want {
+				t.Errorf("window = %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 // A system message that comes with a cut in the path is not all that a small window has room for.
 func TestSystemMessageBehindALongAnswer(t *testing.T) {
 	f := newFixture(t)

@@ -146,7 +146,7 @@ func compose(l links, t *core.Transcript) Course {
 		if i < len(l.host) && l.match[i] >= 0 {
 			if last >= 0 {
 				for k := last + 1; k < l.match[i]; k++ {
-					if gap || k < l.reach {
+					if gap || k < l.reach && !l.strays[k] { // a line that came since stands where the host shows it
 						show(k, k+1)
 					}
 				}
