@@ -1,6 +1,7 @@
 package openbraintest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -51,6 +52,7 @@ type Server struct {
 	http *http.Server
 	done chan struct{}
 	stop context.CancelFunc
+	held *held // nil while it listens
 }
 
 // New starts a server and stops it when the test ends. Each option changes the behavior it starts with.
@@ -61,7 +63,12 @@ func New(tb testing.TB, options ...func(*Behavior)) *Server {
 		o(&s.behavior)
 	}
 	s.Start()
-	tb.Cleanup(s.Stop)
+	tb.Cleanup(func() {
+		s.close()
+		if s.held != nil {
+			s.held.release()
+		}
+	})
 	return s
 }
 
@@ -74,14 +81,9 @@ func (s *Server) Key() string { return s.key }
 // Start lets a stopped server listen again, at the same address, with the thoughts it had.
 func (s *Server) Start() {
 	s.tb.Helper()
-	addr := s.addr
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
-	var lc net.ListenConfig
-	ln, err := lc.Listen(context.Background(), "tcp", addr)
+	ln, err := s.listen()
 	if err != nil {
-		s.tb.Fatalf("openbraintest: listen on %s: %v", addr, err)
+		s.tb.Fatalf("openbraintest: listen on %q: %v", s.addr, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ctx = context.WithValue(ctx, running{}, ctx.Done())
@@ -99,6 +101,16 @@ func (s *Server) Start() {
 	}()
 }
 
+// listen listens at the server's address, which nobody else got meanwhile, or at a free one.
+func (s *Server) listen() (net.Listener, error) {
+	if s.held != nil {
+		defer func() { s.held = nil }()
+		return s.held.listen()
+	}
+	var lc net.ListenConfig
+	return lc.Listen(context.Background(), "tcp", cmp.Or(s.addr, "127.0.0.1:0"))
+}
+
 // running is the key of the channel that is closed when the server that a request came to was stopped.
 type running struct{}
 
@@ -113,10 +125,23 @@ func stopped(r *http.Request) bool {
 	}
 }
 
-// Stop closes the listener and all connections. What was asked and not done by then is not done any more. A second call does nothing.
+// Stop closes the listener and all connections: who calls is refused, and the address stays this server's until the test is over. What was asked and not
+// done by then is not done any more. A second call does nothing.
 func (s *Server) Stop() {
-	if s.http == nil {
+	s.tb.Helper()
+	if !s.close() {
 		return
+	}
+	var err error
+	if s.held, err = hold(s.addr); err != nil {
+		s.tb.Errorf("openbraintest: hold %s: %v", s.addr, err)
+	}
+}
+
+// close leaves the address to others, and reports whether there was something to close.
+func (s *Server) close() bool {
+	if s.http == nil {
+		return false
 	}
 	s.mu.Lock()
 	s.stop()
@@ -124,6 +149,7 @@ func (s *Server) Stop() {
 	_ = s.http.Close()
 	<-s.done
 	s.http = nil
+	return true
 }
 
 // Set changes the behavior from the next request on.

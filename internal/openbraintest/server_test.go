@@ -1,10 +1,13 @@
 package openbraintest
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -127,4 +130,27 @@ func ask(t *testing.T, srv *Server, method, path, body string) (status int, text
 		t.Fatal(err)
 	}
 	return res.StatusCode, string(b)
+}
+
+// A server that was stopped refuses who calls, and listens at the same address when it starts again.
+func TestStoppedKeepsItsAddress(t *testing.T) {
+	t.Parallel()
+	s := New(t)
+	addr := strings.TrimPrefix(s.URL(), "http://")
+	for range 3 {
+		s.Stop()
+		s.Stop()
+		if conn, err := net.Dial("tcp", addr); !errors.Is(err, syscall.ECONNREFUSED) {
+			if err == nil {
+				_ = conn.Close()
+			}
+			t.Errorf("a call: error %v, want that it is refused", err)
+		}
+		s.Start()
+		res, err := http.Get(s.URL() + "/health")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+	}
 }
