@@ -126,7 +126,8 @@ func (s *session) span(ctx context.Context, v *core.View, from, to int) ([]item,
 	return s.e.reader.read(ctx, v, from, to)
 }
 
-// told finds messages of a turn that a transcript showed as such: their host has no names for them.
+// told finds messages of a turn that a transcript showed as such: their host has no names for them. Behind somebody's words that are not the turn's, an answer in the same
+// words is another turn's, which failed; calls and their results are known by themselves.
 func (s *session) told(ctx context.Context, turn []message.Message, fps []string) (map[int]string, error) {
 	from, to := s.view.Told.From, min(s.view.Told.To, s.view.Len())
 	if from >= to {
@@ -145,8 +146,11 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 		}
 	}
 	known := make([]string, len(items))
+	prompted := false
 	for n := range items {
-		switch entry := &items[n].entry; entry.Type {
+		entry := &items[n].entry
+		prompted = prompted || entry.Role == message.User && inTranscripts(entry)
+		switch entry.Type {
 		case core.TypeMessage:
 			known[n] = entry.Fingerprint
 		case core.TypeErased:
@@ -163,10 +167,16 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 		}
 	}
 	out := make(map[int]string)
+	sure := !prompted
 	for i, n := range transcript.Align(known, unnamed) {
 		if n >= 0 {
+			m := &turn[at[i]]
+			sure = sure || at[i] == 0 || m.HasCalls() || m.Role == message.Tool
 			out[at[i]] = items[n].entry.ID
 		}
+	}
+	if !sure {
+		return nil, nil
 	}
 	return out, nil
 }

@@ -238,3 +238,37 @@ func TestToldBehindWhatNoTranscriptShows(t *testing.T) {
 		}
 	}
 }
+
+// TestToldOfAFailedTurn: a turn that says in the end what one before it said, which failed and stands in the transcript, is stored whole, also where no transcript
+// came between the two.
+func TestToldOfAFailedTurn(t *testing.T) {
+	for name, prompt := range map[string]string{"asked": "", "loop": "now"} {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, afterTurn %t", name, after), func(t *testing.T) {
+				f := newFixture(t)
+				failed, turn := one(user("one"), assistant("ok")), one(user("two"), assistant("ok"))
+				if prompt == "" {
+					f.assemble(1000, transcript("", failed...))
+				} else {
+					f.assemble(1000, transcript("one"))
+					f.assemble(1000, transcript("", failed...), inLoop)
+				}
+				all := join(failed, turn)
+				var err error
+				if after {
+					err = f.engine.AfterTurn(t.Context(), core.AfterTurnRequest{Session: f.id, Messages: all, PrePrompt: 2})
+				} else {
+					_, err = f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: "turn", Messages: turn})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 2 {
+					if got := shown(f.assemble(1000, transcript("", all...))); got != "one | ok | two | ok" || f.stored() != 4 {
+						t.Errorf("window = %q, %d stored, want all four", got, f.stored())
+					}
+				}
+			})
+		}
+	}
+}
