@@ -61,6 +61,7 @@ func (s *session) tell(ctx context.Context, at moment, v *core.View, messages []
 		from = v.Told.From // it asks once more
 	case at == asked:
 		from, err = s.newest(ctx, v, prompts, news)
+		from = max(from, min(v.Told.From, v.Len())) // what was accepted is no part of another turn
 	}
 	if err == nil {
 		v.Apply(edit.Tell{From: from})

@@ -272,3 +272,41 @@ func TestToldOfAFailedTurn(t *testing.T) {
 		}
 	}
 }
+
+// TestAcceptedIsNoPartOfTheNextTurn: what was accepted, and stands at the end of a transcript because nobody answered it, is not what the next turn says in the same words.
+func TestAcceptedIsNoPartOfTheNextTurn(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for name, asks := range map[string]int{"no call": 0, "a call": 1, "calls": 2} {
+			t.Run(fmt.Sprintf("%s, afterTurn %t", name, after), func(t *testing.T) {
+				f := newFixture(t)
+				var host []message.Message
+				accept := func(n int, turn ...message.Message) {
+					host = append(host, turn...)
+					var err error
+					if after {
+						err = f.engine.AfterTurn(t.Context(), core.AfterTurnRequest{Session: f.id, Messages: host, PrePrompt: len(host) - len(turn)})
+					} else {
+						_, err = f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: fmt.Sprint("turn ", n), Messages: turn})
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				accept(1, user("ok"))
+				accept(2, user("and"))
+				for range asks {
+					f.assemble(1000, transcript("", host...))
+				}
+				accept(3, user("ok"), calling("c1"), resulting("c1", "found"), assistant("well"))
+				if n := f.stored(); n != len(host) {
+					t.Errorf("%d stored, want %d", n, len(host))
+				}
+				for range 2 {
+					if got := shown(f.assemble(1000, transcript("", host...))); got != "ok | and | ok |  | found | well" || f.stored() != len(host) {
+						t.Errorf("window = %q, %d stored, want all six", got, f.stored())
+					}
+				}
+			})
+		}
+	}
+}
