@@ -175,23 +175,30 @@ func (Reset) Edit(v *core.View) {
 
 func truncate(v *core.View, n int) { v.Path = v.Slice(0, n) }
 
-// Disown takes the entries of other sessions off the path, and all that stood for any. What stands in Keep stays. The epoch rises.
+// Disown takes the entries of other sessions off the path, and all that stood for any. What stands in Keep stays, and what leads of it leads still. The epoch rises.
 type Disown struct{ Keep []core.Scope }
 
 // Edit implements core.Edit.
 func (e Disown) Edit(v *core.View) {
+	stays := func(sp core.Span) bool {
+		return sp.Session == nil || *sp.Session == v.Session || slices.ContainsFunc(e.Keep, func(s core.Scope) bool { return s.Contains(*sp.Session) })
+	}
 	var own []core.Span
+	lead, pos := 0, 0
 	v.Inherited = slices.Clone(v.Inherited)
 	for _, sp := range v.Path {
-		if sp.Session == nil || slices.ContainsFunc(e.Keep, func(s core.Scope) bool { return s.Contains(*sp.Session) }) {
+		if stays(sp) {
 			own = append(own, sp)
+			lead += max(min(sp.Len(), v.Lead-pos), 0)
 		} else {
 			v.Inherited = append(v.Inherited, sp)
 		}
+		pos += sp.Len()
 	}
 	v.Path = own
-	v.Start, v.Frontier, v.Lead, v.Seen, v.Backlog = -1, 0, 0, 0, 0
-	v.Summaries, v.Shown, v.Stubs, v.Pinned, v.Head = nil, nil, nil, "", nil
+	v.Head = slices.DeleteFunc(slices.Clone(v.Head), func(sp core.Span) bool { return !stays(sp) })
+	v.Start, v.Frontier, v.Lead, v.Seen, v.Backlog = -1, 0, lead, 0, 0
+	v.Summaries, v.Shown, v.Stubs, v.Pinned = nil, nil, nil, ""
 	v.Recall, v.Kept = nil, nil
 	v.Host, v.Told = core.Ledger{}, core.Told{From: v.Len(), To: v.Len()}
 	v.Epoch++

@@ -392,10 +392,18 @@ func (s *session) lengthened(from, to int) {
 // publish stores a changed view and makes it the session's. On ErrConflict somebody else changed it: the session is read again
 // by the next call.
 func (s *session) publish(ctx context.Context, v core.View) error {
-	v.Apply(edit.Publish{Version: s.view.Version + 1}, edit.Sent{Outputs: s.outputs})
 	giveBack := s.e.pending.take(&v)
-	if err := s.e.views.SwapView(ctx, v); err != nil {
+	err := s.swap(ctx, v)
+	if err != nil {
 		giveBack()
+	}
+	return err
+}
+
+// swap is publish without what was counted meanwhile.
+func (s *session) swap(ctx context.Context, v core.View) error {
+	v.Apply(edit.Publish{Version: s.view.Version + 1}, edit.Sent{Outputs: s.outputs})
+	if err := s.e.views.SwapView(ctx, v); err != nil {
 		s.forget()
 		return fmt.Errorf("core: publish view %q: %w", s.id, err)
 	}

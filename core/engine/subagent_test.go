@@ -461,3 +461,49 @@ func TestResultThatWasRecalled(t *testing.T) {
 		})
 	}
 }
+
+// TestLeadersOfALapsedFork: the system messages that a fork's own transcript begins with lead on when what it inherited is closed, and give way to others; also where the
+// disk had no room for the view that says so.
+func TestLeadersOfALapsedFork(t *testing.T) {
+	for name, c := range map[string]struct{ told, full, ingested bool }{
+		"told before": {told: true}, "told after": {}, "no room for the view": {full: true}, "ingested": {ingested: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host, disk := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, &fullDisk{Store: memory.New()}
+			f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Host, p.Store = host, disk })
+			f.store = disk.Store
+			if c.ingested {
+				f.ingest(system("parent's"))
+			} else {
+				f.assemble(1000, transcript("", system("parent's"), user("q"), assistant("a")))
+			}
+			child := core.SessionID{Agent: f.id.Agent, Session: "child"}
+			if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork, TTL: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+			tell := func(list ...message.Message) string {
+				t.Helper()
+				return shown(f.assemble(1000, transcript("", list...), func(r *core.AssembleRequest) { r.Session = child }))
+			}
+			if c.told {
+				if got := tell(system("s1"), user("q"), assistant("a"), user("task")); got != "s1 | q | a | task" {
+					t.Fatalf("window = %q: nothing is tested", got)
+				}
+			}
+			if c.ingested {
+				f.say(child, false, system("s1"), user("task"))
+			}
+			host.now = host.now.Add(2 * time.Hour)
+			if disk.noViews = c.full; c.full {
+				tell(system("s1"), user("task"))
+				disk.noViews = false
+				f.restart()
+			}
+			for _, s := range []string{"s1", "s2", "s3"} {
+				if got, want := tell(system(s), user("task")), s+" | task"; got != want {
+					t.Errorf("window = %q, want %q", got, want)
+				}
+			}
+		})
+	}
+}
