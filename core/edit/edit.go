@@ -181,7 +181,7 @@ type Disown struct{ Keep []core.Scope }
 // Edit implements core.Edit.
 func (e Disown) Edit(v *core.View) {
 	stays := func(sp core.Span) bool {
-		return sp.Session == nil || *sp.Session == v.Session || slices.ContainsFunc(e.Keep, func(s core.Scope) bool { return s.Contains(*sp.Session) })
+		return sp.Session == nil || slices.ContainsFunc(e.Keep, func(s core.Scope) bool { return s.Contains(*sp.Session) })
 	}
 	var own []core.Span
 	lead, pos := 0, 0
@@ -196,7 +196,7 @@ func (e Disown) Edit(v *core.View) {
 		pos += sp.Len()
 	}
 	v.Path = own
-	v.Head = slices.DeleteFunc(slices.Clone(v.Head), func(sp core.Span) bool { return !stays(sp) })
+	v.Head = slices.DeleteFunc(slices.Clone(v.Head), func(sp core.Span) bool { return *sp.Session != v.Session && !stays(sp) })
 	v.Start, v.Frontier, v.Lead, v.Seen, v.Backlog = -1, 0, lead, 0, 0
 	v.Summaries, v.Shown, v.Stubs, v.Pinned = nil, nil, nil, ""
 	v.Recall, v.Kept = nil, nil

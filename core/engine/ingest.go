@@ -307,13 +307,12 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 		next++
 	}
 	made := make(map[int]core.Entry, len(fresh)) // what is new, by the index of its message
-	// What the session gave up is not to be found in front of what is new.
-	if len(fresh) > 0 && s.owed != nil {
-		if err := s.swap(ctx, s.view); err != nil {
-			return intake{}, err
-		}
-	}
 	if len(fresh) > 0 {
+		if s.owed != nil { // what the session gave up is not to be found in front of what is new
+			if err := s.swap(ctx, s.view); err != nil {
+				return intake{}, err
+			}
+		}
 		res, err := s.e.store.Append(ctx, fresh)
 		if err != nil {
 			s.forget() // whether it was stored is known to the store alone

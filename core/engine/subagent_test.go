@@ -507,3 +507,33 @@ func TestLeadersOfALapsedFork(t *testing.T) {
 		})
 	}
 }
+
+// TestForkBack: a session that a fork of its own gave its history to, after it had begun anew, shows none of that once it is closed, and what it shows stays as it is.
+func TestForkBack(t *testing.T) {
+	host := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Host = host })
+	f.assemble(1000, transcript("", user("q"), assistant("a")))
+	fork := func(parent, child core.SessionID) {
+		t.Helper()
+		if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: parent, Child: child, Mode: core.SpawnFork, TTL: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := core.SessionID{Agent: f.id.Agent, Session: "other"}
+	fork(f.id, other)
+	f.say(other, false, user("in the fork"))
+	if f.assemble(1000, transcript("")); f.known() != 0 {
+		t.Fatalf("%d known: nothing is tested", f.known())
+	}
+	fork(other, f.id)
+	if got := shown(f.assemble(1000)); got != "q | a | in the fork" {
+		t.Fatalf("window = %q: nothing is tested", got)
+	}
+	host.now = host.now.Add(2 * time.Hour)
+	epoch := f.assemble(1000).Epoch
+	for range 2 {
+		if res := f.assemble(1000); shown(res) != "" || res.Epoch != epoch {
+			t.Errorf("window = %q in epoch %d, want nothing, in epoch %d", shown(res), res.Epoch, epoch)
+		}
+	}
+}

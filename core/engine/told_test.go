@@ -260,8 +260,8 @@ func TestToldOfAFailedTurn(t *testing.T) {
 				} else {
 					_, err = f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: "turn", Messages: turn})
 				}
-				if err != nil {
-					t.Fatal(err)
+				if err != nil || f.stored() != 4 {
+					t.Fatalf("%d stored, error %v, want all four", f.stored(), err)
 				}
 				for range 2 {
 					if got := shown(f.assemble(1000, transcript("", all...))); got != "one | ok | two | ok" || f.stored() != 4 {
