@@ -153,7 +153,9 @@ func (d *driver) repeat(t *track, o op) {
 		if o.N%2 == 0 {
 			d.commitAgain(t)
 		} else if len(t.log) > 1 && t.open && !t.curBeat {
-			if it := t.log[len(t.log)-1]; plain(it) && it.msg.Role == message.Assistant && !it.keyed && !t.inherited[it.marks[0]] {
+			// Of what is said twice, and was never told the first time, nobody can tell which of both a shorter list holds.
+			known := func(it item) bool { return t.told[it.wire] || said(t.stored, it) > 0 }
+			if it := t.log[len(t.log)-1]; plain(it) && it.msg.Role == message.Assistant && !it.keyed && !t.inherited[it.marks[0]] && known(it) {
 				t.cur = append(t.cur, it)
 			}
 		}
