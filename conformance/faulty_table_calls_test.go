@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
@@ -68,6 +69,11 @@ func tableAsked() []broken {
 		on("contract.invalid", "reserved sessions have other names", recalling(nil), func(r *core.IngestRequest) {
 			if core.Reserved(r.Session.Session) {
 				r.Session.Session += "-"
+			}
+		}),
+		on("contract.invalid", "a subagent's parent may be a reserved session", recalling(nil), func(r *core.SubagentEnded) {
+			if core.Reserved(r.Parent.Session) {
+				r.Parent.Session = "another"
 			}
 		}),
 		on("contract.invalid", "a subagent's session may be a reserved one", recalling(nil), func(r *core.SubagentEnded) {
@@ -210,6 +216,11 @@ func tableTranscripts() []broken {
 		"fillers of transcripts are said": func(t *core.Transcript) {
 			for i := range t.Messages {
 				t.Messages[i].Type = ""
+			}
+		},
+		"names in transcripts are not looked at": func(t *core.Transcript) {
+			for i := range t.Messages {
+				t.Messages[i].Key, t.Messages[i].ID, t.Messages[i].Time = "", "", time.Time{}
 			}
 		},
 		"what leads a transcript is not looked at": func(t *core.Transcript) {

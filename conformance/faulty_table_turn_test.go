@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -38,6 +39,15 @@ func tableTurns() []broken {
 	}
 	turn("what was shown is stored again when it is committed", func(w *wrongEngine) { committed(w, again) })
 	turn("what was shown is stored again when it is told afterwards", func(w *wrongEngine) { afterwards(w, again) })
+	timed := func(_ core.SessionID, turn []message.Message) []message.Message {
+		for i := range turn {
+			if !turn[i].Time.IsZero() {
+				turn[i].Time = turn[i].Time.Add(time.Hour)
+			}
+		}
+		return turn
+	}
+	turn("what is known by its time is stored again", func(w *wrongEngine) { committed(w, timed); afterwards(w, timed) })
 	turn("what a turn before said is left out", func(w *wrongEngine) {
 		known := map[string]bool{}
 		once := func(id core.SessionID, turn []message.Message) []message.Message {

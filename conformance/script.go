@@ -562,6 +562,12 @@ func scriptInvalid(s *script) string {
 				return fmt.Sprintf("%s of the session %q, which core.Reserved names: error %v, want ErrInvalid", name, session, err)
 			}
 		}
+		if e, ok := s.engine.(core.SubagentHost); ok {
+			err := e.OnSubagentEnded(s.ctx(), core.SubagentEnded{Parent: core.SessionID{Agent: s.id.Agent, Session: session}, Child: kid("of nobody"), Reason: "completed", Result: "done"})
+			if !errors.Is(err, core.ErrInvalid) {
+				return fmt.Sprintf("the end of a child of the session %q, which core.Reserved names: error %v, want ErrInvalid", session, err)
+			}
+		}
 	}
 	for _, budget := range []int{0, -1} {
 		if _, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: s.id, Budget: budget}); !errors.Is(err, core.ErrInvalid) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -53,7 +54,7 @@ func (s *script) eachRead(looks ...func(core.SessionID, reading) string) string 
 	return ""
 }
 
-func scriptTranscript(s *script) string { return s.eachRead(s.readsMany, s.readsFillers) }
+func scriptTranscript(s *script) string { return s.eachRead(s.readsMany, s.readsFillers, s.readsSlid) }
 
 func scriptWhole(s *script) string { return s.eachRead(s.readsWhole) }
 
@@ -86,6 +87,47 @@ func (s *script) readsFillers(id core.SessionID, call reading) string {
 		}
 		if text := s.spoken(id, turn); text != "" {
 			return text
+		}
+	}
+	return ""
+}
+
+// readsSlid hands over lists that slide over messages which say the same and have names of their own.
+func (s *script) readsSlid(id core.SessionID, call reading) string {
+	for _, by := range []string{"key", "id", "time"} {
+		for cut := range 4 {
+			id := core.SessionID{Agent: id.Agent, Session: fmt.Sprintf("slid by %d, named by %s", cut, by)}
+			again := s.message(message.User, "go on").Text()
+			said := func(m message.Message) message.Message {
+				s.n++
+				m.Key, m.ID, m.Time = "", "", time.Time{}
+				switch by {
+				case "key":
+					m.Key = fmt.Sprint("key ", s.n)
+				case "id":
+					m.ID = fmt.Sprint("id ", s.n)
+				default:
+					m.Time = time.Unix(1_700_000_000+int64(s.n), 0).UTC()
+				}
+				return m
+			}
+			list := []message.Message{
+				said(message.New(message.User, again)), said(s.message(message.Assistant, "one")),
+				said(s.message(message.User, "more")), said(s.message(message.Assistant, "two")),
+			}
+			for n := range 4 {
+				from := 0
+				if n > 0 {
+					list = append(list, said(message.New(message.User, again)))
+					from = cut + n - 1
+				}
+				if err := call(id, &core.Transcript{Messages: copiedMessages(list[from:])}); err != nil {
+					return fmt.Sprintf("a transcript: error %v", err)
+				}
+				if got := len(s.held(id)); got != len(list) {
+					return fmt.Sprintf("of %d messages, some of which say the same under another name, those from %d on were handed over last: %d are stored", len(list), from+1, got)
+				}
+			}
 		}
 	}
 	return ""

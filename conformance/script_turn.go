@@ -4,21 +4,24 @@ import (
 	"fmt"
 	"math/rand"
 	"strings"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// turnChecks look at turns of hosts that have no names for their messages.
+// turnChecks look at turns of hosts that have no names for their messages, or that have times or ids.
 var turnChecks = []Check{
 	{ID: "contract.turn", Promise: 5, Suite: SuiteEngine, script: scriptTurn,
-		Rule: "a turn whose messages have no names is stored once, whichever calls showed it while it ran, what stood behind its prompt meanwhile, and what failed turns left"},
+		Rule: "a turn is stored once, whether its messages have ids, times or no names, whichever calls showed it while it ran, what stood behind its prompt meanwhile, and what failed turns left"},
 }
 
-// nameless is a host whose messages have no names.
-type nameless struct {
+// turnHost is a host that shows its turns while they run.
+type turnHost struct {
 	*script
 	rng *rand.Rand
+	// names are by what it knows its messages: "id", "time" or "".
+	names string
 	// list is its transcript, accepted how often it says what in accepted turns; system says that there is a system message in front, another one in every turn.
 	list     []message.Message
 	accepted map[string]int
@@ -31,7 +34,9 @@ func scriptTurn(s *script) string {
 	rng := rand.New(rand.NewSource(s.seed)) //nolint:gosec // what is drawn is no secret
 	for n := range 12 {
 		s.id = recallSession(fmt.Sprintf("turn %d", n))
-		h := nameless{script: s, rng: rng, accepted: map[string]int{}, system: rng.Intn(2) == 0}
+		h := turnHost{script: s, rng: rng, accepted: map[string]int{}, system: rng.Intn(2) == 0,
+			names: []string{"", "", "time", "id"}[rng.Intn(4)]}
+		h.does("messages named by %q", h.names)
 		for range 5 {
 			if text := h.turn(); text != "" {
 				return fmt.Sprintf("%s: %s", strings.Join(h.did, "; "), text)
@@ -44,18 +49,30 @@ func scriptTurn(s *script) string {
 	return ""
 }
 
-func (h *nameless) does(format string, args ...any) {
+func (h *turnHost) does(format string, args ...any) {
 	h.did = append(h.did, fmt.Sprintf(format, args...))
 }
 
-func (h *nameless) says(role message.Role, text string) message.Message {
+func (h *turnHost) says(role message.Role, text string) message.Message {
 	m := h.message(role, text)
-	m.ID, m.Key = "", ""
+	h.name(&m)
 	return m
 }
 
+// name gives a message a name of its own, or none.
+func (h *turnHost) name(m *message.Message) {
+	h.n++
+	m.ID, m.Key, m.Time = "", "", time.Time{}
+	switch h.names {
+	case "id":
+		m.ID = fmt.Sprint("message ", h.n)
+	case "time":
+		m.Time = time.Unix(1_700_000_000+int64(h.n), 0).UTC()
+	}
+}
+
 // asks asks for the window, with the first messages of a turn behind the transcript.
-func (h *nameless) asks(shown []message.Message, prompt string, call core.Call) string {
+func (h *turnHost) asks(shown []message.Message, prompt string, call core.Call) string {
 	var list []message.Message
 	if h.system {
 		list = append(list, message.New(message.System, fmt.Sprintf("turn %d has begun", h.turns)))
@@ -71,7 +88,7 @@ func (h *nameless) asks(shown []message.Message, prompt string, call core.Call) 
 }
 
 // between lets something happen that no transcript shows, or nothing.
-func (h *nameless) between() string {
+func (h *turnHost) between() string {
 	var err error
 	kind := h.rng.Intn(6)
 	switch e, ok := h.engine.(core.SubagentHost); {
@@ -95,16 +112,19 @@ func (h *nameless) between() string {
 }
 
 // turn plays one turn: the prompt stands in the transcript, or the host appends it itself, and with it all of the turn.
-func (h *nameless) turn() string {
+func (h *turnHost) turn() string {
 	h.turns++
 	call := fmt.Sprintf("call-%d", h.n)
 	asks := h.says(message.Assistant, "looks")
 	asks.Parts = append(asks.Parts, message.Part{Kind: message.ToolCall, CallID: call, Name: "look", Args: `{"at":"it"}`})
 	result := message.New(message.Tool, "")
 	result.Parts = []message.Part{{Kind: message.ToolResult, CallID: call, Name: "look", Text: h.says(message.Tool, "seen").Text()}}
+	h.name(&result)
 	turn := []message.Message{h.says(message.User, "asks"), asks, result, h.says(message.Assistant, "answers")}
 	if n := len(h.list); n > 3 && h.rng.Intn(2) == 0 { // it says what the turn before said
 		turn[0], turn[3] = h.list[n-4], h.list[n-1]
+		h.name(&turn[0])
+		h.name(&turn[3])
 	}
 	appended, prompt := h.rng.Intn(3) == 0, ""
 	if appended {
@@ -141,7 +161,7 @@ func (h *nameless) turn() string {
 }
 
 // ends lets a turn be accepted, or fail: what it said stands in the transcript then, and nobody is told.
-func (h *nameless) ends(turn []message.Message, before int) string {
+func (h *turnHost) ends(turn []message.Message, before int) string {
 	var err error
 	committer, commits := h.engine.(core.TurnCommitter)
 	after, afters := h.engine.(core.AfterTurner)
@@ -172,7 +192,7 @@ func (h *nameless) ends(turn []message.Message, before int) string {
 func sayingOf(m message.Message) string { return string(m.Role) + " " + m.Text() }
 
 // counts returns how often what is stored.
-func (h *nameless) counts() map[string]int {
+func (h *turnHost) counts() map[string]int {
 	out := make(map[string]int)
 	for _, e := range h.held(h.id) {
 		if e.Type == core.TypeMessage && e.Role != message.System {
@@ -183,7 +203,7 @@ func (h *nameless) counts() map[string]int {
 }
 
 // once looks whether the transcript is stored as often as it says something, and shown as it is.
-func (h *nameless) once() string {
+func (h *turnHost) once() string {
 	if text := h.asks(nil, "and now", core.CallPrompt); text != "" {
 		return text
 	}

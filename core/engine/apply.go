@@ -49,11 +49,19 @@ func (t *task) attempt(ctx context.Context, s *session, p core.Patch, a *attempt
 	v := s.view.Clone()
 	var summaries []core.Entry
 	made := maps.Clone(t.refs)
+	if len(p.Replace) > 0 && !a.stored {
+		if err := t.checkGiven(ctx, &v); err != nil {
+			return err
+		}
+	}
 	for i, r := range p.Replace {
 		r.Summaries = resolved(r.Summaries, made)
 		entry := a.made[i]
 		if a.stored {
-			if !slices.ContainsFunc(v.Summaries, func(sum core.Summary) bool { return sum.ID == entry.ID }) {
+			if !slices.ContainsFunc(v.Summaries, func(sum core.Summary) bool { return sum.ID == entry.ID && sum.Text == entry.Message.Text() }) {
+				if err := t.takeBack(ctx, s, a); err != nil {
+					return err
+				}
 				return fmt.Errorf("core: compact %q: its summary is not in force: %w", s.id, errOvertaken)
 			}
 		} else {
@@ -95,7 +103,27 @@ func (t *task) attempt(ctx context.Context, s *session, p core.Patch, a *attempt
 		return err
 	}
 	t.refs, t.ground = made, groundOf(&s.view, t.end)
+	for i, r := range p.Replace {
+		for _, id := range resolved(r.Summaries, made) {
+			delete(t.told, id)
+		}
+		t.told[summaries[i].ID] = summaries[i].Message.Text()
+	}
 	t.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, own(summaries)) }, len(summaries))
+	return nil
+}
+
+// takeBack empties summaries that were stored, but not published, when what they were made of was purged meanwhile.
+func (t *task) takeBack(ctx context.Context, s *session, a *attempt) error {
+	first := &t.Entries[0]
+	if _, err := t.e.store.Get(ctx, first.SessionID().Scope(), []string{first.ID}); !errors.Is(err, core.ErrNotFound) {
+		return err
+	}
+	for _, entry := range a.made {
+		if err := s.emptyLate(ctx, entry); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -176,7 +204,7 @@ func (t *task) replace(ctx context.Context, v *core.View, r core.Replacement, id
 	covers, cost := n, 0
 	if n > 0 {
 		var err error
-		if cost, err = t.checkEntries(ctx, v, r.Entries, first); err != nil {
+		if cost, err = t.checkEntries(v, r.Entries, first); err != nil {
 			return core.Entry{}, err
 		}
 	}
@@ -234,7 +262,7 @@ func (t *task) replace(ctx context.Context, v *core.View, r core.Replacement, id
 
 // checkEntries returns what the entries of a replacement cost now. It refuses them when they are not the oldest live ones, from position first on, or the cut
 // behind them falls into a group.
-func (t *task) checkEntries(ctx context.Context, v *core.View, ids []string, first int) (int, error) {
+func (t *task) checkEntries(v *core.View, ids []string, first int) (int, error) {
 	from := t.at[ids[0]] // one that is not there is seen below not to be the oldest
 	if from+len(ids) > len(t.Entries)-t.Protected {
 		return 0, refused(t, "it takes entries that must stay")
@@ -261,19 +289,31 @@ func (t *task) checkEntries(ctx context.Context, v *core.View, ids []string, fir
 	if !t.cut[i] {
 		return 0, refused(t, "it tears a tool call from its results")
 	}
+	return cost, nil
+}
+
+// checkGiven refuses what a compactor wrote when something that it was given was erased meanwhile: its texts may hold that, whatever they stand for.
+func (t *task) checkGiven(ctx context.Context, v *core.View) error {
 	if v.Erased == t.erased {
-		return cost, nil
+		return nil
 	}
-	items, err := t.e.reader.read(ctx, v, first, first+len(ids))
-	if err != nil {
-		return 0, err
-	}
-	for j := range items {
-		if items[j].entry.Type != t.Entries[from+j].Type {
-			return 0, refused(t, "an entry was erased meanwhile")
+	same := 0
+	for i := range v.Summaries {
+		if text, ok := t.told[v.Summaries[i].ID]; ok && text == v.Summaries[i].Text {
+			same++
 		}
 	}
-	return cost, nil
+	items, err := t.e.reader.read(ctx, v, max(v.Frontier, v.Lead), v.Len())
+	if err != nil {
+		return err
+	}
+	if same < len(t.told) || slices.ContainsFunc(items, func(it item) bool {
+		i, ok := t.seq[place{it.entry.SessionID(), it.entry.Seq}]
+		return ok && it.entry.Type != t.Entries[i].Type
+	}) {
+		return fmt.Errorf("%w: %w", refused(t, "it was given what was erased meanwhile"), errOvertaken)
+	}
+	return nil
 }
 
 // stub takes over the stubs of a patch for entries that the window shows.

@@ -156,8 +156,8 @@ type task struct {
 	at  map[string]int
 	seq map[place]int
 	cut []bool
-	// refs are the ids of the summaries published so far, by their Ref.
-	refs map[string]string
+	// refs are the ids of the summaries published so far, by their Ref; told are the texts of all that the compactor knows and that stand in the view, by their ids.
+	refs, told map[string]string
 	// ground is what the session was when the task, or its last part, was made, see View.ground.
 	ground string
 	// overtaken says that a patch was refused because others changed the session.
@@ -233,7 +233,7 @@ func (e *Engine) stock(ctx context.Context, v core.View, req core.CompactRequest
 	if budget <= 0 {
 		budget = v.Budget
 	}
-	t := &task{e: e, req: req, budget: budget, next: v.Next, end: v.Len(), erased: v.Erased, refs: make(map[string]string), ground: groundOf(&v, v.Len())}
+	t := &task{e: e, req: req, budget: budget, next: v.Next, end: v.Len(), erased: v.Erased, refs: make(map[string]string), told: make(map[string]string), ground: groundOf(&v, v.Len())}
 	t.survey(items)
 	t.Compaction = core.Compaction{
 		Session: v.Session, Summaries: v.Summaries, Stubs: v.Stubs, Force: req.Force, Instructions: req.Instructions,
@@ -241,6 +241,7 @@ func (e *Engine) stock(ctx context.Context, v core.View, req core.CompactRequest
 	}
 	for i := range t.Summaries {
 		t.Tokens += t.Summaries[i].Tokens
+		t.told[t.Summaries[i].ID] = t.Summaries[i].Text
 	}
 	for i := range items {
 		entry := items[i].entry
@@ -521,11 +522,13 @@ func takesSummary(v *core.View, entry core.Entry, frontier int, gone map[string]
 
 // erasedSince reports whether something was erased since a summary that a view does not know was made: it may hold what was erased.
 func erasedSince(v *core.View, entry *core.Entry) bool {
-	if entry.Type != core.TypeSummary {
-		return false
-	}
-	then, _ := strconv.ParseUint(entry.Meta[metaErasures], 10, 64) // without it nothing had been erased
-	return then != v.Erased
+	return entry.Type == core.TypeSummary && erasuresBefore(entry) != v.Erased
+}
+
+// erasuresBefore is what the view of a summary's session counted as erased when that was made.
+func erasuresBefore(summary *core.Entry) uint64 {
+	n, _ := strconv.ParseUint(summary.Meta[metaErasures], 10, 64) // without it nothing had been erased
+	return n
 }
 
 // summaryOf returns what a view holds of a summary's entry.

@@ -64,8 +64,8 @@ const drainTime = 10 * time.Second
 // Forget erases entries from the store, the indexes, the summaries that stand for them, the views that show them, the vectors, and whatever
 // waits for delivery. It leaves a receipt, see Receipts.
 //
-// When it fails it says what for; everything it did stays done, and the same call again does the rest. Windows of other processes that hold
-// a session in memory learn of it with their next published view.
+// When it fails it says what for; everything it did stays done, and the same call again does the rest. Other processes that hold
+// a session in memory learn of it with their next call.
 func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (_ Receipt, err error) {
 	ctx, end := e.begin(ctx, "Forget", core.SessionID{Agent: req.Scope.Agent, Session: req.Scope.Session})
 	defer func() { end(err) }()
@@ -87,7 +87,7 @@ func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (_ Receipt, err 
 	}
 	defer leave()
 	er := &erasure{e: e, req: req, ids: make(map[string]bool), spans: make(map[core.SessionID][]core.Entry), ends: make(map[core.SessionID]int64),
-		gone: make(map[core.SessionID]*erased.Messages)}
+		gone: make(map[core.SessionID]*erased.Messages), agents: map[string]bool{req.Scope.Agent: true}, after: make(map[core.SessionID]uint64)}
 	rec, err := er.run(ctx)
 	if errors.Is(err, core.ErrNotFound) {
 		return Receipt{}, fmt.Errorf("core: forget in %q: %w", req.Scope.Agent, err)
@@ -130,8 +130,11 @@ type erasure struct {
 	// ids are the entries to erase, spans the same by session.
 	ids   map[string]bool
 	spans map[core.SessionID][]core.Entry
-	// summaries are the ids of summaries that have to go.
+	// summaries are the ids of summaries that have to go, agents those of the views that may hold some.
 	summaries map[string]bool
+	agents    map[string]bool
+	// after is what cleaned views count as erased: summaries that were made later say so.
+	after map[core.SessionID]uint64
 	// ends are where the sessions ended before anything was emptied: what stands behind came meanwhile.
 	ends map[core.SessionID]int64
 	// gone is what was erased from the sessions in which something came meanwhile.
@@ -158,6 +161,9 @@ func (er *erasure) run(ctx context.Context) (Receipt, error) {
 			return Receipt{}, err
 		}
 		if err := er.cleanViews(ctx); err != nil {
+			return Receipt{}, err
+		}
+		if err := er.emptyReplaced(ctx); err != nil {
 			return Receipt{}, err
 		}
 		if er.req.Purge {
@@ -251,24 +257,30 @@ func (er *erasure) finished(ctx context.Context, receipt string) (bool, error) {
 // younger than one of them.
 func (er *erasure) collectSummaries(ctx context.Context) error {
 	er.summaries = make(map[string]bool)
-	agents := map[string]bool{er.req.Scope.Agent: true}
-	if err := er.eachHolder(ctx, func(v core.View) error {
-		agents[v.Session.Agent] = true
-		return nil
-	}); err != nil {
+	if err := er.eachHolder(ctx, func(core.View) error { return nil }); err != nil {
 		return err
 	}
-	for agent := range agents {
+	return er.eachSummary(ctx, func(entry core.Entry) error {
+		er.summaries[entry.ID] = true
+		if !er.ids[entry.ID] {
+			entry.Message = message.Message{}
+			er.ids[entry.ID] = true
+			er.spans[entry.SessionID()] = append(er.spans[entry.SessionID()], entry)
+		}
+		return nil
+	})
+}
+
+// eachSummary visits the stored summaries that have to go and are not known to.
+func (er *erasure) eachSummary(ctx context.Context, visit func(core.Entry) error) error {
+	for agent := range er.agents {
 		for entry, err := range core.AllOf(ctx, er.e.store, core.Scope{Agent: agent}, core.TypeSummary) {
 			if err != nil {
 				return err
 			}
-			if entry.Type == core.TypeSummary && er.covers(entry) {
-				er.summaries[entry.ID] = true
-				if !er.ids[entry.ID] {
-					entry.Message = message.Message{}
-					er.ids[entry.ID] = true
-					er.spans[entry.SessionID()] = append(er.spans[entry.SessionID()], entry)
+			if entry.Type == core.TypeSummary && !er.summaries[entry.ID] && er.covers(entry) {
+				if err := visit(entry); err != nil {
+					return err
 				}
 			}
 		}
@@ -286,8 +298,8 @@ func (er *erasure) covers(sum core.Entry) bool {
 	return slices.ContainsFunc(er.spans[sum.SessionID()], func(entry core.Entry) bool { return entry.Seq < sum.Seq })
 }
 
-// empty turns the entries into empty places, and removes the summaries. One that a session ends with leaves a place too: what is said next would get its position,
-// and not be seen by a process that keeps its own view, which is past it. Indexes and retrievers with a memory are told.
+// empty turns the entries into empty places. Summaries leave one too: whoever stores something on a view of before would get their position, and what it stored be seen
+// by nobody whose view is past it. Indexes and retrievers with a memory are told.
 func (er *erasure) empty(ctx context.Context) error {
 	for id, entries := range er.spans {
 		scope := id.Scope()
@@ -307,7 +319,7 @@ func (er *erasure) empty(ctx context.Context) error {
 			if summary {
 				er.rec.Summaries++
 			}
-			if summary && (entry.Seq+1 < er.ends[id] || er.purges(id)) {
+			if summary && er.purges(id) {
 				gone = append(gone, entry.ID)
 				continue
 			}

@@ -45,7 +45,7 @@ func (er *erasure) eachHolder(ctx context.Context, visit func(core.View) error) 
 	seen := make(map[core.SessionID]bool)
 	var heirs []core.SessionID
 	see := func(v core.View) error {
-		seen[v.Session] = true
+		seen[v.Session], er.agents[v.Session.Agent] = true, true
 		heirs = append(heirs, v.Heirs...)
 		return visit(v)
 	}
@@ -125,6 +125,7 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 		}
 		v := s.view.Clone()
 		v.Apply(edit.Erased{Count: v.Erased + 1})
+		er.after[id] = v.Erased
 		if !touched {
 			s.gone = nil
 			return s.publish(ctx, v)
@@ -205,21 +206,43 @@ func (er *erasure) late(ctx context.Context, id core.SessionID, sum *core.Summar
 	if er.summaries[sum.ID] || sum.Kind == erasedKind || !er.standsFor(sum.Of) {
 		return nil
 	}
+	er.summaries[sum.ID] = true
 	got, err := er.e.store.Get(ctx, id.Scope(), []string{sum.ID})
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = er.emptySummary(ctx, got[0])
+	}
+	return err
+}
+
+// emptyReplaced empties the summaries that compactions stored while the erasure was under way, and that no view holds any more, because others replaced them. What was made
+// of a cleaned view holds nothing of what was erased.
+func (er *erasure) emptyReplaced(ctx context.Context) error {
+	return er.eachSummary(ctx, func(entry core.Entry) error {
+		after, cleaned := er.after[entry.SessionID()]
+		if cleaned && erasuresBefore(&entry) >= after || !cleaned && er.e.sharedViews {
+			return nil
+		}
+		er.summaries[entry.ID] = true
+		return er.emptySummary(ctx, entry)
+	})
+}
+
+// emptySummary empties a summary that came while the erasure was under way. It leaves a place, see empty.
+func (er *erasure) emptySummary(ctx context.Context, entry core.Entry) error {
+	place, err := er.e.erasures.empty(ctx, entry, er.rec.ID)
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return err
 	}
-	for _, entry := range got { // the session may end with it, see empty
-		place, err := er.e.erasures.empty(ctx, entry, er.rec.ID)
-		if err != nil && !errors.Is(err, core.ErrNotFound) {
-			return err
-		}
-		er.ids[place.ID] = true
-		er.spans[id] = append(er.spans[id], place)
-	}
-	er.summaries[sum.ID] = true
+	id := entry.SessionID()
+	er.ids[place.ID] = true
+	er.spans[id] = append(er.spans[id], place)
 	er.rec.Summaries++
-	er.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Deleted(ctx, id.Scope(), []string{sum.ID}) }, 1)
+	er.e.observe(ctx, func(ctx context.Context, o core.Observer) error {
+		return o.Deleted(ctx, id.Scope(), []string{entry.ID})
+	}, 1)
 	return nil
 }
 

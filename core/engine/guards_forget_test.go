@@ -116,25 +116,31 @@ func TestForgetWhileCompacting(t *testing.T) {
 			t.Errorf("still there: %q", got)
 		}
 	})
-	t.Run("between its entry and its view", func(t *testing.T) {
-		store := &telling{Store: memory.New()}
-		f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.Compactor = store, teller{} })
-		f.store = store.Store
-		f.ingest(user("my code is "+secret), assistant("noted"), user("b"), assistant("c"))
-		elsewhere, err := engine.New(engine.Parts{Store: store.Store, Compactor: teller{}, Counter: f.parts.Counter}, f.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		store.after = func() {
-			if _, err := elsewhere.Forget(t.Context(), engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("code is").ID}}); err != nil {
-				t.Error(err)
+	for name, purge := range map[string]bool{"between its entry and its view": false, "the same, purged": true} {
+		t.Run(name, func(t *testing.T) {
+			store := &telling{Store: memory.New()}
+			f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.Compactor = store, teller{} })
+			f.store = store.Store
+			f.ingest(user("my code is "+secret), assistant("noted"), user("b"), assistant("c"))
+			elsewhere, err := engine.New(engine.Parts{Store: store.Store, Compactor: teller{}, Counter: f.parts.Counter}, f.cfg)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		f.compact(100)
-		if got := f.traces(); got != nil {
-			t.Errorf("still there: %q", got)
-		}
-	})
+			store.after = func() {
+				req := engine.ForgetRequest{Scope: f.id.Scope(), Purge: purge}
+				if !purge {
+					req.Entries = []string{f.entry("code is").ID}
+				}
+				if _, err := elsewhere.Forget(t.Context(), req); err != nil {
+					t.Error(err)
+				}
+			}
+			f.compact(100)
+			if got := f.traces(); got != nil {
+				t.Errorf("still there: %q", got)
+			}
+		})
+	}
 	t.Run("shortened afterwards", func(t *testing.T) {
 		late := &meanwhile{Compactor: stubber{text: secret}}
 		f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = late })

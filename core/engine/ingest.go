@@ -125,7 +125,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 		}
 		res = core.CommitTurnResult{Status: core.Committed, IDs: transcript.Placed(in.ids, at, len(req.Messages))}
 		// What earlier calls of the turn brought stands at the end. A turn that stands further up was committed, by a key that is not remembered any more.
-		atEnd := len(known) > 0 && known[len(messages)-1] == s.items[len(s.items)-1].entry.ID
+		atEnd := len(known) > 0 && s.endsWith(known[len(messages)-1])
 		if in.duplicates == len(in.ids) && !atEnd && len(in.ids) > 0 && v.Len() == s.view.Len() {
 			res.Status = core.Duplicate
 		}
@@ -503,7 +503,7 @@ func keyOf(m message.Message, seq int64, i int, d *draft, fingerprint string) st
 }
 
 // overlap finds messages of a turn that are on the path already, because an earlier call brought them: the turn's beginning at the end of the path, or
-// the whole turn further up. Only what the host itself identifies (key, id or time) counts as the same: two users' "ok" do not, unless a transcript showed it
+// the whole turn further up, what no transcript shows aside. Only what the host itself identifies (key, id or time) counts as the same: two users' "ok" do not, unless a transcript showed it
 // inside this turn. What stands in front of the window is read only where the window begins inside the turn. A transcript shows nothing of what a timer caused.
 func (s *session) overlap(ctx context.Context, turn []message.Message, heartbeat bool) (map[int]string, error) {
 	if s.view.Len() == 0 || len(turn) == 0 {
@@ -513,54 +513,78 @@ func (s *session) overlap(ctx context.Context, turn []message.Message, heartbeat
 		return nil, err
 	}
 	fps := fingerprintsOf(turn)
-	// known returns the ids of entries that are the turn's messages from the one at first on; false where one is not.
-	known := func(entries []item, first int) (map[int]string, bool, error) {
-		out := make(map[int]string, len(entries))
-		for i := range entries {
-			old, n := &entries[i].entry, first+i
-			if old.Type == core.TypeErased {
-				was, err := s.e.erasures.wasErased(ctx, old, &turn[n], fps[n])
-				if err != nil || !was {
-					return nil, false, err
-				}
-			} else if old.Fingerprint != fps[n] || !transcript.NameOf(&old.Message).Same(transcript.NameOf(&turn[n])) {
-				return nil, false, nil
-			}
-			out[n] = old.ID
+	is := func(old *core.Entry, n int) (bool, error) {
+		if old.Type == core.TypeErased {
+			return s.e.erasures.wasErased(ctx, old, &turn[n], fps[n])
 		}
-		return out, true, nil
+		return old.Fingerprint == fps[n] && transcript.NameOf(&old.Message).Same(transcript.NameOf(&turn[n])), nil
+	}
+	// known returns the ids of entries that are the turn's messages from the one at first on, and how many are; false where one is not. What no transcript shows may
+	// stand among them.
+	known := func(entries []item, first int) (map[int]string, int, bool, error) {
+		out, n := make(map[int]string), first
+		for i := range entries {
+			if n == len(turn) {
+				break
+			}
+			old := &entries[i].entry
+			same, err := is(old, n)
+			switch {
+			case err != nil:
+				return nil, 0, false, err
+			case same:
+				out[n] = old.ID
+				n++
+			case inTranscripts(old):
+				return nil, 0, false, nil
+			}
+		}
+		return out, n - first, true, nil
 	}
 	const far = 256
 	for p := len(s.items) - 1; p >= max(len(s.items)-len(turn)-far, 0); p-- {
-		if ids, ok, err := known(s.items[p:min(p+len(turn), len(s.items))], 0); ok || err != nil {
+		if ids, n, ok, err := known(s.items[p:], 0); ok && n > 0 || err != nil {
 			return ids, err
 		}
 	}
 	for first := 1; first < min(len(turn), s.base+1); first++ {
-		ids, ok, err := known(s.items[:min(len(turn)-first, len(s.items))], first)
+		ids, n, ok, err := known(s.items, first)
 		if err != nil {
 			return nil, err
 		}
-		if !ok || len(ids) == 0 {
+		if !ok || n == 0 {
 			continue
 		}
-		gone, err := s.e.reader.read(ctx, &s.view, s.base-first, s.base)
+		const others = 8 // that no transcript shows
+		gone, err := s.e.reader.read(ctx, &s.view, max(s.base-first-others, 0), s.base)
 		if err != nil {
 			return nil, err
 		}
-		before, ok, err := known(gone, 0)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			maps.Copy(ids, before)
-			return ids, nil
+		for p := len(gone) - first; p >= 0; p-- {
+			before, n, ok, err := known(gone[p:], 0)
+			if err != nil {
+				return nil, err
+			}
+			if ok && n == first {
+				maps.Copy(ids, before)
+				return ids, nil
+			}
 		}
 	}
 	if heartbeat {
 		return nil, nil
 	}
 	return s.told(ctx, turn, fps)
+}
+
+// endsWith reports whether an entry is the last one that transcripts show.
+func (s *session) endsWith(id string) bool {
+	for i := len(s.items) - 1; i >= 0; i-- {
+		if entry := &s.items[i].entry; entry.ID == id || inTranscripts(entry) {
+			return entry.ID == id
+		}
+	}
+	return false
 }
 
 func validMessages(op string, messages []message.Message) error {

@@ -19,7 +19,12 @@ func TestReservedSessions(t *testing.T) {
 		_, forget := f.engine.Forget(t.Context(), engine.ForgetRequest{Scope: f.id.Scope()})
 		_, purge := f.engine.Forget(t.Context(), engine.ForgetRequest{Scope: f.id.Scope(), Purge: true})
 		_, spawn := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: core.SessionID{Agent: "main", Session: "s1"}, Child: f.id})
-		for call, err := range map[string]error{"ingest": ingest, "assemble": assemble, "forget": forget, "purge": purge, "spawn": spawn} {
+		ordinary := core.SessionID{Agent: "main", Session: "s1"}
+		child := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Parent: ordinary, Child: f.id, Result: "x"})
+		parent := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Parent: f.id, Child: ordinary, Result: "x"})
+		for call, err := range map[string]error{
+			"ingest": ingest, "assemble": assemble, "forget": forget, "purge": purge, "spawn": spawn, "subagent ended": child, "ended for a parent": parent,
+		} {
 			if !errors.Is(err, core.ErrInvalid) {
 				t.Errorf("%s in %q: error %v, want core.ErrInvalid", call, name, err)
 			}

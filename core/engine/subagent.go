@@ -197,6 +197,11 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) (e
 		return err
 	}
 	parent := req.Parent
+	if parent != (core.SessionID{}) {
+		if err := parent.Validate(); err != nil {
+			return err
+		}
+	}
 	result := req.Result
 	err = e.retry(ctx, req.Child, func(s *session) error {
 		if parent == (core.SessionID{}) && s.view.Parent != nil {
@@ -218,7 +223,7 @@ func (e *Engine) OnSubagentEnded(ctx context.Context, req core.SubagentEnded) (e
 	if err != nil {
 		return e.failed(ctx, "store", "subagent ended", err)
 	}
-	if parent.Validate() != nil || window.Blank(result) {
+	if parent == (core.SessionID{}) || window.Blank(result) {
 		return nil
 	}
 	tries := make(tries)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
@@ -45,8 +46,14 @@ func Engine(store core.Store) (*engine.Engine, error) {
 	return engine.New(engine.Parts{Store: store, Compactor: noter{}, Counter: func(text string) int { return len(strings.Fields(text)) }}, cfg)
 }
 
-// noter replaces what may go by a line of text.
+// noter replaces what may go by a line of text, which names the newest messages it stands for. It takes its time, as a model does.
 type noter struct{}
+
+// mention begins the words that name messages in a summary, and most bounds how many of them there are.
+const (
+	mention = "said:"
+	most    = 160
+)
 
 func (noter) OwnsCompaction() bool { return true }
 
@@ -55,13 +62,24 @@ func (noter) Compact(_ context.Context, c core.Compaction) (core.Patch, error) {
 	if n < 1 {
 		return core.Patch{Reason: core.ReasonAlreadyCompacted}, nil
 	}
-	r := core.Replacement{Kind: "summary", Text: "they talked"}
-	for _, e := range c.Entries[:n] {
-		r.Entries = append(r.Entries, e.ID)
-	}
+	r := core.Replacement{Kind: "summary"}
+	var names []string
 	for _, s := range c.Summaries {
 		r.Summaries = append(r.Summaries, s.ID)
+		for f := range strings.FieldsSeq(s.Text) {
+			if strings.HasPrefix(f, mention) {
+				names = append(names, f)
+			}
+		}
 	}
+	for _, e := range c.Entries[:n] {
+		r.Entries = append(r.Entries, e.ID)
+		if e.Type == core.TypeMessage {
+			names = append(names, mention+strings.TrimSuffix(word(e.Text()), "."))
+		}
+	}
+	r.Text = "they talked " + strings.Join(names[max(len(names)-most, 0):], " ")
+	time.Sleep(5 * time.Millisecond)
 	return core.Patch{Replace: []core.Replacement{r}}, nil
 }
 
@@ -156,14 +174,21 @@ func (w Worker) rest(ctx context.Context, e *engine.Engine, n int, ids map[int]s
 			return fmt.Errorf("compact: %+v: %w", res, err)
 		}
 	}
-	if n%10 == 7 && ids[n-3] != "" {
-		w.say("forgetting %s-%d.", w.Name, n-3)
-		_, err := e.Forget(ctx, engine.ForgetRequest{Scope: w.Session.Scope(), Entries: []string{ids[n-3]}})
-		if err != nil {
-			return fmt.Errorf("forget: %w", err)
-		}
-		w.say("forgot %s-%d.", w.Name, n-3)
+	if n%10 != 7 {
+		return nil
 	}
+	gone := n - 3
+	if n%20 == 7 {
+		gone = n - 29 // it stands in a summary by now
+	}
+	if ids[gone] == "" {
+		return nil
+	}
+	w.say("forgetting %s-%d.", w.Name, gone)
+	if _, err := e.Forget(ctx, engine.ForgetRequest{Scope: w.Session.Scope(), Entries: []string{ids[gone]}}); err != nil {
+		return fmt.Errorf("forget: %w", err)
+	}
+	w.say("forgot %s-%d.", w.Name, gone)
 	return nil
 }
 
@@ -278,8 +303,15 @@ func Examine(ctx context.Context, store core.Store, id core.SessionID, log strin
 		if e.Type != core.TypeSummary && !strings.HasPrefix(e.Key, "c:") { // what is left of a summary
 			places = append(places, e.Seq)
 		}
-		if e.Type == core.TypeMessage {
+		switch e.Type {
+		case core.TypeMessage:
 			there[word(e.Text())]++
+		case core.TypeSummary:
+			for f := range strings.FieldsSeq(e.Text()) {
+				if which, ok := strings.CutPrefix(f, mention); ok && forgot[which+"."] {
+					report("%s was forgotten and is in summary %s", which, e.ID)
+				}
+			}
 		}
 	}
 	for which := range said {

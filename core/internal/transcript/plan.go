@@ -60,12 +60,17 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 		}
 		l.roles, l.strays = append(l.roles, k.Role), append(l.strays, k.Stray)
 	}
-	same := func(k, i int) bool {
-		return !rows[i].Own && known[hard[k]].Name.Same(NameOf(&in.t.Messages[rows[i].Index]))
+	hostName := func(i int) Name {
+		if rows[i].Own {
+			return Name{}
+		}
+		return NameOf(&in.t.Messages[rows[i].Index])
 	}
-	match := Align(kf, fingerprints(rows))
+	same := func(k, i int) bool { return known[hard[k]].Name.Same(hostName(i)) }
+	knownAs, hostAs := byName(kf, fingerprints(rows), func(k int) Name { return known[hard[k]].Name }, hostName)
+	match := Align(knownAs, hostAs)
 	if len(rows) > 0 && !rows[0].Gap {
-		match = rewound(kf, fingerprints(rows), match, in.t.Whole, same)
+		match = rewound(knownAs, hostAs, match, in.t.Whole, same)
 	}
 	linked := relink(kf, fingerprints(rows), match, same)
 	claimStrays(strays, fingerprints(rows), match, linked, same)
@@ -78,6 +83,7 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 			}
 			l.own, l.gap, l.fillers = append(l.own, r.Own), append(l.gap, r.Gap), append(l.fillers, r.Fillers)
 			l.same = append(l.same, linked[i] >= 0 && same(linked[i], i))
+			l.another = append(l.another, linked[i] >= 0 && known[hard[linked[i]]].Name.Another(hostName(i)))
 		}
 	}
 	l.fillers = append(l.fillers, in.end)
