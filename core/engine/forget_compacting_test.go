@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/contextengine/contextengine/backends/memory"
@@ -104,8 +105,9 @@ func TestForgetWhileTheCompactorWorks(t *testing.T) {
 // are gone afterwards, wherever in the erasure they came.
 func TestForgetWhileCompactionsCome(t *testing.T) {
 	for _, engines := range []int{1, 2} {
-		for at := 0; ; at++ {
+		for at := int64(1); ; at++ {
 			store := &numbered{Store: memory.New(), at: at}
+			store.off.Store(true)
 			f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.Compactor = store, retold{} })
 			f.store = store.Store
 			f.ingest(user(strings.Repeat("word ", 40)+secret), assistant(strings.Repeat("word ", 40)), user("b"), assistant("c"))
@@ -140,8 +142,9 @@ func TestForgetWhileCompactionsCome(t *testing.T) {
 				}
 			}
 			store.do = compact
+			store.off.Store(false)
 			f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{id}})
-			store.do = nil
+			store.off.Store(true)
 			for _, ch := range done {
 				if err := <-ch; err != nil {
 					t.Error(err)
@@ -160,18 +163,16 @@ func TestForgetWhileCompactionsCome(t *testing.T) {
 // numbered is a store that does something before one of its calls.
 type numbered struct {
 	*memory.Store
-	at, calls int
-	do        func()
+	at int64
+
+	calls atomic.Int64
+	off   atomic.Bool
+	do    func()
 }
 
 func (s *numbered) call() {
-	do := s.do
-	if do == nil {
-		return
-	}
-	if s.calls++; s.calls == s.at+1 {
-		s.do = nil
-		do()
+	if !s.off.Load() && s.calls.Add(1) == s.at {
+		s.do()
 	}
 }
 
