@@ -154,3 +154,17 @@ func TestSlidAndSaidAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestCutToWhatHasOneName: messages that say the same and have one name are as many messages; a list that shows the newest of them alone, below a line of the host's, shows the end.
+func TestCutToWhatHasOneName(t *testing.T) {
+	again := user("go on")
+	again.ID, again.Time = "7", time.Date(2026, 1, 1, 0, 0, 7, 0, time.UTC)
+	f := newFixture(t)
+	host := []message.Message{user("first"), again, assistant("one"), again, assistant("two")}
+	for _, list := range [][]message.Message{host, append([]message.Message{user("a line")}, host[3:]...), append(host[3:len(host):len(host)], user("three"))} {
+		f.assemble(1000, func(req *core.AssembleRequest) { req.Transcript = &core.Transcript{Messages: list} })
+	}
+	if got, want := shown(f.assemble(1000)), "first | go on | one | a line | go on | two | three"; got != want {
+		t.Errorf("shown: %q, want %q", got, want)
+	}
+}

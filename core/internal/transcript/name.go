@@ -54,13 +54,14 @@ func byName(known, host []string, nameOf func(k int) Name, hostName func(i int) 
 	knownAs, hostAs = append([]string(nil), known...), append([]string(nil), host...)
 	for i, fp := range host {
 		name := hostName(i)
-	search:
 		for _, term := range name.terms() {
 			for _, k := range at[fp+term] {
-				if name.Same(nameOf(k)) {
+				if name.Same(nameOf(k)) { // one of several: what has one name is as many messages
 					hostAs[i], knownAs[k] = fp+term, fp+term
-					break search
 				}
+			}
+			if hostAs[i] != fp {
+				break
 			}
 		}
 	}
