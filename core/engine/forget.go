@@ -87,7 +87,7 @@ func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (_ Receipt, err 
 	}
 	defer leave()
 	er := &erasure{e: e, req: req, ids: make(map[string]bool), spans: make(map[core.SessionID][]core.Entry), ends: make(map[core.SessionID]int64),
-		gone: make(map[core.SessionID]*erased.Messages), agents: map[string]bool{req.Scope.Agent: true}, after: make(map[core.SessionID]uint64)}
+		gone: make(map[core.SessionID]*erased.Messages), agents: map[string]bool{req.Scope.Agent: true}, after: make(map[core.SessionID]uint64), seen: make(map[core.SessionID]bool)}
 	rec, err := er.run(ctx)
 	if errors.Is(err, core.ErrNotFound) {
 		return Receipt{}, fmt.Errorf("core: forget in %q: %w", req.Scope.Agent, err)
@@ -133,8 +133,11 @@ type erasure struct {
 	// summaries are the ids of summaries that have to go, agents those of the views that may hold some.
 	summaries map[string]bool
 	agents    map[string]bool
-	// after is what cleaned views count as erased: summaries that were made later say so.
+	// after is what cleaned views count as erased: summaries that were made later say so. heirs are the forks of other agents that those views named.
 	after map[core.SessionID]uint64
+	heirs []core.SessionID
+	// seen are the sessions whose views were seen to show something.
+	seen map[core.SessionID]bool
 	// ends are where the sessions ended before anything was emptied: what stands behind came meanwhile.
 	ends map[core.SessionID]int64
 	// gone is what was erased from the sessions in which something came meanwhile.
@@ -257,7 +260,7 @@ func (er *erasure) finished(ctx context.Context, receipt string) (bool, error) {
 // younger than one of them.
 func (er *erasure) collectSummaries(ctx context.Context) error {
 	er.summaries = make(map[string]bool)
-	if err := er.eachHolder(ctx, func(core.View) error { return nil }); err != nil {
+	if err := er.eachHolder(ctx, make(map[core.SessionID]bool), func(core.View) error { return nil }); err != nil {
 		return err
 	}
 	return er.eachSummary(ctx, func(entry core.Entry) error {
@@ -385,7 +388,7 @@ func (er *erasure) purge(ctx context.Context) error {
 		}
 	}
 	var views []core.SessionID
-	err := er.eachView(ctx, func(v core.View) error {
+	err := er.eachView(ctx, nil, func(v core.View) error {
 		if er.req.Scope.Contains(v.Session) {
 			views = append(views, v.Session)
 		}
@@ -399,12 +402,13 @@ func (er *erasure) purge(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return er.cleanHolders(ctx) // forks that were made of what was left
 }
 
 // drop removes the view of a session, in the store and in memory.
 func (er *erasure) drop(ctx context.Context, id core.SessionID) error {
 	return er.e.retry(ctx, id, func(s *session) error {
+		er.heirs = append(er.heirs, s.view.Heirs...)
 		s.purge()
 		return er.e.views.DeleteView(ctx, id)
 	})

@@ -16,8 +16,8 @@ const erasedText = "[A summary of earlier messages was erased; what else it stoo
 
 const erasedKind = "erased"
 
-// eachView visits every view of the agent whose entries are erased.
-func (er *erasure) eachView(ctx context.Context, visit func(core.View) error) error {
+// eachView visits every view of the agent whose entries are erased, but those that were seen before, where seen says which.
+func (er *erasure) eachView(ctx context.Context, seen map[core.SessionID]bool, visit func(core.View) error) error {
 	q := core.ViewQuery{Agent: er.req.Scope.Agent, Limit: core.MaxPage}
 	for {
 		ids, err := er.e.views.ListViews(ctx, q)
@@ -25,6 +25,9 @@ func (er *erasure) eachView(ctx context.Context, visit func(core.View) error) er
 			return fmt.Errorf("list views: %w", err)
 		}
 		for _, id := range ids {
+			if seen[id] {
+				continue
+			}
 			v, err := er.e.views.LoadView(ctx, id)
 			if err != nil {
 				continue // it was dropped meanwhile
@@ -40,23 +43,28 @@ func (er *erasure) eachView(ctx context.Context, visit func(core.View) error) er
 	}
 }
 
-// eachHolder visits every view that may show an entry of the agent: its own, and those of forks that belong to others.
-func (er *erasure) eachHolder(ctx context.Context, visit func(core.View) error) error {
-	seen := make(map[core.SessionID]bool)
+// eachHolder visits every view that may show an entry of the agent: its own, and those of forks that belong to others. Those that were seen before it leaves out. What
+// shows nothing when it is seen may become a fork, and is seen again.
+func (er *erasure) eachHolder(ctx context.Context, seen map[core.SessionID]bool, visit func(core.View) error) error {
 	var heirs []core.SessionID
 	see := func(v core.View) error {
-		seen[v.Session], er.agents[v.Session.Agent] = true, true
+		if v.Len() > 0 {
+			seen[v.Session] = true
+		}
+		er.agents[v.Session.Agent] = true
 		heirs = append(heirs, v.Heirs...)
 		return visit(v)
 	}
-	if err := er.eachView(ctx, see); err != nil {
+	if err := er.eachView(ctx, seen, see); err != nil {
 		return err
 	}
-	for len(heirs) > 0 {
+	heirs = append(heirs, er.heirs...)
+	for asked := make(map[core.SessionID]bool); len(heirs) > 0; {
 		id := heirs[0]
-		if heirs = heirs[1:]; seen[id] {
+		if heirs = heirs[1:]; seen[id] || asked[id] {
 			continue
 		}
+		asked[id] = true
 		v, err := er.e.views.LoadView(ctx, id)
 		if err != nil {
 			continue // it was dropped meanwhile
@@ -68,33 +76,41 @@ func (er *erasure) eachHolder(ctx context.Context, visit func(core.View) error) 
 	return nil
 }
 
-// cleanViews takes what is erased out of every view that shows it: sessions in memory first, whatever they are about to publish, then all
-// others.
+// cleanViews takes what is erased out of every view that shows it: sessions in memory first, whatever they are about to publish, then all others, and then forks that
+// were made of any of them meanwhile. One made later sees that its parent's view was cleaned, see unerased.
 func (er *erasure) cleanViews(ctx context.Context) error {
-	done := make(map[core.SessionID]bool)
 	for _, id := range er.e.inMemory(er.req.Scope.Agent) {
-		done[id] = true
 		if err := er.cleanView(ctx, id); err != nil {
 			return err
 		}
 	}
-	if err := er.eachHolder(ctx, func(v core.View) error {
-		if done[v.Session] || !er.touched(&v) && !er.concerned(&v) {
-			return nil
-		}
-		done[v.Session] = true
-		return er.cleanView(ctx, v.Session)
-	}); err != nil {
+	if err := er.cleanHolders(ctx); err != nil {
 		return err
 	}
 	if !er.e.sharedViews {
 		return nil
 	}
 	for id := range er.spans { // somebody may be about to publish the first view of a session
-		if !done[id] {
+		if _, done := er.after[id]; !done {
 			if err := er.cleanView(ctx, id); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// cleanHolders cleans the views of others that were not seen yet, until no more of them show what is erased.
+func (er *erasure) cleanHolders(ctx context.Context) error {
+	for cleaned := -1; len(er.after) > cleaned; {
+		cleaned = len(er.after)
+		if err := er.eachHolder(ctx, er.seen, func(v core.View) error {
+			if _, done := er.after[v.Session]; done || !er.touched(&v) && !er.concerned(&v) {
+				return nil
+			}
+			return er.cleanView(ctx, v.Session)
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -126,6 +142,7 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 		v := s.view.Clone()
 		v.Apply(edit.Erased{Count: v.Erased + 1})
 		er.after[id] = v.Erased
+		er.heirs = append(er.heirs, v.Heirs...)
 		if !touched {
 			s.gone = nil
 			return s.publish(ctx, v)

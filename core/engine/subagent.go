@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
@@ -69,6 +70,22 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 	if req.Mode != core.SpawnFork && req.Mode != core.SpawnIsolated && req.Mode != "" {
 		return core.Spawn{}, invalid("spawn", "contextMode", `must be "isolated" or "fork"`)
 	}
+	for n := 0; ; n++ {
+		spawn, err := e.spawn(ctx, req, ttl)
+		if !errors.Is(err, errOvertaken) {
+			return spawn, err
+		}
+		if n == stuck {
+			return core.Spawn{}, fmt.Errorf("core: spawn %q: what %q shows is being erased: %w", req.Child, req.Parent, core.ErrConflict)
+		}
+		if err := pause(ctx, n); err != nil {
+			return core.Spawn{}, fmt.Errorf("core: spawn %q: others keep erasing what its parent shows: %w", req.Child, err)
+		}
+	}
+}
+
+// spawn is one try of PrepareSubagentSpawn. It is errOvertaken when something was erased of what a fork took over, before it could be seen to be one.
+func (e *Engine) spawn(ctx context.Context, req core.SpawnRequest, ttl time.Duration) (core.Spawn, error) {
 	var parent *core.View
 	s, done, err := e.open(ctx, req.Parent)
 	if err != nil {
@@ -120,6 +137,13 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 		return core.Spawn{}, e.failed(ctx, "store", "spawn", err)
 	}
 	spawn.Rollback = func(ctx context.Context) error { return e.rollback(ctx, req.Child, had) }
+	if err := e.unerased(ctx, parent); err != nil {
+		back := spawn.Rollback(context.WithoutCancel(ctx))
+		if back == nil && errors.Is(err, errOvertaken) {
+			return core.Spawn{}, err
+		}
+		return core.Spawn{}, e.failed(ctx, "store", "spawn", errors.Join(err, back))
+	}
 	if !opens {
 		return spawn, nil
 	}
@@ -132,6 +156,31 @@ func (e *Engine) PrepareSubagentSpawn(ctx context.Context, req core.SpawnRequest
 		return errors.Join(e.rollback(ctx, req.Child, had), e.grants(ctx, req.Parent, edit.Revoke{ID: grant.ID}))
 	}
 	return spawn, nil
+}
+
+// unerased returns errOvertaken when something was erased since a view was read that a fork took over, or is being purged; nil is the view of none.
+func (e *Engine) unerased(ctx context.Context, parent *core.View) error {
+	if parent == nil || parent.Version == 0 {
+		return nil
+	}
+	v, err := e.views.LoadView(ctx, parent.Session)
+	if errors.Is(err, core.ErrNotFound) || err == nil && (v.Erased != parent.Erased || v.Version < parent.Version) {
+		return errOvertaken
+	}
+	seen := make(map[core.SessionID]bool)
+	for _, sp := range parent.Path {
+		owner := *sp.Owned(parent.Session).Session
+		if err != nil || seen[owner] {
+			continue
+		}
+		seen[owner] = true
+		var page core.Page
+		page, err = e.store.Scan(ctx, core.ScanQuery{Scope: owner.Scope(), FromSeq: sp.From, Limit: 1})
+		if err == nil && (len(page.Entries) == 0 || page.Entries[0].Seq != sp.From) { // a purge deletes the entries first, and then the view
+			err = errOvertaken
+		}
+	}
+	return err
 }
 
 // handedOn are the grants of a parent that a fork gets with its own: what the parent inherited, the fork shows as well, and no longer than either may.
