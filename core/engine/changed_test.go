@@ -49,12 +49,12 @@ func (s *remote) Tail(ctx context.Context, id core.SessionID) (core.Tail, error)
 }
 
 func (s *remote) Update(ctx context.Context, scope core.Scope, id string, c core.Change) error {
-	s.changed(scope.Agent, 1)
+	defer s.changed(scope.Agent, 1) // a server does both at once: nobody sees the count before the change
 	return s.viewless.Update(ctx, scope, id, c)
 }
 
 func (s *remote) Delete(ctx context.Context, scope core.Scope, ids []string) (int, error) {
-	s.changed(scope.Agent, 1)
+	defer s.changed(scope.Agent, 1)
 	return s.viewless.Delete(ctx, scope, ids)
 }
 

@@ -71,60 +71,58 @@ func TestForgetBetweenTwoCalls(t *testing.T) {
 		},
 	}
 	for name, op := range ops {
-		for _, inside := range []bool{false, true} {
-			for _, purge := range []bool{false, true} {
-				if purge && (strings.Contains(name, "transcript") || strings.Contains(name, "rewound")) {
-					continue // what the host still has comes back
+		for way := range 8 {
+			inside, purge, views := way&1 > 0, way&2 > 0, way&4 == 0
+			if purge && (strings.Contains(name, "transcript") || strings.Contains(name, "rewound")) {
+				continue // what the host still has comes back
+			}
+			for at := int64(1); ; at++ {
+				text := fmt.Sprintf("%s, the erasure first %v, purge %v, views %v, before call %d", name, inside, purge, views, at)
+				store := &numbered{Store: memory.New(), at: at}
+				store.off.Store(true)
+				f := newFixture(t, func(_ *engine.Config, p *engine.Parts) {
+					p.Compactor, p.Retriever = retold{}, &allEntries{store: store.Store}
+					if p.Store = store; !views {
+						p.Store = &remote{viewless: viewless{store}, changes: make(map[string]uint64)}
+					}
+				})
+				f.store = store.Store
+				hooked := f.engine
+				f.restart() // the engine of the fixture is another process
+				ids = nil
+				for _, m := range host {
+					ids = append(ids, f.ingest(m).IDs...)
 				}
-				for at := int64(1); ; at++ {
-					text := fmt.Sprintf("%s, the erasure first %v, purge %v, before call %d", name, inside, purge, at)
-					store := &numbered{Store: memory.New(), at: at}
-					store.off.Store(true)
-					parts := func(_ *engine.Config, p *engine.Parts) {
-						p.Compactor, p.Retriever = retold{}, &allEntries{store: store.Store}
+				f.compact(30)
+				for _, e := range []*engine.Engine{hooked, f.engine} {
+					if _, err := e.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 40, Prompt: "and my code?"}); err != nil {
+						t.Fatal(err)
 					}
-					f := newFixture(t, parts)
-					f.store = store.Store
-					f.parts.Store = store
-					f.restart()
-					hooked := f.engine
-					f.parts.Store = store.Store
-					f.restart() // the engine of the fixture is another process
-					ids = nil
-					for _, m := range host {
-						ids = append(ids, f.ingest(m).IDs...)
-					}
-					f.compact(30)
-					for _, e := range []*engine.Engine{hooked, f.engine} {
-						if _, err := e.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 40, Prompt: "and my code?"}); err != nil {
-							t.Fatal(err)
-						}
-					}
-					req := engine.ForgetRequest{Scope: f.id.Scope(), Purge: purge}
-					if !purge {
-						req.Entries = []string{f.entry(secret).ID}
-					}
-					forget := func(e *engine.Engine) error { _, err := e.Forget(t.Context(), req); return err }
-					do, between := func(e *engine.Engine) error { return op(f, e) }, forget
-					if inside {
-						do, between = forget, do
-					}
-					came := false
-					var second error
-					store.do = func() { came = true; second = between(f.engine) }
-					store.off.Store(false)
-					first := do(hooked)
-					store.off.Store(true)
-					if !came {
-						break
-					}
-					for _, err := range []error{first, second} {
-						if err != nil && !purge {
-							t.Errorf("%s: %v", text, err)
-						}
-					}
-					f.nothingLeft(text, hooked, kid)
 				}
+				req := engine.ForgetRequest{Scope: f.id.Scope(), Purge: purge}
+				if !purge {
+					req.Entries = []string{f.entry(secret).ID}
+				}
+				forget := func(e *engine.Engine) error { _, err := e.Forget(t.Context(), req); return err }
+				do, between := func(e *engine.Engine) error { return op(f, e) }, forget
+				if inside {
+					do, between = forget, do
+				}
+				came := false
+				var second error
+				store.do = func() { came = true; second = between(f.engine) }
+				store.off.Store(false)
+				first := do(hooked)
+				store.off.Store(true)
+				if !came {
+					break
+				}
+				for _, err := range []error{first, second} {
+					if err != nil && !purge {
+						t.Errorf("%s: %v", text, err)
+					}
+				}
+				f.nothingLeft(text, hooked, kid)
 			}
 		}
 	}
