@@ -105,7 +105,10 @@ func (er *erasure) cleanHolders(ctx context.Context) error {
 	for cleaned := -1; len(er.after) > cleaned; {
 		cleaned = len(er.after)
 		if err := er.eachHolder(ctx, er.seen, func(v core.View) error {
-			if _, done := er.after[v.Session]; done || !er.touched(&v) && !er.concerned(&v) {
+			_, done := er.after[v.Session]
+			touched := er.touched(&v)
+			again := touched && er.req.Purge && !er.purges(v.Session) // what a purge left empty may have become a fork once more
+			if done && !again || !touched && !er.concerned(&v) {
 				return nil
 			}
 			return er.cleanView(ctx, v.Session)
@@ -170,6 +173,9 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 		s.forget()
 		if err := s.publish(ctx, v); err != nil {
 			return err
+		}
+		if v.Len() == 0 {
+			delete(er.seen, id)
 		}
 		s.loaded, s.variants = true, own
 		er.rec.Views++

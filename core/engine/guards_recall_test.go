@@ -143,6 +143,33 @@ func TestTheSameFromAnotherSessionIsRecalledOnce(t *testing.T) {
 	}
 }
 
+// TestTheSameWithMoreIsRecalledOnce: of what a block of an earlier turn quotes, and another session says with a call behind it, the next block quotes the call alone.
+func TestTheSameWithMoreIsRecalledOnce(t *testing.T) {
+	p := &proposer{}
+	f := newFixture(t, func(c *engine.Config, parts *engine.Parts) { c.Recall.AcrossSessions, parts.Retriever = true, p })
+	parent, child := core.SessionID{Agent: "main", Session: "parent"}, core.SessionID{Agent: "main", Session: "child"}
+	if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: parent, Child: child}); err != nil {
+		t.Fatal(err)
+	}
+	call := message.Part{Kind: message.ToolCall, CallID: "1", Name: "read", Args: `{"path":"a file"}`}
+	f.say(child, false, message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.Text, Text: "let me look"}, call}})
+	if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Parent: parent, Child: child}); err != nil {
+		t.Fatal(err)
+	}
+	f.say(f.id, false, user("first question"))
+	p.candidates = []core.Candidate{{Entry: f.entryOf(parent), Score: 1, Source: "proposer"}}
+	if got := f.recalledFrom(f.id); !strings.Contains(got, "let me look") {
+		t.Fatalf("nothing is recalled: %q", got)
+	}
+	f.say(f.id, false, assistant("answer"), user("second question"))
+	p.candidates = []core.Candidate{{Entry: f.entryOf(child), Score: 1, Source: "proposer"}}
+	for range 2 {
+		if got := f.recalledFrom(f.id); strings.Contains(got, "let me look") || !strings.Contains(got, "a file") {
+			t.Errorf("the next turn's block says %q", got)
+		}
+	}
+}
+
 // TestErasedIsNotRecalled: a retriever that goes on remembering what was erased does not bring it back, of this session or of another.
 func TestErasedIsNotRecalled(t *testing.T) {
 	for name, own := range map[string]bool{"own": true, "another session": false} {

@@ -429,8 +429,14 @@ func (s *session) adopt(ctx context.Context, v core.View, in intake) error {
 	if used {
 		v.Tally.Used++
 	}
+	first := s.view.Version == 0
 	if err := s.publish(ctx, v); err != nil {
 		return err
+	}
+	if first {
+		if err := s.begins(ctx, in.entries); err != nil {
+			return err
+		}
 	}
 	if used {
 		s.quote.used = true
@@ -445,6 +451,22 @@ func (s *session) adopt(ctx context.Context, v core.View, in intake) error {
 	told := slices.Concat(in.before, in.entries)
 	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, own(told)) }, len(told))
 	return nil
+}
+
+// begins takes a session's first view back when what it shows was purged before it was there: a purge leaves none of whose version another one could not be.
+func (s *session) begins(ctx context.Context, entries []core.Entry) error {
+	if !s.e.sharedViews || len(entries) == 0 {
+		return nil
+	}
+	page, err := s.e.store.Scan(ctx, core.ScanQuery{Scope: s.id.Scope(), FromSeq: entries[0].Seq, Limit: 1})
+	if err != nil || len(page.Entries) > 0 && page.Entries[0].ID == entries[0].ID {
+		return nil //nolint:nilerr // what cannot be read now is found out when it is
+	}
+	s.purge()
+	if err := s.e.views.DeleteView(ctx, s.id); err != nil {
+		return fmt.Errorf("core: session %q: it was purged: %w", s.id, err)
+	}
+	return fmt.Errorf("core: append to %q: an entry was purged meanwhile: %w", s.id, core.ErrConflict)
 }
 
 // observe tells every observer; what fails is recorded, not returned.

@@ -110,8 +110,13 @@ func (f *frame) choose(c *call, q *core.Query, candidates []core.Candidate, seen
 		if quotedAlready(&f.v, quote.text) || slices.ContainsFunc(in, same) || said.Again(text) {
 			continue
 		}
+		// Blocks of earlier turns may quote the words from another entry, which has nothing else to it.
+		var elsewhere []string
+		if said := cand.Entry.Message.Text(); said != text && !window.Blank(said) && quotedAlready(&f.v, quotedBehind("", f.s.id, &cand.Entry, said)) {
+			elsewhere, quote.part = []string{strings.TrimSpace(window.Escape(said))}, true
+		}
 		if quote.part {
-			if short = newParts(&f.v, &cand.Entry, quote.text, short); short == "" {
+			if short = newParts(&f.v, &cand.Entry, quote.text, short, elsewhere); short == "" {
 				continue
 			}
 			quote.text = quotedBehind("", f.s.id, &cand.Entry, short)
@@ -160,10 +165,10 @@ func quotedAlready(v *core.View, quotation string) bool {
 // elided stands between parts of a text.
 const elided = "\n...\n"
 
-// newParts returns what a quotation says of parts of an entry that no block of an earlier turn quotes of it; "" when that is nothing. text is what it quotes.
-func newParts(v *core.View, entry *core.Entry, quotation, text string) string {
-	before := quotedBefore(v, entry.ID, strings.TrimSuffix(quotation, quotedText(quotation)))
-	if before == nil {
+// newParts returns what a quotation says of parts of an entry that no block of an earlier turn quotes, of it or elsewhere; "" when that is nothing. text is what it quotes.
+func newParts(v *core.View, entry *core.Entry, quotation, text string, elsewhere []string) string {
+	before := append(quotedBefore(v, entry.ID, strings.TrimSuffix(quotation, quotedText(quotation))), elsewhere...)
+	if len(before) == 0 {
 		return text
 	}
 	type span struct{ from, to int }
