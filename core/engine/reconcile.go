@@ -264,6 +264,15 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 		}
 		*v = s.view.Clone()
 	}
+	if gone := p.GivenUp(s.id); len(gone) > 0 && p.Moves(common) {
+		v.Apply(edit.Relay{Gone: gone})
+		s.cool()
+		s.outputs = nil
+		if err := s.publish(ctx, *v); err != nil {
+			return intake{}, err
+		}
+		*v = s.view.Clone()
+	}
 	scratch := v.Clone()
 	in, err := s.append(ctx, &scratch, draft{messages: messages, marks: marks, known: there, taken: p.Keys(s.id)})
 	if err != nil {

@@ -211,7 +211,8 @@ func (s *session) goesOnErased(ctx context.Context, messages []message.Message) 
 	}
 	var end []core.Entry
 	for _, it := range append(items, s.items[max(first-s.base, 0):]...) {
-		if it.entry.Type == core.TypeMessage || it.entry.Type == core.TypeErased {
+		line := it.entry.Meta[transcript.MetaStray] != "" // it stands in front of whatever the host showed then
+		if !line && (it.entry.Type == core.TypeMessage || it.entry.Type == core.TypeErased) {
 			end = append(end, it.entry)
 		}
 	}

@@ -93,6 +93,8 @@ type Course struct {
 	Order []Step
 	// Front is the number of leading steps that the host does not show, because it compacted them away itself; -1 when it did not.
 	Front int
+	// Superseded is how many known entries at the beginning a whole list has others for.
+	Superseded int
 	// Strays are host messages that go in front of a known entry each, At, in the order given.
 	Strays, At []int
 }
@@ -125,6 +127,7 @@ func compose(l links, t *core.Transcript) Course {
 		}
 		begin = first
 		if t.Whole && len(c.Strays) > 0 && hidden > 0 {
+			c.Superseded = hidden
 			begin, hidden, c.Strays = 0, 0, nil
 		}
 	}

@@ -163,6 +163,17 @@ func (p *Plan) Keys(id core.SessionID) map[string]bool {
 	return out
 }
 
+// GivenUp returns the positions of a session's own entries that a whole list has others for: nothing that is stored for it tells.
+func (p *Plan) GivenUp(id core.SessionID) map[int64]bool {
+	out := make(map[int64]bool)
+	for _, i := range p.Hard[:p.Superseded] {
+		if k := &p.Known[i]; k.Owner == id {
+			out[k.Seq] = true
+		}
+	}
+	return out
+}
+
 // fresh counts the steps that are new messages.
 func (p *Plan) fresh() int {
 	n := 0

@@ -1,0 +1,51 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/contextengine/contextengine/backends/memory"
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// swapping is a store that refuses one of the views.
+type swapping struct {
+	*memory.Store
+	refused, swaps int
+}
+
+func (s *swapping) SwapView(ctx context.Context, v core.View) error {
+	if s.swaps++; s.swaps == s.refused {
+		return errors.New("no room")
+	}
+	return s.Store.SwapView(ctx, v)
+}
+
+// TestSupersededThoughAViewIsRefused: a whole list that has another beginning takes the old one out of force, whichever of the views the store refuses meanwhile.
+func TestSupersededThoughAViewIsRefused(t *testing.T) {
+	for refused := 1; refused < 8; refused++ {
+		store := &swapping{Store: memory.New()}
+		f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = store })
+		f.store = store.Store
+		whole := func(messages ...message.Message) func(*core.AssembleRequest) {
+			return func(r *core.AssembleRequest) { r.Transcript = &core.Transcript{Messages: messages, Whole: true} }
+		}
+		f.assemble(1000, whole(user("one"), user("two")))
+		store.swaps, store.refused = 0, refused
+		for range 2 {
+			_, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 1000, Transcript: &core.Transcript{Messages: []message.Message{user("another"), user("two")}, Whole: true}})
+			if err != nil && store.swaps < refused {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if got := shown(f.assemble(1000, whole(user("another"), user("two")))); got != "another | two" {
+				t.Errorf("view %d refused: shown %q", refused, got)
+			}
+			f.restart()
+		}
+	}
+}
