@@ -285,8 +285,8 @@ func (d *driver) noHalf(t *track, items []item) {
 	}
 	in, of := 0, 0
 	for _, it := range items {
-		if before[it.wire] || t.loose[it.wire] > 0 {
-			continue // what it says was said before
+		if it.blank || before[it.wire] || t.loose[it.wire] > 0 {
+			continue // what it says was said before, or it says nothing, as others do
 		}
 		if of++; have[it.wire] > 0 {
 			in++

@@ -89,7 +89,7 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 			}
 		}
 		if own {
-			if again, err := s.goesOnErased(ctx, fresh); again || err != nil {
+			if again, err := s.goesOnUnseen(ctx, fresh); again || err != nil {
 				return 0, false, err
 			}
 			s.sent(l)

@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/internal/transcript"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // moment is where in a turn a transcript comes.
@@ -182,21 +184,20 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 	return out, nil
 }
 
-// goesOnErased reports whether messages begin with what the path ends with, and some of that was erased. An output shows none of it: neither what was erased nor a
-// call or a result that lost its other half. So a host's own list may begin as an output does and go on with what is stored already.
-func (s *session) goesOnErased(ctx context.Context, messages []message.Message) (bool, error) {
-	if len(messages) == 0 || s.view.Erased == 0 && !foreign(&s.view) {
-		return false, nil
-	}
-	gone, err := s.forgotten(ctx, &s.view)
-	if err != nil {
-		return false, err
-	}
+// goesOnUnseen reports whether messages begin with what the path ends with, and some of that no output shows: what was erased, a call or a result that lost its other
+// half so, and what says nothing. So a host's own list may begin as an output does and go on with what is stored already.
+func (s *session) goesOnUnseen(ctx context.Context, messages []message.Message) (bool, error) {
+	some := slices.ContainsFunc(messages, saysNothing) // most messages are new, and nothing is read for them
 	fps := fingerprintsOf(messages)
-	some := false // most messages are new, and nothing is read for them
-	for i := range messages {
-		_, was := gone.Find(&messages[i], fps[i])
-		some = some || was
+	if s.view.Erased > 0 || foreign(&s.view) {
+		gone, err := s.forgotten(ctx, &s.view)
+		if err != nil {
+			return false, err
+		}
+		for i := range messages {
+			_, was := gone.Find(&messages[i], fps[i])
+			some = some || was
+		}
 	}
 	if !some {
 		return false, nil
@@ -217,23 +218,29 @@ func (s *session) goesOnErased(ctx context.Context, messages []message.Message) 
 		}
 	}
 	for from := max(len(end)-len(messages), 0); from < len(end); from++ {
-		same, blank := true, false
+		same, unseen := true, false
 		for i, entry := range end[from:] {
+			unseen = unseen || saysNothing(messages[i])
 			if same = entry.Fingerprint == fps[i]; entry.Type == core.TypeErased {
 				if same, err = s.e.erasures.wasErased(ctx, &entry, &messages[i], fps[i]); err != nil {
 					return false, err
 				}
-				blank = true
+				unseen = true
 			}
 			if !same {
 				break
 			}
 		}
-		if same && blank {
+		if same && unseen {
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// saysNothing reports whether there is nothing in a message that could be shown.
+func saysNothing(m message.Message) bool {
+	return !slices.ContainsFunc(m.Parts, func(p message.Part) bool { return p.Kind != message.Text || !window.Blank(p.Text) })
 }
 
 // shownOf returns how many messages of a turn a transcript ends with that shows the known ones: at says where those stand among all of the turn.

@@ -1,0 +1,28 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// TestListThatGoesOnWithNothing: an output does not show a message that says nothing; a host that hands its own list over inside the turn, which begins as the output does and
+// goes on with that message, has said it once.
+func TestListThatGoesOnWithNothing(t *testing.T) {
+	f := newFixture(t)
+	host := []message.Message{user("first"), assistant("one"), user("second"), user("")}
+	f.ingest(host...)
+	for _, call := range []core.Call{core.CallPrompt, core.CallLoop, core.CallLoop} {
+		f.assemble(1000, func(r *core.AssembleRequest) {
+			r.Call, r.Prompt = call, "and now"
+			r.Settings.Provider = "google"
+			if call == core.CallLoop {
+				r.Transcript = &core.Transcript{Messages: host}
+			}
+		})
+	}
+	if n := len(f.ids("")); n != 1 {
+		t.Errorf("what says nothing is stored %d times", n)
+	}
+}
