@@ -95,7 +95,7 @@ func (s *script) readsFillers(id core.SessionID, call reading) string {
 // readsSlid hands over lists that slide over messages which say the same and have names of their own.
 func (s *script) readsSlid(id core.SessionID, call reading) string {
 	for _, by := range []string{"key", "id", "time"} {
-		for cut := range 4 {
+		for cut := range 3 { // a list that says what the last one did is that one
 			id := core.SessionID{Agent: id.Agent, Session: fmt.Sprintf("slid by %d, named by %s", cut, by)}
 			again := s.message(message.User, "go on").Text()
 			said := func(m message.Message) message.Message {

@@ -83,11 +83,6 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		}
 		fresh, _ := transcript.Spoken(t.Messages[l.Count-t.Skipped:])
 		own := l != s.view.Host
-		if n := l.Count - t.Skipped; !own && n > 0 {
-			if another, err := s.endsOtherwise(ctx, &t.Messages[n-1]); another || err != nil {
-				return 0, false, err
-			}
-		}
 		if own {
 			if again, err := s.goesOnUnseen(ctx, fresh); again || err != nil {
 				return 0, false, err
@@ -117,19 +112,6 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		return len(in.entries), true, s.takeUp(ctx, v, in)
 	}
 	return 0, false, nil
-}
-
-// endsOtherwise reports whether the host says of a message that it is not the one that the path ends with, which says the same: its list slid over messages that repeat.
-func (s *session) endsOtherwise(ctx context.Context, m *message.Message) (bool, error) {
-	if transcript.NameOf(m) == (transcript.Name{}) || s.view.Len() == 0 {
-		return false, nil
-	}
-	last, err := s.span(ctx, &s.view, s.view.Len()-1, s.view.Len())
-	if err != nil || len(last) == 0 {
-		return false, err
-	}
-	entry := &last[0].entry
-	return entry.Type == core.TypeMessage && transcript.NameOf(m).Another(transcript.NameOf(&entry.Message)) && entry.Fingerprint == message.Fingerprint(*m), nil
 }
 
 // ledgers returns what a transcript may begin with, the longest first. What the engine returned is among it inside a turn alone: a host that has nothing
