@@ -92,25 +92,27 @@ func (s *script) readsFillers(id core.SessionID, call reading) string {
 	return ""
 }
 
+// name gives a message a name of its own, as hosts do: a "key", an "id", a "time", or none.
+func (s *script) name(m *message.Message, by string) {
+	s.n++
+	m.Key, m.ID, m.Time = "", "", time.Time{}
+	switch by {
+	case "key":
+		m.Key = fmt.Sprint("key ", s.n)
+	case "id":
+		m.ID = fmt.Sprint("id ", s.n)
+	case "time":
+		m.Time = time.Unix(1_700_000_000+int64(s.n), 0).UTC()
+	}
+}
+
 // readsSlid hands over lists that slide over messages which say the same and have names of their own.
 func (s *script) readsSlid(id core.SessionID, call reading) string {
 	for _, by := range []string{"key", "id", "time"} {
 		for cut := range 3 { // a list that says what the last one did is that one
 			id := core.SessionID{Agent: id.Agent, Session: fmt.Sprintf("slid by %d, named by %s", cut, by)}
 			again := s.message(message.User, "go on").Text()
-			said := func(m message.Message) message.Message {
-				s.n++
-				m.Key, m.ID, m.Time = "", "", time.Time{}
-				switch by {
-				case "key":
-					m.Key = fmt.Sprint("key ", s.n)
-				case "id":
-					m.ID = fmt.Sprint("id ", s.n)
-				default:
-					m.Time = time.Unix(1_700_000_000+int64(s.n), 0).UTC()
-				}
-				return m
-			}
+			said := func(m message.Message) message.Message { s.name(&m, by); return m }
 			list := []message.Message{
 				said(message.New(message.User, again)), said(s.message(message.Assistant, "one")),
 				said(s.message(message.User, "more")), said(s.message(message.Assistant, "two")),

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand"
 	"strings"
-	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -55,20 +54,8 @@ func (h *turnHost) does(format string, args ...any) {
 
 func (h *turnHost) says(role message.Role, text string) message.Message {
 	m := h.message(role, text)
-	h.name(&m)
+	h.name(&m, h.names)
 	return m
-}
-
-// name gives a message a name of its own, or none.
-func (h *turnHost) name(m *message.Message) {
-	h.n++
-	m.ID, m.Key, m.Time = "", "", time.Time{}
-	switch h.names {
-	case "id":
-		m.ID = fmt.Sprint("message ", h.n)
-	case "time":
-		m.Time = time.Unix(1_700_000_000+int64(h.n), 0).UTC()
-	}
 }
 
 // asks asks for the window, with the first messages of a turn behind the transcript.
@@ -119,12 +106,12 @@ func (h *turnHost) turn() string {
 	asks.Parts = append(asks.Parts, message.Part{Kind: message.ToolCall, CallID: call, Name: "look", Args: `{"at":"it"}`})
 	result := message.New(message.Tool, "")
 	result.Parts = []message.Part{{Kind: message.ToolResult, CallID: call, Name: "look", Text: h.says(message.Tool, "seen").Text()}}
-	h.name(&result)
+	h.name(&result, h.names)
 	turn := []message.Message{h.says(message.User, "asks"), asks, result, h.says(message.Assistant, "answers")}
 	if n := len(h.list); n > 3 && h.rng.Intn(2) == 0 { // it says what the turn before said
 		turn[0], turn[3] = h.list[n-4], h.list[n-1]
-		h.name(&turn[0])
-		h.name(&turn[3])
+		h.name(&turn[0], h.names)
+		h.name(&turn[3], h.names)
 	}
 	appended, prompt := h.rng.Intn(3) == 0, ""
 	if appended {

@@ -10,6 +10,23 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
+// naming returns what gives each message a name of its own, as hosts do: a "time", an "id", a "key", or "none".
+func naming(by string) func(message.Message) message.Message {
+	n := 0
+	return func(m message.Message) message.Message {
+		n++
+		switch by {
+		case "time":
+			m.Time = time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC)
+		case "id":
+			m.ID = fmt.Sprint("h", n)
+		case "key":
+			m.Key = fmt.Sprint("k", n)
+		}
+		return m
+	}
+}
+
 // TestWhatComesInsideATurn: a turn that transcripts showed is stored once, whatever no transcript shows came between its messages, and by whatever the host knows them.
 func TestWhatComesInsideATurn(t *testing.T) {
 	const turns = 3
@@ -19,19 +36,7 @@ func TestWhatComesInsideATurn(t *testing.T) {
 				for _, loop := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%s, %s, %s, loop %v", names, way, between, loop), func(t *testing.T) {
 						f := newFixture(t)
-						said, clock := 0, 0
-						say := func(m message.Message) message.Message {
-							said++
-							switch names {
-							case "time":
-								m.Time = time.Date(2026, 1, 1, 0, 0, said, 0, time.UTC)
-							case "id":
-								m.ID = fmt.Sprint("h", said)
-							case "key":
-								m.Key = fmt.Sprint("k", said)
-							}
-							return m
-						}
+						clock, say := 0, naming(names)
 						var host []message.Message
 						all := func() []message.Message {
 							return append([]message.Message{message.New(message.System, fmt.Sprint("it is ", clock))}, host...)
@@ -124,19 +129,7 @@ func TestSlidAndSaidAgain(t *testing.T) {
 			for cut := range 3 { // a list that says what the last one did is that one: what a host leaves out is told by its digest alone
 				t.Run(fmt.Sprintf("%s, whole %v, cut %d", names, whole, cut), func(t *testing.T) {
 					f := newFixture(t)
-					n := 0
-					say := func(m message.Message) message.Message {
-						n++
-						switch names {
-						case "time":
-							m.Time = time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC)
-						case "id":
-							m.ID = fmt.Sprint("h", n)
-						case "key":
-							m.Key = fmt.Sprint("k", n)
-						}
-						return m
-					}
+					say := naming(names)
 					host := []message.Message{say(user("go on")), say(assistant("one")), say(user("more")), say(assistant("two"))}
 					ask := func(messages []message.Message) core.AssembleResult {
 						return f.assemble(1000, func(req *core.AssembleRequest) { req.Transcript = &core.Transcript{Messages: messages, Whole: whole} })

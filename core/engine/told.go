@@ -187,9 +187,13 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 // goesOnUnseen reports whether messages begin with what the path ends with, and some of that no output shows: what was erased, a call or a result that lost its other
 // half so, and what says nothing. So a host's own list may begin as an output does and go on with what is stored already.
 func (s *session) goesOnUnseen(ctx context.Context, messages []message.Message) (bool, error) {
-	some := slices.ContainsFunc(messages, saysNothing) // most messages are new, and nothing is read for them
+	some := slices.ContainsFunc(messages, saysNothing)
+	lost := s.view.Erased > 0 || foreign(&s.view)
+	if len(messages) == 0 || !some && !lost {
+		return false, nil // most messages are new, and nothing is read for them
+	}
 	fps := fingerprintsOf(messages)
-	if s.view.Erased > 0 || foreign(&s.view) {
+	if lost {
 		gone, err := s.forgotten(ctx, &s.view)
 		if err != nil {
 			return false, err
