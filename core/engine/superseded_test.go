@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/contextengine/contextengine/backends/memory"
@@ -46,6 +47,34 @@ func TestSupersededThoughAViewIsRefused(t *testing.T) {
 				t.Errorf("view %d refused: shown %q", refused, got)
 			}
 			f.restart()
+		}
+	}
+}
+
+// TestSupersededButShownElsewhere: a whole list that has another beginning shows what it took from the old one, and takes it out of force nowhere.
+func TestSupersededButShownElsewhere(t *testing.T) {
+	for _, viewed := range []bool{true, false} {
+		for _, lists := range [][]string{
+			{"u1 a2", "u3 a2 u1", "u3 a4 u1"},
+			{"u1 a2", "u3 a2 u1", "u3 u3 a2"},
+			{"u1 a2", "u3 a2", "u3 a4", "u3 u5 a4"},
+			{"u2 a1", "u8 a1", "u8 a1 a1", "u8 a13 a1"},
+		} {
+			f := newFixture(t, func(_ *engine.Config, p *engine.Parts) {
+				if !viewed {
+					p.Store = viewless{p.Store}
+				}
+			})
+			for i, list := range lists {
+				last := i == len(lists)-1
+				for range 2 {
+					got := shown(f.assemble(1000, transcript("now", called("id", list)...), func(r *core.AssembleRequest) { r.Transcript.Whole = last }))
+					if last && got != strings.Join(strings.Fields(list), " | ") {
+						t.Errorf("views kept %t: the host shows %q, the window is %q", viewed, lists, got)
+					}
+					f.sound()
+				}
+			}
 		}
 	}
 }

@@ -163,11 +163,12 @@ func (p *Plan) Keys(id core.SessionID) map[string]bool {
 	return out
 }
 
-// GivenUp returns the positions of a session's own entries that a whole list has others for: nothing that is stored for it tells.
+// GivenUp returns the positions of a session's own entries that a whole list has others for: nothing that is stored for it tells. What it shows elsewhere stays.
 func (p *Plan) GivenUp(id core.SessionID) map[int64]bool {
 	out := make(map[int64]bool)
-	for _, i := range p.Hard[:p.Superseded] {
-		if k := &p.Known[i]; k.Owner == id {
+	for hard, i := range p.Hard[:p.Superseded] {
+		k := &p.Known[i]
+		if k.Owner == id && !slices.ContainsFunc(p.Order, func(st Step) bool { return st.Known == hard }) {
 			out[k.Seq] = true
 		}
 	}
