@@ -318,6 +318,7 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 			s.forget() // whether it was stored is known to the store alone
 			return intake{}, fmt.Errorf("core: append to %q: %w", s.id, err)
 		}
+		s.ahead = true
 		for n, entry := range fresh {
 			i, id := at[n], res.IDs[n]
 			in.ids[i] = id

@@ -46,7 +46,9 @@ func (e *Engine) repeat(ctx context.Context, id core.SessionID, look bool, op fu
 			} else {
 				version, next, same = v.Version, v.Next, 0
 			}
-			err = op(s)
+			if err = op(s); err != nil && s.ahead {
+				s.forget()
+			}
 			if tied, ok := errors.AsType[*tiedError](err); ok {
 				err = s.mend(ctx, tied)
 				s.forget()

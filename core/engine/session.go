@@ -48,6 +48,8 @@ type session struct {
 	view   core.View
 	// owed is why the store refused to keep the view as it is; nil where it has it.
 	owed error
+	// ahead says that the store has entries of a call that no view shows yet.
+	ahead bool
 	// lead are the entries of the leading system messages, items those at the positions from base to the end of the path.
 	lead  []item
 	items []item
@@ -440,7 +442,7 @@ func (c *Config) doesWithout(ctx context.Context, err error) bool {
 
 // hold makes v the session's view.
 func (s *session) hold(v core.View) {
-	s.view, s.owed, s.stale = v, nil, true
+	s.view, s.owed, s.stale, s.ahead = v, nil, true, false
 	s.adopted.Store(v.Parent != nil && v.Parent.Agent != s.id.Agent || elsewhere(&v, s.id.Agent))
 }
 
