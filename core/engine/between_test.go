@@ -148,6 +148,34 @@ func TestSlidAndSaidAgain(t *testing.T) {
 	}
 }
 
+// TestSaidAgainBesideNothingKnown: what says the same as a message that is known, stands beside nothing that stood beside that one, and has another name, is another message.
+func TestSaidAgainBesideNothingKnown(t *testing.T) {
+	sum := user("what was before")
+	sum.Type = message.CompactionSummary
+	for _, names := range []string{"id", "key", "time"} {
+		for _, said := range []string{"yes", ""} {
+			say := naming(names)
+			known := []message.Message{say(user("one")), say(assistant(said))}
+			for name, list := range map[string][]message.Message{
+				"behind a summary": {sum, say(user("two")), say(assistant(said))},
+				"a new beginning":  {say(user("two")), say(assistant(said))},
+				"and more":         {sum, say(user("two")), say(assistant(said)), say(user("three"))},
+			} {
+				t.Run(fmt.Sprintf("%s, %q, %s", names, said, name), func(t *testing.T) {
+					f := newFixture(t)
+					for _, messages := range [][]message.Message{known, list, list} {
+						f.assemble(1000, func(req *core.AssembleRequest) { req.Transcript = &core.Transcript{Messages: messages} })
+						f.sound()
+					}
+					if n := len(f.ids(said)); n != 2 {
+						t.Errorf("stored %d times, want 2", n)
+					}
+				})
+			}
+		}
+	}
+}
+
 // TestCutToWhatHasOneName: messages that say the same and have one name are as many messages; a list that shows the newest of them alone, below a line of the host's, shows the end.
 func TestCutToWhatHasOneName(t *testing.T) {
 	again := user("go on")

@@ -85,9 +85,28 @@ func rewound(known, host []string, match []int, whole bool, same func(k, i int) 
 	return out
 }
 
+// apart takes back matches that what stands beside them does not bear out, of messages that another name says are two: the same was said twice.
+func apart(known []string, match []int, another func(k, i int) bool) {
+	next := func(k int) int { // the anchor behind k
+		for k++; k < len(known) && known[k] == ""; k++ {
+		}
+		return k
+	}
+	for i, k := range slices.Clone(match) {
+		if k < 0 || !another(k, i) || i == 0 && next(-1) == k {
+			continue
+		}
+		before := i > 0 && match[i-1] >= 0 && next(match[i-1]) == k
+		if after := i+1 < len(match) && match[i+1] >= 0 && next(k) == match[i+1]; !before && !after {
+			match[i] = -1
+		}
+	}
+}
+
 // relink finds known entries for host messages that Align left over because the order changed: no message is stored again only because it
-// stands elsewhere now. It returns for each of host the index of the known entry, or -1. Of several that say it, the one is taken that the host calls the same.
-func relink(known, host []string, match []int, same func(k, i int) bool) []int {
+// stands elsewhere now. It returns for each of host the index of the known entry, or -1. Of several that say it, the one is taken that the host calls the same, and none
+// that it calls another.
+func relink(known, host []string, match []int, same, another func(k, i int) bool) []int {
 	free := make(map[string][]int)
 	taken := make([]bool, len(known))
 	for _, k := range match {
@@ -114,8 +133,11 @@ func relink(known, host []string, match []int, same func(k, i int) bool) []int {
 		}
 	}
 	for i, k := range out {
-		if k < 0 && len(free[host[i]]) > 0 {
-			take(i, 0)
+		if k >= 0 {
+			continue
+		}
+		if at := slices.IndexFunc(free[host[i]], func(k int) bool { return !another(k, i) }); at >= 0 {
+			take(i, at)
 		}
 	}
 	return out

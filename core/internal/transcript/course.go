@@ -14,9 +14,8 @@ type Step struct{ Known, Host int }
 // linked holds besides those that stand elsewhere now.
 type links struct {
 	host, match, linked []int
-	// own says which of them show a known entry in the engine's own words, and are never new; same of which the host says that they are what they are linked with,
-	// another that they are not.
-	own, same, another []bool
+	// own says which of them show a known entry in the engine's own words, and are never new; same of which the host says that they are what they are linked with.
+	own, same []bool
 	// gap says that known entries right before a message are only not shown; fillers are the roles of the host's own lines there, and, behind the last, of
 	// those at the end.
 	gap     []bool
@@ -55,7 +54,7 @@ func (l *links) first(t *core.Transcript) int {
 }
 
 // saidAgain takes messages for new ones that say what an entry said which the host does not show, of those in front of the first one it shows: two said the
-// same. Where the host shows all of those it has put them elsewhere, and so it has what it knows by one name, but not what it calls by another.
+// same. Where the host shows all of those it has put them elsewhere, and so it has what it knows by one name.
 func (l *links) saidAgain(first, hidden int) {
 	top := slices.IndexFunc(l.match, func(k int) bool { return k >= 0 && !l.strays[k] })
 	if top >= 0 && first == top+1 && !l.gap[first] {
@@ -70,12 +69,9 @@ func (l *links) saidAgain(first, hidden int) {
 	}
 	for i := first; i < len(l.host); i++ {
 		if k := l.linked[i]; k >= 0 && k < hidden && l.match[i] < 0 && !l.strays[k] {
-			switch {
-			case l.same[i]:
+			if l.same[i] {
 				left--
-			case l.another[i]:
-				l.linked[i] = -1
-			default:
+			} else {
 				again = append(again, i)
 			}
 		}

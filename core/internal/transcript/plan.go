@@ -72,7 +72,9 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	if len(rows) > 0 && !rows[0].Gap {
 		match = rewound(knownAs, hostAs, match, in.t.Whole, same)
 	}
-	linked := relink(kf, fingerprints(rows), match, same)
+	another := func(k, i int) bool { return known[hard[k]].Name.Another(hostName(i)) }
+	apart(kf, match, another)
+	linked := relink(kf, fingerprints(rows), match, same, another)
 	claimStrays(strays, fingerprints(rows), match, linked, same)
 	// What the engine made of an entry that is not in force is no new message.
 	for i, r := range rows {
@@ -83,7 +85,6 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 			}
 			l.own, l.gap, l.fillers = append(l.own, r.Own), append(l.gap, r.Gap), append(l.fillers, r.Fillers)
 			l.same = append(l.same, linked[i] >= 0 && same(linked[i], i))
-			l.another = append(l.another, linked[i] >= 0 && known[hard[linked[i]]].Name.Another(hostName(i)))
 		}
 	}
 	l.fillers = append(l.fillers, in.end)
