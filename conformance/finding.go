@@ -55,13 +55,22 @@ func report(t *testing.T, f Finding) {
 	t.Error(text)
 }
 
-// rerun returns the command that repeats the test of that name.
+// rerun returns the command that repeats the test of that name, with as many cases as this run had.
 func rerun(name string, seed int64) string {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
-	return fmt.Sprintf("go test %s -run '%s' -conformance.seed=%d", packageDir(), strings.Join(parts, "/"), seed)
+	command := fmt.Sprintf("go test %s -run '%s' -conformance.seed=%d", packageDir(), strings.Join(parts, "/"), seed)
+	if *casesFlag > 0 {
+		command += fmt.Sprintf(" -conformance.cases=%d", *casesFlag)
+	}
+	for _, name := range []string{envCases, envTimes} {
+		if value := os.Getenv(name); value != "" {
+			command = name + "=" + value + " " + command
+		}
+	}
+	return command
 }
 
 // packageDir returns the directory of the package under test, relative to its module: tests run in it.
