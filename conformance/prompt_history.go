@@ -20,7 +20,8 @@ func (p *prompt) fits() (int, bool) {
 
 func lostShown(p *prompt) string {
 	total, fits := p.fits()
-	if !fits {
+	// What the engine adds came when the session had outgrown a budget, before a reset perhaps.
+	if !fits || total+p.d.env.Count(p.res.SystemPromptAddition) > p.t.minBudget/2 {
 		return ""
 	}
 	var all strings.Builder

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
@@ -24,5 +25,21 @@ func TestListThatGoesOnWithNothing(t *testing.T) {
 	}
 	if n := len(f.ids("")); n != 1 {
 		t.Errorf("what says nothing is stored %d times", n)
+	}
+}
+
+// TestWhatSaysNothingIsNoAnchor: of a list that a host cut, what says nothing does not tell how much was cut.
+func TestWhatSaysNothingIsNoAnchor(t *testing.T) {
+	for _, names := range []string{"none", "id", "key", "time"} {
+		f, say := newFixture(t), naming(names)
+		first, two, unheard, three := []message.Message{say(user("one")), say(assistant(""))}, say(assistant("two")), say(assistant("")), say(user("three"))
+		f.assemble(1000, transcript("", append(first, two, three)...))
+		for range 3 {
+			got := shown(f.assemble(1000, transcript("", user("(earlier messages were cut)"), unheard, three)))
+			if strings.Count(got, "one") != 1 || strings.Count(got, "two") != 1 || strings.Count(got, "three") != 1 {
+				t.Errorf("names %s: shown: %q", names, got)
+			}
+			f.sound()
+		}
 	}
 }

@@ -187,7 +187,7 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 // goesOnUnseen reports whether messages begin with what the path ends with, and some of that no output shows: what was erased, a call or a result that lost its other
 // half so, and what says nothing. So a host's own list may begin as an output does and go on with what is stored already.
 func (s *session) goesOnUnseen(ctx context.Context, messages []message.Message) (bool, error) {
-	some := slices.ContainsFunc(messages, saysNothing)
+	some := slices.ContainsFunc(messages, window.SaysNothing)
 	lost := s.view.Erased > 0 || foreign(&s.view)
 	if len(messages) == 0 || !some && !lost {
 		return false, nil // most messages are new, and nothing is read for them
@@ -224,7 +224,7 @@ func (s *session) goesOnUnseen(ctx context.Context, messages []message.Message) 
 	for from := max(len(end)-len(messages), 0); from < len(end); from++ {
 		same, unseen := true, false
 		for i, entry := range end[from:] {
-			unseen = unseen || saysNothing(messages[i])
+			unseen = unseen || window.SaysNothing(messages[i])
 			if same = entry.Fingerprint == fps[i]; entry.Type == core.TypeErased {
 				if same, err = s.e.erasures.wasErased(ctx, &entry, &messages[i], fps[i]); err != nil {
 					return false, err
@@ -240,11 +240,6 @@ func (s *session) goesOnUnseen(ctx context.Context, messages []message.Message) 
 		}
 	}
 	return false, nil
-}
-
-// saysNothing reports whether there is nothing in a message that could be shown.
-func saysNothing(m message.Message) bool {
-	return !slices.ContainsFunc(m.Parts, func(p message.Part) bool { return p.Kind != message.Text || !window.Blank(p.Text) })
 }
 
 // shownOf returns how many messages of a turn a transcript ends with that shows the known ones: at says where those stand among all of the turn.

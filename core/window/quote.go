@@ -2,9 +2,12 @@ package window
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // Blank reports whether nobody can see anything of a text: spaces, controls and characters without a shape.
@@ -12,6 +15,11 @@ func Blank(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.Is(unicode.M, r) && !unseen(r, 0)
 	})
+}
+
+// SaysNothing reports whether there is nothing in a message that could be shown.
+func SaysNothing(m message.Message) bool {
+	return !slices.ContainsFunc(m.Parts, func(p message.Part) bool { return p.Kind != message.Text || !Blank(p.Text) })
 }
 
 // Attribute is a text between quotes in a tag.

@@ -85,7 +85,7 @@ func rewound(known, host []string, match []int, whole bool, same func(k, i int) 
 	return out
 }
 
-// apart takes back matches that what stands beside them does not bear out, of messages that another name says are two: the same was said twice.
+// apart takes back matches that what stands beside them does not bear out, where another says that two messages may have said the same.
 func apart(known []string, match []int, another func(k, i int) bool) {
 	next := func(k int) int { // the anchor behind k
 		for k++; k < len(known) && known[k] == ""; k++ {

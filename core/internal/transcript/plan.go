@@ -5,6 +5,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // Known is what has to be known of an entry on the path.
@@ -72,7 +73,9 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	if len(rows) > 0 && !rows[0].Gap {
 		match = rewound(knownAs, hostAs, match, in.t.Whole, same)
 	}
-	another := func(k, i int) bool { return known[hard[k]].Name.Another(hostName(i)) }
+	another := func(k, i int) bool {
+		return known[hard[k]].Name.Another(hostName(i)) || !rows[i].Own && window.SaysNothing(in.t.Messages[rows[i].Index]) && !same(k, i)
+	}
 	apart(kf, match, another)
 	linked := relink(kf, fingerprints(rows), match, same, another)
 	claimStrays(strays, fingerprints(rows), match, linked, same)
