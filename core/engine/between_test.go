@@ -148,7 +148,7 @@ func TestSlidAndSaidAgain(t *testing.T) {
 	}
 }
 
-// TestSaidAgainBesideNothingKnown: what says the same as a message that is known, stands beside nothing that stood beside that one, and has another name, is another message.
+// TestSaidAgainBesideNothingKnown: what says the same as a known message, beside nothing that stood beside that one, under another name, is another message.
 func TestSaidAgainBesideNothingKnown(t *testing.T) {
 	sum := user("what was before")
 	sum.Type = message.CompactionSummary
