@@ -43,6 +43,10 @@ func TestGoingOnAfterAnyFault(t *testing.T) {
 		"after turn": func(f *fixture) error {
 			return f.engine.AfterTurn(t.Context(), core.AfterTurnRequest{Session: f.id, Messages: append(host[:3:3], user("one more"), assistant("and two")), PrePrompt: 3})
 		},
+		"forget": func(f *fixture) error {
+			_, err := f.engine.Forget(t.Context(), engine.ForgetRequest{Scope: f.id.Scope(), Entries: f.ids("one")})
+			return err
+		},
 		"a longer list":   asked(append(host[:3:3], named(assistant("two"), "4"))...),
 		"one in between":  asked(host[0], named(user("meanwhile"), "5"), host[1], host[2]),
 		"one said before": asked(host[0], host[1], host[2], named(user("what the child said"), "6"), host[0]),
@@ -82,6 +86,52 @@ func TestGoingOnAfterAnyFault(t *testing.T) {
 			}
 			if !struck {
 				break
+			}
+		}
+	}
+}
+
+// TestNextListAfterAFailedCall: a call in which the store failed once, and which nobody makes again, changes nothing of what the next list is: it is shown as it is.
+func TestNextListAfterAFailedCall(t *testing.T) {
+	for name, lists := range map[string][]string{
+		"a reset, and back":        {"u1 a2 u3", "u4", "u1 a2 u3"},
+		"a reset, back and on":     {"u1 a2", "u3", "u1 a2 u5"},
+		"another answer, and back": {"u1 a2 u3 a4", "u1 a2 u3 a5", "u1 a2 u3 a4"},
+		"another question, and on": {"u1 a2 u3", "u1 a2 u4", "u1 a2 u3 a5"},
+		"another head, and back":   {"u1 a2 u3", "u4 a2 u3", "u1 a2 u3"},
+	} {
+		for _, by := range []string{"", "id", "key", "time"} {
+			for at := 1; ; at++ {
+				struck := false
+				for i := range 4 {
+					store := &struckStore{Store: memory.New(), lost: i%2 == 0}
+					f := newFixture(t, func(c *engine.Config, p *engine.Parts) { c.Failure, p.Store = engine.FailStrict, store })
+					f.store = store.Store
+					ask := func(list string) (string, error) {
+						res, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 1000, Transcript: &core.Transcript{Messages: called(by, list), Whole: true}})
+						return shown(res), err
+					}
+					if _, err := ask(lists[0]); err != nil {
+						t.Fatal(err)
+					}
+					store.calls, store.at = 0, at
+					_, err := ask(lists[1])
+					if store.at = 0; store.what == "" {
+						continue
+					}
+					struck = true
+					if i > 1 {
+						f.restart()
+					}
+					for _, list := range []string{lists[2], lists[2], lists[2] + " a9"} {
+						if got, again := ask(list); got != strings.Join(strings.Fields(list), " | ") || again != nil {
+							t.Errorf("%s by %q, call %d (%s, done %t: %v): the host shows %q, the window is %q, error %v", name, by, at, store.what, store.lost, err, list, got, again)
+						}
+					}
+				}
+				if !struck {
+					break
+				}
 			}
 		}
 	}

@@ -89,6 +89,9 @@ func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (_ Receipt, err 
 	er := &erasure{e: e, req: req, ids: make(map[string]bool), spans: make(map[core.SessionID][]core.Entry), ends: make(map[core.SessionID]int64),
 		gone: make(map[core.SessionID]*erased.Messages), agents: map[string]bool{req.Scope.Agent: true}, after: make(map[core.SessionID]uint64), seen: make(map[core.SessionID]bool)}
 	rec, err := er.run(ctx)
+	if err != nil {
+		e.doubt() // what the store has erased is known to the store alone
+	}
 	if errors.Is(err, core.ErrNotFound) {
 		return Receipt{}, fmt.Errorf("core: forget in %q: %w", req.Scope.Agent, err)
 	}
@@ -96,6 +99,15 @@ func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (_ Receipt, err 
 		return Receipt{}, e.failed(ctx, "store", "forget", fmt.Errorf("core: forget in %q: %w", req.Scope.Agent, err))
 	}
 	return rec, nil
+}
+
+// doubt has every session read anew before it is used again.
+func (e *Engine) doubt() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, s := range e.sessions {
+		s.doubtful.Store(true)
+	}
 }
 
 // Receipts returns the receipts of an agent's erasures, oldest first.

@@ -338,6 +338,11 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 	if err != nil {
 		return intake{}, err
 	}
+	if d.taken != nil {
+		if err := s.reworded(ctx, &in, fresh, at, next, made, known); err != nil {
+			return intake{}, err
+		}
+	}
 	for i := range d.messages { // in the host's order, what is new and what is not
 		if old, ok := known[i]; ok {
 			if again[old.ID] {
@@ -369,6 +374,36 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 		s.lengthened(before, v.Len())
 	}
 	return in, nil
+}
+
+// reworded stores what a host's transcript calls by the key of a message that said something else: a transcript has what it says, whatever it is called.
+func (s *session) reworded(ctx context.Context, in *intake, fresh []core.Entry, at []int, next int64, made, known map[int]core.Entry) error {
+	for n, entry := range fresh {
+		i := at[n]
+		old, ok := known[i]
+		if !ok || old.Type == core.TypeErased || old.Fingerprint == entry.Fingerprint || entry.Message.Key == "" {
+			continue
+		}
+		entry.Seq, entry.Key = next, entry.Key+":"+entry.Fingerprint
+		next++
+		res, err := s.e.store.Append(ctx, []core.Entry{entry})
+		if err != nil {
+			s.forget()
+			return fmt.Errorf("core: append to %q: %w", s.id, err)
+		}
+		in.ids[i] = res.IDs[0]
+		if delete(known, i); in.ids[i] == entry.ID {
+			made[i] = entry
+			in.duplicates--
+			continue
+		}
+		again, err := s.stored(ctx, map[int]string{i: in.ids[i]}, nil)
+		if err != nil {
+			return err
+		}
+		known[i] = again[i]
+	}
+	return nil
 }
 
 // stored reads what the store had already of the messages of a call, by their index: there names the entries.

@@ -238,7 +238,7 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 		if s.e.cfg.Recall.ResetMessages > 0 && v.Lead < before && p.Anew(v.Lead) {
 			v.Apply(edit.Reset{})
 		}
-		v.Apply(edit.Cut{To: common})
+		v.Apply(edit.Cut{To: common}, edit.Match{}) // should the rest fail, what was matched before says nothing of the path
 		s.cool()
 		s.outputs = nil // they show what is not in force any more
 		if err := s.publish(ctx, *v); err != nil {
@@ -247,7 +247,7 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 		*v = s.view.Clone()
 	}
 	if gone := p.GivenUp(s.id); len(gone) > 0 && p.Moves(common) {
-		v.Apply(edit.Relay{Gone: gone})
+		v.Apply(edit.Relay{Gone: gone}, edit.Match{})
 		s.cool()
 		s.outputs = nil
 		if err := s.publish(ctx, *v); err != nil {

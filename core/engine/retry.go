@@ -200,6 +200,8 @@ func (s *session) look(ctx context.Context) (*tails, error) {
 	sooner := t.own.Next < s.view.Next && t.own.Next != s.short
 	if sooner {
 		s.short = t.own.Next
+	} else if t.own.Next >= s.view.Next {
+		s.short = -1
 	}
 	if !changed {
 		s.unseen = nil // whoever erases something from now on sees them

@@ -32,8 +32,8 @@ type session struct {
 	size, sized int
 	// adopted says that the view shows, or may come to show, entries of another agent: its parent's, or what that one inherited.
 	adopted atomic.Bool
-	// tended says that a compaction which a turn's end began is under way.
-	tended atomic.Bool
+	// tended says that a compaction which a turn's end began is under way, doubtful that an erasure failed which may have reached it.
+	tended, doubtful atomic.Bool
 
 	loaded bool
 	// mark is Tail.View as it was when the session was read, where the store keeps no views; marked says that it was asked for.
@@ -68,7 +68,7 @@ type session struct {
 	// published since, by whomever: another process may have sent what this one would send now.
 	trail         []sentMessage
 	reread, stale bool
-	// short is where the store's session ended when that was last found to be in front of view.Next.
+	// short is where the store's session ended when that was last found to be in front of view.Next, -1 when it is not.
 	short int64
 	// purged says that nothing is left of what the session was when it was last read.
 	purged bool
@@ -135,6 +135,9 @@ func (e *Engine) enter(ctx context.Context, id core.SessionID, look bool) (s *se
 		done()
 		return nil, nil, fmt.Errorf("core: session %q: %w", id, err)
 	}
+	if s.doubtful.Swap(false) {
+		s.forget()
+	}
 	var told *tails
 	if look && s.loaded {
 		told, err = s.look(ctx)
@@ -161,7 +164,7 @@ func (e *Engine) lookup(id core.SessionID) (*session, error) {
 		if len(e.sessions) >= maxSessions {
 			e.evict()
 		}
-		s = &session{e: e, id: id, sem: make(chan struct{}, 1), compacting: make(chan struct{}, 1), costs: make(map[uint64]int)}
+		s = &session{e: e, id: id, sem: make(chan struct{}, 1), compacting: make(chan struct{}, 1), costs: make(map[uint64]int), short: -1}
 		s.place = e.lately.PushFront(s)
 		e.sessions[id] = s
 	}
@@ -292,6 +295,9 @@ func (s *session) load(ctx context.Context, told *tails) error {
 		}
 		q.Cursor = page.Next
 	}
+	if s.purged && v.Version == 0 && v.Next < s.view.Next {
+		v.Apply(edit.Count{Next: s.view.Next, Turns: v.Turns})
+	}
 	if s.owed != nil { // what was sent last is not what is stored
 		v.Apply(edit.Epoch{Known: s.view.Epoch})
 		changed = true
@@ -348,7 +354,8 @@ func (s *session) purge() {
 	s.forget()
 	s.outputs, s.variants, s.trail = nil, nil, nil
 	s.gone, s.places, s.seen, s.quote, s.turn = nil, nil, nil, nil, turnBudget{}
-	s.view, s.purged = core.View{Session: s.id, Epoch: s.view.Epoch}, true
+	// Positions go on: to a process that has not looked meanwhile, what is new does not look like what it knows.
+	s.view, s.purged, s.short = core.View{Session: s.id, Epoch: s.view.Epoch, Next: s.view.Next}, true, -1
 }
 
 // Refresh makes the engine read every session anew before it is used again: somebody else changed the store. It waits for calls under way.

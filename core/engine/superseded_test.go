@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +75,57 @@ func TestSupersededButShownElsewhere(t *testing.T) {
 						t.Errorf("views kept %t: the host shows %q, the window is %q", viewed, lists, got)
 					}
 					f.sound()
+				}
+			}
+		}
+	}
+}
+
+// TestKeyOfAnotherText: a transcript has what it says, also where the host calls it by the key of a message that said something else.
+func TestKeyOfAnotherText(t *testing.T) {
+	for at, name := range []string{"first", "in the middle", "last"} {
+		for _, whole := range []bool{true, false} {
+			if at == 0 && !whole {
+				continue // what stands in front of what is known is only not shown
+			}
+			t.Run(fmt.Sprintf("%s, whole %t", name, whole), func(t *testing.T) {
+				f := newFixture(t)
+				list := called("key", "u1 a2 u3")
+				for _, text := range []string{"", "edited", "edited again", "edited"} {
+					said := slices.Clone(list)
+					if text != "" {
+						said[at] = message.New(list[at].Role, text)
+						said[at].Key = list[at].Key
+					}
+					for range 2 {
+						got := shown(f.assemble(1000, transcript("", said...), func(r *core.AssembleRequest) { r.Transcript.Whole = whole }))
+						if want := strings.Join(textsOf(said), " | "); got != want {
+							t.Errorf("the host shows %q, the window is %q", want, got)
+						}
+						f.sound()
+						f.restart()
+					}
+				}
+				if n := f.stored(); n != 5 {
+					t.Errorf("%d entries are stored, want 5", n)
+				}
+			})
+		}
+	}
+}
+
+// TestWholeListBehindWhatWasErased: what a whole list has in place of an erased beginning, and what it deletes behind that, is followed as anywhere.
+func TestWholeListBehindWhatWasErased(t *testing.T) {
+	for _, by := range []string{"", "id", "key", "time"} {
+		f := newFixture(t)
+		for i, list := range []string{"u1 a2 u3", "u8 a2 u3", "u8 u3 a9"} {
+			got := shown(f.assemble(1000, transcript("", called(by, list)...), func(r *core.AssembleRequest) { r.Transcript.Whole = true }))
+			if want := strings.Join(strings.Fields(list), " | "); got != want {
+				t.Errorf("by %q: the host shows %q, the window is %q", by, want, got)
+			}
+			if i == 0 {
+				if _, err := f.engine.Forget(t.Context(), engine.ForgetRequest{Scope: f.id.Scope(), Entries: f.ids("u1")}); err != nil {
+					t.Fatal(err)
 				}
 			}
 		}

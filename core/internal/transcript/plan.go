@@ -124,7 +124,7 @@ func (p *Plan) News(id core.SessionID, next int64, t *core.Transcript) ([]messag
 	for i := range p.Strays {
 		// In front of everything they are conversation like any other.
 		mark := Mark{MetaBefore, p.placeOf(p.At[i])}
-		if p.At[i] > 0 || slices.ContainsFunc(p.Known[:p.Hard[0]], func(k Known) bool { return k.Erased }) {
+		if p.At[i] > 0 || !t.Whole && slices.ContainsFunc(p.Known[:p.Hard[0]], func(k Known) bool { return k.Erased }) {
 			mark.Key = MetaStray
 		}
 		marks[i] = mark
