@@ -134,6 +134,9 @@ func (NoHost) Now() time.Time { return time.Now() }
 // A list that is nothing but what the session began with is a rewind to it, also where it ended as it began. Where the host shows new messages behind such a list, it
 // is one with Whole, and else what was said at the end. What the host calls the messages (Key, ID, Time) counts for more than both.
 //
+// What says something else than a known message is another one, whatever it is called. What says the same is that one; under another name and beside nothing that
+// stood beside it, it is another one. Messages that say nothing do not tell where a list was cut.
+//
 // A host that hands over all it has can say so with Whole. Messages of type message.Filler are not looked at. All of this holds for every call that takes a
 // transcript; a compaction that is passed on passes it on.
 type Transcript struct {
