@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 // fits reports whether the conversation as it is never came near a budget, and returns what it costs.
@@ -160,10 +161,21 @@ func (p *prompt) kept() []wireMessage {
 		}
 		out = append(out, p.wire[i])
 	}
-	if last := len(p.wire) - 1; last >= len(out) && !p.made[last] && !p.mixed[last] && !p.quotes[last] && !p.inRecall(last) && !saidBesideResults(p.res.Messages[last]) {
+	if last := len(p.wire) - 1; last >= len(out) && !p.made[last] && !p.mixed[last] && !p.quotes[last] && !p.inRecall(last) && !saidBesideResults(p.res.Messages[last]) && p.holds(last) < 2 {
 		out = append(out, p.wire[last])
 	}
 	return out
+}
+
+// holds returns how many messages of the conversation stand in message i: a rule of the provider may have merged them, and not all of them must stay.
+func (p *prompt) holds(i int) int {
+	n := 0
+	for _, c := range p.res.Choices {
+		if c.Message == i && c.Reason != window.ReasonNote {
+			n += c.Count
+		}
+	}
+	return n
 }
 
 // saidBesideResults reports whether a message holds results of tools and a text.
