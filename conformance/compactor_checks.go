@@ -14,7 +14,7 @@ import (
 )
 
 func compactorChecks() []Check {
-	return slices.Concat(compactorContract(), moreCompactorChecks(), taskCompactorChecks(), hangingChecks())
+	return slices.Concat(compactorContract(), roundChecks(), ownershipChecks(), taskCompactorChecks(), hangingChecks())
 }
 
 func compactorContract() []Check {

@@ -89,7 +89,7 @@ func (e *Engine) Forget(ctx context.Context, req ForgetRequest) (_ Receipt, err 
 	er := &erasure{e: e, req: req, ids: make(map[string]bool), spans: make(map[core.SessionID][]core.Entry), ends: make(map[core.SessionID]int64),
 		gone: make(map[core.SessionID]*erased.Messages), agents: map[string]bool{req.Scope.Agent: true}, after: make(map[core.SessionID]uint64), seen: make(map[core.SessionID]bool)}
 	rec, err := er.run(ctx)
-	if err != nil {
+	if err != nil && (len(er.ids) > 0 || req.Purge) {
 		e.doubt() // what the store has erased is known to the store alone
 	}
 	if errors.Is(err, core.ErrNotFound) {

@@ -378,32 +378,38 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 
 // reworded stores what a host's transcript calls by the key of a message that said something else: a transcript has what it says, whatever it is called.
 func (s *session) reworded(ctx context.Context, in *intake, fresh []core.Entry, at []int, next int64, made, known map[int]core.Entry) error {
+	var anew []core.Entry
+	var of []int
 	for n, entry := range fresh {
-		i := at[n]
-		old, ok := known[i]
+		old, ok := known[at[n]]
 		if !ok || old.Type == core.TypeErased || old.Fingerprint == entry.Fingerprint || entry.Message.Key == "" {
 			continue
 		}
 		entry.Seq, entry.Key = next, entry.Key+":"+entry.Fingerprint
 		next++
-		res, err := s.e.store.Append(ctx, []core.Entry{entry})
-		if err != nil {
-			s.forget()
-			return fmt.Errorf("core: append to %q: %w", s.id, err)
-		}
-		in.ids[i] = res.IDs[0]
-		if delete(known, i); in.ids[i] == entry.ID {
-			made[i] = entry
-			in.duplicates--
+		anew, of = append(anew, entry), append(of, at[n])
+	}
+	if len(anew) == 0 {
+		return nil
+	}
+	res, err := s.e.store.Append(ctx, anew)
+	if err != nil {
+		s.forget()
+		return fmt.Errorf("core: append to %q: %w", s.id, err)
+	}
+	there := make(map[int]string)
+	for n, i := range of {
+		in.ids[i] = res.IDs[n]
+		if delete(known, i); in.ids[i] != anew[n].ID {
+			there[i] = in.ids[i]
 			continue
 		}
-		again, err := s.stored(ctx, map[int]string{i: in.ids[i]}, nil)
-		if err != nil {
-			return err
-		}
-		known[i] = again[i]
+		made[i] = anew[n]
+		in.duplicates--
 	}
-	return nil
+	again, err := s.stored(ctx, there, nil)
+	maps.Copy(known, again)
+	return err
 }
 
 // stored reads what the store had already of the messages of a call, by their index: there names the entries.

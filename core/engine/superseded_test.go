@@ -83,19 +83,21 @@ func TestSupersededButShownElsewhere(t *testing.T) {
 
 // TestKeyOfAnotherText: a transcript has what it says, also where the host calls it by the key of a message that said something else.
 func TestKeyOfAnotherText(t *testing.T) {
-	for at, name := range []string{"first", "in the middle", "last"} {
+	list := called("key", "u1 a2 u3")
+	for at, name := range []string{"first", "in the middle", "last", "all of them"} {
 		for _, whole := range []bool{true, false} {
-			if at == 0 && !whole {
+			if at%3 == 0 && !whole {
 				continue // what stands in front of what is known is only not shown
 			}
 			t.Run(fmt.Sprintf("%s, whole %t", name, whole), func(t *testing.T) {
 				f := newFixture(t)
-				list := called("key", "u1 a2 u3")
 				for _, text := range []string{"", "edited", "edited again", "edited"} {
 					said := slices.Clone(list)
-					if text != "" {
-						said[at] = message.New(list[at].Role, text)
-						said[at].Key = list[at].Key
+					for i, m := range list {
+						if text != "" && (i == at || at == len(list)) {
+							said[i] = message.New(m.Role, fmt.Sprint(text, " ", i))
+							said[i].Key = m.Key
+						}
 					}
 					for range 2 {
 						got := shown(f.assemble(1000, transcript("", said...), func(r *core.AssembleRequest) { r.Transcript.Whole = whole }))
@@ -106,8 +108,12 @@ func TestKeyOfAnotherText(t *testing.T) {
 						f.restart()
 					}
 				}
-				if n := f.stored(); n != 5 {
-					t.Errorf("%d entries are stored, want 5", n)
+				want := 5
+				if at == len(list) {
+					want = 9
+				}
+				if n := f.stored(); n != want {
+					t.Errorf("%d entries are stored, want %d", n, want)
 				}
 			})
 		}

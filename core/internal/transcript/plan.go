@@ -169,10 +169,16 @@ func (p *Plan) Keys(id core.SessionID) map[string]bool {
 
 // GivenUp returns the positions of a session's own entries that a whole list has others for: nothing that is stored for it tells. What it shows elsewhere stays.
 func (p *Plan) GivenUp(id core.SessionID) map[int64]bool {
+	if p.Superseded == 0 {
+		return nil
+	}
+	stays := make(map[int]bool)
+	for _, st := range p.Order {
+		stays[st.Known] = true
+	}
 	out := make(map[int64]bool)
 	for hard, i := range p.Hard[:p.Superseded] {
-		k := &p.Known[i]
-		if k.Owner == id && !slices.ContainsFunc(p.Order, func(st Step) bool { return st.Known == hard }) {
+		if k := &p.Known[i]; k.Owner == id && !stays[hard] {
 			out[k.Seq] = true
 		}
 	}

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,8 +13,9 @@ import (
 	"github.com/contextengine/contextengine/core/window"
 )
 
-func moreCompactorChecks() []Check {
-	owner, delegate := []Need{NeedOwner}, []Need{NeedDelegate}
+// roundChecks are those of compactors that shrink a history themselves, round after round.
+func roundChecks() []Check {
+	owner := []Need{NeedOwner}
 	return []Check{
 		{ID: "patch.rounds", Promise: 4, Suite: SuiteCompactor, compactor: patchRounds, Needs: owner,
 			Rule: "round after round, with summaries, stubs and a person's wishes, every patch is one that can be published, and in the end nothing is left to do"},
@@ -27,12 +27,6 @@ func moreCompactorChecks() []Check {
 			Rule: "a person's wishes reach the model that is asked"},
 		{ID: "patch.concurrent", Promise: 6, Suite: SuiteCompactor, compactor: patchConcurrent,
 			Rule: "several tasks at the same time get the patches that each of them gets alone"},
-		{ID: "patch.owns", Promise: 3, Suite: SuiteCompactor, compactor: patchOwns,
-			Rule: "OwnsCompaction never changes"},
-		{ID: "patch.whole", Promise: 3, Suite: SuiteCompactor, compactor: patchWhole, Needs: delegate,
-			Rule: "a delegating compactor passes the request and the result on with every field"},
-		{ID: "patch.host-fails", Promise: 3, Suite: SuiteCompactor, compactor: patchHostFails, Needs: delegate,
-			Rule: "a runtime that fails fails the compaction, with its error, asked once; one whose time is over is not waited for"},
 	}
 }
 
@@ -363,114 +357,4 @@ func patchConcurrent(r *compactorRun) string {
 		}
 		return ""
 	})
-}
-
-func patchOwns(r *compactorRun) string {
-	first := r.compactor.OwnsCompaction()
-	for n, mood := range []Mood{Honest, Failing, Honest, Honest} {
-		r.model.Set(mood)
-		r.host.setFail(n%3 == 1)
-		_, _ = r.compactor.Compact(r.ctx(), r.task(n%2 == 0))
-		if got := r.compactor.OwnsCompaction(); got != first {
-			return fmt.Sprintf("OwnsCompaction() = %v, then %v", first, got)
-		}
-	}
-	return ""
-}
-
-func patchWhole(r *compactorRun) string {
-	var want core.CompactResult
-	filled(&want)
-	want.Summary, want.Reason = " \n"+want.Summary+" \n", "\t"+want.Reason+" " // as they are
-	var asked core.CompactRequest
-	r.host.onCompact = func(req core.CompactRequest) core.CompactResult { asked = req; return want }
-	for n, compacted := range []bool{true, false, true, true, false, false, false, true} {
-		want.OK, want.Compacted = compacted, compacted
-		switch n { // what a runtime says little of, nobody adds to
-		case 5:
-			want = core.CompactResult{OK: true}
-		case 6:
-			want = core.CompactResult{}
-		case 7:
-			want = core.CompactResult{OK: true, Compacted: true}
-		}
-		c := r.rich(compacted)
-		if n == 2 {
-			c.Target = 2 * c.Tokens // forced, below every mark
-		}
-		calls := r.host.Compacts()
-		asking := func(id core.SessionID) (req core.CompactRequest) {
-			filled(&req)
-			req.Instructions = "\n" + req.Instructions + "  "
-			switch n {
-			case 3:
-				req.Force, c.Force = false, false
-			case 4:
-				req = core.CompactRequest{} // what a host does not say, nobody adds
-			}
-			req.Session = id
-			return req
-		}
-		c.Request = asking(c.Session)
-		if n == 0 {
-			c.Entries, c.Cost, c.Protected, c.Left = c.Entries[:1], c.Cost[:1], 0, 0
-		}
-		sent := asking(c.Session)
-		p, err := r.compactor.Compact(r.ctx(), c)
-		if err != nil {
-			return fmt.Sprintf("Compact: error %v, want none", err)
-		}
-		if d := differs(asked, sent); d != "" {
-			return "the request that reached the runtime: " + d
-		}
-		if p.Delegated == nil {
-			return "the patch does not hold the runtime's result"
-		}
-		got := *p.Delegated
-		got.Delegated = want.Delegated
-		if d := differs(got, want); d != "" {
-			return "the runtime's result in the patch: " + d
-		}
-		if n := r.host.Compacts() - calls; n != 1 {
-			return fmt.Sprintf("the runtime, which answers compacted %v, was asked %d times, want once", compacted, n)
-		}
-		if d := differs(p, core.Patch{Delegated: p.Delegated}); d != "" || len(r.published) > 0 {
-			return fmt.Sprintf("the patch holds more than the runtime's result: %s, and %d were published before", d, len(r.published))
-		}
-	}
-	return ""
-}
-
-func patchHostFails(r *compactorRun) string {
-	r.host.setFail(true)
-	calls := r.host.Compacts()
-	p, err := r.compactor.Compact(r.ctx(), r.task(true))
-	if !errors.Is(err, core.ErrUnavailable) || p.Delegated != nil && p.Delegated.Compacted {
-		return fmt.Sprintf("Compact where the runtime fails: error %v, result %+v, want the runtime's error", err, p.Delegated)
-	}
-	if n := r.host.Compacts() - calls; n != 1 {
-		return fmt.Sprintf("a runtime that fails was asked %d times, want once", n)
-	}
-	r.host.setFail(false)
-	ctx, cancel := context.WithCancel(r.ctx())
-	defer cancel()
-	late := &lateHost{Host: r.host, asked: cancel}
-	c := r.task(true)
-	c.Host = late
-	if _, err := r.compactor.Compact(ctx, c); !errors.Is(err, context.Canceled) && err != nil {
-		return fmt.Sprintf("Compact whose time was over while the runtime worked: error %v, want context.Canceled", err)
-	}
-	return ""
-}
-
-// lateHost answers when its caller's time is over.
-type lateHost struct {
-	*Host
-	asked func()
-}
-
-func (h *lateHost) Compact(ctx context.Context, _ core.CompactRequest) (core.CompactResult, error) {
-	h.asked()
-	<-ctx.Done()
-	return core.CompactResult{}, fmt.Errorf("conformance: compact: %w", ctx.Err())
 }
