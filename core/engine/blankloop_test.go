@@ -43,3 +43,31 @@ func TestWhatSaysNothingIsNoAnchor(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersBesideABlock: what is recalled in a turn stands behind an answer where nothing else does. Another answer of that turn is no part of the one in front: what was sent
+// stays as it was, also where the provider merges the assistant's messages.
+func TestAnswersBesideABlock(t *testing.T) {
+	for _, provider := range []string{"anthropic", "google", "openai"} {
+		k := newQuoting(t, nil, user("what it was"))
+		k.propose([]float64{1}, 0)
+		k.id.Session = "of answers alone"
+		ask := func(call core.Call) core.AssembleResult {
+			return k.assemble(1000, full, func(r *core.AssembleRequest) { r.Call, r.Prompt, r.Settings.Provider = call, "what was it?", provider })
+		}
+		k.ingest(assistant("one"))
+		before := ask(core.CallPrompt)
+		if before.RecallLen != 1 || before.RecallAt != len(before.Messages)-1 {
+			t.Fatalf("%s: shown: %q: nothing is tested", provider, shown(before))
+		}
+		k.ingest(user(""))
+		for _, answer := range []string{"two", "three"} {
+			k.ingest(assistant(answer))
+			got := ask(core.CallLoop)
+			n := len(before.Messages)
+			if len(got.Messages) <= n || shown(core.AssembleResult{Messages: got.Messages[:n]}) != shown(before) || !strings.Contains(shown(got), answer) {
+				t.Errorf("%s: before %q, now %q", provider, shown(before), shown(got))
+			}
+		}
+		k.sound()
+	}
+}

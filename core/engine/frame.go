@@ -93,14 +93,17 @@ type frame struct {
 // frame applies the history rules to the window and measures it.
 func (s *session) frame(v core.View, policy history.Policy, ws *workspace) *frame {
 	msgs, visible := slices.Grow(ws.msgs[:0], len(s.items)), ws.visible[:0]
-	names := ws.numbers(len(s.items))
+	names, apart := ws.numbers(len(s.items)), apartness{blocks: recallsOf(&v), place: s.base}
 	for i := range s.items {
 		it := &s.items[i]
+		if apart.before(it) {
+			msgs = append(msgs, apartMessage)
+		}
 		if it.hidden() {
 			continue
 		}
 		msgs = append(msgs, it.msg)
-		msgs[len(visible)].Entry = names[len(visible)] // to find it again behind the rules
+		msgs[len(msgs)-1].Entry = names[len(visible)] // to find it again behind the rules
 		visible = append(visible, i)
 	}
 	ws.msgs, ws.visible = kept(msgs, ws.msgs), visible
@@ -108,12 +111,41 @@ func (s *session) frame(v core.View, policy history.Policy, ws *workspace) *fram
 		e: s.e, s: s, v: v, policy: policy, ws: ws, msgs: history.Apply(msgs, policy), costs: ws.costs[:0],
 		items: s.items, base: s.base, visible: visible, shown: &ws.shown,
 	}
+	if len(msgs) > len(visible) {
+		f.msgs = slices.DeleteFunc(f.msgs, func(m message.Message) bool { return m.Type == apartMessage.Type })
+	}
 	f.shown.read(f.msgs, names[:len(visible)])
 	for i := range f.msgs {
 		f.costs = append(f.costs, s.costOf(&f.msgs[i], f.begins(i)))
 	}
 	ws.costs = f.costs
 	return f
+}
+
+// apartMessage stands between two messages that no rule may merge: those with a type of their own are never merged.
+var apartMessage = message.Message{Role: message.User, Type: "apart", Parts: []message.Part{{Kind: message.Text, Text: "apart"}}}
+
+// apartness finds the assistant's messages that only a recall block separates from the assistant's before it. A rule that merged them would change what was
+// sent in front of the block.
+type apartness struct {
+	blocks []*core.Recall
+	place  int
+	// assistant says that the last message that says something is the assistant's, behind that a block stands behind it.
+	assistant, behind bool
+}
+
+// before looks at the next item, and reports whether it must stay apart from what is in front of it.
+func (a *apartness) before(it *item) bool {
+	for len(a.blocks) > 0 && a.blocks[0].At <= a.place {
+		a.behind, a.blocks = a.assistant, a.blocks[1:]
+	}
+	a.place++
+	if it.hidden() || window.SaysNothing(it.msg) {
+		return false
+	}
+	apart := a.behind && it.msg.Role == message.Assistant
+	a.assistant, a.behind = it.msg.Role == message.Assistant, false
+	return apart
 }
 
 // item returns the n-th visible item, place its position on the path.
