@@ -300,10 +300,11 @@ func rolesProvider(p *prompt) string {
 		if !m.Role.Valid() {
 			return fmt.Sprintf("message %d has role %q", i, m.Role)
 		}
-		if p.inRecall(i) {
+		role := string(m.Role)
+		if p.inRecall(i) { // it may come before everything else, and separates as any other message does
+			last = role
 			continue
 		}
-		role := string(m.Role)
 		if m.Type != "" || m.Role == message.System {
 			// What a host puts in place of history speaks as the user.
 			first = first && m.Role == message.System
