@@ -27,7 +27,8 @@ func (t *task) apply(ctx context.Context, p core.Patch) error {
 	// What was paid for is published even when the caller has given up meanwhile.
 	ctx = context.WithoutCancel(ctx)
 	a := attempt{made: make(map[int]core.Entry)}
-	return t.e.resume(ctx, t.Session, func(s *session) error {
+	// Where no views are kept, publishing does not find out what others erased while the patch was made.
+	return t.e.repeat(ctx, t.Session, !t.e.sharedViews, func(s *session) error {
 		err := t.attempt(ctx, s, p, &a)
 		if (errors.Is(err, core.ErrInvalid) || errors.Is(err, core.ErrNotFound)) && t.ground != groundOf(&s.view, t.end) {
 			err = fmt.Errorf("%w: %w", err, errOvertaken)
@@ -120,7 +121,7 @@ func (t *task) takeBack(ctx context.Context, s *session, a *attempt) error {
 		return err
 	}
 	for _, entry := range a.made {
-		if err := s.emptyLate(ctx, entry); err != nil {
+		if _, err := s.emptyLate(ctx, entry); err != nil {
 			return err
 		}
 	}
@@ -201,11 +202,16 @@ func (t *task) replace(ctx context.Context, v *core.View, r core.Replacement, id
 	}
 	first := max(v.Frontier, v.Lead)
 	n := len(r.Entries)
-	covers, cost := n, 0
+	covers, cost, gone := n, 0, 0
 	if n > 0 {
 		var err error
 		if cost, err = t.checkEntries(v, r.Entries, first); err != nil {
 			return core.Entry{}, err
+		}
+		for _, id := range r.Entries {
+			if t.Entries[t.at[id]].Type == core.TypeErased {
+				gone++
+			}
 		}
 	}
 	var of []core.Span
@@ -223,6 +229,7 @@ func (t *task) replace(ctx context.Context, v *core.View, r core.Replacement, id
 			at = len(kept)
 		}
 		covers += v.Summaries[i].Covers
+		gone += v.Summaries[i].Erased
 		of = append(of, sum.Of...)
 		cost += sum.Tokens
 	}
@@ -239,7 +246,7 @@ func (t *task) replace(ctx context.Context, v *core.View, r core.Replacement, id
 		t.e.warn(ctx, "compactor", "text", errors.New("a replacement says nothing; a note stands in its place"))
 		r.Text, r.Kind = window.NotShown(covers), "note"
 	}
-	entry := t.e.summaryEntry(v, r, standing{covers: covers, of: joined(of), frontier: frontier}, t.Now)
+	entry := t.e.summaryEntry(v, r, standing{covers: covers, of: joined(of), frontier: frontier, erased: gone}, t.Now)
 	if id != "" {
 		entry.ID, entry.Key = id, summaryKey+id
 	}

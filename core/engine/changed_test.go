@@ -23,6 +23,8 @@ type remote struct {
 	changes map[string]uint64
 	// tail is what Tail fails with.
 	tail error
+	// storing is called before a summary is stored.
+	storing func()
 }
 
 func newRemote() *remote {
@@ -46,6 +48,13 @@ func (s *remote) Tail(ctx context.Context, id core.SessionID) (core.Tail, error)
 		tail.Next = page.Entries[0].Seq + 1
 	}
 	return tail, err
+}
+
+func (s *remote) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	if len(entries) > 0 && entries[0].Type == core.TypeSummary && s.storing != nil {
+		s.storing()
+	}
+	return s.viewless.Append(ctx, entries)
 }
 
 func (s *remote) Update(ctx context.Context, scope core.Scope, id string, c core.Change) error {

@@ -452,6 +452,7 @@ const (
 	metaSupersedes = "supersedes"
 	metaOf         = "of"
 	metaErasures   = "erasures"
+	metaEmptied    = "emptied"
 )
 
 // adoptSummary puts a stored summary into a view that does not know it.
@@ -534,9 +535,10 @@ func erasuresBefore(summary *core.Entry) uint64 {
 // summaryOf returns what a view holds of a summary's entry.
 func summaryOf(entry core.Entry) core.Summary {
 	covers, _ := strconv.Atoi(entry.Meta[metaCovers])
+	emptied, _ := strconv.Atoi(entry.Meta[metaEmptied]) // without it there was none
 	return core.Summary{
 		ID: entry.ID, Kind: entry.Meta[metaKind], Text: entry.Message.Text(), Tokens: entry.Tokens, Covers: covers, Of: spansOf(entry),
-		Time: entry.Time,
+		Time: entry.Time, Erased: emptied,
 	}
 }
 
@@ -554,6 +556,8 @@ type standing struct {
 	covers   int
 	of       []core.Span
 	frontier int
+	// erased is how many of them are known to be erased.
+	erased int
 }
 
 // summaryEntry makes the entry of a replacement.
@@ -566,6 +570,9 @@ func (e *Engine) summaryEntry(v *core.View, r core.Replacement, s standing, at t
 	}
 	if v.Erased > 0 {
 		meta[metaErasures] = strconv.FormatUint(v.Erased, 10)
+	}
+	if s.erased > 0 {
+		meta[metaEmptied] = strconv.Itoa(s.erased)
 	}
 	if len(r.Summaries) > 0 {
 		meta[metaSupersedes] = strings.Join(r.Summaries, ",")

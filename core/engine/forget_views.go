@@ -281,11 +281,27 @@ func (er *erasure) standsFor(of []core.Span) bool {
 	return false
 }
 
+// within is how many messages in these spans the erasure empties that were not empty before.
+func (er *erasure) within(of []core.Span) int {
+	n := 0
+	for id, entries := range er.spans {
+		for _, entry := range entries {
+			if entry.Type != core.TypeErased && slices.ContainsFunc(of, func(sp core.Span) bool { return sp.Holds(id, entry.Seq) }) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // blanked returns summaries, those empty that stand for something erased. They keep their place: what they cover stays out of the window.
 func (er *erasure) blanked(summaries []core.Summary) []core.Summary {
 	out := slices.Clone(summaries)
 	for i := range out {
 		if sum := &out[i]; er.summaries[sum.ID] {
+			if sum.Kind != erasedKind {
+				sum.Erased += er.within(sum.Of)
+			}
 			sum.Text, sum.Kind = erasedText, erasedKind
 			sum.Tokens = er.e.gauge.messageCost(summaryMessage(*sum))
 		}

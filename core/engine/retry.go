@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -252,14 +253,20 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 	there := make(map[string]bool) // what says something
 	emptied := make(map[place]bool)
 	erased, next := uint64(0), int64(0)
-	s.places = nil
-	for owner := range ownersOf(v) { // whose summaries may be shown, too
+	s.places, s.emptied = nil, nil
+	owners := slices.DeleteFunc(slices.Collect(maps.Keys(ownersOf(v))), func(owner core.SessionID) bool { return owner == s.id })
+	for _, owner := range append(owners, s.id) { // whose summaries may be shown, too; and what this one's stand for comes in front of them
 		for entry, err := range core.All(ctx, s.e.store, owner.Scope(), false) {
 			if err != nil {
 				return false, fmt.Errorf("core: load session %q: %w", s.id, err)
 			}
 			if owner == s.id {
 				if entry, err = s.emptyRepeated(ctx, entry); err != nil {
+					return false, err
+				}
+			}
+			if owner == s.id || entry.Type == core.TypeErased {
+				if entry, err = s.emptyUntold(ctx, entry); err != nil {
 					return false, err
 				}
 			}
@@ -296,7 +303,11 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 	for i := range v.Summaries {
 		touched = touched || er.summaries[v.Summaries[i].ID]
 	}
-	v.Apply(edit.Summarise{Summaries: er.blanked(v.Summaries)})
+	summaries := er.blanked(v.Summaries)
+	for i := range summaries {
+		summaries[i].Erased = s.emptiedOf(&summaries[i])
+	}
+	v.Apply(edit.Summarise{Summaries: summaries})
 	for id := range v.Stubs {
 		if !there[id] {
 			v.Apply(edit.Unstub{IDs: []string{id}})

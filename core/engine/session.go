@@ -45,7 +45,9 @@ type session struct {
 	unseen []string
 	// places are the empty places that were read, nil when there was none; only where the store keeps no views.
 	places *places
-	view   core.View
+	// emptied are the places of erased messages that were read, in this session and others that it shows; only where several processes use a store that keeps no views.
+	emptied map[place]bool
+	view    core.View
 	// owed is why the store refused to keep the view as it is; nil where it has it.
 	owed error
 	// ahead says that the store has entries of a call that no view shows yet.
@@ -271,7 +273,7 @@ func (s *session) load(ctx context.Context, told *tails) error {
 			changed = true
 			if s.e.sharedViews && erasedSince(&v, &entry) {
 				v.Apply(edit.Count{Next: entry.Seq + 1, Turns: v.Turns})
-				if err := s.emptyLate(ctx, entry); err != nil {
+				if _, err := s.emptyLate(ctx, entry); err != nil {
 					return err
 				}
 				continue
@@ -287,6 +289,11 @@ func (s *session) load(ctx context.Context, told *tails) error {
 				}
 			} else if entry, err = s.emptyRepeated(ctx, entry); err != nil {
 				return err
+			}
+			if known {
+				if entry, err = s.emptyUntold(ctx, entry); err != nil {
+					return err
+				}
 			}
 			adopt(&v, entry)
 		}
@@ -326,18 +333,47 @@ func (s *session) load(ctx context.Context, told *tails) error {
 }
 
 // emptyLate empties a summary that was stored after an erasure which did not see it. It leaves a place: a call under way would get the position, and the view is past it.
-func (s *session) emptyLate(ctx context.Context, entry core.Entry) error {
-	if _, err := s.e.erasures.empty(ctx, entry, ""); err != nil && !errors.Is(err, core.ErrNotFound) {
+func (s *session) emptyLate(ctx context.Context, entry core.Entry) (core.Entry, error) {
+	empty, err := s.e.erasures.empty(ctx, entry, "")
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		err = fmt.Errorf("core: session %q: summary of before an erasure: %w", s.id, err)
 		if !s.e.cfg.doesWithout(ctx, err) {
-			return err
+			return entry, err
 		}
 		s.e.warn(ctx, "store", "update", err)
 	}
 	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error {
 		return o.Deleted(ctx, s.id.Scope(), []string{entry.ID})
 	}, 1)
-	return nil
+	return empty, nil
+}
+
+// emptyUntold empties a summary that stands for more erased messages than its process knew of: it was stored while another process erased, which did not see it. Where the
+// store keeps no views nothing else tells. Erased messages are noted, so entries come in their order.
+func (s *session) emptyUntold(ctx context.Context, entry core.Entry) (core.Entry, error) {
+	switch {
+	case entry.Type == core.TypeErased && inConversation(entry):
+		if s.emptied == nil {
+			s.emptied = make(map[place]bool)
+		}
+		s.emptied[place{entry.SessionID(), entry.Seq}] = true
+	case entry.Type == core.TypeSummary && len(s.emptied) > 0:
+		if sum := summaryOf(entry); s.emptiedOf(&sum) > sum.Erased {
+			return s.emptyLate(ctx, entry)
+		}
+	}
+	return entry, nil
+}
+
+// emptiedOf is how many of the messages that a summary stands for are known to be erased.
+func (s *session) emptiedOf(sum *core.Summary) int {
+	n := 0
+	for at := range s.emptied {
+		if slices.ContainsFunc(sum.Of, func(sp core.Span) bool { return sp.Holds(at.owner, at.seq) }) {
+			n++
+		}
+	}
+	return n
 }
 
 // forget drops what can be read again. What was sent stays known.
@@ -353,7 +389,7 @@ func (s *session) forget() {
 func (s *session) purge() {
 	s.forget()
 	s.outputs, s.variants, s.trail = nil, nil, nil
-	s.gone, s.places, s.seen, s.quote, s.turn = nil, nil, nil, nil, turnBudget{}
+	s.gone, s.places, s.emptied, s.seen, s.quote, s.turn = nil, nil, nil, nil, nil, turnBudget{}
 	// Positions go on: to a process that has not looked meanwhile, what is new does not look like what it knows.
 	s.view, s.purged, s.short = core.View{Session: s.id, Epoch: s.view.Epoch, Next: s.view.Next}, true, -1
 }
