@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
@@ -171,6 +172,17 @@ func tableSeveral() []broken {
 		}
 		return said(was) == said(now)
 	})
+	out = append(out, caughtOver("contract.several", "summaries count erasures that their makers did not know of", recalling(nil), func(s *brokenStore) {
+		s.append = func(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+			for i := range entries {
+				if v, err := s.LoadView(ctx, entries[i].SessionID()); err == nil && entries[i].Type == core.TypeSummary {
+					entries[i] = entries[i].Clone()
+					entries[i].Meta["erasures"] = strconv.FormatUint(v.Erased, 10)
+				}
+			}
+			return s.Store.Append(ctx, entries)
+		}
+	}))
 	out = append(out, caughtOver("contract.several", "who comes second is refused", recalling(nil), func(s *brokenStore) {
 		s.append = func(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
 			res, err := s.Store.Append(ctx, entries)

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -13,20 +14,23 @@ import (
 // severalChecks look at two engines over one store.
 var severalChecks = []Check{
 	{ID: "contract.several", Promise: 2, Suite: SuiteEngine, script: scriptSeveral,
-		Rule: "of two engines over one store that tells how far a session is, each shows at its next call what the other one stored, compacted, erased and purged, and what both are told at the same time is stored"},
+		Rule: "of two engines over one store that tells how far a session is, each shows at its next call what the other one stored, compacted, erased and purged, nothing is left of what one erases while the other one compacts, and what both are told at the same time is stored"},
 }
 
-// shares reports whether the store lets an engine see what another one does: it tells how far a session is, and keeps the views.
-func (s *script) shares() bool {
+// tells reports whether the store lets an engine see what another one stores: it tells how far a session is.
+func (s *script) tells() bool {
 	t, ok := core.As[core.Tailer](s.store)
 	if !ok {
 		return false
 	}
-	if _, err := t.Tail(s.ctx(), s.id); err != nil {
-		return false
-	}
-	_, ok = core.As[core.ViewStore](s.store)
-	return ok
+	_, err := t.Tail(s.ctx(), s.id)
+	return err == nil
+}
+
+// shares reports whether the store lets an engine see all that another one does: it keeps the views, too.
+func (s *script) shares() bool {
+	_, ok := core.As[core.ViewStore](s.store)
+	return ok && s.tells()
 }
 
 // secondEngine makes another engine over the store, as a second process has it.
@@ -38,7 +42,7 @@ func (s *script) secondEngine() core.ContextEngine {
 }
 
 func scriptSeveral(s *script) string {
-	if !s.shares() {
+	if !s.tells() {
 		return ""
 	}
 	a, b := s.engine, s.secondEngine()
@@ -48,6 +52,11 @@ func scriptSeveral(s *script) string {
 			_ = d.Dispose(s.ctx())
 		}
 	}()
+	id := s.id
+	if text := s.erasedMeanwhile(a, b); text != "" || !s.shares() {
+		return text
+	}
+	s.id = id
 	// each does something with one of the two, and looks whether the other one shows the same then.
 	each := func(what string, with core.ContextEngine, do func() string) string {
 		s.engine = with
@@ -92,6 +101,53 @@ func scriptSeveral(s *script) string {
 		return text
 	}
 	return s.bothAtOnce(a, b)
+}
+
+// erasedMeanwhile lets each of two engines compact, and the other one erase a message of what is compacted when the summary comes to the store.
+func (s *script) erasedMeanwhile(engines ...core.ContextEngine) string {
+	for n, with := range engines {
+		f, ok := engines[1-n].(engine.Forgetter)
+		if !ok {
+			return ""
+		}
+		s.id, s.engine = recallSession(fmt.Sprintf("erased while engine %d compacts", n)), with
+		talk, text := s.talk(s.id, 20, 25)
+		if text != "" {
+			return text
+		}
+		reached, release := s.env.faults.hold(s.id)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.compacts()
+		}()
+		select {
+		case <-reached:
+		case <-done: // it stores no summary
+			release()
+			continue
+		}
+		_, err := f.Forget(s.ctx(), engine.ForgetRequest{Scope: s.id.Scope(), Entries: []string{talk[0].ID}})
+		release()
+		<-done
+		if err != nil {
+			return fmt.Sprintf("forget while another engine compacts: error %v", err)
+		}
+		mark := marksIn(talk[0].Text())[0]
+		for i, e := range slices.Backward(engines) {
+			window, text := s.windowOf(e)
+			if text != "" {
+				return text
+			}
+			if strings.Contains(window, mark) {
+				return fmt.Sprintf("engine %d erased a message while engine %d compacted: engine %d shows it", 1-n, n, i)
+			}
+		}
+		if text := s.leftOf([]string{s.id.Agent}, mark); text != "" {
+			return fmt.Sprintf("engine %d erased a message while engine %d compacted: %s", 1-n, n, text)
+		}
+	}
+	return ""
 }
 
 // purgedByOther purges a session with each of two engines in turn, and looks at the epoch of both.
