@@ -87,9 +87,26 @@ func TestChain(t *testing.T) {
 					}, conformance.WithCases(chainCases))
 				})
 			}
-			conformance.TestMatrix(t, chains(name, open), counter.Count, conformance.WithCases(chainCases))
+			conformance.TestMatrix(t, chains(name, func(tb testing.TB) core.Store {
+				tb.Helper()
+				return homed{startRemote(tb, open(tb), ""), memory.New()}
+			}), counter.Count, conformance.WithCases(chainCases))
 		})
 	}
+}
+
+// TestSeveralEnginesWithoutViews: two engines of one session of a server see what the other one does there, although the server has no room for their views.
+func TestSeveralEnginesWithoutViews(t *testing.T) {
+	needs.NoRace(t)
+	counter, err := tiktoken.New("o200k_base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := chains("bare", func(tb testing.TB) core.Store {
+		tb.Helper()
+		return startRemote(tb, behind["sqlite"](t)(tb), "").Store
+	})
+	conformance.TestMatrix(t, bare, counter.Count, conformance.WithCases(chainCases), conformance.WithClaims("contract.several"))
 }
 
 // homed is a client's store beside a home for views, which the server has no room for.
@@ -129,7 +146,7 @@ func chains(name string, open func(testing.TB) core.Store) []conformance.Combina
 					tb.Helper()
 					store := env.Store
 					if store == nil {
-						store = homed{startRemote(tb, open(tb), ""), memory.New()}
+						store = open(tb)
 					}
 					searcher, ok := core.As[core.Searcher](store)
 					if !ok {
