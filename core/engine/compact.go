@@ -535,7 +535,10 @@ func erasuresBefore(summary *core.Entry) uint64 {
 // summaryOf returns what a view holds of a summary's entry.
 func summaryOf(entry core.Entry) core.Summary {
 	covers, _ := strconv.Atoi(entry.Meta[metaCovers])
-	emptied, _ := strconv.Atoi(entry.Meta[metaEmptied]) // without it there was none
+	emptied, err := strconv.Atoi(entry.Meta[metaEmptied])
+	if err != nil && entry.Meta[metaErasures] != "" { // an older version knew of erasures, and did not say of which
+		emptied = covers
+	}
 	return core.Summary{
 		ID: entry.ID, Kind: entry.Meta[metaKind], Text: entry.Message.Text(), Tokens: entry.Tokens, Covers: covers, Of: spansOf(entry),
 		Time: entry.Time, Erased: emptied,
@@ -568,11 +571,8 @@ func (e *Engine) summaryEntry(v *core.View, r core.Replacement, s standing, at t
 	if of, err := exact.Text(s.of); err == nil {
 		meta[metaOf] = of
 	}
-	if v.Erased > 0 {
-		meta[metaErasures] = strconv.FormatUint(v.Erased, 10)
-	}
-	if s.erased > 0 {
-		meta[metaEmptied] = strconv.Itoa(s.erased)
+	if v.Erased > 0 || s.erased > 0 {
+		meta[metaErasures], meta[metaEmptied] = strconv.FormatUint(v.Erased, 10), strconv.Itoa(s.erased)
 	}
 	if len(r.Summaries) > 0 {
 		meta[metaSupersedes] = strings.Join(r.Summaries, ",")

@@ -109,3 +109,26 @@ func TestErasedWhileAnotherCompacts(t *testing.T) {
 		}
 	}
 }
+
+// TestSummaryOfAnOlderVersion: a summary that does not say how many of its messages were erased, and was made when some were, stays.
+func TestSummaryOfAnOlderVersion(t *testing.T) {
+	making := func() {}
+	f, other, _ := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = keeper{&making} })
+	f.ingest(user("so it is with "+secret), assistant("and we noted"), user("then came the apple"), assistant("then came the pear"), user("then came the plum"))
+	other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	f.compact(30)
+	sum := f.entry("noted apple")
+	if sum.Type != core.TypeSummary || sum.Meta["emptied"] != "1" {
+		t.Fatalf("%+v: nothing is tested", sum.Meta)
+	}
+	delete(sum.Meta, "emptied")
+	if err := f.parts.Store.Update(t.Context(), f.id.Scope(), sum.ID, core.Change{Meta: sum.Meta}); err != nil {
+		t.Fatal(err)
+	}
+	f.restart()
+	for _, g := range []*fixture{f, other} {
+		if got := shown(g.assemble(1000)); !strings.Contains(got, "noted apple") {
+			t.Errorf("shown: %q", got)
+		}
+	}
+}
