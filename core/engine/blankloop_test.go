@@ -54,7 +54,9 @@ func TestAnswersBesideABlock(t *testing.T) {
 		ask := func(call core.Call) core.AssembleResult {
 			return k.assemble(1000, full, func(r *core.AssembleRequest) { r.Call, r.Prompt, r.Settings.Provider = call, "what was it?", provider })
 		}
-		k.ingest(assistant("one"))
+		typed := user("of the host's own kind")
+		typed.Type = "apart"
+		k.ingest(typed, assistant("one"))
 		before := ask(core.CallPrompt)
 		if before.RecallLen != 1 || before.RecallAt != len(before.Messages)-1 {
 			t.Fatalf("%s: shown: %q: nothing is tested", provider, shown(before))
@@ -64,7 +66,7 @@ func TestAnswersBesideABlock(t *testing.T) {
 			k.ingest(assistant(answer))
 			got := ask(core.CallLoop)
 			n := len(before.Messages)
-			if len(got.Messages) <= n || shown(core.AssembleResult{Messages: got.Messages[:n]}) != shown(before) || !strings.Contains(shown(got), answer) {
+			if len(got.Messages) <= n || shown(core.AssembleResult{Messages: got.Messages[:n]}) != shown(before) || !strings.Contains(shown(got), answer) || !strings.Contains(shown(got), typed.Text()) {
 				t.Errorf("%s: before %q, now %q", provider, shown(before), shown(got))
 			}
 		}

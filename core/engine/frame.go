@@ -112,7 +112,7 @@ func (s *session) frame(v core.View, policy history.Policy, ws *workspace) *fram
 		items: s.items, base: s.base, visible: visible, shown: &ws.shown,
 	}
 	if len(msgs) > len(visible) {
-		f.msgs = slices.DeleteFunc(f.msgs, func(m message.Message) bool { return m.Type == apartMessage.Type })
+		f.msgs = slices.DeleteFunc(f.msgs, func(m message.Message) bool { return m.Entry == apartMessage.Entry })
 	}
 	f.shown.read(f.msgs, names[:len(visible)])
 	for i := range f.msgs {
@@ -122,8 +122,9 @@ func (s *session) frame(v core.View, policy history.Policy, ws *workspace) *fram
 	return f
 }
 
-// apartMessage stands between two messages that no rule may merge: those with a type of their own are never merged.
-var apartMessage = message.Message{Role: message.User, Type: "apart", Parts: []message.Part{{Kind: message.Text, Text: "apart"}}}
+// apartMessage stands between two messages that no rule may merge: those with a type of their own are never merged. Its Entry is no number, which tells it from
+// a host's.
+var apartMessage = message.Message{Role: message.User, Type: "apart", Entry: "apart", Parts: []message.Part{{Kind: message.Text, Text: "apart"}}}
 
 // apartness finds the assistant's messages that only a recall block separates from the assistant's before it. A rule that merged them would change what was
 // sent in front of the block.
@@ -140,6 +141,9 @@ func (a *apartness) before(it *item) bool {
 		a.behind, a.blocks = a.assistant, a.blocks[1:]
 	}
 	a.place++
+	if len(a.blocks) == 0 && !a.behind { // nothing to keep apart any more
+		return false
+	}
 	if it.hidden() || window.SaysNothing(it.msg) {
 		return false
 	}

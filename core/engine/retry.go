@@ -251,7 +251,6 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 		}
 	}
 	there := make(map[string]bool) // what says something
-	emptied := make(map[place]bool)
 	erased, next := uint64(0), int64(0)
 	s.places, s.emptied = nil, nil
 	owners := slices.DeleteFunc(slices.Collect(maps.Keys(ownersOf(v))), func(owner core.SessionID) bool { return owner == s.id })
@@ -270,9 +269,7 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 					return false, err
 				}
 			}
-			if there[entry.ID] = entry.Type != core.TypeErased; !there[entry.ID] {
-				emptied[place{owner, entry.Seq}] = true
-			}
+			there[entry.ID] = entry.Type != core.TypeErased
 			if owner != s.id {
 				continue
 			}
@@ -285,7 +282,7 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 			}
 		}
 	}
-	if next == 0 || begunAnew(v, there, emptied) {
+	if next == 0 || s.begunAnew(v, there) {
 		known := v.Epoch
 		s.purge()
 		*v = core.View{Session: s.id}
@@ -353,15 +350,8 @@ func (s *session) emptyUnseen(ctx context.Context) error {
 }
 
 // begunAnew reports whether a session was purged and something else was said in it since: a summary went, and nothing of what it stood for is an empty place.
-func begunAnew(v *core.View, there map[string]bool, emptied map[place]bool) bool {
+func (s *session) begunAnew(v *core.View, there map[string]bool) bool {
 	return v.Parent == nil && slices.ContainsFunc(v.Summaries, func(sum core.Summary) bool {
-		return !there[sum.ID] && sum.Kind != erasedKind && !slices.ContainsFunc(sum.Of, func(sp core.Span) bool {
-			for seq := sp.From; seq < sp.To; seq++ {
-				if emptied[place{*sp.Owned(v.Session).Session, seq}] {
-					return true
-				}
-			}
-			return false
-		})
+		return !there[sum.ID] && sum.Kind != erasedKind && s.emptiedOf(&sum) == 0
 	})
 }
