@@ -56,7 +56,8 @@ func TestErasedWhileAnotherCompacts(t *testing.T) {
 		for _, moment := range []string{"made", "stored"} {
 			t.Run(name+", while it is "+moment, func(t *testing.T) {
 				making := func() {}
-				f, other, store := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = keeper{&making} })
+				index := &told{there: map[string]string{}}
+				f, other, store := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor, p.Observers = keeper{&making}, []core.Observer{index} })
 				f.ingest(talk(secret)...)
 				if c.before {
 					f.compact(30)
@@ -104,6 +105,11 @@ func TestErasedWhileAnotherCompacts(t *testing.T) {
 				}
 				if got := f.traces(); c.erased == secret && got != nil {
 					t.Errorf("left: %q", got)
+				}
+				for id, text := range index.there {
+					if strings.Contains(text, c.erased) {
+						t.Errorf("an index was not told that %s is erased: %q", id, text)
+					}
 				}
 			})
 		}

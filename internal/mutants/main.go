@@ -89,7 +89,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	b := &builder{dir: dir, limit: *limit}
+	b := &builder{dir: dir, limit: *limit, parallel: *parallel}
 	var sample []*mutant
 	// Some more than asked for: one here and there does not compile.
 	for i := range all[:min(*n+*n/4+10, len(all))] {
@@ -128,7 +128,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			}
 			if count[v]++; v == survived {
 				far := ""
-				if !slices.ContainsFunc(built, func(s *stage) bool { return s.reached[m.ID] }) {
+				if !slices.ContainsFunc(built, func(s *stage) bool { return len(s.reaching(m)) > 0 }) {
 					far = " (no test comes there)"
 					unreached++
 				}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // A build holds many mutants at once: each stands behind a switch that an environment variable turns on, so that tests are compiled once for all of them.
@@ -135,18 +138,33 @@ func mutantMul[T mutantNumber](id int, a, b T) T { if mutantOn(id) { return a / 
 func mutantQuo[T mutantNumber](id int, a, b T) T { if mutantOn(id) { return a * b }; return a / b }
 `
 
-// stage is a compiled test and what it is run with.
+// stage is the compiled tests of a package and what they are run with.
 type stage struct {
 	pkg, binary, dir string
-	args             []string
+	// run is the expression that the names of its tests fit, skip one of those that are left out.
+	run, skip string
+	// tests are sorted by the time that they take.
+	tests []test
+}
+
+// test is one test of a package.
+type test struct {
+	name string
+	took time.Duration
 	// reached are the mutants whose place it comes to.
 	reached map[int]bool
 }
 
+// reaching returns the tests that come to a mutant, the fast ones first.
+func (s *stage) reaching(m *mutant) []test {
+	return slices.DeleteFunc(slices.Clone(s.tests), func(t test) bool { return !t.reached[m.ID] })
+}
+
 // builder writes sources with switched mutants and compiles tests of them.
 type builder struct {
-	dir   string
-	limit time.Duration
+	dir      string
+	limit    time.Duration
+	parallel int
 }
 
 // overlay writes the changed files of some mutants and returns what -overlay takes.
@@ -269,17 +287,9 @@ func (b *builder) stages(ctx context.Context, mutants []*mutant, specs [][]strin
 	}
 	var out []*stage
 	for _, spec := range specs {
-		var patterns, args []string
-		for i := 0; i < len(spec); i++ {
-			switch {
-			case strings.HasPrefix(spec[i], "./"):
-				patterns = append(patterns, spec[i])
-			case spec[i] == "-run" || spec[i] == "-skip":
-				args = append(args, "-test."+spec[i][1:], spec[i+1])
-				i++
-			default:
-				return nil, fmt.Errorf("mutants: %q is neither a package that begins with ./, nor -run or -skip", spec[i])
-			}
+		patterns, run, skip, err := parse(spec)
+		if err != nil {
+			return nil, err
 		}
 		list, err := command(ctx, append([]string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}"}, patterns...)...).Output()
 		if err != nil {
@@ -290,20 +300,12 @@ func (b *builder) stages(ctx context.Context, mutants []*mutant, specs [][]strin
 			if !ok {
 				continue
 			}
-			s := &stage{pkg: pkg, dir: dir, args: args, binary: filepath.Join(b.dir, fmt.Sprintf("stage%d.test", len(out))), reached: map[int]bool{}}
+			s := &stage{pkg: pkg, dir: dir, run: run, skip: skip, binary: filepath.Join(b.dir, fmt.Sprintf("stage%d.test", len(out)))}
 			if said, err := command(ctx, "test", "-c", "-vet=off", "-overlay", overlay, "-o", s.binary, pkg).CombinedOutput(); err != nil {
 				return nil, fmt.Errorf("mutants: go test -c %s: %w\n%s", pkg, err, said)
 			}
-			path := filepath.Join(b.dir, "reached")
-			_ = os.Remove(path)
-			if said, err := b.run(ctx, s, "MUTANTS_REACHED="+path); err != nil {
-				return nil, fmt.Errorf("mutants: %s fails as it is: %w\n%s", pkg, err, said)
-			}
-			raw, _ := os.ReadFile(path) // a stage that comes to none writes none
-			for id := range strings.Lines(string(raw)) {
-				if n, err := strconv.Atoi(strings.TrimSpace(id)); err == nil {
-					s.reached[n] = true
-				}
+			if err := b.reach(ctx, s); err != nil {
+				return nil, err
 			}
 			out = append(out, s)
 		}
@@ -311,37 +313,132 @@ func (b *builder) stages(ctx context.Context, mutants []*mutant, specs [][]strin
 	return out, nil
 }
 
-func (b *builder) run(ctx context.Context, s *stage, env ...string) ([]byte, error) {
+// parse reads the packages of a stage and the tests of them that are wanted.
+func parse(spec []string) (patterns []string, run, skip string, err error) {
+	run = "."
+	for i := 0; i < len(spec); i++ {
+		switch {
+		case strings.HasPrefix(spec[i], "./"):
+			patterns = append(patterns, spec[i])
+		case (spec[i] == "-run" || spec[i] == "-skip") && i+1 < len(spec):
+			if strings.Contains(spec[i+1], "/") {
+				return nil, "", "", fmt.Errorf("mutants: %s %q names parts of a test: only whole tests can be chosen", spec[i], spec[i+1])
+			}
+			if spec[i] == "-run" {
+				run = spec[i+1]
+			} else {
+				skip = spec[i+1]
+			}
+			i++
+		default:
+			return nil, "", "", fmt.Errorf("mutants: %q is neither a package that begins with ./, nor -run or -skip with an expression", spec[i])
+		}
+	}
+	return patterns, run, skip, nil
+}
+
+var testName = regexp.MustCompile(`^(Test|Fuzz|Example)`)
+
+// reach runs each test of a stage alone and looks which mutants it comes to and how long it takes.
+func (b *builder) reach(ctx context.Context, s *stage) error {
+	names, err := b.start(ctx, s, nil, "-test.list", s.run)
+	if err != nil {
+		return fmt.Errorf("mutants: tests of %s: %w\n%s", s.pkg, err, names)
+	}
+	for name := range strings.Lines(string(names)) {
+		if name = strings.TrimSpace(name); testName.MatchString(name) {
+			s.tests = append(s.tests, test{name: name, reached: map[int]bool{}})
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(b.parallel, 1))
+	for i := range s.tests {
+		t := &s.tests[i]
+		g.Go(func() error {
+			path := filepath.Join(b.dir, "reached-"+t.name)
+			defer func() { _ = os.Remove(path) }()
+			begun := time.Now()
+			if said, err := b.try(ctx, s, []test{*t}, "MUTANTS_REACHED="+path); err != nil {
+				return fmt.Errorf("mutants: %s of %s fails as it is: %w\n%s", t.name, s.pkg, err, said)
+			}
+			t.took = time.Since(begun)
+			raw, _ := os.ReadFile(path) // a test that comes to none writes none
+			for id := range strings.Lines(string(raw)) {
+				if n, err := strconv.Atoi(strings.TrimSpace(id)); err == nil {
+					t.reached[n] = true
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	slices.SortFunc(s.tests, func(a, b test) int { return cmp.Compare(a.took, b.took) })
+	return nil
+}
+
+// try runs some tests of a stage until one fails.
+func (b *builder) try(ctx context.Context, s *stage, tests []test, env ...string) ([]byte, error) {
+	var names []string
+	for _, t := range tests {
+		names = append(names, t.name)
+	}
+	args := []string{"-test.failfast", "-test.timeout", b.limit.String(), "-test.run", "^(" + strings.Join(names, "|") + ")$"}
+	if s.skip != "" {
+		args = append(args, "-test.skip", s.skip)
+	}
+	return b.start(ctx, s, env, args...)
+}
+
+func (b *builder) start(ctx context.Context, s *stage, env []string, args ...string) ([]byte, error) {
 	// A test that hangs in what its own time limit cannot end is noticed too.
 	ctx, cancel := context.WithTimeout(ctx, b.limit+30*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.binary, append([]string{"-test.failfast", "-test.timeout", b.limit.String()}, s.args...)...)
+	cmd := exec.CommandContext(ctx, s.binary, args...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), env...)
 	cmd.WaitDelay = 5 * time.Second
 	return cmd.CombinedOutput()
 }
 
-// judge runs the stages that come to a mutant, those of its own package first.
+// judge runs the tests that come to a mutant, those of its own package first, and of a package the fast ones first.
 func (b *builder) judge(ctx context.Context, m *mutant, stages []*stage) (verdict, error) {
 	own := func(s *stage) bool { return strings.HasSuffix(s.pkg, "/"+filepath.ToSlash(filepath.Dir(m.File))) }
 	for _, first := range []bool{true, false} {
 		for _, s := range stages {
-			if own(s) != first || !s.reached[m.ID] {
+			if own(s) != first {
 				continue
 			}
-			_, err := b.run(ctx, s, "MUTANT="+strconv.Itoa(m.ID))
-			if ctx.Err() != nil {
-				return invalid, ctx.Err()
-			}
-			var exit *exec.ExitError
-			if errors.As(err, &exit) || errors.Is(err, context.DeadlineExceeded) {
-				return killed, nil
-			}
-			if err != nil {
-				return invalid, err
+			for _, tests := range batches(s.reaching(m)) {
+				_, err := b.try(ctx, s, tests, "MUTANT="+strconv.Itoa(m.ID))
+				if ctx.Err() != nil {
+					return invalid, ctx.Err()
+				}
+				var exit *exec.ExitError
+				if errors.As(err, &exit) || errors.Is(err, context.DeadlineExceeded) {
+					return killed, nil
+				}
+				if err != nil {
+					return invalid, err
+				}
 			}
 		}
 	}
 	return survived, nil
+}
+
+// batches cuts tests that are sorted by the time they take: the first batch takes about a second, and each other one four times as long. Most mutants are noticed by
+// the first, and a process is not started for each test.
+func batches(tests []test) [][]test {
+	var out [][]test
+	for limit := time.Second; len(tests) > 0; limit *= 4 {
+		n, took := 0, time.Duration(0)
+		for n < len(tests) && (n == 0 || took < limit) {
+			took += tests[n].took
+			n++
+		}
+		out, tests = append(out, tests[:n]), tests[n:]
+	}
+	return out
 }
