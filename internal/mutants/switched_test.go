@@ -34,6 +34,7 @@ func main() {
 		n++
 	}
 	fmt.Println(n, found, true, area(2, 4)-size(fixed))
+	fmt.Println(n/3, n/max(n, 2))
 }
 `
 
