@@ -78,10 +78,10 @@ func (m *mutant) switched(src []byte, within []edited) string {
 	case kindCondition:
 		return "((" + whole + ") != " + on + ")"
 	case kindLiteral:
-		return fmt.Sprintf("(/*M%d*/mutantInt(%d, %s))", m.ID, m.ID, whole) // in brackets: behind a / it would be a comment
+		return fmt.Sprintf(" /*M%d*/mutantInt(%d, %s)", m.ID, m.ID, whole) // behind a / without a blank it would be another comment
 	case kindPick:
 		other := m.New + whole[len(m.Old):]
-		return fmt.Sprintf("(/*M%d*/mutantPick(%d, %s, %s))", m.ID, m.ID, whole, other)
+		return fmt.Sprintf(" /*M%d*/mutantPick(%d, %s, %s)", m.ID, m.ID, whole, other)
 	}
 	x, y := render(src, m.SwitchFrom, m.Left, within), render(src, m.Right, m.SwitchTo, within)
 	switch m.Old {
@@ -95,7 +95,7 @@ func (m *mutant) switched(src []byte, within []edited) string {
 		return "(" + on + " && (" + x + m.New + y + ") || !" + on + " && (" + x + m.Old + y + "))"
 	}
 	name := map[string]string{"+": "Add", "-": "Sub", "*": "Mul", "/": "Quo"}[m.Old]
-	return fmt.Sprintf("(/*M%d*/mutant%s(%d, %s, %s))", m.ID, name, m.ID, x, y)
+	return fmt.Sprintf(" /*M%d*/mutant%s(%d, %s, %s)", m.ID, name, m.ID, x, y)
 }
 
 // switches is the file that a package with switched mutants gets besides: the environment variable MUTANT has the number of the one that is on, and the file that

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -95,6 +96,14 @@ func TestSwitchedMutants(t *testing.T) {
 	was := says(build(), 0)
 	if got := says(switched, 0); got != was || !strings.Contains(was, "true") {
 		t.Fatalf("with no mutant on %q, want %q", got, was)
+	}
+	// The numbers and picks alone: what stands in front of them is the source itself.
+	leaves := slices.DeleteFunc(slices.Clone(good), func(m *mutant) bool { return m.Kind != kindLiteral && m.Kind != kindPick })
+	if overlay, err = b.overlay(leaves); err != nil {
+		t.Fatal(err)
+	}
+	if got := says(build("-overlay", overlay), 0); got != was {
+		t.Errorf("with no mutant on, the numbers alone switched: %q, want %q", got, was)
 	}
 	seen := map[int]bool{}
 	for _, m := range good {
