@@ -144,7 +144,7 @@ type Summary struct {
 	Covers int       `json:"covers"`
 	Of     []Span    `json:"of,omitempty"`
 	Time   time.Time `json:"time"`
-	// Erased is how many of them were erased when it was made. Where more of them are, and it still says something, it was made without knowing of an erasure.
+	// Erased is how many of them were erased, or purged, when it was made. Where more of them are, and it still says something, it was made without knowing of an erasure.
 	Erased int `json:"erased,omitempty"`
 }
 

@@ -67,7 +67,7 @@ func (t *task) attempt(ctx context.Context, s *session, p core.Patch, a *attempt
 			}
 		} else {
 			var err error
-			if entry, err = t.replace(ctx, &v, r, entry.ID); err != nil {
+			if entry, err = t.replace(ctx, s, &v, r, entry.ID); err != nil {
 				return err
 			}
 			a.made[i] = entry
@@ -196,7 +196,7 @@ func refused(t *task, rule string) error {
 }
 
 // replace moves the frontier of v behind the entries of a replacement and puts its summary there, under the id given, if any.
-func (t *task) replace(ctx context.Context, v *core.View, r core.Replacement, id string) (core.Entry, error) {
+func (t *task) replace(ctx context.Context, s *session, v *core.View, r core.Replacement, id string) (core.Entry, error) {
 	if len(r.Entries) == 0 && len(r.Summaries) == 0 {
 		return core.Entry{}, refused(t, "a replacement stands for nothing")
 	}
@@ -236,6 +236,10 @@ func (t *task) replace(ctx context.Context, v *core.View, r core.Replacement, id
 	if len(v.Summaries)-len(kept) != len(r.Summaries) {
 		return core.Entry{}, refused(t, "it includes a summary that is not there")
 	}
+	of = joined(of)
+	if s.blank != nil { // of two summaries of the same places each counts them
+		gone = s.blank.Count(of)
+	}
 	frontier := v.Frontier
 	if n > 0 {
 		frontier = first + n
@@ -246,7 +250,7 @@ func (t *task) replace(ctx context.Context, v *core.View, r core.Replacement, id
 		t.e.warn(ctx, "compactor", "text", errors.New("a replacement says nothing; a note stands in its place"))
 		r.Text, r.Kind = window.NotShown(covers), "note"
 	}
-	entry := t.e.summaryEntry(v, r, standing{covers: covers, of: joined(of), frontier: frontier, erased: gone}, t.Now)
+	entry := t.e.summaryEntry(v, r, standing{covers: covers, of: of, frontier: frontier, erased: gone}, t.Now)
 	if id != "" {
 		entry.ID, entry.Key = id, summaryKey+id
 	}

@@ -73,14 +73,18 @@ func remoteFixture(t *testing.T, change ...func(*engine.Config, *engine.Parts)) 
 	store = newRemote()
 	f = newFixture(t, append(change, func(_ *engine.Config, p *engine.Parts) { p.Store = store })...)
 	other = newFixture(t, append(change, func(_ *engine.Config, p *engine.Parts) { p.Store = store })...)
-	for _, g := range []*fixture{f, other} {
-		memory, ok := store.Store.(*memory.Store)
-		if !ok {
-			t.Fatal("no store in memory")
-		}
-		g.store = memory
-	}
+	f.store, other.store = store.inner(t), store.inner(t)
 	return f, other, store
+}
+
+// inner is the store without the network in front.
+func (s *remote) inner(t *testing.T) *memory.Store {
+	t.Helper()
+	inner, ok := s.Store.(*memory.Store)
+	if !ok {
+		t.Fatal("no store in memory")
+	}
+	return inner
 }
 
 // TestOthersEraseWhereNoViewsAreKept: what another process erased or deleted in a store that keeps no views is gone at the next call from everything that a window

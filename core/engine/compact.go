@@ -413,16 +413,22 @@ func (t *task) leave(after int, first string) core.Patch {
 	return core.Patch{Replace: []core.Replacement{r}}
 }
 
+// live reads what is live now.
+func (t *task) live(ctx context.Context) (v core.View, items []item, err error) {
+	if err = t.e.resume(ctx, t.Session, func(s *session) error { v = s.view.Clone(); return nil }); err == nil {
+		items, err = t.e.reader.read(ctx, &v, max(v.Frontier, v.Lead), v.Len())
+	}
+	return v, items, err
+}
+
 // measure costs what is live now.
 func (t *task) measure(ctx context.Context) (int, core.CompactResult, error) {
 	var res core.CompactResult
 	total := 0
-	var v core.View
-	err := t.e.resume(ctx, t.Session, func(s *session) error { v = s.view.Clone(); return nil })
-	if err != nil {
-		return 0, res, err
+	v, items, err := t.live(ctx)
+	for try := 0; try < 3 && errors.Is(err, core.ErrNotFound) && t.e.reread(ctx, t.Session) == nil; try++ { // it was purged meanwhile
+		v, items, err = t.live(ctx)
 	}
-	items, err := t.e.reader.read(ctx, &v, max(v.Frontier, v.Lead), v.Len())
 	if err != nil {
 		return 0, res, err
 	}

@@ -189,6 +189,10 @@ func (c *drawnConversation) stored() string {
 	for e, err := range core.All(ctx, c.store, core.Scope{Agent: c.id.Agent}, false) {
 		fmt.Fprintf(&b, "%s %v\n", c.json(e), err)
 	}
+	for flaw, err := range engine.Flaws(ctx, c.store.Store) {
+		fmt.Fprintf(&b, "flaw: %v, error %v\n", flaw, err)
+		c.t.Errorf("conversation %d: %v, error %v", c.course.seed, flaw, err)
+	}
 	ids, err := c.store.ListViews(ctx, core.ViewQuery{Limit: core.MaxPage})
 	if err != nil {
 		c.t.Fatal(err)

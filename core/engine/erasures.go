@@ -92,18 +92,27 @@ func (t *erasures) emptied(ctx context.Context, entry core.Entry, receipt string
 		return entry, err
 	}
 	id := entry.SessionID()
-	entry.Meta = erased.Meta(receipt, p.Origin(id, &entry.Message))
+	entry.Meta = placeMeta(&entry, receipt, p.Origin(id, &entry.Message))
 	print := p.Of(id, entry.Fingerprint)
 	entry.Key = strings.ReplaceAll(entry.Key, entry.Fingerprint, print)
 	entry.Type, entry.Fingerprint, entry.Tokens, entry.Message = core.TypeErased, print, 0, message.New(entry.Role, "")
 	return entry, nil
 }
 
+// placeMeta is the metadata of what is left of an entry. What led when it was erased still leads, and is not taken for something that was said where it stands.
+func placeMeta(entry *core.Entry, receipt, origin string) map[string]string {
+	meta := erased.Meta(receipt, origin)
+	if entry.Leads() {
+		meta[records.Leads] = entry.Meta[records.Leads]
+	}
+	return meta
+}
+
 // empty turns a stored entry into an empty place, which it returns. One that is empty already says of another receipt.
 func (t *erasures) empty(ctx context.Context, entry core.Entry, receipt string) (core.Entry, error) {
 	var c core.Change
 	if entry.Type == core.TypeErased {
-		entry.Meta = erased.Meta(receipt, entry.Meta[erased.MetaOrigin])
+		entry.Meta = placeMeta(&entry, receipt, entry.Meta[erased.MetaOrigin])
 	} else {
 		was := entry.Key
 		var err error
@@ -150,8 +159,8 @@ func (e *Engine) emptyStored(ctx context.Context, entry core.Entry, receipt stri
 	return entry, nil
 }
 
-// places are the empty places of a session, by the keys that they have now, with the receipts of their erasures.
-type places struct {
+// emptyPlaces are the empty places of a session, by the keys that they have now, with the receipts of their erasures.
+type emptyPlaces struct {
 	prints   erased.Prints
 	receipts map[string]string
 }
@@ -166,7 +175,7 @@ func (s *session) emptyRepeated(ctx context.Context, entry core.Entry) (core.Ent
 			if err != nil {
 				return entry, err
 			}
-			s.places = &places{prints: p, receipts: make(map[string]string)}
+			s.places = &emptyPlaces{prints: p, receipts: make(map[string]string)}
 		}
 		s.places.receipts[entry.Key] = entry.Meta[erased.MetaErased]
 		return entry, nil

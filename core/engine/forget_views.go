@@ -224,20 +224,24 @@ func (er *erasure) emptyAgain(ctx context.Context, s *session) error {
 	}
 }
 
-// late finds a summary of erased entries that a compaction published while the erasure was under way.
+// late finds a summary of erased entries that a compaction published while the erasure was under way. A fork shows those of its parent's session, too.
 func (er *erasure) late(ctx context.Context, id core.SessionID, sum *core.Summary) error {
 	if er.summaries[sum.ID] || sum.Kind == erasedKind || !er.standsFor(sum.Of) {
 		return nil
 	}
 	er.summaries[sum.ID] = true
-	got, err := er.e.store.Get(ctx, id.Scope(), []string{sum.ID})
-	if errors.Is(err, core.ErrNotFound) {
-		return nil
+	er.agents[id.Agent] = true
+	for agent := range er.agents {
+		got, err := er.e.store.Get(ctx, core.Scope{Agent: agent}, []string{sum.ID})
+		if errors.Is(err, core.ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			err = er.emptySummary(ctx, got[0])
+		}
+		return err
 	}
-	if err == nil {
-		err = er.emptySummary(ctx, got[0])
-	}
-	return err
+	return nil
 }
 
 // emptyReplaced empties the summaries that compactions stored while the erasure was under way, and that no view holds any more, because others replaced them. What was made

@@ -382,3 +382,49 @@ func TestLineAmongWhatASummaryStandsFor(t *testing.T) {
 		})
 	}
 }
+
+// TestErasedSystemMessagesComeAgain: system messages that led, were erased and are said again still lead, and show nothing: neither moves what stands on the path.
+func TestErasedSystemMessagesComeAgain(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		for _, viewed := range []bool{true, false} {
+			t.Run(fmt.Sprintf("restart %t, views kept %t", restart, viewed), func(t *testing.T) {
+				f := newFixture(t, func(_ *engine.Config, p *engine.Parts) {
+					if !viewed {
+						p.Store = viewless{p.Store}
+					}
+				})
+				turn := func(prompt string, n int) {
+					said := turns(n)
+					if restart {
+						f.restart()
+					}
+					all := said
+					if prompt != "" {
+						all = join(one(system(prompt)), said)
+					}
+					want := strings.Join(textsOf(said), " | ")
+					if got := shown(f.assemble(100_000, transcript("now", all...))); !strings.HasSuffix(got, want) {
+						t.Errorf("with %q shown: %q, want %q behind it", prompt, got, want)
+					}
+					f.sound()
+				}
+				turn("", 1)
+				turn("red", 2)
+				turn("", 3)
+				turn("blue", 4)
+				for _, word := range []string{"red", "blue"} {
+					f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(word).ID}})
+				}
+				stored := f.stored()
+				for n := range 6 {
+					turn([]string{"blue", "red", "red", ""}[n%4], 5+n)
+				}
+				if n := f.stored() - stored; n != 12 {
+					t.Errorf("%d entries stored since, want 12", n)
+				}
+				f.compact(60)
+				f.sound()
+			})
+		}
+	}
+}

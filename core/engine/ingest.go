@@ -491,6 +491,11 @@ func (s *session) adopt(ctx context.Context, v core.View, in intake) error {
 		}
 	}
 	told := slices.Concat(in.before, in.entries)
+	for i := range told {
+		if saysNothing(&told[i]) {
+			s.blank.Add(s.id, told[i].Seq)
+		}
+	}
 	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error { return o.Appended(ctx, own(told)) }, len(told))
 	return nil
 }

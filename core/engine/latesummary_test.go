@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +40,8 @@ func TestErasedWhileAnotherCompacts(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		before, gone bool
+		// earlier says that this process erased a message before.
+		earlier bool
 		// erased is a word of what is erased, stays one of what a summary says afterwards.
 		erased, stays string
 		then          func(f, other *fixture)
@@ -51,13 +55,20 @@ func TestErasedWhileAnotherCompacts(t *testing.T) {
 		"another one erased":                {erased: "for the end", stays: secret},
 		"another one erased, gone":          {erased: "for the end", stays: secret, gone: true},
 		"another one erased, of a summary":  {erased: "for the end", stays: secret, before: true},
+		"after another erasure":             {erased: secret, earlier: true},
+		"after another erasure, gone":       {erased: secret, earlier: true, gone: true},
+		"after another, of a summary":       {erased: secret, earlier: true, before: true},
+		"another one erased, after another": {erased: "for the end", stays: secret, earlier: true},
 		"another one erased, later summary": {erased: "for the end", stays: secret, then: func(_, other *fixture) { other.ingest(talk("more")...); other.compact(30) }},
 	} {
-		for _, moment := range []string{"made", "stored"} {
-			t.Run(name+", while it is "+moment, func(t *testing.T) {
+		for i := range 4 { // whoever looks first may mend it for the other one
+			moment, own := []string{"made", "stored"}[i/2], i%2 == 0
+			t.Run(fmt.Sprintf("%s, while it is %s, looks first %t", name, moment, own), func(t *testing.T) {
 				making := func() {}
 				index := &told{there: map[string]string{}}
-				f, other, store := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor, p.Observers = keeper{&making}, []core.Observer{index} })
+				f, other, store := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) {
+					p.Compactor, p.Observers = keeper{&making}, []core.Observer{index}
+				})
 				f.ingest(talk(secret)...)
 				if c.before {
 					f.compact(30)
@@ -65,6 +76,9 @@ func TestErasedWhileAnotherCompacts(t *testing.T) {
 				}
 				f.ingest(user("one for the end"))
 				erase := f.entry(c.erased)
+				if c.earlier {
+					f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("and we noted").ID}})
+				}
 				other.assemble(1000)
 				erased := false
 				meanwhile := func() {
@@ -88,8 +102,12 @@ func TestErasedWhileAnotherCompacts(t *testing.T) {
 				if c.gone {
 					f.restart()
 				}
+				looking := []*fixture{other, f}
+				if own {
+					slices.Reverse(looking)
+				}
 				for range 2 {
-					for _, g := range []*fixture{other, f} {
+					for _, g := range looking {
 						got := shown(g.assemble(1000))
 						if strings.Contains(got, c.erased) {
 							t.Errorf("shown: %q", got)
@@ -97,7 +115,7 @@ func TestErasedWhileAnotherCompacts(t *testing.T) {
 						if c.stays != "" && !strings.Contains(got, c.stays) {
 							t.Errorf("shown: %q, want %q in it", got, c.stays)
 						}
-						if moment == "made" && strings.Contains(got, "was erased") && !c.before {
+						if moment == "made" && strings.Contains(got, "was erased") && !c.before && !c.earlier {
 							t.Errorf("shown: %q: it was not made again", got)
 						}
 					}
@@ -135,6 +153,195 @@ func TestSummaryOfAnOlderVersion(t *testing.T) {
 	for _, g := range []*fixture{f, other} {
 		if got := shown(g.assemble(1000)); !strings.Contains(got, "noted apple") {
 			t.Errorf("shown: %q", got)
+		}
+	}
+}
+
+// spawn makes a fork of a session, which f then speaks of.
+func (f *fixture) spawn(child core.SessionID) {
+	f.t.Helper()
+	if _, err := f.engine.PrepareSubagentSpawn(f.t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork}); err != nil {
+		f.t.Fatal(err)
+	}
+	f.id = child
+}
+
+// left lists the summaries of all agents that say a word.
+func (f *fixture) left(word string) (out []string) {
+	f.t.Helper()
+	for _, agent := range []string{"main", "other"} {
+		for entry, err := range core.All(f.t.Context(), f.store, core.Scope{Agent: agent}, false) {
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			if entry.Type == core.TypeSummary && strings.Contains(entry.Text(), word) {
+				out = append(out, entry.Session+": "+entry.Text())
+			}
+		}
+	}
+	return out
+}
+
+// TestErasedWhileAForkCompacts: what another process erases of the parent while a fork's summary is under way is not shown by the fork, and not left in its session once that is
+// opened.
+func TestErasedWhileAForkCompacts(t *testing.T) {
+	for _, agent := range []string{"main", "other"} {
+		for _, moment := range []string{"made", "stored"} {
+			for _, gone := range []bool{false, true} {
+				t.Run(fmt.Sprintf("agent %s, while it is %s, gone %t", agent, moment, gone), func(t *testing.T) {
+					making := func() {}
+					f, other, store := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = keeper{&making} })
+					f.ingest(user("so it is with "+secret), assistant("and we noted"), user("then came the apple"), assistant("then came the pear"))
+					parent, erase := f.id, f.entry(secret).ID
+					other.assemble(1000)
+					f.spawn(core.SessionID{Agent: agent, Session: "child"})
+					f.ingest(user("one for the end"), assistant("two for the end"), user("three for the end"))
+					meanwhile := func() {
+						if erase != "" {
+							other.forget(engine.ForgetRequest{Scope: parent.Scope(), Entries: []string{erase}})
+							erase = ""
+						}
+					}
+					if moment == "made" {
+						making = meanwhile
+					} else {
+						store.storing = meanwhile
+					}
+					f.compact(30)
+					if erase != "" {
+						t.Fatal("nothing was compacted: nothing is tested")
+					}
+					if gone {
+						f.restart()
+					}
+					for range 2 {
+						if got := shown(f.assemble(1000)); strings.Contains(got, secret) {
+							t.Errorf("shown: %q", got)
+						}
+					}
+					if got := f.left(secret); got != nil {
+						t.Errorf("left: %q", got)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestErasedBehindAnotherForksSummary: a fork of a fork shows a summary that stands in the session of the first one, and what it is of is erased.
+func TestErasedBehindAnotherForksSummary(t *testing.T) {
+	for _, agent := range []string{"main", "other"} {
+		making := func() {}
+		f, other, _ := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = keeper{&making} })
+		f.ingest(user("so it is with "+secret), assistant("and we noted"), user("then came the apple"), assistant("then came the pear"))
+		parent, erase := f.id, f.entry(secret).ID
+		f.spawn(core.SessionID{Agent: agent, Session: "child"})
+		f.ingest(user("one for the end"), assistant("two for the end"), user("three for the end"))
+		f.compact(30)
+		f.spawn(core.SessionID{Agent: agent, Session: "grandchild"})
+		f.ingest(user("my own"))
+		if got := shown(f.assemble(1000)); !strings.Contains(got, secret) {
+			t.Fatalf("%s: shown: %q: nothing is tested", agent, got)
+		}
+		other.forget(engine.ForgetRequest{Scope: parent.Scope(), Entries: []string{erase}})
+		if got := shown(f.assemble(1000)); strings.Contains(got, secret) {
+			t.Errorf("%s: shown: %q", agent, got)
+		}
+		if got := f.left(secret); got != nil {
+			t.Errorf("%s: left: %q", agent, got)
+		}
+	}
+}
+
+// TestErasedOfTwoSummariesOfTheSame: of two summaries of the same messages, one of which was emptied, a third one is made. What was erased of both counts once in it, so that one
+// erasure more, which its process did not see, is noticed.
+func TestErasedOfTwoSummariesOfTheSame(t *testing.T) {
+	making := func() {}
+	f, other, store := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = keeper{&making} })
+	talk := func(words ...string) {
+		for i, word := range words {
+			f.ingest(message.New([]message.Role{message.User, message.Assistant}[i%2], "it is so and so that we say here "+word))
+		}
+	}
+	talk("x0", "x1", "x2", "x3")
+	f.compact(30)
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("here x0").ID}})
+	talk("y0", secret, "y2", "y3")
+	other.compact(30) // it does not know of the first summary
+	f.assemble(1000)
+	talk("z0", "z1")
+	erase := f.entry("here " + secret).ID
+	store.storing = func() {
+		if erase != "" {
+			other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{erase}})
+			erase = ""
+		}
+	}
+	f.compact(30)
+	if erase != "" {
+		t.Fatal("nothing was compacted: nothing is tested")
+	}
+	for range 2 {
+		for _, g := range []*fixture{f, other} {
+			if got := shown(g.assemble(1000)); strings.Contains(got, secret) {
+				t.Errorf("shown: %q", got)
+			}
+		}
+	}
+	if got := f.left(secret); got != nil {
+		t.Errorf("left: %q", got)
+	}
+}
+
+// TestPurgedWhileAnotherCompacts: a session that another process purges while a summary of it is under way has nothing left of what was said, and the compaction is no failure.
+func TestPurgedWhileAnotherCompacts(t *testing.T) {
+	for _, moment := range []string{"made", "stored"} {
+		for _, gone := range []bool{false, true} {
+			for _, again := range []bool{false, true} {
+				t.Run(fmt.Sprintf("while it is %s, gone %t, said again %t", moment, gone, again), func(t *testing.T) {
+					making := func() {}
+					f, other, store := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = keeper{&making} })
+					f.ingest(user("so it is with "+secret), assistant("and we noted"), user("then came the apple"), assistant("then came the pear"), user("then came the plum"))
+					other.assemble(1000)
+					purged := false
+					purge := func() {
+						if purged {
+							return
+						}
+						purged = true
+						other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Purge: true})
+						if again {
+							other.ingest(user("anew"), assistant("yes"))
+						}
+					}
+					if moment == "made" {
+						making = purge
+					} else {
+						store.storing = purge
+					}
+					f.compact(30)
+					if !purged {
+						t.Fatal("nothing was compacted: nothing is tested")
+					}
+					if gone {
+						f.restart()
+					}
+					want := ""
+					if again {
+						want = "anew | yes"
+					}
+					for range 2 {
+						for _, g := range []*fixture{f, other} {
+							if got := shown(g.assemble(1000)); got != want {
+								t.Errorf("shown: %q, want %q", got, want)
+							}
+						}
+					}
+					if got := f.left(""); got != nil {
+						t.Errorf("left: %q", got)
+					}
+				})
+			}
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/erased"
+	"github.com/contextengine/contextengine/core/internal/places"
 )
 
 // stuck is how often in a row a call is tried again although nothing changed between two tries.
@@ -169,11 +169,12 @@ func (s *session) changed(t *tails) bool {
 	return t.own.View != s.mark
 }
 
-// ownersOf are the sessions whose entries a view shows, and its own.
-func ownersOf(v *core.View) map[core.SessionID]bool {
-	owners := map[core.SessionID]bool{v.Session: true}
+// ownersOf are the sessions whose entries a view shows, and its own, and behind which position it shows none of each.
+func ownersOf(v *core.View) map[core.SessionID]int64 {
+	owners := map[core.SessionID]int64{v.Session: v.Next}
 	for _, sp := range v.Path {
-		owners[*sp.Owned(v.Session).Session] = true
+		owner := *sp.Owned(v.Session).Session
+		owners[owner] = max(owners[owner], sp.To)
 	}
 	return owners
 }
@@ -240,21 +241,30 @@ func (e *Engine) record(ctx context.Context, entry core.Entry) (core.AppendResul
 
 // freshen takes out of a view that this process keeps itself what another one erased or purged; where the store keeps the views, whoever erases does that. It reports
 // whether v is to be published.
-func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
+func (s *session) freshen(ctx context.Context, v *core.View) (publish bool, err error) {
 	if err := s.emptyUnseen(ctx); err != nil {
 		return false, err
 	}
+	was := s.blank
+	defer func() {
+		if err != nil {
+			s.blank = was // the next try must find that something was erased, too
+		}
+	}()
 	gone := make(map[int64]bool)
 	for _, sp := range v.Path {
 		for seq := sp.From; sp.Session == nil && seq < sp.To; seq++ {
 			gone[seq] = true
 		}
 	}
+	all := len(gone)
 	there := make(map[string]bool) // what says something
-	erased, next := uint64(0), int64(0)
-	s.places, s.emptied = nil, nil
-	owners := slices.DeleteFunc(slices.Collect(maps.Keys(ownersOf(v))), func(owner core.SessionID) bool { return owner == s.id })
-	for _, owner := range append(owners, s.id) { // whose summaries may be shown, too; and what this one's stand for comes in front of them
+	empty := make(map[int64]bool)  // of the session's own places
+	var summaries []core.Entry     // they may be shown, also those of others
+	next := int64(0)
+	s.places, s.blank = nil, places.Set{}
+	for owner, end := range ownersOf(v) {
+		s.blank.Begin(owner)
 		for entry, err := range core.All(ctx, s.e.store, owner.Scope(), false) {
 			if err != nil {
 				return false, fmt.Errorf("core: load session %q: %w", s.id, err)
@@ -263,26 +273,20 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 				if entry, err = s.emptyRepeated(ctx, entry); err != nil {
 					return false, err
 				}
-			}
-			if owner == s.id || entry.Type == core.TypeErased {
-				if entry, err = s.emptyUntold(ctx, entry); err != nil {
-					return false, err
+				next = max(next, entry.Seq+1)
+				if inConversation(entry) {
+					delete(gone, entry.Seq)
 				}
+				empty[entry.Seq] = saysNothing(&entry)
 			}
-			there[entry.ID] = entry.Type != core.TypeErased
-			if owner != s.id {
-				continue
-			}
-			next = max(next, entry.Seq+1)
-			if inConversation(entry) {
-				delete(gone, entry.Seq)
-			}
-			if entry.Type == core.TypeErased && entry.Seq < v.Next {
-				erased++
+			s.blank.See(owner, entry.Seq, saysNothing(&entry))
+			if there[entry.ID] = entry.Type != core.TypeErased; entry.Type == core.TypeSummary {
+				summaries = append(summaries, entry)
 			}
 		}
+		s.blank.End(owner, end)
 	}
-	if next == 0 || s.begunAnew(v, there) {
+	if next == 0 || v.Parent == nil && (all > 0 && len(gone) == all || begunAnew(v, there, empty)) {
 		known := v.Epoch
 		s.purge()
 		*v = core.View{Session: s.id}
@@ -292,19 +296,28 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 		}
 		return false, nil
 	}
+	for _, entry := range summaries {
+		if entry.SessionID() == s.id || hasSummary(v, entry.ID) {
+			now, err := s.emptyUntold(ctx, entry)
+			if err != nil {
+				return false, err
+			}
+			there[entry.ID] = now.Type != core.TypeErased
+		}
+	}
 	er := &erasure{e: s.e, summaries: make(map[string]bool)}
 	for i := range v.Summaries {
 		er.summaries[v.Summaries[i].ID] = !there[v.Summaries[i].ID] && v.Summaries[i].Kind != erasedKind
 	}
-	touched := erased != v.Erased || len(gone) > 0
+	touched := len(gone) > 0 || was == nil && !s.blank.None() || was != nil && !s.blank.Equal(was)
 	for i := range v.Summaries {
 		touched = touched || er.summaries[v.Summaries[i].ID]
 	}
-	summaries := er.blanked(v.Summaries)
-	for i := range summaries {
-		summaries[i].Erased = s.emptiedOf(&summaries[i])
+	shown := er.blanked(v.Summaries)
+	for i := range shown {
+		shown[i].Erased = s.blank.Count(shown[i].Of)
 	}
-	v.Apply(edit.Summarise{Summaries: summaries})
+	v.Apply(edit.Summarise{Summaries: shown})
 	for id := range v.Stubs {
 		if !there[id] {
 			v.Apply(edit.Unstub{IDs: []string{id}})
@@ -320,7 +333,7 @@ func (s *session) freshen(ctx context.Context, v *core.View) (bool, error) {
 	if !there[v.Pinned] {
 		v.Apply(edit.Pin{})
 	}
-	v.Apply(edit.Show{}, edit.Seek{}, edit.Erased{Count: erased}, edit.Anew{})
+	v.Apply(edit.Show{}, edit.Seek{}, edit.Erased{Count: v.Erased + 1}, edit.Anew{})
 	return true, nil
 }
 
@@ -350,8 +363,21 @@ func (s *session) emptyUnseen(ctx context.Context) error {
 }
 
 // begunAnew reports whether a session was purged and something else was said in it since: a summary went, and nothing of what it stood for is an empty place.
-func (s *session) begunAnew(v *core.View, there map[string]bool) bool {
-	return v.Parent == nil && slices.ContainsFunc(v.Summaries, func(sum core.Summary) bool {
-		return !there[sum.ID] && sum.Kind != erasedKind && s.emptiedOf(&sum) == 0
+func begunAnew(v *core.View, there map[string]bool, empty map[int64]bool) bool {
+	return slices.ContainsFunc(v.Summaries, func(sum core.Summary) bool {
+		if there[sum.ID] || sum.Kind == erasedKind {
+			return false
+		}
+		for seq, is := range empty {
+			if is && slices.ContainsFunc(sum.Of, func(sp core.Span) bool { return sp.Holds(v.Session, seq) }) {
+				return false
+			}
+		}
+		return true
 	})
+}
+
+// hasSummary reports whether a view has a summary.
+func hasSummary(v *core.View, id string) bool {
+	return slices.ContainsFunc(v.Summaries, func(sum core.Summary) bool { return sum.ID == id })
 }

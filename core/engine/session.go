@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/erased"
+	"github.com/contextengine/contextengine/core/internal/places"
 	"github.com/contextengine/contextengine/core/internal/words"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -44,10 +45,10 @@ type session struct {
 	// unseen are entries with a host's id that were stored since the mark was asked for.
 	unseen []string
 	// places are the empty places that were read, nil when there was none; only where the store keeps no views.
-	places *places
-	// emptied are the places of erased messages that were read, in this session and others that it shows; only where several processes use a store that keeps no views.
-	emptied map[place]bool
-	view    core.View
+	places *emptyPlaces
+	// blank are the places that say nothing any more, of this session and others that it shows; only where several processes use a store that keeps no views.
+	blank places.Set
+	view  core.View
 	// owed is why the store refused to keep the view as it is; nil where it has it.
 	owed error
 	// ahead says that the store has entries of a call that no view shows yet.
@@ -261,6 +262,11 @@ func (s *session) load(ctx context.Context, told *tails) error {
 		}
 		q.FromSeq = v.Next
 	}
+	if known && q.FromSeq == 0 {
+		s.blank = places.Set{}
+		s.blank.Begin(s.id)
+	}
+	s.blank.Resume(s.id, q.FromSeq)
 	for {
 		page, err := s.e.store.Scan(ctx, q)
 		if err != nil {
@@ -291,6 +297,7 @@ func (s *session) load(ctx context.Context, told *tails) error {
 				return err
 			}
 			if known {
+				s.blank.See(s.id, entry.Seq, saysNothing(&entry))
 				if entry, err = s.emptyUntold(ctx, entry); err != nil {
 					return err
 				}
@@ -343,37 +350,43 @@ func (s *session) emptyLate(ctx context.Context, entry core.Entry) (core.Entry, 
 		s.e.warn(ctx, "store", "update", err)
 	}
 	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error {
-		return o.Deleted(ctx, s.id.Scope(), []string{entry.ID})
+		return o.Deleted(ctx, entry.SessionID().Scope(), []string{entry.ID})
 	}, 1)
 	return empty, nil
 }
 
-// emptyUntold empties a summary that stands for more erased messages than its process knew of: it was stored while another process erased, which did not see it. Where the
-// store keeps no views nothing else tells. Erased messages are noted, so entries come in their order.
+// emptyUntold empties a summary that stands for more empty places than its process knew of: it was stored while another process erased, which did not see it. Where the
+// store keeps no views nothing else tells. What it stands for comes in front of it.
 func (s *session) emptyUntold(ctx context.Context, entry core.Entry) (core.Entry, error) {
-	switch {
-	case entry.Type == core.TypeErased && inConversation(entry):
-		if s.emptied == nil {
-			s.emptied = make(map[place]bool)
-		}
-		s.emptied[place{entry.SessionID(), entry.Seq}] = true
-	case entry.Type == core.TypeSummary && len(s.emptied) > 0:
-		if sum := summaryOf(entry); s.emptiedOf(&sum) > sum.Erased {
-			return s.emptyLate(ctx, entry)
-		}
+	if entry.Type != core.TypeSummary {
+		return entry, nil
 	}
-	return entry, nil
+	sum := summaryOf(entry)
+	if err := s.learn(ctx, sum.Of); err != nil || s.blank.Count(sum.Of) <= sum.Erased {
+		return entry, err
+	}
+	return s.emptyLate(ctx, entry)
 }
 
-// emptiedOf is how many of the messages that a summary stands for are known to be erased.
-func (s *session) emptiedOf(sum *core.Summary) int {
-	n := 0
-	for at := range s.emptied {
-		if slices.ContainsFunc(sum.Of, func(sp core.Span) bool { return sp.Holds(at.owner, at.seq) }) {
-			n++
+// learn reads which places say nothing any more in sessions of which that is not known. A fork that was opened anew does not know them by its path.
+func (s *session) learn(ctx context.Context, of []core.Span) error {
+	for owner, end := range s.blank.Unknown(of) {
+		s.blank.Begin(owner)
+		for entry, err := range core.All(ctx, s.e.store, owner.Scope(), false) {
+			if err != nil {
+				delete(s.blank, owner)
+				return fmt.Errorf("core: load session %q: what its summary stands for: %w", s.id, err)
+			}
+			s.blank.See(owner, entry.Seq, saysNothing(&entry))
 		}
+		s.blank.End(owner, end)
 	}
-	return n
+	return nil
+}
+
+// saysNothing reports whether an entry of a conversation is an empty place.
+func saysNothing(entry *core.Entry) bool {
+	return entry.Type == core.TypeErased && inConversation(*entry)
 }
 
 // forget drops what can be read again. What was sent stays known.
@@ -389,7 +402,7 @@ func (s *session) forget() {
 func (s *session) purge() {
 	s.forget()
 	s.outputs, s.variants, s.trail = nil, nil, nil
-	s.gone, s.places, s.emptied, s.seen, s.quote, s.turn = nil, nil, nil, nil, nil, turnBudget{}
+	s.gone, s.places, s.blank, s.seen, s.quote, s.turn = nil, nil, nil, nil, nil, turnBudget{}
 	// Positions go on: to a process that has not looked meanwhile, what is new does not look like what it knows.
 	s.view, s.purged, s.short = core.View{Session: s.id, Epoch: s.view.Epoch, Next: s.view.Next}, true, -1
 }

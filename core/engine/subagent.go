@@ -94,6 +94,7 @@ func (e *Engine) spawn(ctx context.Context, req core.SpawnRequest, ttl time.Dura
 	arm, before, closed := s.view.Arm, s.view.Next, outOfForce(&s.view)
 	others := map[core.SessionID]uint64{req.Parent: s.mark}
 	maps.Copy(others, s.others)
+	blank := s.blank.Clone()
 	if req.Mode == core.SpawnFork {
 		v := s.view.Clone()
 		parent, before = &v, 0
@@ -131,6 +132,9 @@ func (e *Engine) spawn(ctx context.Context, req core.SpawnRequest, ttl time.Dura
 		}
 		s.cool()
 		s.gone, s.others = nil, others // as they were when the parent was read
+		if s.blank != nil {
+			maps.Copy(s.blank, blank.Clone()) // another try must not find them changed
+		}
 		return s.publish(ctx, v)
 	})
 	if err != nil {
