@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // tableFailing are engines that are wrong when something fails.
@@ -181,6 +182,33 @@ func tableSeveral() []broken {
 				}
 			}
 			return s.Store.Append(ctx, entries)
+		}
+	}))
+	out = append(out, caughtOver("contract.several", "summaries are never emptied", recalling(nil), func(s *brokenStore) {
+		s.update = func(ctx context.Context, scope core.Scope, id string, c core.Change) error {
+			if got, err := s.Store.Get(ctx, scope, []string{id}); err == nil && got[0].Type == core.TypeSummary {
+				return nil
+			}
+			return s.Store.Update(ctx, scope, id, c)
+		}
+	}))
+	out = append(out, caughtBy("contract.several", "where something was erased all summaries are emptied", recalling(nil), func(w *wrongEngine) {
+		w.before = func(_ string, req any) {
+			r, ok := req.(*core.AssembleRequest)
+			if !ok {
+				return
+			}
+			ctx, scope, erased := context.Background(), r.Session.Scope(), false
+			for e, err := range core.All(ctx, w.Store(), scope, false) {
+				switch {
+				case err != nil:
+				case e.Type == core.TypeErased:
+					erased = true
+				case e.Type == core.TypeSummary && erased:
+					empty := message.New(e.Role, "")
+					_ = w.Store().Update(ctx, scope, e.ID, core.Change{Message: &empty, Type: core.TypeErased, Fingerprint: "erased"})
+				}
+			}
 		}
 	}))
 	out = append(out, caughtOver("contract.several", "who comes second is refused", recalling(nil), func(s *brokenStore) {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -103,48 +104,120 @@ func scriptSeveral(s *script) string {
 	return s.bothAtOnce(a, b)
 }
 
-// erasedMeanwhile lets each of two engines compact, and the other one erase a message of what is compacted when the summary comes to the store.
+// meanwhile is what two engines do to a session of which one makes a summary.
+type meanwhile struct {
+	what string
+	// own says that the compacting engine has erased a message itself, fork that the session is a fork of the one where something is erased, purge that all of that is
+	// purged, and nothing that nothing happens.
+	own, fork, purge, nothing bool
+}
+
+// erasedMeanwhile lets each of two engines compact, and the other one erase what is compacted when the summary comes to the store.
 func (s *script) erasedMeanwhile(engines ...core.ContextEngine) string {
-	for n, with := range engines {
-		f, ok := engines[1-n].(engine.Forgetter)
-		if !ok {
+	for _, m := range []meanwhile{
+		{what: "erased a message"}, {what: "erased another message, after it did so itself,", own: true}, {what: "erased a message of the session that it forked", fork: true},
+		{what: "purged the session", purge: true}, {what: "did nothing", own: true, nothing: true},
+	} {
+		for n := range engines {
+			if text := s.crossed(m, n, engines); text != "" {
+				return fmt.Sprintf("engine %d %s while engine %d compacted: %s", 1-n, m.what, n, text)
+			}
+		}
+	}
+	return ""
+}
+
+// crossed is one case of erasedMeanwhile: engine n compacts.
+func (s *script) crossed(m meanwhile, n int, engines []core.ContextEngine) string {
+	f, ok := engines[1-n].(engine.Forgetter)
+	if !ok {
+		return ""
+	}
+	s.id, s.engine = recallSession(fmt.Sprintf("engine %d %s while engine %d compacts", 1-n, m.what, n)), engines[n]
+	talk, text := s.talk(s.id, 20, 25)
+	if text != "" {
+		return text
+	}
+	if m.own {
+		if _, err := s.forgets(engine.ForgetRequest{Scope: s.id.Scope(), Entries: []string{talk[1].ID}}); err != nil {
+			return fmt.Sprintf("forget: error %v", err)
+		}
+	}
+	req := engine.ForgetRequest{Scope: s.id.Scope(), Entries: []string{talk[0].ID}}
+	if m.purge {
+		req.Entries, req.Purge = nil, true
+	}
+	if m.fork {
+		if _, ok := s.engine.(core.SubagentHost); !ok {
 			return ""
 		}
-		s.id, s.engine = recallSession(fmt.Sprintf("erased while engine %d compacts", n)), with
-		talk, text := s.talk(s.id, 20, 25)
+		child := kid(s.id.Session + ": fork")
+		if _, text := s.spawned(core.SpawnFork, child); text != "" {
+			return text
+		}
+		s.id = child
+		if _, text := s.talk(s.id, 4, 3); text != "" {
+			return text
+		}
+	}
+	reached, release := s.env.faults.hold(s.id)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.compacts()
+	}()
+	var err error
+	select {
+	case <-reached:
+		if !m.nothing {
+			_, err = f.Forget(s.ctx(), req)
+		}
+	case <-done: // it stores no summary
+	}
+	release()
+	<-done
+	if err != nil {
+		return fmt.Sprintf("forget: error %v", err)
+	}
+	select {
+	case <-reached:
+	default:
+		return ""
+	}
+	if m.nothing {
+		return s.keepsSummaries(engines)
+	}
+	mark := marksIn(talk[0].Text())[0]
+	for i, e := range slices.Backward(engines) {
+		window, text := s.windowOf(e)
 		if text != "" {
 			return text
 		}
-		reached, release := s.env.faults.hold(s.id)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			s.compacts()
-		}()
-		select {
-		case <-reached:
-		case <-done: // it stores no summary
-			release()
-			continue
+		if strings.Contains(window, mark) {
+			return fmt.Sprintf("engine %d shows it", i)
 		}
-		_, err := f.Forget(s.ctx(), engine.ForgetRequest{Scope: s.id.Scope(), Entries: []string{talk[0].ID}})
-		release()
-		<-done
-		if err != nil {
-			return fmt.Sprintf("forget while another engine compacts: error %v", err)
-		}
-		mark := marksIn(talk[0].Text())[0]
-		for i, e := range slices.Backward(engines) {
-			window, text := s.windowOf(e)
-			if text != "" {
-				return text
-			}
-			if strings.Contains(window, mark) {
-				return fmt.Sprintf("engine %d erased a message while engine %d compacted: engine %d shows it", 1-n, n, i)
+	}
+	return s.leftOf([]string{talk[0].Agent, s.id.Agent}, mark)
+}
+
+// keepsSummaries reports that a summary of which nothing was erased since does not say what it said, once every engine has shown the session.
+func (s *script) keepsSummaries(engines []core.ContextEngine) string {
+	summaries := func() map[string]string {
+		out := make(map[string]string)
+		for _, e := range s.held(s.id) {
+			if e.Type == core.TypeSummary {
+				out[e.ID] = e.Text()
 			}
 		}
-		if text := s.leftOf([]string{s.id.Agent}, mark); text != "" {
-			return fmt.Sprintf("engine %d erased a message while engine %d compacted: %s", 1-n, n, text)
+		return out
+	}
+	was := summaries()
+	for i, e := range engines {
+		if _, text := s.windowOf(e); text != "" {
+			return text
+		}
+		if now := summaries(); !maps.Equal(now, was) {
+			return fmt.Sprintf("engine %d showed the session, and of %d summaries %d are left as they were", i, len(was), len(now))
 		}
 	}
 	return ""
