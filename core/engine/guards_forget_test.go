@@ -430,15 +430,21 @@ func TestSummaryThatWasStoredButNotPublished(t *testing.T) {
 	}
 }
 
-// stubborn is a store that changes nothing.
-type stubborn struct{ *memory.Store }
+// stubborn is a store that changes nothing, until it gives in.
+type stubborn struct {
+	*memory.Store
+	givesIn bool
+}
 
-func (stubborn) Update(context.Context, core.Scope, string, core.Change) error {
+func (s *stubborn) Update(ctx context.Context, scope core.Scope, id string, c core.Change) error {
+	if s.givesIn {
+		return s.Store.Update(ctx, scope, id, c)
+	}
 	return fmt.Errorf("update: %w", core.ErrUnavailable)
 }
 
 // TestSummaryOfBeforeAnErasure: a summary that a view does not know yet is taken up when as much had been erased when it was made, and emptied otherwise. Where
-// it cannot be emptied an engine that degrades goes on without it, also with new messages, and says so, and a strict one fails.
+// it cannot be emptied an engine that degrades goes on without it, also with new messages, says so, and tries again at the next call; a strict one fails.
 func TestSummaryOfBeforeAnErasure(t *testing.T) {
 	summaries := func(made string) *fixture {
 		f := newFixture(t)
@@ -476,7 +482,8 @@ func TestSummaryOfBeforeAnErasure(t *testing.T) {
 		}
 	}
 	f := summaries("10")
-	f.parts.Store = stubborn{f.store}
+	store := &stubborn{Store: f.store}
+	f.parts.Store = store
 	f.restart()
 	if res := f.assemble(1000); shown(res) != "one" || len(f.engine.Info().Health) == 0 {
 		t.Errorf("shown %q, health %v", shown(res), f.engine.Info().Health)
@@ -489,8 +496,12 @@ func TestSummaryOfBeforeAnErasure(t *testing.T) {
 	if got := shown(f.assemble(1000)); got != "one | two" {
 		t.Errorf("after another message: shown %q", got)
 	}
+	store.givesIn = true
+	if got := shown(f.assemble(1000)); got != "one | two" || kept(f) {
+		t.Errorf("once the store changes something again: shown %q, it is kept: %t", got, kept(f))
+	}
 	f = summaries("10")
-	f.parts.Store, f.cfg.Failure = stubborn{f.store}, engine.FailStrict
+	f.parts.Store, f.cfg.Failure = &stubborn{Store: f.store}, engine.FailStrict
 	f.restart()
 	if _, err := f.engine.Assemble(t.Context(), core.AssembleRequest{Session: f.id, Budget: 1000}); !errors.Is(err, core.ErrUnavailable) {
 		t.Errorf("a strict engine: %v", err)

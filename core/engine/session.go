@@ -46,6 +46,8 @@ type session struct {
 	unseen []string
 	// places are the empty places that were read, nil when there was none; only where the store keeps no views.
 	places *emptyPlaces
+	// late are summaries that have to be emptied, which the store refused; they are in no view.
+	late []core.Entry
 	// blank are the places that say nothing any more, of this session and others that it shows; only where several processes use a store that keeps no views.
 	blank places.Set
 	view  core.View
@@ -140,6 +142,9 @@ func (e *Engine) enter(ctx context.Context, id core.SessionID, look bool) (s *se
 	}
 	if s.doubtful.Swap(false) {
 		s.forget()
+	}
+	if look && len(s.late) > 0 {
+		s.emptyRefused(ctx)
 	}
 	var told *tails
 	if look && s.loaded {
@@ -348,11 +353,20 @@ func (s *session) emptyLate(ctx context.Context, entry core.Entry) (core.Entry, 
 			return entry, err
 		}
 		s.e.warn(ctx, "store", "update", err)
+		s.late = append(s.late, entry)
 	}
 	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error {
 		return o.Deleted(ctx, entry.SessionID().Scope(), []string{entry.ID})
 	}, 1)
 	return empty, nil
+}
+
+// emptyRefused tries again to empty the summaries that the store refused to. Nobody shows them, so that no call fails for it.
+func (s *session) emptyRefused(ctx context.Context) {
+	s.late = slices.DeleteFunc(s.late, func(entry core.Entry) bool {
+		_, err := s.e.erasures.empty(ctx, entry, "")
+		return err == nil || errors.Is(err, core.ErrNotFound)
+	})
 }
 
 // emptyUntold empties a summary that stands for more empty places than its process knew of: it was stored while another process erased, which did not see it. Where the
