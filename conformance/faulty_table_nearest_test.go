@@ -31,6 +31,8 @@ type nearby struct {
 	err   func(error) error
 	ties  func(a, b core.Hit) int
 	twice bool
+	// most is how many vectors are looked at, 0 for all.
+	most int
 }
 
 func cosine(a, b []float32) float64 {
@@ -63,7 +65,7 @@ func (n *nearby) SearchVectors(ctx context.Context, space string, v []float32, q
 }
 
 func (n *nearby) hits(ctx context.Context, space string, v []float32, q core.SearchQuery) ([]core.Hit, error) {
-	best := map[string]float64{}
+	best, looked := map[string]float64{}, 0
 	var hits []core.Hit
 	for vq := (vector.Query{Space: space, Agent: q.Scope.Agent, Limit: 100}); ; {
 		page, err := n.ScanVectors(ctx, vq)
@@ -71,6 +73,9 @@ func (n *nearby) hits(ctx context.Context, space string, v []float32, q core.Sea
 			return nil, err
 		}
 		for _, x := range page.Vectors {
+			if looked++; n.most > 0 && looked > n.most {
+				break
+			}
 			if len(x.Values) != len(v) {
 				return nil, fmt.Errorf("nearby: %w", core.ErrInvalid)
 			}

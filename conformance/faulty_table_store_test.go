@@ -19,7 +19,7 @@ import (
 
 // tableStores are broken stores.
 func tableStores() []broken {
-	return slices.Concat(fieldStores(), textStores(), nameStores(), appendStores(), scanStores(), getStores(), updateStores(), deleteStores(), endStores(), sharedMemoryStores(), racingStores(), againStores(), outsideStores())
+	return slices.Concat(fieldStores(), textStores(), nameStores(), appendStores(), scanStores(), getStores(), updateStores(), deleteStores(), endStores(), sharedMemoryStores(), racingStores(), againStores(), outsideStores(), lastingStores())
 }
 
 func fieldStores() []broken {

@@ -37,7 +37,7 @@ func storeChecks() []Check {
 		{ID: "scan.once", Promise: 2, Suite: SuiteStore, store: scanOnce,
 			Rule: "following Next to the end visits every entry that was there exactly once, for every limit, in both directions"},
 		{ID: "scan.range", Suite: SuiteStore, store: scanRange,
-			Rule: "FromSeq skips smaller positions, a positive ToSeq its position and those above"},
+			Rule: "FromSeq skips smaller positions, a positive ToSeq its position and those above, in scans of a session alone"},
 		{ID: "isolation.scan", Promise: 8, Suite: SuiteStore, store: isolationScan,
 			Rule: "a scan returns the entries of its scope and no other"},
 		{ID: "get.order", Suite: SuiteStore, store: getOrder,

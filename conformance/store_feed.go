@@ -18,13 +18,13 @@ func companionChecks() []Check {
 		{ID: "feed.follows", Promise: 2, Suite: SuiteStore, store: feedFollows, Needs: []Need{NeedChangeFeed}, dear: true,
 			Rule: "who follows the feed page by page, from the beginning or from a mark, knows what the agent's entries are, and of none twice, whatever field was changed and whatever became of earlier answers"},
 		{ID: "feed.marks", Promise: 2, Suite: SuiteStore, store: feedMarks, Needs: []Need{NeedChangeFeed}, once: true,
-			Rule: "a mark stays where nothing changed, and one that the store cannot go on from is ErrNotFound"},
+			Rule: "a mark stays where nothing changed, one that the store cannot go on from is ErrNotFound, and from any other nothing is left out, however much followed and however long a page is"},
 		{ID: "feed.reopen", Promise: 2, Suite: SuiteStore, store: feedReopen, Needs: []Need{NeedChangeFeed, NeedReopen}, once: true,
 			Rule: "a mark is good after the store was closed and opened again"},
 		{ID: "vector.kept", Promise: 2, Suite: SuiteStore, store: vectorKept, Needs: []Need{NeedVectorStore}, once: true,
 			Rule: "vectors come back whole, page by page, by space and agent, replaced by id and part, and none of an entry that is not there, or was not when they came"},
 		{ID: "vector.goes", Promise: 2, Suite: SuiteStore, store: vectorGoes, Needs: []Need{NeedVectorStore}, once: true,
-			Rule: "vectors go with their entries, deleted or emptied, and with their space"},
+			Rule: "vectors go with their entries, deleted or emptied, for good, and with their space"},
 		{ID: "stats.counts", Suite: SuiteStore, store: statsCount, Needs: []Need{NeedStatter},
 			Rule: "figures that a store tells are those of what it holds, also after changes and deletions"},
 	}
@@ -204,6 +204,9 @@ func feedMarks(r *storeRun) string {
 		if _, err := f.feed.Changes(r.ctx(), core.ChangeQuery{Agent: "agent-a", After: mark, Limit: 5}); !errors.Is(err, core.ErrNotFound) {
 			return fmt.Sprintf("Changes after the mark %q, which is nobody's: error %v, want ErrNotFound", mark, err)
 		}
+	}
+	if text := r.feedMany(); text != "" {
+		return text
 	}
 	return r.marksApart(f)
 }
@@ -442,6 +445,7 @@ func vectorGoes(r *storeRun) string {
 	if text != "" {
 		return text
 	}
+	var deleted core.Entry
 	for i := len(r.all) - 1; i >= 0; i -= 2 {
 		e := r.all[i]
 		scope := e.SessionID().Scope()
@@ -451,11 +455,19 @@ func vectorGoes(r *storeRun) string {
 			}
 		} else if _, err := r.store.Delete(r.ctx(), scope, []string{e.ID}); err != nil {
 			return fmt.Sprintf("Delete(%q): error %v", e.ID, err)
+		} else {
+			deleted = e
 		}
 		r.all = slices.Delete(r.all, i, i+1)
 	}
 	if text := r.vectorsHold(v, "one/3", all); text != "" {
 		return "after every second entry was deleted or emptied: " + text
+	}
+	if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{deleted})); err != nil {
+		return fmt.Sprintf("Append of an entry that was deleted: error %v, want none", err)
+	}
+	if text := r.vectorsHold(v, "one/3", all); text != "" {
+		return "after an entry that was deleted was appended again: " + text
 	}
 	if err := v.DropVectors(r.ctx(), "one/3", "agent-b"); err != nil {
 		return fmt.Sprintf("DropVectors: error %v", err)

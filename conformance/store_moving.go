@@ -29,7 +29,7 @@ func movingChecks() []Check {
 		{ID: "update.alone", Promise: 2, Suite: SuiteStore, store: updateAlone,
 			Rule: "a nil field of a Change leaves what is there, and the key that is set is the entry's from then on"},
 		{ID: "reopen.everything", Promise: 2, Suite: SuiteStore, store: reopenEverything, Needs: []Need{NeedReopen},
-			Rule: "what was updated, erased and deleted stays so after the store was closed and opened again; keys, ids and views too"},
+			Rule: "what was updated, erased and deleted stays so after the store was closed and opened again; keys, ids, views and the order of positions too, and a key that was replaced is free"},
 	}
 }
 
@@ -356,8 +356,12 @@ func reopenEverything(r *storeRun) string {
 		return text
 	}
 	vectors, embeds, text := r.embeds()
+	before := cloneEntries(r.all)
 	if text == "" {
 		text = r.rework()
+	}
+	if text == "" {
+		text = r.unordered()
 	}
 	if text != "" {
 		return text
@@ -412,9 +416,19 @@ func reopenEverything(r *storeRun) string {
 		}
 	}
 	for _, e := range gone {
+		r.all = append(r.all, e)
 		if res, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil || res.Duplicates != 0 {
 			return fmt.Sprintf("after reopening: Append of %q, which was deleted: %+v, error %v, want it stored", e.ID, res, err)
 		}
+	}
+	if text := r.unordered(); text != "" {
+		return text
+	}
+	if text := r.readAll(); text != "" {
+		return "after reopening, and an append of the last first: " + text
+	}
+	if text := r.keysFree(before); text != "" {
+		return "after reopening: " + text
 	}
 	return ""
 }

@@ -75,7 +75,10 @@ func nearest(r *storeRun) string {
 	if text := r.getAll(); text != "" {
 		return "after hits of a search by vector were changed by who had them: " + text
 	}
-	return r.nearestGone(all, search)
+	if text := r.nearestGone(all, search); text != "" {
+		return text
+	}
+	return r.nearestOfMany(v, search)
 }
 
 // directed appends entries and stores a vector for each, of several lengths, some of the same direction, one entry with two parts.

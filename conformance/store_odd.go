@@ -221,6 +221,12 @@ func oddEntries(id core.SessionID) []core.Entry {
 	next(func(e *core.Entry) { e.Tokens, e.Turn = 0, 0 })
 	next(func(e *core.Entry) { e.Tokens, e.Turn = 1<<31, 1<<40 })
 	next(func(e *core.Entry) { e.Message.Parts, e.Message.Raw = nil, nil })
+	next(func(e *core.Entry) { // a turn that called many tools
+		e.Message.Parts = slices.Repeat(e.Message.Parts, 150/len(e.Message.Parts))
+		for i := range e.Message.Parts {
+			e.Message.Parts[i].Text = fmt.Sprint("part ", i)
+		}
+	})
 	next(func(e *core.Entry) { e.Message.Edited, e.Message.Raw = false, nil })
 	for _, kind := range []message.Kind{message.Text, message.ToolCall, message.ToolResult} {
 		next(func(e *core.Entry) { // the same again, side by side and further on

@@ -69,7 +69,36 @@ func scanOnce(r *storeRun) string {
 			}
 		}
 	}
+	if text := r.pagesOfTheirOwn(); text != "" {
+		return text
+	}
 	return r.growingScan()
+}
+
+// pagesOfTheirOwn asks for fewer entries in later pages than in the first.
+func (r *storeRun) pagesOfTheirOwn() string {
+	for _, scope := range r.scopes() {
+		q := core.ScanQuery{Scope: scope, Limit: 3}
+		seen := map[string]int{}
+		for range 10 + 4*len(r.all) {
+			page, err := r.store.Scan(r.ctx(), q)
+			if err != nil || len(page.Entries) > q.Limit {
+				return fmt.Sprintf("Scan(%+v), after a page of 3: %d entries, error %v, want at most %d", q, len(page.Entries), err, q.Limit)
+			}
+			for _, e := range page.Entries {
+				seen[e.ID]++
+			}
+			if q.Cursor, q.Limit = page.Next, 1; page.Next == "" {
+				break
+			}
+		}
+		for _, e := range r.in(scope) {
+			if n := seen[e.ID]; n > 1 || n == 0 && r.bound == 0 {
+				return fmt.Sprintf("scan of %+v by 3 and then by 1 visits entry %q %d times, want once", scope, e.ID, n)
+			}
+		}
+	}
+	return ""
 }
 
 func (r *storeRun) visitsOnce(scope core.Scope, limit int, reverse bool, want []core.Entry) string {
@@ -154,6 +183,18 @@ func scanRange(r *storeRun) string {
 					return fmt.Sprintf("session %s from %d to %d, reverse %v: %s", id, from, to, reverse, text)
 				}
 			}
+		}
+	}
+	for _, agent := range []core.Scope{{Agent: "agent-a"}, {Agent: "agent-b"}} {
+		text := r.settled(func() string {
+			got, text := r.scan(core.ScanQuery{Scope: agent, Limit: core.MaxPage, FromSeq: 1, ToSeq: 2})
+			if want := len(r.in(agent)); text == "" && len(got) != want {
+				text = fmt.Sprintf("%d entries, want all %d", len(got), want)
+			}
+			return text
+		})
+		if text != "" {
+			return fmt.Sprintf("scan of agent %q with positions from 1 to 2, which are those of sessions: %s", agent.Agent, text)
 		}
 	}
 	return ""

@@ -32,7 +32,7 @@ func viewChecks() []Check {
 		{ID: "view.list", Suite: SuiteStore, store: viewList, Needs: needs,
 			Rule: "ListViews names every session that has a view once, in order, page by page, and of one agent only when asked so"},
 		{ID: "view.reopen", Promise: 2, Suite: SuiteStore, store: viewReopen, Needs: []Need{NeedViewStore, NeedReopen},
-			Rule: "a published view is there after the store was closed and opened again"},
+			Rule: "a published view is there after the store was closed and opened again, and listed in its place"},
 	}
 }
 
@@ -126,7 +126,7 @@ func viewLarge(r *storeRun) string {
 }
 
 func viewMany(r *storeRun) string {
-	const many = 150
+	const many = 540 // more than a page of anybody's own
 	var all []core.SessionID
 	for i := range many {
 		id := core.SessionID{Agent: "agent-a", Session: fmt.Sprintf("one of many %03d", i)}
@@ -136,7 +136,7 @@ func viewMany(r *storeRun) string {
 		all = append(all, id)
 	}
 	for _, agent := range []string{"", "agent-a"} {
-		for _, limit := range []int{core.MaxPage, 60} {
+		for _, limit := range []int{core.MaxPage, 90} {
 			if text := r.listed(agent, limit, all); text != "" {
 				return text
 			}
@@ -282,8 +282,18 @@ func viewReopen(r *storeRun) string {
 	if text := r.publish(id, 3); text != "" {
 		return text
 	}
+	all := []core.SessionID{id}
+	for _, name := range []string{"b", "C", "a", "D"} { // their order is that of bytes
+		all = append(all, core.SessionID{Agent: id.Agent, Session: name})
+		if text := r.publish(all[len(all)-1], 1); text != "" {
+			return text
+		}
+	}
 	r.store = r.reopen(r.tb, r.store)
 	if text := r.holds(id, 3); text != "" {
+		return "after reopening: " + text
+	}
+	if text := r.listed("", core.MaxPage, sortedSessions(all...)); text != "" {
 		return "after reopening: " + text
 	}
 	return ""

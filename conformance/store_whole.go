@@ -21,7 +21,7 @@ func wholeChecks() []Check {
 		{ID: "update.taken", Promise: 9, Suite: SuiteStore, store: updateTaken,
 			Rule: "Update to a key that another entry of the session has is ErrConflict and changes nothing; its own key, and one of another session, it may have"},
 		{ID: "race.erased", Promise: 2, Suite: SuiteStore, store: raceErased, once: true,
-			Rule: "an Update is one step: who reads meanwhile sees the entry as it was or as it is, never a part of the change"},
+			Rule: "an Update is one step: who reads meanwhile sees the entry as it was or as it is, never a part of the change; it undoes no other one made at the same time, nor a deletion"},
 		{ID: "race.shown", Promise: 2, Suite: SuiteStore, store: raceShown, once: true,
 			Rule: "entries become visible in the order given: what is seen of a batch while it is appended is its beginning"},
 		{ID: "error.holds", Suite: SuiteStore, store: errorHolds, once: true,
@@ -162,7 +162,7 @@ func raceErased(r *storeRun) string {
 	var at, seen atomic.Int64
 	var left atomic.Bool
 	const waits, pause = 2000, 10 * time.Microsecond
-	return atOnce(2, func(who int) string {
+	text := atOnce(2, func(who int) string {
 		defer left.Store(true)
 		if who == 0 {
 			for i := range n {
@@ -185,6 +185,10 @@ func raceErased(r *storeRun) string {
 		}
 		return read(n-1, false)
 	})
+	if text != "" {
+		return text
+	}
+	return r.besideOthers()
 }
 
 // until calls f again and again until done is closed, and once more.
