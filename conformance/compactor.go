@@ -91,12 +91,13 @@ var oddPieces = []struct {
 		e.Message.Format, e.Message.Raw, e.Meta = message.FormatPi, slices.Clone(oddBytes), map[string]string{"turn": "3"}
 		e.Message.Parts[0].Text += "\x00 \xff\xfe"
 	}},
+	{"of the system, in front", leading},
 	{"of a timer", func(e *core.Entry) { e.Type = core.TypeHeartbeat }},
 	{"that was erased", func(e *core.Entry) { e.Type, e.Tokens, e.Message.Parts, e.Message.Raw = core.TypeErased, 0, nil, nil }},
 }
 
 // hiddenPieces is how many of oddPieces, the last ones, no prompt shows.
-const hiddenPieces = 2
+const hiddenPieces = 3
 
 func (p piece) String() string {
 	if p.Calls == 0 {
@@ -156,7 +157,9 @@ type compactorRun struct {
 	host   *Host
 	pieces []piece
 	// groups holds the number of the group each entry belongs to.
-	groups    map[string]int
+	groups map[string]int
+	// args are the arguments of tool calls.
+	args      string
 	entries   []core.Entry
 	published []core.Patch
 }
@@ -236,7 +239,7 @@ func (r *compactorRun) task(force bool) core.Compaction {
 		call := message.New(message.Assistant, "")
 		call.Parts = nil
 		for i := range p.Calls {
-			call.Parts = append(call.Parts, message.Part{Kind: message.ToolCall, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Args: `{"n":1}`})
+			call.Parts = append(call.Parts, message.Part{Kind: message.ToolCall, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Args: cmp.Or(r.args, `{"n":1}`)})
 		}
 		add(g, call)
 		for i := range p.Calls {

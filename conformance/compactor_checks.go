@@ -25,7 +25,7 @@ func compactorContract() []Check {
 		{ID: "patch.groups", Promise: 5, Suite: SuiteCompactor, compactor: patchGroups, Needs: owner,
 			Rule: "a tool call and its results are replaced together"},
 		{ID: "patch.text", Promise: 10, Suite: SuiteCompactor, compactor: patchText, Needs: owner,
-			Rule: "a replacement has a text and a kind, a stub a text; protected and unknown entries get no stub, and no text takes a tool call's place"},
+			Rule: "a replacement has a text and a kind, a stub a text; protected and unknown entries get no stub, no text takes a tool call's place, however long its arguments are, and neither a text nor a model says or is told what is hidden"},
 		{ID: "patch.progress", Promise: 4, Suite: SuiteCompactor, compactor: patchProgress, Needs: owner,
 			Rule: "a patch makes the window cheaper, forced also below every mark, and one that does less than asked says why"},
 		{ID: "patch.fallback", Promise: 4, Suite: SuiteCompactor, compactor: patchFallback, Needs: owner,
@@ -104,12 +104,36 @@ func patchGroups(r *compactorRun) string {
 var summaryKinds = []string{"summary", "fallback", "note", "index", "host"}
 
 func patchText(r *compactorRun) string {
+	if text := r.trueTexts(); text != "" {
+		return text
+	}
+	front := []piece{{Size: 20}, {Calls: 2, Size: 20}}
+	for n := range hiddenPieces {
+		front = append(front, piece{Size: 20, Odd: len(oddPieces) - 1 - n}, piece{Size: 30})
+	}
+	r.pieces, r.args = slices.Concat(front, r.pieces, front), fmt.Sprintf(`{"of":%q}`, wordy(longWords))
+	return r.trueTexts()
+}
+
+// trueTexts looks at the texts of a patch, and at what a model was told.
+func (r *compactorRun) trueTexts() string {
 	c := r.task(true)
+	calls := r.model.Calls()
 	patches, text := r.run(c)
 	if text != "" {
 		return text
 	}
 	free := idsOf(c.Entries[:len(c.Entries)-c.Protected])
+	for _, e := range r.entries {
+		for _, mark := range marksIn(e.Text()) {
+			said := slices.ContainsFunc(patches, func(p core.Patch) bool {
+				return slices.ContainsFunc(p.Replace, func(rep core.Replacement) bool { return slices.Contains(marksIn(rep.Text), mark) })
+			})
+			if told := r.model.heardSince(calls, mark); e.Hidden() && (said || told) {
+				return fmt.Sprintf("entry %q (%s, %s) is hidden, and what it says is in a replacement: %v, or was told to a model: %v", e.ID, e.Type, e.Role, said, told)
+			}
+		}
+	}
 	for _, p := range patches {
 		for _, rep := range p.Replace {
 			if rep.Text == "" || rep.Kind == "" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // TestRetriever holds a retriever to the contract of core.Retriever. open returns a retriever and the empty store it
@@ -71,7 +72,7 @@ func retrieverContract() []Check {
 		{ID: "retrieve.order", Suite: SuiteRetriever, retriever: retrieveOrder,
 			Rule: "candidates come best first and name what found them"},
 		{ID: "retrieve.content", Promise: 2, Suite: SuiteRetriever, retriever: retrieveContent,
-			Rule: "a candidate's entry is the stored entry"},
+			Rule: "a candidate's entry is the stored entry; where a retriever says that it reads the store, also what nobody told it of"},
 		{ID: "retrieve.erased", Promise: 2, Suite: SuiteRetriever, retriever: retrieveErased,
 			Rule: "an erased entry is no candidate any more"},
 		{ID: "retrieve.heartbeat", Suite: SuiteRetriever, retriever: retrieveHeartbeat,
@@ -250,18 +251,37 @@ func retrieveContent(r *retrieverRun) string {
 	if text := r.fillOdd(); text != "" {
 		return text
 	}
-	return r.ask(nil, func(_ core.Query, got []core.Candidate) string {
-		for _, c := range got {
-			stored, err := r.store.Get(r.ctx(), c.Entry.SessionID().Scope(), []string{c.Entry.ID})
-			if err != nil {
-				return fmt.Sprintf("candidate %q cannot be read: %v", c.Entry.ID, err)
-			}
-			if d := sameEntries([]core.Entry{c.Entry}, stored); d != "" {
-				return d
-			}
+	if text := r.ask(nil, r.asStored); text != "" || !core.ReadsStore(r.retriever) {
+		return text
+	}
+	// Another process changes what is stored.
+	for _, e := range cloneEntries(r.all) {
+		if e.Hidden() {
+			continue
 		}
-		return ""
-	})
+		now := message.New(e.Role, "they moved: "+e.Text())
+		if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, core.Change{Message: &now, Tokens: e.Tokens + 3, Fingerprint: message.Fingerprint(now)}); err != nil {
+			return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+		}
+	}
+	if text := r.settled(func() string { return r.ask(nil, r.asStored) }); text != "" {
+		return "it says that it reads the store, where something was changed that it was not told of: " + text
+	}
+	return ""
+}
+
+// asStored looks whether candidates are as the store holds them.
+func (r *retrieverRun) asStored(_ core.Query, got []core.Candidate) string {
+	for _, c := range got {
+		stored, err := r.store.Get(r.ctx(), c.Entry.SessionID().Scope(), []string{c.Entry.ID})
+		if err != nil {
+			return fmt.Sprintf("candidate %q cannot be read: %v", c.Entry.ID, err)
+		}
+		if d := sameEntries([]core.Entry{c.Entry}, stored); d != "" {
+			return d
+		}
+	}
+	return ""
 }
 
 func retrieveErased(r *retrieverRun) string {

@@ -30,7 +30,7 @@ var scriptChecks = []Check{
 	{ID: "contract.after-turn", Promise: 6, Suite: SuiteEngine, script: scriptAfterTurn,
 		Rule: "after a turn its messages are stored, in order, once, and those of a timer as such"},
 	{ID: "contract.commit", Promise: 6, Suite: SuiteEngine, Needs: []Need{NeedTurns}, script: scriptCommit,
-		Rule: "a committed turn is stored in order under the ids that are returned, once for its key"},
+		Rule: "a committed turn is stored in order under the ids that are returned, once for its key, a timer's too, and Info names the contract"},
 	{ID: "contract.invalid", Promise: 9, Suite: SuiteEngine, script: scriptInvalid,
 		Rule: "a call that can never succeed is ErrInvalid and stores nothing"},
 	{ID: "contract.cancel", Promise: 9, Suite: SuiteEngine, script: scriptCancel,
@@ -42,9 +42,9 @@ var scriptChecks = []Check{
 	{ID: "contract.tiny", Promise: 1, Suite: SuiteEngine, script: scriptTiny,
 		Rule: "where system prompt and newest group do not fit, the refusal is typed and says what is needed and by which entry most; with room it works again"},
 	{ID: "contract.compact", Promise: 4, Suite: SuiteEngine, script: scriptCompact,
-		Rule: "the result of Compact is true in every field, and wishes reach the model that is asked"},
+		Rule: "the result of Compact is true in every field, and what Describe says of summaries; wishes reach the model that is asked, as long as they are, and what is hidden does not"},
 	{ID: "contract.forget", Promise: 2, Suite: SuiteEngine, script: scriptForget,
-		Rule: "an erasure of many entries, of a time, or of a session reaches exactly those, and its receipt says so; a session that was purged has another epoch"},
+		Rule: "an erasure of many entries, of a time, or of a session reaches exactly those, and its receipt says so, with the reason, however many there are; a session that was purged has another epoch"},
 	{ID: "contract.back", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, script: scriptBack,
 		Rule: "what is found and expanded is the stored entry in every field; pages leave nothing out and repeat nothing; Describe counts what there is"},
 	{ID: "contract.subagent", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptSubagent,
@@ -252,7 +252,7 @@ func scriptIngest(s *script) string {
 	if err != nil || res.Ingested != 0 || len(s.held(s.id)) != 6 {
 		return fmt.Sprintf("ingest of a filler: %+v, error %v, %d entries are stored, want nothing new", res, err, len(s.held(s.id)))
 	}
-	return ""
+	return s.storesAll("ingest")
 }
 
 // count is what a message costs.
@@ -309,7 +309,7 @@ func scriptBatch(s *script) string {
 	if _, err := e.IngestBatch(s.ctx(), core.IngestBatchRequest{Session: s.id, Messages: []message.Message{s.message(message.User, "first"), bad}}); err != nil && len(s.held(s.id)) != 6 {
 		return fmt.Sprintf("a batch that was refused (%v) left %d entries, want 6", err, len(s.held(s.id)))
 	}
-	return ""
+	return s.storesAll("ingest batch")
 }
 
 // filledUp is a turn of a message, a filler and a message.
@@ -368,7 +368,7 @@ func scriptBootstrap(s *script) string {
 			return fmt.Sprintf("bootstrap with 7 messages: %+v, error %v, want %d imported", res, err, imported)
 		}
 	}
-	return s.knownInForce()
+	return cmp.Or(s.knownInForce(), s.storesAll("bootstrap"))
 }
 
 func scriptAfterTurn(s *script) string {
@@ -409,7 +409,7 @@ func scriptAfterTurn(s *script) string {
 	if text := s.ingestedToo(e); text != "" {
 		return text
 	}
-	return s.otherBeat(e)
+	return cmp.Or(s.otherBeat(e), s.storesAll("after turn"))
 }
 
 // otherBeat is a timer's turn in a session that nothing is known of: what was there before is no timer's.
@@ -453,6 +453,9 @@ func scriptCommit(s *script) string {
 	if entry, text := s.get(s.id, res.IDs[0]); text != "" || entry.Type != core.TypeHeartbeat {
 		return fmt.Sprintf("a heartbeat's turn is stored as %q %s", entry.Type, text)
 	}
+	if res, err = e.CommitTurn(s.ctx(), next); err != nil || res.Status != core.Duplicate || len(s.held(s.id)) != 6 {
+		return fmt.Sprintf("a heartbeat's turn once more: %+v, error %v, %d entries are stored, want a duplicate and 6", res, err, len(s.held(s.id)))
+	}
 	filled := core.CommitTurnRequest{Session: core.SessionID{Agent: "agent-a", Session: "filled up"}, AdvancementKey: "turn-1", Messages: s.filledUp()}
 	res, err = e.CommitTurn(s.ctx(), filled)
 	if err != nil || res.Status != core.Committed || len(res.IDs) != 3 || res.IDs[0] == "" || res.IDs[1] != "" || res.IDs[2] == "" {
@@ -461,7 +464,7 @@ func scriptCommit(s *script) string {
 	if text := s.spoken(filled.Session, filled.Messages); text != "" {
 		return "commit turn: " + text
 	}
-	return ""
+	return cmp.Or(s.storesAll("commit turn"), s.namesContract())
 }
 
 // calls are the calls of an engine with a session.

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -95,7 +96,7 @@ func scriptScore(s *script) string {
 	if got, err := e.Outcomes(s.ctx(), s.id.Agent); err != nil || len(got) != len(want) {
 		return fmt.Sprintf("%d outcomes after invalid ones, error %v, want %d", len(got), err, len(want))
 	}
-	return ""
+	return s.scoresMany(e)
 }
 
 func scriptArm(s *script) string {
@@ -106,6 +107,7 @@ func scriptArm(s *script) string {
 		restart         bool
 	}{
 		{s.id, "", "Arm A", false}, {s.id, "Arm A", "Arm A", false}, {other, "", "b/Ö.2", false}, {s.id, "Arm A", "c", false}, {s.id, "c", "c", true}, {other, "b/Ö.2", "b/Ö.2", false},
+		{other, "b/Ö.2", " two  words\n", false}, {other, " two  words\n", " two  words\n", true},
 	} {
 		if c.restart && s.restarts() {
 			s.reopen(true)
@@ -199,18 +201,28 @@ func (s *script) trueChoices(id core.SessionID) string {
 var steering = []string{"kestrel nest", "saffron crate"}
 
 func scriptSteered(s *script) string {
+	var preface strings.Builder
+	for n := range 130 {
+		fmt.Fprintf(&preface, "%d ", 1000+n)
+	}
+	return cmp.Or(s.steeredBy("", 0), s.steeredBy(preface.String(), 30))
+}
+
+// steeredBy asks about one thing or the other, with something in front that has nothing to do with either, and names the thing so many times more.
+func (s *script) steeredBy(preface string, more int) string {
+	budget := 700 + len(preface)
 	// By the thing asked about and how: as the newest message, or as a prompt of the host's.
 	recalled := map[string]map[bool]string{}
 	for n, about := range steering {
 		recalled[about] = map[bool]string{}
 		for _, prompt := range []bool{false, true} {
-			id := core.SessionID{Agent: fmt.Sprintf("steered-%d-%v", n, prompt), Session: "main"}
+			id := core.SessionID{Agent: fmt.Sprintf("steered-%d-%v-%d", n, prompt, len(preface)), Session: "main"}
 			list, text := s.twoThings(id)
 			if text != "" {
 				return text
 			}
-			req := core.AssembleRequest{Session: id, Budget: 700, Transcript: &core.Transcript{Messages: list}}
-			ask := s.message(message.User, fmt.Sprintf("What did we say about the %s, and when?", about))
+			req := core.AssembleRequest{Session: id, Budget: budget, Transcript: &core.Transcript{Messages: list}}
+			ask := s.message(message.User, fmt.Sprintf("%sWhat did we say about the %s, and when?", preface, about)+strings.Repeat(" The "+about+"!", more))
 			if prompt {
 				req.Prompt = ask.Text()
 			} else {
@@ -229,7 +241,7 @@ func scriptSteered(s *script) string {
 		}
 	}
 	if got := recalled[steering[0]][true]; got == recalled[steering[1]][true] {
-		return fmt.Sprintf("what the newest message asks about is what is recalled; asked in a prompt of the host's, once about the %s and once about the %s, it is %q both times", steering[0], steering[1], got)
+		return fmt.Sprintf("what the newest message asks about is what is recalled; asked in a prompt of the host's, behind %d bytes of something else, once about the %s and once about the %s, it is %q both times", len(preface), steering[0], steering[1], got)
 	}
 	for n, about := range steering {
 		if recalled[about][true] != about || recalled[steering[1-n]][true] == about {
@@ -242,7 +254,7 @@ func scriptSteered(s *script) string {
 // steeredAnew asks about one thing and then about the other in a session, before the host says that it asked.
 func (s *script) steeredAnew() string {
 	for n := range steering {
-		id := core.SessionID{Agent: fmt.Sprintf("steered-anew-%d", n), Session: "main"}
+		id := core.SessionID{Agent: fmt.Sprintf("steered-anew-%d-%d", n, s.n), Session: "main"}
 		list, text := s.twoThings(id)
 		if text != "" {
 			return text

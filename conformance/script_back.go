@@ -115,7 +115,7 @@ func scriptBack(s *script) string {
 		d.Shortened != 0 || len(d.Summaries) != 0 {
 		return fmt.Sprintf("describe of %d entries in 6 turns, all shown, from %v to %v, epoch %d: %+v", len(entries), entries[0].Time, entries[len(entries)-1].Time, shown.Epoch, d)
 	}
-	return ""
+	return s.handedBackFound(r)
 }
 
 // backPages expands one long entry page by page.

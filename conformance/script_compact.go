@@ -25,7 +25,7 @@ func scriptCompact(s *script) string {
 	if len(narrow.Messages) < len(wide.Messages) && (!narrow.Stepped || narrow.Epoch <= wide.Epoch) {
 		return fmt.Sprintf("the window went from %d to %d messages: stepped is %v, the epoch was %d and is %d", len(wide.Messages), len(narrow.Messages), narrow.Stepped, wide.Epoch, narrow.Epoch)
 	}
-	const wishes = "keep what was said about the kestrel bridge"
+	wishes := "keep what was said about the kestrel bridge, and " + wordy(longWords)
 	info, asked, calls := s.engine.Info(), s.env.Host.Compacts(), s.env.Model.Calls()
 	res, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: s.id, Budget: 900, CurrentTokens: 77, Force: true, Instructions: wishes, Trigger: "manual"})
 	if err != nil {
@@ -106,7 +106,7 @@ func scriptCompact(s *script) string {
 			}
 		}
 	}
-	return ""
+	return s.compactsTimers()
 }
 
 // summarised looks at the summaries that a compaction made, from every side, and at what an erasure does to them.
@@ -127,6 +127,9 @@ func (s *script) summarised(res core.CompactResult, entries []core.Entry) string
 		d, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: s.id})
 		if err != nil || len(d.Summaries) == 0 || d.Entries != len(entries) {
 			return fmt.Sprintf("describe after a compaction: %+v, error %v", d, err)
+		}
+		if text := s.describedSummaries(d.Summaries); text != "" {
+			return text
 		}
 		for _, sum := range d.Summaries {
 			page, err := r.Expand(s.ctx(), engine.ExpandRequest{Session: s.id, ID: sum.ID, Tokens: engine.MaxAnswer})
@@ -202,7 +205,7 @@ func (s *script) passedThrough() string {
 	} {
 		want = c.answers
 		want.Delegated = true
-		req := core.CompactRequest{Session: s.id, Budget: 900, CurrentTokens: c.current, Force: c.force, Instructions: "keep the bridge", Trigger: "manual", Target: core.TargetThreshold}
+		req := core.CompactRequest{Session: s.id, Budget: 900, CurrentTokens: c.current, Force: c.force, Instructions: "keep the bridge, and " + wordy(longWords), Trigger: "manual", Target: core.TargetThreshold}
 		filled(&req.Settings)
 		filled(&req.TranscriptScope)
 		req.Transcript = s.transcript(2)

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // endedScriptChecks look at what comes back from subagents, and what stays of launches that failed.
 var endedScriptChecks = []Check{
 	{ID: "contract.ended", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptEnded,
-		Rule: "each result of each subagent is stored once, whoever is told who its parent is; where it says nothing the subagent's last answer is; a prompt shows it as a quotation"},
+		Rule: "each result of each subagent is stored once, all of it, whoever is told who its parent is; where it says nothing the subagent's last answer is; a prompt shows it as a quotation"},
 	{ID: "contract.undone", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents, NeedRecaller}, script: scriptUndone,
 		Rule: "a preparation that was rolled back opens nothing in either direction, and takes nothing from other subagents"},
 }
@@ -81,7 +82,7 @@ func scriptEnded(s *script) string {
 	if text := s.neverAnswered(); text != "" {
 		return text
 	}
-	return s.quotesResults()
+	return cmp.Or(s.quotesResults(), s.handsBackAll())
 }
 
 // saysNothing ends subagents whose result, and whose last answer, are nothing to see. The parent is not named.

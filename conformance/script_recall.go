@@ -230,7 +230,7 @@ func scriptSections(s *script) string {
 			}
 		}
 	}
-	return ""
+	return s.passesSections()
 }
 
 func scriptCovers(s *script) string {

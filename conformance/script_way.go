@@ -257,7 +257,7 @@ func scriptFound(s *script) string {
 			return fmt.Sprintf("search from entry %d to entry %d (-1 is without a bound) finds %d of %d entries, want %d", c.from, c.to, found, len(entries), c.want)
 		}
 	}
-	return s.oddQueries(r)
+	return cmp.Or(s.oddQueries(r), s.foundByAll(r))
 }
 
 // oddlyWritten are what people look for as it stands. Each has a meaning in some language of queries.
