@@ -18,7 +18,7 @@ import (
 // theirs are the rules that a part is held to and not the engine over it: what it asks of a model or of the runtime and what it makes of the answer, whether it
 // finds anything and says how, at which position it says an entry is, that nothing goes wrong in it, and that its own texts do not differ from run to run.
 var theirs = []string{
-	"contract.compact", "contract.again", "contract.told", "contract.covers", "contract.recall", "contract.reset", "contract.warnings", "compact.owner", "compact.exactly-once", "compact.passed-through",
+	"contract.compact", "contract.again", "contract.told", "contract.covers", "contract.recall", "contract.steered", "contract.reset", "contract.warnings", "compact.owner", "compact.exactly-once", "compact.passed-through",
 	"compact.silent", "choices.form", "failure.named", "deterministic.same-bytes",
 }
 
