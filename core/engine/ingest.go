@@ -382,7 +382,13 @@ func (s *session) reworded(ctx context.Context, in *intake, fresh []core.Entry, 
 	var of []int
 	for n, entry := range fresh {
 		old, ok := known[at[n]]
-		if !ok || old.Type == core.TypeErased || old.Fingerprint == entry.Fingerprint || entry.Message.Key == "" {
+		if !ok || old.Fingerprint == entry.Fingerprint || entry.Message.Key == "" {
+			continue
+		}
+		if was, err := s.e.erasures.wasErased(ctx, &old, &entry.Message, entry.Fingerprint); was || err != nil {
+			if err != nil {
+				return err
+			}
 			continue
 		}
 		entry.Seq, entry.Key = next, entry.Key+":"+entry.Fingerprint

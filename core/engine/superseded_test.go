@@ -120,6 +120,46 @@ func TestKeyOfAnotherText(t *testing.T) {
 	}
 }
 
+// TestNameOfAnErasedText: what a host calls by the name of a message that was erased is stored and shown, unless it says what that one said.
+func TestNameOfAnErasedText(t *testing.T) {
+	for _, by := range []string{"", "id", "key", "time"} {
+		for _, whole := range []bool{true, false} {
+			f := newFixture(t)
+			list := called(by, "u1 a2 u3")
+			show := func(want ...string) {
+				t.Helper()
+				for range 2 {
+					got := shown(f.assemble(1000, transcript("", list...), func(r *core.AssembleRequest) { r.Transcript.Whole = whole }))
+					if want := strings.Join(want, " | "); got != want {
+						t.Errorf("by %q, whole %t: shown %q, want %q", by, whole, got, want)
+					}
+					f.sound()
+					f.restart()
+				}
+			}
+			edit := func(text string) {
+				m := message.New(list[2].Role, text)
+				m.ID, m.Key, m.Time = list[2].ID, list[2].Key, list[2].Time
+				list = append(slices.Clone(list[:2]), m)
+			}
+			erase := func(text string) {
+				f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(text).ID}})
+			}
+			show("u1", "a2", "u3")
+			erase("u3")
+			show("u1", "a2")
+			edit("another")
+			show("u1", "a2", "another")
+			erase("another")
+			show("u1", "a2")
+			edit("a third one")
+			show("u1", "a2", "a third one")
+			edit("u3")
+			show("u1", "a2")
+		}
+	}
+}
+
 // TestWholeListBehindWhatWasErased: what a whole list has in place of an erased beginning, and what it deletes behind that, is followed as anywhere.
 func TestWholeListBehindWhatWasErased(t *testing.T) {
 	for _, by := range []string{"", "id", "key", "time"} {
