@@ -428,3 +428,31 @@ func TestErasedSystemMessagesComeAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestErasedSystemMessageInTheMidstAndInFront: what was erased in front, is said again in the conversation, and then in front and in the conversation, stands in each place once.
+func TestErasedSystemMessageInTheMidstAndInFront(t *testing.T) {
+	f := newFixture(t)
+	red, blue, green := system("red"), system("blue"), system("green")
+	show := func(want string, said ...message.Message) {
+		t.Helper()
+		if got := shown(f.assemble(100_000, transcript("", said...))); got != want {
+			t.Errorf("shown: %q, want %q", got, want)
+		}
+		f.sound()
+	}
+	show("red | blue | u1", red, blue, user("u1"))
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("red").ID}})
+	show("u2", user("u2"))
+	f.commit("k1", red)
+	show("blue | u3 | u2 | a4", red, blue, user("u3"), user("u2"), assistant("a4"))
+	f.commit("k2", red)
+	for range 2 {
+		show("green | u1 | u3 | u2 | a4 | a5 | u6", red, green, user("u1"), user("u3"), user("u2"), assistant("a4"), assistant("a5"), red, user("u6"))
+		f.restart()
+	}
+	stored := f.stored()
+	show("blue | u1 | u3 | u2 | a4 | a5 | u6", red, blue, user("u1"), user("u3"), user("u2"), assistant("a4"), assistant("a5"), red, user("u6"))
+	if n := f.stored(); n != stored {
+		t.Errorf("%d entries more are stored: they were known", n-stored)
+	}
+}

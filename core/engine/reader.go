@@ -244,7 +244,7 @@ func (r *reader) pathEntries(ctx context.Context, v *core.View) ([]transcript.Kn
 	var out []transcript.Known
 	for _, sp := range v.Path {
 		err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
-			leads := len(out) < v.Lead || entry.Leads()
+			leads := len(out) < v.Lead || entry.Leads() || slices.ContainsFunc(v.Head, func(sp core.Span) bool { return sp.Holds(entry.SessionID(), entry.Seq) })
 			out = append(out, transcript.Known{
 				Owner: entry.SessionID(), Seq: entry.Seq, Fingerprint: entry.Fingerprint, Erased: entry.Type == core.TypeErased,
 				Origin: entry.Meta[erased.MetaOrigin], Soft: entry.Type != core.TypeMessage || leads, Role: entry.Role, ID: entry.ID, Leads: leads,

@@ -19,7 +19,7 @@ type Leader struct {
 }
 
 // TakeLeaders takes the system messages off the beginning of the rows: those that stand in front from now on; none when that does not
-// change. A message that is known from the midst of the conversation is where a list that was cut begins.
+// change. A message that is known from the midst of the conversation is where a list that was cut begins; one that was erased there leads as a place of its own.
 func (in *Reading) TakeLeaders(v *core.View, known []Known) {
 	if len(known) > 0 {
 		in.leaders, in.Rows = leading(v, known, in.Rows, in.t.Messages)
@@ -55,7 +55,7 @@ func leading(v *core.View, known []Known, rows []Row, messages []message.Message
 		switch {
 		case ok && !k.Leads && !k.Erased:
 			return changed(now, front), rest
-		case ok:
+		case ok && k.Leads:
 			now = append(now, Leader{Fingerprint: r.Fingerprint, Owner: k.Owner, Seq: k.Seq, Host: -1})
 		case !r.Own:
 			now = append(now, Leader{Fingerprint: r.Fingerprint, Host: r.Index})
