@@ -32,6 +32,23 @@ func (k keeper) Compact(_ context.Context, c core.Compaction) (core.Patch, error
 	return core.Patch{Replace: []core.Replacement{r}}, nil
 }
 
+// duringCompaction has something happen once, while the next summary is made or while it is stored. It returns whether it has happened.
+func duringCompaction(moment string, making *func(), store *remote, do func()) *bool {
+	done := false
+	once := func() {
+		if !done {
+			done = true
+			do()
+		}
+	}
+	if moment == "made" {
+		*making = once
+	} else {
+		store.storing = once
+	}
+	return &done
+}
+
 // TestErasedWhileAnotherCompacts: in a store that keeps no views, a summary that another process stored of what was erased meanwhile is emptied by whoever reads it next, also when
 // the process that stored it is gone. One that nothing was erased from stays.
 func TestErasedWhileAnotherCompacts(t *testing.T) {
@@ -80,20 +97,9 @@ func TestErasedWhileAnotherCompacts(t *testing.T) {
 					f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("and we noted").ID}})
 				}
 				other.assemble(1000)
-				erased := false
-				meanwhile := func() {
-					if !erased {
-						erased = true
-						other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{erase.ID}})
-					}
-				}
-				if moment == "made" {
-					making = meanwhile
-				} else {
-					store.storing = meanwhile
-				}
+				erased := duringCompaction(moment, &making, store, func() { other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{erase.ID}}) })
 				f.compact(30)
-				if !erased {
+				if !*erased {
 					t.Fatal("nothing was compacted: nothing is tested")
 				}
 				if c.then != nil {
@@ -196,19 +202,9 @@ func TestErasedWhileAForkCompacts(t *testing.T) {
 					other.assemble(1000)
 					f.spawn(core.SessionID{Agent: agent, Session: "child"})
 					f.ingest(user("one for the end"), assistant("two for the end"), user("three for the end"))
-					meanwhile := func() {
-						if erase != "" {
-							other.forget(engine.ForgetRequest{Scope: parent.Scope(), Entries: []string{erase}})
-							erase = ""
-						}
-					}
-					if moment == "made" {
-						making = meanwhile
-					} else {
-						store.storing = meanwhile
-					}
+					erased := duringCompaction(moment, &making, store, func() { other.forget(engine.ForgetRequest{Scope: parent.Scope(), Entries: []string{erase}}) })
 					f.compact(30)
-					if erase != "" {
+					if !*erased {
 						t.Fatal("nothing was compacted: nothing is tested")
 					}
 					if gone {
@@ -271,14 +267,9 @@ func TestErasedOfTwoSummariesOfTheSame(t *testing.T) {
 	f.assemble(1000)
 	talk("z0", "z1")
 	erase := f.entry("here " + secret).ID
-	store.storing = func() {
-		if erase != "" {
-			other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{erase}})
-			erase = ""
-		}
-	}
+	erased := duringCompaction("stored", &making, store, func() { other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{erase}}) })
 	f.compact(30)
-	if erase != "" {
+	if !*erased {
 		t.Fatal("nothing was compacted: nothing is tested")
 	}
 	for range 2 {
@@ -303,24 +294,14 @@ func TestPurgedWhileAnotherCompacts(t *testing.T) {
 					f, other, store := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = keeper{&making} })
 					f.ingest(user("so it is with "+secret), assistant("and we noted"), user("then came the apple"), assistant("then came the pear"), user("then came the plum"))
 					other.assemble(1000)
-					purged := false
-					purge := func() {
-						if purged {
-							return
-						}
-						purged = true
+					purged := duringCompaction(moment, &making, store, func() {
 						other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Purge: true})
 						if again {
 							other.ingest(user("anew"), assistant("yes"))
 						}
-					}
-					if moment == "made" {
-						making = purge
-					} else {
-						store.storing = purge
-					}
+					})
 					f.compact(30)
-					if !purged {
+					if !*purged {
 						t.Fatal("nothing was compacted: nothing is tested")
 					}
 					if gone {

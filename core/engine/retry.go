@@ -259,7 +259,7 @@ func (s *session) freshen(ctx context.Context, v *core.View) (publish bool, err 
 	}
 	all := len(gone)
 	there := make(map[string]bool) // what says something
-	empty := make(map[int64]bool)  // of the session's own places
+	var empty []int64              // the session's own erased places
 	var summaries []core.Entry     // they may be shown, also those of others
 	next := int64(0)
 	s.places, s.blank = nil, places.Set{}
@@ -277,7 +277,9 @@ func (s *session) freshen(ctx context.Context, v *core.View) (publish bool, err 
 				if inConversation(entry) {
 					delete(gone, entry.Seq)
 				}
-				empty[entry.Seq] = saysNothing(&entry)
+				if saysNothing(&entry) {
+					empty = append(empty, entry.Seq)
+				}
 			}
 			s.blank.See(owner, entry.Seq, saysNothing(&entry))
 			if there[entry.ID] = entry.Type != core.TypeErased; entry.Type == core.TypeSummary {
@@ -309,7 +311,7 @@ func (s *session) freshen(ctx context.Context, v *core.View) (publish bool, err 
 	for i := range v.Summaries {
 		er.summaries[v.Summaries[i].ID] = !there[v.Summaries[i].ID] && v.Summaries[i].Kind != erasedKind
 	}
-	touched := len(gone) > 0 || was == nil && !s.blank.None() || was != nil && !s.blank.Equal(was)
+	touched := len(gone) > 0 || s.blank.Changed(was)
 	for i := range v.Summaries {
 		touched = touched || er.summaries[v.Summaries[i].ID]
 	}
@@ -363,17 +365,11 @@ func (s *session) emptyUnseen(ctx context.Context) error {
 }
 
 // begunAnew reports whether a session was purged and something else was said in it since: a summary went, and nothing of what it stood for is an empty place.
-func begunAnew(v *core.View, there map[string]bool, empty map[int64]bool) bool {
+func begunAnew(v *core.View, there map[string]bool, empty []int64) bool {
 	return slices.ContainsFunc(v.Summaries, func(sum core.Summary) bool {
-		if there[sum.ID] || sum.Kind == erasedKind {
-			return false
-		}
-		for seq, is := range empty {
-			if is && slices.ContainsFunc(sum.Of, func(sp core.Span) bool { return sp.Holds(v.Session, seq) }) {
-				return false
-			}
-		}
-		return true
+		return !there[sum.ID] && sum.Kind != erasedKind && !slices.ContainsFunc(empty, func(seq int64) bool {
+			return slices.ContainsFunc(sum.Of, func(sp core.Span) bool { return sp.Holds(v.Session, seq) })
+		})
 	})
 }
 

@@ -3,7 +3,6 @@
 package places
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
@@ -99,17 +98,16 @@ func (s Set) Clone() Set {
 	return out
 }
 
-// Equal reports whether both know the same sessions, and the same empty places of each.
-func (s Set) Equal(o Set) bool {
-	return maps.EqualFunc(s, o, func(a, b *session) bool { return slices.Equal(a.empty, b.empty) })
-}
-
-// None reports whether no empty place is known.
-func (s Set) None() bool {
-	for _, known := range s {
-		if len(known.empty) > 0 {
-			return false
+// Changed reports whether an empty place was found, in the sessions that s knows, that was not known to be one before, or the other way round.
+func (s Set) Changed(before Set) bool {
+	for id, known := range s {
+		was := before[id]
+		if was == nil {
+			was = &session{}
+		}
+		if !slices.Equal(known.empty, was.empty) {
+			return true
 		}
 	}
-	return true
+	return false
 }

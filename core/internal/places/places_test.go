@@ -49,13 +49,13 @@ func TestCount(t *testing.T) {
 	none.See(a, 1, true)
 	none.End(a, 3)
 	none.Add(a, 4)
-	if n := none.Count(all); n != 0 || len(none.Unknown(all)) != 1 || !none.None() || len(none.Clone()) > 0 {
+	if n := none.Count(all); n != 0 || len(none.Unknown(all)) != 1 || len(none.Clone()) > 0 {
 		t.Errorf("a nil set knows %d", n)
 	}
 }
 
-// TestEqual: two looks at a session are the same when they found the same places empty, however far it was read.
-func TestEqual(t *testing.T) {
+// TestChanged: two looks at a session are the same when they found the same places empty, however far it was read, and whatever else was known.
+func TestChanged(t *testing.T) {
 	a, b := core.SessionID{Agent: "x", Session: "a"}, core.SessionID{Agent: "x", Session: "b"}
 	look := func(id core.SessionID, empty ...bool) places.Set {
 		s := places.Set{}
@@ -65,24 +65,25 @@ func TestEqual(t *testing.T) {
 		}
 		return s
 	}
-	was := look(a, false, true, true)
+	before := look(a, false, true, true)
 	for name, c := range map[string]struct {
-		now  places.Set
-		same bool
+		now     places.Set
+		changed bool
 	}{
-		"the same":             {look(a, false, true, true), true},
-		"more, not empty":      {look(a, false, true, true, false), true},
-		"one more":             {look(a, true, true, true), false},
-		"as many others":       {look(a, true, false, true), false},
-		"of another session":   {look(b, false, true, true), false},
-		"nothing":              {places.Set{}, false},
-		"nothing in a session": {look(a), false},
+		"the same":               {look(a, false, true, true), false},
+		"more, not empty":        {look(a, false, true, true, false), false},
+		"one more":               {look(a, true, true, true), true},
+		"as many others":         {look(a, true, false, true), true},
+		"fewer":                  {look(a, false, true), true},
+		"of another session":     {look(b, false, true, true), true},
+		"another session, whole": {look(b, false), false},
+		"nothing":                {places.Set{}, false},
 	} {
-		if was.Equal(c.now) != c.same {
-			t.Errorf("%s: the same is %t", name, !c.same)
+		if c.now.Changed(before) != c.changed {
+			t.Errorf("%s: changed is %t", name, !c.changed)
 		}
 	}
-	if was.None() || !look(a, false).None() {
-		t.Error("what is empty is none, or none is empty")
+	if !before.Changed(nil) || look(a, false).Changed(nil) {
+		t.Error("what is found first is no change, or nothing is one")
 	}
 }
