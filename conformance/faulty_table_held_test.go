@@ -143,6 +143,21 @@ func tableWayBack() []broken {
 		}))
 	}
 	describe("contract.covers", "the newest summary first", func(_ *wrongEngine, d *engine.DescribeResult) { slices.Reverse(d.Summaries) })
+	out = append(out, caughtBy("contract.covers", "what comes behind a summary counted to it", recalling(nil), func(w *wrongEngine) {
+		shown := 0
+		w.before = func(_ string, req any) {
+			if r, ok := req.(*core.AssembleRequest); ok && r.Transcript != nil {
+				shown = max(shown, len(r.Transcript.Messages))
+			}
+		}
+		w.after = func(_ string, res any) {
+			if d, ok := res.(*engine.DescribeResult); ok && shown > 30 && len(d.Summaries) > 0 {
+				n := min(6, d.Left)
+				d.Summaries[0].Covers += n
+				d.Left -= n
+			}
+		}
+	}))
 	describe("contract.hidden", "all that is stored is in force", func(w *wrongEngine, d *engine.DescribeResult) {
 		d.Entries = len(stored(context.Background(), w, d.Session, func(core.Entry) bool { return true }))
 	})

@@ -293,7 +293,50 @@ func scriptCovers(s *script) string {
 			return fmt.Sprintf("%d summaries stand in front, and no choice names one: %+v", len(d.Summaries), res.Choices)
 		}
 	}
+	if text := s.olderBehind(r); text != "" {
+		return text
+	}
 	return s.inTheirOrder(r)
+}
+
+// olderBehind shows messages that are older than all that a summary was made of, as a host does that first shows the newest of its messages: each is shown, or said to be
+// left, and no summary claims to stand for it.
+func (s *script) olderBehind(r engine.Recaller) string {
+	s.id = recallSession("with older ones behind")
+	t := &core.Transcript{}
+	says := func(n int) {
+		for i := range n {
+			t.Messages = append(t.Messages, s.message([]message.Role{message.User, message.Assistant}[i%2], wordy(200)))
+		}
+	}
+	says(30)
+	if _, err := s.assemble(900, func(r *core.AssembleRequest) { r.Transcript = &core.Transcript{Messages: t.Messages[6:]} }); err != nil {
+		return fmt.Sprintf("assemble with the newest of a transcript: error %v", err)
+	}
+	if _, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: s.id, Budget: 900, Force: true}); err != nil {
+		return fmt.Sprintf("compact: error %v", err)
+	}
+	for range 2 {
+		says(2)
+		if _, err := s.assemble(900, func(r *core.AssembleRequest) { r.Transcript = t }); err != nil {
+			return fmt.Sprintf("assemble with all of a transcript, of which the newest was compacted: error %v", err)
+		}
+		d, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: s.id})
+		if err != nil {
+			return fmt.Sprintf("describe: error %v", err)
+		}
+		there := d.Shown + d.Left
+		for _, sum := range d.Summaries {
+			there += sum.Covers
+		}
+		if there < len(t.Messages) {
+			return fmt.Sprintf("of %d messages, of which the oldest came behind a summary, %d are shown, left, or stood for: %+v", len(t.Messages), there, d)
+		}
+		if text := s.describedSummaries(d.Summaries); text != "" {
+			return "older messages came behind a summary: " + text
+		}
+	}
+	return ""
 }
 
 func scriptReach(s *script) string {

@@ -140,13 +140,19 @@ type Summary struct {
 	Kind   string `json:"kind"`
 	Text   string `json:"text"`
 	Tokens int    `json:"tokens"`
-	// Covers is the number of entries it stands for, and Of which they are; every span names its session.
-	Covers int       `json:"covers"`
-	Of     []Span    `json:"of,omitempty"`
-	Time   time.Time `json:"time"`
+	// Covers is the number of entries it stands for, and Of which it was made of; every span names its session. Covers is less where the newest of them were given
+	// back to the window.
+	Covers int    `json:"covers"`
+	Of     []Span `json:"of,omitempty"`
+	// Late is how many more came among those, or in front of them, since: it says nothing of them, and the note counts them.
+	Late int       `json:"late,omitempty"`
+	Time time.Time `json:"time"`
 	// Erased is how many of them were erased, or purged, when it was made. Where more of them are, and it still says something, it was made without knowing of an erasure.
 	Erased int `json:"erased,omitempty"`
 }
+
+// Places returns how many positions of the path a summary takes.
+func (s *Summary) Places() int { return s.Covers + s.Late }
 
 // Recall is the block of recalled entries shown before the newest turn.
 type Recall struct {
@@ -215,14 +221,18 @@ func (v *View) Front() Front {
 	if v.Shown != nil {
 		return *v.Shown
 	}
-	return Front{Summaries: v.Summaries, Left: max(v.Start-max(v.Frontier, v.Lead), 0)}
+	left := max(v.Start-max(v.Frontier, v.Lead), 0)
+	for i := range v.Summaries {
+		left += v.Summaries[i].Late
+	}
+	return Front{Summaries: v.Summaries, Left: left}
 }
 
 // Floor is the position from which on the summaries stand for entries. What is in front of it leads, or the host compacted it itself.
 func (v *View) Floor() int {
 	n := v.Frontier
 	for i := range v.Summaries {
-		n -= v.Summaries[i].Covers
+		n -= v.Summaries[i].Places()
 	}
 	return max(n, 0)
 }

@@ -44,13 +44,15 @@ func extend(v *core.View, id core.SessionID, seq int64) {
 }
 
 // Insert puts an entry in front of the one at a position behind the leading system messages, and lets everything else stay where it is: what has left the
-// window, or is covered by a summary, goes on doing so, and the entry with it. In the window itself the epoch rises. Leads says that it is a leading system
-// message itself, right behind the others; no summary stands for it.
+// window, or is covered by a summary, goes on doing so. The entry has left the window with them: the note counts it, also where it stands among those of a summary, which
+// does not speak of it. In the window itself the epoch rises. Leads says that it is a leading system message itself, right behind the others.
 type Insert struct {
 	At      int
 	Session core.SessionID
 	Seq     int64
 	Leads   bool
+	// Noted says that the note counts at once what came among those of a summary, and not from the next step on. The epoch rises then.
+	Noted bool
 }
 
 // Edit implements core.Edit.
@@ -61,15 +63,20 @@ func (e Insert) Edit(v *core.View) {
 	extend(v, e.Session, e.Seq)
 	v.Path = append(v.Path, tail...)
 	before := v.Front()
+	late := false
 	if pos < v.Frontier { // also where the window's start is sought
-		if !e.Leads {
-			cover(v, pos)
-		}
+		late = !e.Leads && comesLate(v, pos)
 		v.Frontier++
 	}
 	switch {
 	case pos < v.Start || pos == v.Start && pos > max(v.Frontier, v.Lead):
-		if v.Shown == nil {
+		switch {
+		case late && e.Noted:
+			if v.Shown != nil {
+				v.Shown = &core.Front{Summaries: v.Shown.Summaries, Left: v.Shown.Left + 1}
+			}
+			v.Epoch++
+		case v.Shown == nil:
 			v.Shown = &before // the note's number changes when the window steps, and no sooner
 		}
 		v.Start++
@@ -104,15 +111,16 @@ func (e Insert) Edit(v *core.View) {
 	}
 }
 
-// cover counts an entry that came late to the summary of what stands around it.
-func cover(v *core.View, pos int) {
-	end := v.Lead
+// comesLate counts an entry that came late beside the summary of what stands around it. It reports false where no summary does.
+func comesLate(v *core.View, pos int) bool {
+	end := v.Floor()
 	for i := range v.Summaries {
-		if end += v.Summaries[i].Covers; pos < end {
-			v.Summaries[i].Covers++
-			return
+		if end += v.Summaries[i].Places(); pos >= v.Floor() && pos < end {
+			v.Summaries[i].Late++
+			return true
 		}
 	}
+	return false
 }
 
 // Cut shortens the path to its first To entries and takes back everything that stood for what is cut. What stands in front stays on the path, behind those, unless
@@ -132,7 +140,7 @@ func (e Cut) Edit(v *core.View) {
 	v.Start = -1 // found anew by the next assemble: what was too much before may fit now
 	covered := floor
 	for i, sum := range v.Summaries {
-		if covered += sum.Covers; covered > n {
+		if covered += sum.Places(); covered > n {
 			v.Summaries = v.Summaries[:i:i]
 			break
 		}
@@ -140,7 +148,7 @@ func (e Cut) Edit(v *core.View) {
 	if v.Frontier > n {
 		v.Frontier = floor
 		for _, sum := range v.Summaries {
-			v.Frontier += sum.Covers
+			v.Frontier += sum.Places()
 		}
 	}
 	if floor > n {
@@ -387,18 +395,38 @@ type Retreat struct{ To int }
 
 // Edit implements core.Edit.
 func (e Retreat) Edit(v *core.View) {
-	n := v.Frontier - e.To
-	for i := len(v.Summaries) - 1; i >= 0 && n > 0; i-- {
+	end, frontier := v.Frontier, e.To
+	for i := len(v.Summaries) - 1; i >= 0 && end > e.To; i-- {
 		sum := &v.Summaries[i]
-		took := min(n, sum.Covers)
-		n -= took
-		if sum.Covers -= took; sum.Covers == 0 {
-			v.Summaries = v.Summaries[:i:i]
+		from := end - sum.Places()
+		back, late := end-max(from, e.To), 0
+		if sum.Late > 0 {
+			late = min(unspoken(v, sum, end-back, end), sum.Late, back)
 		}
+		sum.Late -= late
+		if sum.Covers -= back - late; sum.Covers <= 0 {
+			v.Summaries = v.Summaries[:i:i]
+			frontier = from // what came late in front of all that it speaks of is left by the window, and nothing stands for it
+		}
+		end = from
 	}
-	v.Frontier, v.Start, v.Seen, v.Backlog, v.Shown = e.To, e.To, min(v.Seen, e.To), 0, nil
+	v.Frontier, v.Start, v.Seen, v.Backlog, v.Shown = frontier, e.To, min(v.Seen, e.To), 0, nil
 	v.Recall, v.Kept = nil, nil
 	v.Epoch++
+}
+
+// unspoken returns how many of the positions from <= pos < to a summary does not speak of.
+func unspoken(v *core.View, sum *core.Summary, from, to int) int {
+	n := 0
+	for _, sp := range v.Slice(from, to) {
+		owner := *sp.Owned(v.Session).Session
+		for seq := sp.From; seq < sp.To; seq++ {
+			if !slices.ContainsFunc(sum.Of, func(of core.Span) bool { return of.Holds(owner, seq) }) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Restart lets the conversation begin at a position: the host put something of its own in the place of all before. The epoch rises.

@@ -202,7 +202,7 @@ func (t *task) replace(ctx context.Context, s *session, v *core.View, r core.Rep
 	}
 	first := max(v.Frontier, v.Lead)
 	n := len(r.Entries)
-	covers, cost, gone := n, 0, 0
+	covers, late, cost, gone := n, 0, 0, 0
 	if n > 0 {
 		var err error
 		if cost, err = t.checkEntries(v, r.Entries, first); err != nil {
@@ -220,7 +220,7 @@ func (t *task) replace(ctx context.Context, s *session, v *core.View, r core.Rep
 	}
 	kept := v.Summaries[:0:0]
 	at := -1
-	for i, sum := range v.Summaries {
+	for _, sum := range v.Summaries {
 		if !slices.Contains(r.Summaries, sum.ID) {
 			kept = append(kept, sum)
 			continue
@@ -228,8 +228,9 @@ func (t *task) replace(ctx context.Context, s *session, v *core.View, r core.Rep
 		if at < 0 {
 			at = len(kept)
 		}
-		covers += v.Summaries[i].Covers
-		gone += v.Summaries[i].Erased
+		covers += sum.Covers
+		late += sum.Late
+		gone += sum.Erased
 		of = append(of, sum.Of...)
 		cost += sum.Tokens
 	}
@@ -250,7 +251,7 @@ func (t *task) replace(ctx context.Context, s *session, v *core.View, r core.Rep
 		t.e.warn(ctx, "compactor", "text", errors.New("a replacement says nothing; a note stands in its place"))
 		r.Text, r.Kind = window.NotShown(covers), "note"
 	}
-	entry := t.e.summaryEntry(v, r, standing{covers: covers, of: of, frontier: frontier, erased: gone}, t.Now)
+	entry := t.e.summaryEntry(v, r, standing{covers: covers, late: late, of: of, frontier: frontier, erased: gone}, t.Now)
 	if id != "" {
 		entry.ID, entry.Key = id, summaryKey+id
 	}

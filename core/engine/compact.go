@@ -455,6 +455,7 @@ const (
 	metaKind       = "kind"
 	metaFrontier   = "frontier"
 	metaCovers     = "covers"
+	metaLate       = "late"
 	metaSupersedes = "supersedes"
 	metaOf         = "of"
 	metaErasures   = "erasures"
@@ -541,13 +542,14 @@ func erasuresBefore(summary *core.Entry) uint64 {
 // summaryOf returns what a view holds of a summary's entry.
 func summaryOf(entry core.Entry) core.Summary {
 	covers, _ := strconv.Atoi(entry.Meta[metaCovers])
+	late, _ := strconv.Atoi(entry.Meta[metaLate])
 	emptied, err := strconv.Atoi(entry.Meta[metaEmptied])
 	if err != nil && entry.Meta[metaErasures] != "" { // an older version knew of erasures, and did not say of which
 		emptied = covers
 	}
 	return core.Summary{
 		ID: entry.ID, Kind: entry.Meta[metaKind], Text: entry.Message.Text(), Tokens: entry.Tokens, Covers: covers, Of: spansOf(entry),
-		Time: entry.Time, Erased: emptied,
+		Late: late, Time: entry.Time, Erased: emptied,
 	}
 }
 
@@ -564,6 +566,7 @@ func spansOf(entry core.Entry) []core.Span {
 type standing struct {
 	covers   int
 	of       []core.Span
+	late     int
 	frontier int
 	// erased is how many of them are known to be erased.
 	erased int
@@ -576,6 +579,9 @@ func (e *Engine) summaryEntry(v *core.View, r core.Replacement, s standing, at t
 	meta[metaKind], meta[metaCovers], meta[metaFrontier] = r.Kind, strconv.Itoa(s.covers), strconv.Itoa(s.frontier)
 	if of, err := exact.Text(s.of); err == nil {
 		meta[metaOf] = of
+	}
+	if s.late > 0 {
+		meta[metaLate] = strconv.Itoa(s.late)
 	}
 	if v.Erased > 0 || s.erased > 0 {
 		meta[metaErasures], meta[metaEmptied] = strconv.FormatUint(v.Erased, 10), strconv.Itoa(s.erased)

@@ -10,6 +10,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
 )
 
 func system(text string) message.Message { return message.New(message.System, text) }
@@ -358,7 +359,8 @@ func TestSystemMessageBehindATimer(t *testing.T) {
 	}
 }
 
-// What comes late among messages that a summary stands for is behind it too, and nothing else comes out from behind it, also where the window is about to be sought.
+// TestLineAmongWhatASummaryStandsFor: what comes late among messages that a summary stands for is behind it too, and nothing else comes out from behind it, also where
+// the window is about to be sought. The note counts it from then on.
 func TestLineAmongWhatASummaryStandsFor(t *testing.T) {
 	for name, sought := range map[string]bool{"the window stays": false, "the window is sought": true} {
 		t.Run(name, func(t *testing.T) {
@@ -368,13 +370,14 @@ func TestLineAmongWhatASummaryStandsFor(t *testing.T) {
 			if res := f.compact(1000); !res.Compacted {
 				t.Fatalf("Compact = %+v", res)
 			}
-			want := shown(core.AssembleResult{Messages: base[10:]})
+			want, front := shown(core.AssembleResult{Messages: base[10:]}), 1
 			if sought {
+				want, front = window.NotShown(1)+" | "+want, 2
 				f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(base[1].Text()).ID}})
 			}
 			for range 2 {
 				res := f.assemble(1000, transcript("now", join(one(user("(begin)")), base[3:])...))
-				if got := shown(res); len(res.Messages) != 3 || !strings.HasSuffix(got, want) {
+				if got := shown(res); len(res.Messages) != front+2 || !strings.HasSuffix(got, want) {
 					t.Errorf("window = %q, want %q behind a summary", got, want)
 				}
 				f.restart()

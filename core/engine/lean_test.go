@@ -20,7 +20,7 @@ func TestSummaryComesBack(t *testing.T) {
 			return f.assemble(240)
 		},
 		"an earlier turn that was never seen": func(f *fixture) core.AssembleResult {
-			return f.assemble(212, transcript("", join(one(user("zero")), said)...))
+			return f.assemble(236, transcript("", join(one(user("zero")), said)...))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestSummaryComesBack(t *testing.T) {
 			if !strings.HasPrefix(shown(res), "in short ") || !res.Stepped || res.Epoch <= before.Epoch {
 				t.Errorf("shown: %q, stepped: %t, epoch %d, before %d", shown(res), res.Stepped, res.Epoch, before.Epoch)
 			}
-			again := f.assemble(212)
+			again := f.assemble(236)
 			if shown(again) != shown(res) || again.Stepped || again.Epoch != res.Epoch {
 				t.Errorf("again: shown %q, stepped: %t, epoch %d, before %d", shown(again), again.Stepped, again.Epoch, res.Epoch)
 			}

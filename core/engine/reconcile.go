@@ -301,9 +301,13 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 		s.cool()
 		v.Apply(edit.Restart{At: placed})
 	}
+	// A host's line in front of a list that was cut waits for the next step, and so does what a note that is there would count: neither is worth a window that is billed
+	// anew. Messages older than all the others are.
+	spoke := v.Front().Left > 0
+	owner, oldest := v.At(v.Floor())
 	for i, entry := range entries[:len(p.Strays)] {
 		k := p.Known[p.Hard[p.At[i]]] // what stood in front of it may stand elsewhere now
-		v.Apply(edit.Insert{At: v.Position(k.Owner, k.Seq), Session: entry.SessionID(), Seq: entry.Seq})
+		v.Apply(edit.Insert{At: v.Position(k.Owner, k.Seq), Session: entry.SessionID(), Seq: entry.Seq, Noted: !spoke && k.Owner == owner && k.Seq == oldest})
 		s.cool()
 	}
 	for i := range p.Leaders {
@@ -406,7 +410,7 @@ func adoptBefore(v *core.View, entry core.Entry) bool {
 		sp = sp.Owned(v.Session)
 		for seq := sp.From; seq < sp.To; seq++ {
 			if transcript.PlaceName(*sp.Session, seq) == at {
-				v.Apply(edit.Insert{At: pos, Session: entry.SessionID(), Seq: entry.Seq})
+				v.Apply(edit.Insert{At: pos, Session: entry.SessionID(), Seq: entry.Seq, Noted: true})
 				return true
 			}
 			pos++
