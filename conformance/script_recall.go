@@ -329,7 +329,7 @@ func (s *script) olderBehind(r engine.Recaller) string {
 		for _, sum := range d.Summaries {
 			there += sum.Covers
 		}
-		if there < len(t.Messages) {
+		if there < len(t.Messages) || there != d.Entries {
 			return fmt.Sprintf("of %d messages, of which the oldest came behind a summary, %d are shown, left, or stood for: %+v", len(t.Messages), there, d)
 		}
 		if text := s.describedSummaries(d.Summaries); text != "" {

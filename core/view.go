@@ -221,11 +221,16 @@ func (v *View) Front() Front {
 	if v.Shown != nil {
 		return *v.Shown
 	}
-	left := max(v.Start-max(v.Frontier, v.Lead), 0)
+	return Front{Summaries: v.Summaries, Left: v.Left()}
+}
+
+// Left is the number of entries that the window does not show and no summary stands for. The note in front of the window may speak of another number until it steps.
+func (v *View) Left() int {
+	n := max(v.Start-max(v.Frontier, v.Lead), 0)
 	for i := range v.Summaries {
-		left += v.Summaries[i].Late
+		n += v.Summaries[i].Late
 	}
-	return Front{Summaries: v.Summaries, Left: left}
+	return n
 }
 
 // Floor is the position from which on the summaries stand for entries. What is in front of it leads, or the host compacted it itself.

@@ -300,6 +300,7 @@ func (e Inherit) Edit(v *core.View) {
 	v.Lead, v.Start, v.Frontier, v.Seen = parent.Lead, parent.Start, parent.Frontier, parent.Seen
 	v.Shown = parent.Shown
 	v.Head = slices.Clone(parent.Head)
+	v.Inherited = slices.Clone(parent.Inherited) // the parent's host may have copies, and so may the fork's
 	v.Summaries, v.Stubs, v.Budget, v.Backlog, v.Pinned = parent.Summaries, parent.Stubs, parent.Budget, parent.Backlog, parent.Pinned
 	v.Turns = parent.Turns
 	v.Explains = parent.Explains // what both show begins alike
@@ -406,7 +407,7 @@ func (e Retreat) Edit(v *core.View) {
 		sum.Late -= late
 		if sum.Covers -= back - late; sum.Covers <= 0 {
 			v.Summaries = v.Summaries[:i:i]
-			frontier = from // what came late in front of all that it speaks of is left by the window, and nothing stands for it
+			frontier = min(from, e.To) // what came late in front of all that it speaks of is left by the window, and nothing stands for it
 		}
 		end = from
 	}

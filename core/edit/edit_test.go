@@ -159,3 +159,34 @@ func TestNobodyElseSetsAView(t *testing.T) {
 		})
 	}
 }
+
+// TestRetreatAcrossSummaries: what is given back is taken from the newest summary first, and from the one before where that is not enough; positions and summaries go on
+// fitting together, also where entries came late in front of what a summary speaks of.
+func TestRetreatAcrossSummaries(t *testing.T) {
+	id := core.SessionID{Agent: "main", Session: "s"}
+	of := func(from, to int64) []core.Span { return []core.Span{{Session: &id, From: from, To: to}} }
+	for late := range 3 {
+		for to := 0; to <= 8+late; to++ {
+			v := core.View{Session: id, Path: []core.Span{{From: 0, To: 9}}, Next: 9, Start: 8, Frontier: 8, Summaries: []core.Summary{{Covers: 4, Of: of(0, 4)}, {Covers: 4, Of: of(4, 8)}}}
+			for n := range late {
+				v.Apply(edit.Insert{At: 4 + n, Session: id, Seq: 9 + int64(n)})
+			}
+			v.Apply(edit.Retreat{To: to})
+			covers := 0
+			for _, sum := range v.Summaries {
+				covers += sum.Places()
+			}
+			if v.Start != to || v.Frontier > v.Start || v.Floor() != 0 || covers != v.Frontier || v.Left()+covers-lateOf(&v) != to {
+				t.Errorf("%d came late, from %d on it is given back: frontier %d, start %d, floor %d, %d left: %+v", late, to, v.Frontier, v.Start, v.Floor(), v.Left(), v.Summaries)
+			}
+		}
+	}
+}
+
+func lateOf(v *core.View) int {
+	n := 0
+	for _, sum := range v.Summaries {
+		n += sum.Late
+	}
+	return n
+}

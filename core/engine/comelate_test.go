@@ -91,3 +91,36 @@ func TestOlderMessagesBehindASummary(t *testing.T) {
 		}
 	}
 }
+
+// TestOlderMessagesTwice: a host shows older messages again and again. Describe knows of all of them at once, and the note from the next step on.
+func TestOlderMessagesTwice(t *testing.T) {
+	f := newFixture(t)
+	var host []message.Message
+	for i := range 18 {
+		m := message.New([]message.Role{message.User, message.Assistant}[i%2], fmt.Sprintf("w%d and so on and on and on and on", i))
+		m.ID = fmt.Sprintf("id%d", i)
+		host = append(host, m)
+	}
+	f.assemble(100_000, transcript("", host[12:]...))
+	f.compact(100_000)
+	for from := 8; from >= 0; from -= 4 {
+		for range 2 {
+			res := f.assemble(100_000, transcript("", host[from:]...))
+			d, err := f.engine.Describe(t.Context(), engine.DescribeRequest{Session: f.id})
+			if err != nil || d.Left != 12-from || d.Shown+d.Left+d.Summaries[0].Covers != d.Entries {
+				t.Errorf("shown from message %d on: %+v, %v; want %d left", from, d, err, 12-from)
+			}
+			if n := spokenOf(t, res); n != 4 {
+				t.Errorf("the note speaks of %d messages, want 4: %q", n, shown(res))
+			}
+			f.restart()
+		}
+	}
+	for i := range 24 {
+		host = append(host, message.New([]message.Role{message.User, message.Assistant}[i%2], fmt.Sprintf("v%d and so on and on and on and on", i)))
+	}
+	res := f.assemble(250, transcript("", host...))
+	if n := spokenOf(t, res); n < 12 || !res.Stepped {
+		t.Errorf("after a step (%t) the note speaks of %d messages, want 12 or more: %q", res.Stepped, n, shown(res))
+	}
+}

@@ -287,9 +287,8 @@ func (e *Engine) Describe(ctx context.Context, req DescribeRequest) (_ DescribeR
 }
 
 func (e *Engine) describe(ctx context.Context, v *core.View) (DescribeResult, error) {
-	front := v.Front()
 	d := DescribeResult{
-		Session: v.Session, Entries: v.Len(), Turns: v.Turns, Shown: v.Len() - max(v.Start, v.Lead, 0) + v.Lead, Left: front.Left,
+		Session: v.Session, Entries: v.Len(), Turns: v.Turns, Shown: v.Len() - max(v.Start, v.Lead, 0) + v.Lead, Left: v.Left(),
 		Epoch: v.Epoch, Budget: v.Budget, Arm: v.Arm, Shortened: len(v.Stubs),
 	}
 	for _, sum := range v.Summaries {

@@ -164,6 +164,48 @@ func TestErasedStaysErasedInForks(t *testing.T) {
 	}
 }
 
+// TestErasedStaysErasedInForksOfForks: a fork whose grant is over has copies of what it was given, and so has the host of its own fork. What was erased does not come back
+// there, and nothing of what was given is taken for what a subagent answered.
+func TestErasedStaysErasedInForksOfForks(t *testing.T) {
+	for name, erase := range map[string]bool{"erased": true, "kept": false} {
+		t.Run(name, func(t *testing.T) {
+			host := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+			f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Host = host })
+			said := []message.Message{user("hello"), assistant("yes"), user("my code is " + secret), assistant("so be it")}
+			for i := range said {
+				said[i].ID = fmt.Sprint("id ", i)
+			}
+			f.assemble(1000, transcript("", said...))
+			if erase {
+				f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+			}
+			for depth := range 3 {
+				parent, child := f.id, core.SessionID{Agent: f.id.Agent, Session: fmt.Sprint("child ", depth)}
+				if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: parent, Child: child, Mode: core.SpawnFork, TTL: time.Minute}); err != nil {
+					t.Fatal(err)
+				}
+				f.id = child
+				f.assemble(1000, transcript("", said...))
+				host.now = host.now.Add(time.Hour)
+				if s := shown(f.assemble(1000, transcript("", said...))); erase && strings.Contains(s, secret) {
+					t.Errorf("fork %d, whose grant is over, shows %q", depth, s)
+				}
+				if depth < 2 {
+					continue
+				}
+				if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Parent: parent, Child: child, Reason: "completed"}); err != nil {
+					t.Fatal(err)
+				}
+				for entry, err := range core.All(t.Context(), f.store, parent.Scope(), false) {
+					if err != nil || entry.Type == core.TypeSubagent {
+						t.Errorf("%s is told that its subagent answered %q, error %v", parent.Session, entry.Text(), err)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestOwnOutputAfterAnErasure: the engine's own output from before an erasure, handed back in the loop, brings nothing back: not what was merged, clipped,
 // recalled or summarised.
 func TestOwnOutputAfterAnErasure(t *testing.T) {

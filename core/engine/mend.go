@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // tiedError says that a part of a view names positions at which the store holds several entries. Stores refuse that now, and
@@ -171,7 +172,10 @@ func shows(items []item) bool {
 	return false
 }
 
-func said(entry *core.Entry) bool { return entry.Type == core.TypeMessage && !entry.Leads() }
+// said reports whether an entry stands in a window by itself: a result does with its call.
+func said(entry *core.Entry) bool {
+	return entry.Type == core.TypeMessage && !entry.Leads() && entry.Role != message.Tool
+}
 
 // Flaw is something in which a session's view and the entries of the store do not agree.
 type Flaw struct {

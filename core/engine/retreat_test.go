@@ -151,3 +151,88 @@ func TestStoreLostTheOnlyLiveMessage(t *testing.T) {
 		}
 	}
 }
+
+// TestForgetAllButAResult: a result whose call is erased is shown by no window, so that another message has to be.
+func TestForgetAllButAResult(t *testing.T) {
+	call := message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: "1", Name: "read", Args: `{"of":"` + secret + `"}`}}}
+	result := message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: "1", Name: "read", Text: "the file"}}}
+	f := newFixture(t)
+	f.cfg.RecentMessages = 1
+	f.restart()
+	f.ingest(user("one"), assistant("two"), user("three "+secret), call, result)
+	f.compact(1000)
+	var gone []string
+	for entry, err := range core.All(t.Context(), f.store, f.id.Scope(), false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entry.Type == core.TypeMessage && (strings.Contains(entry.Text(), secret) || entry.Message.HasCalls()) {
+			gone = append(gone, entry.ID)
+		}
+	}
+	if f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: gone}); len(gone) != 2 {
+		t.Fatalf("%d entries are erased, want 2", len(gone))
+	}
+	for range 2 {
+		if s := shown(f.assemble(1000)); !strings.HasSuffix(s, "two") {
+			t.Errorf("shown: %q, want the newest answer at the end", s)
+		}
+		f.restart()
+	}
+}
+
+// TestWindowReachesBackOverSummaries: all that a summary stands for is erased, and all behind it, so that what the summary before stands for is given back. Nothing of the
+// rest gets lost: it is shown, left, or stood for, also when the host rewinds and when it is compacted again.
+func TestWindowReachesBackOverSummaries(t *testing.T) {
+	for name, rewinds := range map[string]bool{"rewound": true, "compacted": false} {
+		t.Run(name, func(t *testing.T) {
+			n := 0
+			g := &greedy{propose: func(c core.Compaction) core.Patch {
+				n++
+				return core.Patch{Replace: []core.Replacement{{Kind: "summary", Text: fmt.Sprint("in short ", n), Entries: entryIDs(c.Entries[:len(c.Entries)-c.Protected])}}}
+			}}
+			f := newFixture(t, func(c *engine.Config, p *engine.Parts) { c.RecentMessages, p.Compactor = 1, g })
+			var host []message.Message
+			says := func(texts ...string) core.AssembleResult {
+				for _, text := range texts {
+					m := message.New([]message.Role{message.User, message.Assistant}[len(host)%2], text+" and some more words")
+					m.ID = text
+					host = append(host, m)
+				}
+				return f.assemble(1000, transcript("", host...))
+			}
+			says("alpha one", "alpha two", "alpha three", "alpha four", "beta one")
+			f.compact(1000)
+			says("beta two", "beta three", "beta four")
+			f.compact(1000)
+			var gone []string
+			for _, m := range host[4:] {
+				gone = append(gone, f.entry(m.Text()).ID)
+			}
+			f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: gone})
+			says()
+			if rewinds {
+				host = host[:3]
+				says()
+			} else {
+				says("gamma one", "gamma two", "gamma three")
+				f.compact(1000)
+			}
+			for range 2 {
+				res := says()
+				d, err := f.engine.Describe(t.Context(), engine.DescribeRequest{Session: f.id})
+				if err != nil {
+					t.Fatal(err)
+				}
+				there := d.Shown + d.Left
+				for _, sum := range d.Summaries {
+					there += sum.Covers
+				}
+				if there != d.Entries {
+					t.Errorf("shown: %q; of %d entries %d are shown, left, or stood for: %+v", shown(res), d.Entries, there, d)
+				}
+				f.restart()
+			}
+		})
+	}
+}
