@@ -182,6 +182,31 @@ func (c *drawnConversation) had() string {
 	return fmt.Sprintf("bootstrap: %+v %v\n", res, err)
 }
 
+// misfits are where a view's summaries and its path do not fit together.
+func misfits(v *core.View) []string {
+	var out []string
+	if v.Start >= 0 && v.Frontier > v.Start {
+		out = append(out, fmt.Sprintf("%s: the window begins at %d, and summaries stand for all in front of %d", v.Session, v.Start, v.Frontier))
+	}
+	at := v.Floor()
+	for i := range v.Summaries {
+		sum := &v.Summaries[i]
+		held := 0
+		for _, sp := range v.Slice(at, at+sum.Places()) {
+			owner := *sp.Owned(v.Session).Session
+			for seq := sp.From; seq < sp.To; seq++ {
+				if slices.ContainsFunc(sum.Of, func(of core.Span) bool { return of.Holds(owner, seq) }) {
+					held++
+				}
+			}
+		}
+		if at += sum.Places(); held != sum.Covers {
+			out = append(out, fmt.Sprintf("%s: summary %d of %d stands for %d entries and %d late ones; of those in its place it was made of %d", v.Session, i, len(v.Summaries), sum.Covers, sum.Late, held))
+		}
+	}
+	return out
+}
+
 // stored is all that the store holds at the end.
 func (c *drawnConversation) stored() string {
 	var b strings.Builder
@@ -200,6 +225,9 @@ func (c *drawnConversation) stored() string {
 	for _, id := range ids {
 		v, err := c.store.LoadView(ctx, id)
 		fmt.Fprintf(&b, "%s %v\n", c.json(v), err)
+		for _, text := range misfits(&v) {
+			c.t.Errorf("conversation %d: %s", c.course.seed, text)
+		}
 	}
 	// What is erased leaves a print that is made with a secret key, and each process marks what it stored.
 	return prints.ReplaceAllStringFunc(named(b.String(), c.names), func(p string) string {
