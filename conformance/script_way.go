@@ -392,5 +392,43 @@ func (s *script) inTheirOrder(r engine.Recaller) string {
 			break
 		}
 	}
+	return s.givenBack(r, id, d)
+}
+
+// givenBack erases all that the newest of several summaries stands for, and all behind it, so that what an earlier one stands for has to be shown again: each entry is
+// shown, left, or stood for.
+func (s *script) givenBack(r engine.Recaller, id core.SessionID, d engine.DescribeResult) string {
+	f, ok := s.engine.(engine.Forgetter)
+	if n := len(d.Summaries); !ok || n < 2 || len(d.Summaries[n-1].Of) == 0 {
+		return ""
+	}
+	var gone []string
+	for _, e := range s.held(id) {
+		if e.Type == core.TypeMessage && e.Seq >= d.Summaries[len(d.Summaries)-1].Of[0].From {
+			gone = append(gone, e.ID)
+		}
+	}
+	if _, err := f.Forget(s.ctx(), engine.ForgetRequest{Scope: id.Scope(), Entries: gone}); err != nil {
+		return fmt.Sprintf("forget: error %v", err)
+	}
+	for range 2 {
+		if _, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 2500}); err != nil {
+			return fmt.Sprintf("assemble after the newest entries were erased: error %v", err)
+		}
+		d, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: id})
+		if err != nil {
+			return fmt.Sprintf("describe: error %v", err)
+		}
+		there := d.Shown + d.Left
+		for _, sum := range d.Summaries {
+			there += sum.Covers
+		}
+		if there != d.Entries {
+			return fmt.Sprintf("all that the newest summary stood for, and all behind it, was erased; of %d entries %d are shown, left, or stood for: %+v", d.Entries, there, d)
+		}
+		if _, text := s.talk(id, 2, 25); text != "" {
+			return text
+		}
+	}
 	return ""
 }
