@@ -48,6 +48,11 @@ type viewsApart struct {
 	core.Tailer
 }
 
+// readsStore is common, and says that it reads the store.
+type readsStore struct{ common }
+
+func (*readsStore) ReadsStore() bool { return true }
+
 // faulted is an engine with sessions in which everything happened once, over a store that fails.
 type faulted struct {
 	*fixture
@@ -90,7 +95,7 @@ func newFaulted(t *testing.T, kind string) *faulted {
 	}
 	w.fixture = newFixture(t, func(c *engine.Config, p *engine.Parts) {
 		c.Failure, c.Recall.AcrossSessions = engine.FailStrict, true
-		p.Retriever, p.Compactor, p.Host = &common{}, w.late, toldTime{now: &w.now}
+		p.Retriever, p.Compactor, p.Host = &readsStore{}, w.late, toldTime{now: &w.now}
 		switch p.Store = w.store; kind {
 		case "views apart":
 			p.Store, p.Views = viewsApart{w.store, w.store}, w.store
@@ -113,7 +118,7 @@ func newFaulted(t *testing.T, kind string) *faulted {
 	for _, id := range []core.SessionID{w.fork, w.kid} {
 		_, err := w.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: w.id, Child: id, Mode: core.SpawnFork, TTL: time.Hour})
 		w.must(err)
-		w.say(id, false, user("one more"+strings.Repeat(" word", 20)), assistant("and an answer"+strings.Repeat(" word", 20)))
+		w.say(id, false, user("one more question"+strings.Repeat(" word", 20)), assistant("and an answer"+strings.Repeat(" word", 20)))
 		w.must(w.ask(id))
 		_, err = w.engine.Compact(t.Context(), core.CompactRequest{Session: id, Budget: 60, Force: true})
 		w.must(err)
