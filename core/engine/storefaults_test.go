@@ -168,6 +168,10 @@ func TestStoreFaultsAreReported(t *testing.T) {
 			w.late.Compactor = stubber{"short"}
 			return meanwhile(func(w *faulted) error { return w.erase("answer n8") })(w)
 		}},
+		"compact without a compactor's help": {op: compact, before: func(w *faulted) error {
+			w.late.Compactor = &acting{do: func(context.Context, core.Compaction) (core.Patch, error) { return core.Patch{}, nil }}
+			return nil
+		}},
 		"expand": {op: func(w *faulted) error {
 			_, err := w.engine.Expand(t.Context(), engine.ExpandRequest{Session: w.id, ID: "3"})
 			return err
