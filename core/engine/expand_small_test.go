@@ -1,9 +1,11 @@
 package engine_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 )
 
@@ -39,5 +41,20 @@ func TestExpandOfOneLongWord(t *testing.T) {
 	}
 	if fits < 44 {
 		t.Errorf("%d of 60 fit", fits)
+	}
+}
+
+// TestExpandWithoutRoomForACharacter: a page that has room for the citation and for no character of the text is refused: it would be followed by itself for ever.
+func TestExpandWithoutRoomForACharacter(t *testing.T) {
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) {
+		p.Counter = func(text string) int { return wordCounter(text) + 100*strings.Count(text, "😀") }
+	})
+	f.ingest(user(strings.Repeat("😀", 40)))
+	id := f.entry("😀").ID
+	for _, tokens := range []int{1, 18, 20, 22, 24, 26, 28, 32, 36, 40, 4000} {
+		res, err := f.engine.Expand(t.Context(), engine.ExpandRequest{Session: f.id, ID: id, Tokens: tokens})
+		if none := len(res.Found) == 0; none != errors.Is(err, core.ErrInvalid) || none != (tokens < 4000) || !none && res.Next == 0 {
+			t.Errorf("%d tokens: %+v, %v", tokens, res, err)
+		}
 	}
 }
