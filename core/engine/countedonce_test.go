@@ -16,6 +16,7 @@ func TestCountedWhileAPathIsLaid(t *testing.T) {
 		"given up and moved":    {d, a, user("other")},
 		"moved, nothing is new": {d, a},
 		"all given up":          {user("other")},
+		"others in front":       {user("other"), c, d},
 	} {
 		f := newFixture(t)
 		if _, err := f.engine.Arm(t.Context(), f.id, func(string) string { return "new" }); err != nil {
