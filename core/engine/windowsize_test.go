@@ -35,6 +35,7 @@ func TestWhatAWindowTakesInMemory(t *testing.T) {
 			return one(user("hi"), c, resulting("c", "ok"))
 		}, true},
 		"a result":         {func(n int) []message.Message { return one(user("hi"), calling("c"), resulting("c", long)) }, true},
+		"more than all":    {func(n int) []message.Message { return one(user(long), assistant(long)) }, true},
 		"many short ones":  {func(n int) []message.Message { return turns(250) }, true},
 		"fewer short ones": {func(n int) []message.Message { return turns(150) }, false},
 	} {
@@ -76,5 +77,28 @@ func TestSessionUsedLast(t *testing.T) {
 	shows(2)
 	if shows(0) || !shows(1) {
 		t.Error("the session that came first has left, or the one used longest ago has not")
+	}
+}
+
+// TestSessionsInMemoryAreBounded: of more sessions than are kept in memory, the one used longest ago is read anew, and no other.
+func TestSessionsInMemoryAreBounded(t *testing.T) {
+	const most = 4096
+	store := &countedStore{Store: memory.New()}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = store })
+	reads := func(n int) bool {
+		store.reset()
+		if _, err := f.engine.Bootstrap(t.Context(), core.BootstrapRequest{Session: core.SessionID{Agent: "main", Session: fmt.Sprint(n)}}); err != nil {
+			t.Fatal(err)
+		}
+		return store.loads.Load() > 0
+	}
+	for n := range most {
+		reads(n)
+	}
+	if reads(0) || reads(1) {
+		t.Error("a session that was used is read anew within the bound")
+	}
+	if !reads(most) || reads(0) || reads(1) || reads(3) || !reads(2) {
+		t.Error("with one session more it is not the one used longest ago, and that alone, that is read anew")
 	}
 }
