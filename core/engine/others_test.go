@@ -45,6 +45,28 @@ func TestTurnThatBeginsBehindWhatIsNew(t *testing.T) {
 	}
 }
 
+// TestTurnWhosePromptIsAnother: what stands in front of the words that a transcript ends with is no part of the turn that they begin, also where that turn is accepted with
+// another prompt, and has a call and its result again.
+func TestTurnWhosePromptIsAnother(t *testing.T) {
+	for _, c := range []struct{ stored, shown int }{{0, 1}, {0, 2}, {4, 2}, {5, 3}, {3, 2}} {
+		f := newFixture(t)
+		before := one(user("look"), calling("c1"), resulting("c1", "found"))
+		ends := one(user("ok"), user("well"), user("so"))[:c.shown]
+		if c.stored > 0 {
+			f.ingest(append(before[:3:3], ends...)[:c.stored]...)
+		}
+		f.assemble(1000, transcript("", append(before, ends...)...))
+		stored := f.stored()
+		turn := one(user("now then"), calling("c1"), resulting("c1", "found"))
+		if _, err := f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: "k", Messages: turn}); err != nil {
+			t.Fatal(err)
+		}
+		if n := f.stored() - stored; n != len(turn) {
+			t.Errorf("%d entries are stored for %d messages", n, len(turn))
+		}
+	}
+}
+
 // TestCommittedWithFillers: a turn that a transcript showed, and that is accepted with what the host put in for itself, is what the next transcript begins with: the host
 // need not hand all of it over again.
 func TestCommittedWithFillers(t *testing.T) {
@@ -117,6 +139,24 @@ func TestPositionThatIsNeverFree(t *testing.T) {
 	}
 }
 
+// TestOthersPurgeAParent: what another process purged of a parent is not shown by a fork any more, and what was sent is no prefix of what is sent then, in a store that keeps no
+// views.
+func TestOthersPurgeAParent(t *testing.T) {
+	f, other, _ := remoteFixture(t)
+	f.ingest(user("apple"), assistant("pear"), user("plum"))
+	f.spawn(core.SessionID{Agent: "main", Session: "child"})
+	f.ingest(user("task"))
+	f.assemble(1000)
+	epoch := f.epoch()
+	other.forget(engine.ForgetRequest{Scope: other.id.Scope(), Purge: true})
+	for range 2 {
+		res := f.assemble(1000)
+		if got := shown(res); !strings.HasSuffix(got, "task") || strings.Contains(got, "apple") || strings.Contains(got, "plum") || res.Epoch == epoch {
+			t.Errorf("shown %q, epoch %d after %d", got, res.Epoch, epoch)
+		}
+	}
+}
+
 // TestErasedBesideAFork: a fork whose parent has empty places goes on sending what it sent when something was erased that it does not show, in a store that keeps no views.
 func TestErasedBesideAFork(t *testing.T) {
 	for _, mode := range []core.SpawnMode{core.SpawnFork, core.SpawnIsolated} {
@@ -160,5 +200,67 @@ func TestNothingErasedIsLookedUp(t *testing.T) {
 	}
 	if n := counted.gets.Load(); n != 0 {
 		t.Errorf("%d entries were looked up", n)
+	}
+}
+
+// keeping is a store that refuses to change summaries.
+type keeping struct {
+	*remote
+	refuses bool
+	tries   int
+}
+
+func (s *keeping) Update(ctx context.Context, scope core.Scope, id string, c core.Change) error {
+	if got, err := s.Get(ctx, scope, []string{id}); s.refuses && err == nil && got[0].Type == core.TypeSummary {
+		s.tries++
+		return fmt.Errorf("keeping: update: no right to write: %w", core.ErrUnavailable)
+	}
+	return s.remote.Update(ctx, scope, id, c)
+}
+
+// TestSummaryThatIsNotEmptied: a summary of what was erased, which the store refuses to empty, is shown by nobody; each call tries once more, and not in each of its parts, until it
+// is empty.
+func TestSummaryThatIsNotEmptied(t *testing.T) {
+	store, making := newRemote(), func() {}
+	keep := &keeping{remote: store}
+	f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store, p.Compactor = keep, keeper{&making} })
+	f.store = store.inner(t)
+	other := f.second()
+	f.ingest(user("so it is with "+secret), assistant("and we noted"), user("then came the apple"), assistant("then came the pear"), user("then came the plum"), assistant("then came the fig"))
+	erased := duringCompaction("stored", &making, store, func() {
+		other.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+	})
+	f.compact(30)
+	if !*erased {
+		t.Fatal("nothing was compacted: nothing is tested")
+	}
+	keep.refuses = true
+	f.restart()
+	for n, c := range []struct {
+		call  func()
+		tries int
+	}{
+		{func() { f.assemble(1000) }, 1},
+		{func() { f.assemble(1000) }, 1},
+		{func() { f.ingest(user("more of it"), assistant("and more of that")) }, 1},
+		{func() { f.compact(20) }, 2}, // before and behind what the compactor does
+		{func() { f.assemble(1000) }, 1},
+	} {
+		before := keep.tries
+		if c.call(); keep.tries != before+c.tries {
+			t.Errorf("call %d tries %d times to empty it, want %d", n, keep.tries-before, c.tries)
+		}
+		if got := shown(f.assemble(1000)); strings.Contains(got, secret) {
+			t.Errorf("call %d: shown %q", n, got)
+		}
+	}
+	keep.refuses = false
+	f.assemble(1000)
+	if got := f.left(secret); got != nil {
+		t.Errorf("left: %q", got)
+	}
+	keep.refuses = true
+	if before := keep.tries; shown(f.assemble(1000)) == "" || keep.tries != before {
+		t.Error("it is emptied again and again")
 	}
 }
