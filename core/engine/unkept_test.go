@@ -91,3 +91,47 @@ func TestUnacknowledgedHead(t *testing.T) {
 		t.Errorf("shown: %q, want %q", got, want)
 	}
 }
+
+// answering is a store that answers with these errors, one after another, when a view is to be stored.
+type answering struct {
+	*memory.Store
+	errs []error
+}
+
+func (s *answering) SwapView(ctx context.Context, v core.View) error {
+	if len(s.errs) > 0 {
+		err := s.errs[0]
+		if s.errs = s.errs[1:]; err != nil {
+			return err
+		}
+	}
+	return s.Store.SwapView(ctx, v)
+}
+
+// TestTriedAgainWhereSomethingIsOwed: a call that finds others first is tried again, also where the store refused before to keep what a window was decided to show; what it
+// refused is not the answer to a call that is done.
+func TestTriedAgainWhereSomethingIsOwed(t *testing.T) {
+	full := errors.New("the disk is full")
+	for name, c := range map[string]struct {
+		owed, errs []error
+	}{
+		"nothing is owed":                {nil, []error{core.ErrConflict}},
+		"refused, then others first":     {[]error{full}, []error{core.ErrConflict}},
+		"refused, others first, refused": {[]error{full}, []error{core.ErrConflict, full}},
+	} {
+		store := &answering{Store: memory.New()}
+		f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Store = store })
+		f.store = store.Store
+		f.ingest(turns(20)...)
+		store.errs = c.owed
+		f.assemble(300)
+		store.errs = c.errs
+		if _, err := f.engine.Ingest(t.Context(), core.IngestRequest{Session: f.id, Message: user("more")}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := shown(f.assemble(300)); len(store.errs) > 0 || got[max(len(got)-4, 0):] != "more" {
+			t.Errorf("%s: shown %q, and %d errors were not met", name, got, len(store.errs))
+		}
+		f.sound()
+	}
+}
