@@ -19,6 +19,7 @@ const erasedKind = "erased"
 // eachView visits every view of the agent whose entries are erased, but those that were seen before, where seen says which.
 func (er *erasure) eachView(ctx context.Context, seen map[core.SessionID]bool, visit func(core.View) error) error {
 	q := core.ViewQuery{Agent: er.req.Scope.Agent, Limit: core.MaxPage}
+	var unread error // the others are cleaned all the same
 	for {
 		ids, err := er.e.views.ListViews(ctx, q)
 		if err != nil {
@@ -29,15 +30,19 @@ func (er *erasure) eachView(ctx context.Context, seen map[core.SessionID]bool, v
 				continue
 			}
 			v, err := er.e.views.LoadView(ctx, id)
-			if err != nil {
+			if errors.Is(err, core.ErrNotFound) {
 				continue // it was dropped meanwhile
+			}
+			if err != nil {
+				unread = errors.Join(unread, fmt.Errorf("load view %q: %w", id, err))
+				continue
 			}
 			if err := visit(v); err != nil {
 				return err
 			}
 		}
 		if len(ids) < q.Limit {
-			return nil
+			return unread
 		}
 		q.After = ids[len(ids)-1]
 	}
@@ -55,9 +60,7 @@ func (er *erasure) eachHolder(ctx context.Context, seen map[core.SessionID]bool,
 		heirs = append(heirs, v.Heirs...)
 		return visit(v)
 	}
-	if err := er.eachView(ctx, seen, see); err != nil {
-		return err
-	}
+	unread := er.eachView(ctx, seen, see)
 	heirs = append(heirs, er.heirs...)
 	for asked := make(map[core.SessionID]bool); len(heirs) > 0; {
 		id := heirs[0]
@@ -66,14 +69,18 @@ func (er *erasure) eachHolder(ctx context.Context, seen map[core.SessionID]bool,
 		}
 		asked[id] = true
 		v, err := er.e.views.LoadView(ctx, id)
-		if err != nil {
+		if errors.Is(err, core.ErrNotFound) {
 			continue // it was dropped meanwhile
+		}
+		if err != nil {
+			unread = errors.Join(unread, fmt.Errorf("load view %q: %w", id, err))
+			continue
 		}
 		if err := see(v); err != nil {
 			return err
 		}
 	}
-	return nil
+	return unread
 }
 
 // cleanViews takes what is erased out of every view that shows it: sessions in memory first, whatever they are about to publish, then all others, and then forks that

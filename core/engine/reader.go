@@ -83,6 +83,9 @@ func (r *reader) find(ctx context.Context, v *core.View, id string) (core.Entry,
 		if got, err = r.store.Get(ctx, scope, []string{id}); err == nil {
 			return got[0], nil
 		}
+		if !errors.Is(err, core.ErrNotFound) {
+			break // that it is not there is not known
+		}
 	}
 	return core.Entry{}, err
 }

@@ -47,7 +47,7 @@ func (e *Engine) repeat(ctx context.Context, id core.SessionID, look bool, op fu
 			} else {
 				version, next, same = v.Version, v.Next, 0
 			}
-			if err = op(s); err != nil && s.ahead {
+			if err = s.guarded(op, done); err != nil && s.ahead {
 				s.forget()
 			}
 			if tied, ok := errors.AsType[*tiedError](err); ok {
@@ -237,6 +237,20 @@ func (e *Engine) record(ctx context.Context, entry core.Entry) (core.AppendResul
 			return core.AppendResult{}, fmt.Errorf("core: session %q: others keep writing: %w", entry.Session, err)
 		}
 	}
+}
+
+// guarded does what is to be done with a session. A part that panics leaves it to others, who read it anew.
+func (s *session) guarded(op func(s *session) error, done func()) error {
+	over := false
+	defer func() {
+		if !over {
+			s.forget()
+			done()
+		}
+	}()
+	err := op(s)
+	over = true
+	return err
 }
 
 // freshen takes out of a view that this process keeps itself what another one erased or purged; where the store keeps the views, whoever erases does that. It reports

@@ -353,7 +353,9 @@ func (s *session) emptyLate(ctx context.Context, entry core.Entry) (core.Entry, 
 			return entry, err
 		}
 		s.e.warn(ctx, "store", "update", err)
-		s.late = append(s.late, entry)
+		if !slices.ContainsFunc(s.late, func(other core.Entry) bool { return other.ID == entry.ID }) {
+			s.late = append(s.late, entry)
+		}
 	}
 	s.e.observe(ctx, func(ctx context.Context, o core.Observer) error {
 		return o.Deleted(ctx, entry.SessionID().Scope(), []string{entry.ID})

@@ -282,10 +282,7 @@ func TestStoreFaultsAreReported(t *testing.T) {
 				if w.store.at = 0; w.store.what == "" {
 					break
 				}
-				// What is asked for by its id alone is looked for in several sessions, and what the last of them says is told. An erasure takes a view that cannot
-				// be read for one that is gone.
-				known := w.store.what == "get" && err != nil || w.store.what == "load view" && (strings.HasPrefix(name, "forget") || strings.HasPrefix(name, "purge"))
-				if !errors.Is(err, errStruck) && !known {
+				if !errors.Is(err, errStruck) {
 					t.Errorf("%s, %+v: call %d (%s): error %v", name, as, at, w.store.what, err)
 				}
 			}
