@@ -35,7 +35,7 @@ func TestTurnThatBeginsBehindWhatIsNew(t *testing.T) {
 			f.say(f.id, true, user("tick"))
 			before = []message.Message{user("ok"), assistant("done")}
 		}
-		f.assemble(1000, transcript("", append(before[:len(before):len(before)], user("ok"))...))
+		f.assemble(1000, transcript("", append(slices.Clip(before), user("ok"))...))
 		stored := f.stored()
 		res, err := f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: "k", Messages: one(user("ok"), assistant("done"))})
 		if err != nil || res.Status != core.Committed || f.stored() != stored+1 {

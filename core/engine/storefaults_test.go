@@ -253,7 +253,7 @@ func TestStoreFaultsAreReported(t *testing.T) {
 			})(w)
 		}},
 		"a turn behind an erasure": {op: func(w *faulted) error {
-			return w.engine.AfterTurn(t.Context(), core.AfterTurnRequest{Session: w.id, Messages: append(w.host[:len(w.host):len(w.host)], user("next"), assistant("done")), PrePrompt: len(w.host)})
+			return w.engine.AfterTurn(t.Context(), core.AfterTurnRequest{Session: w.id, Messages: append(slices.Clip(w.host), user("next"), assistant("done")), PrePrompt: len(w.host)})
 		}, before: func(w *faulted) error { return w.erase("answer n9") }},
 		"forget all": {op: func(w *faulted) error {
 			_, err := w.engine.Forget(t.Context(), engine.ForgetRequest{Scope: core.Scope{Agent: w.id.Agent}})
