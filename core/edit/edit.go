@@ -218,6 +218,8 @@ type Relay struct {
 	// Moved are the new positions, by the old one.
 	Moved map[int64][]int64
 	Gone  map[int64]bool
+	// Lost are entries of other sessions that are gone; every span names its session.
+	Lost []core.Span
 }
 
 // Edit implements core.Edit.
@@ -235,7 +237,9 @@ func (e Relay) Edit(v *core.View) {
 		owner := *sp.Owned(v.Session).Session
 		for seq := sp.From; seq < sp.To; seq++ {
 			at = append(at, n)
-			if seen[place{owner, seq}] || owner == v.Session && e.Gone[seq] {
+			lost := func(sp core.Span) bool { return sp.Holds(owner, seq) }
+			if seen[place{owner, seq}] || owner == v.Session && e.Gone[seq] || slices.ContainsFunc(e.Lost, lost) {
+				leaves(v, &old, len(at)-1, owner, seq)
 				continue
 			}
 			seen[place{owner, seq}] = true
@@ -259,6 +263,7 @@ func (e Relay) Edit(v *core.View) {
 		}
 	}
 	at = append(at, n)
+	v.Summaries = slices.DeleteFunc(v.Summaries, func(sum core.Summary) bool { return sum.Places() == 0 && sum.Of != nil })
 	to := func(pos int) int {
 		if pos <= 0 || pos >= len(at) {
 			return pos
@@ -272,6 +277,26 @@ func (e Relay) Edit(v *core.View) {
 	}
 	v.Recall, v.Kept = nil, nil
 	v.Epoch++
+}
+
+// leaves takes the entry at a position that is gone from what the summary there stands for.
+func leaves(v, old *core.View, pos int, owner core.SessionID, seq int64) {
+	floor := old.Floor()
+	end := floor
+	for i := range old.Summaries {
+		if end += old.Summaries[i].Places(); pos >= end {
+			continue
+		}
+		if pos < floor {
+			return
+		}
+		if sum := &v.Summaries[i]; slices.ContainsFunc(sum.Of, func(sp core.Span) bool { return sp.Holds(owner, seq) }) || sum.Late == 0 {
+			sum.Covers--
+		} else {
+			sum.Late--
+		}
+		return
+	}
 }
 
 // Rename makes the view speak of an entry by its new id.

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,4 +190,34 @@ func lateOf(v *core.View) int {
 		n += sum.Late
 	}
 	return n
+}
+
+// TestRelayInsideASummary: places that are gone leave the summary that stood for them, and a summary of which nothing is left.
+func TestRelayInsideASummary(t *testing.T) {
+	id, other := core.SessionID{Agent: "main", Session: "s"}, core.SessionID{Agent: "main", Session: "parent"}
+	for name, c := range map[string]struct {
+		relay           edit.Relay
+		covers          []int
+		frontier, start int
+	}{
+		"nothing":                {edit.Relay{}, []int{4, 4}, 8, 9},
+		"own":                    {edit.Relay{Gone: map[int64]bool{1: true, 2: true}}, []int{4, 2}, 6, 7},
+		"all of one":             {edit.Relay{Gone: map[int64]bool{0: true, 1: true, 2: true, 3: true}}, []int{4}, 4, 5},
+		"the parent's":           {edit.Relay{Lost: []core.Span{{Session: &other, From: 0, To: 3}}}, []int{1, 4}, 5, 6},
+		"all of the parent's":    {edit.Relay{Lost: []core.Span{{Session: &other, From: 0, To: 4}}}, []int{4}, 4, 5},
+		"behind all summaries":   {edit.Relay{Gone: map[int64]bool{4: true}}, []int{4, 4}, 8, 8},
+		"of another one, unseen": {edit.Relay{Lost: []core.Span{{Session: &id, From: 9, To: 12}}}, []int{4, 4}, 8, 9},
+	} {
+		v := core.View{Session: id, Path: []core.Span{{Session: &other, From: 0, To: 4}, {From: 0, To: 7}}, Next: 7, Start: 9, Frontier: 8, Summaries: []core.Summary{
+			{ID: "1", Covers: 4, Of: []core.Span{{Session: &other, From: 0, To: 4}}}, {ID: "2", Covers: 4, Of: []core.Span{{Session: &id, From: 0, To: 4}}},
+		}}
+		v.Apply(c.relay)
+		var covers []int
+		for _, sum := range v.Summaries {
+			covers = append(covers, sum.Covers)
+		}
+		if !slices.Equal(covers, c.covers) || v.Frontier != c.frontier || v.Start != c.start || v.Floor() != 0 {
+			t.Errorf("%s: they stand for %v up to %d, and the window begins at %d; want %v, %d, %d", name, covers, v.Frontier, v.Start, c.covers, c.frontier, c.start)
+		}
+	}
 }

@@ -334,6 +334,9 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 			}
 		}
 	}
+	if s.watched && !s.e.sharedViews {
+		s.holes = holesOf(fresh, at, made)
+	}
 	known, err := s.stored(ctx, there, d.tries)
 	if err != nil {
 		return intake{}, err
@@ -374,6 +377,20 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 		s.lengthened(before, v.Len())
 	}
 	return in, nil
+}
+
+// holesOf are the positions in front of something new that would have been those of messages which the store had.
+func holesOf(fresh []core.Entry, at []int, made map[int]core.Entry) (holes []int64) {
+	n := len(fresh)
+	for n > 0 && made[at[n-1]].ID == "" {
+		n--
+	}
+	for i, entry := range fresh[:n] {
+		if made[at[i]].ID == "" {
+			holes = append(holes, entry.Seq)
+		}
+	}
+	return holes
 }
 
 // reworded stores what a host's transcript calls by the key of a message that said something else: a transcript has what it says, whatever it is called.

@@ -208,10 +208,42 @@ func (s *session) look(ctx context.Context) (*tails, error) {
 	if !changed {
 		s.unseen = nil // whoever erases something from now on sees them
 	}
+	if len(s.holes) > 0 {
+		if err := s.fill(ctx); err != nil {
+			if ctx.Err() != nil || s.e.cfg.Failure == FailStrict {
+				return nil, err
+			}
+			s.e.warn(ctx, "store", "scan", err) // the next call looks again
+		}
+	}
 	if sooner || changed || t.own.Next > s.view.Next {
+		if !s.e.sharedViews {
+			s.theirs = s.foreignIDs()
+		}
 		s.forget()
 	}
 	return &t, nil
+}
+
+// fill looks once whether another process, which had looked before, stored something at a position in front of what is known. The session is read from its beginning
+// then, as by a process that did not know it: nothing else shows that in a store that keeps no views.
+func (s *session) fill(ctx context.Context) error {
+	q := core.ScanQuery{Scope: s.id.Scope(), FromSeq: s.holes[0], ToSeq: s.holes[len(s.holes)-1] + 1, Limit: core.MaxPage}
+	page, err := s.e.store.Scan(ctx, q)
+	if err != nil {
+		return fmt.Errorf("core: look at session %q: %w", s.id, err)
+	}
+	filled := page.Next != "" || slices.ContainsFunc(page.Entries, func(entry core.Entry) bool { return slices.Contains(s.holes, entry.Seq) })
+	if !filled {
+		s.holes = nil
+		return nil
+	}
+	if err := s.e.views.DeleteView(ctx, s.id); err != nil {
+		return fmt.Errorf("core: look at session %q: %w", s.id, err)
+	}
+	s.purge()
+	s.holes = nil
+	return nil
 }
 
 // record puts an entry of the engine's own at the end of one of its reserved sessions, whoever else does so at the same time.
@@ -266,11 +298,16 @@ func (s *session) freshen(ctx context.Context, v *core.View) (publish bool, err 
 		}
 	}()
 	gone := make(map[int64]bool)
+	var lost []core.Span
 	for _, sp := range v.Path {
 		for seq := sp.From; sp.Session == nil && seq < sp.To; seq++ {
 			gone[seq] = true
 		}
+		if sp.Session != nil {
+			lost = append(lost, sp)
+		}
 	}
+	anew := make(map[core.SessionID]bool) // others that were purged, and in which something was said since
 	all := len(gone)
 	there := make(map[string]bool) // what says something
 	var empty []int64              // the session's own erased places
@@ -294,6 +331,12 @@ func (s *session) freshen(ctx context.Context, v *core.View) (publish bool, err 
 				if saysNothing(&entry) {
 					empty = append(empty, entry.Seq)
 				}
+			}
+			if owner != s.id && inConversation(entry) {
+				if id, ok := s.theirs[place{owner, entry.Seq}]; ok && id != entry.ID {
+					anew[owner] = true
+				}
+				lost = without(lost, owner, entry.Seq)
 			}
 			s.blank.See(owner, entry.Seq, saysNothing(&entry))
 			if there[entry.ID] = entry.Type != core.TypeErased; entry.Type == core.TypeSummary {
@@ -325,7 +368,12 @@ func (s *session) freshen(ctx context.Context, v *core.View) (publish bool, err 
 	for i := range v.Summaries {
 		er.summaries[v.Summaries[i].ID] = !there[v.Summaries[i].ID] && v.Summaries[i].Kind != erasedKind
 	}
-	touched := len(gone) > 0 || s.blank.Changed(was)
+	for _, sp := range v.Path {
+		if sp.Session != nil && anew[*sp.Session] {
+			lost = append(lost, sp)
+		}
+	}
+	touched := len(gone) > 0 || len(lost) > 0 || s.blank.Changed(was)
 	for i := range v.Summaries {
 		touched = touched || er.summaries[v.Summaries[i].ID]
 	}
@@ -345,7 +393,7 @@ func (s *session) freshen(ctx context.Context, v *core.View) (publish bool, err 
 	if !touched {
 		return recalls, nil
 	}
-	v.Apply(edit.Relay{Gone: gone})
+	v.Apply(edit.Relay{Gone: gone, Lost: lost})
 	if !there[v.Pinned] {
 		v.Apply(edit.Pin{})
 	}
@@ -376,6 +424,28 @@ func (s *session) emptyUnseen(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// foreignIDs are the entries of other sessions that the window shows, by their place: a session that was purged gives its positions anew.
+func (s *session) foreignIDs() map[place]string {
+	out := make(map[place]string)
+	for i := range s.items {
+		if entry := &s.items[i].entry; entry.SessionID() != s.id {
+			out[place{entry.SessionID(), entry.Seq}] = entry.ID
+		}
+	}
+	return out
+}
+
+// without takes a position out of spans that name their session.
+func without(spans []core.Span, owner core.SessionID, seq int64) []core.Span {
+	for i, sp := range spans {
+		if sp.Holds(owner, seq) {
+			before, behind := core.Span{Session: sp.Session, From: sp.From, To: seq}, core.Span{Session: sp.Session, From: seq + 1, To: sp.To}
+			return slices.Concat(spans[:i:i], slices.DeleteFunc([]core.Span{before, behind}, func(sp core.Span) bool { return sp.Len() == 0 }), spans[i+1:])
+		}
+	}
+	return spans
 }
 
 // begunAnew reports whether a session was purged and something else was said in it since: a summary went, and nothing of what it stood for is an empty place.

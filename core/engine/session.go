@@ -40,6 +40,10 @@ type session struct {
 	// mark is Tail.View as it was when the session was read, where the store keeps no views; marked says that it was asked for.
 	mark   uint64
 	marked bool
+	// theirs are the entries of other sessions that the window showed when another process was found to have changed something, where the store keeps no views.
+	theirs map[place]string
+	// holes are positions that the last append left free in front of what it stored, where the store keeps no views: see fill.
+	holes []int64
 	// others are the marks of other sessions whose entries the view shows.
 	others map[core.SessionID]uint64
 	// unseen are entries with a host's id that were stored since the mark was asked for.
@@ -329,7 +333,7 @@ func (s *session) load(ctx context.Context, told *tails) error {
 	s.hold(v)
 	s.marked, s.watched = true, s.e.sharedViews || known
 	if known {
-		s.mark, s.others, s.unseen = told.own.View, told.others, nil
+		s.mark, s.others, s.unseen, s.theirs = told.own.View, told.others, nil, nil
 	}
 	s.outputs = nil
 	if v.Output != (core.Ledger{}) {
