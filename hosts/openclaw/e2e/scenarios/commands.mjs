@@ -19,7 +19,7 @@ export async function commands(installation, session, { code, fact, secrets }) {
     const text = await type('status');
     check(/^The engine works\.$/m.test(text), text);
     check(/^Engine: composed \(store sqlite, retriever hybrid, compactor archive\); the engine compacts\.$/m.test(text), text);
-    check(/^This conversation: [\d,]+ messages in [\d,]+ turns, .* stored but not shown\.$/m.test(text), text);
+    check(/^This conversation: [\d,]+ messages in [\d,]+ turns, .* messages shown to the model; .*(stored but not shown|summary|summaries)\.$/m.test(text), text);
     check(/^A prompt may cost [\d,]+ tokens\.$/m.test(text), text);
     return text.replaceAll('\n', ' ');
   });
