@@ -151,6 +151,11 @@ type Summary struct {
 	Erased int `json:"erased,omitempty"`
 }
 
+// MadeOf reports whether a summary was made of an entry.
+func (s *Summary) MadeOf(id SessionID, seq int64) bool {
+	return slices.ContainsFunc(s.Of, func(sp Span) bool { return sp.Holds(id, seq) })
+}
+
 // Places returns how many positions of the path a summary takes.
 func (s *Summary) Places() int { return s.Covers + s.Late }
 

@@ -65,7 +65,10 @@ func (e Insert) Edit(v *core.View) {
 	before := v.Front()
 	late := false
 	if pos < v.Frontier { // also where the window's start is sought
-		late = !e.Leads && comesLate(v, pos)
+		if at := summaryAt(v, pos); at >= 0 && !e.Leads {
+			late = true
+			v.Summaries[at].Late++
+		}
 		v.Frontier++
 	}
 	switch {
@@ -111,16 +114,18 @@ func (e Insert) Edit(v *core.View) {
 	}
 }
 
-// comesLate counts an entry that came late beside the summary of what stands around it. It reports false where no summary does.
-func comesLate(v *core.View, pos int) bool {
+// summaryAt returns the index of the summary that a position of a view belongs to, -1 where none does.
+func summaryAt(v *core.View, pos int) int {
 	end := v.Floor()
+	if pos < end {
+		return -1
+	}
 	for i := range v.Summaries {
-		if end += v.Summaries[i].Places(); pos >= v.Floor() && pos < end {
-			v.Summaries[i].Late++
-			return true
+		if end += v.Summaries[i].Places(); pos < end {
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // Cut shortens the path to its first To entries and takes back everything that stood for what is cut. What stands in front stays on the path, behind those, unless
@@ -239,7 +244,13 @@ func (e Relay) Edit(v *core.View) {
 			at = append(at, n)
 			lost := func(sp core.Span) bool { return sp.Holds(owner, seq) }
 			if seen[place{owner, seq}] || owner == v.Session && e.Gone[seq] || slices.ContainsFunc(e.Lost, lost) {
-				leaves(v, &old, len(at)-1, owner, seq)
+				switch i := summaryAt(&old, len(at)-1); {
+				case i < 0:
+				case v.Summaries[i].Late > 0 && !v.Summaries[i].MadeOf(owner, seq):
+					v.Summaries[i].Late--
+				default:
+					v.Summaries[i].Covers--
+				}
 				continue
 			}
 			seen[place{owner, seq}] = true
@@ -255,7 +266,7 @@ func (e Relay) Edit(v *core.View) {
 				extend(v, owner, moved)
 				n++
 				for i := range v.Summaries {
-					if slices.ContainsFunc(v.Summaries[i].Of, func(sp core.Span) bool { return sp.Holds(owner, seq) }) {
+					if v.Summaries[i].MadeOf(owner, seq) {
 						v.Summaries[i].Covers++
 					}
 				}
@@ -277,26 +288,6 @@ func (e Relay) Edit(v *core.View) {
 	}
 	v.Recall, v.Kept = nil, nil
 	v.Epoch++
-}
-
-// leaves takes the entry at a position that is gone from what the summary there stands for.
-func leaves(v, old *core.View, pos int, owner core.SessionID, seq int64) {
-	floor := old.Floor()
-	end := floor
-	for i := range old.Summaries {
-		if end += old.Summaries[i].Places(); pos >= end {
-			continue
-		}
-		if pos < floor {
-			return
-		}
-		if sum := &v.Summaries[i]; slices.ContainsFunc(sum.Of, func(sp core.Span) bool { return sp.Holds(owner, seq) }) || sum.Late == 0 {
-			sum.Covers--
-		} else {
-			sum.Late--
-		}
-		return
-	}
 }
 
 // Rename makes the view speak of an entry by its new id.
@@ -447,7 +438,7 @@ func unspoken(v *core.View, sum *core.Summary, from, to int) int {
 	for _, sp := range v.Slice(from, to) {
 		owner := *sp.Owned(v.Session).Session
 		for seq := sp.From; seq < sp.To; seq++ {
-			if !slices.ContainsFunc(sum.Of, func(of core.Span) bool { return of.Holds(owner, seq) }) {
+			if !sum.MadeOf(owner, seq) {
 				n++
 			}
 		}

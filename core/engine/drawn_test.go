@@ -195,7 +195,7 @@ func misfits(v *core.View) []string {
 		for _, sp := range v.Slice(at, at+sum.Places()) {
 			owner := *sp.Owned(v.Session).Session
 			for seq := sp.From; seq < sp.To; seq++ {
-				if slices.ContainsFunc(sum.Of, func(of core.Span) bool { return of.Holds(owner, seq) }) {
+				if sum.MadeOf(owner, seq) {
 					held++
 				}
 			}

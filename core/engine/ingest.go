@@ -335,7 +335,7 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 		}
 	}
 	if s.watched && !s.e.sharedViews {
-		s.holes = holesOf(fresh, at, made)
+		s.holes = append(s.holes, holesOf(fresh, at, made)...)
 	}
 	known, err := s.stored(ctx, there, d.tries)
 	if err != nil {

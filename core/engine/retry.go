@@ -217,7 +217,7 @@ func (s *session) look(ctx context.Context) (*tails, error) {
 		}
 	}
 	if sooner || changed || t.own.Next > s.view.Next {
-		if !s.e.sharedViews {
+		if changed && !s.e.sharedViews && foreign(&s.view) {
 			s.theirs = s.foreignIDs()
 		}
 		s.forget()
@@ -225,25 +225,34 @@ func (s *session) look(ctx context.Context) (*tails, error) {
 	return &t, nil
 }
 
-// fill looks once whether another process, which had looked before, stored something at a position in front of what is known. The session is read from its beginning
-// then, as by a process that did not know it: nothing else shows that in a store that keeps no views.
+// fill looks once whether another process, which had looked before, stored something at a position in front of what is known, and puts it where it belongs. Nothing else
+// shows that in a store that keeps no views.
 func (s *session) fill(ctx context.Context) error {
-	q := core.ScanQuery{Scope: s.id.Scope(), FromSeq: s.holes[0], ToSeq: s.holes[len(s.holes)-1] + 1, Limit: core.MaxPage}
-	page, err := s.e.store.Scan(ctx, q)
+	v, filled := s.view.Clone(), false
+	between := core.Span{From: s.holes[0], To: s.holes[len(s.holes)-1] + 1}
+	err := s.e.reader.scanSpan(ctx, &v, between, func(entry core.Entry) {
+		if !slices.Contains(s.holes, entry.Seq) || !inConversation(entry) || onPath(&v, s.id, entry.Seq) {
+			return
+		}
+		for seq := entry.Seq + 1; seq < v.Next; seq++ {
+			if pos := v.Position(s.id, seq); pos >= 0 {
+				v.Apply(edit.Insert{At: pos, Session: s.id, Seq: entry.Seq, Noted: true}, edit.Count{Next: v.Next, Turns: max(v.Turns, entry.Turn)})
+				filled = true
+				return
+			}
+		}
+	})
 	if err != nil {
 		return fmt.Errorf("core: look at session %q: %w", s.id, err)
 	}
-	filled := page.Next != "" || slices.ContainsFunc(page.Entries, func(entry core.Entry) bool { return slices.Contains(s.holes, entry.Seq) })
+	s.holes = nil
 	if !filled {
-		s.holes = nil
 		return nil
 	}
-	if err := s.e.views.DeleteView(ctx, s.id); err != nil {
-		return fmt.Errorf("core: look at session %q: %w", s.id, err)
-	}
-	s.purge()
-	s.holes = nil
-	return nil
+	v.Apply(edit.Match{}) // what was matched before says nothing of the path
+	s.cool()
+	s.outputs = nil
+	return s.publish(ctx, v)
 }
 
 // record puts an entry of the engine's own at the end of one of its reserved sessions, whoever else does so at the same time.
@@ -298,15 +307,12 @@ func (s *session) freshen(ctx context.Context, v *core.View) (publish bool, err 
 		}
 	}()
 	gone := make(map[int64]bool)
-	var lost []core.Span
 	for _, sp := range v.Path {
 		for seq := sp.From; sp.Session == nil && seq < sp.To; seq++ {
 			gone[seq] = true
 		}
-		if sp.Session != nil {
-			lost = append(lost, sp)
-		}
 	}
+	found := make(map[place]bool)         // of other sessions
 	anew := make(map[core.SessionID]bool) // others that were purged, and in which something was said since
 	all := len(gone)
 	there := make(map[string]bool) // what says something
@@ -336,7 +342,7 @@ func (s *session) freshen(ctx context.Context, v *core.View) (publish bool, err 
 				if id, ok := s.theirs[place{owner, entry.Seq}]; ok && id != entry.ID {
 					anew[owner] = true
 				}
-				lost = without(lost, owner, entry.Seq)
+				found[place{owner, entry.Seq}] = true
 			}
 			s.blank.See(owner, entry.Seq, saysNothing(&entry))
 			if there[entry.ID] = entry.Type != core.TypeErased; entry.Type == core.TypeSummary {
@@ -368,12 +374,8 @@ func (s *session) freshen(ctx context.Context, v *core.View) (publish bool, err 
 	for i := range v.Summaries {
 		er.summaries[v.Summaries[i].ID] = !there[v.Summaries[i].ID] && v.Summaries[i].Kind != erasedKind
 	}
-	for _, sp := range v.Path {
-		if sp.Session != nil && anew[*sp.Session] {
-			lost = append(lost, sp)
-		}
-	}
-	touched := len(gone) > 0 || len(lost) > 0 || s.blank.Changed(was)
+	theirs := lost(v, found, anew)
+	touched := len(gone) > 0 || len(theirs) > 0 || s.blank.Changed(was)
 	for i := range v.Summaries {
 		touched = touched || er.summaries[v.Summaries[i].ID]
 	}
@@ -393,7 +395,7 @@ func (s *session) freshen(ctx context.Context, v *core.View) (publish bool, err 
 	if !touched {
 		return recalls, nil
 	}
-	v.Apply(edit.Relay{Gone: gone, Lost: lost})
+	v.Apply(edit.Relay{Gone: gone, Lost: theirs})
 	if !there[v.Pinned] {
 		v.Apply(edit.Pin{})
 	}
@@ -437,22 +439,23 @@ func (s *session) foreignIDs() map[place]string {
 	return out
 }
 
-// without takes a position out of spans that name their session.
-func without(spans []core.Span, owner core.SessionID, seq int64) []core.Span {
-	for i, sp := range spans {
-		if sp.Holds(owner, seq) {
-			before, behind := core.Span{Session: sp.Session, From: sp.From, To: seq}, core.Span{Session: sp.Session, From: seq + 1, To: sp.To}
-			return slices.Concat(spans[:i:i], slices.DeleteFunc([]core.Span{before, behind}, func(sp core.Span) bool { return sp.Len() == 0 }), spans[i+1:])
+// lost are the places of other sessions on a path that are not among those found, and all of a session that gave its positions anew.
+func lost(v *core.View, found map[place]bool, anew map[core.SessionID]bool) (out []core.Span) {
+	for _, sp := range v.Path {
+		for seq := sp.From; sp.Session != nil && seq < sp.To; seq++ {
+			if anew[*sp.Session] || !found[place{*sp.Session, seq}] {
+				out = append(out, core.Span{Session: sp.Session, From: seq, To: seq + 1})
+			}
 		}
 	}
-	return spans
+	return joined(out)
 }
 
 // begunAnew reports whether a session was purged and something else was said in it since: a summary went, and nothing of what it stood for is an empty place.
 func begunAnew(v *core.View, there map[string]bool, empty []int64) bool {
 	return slices.ContainsFunc(v.Summaries, func(sum core.Summary) bool {
 		return !there[sum.ID] && sum.Kind != erasedKind && !slices.ContainsFunc(empty, func(seq int64) bool {
-			return slices.ContainsFunc(sum.Of, func(sp core.Span) bool { return sp.Holds(v.Session, seq) })
+			return sum.MadeOf(v.Session, seq)
 		})
 	})
 }

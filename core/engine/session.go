@@ -42,7 +42,7 @@ type session struct {
 	marked bool
 	// theirs are the entries of other sessions that the window showed when another process was found to have changed something, where the store keeps no views.
 	theirs map[place]string
-	// holes are positions that the last append left free in front of what it stored, where the store keeps no views: see fill.
+	// holes are positions that appends since the last look left free in front of what it stored, where the store keeps no views: see fill.
 	holes []int64
 	// others are the marks of other sessions whose entries the view shows.
 	others map[core.SessionID]uint64
@@ -422,7 +422,7 @@ func (s *session) forget() {
 func (s *session) purge() {
 	s.forget()
 	s.outputs, s.variants, s.trail = nil, nil, nil
-	s.gone, s.places, s.blank, s.seen, s.quote, s.turn = nil, nil, nil, nil, nil, turnBudget{}
+	s.gone, s.places, s.blank, s.seen, s.quote, s.turn, s.holes = nil, nil, nil, nil, nil, turnBudget{}, nil
 	// Positions go on: to a process that has not looked meanwhile, what is new does not look like what it knows.
 	s.view, s.purged, s.short = core.View{Session: s.id, Epoch: s.view.Epoch, Next: s.view.Next}, true, -1
 }

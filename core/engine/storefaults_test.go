@@ -16,9 +16,9 @@ import (
 	"github.com/contextengine/contextengine/internal/needs"
 )
 
-// faultyStore fails one of its calls like struckStore, also where it removes a view, and has something happen in front of its first change of an entry.
+// faultyStore fails one of its calls, and has something happen in front of its first change of an entry.
 type faultyStore struct {
-	*struckStore
+	struckViews
 	first func()
 }
 
@@ -38,20 +38,11 @@ func (s *faultyStore) Update(ctx context.Context, scope core.Scope, id string, c
 	return s.struckStore.Update(ctx, scope, id, change)
 }
 
-func (s *faultyStore) DeleteView(ctx context.Context, id core.SessionID) error {
-	return s.strike("delete view", func() error { return s.Store.DeleteView(ctx, id) })
-}
-
 // viewsApart is a store that keeps no views, and tells what others did.
 type viewsApart struct {
 	core.Store
 	core.Tailer
 }
-
-// readsStore is common, and says that it reads the store.
-type readsStore struct{ common }
-
-func (*readsStore) ReadsStore() bool { return true }
 
 // faulted is an engine with sessions in which everything happened once, over a store that fails.
 type faulted struct {
@@ -90,12 +81,12 @@ func (w *faulted) erase(text string) error {
 func newFaulted(t *testing.T, kind string) *faulted {
 	t.Helper()
 	w := &faulted{
-		store: &faultyStore{struckStore: &struckStore{Store: memory.New()}}, late: &meanwhile{Compactor: retold{}}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		store: &faultyStore{struckViews: struckViews{&struckStore{Store: memory.New()}}}, late: &meanwhile{Compactor: retold{}}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		fork: core.SessionID{Agent: "main", Session: "fork"}, kid: core.SessionID{Agent: "kid", Session: "fork"}, solo: core.SessionID{Agent: "main", Session: "solo"},
 	}
 	w.fixture = newFixture(t, func(c *engine.Config, p *engine.Parts) {
 		c.Failure, c.Recall.AcrossSessions = engine.FailStrict, true
-		p.Retriever, p.Compactor, p.Host = &readsStore{}, w.late, toldTime{now: &w.now}
+		p.Retriever, p.Compactor, p.Host = &reading{}, w.late, toldTime{now: &w.now}
 		switch p.Store = w.store; kind {
 		case "views apart":
 			p.Store, p.Views = viewsApart{w.store, w.store}, w.store

@@ -259,7 +259,7 @@ func occasions(t *testing.T) map[string]occasion {
 			f.ingest(user("hi"), id, assistant("noted"))
 			f.busy.appending = f.quietly(func() { forgets(f.other) })
 			f.ingest(id)
-		}, others(window0)), assembles()},
+		}), assembles()},
 		"others purged":       {then(says, window, others(purges)), assembles()},
 		"others purged an id": {then(func(f *struckFixture) { f.ingest(user("hi"), id, assistant("noted")) }, others(purges)), assembles()},
 		"purged, said anew":   {then(says, window, others(purges), others(func(f *fixture) { f.ingest(user("anew")) })), assembles()},
@@ -326,5 +326,3 @@ func occasions(t *testing.T) map[string]occasion {
 		"compact": {says, compacts},
 	}
 }
-
-func window0(f *fixture) {}
