@@ -1,7 +1,9 @@
 package erased_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -58,10 +60,11 @@ func TestAnotherMessageThatSaysTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, nameless := m, m
+	other, nameless, keyed := m, m, m
 	other.ID, nameless.ID = "two", ""
-	if !gone.Holds(m) || gone.Holds(other) || !gone.Holds(nameless) {
-		t.Errorf("the same %v, another id %v, no id %v", gone.Holds(m), gone.Holds(other), gone.Holds(nameless))
+	keyed.ID, keyed.Key = "", "a key" // nothing that both are known by
+	if !gone.Holds(m) || gone.Holds(other) || !gone.Holds(nameless) || !gone.Holds(keyed) {
+		t.Errorf("the same %v, another id %v, no id %v, a key %v", gone.Holds(m), gone.Holds(other), gone.Holds(nameless), gone.Holds(keyed))
 	}
 }
 
@@ -70,6 +73,33 @@ func TestNothingErased(t *testing.T) {
 	gone, err := erased.Read(t.Context(), memory.New(), session)
 	if err != nil || gone != nil || gone.Holds(message.New(message.User, "yes")) {
 		t.Errorf("%v, %v", gone, err)
+	}
+}
+
+// contested is a store in which another process was faster, so many times, and whose entry cannot be found.
+type contested struct {
+	core.Store
+	times, tried int
+}
+
+func (c *contested) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+	if c.tried++; c.tried <= c.times {
+		return core.AppendResult{}, core.ErrConflict
+	}
+	return c.Store.Append(ctx, entries)
+}
+
+func TestKeyOfSeveralProcesses(t *testing.T) {
+	t.Parallel()
+	for times, want := range map[int]error{0: nil, 7: nil, 8: core.ErrConflict} {
+		c := &contested{Store: memory.New(), times: times}
+		p, err := erased.MakePrints(t.Context(), c, session.Agent, "key", time.Unix(0, 0).UTC())
+		if !errors.Is(err, want) || (want == nil) != (len(p) == 1) {
+			t.Errorf("after %d conflicts: %d keys, %v, want %v", times, len(p), err, want)
+		}
+		if again, err := erased.MakePrints(t.Context(), c.Store, session.Agent, "another", time.Unix(0, 0).UTC()); want == nil && (err != nil || len(again) != 1 || !bytes.Equal(again[0], p[0])) {
+			t.Errorf("after %d conflicts another process has another key: %v", times, err)
+		}
 	}
 }
 

@@ -33,6 +33,13 @@ func TestKnownClients(t *testing.T) {
 		{"head of output", injected.Tool, "Chunk ID: a81\nWall time: 0.05 seconds\nProcess exited with code 0\nOriginal token count: 4\nOutput:\nkestrel: 41 ok", "kestrel: 41 ok"},
 		{"only the head", injected.Tool, "run 1\nWall time: 3 s\nOutput:\nx", "run 1\nWall time: 3 s\nOutput:\nx"},
 		{"not what people say", injected.User, "Wall time: 3 s, why?", "Wall time: 3 s, why?"},
+		{"longest name", injected.User, "<task " + strings.Repeat("a", 504) + "=>mend it</task>", "mend it"},
+		{"name too long", injected.User, "<task " + strings.Repeat("a", 505) + "=>mend it</task>", "<task " + strings.Repeat("a", 505) + "=>mend it</task>"},
+		{"closes itself", injected.User, "<system-reminder/>\nmend it</system-reminder/>", "<system-reminder/>\nmend it</system-reminder/>"},
+		{"tag on two lines", injected.User, "<system-reminder a=1\n>rain</system-reminder>", "<system-reminder a=1\n>rain</system-reminder>"},
+		{"empty tag", injected.User, "<> mend it", "<> mend it"},
+		{"closed by its first word", injected.User, "<permissions instructions>\nread only\n</permissions>\nlist the files", "list the files"},
+		{"words on its line", injected.User, "<system-reminder>rain</system-reminder>mend it", "mend it"},
 		{"metadata", injected.User, "Sender (untrusted metadata):\n```json\n{\"id\": \"7\"}\n```\n\nmove the meeting", "move the meeting"},
 	}
 	for _, r := range rows {
@@ -51,9 +58,13 @@ func TestOwnRulesGoFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := "Note of the day: be\nkind\n\n<system-reminder>rain</system-reminder>"
-	if got := injected.Without(text, c.Spans(injected.User, text)); got != "rain" {
-		t.Errorf("left: %q", got)
+	for text, want := range map[string]string{
+		"Note of the day: be\nkind\n\n<system-reminder>rain</system-reminder>": "rain",
+		"Note of the day: no end\nmend it":                                     "Note of the day: no end\nmend it",
+	} {
+		if got := injected.Without(text, c.Spans(injected.User, text)); got != want {
+			t.Errorf("left of %q: %q, want %q", text, got, want)
+		}
 	}
 }
 
@@ -63,12 +74,69 @@ func TestRulesOfNoUse(t *testing.T) {
 	} {
 		_, err := injected.New([]injected.Rule{{Tag: "good"}, r})
 		var wrong *injected.RuleError
-		if !errors.As(err, &wrong) || wrong.Index != 1 || wrong.Field != field {
+		if !errors.As(err, &wrong) || wrong.Index != 1 || wrong.Field != field || !strings.HasPrefix(err.Error(), "injected: rules[1]."+field+": ") {
 			t.Errorf("%+v: %v, want a mistake in rules[1].%s", r, err, field)
 		}
 	}
 	if _, err := injected.New(injected.Builtin()); err != nil {
 		t.Errorf("known clients: %v", err)
+	}
+}
+
+func TestLineWithoutEnd(t *testing.T) {
+	c, err := injected.New([]injected.Rule{{Begin: "Today is"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"Today is Friday": "", "Today is Friday\nmend it": "mend it", "mend it\nToday is Friday": "mend it"} {
+		if got := injected.Without(text, c.Spans(injected.User, text)); got != want {
+			t.Errorf("left of %q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestNothingToTakeOut: without rules nothing is taken out, and spans that are not of a text take nothing out of it.
+func TestNothingToTakeOut(t *testing.T) {
+	const text = "<task>mend it</task>"
+	var none *injected.Cutter
+	if got := none.Spans(injected.User, text); got != nil {
+		t.Errorf("no rules take out %v", got)
+	}
+	for _, spans := range [][]injected.Span{{{From: 3, To: 2}}, {{From: 0, To: len(text) + 1}}, {{From: 2, To: 4}, {From: 3, To: 5}}} {
+		if got := injected.Without(text, spans); got != text {
+			t.Errorf("without %v: %q", spans, got)
+		}
+	}
+	for want, spans := range map[string][]injected.Span{
+		"<t":                {{From: 2, To: 4}, {From: 4, To: len(text)}},
+		"<task>mend task>":  {{From: 10, To: 15}},
+		"it</task>":         {{From: 0, To: 11}},
+		"<task>mend it</ta": {{From: 17, To: 20}},
+	} {
+		if got := injected.Without(text, spans); got != want {
+			t.Errorf("without %v: %q, want %q", spans, got, want)
+		}
+	}
+}
+
+// TestParse: what Format wrote is read again for the same text alone.
+func TestParse(t *testing.T) {
+	const text = "<task>mend it</task>"
+	spans := []injected.Span{{From: 0, To: 6}, {From: 13, To: 20}}
+	meta := injected.Format(spans, text)
+	if got, ok := injected.Parse(meta, text); !ok || !slices.Equal(got, spans) {
+		t.Errorf("Parse(%q) = %v, %v", meta, got, ok)
+	}
+	if got, ok := injected.Parse(injected.Format(nil, text), text); !ok || got != nil {
+		t.Errorf("Parse of no spans = %v, %v", got, ok)
+	}
+	for _, wrong := range []string{"", meta + " 3-x", meta + " x-3", meta + " 3"} {
+		if got, ok := injected.Parse(wrong, text); ok || got != nil {
+			t.Errorf("Parse(%q) = %v, %v", wrong, got, ok)
+		}
+	}
+	if got, ok := injected.Parse(meta, text+" "); ok || got != nil {
+		t.Errorf("Parse for another text = %v, %v", got, ok)
 	}
 }
 

@@ -54,6 +54,26 @@ func TestEncodeForeign(t *testing.T) {
 			message.FormatPi, `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"toolCall","id":"t","name":"f","arguments":{}}],"api":"unknown","provider":"unknown","model":"unknown","usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"length","timestamp":0}`,
 		},
 		{
+			message.FormatOpenAI, `{"role":"user","content":[{"type":"image_url","image_url":"https://example.com/i.png"},{"type":"image_url","image_url":{}},{"type":"image_url","image_url":"data:image/png,AAAA"}]}`,
+			message.FormatAnthropic, `{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://example.com/i.png"}},{"type":"text","text":"[image omitted]"},{"type":"text","text":"[image omitted]"}]}`,
+		},
+		{
+			message.FormatPi, `{"role":"toolResult","toolCallId":"c","toolName":"f","content":[{"type":"image"},{"type":"image","data":1,"mimeType":"image/png"},{"type":"image","data":"AAAA","mimeType":"image/png"}]}`,
+			message.FormatAnthropic, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"[image omitted]"},{"type":"text","text":"[image omitted]"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}]}`,
+		},
+		{
+			message.FormatOpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"[1, 2]"}},{"id":"d","type":"function","function":{"name":"f","arguments":""}}]}`,
+			message.FormatAnthropic, `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{"arguments":[1, 2]}},{"type":"tool_use","id":"d","name":"f","input":{}}]}`,
+		},
+		{
+			message.FormatAnthropic, `{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f"}]}`,
+			message.FormatOpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+		},
+		{
+			message.FormatPi, `{"role":"bashExecution","command":" \n","output":"a\nb"}`,
+			message.FormatOpenAI, `{"role":"user","content":"a\nb"}`,
+		},
+		{
 			message.FormatOpenAI, `{"role":"function","name":"f","content":"r"}`,
 			message.FormatOpenAI, `{"role":"function","name":"f","content":"r"}`,
 		},
@@ -84,6 +104,21 @@ func TestEncodeNew(t *testing.T) {
 			message.FormatOpenAI:    `{"role":"user","content":"s"}`,
 			message.FormatAnthropic: `{"role":"user","content":"s"}`,
 			message.FormatPi:        `{"role":"compactionSummary","summary":"s","tokensBefore":0,"timestamp":0}`,
+		}},
+		{message.Message{Role: message.User, Type: "branchSummary", Parts: []message.Part{{Kind: message.Text, Text: "s"}}}, map[string]string{
+			message.FormatOpenAI:    `{"role":"user","content":"s"}`,
+			message.FormatAnthropic: `{"role":"user","content":"s"}`,
+			message.FormatPi:        `{"role":"branchSummary","summary":"s","fromId":"","timestamp":0}`,
+		}},
+		{message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, Name: "f", Text: "r"}}}, map[string]string{
+			message.FormatOpenAI:    `{"role":"function","name":"f","content":"r"}`,
+			message.FormatAnthropic: `{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_f","content":"r"}]}`,
+			message.FormatPi:        `{"role":"toolResult","toolCallId":"call_f","toolName":"f","content":[{"type":"text","text":"r"}],"isError":false,"timestamp":0}`,
+		}},
+		{message.Message{Role: message.Assistant, Stop: "error", Parts: []message.Part{{Kind: message.Thinking, Text: "hm", Signature: "s"}, {Kind: message.Text, Text: "a"}}}, map[string]string{
+			message.FormatOpenAI:    `{"role":"assistant","content":"a"}`,
+			message.FormatAnthropic: `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"a"}]}`,
+			message.FormatPi:        `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","thinkingSignature":"s"},{"type":"text","text":"a"}],"api":"unknown","provider":"unknown","model":"unknown","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","timestamp":0}`,
 		}},
 	}
 	for _, test := range tests {

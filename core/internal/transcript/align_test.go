@@ -41,6 +41,31 @@ func TestAlign(t *testing.T) {
 	}
 }
 
+// TestAlignLong: lists whose table would be too large are matched in one pass, each message with the next known one that says the same.
+func TestAlignLong(t *testing.T) {
+	const size = 3000
+	if (size-3)*(size-2) <= maxTable {
+		t.Fatal("the lists are short enough for the table")
+	}
+	known := make([]string, size)
+	for i := range known {
+		if known[i] = fmt.Sprint(i); i%10 == 0 {
+			known[i] = "ok"
+		}
+	}
+	// Another first and last message, what was said again is left out once, and so is a message of its own.
+	host, want := []string{"first"}, []int{-1}
+	for i := 1; i < size-1; i++ {
+		if i != 40 && i != 1001 {
+			host, want = append(host, known[i]), append(want, i)
+		}
+	}
+	host, want = append(host, "last"), append(want, -1)
+	if diff := cmp.Diff(want, Align(known, host)); diff != "" {
+		t.Errorf("Align differs (-want +got):\n%s", diff)
+	}
+}
+
 // Whatever the lists, matches increase and join equals.
 func TestAlignIsSound(t *testing.T) {
 	r := drawn.Rand(t)

@@ -170,8 +170,30 @@ func TestExcerpt(t *testing.T) {
 		size  int
 	}{{"lighthouse of Årø", 60}, {"blinks lighthouse", 60}, {"lighthouse", 11}} {
 		got := words.Excerpt(text, tc.query, tc.size)
-		if len(got) > tc.size || !strings.Contains(got, "lighthouse"[:min(8, tc.size)]) || strings.ToValidUTF8(got, "") != got {
+		if !strings.Contains(text, got) || len(got) < tc.size-4 || len(got) > tc.size || !strings.Contains(got, "lighthouse"[:min(8, tc.size)]) || strings.ToValidUTF8(got, "") != got {
 			t.Errorf("%q in %d bytes: %q", tc.query, tc.size, got)
+		}
+	}
+}
+
+// TestExcerptOfOddText: an excerpt is whole characters wherever it begins and ends, of a text whose lower case has another length, too.
+func TestExcerptOfOddText(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		text, query string
+		size        int
+		want        string
+	}{
+		{"short", "no such word", 5, "short"},
+		{"ababab", "no such word", 5, "ababa"},
+		{"\u00e9\u00e9\u00e9\u00e9\u00e9x", "x", 5, "\u00e9\u00e9x"},
+		{"a\u00e9\u00e9\u00e9\u00e9x", "x", 4, "\u00e9x"},
+		{"\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9", "no such word", 5, "\u00e9\u00e9"},
+		{strings.Repeat("\u0130", 40) + " lighthouse " + strings.Repeat("b", 40), "lighthouse", 12, "\u0130 lighthous"},
+		{strings.Repeat("\u0130", 40) + " LIGHTHOUSE " + strings.Repeat("b", 40), "LIGHTHOUSE", 12, "\u0130\u0130\u0130\u0130\u0130\u0130"},
+	} {
+		if got := words.Excerpt(tc.text, tc.query, tc.size); got != tc.want {
+			t.Errorf("%q in %d bytes of %q: %q, want %q", tc.query, tc.size, tc.text, got, tc.want)
 		}
 	}
 }
