@@ -41,6 +41,7 @@ func newGauge(count core.TokenCounter) *gauge {
 	for _, r := range []message.Role{message.System, message.User, message.Assistant} {
 		roles[r] = count(string(r))
 	}
+	roles[message.System] = max(roles[message.System], count("developer"))
 	return &gauge{counter: count, roles: roles, seed: maphash.MakeSeed(), long: make(map[uint64]*longCount)}
 }
 
@@ -49,6 +50,9 @@ func (g *gauge) messageCost(m message.Message) int {
 	role, ok := g.roles[m.Role]
 	if !ok {
 		role = g.count(string(m.Role))
+	}
+	if m.Type != "" { // a role of the host's own
+		role = max(role, g.count(m.Type))
 	}
 	n := messageOverhead + role
 	if m.Name != "" {
@@ -124,7 +128,10 @@ func same(a, b *message.Message) bool {
 func (g *gauge) hash(m *message.Message) uint64 {
 	var h maphash.Hash
 	h.SetSeed(g.seed)
-	h.WriteString(m.Name)
+	for _, f := range [...]string{string(m.Role), m.Type, m.Name} {
+		h.WriteString(f)
+		h.WriteByte(0)
+	}
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		for _, f := range [...]string{string(p.Kind), p.Text, p.Name, p.Args} {
