@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -41,7 +42,6 @@ func newGauge(count core.TokenCounter) *gauge {
 	for _, r := range []message.Role{message.System, message.User, message.Assistant} {
 		roles[r] = count(string(r))
 	}
-	roles[message.System] = max(roles[message.System], count("developer"))
 	return &gauge{counter: count, roles: roles, seed: maphash.MakeSeed(), long: make(map[uint64]*longCount)}
 }
 
@@ -51,8 +51,11 @@ func (g *gauge) messageCost(m message.Message) int {
 	if !ok {
 		role = g.count(string(m.Role))
 	}
-	if m.Type != "" { // a role of the host's own
+	switch {
+	case m.Type != "": // a role of the host's own
 		role = max(role, g.count(m.Type))
+	case m.Role == message.System && bytes.Contains(m.Raw, []byte(`"developer"`)): // as OpenAI's format has it
+		role = max(role, g.count("developer"))
 	}
 	n := messageOverhead + role
 	if m.Name != "" {
