@@ -120,6 +120,11 @@ func tableKept() []broken {
 			r.Transcript.Messages[0].Raw = nil
 		}
 	})
+	before("contract.budget", "a host's roles cost what the user's costs", func(req any) {
+		if r, ok := req.(*core.IngestRequest); ok && r.Message.Type != message.Filler {
+			r.Message.Type = ""
+		}
+	})
 	for _, id := range []string{"contract.ingest", "ids.form"} {
 		s := recalling(nil)
 		s.ids = func(next func() string) func() string { return func() string { return "id:" + next() } }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 func scriptBudget(s *script) string {
@@ -34,7 +35,10 @@ func scriptBudget(s *script) string {
 	if text := s.budgetsInLoops(); text != "" {
 		return text
 	}
-	return s.budgetsFall()
+	if text := s.budgetsFall(); text != "" {
+		return text
+	}
+	return s.budgetsOfHostsRoles()
 }
 
 // budgetsInLoops lets a turn with tools grow over its budget, while the settings say that a model takes more.
@@ -97,6 +101,53 @@ func (s *script) budgetsFall() string {
 				return fmt.Sprintf("with a budget of %d, %d less than the last one, the prompt costs %d %s", budget, by, n, text)
 			}
 			budget -= by
+		}
+	}
+	return ""
+}
+
+// budgetsOfHostsRoles asks for prompts a little smaller than one of messages whose role has a name of the host's.
+func (s *script) budgetsOfHostsRoles() string {
+	for _, host := range []struct{ role, format, text string }{
+		{message.CompactionSummary, message.FormatPi, "summary"}, {"bashExecution", message.FormatPi, "output"}, {"a role of its own", message.FormatPi, "content"}, {"developer", message.FormatOpenAI, "content"},
+	} {
+		s.id = recallSession("of the role " + host.role)
+		codec, err := message.Lookup(host.format)
+		if err != nil {
+			return err.Error()
+		}
+		for n := range 8 {
+			m, err := codec.Decode(fmt.Appendf(nil, `{"role":%q,%q:"what was said %d"}`, host.role, host.text, n))
+			if err != nil {
+				return err.Error()
+			}
+			if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: m}); err != nil {
+				return fmt.Sprintf("ingest of a message of the role %q: error %v", host.role, err)
+			}
+		}
+		if text := s.question(s.id, "what was it?"); text != "" {
+			return text
+		}
+		whole := 0
+		for by := range 5 {
+			budget := 1000
+			if by > 0 {
+				budget = whole - whole*by/32
+			}
+			res, err := s.assemble(budget, nil)
+			if errors.Is(err, core.ErrBudget) {
+				continue
+			}
+			if err != nil {
+				return fmt.Sprintf("assemble with a budget of %d: error %v", budget, err)
+			}
+			n, text := s.recounted(res)
+			if text != "" || n > budget {
+				return fmt.Sprintf("with messages of the role %q and a budget of %d the prompt costs %d %s", host.role, budget, n, text)
+			}
+			if by == 0 {
+				whole = n
+			}
 		}
 	}
 	return ""

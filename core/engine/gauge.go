@@ -54,7 +54,7 @@ func (g *gauge) messageCost(m message.Message) int {
 	switch {
 	case m.Type != "": // a role of the host's own
 		role = max(role, g.count(m.Type))
-	case m.Role == message.System && bytes.Contains(m.Raw, []byte(`"developer"`)): // as OpenAI's format has it
+	case m.Role == message.System && m.Format == message.FormatOpenAI && bytes.Contains(m.Raw, []byte(`"developer"`)): // its other name there
 		role = max(role, g.count("developer"))
 	}
 	n := messageOverhead + role

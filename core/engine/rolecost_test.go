@@ -36,3 +36,19 @@ func TestCostOfTheHostsRoles(t *testing.T) {
 		})
 	}
 }
+
+// TestCostOfMergedRoles: messages that a provider's rule makes of others cost what their role costs, also where another role says the same.
+func TestCostOfMergedRoles(t *testing.T) {
+	f := newFixture(t, func(c *engine.Config, p *engine.Parts) {
+		c.History.Provider, p.Counter = "anthropic", func(text string) int { return len(text) }
+	})
+	f.ingest(user("one"), user("two"), assistant("one"), assistant("two"), user("now"))
+	res := f.assemble(1000)
+	want := 0
+	for _, m := range res.Messages {
+		want += len(m.Role) + len(m.Text()) + 4
+	}
+	if len(res.Messages) != 3 || res.EstimatedTokens != want {
+		t.Errorf("%d messages of %d tokens, want 3 of %d", len(res.Messages), res.EstimatedTokens, want)
+	}
+}
