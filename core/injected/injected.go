@@ -96,9 +96,12 @@ func (c *Cutter) Spans(in Place, text string) []Span {
 	if c == nil {
 		return nil
 	}
-	var out []Span
-	top := true // nothing was said yet
+	var out, closing []Span // closing are the end tags of what is kept, the next one last
+	top := true             // nothing was said yet
 	for at := 0; at < len(text); {
+		for len(closing) > 0 && closing[len(closing)-1].From < at {
+			closing = closing[:len(closing)-1]
+		}
 		line := at
 		for at < len(text) && (text[at] == ' ' || text[at] == '\t') {
 			at++
@@ -120,15 +123,19 @@ func (c *Cutter) Spans(in Place, text string) []Span {
 			// The rest of the line is looked at like a line of its own: one element may follow another.
 			if at = next; len(spans) == 2 {
 				at = spans[0].To // elements may stand in what is kept
+				closing = append(closing, spans[1])
 			}
 			continue
 		}
-		end := strings.IndexByte(text[at:], '\n')
-		if end < 0 {
-			break
+		next, said := len(text), len(text)
+		if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
+			next, said = at+n+1, at+n
 		}
-		top = top && end == 0
-		at += end + 1
+		if n := len(closing) - 1; n >= 0 && closing[n].From < next {
+			next, said = closing[n].To, closing[n].From
+		}
+		top = top && said <= at
+		at = next
 	}
 	return merged(out)
 }

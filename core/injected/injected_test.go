@@ -40,6 +40,13 @@ func TestKnownClients(t *testing.T) {
 		{"empty tag", injected.User, "<> mend it", "<> mend it"},
 		{"closed by its first word", injected.User, "<permissions instructions>\nread only\n</permissions>\nlist the files", "list the files"},
 		{"words on its line", injected.User, "<system-reminder>rain</system-reminder>mend it", "mend it"},
+		{"behind a wrapper on its line", injected.User, "<task>mend it</task><system-reminder>be brief</system-reminder>", "mend it"},
+		{"behind a wrapper that ends further down", injected.User, "<task>\nmend it\n</task> <system-reminder>be brief</system-reminder>\nnow", "mend it\n\nnow"},
+		{"two wrappers on a line", injected.User, "<command-args>kestrel</command-args><local-command-stdout>41 ok</local-command-stdout>", "kestrel 41 ok"},
+		{"wrapper in a wrapper", injected.User, "<task><feedback>mend it</feedback><system-reminder>be brief</system-reminder></task><task_progress>1 of 2</task_progress>", "mend it"},
+		{"said between two", injected.User, "<task>mend it</task> or see <system-reminder>be brief</system-reminder>", "mend it  or see <system-reminder>be brief</system-reminder>"},
+		{"head behind a wrapper", injected.Tool, "<content>kestrel</content>Wall time: 3 s", "kestrel Wall time: 3 s"},
+		{"head behind an empty wrapper", injected.Tool, "<content></content>Wall time: 3 s\nkestrel", "kestrel"},
 		{"metadata", injected.User, "Sender (untrusted metadata):\n```json\n{\"id\": \"7\"}\n```\n\nmove the meeting", "move the meeting"},
 	}
 	for _, r := range rows {
