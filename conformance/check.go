@@ -150,3 +150,13 @@ func missing(c Check, have map[Need]bool) []Need {
 	}
 	return out
 }
+
+// inTurn runs steps of a check up to the first that says what is wrong, and returns that.
+func inTurn(steps ...func() string) string {
+	for _, step := range steps {
+		if text := step(); text != "" {
+			return text
+		}
+	}
+	return ""
+}

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -203,7 +204,29 @@ func tableTogether() []broken {
 // tableTranscripts are engines that lose something of a transcript in one of the calls that take one.
 func tableTranscripts() []broken {
 	checks := map[string]string{"what is skipped is not missed": "contract.digest", "no transcript is whole": "contract.whole", "every transcript is whole": "contract.whole"}
-	var out []broken
+	out := []broken{caughtBy("contract.whole", "a list that was seen is not looked at again", recalling(nil), func(w *wrongEngine) {
+		var seen sync.Map
+		w.before = func(_ string, req any) {
+			r, ok := req.(*core.AssembleRequest)
+			if !ok || r.Transcript == nil {
+				return
+			}
+			t := *r.Transcript
+			if _, was := seen.Swap(fmt.Sprint(r.Session, message.DigestOf(t.Messages)), true); was {
+				t.Whole, r.Transcript = false, &t
+			}
+		}
+	}), caughtBy("contract.subagent", "a subagent is prepared once", recalling(nil), func(w *wrongEngine) {
+		var seen sync.Map
+		w.around = func(ctx context.Context, method string, call func(context.Context) error) error {
+			if req, ok := ctx.Value(requested{}).(*core.SpawnRequest); ok {
+				if _, was := seen.Swap(req.Child, true); was {
+					return fmt.Errorf("broken: %q was prepared: %w", req.Child, core.ErrConflict)
+				}
+			}
+			return call(ctx)
+		}
+	})}
 	for name, f := range map[string]func(t *core.Transcript){
 		"what is skipped is not missed": func(t *core.Transcript) { t.Skipped, t.Digest = 0, "" },
 		"no transcript is whole":        func(t *core.Transcript) { t.Whole = false },

@@ -368,7 +368,10 @@ func scriptBootstrap(s *script) string {
 			return fmt.Sprintf("bootstrap with 7 messages: %+v, error %v, want %d imported", res, err, imported)
 		}
 	}
-	return cmp.Or(s.knownInForce(), s.storesAll("bootstrap"))
+	if text := s.knownInForce(); text != "" {
+		return text
+	}
+	return s.storesAll("bootstrap")
 }
 
 func scriptAfterTurn(s *script) string {
@@ -409,7 +412,10 @@ func scriptAfterTurn(s *script) string {
 	if text := s.ingestedToo(e); text != "" {
 		return text
 	}
-	return cmp.Or(s.otherBeat(e), s.storesAll("after turn"))
+	if text := s.otherBeat(e); text != "" {
+		return text
+	}
+	return s.storesAll("after turn")
 }
 
 // otherBeat is a timer's turn in a session that nothing is known of: what was there before is no timer's.
@@ -464,7 +470,10 @@ func scriptCommit(s *script) string {
 	if text := s.spoken(filled.Session, filled.Messages); text != "" {
 		return "commit turn: " + text
 	}
-	return cmp.Or(s.storesAll("commit turn"), s.namesContract())
+	if text := s.storesAll("commit turn"); text != "" {
+		return text
+	}
+	return s.namesContract()
 }
 
 // calls are the calls of an engine with a session.

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -205,7 +204,10 @@ func scriptSteered(s *script) string {
 	for n := range 130 {
 		fmt.Fprintf(&preface, "%d ", 1000+n)
 	}
-	return cmp.Or(s.steeredBy("", 0), s.steeredBy(preface.String(), 30))
+	if text := s.steeredBy("", 0); text != "" {
+		return text
+	}
+	return s.steeredBy(preface.String(), 30)
 }
 
 // steeredBy asks about one thing or the other, with something in front that has nothing to do with either, and names the thing so many times more.

@@ -14,10 +14,7 @@ import (
 
 // scriptAtOnce makes calls of one session while it is in use, and calls of several sessions at the same time.
 func scriptAtOnce(s *script) string {
-	if text := s.waitsItsTurn(); text != "" {
-		return text
-	}
-	if text := s.leavesTheQueue(); text != "" {
+	if text := inTurn(s.waitsItsTurn, s.leavesTheQueue); text != "" {
 		return text
 	}
 	for _, way := range s.storingWays() {

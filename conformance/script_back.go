@@ -308,9 +308,12 @@ func scriptSubagent(s *script) string {
 			return sp, ""
 		}
 		undone := child("undone")
-		sp, text := spawn(undone)
-		if text != "" {
+		if _, text := spawn(undone); text != "" {
 			return text
+		}
+		sp, text := spawn(undone) // the first answer was lost
+		if text != "" {
+			return "again: " + text
 		}
 		if err := sp.Rollback(s.ctx()); err != nil {
 			return fmt.Sprintf("rollback: error %v", err)

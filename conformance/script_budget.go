@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -29,16 +30,7 @@ func scriptBudget(s *script) string {
 		}
 		want = res
 	}
-	if text := s.unknownWords(); text != "" {
-		return text
-	}
-	if text := s.budgetsInLoops(); text != "" {
-		return text
-	}
-	if text := s.budgetsFall(); text != "" {
-		return text
-	}
-	return s.budgetsOfHostsRoles()
+	return inTurn(s.unknownWords, s.budgetsInLoops, s.budgetsFall, s.budgetsOfHostsRoles, s.budgetsOfLongCommands)
 }
 
 // budgetsInLoops lets a turn with tools grow over its budget, while the settings say that a model takes more.
@@ -147,6 +139,43 @@ func (s *script) budgetsOfHostsRoles() string {
 			}
 			if by == 0 {
 				whole = n
+			}
+		}
+	}
+	return ""
+}
+
+// budgetsOfLongCommands asks for prompts with one message that a host has in two pieces, of which either may be larger than all the room there is.
+func (s *script) budgetsOfLongCommands() string {
+	codec, err := message.Lookup(message.FormatPi)
+	if err != nil {
+		return err.Error()
+	}
+	for n, long := range []string{"command", "output"} {
+		s.id = recallSession("of a long " + long)
+		text := map[string]string{"command": "list", "output": "all of it"}
+		text[long] = strings.Repeat("the harbour is far ", 1000)
+		raw := fmt.Appendf(nil, `{"role":"bashExecution","command":%q,"output":%q,"exitCode":%d}`, text["command"], text["output"], n)
+		m, err := codec.Decode(raw)
+		if err != nil {
+			return err.Error()
+		}
+		if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: m}); err != nil {
+			return fmt.Sprintf("ingest of an execution with a long %s: error %v", long, err)
+		}
+		if text := s.question(s.id, "what was it?"); text != "" {
+			return text
+		}
+		for _, budget := range []int{300, 1000, 3000} {
+			res, err := s.assemble(budget, nil)
+			if errors.Is(err, core.ErrBudget) {
+				continue
+			}
+			if err != nil {
+				return fmt.Sprintf("assemble with a budget of %d: error %v", budget, err)
+			}
+			if n, text := s.recounted(res); text != "" || n > budget {
+				return fmt.Sprintf("with an execution whose %s is long and a budget of %d the prompt costs %d %s", long, budget, n, text)
 			}
 		}
 	}

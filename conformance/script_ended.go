@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -76,13 +75,7 @@ func scriptEnded(s *script) string {
 			return fmt.Sprintf("result %d, %q of the subagent %s, left %d new entries with its parent, want %d that say it: %+v", n+1, c.result, c.child, len(fresh), c.fresh, fresh)
 		}
 	}
-	if text := s.saysNothing(); text != "" {
-		return text
-	}
-	if text := s.neverAnswered(); text != "" {
-		return text
-	}
-	return cmp.Or(s.quotesResults(), s.handsBackAll())
+	return inTurn(s.saysNothing, s.neverAnswered, s.quotesResults, s.handsBackAll)
 }
 
 // saysNothing ends subagents whose result, and whose last answer, are nothing to see. The parent is not named.

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -204,11 +203,17 @@ func (s *script) turnsGoOn(id core.SessionID, way string, turns int64) string {
 		}
 		return ""
 	}
-	if text := cmp.Or(told(true, turns, message.User, message.Assistant, message.User, message.Assistant), told(false, turns, message.Assistant)); text != "" {
+	if text := told(true, turns, message.User, message.Assistant, message.User, message.Assistant); text != "" {
+		return text
+	}
+	if text := told(false, turns, message.Assistant); text != "" {
 		return text
 	}
 	if strings.HasPrefix(way, "ingest") && s.restarts() {
 		s.reopen(true)
 	}
-	return cmp.Or(told(false, turns+1, message.User, message.Assistant), told(false, turns+2, message.User))
+	if text := told(false, turns+1, message.User, message.Assistant); text != "" {
+		return text
+	}
+	return told(false, turns+2, message.User)
 }

@@ -176,19 +176,39 @@ func (s *script) readsWhole(id core.SessionID, call reading) string {
 				return fmt.Sprintf("a transcript: error %v", err)
 			}
 		}
-		res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: transcriptBudget})
-		if err != nil {
-			return fmt.Sprintf("assemble: error %v", err)
+		if text := s.showsOf(id, now.Messages, t.Messages[:2], !whole); text != "" {
+			return fmt.Sprintf("the transcript began with others, whole: %v; %s", whole, text)
 		}
-		var all strings.Builder
-		for _, m := range res.Messages {
-			all.WriteString(m.Text() + "\n")
+		if !whole {
+			continue
 		}
-		for i, m := range slices.Concat(now.Messages, t.Messages[:2]) {
-			want := i < len(now.Messages) || !whole
-			if strings.Contains(all.String(), m.Text()) != want {
-				return fmt.Sprintf("the transcript began with others, whole: %v; %q is in force: %v, want %v", whole, m.Text(), !want, want)
+		// What is missing in the midst is only not shown, until the same list is said to be whole.
+		some := slices.Concat(now.Messages[:1], now.Messages[3:])
+		for _, whole := range []bool{false, true} {
+			if err := call(id, &core.Transcript{Messages: some, Whole: whole}); err != nil {
+				return fmt.Sprintf("a transcript without two messages: error %v", err)
 			}
+			if text := s.showsOf(id, some, now.Messages[1:3], !whole); text != "" {
+				return fmt.Sprintf("the transcript left two messages out, whole: %v; %s", whole, text)
+			}
+		}
+	}
+	return ""
+}
+
+// showsOf says which of the messages that are in force is not shown, or which of others is not as wanted.
+func (s *script) showsOf(id core.SessionID, force, others []message.Message, want bool) string {
+	res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: transcriptBudget})
+	if err != nil {
+		return fmt.Sprintf("assemble: error %v", err)
+	}
+	var all strings.Builder
+	for _, m := range res.Messages {
+		all.WriteString(m.Text() + "\n")
+	}
+	for i, m := range slices.Concat(force, others) {
+		if want := i < len(force) || want; strings.Contains(all.String(), m.Text()) != want {
+			return fmt.Sprintf("%q is in force: %v, want %v", m.Text(), !want, want)
 		}
 	}
 	return ""

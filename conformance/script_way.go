@@ -257,7 +257,10 @@ func scriptFound(s *script) string {
 			return fmt.Sprintf("search from entry %d to entry %d (-1 is without a bound) finds %d of %d entries, want %d", c.from, c.to, found, len(entries), c.want)
 		}
 	}
-	return cmp.Or(s.oddQueries(r), s.foundByAll(r))
+	if text := s.oddQueries(r); text != "" {
+		return text
+	}
+	return s.foundByAll(r)
 }
 
 // oddlyWritten are what people look for as it stands. Each has a meaning in some language of queries.

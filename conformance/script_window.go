@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,10 +180,7 @@ func scriptTiny(s *script) string {
 	if res, err := s.assemble(8000, nil); err != nil || len(res.Messages) != 8 {
 		return fmt.Sprintf("with room again: %d messages, error %v, want 8", len(res.Messages), err)
 	}
-	if text := s.blamed(); text != "" {
-		return text
-	}
-	return s.sectionsGiveWay()
+	return inTurn(s.blamed, s.sectionsGiveWay)
 }
 
 // sectionsGiveWay hands over sections that have no room beside what must stay. They can be left out.
@@ -319,7 +315,10 @@ func scriptForget(s *script) string {
 	if d := sameEntries(s.held(other), others); d != "" {
 		return "another session after a purge: " + d
 	}
-	return cmp.Or(s.anotherEpoch(before), s.forgetsMany())
+	if text := s.anotherEpoch(before); text != "" {
+		return text
+	}
+	return s.forgetsMany()
 }
 
 // anotherEpoch looks at the epoch once a session was purged and goes on: nothing of what was sent before is a prefix of what is sent now.

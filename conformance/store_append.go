@@ -210,10 +210,7 @@ func appendRace(r *storeRun) string {
 }
 
 func lostBytes(r *storeRun) string {
-	if text := r.fill(); text != "" {
-		return text
-	}
-	return r.getAll()
+	return inTurn(r.fill, r.getAll)
 }
 
 // getAll reads every entry by id and compares it whole.

@@ -81,10 +81,7 @@ func isolationGet(r *storeRun) string {
 }
 
 func updateChanges(r *storeRun) string {
-	if text := r.fill(); text != "" {
-		return text
-	}
-	if text := r.getAll(); text != "" {
+	if text := inTurn(r.fill, r.getAll); text != "" {
 		return text
 	}
 	for i := range r.all {
@@ -166,10 +163,7 @@ func updateMissing(r *storeRun) string {
 
 // deleteGone deletes every other entry, one id twice.
 func deleteGone(r *storeRun) string {
-	if text := r.fill(); text != "" {
-		return text
-	}
-	if text := r.getAll(); text != "" {
+	if text := inTurn(r.fill, r.getAll); text != "" {
 		return text
 	}
 	var kept []core.Entry
@@ -245,10 +239,7 @@ func copyOwned(r *storeRun) string {
 	if text := r.readAll(); text != "" {
 		return "after the caller changed what it had given to Update: " + text
 	}
-	if text := r.copiedViews(); text != "" {
-		return text
-	}
-	return r.copiedDeletes()
+	return inTurn(r.copiedViews, r.copiedDeletes)
 }
 
 // copiedDeletes deletes what there is, under ids in an order that is not theirs, one of them twice and one unknown.

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,10 +59,7 @@ func scrubKeeps(r *storeRun) string {
 			return text
 		}
 	}
-	if text := r.eraseSome(); text != "" {
-		return text
-	}
-	if text := r.eachType(); text != "" {
+	if text := inTurn(r.eraseSome, r.eachType); text != "" {
 		return text
 	}
 	vectors = r.untouched(vectors)
@@ -198,7 +194,7 @@ var likeMain = []string{"main2", "main/x", "mai", "Main", "main ", "m%n", "m_in"
 func eraseSession(r *storeRun) string {
 	s, _ := core.As[core.SessionEraser](r.store)
 	r.steps = append(r.steps, ordinary(9))
-	if text := cmp.Or(r.fill(), r.eachType()); text != "" {
+	if text := inTurn(r.fill, r.eachType); text != "" {
 		return text
 	}
 	for i, name := range likeMain {

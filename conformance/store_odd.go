@@ -83,7 +83,10 @@ func oddKeys(r *storeRun) string {
 			return fmt.Sprintf("Append of id %q, which an entry of session %s has, in %s: error %v, want ErrConflict", other.ID, id, other.SessionID(), err)
 		}
 	}
-	return cmp.Or(r.count(r.entries), r.getAll())
+	if text := r.count(r.entries); text != "" {
+		return text
+	}
+	return r.getAll()
 }
 
 func oddPositions(r *storeRun) string {

@@ -12,7 +12,7 @@ import (
 func repairKeeps(r *storeRun) string {
 	s, _ := core.As[core.Repairer](r.store)
 	r.steps = append(r.steps, ordinary(9))
-	if text := cmp.Or(r.fill(), r.eachType()); text != "" {
+	if text := inTurn(r.fill, r.eachType); text != "" {
 		return text
 	}
 	vectors, v, text := r.embeds()

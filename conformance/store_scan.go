@@ -69,10 +69,7 @@ func scanOnce(r *storeRun) string {
 			}
 		}
 	}
-	if text := r.pagesOfTheirOwn(); text != "" {
-		return text
-	}
-	return r.growingScan()
+	return inTurn(r.pagesOfTheirOwn, r.growingScan)
 }
 
 // pagesOfTheirOwn asks for fewer entries in later pages than in the first.

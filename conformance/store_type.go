@@ -117,13 +117,7 @@ func (r *storeRun) holdsType(q core.ScanQuery, in []core.Entry) string {
 }
 
 func typeScan(r *storeRun) string {
-	if text := r.fill(); text != "" {
-		return text
-	}
-	if text := r.byType(); text != "" {
-		return text
-	}
-	if text := r.retype(); text != "" {
+	if text := inTurn(r.fill, r.byType, r.retype); text != "" {
 		return text
 	}
 	if text := r.byType(); text != "" {
@@ -196,10 +190,7 @@ func (r *storeRun) movesType(q core.ScanQuery, at int) string {
 }
 
 func typeReopen(r *storeRun) string {
-	if text := r.fill(); text != "" {
-		return text
-	}
-	if text := r.retype(); text != "" {
+	if text := inTurn(r.fill, r.retype); text != "" {
 		return text
 	}
 	for range 2 {

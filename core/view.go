@@ -198,6 +198,8 @@ type Ledger struct {
 	Digest message.Digest `json:"digest"`
 	// Len is how long the view's path was then.
 	Len int `json:"len,omitempty"`
+	// Whole says that the path was the list, and held nothing that is only not shown.
+	Whole bool `json:"whole,omitempty"`
 }
 
 // Told are the positions on the path of what transcripts showed of a turn: From <= position < To.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -54,7 +53,7 @@ func (g *gauge) messageCost(m message.Message) int {
 	switch {
 	case m.Type != "": // a role of the host's own
 		role = max(role, g.count(m.Type))
-	case m.Role == message.System && m.Format == message.FormatOpenAI && bytes.Contains(m.Raw, []byte(`"developer"`)): // its other name there
+	case m.Developer():
 		role = max(role, g.count("developer"))
 	}
 	n := messageOverhead + role

@@ -459,3 +459,52 @@ func TestErasedSystemMessageInTheMidstAndInFront(t *testing.T) {
 		t.Errorf("%d entries more are stored: they were known", n-stored)
 	}
 }
+
+// TestWholeAfterTheSame: a list that is said to be whole is believed, also where it was handed over before without that.
+func TestWholeAfterTheSame(t *testing.T) {
+	known, list := one(user("A"), user("B"), user("C"), user("D")), one(user("A"), user("C"), user("D"), user("E"))
+	whole := func(r *core.AssembleRequest) { r.Transcript.Whole = true }
+	for how, first := range map[string]func(f *fixture){
+		"by nobody":           func(*fixture) {},
+		"without saying so":   func(f *fixture) { f.assemble(1000, transcript("now", list...)) },
+		"shorter, not saying": func(f *fixture) { f.assemble(1000, transcript("now", list[:3]...)) },
+		"by bootstrap": func(f *fixture) {
+			if _, err := f.engine.Bootstrap(t.Context(), core.BootstrapRequest{Session: f.id, Transcript: &core.Transcript{Messages: list}}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		for _, restart := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, restart %t", how, restart), func(t *testing.T) {
+				f := newFixture(t)
+				f.assemble(1000, transcript("now", known...), whole)
+				first(f)
+				if restart {
+					f.restart()
+				}
+				for range 2 {
+					if got := shown(f.assemble(1000, transcript("now", list...), whole)); got != "A | C | D | E" {
+						t.Errorf("shown: %q", got)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestWholeIsSaidOnce: what was whole and grew is known to be, so that a host may go on leaving out what did not change.
+func TestWholeIsSaidOnce(t *testing.T) {
+	f := newFixture(t)
+	list := one(user("A"), assistant("B"))
+	f.assemble(1000, transcript("now", list...), func(r *core.AssembleRequest) { r.Transcript.Whole = true })
+	for n := range 3 {
+		if n == 1 {
+			f.restart()
+		}
+		f.commit(fmt.Sprint("turn ", n), user("now"), assistant("done"))
+		list = append(list, user("now"), assistant("done"))
+		f.assemble(1000, transcript("next"), func(r *core.AssembleRequest) {
+			r.Transcript = &core.Transcript{Skipped: len(list), Digest: message.DigestOf(list), Whole: true}
+		})
+	}
+}

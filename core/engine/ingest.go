@@ -132,8 +132,7 @@ func (e *Engine) CommitTurn(ctx context.Context, req core.CommitTurnRequest) (_ 
 		v.Apply(edit.Commit{Key: req.AdvancementKey, Most: maxCommits})
 		if !req.Heartbeat { // the turn will be in the host's transcript too
 			if s.view.Host.Len == s.view.Len() {
-				host := extend(v.Host, fingerprintsOf(req.Messages[shownOf(known, at):]))
-				v.Apply(edit.Match{Ledger: asOf(host, &v)})
+				v.Apply(edit.Match{Ledger: s.grown(v.Host, fingerprintsOf(req.Messages[shownOf(known, at):]), &v)})
 			}
 			v.Apply(edit.Tell{From: v.Len()})
 		}
@@ -732,18 +731,13 @@ func adopt(v *core.View, entry core.Entry) {
 
 func onPath(v *core.View, id core.SessionID, seq int64) bool { return v.Position(id, seq) >= 0 }
 
-// asOf returns a ledger that was matched with a view as it is now.
-func asOf(l core.Ledger, v *core.View) core.Ledger {
-	l.Len = v.Len()
-	return l
-}
-
-// extend returns the ledger of a transcript that grew by messages with these fingerprints.
-func extend(l core.Ledger, fps []string) core.Ledger {
+// grown returns the ledger of a transcript that grew by messages with these fingerprints, matched with the view as it is then.
+func (s *session) grown(l core.Ledger, fps []string, then *core.View) core.Ledger {
 	for _, fp := range fps {
 		l.Digest = l.Digest.Add(fp)
 	}
-	l.Count += len(fps)
+	l.Count, l.Len = l.Count+len(fps), then.Len()
+	l.Whole = l.Whole || s.view.Len() == 0
 	return l
 }
 

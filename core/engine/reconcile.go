@@ -71,7 +71,10 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, at moment, 
 // the store has something of it already, what is stored is put in order by who compares the whole.
 func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []string, at moment) (int, bool, error) {
 	for _, l := range s.ledgers(at.further()) {
-		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 && (l == s.view.Host || t.Skipped+len(fps) > 0) {
+		if t.Whole && !l.Whole && l.Len > 0 && sameList(l, s.view.Host) {
+			continue // what it left out was taken for not shown
+		}
+		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 && (sameList(l, s.view.Host) || t.Skipped+len(fps) > 0) {
 			continue
 		}
 		d := t.Digest
@@ -82,7 +85,7 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 			continue
 		}
 		fresh, _ := transcript.Spoken(t.Messages[l.Count-t.Skipped:])
-		own := l != s.view.Host
+		own := !sameList(l, s.view.Host)
 		if own {
 			if again, err := s.goesOnUnseen(ctx, fresh); again || err != nil {
 				return 0, false, err
@@ -104,7 +107,7 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 			return len(in.entries), false, s.takeUp(ctx, v, in)
 		}
 		if !own {
-			v.Apply(edit.Match{Ledger: asOf(extend(l, fps[l.Count-t.Skipped:]), &v)})
+			v.Apply(edit.Match{Ledger: s.grown(l, fps[l.Count-t.Skipped:], &v)})
 		}
 		if err := s.tell(ctx, at, &v, t.Messages, in.entries); err != nil {
 			return 0, true, err
@@ -112,6 +115,12 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		return len(in.entries), true, s.takeUp(ctx, v, in)
 	}
 	return 0, false, nil
+}
+
+// sameList reports whether two ledgers are of one list, and of one path.
+func sameList(a, b core.Ledger) bool {
+	a.Whole = b.Whole
+	return a == b
 }
 
 // ledgers returns what a transcript may begin with, the longest first. What the engine returned is among it inside a turn alone: a host that has nothing
@@ -181,7 +190,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	if err != nil {
 		return 0, err
 	}
-	v.Apply(edit.Match{Ledger: asOf(extend(core.Ledger{Count: t.Skipped, Digest: t.Digest}, fps), &v)})
+	v.Apply(edit.Match{Ledger: s.grown(core.Ledger{Count: t.Skipped, Digest: t.Digest, Whole: t.Whole}, fps, &v)})
 	if err := s.tell(ctx, at, &v, t.Messages, n.entries); err != nil {
 		return 0, err
 	}

@@ -113,11 +113,15 @@ func (e *Engine) spawn(ctx context.Context, req core.SpawnRequest, ttl time.Dura
 	now := e.now()
 	grant := core.Grant{ID: e.newID(), Scope: req.Parent.Scope(), Until: now.Add(ttl), Before: before, Closed: closed}
 	err = e.retry(ctx, req.Child, func(s *session) error {
-		if s.view.Len() > 0 {
+		had = s.view.Clone()
+		if unused(&had, req.Parent) { // an earlier call prepared it, whose answer was lost
+			had = core.View{Session: req.Child, Version: had.Version}
+			had.Apply(edit.Count{Next: s.view.Next}, edit.Epoch{Known: s.view.Epoch})
+		}
+		if had.Len() > 0 {
 			return fmt.Errorf("core: spawn: child %q has messages already: %w", req.Child, core.ErrConflict)
 		}
-		had = s.view.Clone()
-		v := s.view.Clone()
+		v := had.Clone()
 		v.Apply(edit.Adopt{Parent: req.Parent}, edit.Enlist{Arm: arm})
 		if parent != nil {
 			v.Apply(edit.Inherit{Parent: parent})
@@ -160,6 +164,13 @@ func (e *Engine) spawn(ctx context.Context, req core.SpawnRequest, ttl time.Dura
 		return errors.Join(e.rollback(ctx, req.Child, had), e.grants(ctx, req.Parent, edit.Revoke{ID: grant.ID}))
 	}
 	return spawn, nil
+}
+
+// unused reports whether a view was prepared for a subagent of a parent, and nothing was said in it, nor did it prepare others.
+func unused(v *core.View, parent core.SessionID) bool {
+	own := func(sp core.Span) bool { return *sp.Owned(v.Session).Session == v.Session }
+	back := func(g core.Grant) bool { return g.Search }
+	return v.Parent != nil && *v.Parent == parent && len(v.Commits)+len(v.Heirs) == 0 && !slices.ContainsFunc(v.Path, own) && !slices.ContainsFunc(v.Grants, back)
 }
 
 // unerased returns errOvertaken when something was erased since a view was read that a fork took over, or is being purged; nil is the view of none.

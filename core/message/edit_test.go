@@ -135,6 +135,16 @@ func TestEncodeEdited(t *testing.T) {
 			`{"role":"bashExecution","command":"ls","output":"s","exitCode":0}`,
 		},
 		{
+			"pi shell, cut in the command", message.FormatPi,
+			`{"role":"bashExecution","command":"cat <<EOF","output":"long","exitCode":0}`, setText("$ cat [...]"),
+			`{"role":"bashExecution","command":"","output":"$ cat [...]","exitCode":0}`,
+		},
+		{
+			"pi shell, said otherwise", message.FormatPi,
+			`{"role":"bashExecution","output":"long","command":"ls"}`, setText("[a listing]"),
+			`{"role":"bashExecution","output":"[a listing]","command":""}`,
+		},
+		{
 			"nothing but the mark", message.FormatPi,
 			`{"role":"toolResult","toolCallId":"t", "content":[ {"type":"text","text":"a"}, {"type":"text","text":"b"} ]}`, func(*message.Part) {},
 			`{"role":"toolResult","toolCallId":"t", "content":[ {"type":"text","text":"a"}, {"type":"text","text":"b"} ]}`,

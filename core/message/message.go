@@ -114,8 +114,8 @@ type Usage struct {
 const CompactionSummary = "compactionSummary"
 
 // Filler is the Type of a message that a host made itself to please a provider, or put in the place of one: a first line in front of a history that begins
-// with an answer, a result for a call that has none. Nobody said it. Whoever knows a host's fillers sets it before an engine sees the message.
-const Filler = "filler"
+// with an answer, a result for a call that has none. Nobody said it. Whoever knows a host's fillers sets it before an engine sees the message. No host calls a role so.
+const Filler = "contextengine-filler"
 
 // New returns a message with one text part, as the framework itself makes them.
 func New(role Role, text string) Message {

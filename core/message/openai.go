@@ -1,6 +1,9 @@
 package message
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // openAI is the codec of OpenAI's chat completions and of all servers that speak it.
 //
@@ -21,6 +24,18 @@ func (openAI) Decode(raw []byte) (Message, error) {
 	return decoded(m, err)
 }
 
+// developer is the other name of the role system.
+const developer = "developer"
+
+// Developer reports whether the bytes of a message call its role "developer", which OpenAI's format has for System.
+func (m *Message) Developer() bool {
+	if m.Role != System || m.Format != FormatOpenAI || !bytes.Contains(m.Raw, []byte(developer)) && !bytes.Contains(m.Raw, []byte(`\u`)) {
+		return false
+	}
+	o, err := parseObject(m.Raw)
+	return err == nil && o.text("role") == developer
+}
+
 func openAIMessage(m *Message, o object) error {
 	role, err := o.str("role")
 	if err != nil {
@@ -36,7 +51,7 @@ func openAIMessage(m *Message, o object) error {
 	}
 	m.Parts = content
 	switch role {
-	case "system", "developer":
+	case "system", developer:
 		m.Role, m.Name = System, name
 	case "user":
 		m.Role, m.Name = User, name

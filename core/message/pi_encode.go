@@ -16,11 +16,20 @@ func (c pi) Encode(m Message) ([]byte, error) {
 		case m.Type == CompactionSummary || m.Type == branchSummary:
 			return d.piSummary(m)
 		case m.Type == bashExecution && !d.fresh():
-			d.setString("output", strings.TrimPrefix(m.Text(), bashPrompt(d.base)))
-			return nil
+			return d.piExecution(m.Text())
 		}
 		return d.piMessage(m)
 	})
+}
+
+// piExecution writes what an execution says now. Where that does not begin with the command any more it is the output of none, and nothing is said twice.
+func (d *draft) piExecution(text string) error {
+	output, ok := strings.CutPrefix(text, bashPrompt(d.base))
+	if !ok {
+		d.setString("command", "")
+	}
+	d.setString("output", output)
+	return nil
 }
 
 func (d *draft) piMessage(m Message) error {
