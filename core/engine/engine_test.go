@@ -499,3 +499,38 @@ func TestRequirements(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnOutputBeginsWithASummary: a summary of the host's that the window begins with says nothing of what stands in front of it, when the engine's output is
+// handed back: its note says that this is only not shown.
+func TestOwnOutputBeginsWithASummary(t *testing.T) {
+	tried := false
+	for at := range 80 {
+		f := newFixture(t)
+		var base []message.Message
+		for i := range 40 {
+			base = append(base, user(fmt.Sprintf("question %d with some more words in it", i)), assistant(fmt.Sprintf("answer %d, just as long as that", i)))
+		}
+		base[at] = user(fmt.Sprintf("what was before %d with some more words", at))
+		base[at].Type = message.CompactionSummary
+		for n := range base {
+			f.ingest(base[n]) // no list of a host begins with it
+		}
+		first := f.assemble(200)
+		if len(first.Messages) < 2 || !strings.HasPrefix(first.Messages[0].Text(), "[") || first.Messages[1].Type != message.CompactionSummary {
+			continue
+		}
+		tried = true
+		loop := func(r *core.AssembleRequest) { r.Call = core.CallLoop }
+		handed := append(first.Messages, assistant("and on"))
+		once := f.assemble(90, transcript("", handed...), loop)
+		for range 2 {
+			if again := f.assemble(90, transcript("", handed...), loop); again.Epoch != once.Epoch || shown(again) != shown(once) {
+				t.Errorf("again, epoch %d:\n%s\nwant epoch %d:\n%s", again.Epoch, shown(again), once.Epoch, shown(once))
+			}
+		}
+		f.sound()
+	}
+	if !tried {
+		t.Error("no window began with the summary: nothing is tested")
+	}
+}
