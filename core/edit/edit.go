@@ -519,11 +519,16 @@ func (e Unstub) Edit(v *core.View) {
 	}
 }
 
-// Pin keeps a user message in front although the window starts behind it; none when the id is empty.
+// Pin keeps a user message in front although the window starts behind it, in the place of the one that was; none when the id is empty.
 type Pin struct{ ID string }
 
 // Edit implements core.Edit.
-func (e Pin) Edit(v *core.View) { v.Pinned = e.ID }
+func (e Pin) Edit(v *core.View) {
+	if v.Pinned != e.ID {
+		delete(v.Stubs, v.Pinned)
+	}
+	v.Pinned = e.ID
+}
 
 // See says up to which position it was decided whether an entry has to be shortened.
 type See struct{ To int }

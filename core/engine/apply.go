@@ -155,7 +155,7 @@ func resolved(ids []string, refs map[string]string) []string {
 // keepPrompt pins the newest user message when a patch took it out of the window: what the user asked for stays as long as its turn lasts.
 func (t *task) keepPrompt(ctx context.Context, v *core.View) error {
 	first := max(v.Frontier, v.Lead)
-	if v.Pinned != "" || first >= v.Len() {
+	if first >= v.Len() {
 		return nil
 	}
 	live := len(t.Entries)
@@ -178,7 +178,7 @@ func (t *task) keepPrompt(ctx context.Context, v *core.View) error {
 	}
 	for _, entry := range slices.Backward(t.Entries) {
 		if isPrompt(entry) {
-			v.Apply(edit.Pin{ID: entry.ID})
+			v.Apply(edit.Pin{ID: entry.ID}) // also in the place of an older turn's
 			return nil
 		}
 	}

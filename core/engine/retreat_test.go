@@ -236,3 +236,25 @@ func TestWindowReachesBackOverSummaries(t *testing.T) {
 		})
 	}
 }
+
+// TestCompactionTakesTheNewestPrompt: what the user asked for last stays in front when a compaction takes it out of the window, also where an older turn's message stood there.
+func TestCompactionTakesTheNewestPrompt(t *testing.T) {
+	f := newFixture(t, func(c *engine.Config, _ *engine.Parts) { c.RecentMessages = 1 })
+	say := func(text string) message.Message { return assistant(text + strings.Repeat(" word", 40)) }
+	f.ingest(user("first question"))
+	for range 6 {
+		f.ingest(say("a step"))
+	}
+	if got := shown(f.assemble(200)); !strings.Contains(got, "first question") || !strings.Contains(got, "not shown") {
+		t.Fatalf("shown: %q, want the question in front of a part of its turn", got)
+	}
+	f.ingest(user("second question"))
+	for range 3 {
+		f.ingest(say("another step"))
+	}
+	f.compact(200)
+	if got := shown(f.assemble(200)); !strings.Contains(got, "second question") || strings.Contains(got, "first question") {
+		t.Errorf("shown: %q, want the second question in front", got)
+	}
+	f.sound()
+}

@@ -101,7 +101,7 @@ func compose(l links, t *core.Transcript) Course {
 	known := len(l.roles)
 	first := l.first(t)
 	summary := len(l.host) > 0 && !l.gap[0] && t.Messages[l.host[0]].Type == message.CompactionSummary // the host's, not one behind a note of the engine's
-	hidden := 0 // how many known entries the host does not show any more, but which are in force
+	hidden := 0                                                                                        // how many known entries the host does not show any more, but which are in force
 	switch {
 	case first >= 0:
 		hidden = l.match[first]
