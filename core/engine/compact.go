@@ -487,7 +487,8 @@ func adoptSummary(v *core.View, entry core.Entry) {
 		}
 	}
 	sum := summaryOf(entry)
-	if frontier <= v.Start {
+	shown := frontier > v.Start // what it stands for
+	if !shown {
 		before := v.Front()
 		v.Apply(edit.Show{Front: &before})
 	} else {
@@ -499,6 +500,9 @@ func adoptSummary(v *core.View, entry core.Entry) {
 		return
 	}
 	v.Apply(edit.Summarise{Summaries: append(kept, sum)}, edit.Advance{Frontier: frontier})
+	if shown {
+		v.Apply(edit.Seek{}) // the message that the newest turn began with may be among it
+	}
 }
 
 // takesSummary reports whether a summary stands for what the view has where it is to stand: the path may have been cut, or compacted by others, after it was made.

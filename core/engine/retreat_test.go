@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
@@ -257,4 +258,36 @@ func TestCompactionTakesTheNewestPrompt(t *testing.T) {
 		t.Errorf("shown: %q, want the second question in front", got)
 	}
 	f.sound()
+}
+
+// TestPromptOfALostCompaction: the same, where the summary was stored and the answer lost.
+func TestPromptOfALostCompaction(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		store := &struckStore{Store: memory.New()}
+		f := newFixture(t, func(c *engine.Config, p *engine.Parts) {
+			c.RecentMessages, c.Failure, p.Store = 1, engine.FailStrict, store
+		})
+		f.ingest(user("the question"))
+		for range 3 {
+			f.ingest(assistant("a step" + strings.Repeat(" word", 40)))
+		}
+		f.assemble(1000)
+		for n := 1; ; n++ {
+			store.at, store.lost = store.calls+n, true
+			_, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 200, Force: true})
+			if err == nil {
+				t.Fatal("no append failed: nothing is tested")
+			}
+			if store.what == "append" {
+				break
+			}
+		}
+		if restart {
+			f.restart()
+		}
+		if got := shown(f.assemble(200)); !strings.Contains(got, "the question") || !strings.Contains(got, "summary") {
+			t.Errorf("restart %v: shown: %q, want the summary and the question", restart, got)
+		}
+		f.sound()
+	}
 }
