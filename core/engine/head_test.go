@@ -508,18 +508,3 @@ func TestWholeIsSaidOnce(t *testing.T) {
 		})
 	}
 }
-
-// TestNewBeginningBehindAnEmptyWindow: a whole list with nothing known is a new beginning, also in a turn in which an earlier window, not the last one, was empty.
-func TestNewBeginningBehindAnEmptyWindow(t *testing.T) {
-	ask := func(f *fixture, list ...message.Message) string {
-		return shown(f.assemble(1000, func(r *core.AssembleRequest) {
-			r.Call, r.Transcript = core.CallLoop, &core.Transcript{Messages: list, Whole: true}
-		}))
-	}
-	f := newFixture(t)
-	ask(f)
-	ask(f, user("A"), assistant("B"))
-	if got := ask(f, user("C")); got != "C" {
-		t.Errorf("shown: %q, want what the host has", got)
-	}
-}

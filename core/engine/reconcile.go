@@ -173,8 +173,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	in.Disown(back.Count, known)
 	if at.further() {
 		in.BuildsOn(back.Count, back.Len)
-		nothing := func(l core.Ledger) bool { return l.Count == 0 }
-		if n := len(s.outputs); n > 0 && (nothing(s.outputs[n-1]) || !t.Whole && slices.ContainsFunc(s.outputs, nothing)) {
+		if slices.ContainsFunc(s.outputs, func(l core.Ledger) bool { return l.Count == 0 }) {
 			in.FollowNothing(known)
 		}
 	}
