@@ -195,10 +195,10 @@ func (f *frame) frontTime() time.Time {
 }
 
 // newestTurn returns the position in front of which the newest turn begins: the end of the path where the host appends that turn
-// itself or none has begun, and before the window where the turn's first message is pinned.
-func (f *frame) newestTurn(hosted bool) int {
+// itself or none has begun, and before the window where the turn's first message is pinned, unless that was sent for another prompt since.
+func (f *frame) newestTurn(c *call) int {
 	end := f.v.Len()
-	if hosted {
+	if c.hosted() {
 		return end
 	}
 	for i, first := range slices.Backward(f.shown.first) {
@@ -208,10 +208,11 @@ func (f *frame) newestTurn(hosted bool) int {
 			}
 		}
 	}
-	if f.pinned() != nil {
-		return max(f.s.base-1, 0)
+	front := max(f.s.base-1, 0)
+	if r := f.v.Recall; f.pinned() == nil || r != nil && r.At > front && !c.stepped {
+		return end
 	}
-	return end
+	return front
 }
 
 // pinned returns the pinned message, if it is shown in front. The window may hold it again: an erasure that dissolves a summary gives back what stood

@@ -437,7 +437,7 @@ func inFront(f *frame, c *call) iter.Seq2[words.Sketch, string] {
 			}
 			return eachText(&it.msg, func(text string) bool { return yield(it.sketch, text) })
 		}
-		end := f.newestTurn(c.hosted())
+		end := f.newestTurn(c)
 		for n := range f.visible {
 			if f.place(n) < end && !says(f.item(n)) {
 				return

@@ -74,7 +74,7 @@ func promptKey(req core.AssembleRequest) string {
 
 // retrieve asks the retriever and builds the block of what fits.
 func (f *frame) retrieve(ctx context.Context, c *call) (*core.Recall, error) {
-	r := &core.Recall{Turn: f.v.Turns, Prompt: promptKey(c.req), Time: newestOf(&f.v, f.s, f.e.now), At: f.newestTurn(c.hosted())}
+	r := &core.Recall{Turn: f.v.Turns, Prompt: promptKey(c.req), Time: newestOf(&f.v, f.s, f.e.now), At: f.newestTurn(c)}
 	q := f.query(c)
 	asks, err := words.Asked(ctx, q.Prompt)
 	if err != nil {
