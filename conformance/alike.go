@@ -53,6 +53,10 @@ func differ(got, want reflect.Value) string {
 		return differMap(got, want)
 	case reflect.String:
 		return differText("", got.String(), want.String())
+	case reflect.Float32, reflect.Float64: // to the last bit
+		if g, w := got.Float(), want.Float(); math.Float64bits(g) != math.Float64bits(w) {
+			return fmt.Sprintf(" is %v, want %v", g, w)
+		}
 	default:
 		if g, w := got.Interface(), want.Interface(); g != w {
 			return fmt.Sprintf(" is %v, want %v", g, w)

@@ -244,7 +244,7 @@ func (r *compactorRun) task(force bool) core.Compaction {
 		add(g, call)
 		for i := range p.Calls {
 			m := message.Message{Role: message.Tool, Parts: []message.Part{
-				{Kind: message.ToolResult, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Text: text},
+				{Kind: message.ToolResult, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Text: text, IsError: (g+i)%3 == 1},
 			}}
 			add(g, m)
 		}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/contextengine/contextengine/core"
@@ -88,6 +89,9 @@ func (r *compactorRun) legal(c core.Compaction, patches []core.Patch) string {
 			}
 			if len(rep.Entries)+len(rep.Summaries) == 0 {
 				return "a replacement stands for nothing"
+			}
+			if n := cheapCount(rep.Text); n > 2*c.SummaryTokens {
+				return fmt.Sprintf("a replacement of %d entries costs %d tokens, a text should cost at most %d", len(rep.Entries), n, c.SummaryTokens)
 			}
 			taken = append(taken, rep.Entries...)
 		}
@@ -208,6 +212,9 @@ func patchHonest(r *compactorRun) string {
 		}
 		calls := r.model.Calls()
 		patches, text := r.run(c)
+		if text == "" {
+			text = r.legal(c, patches)
+		}
 		if text != "" {
 			return text
 		}
@@ -232,9 +239,6 @@ func patchHonest(r *compactorRun) string {
 				}
 				if !utf8.ValidString(rep.Text) && !slices.ContainsFunc(c.Entries, func(e core.Entry) bool { return !utf8.ValidString(e.Message.Text()) }) {
 					return fmt.Sprintf("a replacement holds half a character: %.80q", rep.Text)
-				}
-				if n := cheapCount(rep.Text); n > 2*c.SummaryTokens {
-					return fmt.Sprintf("a replacement costs %d tokens, a text should cost at most %d", n, c.SummaryTokens)
 				}
 			}
 			for id, s := range p.Stubs {
@@ -293,20 +297,8 @@ func patchPublish(r *compactorRun) string {
 	if err != nil {
 		return fmt.Sprintf("Compact: error %v, want none", err)
 	}
-	published := map[string]bool{}
-	for _, q := range r.published {
-		for _, rep := range q.Replace {
-			for _, id := range rep.Entries {
-				published[id] = true
-			}
-		}
-	}
-	for _, rep := range p.Replace {
-		for _, id := range rep.Entries {
-			if published[id] {
-				return fmt.Sprintf("entry %q was published, and is replaced once more", id)
-			}
-		}
+	if text := r.again(p); text != "" {
+		return text
 	}
 	if len(r.published) == 0 {
 		return ""
@@ -336,6 +328,8 @@ func patchConcurrent(r *compactorRun) string {
 	for i := range tasks {
 		tasks[i] = r.rich(i%2 == 0)
 		tasks[i].Publish = nothing
+		tasks[i].Session, tasks[i].Now = sessionOf(i), tasks[i].Now.Add(time.Duration(i)*time.Hour)
+		tasks[i].Instructions, tasks[i].Request.Session = []string{richWish, otherWish, ""}[i%3], sessionOf(i)
 		n := min(i, len(tasks[i].Entries)-1)
 		for n > 0 && n < len(tasks[i].Entries) && r.groups[tasks[i].Entries[n].ID] == r.groups[tasks[i].Entries[n-1].ID] {
 			n--

@@ -75,6 +75,9 @@ func (d *driver) lookFor(r engine.Recaller, t *track, it item) string {
 		if err != nil || len(page.Found) != 1 {
 			return fmt.Sprintf("expanding %s in session %s shows %d entries, error %v", mark, t.id, len(page.Found), err)
 		}
+		if total := page.Total; total < len(it.msg.Text()) || total != len(it.msg.Text()) && len(it.msg.Parts) < 2 {
+			return fmt.Sprintf("expanding %s in session %s says there are %d bytes in all, it says %d", mark, t.id, total, len(it.msg.Text()))
+		}
 		whole.WriteString(page.Found[0].Excerpt)
 		if req.Offset = page.Next; req.Offset == 0 {
 			break

@@ -143,7 +143,7 @@ func faultyRetrievers() []fault {
 					panic("broken: unbalanced")
 				}
 			}
-		}, []string{"retrieve.prompt"}),
+		}, []string{"retrieve.prompt"}, "retrieve.order"),
 		{name: "always late", caught: []string{"retrieve.late"}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
 			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &lateOne{}, memory.New() }, few(15)...)

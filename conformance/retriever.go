@@ -233,17 +233,44 @@ func retrieveOrder(r *retrieverRun) string {
 		return text
 	}
 	n := 0
-	return r.ask(func(q *core.Query) { wider[n%len(wider)](q); n++ }, func(_ core.Query, got []core.Candidate) string {
-		for i, c := range got {
-			if i > 0 && c.Score > got[i-1].Score {
-				return fmt.Sprintf("candidate %d has score %v after %v", i, c.Score, got[i-1].Score)
+	text := r.ask(func(q *core.Query) { wider[n%len(wider)](q); n++ }, func(_ core.Query, got []core.Candidate) string { return bestFirst(got) })
+	if text != "" {
+		return text
+	}
+	// The scores of what is found by many words lie close together.
+	for who := range 3 {
+		for _, prompt := range r.wordy(who) {
+			got, err := r.retriever.Retrieve(r.ctx(), r.query(who, prompt))
+			if err != nil {
+				break // others say so
 			}
-			if c.Source == "" {
-				return fmt.Sprintf("candidate %q names no source", c.Entry.ID)
+			if text := bestFirst(got); text != "" {
+				return fmt.Sprintf("Retrieve(%q): %s", prompt, text)
 			}
 		}
-		return ""
-	})
+	}
+	return ""
+}
+
+// wordy are prompts of many words: what each entry of a session says, and more.
+func (r *retrieverRun) wordy(who int) []string {
+	var out []string
+	for _, e := range r.entries[sessionOf(who)] {
+		out = append(out, "what was it about "+e.Text()+", the budget report of friday")
+	}
+	return out
+}
+
+func bestFirst(got []core.Candidate) string {
+	for i, c := range got {
+		if i > 0 && c.Score > got[i-1].Score {
+			return fmt.Sprintf("candidate %d has score %v after %v", i, c.Score, got[i-1].Score)
+		}
+		if c.Source == "" {
+			return fmt.Sprintf("candidate %q names no source", c.Entry.ID)
+		}
+	}
+	return ""
 }
 
 func retrieveContent(r *retrieverRun) string {

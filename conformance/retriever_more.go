@@ -496,11 +496,7 @@ func (r *retrieverRun) ask0(answered, asked *int) string {
 	}
 	*answered, *asked = 0, 0
 	for who := range 3 {
-		prompts := slices.Clone(queries)
-		for _, e := range r.entries[sessionOf(who)] {
-			prompts = append(prompts, "what was it about "+e.Text()+", the budget report of friday")
-		}
-		for _, prompt := range prompts {
+		for _, prompt := range slices.Concat(queries, r.wordy(who)) {
 			q := r.query(who, prompt)
 			q.Recent = nil
 			got, err := r.retriever.Retrieve(r.ctx(), q)

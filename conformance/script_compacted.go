@@ -151,5 +151,43 @@ func scriptAddition(s *script) string {
 			was, first = res.SystemPromptAddition, false
 		}
 	}
+	return s.movesUnderHost()
+}
+
+// movesUnderHost hands over a list that only grows, far over the budget.
+func (s *script) movesUnderHost() string {
+	s.id = recallSession("that a host hands over")
+	at := map[string]int{} // by what is said
+	t := &core.Transcript{Whole: true}
+	first, was := 0, ""
+	for n := range 40 {
+		for _, role := range []message.Role{message.User, message.Assistant} {
+			m := s.message(role, wordy(25))
+			at[m.Text()] = len(t.Messages)
+			t.Messages = append(t.Messages, m)
+		}
+		res, err := s.assemble(900, func(r *core.AssembleRequest) { r.Transcript = t })
+		if err != nil {
+			return fmt.Sprintf("assemble with %d messages of a host: error %v", len(t.Messages), err)
+		}
+		if is := res.SystemPromptAddition; n > 0 && is != was && !res.Stepped {
+			return fmt.Sprintf("with %d messages of a host the addition is %.60q and was %.60q, and Stepped does not say so", len(t.Messages), is, was)
+		}
+		was = res.SystemPromptAddition
+		for _, m := range res.Messages {
+			is, ok := at[m.Text()]
+			if !ok {
+				continue // the engine's own
+			}
+			if is > first && !res.Stepped {
+				return fmt.Sprintf("with %d messages of a host the window begins with number %d and began with %d, and Stepped does not say that it moved", len(t.Messages), is, first)
+			}
+			first = is
+			break
+		}
+	}
+	if first == 0 && s.engine.Info().OwnsCompaction {
+		return "a list of a host's that is far larger than the budget is shown from its beginning"
+	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -284,6 +285,9 @@ func (r *storeRun) embedded(v vector.Store, space string) ([]vector.Vector, stri
 		for part := range 1 + (i+i/4)%2 {
 			out = append(out, vector.Vector{ID: e.ID, Part: part, Start: part * 3, End: part*3 + 5, Hash: 1<<63 + uint64(i), Values: []float32{float32(i) + 0.1, -float32(len(space)), float32(part)}})
 		}
+	}
+	if len(out) > 0 {
+		out[0].Values = []float32{float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32, math.MaxFloat32}
 	}
 	unknown := vector.Vector{ID: unknownID, Values: []float32{1, 2, 3}}
 	given := append(slices.Insert(slices.Clone(out), 0, unknown), unknown)

@@ -41,6 +41,20 @@ func oddNames(r *storeRun) string {
 		}
 		r.remember([]core.Entry{e})
 	}
+	// Names of a session and of a key that are alike where they are joined.
+	for n, by := range []string{"\x00", "\x1f", "/", ":", "|", "#", "\n", " "} {
+		first := fmt.Sprint("joined ", n)
+		for i, id := range []core.SessionID{{Agent: "ann", Session: first}, {Agent: "ann", Session: first + by + "a"}} {
+			e := plainEntry(len(r.all), id, 0)
+			e.Key = []string{"a" + by + "k", "k"}[i]
+			res, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e}))
+			if err != nil || res.Duplicates != 0 {
+				return fmt.Sprintf("Append with the key %q into session %q of agent %q: %d duplicates, error %v, want none", e.Key, id.Session, id.Agent, res.Duplicates, err)
+			}
+			r.remember([]core.Entry{e})
+			names = append(names, id)
+		}
+	}
 	if text := r.apart(names); text != "" {
 		return text
 	}

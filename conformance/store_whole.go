@@ -207,16 +207,24 @@ func until(done <-chan struct{}, f func(round int) string) string {
 }
 
 func raceShown(r *storeRun) string {
-	const rounds, n = 4, 20
+	const rounds, n = 6, 20
 	if r.bound > 0 {
 		return "" // a store that is behind cannot be held to this
 	}
 	users := r.users(2)
 	for round := range rounds {
 		id := core.SessionID{Agent: "agent-a", Session: fmt.Sprint("shown-", round)}
+		scope := id.Scope()
+		if round > 1 { // of several sessions by turns
+			id.Agent = fmt.Sprint("agent-", round)
+			scope = core.Scope{Agent: id.Agent}
+		}
 		given := make([]core.Entry, n)
 		for i := range given {
 			given[i] = plainEntry(round*n+i, id, int64(i))
+			if round > 1 {
+				given[i].Session = fmt.Sprint("shown-", i%3)
+			}
 		}
 		if round%2 == 1 {
 			slices.Reverse(given) // the order given is another one than that of the positions
@@ -232,7 +240,7 @@ func raceShown(r *storeRun) string {
 				return ""
 			}
 			return until(done, func(int) string {
-				page, err := users[1].Scan(r.ctx(), core.ScanQuery{Scope: id.Scope(), Limit: core.MaxPage})
+				page, err := users[1].Scan(r.ctx(), core.ScanQuery{Scope: scope, Limit: core.MaxPage})
 				if err != nil {
 					return fmt.Sprintf("Scan during an append: error %v, want none", err)
 				}

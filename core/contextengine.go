@@ -170,7 +170,7 @@ const (
 type CommitTurnResult struct {
 	// Status is Committed or Duplicate.
 	Status string `json:"status"`
-	// IDs are those of IngestResult.
+	// IDs are those of IngestResult; a turn that is a duplicate may have none.
 	IDs []string `json:"ids"`
 }
 
