@@ -534,3 +534,18 @@ func TestOwnOutputBeginsWithASummary(t *testing.T) {
 		t.Error("no window began with the summary: nothing is tested")
 	}
 }
+
+// TestHostCompactionBehindAnEmptyWindow: a summary that nobody knew is the host's, also where a window was empty before and nothing that is known follows.
+func TestHostCompactionBehindAnEmptyWindow(t *testing.T) {
+	f := newFixture(t)
+	sum := user("the host's summary")
+	sum.Type = message.CompactionSummary
+	loop := func(r *core.AssembleRequest) { r.Call = core.CallLoop }
+	f.assemble(1000, transcript(""))
+	f.assemble(1000, transcript("", user("q1"), user("q2")), loop)
+	for range 2 {
+		if got, want := shown(f.assemble(1000, transcript("", sum, user("q3"), assistant("a3")), loop)), "the host's summary | q3 | a3"; got != want {
+			t.Errorf("shown: %q, want %q", got, want)
+		}
+	}
+}

@@ -100,8 +100,11 @@ func compose(l links, t *core.Transcript) Course {
 	c := Course{Front: -1}
 	known := len(l.roles)
 	first := l.first(t)
-	summary := len(l.host) > 0 && !l.gap[0] && t.Messages[l.host[0]].Type == message.CompactionSummary // the host's, not one behind a note of the engine's
-	hidden := 0                                                                                        // how many known entries the host does not show any more, but which are in force
+	summary := len(l.host) > 0 && t.Messages[l.host[0]].Type == message.CompactionSummary
+	if summary && l.gap[0] && l.match[0] >= 0 {
+		summary = false // it was said before, and a note of the engine's stands in front of it
+	}
+	hidden := 0 // how many known entries the host does not show any more, but which are in force
 	switch {
 	case first >= 0:
 		hidden = l.match[first]
