@@ -126,16 +126,9 @@ func (s *script) budgetsOfHostsRoles() string {
 			if by > 0 {
 				budget = whole - whole*by/32
 			}
-			res, err := s.assemble(budget, nil)
-			if errors.Is(err, core.ErrBudget) {
-				continue
-			}
-			if err != nil {
-				return fmt.Sprintf("assemble with a budget of %d: error %v", budget, err)
-			}
-			n, text := s.recounted(res)
-			if text != "" || n > budget {
-				return fmt.Sprintf("with messages of the role %q and a budget of %d the prompt costs %d %s", host.role, budget, n, text)
+			n, text := s.within(budget)
+			if text != "" {
+				return fmt.Sprintf("with messages of the role %q: %s", host.role, text)
 			}
 			if by == 0 {
 				whole = n
@@ -167,19 +160,28 @@ func (s *script) budgetsOfLongCommands() string {
 			return text
 		}
 		for _, budget := range []int{300, 1000, 3000} {
-			res, err := s.assemble(budget, nil)
-			if errors.Is(err, core.ErrBudget) {
-				continue
-			}
-			if err != nil {
-				return fmt.Sprintf("assemble with a budget of %d: error %v", budget, err)
-			}
-			if n, text := s.recounted(res); text != "" || n > budget {
-				return fmt.Sprintf("with an execution whose %s is long and a budget of %d the prompt costs %d %s", long, budget, n, text)
+			if _, text := s.within(budget); text != "" {
+				return fmt.Sprintf("with an execution whose %s is long: %s", long, text)
 			}
 		}
 	}
 	return ""
+}
+
+// within asks for a prompt, and returns what it costs; a refusal for want of budget costs nothing.
+func (s *script) within(budget int) (int, string) {
+	res, err := s.assemble(budget, nil)
+	if errors.Is(err, core.ErrBudget) {
+		return 0, ""
+	}
+	if err != nil {
+		return 0, fmt.Sprintf("assemble with a budget of %d: error %v", budget, err)
+	}
+	n, text := s.recounted(res)
+	if text == "" && n > budget {
+		text = fmt.Sprintf("with a budget of %d the prompt costs %d", budget, n)
+	}
+	return n, text
 }
 
 // recounted returns what a prompt costs.
