@@ -549,3 +549,20 @@ func TestHostCompactionBehindAnEmptyWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestNewBeginningBehindAnEmptyWindow: where a window was empty, a list in the turn that shows nothing known may go on behind it. It does with a model's answer, and is
+// a new beginning with a prompt.
+func TestNewBeginningBehindAnEmptyWindow(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		f := newFixture(t)
+		loop := func(r *core.AssembleRequest) { r.Call, r.Transcript.Whole = core.CallLoop, whole }
+		f.assemble(1000, transcript(""))
+		f.assemble(1000, transcript("", user("q1"), assistant("a1")), loop)
+		if got, want := shown(f.assemble(1000, transcript("", assistant("a2")), loop)), "q1 | a1 | a2"; got != want {
+			t.Errorf("whole %t: shown: %q, want %q", whole, got, want)
+		}
+		if got, want := shown(f.assemble(1000, transcript("", user("q2")), loop)), "q2"; got != want {
+			t.Errorf("whole %t: shown: %q, want %q", whole, got, want)
+		}
+	}
+}

@@ -233,12 +233,15 @@ func (s *session) setStub(v *core.View, it *item, st window.Stub) {
 
 // pin keeps a user message in front although its turn begins behind it.
 func (f *frame) pin(v *core.View, group int) {
-	for _, n := range slices.Backward(f.shown.members(f.groups[group].From)) {
-		if it := f.item(n); isPrompt(it.entry) {
-			pinned := *it
-			f.s.pinned = &pinned
-			v.Apply(edit.Pin{ID: it.entry.ID})
-			return
+	g := f.groups[group]
+	for j := g.To - 1; j >= g.From; j-- { // a rule may have merged it into a result of the group
+		for _, n := range slices.Backward(f.shown.members(j)) {
+			if it := f.item(n); isPrompt(it.entry) && !window.SaysNothing(it.entry.Message) {
+				pinned := *it
+				f.s.pinned = &pinned
+				v.Apply(edit.Pin{ID: it.entry.ID})
+				return
+			}
 		}
 	}
 }

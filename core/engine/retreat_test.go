@@ -260,6 +260,25 @@ func TestCompactionTakesTheNewestPrompt(t *testing.T) {
 	f.sound()
 }
 
+// TestPromptMergedIntoAGroup: a provider's rules merge prompts, also into the results or the answer in front of them. The newest stays when the rest has no room.
+func TestPromptMergedIntoAGroup(t *testing.T) {
+	for _, provider := range []string{"", "anthropic", "google", "mistral", "openai", "openai-responses"} {
+		for _, open := range []bool{false, true} {
+			f := newFixture(t, func(c *engine.Config, _ *engine.Parts) { c.History.Provider = provider })
+			f.ingest(user("first question"), calling("c1"), resulting("c1", "found"))
+			if open {
+				f.ingest(calling("c2"))
+			}
+			f.ingest(user("aside"+strings.Repeat(" word", 100)), user("second question"+strings.Repeat(" word", 70)))
+			f.ingest(calling("c3"), resulting("c3", "found more"), assistant("a step"))
+			if got := shown(f.assemble(200)); !strings.Contains(got, "second question") {
+				t.Errorf("%q, open %t: shown: %q, want the second question", provider, open, got)
+			}
+			f.sound()
+		}
+	}
+}
+
 // TestPromptOfALostCompaction: the same, where the summary was stored and the answer lost.
 func TestPromptOfALostCompaction(t *testing.T) {
 	for _, restart := range []bool{false, true} {

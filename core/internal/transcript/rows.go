@@ -92,14 +92,16 @@ func (in *Reading) Disown(n int, known []Known) {
 func (in *Reading) BuildsOn(n, reach int) { in.output, in.reach = n, reach }
 
 // FollowNothing is for a transcript that may go on behind an output of no messages: all that was in force was erased, or left the window. Where it shows nothing that is
-// known, it does, and is no new beginning.
+// known, it does, and is no new beginning, if it begins with what a model answered, or hosts show nothing of what is known.
 func (in *Reading) FollowNothing(known []Known) {
 	there := func(r Row) bool {
 		return slices.ContainsFunc(known, func(k Known) bool { return k.Fingerprint == r.Fingerprint })
 	}
-	if len(in.Rows) > 0 && !slices.ContainsFunc(in.Rows, there) {
-		in.Rows[0].Gap = true
+	if len(in.Rows) == 0 || slices.ContainsFunc(in.Rows, there) {
+		return
 	}
+	hard := func(k Known) bool { return !k.Soft }
+	in.Rows[0].Gap = in.Rows[0].Gap || in.t.Messages[in.Rows[0].Index].Role == message.Assistant || !slices.ContainsFunc(known, hard)
 }
 
 func fingerprints(rows []Row) []string {
