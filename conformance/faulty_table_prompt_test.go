@@ -37,6 +37,14 @@ func tablePrompts() []broken {
 			insert(a, len(a.Messages), message.New(message.User, req.Prompt))
 		}
 	})
+	asked("contract.question", "what a turn began with leaves with its first calls", nil, func(_ core.AssembleRequest, a *core.AssembleResult) {
+		for _, c := range a.Choices {
+			if c.Reason == window.ReasonPinned && c.Message >= 0 {
+				remove(a, c.Message)
+				return
+			}
+		}
+	})
 	asked("contract.unsent", "the host's prompt stands in the addition", nil, func(req core.AssembleRequest, a *core.AssembleResult) {
 		if req.Prompt != "" && req.Call == core.CallLoop {
 			a.SystemPromptAddition += "They ask: " + req.Prompt

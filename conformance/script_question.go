@@ -1,0 +1,73 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/history"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+var questionChecks = []Check{
+	{ID: "contract.question", Promise: 5, Suite: SuiteEngine, script: scriptQuestion,
+		Rule: "what the user asked last is shown as long as its turn goes on, also where a provider's rules merge it with what stands in front, if it and the newest group take at most half of the budget"},
+}
+
+func scriptQuestion(s *script) string {
+	for _, provider := range []string{"", history.ProviderAnthropic, history.ProviderGoogle, history.ProviderMistral, history.ProviderOpenAI} {
+		for _, behind := range []string{"an answer", "a result", "a call without a result"} {
+			s.id = recallSession(fmt.Sprintf("asks %q behind %s, shown whole", provider, behind))
+			_, text := s.asksBehind(behind)
+			if text != "" {
+				return text
+			}
+			res, err := s.assemble(1<<20, nil)
+			if err != nil {
+				return fmt.Sprintf("assemble: error %v", err)
+			}
+			all, text := s.recounted(res)
+			if text != "" {
+				return text
+			}
+			for eighths := 4; eighths < 8; eighths++ {
+				s.id = recallSession(fmt.Sprintf("asks %q behind %s, %d", provider, behind, eighths))
+				asked, text := s.asksBehind(behind)
+				if text != "" {
+					return text
+				}
+				budget := all * eighths / 8
+				res, err := s.assemble(budget, func(r *core.AssembleRequest) { r.Settings.Provider = provider })
+				if err != nil {
+					return fmt.Sprintf("assemble with a budget of %d: error %v", budget, err)
+				}
+				if !slices.ContainsFunc(res.Messages, func(m message.Message) bool { return contains(marksIn(allOf(m)), asked) }) {
+					return fmt.Sprintf("for the provider %q, behind %s, with %d of the %d tokens of everything, what the user asked last is not shown", provider, behind, budget, all)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// asksBehind stores a conversation that ends in a turn with tools. Its question is an eighth of it, and stands behind a longer one that nothing answers and that behind what
+// is named. It returns the question's mark.
+func (s *script) asksBehind(what string) (string, string) {
+	list := append([]message.Message{s.message(message.User, "begins"), s.message(message.Assistant, "does")}, s.looksUp()...)
+	switch what {
+	case "an answer":
+		list = append(list, s.message(message.Assistant, "it is found"))
+	case "a call without a result":
+		list = append(list, s.looksUp()[1])
+	}
+	aside, question := s.message(message.User, strings.Repeat("and another thing ", 120)), s.message(message.User, strings.Repeat("now this ", 32))
+	list = append(append(list, aside, question), s.looksUp()[1:]...)
+	list = append(list, s.message(message.Assistant, "goes on"))
+	for _, m := range list {
+		if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: m}); err != nil {
+			return "", fmt.Sprintf("ingest: error %v", err)
+		}
+	}
+	return marksIn(question.Text())[0], ""
+}
