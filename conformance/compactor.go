@@ -183,7 +183,9 @@ func examineCompactor(tb testing.TB, c Check, open func(testing.TB, *Model) core
 		defer w.finish(tb)
 		return w.run(tb, func() string {
 			m := &Model{}
-			return c.compactor(&compactorRun{tb: tb, watch: w.watch, compactor: open(tb, m), open: open, model: m, host: NewHost(m), pieces: pieces})
+			heard := &onceOnly{Compactor: open(tb, m)}
+			text := c.compactor(&compactorRun{tb: tb, watch: w.watch, compactor: heard, open: open, model: m, host: NewHost(m), pieces: pieces})
+			return cmp.Or(text, heard.found())
 		})
 	})
 	if !found {

@@ -204,8 +204,11 @@ func patchRounds(r *compactorRun) string {
 }
 
 func patchHonest(r *compactorRun) string {
-	for n, mood := range []Mood{Honest, Empty, Lying, Lying, Hostile} {
+	for n, mood := range []Mood{Honest, Empty, Lying, Lying, Hostile, Empty} {
 		r.model.Set(mood)
+		if n == 5 { // results that are shortened although they failed
+			r.pieces = append([]piece{{Calls: 2, Size: 2000}, {Calls: 2, Size: 2000}}, r.pieces...)
+		}
 		c := r.rich(true)
 		if n == 3 {
 			c.SummaryTokens = 60
@@ -293,12 +296,8 @@ func leastCost(m message.Message, stubs ...map[int]string) int {
 
 func patchPublish(r *compactorRun) string {
 	c := r.task(true)
-	p, err := r.compactor.Compact(r.ctx(), c)
-	if err != nil {
+	if _, err := r.compactor.Compact(r.ctx(), c); err != nil {
 		return fmt.Sprintf("Compact: error %v, want none", err)
-	}
-	if text := r.again(p); text != "" {
-		return text
 	}
 	if len(r.published) == 0 {
 		return ""

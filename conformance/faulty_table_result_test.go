@@ -185,6 +185,24 @@ func tableModes() []broken {
 			}
 		}
 	}))
+	out = append(out, caughtBy("contract.warnings", "no word of it inside a turn", recalling(nil), func(w *wrongEngine) {
+		var mu sync.Mutex
+		call := core.CallPrompt
+		w.before = func(_ string, req any) {
+			if r, ok := req.(*core.AssembleRequest); ok {
+				mu.Lock()
+				call = r.Call
+				mu.Unlock()
+			}
+		}
+		w.after = func(_ string, res any) {
+			mu.Lock()
+			defer mu.Unlock()
+			if a, ok := res.(*core.AssembleResult); ok && call == core.CallLoop {
+				a.Warnings = nil
+			}
+		}
+	}))
 	for name, f := range map[string]func([]string) []string{
 		"the first alone": func(s []string) []string { return s[:min(1, len(s))] },
 		"backwards":       func(s []string) []string { s = slices.Clone(s); slices.Reverse(s); return s },

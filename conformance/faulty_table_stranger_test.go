@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
@@ -112,6 +113,38 @@ func strangersParts() []broken {
 			c.Publish = func(ctx context.Context, p core.Patch) error { return publish(ctx, longNote(p)) }
 			p, err := s(ctx, c)
 			return longNote(p), err
+		}),
+		brokenCompactorOf("publishing", "summary", "what was published last is proposed again", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			var last []core.Replacement
+			if publish := c.Publish; publish != nil {
+				c.Publish = func(ctx context.Context, p core.Patch) error {
+					err := publish(ctx, p)
+					if n := len(p.Replace); n > 0 && err == nil {
+						last = p.Replace[n-1:]
+					}
+					return err
+				}
+			}
+			p, err := s(ctx, c)
+			p.Replace = append(last, p.Replace...)
+			return p, err
+		}),
+		brokenCompactorOf("stubs", "mask", "of a failed result nothing is left", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
+			failed := map[string]bool{}
+			for _, e := range c.Entries {
+				for _, part := range e.Message.Parts {
+					failed[e.ID] = failed[e.ID] || part.Kind == message.ToolResult && part.IsError
+				}
+			}
+			p, err := s(ctx, c)
+			for id, st := range p.Stubs {
+				if failed[id] {
+					for i := range st.Texts {
+						st.Texts[i] = " \n"
+					}
+				}
+			}
+			return p, err
 		}),
 		brokenCompactorEach("concurrency", "index", "the newest call's session is named by all", func() func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error) {
 			var mu sync.Mutex

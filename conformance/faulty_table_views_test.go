@@ -64,6 +64,11 @@ func tableViews() []broken {
 		list("after by the session alone", nil, func(q core.ViewQuery, ids []core.SessionID) []core.SessionID {
 			return slices.DeleteFunc(ids, func(id core.SessionID) bool { return q.After.Agent != "" && id.Session <= q.After.Session })
 		}),
+		list("after is of the agent asked for", func(q *core.ViewQuery) {
+			if q.Agent != "" && q.After != (core.SessionID{}) {
+				q.After.Agent = q.Agent
+			}
+		}, nil),
 		list("after included", func(q *core.ViewQuery) { q.After.Session = q.After.Session[:max(len(q.After.Session)-1, 0)] }, nil),
 		swap("conflict is invalid", func(s *brokenStore, ctx context.Context, v core.View) error {
 			if err := s.Store.SwapView(ctx, v); errors.Is(err, core.ErrConflict) {

@@ -201,6 +201,47 @@ func scriptWarnings(s *script) string {
 			s.env.Host.advance(24 * time.Hour)
 		}
 	}
+	return s.warnsInLoop()
+}
+
+// warnsInLoop lets turns with tools outgrow their window, where what recall reads fails as the window moves in one of them.
+func (s *script) warnsInLoop() string {
+	moved := map[int]bool{} // by the calls of the sound turn: something was recalled anew
+	for _, of := range []string{"sound, with tools", "with tools"} {
+		s.id = recallSession(of)
+		if text := s.outgrown(s.id); text != "" {
+			return text
+		}
+		for round := range 16 {
+			if round > 0 {
+				for _, m := range append(s.looksUp()[1:], s.message(message.Assistant, strings.Repeat("it is here ", 20))) {
+					if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: m}); err != nil {
+						return fmt.Sprintf("ingest: error %v", err)
+					}
+				}
+			}
+			sound := of != "with tools"
+			if !sound && moved[round] {
+				s.env.faults.armAfter(faultScan, 0, 1000)
+			}
+			res, err := s.assemble(recallBudget, func(r *core.AssembleRequest) {
+				if round > 0 {
+					r.Call = core.CallLoop
+				}
+			})
+			hits := s.env.faults.disarm()
+			switch {
+			case sound && err != nil:
+				return fmt.Sprintf("assemble: error %v", err)
+			case sound:
+				moved[round] = round > 0 && res.Stepped && res.RecallLen > 0
+			case err != nil || res.Degraded != "": // said loudly
+			case hits > 0 && moved[round] && res.RecallLen == 0 && len(res.Warnings) == 0:
+				return fmt.Sprintf("assemble after %d calls of tools while what recall reads fails (%d times): nothing is recalled, and no warning says why", round, hits)
+			}
+			s.recover()
+		}
+	}
 	return ""
 }
 

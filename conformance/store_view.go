@@ -262,6 +262,13 @@ func (r *storeRun) listsBehind(all []core.SessionID) string {
 			}
 		}
 	}
+	for _, after := range []core.SessionID{{Agent: "agent", Session: "zz"}, {Agent: "agent-aa"}, {Agent: "agent-c", Session: "a"}, {Agent: "agent-c"}} {
+		for _, agent := range []string{"agent-a", "agent-b"} {
+			if text := behind(agent, after); text != "" {
+				return text
+			}
+		}
+	}
 	for len(all) > 0 {
 		gone := all[0]
 		all = all[1:]
