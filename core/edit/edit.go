@@ -693,12 +693,14 @@ func (e Lapse) Edit(v *core.View) {
 	v.Grants = slices.DeleteFunc(v.Grants, func(g core.Grant) bool { return !e.Now.Before(g.Until) })
 }
 
-// Revoke ends the grants that were given with the session. With an ID it ends that one alone.
-type Revoke struct{ ID string }
+// Revoke ends the grants that were given with the session, or with Search those to search that scope, which subagents gave it.
+type Revoke struct{ Search core.Scope }
 
 // Edit implements core.Edit.
 func (e Revoke) Edit(v *core.View) {
-	v.Grants = slices.DeleteFunc(v.Grants, func(g core.Grant) bool { return g.ID == e.ID || e.ID == "" && !g.Search })
+	v.Grants = slices.DeleteFunc(v.Grants, func(g core.Grant) bool {
+		return g.Search == (e.Search != core.Scope{}) && (!g.Search || g.Scope == e.Search)
+	})
 }
 
 // Publish gives the view its version.

@@ -185,9 +185,9 @@ func (t *task) keepPrompt(ctx context.Context, v *core.View) error {
 	return nil
 }
 
-// isPrompt reports whether an entry is a message with which a user begins a turn.
+// isPrompt reports whether an entry is a message with which a user begins a turn. What says nothing begins none.
 func isPrompt(entry core.Entry) bool {
-	return entry.Role == message.User && entry.Type == core.TypeMessage && entry.Message.Type == ""
+	return entry.Role == message.User && entry.Type == core.TypeMessage && entry.Message.Type == "" && !window.SaysNothing(entry.Message)
 }
 
 // refused returns the error for a patch that breaks a rule; nothing of it is published.

@@ -550,6 +550,27 @@ func TestHostCompactionBehindAnEmptyWindow(t *testing.T) {
 	}
 }
 
+// TestFirstTurnBehindHeartbeats: a timer alone has spoken, and a rule leaves out what it said: the window is empty, and the first turn goes on behind it.
+func TestFirstTurnBehindHeartbeats(t *testing.T) {
+	for _, provider := range []string{"", "anthropic", "google", "mistral", "openai", "openai-responses"} {
+		f := newFixture(t, func(c *engine.Config, _ *engine.Parts) { c.History.Provider = provider })
+		host := one(user("Read HEARTBEAT.md. If nothing needs attention, reply HEARTBEAT_OK."), assistant("HEARTBEAT_OK"))
+		given := f.assemble(1000, transcript("what now?", host...)).Messages
+		turn := one(user("what now?"), calling("c1"), resulting("c1", "found"))
+		f.assemble(1000, transcript("", join(given, turn)...), inLoop)
+		turn = append(turn, assistant("done"))
+		if _, err := f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: "t1", Messages: turn}); err != nil {
+			t.Fatal(err)
+		}
+		host = join(host, turn)
+		f.assemble(1000, transcript("next", host...))
+		if got := f.stored(); got != len(host) {
+			t.Errorf("%q: %d stored, want %d", provider, got, len(host))
+		}
+		f.sound()
+	}
+}
+
 // TestNewBeginningBehindAnEmptyWindow: where a window was empty, a list in the turn that shows nothing known may go on behind it. It does with a model's answer, and is
 // a new beginning with a prompt.
 func TestNewBeginningBehindAnEmptyWindow(t *testing.T) {

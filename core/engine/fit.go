@@ -236,7 +236,7 @@ func (f *frame) pin(v *core.View, group int) {
 	g := f.groups[group]
 	for j := g.To - 1; j >= g.From; j-- { // a rule may have merged it into a result of the group
 		for _, n := range slices.Backward(f.shown.members(j)) {
-			if it := f.item(n); isPrompt(it.entry) && !window.SaysNothing(it.entry.Message) {
+			if it := f.item(n); isPrompt(it.entry) {
 				pinned := *it
 				f.s.pinned = &pinned
 				v.Apply(edit.Pin{ID: it.entry.ID})

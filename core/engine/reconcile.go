@@ -94,7 +94,7 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		}
 		v := s.view.Clone()
 		if len(fresh) == 0 {
-			if err := s.tell(ctx, at, &v, t.Messages, nil); err != nil || v.Told == s.view.Told {
+			if err := s.tell(ctx, at, &v, t.Messages, nil, false); err != nil || v.Told == s.view.Told {
 				return 0, true, err
 			}
 			return 0, true, s.settle(ctx, v)
@@ -109,7 +109,7 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		if !own {
 			v.Apply(edit.Match{Ledger: s.grown(l, fps[l.Count-t.Skipped:], &v)})
 		}
-		if err := s.tell(ctx, at, &v, t.Messages, in.entries); err != nil {
+		if err := s.tell(ctx, at, &v, t.Messages, in.entries, false); err != nil {
 			return 0, true, err
 		}
 		return len(in.entries), true, s.takeUp(ctx, v, in)
@@ -173,8 +173,9 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	in.Disown(back.Count, known)
 	if at.further() {
 		in.BuildsOn(back.Count, back.Len)
-		if slices.ContainsFunc(s.outputs, func(l core.Ledger) bool { return l.Count == 0 }) {
-			in.FollowNothing(known)
+		nothing := func(l core.Ledger) bool { return l.Count == 0 }
+		if slices.ContainsFunc(s.outputs, nothing) {
+			in.FollowNothing(known, slices.ContainsFunc(s.outputs, func(l core.Ledger) bool { return nothing(l) && l.Len == s.view.Len() }))
 		}
 	}
 	in.TakeLeaders(&s.view, known)
@@ -186,12 +187,13 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	}
 	plan := in.Plan(&s.view, known)
 	v := s.view.Clone()
+	id, seq, accepted := s.accepted()
 	n, err := s.follow(ctx, &v, t, plan)
 	if err != nil {
 		return 0, err
 	}
 	v.Apply(edit.Match{Ledger: s.grown(core.Ledger{Count: t.Skipped, Digest: t.Digest, Whole: t.Whole}, fps, &v)})
-	if err := s.tell(ctx, at, &v, t.Messages, n.entries); err != nil {
+	if err := s.tell(ctx, at, &v, t.Messages, n.entries, accepted && v.Position(id, seq) < 0); err != nil {
 		return 0, err
 	}
 	if err := s.takeUp(ctx, v, n); err != nil || len(plan.Leaders) == 0 || !s.warm {

@@ -279,6 +279,32 @@ func TestPromptMergedIntoAGroup(t *testing.T) {
 	}
 }
 
+// TestBlankIsNoPrompt: a user's message that says nothing, such as an image that the host took out, begins no turn: what the user asked stays, where the window steps
+// and where a compaction comes.
+func TestBlankIsNoPrompt(t *testing.T) {
+	for _, provider := range []string{"", "anthropic", "google", "mistral", "openai", "openai-responses"} {
+		for _, blank := range []string{"", " \n"} {
+			f := newFixture(t, func(c *engine.Config, _ *engine.Parts) { c.History.Provider, c.RecentMessages = provider, 1 })
+			f.ingest(user("earlier"), assistant("before"), user("the question"+strings.Repeat(" word", 10)))
+			f.assemble(150)
+			for n := range 8 {
+				if n == 3 {
+					f.ingest(user(blank))
+				}
+				if n == 6 {
+					f.compact(150)
+				}
+				id := fmt.Sprint("c", n)
+				f.ingest(calling(id), resulting(id, "found"+strings.Repeat(" word", 30)))
+				if got := shown(f.assemble(150, inLoop)); !strings.Contains(got, "the question") {
+					t.Fatalf("%q, blank %q, step %d: shown: %q", provider, blank, n, got)
+				}
+			}
+			f.sound()
+		}
+	}
+}
+
 // TestPromptOfALostCompaction: the same, where the summary was stored and the answer lost.
 func TestPromptOfALostCompaction(t *testing.T) {
 	for _, restart := range []bool{false, true} {

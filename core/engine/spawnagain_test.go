@@ -26,6 +26,7 @@ func spawnsAgain(t *testing.T, mode core.SpawnMode, restart, lost bool, at int) 
 	t.Helper()
 	store := &struckStore{Store: memory.New()}
 	f := newFixture(t, func(c *engine.Config, p *engine.Parts) { c.Failure, p.Store = engine.FailStrict, store })
+	f.store = store.Store
 	f.ingest(user("hello"))
 	req := core.SpawnRequest{Parent: f.id, Child: core.SessionID{Agent: f.id.Agent, Session: "child"}, Mode: mode}
 	store.at, store.lost = store.calls+at, lost
@@ -46,12 +47,14 @@ func spawnsAgain(t *testing.T, mode core.SpawnMode, restart, lost bool, at int) 
 	if err != nil {
 		t.Fatalf("mode %s, restart %t, call %d (%s) done %t: the same call again: %v", mode, restart, at, store.what, lost, err)
 	}
-	v, err := f.store.LoadView(t.Context(), req.Child)
-	if err != nil && !errors.Is(err, core.ErrNotFound) {
-		t.Fatal(err)
-	}
-	if v.Len() > 0 || len(v.Grants) > 0 || v.Parent != nil {
-		t.Errorf("mode %s, restart %t, call %d (%s) done %t: %d messages and %d grants stay when it was taken back", mode, restart, at, store.what, lost, v.Len(), len(v.Grants))
+	for _, id := range []core.SessionID{req.Child, req.Parent} {
+		v, err := f.store.LoadView(t.Context(), id)
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
+			t.Fatal(err)
+		}
+		if len(v.Grants) > 0 || id == req.Child && (v.Len() > 0 || v.Parent != nil) {
+			t.Errorf("mode %s, restart %t, call %d (%s) done %t: %d messages and %d grants stay in %s when it was taken back", mode, restart, at, store.what, lost, v.Len(), len(v.Grants), id)
+		}
 	}
 	if _, err := f.engine.Ingest(t.Context(), core.IngestRequest{Session: req.Child, Message: user("now")}); err != nil {
 		t.Fatal(err)
@@ -60,4 +63,29 @@ func spawnsAgain(t *testing.T, mode core.SpawnMode, restart, lost bool, at int) 
 		t.Errorf("a child that said something was prepared: %v", err)
 	}
 	return true
+}
+
+// TestSpawnTwiceTakenBack: the answer of a preparation is lost on its way and the host prepares again; when the launch fails, neither session opens anything to the other.
+func TestSpawnTwiceTakenBack(t *testing.T) {
+	for _, mode := range []core.SpawnMode{core.SpawnFork, core.SpawnIsolated} {
+		f := newFixture(t)
+		f.ingest(user("hello"))
+		req := core.SpawnRequest{Parent: f.id, Child: core.SessionID{Agent: "other", Session: "child"}, Mode: mode}
+		if _, err := f.engine.PrepareSubagentSpawn(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		spawn, err := f.engine.PrepareSubagentSpawn(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := spawn.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.say(req.Child, false, user("the kestrel is private"))
+		res, err := f.engine.Search(t.Context(), engine.SearchRequest{Session: f.id, Query: "kestrel"})
+		if err != nil || len(res.Found) > 0 {
+			t.Errorf("mode %q: the parent finds %+v, error %v", mode, res.Found, err)
+		}
+		f.sound()
+	}
 }

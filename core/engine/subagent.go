@@ -144,7 +144,9 @@ func (e *Engine) spawn(ctx context.Context, req core.SpawnRequest, ttl time.Dura
 	if err != nil {
 		return core.Spawn{}, e.failed(ctx, "store", "spawn", err)
 	}
-	spawn.Rollback = func(ctx context.Context) error { return e.rollback(ctx, req.Child, had) }
+	spawn.Rollback = func(ctx context.Context) error {
+		return errors.Join(e.rollback(ctx, req.Child, had), e.closes(ctx, req.Parent, req.Child))
+	}
 	if err := e.unerased(ctx, parent); err != nil {
 		back := spawn.Rollback(context.WithoutCancel(ctx))
 		if back == nil && errors.Is(err, errOvertaken) {
@@ -157,11 +159,9 @@ func (e *Engine) spawn(ctx context.Context, req core.SpawnRequest, ttl time.Dura
 	}
 	spawn.GrantID = grant.ID
 	back := core.Grant{ID: grant.ID, Scope: req.Child.Scope(), Until: grant.Until, Search: true}
-	if err := e.grants(ctx, req.Parent, edit.Allow{Grant: back, Now: e.now()}); err != nil {
+	// An earlier call may have given one whose answer was lost.
+	if err := e.grants(ctx, req.Parent, edit.Revoke{Search: back.Scope}, edit.Allow{Grant: back, Now: e.now()}); err != nil {
 		return core.Spawn{}, e.failed(ctx, "store", "spawn", errors.Join(err, spawn.Rollback(context.WithoutCancel(ctx))))
-	}
-	spawn.Rollback = func(ctx context.Context) error {
-		return errors.Join(e.rollback(ctx, req.Child, had), e.grants(ctx, req.Parent, edit.Revoke{ID: grant.ID}))
 	}
 	return spawn, nil
 }
@@ -219,10 +219,21 @@ func elsewhere(v *core.View, agent string) bool {
 }
 
 // grants changes what is open to a session.
-func (e *Engine) grants(ctx context.Context, id core.SessionID, change core.Edit) error {
+func (e *Engine) grants(ctx context.Context, id core.SessionID, changes ...core.Edit) error {
 	return e.retry(ctx, id, func(s *session) error {
 		v := s.view.Clone()
-		v.Apply(change)
+		v.Apply(changes...)
+		return s.publish(ctx, v)
+	})
+}
+
+// closes takes from a parent what it may search of a child.
+func (e *Engine) closes(ctx context.Context, parent, child core.SessionID) error {
+	return e.retry(ctx, parent, func(s *session) error {
+		v := s.view.Clone()
+		if v.Apply(edit.Revoke{Search: child.Scope()}); len(v.Grants) == len(s.view.Grants) {
+			return nil
+		}
 		return s.publish(ctx, v)
 	})
 }

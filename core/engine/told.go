@@ -40,8 +40,9 @@ func momentOf(req *core.AssembleRequest) moment {
 	return before
 }
 
-// tell notes in a view that was matched with a transcript what that shows of the turn. news are the entries that were stored for it.
-func (s *session) tell(ctx context.Context, at moment, v *core.View, messages []message.Message, news []core.Entry) error {
+// tell notes in a view that was matched with a transcript what that shows of the turn. news are the entries that were stored for it. back says that the host took back what
+// was accepted last: what is left of that turn may be asked again.
+func (s *session) tell(ctx context.Context, at moment, v *core.View, messages []message.Message, news []core.Entry, back bool) error {
 	from, untold := v.Len(), v.Told.From >= v.Told.To
 	spoken, _ := transcript.Spoken(messages)
 	prompts := 0
@@ -63,12 +64,24 @@ func (s *session) tell(ctx context.Context, at moment, v *core.View, messages []
 		from = v.Told.From // it asks once more
 	case at == asked:
 		from, err = s.newest(ctx, v, prompts, news)
-		from = max(from, min(v.Told.From, v.Len())) // what was accepted is no part of another turn
+		if !back {
+			from = max(from, min(v.Told.From, v.Len())) // what was accepted is no part of another turn
+		}
 	}
 	if err == nil {
 		v.Apply(edit.Tell{From: from})
 	}
 	return err
+}
+
+// accepted returns where the last of what was accepted is stored; ok is false where nothing was.
+func (s *session) accepted() (id core.SessionID, seq int64, ok bool) {
+	n := min(s.view.Told.From, s.view.Len())
+	if n == 0 {
+		return id, 0, false
+	}
+	id, seq = s.view.At(n - 1)
+	return id, seq, true
 }
 
 // inTranscripts reports whether a host's transcript shows what an entry holds where that stands: it does not for what a timer caused, what a subagent handed back, and

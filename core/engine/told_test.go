@@ -310,3 +310,42 @@ func TestAcceptedIsNoPartOfTheNextTurn(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswerMadeAgain: the host takes the newest answer back and has it made again, with what the user said as it stood: that is stored and shown once.
+func TestAnswerMadeAgain(t *testing.T) {
+	for _, named := range []bool{false, true} {
+		for _, whole := range []bool{false, true} {
+			for _, commits := range []bool{false, true} {
+				f := newFixture(t)
+				name := func(id int, m message.Message) message.Message {
+					if named {
+						m.ID = fmt.Sprint("m", id)
+					}
+					return m
+				}
+				turns := 0
+				play := func(base []message.Message, asked, answer message.Message) {
+					f.assemble(1000, transcript("", join(base, one(asked))...), func(r *core.AssembleRequest) { r.Transcript.Whole = whole })
+					turns++
+					var err error
+					if commits {
+						_, err = f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: fmt.Sprint("t", turns), Messages: one(asked, answer)})
+					} else {
+						err = f.engine.AfterTurn(t.Context(), core.AfterTurnRequest{Session: f.id, Messages: join(base, one(asked, answer)), PrePrompt: len(base)})
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				base, joke := one(name(1, user("q1")), name(2, assistant("a1"))), name(3, user("tell me a joke"))
+				play(nil, base[0], base[1])
+				play(base, joke, name(4, assistant("first joke")))
+				play(base, joke, name(5, assistant("second joke")))
+				if got, want := shown(f.assemble(1000)), "q1 | a1 | tell me a joke | second joke"; got != want || f.stored() != 5 {
+					t.Errorf("named %t, whole %t, commits %t: shown %q, want %q; %d stored, want 5", named, whole, commits, got, want, f.stored())
+				}
+				f.sound()
+			}
+		}
+	}
+}

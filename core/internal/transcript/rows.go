@@ -91,9 +91,9 @@ func (in *Reading) Disown(n int, known []Known) {
 // them is only not shown: a rule took it out, or it fell out of the window. It is still in force.
 func (in *Reading) BuildsOn(n, reach int) { in.output, in.reach = n, reach }
 
-// FollowNothing is for a transcript that may go on behind an output of no messages: all that was in force was erased, or left the window. Where it shows nothing that is
-// known, it does, and is no new beginning, if it begins with what a model answered, or hosts show nothing of what is known.
-func (in *Reading) FollowNothing(known []Known) {
+// FollowNothing is for a transcript that may go on behind an output of no messages: all that was in force was erased, or left the window, or no prompt shows it. Where it
+// shows nothing that is known, it does, and is no new beginning, if nothing came since (last), it begins with what a model answered, or hosts show nothing of what is known.
+func (in *Reading) FollowNothing(known []Known, last bool) {
 	there := func(r Row) bool {
 		return slices.ContainsFunc(known, func(k Known) bool { return k.Fingerprint == r.Fingerprint })
 	}
@@ -101,7 +101,8 @@ func (in *Reading) FollowNothing(known []Known) {
 		return
 	}
 	hard := func(k Known) bool { return !k.Soft }
-	in.Rows[0].Gap = in.Rows[0].Gap || in.t.Messages[in.Rows[0].Index].Role == message.Assistant || !slices.ContainsFunc(known, hard)
+	follows := last || in.t.Messages[in.Rows[0].Index].Role == message.Assistant || !slices.ContainsFunc(known, hard)
+	in.Rows[0].Gap = in.Rows[0].Gap || follows
 }
 
 func fingerprints(rows []Row) []string {
