@@ -115,11 +115,12 @@ func (f *frame) choose(c *call, q *core.Query, candidates []core.Candidate, seen
 		if said := cand.Entry.Message.Text(); said != text && !window.Blank(said) && quotedAlready(&f.v, quotedBehind("", f.s.id, &cand.Entry, said)) {
 			elsewhere, quote.part = []string{strings.TrimSpace(window.Escape(said))}, true
 		}
-		if quote.part {
-			if short = newParts(&f.v, &cand.Entry, quote.text, short, elsewhere); short == "" {
-				continue
-			}
-			quote.text = quotedBehind("", f.s.id, &cand.Entry, short)
+		rest := newParts(&f.v, &cand.Entry, quote.text, short, elsewhere)
+		if rest == "" {
+			continue
+		}
+		if rest != short {
+			quote.text, quote.part = quotedBehind("", f.s.id, &cand.Entry, rest), true
 		}
 		if quote.cost = f.s.cachedCount(quote.text); !pack.take(&quote) {
 			c.leaveOut(cand, pack.cost(&quote))

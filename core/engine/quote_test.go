@@ -201,6 +201,22 @@ func TestQuotesOfLongEntries(t *testing.T) {
 	}
 }
 
+// TestQuotesOfWhatWasQuotedInPart: of an entry of which a block of an earlier turn quotes a part the rest is quoted, also where all of it is proposed.
+func TestQuotesOfWhatWasQuotedInPart(t *testing.T) {
+	passage := "the key is under the mat of the harbour"
+	k := newQuoting(t, nil, user("its beginning "+passage+strings.Repeat(" word", 300)+" its end"))
+	var res core.AssembleResult
+	for n, text := range []string{passage, ""} {
+		k.propose([]float64{1}, 0)
+		k.retriever.candidates[0].Text = text
+		_, res = k.quotes(8000, fmt.Sprint("where is the key, ", n))
+	}
+	if got := shown(res); strings.Count(got, passage) != 1 || strings.Count(got, "its end") != 1 {
+		t.Errorf("shown: %q, want the passage and the rest once each", got)
+	}
+	k.sound()
+}
+
 // TestQuotesThatCannotBeConfirmed: where it cannot be found out whether something quoted was erased, a strict engine says so, and another one quotes nothing and warns.
 func TestQuotesThatCannotBeConfirmed(t *testing.T) {
 	for _, policy := range []engine.FailurePolicy{engine.FailDegrade, engine.FailStrict} {
