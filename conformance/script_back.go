@@ -342,6 +342,13 @@ func scriptSubagent(s *script) string {
 		if s.reaches(undone, mark) {
 			return fmt.Sprintf("after a rollback (%s) the subagent still finds its parent's history", mode)
 		}
+		private := s.message(message.User, "is said to another agent")
+		if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: undone, Message: private}); err != nil {
+			return fmt.Sprintf("ingest into the session of a subagent that was taken back: error %v", err)
+		}
+		if s.reaches(s.id, marksIn(private.Text())[0]) {
+			return fmt.Sprintf("a subagent (%s) was prepared twice and taken back: its parent still finds what is said in that session", mode)
+		}
 		late := child("late")
 		if sp, text = spawn(late); text != "" {
 			return text

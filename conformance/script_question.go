@@ -17,7 +17,7 @@ var questionChecks = []Check{
 
 func scriptQuestion(s *script) string {
 	for _, provider := range []string{"", history.ProviderAnthropic, history.ProviderGoogle, history.ProviderMistral, history.ProviderOpenAI} {
-		for _, behind := range []string{"an answer", "a result", "a call without a result"} {
+		for _, behind := range []string{"an answer", "a result", "a call without a result", "a result, with a message that says nothing later"} {
 			s.id = recallSession(fmt.Sprintf("asks %q behind %s, shown whole", provider, behind))
 			_, text := s.asksBehind(behind)
 			if text != "" {
@@ -63,6 +63,9 @@ func (s *script) asksBehind(what string) (string, string) {
 	}
 	aside, question := s.message(message.User, strings.Repeat("and another thing ", 120)), s.message(message.User, strings.Repeat("now this ", 32))
 	list = append(append(list, aside, question), s.looksUp()[1:]...)
+	if what == "a result, with a message that says nothing later" {
+		list = append(append(list, message.New(message.User, " ")), s.looksUp()[1:]...)
+	}
 	list = append(list, s.message(message.Assistant, "goes on"))
 	for _, m := range list {
 		if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: m}); err != nil {
