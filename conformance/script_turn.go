@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
@@ -43,6 +44,46 @@ func scriptTurn(s *script) string {
 		}
 		if text := h.once(); text != "" {
 			return fmt.Sprintf("%s: %s", strings.Join(h.did, "; "), text)
+		}
+	}
+	return s.answersAgain()
+}
+
+// answersAgain takes the newest answer back and has it made again, with what the user said as it stood.
+func (s *script) answersAgain() string {
+	committer, commits := s.engine.(core.TurnCommitter)
+	after, afters := s.engine.(core.AfterTurner)
+	for n, names := range []string{"", "id", "", "id"} {
+		if n < 2 && !commits || n >= 2 && !afters {
+			continue
+		}
+		s.id = recallSession(fmt.Sprintf("made again %d", n))
+		h := turnHost{script: s, names: names}
+		first, asked := h.says(message.User, "begins"), h.says(message.User, "asks")
+		for turns := range 3 { // the second and the third answer the same
+			question := asked
+			if turns == 0 {
+				question = first
+			}
+			if text := h.asks([]message.Message{question}, "", core.CallPrompt); text != "" {
+				return text
+			}
+			turn := []message.Message{question, h.says(message.Assistant, "answers")}
+			var err error
+			if n < 2 {
+				_, err = committer.CommitTurn(h.ctx(), core.CommitTurnRequest{Session: h.id, AdvancementKey: fmt.Sprint("again ", turns), Messages: copiedMessages(turn)})
+			} else {
+				err = after.AfterTurn(h.ctx(), core.AfterTurnRequest{Session: h.id, Messages: copiedMessages(slices.Concat(h.list, turn)), PrePrompt: len(h.list)})
+			}
+			if err != nil {
+				return fmt.Sprintf("a turn is accepted: error %v", err)
+			}
+			if turns == 0 {
+				h.list = turn
+			}
+		}
+		if stored := h.counts()[sayingOf(asked)]; stored != 1 {
+			return fmt.Sprintf("messages named by %q: what was asked once, and answered again, is stored %d times", names, stored)
 		}
 	}
 	return ""
