@@ -36,7 +36,7 @@ const (
 	// NeedChangeFeed: core.As finds a core.ChangeFeed in the store.
 	NeedChangeFeed Need = "core.ChangeFeed"
 	// NeedVectorStore: core.As finds a vector.Store in the store.
-	NeedVectorStore Need = "core.VectorStore"
+	NeedVectorStore Need = "vector.Store"
 	// NeedStatter: core.As finds a core.Statter in the store.
 	NeedStatter Need = "core.Statter"
 	// NeedVectorSearcher: core.As finds a vector.Searcher and a vector.Store in the store.
@@ -79,8 +79,8 @@ const (
 	NeedSubagents Need = "core.SubagentHost"
 	// NeedTurns: the engine is a core.TurnCommitter.
 	NeedTurns Need = "core.TurnCommitter"
-	// NeedRecaller: the engine is a engine.Recaller.
-	NeedRecaller Need = "core.Recaller"
+	// NeedRecaller: the engine is an engine.Recaller.
+	NeedRecaller Need = "engine.Recaller"
 	// NeedScorer: the engine is an engine.Scorer.
 	NeedScorer Need = "engine.Scorer"
 	// NeedArmed: the engine is an engine.Armed.

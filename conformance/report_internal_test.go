@@ -49,7 +49,7 @@ func TestStrict(t *testing.T) {
 			t.Errorf("strict %v, failed %v: errors %q", c.strict, c.failed, rec.errors)
 		}
 		text := strings.Join(rec.logs, "\n")
-		for _, part := range append(want, "TestPart: 104 operations, 1 rules applied, seed 9", "append 3 swap 0", "core.Recaller (contract.back)", "not claimed:  cache.loop") {
+		for _, part := range append(want, "TestPart: 104 operations, 1 rules applied, seed 9", "append 3 swap 0", "engine.Recaller (contract.back)", "not claimed:  cache.loop") {
 			if !strings.Contains(text, part) {
 				t.Errorf("the report does not say %q:\n%s", part, text)
 			}

@@ -18,7 +18,8 @@ import (
 //
 // Callers: Entries are whole groups in conversation order, at least one; Protected entries at the end must not be touched; Target < Tokens unless Force.
 // What a Compaction holds is the compactor's own, to write to as well.
-// One that does not own compaction is given the request to pass on, and no history: Entries, Summaries, figures and Publish are zero.
+// One that does not own compaction is given the request, which it passes on to the runtime exactly once, and no history: Entries, Summaries, figures and Publish are
+// zero.
 type Compactor interface {
 	// OwnsCompaction reports whether the engine compacts itself (true) or passes the task on to the runtime (false). It never changes.
 	OwnsCompaction() bool

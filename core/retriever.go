@@ -7,7 +7,7 @@ import (
 
 // Retriever proposes entries worth recalling. The Engine decides which of them fit.
 //
-// Implementers: candidates come best first; none outside Query.Scope, none that Query.InWindow or Entry.Hidden reports, none twice. The
+// Implementers: candidates come best first; none outside Query.Scopes, none that Query.InWindow or Entry.Hidden reports, none twice. The
 // call returns when ctx ends; what was found until then may be returned with a nil error. It is safe for concurrent use
 // and the same store and query give the same candidates. Callers: Tokens and Limit are positive, and what a
 // Query holds is the retriever's own.
