@@ -273,6 +273,7 @@ var allowed = map[string]string{
 	"Forget Undelivered":                     "a local store has delivered everything; the outbox has its own tests",
 	"Forget Left":                            "nothing is left where every part can be reached; core has tests where one cannot",
 	"OnSubagentEnded does it twice":          "promise 6: the second time changes nothing",
+	"PrepareSubagentSpawn does it twice":     "a host calls again when an answer was lost: the second time changes nothing",
 	"Search does it twice":                   "it reads",
 	"Expand does it twice":                   "it reads",
 	"Describe does it twice":                 "it reads",
