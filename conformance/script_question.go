@@ -16,37 +16,44 @@ var questionChecks = []Check{
 }
 
 func scriptQuestion(s *script) string {
-	for _, provider := range []string{"", history.ProviderAnthropic, history.ProviderGoogle, history.ProviderMistral, history.ProviderOpenAI} {
-		for _, behind := range []string{"an answer", "a result", "a call without a result", "a result, with a message that says nothing later"} {
-			s.id = recallSession(fmt.Sprintf("asks %q behind %s, shown whole", provider, behind))
-			_, text := s.asksBehind(behind)
-			if text != "" {
-				return text
-			}
-			res, err := s.assemble(1<<20, nil)
-			if err != nil {
-				return fmt.Sprintf("assemble: error %v", err)
-			}
-			all, text := s.recounted(res)
-			if text != "" {
-				return text
-			}
+	for _, behind := range []string{"an answer", "a result", "a call without a result", "a result, with a message that says nothing later"} {
+		s.id = recallSession(fmt.Sprintf("asks behind %s, shown whole", behind))
+		if _, text := s.asksBehind(behind); text != "" {
+			return text
+		}
+		res, err := s.assemble(1<<20, nil)
+		if err != nil {
+			return fmt.Sprintf("assemble: error %v", err)
+		}
+		all, text := s.recounted(res)
+		if text != "" {
+			return text
+		}
+		for _, provider := range []string{"", history.ProviderAnthropic, history.ProviderGoogle, history.ProviderMistral, history.ProviderOpenAI} {
 			for eighths := 4; eighths < 8; eighths++ {
-				s.id = recallSession(fmt.Sprintf("asks %q behind %s, %d", provider, behind, eighths))
-				asked, text := s.asksBehind(behind)
-				if text != "" {
+				if text := s.stillAsked(provider, behind, all, eighths); text != "" {
 					return text
-				}
-				budget := all * eighths / 8
-				res, err := s.assemble(budget, func(r *core.AssembleRequest) { r.Settings.Provider = provider })
-				if err != nil {
-					return fmt.Sprintf("assemble with a budget of %d: error %v", budget, err)
-				}
-				if !slices.ContainsFunc(res.Messages, func(m message.Message) bool { return contains(marksIn(allOf(m)), asked) }) {
-					return fmt.Sprintf("for the provider %q, behind %s, with %d of the %d tokens of everything, what the user asked last is not shown", provider, behind, budget, all)
 				}
 			}
 		}
+	}
+	return ""
+}
+
+// stillAsked looks for the question in a window of some eighths of what all costs.
+func (s *script) stillAsked(provider, behind string, all, eighths int) string {
+	s.id = recallSession(fmt.Sprintf("asks %q behind %s, %d", provider, behind, eighths))
+	asked, text := s.asksBehind(behind)
+	if text != "" {
+		return text
+	}
+	budget := all * eighths / 8
+	res, err := s.assemble(budget, func(r *core.AssembleRequest) { r.Settings.Provider = provider })
+	if err != nil {
+		return fmt.Sprintf("assemble with a budget of %d: error %v", budget, err)
+	}
+	if !slices.ContainsFunc(res.Messages, func(m message.Message) bool { return contains(marksIn(allOf(m)), asked) }) {
+		return fmt.Sprintf("for the provider %q, behind %s, with %d of the %d tokens of everything, what the user asked last is not shown", provider, behind, budget, all)
 	}
 	return ""
 }
