@@ -246,6 +246,11 @@ func tableTranscripts() []broken {
 				t.Messages[i].Key, t.Messages[i].ID, t.Messages[i].Time = "", "", time.Time{}
 			}
 		},
+		"of a transcript of one message the name is not looked at": func(t *core.Transcript) {
+			if len(t.Messages) == 1 {
+				t.Messages[0].Key, t.Messages[0].ID, t.Messages[0].Time = "", "", time.Time{}
+			}
+		},
 		"what leads a transcript is not looked at": func(t *core.Transcript) {
 			for len(t.Messages) > 1 && t.Messages[0].Role == message.System {
 				t.Messages = t.Messages[1:]

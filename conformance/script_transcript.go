@@ -54,7 +54,9 @@ func (s *script) eachRead(looks ...func(core.SessionID, reading) string) string 
 	return ""
 }
 
-func scriptTranscript(s *script) string { return s.eachRead(s.readsMany, s.readsFillers, s.readsSlid) }
+func scriptTranscript(s *script) string {
+	return s.eachRead(s.readsMany, s.readsFillers, s.readsSlid, s.readsReset)
+}
 
 func scriptWhole(s *script) string { return s.eachRead(s.readsWhole) }
 
@@ -129,6 +131,31 @@ func (s *script) readsSlid(id core.SessionID, call reading) string {
 				if got := len(s.held(id)); got != len(list) {
 					return fmt.Sprintf("of %d messages, some of which say the same under another name, those from %d on were handed over last: %d are stored", len(list), from+1, got)
 				}
+			}
+		}
+	}
+	return ""
+}
+
+// readsReset hands over lists of a host that began anew, with the words that it began with before.
+func (s *script) readsReset(id core.SessionID, call reading) string {
+	for _, by := range []string{"key", "id", "time"} {
+		id := core.SessionID{Agent: id.Agent, Session: "begun anew, named by " + by}
+		greeting := s.message(message.User, "good morning").Text()
+		said := func(m message.Message) message.Message { s.name(&m, by); return m }
+		list := []message.Message{
+			said(message.New(message.User, greeting)), said(s.message(message.Assistant, "one")),
+			said(s.message(message.User, "more")), said(s.message(message.Assistant, "two")),
+		}
+		anew := []message.Message{
+			said(message.New(message.User, greeting)), said(s.message(message.Assistant, "another one")), said(s.message(message.User, "something else")),
+		}
+		for n, list := range [][]message.Message{list, anew[:1], anew} {
+			if err := call(id, &core.Transcript{Messages: copiedMessages(list)}); err != nil {
+				return fmt.Sprintf("a transcript: error %v", err)
+			}
+			if got, want := len(s.held(id)), []int{4, 5, 7}[n]; got != want {
+				return fmt.Sprintf("a session of 4 messages was begun anew with the words of its first one, under another %s: %d are stored, %d were said", by, got, want)
 			}
 		}
 	}

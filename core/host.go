@@ -135,7 +135,7 @@ func (NoHost) Now() time.Time { return time.Now() }
 // is one with Whole, and else what was said at the end. What the host calls the messages (Key, ID, Time) counts for more than both.
 //
 // What says something else than a known message is another one, whatever it is called. What says the same is that one; under another name and beside nothing that
-// stood beside it, it is another one. Messages that say nothing do not tell where a list was cut.
+// stood beside it, it is another one, also where both are the first. Messages that say nothing do not tell where a list was cut.
 //
 // A host that hands over all it has can say so with Whole. Messages of type message.Filler are not looked at. All of this holds for every call that takes a
 // transcript; a compaction that is passed on passes it on.

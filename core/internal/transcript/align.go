@@ -85,7 +85,8 @@ func rewound(known, host []string, match []int, whole bool, same func(k, i int) 
 	return out
 }
 
-// apart takes back matches that what stands beside them does not bear out, where another says that two messages may have said the same.
+// apart takes back matches that what stands beside them does not bear out, where another says that two messages may have said the same. That both stand first
+// bears a match out where something else is known, or nothing was said behind it: sessions begin alike.
 func apart(known []string, match []int, another func(k, i int) bool) {
 	next := func(k int) int { // the anchor behind k
 		for k++; k < len(known) && known[k] == ""; k++ {
@@ -93,7 +94,7 @@ func apart(known []string, match []int, another func(k, i int) bool) {
 		return k
 	}
 	for i, k := range slices.Clone(match) {
-		if k < 0 || !another(k, i) || i == 0 && next(-1) == k {
+		if k < 0 || !another(k, i) || i == 0 && next(-1) == k && (next(k) == len(known) || matched(match) > 1) {
 			continue
 		}
 		before := i > 0 && match[i-1] >= 0 && next(match[i-1]) == k
