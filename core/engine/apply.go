@@ -89,7 +89,7 @@ func (t *task) attempt(ctx context.Context, s *session, p core.Patch, a *attempt
 	}
 	moved := v.Start != s.view.Start
 	if moved {
-		if err := t.keepPrompt(ctx, &v); err != nil {
+		if err := t.keepPrompt(ctx, &v, s.view.Start < 0); err != nil {
 			return err
 		}
 	}
@@ -153,7 +153,8 @@ func resolved(ids []string, refs map[string]string) []string {
 }
 
 // keepPrompt pins the newest user message when a patch took it out of the window: what the user asked for stays as long as its turn lasts.
-func (t *task) keepPrompt(ctx context.Context, v *core.View) error {
+// Where the window is sought, no pin says yet what an earlier patch took out of it.
+func (t *task) keepPrompt(ctx context.Context, v *core.View, sought bool) error {
 	first := max(v.Frontier, v.Lead)
 	if first >= v.Len() {
 		return nil
@@ -182,7 +183,14 @@ func (t *task) keepPrompt(ctx context.Context, v *core.View) error {
 			return nil
 		}
 	}
-	return nil
+	if !sought {
+		return nil
+	}
+	id, err := t.e.reader.promptBefore(ctx, v, first)
+	if err == nil && id != "" {
+		v.Apply(edit.Pin{ID: id})
+	}
+	return err
 }
 
 // isPrompt reports whether an entry is a message with which a user begins a turn. What says nothing begins none.

@@ -336,3 +336,54 @@ func TestPromptOfALostCompaction(t *testing.T) {
 		f.sound()
 	}
 }
+
+// TestPromptOfALostCompactionAndAnother: the same, where another compaction follows before the window is asked for.
+func TestPromptOfALostCompactionAndAnother(t *testing.T) {
+	for n := range 8 {
+		restart, asked, between := n&1 != 0, n&2 != 0, n&4 != 0
+		store := &struckStore{Store: memory.New()}
+		f := newFixture(t, func(c *engine.Config, p *engine.Parts) {
+			c.RecentMessages, c.Failure, p.Store = 1, engine.FailStrict, store
+		})
+		steps := func() {
+			for range 3 {
+				f.ingest(assistant("a step" + strings.Repeat(" word", 40)))
+			}
+		}
+		f.ingest(user("an older question"))
+		steps()
+		if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 200, Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		f.ingest(user("the question"))
+		steps()
+		if asked {
+			f.assemble(400)
+		}
+		for n := 1; ; n++ {
+			store.at, store.lost = store.calls+n, true
+			_, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 200, Force: true})
+			if err == nil {
+				t.Fatal("no append failed: nothing is tested")
+			}
+			if store.what == "append" {
+				break
+			}
+		}
+		if restart {
+			f.restart()
+		}
+		if between {
+			f.assemble(400)
+		}
+		steps()
+		if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 200, Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		got := shown(f.assemble(400))
+		if !strings.Contains(got, "the question") {
+			t.Errorf("restart %v, window asked for before %v and between %v: shown: %q, want the question", restart, asked, between, got)
+		}
+		f.sound()
+	}
+}
