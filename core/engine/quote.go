@@ -146,21 +146,33 @@ func quotes(whole, text string) bool {
 	return true
 }
 
-// quotedAlready reports whether a block of an earlier turn says the same as a quotation, of this entry or of another one.
+// quotedAlready reports whether a block of an earlier turn says the same as a quotation, of this entry or of another one. What a subagent handed back also stands
+// in its own session, where more than the text may belong to it: a quotation from another session that goes on says it, too.
 func quotedAlready(v *core.View, quotation string) bool {
-	text := quoteHeadEnd + quotedText(quotation)
+	head, said, _ := strings.Cut(quotation, quoteHeadEnd)
+	own, text := citesOwn(head), quoteHeadEnd+said
 	return slices.ContainsFunc(v.Kept, func(r core.Recall) bool {
-		for rest := r.Text; ; rest = rest[1:] {
-			at := strings.Index(rest, text)
+		for from := 0; ; from++ {
+			at := strings.Index(r.Text[from:], text)
 			if at < 0 {
 				return false
 			}
-			rest = rest[at:]
-			if behind := rest[len(text):]; strings.HasPrefix(behind, "[") || strings.HasPrefix(behind, recallClose) {
+			from += at
+			behind := r.Text[from+len(text):]
+			if strings.HasPrefix(behind, "[") || strings.HasPrefix(behind, recallClose) {
+				return true
+			}
+			if above := r.Text[strings.LastIndexByte(r.Text[:from], '\n')+1 : from]; strings.HasPrefix(above, "[") && !(own && citesOwn(above)) {
 				return true
 			}
 		}
 	})
+}
+
+// citesOwn reports whether the line above a quotation names an entry of the session that it stands in.
+func citesOwn(head string) bool {
+	id := head[strings.LastIndexByte(head, '#')+1:]
+	return strings.Trim(id, "0123456789") == ""
 }
 
 // elided stands between parts of a text.

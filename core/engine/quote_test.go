@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -215,6 +216,32 @@ func TestQuotesOfWhatWasQuotedInPart(t *testing.T) {
 		t.Errorf("shown: %q, want the passage and the rest once each", got)
 	}
 	k.sound()
+}
+
+// TestQuotesOfWhatASubagentHandedBack: it also stands in the subagent's session, with a call behind it. Whichever a block of an earlier turn quotes, nothing is quoted again.
+func TestQuotesOfWhatASubagentHandedBack(t *testing.T) {
+	said := assistant("let me look at the harbour")
+	called := message.Message{Role: message.Assistant, Parts: append(slices.Clone(said.Parts), message.Part{Kind: message.ToolCall, CallID: "c1", Name: "read", Args: `{"path":"the pier"}`})}
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		k := newQuoting(t, nil, called)
+		handed := core.SessionID{Agent: k.id.Agent, Session: "parent"}
+		k.say(handed, false, said)
+		for e, err := range core.All(t.Context(), k.store, handed.Scope(), false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.memories = append(k.memories, e)
+		}
+		var res core.AssembleResult
+		for n, m := range order {
+			k.propose([]float64{1}, m)
+			_, res = k.quotes(8000, fmt.Sprint("where is it, ", n))
+		}
+		if got := shown(res); strings.Count(got, "the harbour") != 1 || strings.Count(got, "the pier") != 1 {
+			t.Errorf("order %v: shown: %q, want the text and the call once each", order, got)
+		}
+		k.sound()
+	}
 }
 
 // TestQuotesThatCannotBeConfirmed: where it cannot be found out whether something quoted was erased, a strict engine says so, and another one quotes nothing and warns.
