@@ -44,7 +44,8 @@ type Compaction struct {
 	Left int
 	// Tokens is the cost of Summaries and Entries together, Target what they should cost afterwards.
 	Tokens, Target int
-	// SummaryTokens is the largest cost a single replacement text should have.
+	// SummaryTokens is the largest cost a single replacement text should have, in tokens. It is as exact as the texts' count: the conformance suite refuses what costs
+	// twice as much.
 	SummaryTokens int
 	// Force asks for progress even when Tokens is below every mark.
 	Force bool
@@ -56,7 +57,8 @@ type Compaction struct {
 	// Request is what the host asked, with its settings of the model run, for a compactor that passes it on or heeds them.
 	Request CompactRequest
 	// Publish makes a part of the work permanent before the rest is done. Each call is checked and published atomically. What was published must
-	// not be in the returned Patch again. Entries keeps its meaning.
+	// not be in the returned Patch again. Entries keeps its meaning. After an error nothing of that patch holds, and what was published before stays: Compact returns the
+	// error.
 	Publish func(ctx context.Context, p Patch) error
 }
 

@@ -101,7 +101,7 @@ type Scrubber interface {
 // SessionEraser erases all that a store has of a session at once, where erasing entry by entry would take a request each. Purging uses it, and an outbox for what it
 // knows to be erased as a whole.
 type SessionEraser interface {
-	// EraseSession returns when nothing of the session's entries is left, emptied ones and vectors included; a change feed names them as gone. A session that is not there is no error, an id without agent or session is ErrInvalid.
+	// EraseSession returns when nothing of the session's entries is left, emptied ones and vectors included; a change feed names them as gone. Its view is left to DeleteView. A session that is not there is no error, an id without agent or session is ErrInvalid.
 	EraseSession(ctx context.Context, id SessionID) error
 }
 

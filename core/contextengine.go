@@ -11,7 +11,7 @@ import (
 // ContextEngine is what a host drives. What follows below are its optional members; *Engine has all of them.
 //
 // Implementers: safe for concurrent use; calls for one session are serialised, sessions run in parallel. Every method returns soon after ctx ends. No error
-// holds what a message says.
+// holds what a message says. What is returned belongs to the caller, and what was given is not kept or changed.
 // Callers: one Dispose at the end, no call after it.
 type ContextEngine interface {
 	Info() Info
@@ -33,7 +33,7 @@ type BatchIngester interface {
 	IngestBatch(ctx context.Context, req IngestBatchRequest) (IngestResult, error)
 }
 
-// TurnCommitter stores an accepted turn, once for each advancement key.
+// TurnCommitter stores an accepted turn, once for each advancement key. A call that failed uses up no key: called again it stores the turn.
 type TurnCommitter interface {
 	CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitTurnResult, error)
 }

@@ -20,7 +20,7 @@ type Store interface {
 	// as the backend promises durability at all.
 	//
 	// It is idempotent by (agent, session, key): an entry whose key is known is not stored again, and the result names the id
-	// it has. The same ID with another key is ErrConflict. After an error the caller may repeat the same call.
+	// it has; so is the second of two with one key in one call. The same ID with another key is ErrConflict. After an error the caller may repeat the same call.
 	//
 	// A position, (agent, session, Seq), exists once: a new entry at one that another entry holds is ErrConflict, whether that is in the
 	// same batch, of an earlier call, or of another process. Entries whose key is known are duplicates whatever their position; a position is
@@ -33,13 +33,13 @@ type Store interface {
 	// Entries become visible in the order given: what is seen of a batch while it is appended is its beginning. Entries of one call may belong to several sessions.
 	Append(ctx context.Context, entries []Entry) (AppendResult, error)
 
-	// Get returns the entries with these ids, in the order asked for. Ids that the scope does not hold are ErrNotFound, and
+	// Get returns the entries with these ids, in the order asked for: one that is named twice comes twice. Ids that the scope does not hold are ErrNotFound, and
 	// then nothing is returned.
 	Get(ctx context.Context, scope Scope, ids []string) ([]Entry, error)
 
 	// Scan returns one page of a scope. Within a session the order is by Seq and, where older data has several at one, by append; across
 	// sessions it is any order that stays the same. Following Next to the end visits every entry that was there when the
-	// scan began exactly once; entries appended later may or may not be visited.
+	// scan began exactly once; entries appended later may or may not be visited. A page that has a Next may hold fewer than Limit, or none.
 	Scan(ctx context.Context, q ScanQuery) (Page, error)
 
 	// Update changes one entry in place and in one step: nobody reads a part of the change. ErrNotFound when the scope does not hold the entry, ErrConflict when
@@ -47,7 +47,8 @@ type Store interface {
 	// engine's own rules never change what was ingested.
 	Update(ctx context.Context, scope Scope, id string, change Change) error
 
-	// Delete erases entries for good and returns how many were there. Unknown ids are no error.
+	// Delete erases entries for good and returns how many were there. Unknown ids are no error, and one that is named twice counts once. Ids, keys and positions of
+	// what was deleted are free again.
 	Delete(ctx context.Context, scope Scope, ids []string) (int, error)
 
 	// Close releases what the store holds. A second call returns nil.
@@ -71,7 +72,7 @@ type ScanQuery struct {
 	Reverse bool
 	// Limit is the largest number of entries in the page, 1 to MaxPage.
 	Limit int
-	// FromSeq skips entries of a smaller Seq and, when ToSeq is positive, those of ToSeq and above. Only used with a session.
+	// FromSeq skips entries of a smaller Seq and, when ToSeq is positive, those of ToSeq and above. Without a session in Scope they change nothing.
 	FromSeq, ToSeq int64
 	// Type, when not empty, is the only type that the caller looks at: entries of other types may be left out, and need not be. A store that holds much then
 	// reaches the few summaries or empty places of a session without reading all of it. An entry has the type that it has when its page is read.

@@ -7,7 +7,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// Store keeps embedding vectors of entries. They go with their entries: erasing an entry erases its vectors.
+// Store keeps embedding vectors of entries. They go with their entries: erasing an entry erases its vectors, whether it is deleted or an Update makes it core.TypeErased.
 type Store interface {
 	// PutVectors stores vectors in a space, replacing those with the same id and part. Ids that the store does not hold
 	// are skipped and do not wait for their entry. Vectors of one space have the same length, else it is ErrInvalid.
