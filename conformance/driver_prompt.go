@@ -322,7 +322,7 @@ func (d *driver) refused(p *prompt, excused bool, err error) {
 		if !it.beat && len(it.results) == 0 {
 			groups++
 		}
-		if plainUser(it) && !it.beat {
+		if plainUser(it) && !it.beat && !it.blank {
 			users++
 		}
 	}

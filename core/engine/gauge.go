@@ -219,6 +219,16 @@ func (g *gauge) clip(entry core.Entry, limit int) (window.Stub, bool) {
 	return st, st.Tokens < g.item(entry, nil).cost
 }
 
+// clipOver is clip for an entry of which a stub is shown already.
+func (g *gauge) clipOver(entry core.Entry, limit int, shown window.Stub) (window.Stub, bool) {
+	st, ok := g.clip(entry, perPart(entry, limit))
+	if ok && len(shown.Texts) > 0 {
+		st = stubOver(st, shown)
+		st.Tokens = g.messageCost(shownAs(entry, &st))
+	}
+	return st, ok
+}
+
 // clipTexts shortens the texts of an entry to limit tokens: the first and the last stay, as many as have room. What is between them becomes one text, which is cut as
 // a single one is.
 func (g *gauge) clipTexts(entry core.Entry, limit int, texts map[int]string) {

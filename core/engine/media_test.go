@@ -303,3 +303,24 @@ func TestWhatIsLeftOutGivesNoRoom(t *testing.T) {
 		t.Errorf("window = %s", got)
 	}
 }
+
+// TestWordsBesideImages: a prompt with images that fills the budget gives way to what comes behind it, word by word.
+func TestWordsBesideImages(t *testing.T) {
+	prompt, err := decoded(message.FormatOpenAI, `{"role":"user","content":[{"type":"text","text":"look at this `+strings.Repeat("word ", 900)+`"},`+strings.Repeat(imageBlock(message.FormatOpenAI)+",", 3)+imageBlock(message.FormatOpenAI)+`]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for budget := 120; budget < 400; budget += 7 {
+		f := newFixture(t)
+		f.ingest(prompt)
+		f.assemble(budget)
+		for range 3 {
+			f.ingest(user(""))
+			f.assemble(budget)
+		}
+		f.ingest(user("and now?"))
+		if got := shown(f.assemble(budget)); !strings.Contains(got, "and now?") {
+			t.Errorf("budget %d: shown: %q", budget, got)
+		}
+	}
+}

@@ -159,11 +159,12 @@ func (f *frame) squeezeItem(v *core.View, it *item, hard, total int) int {
 		f.s.setStub(v, it, st)
 		return f.squeezeItem(v, it, hard, total-before+it.cost)
 	}
-	limit := max(it.cost-over-messageOverhead-usualRole-8, minClip)
-	st, ok := f.e.gauge.clip(it.entry, perPart(it.entry, limit))
-	if ok && len(shown.Texts) > 0 {
-		st = stubOver(st, shown)
-		st.Tokens = f.e.gauge.messageCost(shownAs(it.entry, &st))
+	want := it.cost - over
+	limit := max(want-messageOverhead-usualRole-8, minClip)
+	st, ok := f.e.gauge.clipOver(it.entry, limit, shown)
+	for n := 0; n < 4 && ok && st.Tokens > want && limit > minClip; n++ { // what else belongs to the message takes room, too
+		limit = max(limit-(st.Tokens-want), minClip)
+		st, ok = f.e.gauge.clipOver(it.entry, limit, shown)
 	}
 	if !ok || st.Tokens >= it.cost {
 		if it.entry.Role != message.Tool {
