@@ -165,7 +165,7 @@ func (t *task) keepPrompt(ctx context.Context, v *core.View, sought bool) error 
 			live = i
 		}
 	}
-	if slices.ContainsFunc(t.Entries[live:], isPrompt) {
+	if slices.ContainsFunc(t.Entries[live:], asks) {
 		return nil
 	}
 	items, err := t.e.reader.read(ctx, v, max(first, min(t.end, v.Len())), v.Len())
@@ -173,12 +173,12 @@ func (t *task) keepPrompt(ctx context.Context, v *core.View, sought bool) error 
 		return err
 	}
 	for i := range items {
-		if isPrompt(items[i].entry) {
+		if asks(items[i].entry) {
 			return nil
 		}
 	}
 	for _, entry := range slices.Backward(t.Entries) {
-		if isPrompt(entry) {
+		if asks(entry) {
 			v.Apply(edit.Pin{ID: entry.ID}) // also in the place of an older turn's
 			return nil
 		}
@@ -196,6 +196,26 @@ func (t *task) keepPrompt(ctx context.Context, v *core.View, sought bool) error 
 // isPrompt reports whether an entry is a message with which a user begins a turn. What says nothing begins none.
 func isPrompt(entry core.Entry) bool {
 	return entry.Role == message.User && entry.Type == core.TypeMessage && entry.Message.Type == "" && !window.SaysNothing(entry.Message)
+}
+
+// asks reports whether an entry holds what a user asked: a prompt, or what was typed beside the results of tools.
+func asks(entry core.Entry) bool {
+	if entry.Role != message.Tool || entry.Type != core.TypeMessage || !entry.Message.HasResults() {
+		return isPrompt(entry)
+	}
+	entry.Message, entry.Role, entry.Meta = typed(entry.Message), message.User, nil
+	return !window.Blank(entry.Said()) // clients put reminders there, too
+}
+
+// typed is what a message that carries results says beside them, as a message of its own.
+func typed(m message.Message) message.Message {
+	out := message.Message{Role: message.User, Name: m.Name, Time: m.Time}
+	for i := range m.Parts {
+		if p := &m.Parts[i]; p.Kind == message.Text {
+			out.Parts = append(out.Parts, message.Part{Kind: message.Text, Text: p.Text})
+		}
+	}
+	return out
 }
 
 // refused returns the error for a patch that breaks a rule; nothing of it is published.

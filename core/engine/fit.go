@@ -260,10 +260,30 @@ func (c *call) moveStart(s *session, v *core.View, start int) {
 			break
 		}
 	}
+	s.pinTyped(v, n)
 	s.drop(n)
 	leave.Start = s.base
 	v.Apply(leave)
 	c.stepped, c.dirty = true, true
+}
+
+// pinTyped pins what a user typed beside results when it leaves with the first n items and nothing that stays was asked.
+func (s *session) pinTyped(v *core.View, n int) {
+	if slices.ContainsFunc(s.items[n:], func(it item) bool { return asks(it.entry) }) {
+		return
+	}
+	for i := n - 1; i >= 0; i-- {
+		it := &s.items[i]
+		if isPrompt(it.entry) {
+			return
+		}
+		if asks(it.entry) {
+			pinned := s.e.gauge.pinned(it.entry, stubOf(v, it.entry.ID))
+			s.pinned = &pinned
+			v.Apply(edit.Pin{ID: it.entry.ID})
+			return
+		}
+	}
 }
 
 // cool forgets the window; the next call reads it again.

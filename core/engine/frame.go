@@ -43,7 +43,7 @@ func (s *session) warmUp(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("core: session %q: pinned entry: %w", s.id, err)
 		}
-		it := s.e.gauge.item(pinned, stubOf(v, v.Pinned))
+		it := s.e.gauge.pinned(pinned, stubOf(v, v.Pinned))
 		s.pinned = &it
 	}
 	s.warm = true

@@ -168,6 +168,17 @@ func (g *gauge) item(entry core.Entry, stub *window.Stub) item {
 	return item{entry: entry, msg: shownAs(entry, stub), cost: stub.Tokens}
 }
 
+// pinned builds what stands in front of the window of an entry whose turn goes on: all of it, or of one that carries results what was typed beside them.
+func (g *gauge) pinned(entry core.Entry, stub *window.Stub) item {
+	it := g.item(entry, stub)
+	if entry.Role == message.Tool {
+		it.msg = typed(entry.Message)
+		it.msg.Entry = entry.ID
+		it.cost = g.messageCost(it.msg)
+	}
+	return it
+}
+
 // shownAs returns the message that shows an entry, shortened as the stub says.
 func shownAs(entry core.Entry, stub *window.Stub) message.Message {
 	m := entry.Message

@@ -30,7 +30,7 @@ func (r *reader) promptBefore(ctx context.Context, v *core.View, start int) (str
 		return "", err
 	}
 	for i := range items {
-		if isPrompt(items[i].entry) {
+		if asks(items[i].entry) {
 			return "", nil
 		}
 	}
@@ -45,7 +45,7 @@ func (r *reader) promptBefore(ctx context.Context, v *core.View, start int) (str
 			return "", err
 		}
 		for _, it := range slices.Backward(items) {
-			if isPrompt(it.entry) {
+			if asks(it.entry) {
 				return it.entry.ID, nil
 			}
 		}

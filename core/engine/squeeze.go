@@ -137,7 +137,7 @@ func (f *frame) squeezable(role message.Role) []*item {
 			out = append(out, it)
 		}
 	}
-	if p := f.pinned(); p != nil && role == message.User {
+	if p := f.pinned(); p != nil && role == message.User && p.entry.Role == role {
 		out = append(out, p)
 	}
 	return out
