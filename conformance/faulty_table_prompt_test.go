@@ -45,6 +45,11 @@ func tablePrompts() []broken {
 			}
 		}
 	})
+	out = append(out, on("contract.question", "what was typed beside a result is no part of it", recalling(nil), func(r *core.IngestRequest) {
+		if r.Message.HasResults() {
+			r.Message.Parts = r.Message.Results()
+		}
+	}))
 	asked("contract.unsent", "the host's prompt stands in the addition", nil, func(req core.AssembleRequest, a *core.AssembleResult) {
 		if req.Prompt != "" && req.Call == core.CallLoop {
 			a.SystemPromptAddition += "They ask: " + req.Prompt

@@ -188,11 +188,13 @@ func (s *script) within(budget int) (int, string) {
 func (s *script) recounted(res core.AssembleResult) (int, string) {
 	var wire []wireMessage
 	for _, m := range res.Messages {
-		w, err := readWire(m, "")
-		if err != nil {
-			return 0, err.Error()
+		for _, piece := range message.Split(m, message.FormatOpenAI) {
+			w, err := readWire(piece, "")
+			if err != nil {
+				return 0, err.Error()
+			}
+			wire = append(wire, w)
 		}
-		wire = append(wire, w)
 	}
 	return recount(wire, res.SystemPromptAddition, s.env.Count), ""
 }

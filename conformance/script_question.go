@@ -12,11 +12,11 @@ import (
 
 var questionChecks = []Check{
 	{ID: "contract.question", Promise: 5, Suite: SuiteEngine, script: scriptQuestion,
-		Rule: "what the user asked last is shown as long as its turn goes on, also where a provider's rules merge it with what stands in front, if it and the newest group take at most half of the budget"},
+		Rule: "what the user asked last is shown as long as its turn goes on, also where a provider's rules merge it with what stands in front and where it was typed beside the results of tools, if it and the newest group take at most half of the budget"},
 }
 
 func scriptQuestion(s *script) string {
-	for _, behind := range []string{"an answer", "a result", "a call without a result", "a result, with a message that says nothing later"} {
+	for _, behind := range []string{"an answer", "a result", "a call without a result", "a result, with a message that says nothing later", "a call, beside its result"} {
 		s.id = recallSession(fmt.Sprintf("asks behind %s, shown whole", behind))
 		if _, text := s.asksBehind(behind); text != "" {
 			return text
@@ -69,7 +69,15 @@ func (s *script) asksBehind(what string) (string, string) {
 		list = append(list, s.looksUp()[1])
 	}
 	aside, question := s.message(message.User, strings.Repeat("and another thing ", 120)), s.message(message.User, strings.Repeat("now this ", 32))
-	list = append(append(list, aside, question), s.looksUp()[1:]...)
+	if what == "a call, beside its result" {
+		called := s.looksUp()[1:]
+		result := &called[len(called)-1]
+		result.Parts = append(result.Parts, question.Parts...)
+		list = append(append(list, aside), called...)
+	} else {
+		list = append(list, aside, question)
+	}
+	list = append(list, s.looksUp()[1:]...)
 	if what == "a result, with a message that says nothing later" {
 		list = append(append(list, message.New(message.User, " ")), s.looksUp()[1:]...)
 	}
