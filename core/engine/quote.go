@@ -162,7 +162,7 @@ func quotedAlready(v *core.View, quotation string) bool {
 			if strings.HasPrefix(behind, "[") || strings.HasPrefix(behind, recallClose) {
 				return true
 			}
-			if above := r.Text[strings.LastIndexByte(r.Text[:from], '\n')+1 : from]; strings.HasPrefix(above, "[") && !(own && citesOwn(above)) {
+			if above := r.Text[strings.LastIndexByte(r.Text[:from], '\n')+1 : from]; strings.HasPrefix(above, "[") && (!own || !citesOwn(above)) {
 				return true
 			}
 		}
