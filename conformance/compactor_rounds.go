@@ -131,15 +131,16 @@ func (r *compactorRun) publish(c core.Compaction, patches []core.Patch, round in
 	next.Stubs = map[string]window.Stub{}
 	maps.Copy(next.Stubs, c.Stubs)
 	next.Summaries, next.Entries, next.Cost = slices.Clone(c.Summaries), slices.Clone(c.Entries), slices.Clone(c.Cost)
-	names := map[string]string{}
+	names, made := map[string]string{}, 0
 	for _, p := range patches {
 		for id, s := range p.Stubs {
 			if i := slices.Index(idsOf(next.Entries), id); i >= 0 {
 				next.Stubs[id], next.Cost[i] = s, s.Tokens
 			}
 		}
-		for i, rep := range p.Replace {
-			id := fmt.Sprintf("S-%d-%d-%d", round, len(next.Summaries), i)
+		for _, rep := range p.Replace {
+			id := fmt.Sprintf("S-made-%d-%d", round, made)
+			made++
 			names[rep.Ref] = id
 			next.Summaries = slices.DeleteFunc(next.Summaries, func(s core.Summary) bool {
 				return slices.ContainsFunc(rep.Summaries, func(ref string) bool { return ref == s.ID || names[ref] == s.ID && ref != "" })
