@@ -3,9 +3,11 @@ package conformance_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/contextengine/contextengine/backends/memory"
@@ -229,6 +231,23 @@ func faultyReads() []fault {
 				return p, err
 			}
 		}, []string{"scan.once"}, "scan.range", "scan.reverse"),
+		storeFault("one cursor at a time", func(s *brokenStore) {
+			var newest atomic.Int64
+			s.scan = func(ctx context.Context, q core.ScanQuery) (core.Page, error) {
+				n, cursor, _ := strings.Cut(string(q.Cursor), "|")
+				if q.Cursor == "" {
+					n = fmt.Sprint(newest.Add(1))
+				} else if n != fmt.Sprint(newest.Load()) {
+					return core.Page{}, nil
+				}
+				q.Cursor = core.Cursor(cursor)
+				p, err := s.Store.Scan(ctx, q)
+				if p.Next != "" {
+					p.Next = core.Cursor(n + "|" + string(p.Next))
+				}
+				return p, err
+			}
+		}, []string{"scan.once"}),
 		storeFault("range ignored", func(s *brokenStore) {
 			s.scan = func(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 				q.FromSeq, q.ToSeq = 0, 0

@@ -717,6 +717,25 @@ func getStores() []broken {
 			}
 			return s.Store.Get(ctx, scope, once)
 		}),
+		of("one that was read by its agent is kept, whatever becomes of it in its session", func() func(s *brokenStore, ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
+			var mu sync.Mutex
+			kept := map[string]core.Entry{}
+			return func(s *brokenStore, ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
+				if scope.Session != "" || len(ids) != 1 {
+					return s.Store.Get(ctx, scope, ids)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if e, ok := kept[ids[0]]; ok && ctx.Err() == nil {
+					return []core.Entry{e.Clone()}, nil
+				}
+				got, err := s.Store.Get(ctx, scope, ids)
+				if err == nil {
+					kept[ids[0]] = got[0].Clone()
+				}
+				return got, err
+			}
+		}()),
 		of("what was found comes with the error", func(s *brokenStore, ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
 			got, err := s.Store.Get(ctx, scope, ids)
 			if err != nil && len(ids) > 1 {

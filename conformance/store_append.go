@@ -216,16 +216,21 @@ func lostBytes(r *storeRun) string {
 // getAll reads every entry by id and compares it whole.
 func (r *storeRun) getAll() string {
 	for _, e := range r.all {
-		got, err := r.store.Get(r.ctx(), e.SessionID().Scope(), []string{e.ID})
-		if err != nil {
-			return fmt.Sprintf("Get(%q): error %v, want none", e.ID, err)
-		}
-		if d := sameEntries(got, []core.Entry{e}); d != "" {
-			return fmt.Sprintf("Get(%q): %s", e.ID, d)
+		for _, scope := range scopesOf(e.SessionID()) {
+			got, err := r.store.Get(r.ctx(), scope, []string{e.ID})
+			if err != nil {
+				return fmt.Sprintf("Get(%q) in %+v: error %v, want none", e.ID, scope, err)
+			}
+			if d := sameEntries(got, []core.Entry{e}); d != "" {
+				return fmt.Sprintf("Get(%q) in %+v: %s", e.ID, scope, d)
+			}
 		}
 	}
 	return ""
 }
+
+// scopesOf are the scopes that hold a session: its own, and its agent's.
+func scopesOf(id core.SessionID) []core.Scope { return []core.Scope{id.Scope(), {Agent: id.Agent}} }
 
 // readAll is getAll, and scans in both directions besides.
 func (r *storeRun) readAll() string {

@@ -186,8 +186,10 @@ func deleteGone(r *storeRun) string {
 			return fmt.Sprintf("Delete(%q) again: %d, error %v, want 0 and none", ids, n, err)
 		}
 		for _, gone := range ids {
-			if _, err := r.store.Get(r.ctx(), id.Scope(), []string{gone}); !errors.Is(err, core.ErrNotFound) {
-				return fmt.Sprintf("Get(%q) after Delete: error %v, want ErrNotFound", gone, err)
+			for _, scope := range scopesOf(id) {
+				if _, err := r.store.Get(r.ctx(), scope, []string{gone}); !errors.Is(err, core.ErrNotFound) {
+					return fmt.Sprintf("Get(%q) in %+v after Delete: error %v, want ErrNotFound", gone, scope, err)
+				}
 			}
 		}
 		left[id] = append([]core.Entry{}, left[id]...)

@@ -69,7 +69,46 @@ func scanOnce(r *storeRun) string {
 			}
 		}
 	}
-	return inTurn(r.pagesOfTheirOwn, r.growingScan)
+	return inTurn(r.pagesOfTheirOwn, r.scansAtOnce, r.growingScan)
+}
+
+// scansAtOnce follows scans of all scopes in both directions by turns, a page each.
+func (r *storeRun) scansAtOnce() string {
+	return r.settled(func() string {
+		var queries []core.ScanQuery
+		for _, scope := range r.scopes() {
+			for _, reverse := range []bool{false, true} {
+				queries = append(queries, core.ScanQuery{Scope: scope, Limit: 2, Reverse: reverse})
+			}
+		}
+		seen, over := make([]map[string]int, len(queries)), make([]bool, len(queries))
+		for range 10 + len(r.all) {
+			for i := range queries {
+				if over[i] {
+					continue
+				}
+				page, err := r.store.Scan(r.ctx(), queries[i])
+				if err != nil {
+					return fmt.Sprintf("Scan(%+v) beside other scans: error %v, want none", queries[i], err)
+				}
+				if seen[i] == nil {
+					seen[i] = map[string]int{}
+				}
+				for _, e := range page.Entries {
+					seen[i][e.ID]++
+				}
+				queries[i].Cursor, over[i] = page.Next, page.Next == ""
+			}
+		}
+		for i, q := range queries {
+			for _, e := range r.in(q.Scope) {
+				if n := seen[i][e.ID]; n > 1 || n == 0 && r.bound == 0 {
+					return fmt.Sprintf("scan of %+v, reverse %v, beside other scans visits entry %q %d times, want once", q.Scope, q.Reverse, e.ID, n)
+				}
+			}
+		}
+		return ""
+	})
 }
 
 // pagesOfTheirOwn asks for fewer entries in later pages than in the first.
