@@ -39,14 +39,30 @@ func (c *call) fit(ctx context.Context, s *session, v core.View, policy history.
 		v.Apply(edit.Lean{Turn: v.LeanTurn}, edit.Anew{}) // a new turn may have room again
 		c.stepped, c.dirty = true, true
 	}
-	for {
+	for again := false; ; {
 		f, err := c.fitLean(s, &v, policy)
+		if err == nil && v.Lean >= leanUnpinned && !again && f.hasRoomAgain(c) {
+			again = true
+			v.Apply(edit.Lean{Level: leanSummaries, Turn: v.LeanTurn}, edit.Anew{})
+			c.stepped, c.dirty = true, true
+			continue
+		}
 		if err == nil || v.Lean >= leanUnpinned {
 			return f, err
 		}
 		v.Apply(edit.Lean{Level: v.Lean + 1, Turn: v.Turns})
 		c.stepped, c.dirty = true, true
 	}
+}
+
+// hasRoomAgain reports whether the pinned message and what must stay take at most half of the budget by now: one large call does not decide for all of its turn.
+func (f *frame) hasRoomAgain(c *call) bool {
+	p := f.s.pinned
+	if p == nil || f.v.Pinned == "" || f.holds(p.entry.ID) {
+		return false
+	}
+	must := f.needed() + p.cost
+	return must <= c.budget/2 && must+c.additionCost+2*noteCost <= c.marks.Hard
 }
 
 // maxSteps bounds the steps of one call. One or two are enough nearly always.
