@@ -33,11 +33,15 @@ func (n Name) Another(other Name) bool {
 }
 
 // byName tells apart, in what messages say, those that say the same and that the host calls by different names: known and host are returned with the name added where
-// a message is among both, and what it says is known more than once.
+// a message is among both, and what it says is among either more than once.
 func byName(known, host []string, nameOf func(k int) Name, hostName func(i int) Name) (knownAs, hostAs []string) {
 	times := make(map[string]int)
-	for _, fp := range known {
-		times[fp]++
+	for _, list := range [][]string{known, host} {
+		in := make(map[string]int)
+		for _, fp := range list {
+			in[fp]++
+			times[fp] = max(times[fp], in[fp])
+		}
 	}
 	at := make(map[string][]int)
 	for k, fp := range known {
