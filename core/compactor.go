@@ -58,7 +58,7 @@ type Compaction struct {
 	Request CompactRequest
 	// Publish makes a part of the work permanent before the rest is done. Each call is checked and published atomically. What was published must
 	// not be in the returned Patch again. Entries keeps its meaning. After an error nothing of that patch holds, and what was published before stays: Compact returns the
-	// error.
+	// error, or the same once more in its Patch.
 	Publish func(ctx context.Context, p Patch) error
 }
 

@@ -1,9 +1,7 @@
 package engine_test
 
 import (
-	"fmt"
 	"testing"
-	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -17,15 +15,7 @@ func TestResetBeginsAlike(t *testing.T) {
 			n := 0
 			name := func(m message.Message) message.Message {
 				n++
-				switch named {
-				case "id":
-					m.ID = fmt.Sprint("m", n)
-				case "key":
-					m.Key = fmt.Sprint("m", n)
-				case "time":
-					m.Time = time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC)
-				}
-				return m
+				return namedBy(named, n, m)
 			}
 			w := func(r *core.AssembleRequest) { r.Transcript.Whole = whole }
 			f.assemble(1000, transcript("", name(user("hi")), name(assistant("hello")), name(user("q1")), name(assistant("a1"))), w)

@@ -305,6 +305,17 @@ func TestBlankIsNoPrompt(t *testing.T) {
 	}
 }
 
+// loseSummary compacts until the answer to a summary's append is lost.
+func (f *fixture) loseSummary(store *struckStore) {
+	f.t.Helper()
+	for n := 1; store.what != "append"; n++ {
+		store.at, store.lost = store.calls+n, true
+		if _, err := f.engine.Compact(f.t.Context(), core.CompactRequest{Session: f.id, Budget: 200, Force: true}); err == nil {
+			f.t.Fatal("no append failed: nothing is tested")
+		}
+	}
+}
+
 // TestPromptOfALostCompaction: the same, where the summary was stored and the answer lost.
 func TestPromptOfALostCompaction(t *testing.T) {
 	for _, restart := range []bool{false, true} {
@@ -317,16 +328,7 @@ func TestPromptOfALostCompaction(t *testing.T) {
 			f.ingest(assistant("a step" + strings.Repeat(" word", 40)))
 		}
 		f.assemble(1000)
-		for n := 1; ; n++ {
-			store.at, store.lost = store.calls+n, true
-			_, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 200, Force: true})
-			if err == nil {
-				t.Fatal("no append failed: nothing is tested")
-			}
-			if store.what == "append" {
-				break
-			}
-		}
+		f.loseSummary(store)
 		if restart {
 			f.restart()
 		}
@@ -352,24 +354,13 @@ func TestPromptOfALostCompactionAndAnother(t *testing.T) {
 		}
 		f.ingest(user("an older question"))
 		steps()
-		if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 200, Force: true}); err != nil {
-			t.Fatal(err)
-		}
+		f.forceCompact(200)
 		f.ingest(user("the question"))
 		steps()
 		if asked {
 			f.assemble(400)
 		}
-		for n := 1; ; n++ {
-			store.at, store.lost = store.calls+n, true
-			_, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 200, Force: true})
-			if err == nil {
-				t.Fatal("no append failed: nothing is tested")
-			}
-			if store.what == "append" {
-				break
-			}
-		}
+		f.loseSummary(store)
 		if restart {
 			f.restart()
 		}
@@ -377,9 +368,7 @@ func TestPromptOfALostCompactionAndAnother(t *testing.T) {
 			f.assemble(400)
 		}
 		steps()
-		if _, err := f.engine.Compact(t.Context(), core.CompactRequest{Session: f.id, Budget: 200, Force: true}); err != nil {
-			t.Fatal(err)
-		}
+		f.forceCompact(200)
 		got := shown(f.assemble(400))
 		if !strings.Contains(got, "the question") {
 			t.Errorf("restart %v, window asked for before %v and between %v: shown: %q, want the question", restart, asked, between, got)
