@@ -246,6 +246,17 @@ func tableTranscripts() []broken {
 				t.Messages[i].Key, t.Messages[i].ID, t.Messages[i].Time = "", "", time.Time{}
 			}
 		},
+		"names of what is said three times are not looked at": func(t *core.Transcript) {
+			said := map[string]int{}
+			for i := range t.Messages {
+				said[t.Messages[i].Text()]++
+			}
+			for i := range t.Messages {
+				if m := &t.Messages[i]; said[m.Text()] > 2 {
+					m.Key, m.ID, m.Time = "", "", time.Time{}
+				}
+			}
+		},
 		"of a transcript of one message the name is not looked at": func(t *core.Transcript) {
 			if len(t.Messages) == 1 {
 				t.Messages[0].Key, t.Messages[0].ID, t.Messages[0].Time = "", "", time.Time{}

@@ -45,6 +45,29 @@ func tablePrompts() []broken {
 			}
 		}
 	})
+	out = append(out, caughtBy("contract.question", "what left for a long call does not come back", recalling(nil), func(w *wrongEngine) {
+		long, id := map[core.SessionID]bool{}, core.SessionID{}
+		w.before = func(_ string, r any) {
+			switch r := r.(type) {
+			case *core.IngestRequest:
+				long[r.Session] = long[r.Session] || slices.ContainsFunc(r.Message.Calls(), func(p message.Part) bool { return len(p.Args) > 300 })
+			case *core.AssembleRequest:
+				id = r.Session
+			}
+		}
+		w.after = func(_ string, res any) {
+			a, ok := res.(*core.AssembleResult)
+			if !ok || !long[id] {
+				return
+			}
+			for _, c := range a.Choices {
+				if c.Reason == window.ReasonPinned && c.Message >= 0 {
+					remove(a, c.Message)
+					return
+				}
+			}
+		}
+	}))
 	out = append(out, on("contract.question", "what was typed beside a result is no part of it", recalling(nil), func(r *core.IngestRequest) {
 		if r.Message.HasResults() {
 			r.Message.Parts = r.Message.Results()

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ func scriptQuestion(s *script) string {
 					return text
 				}
 			}
+			if text := s.askedAgain(provider, behind, all/2); text != "" {
+				return text
+			}
 		}
 	}
 	return ""
@@ -54,6 +58,37 @@ func (s *script) stillAsked(provider, behind string, all, eighths int) string {
 	}
 	if !slices.ContainsFunc(res.Messages, func(m message.Message) bool { return contains(marksIn(allOf(m)), asked) }) {
 		return fmt.Sprintf("for the provider %q, behind %s, with %d of the %d tokens of everything, what the user asked last is not shown", provider, behind, budget, all)
+	}
+	return ""
+}
+
+// askedAgain looks for the question behind a call that took all of a budget, for once.
+func (s *script) askedAgain(provider, behind string, budget int) string {
+	for tenths := 6; tenths <= 10; tenths++ {
+		s.id = recallSession(fmt.Sprintf("asks %q behind %s, and a call of %d tenths", provider, behind, tenths))
+		asked, text := s.asksBehind(behind)
+		if text != "" {
+			return text
+		}
+		long := s.looksUp()[1:]
+		call := &long[0].Parts[len(long[0].Parts)-1]
+		call.Args = fmt.Sprintf("{%q:%q}", "at", strings.Repeat("it ", budget*tenths/10))
+		var res core.AssembleResult
+		for n, list := range [][]message.Message{long, s.looksUp()[1:], s.looksUp()[1:]} {
+			for _, m := range list {
+				if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: s.id, Message: m}); err != nil {
+					return fmt.Sprintf("ingest: error %v", err)
+				}
+			}
+			var err error
+			res, err = s.assemble(budget, func(r *core.AssembleRequest) { r.Settings.Provider = provider })
+			if err != nil && (n > 0 || !errors.Is(err, core.ErrBudget)) {
+				return fmt.Sprintf("assemble with a budget of %d: error %v", budget, err)
+			}
+		}
+		if !slices.ContainsFunc(res.Messages, func(m message.Message) bool { return contains(marksIn(allOf(m)), asked) }) {
+			return fmt.Sprintf("for the provider %q, behind %s, two calls behind one that took %d tenths of a budget of %d, what the user asked last is not shown", provider, behind, tenths, budget)
+		}
 	}
 	return ""
 }

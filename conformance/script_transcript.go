@@ -55,7 +55,7 @@ func (s *script) eachRead(looks ...func(core.SessionID, reading) string) string 
 }
 
 func scriptTranscript(s *script) string {
-	return s.eachRead(s.readsMany, s.readsFillers, s.readsSlid, s.readsReset)
+	return s.eachRead(s.readsMany, s.readsFillers, s.readsSlid, s.readsReset, s.readsRepeated)
 }
 
 func scriptWhole(s *script) string { return s.eachRead(s.readsWhole) }
@@ -160,6 +160,64 @@ func (s *script) readsReset(id core.SessionID, call reading) string {
 		}
 	}
 	return ""
+}
+
+// readsRepeated hands over lists that go on, from within what is known, with words that were said before, under names of their own.
+func (s *script) readsRepeated(id core.SessionID, call reading) string {
+	words := make([]string, 3)
+	for i := range words {
+		words[i] = s.message(message.User, "so").Text()
+	}
+	for _, by := range []string{"key", "id", "time"} {
+		for _, kept := range []int{2, 3} {
+			for n, pattern := range [][]int{{2, 1, 2, 2}, {2, 2}, {1, 2, 2, 1}} {
+				id := core.SessionID{Agent: id.Agent, Session: fmt.Sprintf("repeats %d behind %d, named by %s", n, kept, by)}
+				say := func(list []message.Message, which ...int) []message.Message {
+					list = slices.Clone(list)
+					for _, which := range which {
+						m := message.New([]message.Role{message.User, message.Assistant}[len(list)%2], words[which])
+						s.name(&m, by)
+						list = append(list, m)
+					}
+					return list
+				}
+				known := say(nil, 0, 1, 2, 2)
+				if text := s.repeats(id, call, known, say(known[:kept], pattern...), kept); text != "" {
+					return fmt.Sprintf("a list went on behind %d of %d messages with words said before, under another %s: %s", kept, len(known), by, text)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// repeats hands over what is known, and then a list that begins with the same messages, as many as kept, and goes on with their words.
+func (s *script) repeats(id core.SessionID, call reading, known, list []message.Message, kept int) string {
+	for _, list := range [][]message.Message{known, list} {
+		if err := call(id, &core.Transcript{Messages: copiedMessages(list)}); err != nil {
+			return fmt.Sprintf("a transcript: error %v", err)
+		}
+	}
+	held := s.held(id)
+	if most := len(known) + len(list) - kept; len(held) > most {
+		return fmt.Sprintf("%d are stored, %d were said", len(held), most)
+	}
+	for i, m := range list {
+		n := 0
+		for _, e := range held {
+			if e.Message.Key == m.Key && e.Message.ID == m.ID && e.Message.Time.Equal(m.Time) {
+				n++
+			}
+		}
+		if n > 1 || i < kept && n == 0 {
+			return fmt.Sprintf("message %d is stored %d times", i, n)
+		}
+	}
+	res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: transcriptBudget})
+	if err != nil {
+		return fmt.Sprintf("assemble: error %v", err)
+	}
+	return inOrder(res.Messages, list)
 }
 
 // readsSkipped leaves out what an engine knows, and what it does not know.

@@ -153,6 +153,9 @@ func (c *call) shape(ctx context.Context, s *session, policy history.Policy) (*f
 	v := s.view.Clone()
 	c.dirty = c.refer(&v)
 	if v.Mute != c.mute || v.Explains != c.explains {
+		if c.mute && !v.Mute {
+			v.Apply(edit.Lean{Turn: v.LeanTurn}) // what it took, others may have
+		}
 		v.Apply(edit.Speak{Mute: c.mute, Explains: c.explains})
 		c.stepped, c.dirty = true, true
 	}

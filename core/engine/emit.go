@@ -226,6 +226,16 @@ func (f *frame) pinned() *item {
 	return p
 }
 
+// unpinned returns the pinned message, if it is left out for want of room and that can be thought over: it was decided in this call, or something was said since. A
+// larger budget alone brings nothing back inside a turn.
+func (f *frame) unpinned() *item {
+	p, before := f.s.pinned, &f.s.view
+	if p == nil || f.v.Pinned == "" || f.v.Lean < leanUnpinned || f.holds(p.entry.ID) || before.Lean >= leanUnpinned && before.Seen >= f.v.Seen {
+		return nil
+	}
+	return p
+}
+
 // holds reports whether an entry is in the window.
 func (f *frame) holds(id string) bool {
 	for i := range f.items {
@@ -346,12 +356,17 @@ func (c *call) speak(mute bool) {
 }
 
 // turnsMute reports whether the addition is to be given up, or may come back. It stands in front of everything, so that all is billed anew when it comes or
-// goes: it goes where there is no room for it beside what must stay, and comes back at the beginning of a turn in which both take at most half of the budget.
+// goes: it goes where there is no room for it beside what must stay and what the user asked, and comes back at the beginning of a turn in which all of it takes
+// at most half of the budget.
 func (c *call) turnsMute(f *frame, err error) bool {
 	switch {
 	case c.fullCost == 0:
 		return false
 	case !c.mute:
+		if err == nil {
+			p := f.unpinned()
+			return p != nil && f.needed()+p.cost+noteCost <= c.marks.Hard
+		}
 		return errors.Is(err, core.ErrBudget)
 	}
 	return err == nil && !c.loop() && f.needed()+c.fullCost <= c.budget/2

@@ -57,8 +57,8 @@ func (c *call) fit(ctx context.Context, s *session, v core.View, policy history.
 
 // hasRoomAgain reports whether the pinned message and what must stay take at most half of the budget by now: one large call does not decide for all of its turn.
 func (f *frame) hasRoomAgain(c *call) bool {
-	p := f.s.pinned
-	if p == nil || f.v.Pinned == "" || f.holds(p.entry.ID) {
+	p := f.unpinned()
+	if p == nil {
 		return false
 	}
 	must := f.needed() + p.cost

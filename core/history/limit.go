@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/contextengine/contextengine/core/message"
@@ -12,7 +13,7 @@ import (
 // it cuts in steps: nothing happens up to max = ceil(1.5 limit) turns; beyond that limit + (n-limit) mod
 // (max-limit+1) of n turns stay, so that the first message kept moves once in max-limit+1 turns.
 //
-// A turn is an ordinary user message. Leading messages that belong to no turn (system messages, a compaction
+// A turn is an ordinary user message that says something. Leading messages that belong to no turn (system messages, a compaction
 // summary), and later system messages and compaction summaries, always stay. A limit below 1 means no limit.
 func LimitTurns(msgs []message.Message, limit int) []message.Message {
 	if limit < 1 || limit >= len(msgs) {
@@ -44,7 +45,10 @@ func LimitTurns(msgs []message.Message, limit int) []message.Message {
 	return l.done()
 }
 
-func isUserTurn(m *message.Message) bool { return m.Role == message.User && m.Type == "" }
+// isUserTurn reports whether a turn begins with m. A message that says nothing begins none.
+func isUserTurn(m *message.Message) bool {
+	return m.Role == message.User && m.Type == "" && slices.ContainsFunc(m.Parts, func(p message.Part) bool { return !isBlankText(&p) })
+}
 
 // Limits is the configuration LimitFor reads: how many user turns of history the conversations of a channel get.
 // Its shape is the "channels" section of an OpenClaw configuration. A value that is not set defers to the

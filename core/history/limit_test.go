@@ -51,6 +51,23 @@ func TestLimitTurnsKeeps(t *testing.T) {
 	}
 }
 
+// TestLimitTurnsCountsWhatSaysSomething: blank user messages, as keep-alives of clients are, do not push out what a user asked.
+func TestLimitTurnsCountsWhatSaysSomething(t *testing.T) {
+	in := []message.Message{user("1"), user("the question")}
+	for n := range 20 {
+		in = append(in, user([]string{"", " \n"}[n%2]), message.Message{Role: message.User}, calls(call("a")), tool(result("a")))
+	}
+	for limit := 1; limit <= 3; limit++ {
+		if got := LimitTurns(in, limit); len(got) != len(in) {
+			t.Errorf("limit %d: %d of %d messages stay, two turns in all", limit, len(got), len(in))
+		}
+	}
+	photo := message.Message{Role: message.User, Parts: []message.Part{{Kind: message.Other}}}
+	if got := LimitTurns([]message.Message{user("1"), user("2"), photo, says("ok")}, 1); len(got) != 2 {
+		t.Errorf("a photo begins a turn: %d of 4 messages stay, two wanted", len(got))
+	}
+}
+
 func TestLimitsOver(t *testing.T) {
 	n := func(n int) *int { return &n }
 	own := Limits{Channels: map[string]ChannelLimits{"telegram": {
