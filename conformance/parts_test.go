@@ -46,6 +46,8 @@ func (r *wordRetriever) Attach(s core.Store) error { r.store = s; return nil }
 
 func (r *wordRetriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
 	words := strings.Fields(q.Prompt)
+	slices.Sort(words)
+	words = slices.Compact(words)
 	var out []core.Candidate
 	known := map[string]bool{}
 	for _, scope := range q.Scopes() {
