@@ -125,25 +125,40 @@ func (s *session) assemble(ctx context.Context, req core.AssembleRequest) (core.
 }
 
 // worded makes the window of a call, and makes it again where what is said behind the system prompt is another with it.
-func (c *call) worded(ctx context.Context, s *session, policy history.Policy) (*frame, error) {
-	f, err := c.shape(ctx, s, policy)
+func (c *call) worded(ctx context.Context, s *session, policy history.Policy) (f *frame, err error) {
+	again := func() {
+		s.cool()
+		f, err = c.shape(ctx, s, policy)
+	}
+	begin := func() {
+		if c.begins(f, err) {
+			c.explain(true)
+			c.speak(false)
+			again()
+		}
+	}
+	f, err = c.shape(ctx, s, policy)
 	if errors.Is(err, core.ErrBudget) && c.budget < c.req.Budget {
 		// What the host grants now counts for more than what the turn began with.
-		s.cool()
 		c.budget, c.stepped = c.req.Budget, false
-		f, err = c.shape(ctx, s, policy)
+		again()
 	}
-	if c.begins(f, err) {
-		s.cool()
-		c.explain(true)
-		c.speak(false)
-		f, err = c.shape(ctx, s, policy)
-	}
-	if c.turnsMute(f, err) {
+	begin()
+	switch {
+	case c.turnsMute(f, err):
 		// What was said counts for more than what the engine has to say.
-		s.cool()
 		c.speak(!c.mute)
-		f, err = c.shape(ctx, s, policy)
+		again()
+		if !c.mute {
+			begin()
+		}
+	case err == nil && f.crowdsOut(c):
+		c.speak(true)
+		again()
+		if err != nil || f.unpinned() != nil || c.turnsMute(f, err) {
+			c.speak(false) // it was of no use
+			again()
+		}
 	}
 	return f, err
 }

@@ -356,20 +356,25 @@ func (c *call) speak(mute bool) {
 }
 
 // turnsMute reports whether the addition is to be given up, or may come back. It stands in front of everything, so that all is billed anew when it comes or
-// goes: it goes where there is no room for it beside what must stay and what the user asked, and comes back at the beginning of a turn in which all of it takes
-// at most half of the budget.
+// goes: it goes where there is no room for it beside what must stay, and comes back at the beginning of a turn in which both take at most half of the budget.
 func (c *call) turnsMute(f *frame, err error) bool {
 	switch {
 	case c.fullCost == 0:
 		return false
 	case !c.mute:
-		if err == nil {
-			p := f.unpinned()
-			return p != nil && f.needed()+p.cost+noteCost <= c.marks.Hard
-		}
 		return errors.Is(err, core.ErrBudget)
 	}
 	return err == nil && !c.loop() && f.needed()+c.fullCost <= c.budget/2
+}
+
+// crowdsOut reports whether what the user asked had to leave, and has room without the addition alone.
+func (f *frame) crowdsOut(c *call) bool {
+	p := f.unpinned()
+	if p == nil {
+		return false
+	}
+	room := c.marks.Hard - f.needed() - p.cost - noteCost
+	return room >= 0 && room < c.additionCost+noteCost
 }
 
 // needed is what a prompt cannot leave out, in tokens: the system messages, the newest group and the user's message that it belongs to; and the note on what

@@ -55,14 +55,15 @@ func (c *call) fit(ctx context.Context, s *session, v core.View, policy history.
 	}
 }
 
-// hasRoomAgain reports whether the pinned message and what must stay take at most half of the budget by now: one large call does not decide for all of its turn.
+// hasRoomAgain reports whether the pinned message has room beside what must stay after all, because that was shortened when both were tried, or both take at most
+// half of the budget by now: one large call does not decide for all of its turn.
 func (f *frame) hasRoomAgain(c *call) bool {
 	p := f.unpinned()
 	if p == nil {
 		return false
 	}
 	must := f.needed() + p.cost
-	return must <= c.budget/2 && must+c.additionCost+2*noteCost <= c.marks.Hard
+	return must+c.additionCost+2*noteCost <= c.marks.Hard && (f.s.view.Lean < leanUnpinned || must <= c.budget/2)
 }
 
 // maxSteps bounds the steps of one call. One or two are enough nearly always.
