@@ -80,7 +80,7 @@ type View struct {
 	Tally Tally `json:"tally,omitzero"`
 	// Parent is the session that spawned this one, if any.
 	Parent *SessionID `json:"parent,omitempty"`
-	// Inherited are the entries of other sessions that were on the path as long as the grant for them lasted. A host may still have copies of them.
+	// Inherited are the entries of other sessions that were on the path, until the grant for them was over or the path was cut. A host may still have copies of them.
 	Inherited []Span `json:"inherited,omitempty"`
 	// Heirs are the sessions of other agents that were forked from this one: an erasure has to reach them.
 	Heirs []SessionID `json:"heirs,omitempty"`

@@ -59,7 +59,7 @@ type Insert struct {
 func (e Insert) Edit(v *core.View) {
 	pos := e.At
 	tail := v.Slice(pos, v.Len())
-	truncate(v, pos)
+	v.Path = v.Slice(0, pos)
 	extend(v, e.Session, e.Seq)
 	v.Path = append(v.Path, tail...)
 	before := v.Front()
@@ -186,7 +186,23 @@ func (Reset) Edit(v *core.View) {
 	v.Reset = r
 }
 
-func truncate(v *core.View, n int) { v.Path = v.Slice(0, n) }
+// truncate takes what stands behind the first n entries off the path. A host may still have copies of what was another session's.
+func truncate(v *core.View, n int) {
+	inherit(v, v.Slice(n, v.Len()))
+	v.Path = v.Slice(0, n)
+}
+
+// inherit notes entries of other sessions that were on the path.
+func inherit(v *core.View, gone []core.Span) {
+	v.Inherited = slices.Clone(v.Inherited)
+	for _, sp := range gone {
+		if sp.Session != nil && !slices.ContainsFunc(v.Inherited, func(old core.Span) bool {
+			return *old.Session == *sp.Session && old.From <= sp.From && sp.To <= old.To
+		}) {
+			v.Inherited = append(v.Inherited, sp)
+		}
+	}
+}
 
 // Disown takes the entries of other sessions off the path, and all that stood for any. What stands in Keep stays, and what leads of it leads still. The epoch rises.
 type Disown struct{ Keep []core.Scope }
@@ -196,19 +212,19 @@ func (e Disown) Edit(v *core.View) {
 	stays := func(sp core.Span) bool {
 		return sp.Session == nil || slices.ContainsFunc(e.Keep, func(s core.Scope) bool { return s.Contains(*sp.Session) })
 	}
-	var own []core.Span
+	var own, gone []core.Span
 	lead, pos := 0, 0
-	v.Inherited = slices.Clone(v.Inherited)
 	for _, sp := range v.Path {
 		if stays(sp) {
 			own = append(own, sp)
 			lead += max(min(sp.Len(), v.Lead-pos), 0)
 		} else {
-			v.Inherited = append(v.Inherited, sp)
+			gone = append(gone, sp)
 		}
 		pos += sp.Len()
 	}
 	v.Path = own
+	inherit(v, gone)
 	v.Head = slices.DeleteFunc(slices.Clone(v.Head), func(sp core.Span) bool { return *sp.Session != v.Session && !stays(sp) })
 	v.Start, v.Frontier, v.Lead, v.Seen, v.Backlog = -1, 0, lead, 0, 0
 	v.Summaries, v.Shown, v.Stubs, v.Pinned = nil, nil, nil, ""

@@ -206,6 +206,54 @@ func TestErasedStaysErasedInForksOfForks(t *testing.T) {
 	}
 }
 
+// TestErasedStaysErasedInForksThatGoBack: the same, where the fork's host began anew, or went back, and shows its copy again later.
+func TestErasedStaysErasedInForksThatGoBack(t *testing.T) {
+	host := []message.Message{user("hello"), assistant("hi"), user("my code is " + secret), assistant("noted")}
+	for name, between := range map[string][]message.Message{
+		"a reset": {user("anew"), assistant("so be it")}, "an empty list": {}, "a rewind": host[:1], "an edit": {host[0], host[1], user("never mind"), assistant("well")},
+	} {
+		for _, agent := range []string{"main", "other"} {
+			for _, erased := range []string{"before the fork", "in the fork", "behind it"} {
+				for _, restart := range []bool{false, true} {
+					f := newFixture(t)
+					erase := func(when string) {
+						if when == erased {
+							f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+						}
+						if restart {
+							f.restart()
+						}
+					}
+					f.assemble(1000, transcript("next", host...))
+					erase("before the fork")
+					of, id := f.id, f.id
+					for depth := range 2 { // a fork, and a fork of it
+						id = core.SessionID{Agent: agent, Session: fmt.Sprint("child ", depth)}
+						if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: of, Child: id, Mode: core.SpawnFork}); err != nil {
+							t.Fatal(err)
+						}
+						of = id
+					}
+					erase("in the fork")
+					in := func(r *core.AssembleRequest) { r.Session = id }
+					f.assemble(1000, in, transcript("next", between...))
+					erase("behind it")
+					for range 2 {
+						if s := shown(f.assemble(1000, in, transcript("next", host...))); strings.Contains(s, secret) || !strings.HasSuffix(s, "noted") {
+							t.Errorf("%s, agent %s, erased %s, restarts %t: the fork shows %q", name, agent, erased, restart, s)
+						}
+					}
+					for e, err := range core.All(t.Context(), f.store, id.Scope(), false) {
+						if err != nil || strings.Contains(e.Text(), secret) {
+							t.Errorf("%s, agent %s, erased %s, restarts %t: the fork stores %q, error %v", name, agent, erased, restart, e.Text(), err)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestOwnOutputAfterAnErasure: the engine's own output from before an erasure, handed back in the loop, brings nothing back: not what was merged, clipped,
 // recalled or summarised.
 func TestOwnOutputAfterAnErasure(t *testing.T) {
