@@ -322,7 +322,7 @@ func (f *frame) remember(ctx context.Context, c *call, res *core.AssembleResult)
 	if f.v.Arm != "" {
 		s.count = f.counted(c, res, kept)
 	}
-	if !c.dirty && s.owed == nil {
+	if !c.dirty && s.owed == nil && s.goesOn() {
 		return nil
 	}
 	if err := s.settle(ctx, f.v); err != nil {
@@ -330,6 +330,13 @@ func (f *frame) remember(ctx context.Context, c *call, res *core.AssembleResult)
 	}
 	s.stale = false // that is what was sent
 	return nil
+}
+
+// goesOn reports whether what was sent now begins with what the view says was sent last: whoever does not know of this call recognises it by that, when the host hands
+// it back.
+func (s *session) goesOn() bool {
+	n := s.view.Output.Count
+	return n == 0 || n <= len(s.trail) && s.trail[n-1].digest == s.view.Output.Digest
 }
 
 // note keeps what is known of a result when a host hands it back. It returns how many of its messages begin it as they began the last.

@@ -88,3 +88,54 @@ func TestHandedBackAfterAnErasure(t *testing.T) {
 		}
 	}
 }
+
+// TestHandedBackToAnother: what was sent behind a compaction, a summary and the user's words in one message, is nobody's message to a process that did not send it either,
+// also where more was stored or something was erased meanwhile.
+func TestHandedBackToAnother(t *testing.T) {
+	for _, provider := range []string{"", "anthropic", "google", "openai", "mistral"} {
+		for _, who := range []string{"the same process", "the same, started again", "another"} {
+			for _, meanwhile := range []string{"nothing", "a turn is committed", "a message is ingested", "the first is erased", "the second is erased"} {
+				for _, compactions := range []int{1, 2} {
+					f := newFixture(t, func(c *engine.Config, p *engine.Parts) { p.Compactor, c.RecentMessages = teller{}, 1 })
+					host := one(user("one "+strings.Repeat("word ", 12)), user("two "+strings.Repeat("word ", 12)))
+					to := func(r *core.AssembleRequest) { r.Settings.Provider = provider }
+					f.assemble(400, transcript("", host...), to)
+					f.compact(400)
+					given := f.assemble(400, transcript("", host...), to)
+					switch who {
+					case "another":
+						f = f.second()
+					case "the same, started again":
+						f.restart()
+					}
+					next := user("three")
+					next.ID = "m3"
+					gone := ""
+					switch meanwhile {
+					case "a turn is committed":
+						f.commit("k", next)
+					case "a message is ingested":
+						f.ingest(next)
+					case "the first is erased", "the second is erased":
+						gone = map[bool]string{true: "one", false: "two"}[meanwhile == "the first is erased"]
+						f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(gone + " word").ID}})
+					}
+					if compactions == 2 {
+						f.compact(400)
+					}
+					res := f.assemble(400, inLoop, to, transcript("", join(given.Messages, one(next))...))
+					var stored []string
+					for _, e := range entriesOf(f) {
+						if e.Type == core.TypeMessage {
+							stored = append(stored, strings.Fields(e.Text())[0])
+						}
+					}
+					want := strings.TrimSpace(strings.ReplaceAll("one two three", gone, ""))
+					if got := strings.Join(stored, " "); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") || gone != "" && strings.Contains(shown(res), gone+" word") {
+						t.Errorf("for %q, %s, %s, %d compactions: shown %q, stored %q", provider, who, meanwhile, compactions, shown(res), stored)
+					}
+				}
+			}
+		}
+	}
+}
