@@ -169,3 +169,31 @@ func TestResetAfterManyTools(t *testing.T) {
 		}
 	}
 }
+
+// TestCarriedIsNotShownTwice: where a host begins anew and goes back to what it said before, what was carried over is in the window and is not
+// quoted beside it.
+func TestCarriedIsNotShownTwice(t *testing.T) {
+	old, anew := one(user("one word"), assistant("two words"), user("three of them"), assistant("four of these")), one(user("anew"))
+	for name, back := range map[string][]message.Message{
+		"the same again": old, "and more": join(old, one(user("five"))), "the reset behind it": join(old, anew), "its end in front of the reset": join(old[2:], anew),
+	} {
+		for _, prompt := range []string{"the same prompt", "another prompt"} {
+			for _, restart := range []bool{false, true} {
+				f := newFixture(t, func(c *engine.Config, _ *engine.Parts) { c.Recall.ResetMessages = 2 })
+				f.assemble(1000, transcript("the same prompt", old...), full)
+				if s := shown(f.assemble(1000, transcript("the same prompt", anew...), full)); !strings.Contains(s, "> four of these") {
+					t.Fatalf("nothing is carried: %q", s)
+				}
+				if restart {
+					f.restart()
+				}
+				s := shown(f.assemble(1000, transcript(prompt, back...), full))
+				for _, m := range old {
+					if strings.Count(s, m.Text()) > 1 {
+						t.Errorf("%s, %s, restarts %t: %q is shown twice: %q", name, prompt, restart, m.Text(), s)
+					}
+				}
+			}
+		}
+	}
+}

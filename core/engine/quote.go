@@ -513,6 +513,11 @@ func (f *frame) carried(ctx context.Context, pack *packing) ([]quotation, error)
 	}
 	for i := range entries {
 		entry := &entries[i]
+		if slices.ContainsFunc(f.items, func(it item) bool {
+			return it.entry.Fingerprint == entry.Fingerprint && f.v.Stubs[it.entry.ID].Kind != window.Masked
+		}) {
+			continue // the host went back to it, or said it again
+		}
 		text := f.e.cfg.shorten(entry.Said(), entry)
 		if entry.Type == core.TypeSummary {
 			text = window.HeadTail(entry.Text(), len(entry.Text())*min(pack.room/2, entry.Tokens)/max(entry.Tokens, 1), elided)

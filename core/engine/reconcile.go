@@ -310,16 +310,20 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 	}
 	if p.Front >= 0 && (v.Frontier < placed || v.Start < placed) {
 		s.cool()
-		v.Apply(edit.Restart{At: placed})
+		v.Apply(edit.Unrecall{}, edit.Restart{At: placed}) // what is quoted may be among what is shown now
 	}
 	// A host's line in front of a list that was cut waits for the next step, and so does what a note that is there would count: neither is worth a window that is billed
 	// anew. Messages older than all the others are.
 	spoke := v.Front().Left > 0
 	owner, oldest := v.At(v.Floor())
+	epoch := v.Epoch
 	for i, entry := range entries[:len(p.Strays)] {
 		k := p.Known[p.Hard[p.At[i]]] // what stood in front of it may stand elsewhere now
 		v.Apply(edit.Insert{At: v.Position(k.Owner, k.Seq), Session: entry.SessionID(), Seq: entry.Seq, Noted: !spoke && k.Owner == owner && k.Seq == oldest})
 		s.cool()
+	}
+	if v.Epoch != epoch { // what is quoted may be among what is shown now
+		v.Apply(edit.Unrecall{})
 	}
 	for i := range p.Leaders {
 		l, marked := &p.Leaders[i], true
