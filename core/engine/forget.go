@@ -243,7 +243,7 @@ func (er *erasure) add(ctx context.Context, entry core.Entry) error {
 		}
 	}
 	// What is to be forgotten is not kept here, but for what the host knows it by.
-	entry.Message = message.Message{Key: entry.Message.Key, ID: entry.Message.ID, Time: entry.Message.Time}
+	entry.Message = erased.Named(&entry.Message)
 	er.ids[entry.ID] = true
 	er.spans[entry.SessionID()] = append(er.spans[entry.SessionID()], entry)
 	return nil

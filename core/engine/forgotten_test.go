@@ -140,6 +140,56 @@ func TestErasedIsNotWhatIsSaidAnew(t *testing.T) {
 	}
 }
 
+// TestErasedResultIsNotAnotherCalls: where messages have no names the ids of calls tell them apart: what another call was given, or another one that asks the same, is
+// shown although the first one was erased; that one comes back in no way.
+func TestErasedResultIsNotAnotherCalls(t *testing.T) {
+	for _, how := range []string{"by transcript", "ingested"} {
+		for _, what := range []string{"the result", "the call", "both"} {
+			for _, restart := range []bool{false, true} {
+				f := newFixture(t)
+				host := one(user("do it"), calling("a"), resulting("a", "ok"), assistant("done"))
+				f.assemble(1000, transcript("next", host...))
+				var gone []string
+				for _, e := range entriesOf(f) {
+					if what != "the call" && e.Message.HasResults() || what != "the result" && e.Message.HasCalls() {
+						gone = append(gone, e.ID)
+					}
+				}
+				f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: gone})
+				if restart {
+					f.restart()
+				}
+				more := one(user("again"), calling("b"), resulting("b", "ok"))
+				var res core.AssembleResult
+				if how == "ingested" {
+					f.ingest(more...)
+					f.ingest(host[1], host[2]) // as a client that lost the answer says them again
+					res = f.assemble(1000)
+				} else {
+					res = f.assemble(1000, transcript("", join(host, more)...), inLoop)
+				}
+				calls, results := 0, 0
+				for _, m := range res.Messages {
+					for _, p := range m.Parts {
+						if p.Kind == message.ToolCall && p.CallID == "b" {
+							calls++
+						}
+						if p.Kind == message.ToolResult && p.CallID == "b" && p.Text == "ok" {
+							results++
+						}
+						if p.CallID == "a" && (what != "the call" && p.Text == "ok" || what != "the result" && p.Kind == message.ToolCall) {
+							t.Errorf("%s, %s erased, restarts %t: it is shown: %q", how, what, restart, shown(res))
+						}
+					}
+				}
+				if calls != 1 || results != 1 {
+					t.Errorf("%s, %s erased, restarts %t: the other one has %d calls and %d results: %q", how, what, restart, calls, results, shown(res))
+				}
+			}
+		}
+	}
+}
+
 // TestErasedStaysErasedInForks: a fork's host has a copy of what its parent erased, also when the grant is over.
 func TestErasedStaysErasedInForks(t *testing.T) {
 	for _, agent := range []string{"main", "helper"} {

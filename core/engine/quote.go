@@ -66,7 +66,7 @@ func (s *session) packing(allowance int) *packing {
 
 // choose packs candidates in rank order, skipping what does not fit. It adds to seen what it takes.
 func (f *frame) choose(c *call, q *core.Query, candidates []core.Candidate, seen map[string]bool, pack *packing) []quotation {
-	in, said := make([]quotation, 0, len(candidates)), words.Wordings{Seed: f.e.gauge.seed}
+	in, wordings := make([]quotation, 0, len(candidates)), words.Wordings{Seed: f.e.gauge.seed}
 	floor := math.Inf(-1)
 	prompt := strings.TrimSpace(c.req.Prompt)
 	for i := range candidates {
@@ -87,7 +87,8 @@ func (f *frame) choose(c *call, q *core.Query, candidates []core.Candidate, seen
 				text, part = whole, false
 			}
 		}
-		if text = strings.TrimSpace(text); text == "" || text == prompt {
+		said, handed := cand.Entry.Message.Text(), seen[f.wordsOf(&cand.Entry)]
+		if text = strings.TrimSpace(text); text == "" || text == prompt || handed && text == strings.TrimSpace(said) {
 			continue
 		}
 		if math.IsInf(floor, -1) {
@@ -107,12 +108,12 @@ func (f *frame) choose(c *call, q *core.Query, candidates []core.Candidate, seen
 		same := func(better quotation) bool {
 			return better.Entry.Role == quote.Entry.Role && better.Entry.SessionID() != quote.Entry.SessionID() && better.Entry.Message.Text() == quote.Entry.Message.Text()
 		}
-		if quotedAlready(&f.v, quote.text) || slices.ContainsFunc(in, same) || said.Again(text) {
+		if quotedAlready(&f.v, quote.text) || slices.ContainsFunc(in, same) || wordings.Again(text) {
 			continue
 		}
 		// Blocks of earlier turns may quote the words from another entry, which has nothing else to it.
 		var elsewhere []string
-		if said := cand.Entry.Message.Text(); said != text && !window.Blank(said) && quotedAlready(&f.v, quotedBehind("", f.s.id, &cand.Entry, said)) {
+		if said != text && !window.Blank(said) && (handed || quotedAlready(&f.v, quotedBehind("", f.s.id, &cand.Entry, said))) {
 			elsewhere, quote.part = []string{strings.TrimSpace(window.Escape(said))}, true
 		}
 		rest := newParts(&f.v, &cand.Entry, quote.text, short, elsewhere)

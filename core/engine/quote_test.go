@@ -244,6 +244,39 @@ func TestQuotesOfWhatASubagentHandedBack(t *testing.T) {
 	}
 }
 
+// TestQuotesBesideWhatASubagentHandedBack: the same, where what it handed back stands in the window.
+func TestQuotesBesideWhatASubagentHandedBack(t *testing.T) {
+	for name, other := range map[string]*message.Part{
+		"nothing": nil, "a call": {Kind: message.ToolCall, CallID: "c1", Name: "read", Args: `{"path":"the pier"}`}, "thinking": {Kind: message.Thinking, Text: "so", Signature: "s"},
+		"an image": {Kind: message.Image, Raw: []byte(`{"type":"image","data":"aGVsbG8=","mimeType":"image/png"}`)},
+	} {
+		for _, words := range []int{0, 40, 400} {
+			text := "the lantern is in the harbour" + strings.Repeat(" and so on", words)
+			answer := assistant(text)
+			if other != nil {
+				answer.Parts = append(answer.Parts, *other)
+			}
+			k := newQuoting(t, nil, user("find it"))
+			child := core.SessionID{Agent: k.id.Agent, Session: "child"}
+			if _, err := k.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: k.id, Child: child, Mode: core.SpawnIsolated}); err != nil {
+				t.Fatal(err)
+			}
+			k.say(child, false, user("find it"), answer)
+			k.ingest(user("where is it"))
+			if err := k.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Parent: k.id, Child: child, Reason: "completed", Result: text}); err != nil {
+				t.Fatal(err)
+			}
+			k.everything(k.retriever, k.id.Agent)
+			k.ingest(user("what of the lantern?"))
+			res := k.assemble(8000, full)
+			if n := strings.Count(shown(res), "the lantern is in the harbour"); n != 1 {
+				t.Errorf("%d words with %s: shown %d times: %q", words, name, n, shown(res))
+			}
+			k.sound()
+		}
+	}
+}
+
 // TestQuotesThatCannotBeConfirmed: where it cannot be found out whether something quoted was erased, a strict engine says so, and another one quotes nothing and warns.
 func TestQuotesThatCannotBeConfirmed(t *testing.T) {
 	for _, policy := range []engine.FailurePolicy{engine.FailDegrade, engine.FailStrict} {

@@ -70,10 +70,11 @@ func (f *frame) seen(sets [2]*shownSet, candidates []core.Candidate) map[string]
 		seen[p.entry.Fingerprint] = true
 	}
 	for i := range candidates {
-		fp := candidates[i].Entry.Fingerprint
-		for _, set := range sets {
-			if _, ok := set.prints[fp]; ok {
-				seen[fp] = false // it may be masked
+		for _, fp := range []string{candidates[i].Entry.Fingerprint, f.wordsOf(&candidates[i].Entry)} {
+			for _, set := range sets {
+				if _, ok := set.prints[fp]; ok {
+					seen[fp] = false // it may be masked
+				}
 			}
 		}
 	}
@@ -87,6 +88,15 @@ func (f *frame) seen(sets [2]*shownSet, candidates []core.Candidate) map[string]
 		}
 	}
 	return seen
+}
+
+// wordsOf is the fingerprint of what another session's entry says in words alone, as a subagent hands it back; empty where there is no more to the entry.
+func (f *frame) wordsOf(entry *core.Entry) string {
+	said := entry.Message.Text()
+	if entry.SessionID() == f.s.id || window.Blank(said) || len(entry.Message.Parts) < 2 {
+		return ""
+	}
+	return message.Fingerprint(message.New(entry.Role, said))
 }
 
 // ownership says what became of numbered messages under the history rules, which drop, merge, move and make messages.

@@ -30,7 +30,7 @@ const (
 	metaSecret = "secret"
 	// MetaErased names the receipt of the erasure that emptied an entry, in core.Entry.Meta.
 	MetaErased = "erased"
-	// MetaOrigin says by what the host knew an erased message: keyed digests of its key, id and time.
+	// MetaOrigin says by what the host knew an erased message: keyed digests of its key, id and time, and of the ids of its calls or results.
 	MetaOrigin = "origin"
 )
 
@@ -110,7 +110,7 @@ func (p Prints) All(id core.SessionID, fingerprint string) []string {
 	return append(out, Mark+hex.EncodeToString(sum[:12]))
 }
 
-// originsOf lists by what a host knows a message: its key, its id and its time.
+// originsOf lists by what a host knows a message: its key, its id, its time, and the ids of its calls or results.
 func originsOf(m *message.Message) []string {
 	var out []string
 	if m.Key != "" {
@@ -121,6 +121,26 @@ func originsOf(m *message.Message) []string {
 	}
 	if !m.Time.IsZero() {
 		out = append(out, "t"+strconv.FormatInt(m.Time.UnixMilli(), 10))
+	}
+	var calls []string
+	for i := range m.Parts {
+		if id := m.Parts[i].CallID; id != "" {
+			calls = append(calls, id)
+		}
+	}
+	if len(calls) > 0 {
+		out = append(out, "c"+strings.Join(calls, "\x00"))
+	}
+	return out
+}
+
+// Named is what a host knows a message by, without what it says.
+func Named(m *message.Message) message.Message {
+	out := message.Message{Key: m.Key, ID: m.ID, Time: m.Time}
+	for i := range m.Parts {
+		if id := m.Parts[i].CallID; id != "" {
+			out.Parts = append(out.Parts, message.Part{CallID: id})
+		}
 	}
 	return out
 }
