@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
@@ -191,6 +192,45 @@ func TestCarriedIsNotShownTwice(t *testing.T) {
 				for _, m := range old {
 					if strings.Count(s, m.Text()) > 1 {
 						t.Errorf("%s, %s, restarts %t: %q is shown twice: %q", name, prompt, restart, m.Text(), s)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestCarriedUntilTheGrantIsOver: a fork that began anew is given some of what was before, which was its parent's, and no longer than it may be shown.
+func TestCarriedUntilTheGrantIsOver(t *testing.T) {
+	for _, agent := range []string{"main", "other"} {
+		for _, how := range []string{"ended", "over"} {
+			for _, then := range []string{"the own output", "the same list", "another prompt", "a reset"} {
+				for _, restart := range []bool{false, true} {
+					host := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+					f := newFixture(t, func(c *engine.Config, p *engine.Parts) { c.Recall.ResetMessages, p.Host = 2, host })
+					f.ingest(user("the lantern is in the harbour"), assistant("noted"))
+					child := core.SessionID{Agent: agent, Session: "child"}
+					if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork, TTL: time.Hour}); err != nil {
+						t.Fatal(err)
+					}
+					in := func(r *core.AssembleRequest) { r.Session = child }
+					first := f.assemble(1000, transcript("go", user("anew")), full, in)
+					if !strings.Contains(shown(first), "lantern") {
+						t.Fatalf("nothing is carried: %q", shown(first))
+					}
+					if how == "over" {
+						host.now = host.now.Add(2 * time.Hour)
+					} else if err := f.engine.OnSubagentEnded(t.Context(), core.SubagentEnded{Parent: f.id, Child: child, Result: "so", Reason: "completed"}); err != nil {
+						t.Fatal(err)
+					}
+					if restart {
+						f.restart()
+					}
+					next := map[string]func(*core.AssembleRequest){
+						"the own output": func(r *core.AssembleRequest) { transcript("", first.Messages...)(r); inLoop(r) },
+						"the same list":  transcript("go", user("anew")), "another prompt": transcript("go on", user("anew")), "a reset": transcript("go", user("from the start")),
+					}[then]
+					if s := shown(f.assemble(1000, full, in, next)); strings.Contains(s, "lantern") {
+						t.Errorf("agent %s, grant %s, restarts %t, then %s: shown %q", agent, how, restart, then, s)
 					}
 				}
 			}

@@ -502,6 +502,11 @@ func (f *frame) carried(ctx context.Context, pack *packing) ([]quotation, error)
 		f.e.warn(ctx, "store", "before the reset", err)
 		return nil, nil
 	}
+	open := granted(&f.v, f.e.now(), false)
+	entries = slices.DeleteFunc(entries, func(entry core.Entry) bool { // those of others until the grant for them is over
+		id := entry.SessionID()
+		return id != f.s.id && !slices.ContainsFunc(open, func(g core.Scope) bool { return g.Contains(id) })
+	})
 	var out []quotation
 	take := func(entry *core.Entry, text string) bool {
 		text = quotedBehind("", f.s.id, entry, text)
