@@ -370,7 +370,7 @@ func (c *call) turnsMute(f *frame, err error) bool {
 // crowdsOut reports whether what the user asked had to leave, and has room without the addition alone.
 func (f *frame) crowdsOut(c *call) bool {
 	p := f.unpinned()
-	if p == nil {
+	if p == nil || c.additionCost == 0 {
 		return false
 	}
 	room := c.marks.Hard - f.needed() - p.cost - noteCost

@@ -64,3 +64,33 @@ func TestWhatWasLeftOutStaysOut(t *testing.T) {
 		}
 	}
 }
+
+// TestAdditionGivenUpCostsNoCall: no call fails for an addition that was given up because it has no room at all.
+func TestAdditionGivenUpCostsNoCall(t *testing.T) {
+	for _, provider := range []string{"", "anthropic"} {
+		for budget := 60; budget <= 120; budget += 4 {
+			for question := 10; question < budget; question += 5 {
+				for _, found := range []int{5, 20, 40} {
+					var errs [2]error
+					for with := range errs {
+						f := newFixture(t)
+						req := core.AssembleRequest{Session: f.id, Budget: budget, Settings: core.RuntimeSettings{Provider: provider}}
+						if with == 1 {
+							req.Memory = core.MemoryPrompt{Sections: []string{strings.Repeat("section ", budget+2)}}
+						}
+						f.ingest(user("Q#1." + strings.Repeat(" word", question-1)))
+						for _, id := range []string{"a", "b", "c"} {
+							_, _ = f.engine.Assemble(t.Context(), req) // the last one counts
+							f.ingest(calling(id), resulting(id, strings.Repeat("found ", found)))
+							req.Call = core.CallLoop
+						}
+						_, errs[with] = f.engine.Assemble(t.Context(), req)
+					}
+					if errs[0] == nil && errs[1] != nil {
+						t.Errorf("provider %q, budget %d, question of %d, results of %d: error %v with an addition alone", provider, budget, question, found, errs[1])
+					}
+				}
+			}
+		}
+	}
+}
