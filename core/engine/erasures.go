@@ -53,7 +53,7 @@ func (s *session) forgotten(ctx context.Context, v *core.View) (*erased.Messages
 				continue
 			}
 			if err == nil {
-				err = f.Add(ctx, s.e.store, *sp.Session)
+				err = f.AddCopied(ctx, s.e.store, *sp.Session)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("core: what was erased from %q: %w", *sp.Session, err)
@@ -265,6 +265,13 @@ func (t *erasures) everErased(ctx context.Context, agent string) (bool, error) {
 		t.prints[agent] = p
 	}
 	return len(t.prints[agent]) > 0, nil
+}
+
+// begin is the position at which a session begins of which a store that keeps views knows nothing. It may have been purged, and a process that holds what was purged
+// must not take it for that once it is as long: every erasure moves the beginning on.
+func (t *erasures) begin(ctx context.Context, agent string) (int64, error) {
+	tail, _, err := t.reader.tail(ctx, core.SessionID{Agent: agent, Session: records.Receipts})
+	return tail.Next << 10, err
 }
 
 // wasErased reports whether an erased entry is what is left of a message. The places of entries that a store does not show are no such entries, and cost no read.

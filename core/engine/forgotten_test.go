@@ -256,6 +256,43 @@ func TestErasedStaysErasedInForksOfForks(t *testing.T) {
 	}
 }
 
+// TestErasedResultInAForkWhoseGrantIsOver: the prompt that a fork was given is handed back after a result in it was erased and the grant is over: what rules made of the
+// result, with another id or in one message with others, does not come back.
+func TestErasedResultInAForkWhoseGrantIsOver(t *testing.T) {
+	call := message.New(message.Assistant, "I look")
+	for _, id := range []string{"a", "b"} {
+		call.Parts = append(call.Parts, message.Part{Kind: message.ToolCall, CallID: id, Name: "read", Args: `{"n":"` + id + `"}`})
+	}
+	host := one(user("hello"), call, resulting("a", "the code is "+secret), resulting("b", "nothing here"), assistant("noted"))
+	for _, provider := range []string{"", "anthropic", "google", "openai", "mistral"} {
+		for _, over := range []bool{false, true} {
+			for _, restart := range []bool{false, true} {
+				now := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+				f := newFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Host = now })
+				f.assemble(1000, transcript("next", host...))
+				child := core.SessionID{Agent: f.id.Agent, Session: "child"}
+				if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork, TTL: time.Hour}); err != nil {
+					t.Fatal(err)
+				}
+				in := func(r *core.AssembleRequest) { r.Session, r.Settings.Provider = child, provider }
+				given := f.assemble(1000, in, transcript("look again", host...)).Messages
+				f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry(secret).ID}})
+				if over {
+					now.now = now.now.Add(2 * time.Hour)
+				}
+				if restart {
+					f.restart()
+				}
+				for range 2 {
+					if s := shown(f.assemble(1000, in, inLoop, transcript("", join(given, one(user("look again"), assistant("I do")))...))); strings.Contains(s, secret) {
+						t.Errorf("provider %q, grant over %t, restarts %t: shown %q", provider, over, restart, s)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestErasedStaysErasedInForksThatGoBack: the same, where the fork's host began anew, or went back, and shows its copy again later.
 func TestErasedStaysErasedInForksThatGoBack(t *testing.T) {
 	host := []message.Message{user("hello"), assistant("hi"), user("my code is " + secret), assistant("noted")}

@@ -321,6 +321,13 @@ func (s *session) load(ctx context.Context, told *tails) error {
 	if s.purged && v.Version == 0 && v.Next < s.view.Next {
 		v.Apply(edit.Count{Next: s.view.Next, Turns: v.Turns})
 	}
+	if s.e.sharedViews && v.Version == 0 && v.Next == 0 {
+		first, err := s.e.erasures.begin(ctx, s.id.Agent)
+		if err != nil {
+			return fmt.Errorf("core: load session %q: %w", s.id, err)
+		}
+		v.Apply(edit.Count{Next: first, Turns: v.Turns})
+	}
 	if s.owed != nil { // what was sent last is not what is stored
 		v.Apply(edit.Epoch{Known: s.view.Epoch})
 		changed = true

@@ -10,8 +10,8 @@ import (
 )
 
 // Messages tells which messages were erased from sessions: what was erased stays erased there, whichever way it comes again. A message that says
-// the same is taken for the erased one unless the host shows that it is another: by another key, id or time. Nil Messages hold nothing. They may be
-// read by several goroutines.
+// the same is taken for the erased one unless the host shows that it is another: by another key, id or time, or as another call or the result of one. Nil Messages
+// hold nothing. They may be read by several goroutines.
 type Messages struct{ sessions []session }
 
 // session is what was erased from one session.
@@ -19,6 +19,7 @@ type session struct {
 	id     core.SessionID
 	prints Prints
 	places map[string][]place // by print
+	copies bool
 }
 
 // place is what an erased entry says of itself.
@@ -35,7 +36,18 @@ func Read(ctx context.Context, store core.Store, id core.SessionID) (*Messages, 
 
 // Add reads what was erased from one more session.
 func (f *Messages) Add(ctx context.Context, store core.Store, id core.SessionID) error {
-	in := session{id: id, places: make(map[string][]place)}
+	return f.add(ctx, store, session{id: id})
+}
+
+// AddCopied reads what was erased from a session of whose messages a host has copies as a prompt showed them: ids of calls may be others there, and several results
+// may stand in one message, which is erased with one of them.
+func (f *Messages) AddCopied(ctx context.Context, store core.Store, id core.SessionID) error {
+	return f.add(ctx, store, session{id: id, copies: true})
+}
+
+func (f *Messages) add(ctx context.Context, store core.Store, in session) error {
+	id := in.id
+	in.places = make(map[string][]place)
 	for entry, err := range core.AllOf(ctx, store, id.Scope(), core.TypeErased) {
 		if err != nil {
 			return fmt.Errorf("core: what was erased from %q: %w", id, err)
@@ -65,12 +77,33 @@ func (f *Messages) Find(m *message.Message, fingerprint string) (receipt string,
 	if f == nil {
 		return "", false
 	}
-	for _, in := range f.sessions {
-		for _, print := range in.prints.All(in.id, fingerprint) {
-			for _, p := range in.places[print] {
-				if !in.prints.Another(in.id, p.origin, m) {
-					return p.receipt, true
-				}
+	for i := range f.sessions {
+		in := &f.sessions[i]
+		if receipt, ok = in.find(m, fingerprint); ok {
+			return receipt, true
+		}
+		parts := m.Results()
+		if !in.copies || len(parts) < 2 {
+			continue
+		}
+		for _, part := range parts {
+			one := message.Message{Role: m.Role, Parts: []message.Part{part}}
+			if receipt, ok = in.find(&one, message.Fingerprint(one)); ok {
+				return receipt, true
+			}
+		}
+	}
+	return "", false
+}
+
+func (in *session) find(m *message.Message, fingerprint string) (receipt string, ok bool) {
+	if in.copies {
+		m = &message.Message{Key: m.Key, ID: m.ID, Time: m.Time}
+	}
+	for _, print := range in.prints.All(in.id, fingerprint) {
+		for _, p := range in.places[print] {
+			if !in.prints.Another(in.id, p.origin, m) {
+				return p.receipt, true
 			}
 		}
 	}
