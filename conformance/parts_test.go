@@ -45,9 +45,10 @@ var (
 func (r *wordRetriever) Attach(s core.Store) error { r.store = s; return nil }
 
 func (r *wordRetriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
-	words := strings.Fields(q.Prompt)
-	slices.Sort(words)
-	words = slices.Compact(words)
+	words := map[string]float64{}
+	for word := range strings.FieldsSeq(q.Prompt) {
+		words[word]++
+	}
 	var out []core.Candidate
 	known := map[string]bool{}
 	for _, scope := range q.Scopes() {
@@ -63,9 +64,9 @@ func (r *wordRetriever) Retrieve(ctx context.Context, q core.Query) ([]core.Cand
 			}
 			known[e.ID] = true
 			score, text := 0.0, e.Text()
-			for _, w := range words {
-				if strings.Contains(text, w) {
-					score++
+			for word, times := range words {
+				if strings.Contains(text, word) {
+					score += times
 				}
 			}
 			out = append(out, core.Candidate{Entry: e, Score: score, Source: "words"})
