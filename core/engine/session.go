@@ -327,6 +327,7 @@ func (s *session) load(ctx context.Context, told *tails) error {
 			return fmt.Errorf("core: load session %q: %w", s.id, err)
 		}
 		v.Apply(edit.Count{Next: first, Turns: v.Turns})
+		s.short = 0 // as long as nothing is stored, it ends in front of that
 	}
 	if s.owed != nil { // what was sent last is not what is stored
 		v.Apply(edit.Epoch{Known: s.view.Epoch})
