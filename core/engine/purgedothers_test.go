@@ -59,6 +59,7 @@ func TestPurgedAndBegunAnewByOthers(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) func() core.Store{
 		"memory": func(*testing.T) func() core.Store { s := memory.New(); return func() core.Store { return s } },
 		"sqlite": func(t *testing.T) func() core.Store {
+			t.Helper()
 			c := sqlite.DefaultConfig()
 			c.Path = filepath.Join(t.TempDir(), "store.db")
 			return func() core.Store {
