@@ -11,6 +11,16 @@ import (
 	"github.com/contextengine/contextengine/core/window"
 )
 
+// unpin takes the message that is pinned in front out of a prompt.
+func unpin(a *core.AssembleResult) {
+	for _, c := range a.Choices {
+		if c.Reason == window.ReasonPinned && c.Message >= 0 {
+			remove(a, c.Message)
+			return
+		}
+	}
+}
+
 // tablePrompts are engines whose prompts end where they should not, obey another provider, or cost more than they may.
 func tablePrompts() []broken {
 	var out []broken
@@ -38,12 +48,7 @@ func tablePrompts() []broken {
 		}
 	})
 	asked("contract.question", "what a turn began with leaves with its first calls", nil, func(_ core.AssembleRequest, a *core.AssembleResult) {
-		for _, c := range a.Choices {
-			if c.Reason == window.ReasonPinned && c.Message >= 0 {
-				remove(a, c.Message)
-				return
-			}
-		}
+		unpin(a)
 	})
 	out = append(out, caughtBy("contract.question", "what left for a long call does not come back", recalling(nil), func(w *wrongEngine) {
 		long, id := map[core.SessionID]bool{}, core.SessionID{}
@@ -56,15 +61,8 @@ func tablePrompts() []broken {
 			}
 		}
 		w.after = func(_ string, res any) {
-			a, ok := res.(*core.AssembleResult)
-			if !ok || !long[id] {
-				return
-			}
-			for _, c := range a.Choices {
-				if c.Reason == window.ReasonPinned && c.Message >= 0 {
-					remove(a, c.Message)
-					return
-				}
+			if a, ok := res.(*core.AssembleResult); ok && long[id] {
+				unpin(a)
 			}
 		}
 	}))

@@ -19,7 +19,7 @@ type session struct {
 	id     core.SessionID
 	prints Prints
 	places map[string][]place // by print
-	copies bool
+	copies bool               // see AddCopied
 }
 
 // place is what an erased entry says of itself.

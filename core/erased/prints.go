@@ -122,14 +122,19 @@ func originsOf(m *message.Message) []string {
 	if !m.Time.IsZero() {
 		out = append(out, "t"+strconv.FormatInt(m.Time.UnixMilli(), 10))
 	}
-	var calls []string
+	if calls := callIDs(m); len(calls) > 0 {
+		out = append(out, "c"+strings.Join(calls, "\x00"))
+	}
+	return out
+}
+
+// callIDs are the ids of a message's calls or results.
+func callIDs(m *message.Message) []string {
+	var out []string
 	for i := range m.Parts {
 		if id := m.Parts[i].CallID; id != "" {
-			calls = append(calls, id)
+			out = append(out, id)
 		}
-	}
-	if len(calls) > 0 {
-		out = append(out, "c"+strings.Join(calls, "\x00"))
 	}
 	return out
 }
@@ -137,10 +142,8 @@ func originsOf(m *message.Message) []string {
 // Named is what a host knows a message by, without what it says.
 func Named(m *message.Message) message.Message {
 	out := message.Message{Key: m.Key, ID: m.ID, Time: m.Time}
-	for i := range m.Parts {
-		if id := m.Parts[i].CallID; id != "" {
-			out.Parts = append(out.Parts, message.Part{CallID: id})
-		}
+	for _, id := range callIDs(m) {
+		out.Parts = append(out.Parts, message.Part{CallID: id})
 	}
 	return out
 }
