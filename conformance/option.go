@@ -109,7 +109,7 @@ func WithExactly(cases int, seed int64) Option {
 	return func(o *options) { o.cases, o.seed, o.exact = cases, seed, true }
 }
 
-// WithPatience says how long a part may take for one call before it is taken to hang; without it 10 seconds.
+// WithPatience says how long a part may take for one call before it is taken to hang; without it a minute.
 func WithPatience(limit time.Duration) Option { return func(o *options) { o.watch = newWatch(limit) } }
 
 // WithFindsNothing declares that a retriever finds nothing in ordinary conversations, as one does that looks for something else. What it would find is then not tested.

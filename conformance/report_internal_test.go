@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -67,3 +68,27 @@ func TestStrict(t *testing.T) {
 		}
 	}
 }
+
+// TestHungNamesItsOwn: what a suite says of a call that hangs shows where that call stands, whatever hangs beside it.
+func TestHungNamesItsOwn(t *testing.T) {
+	over := make(chan struct{})
+	defer close(over)
+	others := []func() string{
+		func() string { return otherThatHangs(over) },
+		func() string { return otherThatHangs(over) },
+		func() string { return otherThatHangs(over) },
+	}
+	for _, f := range others {
+		if text, hung := newWatch(time.Millisecond).run(t, f); !hung || !strings.Contains(text, "otherThatHangs") {
+			t.Fatalf("hung %v: %s", hung, text)
+		}
+	}
+	text, hung := newWatch(time.Millisecond).run(t, func() string { return oneThatHangs(over) })
+	if !hung || !strings.Contains(text, "oneThatHangs") || strings.Contains(text, "otherThatHangs") {
+		t.Errorf("hung %v: %s", hung, text)
+	}
+}
+
+func oneThatHangs(over chan struct{}) string { <-over; return "" }
+
+func otherThatHangs(over chan struct{}) string { <-over; return "" }

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// patience is how long a part may take for one call; less once one has hung, so that the other checks go on.
-	patience  = 10 * time.Second
+	// patience is how long a part may take for one call; less once one has hung, so that the other checks go on. The longest call there is takes
+	// seconds with the race detector, and several times that where other processes have the cores.
+	patience  = time.Minute
 	impatient = 2 * time.Second
 )
 
@@ -55,9 +56,10 @@ func (w *watch) run(tb testing.TB, f func() string) (text string, hung bool) {
 	tb.Helper()
 	w.slack.Store(0)
 	done := make(chan string, 1)
-	left := make(chan struct{})
+	left, name := make(chan struct{}), make(chan string, 1)
 	go func() {
 		defer close(left)
+		name <- self()
 		done <- guard(f)
 	}()
 	tick := time.NewTicker(max(time.Duration(w.limit.Load())/8, time.Millisecond))
@@ -83,25 +85,30 @@ func (w *watch) run(tb testing.TB, f func() string) (text string, hung bool) {
 				last, since = n, time.Now()
 			} else if limit := time.Duration(w.limit.Load()); time.Since(since) > limit+time.Duration(w.slack.Load()) {
 				w.limit.Store(int64(min(limit, impatient)))
-				return fmt.Sprintf("a call has not returned after %s:\n%s", limit, waiting()), true
+				return fmt.Sprintf("a call has not returned after %s:\n%s", limit, waiting(<-name)), true
 			}
 		}
 	}
 }
 
-// waiting shows where the call stands that does not return: the goroutines that came from a case.
-func waiting() string {
-	buf := make([]byte, 1<<20)
+// self is what stacks call the goroutine that asks, as "goroutine 7".
+func self() string {
+	buf := make([]byte, 64)
+	name, _, _ := strings.Cut(string(buf[:runtime.Stack(buf, false)]), " [")
+	return name
+}
+
+// waiting shows where the call stands that does not return, of the goroutine so named. Other suites may run beside it.
+func waiting(name string) string {
+	buf := make([]byte, 16<<20)
 	buf = buf[:runtime.Stack(buf, true)]
-	const shown = 2
-	var out []string
 	for g := range strings.SplitSeq(string(buf), "\n\n") {
-		if strings.Contains(g, "conformance.(*watch).run.func") && !strings.Contains(g, "conformance.waiting") && len(out) < shown {
+		if strings.HasPrefix(g, name+" [") {
 			lines := strings.Split(g, "\n")
-			out = append(out, strings.Join(lines[:min(len(lines), 9)], "\n"))
+			return strings.Join(lines[:min(len(lines), 17)], "\n")
 		}
 	}
-	return strings.Join(out, "\n")
+	return ""
 }
 
 // watched runs the cases of one check: the first that hangs ends it, and its text is the finding's.
