@@ -84,7 +84,7 @@ func cachePrefix(p *prompt) string {
 func (p *prompt) settled() []string {
 	all := p.all()
 	for i, m := range slices.Backward(p.res.Messages) {
-		if !p.made[i] && m.Role == message.User && !strings.HasPrefix(m.Text(), "<subagent ") {
+		if !p.made[i] && m.Role == message.User && !window.SaysNothing(m) && !strings.HasPrefix(m.Text(), "<subagent ") {
 			return all[:i]
 		}
 	}
