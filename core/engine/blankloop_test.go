@@ -28,6 +28,39 @@ func TestListThatGoesOnWithNothing(t *testing.T) {
 	}
 }
 
+// TestListBehindItsSystemMessage: where the window holds nothing but the system message, the host's own list begins like what it was given. Whatever stands behind that, a
+// line of its own first perhaps, is stored once.
+func TestListBehindItsSystemMessage(t *testing.T) {
+	long := strings.Repeat("of the budget report ", 40)
+	host := []message.Message{system("rules"), user("first " + long), user("second " + long), calling("c1"), resulting("c1", "found "+long), user("")}
+	for name, next := range map[string][]message.Message{
+		"the list":            host,
+		"without its opening": append(host[:1:1], host[2:]...),
+		"cut by a line":       append([]message.Message{host[0], user("(earlier messages were cut)")}, host[2:]...),
+		"cut by two":          append([]message.Message{host[0], user("(earlier messages were cut)"), assistant("(I see)")}, host[3:]...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			rules := func(r *core.AssembleRequest) { r.Settings.Provider = "anthropic" }
+			f.ingest(host[1], user("")) // the list takes that back, and the window is sought anew
+			given := f.assemble(60, transcript("and now", host...), rules)
+			if len(given.Messages) != 1 || given.Messages[0].Role != message.System {
+				t.Fatalf("shown: %q: nothing is tested", shown(given))
+			}
+			for range 2 {
+				f.assemble(1000, transcript("and now", next...), inLoop, rules)
+			}
+			got := shown(f.assemble(100_000, rules))
+			for _, text := range []string{"first", "second", "found", "(earlier", "(I see"} {
+				if n := strings.Count(got, text); n > 1 {
+					t.Errorf("%q is shown %d times: %.2000q", text, n, got)
+				}
+			}
+			f.sound()
+		})
+	}
+}
+
 // TestWhatSaysNothingIsNoAnchor: of a list that a host cut, what says nothing does not tell how much was cut.
 func TestWhatSaysNothingIsNoAnchor(t *testing.T) {
 	for _, names := range []string{"none", "id", "key", "time"} {

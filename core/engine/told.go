@@ -197,8 +197,8 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 	return out, nil
 }
 
-// goesOnUnseen reports whether messages begin with what the path ends with, and some of that no output shows: what was erased, a call or a result that lost its other
-// half so, and what says nothing. So a host's own list may begin as an output does and go on with what is stored already.
+// goesOnUnseen reports whether messages begin with what the path ends with, behind lines of the host's perhaps, and some of that no output shows: what was erased, a call
+// or a result that lost its other half so, and what says nothing. So a host's own list may begin as an output does and go on with what is stored already.
 func (s *session) goesOnUnseen(ctx context.Context, messages []message.Message) (bool, error) {
 	some := slices.ContainsFunc(messages, window.SaysNothing)
 	lost := s.view.Erased > 0 || foreign(&s.view)
@@ -229,26 +229,28 @@ func (s *session) goesOnUnseen(ctx context.Context, messages []message.Message) 
 	}
 	var end []core.Entry
 	for _, it := range append(items, s.items[max(first-s.base, 0):]...) {
-		line := it.entry.Meta[transcript.MetaStray] != "" // it stands in front of whatever the host showed then
+		line := it.entry.Meta[transcript.MetaStray] != "" || it.entry.Leads() // it stands in front of whatever the host showed then
 		if !line && (it.entry.Type == core.TypeMessage || it.entry.Type == core.TypeErased) {
 			end = append(end, it.entry)
 		}
 	}
-	for from := max(len(end)-len(messages), 0); from < len(end); from++ {
-		same, unseen := true, false
-		for i, entry := range end[from:] {
-			unseen = unseen || window.SaysNothing(messages[i])
-			if same = entry.Fingerprint == fps[i]; entry.Type == core.TypeErased {
-				if same, err = s.e.erasures.wasErased(ctx, &entry, &messages[i], fps[i]); err != nil {
+	for last := range messages {
+		n, says, unseen := 0, false, false
+		for ; n <= last && n < len(end); n++ {
+			entry, i := &end[len(end)-1-n], last-n
+			same, nothing := entry.Fingerprint == fps[i], window.SaysNothing(messages[i])
+			if entry.Type == core.TypeErased {
+				if same, err = s.e.erasures.wasErased(ctx, entry, &messages[i], fps[i]); err != nil {
 					return false, err
 				}
-				unseen = true
+				nothing = true
 			}
 			if !same {
 				break
 			}
+			says, unseen = says || !nothing, unseen || nothing
 		}
-		if same && unseen {
+		if unseen && (n > last || says) { // behind another message what says nothing may be a new one
 			return true, nil
 		}
 	}
