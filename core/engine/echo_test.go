@@ -19,6 +19,27 @@ func resulting(id, text string) message.Message {
 	return message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: id, Name: "read", Text: text}}}
 }
 
+// A turn that failed stands in the transcript; the next one calls the same, or another, and gets the same. Its result is another one.
+func TestSameResultAsInATurnThatFailed(t *testing.T) {
+	for name, call := range map[string]message.Message{"the same call": calling("c2"), "another call": calling("c2")} {
+		if name == "another call" {
+			call.Parts[0].Args = `{"path":"b"}`
+		}
+		f := newFixture(t)
+		f.assemble(1000, transcript("", user("q"), calling("c1"), resulting("c1", "ok")))
+		asked := user("q2")
+		asked.ID = "h2"
+		_, err := f.engine.CommitTurn(t.Context(), core.CommitTurnRequest{Session: f.id, AdvancementKey: "turn", Messages: []message.Message{asked, call, resulting("c2", "ok")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := f.stored(); n != 6 {
+			t.Errorf("%s: %d stored, want 6", name, n)
+		}
+		f.sound()
+	}
+}
+
 func inLoop(r *core.AssembleRequest) { r.Call = core.CallLoop }
 
 // Two calls that give the same have two results, also where the engine shortened the first.

@@ -154,11 +154,18 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 		return nil, err
 	}
 	items = append(items, s.items[max(from-s.base, 0):max(to-s.base, 0)]...)
+	// Two calls may ask the same and give the same: their ids tell them apart.
+	said := func(m *message.Message, fp string) string {
+		for _, p := range m.Parts {
+			fp += " " + p.CallID
+		}
+		return fp
+	}
 	var at []int
 	var unnamed []string
 	for i := range turn {
 		if transcript.NameOf(&turn[i]) == (transcript.Name{}) {
-			at, unnamed = append(at, i), append(unnamed, fps[i])
+			at, unnamed = append(at, i), append(unnamed, said(&turn[i], fps[i]))
 		}
 	}
 	known := make([]string, len(items))
@@ -168,7 +175,7 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 		prompted = prompted || entry.Role == message.User && inTranscripts(entry)
 		switch entry.Type {
 		case core.TypeMessage:
-			known[n] = entry.Fingerprint
+			known[n] = said(&entry.Message, entry.Fingerprint)
 		case core.TypeErased:
 			for _, i := range at {
 				was, err := s.e.erasures.wasErased(ctx, entry, &turn[i], fps[i])
@@ -176,7 +183,7 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 					return nil, err
 				}
 				if was {
-					known[n] = fps[i]
+					known[n] = said(&turn[i], fps[i])
 					break
 				}
 			}
