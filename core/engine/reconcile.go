@@ -70,22 +70,35 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, at moment, 
 // reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output. It reports whether that was all: where
 // the store has something of it already, what is stored is put in order by who compares the whole.
 func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []string, at moment) (int, bool, error) {
-	for _, l := range s.ledgers(at.further()) {
-		if t.Whole && !l.Whole && l.Len > 0 && sameList(l, s.view.Host) {
-			continue // what it left out was taken for not shown
-		}
-		if l.Len != s.view.Len() || l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 && (sameList(l, s.view.Host) || t.Skipped+len(fps) > 0) {
-			continue
-		}
+	longer := 0 // of the outputs that the list begins with, the longest when the path was another
+	begins := func(l core.Ledger) bool {
 		d := t.Digest
 		for _, fp := range fps[:l.Count-t.Skipped] {
 			d = d.Add(fp)
 		}
-		if d != l.Digest {
+		return d == l.Digest
+	}
+	for _, l := range s.ledgers(at.further()) {
+		if t.Whole && !l.Whole && l.Len > 0 && sameList(l, s.view.Host) {
+			continue // what it left out was taken for not shown
+		}
+		if l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 && (sameList(l, s.view.Host) || t.Skipped+len(fps) > 0) {
 			continue
 		}
-		fresh, _ := transcript.Spoken(t.Messages[l.Count-t.Skipped:])
 		own := !sameList(l, s.view.Host)
+		if l.Len != s.view.Len() {
+			if own && l.Count > longer && begins(l) {
+				longer = l.Count
+			}
+			continue
+		}
+		if !begins(l) {
+			continue
+		}
+		if own && l.Count < longer {
+			return 0, false, nil // what follows in that one is no news
+		}
+		fresh, _ := transcript.Spoken(t.Messages[l.Count-t.Skipped:])
 		if own {
 			if again, err := s.goesOnUnseen(ctx, fresh); again || err != nil {
 				return 0, false, err
