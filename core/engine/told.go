@@ -157,7 +157,9 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 	// Two calls may ask the same and give the same: their ids tell them apart.
 	said := func(m *message.Message, fp string) string {
 		for _, p := range m.Parts {
-			fp += " " + p.CallID
+			if p.CallID != "" {
+				fp += " " + p.CallID
+			}
 		}
 		return fp
 	}
