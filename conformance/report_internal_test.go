@@ -73,13 +73,8 @@ func TestStrict(t *testing.T) {
 func TestHungNamesItsOwn(t *testing.T) {
 	over := make(chan struct{})
 	defer close(over)
-	others := []func() string{
-		func() string { return otherThatHangs(over) },
-		func() string { return otherThatHangs(over) },
-		func() string { return otherThatHangs(over) },
-	}
-	for _, f := range others {
-		if text, hung := newWatch(time.Millisecond).run(t, f); !hung || !strings.Contains(text, "otherThatHangs") {
+	for range 3 {
+		if text, hung := newWatch(time.Millisecond).run(t, func() string { return otherThatHangs(over) }); !hung || !strings.Contains(text, "otherThatHangs") {
 			t.Fatalf("hung %v: %s", hung, text)
 		}
 	}
