@@ -326,3 +326,30 @@ func TestPurgedWhileAnotherCompacts(t *testing.T) {
 		}
 	}
 }
+
+// TestSummaryOfOneThatIsNotShown: a stored summary that says it replaces another one is taken where that one stands alone: beside what it already tells, the same would be shown twice.
+func TestSummaryOfOneThatIsNotShown(t *testing.T) {
+	making := func() {}
+	f, other, _ := remoteFixture(t, func(_ *engine.Config, p *engine.Parts) { p.Compactor = keeper{&making} })
+	f.ingest(user("so it is with apples"), assistant("and we noted"), user("then came the pear"), assistant("then came the plum"))
+	f.compact(30)
+	f.ingest(user("then came the fig"), assistant("then came the quince"), user("one for the end"))
+	f.compact(30)
+	sum := f.entry("fig quince")
+	if sum.Type != core.TypeSummary || sum.Meta["supersedes"] == "" {
+		t.Fatalf("%+v: nothing is tested", sum.Meta)
+	}
+	sum.Meta["supersedes"] = "another"
+	if err := f.parts.Store.Update(t.Context(), f.id.Scope(), sum.ID, core.Change{Meta: sum.Meta}); err != nil {
+		t.Fatal(err)
+	}
+	f.restart()
+	for _, g := range []*fixture{f, other} {
+		got := shown(g.assemble(1000))
+		for _, word := range []string{"apples", "noted", "pear", "fig", "quince", "for the end"} {
+			if n := strings.Count(got, word); n != 1 {
+				t.Errorf("%q is shown %d times: %q", word, n, got)
+			}
+		}
+	}
+}
