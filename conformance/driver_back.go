@@ -131,7 +131,7 @@ func backIsolated(d *driver) string {
 					if d.erased[m] {
 						return fmt.Sprintf("a search in session %s shows %s, which was erased", t.id, m)
 					}
-					if owner != nil && !t.reach(m, owner, now, d.comb.AcrossSessions) && !t.searches(owner, now) && !p.handedBack(m) {
+					if owner != nil && !t.reach(m, owner, now, d.comb.AcrossSessions) && !t.searches(owner, now) && !p.takenOver(m) {
 						return fmt.Sprintf("a search in session %s shows %s of session %s", t.id, m, owner.id)
 					}
 				}

@@ -228,6 +228,9 @@ func (d *driver) spawn(t *track, o op) {
 			child.log = append(child.log, it)
 			for _, m := range it.marks {
 				child.inherited[m], d.forked[m] = true, true
+				if d.plan.Managed {
+					d.copy(child.id.Agent, m)
+				}
 			}
 		}
 		for m := range t.floating {
@@ -238,6 +241,14 @@ func (d *driver) spawn(t *track, o op) {
 		}
 	}
 	d.tracks[3] = child
+}
+
+// copy notes that a mark stands in the transcript of an agent's session.
+func (d *driver) copy(agent, mark string) {
+	if d.copies[agent] == nil {
+		d.copies[agent] = map[string]bool{}
+	}
+	d.copies[agent][mark] = true
 }
 
 // ended hands a subagent's result back to its parent.

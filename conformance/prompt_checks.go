@@ -381,14 +381,13 @@ func (p *prompt) copies(mark string) int {
 func isolationAgent(p *prompt) string   { return p.leaks(true) }
 func isolationSession(p *prompt) string { return p.leaks(false) }
 
-// handedBack reports whether a subagent handed m back to a session that recall may reach from here: what it hands back belongs to its parent.
-func (p *prompt) handedBack(m string) bool {
-	for _, o := range p.d.tracks {
-		if o != nil && o.floating[m] && p.d.comb.AcrossSessions && o.id.Agent == p.t.id.Agent {
-			return true
-		}
+// takenOver reports whether m belongs to a session that recall may reach from here, too: a subagent handed it back to that, or it is a fork whose host has a copy of it.
+func (p *prompt) takenOver(m string) bool {
+	if !p.d.comb.AcrossSessions {
+		return false
 	}
-	return false
+	handedBack := func(o *track) bool { return o != nil && o.floating[m] && o.id.Agent == p.t.id.Agent }
+	return p.d.copies[p.t.id.Agent][m] || slices.ContainsFunc(p.d.tracks[:], handedBack)
 }
 
 func (p *prompt) leaks(agent bool) string {
@@ -400,7 +399,7 @@ func (p *prompt) leaks(agent bool) string {
 	for i, text := range texts {
 		for _, m := range marksIn(text) {
 			owner := p.d.owner[m]
-			if owner == nil || p.t.reach(m, owner, now, p.d.comb.AcrossSessions) || p.handedBack(m) || (owner.id.Agent != p.t.id.Agent) != agent {
+			if owner == nil || p.t.reach(m, owner, now, p.d.comb.AcrossSessions) || p.takenOver(m) || (owner.id.Agent != p.t.id.Agent) != agent {
 				continue
 			}
 			return fmt.Sprintf("message %d shows %s of session %s to %s at %s (grant %q until %s)", i-1, m, owner.id, p.t.id,
