@@ -27,7 +27,7 @@ var moreScriptChecks = []Check{
 	{ID: "contract.odd", Promise: 5, Suite: SuiteEngine, script: scriptOdd,
 		Rule: "messages that say the same, ids of calls used again, odd times and system messages in the middle and at the end stay where they were said, by whatever call they come"},
 	{ID: "contract.transcript", Promise: 6, Suite: SuiteEngine, script: scriptTranscript,
-		Rule: "every call that takes a transcript takes all of it, however long it is, also what says the same under another name than what is not shown any more, but nothing of what nobody said"},
+		Rule: "every call that takes a transcript takes all of it, however long it is, also what says the same under another name than what is not shown any more and results that say the same, each once, but nothing of what nobody said"},
 	{ID: "contract.atomic", Promise: 9, Suite: SuiteEngine, script: scriptAtomic,
 		Rule: "what comes in one call is stored whole or not at all, however much it is, and after a failure the same call does what it would have done"},
 	{ID: "contract.asked", Promise: 6, Suite: SuiteEngine, script: scriptAsked,

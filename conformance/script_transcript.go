@@ -55,7 +55,7 @@ func (s *script) eachRead(looks ...func(core.SessionID, reading) string) string 
 }
 
 func scriptTranscript(s *script) string {
-	return s.eachRead(s.readsMany, s.readsFillers, s.readsSlid, s.readsReset, s.readsRepeated)
+	return s.eachRead(s.readsMany, s.readsFillers, s.readsSlid, s.readsReset, s.readsRepeated, s.readsAlike)
 }
 
 func scriptWhole(s *script) string { return s.eachRead(s.readsWhole) }
@@ -218,6 +218,66 @@ func (s *script) repeats(id core.SessionID, call reading, known, list []message.
 		return fmt.Sprintf("assemble: error %v", err)
 	}
 	return inOrder(res.Messages, list)
+}
+
+// readsAlike hands over the newest messages of a turn whose calls give the same, behind its first one, behind a line, or alone: the ids of calls, or what they ask, tell them
+// apart where the host has no names.
+func (s *script) readsAlike(id core.SessionID, call reading) string {
+	first, line := s.message(message.User, "look into all of them"), s.message(message.User, "cut here")
+	for _, keeps := range []string{"first", "line", "none"} {
+		for _, asks := range []string{"the same", "another"} {
+			for _, newest := range []int{3, 6} {
+				id := core.SessionID{Agent: id.Agent, Session: fmt.Sprintf("the newest %d, %s kept, asked %s", newest, keeps, asks)}
+				list := []message.Message{first}
+				lines := 0
+				for n := range 6 {
+					use, file := fmt.Sprintf("%s %d", keeps, n), "a"
+					if asks == "another" {
+						file = fmt.Sprint("file", n)
+					}
+					list = append(list,
+						message.Message{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: use, Name: "read", Args: `{"path":"` + file + `"}`}}},
+						message.Message{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: use, Name: "read", Text: "ok"}}})
+					shown := list
+					if len(list) > newest+1 {
+						head := map[string][]message.Message{"first": list[:1], "line": {line}}[keeps]
+						shown, lines = slices.Concat(head, list[len(list)-newest:]), len(head)
+					}
+					if err := call(id, &core.Transcript{Messages: copiedMessages(shown)}); err != nil {
+						return fmt.Sprintf("a transcript: error %v", err)
+					}
+					want := len(list)
+					if keeps == "line" {
+						want += lines
+					}
+					if text := heldOnce(s.held(id), want, use); text != "" {
+						return fmt.Sprintf("of %d messages, calls that ask %s and give the same, the newest %d were handed over (%s kept in front): %s", len(list), asks, newest, keeps, text)
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// heldOnce says what is wrong with entries of which there should be so many, with a call of one id and its result among them, once each.
+func heldOnce(held []core.Entry, want int, use string) string {
+	calls, results := 0, 0
+	for i := range held {
+		for _, p := range held[i].Message.Parts {
+			switch {
+			case p.CallID != use:
+			case p.Kind == message.ToolCall:
+				calls++
+			case p.Kind == message.ToolResult:
+				results++
+			}
+		}
+	}
+	if len(held) != want || calls != 1 || results != 1 {
+		return fmt.Sprintf("%d are stored, want %d; the newest call %d times, its result %d times", len(held), want, calls, results)
+	}
+	return ""
 }
 
 // readsSkipped leaves out what an engine knows, and what it does not know.

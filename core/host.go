@@ -133,6 +133,7 @@ func (NoHost) Now() time.Time { return time.Now() }
 //
 // A list that is nothing but what the session began with is a rewind to it, also where it ended as it began. Where the host shows new messages behind such a list, it
 // is one with Whole, and else what was said at the end. What the host calls the messages (Key, ID, Time) counts for more than both.
+// Where it has no names, the ids of calls count, unless it uses them again; a result is another one where the call in front of it is.
 //
 // What says something else than a known message is another one, whatever it is called. What says the same is that one; under another name and beside nothing that
 // stood beside it, it is another one, also where both are the first. Messages that say nothing do not tell where a list was cut.

@@ -244,14 +244,15 @@ func (r *reader) scanSpan(ctx context.Context, v *core.View, sp core.Span, visit
 
 // pathEntries reads what reconciling needs of all entries on a path.
 func (r *reader) pathEntries(ctx context.Context, v *core.View) ([]transcript.Known, error) {
-	var out []transcript.Known
+	out := make([]transcript.Known, 0, v.Len())
 	for _, sp := range v.Path {
 		err := r.scanSpan(ctx, v, sp, func(entry core.Entry) {
 			leads := len(out) < v.Lead || entry.Leads() || slices.ContainsFunc(v.Head, func(sp core.Span) bool { return sp.Holds(entry.SessionID(), entry.Seq) })
 			out = append(out, transcript.Known{
 				Owner: entry.SessionID(), Seq: entry.Seq, Fingerprint: entry.Fingerprint, Erased: entry.Type == core.TypeErased,
 				Origin: entry.Meta[erased.MetaOrigin], Soft: entry.Type != core.TypeMessage || leads, Role: entry.Role, ID: entry.ID, Leads: leads,
-				Stray: entry.Meta[transcript.MetaStray] != "", Key: entry.Key, Name: transcript.NameOf(&entry.Message),
+				Stray: entry.Meta[transcript.MetaStray] != "", Key: entry.Key, Name: transcript.FullName(&entry.Message),
+				Calls: transcript.CallIDs(&entry.Message),
 			})
 		})
 		if err != nil {

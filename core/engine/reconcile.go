@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
@@ -98,9 +99,18 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		if own && l.Count < longer {
 			return 0, false, nil // what follows in that one is no news
 		}
+		if !own && l.Count > t.Skipped {
+			if slid, err := s.slid(ctx, &t.Messages[l.Count-t.Skipped-1]); slid || err != nil {
+				return 0, false, err
+			}
+		}
 		fresh, _ := transcript.Spoken(t.Messages[l.Count-t.Skipped:])
 		if own {
-			if again, err := s.goesOnUnseen(ctx, fresh); again || err != nil {
+			again, err := s.goesOnBefore(ctx, l, fresh)
+			if !again && err == nil {
+				again, err = s.goesOnUnseen(ctx, fresh)
+			}
+			if again || err != nil {
 				return 0, false, err
 			}
 			s.sent(l)
@@ -128,6 +138,25 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		return len(in.entries), true, s.takeUp(ctx, v, in)
 	}
 	return 0, false, nil
+}
+
+// slid reports whether the host calls the last message of a list that says what its last one did by another name than the newest one that it knew then: where much says
+// the same, a list that was cut further on is as it was before.
+func (s *session) slid(ctx context.Context, last *message.Message) (bool, error) {
+	name := transcript.FullName(last)
+	if name.Time = (time.Time{}); name == (transcript.Name{}) {
+		return false, nil
+	}
+	for n := s.view.Len(); n > 0; n-- {
+		items, err := s.span(ctx, &s.view, n-1, n)
+		if err != nil {
+			return false, err
+		}
+		if entry := &items[0].entry; inTranscripts(entry) {
+			return name.Another(transcript.FullName(&entry.Message)), nil // of what was erased there is no name
+		}
+	}
+	return false, nil
 }
 
 // sameList reports whether two ledgers are of one list, and of one path.

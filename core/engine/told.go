@@ -206,6 +206,36 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 	return out, nil
 }
 
+// goesOnBefore reports whether messages behind an output go on behind an earlier one that was the same: what was stored between the two no prompt shows, such as a call
+// whose arguments are no JSON, and they begin with all of that.
+func (s *session) goesOnBefore(ctx context.Context, l core.Ledger, messages []message.Message) (bool, error) {
+	from := l.Len
+	for _, o := range s.outputs {
+		if o.Count == l.Count && o.Digest == l.Digest {
+			from = min(from, o.Len)
+		}
+	}
+	if from == l.Len || len(messages) == 0 {
+		return false, nil
+	}
+	items, err := s.span(ctx, &s.view, from, l.Len)
+	if err != nil {
+		return false, err
+	}
+	n := 0
+	for i := range items {
+		entry := &items[i].entry
+		if !inTranscripts(entry) {
+			continue
+		}
+		if n == len(messages) || entry.Fingerprint != message.Fingerprint(messages[n]) || transcript.FullName(&entry.Message).Another(transcript.FullName(&messages[n])) {
+			return false, nil
+		}
+		n++
+	}
+	return n > 0, nil
+}
+
 // goesOnUnseen reports whether messages begin with what the path ends with, behind lines of the host's perhaps, and some of that no output shows: what was erased, a call
 // or a result that lost its other half so, and what says nothing. So a host's own list may begin as an output does and go on with what is stored already.
 func (s *session) goesOnUnseen(ctx context.Context, messages []message.Message) (bool, error) {

@@ -85,25 +85,6 @@ func rewound(known, host []string, match []int, whole bool, same func(k, i int) 
 	return out
 }
 
-// apart takes back matches that what stands beside them does not bear out, where another says that two messages may have said the same. That both stand first
-// bears a match out where something else is known, or nothing was said behind it: sessions begin alike.
-func apart(known []string, match []int, another func(k, i int) bool) {
-	next := func(k int) int { // the anchor behind k
-		for k++; k < len(known) && known[k] == ""; k++ {
-		}
-		return k
-	}
-	for i, k := range slices.Clone(match) {
-		if k < 0 || !another(k, i) || i == 0 && next(-1) == k && (next(k) == len(known) || matched(match) > 1) {
-			continue
-		}
-		before := i > 0 && match[i-1] >= 0 && next(match[i-1]) == k
-		if after := i+1 < len(match) && match[i+1] >= 0 && next(k) == match[i+1]; !before && !after {
-			match[i] = -1
-		}
-	}
-}
-
 // relink finds known entries for host messages that Align left over because the order changed: no message is stored again only because it
 // stands elsewhere now. It returns for each of host the index of the known entry, or -1. Of several that say it, the one is taken that the host calls the same, and none
 // that it calls another.

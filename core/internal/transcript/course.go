@@ -61,9 +61,14 @@ func (l *links) saidAgain(first, hidden int) {
 		first, hidden = top, l.match[top] // nothing says that something was left out between the two
 	}
 	var again []int
-	left := 0
+	left, shown := 0, make([]bool, len(l.strays))
+	for _, k := range l.match {
+		if k >= 0 {
+			shown[k] = true
+		}
+	}
 	for k := range hidden {
-		if !l.strays[k] && !slices.Contains(l.match, k) {
+		if !l.strays[k] && !shown[k] {
 			left++
 		}
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
-	"github.com/contextengine/contextengine/core/window"
 )
 
 // Known is what has to be known of an entry on the path.
@@ -23,7 +22,9 @@ type Known struct {
 	Leads, Stray bool
 	Role         message.Role
 	ID, Key      string
-	Name         Name
+	// Name is its message's FullName, Calls are the ids of the calls that it makes, or answers.
+	Name  Name
+	Calls []string
 }
 
 // Mark is a key of core.Entry.Meta and what it says.
@@ -43,7 +44,7 @@ type Plan struct {
 
 // Plan compares the rows with what is known of the path of v.
 func (in *Reading) Plan(v *core.View, known []Known) Plan {
-	rows := withoutEchoes(known, in.Rows, in.t.Messages)
+	rows := withoutEchoes(known, in.Rows, in.t.Messages, in.output)
 	hard := make([]int, 0, len(known))
 	kf := make([]string, 0, len(known))
 	strays := make(map[int]string)
@@ -61,24 +62,14 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 		}
 		l.roles, l.strays = append(l.roles, k.Role), append(l.strays, k.Stray)
 	}
-	hostName := func(i int) Name {
-		if rows[i].Own {
-			return Name{}
-		}
-		return NameOf(&in.t.Messages[rows[i].Index])
-	}
-	same := func(k, i int) bool { return known[hard[k]].Name.Same(hostName(i)) }
-	knownAs, hostAs := byName(kf, fingerprints(rows), func(k int) Name { return known[hard[k]].Name }, hostName)
-	match := Align(knownAs, hostAs)
+	m := in.matching(known, hard, kf, rows)
+	match := m.align()
 	if len(rows) > 0 && !rows[0].Gap {
-		match = rewound(knownAs, hostAs, match, in.t.Whole, same)
+		match = rewound(m.known, m.host, match, in.t.Whole, m.same)
 	}
-	another := func(k, i int) bool {
-		return known[hard[k]].Name.Another(hostName(i)) || !rows[i].Own && window.SaysNothing(in.t.Messages[rows[i].Index]) && !same(k, i)
-	}
-	apart(kf, match, another)
-	linked := relink(kf, fingerprints(rows), match, same, another)
-	claimStrays(strays, fingerprints(rows), match, linked, same)
+	m.apart(match)
+	linked := relink(kf, m.says, match, m.same, m.another)
+	claimStrays(strays, m.says, match, linked, m.same)
 	// What the engine made of an entry that is not in force is no new message.
 	for i, r := range rows {
 		if !r.Own || linked[i] >= 0 {
@@ -87,7 +78,7 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 				l.output = len(l.host)
 			}
 			l.own, l.gap, l.fillers = append(l.own, r.Own), append(l.gap, r.Gap), append(l.fillers, r.Fillers)
-			l.same = append(l.same, linked[i] >= 0 && same(linked[i], i))
+			l.same = append(l.same, linked[i] >= 0 && m.names[linked[i]].SameOwn(m.hosts[i]))
 		}
 	}
 	l.fillers = append(l.fillers, in.end)

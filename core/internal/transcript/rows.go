@@ -141,16 +141,20 @@ func Placed(ids []string, at []int, n int) []string {
 }
 
 // withoutEchoes takes out what a message of the engine's own shows when the host shows it itself, too. Tool results are told apart by their calls: two calls
-// may give the same.
-func withoutEchoes(known []Known, rows []Row, messages []message.Message) []Row {
-	free := make(map[string]int, len(known))
+// may give the same. Of the first output messages, which the engine returned, none is new, whatever rules made of the ids of calls.
+func withoutEchoes(known []Known, rows []Row, messages []message.Message, output int) []Row {
+	free, left := make(map[string]int, len(known)), make(map[string]int, len(known))
 	for _, k := range known {
 		free[k.Fingerprint]++
+		left[k.Fingerprint]++
 	}
 	hosts := make(map[string][]int)
 	for _, r := range rows {
 		if !r.Own {
 			free[r.Fingerprint]--
+			if r.Index < output {
+				left[r.Fingerprint]--
+			}
 			hosts[r.Fingerprint] = append(hosts[r.Fingerprint], r.Index)
 		}
 	}
@@ -159,7 +163,11 @@ func withoutEchoes(known []Known, rows []Row, messages []message.Message) []Row 
 			return false
 		}
 		if calls := callIDs(&messages[r.Index]); len(calls) > 0 {
-			return slices.ContainsFunc(hosts[r.Fingerprint], func(i int) bool { return slices.Equal(callIDs(&messages[i]), calls) })
+			if slices.ContainsFunc(hosts[r.Fingerprint], func(i int) bool { return slices.Equal(callIDs(&messages[i]), calls) }) {
+				return true
+			}
+			left[r.Fingerprint]--
+			return left[r.Fingerprint] < 0
 		}
 		free[r.Fingerprint]--
 		return free[r.Fingerprint] < 0

@@ -1,0 +1,253 @@
+package transcript
+
+import (
+	"slices"
+
+	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/window"
+)
+
+// matching compares what a host shows with what is known: what both say, and by what names.
+type matching struct {
+	// anchors and says are the fingerprints of the known entries that hosts show, "" of one that is no anchor, and of the rows. known and host are the same with the names
+	// added where these tell several apart that say the same.
+	anchors, says, known, host []string
+	// names and hosts are those of both. blank says which rows say nothing, results which are results.
+	names, hosts   []Name
+	blank, results []bool
+}
+
+// matching prepares the comparison of rows with the known entries at hard, whose fingerprints are anchors.
+func (in *Reading) matching(known []Known, hard []int, anchors []string, rows []Row) *matching {
+	m := matching{anchors: anchors, says: fingerprints(rows), blank: make([]bool, len(rows)), results: make([]bool, len(rows))}
+	ids := !again(known) && !in.again(rows) // else they say nothing
+	names := namesOf(known, ids)
+	m.names = make([]Name, len(hard))
+	for i, k := range hard {
+		m.names[i] = names[k]
+	}
+	m.hosts = in.names(rows, known, names, ids)
+	for i, r := range rows {
+		msg := &in.t.Messages[r.Index]
+		m.blank[i], m.results[i] = !r.Own && window.SaysNothing(*msg), !r.Own && msg.Role == message.Tool
+	}
+	m.known, m.host = byName(anchors, m.says, 2, m.names, inAll(m.says, m.hosts))
+	return &m
+}
+
+// same reports whether a known entry and a row have one name.
+func (m *matching) same(k, i int) bool { return m.names[k].Same(m.hosts[i]) }
+
+// another reports whether a row may be another message than a known entry, although it says the same.
+func (m *matching) another(k, i int) bool {
+	return m.names[k].Another(m.hosts[i]) || m.blank[i] && !m.same(k, i)
+}
+
+// agreeing counts the matches that no name speaks against.
+func (m *matching) agreeing(match []int) int {
+	n := 0
+	for i, k := range match {
+		if k >= 0 && !m.another(k, i) {
+			n++
+		}
+	}
+	return n
+}
+
+// align is Align, unless that matches messages that the host calls by other names although more would be matched whose names do not speak against it: polls are alike,
+// turn by turn.
+func (m *matching) align() []int {
+	match := Align(m.known, m.host)
+	agreeing := m.agreeing(match)
+	if agreeing == matched(match) {
+		return match
+	}
+	at := make(map[string][]int, len(m.anchors))
+	for k, fp := range m.anchors {
+		at[fp] = append(at[fp], k)
+	}
+	known, host := byName(m.anchors, m.says, 1, m.names, m.hosts)
+	host = slices.Clone(host)
+	const most = 256 // of the known that say the same are looked at, the newest
+	for i, fp := range m.says {
+		if all := at[fp]; host[i] == fp && !slices.ContainsFunc(all[max(len(all)-most, 0):], func(k int) bool { return !m.another(k, i) }) {
+			host[i] = fp + " another"
+		}
+	}
+	strict := Align(known, host)
+	if m.agreeing(strict) <= agreeing {
+		return match
+	}
+	// What lies between may be known under other names.
+	k, i := 0, 0
+	for end := 0; end <= len(host); end++ {
+		to := len(known)
+		if end < len(host) {
+			if strict[end] < 0 {
+				continue
+			}
+			to = strict[end]
+		}
+		for n, of := range Align(m.known[k:to], m.host[i:end]) {
+			if of >= 0 {
+				strict[i+n] = k + of
+			}
+		}
+		k, i = to+1, end+1
+	}
+	return strict
+}
+
+// apart takes back matches of messages that may have said the same, where what stands beside them does not bear them out: that is what no name speaks against, or what is
+// borne out itself; anything that is matched, where no message has the name that it had. That both stand first bears a match out where something else is known, or
+// nothing was said behind it: sessions begin alike. A result is borne out by what stands in front of it, if anything does: it is of the call there.
+func (m *matching) apart(match []int) {
+	next := func(k int) int { // the anchor behind k
+		for k++; k < len(m.anchors) && m.anchors[k] == ""; k++ {
+		}
+		return k
+	}
+	named := false
+	sure := make([]bool, len(match))
+	for i, k := range match {
+		named = named || k >= 0 && m.same(k, i)
+		sure[i] = k >= 0 && (!m.another(k, i) || i == 0 && next(-1) == k && (next(k) == len(m.anchors) || matched(match) > 1))
+	}
+	beside := func(i, j int) bool { // i stands right in front of j, here and there
+		return i >= 0 && j < len(match) && match[i] >= 0 && match[j] >= 0 && next(match[i]) == match[j]
+	}
+	bears := func(i int) bool { return sure[i] || !named }
+	for i := range match {
+		sure[i] = sure[i] || beside(i-1, i) && bears(i-1)
+	}
+	for i := range slices.Backward(match) {
+		sure[i] = sure[i] || (i == 0 || !m.results[i]) && beside(i, i+1) && bears(i+1)
+	}
+	for i := range match {
+		if !sure[i] {
+			match[i] = -1
+		}
+	}
+}
+
+// callers tells which of the messages so far made a call, and what it says.
+type callers map[string]string
+
+// of returns what the message says that makes the call which a result answers first, and notes a message that makes calls itself.
+func (c callers) of(role message.Role, ids []string, fingerprint string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	if role == message.Tool {
+		return c[ids[0]]
+	}
+	for _, id := range ids {
+		c[id] = fingerprint
+	}
+	return ""
+}
+
+// again reports whether two of the known calls have one id: some hosts use ids again in each turn.
+func again(known []Known) bool {
+	made := make(map[string]bool)
+	for i := range known {
+		if k := &known[i]; k.Role == message.Assistant && repeats(made, k.Calls) {
+			return true
+		}
+	}
+	return false
+}
+
+// again reports whether two of the host's calls have one id.
+func (in *Reading) again(rows []Row) bool {
+	made, last := make(map[string]bool), -1
+	for _, r := range rows {
+		m := &in.t.Messages[r.Index]
+		if r.Index != last && m.Role == message.Assistant && repeats(made, CallIDs(m)) {
+			return true
+		}
+		last = r.Index
+	}
+	return false
+}
+
+// repeats reports whether one of the ids was seen before, or is among them twice, and notes them.
+func repeats(seen map[string]bool, ids []string) bool {
+	for _, id := range ids {
+		if id != "" && seen[id] {
+			return true
+		}
+		seen[id] = true
+	}
+	return false
+}
+
+// namesOf returns the names of known entries, those of results with what they answer.
+func namesOf(known []Known, ids bool) []Name {
+	out, made := make([]Name, len(known)), callers{}
+	for i := range known {
+		k := &known[i]
+		if k.Erased && k.Role == message.Assistant {
+			clear(made) // nobody knows what it called
+		}
+		out[i] = k.Name
+		if out[i].Of = made.of(k.Role, k.Calls, k.Fingerprint); !ids {
+			out[i].Calls = ""
+		}
+	}
+	return out
+}
+
+// names returns those of the host's messages, with the ids of calls, where they tell, and with what results answer. In what the engine returned rules may have made the
+// ids others, and merged a result with others: there these count where they are known, names being those of the known.
+func (in *Reading) names(rows []Row, known []Known, names []Name, ids bool) []Name {
+	type place struct{ says, calls, of string }
+	there := make(map[place]bool)
+	if in.output == 0 && !slices.ContainsFunc(rows, func(r Row) bool { return r.Own }) {
+		known = nil // nothing of the engine's own is among the rows
+	}
+	for k := range known {
+		if p := (place{known[k].Fingerprint, names[k].Calls, names[k].Of}); p.calls+p.of != "" {
+			there[p], there[place{p.says, p.calls, ""}], there[place{p.says, "", p.of}] = true, true, true
+		}
+	}
+	out, made := make([]Name, len(rows)), callers{}
+	for i, r := range rows {
+		m := &in.t.Messages[r.Index]
+		fp := r.Fingerprint
+		if i > 0 && rows[i-1].Index == r.Index || i+1 < len(rows) && rows[i+1].Index == r.Index {
+			fp = "" // one of several that a message shows
+		}
+		n := FullName(m)
+		if n.Of = made.of(m.Role, CallIDs(m), fp); !ids {
+			n.Calls = ""
+		}
+		if (r.Own || r.Index < in.output) && !there[place{r.Fingerprint, n.Calls, n.Of}] {
+			n.Calls, n.Of = "", ""
+		}
+		if r.Own { // what it is called is the engine's own doing
+			n = Name{Calls: n.Calls, Of: n.Of}
+		}
+		out[i] = n
+	}
+	return out
+}
+
+// inAll leaves out of names what not all have whose messages say the same: one without could not be told from another one.
+func inAll(says []string, names []Name) []Name {
+	calls, of := make(map[string]bool), make(map[string]bool)
+	for i, fp := range says {
+		calls[fp] = calls[fp] || names[i].Calls == ""
+		of[fp] = of[fp] || names[i].Of == ""
+	}
+	out := slices.Clone(names)
+	for i, fp := range says {
+		if calls[fp] {
+			out[i].Calls = ""
+		}
+		if of[fp] {
+			out[i].Of = ""
+		}
+	}
+	return out
+}
