@@ -141,10 +141,10 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 }
 
 // slid reports whether the host calls the last message of a list that says what its last one did by another name than the newest one that it knew then: where much says
-// the same, a list that was cut further on is as it was before.
+// the same, a list that was cut further on is as it was before. Times alone do not tell: some hosts write them anew.
 func (s *session) slid(ctx context.Context, last *message.Message) (bool, error) {
 	name := transcript.FullName(last)
-	if name.Time = (time.Time{}); name == (transcript.Name{}) {
+	if name.Key+name.ID+name.Calls == "" {
 		return false, nil
 	}
 	for n := s.view.Len(); n > 0; n-- {
@@ -153,7 +153,10 @@ func (s *session) slid(ctx context.Context, last *message.Message) (bool, error)
 			return false, err
 		}
 		if entry := &items[0].entry; inTranscripts(entry) {
-			return name.Another(transcript.FullName(&entry.Message)), nil // of what was erased there is no name
+			known := transcript.FullName(&entry.Message) // nothing, where it was erased
+			same := name.Same(known)
+			name.Time = time.Time{}
+			return !same && name.Another(known), nil
 		}
 	}
 	return false, nil
