@@ -252,3 +252,90 @@ func TestErasedCallWhoseIDComesAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestCallsUnderOtherIDs: a host that makes the ids of its calls anew with every list, or all names of its messages, and shows the newest ones, cut anywhere, behind its first
+// message or a line: nothing is stored again.
+func TestCallsUnderOtherIDs(t *testing.T) {
+	for _, renames := range []string{"calls", "id", "key", "calls of users with ids"} {
+		for _, keeps := range []string{"nothing", "its first", "a line"} {
+			for newest := 7; newest < 12; newest++ { // two of the last list's are among them: one alone under another name is another one
+				f := newFixture(t)
+				list := func(round, steps int) []message.Message {
+					name, id := namesAll(""), func(n int) string { return fmt.Sprint("call", n) }
+					switch renames {
+					case "id", "key":
+						name = func(m message.Message) message.Message { return namedBy(renames, 1000*round, m) }
+					default:
+						id = func(n int) string { return fmt.Sprint("round", round, "call", n) }
+					}
+					all := one(user("first"))
+					for n := range steps {
+						two := callingFor(id(2*n), fmt.Sprint("a", n))
+						two.Parts = append(two.Parts, callingFor(id(2*n+1), fmt.Sprint("b", n)).Parts...)
+						all = append(all, two, resulting(id(2*n), fmt.Sprint("found a", n)), resulting(id(2*n+1), fmt.Sprint("found b", n)), assistant(fmt.Sprint("answer ", n)), user(fmt.Sprint("more ", n)))
+					}
+					for i := range all {
+						if all[i] = name(all[i]); renames == "calls of users with ids" && all[i].Role == message.User {
+							all[i].ID = all[i].Text()
+						} else if all[i].ID != "" || all[i].Key != "" {
+							all[i] = namedBy(renames, 1000*round+i, all[i])
+						}
+					}
+					return all
+				}
+				for round := range 6 {
+					all := list(round, 1+round)
+					if len(all) > newest+1 {
+						head := map[string][]message.Message{"its first": all[:1], "a line": one(user("(cut)"))}[keeps]
+						all = join(head, all[len(all)-newest:])
+					}
+					f.assemble(100_000, transcript("", all...))
+					want := 1 + 5*(1+round)
+					if keeps == "a line" && 1+5*(1+round) > newest+1 {
+						want++
+					}
+					if f.stored() != want {
+						t.Errorf("renames %s, keeps %s, newest %d, list %d: %d stored, want %d", renames, keeps, newest, round, f.stored(), want)
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestOutputAsTheHostsList: a host goes on with what it was given, in the next turn, too. Rules that make other ids of those of calls make nothing new of it.
+func TestOutputAsTheHostsList(t *testing.T) {
+	id := func(n int) string {
+		return fmt.Sprint("toolu_01A09q90qw90lq917835lq9|fc_00112233445566778899aabbccddeeff00112233", n)
+	}
+	turn := func(n int) []message.Message {
+		return one(user(fmt.Sprint("ask ", n)), callingFor(id(n), fmt.Sprint(n)), resulting(id(n), fmt.Sprint("found it in ", n)), assistant(fmt.Sprint("answer ", n)))
+	}
+	for _, provider := range []string{"", "anthropic", "openai", "google", "mistral"} {
+		for _, named := range []string{"", "id"} {
+			for budget := 60; budget <= 160; budget += 10 {
+				name, f, want := namesAll(named), newFixture(t), 0
+				say := func(list []message.Message, more ...message.Message) []message.Message {
+					for _, m := range more {
+						list, want = append(list, name(m)), want+1
+					}
+					return list
+				}
+				list := say(nil, join(turn(1), turn(2)[:3], turn(3)[1:3], turn(4)[1:], one(user("ask 5")))...)
+				list = f.assemble(budget, transcript("", list...), under(provider)).Messages
+				list = say(list, turn(5)[1:3]...)
+				f.assemble(1000, transcript("", list...), under(provider), inLoop)
+				for n := 6; n < 9; n++ {
+					list = say(list, turn(n - 1)[3], turn(n)[0])
+					list = f.assemble(1000, transcript("", list...), under(provider)).Messages
+					list = say(list, turn(n)[1:3]...)
+					if f.assemble(1000, transcript("", list...), under(provider), inLoop); f.stored() != want {
+						t.Errorf("provider %q, named %q, budget %d, turn %d: %d stored, want %d", provider, named, budget, n, f.stored(), want)
+						break
+					}
+				}
+			}
+		}
+	}
+}

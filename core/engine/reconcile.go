@@ -100,7 +100,7 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 			return 0, false, nil // what follows in that one is no news
 		}
 		if !own && l.Count > t.Skipped {
-			if slid, err := s.slid(ctx, &t.Messages[l.Count-t.Skipped-1]); slid || err != nil {
+			if slid, err := s.slid(ctx, t.Messages[:l.Count-t.Skipped], fps); slid || err != nil {
 				return 0, false, err
 			}
 		}
@@ -140,23 +140,36 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 	return 0, false, nil
 }
 
-// slid reports whether the host calls the last message of a list that says what its last one did by another name than the newest one that it knew then: where much says
-// the same, a list that was cut further on is as it was before. Times alone do not tell: some hosts write them anew.
-func (s *session) slid(ctx context.Context, last *message.Message) (bool, error) {
-	name := transcript.FullName(last)
-	if name.Key+name.ID+name.Calls == "" {
+// slid reports whether the host calls the newest message that has a name, of a list that says what its last one did, otherwise than what it knew then: where much says the
+// same, a list that was cut further on is as it was before. Times alone do not tell: some hosts write them anew; so do some with all of a kind, and are not asked for
+// those. fps are the fingerprints of the messages.
+func (s *session) slid(ctx context.Context, list []message.Message, fps []string) (bool, error) {
+	const most = 16 // messages are looked at
+	named := func(n transcript.Name) bool { return n.Key+n.ID+n.Calls != "" }
+	first := max(len(list)-most, 0)
+	if !slices.ContainsFunc(list[first:], func(m message.Message) bool { return named(transcript.FullName(&m)) }) {
 		return false, nil
 	}
-	for n := s.view.Len(); n > 0; n-- {
-		items, err := s.span(ctx, &s.view, n-1, n)
-		if err != nil {
-			return false, err
+	if err := s.warmUp(ctx); err != nil {
+		return false, err
+	}
+	items, n := s.items, len(s.items)
+	for i := len(list) - 1; i >= first; i-- {
+		if list[i].Type == message.Filler {
+			continue
 		}
-		if entry := &items[0].entry; inTranscripts(entry) {
-			known := transcript.FullName(&entry.Message) // nothing, where it was erased
-			same := name.Same(known)
-			name.Time = time.Time{}
-			return !same && name.Another(known), nil
+		for n--; n >= 0 && !inTranscripts(&items[n].entry); n-- {
+		}
+		if n < 0 || items[n].entry.Fingerprint != fps[i] {
+			return false, nil // something stands between the two that the host does not show
+		}
+		name, known := transcript.FullName(&list[i]), transcript.FullName(&items[n].entry.Message)
+		if name.Same(known) {
+			return false, nil
+		}
+		name.Time = time.Time{}
+		if kind := name.Tells(known); kind != 0 && s.renames&kind == 0 {
+			return name.Another(known), nil
 		}
 	}
 	return false, nil
@@ -231,6 +244,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 		in.Split(known, runs)
 	}
 	plan := in.Plan(&s.view, known)
+	s.renames = plan.Renames
 	v := s.view.Clone()
 	id, seq, accepted := s.accepted()
 	n, err := s.follow(ctx, &v, t, plan)

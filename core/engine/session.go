@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/erased"
 	"github.com/contextengine/contextengine/core/internal/places"
+	"github.com/contextengine/contextengine/core/internal/transcript"
 	"github.com/contextengine/contextengine/core/internal/words"
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -77,6 +78,8 @@ type session struct {
 	// published since, by whomever: another process may have sent what this one would send now.
 	trail         []sentMessage
 	reread, stale bool
+	// renames are the kinds of names of which the last list that was compared as a whole had others for everything.
+	renames transcript.Kinds
 	// short is where the store's session ended when that was last found to be in front of view.Next, -1 when it is not.
 	short int64
 	// purged says that nothing is left of what the session was when it was last read.

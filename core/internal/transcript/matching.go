@@ -12,24 +12,30 @@ type matching struct {
 	// anchors and says are the fingerprints of the known entries that hosts show, "" of one that is no anchor, and of the rows. known and host are the same with the names
 	// added where these tell several apart that say the same.
 	anchors, says, known, host []string
-	// names and hosts are those of both. blank says which rows say nothing, results which are results.
-	names, hosts   []Name
-	blank, results []bool
+	// names and hosts are those of both. blank says which rows say nothing.
+	names, hosts []Name
+	blank        []bool
+	// calls is, for each row that answers a call which the host shows, the row with that call, else -1; called the known entry that a known entry answers, or -1.
+	calls, called []int
 }
 
 // matching prepares the comparison of rows with the known entries at hard, whose fingerprints are anchors.
 func (in *Reading) matching(known []Known, hard []int, anchors []string, rows []Row) *matching {
-	m := matching{anchors: anchors, says: fingerprints(rows), blank: make([]bool, len(rows)), results: make([]bool, len(rows))}
+	m := matching{anchors: anchors, says: fingerprints(rows), blank: make([]bool, len(rows))}
 	ids := !again(known) && !in.again(rows) // else they say nothing
-	names := namesOf(known, ids)
-	m.names = make([]Name, len(hard))
+	names, called := namesOf(known, ids)
+	m.names, m.called = make([]Name, len(hard)), make([]int, len(hard))
+	at := make(map[int]int, len(hard))
 	for i, k := range hard {
-		m.names[i] = names[k]
+		at[k] = i
+		m.names[i], m.called[i] = names[k], -1
+		if c, ok := at[called[k]]; ok {
+			m.called[i] = c
+		}
 	}
-	m.hosts = in.names(rows, known, names, ids)
+	m.hosts, m.calls = in.names(rows, known, names, ids)
 	for i, r := range rows {
-		msg := &in.t.Messages[r.Index]
-		m.blank[i], m.results[i] = !r.Own && window.SaysNothing(*msg), !r.Own && msg.Role == message.Tool
+		m.blank[i] = !r.Own && window.SaysNothing(in.t.Messages[r.Index])
 	}
 	m.known, m.host = byName(anchors, m.says, 2, m.names, inAll(m.says, m.hosts))
 	return &m
@@ -54,6 +60,36 @@ func (m *matching) agreeing(match []int) int {
 	return n
 }
 
+// renames returns the kinds of names of which every one that could be compared is another.
+func (m *matching) renames(match []int) Kinds {
+	same, others := m.compared(match)
+	return others &^ same
+}
+
+// compared returns the kinds by which matched messages have the same names, and those by which they have others.
+func (m *matching) compared(match []int) (same, others Kinds) {
+	for i, k := range match {
+		switch {
+		case k < 0:
+		case m.same(k, i):
+			same |= m.names[k].Tells(m.hosts[i])
+		default:
+			others |= m.renamed(k, i)
+		}
+	}
+	return same &^ byOf, others
+}
+
+// renamed returns the kind by which a message may be a known one that has another name now. What it answers is no name.
+func (m *matching) renamed(k, i int) Kinds {
+	known, host := &m.names[k], &m.hosts[i]
+	kind := known.Tells(*host)
+	if kind&byBoth != 0 && known.Of != "" && host.Of != "" && known.Of != host.Of {
+		return 0
+	}
+	return kind &^ byOf
+}
+
 // align is Align, unless that matches messages that the host calls by other names although more would be matched whose names do not speak against it: polls are alike,
 // turn by turn.
 func (m *matching) align() []int {
@@ -62,15 +98,18 @@ func (m *matching) align() []int {
 	if agreeing == matched(match) {
 		return match
 	}
-	at := make(map[string][]int, len(m.anchors))
+	// Under another name is what has none that is known: no name that could be compared may be missing there.
+	with := make(map[string][]Kinds)
 	for k, fp := range m.anchors {
-		at[fp] = append(at[fp], k)
+		if has := m.names[k].kinds(); !slices.Contains(with[fp], has) {
+			with[fp] = append(with[fp], has)
+		}
 	}
 	known, host := byName(m.anchors, m.says, 1, m.names, m.hosts)
 	host = slices.Clone(host)
-	const most = 256 // of the known that say the same are looked at, the newest
 	for i, fp := range m.says {
-		if all := at[fp]; host[i] == fp && !slices.ContainsFunc(all[max(len(all)-most, 0):], func(k int) bool { return !m.another(k, i) }) {
+		has := m.hosts[i].kinds()
+		if host[i] == fp && (m.blank[i] || !slices.ContainsFunc(with[fp], func(other Kinds) bool { return has.tells(other) == 0 })) {
 			host[i] = fp + " another"
 		}
 	}
@@ -99,29 +138,39 @@ func (m *matching) align() []int {
 }
 
 // apart takes back matches of messages that may have said the same, where what stands beside them does not bear them out: that is what no name speaks against, or what is
-// borne out itself; anything that is matched, where no message has the name that it had. That both stand first bears a match out where something else is known, or
-// nothing was said behind it: sessions begin alike. A result is borne out by what stands in front of it, if anything does: it is of the call there.
+// borne out itself; anything that is matched, where no message has a name of the same kind that it had. That both stand first bears a match out where something else is known, or
+// nothing was said behind it: sessions begin alike. A result whose call is shown, and is another one, is another one.
 func (m *matching) apart(match []int) {
+	for i, k := range match {
+		if k >= 0 && m.another(k, i) && m.calls[i] >= 0 && m.called[k] >= 0 && match[m.calls[i]] != m.called[k] {
+			match[i] = -1
+		}
+	}
 	next := func(k int) int { // the anchor behind k
 		for k++; k < len(m.anchors) && m.anchors[k] == ""; k++ {
 		}
 		return k
 	}
-	named := false
+	same, _ := m.compared(match)
 	sure := make([]bool, len(match))
 	for i, k := range match {
-		named = named || k >= 0 && m.same(k, i)
 		sure[i] = k >= 0 && (!m.another(k, i) || i == 0 && next(-1) == k && (next(k) == len(m.anchors) || matched(match) > 1))
 	}
 	beside := func(i, j int) bool { // i stands right in front of j, here and there
 		return i >= 0 && j < len(match) && match[i] >= 0 && match[j] >= 0 && next(match[i]) == match[j]
 	}
-	bears := func(i int) bool { return sure[i] || !named }
+	bears := func(i, j int) bool { // i bears out j, where it stands beside it
+		if sure[i] {
+			return true
+		}
+		kind := m.renamed(match[j], j)
+		return same == 0 || kind != 0 && same&kind == 0
+	}
 	for i := range match {
-		sure[i] = sure[i] || beside(i-1, i) && bears(i-1)
+		sure[i] = sure[i] || beside(i-1, i) && bears(i-1, i)
 	}
 	for i := range slices.Backward(match) {
-		sure[i] = sure[i] || (i == 0 || !m.results[i]) && beside(i, i+1) && bears(i+1)
+		sure[i] = sure[i] || beside(i, i+1) && bears(i+1, i)
 	}
 	for i := range match {
 		if !sure[i] {
@@ -130,21 +179,24 @@ func (m *matching) apart(match []int) {
 	}
 }
 
-// callers tells which of the messages so far made a call, and what it says.
-type callers map[string]string
+// callers tells which of the messages so far made a call.
+type callers map[string]int
 
-// of returns what the message says that makes the call which a result answers first, and notes a message that makes calls itself.
-func (c callers) of(role message.Role, ids []string, fingerprint string) string {
+// of returns the message that made the call which a result answers first, -1 for none, and notes that message n makes calls itself.
+func (c callers) of(role message.Role, ids []string, n int) int {
 	if len(ids) == 0 {
-		return ""
+		return -1
 	}
 	if role == message.Tool {
-		return c[ids[0]]
+		if at, ok := c[ids[0]]; ok {
+			return at
+		}
+		return -1
 	}
 	for _, id := range ids {
-		c[id] = fingerprint
+		c[id] = n
 	}
-	return ""
+	return -1
 }
 
 // again reports whether two of the known calls have one id: some hosts use ids again in each turn.
@@ -182,25 +234,30 @@ func repeats(seen map[string]bool, ids []string) bool {
 	return false
 }
 
-// namesOf returns the names of known entries, those of results with what they answer.
-func namesOf(known []Known, ids bool) []Name {
-	out, made := make([]Name, len(known)), callers{}
+// namesOf returns the names of known entries, those of results with what they answer, and which entry that is, or -1.
+func namesOf(known []Known, ids bool) (out []Name, called []int) {
+	out, called = make([]Name, len(known)), make([]int, len(known))
+	made := callers{}
 	for i := range known {
 		k := &known[i]
 		if k.Erased && k.Role == message.Assistant {
 			clear(made) // nobody knows what it called
 		}
 		out[i] = k.Name
-		if out[i].Of = made.of(k.Role, k.Calls, k.Fingerprint); !ids {
+		if called[i] = made.of(k.Role, k.Calls, i); called[i] >= 0 {
+			out[i].Of = known[called[i]].Fingerprint
+		}
+		if !ids {
 			out[i].Calls = ""
 		}
 	}
-	return out
+	return out, called
 }
 
 // names returns those of the host's messages, with the ids of calls, where they tell, and with what results answer. In what the engine returned rules may have made the
-// ids others, and merged a result with others: there these count where they are known, names being those of the known.
-func (in *Reading) names(rows []Row, known []Known, names []Name, ids bool) []Name {
+// ids others, and merged a result with others: there these count where they are known, names being those of the known. calls are the rows that make the calls which rows
+// answer, or -1.
+func (in *Reading) names(rows []Row, known []Known, names []Name, ids bool) (out []Name, calls []int) {
 	type place struct{ says, calls, of string }
 	there := make(map[place]bool)
 	if in.output == 0 && !slices.ContainsFunc(rows, func(r Row) bool { return r.Own }) {
@@ -211,15 +268,19 @@ func (in *Reading) names(rows []Row, known []Known, names []Name, ids bool) []Na
 			there[p], there[place{p.says, p.calls, ""}], there[place{p.says, "", p.of}] = true, true, true
 		}
 	}
-	out, made := make([]Name, len(rows)), callers{}
+	out, calls = make([]Name, len(rows)), make([]int, len(rows))
+	made := callers{}
 	for i, r := range rows {
 		m := &in.t.Messages[r.Index]
-		fp := r.Fingerprint
+		row := i
 		if i > 0 && rows[i-1].Index == r.Index || i+1 < len(rows) && rows[i+1].Index == r.Index {
-			fp = "" // one of several that a message shows
+			row = -1 // one of several that a message shows
 		}
 		n := FullName(m)
-		if n.Of = made.of(m.Role, CallIDs(m), fp); !ids {
+		if calls[i] = made.of(m.Role, CallIDs(m), row); calls[i] >= 0 {
+			n.Of = rows[calls[i]].Fingerprint
+		}
+		if !ids {
 			n.Calls = ""
 		}
 		if (r.Own || r.Index < in.output) && !there[place{r.Fingerprint, n.Calls, n.Of}] {
@@ -230,7 +291,7 @@ func (in *Reading) names(rows []Row, known []Known, names []Name, ids bool) []Na
 		}
 		out[i] = n
 	}
-	return out
+	return out, calls
 }
 
 // inAll leaves out of names what not all have whose messages say the same: one without could not be told from another one.

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,18 +52,8 @@ func CallIDs(m *message.Message) []string {
 
 // Same reports whether the host says of two messages that they are one and the same.
 func (n Name) Same(other Name) bool {
-	switch {
-	case n.Key != "" && other.Key != "":
-		return n.Key == other.Key
-	case n.ID != "" && other.ID != "":
-		return n.ID == other.ID
-	case !n.Time.IsZero() && !other.Time.IsZero():
-		return n.Time.Equal(other.Time)
-	}
-	if n.Calls != "" && other.Calls != "" && n.Calls != other.Calls || n.Of != "" && other.Of != "" && n.Of != other.Of {
-		return false
-	}
-	return n.Calls != "" && other.Calls != "" || n.Of != "" && other.Of != ""
+	kind := n.Tells(other)
+	return kind != 0 && n.equal(other, kind)
 }
 
 // SameOwn is Same without the ids of calls: hosts use those again.
@@ -71,10 +62,13 @@ func (n Name) SameOwn(other Name) bool {
 	return n.Same(other)
 }
 
+// Tells returns the kind that decides whether two names are one, 0 where they cannot be compared.
+func (n Name) Tells(other Name) Kinds { return n.kinds().tells(other.kinds()) }
+
 // Another reports whether the host says of two messages that they are two, whatever they say.
 func (n Name) Another(other Name) bool {
-	return !n.Same(other) && (n.Key != "" && other.Key != "" || n.ID != "" && other.ID != "" || !n.Time.IsZero() && !other.Time.IsZero() ||
-		n.Calls != "" && other.Calls != "" || n.Of != "" && other.Of != "")
+	kind := n.Tells(other)
+	return kind != 0 && !n.equal(other, kind)
 }
 
 // byName tells apart, in what messages say, those that say the same and that the host calls by different names: known and host are returned with the name added where
@@ -88,25 +82,44 @@ func byName(known, host []string, least int, names, hosts []Name) (knownAs, host
 			times[fp] = max(times[fp], in[fp])
 		}
 	}
-	at := make(map[string][]int)
+	type named struct {
+		as   string // what it says, and the name
+		with Kinds
+	}
+	at, with := make(map[named][]int), make(map[string][]Kinds)
 	for k, fp := range known {
 		if fp == "" || times[fp] < least {
 			continue
 		}
-		for _, name := range names[k].terms() {
-			at[fp+name] = append(at[fp+name], k)
+		has := names[k].kinds()
+		if !slices.Contains(with[fp], has) {
+			with[fp] = append(with[fp], has)
+		}
+		for _, kind := range has.each() {
+			n := named{fp + names[k].term(kind), has}
+			at[n] = append(at[n], k)
 		}
 	}
 	if len(at) == 0 {
 		return known, host
 	}
-	knownAs, hostAs = append([]string(nil), known...), append([]string(nil), host...)
+	knownAs, hostAs = slices.Clone(known), slices.Clone(host)
 	for i, fp := range host {
-		name := hosts[i]
-		for _, term := range name.terms() {
-			for _, k := range at[fp+term] {
-				if name.Same(names[k]) { // one of several: what has one name is as many messages
-					hostAs[i], knownAs[k] = fp+term, fp+term
+		has := hosts[i].kinds()
+		for _, kind := range has.each() {
+			as := fp + hosts[i].term(kind)
+			for _, other := range with[fp] {
+				n := named{as, other}
+				if has.tells(other) != kind {
+					continue
+				}
+				// What has one name is as many messages.
+				if of, ok := at[n]; ok {
+					hostAs[i] = as
+					for _, k := range of {
+						knownAs[k] = as
+					}
+					at[n] = of[:0] // they are called so now
 				}
 			}
 			if hostAs[i] != fp {
@@ -117,26 +130,92 @@ func byName(known, host []string, least int, names, hosts []Name) (knownAs, host
 	return knownAs, hostAs
 }
 
-// terms are what a name consists of, each in a form that no other has.
-func (n Name) terms() []string {
-	var out []string
+// Kinds are the parts that a name has.
+type Kinds uint8
+
+const (
+	byKey Kinds = 1 << iota
+	byID
+	byTime
+	byCalls
+	byOf
+	byBoth = byCalls | byOf
+)
+
+// order is what counts for most first; calls and what they ask are one, and each alone.
+var order = [...]Kinds{byKey, byID, byTime, byBoth, byCalls, byOf}
+
+func (n Name) kinds() Kinds {
+	var out Kinds
 	if n.Key != "" {
-		out = append(out, " k"+n.Key)
+		out |= byKey
 	}
 	if n.ID != "" {
-		out = append(out, " i"+n.ID)
+		out |= byID
 	}
 	if !n.Time.IsZero() {
-		out = append(out, " t"+strconv.FormatInt(n.Time.UnixNano(), 10))
-	}
-	if n.Calls != "" && n.Of != "" {
-		out = append(out, " b"+n.Calls+" "+n.Of)
+		out |= byTime
 	}
 	if n.Calls != "" {
-		out = append(out, " c"+n.Calls)
+		out |= byCalls
 	}
 	if n.Of != "" {
-		out = append(out, " o"+n.Of)
+		out |= byOf
 	}
 	return out
+}
+
+// each returns the kinds in order.
+func (k Kinds) each() []Kinds {
+	var out []Kinds
+	for _, kind := range order {
+		if k&kind == kind {
+			out = append(out, kind)
+		}
+	}
+	return out
+}
+
+// tells returns the kind that decides whether two names with these kinds are one, 0 for none.
+func (k Kinds) tells(other Kinds) Kinds {
+	for _, kind := range order {
+		if k&other&kind == kind {
+			return kind
+		}
+	}
+	return 0
+}
+
+// equal compares two names by one kind that both have.
+func (n Name) equal(other Name, kind Kinds) bool {
+	switch kind {
+	case byKey:
+		return n.Key == other.Key
+	case byID:
+		return n.ID == other.ID
+	case byTime:
+		return n.Time.Equal(other.Time)
+	case byCalls:
+		return n.Calls == other.Calls
+	case byOf:
+		return n.Of == other.Of
+	}
+	return n.Calls == other.Calls && n.Of == other.Of
+}
+
+// term is a part of a name, in a form that no other has.
+func (n Name) term(kind Kinds) string {
+	switch kind {
+	case byKey:
+		return " k" + n.Key
+	case byID:
+		return " i" + n.ID
+	case byTime:
+		return " t" + strconv.FormatInt(n.Time.UnixNano(), 10)
+	case byBoth:
+		return " b" + n.Calls + " " + n.Of
+	case byCalls:
+		return " c" + n.Calls
+	}
+	return " o" + n.Of
 }

@@ -40,6 +40,8 @@ type Plan struct {
 	Leaders []Leader
 	// Keep is how many entries at the beginning of the path stay whatever follows.
 	Keep int
+	// Renames are the kinds of names of which the host has others for all that it shows.
+	Renames Kinds
 }
 
 // Plan compares the rows with what is known of the path of v.
@@ -82,7 +84,7 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 		}
 	}
 	l.fillers = append(l.fillers, in.end)
-	p := Plan{Course: compose(l, in.t), Host: l.host, Hard: hard, Known: known, Leaders: in.leaders}
+	p := Plan{Course: compose(l, in.t), Host: l.host, Hard: hard, Known: known, Leaders: in.leaders, Renames: m.renames(linked)}
 	if len(in.t.Messages) > 0 && in.t.Messages[0].Role == message.System {
 		p.Keep = v.Lead
 		if len(p.Leaders) == 0 && p.CommonPrefix() == 0 {
