@@ -339,3 +339,43 @@ func TestOutputAsTheHostsList(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnsAlikeThatSlide: a host that shows its newest messages when the user asks, whose turns are alike to the ids of their calls: as long as two lists have one call in
+// common, nothing is lost.
+func TestTurnsAlikeThatSlide(t *testing.T) {
+	for _, newest := range []int{9, 10, 11, 13, 14, 15} { // where one message alone is cut off, and said again, the host has put it elsewhere
+		f := newFixture(t)
+		var all []message.Message
+		for turn := range 9 {
+			all = append(all, user("continue"))
+			res := f.assemble(1000, transcript("", all[max(len(all)-newest, 0):]...))
+			if wrong := f.eachOnce(res, 2*turn); wrong != "" || f.stored() != len(all) {
+				t.Fatalf("newest %d, turn %d: %d stored, want %d; %s", newest, turn, f.stored(), len(all), wrong)
+			}
+			call := fmt.Sprint("call", turn)
+			all = append(all, calling(call), resulting(call, "ok"), assistant("done"))
+		}
+	}
+}
+
+// TestParallelCallsAlike: the newest turn has fewer calls than the one before, which asked and gave the same.
+func TestParallelCallsAlike(t *testing.T) {
+	poll := func(ids ...string) []message.Message {
+		var calls message.Message
+		var results []message.Message
+		for _, id := range ids {
+			calls.Role, calls.Parts = message.Assistant, append(calls.Parts, calling(id).Parts...)
+			results = append(results, resulting(id, "ok"))
+		}
+		return join(one(calls), results)
+	}
+	for newest := 7; newest < 10; newest++ { // something of the turn before is among them
+		f := newFixture(t)
+		all := join(one(user("begin")), poll("a1", "a2", "a3"), one(assistant("done"), user("continue")))
+		f.assemble(1000, transcript("", all...))
+		all = join(all, poll("b1", "b2"), one(assistant("done"), user("continue")))
+		if wrong := f.eachOnce(f.assemble(1000, transcript("", all[len(all)-newest:]...)), 10); wrong != "" || f.stored() != len(all) {
+			t.Errorf("newest %d: %d stored, want %d; %s", newest, f.stored(), len(all), wrong)
+		}
+	}
+}

@@ -40,12 +40,18 @@ func Align(known, host []string) []int {
 	end := 0
 	for end < min(len(known), len(host)) && known[len(known)-1-end] == host[len(host)-1-end] {
 		end++
-		out[len(host)-end] = len(known) - end
 	}
 	begin := 0
 	for begin < min(len(known), len(host))-end && known[begin] == host[begin] {
 		out[begin] = begin
 		begin++
+	}
+	// The end that both have may be older: what says the same was said since. Where it is not long it is searched, too.
+	if back := max(end-mayRepeat, 0); (len(known)-begin-back)*(len(host)-begin-back) <= maxTable {
+		end = back
+	}
+	for i := 1; i <= end; i++ {
+		out[len(host)-i] = len(known) - i
 	}
 	between(known[begin:len(known)-end], host[begin:len(host)-end], begin, begin, out)
 	if matched(out) > overlap {
@@ -161,6 +167,9 @@ func overlapLen(known, host []string) int {
 	}
 	return k
 }
+
+// mayRepeat is how many messages at the end of two lists may be the same and not of one place.
+const mayRepeat = 64
 
 // maxTable bounds the table of the exact search; beyond it a greedy one is good enough.
 const maxTable = 4 << 20

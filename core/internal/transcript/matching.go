@@ -49,15 +49,21 @@ func (m *matching) another(k, i int) bool {
 	return m.names[k].Another(m.hosts[i]) || m.blank[i] && !m.same(k, i)
 }
 
-// agreeing counts the matches that no name speaks against.
-func (m *matching) agreeing(match []int) int {
-	n := 0
+// agreeing counts the matches that no name speaks against, and once more those that one speaks for; all says whether none has one against it.
+func (m *matching) agreeing(match []int) (n int, all bool) {
+	all = true
 	for i, k := range match {
-		if k >= 0 && !m.another(k, i) {
+		switch {
+		case k < 0:
+		case m.another(k, i):
+			all = false
+		case m.same(k, i):
+			n += 2
+		default:
 			n++
 		}
 	}
-	return n
+	return n, all
 }
 
 // renames returns the kinds of names of which every one that could be compared is another.
@@ -94,8 +100,8 @@ func (m *matching) renamed(k, i int) Kinds {
 // turn by turn.
 func (m *matching) align() []int {
 	match := Align(m.known, m.host)
-	agreeing := m.agreeing(match)
-	if agreeing == matched(match) {
+	agreeing, all := m.agreeing(match)
+	if all {
 		return match
 	}
 	// Under another name is what has none that is known: no name that could be compared may be missing there.
@@ -114,7 +120,7 @@ func (m *matching) align() []int {
 		}
 	}
 	strict := Align(known, host)
-	if m.agreeing(strict) <= agreeing {
+	if n, _ := m.agreeing(strict); n <= agreeing {
 		return match
 	}
 	// What lies between may be known under other names.
