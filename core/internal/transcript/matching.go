@@ -104,7 +104,7 @@ func (m *matching) align() []int {
 	if all {
 		return match
 	}
-	// Under another name is what has none that is known: no name that could be compared may be missing there.
+	// What has another name than all that say the same matches none of them here; what cannot be compared with one of them may.
 	with := make(map[string][]Kinds)
 	for k, fp := range m.anchors {
 		if has := m.names[k].kinds(); !slices.Contains(with[fp], has) {
