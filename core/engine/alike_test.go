@@ -10,15 +10,6 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// namesAll is a host that gives each message a name of one kind, or none.
-func namesAll(by string) func(message.Message) message.Message {
-	n := 0
-	return func(m message.Message) message.Message {
-		n++
-		return namedBy(by, n, m)
-	}
-}
-
 // callingFor makes a call of a file.
 func callingFor(id, file string) message.Message {
 	m := calling(id)
@@ -63,7 +54,7 @@ func TestPollsAlike(t *testing.T) {
 		for _, named := range []string{"", "id", "key", "time"} {
 			for _, keeps := range []string{"nothing", "its first", "a line"} {
 				for _, last := range []int{5, 8, 12} { // a step has four messages at the most
-					name, f := namesAll(named), newFixture(t)
+					name, f := naming(named), newFixture(t)
 					var all []message.Message
 					said := 0
 					assemble := func(more ...func(*core.AssembleRequest)) {
@@ -116,7 +107,7 @@ func TestResultsAlikeBehindAnOutput(t *testing.T) {
 	for _, provider := range []string{"", "anthropic", "openai", "google", "mistral"} {
 		for _, asks := range []string{"the same", "another"} {
 			for _, named := range []string{"", "id", "time"} {
-				name, f := namesAll(named), newFixture(t)
+				name, f := naming(named), newFixture(t)
 				host := one(name(user("do it")))
 				for i := range 6 {
 					id := fmt.Sprint("before", i)
@@ -161,7 +152,7 @@ func TestAnsweredAlike(t *testing.T) {
 				if name == "a call more" && named == "" {
 					continue // a host without names may give its calls other ids with every list
 				}
-				call, f := namesAll(named), newFixture(t)
+				call, f := naming(named), newFixture(t)
 				var lists [2][]message.Message
 				base := one()
 				for _, m := range begin {
@@ -201,7 +192,7 @@ func TestCallsThatNoPromptShows(t *testing.T) {
 			for _, named := range []string{"", "id", "key", "time"} {
 				for _, before := range []bool{false, true} { // there was one in an earlier turn, too
 					for _, restarts := range []bool{false, true} {
-						name, f := namesAll(named), newFixture(t)
+						name, f := naming(named), newFixture(t)
 						host := one(name(user("before")))
 						if before {
 							old := callingFor("b0", "a")
@@ -235,7 +226,7 @@ func TestCallsThatNoPromptShows(t *testing.T) {
 func TestErasedCallWhoseIDComesAgain(t *testing.T) {
 	for _, budget := range []int{25, 40, 1000} {
 		for _, named := range []string{"", "id", "time"} {
-			name, f := namesAll(named), newFixture(t)
+			name, f := naming(named), newFixture(t)
 			host := one(name(user("one")), name(callingFor("c0", "a")), name(resulting("c0", "first")), name(user("two")), name(callingFor("c0", "b")), name(resulting("c0", "second")))
 			list := f.assemble(1000, transcript("three", host...), under("anthropic")).Messages
 			f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{entriesOf(f)[4].ID}})
@@ -261,7 +252,7 @@ func TestCallsUnderOtherIDs(t *testing.T) {
 			for newest := 7; newest < 12; newest++ { // two of the last list's are among them: one alone under another name is another one
 				f := newFixture(t)
 				list := func(round, steps int) []message.Message {
-					name, id := namesAll(""), func(n int) string { return fmt.Sprint("call", n) }
+					name, id := naming(""), func(n int) string { return fmt.Sprint("call", n) }
 					switch renames {
 					case "id", "key":
 						name = func(m message.Message) message.Message { return namedBy(renames, 1000*round, m) }
@@ -315,7 +306,7 @@ func TestOutputAsTheHostsList(t *testing.T) {
 	for _, provider := range []string{"", "anthropic", "openai", "google", "mistral"} {
 		for _, named := range []string{"", "id"} {
 			for budget := 60; budget <= 160; budget += 10 {
-				name, f, want := namesAll(named), newFixture(t), 0
+				name, f, want := naming(named), newFixture(t), 0
 				say := func(list []message.Message, more ...message.Message) []message.Message {
 					for _, m := range more {
 						list, want = append(list, name(m)), want+1

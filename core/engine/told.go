@@ -155,14 +155,7 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 	}
 	items = append(items, s.items[max(from-s.base, 0):max(to-s.base, 0)]...)
 	// Two calls may ask the same and give the same: their ids tell them apart.
-	said := func(m *message.Message, fp string) string {
-		for _, p := range m.Parts {
-			if p.CallID != "" {
-				fp += " " + p.CallID
-			}
-		}
-		return fp
-	}
+	said := func(m *message.Message, fp string) string { return fp + transcript.FullName(m).Calls }
 	var at []int
 	var unnamed []string
 	for i := range turn {

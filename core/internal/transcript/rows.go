@@ -162,8 +162,9 @@ func withoutEchoes(known []Known, rows []Row, messages []message.Message, output
 		if !r.Own {
 			return false
 		}
-		if calls := callIDs(&messages[r.Index]); len(calls) > 0 {
-			if slices.ContainsFunc(hosts[r.Fingerprint], func(i int) bool { return slices.Equal(callIDs(&messages[i]), calls) }) {
+		if m := &messages[r.Index]; m.HasResults() {
+			calls := CallIDs(m)
+			if slices.ContainsFunc(hosts[r.Fingerprint], func(i int) bool { return slices.Equal(CallIDs(&messages[i]), calls) }) {
 				return true
 			}
 			left[r.Fingerprint]--
@@ -172,15 +173,4 @@ func withoutEchoes(known []Known, rows []Row, messages []message.Message, output
 		free[r.Fingerprint]--
 		return free[r.Fingerprint] < 0
 	})
-}
-
-// callIDs returns the ids of the calls that a message has results of.
-func callIDs(m *message.Message) []string {
-	var out []string
-	for i := range m.Parts {
-		if p := &m.Parts[i]; p.Kind == message.ToolResult {
-			out = append(out, p.CallID)
-		}
-	}
-	return out
 }
