@@ -335,16 +335,22 @@ func TestOutputAsTheHostsList(t *testing.T) {
 // common, nothing is lost.
 func TestTurnsAlikeThatSlide(t *testing.T) {
 	for _, newest := range []int{9, 10, 11, 13, 14, 15} { // where one message alone is cut off, and said again, the host has put it elsewhere
-		f := newFixture(t)
-		var all []message.Message
-		for turn := range 9 {
-			all = append(all, user("continue"))
-			res := f.assemble(1000, transcript("", all[max(len(all)-newest, 0):]...))
-			if wrong := f.eachOnce(res, 2*turn); wrong != "" || f.stored() != len(all) {
-				t.Fatalf("newest %d, turn %d: %d stored, want %d; %s", newest, turn, f.stored(), len(all), wrong)
+		for _, budget := range []int{1000, 12} { // the small one has no room for a call
+			f := newFixture(t)
+			var all []message.Message
+			for turn := range 9 {
+				all = append(all, user("continue"))
+				res := f.assemble(budget, transcript("", all[max(len(all)-newest, 0):]...))
+				wrong := ""
+				if budget == 1000 {
+					wrong = f.eachOnce(res, 2*turn)
+				}
+				if wrong != "" || f.stored() != len(all) {
+					t.Fatalf("newest %d, budget %d, turn %d: %d stored, want %d; %s", newest, budget, turn, f.stored(), len(all), wrong)
+				}
+				call := fmt.Sprint("call", turn)
+				all = append(all, calling(call), resulting(call, "ok"), assistant("done"))
 			}
-			call := fmt.Sprint("call", turn)
-			all = append(all, calling(call), resulting(call, "ok"), assistant("done"))
 		}
 	}
 }

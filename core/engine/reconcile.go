@@ -153,26 +153,27 @@ func (s *session) slid(ctx context.Context, list []message.Message, fps []string
 	if err := s.warmUp(ctx); err != nil {
 		return false, err
 	}
-	items, n := s.items, len(s.items)
-	for i := len(list) - 1; i >= first; i-- {
-		if list[i].Type == message.Filler {
-			continue
+	another, i := false, len(list)-1
+	err := s.eachShown(ctx, &s.view, s.view.Len(), most, func(_ int, entry *core.Entry) bool {
+		for i >= first && list[i].Type == message.Filler {
+			i--
 		}
-		for n--; n >= 0 && !inTranscripts(&items[n].entry); n-- {
+		if i < first || entry.Fingerprint != fps[i] {
+			return false // something stands between the two that the host does not show
 		}
-		if n < 0 || items[n].entry.Fingerprint != fps[i] {
-			return false, nil // something stands between the two that the host does not show
-		}
-		name, known := transcript.FullName(&list[i]), transcript.FullName(&items[n].entry.Message)
-		if name.Same(known) {
-			return false, nil
+		name, known := transcript.FullName(&list[i]), transcript.FullName(&entry.Message)
+		if i--; name.Same(known) {
+			return false
 		}
 		name.Time = time.Time{}
-		if kind := name.Tells(known); kind != 0 && s.renames&kind == 0 {
-			return name.Another(known), nil
+		kind := name.Tells(known)
+		if kind == 0 || s.renames&kind != 0 {
+			return true
 		}
-	}
-	return false, nil
+		another = name.Another(known)
+		return false
+	})
+	return another, err
 }
 
 // sameList reports whether two ledgers are of one list, and of one path.

@@ -98,20 +98,36 @@ func (s *session) newest(ctx context.Context, v *core.View, n int, news []core.E
 			from, left = min(from, at), left-1
 		}
 	}
-	for to := from; left > 0 && to > 0; {
-		start := max(to-left-8, 0)
-		items, err := s.span(ctx, v, start, to)
-		if err != nil {
-			return 0, err
+	if left == 0 {
+		return from, nil
+	}
+	err := s.eachShown(ctx, v, from, left+8, func(at int, _ *core.Entry) bool {
+		from, left = at, left-1
+		return left > 0
+	})
+	return from, err
+}
+
+// eachShown visits what transcripts show of a path in front of a position, the newest first, until it is told to stop. What is not in memory it reads, so many positions at
+// a time.
+func (s *session) eachShown(ctx context.Context, v *core.View, to, many int, visit func(at int, entry *core.Entry) bool) error {
+	for to > 0 {
+		from := max(to-many, 0)
+		if s.warm && s.base < to {
+			from = max(from, s.base)
 		}
-		for i := len(items) - 1; i >= 0 && left > 0; i-- {
-			if inTranscripts(&items[i].entry) {
-				from, left = start+i, left-1
+		items, err := s.span(ctx, v, from, to)
+		if err != nil {
+			return err
+		}
+		for i := len(items) - 1; i >= 0; i-- {
+			if inTranscripts(&items[i].entry) && !visit(from+i, &items[i].entry) {
+				return nil
 			}
 		}
-		to = start
+		to = from
 	}
-	return from, nil
+	return nil
 }
 
 // begun returns where from a position on somebody's words begin a turn: what failed turns left may stand in front of it.
