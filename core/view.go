@@ -196,6 +196,8 @@ type RecallItem struct {
 type Ledger struct {
 	Count  int            `json:"count"`
 	Digest message.Digest `json:"digest"`
+	// Calls is a digest of the ids of their calls, of what Assemble returned; empty where there are none.
+	Calls string `json:"calls,omitempty"`
 	// Len is how long the view's path was then.
 	Len int `json:"len,omitempty"`
 	// Whole says that the path was the list, and held nothing that is only not shown.

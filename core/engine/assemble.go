@@ -10,6 +10,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/history"
+	"github.com/contextengine/contextengine/core/internal/transcript"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )
@@ -336,7 +337,7 @@ func (f *frame) remember(ctx context.Context, c *call, res *core.AssembleResult)
 // it back.
 func (s *session) goesOn() bool {
 	n := s.view.Output.Count
-	return n == 0 || n <= len(s.trail) && s.trail[n-1].digest == s.view.Output.Digest
+	return n == 0 || n <= len(s.trail) && s.trail[n-1].digest == s.view.Output.Digest && s.trail[n-1].calls.String() == s.view.Output.Calls
 }
 
 // note keeps what is known of a result when a host hands it back. It returns how many of its messages begin it as they began the last.
@@ -349,13 +350,15 @@ func (f *frame) note(res *core.AssembleResult) int {
 	}
 	room := make([]string, 0, 8)
 	trail, before, kept := s.trail, true, 0 // most of what is sent was sent before
+	var calls transcript.Calls
 	for i := range res.Messages {
 		fp := f.print(i, &res.Messages[i])
-		if before && (i == len(trail) || trail[i].print != fp) {
+		calls = calls.Add(&res.Messages[i])
+		if before && (i == len(trail) || trail[i].print != fp || trail[i].calls != calls) {
 			trail, before = trail[:i], false
 		}
 		if !before {
-			trail = append(trail, sentMessage{print: fp, digest: out.Digest.Add(fp)})
+			trail = append(trail, sentMessage{print: fp, digest: out.Digest.Add(fp), calls: calls})
 		}
 		if before {
 			kept++
@@ -365,15 +368,16 @@ func (f *frame) note(res *core.AssembleResult) int {
 			s.variants[fp] = slices.Clone(of)
 		}
 	}
-	s.trail = trail[:len(res.Messages)]
+	s.trail, out.Calls = trail[:len(res.Messages)], calls.String()
 	s.sent(out)
 	return kept
 }
 
-// sentMessage is one of the messages that were sent: its fingerprint, and the digest of the list up to it.
+// sentMessage is one of the messages that were sent: its fingerprint, and the digests of the list up to it.
 type sentMessage struct {
 	print  string
 	digest message.Digest
+	calls  transcript.Calls
 }
 
 // print returns the fingerprint of message i of the result. That of a message which shows an entry as it is in the window is computed once.

@@ -233,8 +233,12 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, rows
 		for _, r := range rows {
 			for _, print := range p.All(owner, r.Fingerprint) {
 				for _, i := range places[print] {
-					if r.Own || !p.Another(owner, known[i].Origin, &messages[r.Index]) {
+					m := &messages[r.Index]
+					if r.Own || !p.Another(owner, known[i].Origin, m) {
 						known[i].Fingerprint, known[i].Soft = r.Fingerprint, known[i].Leads
+					}
+					if !r.Own && p.Called(owner, known[i].Origin, m) {
+						known[i].Name = transcript.FullName(m)
 					}
 				}
 			}

@@ -43,7 +43,7 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, at moment, 
 			return 0, err
 		}
 	}
-	grown, ok, err := s.reconcileTail(ctx, t, fps, at)
+	grown, ok, err := s.reconcileTail(ctx, t, fps, kept, at)
 	if ok || err != nil {
 		return grown, err
 	}
@@ -51,7 +51,7 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, at moment, 
 		if err := s.recollect(ctx, settings); err != nil {
 			return 0, err
 		}
-		n, ok, err := s.reconcileTail(ctx, t, fps, at)
+		n, ok, err := s.reconcileTail(ctx, t, fps, kept, at)
 		if grown += n; ok || err != nil {
 			return grown, err
 		}
@@ -70,14 +70,14 @@ func (s *session) reconcile(ctx context.Context, t *core.Transcript, at moment, 
 
 // reconcileTail handles growth: the transcript begins with what was matched before, or with the engine's own last output. It reports whether that was all: where
 // the store has something of it already, what is stored is put in order by who compares the whole.
-func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []string, at moment) (int, bool, error) {
+func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps, kept []string, at moment) (int, bool, error) {
 	longer := 0 // of the outputs that the list begins with, the longest when the path was another
-	begins := func(l core.Ledger) bool {
+	begins := func(l core.Ledger, own bool) bool {
 		d := t.Digest
 		for _, fp := range fps[:l.Count-t.Skipped] {
 			d = d.Add(fp)
 		}
-		return d == l.Digest
+		return d == l.Digest && (!own || t.Skipped > 0 || callsOf(t.Messages[:l.Count]) == l.Calls) // else it is alike
 	}
 	for _, l := range s.ledgers(at.further()) {
 		if t.Whole && !l.Whole && l.Len > 0 && sameList(l, s.view.Host) {
@@ -86,25 +86,36 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 		if l.Count < t.Skipped || l.Count > t.Skipped+len(fps) || l.Count == 0 && s.view.Len() > 0 && (sameList(l, s.view.Host) || t.Skipped+len(fps) > 0) {
 			continue
 		}
-		own := !sameList(l, s.view.Host)
+		own, count := !sameList(l, s.view.Host), l.Count
 		if l.Len != s.view.Len() {
-			if own && l.Count > longer && begins(l) {
-				longer = l.Count
+			if !own || l.Count <= longer || !begins(l, own) {
+				continue
 			}
-			continue
-		}
-		if !begins(l) {
+			// The call may be a repetition, whose transcript cannot be compared as a whole.
+			n, err := 0, error(nil)
+			if t.Skipped > 0 {
+				n, err = s.beginsWith(ctx, l.Len, s.view.Len(), t.Messages[l.Count-t.Skipped:])
+			}
+			if err != nil {
+				return 0, false, err
+			}
+			if n == 0 {
+				longer = l.Count
+				continue
+			}
+			count += n
+		} else if !begins(l, own) {
 			continue
 		}
 		if own && l.Count < longer {
 			return 0, false, nil // what follows in that one is no news
 		}
 		if !own && l.Count > t.Skipped {
-			if slid, err := s.slid(ctx, t.Messages[:l.Count-t.Skipped], fps); slid || err != nil {
+			if slid, err := s.slid(ctx, t.Messages[:l.Count-t.Skipped], kept); slid || err != nil {
 				return 0, false, err
 			}
 		}
-		fresh, _ := transcript.Spoken(t.Messages[l.Count-t.Skipped:])
+		fresh, _ := transcript.Spoken(t.Messages[count-t.Skipped:])
 		if own {
 			again, err := s.goesOnBefore(ctx, l, fresh)
 			if !again && err == nil {
@@ -141,13 +152,13 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps []s
 }
 
 // slid reports whether the host calls the newest message that has a name, of a list that says what its last one did, otherwise than what it knew then: where much says the
-// same, a list that was cut further on is as it was before. Times alone do not tell: some hosts write them anew; so do some with all of a kind, and are not asked for
-// those. fps are the fingerprints of the messages.
-func (s *session) slid(ctx context.Context, list []message.Message, fps []string) (bool, error) {
+// same, a list that was cut further on is as it was before. One time alone does not tell, since some hosts write it anew; names of kinds that the host makes anew with
+// every list do not either. kept are the fingerprints of the messages as they are stored.
+func (s *session) slid(ctx context.Context, list []message.Message, kept []string) (bool, error) {
 	const most = 16 // messages are looked at
-	named := func(n transcript.Name) bool { return n.Key+n.ID+n.Calls != "" }
+	nameOf := func(m *message.Message) transcript.Name { return transcript.FullName(m).Without(s.renames) }
 	first := max(len(list)-most, 0)
-	if !slices.ContainsFunc(list[first:], func(m message.Message) bool { return named(transcript.FullName(&m)) }) {
+	if !slices.ContainsFunc(list[first:], func(m message.Message) bool { return nameOf(&m) != (transcript.Name{}) }) {
 		return false, nil
 	}
 	if err := s.warmUp(ctx); err != nil {
@@ -158,22 +169,38 @@ func (s *session) slid(ctx context.Context, list []message.Message, fps []string
 		for i >= first && list[i].Type == message.Filler {
 			i--
 		}
-		if i < first || entry.Fingerprint != fps[i] {
-			return false // something stands between the two that the host does not show
-		}
-		name, known := transcript.FullName(&list[i]), transcript.FullName(&entry.Message)
-		if i--; name.Same(known) {
+		if i < first {
 			return false
 		}
-		name.Time = time.Time{}
-		kind := name.Tells(known)
-		if kind == 0 || s.renames&kind != 0 {
-			return true
+		name := nameOf(&list[i])
+		if entry.Type == core.TypeErased { // nobody knows what it was called
+			another = another || name != (transcript.Name{})
+			return !another
 		}
-		another = name.Another(known)
-		return false
+		if entry.Fingerprint != kept[i] {
+			another = false
+			return false // something stands between the two that the host does not show
+		}
+		i--
+		known := nameOf(&entry.Message)
+		if name.Same(known) {
+			another = false
+			return false
+		}
+		another = another || name.Another(known)
+		name.Time = time.Time{}
+		return !name.Another(known)
 	})
 	return another, err
+}
+
+// callsOf returns what a ledger holds of the ids of calls.
+func callsOf(messages []message.Message) string {
+	var c transcript.Calls
+	for i := range messages {
+		c = c.Add(&messages[i])
+	}
+	return c.String()
 }
 
 // sameList reports whether two ledgers are of one list, and of one path.
@@ -194,15 +221,33 @@ func (s *session) ledgers(loop bool) []core.Ledger {
 }
 
 // handedBack returns what Assemble returned lately and a list begins with: the longest such, and when it was returned several times, as it was when the path was longest.
-func (s *session) handedBack(fps []string) core.Ledger {
+// Some hosts write the ids of calls anew, where a provider wants it; where all are known the list is the host's own, and alike.
+func (s *session) handedBack(messages []message.Message, fps []string, known []transcript.Known) core.Ledger {
 	var d message.Digest
-	var found core.Ledger
+	var calls transcript.Calls
+	var found, alike core.Ledger
 	for i, fp := range fps {
-		d = d.Add(fp)
+		d, calls = d.Add(fp), calls.Add(&messages[i])
 		for _, l := range s.outputs {
-			if l.Count == i+1 && l.Digest == d && (l.Count > found.Count || l.Len > found.Len) {
-				found = l
+			if l.Count != i+1 || l.Digest != d {
+				continue
 			}
+			to := &found
+			if l.Calls != calls.String() {
+				to = &alike
+			}
+			if l.Count > to.Count || l.Len > to.Len {
+				*to = l
+			}
+		}
+	}
+	if found.Count == 0 && alike.Count > 0 {
+		there := map[string]bool{"": true}
+		for k := range known {
+			there[known[k].Name.Calls] = true
+		}
+		if slices.ContainsFunc(messages[:alike.Count], func(m message.Message) bool { return !there[transcript.FullName(&m).Calls] }) {
+			found = alike
 		}
 	}
 	if found.Count > 0 {
@@ -228,8 +273,14 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages); err != nil {
 		return 0, err
 	}
-	back := s.handedBack(fps)
-	in.Disown(back.Count, known)
+	if runs := in.Joinable(known); len(runs) > 0 {
+		if err := s.e.erasures.readNeighbours(ctx, runs); err != nil {
+			return 0, err
+		}
+		in.Split(known, runs)
+	}
+	back := s.handedBack(t.Messages, fps, known)
+	in.Disown(back.Count, back.Len, known)
 	if at.further() {
 		in.BuildsOn(back.Count, back.Len)
 		nothing := func(l core.Ledger) bool { return l.Count == 0 }
@@ -238,12 +289,6 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 		}
 	}
 	in.TakeLeaders(&s.view, known)
-	if runs := in.Joinable(known); len(runs) > 0 {
-		if err := s.e.erasures.readNeighbours(ctx, runs); err != nil {
-			return 0, err
-		}
-		in.Split(known, runs)
-	}
 	plan := in.Plan(&s.view, known)
 	s.renames = plan.Renames
 	v := s.view.Clone()

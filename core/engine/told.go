@@ -158,8 +158,8 @@ func (s *session) span(ctx context.Context, v *core.View, from, to int) ([]item,
 	return s.e.reader.read(ctx, v, from, to)
 }
 
-// told finds messages of a turn that a transcript showed as such: their host has no names for them. Behind somebody's words that are not the turn's, an answer in the same
-// words is another turn's, which failed; calls and their results are known by themselves.
+// told finds messages of a turn that a transcript showed as such: their host has no names for them, or other ones each time. Behind somebody's words that are not the turn's, an
+// answer in the same words is another turn's, which failed; calls and their results are known by themselves.
 func (s *session) told(ctx context.Context, turn []message.Message, fps []string) (map[int]string, error) {
 	from, to := s.view.Told.From, min(s.view.Told.To, s.view.Len())
 	if from >= to {
@@ -170,44 +170,68 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 		return nil, err
 	}
 	items = append(items, s.items[max(from-s.base, 0):max(to-s.base, 0)]...)
-	// Two calls may ask the same and give the same: their ids tell them apart.
-	said := func(m *message.Message, fp string) string { return fp + transcript.FullName(m).Calls }
+	nameOf := func(m *message.Message) transcript.Name { return transcript.FullName(m).Without(s.renames) }
 	var at []int
-	var unnamed []string
+	var unnamed, says []string // says are the same without what tells calls apart
 	for i := range turn {
-		if transcript.NameOf(&turn[i]) == (transcript.Name{}) {
-			at, unnamed = append(at, i), append(unnamed, said(&turn[i], fps[i]))
+		if n := nameOf(&turn[i]); n.Key+n.ID == "" {
+			at, unnamed, says = append(at, i), append(unnamed, fps[i]+n.Calls), append(says, fps[i])
 		}
 	}
-	known := make([]string, len(items))
+	known, same := make([]string, len(items)), make([]string, len(items))
 	prompted := false
 	for n := range items {
 		entry := &items[n].entry
 		prompted = prompted || entry.Role == message.User && inTranscripts(entry)
 		switch entry.Type {
 		case core.TypeMessage:
-			known[n] = said(&entry.Message, entry.Fingerprint)
+			known[n], same[n] = entry.Fingerprint+nameOf(&entry.Message).Calls, entry.Fingerprint
 		case core.TypeErased:
-			for _, i := range at {
+			for j, i := range at {
 				was, err := s.e.erasures.wasErased(ctx, entry, &turn[i], fps[i])
 				if err != nil {
 					return nil, err
 				}
 				if was {
-					known[n] = said(&turn[i], fps[i])
+					known[n], same[n] = unnamed[j], says[j]
 					break
 				}
 			}
 		}
 	}
+	match := transcript.Align(known, unnamed)
+	// What the turn begins with is among what was shown as it was asked last: behind that the same calls are the turn's, whatever their ids are now.
+	first := 0
+	if prompted {
+		first = len(items)
+		if turn[0].Role == message.User {
+			times := 0
+			for i := range turn {
+				if fps[i] == fps[0] {
+					times++
+				}
+			}
+			for n := len(items) - 1; n >= 0 && times > 0; n-- {
+				if entry := &items[n].entry; entry.Fingerprint == fps[0] && !nameOf(&entry.Message).Another(nameOf(&turn[0])) {
+					first, times = n, times-1
+				}
+			}
+		}
+	}
+	clear(same[:first])
+	transcript.Fill(match, same, says)
 	out := make(map[int]string)
 	sure := !prompted
-	for i, n := range transcript.Align(known, unnamed) {
-		if n >= 0 {
-			m := &turn[at[i]]
-			sure = sure || at[i] == 0 || m.HasCalls() || m.Role == message.Tool
-			out[at[i]] = items[n].entry.ID
+	for i, n := range match {
+		if n < 0 {
+			continue
 		}
+		m, entry := &turn[at[i]], &items[n].entry
+		if a, b := nameOf(m).Time, nameOf(&entry.Message).Time; !a.IsZero() && !b.IsZero() && !a.Equal(b) {
+			continue
+		}
+		sure = sure || at[i] == 0 || m.HasCalls() || m.Role == message.Tool
+		out[at[i]] = entry.ID
 	}
 	if !sure {
 		return nil, nil
@@ -220,16 +244,23 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 func (s *session) goesOnBefore(ctx context.Context, l core.Ledger, messages []message.Message) (bool, error) {
 	from := l.Len
 	for _, o := range s.outputs {
-		if o.Count == l.Count && o.Digest == l.Digest {
+		if o.Count == l.Count && o.Digest == l.Digest && o.Calls == l.Calls {
 			from = min(from, o.Len)
 		}
 	}
 	if from == l.Len || len(messages) == 0 {
 		return false, nil
 	}
-	items, err := s.span(ctx, &s.view, from, l.Len)
+	n, err := s.beginsWith(ctx, from, l.Len, messages)
+	return n > 0, err
+}
+
+// beginsWith returns how many messages a list begins with that are what transcripts show of the positions from <= pos < to of the path, 0 where it does not begin with all of
+// that.
+func (s *session) beginsWith(ctx context.Context, from, to int, messages []message.Message) (int, error) {
+	items, err := s.span(ctx, &s.view, from, to)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	n := 0
 	for i := range items {
@@ -238,11 +269,11 @@ func (s *session) goesOnBefore(ctx context.Context, l core.Ledger, messages []me
 			continue
 		}
 		if n == len(messages) || entry.Fingerprint != message.Fingerprint(messages[n]) || transcript.FullName(&entry.Message).Another(transcript.FullName(&messages[n])) {
-			return false, nil
+			return 0, nil
 		}
 		n++
 	}
-	return n > 0, nil
+	return n, nil
 }
 
 // goesOnUnseen reports whether messages begin with what the path ends with, behind lines of the host's perhaps, and some of that no output shows: what was erased, a call

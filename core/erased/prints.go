@@ -160,11 +160,22 @@ func (p Prints) Origin(id core.SessionID, m *message.Message) string {
 // Another reports whether a message is another one than that of an erased entry which says the same: what the host knows the two by can be compared, and
 // nothing of it is the same.
 func (p Prints) Another(id core.SessionID, origin string, m *message.Message) bool {
+	same, differs := p.compare(id, origin, m)
+	return differs && !same
+}
+
+// Called reports whether a message is known by what an erased entry which says the same was.
+func (p Prints) Called(id core.SessionID, origin string, m *message.Message) bool {
+	same, _ := p.compare(id, origin, m)
+	return same
+}
+
+// compare reports whether anything of what the host knows an erased entry and a message by is the same, and whether anything differs in front of that.
+func (p Prints) compare(id core.SessionID, origin string, m *message.Message) (same, differs bool) {
 	known := make(map[string]string)
 	for field := range strings.FieldsSeq(origin) {
 		known[field[:1]] = field[1:]
 	}
-	differs := false
 	for _, o := range originsOf(m) {
 		was, ok := known[o[:1]]
 		if !ok {
@@ -172,12 +183,12 @@ func (p Prints) Another(id core.SessionID, origin string, m *message.Message) bo
 		}
 		for i := range p {
 			if was == p.digest(i, "origin", id, o) {
-				return false
+				return true, differs
 			}
 		}
 		differs = true
 	}
-	return differs
+	return false, differs
 }
 
 // Known reports whether an erased entry is known by what a message with this fingerprint leaves.

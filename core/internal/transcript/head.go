@@ -39,7 +39,7 @@ func PlaceName(id core.SessionID, seq int64) string {
 }
 
 // claimStrays links the messages of a transcript that strays say: between the same known messages as before, or at the head, wherever the stray stands, or what
-// the host calls the same.
+// the host calls the same, or was given: the engine may show a line behind the result that it stands in front of.
 func claimStrays(strays map[int]string, host []string, match, linked []int, same func(k, i int) bool) {
 	if len(strays) == 0 {
 		return

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 
@@ -9,9 +8,11 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 )
 
-// joinable reports whether hosts merge messages of a role with their neighbours. Hosts do so where a provider wants roles to alternate: a turn
-// that failed leaves a user's message next to the following one, an announced answer stands next to the one before it.
-func joinable(role message.Role) bool { return role == message.User || role == message.Assistant }
+// joinable reports whether a message may be several that a host, or the engine, merged. They do so where a provider wants roles to alternate: a turn that failed leaves a
+// user's message next to the following one, an announced answer stands next to the one before it, and so do the results of calls made at once.
+func joinable(m *message.Message) bool {
+	return m.Role == message.User || m.Role == message.Assistant || m.Role == message.Tool && len(m.Parts) > 1
+}
 
 // Neighbour is a known entry next to one of the same role; index is its place among the known ones. Of an erased one there are no parts, but the prints
 // that tell whether a message is what was erased.
@@ -33,10 +34,16 @@ func (n *Neighbour) was(m message.Message) bool {
 // Joinable returns the known entries that stand next to one of the same role, where a row may be several of them in one message; what they hold is to be filled in then.
 // It is empty when every row is known, or the engine's own.
 func (in *Reading) Joinable(known []Known) [][]Neighbour {
-	if !slices.ContainsFunc(in.Rows, in.odd(known)) {
+	odd, roles := in.odd(known), make(map[message.Role]bool)
+	for _, r := range in.Rows {
+		if odd(r) {
+			roles[in.t.Messages[r.Index].Role] = true
+		}
+	}
+	if len(roles) == 0 {
 		return nil
 	}
-	return neighbours(known)
+	return neighbours(known, roles)
 }
 
 // odd tells the rows that may be several known entries.
@@ -45,7 +52,7 @@ func (in *Reading) odd(known []Known) func(Row) bool {
 	for _, k := range known {
 		have[k.Fingerprint] = true
 	}
-	return func(r Row) bool { return !r.Own && !have[r.Fingerprint] && joinable(in.t.Messages[r.Index].Role) }
+	return func(r Row) bool { return !r.Own && !have[r.Fingerprint] && joinable(&in.t.Messages[r.Index]) }
 }
 
 // Split puts known entries in the place of rows that are several of them, one behind the other, in one message. Such a row is no new
@@ -69,8 +76,8 @@ func (in *Reading) Split(known []Known, runs [][]Neighbour) {
 	in.Rows = out
 }
 
-// neighbours returns the known entries that stand next to one of the same role.
-func neighbours(known []Known) [][]Neighbour {
+// neighbours returns the known entries that stand next to one of the same role, of these roles.
+func neighbours(known []Known, roles map[message.Role]bool) [][]Neighbour {
 	var runs [][]Neighbour
 	var run []Neighbour
 	end := func() {
@@ -83,10 +90,10 @@ func neighbours(known []Known) [][]Neighbour {
 		if k.Soft && !k.Erased {
 			continue
 		}
-		if len(run) > 0 && run[0].Role != k.Role || !joinable(k.Role) {
+		if len(run) > 0 && run[0].Role != k.Role || !roles[k.Role] {
 			end()
 		}
-		if joinable(k.Role) {
+		if roles[k.Role] {
 			run = append(run, Neighbour{Known: k, index: i})
 		}
 	}

@@ -17,6 +17,10 @@ type matching struct {
 	blank        []bool
 	// calls is, for each row that answers a call which the host shows, the row with that call, else -1; called the known entry that a known entry answers, or -1.
 	calls, called []int
+	// The first rows are what the engine returned when the first anchors were known; given is 0 where they may be alike only.
+	given, then int
+	// anew are the kinds of names that the host made anew for messages which others of their names show to be the same.
+	anew Kinds
 }
 
 // matching prepares the comparison of rows with the known entries at hard, whose fingerprints are anchors.
@@ -37,8 +41,55 @@ func (in *Reading) matching(known []Known, hard []int, anchors []string, rows []
 	for i, r := range rows {
 		m.blank[i] = !r.Own && window.SaysNothing(in.t.Messages[r.Index])
 	}
+	behind := func(r Row) bool { return r.Index >= in.given }
+	if n := slices.IndexFunc(rows, behind); n > 0 && slices.ContainsFunc(rows[:n], func(r Row) bool { return r.Own }) {
+		m.given, m.then = n, len(hard)
+		if at := slices.IndexFunc(hard, func(k int) bool { return k >= in.then }); at >= 0 {
+			m.then = at
+		}
+	}
+	m.anew = m.madeAnew()
+	for i := range m.names {
+		m.names[i] = m.names[i].Without(m.anew)
+	}
+	for i := range m.hosts {
+		m.hosts[i] = m.hosts[i].Without(m.anew)
+	}
 	m.known, m.host = byName(anchors, m.says, 2, m.names, inAll(m.says, m.hosts))
 	return &m
+}
+
+// madeAnew returns the kinds of names that no message has any more, although some are the same by another kind and have both.
+func (m *matching) madeAnew() Kinds {
+	if !slices.ContainsFunc(m.hosts, func(n Name) bool { return len(n.own().each()) > 1 }) {
+		return 0
+	}
+	const most = 8 // that say the same under one name are looked at
+	at := make(map[string][]int)
+	for k, fp := range m.anchors {
+		for _, kind := range m.names[k].own().each() {
+			if as := fp + m.names[k].term(kind); len(at[as]) < most {
+				at[as] = append(at[as], k)
+			}
+		}
+	}
+	var same, others Kinds
+	for i, fp := range m.says {
+		host := &m.hosts[i]
+		for _, by := range host.own().each() {
+			for _, k := range at[fp+host.term(by)] {
+				known := &m.names[k]
+				for _, kind := range (known.own() & host.own()).each() {
+					if known.equal(*host, kind) {
+						same |= kind
+					} else {
+						others |= kind
+					}
+				}
+			}
+		}
+	}
+	return others &^ same
 }
 
 // same reports whether a known entry and a row have one name.
@@ -69,7 +120,7 @@ func (m *matching) agreeing(match []int) (n int, all bool) {
 // renames returns the kinds of names of which every one that could be compared is another.
 func (m *matching) renames(match []int) Kinds {
 	same, others := m.compared(match)
-	return others &^ same
+	return others&^same | m.anew
 }
 
 // compared returns the kinds by which matched messages have the same names, and those by which they have others.
@@ -104,6 +155,15 @@ func (m *matching) align() []int {
 	if all {
 		return match
 	}
+	if m.given > 0 { // what came behind it came since
+		match = append(Align(m.known[:m.then], m.host[:m.given]), Align(m.known[m.then:], m.host[m.given:])...)
+		for i := m.given; i < len(match); i++ {
+			if match[i] >= 0 {
+				match[i] += m.then
+			}
+		}
+		return match
+	}
 	// What has another name than all that say the same matches none of them here; what cannot be compared with one of them may.
 	with := make(map[string][]Kinds)
 	for k, fp := range m.anchors {
@@ -123,24 +183,28 @@ func (m *matching) align() []int {
 	if n, _ := m.agreeing(strict); n <= agreeing {
 		return match
 	}
-	// What lies between may be known under other names.
+	Fill(strict, m.known, m.host) // what lies between may be known under other names
+	return strict
+}
+
+// Fill aligns what lies between the matches, whose known and host are given.
+func Fill(match []int, known, host []string) {
 	k, i := 0, 0
 	for end := 0; end <= len(host); end++ {
 		to := len(known)
 		if end < len(host) {
-			if strict[end] < 0 {
+			if match[end] < 0 {
 				continue
 			}
-			to = strict[end]
+			to = match[end]
 		}
-		for n, of := range Align(m.known[k:to], m.host[i:end]) {
+		for n, of := range Align(known[k:to], host[i:end]) {
 			if of >= 0 {
-				strict[i+n] = k + of
+				match[i+n] = k + of
 			}
 		}
 		k, i = to+1, end+1
 	}
-	return strict
 }
 
 // apart takes back matches of messages that may have said the same, where what stands beside them does not bear them out: that is what no name speaks against, or what is

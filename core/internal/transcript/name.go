@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,15 +29,43 @@ func FullName(m *message.Message) Name {
 	n := NameOf(m)
 	for _, id := range CallIDs(m) {
 		if id != "" {
-			n.Calls += " " + strings.Map(func(r rune) rune {
-				if r < utf8.RuneSelf && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-					return -1
-				}
-				return r
-			}, id)
+			n.Calls += " " + strings.Map(inCallID, id)
 		}
 	}
 	return n
+}
+
+// inCallID leaves out of an id what FullName does.
+func inCallID(r rune) rune {
+	if r < utf8.RuneSelf && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+		return -1
+	}
+	return r
+}
+
+// Calls is a digest of the ids of calls of a list of messages, as FullName has them: 0 where there are none.
+type Calls uint64
+
+// Add returns the digest of the list with another message behind it.
+func (c Calls) Add(m *message.Message) Calls {
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.CallID == "" || p.Kind != message.ToolCall && p.Kind != message.ToolResult {
+			continue
+		}
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(strconv.FormatUint(uint64(c), 36) + " " + strings.Map(inCallID, p.CallID)))
+		c = Calls(h.Sum64())
+	}
+	return c
+}
+
+// String returns the digest as text, "" where there are no calls.
+func (c Calls) String() string {
+	if c == 0 {
+		return ""
+	}
+	return strconv.FormatUint(uint64(c), 36)
 }
 
 // CallIDs returns the ids of the calls that a message makes or answers, empty ones, too.
@@ -60,6 +89,23 @@ func (n Name) Same(other Name) bool {
 func (n Name) SameOwn(other Name) bool {
 	n.Calls, n.Of = "", ""
 	return n.Same(other)
+}
+
+// Without returns a name without some of its kinds.
+func (n Name) Without(kinds Kinds) Name {
+	if kinds&byKey != 0 {
+		n.Key = ""
+	}
+	if kinds&byID != 0 {
+		n.ID = ""
+	}
+	if kinds&byTime != 0 {
+		n.Time = time.Time{}
+	}
+	if kinds&byCalls != 0 {
+		n.Calls = ""
+	}
+	return n
 }
 
 // Tells returns the kind that decides whether two names are one, 0 where they cannot be compared.
@@ -164,6 +210,9 @@ func (n Name) kinds() Kinds {
 	}
 	return out
 }
+
+// own are the kinds that a host made up.
+func (n Name) own() Kinds { return n.kinds() &^ byOf }
 
 // each returns the kinds in order.
 func (k Kinds) each() []Kinds {

@@ -71,7 +71,7 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	}
 	m.apart(match)
 	linked := relink(kf, m.says, match, m.same, m.another)
-	claimStrays(strays, m.says, match, linked, m.same)
+	claimStrays(strays, m.says, match, linked, func(k, i int) bool { return rows[i].Index < in.given || m.same(k, i) })
 	// What the engine made of an entry that is not in force is no new message.
 	for i, r := range rows {
 		if !r.Own || linked[i] >= 0 {

@@ -19,6 +19,8 @@ type Reading struct {
 	leaders []Leader
 	// The first output messages are what the engine returned when the path was reach long; 0 where the list does not begin so.
 	output, reach int
+	// The first given messages are what the engine returned some time, when the path was then long.
+	given, then int
 }
 
 // Read takes a transcript apart. fps are its messages' fingerprints as they may be stored. own lists the fingerprints that the engine's own messages show, with "" for
@@ -65,10 +67,10 @@ type Row struct {
 	Fillers []message.Role
 }
 
-// Disown takes out what is not known of the first n messages. They are what the engine returned, so it made them itself: of what left the window since, or of what was
-// erased. What is missing there is still in force.
-func (in *Reading) Disown(n int, known []Known) {
-	if n == 0 {
+// Disown takes out what is not known of the first n messages. They are what the engine returned when the path was then long, so it made them itself: of what left the
+// window since, or of what was erased. What is missing there is still in force.
+func (in *Reading) Disown(n, then int, known []Known) {
+	if in.given, in.then = n, then; n == 0 {
 		return
 	}
 	there := make(map[string]bool, len(known))
