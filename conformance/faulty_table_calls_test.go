@@ -257,6 +257,17 @@ func tableTranscripts() []broken {
 				}
 			}
 		},
+		"the times of what is said again are not looked at": func(t *core.Transcript) {
+			said := map[string]int{}
+			for i := range t.Messages {
+				said[t.Messages[i].Text()]++
+			}
+			for i := range t.Messages {
+				if m := &t.Messages[i]; said[m.Text()] > 1 {
+					m.Time = time.Time{}
+				}
+			}
+		},
 		"of a transcript of one message the name is not looked at": func(t *core.Transcript) {
 			if len(t.Messages) == 1 {
 				t.Messages[0].Key, t.Messages[0].ID, t.Messages[0].Time = "", "", time.Time{}

@@ -261,7 +261,6 @@ var allowed = map[string]string{
 	"Assemble TranscriptScope":               "where a host keeps its transcript is for parts that want to look there",
 	"Compact TranscriptScope":                "where a host keeps its transcript is for parts that want to look there",
 	"Bootstrap Reason":                       "it says why nothing was imported, in words; the numbers say that too",
-	"Assemble Call":                          "an engine may tell a loop by the transcript",
 	"Compact CurrentTokens":                  "the host's estimate; an engine counts itself",
 	"Compact Target":                         "an engine may always go down to the threshold, which fits the budget too; contract.due looks whether it gets there",
 	"Compact Trigger":                        "the host's word, for people",

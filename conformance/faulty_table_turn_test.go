@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -61,5 +63,66 @@ func tableTurns() []broken {
 		committed(w, once)
 		afterwards(w, once)
 	})
+	turn("what some of a turn are known by is not looked at", func(w *wrongEngine) {
+		some := func(id core.SessionID, turn []message.Message) []message.Message {
+			timed := func(m message.Message) bool { return !m.Time.IsZero() }
+			if slices.ContainsFunc(turn, timed) && slices.ContainsFunc(turn, func(m message.Message) bool { return !timed(m) }) {
+				return again(id, turn)
+			}
+			return turn
+		}
+		committed(w, some)
+		afterwards(w, some)
+	})
+	turn("calls under other ids than those shown are others", func(w *wrongEngine) {
+		var shown sync.Map
+		w.before = func(_ string, req any) {
+			if r, ok := req.(*core.AssembleRequest); ok && r.Transcript != nil {
+				for _, m := range r.Transcript.Messages {
+					shown.Store(r.Session.String()+usesOf(m), true)
+				}
+			}
+		}
+		other := func(id core.SessionID, turn []message.Message) []message.Message {
+			for i := range turn {
+				if uses := usesOf(turn[i]); uses != "" {
+					if _, was := shown.Load(id.String() + uses); !was {
+						again(id, turn[i:i+1])
+					}
+				}
+			}
+			return turn
+		}
+		committed(w, other)
+		afterwards(w, other)
+	})
+	turn("behind an output a call that says what an earlier one did is known", func(w *wrongEngine) {
+		var said sync.Map
+		w.before = func(_ string, req any) {
+			r, ok := req.(*core.AssembleRequest)
+			if !ok || r.Transcript == nil {
+				return
+			}
+			t := *r.Transcript
+			t.Messages = slices.DeleteFunc(slices.Clone(t.Messages), func(m message.Message) bool {
+				print, uses := r.Session.String()+message.Fingerprint(m), usesOf(m)
+				if uses == "" {
+					return false
+				}
+				first, _ := said.LoadOrStore(print, uses)
+				return r.Call == core.CallLoop && first != uses
+			})
+			r.Transcript = &t
+		}
+	})
 	return out
+}
+
+// usesOf returns the ids of the calls that a message makes or answers.
+func usesOf(m message.Message) string {
+	var out strings.Builder
+	for _, p := range m.Parts {
+		out.WriteString(p.CallID)
+	}
+	return out.String()
 }

@@ -55,7 +55,7 @@ func (s *script) eachRead(looks ...func(core.SessionID, reading) string) string 
 }
 
 func scriptTranscript(s *script) string {
-	return s.eachRead(s.readsMany, s.readsFillers, s.readsSlid, s.readsReset, s.readsRepeated, s.readsAlike)
+	return s.eachRead(s.readsMany, s.readsFillers, s.readsSlid, s.readsReset, s.readsRepeated, s.readsAlike, s.readsNewest)
 }
 
 func scriptWhole(s *script) string { return s.eachRead(s.readsWhole) }
@@ -254,6 +254,45 @@ func (s *script) readsAlike(id core.SessionID, call reading) string {
 						return fmt.Sprintf("of %d messages, calls that ask %s and give the same, the newest %d were handed over (%s kept in front): %s", len(list), asks, newest, keeps, text)
 					}
 				}
+			}
+		}
+	}
+	return ""
+}
+
+// readsNewest hands over the newest messages of turns that say the same, by names of their own: each list has some in common with the last one.
+func (s *script) readsNewest(id core.SessionID, call reading) string {
+	for _, by := range []string{"key", "id", "time"} {
+		for _, skips := range []bool{false, true} {
+			id := core.SessionID{Agent: id.Agent, Session: fmt.Sprintf("the newest by %s, skipped %v", by, skips)}
+			var list []message.Message
+			say := func(role message.Role, text string) {
+				m := message.New(role, text)
+				s.name(&m, by)
+				list = append(list, m)
+			}
+			for range 2 {
+				say(message.User, "go on")
+				say(message.Assistant, "done")
+			}
+			for range 4 {
+				say(message.User, "go on")
+				shown := list[len(list)-5:]
+				t := &core.Transcript{Messages: shown}
+				if skips {
+					t = &core.Transcript{Skipped: 2, Digest: message.DigestOf(shown[:2]), Messages: shown[2:]}
+				}
+				err := call(id, t)
+				if errors.Is(err, core.ErrNeedTranscript) && skips {
+					err = call(id, &core.Transcript{Messages: shown})
+				}
+				if err != nil {
+					return fmt.Sprintf("a transcript: error %v", err)
+				}
+				if n := len(s.held(id)); n != len(list) {
+					return fmt.Sprintf("of %d messages that say the same and have each a name (%s), the newest 5 were handed over each time (skipped: %v): %d are stored", len(list), by, skips, n)
+				}
+				say(message.Assistant, "done")
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math/rand"
 	"slices"
@@ -13,15 +15,17 @@ import (
 // turnChecks look at turns of hosts that have no names for their messages, or that have times or ids.
 var turnChecks = []Check{
 	{ID: "contract.turn", Promise: 5, Suite: SuiteEngine, script: scriptTurn,
-		Rule: "a turn is stored once, whether its messages have ids, times or no names, whichever calls showed it while it ran, what stood behind its prompt meanwhile, and what failed turns left"},
+		Rule: "a turn is stored once, whether all or some of its messages have ids, times or no names, or its calls other ids each time, whichever calls showed it while it ran, what stood behind its prompt meanwhile, and what failed turns left"},
 }
 
 // turnHost is a host that shows its turns while they run.
 type turnHost struct {
 	*script
 	rng *rand.Rand
-	// names are by what it knows its messages: "id", "time" or "".
+	// names are by what it knows its messages: "id", "time" or "", "asked" where only what the user says has a time. anew says that it makes the ids of calls anew when a
+	// turn is accepted.
 	names string
+	anew  bool
 	// list is its transcript, accepted how often it says what in accepted turns; system says that there is a system message in front, another one in every turn.
 	list     []message.Message
 	accepted map[string]int
@@ -35,8 +39,8 @@ func scriptTurn(s *script) string {
 	for n := range 12 {
 		s.id = recallSession(fmt.Sprintf("turn %d", n))
 		h := turnHost{script: s, rng: rng, accepted: map[string]int{}, system: rng.Intn(2) == 0,
-			names: []string{"", "", "time", "id"}[rng.Intn(4)]}
-		h.does("messages named by %q", h.names)
+			names: []string{"", "", "time", "id", "asked"}[rng.Intn(5)], anew: rng.Intn(4) == 0}
+		h.does("messages named by %q, ids of calls anew %v", h.names, h.anew)
 		for range 5 {
 			if text := h.turn(); text != "" {
 				return fmt.Sprintf("%s: %s", strings.Join(h.did, "; "), text)
@@ -46,7 +50,52 @@ func scriptTurn(s *script) string {
 			return fmt.Sprintf("%s: %s", strings.Join(h.did, "; "), text)
 		}
 	}
-	return s.answersAgain()
+	return cmp.Or(s.answersAgain(), s.behindAlike())
+}
+
+// behindAlike plays turns that are alike to the ids of their calls. In the loop the host goes on with what it was given, which is the question alone where there is no room
+// for more.
+func (s *script) behindAlike() string {
+	committer, commits := s.engine.(core.TurnCommitter)
+	for budget := range 12 {
+		s.id = recallSession(fmt.Sprintf("behind what it was given, %d", budget))
+		var all []message.Message
+		for turn := range 4 {
+			from, id := len(all), fmt.Sprintf("use-%d-%d", budget, turn)
+			all = append(all, message.New(message.User, "go on"))
+			var res core.AssembleResult
+			var err error
+			ask := func(list []message.Message, call core.Call) {
+				if err == nil {
+					res, err = s.assemble(20+8*budget, func(r *core.AssembleRequest) {
+						r.Transcript, r.Call, r.PromptMode = &core.Transcript{Messages: copiedMessages(list)}, call, core.PromptNone
+					})
+				}
+				if errors.Is(err, core.ErrBudget) {
+					res, err = core.AssembleResult{Messages: list}, nil // the host has to do without
+				}
+			}
+			ask(all, core.CallPrompt)
+			more := []message.Message{
+				{Role: message.Assistant, Parts: []message.Part{{Kind: message.ToolCall, CallID: id, Name: "look", Args: "{}"}}},
+				{Role: message.Tool, Parts: []message.Part{{Kind: message.ToolResult, CallID: id, Name: "look", Text: "ok"}}},
+			}
+			all = append(all, more...)
+			ask(slices.Concat(res.Messages, more), core.CallLoop)
+			if err != nil {
+				return fmt.Sprintf("assemble: error %v", err)
+			}
+			if text := heldOnce(s.held(s.id), len(all), id); text != "" {
+				return fmt.Sprintf("turn %d of some that are alike, its call and its result stood behind what was returned for a budget of %d: %s", turn+1, 20+8*budget, text)
+			}
+			if all = append(all, message.New(message.Assistant, "done")); commits && budget%2 == 0 {
+				if _, err := committer.CommitTurn(s.ctx(), core.CommitTurnRequest{Session: s.id, AdvancementKey: fmt.Sprint("alike ", turn), Messages: copiedMessages(all[from:])}); err != nil {
+					return fmt.Sprintf("a turn is committed: error %v", err)
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // answersAgain takes the newest answer back and has it made again, with what the user said as it stood.
@@ -95,8 +144,17 @@ func (h *turnHost) does(format string, args ...any) {
 
 func (h *turnHost) says(role message.Role, text string) message.Message {
 	m := h.message(role, text)
-	h.name(&m, h.names)
+	h.named(&m)
 	return m
+}
+
+// named gives a message the name that the host has for it.
+func (h *turnHost) named(m *message.Message) {
+	by := h.names
+	if by == "asked" {
+		by = map[message.Role]string{message.User: "time"}[m.Role]
+	}
+	h.name(m, by)
 }
 
 // asks asks for the window, with the first messages of a turn behind the transcript.
@@ -147,12 +205,12 @@ func (h *turnHost) turn() string {
 	asks.Parts = append(asks.Parts, message.Part{Kind: message.ToolCall, CallID: call, Name: "look", Args: `{"at":"it"}`})
 	result := message.New(message.Tool, "")
 	result.Parts = []message.Part{{Kind: message.ToolResult, CallID: call, Name: "look", Text: h.says(message.Tool, "seen").Text()}}
-	h.name(&result, h.names)
+	h.named(&result)
 	turn := []message.Message{h.says(message.User, "asks"), asks, result, h.says(message.Assistant, "answers")}
 	if n := len(h.list); n > 3 && h.rng.Intn(2) == 0 { // it says what the turn before said
 		turn[0], turn[3] = h.list[n-4], h.list[n-1]
-		h.name(&turn[0], h.names)
-		h.name(&turn[3], h.names)
+		h.named(&turn[0])
+		h.named(&turn[3])
 	}
 	appended, prompt := h.rng.Intn(3) == 0, ""
 	if appended {
@@ -184,12 +242,22 @@ func (h *turnHost) turn() string {
 		}
 	}
 	before := len(h.list)
-	h.list = append(h.list, turn...)
+	h.list = append(h.list, turn...) // with the ids that were shown
 	return h.ends(turn, before)
 }
 
 // ends lets a turn be accepted, or fail: what it said stands in the transcript then, and nobody is told.
 func (h *turnHost) ends(turn []message.Message, before int) string {
+	if h.anew {
+		turn = copiedMessages(turn)
+		for i := range turn {
+			for n := range turn[i].Parts {
+				if p := &turn[i].Parts[n]; p.CallID != "" {
+					p.CallID += "-anew"
+				}
+			}
+		}
+	}
 	var err error
 	committer, commits := h.engine.(core.TurnCommitter)
 	after, afters := h.engine.(core.AfterTurner)
@@ -199,7 +267,7 @@ func (h *turnHost) ends(turn []message.Message, before int) string {
 		_, err = committer.CommitTurn(h.ctx(), core.CommitTurnRequest{Session: h.id, AdvancementKey: fmt.Sprint("turn ", h.turns), Messages: copiedMessages(turn)})
 	case kind < 4 && afters:
 		h.does("told afterwards")
-		err = after.AfterTurn(h.ctx(), core.AfterTurnRequest{Session: h.id, Messages: copiedMessages(h.list), PrePrompt: before})
+		err = after.AfterTurn(h.ctx(), core.AfterTurnRequest{Session: h.id, Messages: copiedMessages(slices.Concat(h.list[:before], turn)), PrePrompt: before})
 	default:
 		h.does("failed")
 		return ""

@@ -196,7 +196,7 @@ type RecallItem struct {
 type Ledger struct {
 	Count  int            `json:"count"`
 	Digest message.Digest `json:"digest"`
-	// Calls is a digest of the ids of their calls, of what Assemble returned; empty where there are none.
+	// Calls is a digest of the ids of their calls, of what Assemble returned; empty where there are none, or it is not known.
 	Calls string `json:"calls,omitempty"`
 	// Len is how long the view's path was then.
 	Len int `json:"len,omitempty"`

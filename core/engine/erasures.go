@@ -280,12 +280,19 @@ func (t *erasures) begin(ctx context.Context, agent string) (int64, error) {
 
 // wasErased reports whether an erased entry is what is left of a message. The places of entries that a store does not show are no such entries, and cost no read.
 func (t *erasures) wasErased(ctx context.Context, old *core.Entry, m *message.Message, fingerprint string) (bool, error) {
+	was, _, err := t.was(ctx, old, m, fingerprint)
+	return was, err
+}
+
+// was is wasErased, and reports whether the message is known by what the erased one was, too.
+func (t *erasures) was(ctx context.Context, old *core.Entry, m *message.Message, fingerprint string) (was, called bool, err error) {
 	if !strings.HasPrefix(old.Fingerprint, erased.Mark) {
-		return false, nil
+		return false, false, nil
 	}
 	p, err := t.printsOf(ctx, old.Agent, false)
-	id := old.SessionID()
-	return err == nil && p.Known(id, old.Fingerprint, fingerprint) && !p.Another(id, old.Meta[erased.MetaOrigin], m), err
+	id, origin := old.SessionID(), old.Meta[erased.MetaOrigin]
+	was = err == nil && p.Known(id, old.Fingerprint, fingerprint) && !p.Another(id, origin, m)
+	return was, was && p.Called(id, origin, m), err
 }
 
 // readNeighbours reads what neighbours hold: once for each session, and once for each agent of which some are erased.

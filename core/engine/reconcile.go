@@ -77,7 +77,7 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps, ke
 		for _, fp := range fps[:l.Count-t.Skipped] {
 			d = d.Add(fp)
 		}
-		return d == l.Digest && (!own || t.Skipped > 0 || callsOf(t.Messages[:l.Count]) == l.Calls) // else it is alike
+		return d == l.Digest && (!own || t.Skipped > 0 || l.Calls == "" || callsOf(t.Messages[:l.Count]) == l.Calls) // else it is alike
 	}
 	for _, l := range s.ledgers(at.further()) {
 		if t.Whole && !l.Whole && l.Len > 0 && sameList(l, s.view.Host) {
@@ -165,6 +165,7 @@ func (s *session) slid(ctx context.Context, list []message.Message, kept []strin
 		return false, err
 	}
 	another, i := false, len(list)-1
+	var failed error
 	err := s.eachShown(ctx, &s.view, s.view.Len(), most, func(_ int, entry *core.Entry) bool {
 		for i >= first && list[i].Type == message.Filler {
 			i--
@@ -173,8 +174,14 @@ func (s *session) slid(ctx context.Context, list []message.Message, kept []strin
 			return false
 		}
 		name := nameOf(&list[i])
-		if entry.Type == core.TypeErased { // nobody knows what it was called
-			another = another || name != (transcript.Name{})
+		if entry.Type == core.TypeErased {
+			var was, called bool
+			if was, called, failed = s.e.erasures.was(ctx, entry, &list[i], kept[i]); failed != nil || called {
+				another = false
+				return false
+			}
+			i--
+			another = another || !was
 			return !another
 		}
 		if entry.Fingerprint != kept[i] {
@@ -191,7 +198,7 @@ func (s *session) slid(ctx context.Context, list []message.Message, kept []strin
 		name.Time = time.Time{}
 		return !name.Another(known)
 	})
-	return another, err
+	return another, cmp.Or(err, failed)
 }
 
 // callsOf returns what a ledger holds of the ids of calls.
@@ -233,7 +240,7 @@ func (s *session) handedBack(messages []message.Message, fps []string, known []t
 				continue
 			}
 			to := &found
-			if l.Calls != calls.String() {
+			if l.Calls != "" && l.Calls != calls.String() {
 				to = &alike
 			}
 			if l.Count > to.Count || l.Len > to.Len {
@@ -413,7 +420,8 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 			placed = lay.at()
 		}
 	}
-	if p.Front >= 0 && (v.Frontier < placed || v.Start < placed) {
+	changed := common < before || len(messages) > 0
+	if p.Front >= 0 && changed && (v.Frontier < placed || v.Start < placed) {
 		s.cool()
 		v.Apply(edit.Unrecall{}, edit.Restart{At: placed}) // what is quoted may be among what is shown now
 	}
