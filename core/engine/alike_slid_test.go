@@ -118,3 +118,29 @@ func TestNewMessageThatSaysWhatWasErased(t *testing.T) {
 		}
 	}
 }
+
+// TestNewestOfTurnsAlikeBehindASystemPrompt: as TestNewestFiveOfTurnsAlike, for a host that puts its system prompt, or a line, in front.
+func TestNewestOfTurnsAlikeBehindASystemPrompt(t *testing.T) {
+	for _, head := range []message.Message{message.New(message.System, "You help."), user("(cut)")} {
+		for _, names := range []string{"id", "key", "time"} {
+			for _, newest := range []int{3, 5, 9} {
+				f, name := newFixture(t), naming(names)
+				all := one(name(user("continue")))
+				for step := range 12 {
+					f.assemble(1000, transcript("", join(one(head), all[max(0, len(all)-newest):])...))
+					n := 0
+					for _, e := range entriesOf(f) {
+						if e.Message.Text() != head.Text() {
+							n++
+						}
+					}
+					if n != len(all) {
+						t.Errorf("%s %q, names %s, newest %d, step %d: %d stored, want %d", head.Role, head.Text(), names, newest, step, n, len(all))
+						break
+					}
+					all = append(all, name(assistant("done")), name(user("continue")))
+				}
+			}
+		}
+	}
+}

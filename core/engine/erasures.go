@@ -225,6 +225,7 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, rows
 		}
 		owners[k.Owner][k.Fingerprint] = append(owners[k.Owner][k.Fingerprint], i)
 	}
+	anew := callsAnew(known, rows, messages)
 	for owner, places := range owners {
 		p, err := t.printsOf(ctx, owner.Agent, false)
 		if err != nil {
@@ -234,17 +235,38 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, rows
 			for _, print := range p.All(owner, r.Fingerprint) {
 				for _, i := range places[print] {
 					m := &messages[r.Index]
+					if anew {
+						m = withoutCalls(m)
+					}
 					if r.Own || !p.Another(owner, known[i].Origin, m) {
 						known[i].Fingerprint, known[i].Soft = r.Fingerprint, known[i].Leads
 					}
-					if !r.Own && p.Called(owner, known[i].Origin, m) {
-						known[i].Name = transcript.FullName(m)
+					if called := p.Called(owner, known[i].Origin, m); !r.Own && transcript.FullName(&called) != (transcript.Name{}) {
+						known[i].Name = transcript.FullName(&called)
 					}
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// callsAnew reports whether a list has calls, and what is known as well, and none has the id of one: the host makes them anew with every list, so that they tell nothing.
+func callsAnew(known []transcript.Known, rows []transcript.Row, messages []message.Message) bool {
+	there := make(map[string]bool)
+	for i := range known {
+		there[known[i].Name.Calls] = true
+	}
+	some := len(there) > 1 || len(there) == 1 && !there[""]
+	calls := false
+	for _, r := range rows {
+		of := transcript.FullName(&messages[r.Index]).Calls
+		if of != "" && there[of] {
+			return false
+		}
+		calls = calls || of != ""
+	}
+	return calls && some
 }
 
 // everErased reports whether anything of an agent's was erased, by whichever process. Once it was, that stays so. Until then a store that several processes use is
@@ -292,7 +314,11 @@ func (t *erasures) was(ctx context.Context, old *core.Entry, m *message.Message,
 	p, err := t.printsOf(ctx, old.Agent, false)
 	id, origin := old.SessionID(), old.Meta[erased.MetaOrigin]
 	was = err == nil && p.Known(id, old.Fingerprint, fingerprint) && !p.Another(id, origin, m)
-	return was, was && p.Called(id, origin, m), err
+	if was {
+		name := p.Called(id, origin, m)
+		called = transcript.FullName(&name) != (transcript.Name{})
+	}
+	return was, called, err
 }
 
 // readNeighbours reads what neighbours hold: once for each session, and once for each agent of which some are erased.

@@ -185,8 +185,7 @@ func (s *session) slid(ctx context.Context, list []message.Message, kept []strin
 			return !another
 		}
 		if entry.Fingerprint != kept[i] {
-			another = false
-			return false // something stands between the two that the host does not show
+			return false // something stands between the two that the host does not show, or a line of the host's
 		}
 		i--
 		known := nameOf(&entry.Message)
@@ -248,7 +247,7 @@ func (s *session) handedBack(messages []message.Message, fps []string, known []t
 			}
 		}
 	}
-	if found.Count == 0 && alike.Count > 0 {
+	if alike.Count > found.Count && (found.Count == 0 || s.renames.Calls()) {
 		there := map[string]bool{"": true}
 		for k := range known {
 			there[known[k].Name.Calls] = true

@@ -158,87 +158,6 @@ func (s *session) span(ctx context.Context, v *core.View, from, to int) ([]item,
 	return s.e.reader.read(ctx, v, from, to)
 }
 
-// told finds messages of a turn that a transcript showed as such: their host has no names for them, or other ones each time. Behind somebody's words that are not the turn's, an
-// answer in the same words is another turn's, which failed; calls and their results are known by themselves.
-func (s *session) told(ctx context.Context, turn []message.Message, fps []string) (map[int]string, error) {
-	from, to := s.view.Told.From, min(s.view.Told.To, s.view.Len())
-	if from >= to {
-		return nil, nil
-	}
-	items, err := s.e.reader.read(ctx, &s.view, from, min(to, s.base))
-	if err != nil {
-		return nil, err
-	}
-	items = append(items, s.items[max(from-s.base, 0):max(to-s.base, 0)]...)
-	nameOf := func(m *message.Message) transcript.Name { return transcript.FullName(m).Without(s.renames) }
-	var at []int
-	var unnamed, says []string // says are the same without what tells calls apart
-	for i := range turn {
-		if n := nameOf(&turn[i]); n.Key+n.ID == "" {
-			at, unnamed, says = append(at, i), append(unnamed, fps[i]+n.Calls), append(says, fps[i])
-		}
-	}
-	known, same := make([]string, len(items)), make([]string, len(items))
-	prompted := false
-	for n := range items {
-		entry := &items[n].entry
-		prompted = prompted || entry.Role == message.User && inTranscripts(entry)
-		switch entry.Type {
-		case core.TypeMessage:
-			known[n], same[n] = entry.Fingerprint+nameOf(&entry.Message).Calls, entry.Fingerprint
-		case core.TypeErased:
-			for j, i := range at {
-				was, err := s.e.erasures.wasErased(ctx, entry, &turn[i], fps[i])
-				if err != nil {
-					return nil, err
-				}
-				if was {
-					known[n], same[n] = unnamed[j], says[j]
-					break
-				}
-			}
-		}
-	}
-	match := transcript.Align(known, unnamed)
-	// What the turn begins with is among what was shown as it was asked last: behind that the same calls are the turn's, whatever their ids are now.
-	first := 0
-	if prompted {
-		first = len(items)
-		if turn[0].Role == message.User {
-			times := 0
-			for i := range turn {
-				if fps[i] == fps[0] {
-					times++
-				}
-			}
-			for n := len(items) - 1; n >= 0 && times > 0; n-- {
-				if entry := &items[n].entry; entry.Fingerprint == fps[0] && !nameOf(&entry.Message).Another(nameOf(&turn[0])) {
-					first, times = n, times-1
-				}
-			}
-		}
-	}
-	clear(same[:first])
-	transcript.Fill(match, same, says)
-	out := make(map[int]string)
-	sure := !prompted
-	for i, n := range match {
-		if n < 0 {
-			continue
-		}
-		m, entry := &turn[at[i]], &items[n].entry
-		if a, b := nameOf(m).Time, nameOf(&entry.Message).Time; !a.IsZero() && !b.IsZero() && !a.Equal(b) {
-			continue
-		}
-		sure = sure || at[i] == 0 || m.HasCalls() || m.Role == message.Tool
-		out[at[i]] = entry.ID
-	}
-	if !sure {
-		return nil, nil
-	}
-	return out, nil
-}
-
 // goesOnBefore reports whether messages behind an output go on behind an earlier one that was the same: what was stored between the two no prompt shows, such as a call
 // whose arguments are no JSON, and they begin with all of that.
 func (s *session) goesOnBefore(ctx context.Context, l core.Ledger, messages []message.Message) (bool, error) {
@@ -346,4 +265,194 @@ func shownOf(known map[int]string, at []int) int {
 		last = at[last]
 	}
 	return last + 1
+}
+
+// told finds messages of a turn that a transcript showed as such: their host has no names for them, or other ones each time. Behind somebody's words that are not the turn's, an
+// answer in the same words is another turn's, which failed; calls and their results are known by themselves.
+func (s *session) told(ctx context.Context, turn []message.Message, fps []string) (map[int]string, error) {
+	from, to := s.view.Told.From, min(s.view.Told.To, s.view.Len())
+	if from >= to {
+		return nil, nil
+	}
+	items, err := s.e.reader.read(ctx, &s.view, from, min(to, s.base))
+	if err != nil {
+		return nil, err
+	}
+	items = append(items, s.items[max(from-s.base, 0):max(to-s.base, 0)]...)
+	t := toldTurn{s: s, turn: turn, items: items, known: make([]string, len(items)), says: make([]string, len(items)), named: make([]bool, len(items))}
+	for i := range turn {
+		t.add(i, fps[i])
+	}
+	if err := t.read(ctx); err != nil {
+		return nil, err
+	}
+	match := transcript.Align(t.known, t.ids)
+	first, prompted, err := t.begin(ctx, fps)
+	if err != nil {
+		return nil, err
+	}
+	clear(t.says[:first])
+	transcript.Fill(match, t.says, t.prints)
+	out, sure := make(map[int]string), !prompted
+	for p, n := range match {
+		i := t.pieces[p].of
+		if m := &turn[i]; n >= 0 && t.may(&t.pieces[p].message, &items[n].entry) {
+			if out[i] == "" {
+				out[i] = items[n].entry.ID
+			}
+			sure = sure || i == 0 || m.HasCalls() || m.Role == message.Tool
+		}
+	}
+	for p, n := range match { // of what is merged all is known, or it is not
+		if n < 0 {
+			delete(out, t.pieces[p].of)
+		}
+	}
+	if !sure {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// toldTurn compares a turn with what transcripts showed of it.
+type toldTurn struct {
+	s     *session
+	turn  []message.Message
+	items []item
+	// pieces are the messages that may be known by what they say; of results that rules merged each is one. ids are their fingerprints with the ids of their calls, prints
+	// without.
+	pieces      []piece
+	ids, prints []string
+	// known and says are the same of the items, "" of one that is named, which is a message of the turn by the host's own name for it.
+	known, says []string
+	named       []bool
+}
+
+// piece is a message of a turn, or one of the results in it.
+type piece struct {
+	of      int
+	message message.Message
+}
+
+// nameOf returns by what a host knows a message, without what it makes anew each time.
+func (t *toldTurn) nameOf(m *message.Message) transcript.Name {
+	return transcript.FullName(m).Without(t.s.renames)
+}
+
+// may reports whether a message may be an entry that says the same: where the host calls the two by different ids, their times or the ids of their calls have to say so.
+func (t *toldTurn) may(m *message.Message, entry *core.Entry) bool {
+	a, b := t.nameOf(m), t.nameOf(&entry.Message)
+	if entry.Type == core.TypeErased {
+		return true // it was compared by what it leaves
+	}
+	times := !a.Time.IsZero() && !b.Time.IsZero()
+	if a.SameOwn(b) || times && a.Time.Equal(b.Time) || a.Calls != "" && a.Calls == b.Calls {
+		return true
+	}
+	return !times && (a.Key == "" || b.Key == "") && (a.ID == "" || b.ID == "")
+}
+
+// add takes a message of the turn up, unless it is an item by the host's own name for it, which is none of the others then.
+func (t *toldTurn) add(i int, print string) {
+	m, whole, may := &t.turn[i], false, false
+	for n := range t.items {
+		entry := &t.items[n].entry
+		same := entry.Fingerprint == print
+		if a, b := t.nameOf(m), t.nameOf(&entry.Message); same && (a.Key != "" && a.Key == b.Key || a.ID != "" && a.ID == b.ID) {
+			t.named[n] = true
+			return
+		}
+		whole, may = whole || same, may || same && t.may(m, entry) || entry.Type == core.TypeErased
+	}
+	if name := t.nameOf(m); name.Key+name.ID != "" && !may {
+		return
+	}
+	result := func(p message.Part) bool { return p.Kind == message.ToolResult }
+	if whole || m.Role != message.Tool || len(m.Parts) < 2 || !slices.ContainsFunc(m.Parts, result) {
+		t.put(piece{i, *m}, print)
+		return
+	}
+	for _, p := range m.Parts {
+		one := *m
+		one.Parts = []message.Part{p}
+		t.put(piece{i, one}, message.Fingerprint(one))
+	}
+}
+
+func (t *toldTurn) put(p piece, print string) {
+	t.pieces, t.prints, t.ids = append(t.pieces, p), append(t.prints, print), append(t.ids, print+t.nameOf(&p.message).Calls)
+}
+
+// read looks at what the items say.
+func (t *toldTurn) read(ctx context.Context) error {
+	for n := range t.items {
+		entry := &t.items[n].entry
+		if t.named[n] {
+			continue
+		}
+		if entry.Type == core.TypeMessage {
+			t.known[n], t.says[n] = entry.Fingerprint+t.nameOf(&entry.Message).Calls, entry.Fingerprint
+		}
+		for p := 0; p < len(t.pieces) && entry.Type == core.TypeErased && t.known[n] == ""; p++ {
+			m := t.pieces[p].message
+			was, err := t.s.e.erasures.wasErased(ctx, entry, &m, t.prints[p])
+			if err != nil {
+				return err
+			}
+			if was {
+				t.known[n], t.says[n] = t.ids[p], t.prints[p]
+			} else if t.says[n] == "" { // the ids of its calls may be others now
+				if was, err = t.s.e.erasures.wasErased(ctx, entry, withoutCalls(&m), t.prints[p]); err != nil {
+					return err
+				} else if was {
+					t.says[n] = t.prints[p]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// withoutCalls returns a message without the ids of its calls.
+func withoutCalls(m *message.Message) *message.Message {
+	out := *m
+	out.Parts = slices.Clone(m.Parts)
+	for i := range out.Parts {
+		out.Parts[i].CallID = ""
+	}
+	return &out
+}
+
+// begin returns from which item on words alone say what is the turn's: behind what it begins with, among what was shown as it was asked last. The same calls are the turn's
+// there, whatever their ids are now. prompted says that a user's words are among the items.
+func (t *toldTurn) begin(ctx context.Context, fps []string) (first int, prompted bool, err error) {
+	for n := range t.items {
+		entry := &t.items[n].entry
+		prompted = prompted || entry.Role == message.User && inTranscripts(entry)
+	}
+	if !prompted {
+		return 0, false, nil
+	}
+	if first = len(t.items); t.turn[0].Role != message.User {
+		return first, true, nil
+	}
+	times := 0
+	for i := range t.turn {
+		if fps[i] == fps[0] {
+			times++
+		}
+	}
+	for n := len(t.items) - 1; n >= 0 && times > 0; n-- {
+		entry := &t.items[n].entry
+		begins := entry.Fingerprint == fps[0] && (t.named[n] || t.may(&t.turn[0], entry))
+		if entry.Type == core.TypeErased {
+			if begins, err = t.s.e.erasures.wasErased(ctx, entry, &t.turn[0], fps[0]); err != nil {
+				return 0, true, err
+			}
+		}
+		if begins {
+			first, times = n, times-1
+		}
+	}
+	return first, true, nil
 }

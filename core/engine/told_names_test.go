@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -115,6 +116,128 @@ func TestTurnAcceptedAsItWasGiven(t *testing.T) {
 						break
 					}
 				}
+			}
+		}
+	}
+}
+
+// TestSecondCallOfATurnWhoseFirstHasAnID: a host gives a message its id once it is persisted. Its transcript shows the question, a call and its result; the turn that it
+// accepts goes on with the same call again, which has no id of a message yet, and another id of the call.
+func TestSecondCallOfATurnWhoseFirstHasAnID(t *testing.T) {
+	for _, way := range []string{"commit", "after turn"} {
+		for _, other := range []bool{false, true} { // the second call asks something else, and only the result is alike
+			f := newFixture(t)
+			u, c1, r1 := user("look"), namedBy("id", 2, callingFor("c1", "a")), namedBy("id", 3, resulting("c1", "ok"))
+			f.assemble(1000, transcript("", u))
+			f.assemble(1000, transcript("", u, c1, r1), inLoop)
+			file := "a"
+			if other {
+				file = "b"
+			}
+			f.accepts(way, "t", one(u, c1, r1, callingFor("c2", file), resulting("c2", "ok"), assistant("done")))
+			if f.stored() != 6 {
+				t.Errorf("%s, other %v: %d stored, want 6: %s", way, other, f.stored(), shown(f.assemble(1000)))
+			}
+		}
+	}
+}
+
+// TestParallelTurnAcceptedAsItWasGiven: as TestTurnAcceptedAsItWasGiven, with two calls at once, whose results a provider's rules merge, and one of them erased meanwhile.
+func TestParallelTurnAcceptedAsItWasGiven(t *testing.T) {
+	for _, provider := range []string{"", "anthropic", "openai", "google", "mistral"} {
+		for _, way := range []string{"commit", "after turn"} {
+			for _, gone := range []int{-1, 2, 3} {
+				f, want := newFixture(t), 5
+				two := callingFor("c1", "a")
+				two.Parts = append(two.Parts, callingFor("c2", "b").Parts...)
+				out := f.assemble(1000, transcript("", user("do it")), under(provider)).Messages
+				out = f.assemble(1000, transcript("", join(out, one(two, resulting("c1", "fine one"), resulting("c2", "good two")))...), under(provider), inLoop).Messages
+				if gone >= 0 {
+					f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{entriesOf(f)[gone].ID}})
+					want--
+				}
+				f.accepts(way, "t", join(out, one(assistant("done"))))
+				n := 0
+				for _, e := range entriesOf(f) {
+					if e.Type == core.TypeMessage {
+						n++
+					}
+				}
+				if n != want {
+					t.Errorf("provider %q, %s, erased %d: %d messages stored, want %d: %q", provider, way, gone, n, want, shown(f.assemble(1000)))
+				}
+			}
+		}
+	}
+}
+
+// TestErasedInATurnShownUnderOtherNames: the ids of calls are made anew, and one message of the turn is erased before the turn is accepted.
+func TestErasedInATurnShownUnderOtherNames(t *testing.T) {
+	for _, way := range []string{"commit", "after turn"} {
+		for gone := range 3 {
+			f := newFixture(t)
+			turn := func(round int) []message.Message {
+				id := fmt.Sprint("r", round, "c")
+				return one(user("do it"), callingFor(id, "a"), resulting(id, "the secret"), assistant("done"))
+			}
+			f.assemble(1000, transcript("", turn(1)[:1]...))
+			f.assemble(1000, transcript("", turn(2)[:3]...), inLoop)
+			f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{entriesOf(f)[gone].ID}})
+			f.accepts(way, "t", turn(3))
+			n := 0
+			for _, e := range entriesOf(f) {
+				if e.Type == core.TypeMessage {
+					n++
+				}
+			}
+			if n != 3 {
+				t.Errorf("%s, erased %d: %d messages stored, want 3: %s", way, gone, n, shown(f.assemble(1000)))
+			}
+		}
+	}
+}
+
+// TestTurnShownUnderOtherIDs: ids are made anew and times stay; the engine is started anew before the turn is accepted, or saw one list of it.
+func TestTurnShownUnderOtherIDs(t *testing.T) {
+	for _, way := range []string{"commit", "after turn"} {
+		for _, lists := range []int{1, 2} {
+			for _, restarts := range []bool{false, true} {
+				f := newFixture(t)
+				turn := func(round int) []message.Message {
+					list := one(user("do it"), calling("c1"), resulting("c1", "ok"), assistant("done"))
+					for i := range list {
+						list[i].ID, list[i].Time = fmt.Sprint(round, "-", i), time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC)
+					}
+					return list
+				}
+				f.assemble(1000, transcript("", turn(1)[:1]...))
+				if lists > 1 {
+					f.assemble(1000, transcript("", turn(2)[:3]...), inLoop)
+				}
+				if restarts {
+					f.restart()
+				}
+				if f.accepts(way, "t", turn(9)); f.stored() != 4 {
+					t.Errorf("%s, %d lists, restarts %v: %d stored, want 4", way, lists, restarts, f.stored())
+				}
+			}
+		}
+	}
+}
+
+// TestTurnNamedLater: a transcript shows messages that have no name yet; the host names them as it keeps them, and accepts the turn.
+func TestTurnNamedLater(t *testing.T) {
+	for _, way := range []string{"commit", "after turn"} {
+		for _, by := range []string{"id", "key", "time"} {
+			f := newFixture(t)
+			turn := one(user("do it"), calling("c1"), resulting("c1", "ok"), assistant("done"))
+			f.assemble(1000, transcript("", turn[0]))
+			f.assemble(1000, transcript("", turn[:3]...), inLoop)
+			for i := range turn {
+				turn[i] = namedBy(by, i+1, turn[i])
+			}
+			if f.accepts(way, "t", turn); f.stored() != 4 {
+				t.Errorf("%s, named by %s: %d stored, want 4", way, by, f.stored())
 			}
 		}
 	}

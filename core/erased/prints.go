@@ -161,17 +161,30 @@ func (p Prints) Origin(id core.SessionID, m *message.Message) string {
 // nothing of it is the same.
 func (p Prints) Another(id core.SessionID, origin string, m *message.Message) bool {
 	same, differs := p.compare(id, origin, m)
-	return differs && !same
+	return differs && same == ""
 }
 
-// Called reports whether a message is known by what an erased entry which says the same was.
-func (p Prints) Called(id core.SessionID, origin string, m *message.Message) bool {
+// Called returns what of the name by which a message is known the erased entry had too, which says the same.
+func (p Prints) Called(id core.SessionID, origin string, m *message.Message) message.Message {
+	var out message.Message
 	same, _ := p.compare(id, origin, m)
-	return same
+	for _, kind := range same {
+		switch kind {
+		case 'k':
+			out.Key = m.Key
+		case 'i':
+			out.ID = m.ID
+		case 't':
+			out.Time = m.Time
+		case 'c':
+			out.Parts = m.Parts
+		}
+	}
+	return out
 }
 
-// compare reports whether anything of what the host knows an erased entry and a message by is the same, and whether anything differs in front of that.
-func (p Prints) compare(id core.SessionID, origin string, m *message.Message) (same, differs bool) {
+// compare returns the first letters of what an erased entry and a message are both known by, see originsOf, and whether anything else differs.
+func (p Prints) compare(id core.SessionID, origin string, m *message.Message) (same string, differs bool) {
 	known := make(map[string]string)
 	for field := range strings.FieldsSeq(origin) {
 		known[field[:1]] = field[1:]
@@ -181,14 +194,16 @@ func (p Prints) compare(id core.SessionID, origin string, m *message.Message) (s
 		if !ok {
 			continue
 		}
+		is := false
 		for i := range p {
-			if was == p.digest(i, "origin", id, o) {
-				return true, differs
-			}
+			is = is || was == p.digest(i, "origin", id, o)
 		}
-		differs = true
+		if is {
+			same += o[:1]
+		}
+		differs = differs || !is
 	}
-	return false, differs
+	return same, differs
 }
 
 // Known reports whether an erased entry is known by what a message with this fingerprint leaves.

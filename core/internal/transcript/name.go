@@ -188,6 +188,9 @@ const (
 	byBoth = byCalls | byOf
 )
 
+// Calls reports whether the ids of calls are among the kinds.
+func (k Kinds) Calls() bool { return k&byCalls != 0 }
+
 // order is what counts for most first; calls and what they ask are one, and each alone.
 var order = [...]Kinds{byKey, byID, byTime, byBoth, byCalls, byOf}
 
