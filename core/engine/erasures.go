@@ -225,6 +225,9 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, rows
 		}
 		owners[k.Owner][k.Fingerprint] = append(owners[k.Owner][k.Fingerprint], i)
 	}
+	if len(owners) == 0 {
+		return nil
+	}
 	anew := callsAnew(known, rows, messages)
 	for owner, places := range owners {
 		p, err := t.printsOf(ctx, owner.Agent, false)
