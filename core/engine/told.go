@@ -357,12 +357,15 @@ func (t *toldTurn) add(i int, print string) {
 	m, whole, may := &t.turn[i], false, false
 	for n := range t.items {
 		entry := &t.items[n].entry
-		same := entry.Fingerprint == print
-		if a, b := t.nameOf(m), t.nameOf(&entry.Message); same && (a.Key != "" && a.Key == b.Key || a.ID != "" && a.ID == b.ID) {
+		may = may || entry.Type == core.TypeErased
+		if entry.Fingerprint != print {
+			continue
+		}
+		if a, b := t.nameOf(m), t.nameOf(&entry.Message); a.Key != "" && a.Key == b.Key || a.ID != "" && a.ID == b.ID {
 			t.named[n] = true
 			return
 		}
-		whole, may = whole || same, may || same && t.may(m, entry) || entry.Type == core.TypeErased
+		whole, may = true, may || t.may(m, entry)
 	}
 	if name := t.nameOf(m); name.Key+name.ID != "" && !may {
 		return
