@@ -279,7 +279,15 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 		return nil, err
 	}
 	items = append(items, s.items[max(from-s.base, 0):max(to-s.base, 0)]...)
-	t := toldTurn{s: s, turn: turn, items: items, known: make([]string, len(items)), says: make([]string, len(items)), named: make([]bool, len(items))}
+	t := toldTurn{
+		s: s, turn: turn, items: items, names: make([]transcript.Name, len(items)), saying: make(map[string][]int),
+		known: make([]string, len(items)), says: make([]string, len(items)), named: make([]bool, len(items)),
+	}
+	for n := range items {
+		entry := &items[n].entry
+		t.names[n], t.erased = t.nameOf(&entry.Message), t.erased || entry.Type == core.TypeErased
+		t.saying[entry.Fingerprint] = append(t.saying[entry.Fingerprint], n)
+	}
 	for i := range turn {
 		t.add(i, fps[i])
 	}
@@ -296,7 +304,7 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 	out, sure := make(map[int]string), !prompted
 	for p, n := range match {
 		i := t.pieces[p].of
-		if m := &turn[i]; n >= 0 && t.may(&t.pieces[p].message, &items[n].entry) {
+		if m := &turn[i]; n >= 0 && t.may(t.nameOf(&t.pieces[p].message), n) {
 			if out[i] == "" {
 				out[i] = items[n].entry.ID
 			}
@@ -319,6 +327,10 @@ type toldTurn struct {
 	s     *session
 	turn  []message.Message
 	items []item
+	// names are those of the items, saying which of them have a fingerprint; erased says that some are.
+	names  []transcript.Name
+	saying map[string][]int
+	erased bool
 	// pieces are the messages that may be known by what they say; of results that rules merged each is one. ids are their fingerprints with the ids of their calls, prints
 	// without.
 	pieces      []piece
@@ -339,12 +351,13 @@ func (t *toldTurn) nameOf(m *message.Message) transcript.Name {
 	return transcript.FullName(m).Without(t.s.renames)
 }
 
-// may reports whether a message may be an entry that says the same: where the host calls the two by different ids, their times or the ids of their calls have to say so.
-func (t *toldTurn) may(m *message.Message, entry *core.Entry) bool {
-	a, b := t.nameOf(m), t.nameOf(&entry.Message)
-	if entry.Type == core.TypeErased {
+// may reports whether a message of a name may be an item that says the same: where the host calls the two by different ids, their times or the ids of their calls have to say
+// so.
+func (t *toldTurn) may(a transcript.Name, n int) bool {
+	if t.items[n].entry.Type == core.TypeErased {
 		return true // it was compared by what it leaves
 	}
+	b := t.names[n]
 	times := !a.Time.IsZero() && !b.Time.IsZero()
 	if a.SameOwn(b) || times && a.Time.Equal(b.Time) || a.Calls != "" && a.Calls == b.Calls {
 		return true
@@ -354,24 +367,22 @@ func (t *toldTurn) may(m *message.Message, entry *core.Entry) bool {
 
 // add takes a message of the turn up, unless it is an item by the host's own name for it, which is none of the others then.
 func (t *toldTurn) add(i int, print string) {
-	m, whole, may := &t.turn[i], false, false
-	for n := range t.items {
-		entry := &t.items[n].entry
-		may = may || entry.Type == core.TypeErased
-		if entry.Fingerprint != print {
-			continue
+	m, saying := &t.turn[i], t.saying[print]
+	if a := t.nameOf(m); a.Key+a.ID != "" {
+		may := t.erased
+		for _, n := range saying {
+			if b := &t.names[n]; a.Key != "" && a.Key == b.Key || a.ID != "" && a.ID == b.ID {
+				t.named[n] = true
+				return
+			}
+			may = may || t.may(a, n)
 		}
-		if a, b := t.nameOf(m), t.nameOf(&entry.Message); a.Key != "" && a.Key == b.Key || a.ID != "" && a.ID == b.ID {
-			t.named[n] = true
+		if !may {
 			return
 		}
-		whole, may = true, may || t.may(m, entry)
-	}
-	if name := t.nameOf(m); name.Key+name.ID != "" && !may {
-		return
 	}
 	result := func(p message.Part) bool { return p.Kind == message.ToolResult }
-	if whole || m.Role != message.Tool || len(m.Parts) < 2 || !slices.ContainsFunc(m.Parts, result) {
+	if len(saying) > 0 || m.Role != message.Tool || len(m.Parts) < 2 || !slices.ContainsFunc(m.Parts, result) {
 		t.put(piece{i, *m}, print)
 		return
 	}
@@ -394,7 +405,7 @@ func (t *toldTurn) read(ctx context.Context) error {
 			continue
 		}
 		if entry.Type == core.TypeMessage {
-			t.known[n], t.says[n] = entry.Fingerprint+t.nameOf(&entry.Message).Calls, entry.Fingerprint
+			t.known[n], t.says[n] = entry.Fingerprint+t.names[n].Calls, entry.Fingerprint
 		}
 		for p := 0; p < len(t.pieces) && entry.Type == core.TypeErased && t.known[n] == ""; p++ {
 			m := t.pieces[p].message
@@ -447,7 +458,7 @@ func (t *toldTurn) begin(ctx context.Context, fps []string) (first int, prompted
 	}
 	for n := len(t.items) - 1; n >= 0 && times > 0; n-- {
 		entry := &t.items[n].entry
-		begins := entry.Fingerprint == fps[0] && (t.named[n] || t.may(&t.turn[0], entry))
+		begins := entry.Fingerprint == fps[0] && (t.named[n] || t.may(t.nameOf(&t.turn[0]), n))
 		if entry.Type == core.TypeErased {
 			if begins, err = t.s.e.erasures.wasErased(ctx, entry, &t.turn[0], fps[0]); err != nil {
 				return 0, true, err

@@ -64,32 +64,60 @@ func (m *matching) madeAnew() Kinds {
 	if !slices.ContainsFunc(m.hosts, func(n Name) bool { return len(n.own().each()) > 1 }) {
 		return 0
 	}
+	var kept, gone Kinds
+	for _, kind := range order {
+		switch some, same := m.share(kind); {
+		case same:
+			kept |= kind
+		case some:
+			gone |= kind
+		}
+	}
+	if gone == 0 || kept == 0 {
+		return 0
+	}
 	const most = 8 // that say the same under one name are looked at
 	at := make(map[string][]int)
 	for k, fp := range m.anchors {
-		for _, kind := range m.names[k].own().each() {
+		for _, kind := range (m.names[k].kinds() & kept).each() {
 			if as := fp + m.names[k].term(kind); len(at[as]) < most {
 				at[as] = append(at[as], k)
 			}
 		}
 	}
-	var same, others Kinds
+	var anew Kinds
 	for i, fp := range m.says {
-		host := &m.hosts[i]
-		for _, by := range host.own().each() {
-			for _, k := range at[fp+host.term(by)] {
-				known := &m.names[k]
-				for _, kind := range (known.own() & host.own()).each() {
-					if known.equal(*host, kind) {
-						same |= kind
-					} else {
-						others |= kind
-					}
-				}
+		has := m.hosts[i].kinds()
+		for _, by := range (has & kept).each() {
+			for _, k := range at[fp+m.hosts[i].term(by)] {
+				anew |= has & m.names[k].kinds() & gone
 			}
 		}
 	}
-	return others &^ same
+	return anew
+}
+
+// share reports whether both sides have names of a kind that a host makes up, and whether one of them is the same.
+func (m *matching) share(kind Kinds) (some, same bool) {
+	if kind&byOf != 0 {
+		return false, false
+	}
+	has := func(n Name) bool { return n.kinds()&kind == kind }
+	first := slices.IndexFunc(m.hosts, has)
+	if first < 0 || !slices.ContainsFunc(m.names, has) {
+		return false, false
+	}
+	// Most hosts keep the names that they give, so that the first message looked at tells.
+	if slices.ContainsFunc(m.names, func(n Name) bool { return has(n) && n.equal(m.hosts[first], kind) }) {
+		return true, true
+	}
+	there := make(map[string]bool)
+	for k := range m.names {
+		if has(m.names[k]) {
+			there[m.names[k].term(kind)] = true
+		}
+	}
+	return true, slices.ContainsFunc(m.hosts[first:], func(n Name) bool { return has(n) && there[n.term(kind)] })
 }
 
 // same reports whether a known entry and a row have one name.

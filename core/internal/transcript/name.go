@@ -214,7 +214,7 @@ func (n Name) kinds() Kinds {
 	return out
 }
 
-// own are the kinds that a host made up.
+// own are the kinds that a host makes up.
 func (n Name) own() Kinds { return n.kinds() &^ byOf }
 
 // each returns the kinds in order.
