@@ -301,7 +301,7 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 	}
 	clear(t.says[:first])
 	transcript.Fill(match, t.says, t.prints)
-	out, sure := make(map[int]string), !prompted
+	out, sure := make(map[int]string), prompted && first < len(items) || !prompted && turn[0].Role != message.User
 	for p, n := range match {
 		i := t.pieces[p].of
 		if m := &turn[i]; n >= 0 && t.may(t.nameOf(&t.pieces[p].message), n) {

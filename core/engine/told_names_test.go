@@ -242,3 +242,37 @@ func TestTurnNamedLater(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswerShownBeforeTheNextTurn: a timer spoke, and a transcript shows an answer that nobody asked for; the next turn ends in the same words.
+func TestAnswerShownBeforeTheNextTurn(t *testing.T) {
+	for _, way := range []string{"commit", "after turn"} {
+		for _, beats := range []bool{false, true} {
+			f, want := newFixture(t), 4
+			f.accepts(way, "1", one(user("begin")))
+			if beats {
+				if _, err := f.engine.Ingest(t.Context(), core.IngestRequest{Session: f.id, Message: user("tick"), Heartbeat: true}); err != nil {
+					t.Fatal(err)
+				}
+				want++
+			}
+			f.assemble(1000, transcript("", user("begin")))
+			f.assemble(1000, transcript("", user("begin"), assistant("all is well")))
+			if f.accepts(way, "2", one(user("and now?"), assistant("all is well"))); f.stored() != want {
+				t.Errorf("%s, a timer %v: %d stored, want %d: %s", way, beats, f.stored(), want, shown(f.assemble(1000)))
+			}
+		}
+	}
+}
+
+// TestAnswerBehindANamedPrompt: a host knows what the user says by an id, and answers by nothing.
+func TestAnswerBehindANamedPrompt(t *testing.T) {
+	for _, way := range []string{"commit", "after turn"} {
+		f := newFixture(t)
+		turn := one(namedBy("id", 1, user("go on")), assistant("done"))
+		f.assemble(1000, transcript("", turn[0]))
+		f.assemble(1000, transcript("", turn...), inLoop)
+		if f.accepts(way, "1", turn); f.stored() != 2 {
+			t.Errorf("%s: %d stored, want 2: %s", way, f.stored(), shown(f.assemble(1000)))
+		}
+	}
+}
