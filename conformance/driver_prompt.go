@@ -75,7 +75,7 @@ func (d *driver) assemble(t *track, o op) {
 	if d.failed != "" || !d.inspect(p) {
 		return
 	}
-	t.prev, t.moved = p, false
+	t.prev, t.moved, t.added = p, false, t.added || res.SystemPromptAddition != ""
 	switch o.N % 5 {
 	case 1:
 		d.askAgain(p)

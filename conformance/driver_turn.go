@@ -216,7 +216,7 @@ func (d *driver) spawn(t *track, o op) {
 		}
 		return
 	}
-	child.parent, child.compacted, child.outgrew, child.minBudget, child.handedBack = t, t.compacted, t.outgrew, t.minBudget, t.handedBack
+	child.parent, child.compacted, child.outgrew, child.added, child.minBudget, child.handedBack = t, t.compacted, t.outgrew, t.added, t.minBudget, t.handedBack
 	if sp.GrantID != "" {
 		child.granted = d.env.Host.Now().Add(ttl)
 	}

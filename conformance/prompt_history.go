@@ -143,7 +143,7 @@ func cacheAddition(p *prompt) string {
 		if n := recount(p.wire, was, p.d.env.Count); n+slack <= p.req.Budget {
 			return fmt.Sprintf("the addition was given up, with it the prompt costs %d of %d tokens", n, p.req.Budget)
 		}
-	default:
+	case p.t.added: // the first one comes with a step
 		if n := recount(p.kept(), is, p.d.env.Count); 2*n > p.req.Budget {
 			return fmt.Sprintf("the addition is back, and what must stay takes %d of %d tokens", n, p.req.Budget)
 		}

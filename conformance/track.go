@@ -45,6 +45,8 @@ type track struct {
 	recalled bool
 	// outgrew says that a prompt was asked for when the conversation came near the budget, or a compaction.
 	outgrew bool
+	// added says that a prompt had an addition of the engine's.
+	added bool
 	// moved says that since the last prompt something else than a step may have moved the window.
 	moved   bool
 	commit  *core.CommitTurnRequest

@@ -419,8 +419,7 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 			placed = lay.at()
 		}
 	}
-	changed := common < before || len(messages) > 0
-	if p.Front >= 0 && changed && (v.Frontier < placed || v.Start < placed) {
+	if p.Front >= 0 && s.compacts(v, &p, placed) {
 		s.cool()
 		v.Apply(edit.Unrecall{}, edit.Restart{At: placed}) // what is quoted may be among what is shown now
 	}
@@ -455,6 +454,19 @@ func (s *session) follow(ctx context.Context, v *core.View, t *core.Transcript, 
 	}
 	leadWith(v, p.Leaders)
 	return in, nil
+}
+
+// compacts reports whether something in front of a position is in force that a host shows: it compacted that. What no host shows is hidden where it stands.
+func (s *session) compacts(v *core.View, p *transcript.Plan, to int) bool {
+	n := to - v.Frontier
+	for i := range p.Known {
+		if k := &p.Known[i]; n > 0 && k.Soft {
+			if at := v.Position(k.Owner, k.Seq); at >= v.Frontier && at < to {
+				n--
+			}
+		}
+	}
+	return n > 0
 }
 
 // layer lays a path, skipping the entries that stay where they are.
