@@ -39,7 +39,7 @@ func scriptTurn(s *script) string {
 	for n := range 12 {
 		s.id = recallSession(fmt.Sprintf("turn %d", n))
 		h := turnHost{script: s, rng: rng, accepted: map[string]int{}, system: rng.Intn(2) == 0,
-			names: []string{"", "", "time", "id", "asked"}[rng.Intn(5)], anew: rng.Intn(4) == 0}
+			names: []string{"", "time", "asked", "id", ""}[n%5], anew: n%3 == 1} // each kind of host, and some of them twice
 		h.does("messages named by %q, ids of calls anew %v", h.names, h.anew)
 		for range 5 {
 			if text := h.turn(); text != "" {
