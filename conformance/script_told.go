@@ -249,12 +249,23 @@ func (s *script) toldWindow(id core.SessionID, res core.AssembleResult) string {
 			return cmp.Or(names[word], word)
 		})
 	}
+	dear := 0 // what the ids cost, which are others each time
+	cost := func(text string) string {
+		as := named(text)
+		if as != text {
+			dear += s.env.Count(text) - s.env.Count(as)
+		}
+		return as
+	}
+	addition := cost(res.SystemPromptAddition)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d tokens, addition %q\n", res.EstimatedTokens, named(res.SystemPromptAddition))
 	for _, m := range res.Messages {
+		for i := range m.Parts {
+			cost(m.Parts[i].Text)
+		}
 		fmt.Fprintf(&b, "%s %s %+q\n", m.Role, m.Name, named(fmt.Sprintf("%+v", m.Parts)))
 	}
-	return b.String()
+	return fmt.Sprintf("%d tokens, addition %q\n", res.EstimatedTokens-dear, addition) + b.String()
 }
 
 // firstDifference describes the first line in which two texts differ.
