@@ -244,8 +244,12 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, rows
 					if r.Own || !p.Another(owner, known[i].Origin, m) {
 						known[i].Fingerprint, known[i].Soft = r.Fingerprint, known[i].Leads
 					}
-					if called := p.Called(owner, known[i].Origin, m); !r.Own && transcript.FullName(&called) != (transcript.Name{}) {
-						known[i].Name = transcript.FullName(&called)
+					if r.Own {
+						continue
+					}
+					called := p.Called(owner, known[i].Origin, m)
+					if name := transcript.FullName(&called); name != (transcript.Name{}) {
+						known[i].Name = name
 					}
 				}
 			}

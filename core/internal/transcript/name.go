@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,16 +45,23 @@ func inCallID(r rune) rune {
 // Calls is a digest of the ids of calls of a list of messages, as FullName has them: 0 where there are none.
 type Calls uint64
 
-// Add returns the digest of the list with another message behind it.
+// Add returns the digest of the list with another message behind it. It is reckoned for all of a window in each call, as FNV-1a without a copy of the ids.
 func (c Calls) Add(m *message.Message) Calls {
+	const offset, prime = 14695981039346656037, 1099511628211
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if p.CallID == "" || p.Kind != message.ToolCall && p.Kind != message.ToolResult {
 			continue
 		}
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(strconv.FormatUint(uint64(c), 36) + " " + strings.Map(inCallID, p.CallID)))
-		c = Calls(h.Sum64())
+		if c == 0 {
+			c = offset
+		}
+		for _, r := range p.CallID {
+			if inCallID(r) >= 0 {
+				c = (c ^ Calls(r)) * prime
+			}
+		}
+		c = (c ^ ' ') * prime // ids do not run into each other
 	}
 	return c
 }
