@@ -3,12 +3,12 @@ FUZZTIME ?= 60s
 RIG ?= .tools/openclaw
 PGLITE ?= .tools/pglite
 
-.PHONY: test full fuzz mutants bench soak data servers openclaw-e2e openclaw-long host-versions outages cost added release packed release-all
+.PHONY: test full fuzz mutants guards bench soak data servers openclaw-e2e openclaw-long host-versions outages cost added release packed release-all
 test:
 	.ci/run
 
-# 25 times the generated sessions, the long crash, damage and soak tests, every fuzz target for a minute, mutants, and in the real OpenClaw three versions of it, long sessions, every outage and what sessions cost.
-full: fuzz mutants servers host-versions openclaw-long outages cost release-all
+# 25 times the generated sessions, the long crash, damage and soak tests, every fuzz target for a minute, mutants, the guards, and in the real OpenClaw three versions of it, long sessions, every outage and what sessions cost.
+full: fuzz mutants guards servers host-versions openclaw-long outages cost release-all
 	CONTEXTENGINE_CI=1 CONTEXTENGINE_PGLITE="$(abspath $(PGLITE))" CONFORMANCE_TIMES=25 \
 	CRASH_POINTS=300 DAMAGE_PLACES=200 FEED_CASES=200 KILL_POINTS=8 OUTBOX_RUNS=300 SOAK_SECONDS=60 TOKENIZER_TEXTS=200000 \
 	SEVERAL_MESSAGES=2000 SEVERAL_KILLS=10 SEVERAL_RUNS=20 OPENBRAIN_TURNS=300 CANARY_ROUNDS=5 \
@@ -56,6 +56,10 @@ added:
 MUTANTS ?= 400
 mutants:
 	go run ./internal/mutants -n $(MUTANTS) -folders core,core/engine,backends/memory -stages './core/... ./backends/memory; -run TestMatrixVariants|TestStoreMemory ./conformance; ./backends/openbrain ./hosts/openbrain ./hosts/rpc ./strategies/... ./experiment/...'
+
+# Each guard between the parts and the window is taken away, and some test has to notice it. A quarter of an hour or so.
+guards:
+	go run ./internal/mutants -guards -limit 10m -stages './core/... ./backends/memory; -run TestMatrixVariants|TestContained ./conformance'
 
 fuzz:
 	@set -e; for pkg in $$(go list ./...); do \

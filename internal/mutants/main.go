@@ -1,6 +1,7 @@
 // Command mutants changes a statement here and there and looks whether a test notices: a sample of the small changes that could be made to some packages, all in
 // one build, each behind a switch, so that tests are compiled once; -overlay leaves the tree as it is. It lists the changes that no test noticed.
 // Those that nobody could notice are named in equivalent.txt, with the reason.
+// With -guards it takes away, one at a time, the guards that guards.txt names: whatever a part proposes, they keep it out of the window.
 //
 //	go run ./internal/mutants -n 400 -folders core,core/engine,backends/memory -stages './core/... ./backends/memory; -run TestMatrixVariants ./conformance'
 //
@@ -57,13 +58,21 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	parallel := flags.Int("parallel", 2, "mutants that are tried at the same time")
 	only := flags.String("only", "", "a regular expression: only mutants that are written like this are in the sample, file:line: old → new")
 	share := flags.Float64("survivors", 1, "fail when a larger share than this survives")
+	guarded := flags.Bool("guards", false, "instead of a sample take away each guard in guards.txt; -n and -folders say nothing then, and none may survive")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	for *seed == 0 {
 		*seed = uint64(rand.Uint32())
 	}
-	all, err := collect(strings.Split(*folders, ","))
+	var all []mutant
+	var err error
+	if *guarded {
+		all, err = guards(guardList)
+		*n, *share = len(all), 0
+	} else {
+		all, err = collect(strings.Split(*folders, ","))
+	}
 	if err != nil {
 		return err
 	}
@@ -99,6 +108,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	good, bad, err := b.compilable(ctx, sample)
 	if err != nil {
 		return err
+	}
+	if *guarded && len(bad) > 0 {
+		return fmt.Errorf("mutants: guards.txt: %s does not compile", bad[0])
 	}
 	sample = good[:min(*n, len(good))]
 	built, err := b.stages(ctx, sample, tests)

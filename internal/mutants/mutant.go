@@ -35,6 +35,8 @@ type kind int
 
 const (
 	kindCondition kind = iota
+	// kindGuard is a condition in whose place another one stands.
+	kindGuard
 	kindOperator
 	kindLiteral
 	kindPick

@@ -86,3 +86,28 @@ func TestEquivalents(t *testing.T) {
 		t.Errorf("%d of %d changes are called equivalent, want a tenth at most", len(reasons), len(all))
 	}
 }
+
+// TestGuards: each guard in the list stands in the tree, and the list says what it promises; one that is not there, or in two places, is an error that names it.
+func TestGuards(t *testing.T) {
+	t.Chdir("../..")
+	list, err := guards(guardList)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[place]bool)
+	for _, m := range list {
+		if seen[m.place()] || m.Old == m.New {
+			t.Errorf("%s: it is in the list twice, or changes nothing", m)
+		}
+		seen[m.place()] = true
+	}
+	if len(list) < 40 {
+		t.Errorf("%d guards", len(list))
+	}
+	const file = "core/engine/apply.go | "
+	for _, bad := range []string{file + "return nil | nil → err | it stands in many places", file + "if nobody { | nobody → true | it is not there", file + "if protected[id] { | protected[id] | it does not say what stands there without it"} {
+		if _, err := guards(bad); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+}

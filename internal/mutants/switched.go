@@ -77,6 +77,8 @@ func (m *mutant) switched(src []byte, within []edited) string {
 		return "if " + on + " { break }; " + whole
 	case kindCondition:
 		return "((" + whole + ") != " + on + ")"
+	case kindGuard:
+		return "(" + on + " && (" + m.New + ") || !" + on + " && (" + whole + "))"
 	case kindLiteral:
 		return fmt.Sprintf(" /*M%d*/mutantInt(%d, %s)", m.ID, m.ID, whole) // behind a / without a blank it would be another comment
 	case kindPick:

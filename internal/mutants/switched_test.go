@@ -56,6 +56,11 @@ func TestSwitchedMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	guard, err := guards("p/p.go | if n <= 20 { | n <= 20 → n > 100 | it counts no further")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, guard...)
 	var list []*mutant
 	for i := range all {
 		all[i].ID = i + 1
