@@ -54,8 +54,8 @@ type driver struct {
 
 	// erased are the marks of messages that were erased, forked those that a subagent may have a copy of, system those of system messages.
 	erased, forked, system map[string]bool
-	// copies are, by agent, the marks that stand in the transcripts of its forks.
-	copies map[string]map[string]bool
+	// copies are, by agent, the marks that stand in the transcripts of its forks, and in how many.
+	copies map[string]map[string]int
 
 	outputs  hash.Hash64
 	parallel bool
@@ -72,7 +72,7 @@ func newDriver(tb testing.TB, comb Combination, p plan, checks map[string]Check,
 	model := &Model{}
 	d := &driver{
 		tb: tb, comb: comb, plan: p, checks: checks, owner: map[string]*track{}, tokens: tokens, costs: map[string]int{},
-		tolerated: tolerated, seen: map[string]string{}, erased: map[string]bool{}, forked: map[string]bool{}, system: map[string]bool{}, copies: map[string]map[string]bool{},
+		tolerated: tolerated, seen: map[string]string{}, erased: map[string]bool{}, forked: map[string]bool{}, system: map[string]bool{}, copies: map[string]map[string]int{},
 		outputs: fnv.New64a(),
 	}
 	d.author = author{p.Format, &d.items}

@@ -246,9 +246,9 @@ func (d *driver) spawn(t *track, o op) {
 // copy notes that a mark stands in the transcript of an agent's session.
 func (d *driver) copy(agent, mark string) {
 	if d.copies[agent] == nil {
-		d.copies[agent] = map[string]bool{}
+		d.copies[agent] = map[string]int{}
 	}
-	d.copies[agent][mark] = true
+	d.copies[agent][mark]++
 }
 
 // ended hands a subagent's result back to its parent.

@@ -345,7 +345,7 @@ func twiceEntry(p *prompt) string {
 			if p.t.inherited[m] || p.t.floating[m] {
 				continue // a fork's own copy and the parent's entry are two
 			}
-			if shown[m] > max(allowed[m], p.copies(m)) {
+			if shown[m] > max(allowed[m], p.copies(m))+p.copiedElsewhere(m) {
 				return fmt.Sprintf("%s appears %d times, was said %d times", m, shown[m], max(allowed[m], 1))
 			}
 		}
@@ -381,13 +381,21 @@ func (p *prompt) copies(mark string) int {
 func isolationAgent(p *prompt) string   { return p.leaks(true) }
 func isolationSession(p *prompt) string { return p.leaks(false) }
 
+// copiedElsewhere is how many forks of the agent, which recall may reach from here, have m in their transcripts: such a copy may stand in one message with more.
+func (p *prompt) copiedElsewhere(m string) int {
+	if !p.d.comb.AcrossSessions {
+		return 0
+	}
+	return p.d.copies[p.t.id.Agent][m]
+}
+
 // takenOver reports whether m belongs to a session that recall may reach from here, too: a subagent handed it back to that, or it is a fork whose host has a copy of it.
 func (p *prompt) takenOver(m string) bool {
 	if !p.d.comb.AcrossSessions {
 		return false
 	}
 	handedBack := func(o *track) bool { return o != nil && o.floating[m] && o.id.Agent == p.t.id.Agent }
-	return p.d.copies[p.t.id.Agent][m] || slices.ContainsFunc(p.d.tracks[:], handedBack)
+	return p.copiedElsewhere(m) > 0 || slices.ContainsFunc(p.d.tracks[:], handedBack)
 }
 
 func (p *prompt) leaks(agent bool) string {

@@ -397,20 +397,17 @@ type Leave struct {
 	// Entries are the ids of those that leave, Tokens what they cost together.
 	Entries []string
 	Tokens  int
-	// Unpin says that a turn begins inside the window, so that no other one's message has to stay.
+	// Unpin says that a turn begins inside the window, so that no other one's message has to stay. A pinned one that leaves is among Entries.
 	Unpin bool
 }
 
 // Edit implements core.Edit.
 func (e Leave) Edit(v *core.View) {
 	v.Backlog += e.Tokens
-	unstub(v, e.Entries)
 	if e.Unpin {
-		if v.Pinned != "" {
-			delete(v.Stubs, v.Pinned)
-		}
 		v.Pinned = ""
 	}
+	unstub(v, e.Entries)
 	v.Start, v.Shown, v.Kept = e.Start, nil, nil
 }
 

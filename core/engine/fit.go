@@ -271,11 +271,11 @@ func (c *call) moveStart(s *session, v *core.View, start int) {
 		leave.Entries[i], leave.Tokens = s.items[i].entry.ID, leave.Tokens+s.items[i].cost
 	}
 	// A turn that the window begins with needs no pin; one that ended is history.
-	for i := n; i < len(s.items); i++ {
-		if isPrompt(s.items[i].entry) {
-			leave.Unpin, s.pinned = true, nil
-			break
+	if stays := s.items[n:]; slices.ContainsFunc(stays, func(it item) bool { return isPrompt(it.entry) }) {
+		if !slices.ContainsFunc(stays, func(it item) bool { return it.entry.ID == v.Pinned }) {
+			leave.Entries = append(leave.Entries, v.Pinned)
 		}
+		leave.Unpin, s.pinned = true, nil
 	}
 	s.pinTyped(v, n)
 	s.drop(n)
