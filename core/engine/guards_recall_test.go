@@ -53,11 +53,15 @@ func (f *fixture) recalledFrom(id core.SessionID) string {
 
 // TestNothingElseIsRecalled: whatever a retriever proposes, only entries that the session may see and does not show reach the prompt.
 func TestNothingElseIsRecalled(t *testing.T) {
-	p := &proposer{}
-	for _, reach := range []struct{ across, reset bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+	b := &believed{}
+	p := &b.proposer
+	for i := range 8 {
+		reach := struct{ across, reset, believed bool }{i&1 > 0, i&2 > 0, i&4 > 0}
 		across := reach.across
 		f := newFixture(t, func(c *engine.Config, parts *engine.Parts) {
-			c.Recall.AcrossSessions, c.Recall.ResetHistory, parts.Retriever = across, reach.reset, p
+			if c.Recall.AcrossSessions, c.Recall.ResetHistory, parts.Retriever = across, reach.reset, p; reach.believed {
+				parts.Retriever = b
+			}
 		})
 		f.assemble(4000, transcript("next", user("before the reset")))
 		f.assemble(4000, transcript("next", user("left the window "+strings.Repeat("word ", 20)), assistant("early answer")))
@@ -71,7 +75,9 @@ func TestNothingElseIsRecalled(t *testing.T) {
 		if err := f.engine.Score(t.Context(), engine.Outcome{Session: f.id, Name: "ok", Value: 1}); err != nil {
 			t.Fatal(err)
 		}
-		f.forget(engine.ForgetRequest{Scope: core.Scope{Agent: "main", Session: "nothing"}})
+		if !reach.believed { // where something was erased nothing is
+			f.forget(engine.ForgetRequest{Scope: core.Scope{Agent: "main", Session: "nothing"}})
+		}
 		f.everything(p, "main", "eve")
 		for i := range p.candidates {
 			switch text := p.candidates[i].Entry.Text(); {
