@@ -391,11 +391,8 @@ func (p *prompt) copiedElsewhere(m string) int {
 
 // takenOver reports whether m belongs to a session that recall may reach from here, too: a subagent handed it back to that, or it is a fork whose host has a copy of it.
 func (p *prompt) takenOver(m string) bool {
-	if !p.d.comb.AcrossSessions {
-		return false
-	}
 	handedBack := func(o *track) bool { return o != nil && o.floating[m] && o.id.Agent == p.t.id.Agent }
-	return p.copiedElsewhere(m) > 0 || slices.ContainsFunc(p.d.tracks[:], handedBack)
+	return p.copiedElsewhere(m) > 0 || p.d.comb.AcrossSessions && slices.ContainsFunc(p.d.tracks[:], handedBack)
 }
 
 func (p *prompt) leaks(agent bool) string {

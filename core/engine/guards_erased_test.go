@@ -28,27 +28,3 @@ func TestWhatARetrieverRemembersOfAnErasedMessage(t *testing.T) {
 		t.Errorf("warnings: %q", res.Warnings)
 	}
 }
-
-// TestErasedInAForkOfAParentThatWentOn: the parent was reset, so that its own view shows nothing of what is erased; a fork of another agent does.
-func TestErasedInAForkOfAParentThatWentOn(t *testing.T) {
-	f := newFixture(t)
-	origin, child := core.SessionID{Agent: "main", Session: "origin"}, core.SessionID{Agent: "helper", Session: "child"}
-	for _, id := range []core.SessionID{f.id, child} { // a fork of a fork: what is erased belongs to neither
-		parent := origin
-		if id == child {
-			parent = f.id
-		} else {
-			f.say(origin, false, user("my code is "+secret), assistant("noted"))
-		}
-		if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: parent, Child: id, Mode: core.SpawnFork}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.say(child, false, user("task"))
-	f.assemble(1000, transcript("next", user("begun anew")))
-	f.restart()
-	f.forget(engine.ForgetRequest{Scope: origin.Scope()})
-	if got := shown(f.assemble(1000, func(r *core.AssembleRequest) { r.Session = child })); strings.Contains(got, secret) || !strings.Contains(got, "task") {
-		t.Errorf("the fork shows %q", got)
-	}
-}
