@@ -57,7 +57,7 @@ MUTANTS ?= 400
 mutants:
 	go run ./internal/mutants -n $(MUTANTS) -folders core,core/engine,backends/memory -stages './core/... ./backends/memory; -run TestMatrixVariants|TestStoreMemory ./conformance; ./backends/openbrain ./hosts/openbrain ./hosts/rpc ./strategies/... ./experiment/...'
 
-# Each guard between the parts and the window is taken away, and some test has to notice it. A quarter of an hour or so.
+# Each guard between the parts and the window is taken away, and some test has to notice it. A few minutes.
 guards:
 	go run ./internal/mutants -guards -limit 10m -stages './core/... ./backends/memory; -run TestMatrixVariants|TestContained ./conformance'
 
