@@ -65,12 +65,8 @@ func (f *frame) emit(c *call) (core.AssembleResult, error) {
 		}
 		f.explain(&res, c, from, i)
 	}
-	for n, i := range sent.of {
-		if i < 0 {
-			ch := slots[n].choice
-			ch.Message, ch.Reason = -1, window.OutRule
-			res.Choices = append(res.Choices, ch)
-		}
+	for _, n := range sent.gone {
+		f.explainSlot(&res, &slots[n], -1, window.OutRule, window.OutRule)
 	}
 	if res.EstimatedTokens > c.budget {
 		return core.AssembleResult{}, f.budgetError(c, res.EstimatedTokens)
@@ -84,6 +80,9 @@ func (f *frame) emit(c *call) (core.AssembleResult, error) {
 // explain records why the slots that became message i are there.
 func (f *frame) explain(res *core.AssembleResult, c *call, from []int, i int) {
 	for _, n := range from {
+		if f.ws.sent.dropped(n) {
+			continue
+		}
 		s := &f.ws.slots[n]
 		reason := s.choice.Reason
 		if s.recall != nil {
@@ -97,15 +96,20 @@ func (f *frame) explain(res *core.AssembleResult, c *call, from []int, i int) {
 			}
 			reason = window.ReasonNote
 		}
-		res.Choices = append(res.Choices, s.choice)
-		ch := &res.Choices[len(res.Choices)-1]
-		ch.Message, ch.Reason = i, reason
-		for _, other := range s.others {
-			if it := f.item(other); it != s.it {
-				res.Choices = append(res.Choices, window.Choice{
-					Message: i, Entry: it.entry.ID, Count: 1, Reason: window.ReasonTail, Tokens: it.cost, Stub: f.v.Stubs[it.entry.ID].Kind,
-				})
-			}
+		f.explainSlot(res, s, i, reason, window.ReasonTail)
+	}
+}
+
+// explainSlot records what became of a slot, and why: its own choice has one reason, the entries that rules merged into it have the other.
+func (f *frame) explainSlot(res *core.AssembleResult, s *slot, i int, reason, others window.Reason) {
+	ch := s.choice
+	ch.Message, ch.Reason = i, reason
+	res.Choices = append(res.Choices, ch)
+	for _, other := range s.others {
+		if it := f.item(other); it != s.it && !f.shown.dropped(other) {
+			res.Choices = append(res.Choices, window.Choice{
+				Message: i, Entry: it.entry.ID, Count: 1, Reason: others, Tokens: it.cost, Stub: f.v.Stubs[it.entry.ID].Kind,
+			})
 		}
 	}
 }
@@ -171,7 +175,7 @@ func (f *frame) slots(c *call) []message.Message {
 		if of := f.shown.members(i); len(of) > 1 {
 			sl.others = of
 			for _, other := range of {
-				if other != n {
+				if other != n && !f.shown.dropped(other) {
 					sl.choice.Tokens = max(sl.choice.Tokens-f.item(other).cost, 0)
 				}
 			}
@@ -287,7 +291,7 @@ func (f *frame) outside(out []window.Choice) []window.Choice {
 		case it.hidden() && f.leads(it.entry.ID): // shown in front
 		case it.hidden():
 			ch.Reason = window.OutRule
-		case f.shown.of[n] < 0:
+		case f.shown.dropped(n):
 			ch.Reason = window.OutRule
 		}
 		if !it.hidden() {

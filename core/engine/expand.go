@@ -269,7 +269,7 @@ func (r *reach) expandSpans(ctx context.Context, spans []core.Span, offset int, 
 	return res, nil
 }
 
-// Describe implements Recaller. It reads two entries, whatever the session's length.
+// Describe implements Recaller. It reads two entries, whatever the session's length, and those that the window shows shortened.
 func (e *Engine) Describe(ctx context.Context, req DescribeRequest) (_ DescribeResult, err error) {
 	ctx, end := e.begin(ctx, "Describe", req.Session)
 	defer func() { end(err) }()
@@ -289,7 +289,7 @@ func (e *Engine) Describe(ctx context.Context, req DescribeRequest) (_ DescribeR
 func (e *Engine) describe(ctx context.Context, v *core.View) (DescribeResult, error) {
 	d := DescribeResult{
 		Session: v.Session, Entries: v.Len(), Turns: v.Turns, Shown: v.Len() - max(v.Start, v.Lead, 0) + v.Lead, Left: v.Left(),
-		Epoch: v.Epoch, Budget: v.Budget, Arm: v.Arm, Shortened: len(v.Stubs),
+		Epoch: v.Epoch, Budget: v.Budget, Arm: v.Arm,
 	}
 	for _, sum := range v.Summaries {
 		d.Summaries = append(d.Summaries, SummaryInfo{
@@ -308,7 +308,12 @@ func (e *Engine) describe(ctx context.Context, v *core.View) (DescribeResult, er
 			d.Last = items[0].entry.Time
 		}
 	}
-	d.Text = d.text() + shortenedText(v.Stubs)
+	stubs, err := e.reader.shortened(ctx, v)
+	if err != nil {
+		return DescribeResult{}, err
+	}
+	d.Shortened = len(stubs)
+	d.Text = d.text() + shortenedText(stubs)
 	d.Tokens = e.gauge.count(d.Text)
 	return d, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
@@ -69,16 +70,41 @@ func (r *reader) groupStart(ctx context.Context, v *core.View, pos, floor int) (
 	return pos, nil
 }
 
-// find reads an entry of the session, or of one that it shows entries of.
-func (r *reader) find(ctx context.Context, v *core.View, id string) (core.Entry, error) {
+// scopesOf returns the scopes of the sessions that a view shows entries of, its own first.
+func scopesOf(v *core.View) []core.Scope {
 	scopes := []core.Scope{v.Session.Scope()}
 	for _, sp := range v.Path {
-		if sp.Session != nil {
+		if sp.Session != nil && !slices.Contains(scopes, sp.Session.Scope()) {
 			scopes = append(scopes, sp.Session.Scope())
 		}
 	}
+	return scopes
+}
+
+// shortened returns the stubs of what a window shows: a view may have some of what was taken back, and comes back as it was if that does.
+func (r *reader) shortened(ctx context.Context, v *core.View) (map[string]window.Stub, error) {
+	ids, out := slices.Sorted(maps.Keys(v.Stubs)), make(map[string]window.Stub)
+	held := make(map[string]core.Entry, len(ids))
+	for _, scope := range scopesOf(v) {
+		for some := range slices.Chunk(ids, core.MaxPage) {
+			if err := r.there(ctx, scope, some, held, make(map[string]bool)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for id, entry := range held {
+		shown := v.Position(entry.SessionID(), entry.Seq) >= max(v.Start, v.Lead) || id == v.Pinned && v.Lean < leanUnpinned
+		if shown && entry.Type == core.TypeMessage {
+			out[id] = v.Stubs[id]
+		}
+	}
+	return out, nil
+}
+
+// find reads an entry of the session, or of one that it shows entries of.
+func (r *reader) find(ctx context.Context, v *core.View, id string) (core.Entry, error) {
 	var err error
-	for _, scope := range scopes {
+	for _, scope := range scopesOf(v) {
 		var got []core.Entry
 		if got, err = r.store.Get(ctx, scope, []string{id}); err == nil {
 			return got[0], nil

@@ -119,7 +119,7 @@ type DescribeResult struct {
 	// First and Last are the times of the oldest and the newest entry.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// Shown is the number of entries that the window shows, Left of those that neither it nor a summary shows.
+	// Shown is the number of entries in the window, with those that are erased or that the provider's rules leave out, Left of those that neither it nor a summary shows.
 	Shown int `json:"shown"`
 	Left  int `json:"left"`
 	// Shortened is the number of shown entries whose content is clipped or masked.

@@ -101,12 +101,20 @@ func (f *frame) wordsOf(entry *core.Entry) string {
 
 // ownership says what became of numbered messages under the history rules, which drop, merge, move and make messages.
 type ownership struct {
-	// of is the message that each number became part of, -1 when a rule dropped it; first is the number that begins each message, -1 for one that a rule
+	// of is the message that each number became part of, or follows when a rule dropped it, -1 where nothing stands before; first is the number that begins each message, -1 for one that a rule
 	// made.
 	of, first []int
 	// all lists the numbers by message: those of message i are all[from[i]:from[i+1]].
 	all, from []int
 	room      []int
+	// gone are the numbers that a rule dropped, in order: of says what they follow.
+	gone []int
+}
+
+// dropped reports whether a rule dropped a number.
+func (o *ownership) dropped(n int) bool {
+	_, is := slices.BinarySearch(o.gone, n)
+	return is
 }
 
 // read finds the numbers in the messages' Entry. What a rule dropped follows what stood before it.
@@ -142,9 +150,12 @@ func (o *ownership) read(out []message.Message, numbers []string) {
 	}
 	// The sizes are counted one place further, so that they become beginnings while the numbers are put in their places.
 	clear(o.from)
+	o.gone = o.gone[:0]
 	for i := range o.of {
-		if o.of[i] < 0 && i > 0 {
-			o.of[i] = o.of[i-1]
+		if o.of[i] < 0 {
+			if o.gone = append(o.gone, i); i > 0 {
+				o.of[i] = o.of[i-1]
+			}
 		}
 		if at := o.of[i]; at >= 0 {
 			o.from[at+2]++

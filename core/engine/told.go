@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
@@ -280,7 +281,7 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 	}
 	items = append(items, s.items[max(from-s.base, 0):max(to-s.base, 0)]...)
 	t := toldTurn{
-		s: s, turn: turn, items: items, names: make([]transcript.Name, len(items)), saying: make(map[string][]int),
+		s: s, turn: turn, items: items, names: make([]transcript.Name, len(items)), saying: make(map[string][]int), at: make(map[int]int),
 		known: make([]string, len(items)), says: make([]string, len(items)), named: make([]bool, len(items)),
 	}
 	for n := range items {
@@ -316,10 +317,52 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 			delete(out, t.pieces[p].of)
 		}
 	}
-	if !sure {
-		return nil, nil
+	if err := t.inFront(ctx, fps, match, out); err != nil || !sure && out[0] == "" {
+		return nil, err
 	}
 	return out, nil
+}
+
+// inFront adds to what is known what stands directly in front of a message that the host's own name or the ids of its calls make known, on the path as in the turn, and says
+// the same: a user who says something once more is known by what was said before, and the host has another name for it.
+func (t *toldTurn) inFront(ctx context.Context, fps []string, match []int, out map[int]string) error {
+	at, taken := maps.Clone(t.at), slices.Clone(t.named)
+	for p := len(match) - 1; p >= 0; p-- {
+		i, n := t.pieces[p].of, match[p]
+		if out[i] == "" {
+			continue
+		}
+		a, b := t.nameOf(&t.pieces[p].message), t.names[n]
+		if taken[n] = true; a.SameOwn(b) || a.Calls != "" && a.Calls == b.Calls {
+			at[i] = n
+		}
+	}
+	if _, ok := at[1]; !ok && t.turn[0].Role == message.User {
+		at[1] = len(t.items) // it was shown to be answered
+	}
+	for i := len(t.turn) - 1; i >= 0; i-- {
+		n, ok := at[i+1]
+		if _, named := t.at[i]; !ok || named || out[i] != "" {
+			continue
+		}
+		for n--; n >= 0 && !inTranscripts(&t.items[n].entry); n-- {
+		}
+		if n < 0 || taken[n] {
+			continue
+		}
+		entry := &t.items[n].entry
+		same := entry.Fingerprint == fps[i]
+		if entry.Type == core.TypeErased {
+			var err error
+			if same, err = t.s.e.erasures.wasErased(ctx, entry, &t.turn[i], fps[i]); err != nil {
+				return err
+			}
+		}
+		if same {
+			out[i], at[i], taken[n] = entry.ID, n, true
+		}
+	}
+	return nil
 }
 
 // toldTurn compares a turn with what transcripts showed of it.
@@ -338,6 +381,8 @@ type toldTurn struct {
 	// known and says are the same of the items, "" of one that is named, which is a message of the turn by the host's own name for it.
 	known, says []string
 	named       []bool
+	// at is where among the items a message of the turn stands, by its index, that has the host's own name of that item.
+	at map[int]int
 }
 
 // piece is a message of a turn, or one of the results in it.
@@ -372,7 +417,7 @@ func (t *toldTurn) add(i int, print string) {
 		may := t.erased
 		for _, n := range saying {
 			if b := &t.names[n]; a.Key != "" && a.Key == b.Key || a.ID != "" && a.ID == b.ID {
-				t.named[n] = true
+				t.named[n], t.at[i] = true, n
 				return
 			}
 			may = may || t.may(a, n)

@@ -276,3 +276,125 @@ func TestAnswerBehindANamedPrompt(t *testing.T) {
 		}
 	}
 }
+
+// TestSaidAgainBehindATurnTakenBack: a turn was accepted, the user takes it back and says the same again, under another name. It is a message of its own, and the next turn
+// is shown and stored once, in its order.
+func TestSaidAgainBehindATurnTakenBack(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for _, way := range []string{"commit", "after turn"} {
+			for k := range 4 {
+				loop, restart := k&1 > 0, k&2 > 0
+				f := newFixture(t)
+				base := one(namedBy(by, 1, user("q0")), namedBy(by, 2, assistant("a0")))
+				first := one(namedBy(by, 3, user("go on")), namedBy(by, 4, assistant("badly")))
+				again := one(namedBy(by, 6, user("go on")), namedBy(by, 7, calling("c1")), namedBy(by, 8, resulting("c1", "ok")), namedBy(by, 9, assistant("well")))
+				f.assemble(1000, transcript("", join(base, first[:1])...))
+				f.accepts(way, "t1", first)
+				f.assemble(1000, transcript("", join(base, again[:1])...))
+				if loop {
+					f.assemble(1000, transcript("", join(base, again[:3])...), inLoop)
+				}
+				if restart {
+					f.restart()
+				}
+				f.accepts(way, "t2", again)
+				accepted := shown(f.assemble(1000))
+				next := shown(f.assemble(1000, transcript("", join(base, again, one(namedBy(by, 10, user("q2"))))...)))
+				want := "q0 | a0 | go on |  | ok | well"
+				if accepted != want || next != want+" | q2" || f.stored() != 9 {
+					t.Errorf("by %s, %s, loop %v, restart %v: %d stored, accepted %q, then %q", by, way, loop, restart, f.stored(), accepted, next)
+				}
+			}
+		}
+	}
+}
+
+// TestTurnAcceptedUnderOtherNamesThanShown: a host stamps messages as it shows them, and otherwise as it keeps them: an accepted turn has other names than what was shown
+// of it.
+func TestTurnAcceptedUnderOtherNamesThanShown(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for _, who := range []message.Role{"", message.User, message.Assistant} { // "" is everybody
+			for _, way := range []string{"commit", "after turn"} {
+				for k := range 12 {
+					seen, alike, restart := []int{1, 3, 5}[k%3], k/3&1 > 0, k/3&2 > 0
+					f := newFixture(t)
+					turn := func(round int) []message.Message {
+						list := one(user("go on"), callingFor("c1", "a"), resulting("c1", "ok"), callingFor("c2", "b"), resulting("c2", "fine"), assistant("done"))
+						for i := range list {
+							n := 10 + i
+							if who == "" || who == list[i].Role {
+								n += 10 * round
+							}
+							list[i] = namedBy(by, n, list[i])
+						}
+						return list
+					}
+					var before []message.Message
+					if alike {
+						before = one(namedBy(by, 1, user("go on")), namedBy(by, 2, assistant("done")))
+					}
+					for n := 1; n <= seen; n += 2 {
+						f.assemble(1000, transcript("", join(before, turn(0)[:n])...), func(r *core.AssembleRequest) {
+							if n > 1 {
+								inLoop(r)
+							}
+						})
+					}
+					if restart {
+						f.restart()
+					}
+					f.accepts(way, "t", turn(1))
+					if n, want := f.stored(), len(before)+6; n != want {
+						t.Errorf("by %s, of %q, %s, %d shown, alike before %v, restart %v: %d stored, want %d", by, who, way, seen, alike, restart, n, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSaidAgainInOneTurn: of two messages that say the same in front of a call a transcript showed one.
+func TestSaidAgainInOneTurn(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for _, way := range []string{"commit", "after turn"} {
+			f := newFixture(t)
+			turn := one(namedBy(by, 1, user("go on")), namedBy(by, 2, user("go on")), namedBy(by, 3, calling("c1")), namedBy(by, 4, resulting("c1", "ok")), namedBy(by, 5, assistant("well")))
+			f.assemble(1000, transcript("", turn[0]))
+			f.assemble(1000, transcript("", join(turn[:1], turn[2:4])...), inLoop)
+			f.accepts(way, "t", turn)
+			if n := f.stored(); n != len(turn) {
+				t.Errorf("by %s, %s: %d stored, want %d", by, way, n, len(turn))
+			}
+		}
+	}
+}
+
+// TestPromptShownAgainUnderAnotherName: a prompt to which nothing came yet is shown again, or a host makes all names anew: nothing was said twice.
+func TestPromptShownAgainUnderAnotherName(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		f := newFixture(t)
+		base := one(namedBy(by, 1, user("q0")), namedBy(by, 2, assistant("a0")))
+		for n := range 3 {
+			f.assemble(1000, transcript("", join(base, one(namedBy(by, 3+n, user("go on"))))...))
+		}
+		if n := f.stored(); n != 3 {
+			t.Errorf("by %s, shown again: %d stored, want 3", by, n)
+		}
+		f = newFixture(t)
+		list := func(round, n int) []message.Message {
+			all := one(user("q0"), assistant("a0"), user("go on"), assistant("badly"))
+			for i := range all {
+				all[i] = namedBy(by, 1+round*len(all)+i, all[i])
+			}
+			return all[:n]
+		}
+		f.assemble(1000, transcript("", list(0, 3)...))
+		f.accepts("commit", "t", list(1, 4)[2:])
+		for round := range 3 {
+			f.assemble(1000, transcript("", list(2+round, 3)...))
+		}
+		if n := f.stored(); n != 4 {
+			t.Errorf("by %s, all anew: %d stored, want 4", by, n)
+		}
+	}
+}

@@ -12,9 +12,9 @@ type matching struct {
 	// anchors and says are the fingerprints of the known entries that hosts show, "" of one that is no anchor, and of the rows. known and host are the same with the names
 	// added where these tell several apart that say the same.
 	anchors, says, known, host []string
-	// names and hosts are those of both. blank says which rows say nothing.
+	// names and hosts are those of both. blank says which rows say nothing, asks which are a user's.
 	names, hosts []Name
-	blank        []bool
+	blank, asks  []bool
 	// calls is, for each row that answers a call which the host shows, the row with that call, else -1; called the known entry that a known entry answers, or -1.
 	calls, called []int
 	// The first rows are what the engine returned when the first anchors were known; given is 0 where they may be alike only.
@@ -25,7 +25,7 @@ type matching struct {
 
 // matching prepares the comparison of rows with the known entries at hard, whose fingerprints are anchors.
 func (in *Reading) matching(known []Known, hard []int, anchors []string, rows []Row) *matching {
-	m := matching{anchors: anchors, says: fingerprints(rows), blank: make([]bool, len(rows))}
+	m := matching{anchors: anchors, says: fingerprints(rows), blank: make([]bool, len(rows)), asks: make([]bool, len(rows))}
 	ids := !again(known) && !in.again(rows) // else they say nothing
 	names, called := namesOf(known, ids)
 	m.names, m.called = make([]Name, len(hard)), make([]int, len(hard))
@@ -40,6 +40,7 @@ func (in *Reading) matching(known []Known, hard []int, anchors []string, rows []
 	m.hosts, m.calls = in.names(rows, known, names, ids)
 	for i, r := range rows {
 		m.blank[i] = !r.Own && window.SaysNothing(in.t.Messages[r.Index])
+		m.asks[i] = !r.Own && in.t.Messages[r.Index].Role == message.User
 	}
 	behind := func(r Row) bool { return r.Index >= in.given }
 	if n := slices.IndexFunc(rows, behind); n > 0 && slices.ContainsFunc(rows[:n], func(r Row) bool { return r.Own }) {
@@ -237,7 +238,8 @@ func Fill(match []int, known, host []string) {
 
 // apart takes back matches of messages that may have said the same, where what stands beside them does not bear them out: that is what no name speaks against, or what is
 // borne out itself; anything that is matched, where no message has a name of the same kind that it had. That both stand first bears a match out where something else is known, or
-// nothing was said behind it: sessions begin alike. A result whose call is shown, and is another one, is another one.
+// nothing was said behind it: sessions begin alike. A result whose call is shown, and is another one, is another one. So is what a user says at the end in the words of a turn that was taken back, where
+// the host calls it otherwise and others as it did.
 func (m *matching) apart(match []int) {
 	for i, k := range match {
 		if k >= 0 && m.another(k, i) && m.calls[i] >= 0 && m.called[k] >= 0 && match[m.calls[i]] != m.called[k] {
@@ -274,6 +276,13 @@ func (m *matching) apart(match []int) {
 		if !sure[i] {
 			match[i] = -1
 		}
+	}
+	for i := len(match) - 1; i >= 0 && m.asks[i]; i-- {
+		k := match[i]
+		if k >= 0 && (next(k) == len(m.anchors) || !m.another(k, i) || m.renamed(k, i)&same == 0) {
+			return
+		}
+		match[i] = -1
 	}
 }
 
