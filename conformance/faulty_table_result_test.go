@@ -98,6 +98,11 @@ func tableResults() []broken {
 			c.Reason = window.ReasonTail
 		}
 	})
+	choice("choices.entries", "what a rule left out called shown", func(a *core.AssembleResult, c *window.Choice) {
+		if c.Reason == window.OutRule && c.Entry != "" && len(a.Messages) > 0 && !a.Messages[0].HasResults() {
+			c.Message, c.Reason = 0, window.ReasonTail
+		}
+	})
 	without("choices.out", "heartbeats not listed", func(c window.Choice) bool { return c.Reason == window.OutHeartbeat })
 	without("choices.out", "what was erased not listed", func(c window.Choice) bool { return c.Reason == window.OutErased })
 	choice("choices.out", "heartbeats for a rule", func(_ *core.AssembleResult, c *window.Choice) {

@@ -39,8 +39,23 @@ func tableTurns() []broken {
 	turn := func(name string, change func(w *wrongEngine)) {
 		out = append(out, caughtBy("contract.turn", name, recalling(nil), change))
 	}
-	turn("what was shown is stored again when it is committed", func(w *wrongEngine) { committed(w, again) })
-	turn("what was shown is stored again when it is told afterwards", func(w *wrongEngine) { afterwards(w, again) })
+	type which func(id core.SessionID, turn []message.Message, i int) bool
+	// stored stores again what some messages of a turn say.
+	stored := func(w *wrongEngine, by func(*wrongEngine, turned), of which) {
+		by(w, func(id core.SessionID, turn []message.Message) []message.Message {
+			for i := range turn {
+				if of(id, turn, i) {
+					m := again(id, []message.Message{turn[i]})[0]
+					_, _ = w.Engine.Ingest(context.Background(), core.IngestRequest{Session: id, Message: m}) // it is found in the store
+				}
+			}
+			return turn
+		})
+	}
+	both := func(w *wrongEngine, change turned) { committed(w, change); afterwards(w, change) }
+	all := func(core.SessionID, []message.Message, int) bool { return true }
+	turn("what was shown is stored again when it is committed", func(w *wrongEngine) { stored(w, committed, all) })
+	turn("what was shown is stored again when it is told afterwards", func(w *wrongEngine) { stored(w, afterwards, all) })
 	timed := func(_ core.SessionID, turn []message.Message) []message.Message {
 		for i := range turn {
 			if !turn[i].Time.IsZero() {
@@ -49,7 +64,7 @@ func tableTurns() []broken {
 		}
 		return turn
 	}
-	turn("what is known by its time is stored again", func(w *wrongEngine) { committed(w, timed); afterwards(w, timed) })
+	turn("what is known by its time is stored again", func(w *wrongEngine) { both(w, timed) })
 	turn("what a turn before said is left out", func(w *wrongEngine) {
 		known := map[string]bool{}
 		once := func(id core.SessionID, turn []message.Message) []message.Message {
@@ -60,25 +75,10 @@ func tableTurns() []broken {
 				return was
 			})
 		}
-		committed(w, once)
-		afterwards(w, once)
+		both(w, once)
 	})
-	// stored stores again what some messages of a turn say.
-	stored := func(w *wrongEngine, which func(id core.SessionID, turn []message.Message, i int) bool) {
-		change := func(id core.SessionID, turn []message.Message) []message.Message {
-			for i := range turn {
-				if which(id, turn, i) {
-					m := again(id, []message.Message{turn[i]})[0]
-					_, _ = w.Engine.Ingest(context.Background(), core.IngestRequest{Session: id, Message: m}) // it is found in the store
-				}
-			}
-			return turn
-		}
-		committed(w, change)
-		afterwards(w, change)
-	}
 	turn("what some of a turn are known by is not looked at", func(w *wrongEngine) {
-		stored(w, func(_ core.SessionID, turn []message.Message, i int) bool {
+		stored(w, both, func(_ core.SessionID, turn []message.Message, i int) bool {
 			return !turn[i].Time.IsZero() && slices.ContainsFunc(turn, func(m message.Message) bool { return m.Time.IsZero() })
 		})
 	})
@@ -91,7 +91,7 @@ func tableTurns() []broken {
 				}
 			}
 		}
-		stored(w, func(id core.SessionID, turn []message.Message, i int) bool {
+		stored(w, both, func(id core.SessionID, turn []message.Message, i int) bool {
 			was, ok := shown.Load(id.String() + message.Fingerprint(turn[i]))
 			return ok && was != usesOf(turn[i])
 		})

@@ -75,6 +75,8 @@ type known struct {
 	said  string
 	// leads says that it is a system message from the beginning of a transcript.
 	leads bool
+	// answers says that it holds results: a rule may take out those whose call is not there, and others of the same message stay.
+	answers bool
 }
 
 // entry returns what is stored under an id, wherever it belongs.
@@ -91,7 +93,7 @@ func (d *driver) entry(id string) (known, bool) {
 			d.entries = map[string]known{}
 		}
 		e := &got[0]
-		d.entries[id] = known{marks: marksOf(e), typ: e.Type, raw: string(e.Message.Raw), said: e.Message.Text(), leads: e.Leads()}
+		d.entries[id] = known{marks: marksOf(e), typ: e.Type, raw: string(e.Message.Raw), said: e.Message.Text(), leads: e.Leads(), answers: e.Message.HasResults()}
 		return d.entries[id], true
 	}
 	return known{}, false
@@ -129,15 +131,16 @@ func choicesEntries(p *prompt) string {
 		text := w.text()
 		for _, c := range append(named[i], quoted[i]...) {
 			k, ok := p.d.entry(c.Entry)
+			whole := c.Stub == "" && (!k.answers || len(w.Results) == 0)
 			switch {
 			case !ok:
 				return fmt.Sprintf("message %d shows the entry %q, say the choices, and no such entry is stored", i, c.Entry)
 			case k.leads && c.Reason != window.ReasonSystem:
 				return fmt.Sprintf("message %d shows the entry %q, a system message in front, for %q", i, c.Entry, c.Reason)
 			case c.Reason == window.ReasonRecalled, len(k.marks) == 0, p.t.floating[k.marks[0]]:
-			case c.Stub == "" && !strings.Contains(text, k.marks[0]):
+			case whole && !strings.Contains(text, k.marks[0]):
 				return fmt.Sprintf("message %d shows the entry %q, say the choices, and does not hold its %s", i, c.Entry, k.marks[0])
-			case c.Stub == "" && len(named[i]) == 1 && all[i] == 1 && !strings.Contains(p.res.Messages[i].Text(), k.said):
+			case whole && len(named[i]) == 1 && all[i] == 1 && !strings.Contains(p.res.Messages[i].Text(), k.said):
 				return fmt.Sprintf("message %d shows the entry %q whole, say the choices, and does not say what it says: %.80q", i, c.Entry, k.said)
 			case c.Stub != "" && len(named[i]) == 1 && k.raw != "" && !p.res.Messages[i].Edited && k.raw == string(p.res.Messages[i].Raw):
 				return fmt.Sprintf("message %d shows the entry %q shortened (%s), say the choices, and it is whole", i, c.Entry, c.Stub)
