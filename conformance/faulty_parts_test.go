@@ -132,6 +132,9 @@ func faultyRetrievers() []fault {
 		askerFault("silent about searchers", func(a *asker) { a.blind = true }, "failure.retrieve"),
 		askerFault("silent when all fail", func(a *asker) { a.calm = true }, "failure.retrieve"),
 		askerFault("says what was asked", func(a *asker) { a.chatty = true }, "failure.retrieve"),
+		askerFault("late without an end", func(a *asker) { a.late = func(owed, _ int) bool { return owed > 0 } }, "retrieve.late-searcher"),
+		askerFault("late before it was asked", func(a *asker) { a.late = func(_, asked int) bool { return asked == 0 } }, "retrieve.late-searcher"),
+		askerFault("late while nothing is there", func(a *asker) { a.late = func(owed, asked int) bool { return asked == 1 && owed > 0 } }, "retrieve.late-searcher"),
 		askerFault("nothing when one hangs", func(a *asker) { a.impatient = true }, "failure.retrieve"),
 		{name: "nothing of before", caught: []string{"retrieve.attached"}, kin: []string{"retrieve.updated", "retrieve.surfaces", "retrieve.told", "retrieve.pages"}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
@@ -166,11 +169,20 @@ type asker struct {
 	blind, impatient bool
 	// calm tells nobody where all failed, and chatty what was asked.
 	calm, chatty bool
+	// late says whether something is, by how often it was asked; owed is how often a searcher was.
+	late        func(owed, asked int) bool
+	owed, asked atomic.Int64
+}
+
+// Late implements core.LateRetriever.
+func (a *asker) Late(core.Query) bool {
+	return a.late != nil && a.late(int(a.owed.Load()), int(a.asked.Load()))
 }
 
 func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
 	var out []core.Candidate
 	var missing []error
+	a.asked.Add(1)
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(a.searchers))) {
 		b := a.breakers[name]
 		err := b.Try(q.Now)
@@ -181,6 +193,7 @@ func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, e
 		}
 		if err != nil {
 			missing = append(missing, fmt.Errorf("%s: %w", name, err))
+			a.owed.Add(1)
 		}
 		for _, h := range hits {
 			out = append(out, core.Candidate{Entry: h.Entry, Score: h.Score, Source: name})

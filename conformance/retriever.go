@@ -85,6 +85,8 @@ func retrieverContract() []Check {
 			Rule: "Retrieve returns when its context ends, with what it has or with the context's error"},
 		{ID: "failure.retrieve", Promise: 9, Suite: SuiteRetriever, retriever: failureRetrieve, Needs: []Need{NeedSearchers},
 			Rule: "a searcher that fails or hangs is named in an error that wraps core.ErrPartial, beside what the others found; where all fail there is an error; none holds what was asked"},
+		{ID: "retrieve.late-searcher", Promise: 9, Suite: SuiteRetriever, retriever: lateSearcher, once: true, Needs: []Need{NeedSearchers},
+			Rule: "where a searcher is late, a retriever says Late when it is ready and not before, has what it finds when it is asked again, and then nothing is late"},
 		{ID: "retrieve.share", Promise: 1, Suite: SuiteRetriever, retriever: retrieveShare, Needs: []Need{NeedSharer},
 			Rule: "RecallShare is 0 to 0.5 and does not change from call to call"},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -160,4 +161,56 @@ func candidateIDs(cs []core.Candidate) []string {
 		out[i] = c.Entry.ID
 	}
 	return out
+}
+
+// slow is a searcher that is too late when it is asked first, and has what there is once it is ready.
+type slow struct {
+	troubled
+	ready, owes atomic.Bool
+}
+
+func (s *slow) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
+	if !s.ready.Load() {
+		s.owes.Store(true)
+		return nil, fmt.Errorf("slow: not yet: %w", core.ErrPartial)
+	}
+	s.owes.Store(false)
+	return s.troubled.Search(ctx, q)
+}
+
+// Late implements core.LateSearcher.
+func (s *slow) Late(core.SearchQuery) bool { return s.ready.Load() && s.owes.Load() }
+
+// lateSearcher asks a retriever that may say that something is late, where one of two searchers is.
+func lateSearcher(r *retrieverRun) string {
+	r.watch.beat()
+	if text := r.fill(); text != "" {
+		return text
+	}
+	behind := &slow{troubled: troubled{store: r.store}}
+	retriever := r.over(r.tb, map[string]core.Searcher{"alone": behind})
+	late, ok := retriever.(core.LateRetriever)
+	if !ok {
+		return ""
+	}
+	q := r.query(0, troubling)
+	if late.Late(q) {
+		return "Late of a query that was never asked: true, want false"
+	}
+	_, _ = retriever.Retrieve(r.ctx(), q) // what it says of a searcher that has nothing yet is failure.retrieve's
+	if late.Late(q) {
+		return "Late while the searcher is not ready: true, want false"
+	}
+	behind.ready.Store(true)
+	said := late.Late(q)
+	got, err := retriever.Retrieve(r.ctx(), q)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("asked again when the searcher is ready: error %v, want none", err)
+	case said && len(got) == 0:
+		return "Late says that there is more, and asked again there is nothing"
+	case late.Late(q):
+		return "Late once all was asked again: true, want false"
+	}
+	return ""
 }
