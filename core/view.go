@@ -68,6 +68,8 @@ type View struct {
 	Output Ledger `json:"output,omitzero"`
 	// Told is what transcripts showed of the turn that runs.
 	Told Told `json:"told,omitzero"`
+	// Called are by what the host knows entries that it called otherwise when they came, at most MaxCalled, the newest behind.
+	Called []Called `json:"called,omitempty"`
 	// Outputs are what Assemble returned before that, the ones used last behind: a host that is in a turn may go on building on one of them.
 	Outputs []Ledger `json:"outputs,omitempty"`
 	// Commits are the newest advancement keys, oldest first; older ones are recognised by the keys of their entries.
@@ -204,6 +206,17 @@ type Ledger struct {
 	Whole bool `json:"whole,omitempty"`
 }
 
+// MaxCalled is how many names View.Called holds at most.
+const MaxCalled = 32
+
+// Called is the name that a host gave an entry later on: what it says of Message.Key, Message.ID and Message.Time.
+type Called struct {
+	Entry string    `json:"entry"`
+	Key   string    `json:"key,omitempty"`
+	ID    string    `json:"id,omitempty"`
+	Time  time.Time `json:"time,omitzero"`
+}
+
 // Told are the positions on the path of what transcripts showed of a turn: From <= position < To.
 type Told struct {
 	From int `json:"from"`
@@ -313,7 +326,7 @@ func (v *View) Clone() View {
 	c.Summaries = slices.Clone(v.Summaries)
 	c.Head = slices.Clone(v.Head)
 	c.Stubs = maps.Clone(v.Stubs)
-	c.Commits = slices.Clone(v.Commits)
+	c.Commits, c.Called = slices.Clone(v.Commits), slices.Clone(v.Called)
 	c.Grants = slices.Clone(v.Grants)
 	c.Kept = slices.Clone(v.Kept)
 	c.Outputs = slices.Clone(v.Outputs)

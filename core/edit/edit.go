@@ -656,6 +656,24 @@ func (e Commit) Edit(v *core.View) {
 	}
 }
 
+// Call notes another name of an entry, in the place of the one that was noted before, and keeps the newest of all.
+type Call struct{ Called core.Called }
+
+// Edit implements core.Edit.
+func (e Call) Edit(v *core.View) {
+	list := slices.DeleteFunc(slices.Clone(v.Called), func(c core.Called) bool { return c.Entry == e.Called.Entry })
+	v.Called = append(list, e.Called)
+	v.Called = v.Called[max(0, len(v.Called)-core.MaxCalled):]
+}
+
+// Uncall takes away the names that were noted of entries.
+type Uncall struct{ Entries map[string]bool }
+
+// Edit implements core.Edit.
+func (e Uncall) Edit(v *core.View) {
+	v.Called = slices.DeleteFunc(slices.Clone(v.Called), func(c core.Called) bool { return e.Entries[c.Entry] })
+}
+
 // Erased counts the erasures that took something out of the view.
 type Erased struct{ Count uint64 }
 

@@ -169,6 +169,7 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 				v.Apply(edit.Unstub{IDs: []string{sid}})
 			}
 		}
+		v.Apply(edit.Uncall{Entries: er.ids})
 		if er.ids[v.Pinned] {
 			v.Apply(edit.Pin{})
 		}

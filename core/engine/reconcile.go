@@ -165,6 +165,7 @@ func (s *session) slid(ctx context.Context, list []message.Message, kept []strin
 		return false, err
 	}
 	another, i := false, len(list)-1
+	called := make(map[string]int)
 	var failed error
 	err := s.eachShown(ctx, &s.view, s.view.Len(), most, func(_ int, entry *core.Entry) bool {
 		for i >= first && list[i].Type == message.Filler {
@@ -188,16 +189,45 @@ func (s *session) slid(ctx context.Context, list []message.Message, kept []strin
 			return false // something stands between the two that the host does not show, or a line of the host's
 		}
 		i--
-		known := nameOf(&entry.Message)
+		known := s.nameOf(entry).Without(s.renames)
 		if name.Same(known) {
 			another = false
 			return false
 		}
-		another = another || name.Another(known)
+		if name.Another(known) {
+			another, called[entry.ID] = true, i+1
+		}
 		name.Time = time.Time{}
 		return !name.Another(known)
 	})
+	for id, i := range called {
+		if !another { // a time alone may be another one
+			s.calledNow(id, &list[i])
+		}
+	}
 	return another, cmp.Or(err, failed)
+}
+
+// nameOf returns by what the host knows an entry: by what it called it last.
+func (s *session) nameOf(entry *core.Entry) transcript.Name {
+	name := transcript.FullName(&entry.Message)
+	if entry.Type != core.TypeErased {
+		s.rename(entry.ID, &name)
+	}
+	return name
+}
+
+// rename makes the name that an entry came with the one that the host has for it now.
+func (s *session) rename(id string, name *transcript.Name) {
+	if c, ok := s.called[id]; ok {
+		name.Key, name.ID, name.Time = c.Key, c.ID, c.Time
+	}
+}
+
+// calledNow notes that the host has another name for an entry now: the next view that is published holds it.
+func (s *session) calledNow(id string, m *message.Message) {
+	c := core.Called{Entry: id, Key: m.Key, ID: m.ID, Time: m.Time}
+	s.called[id], s.calls = c, append(s.calls, c)
 }
 
 // callsOf returns what a ledger holds of the ids of calls.
@@ -269,6 +299,11 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	if err != nil {
 		return 0, err
 	}
+	for i := range known {
+		if !known[i].Erased {
+			s.rename(known[i].ID, &known[i].Name)
+		}
+	}
 	if len(s.view.Stubs) > 0 {
 		if err := s.warmUp(ctx); err != nil { // what they make of entries is the engine's own
 			return 0, err
@@ -297,6 +332,9 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	in.TakeLeaders(&s.view, known)
 	plan := in.Plan(&s.view, known)
 	s.renames = plan.Renames
+	for k, i := range plan.Called {
+		s.calledNow(known[k].ID, &t.Messages[i])
+	}
 	v := s.view.Clone()
 	id, seq, accepted := s.accepted()
 	n, err := s.follow(ctx, &v, t, plan)

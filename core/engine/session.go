@@ -80,6 +80,9 @@ type session struct {
 	reread, stale bool
 	// renames are the kinds of names of which the last list that was compared as a whole had others for everything.
 	renames transcript.Kinds
+	// called is view.Called by entry, with what is not published yet, which is in calls.
+	called map[string]core.Called
+	calls  []core.Called
 	// short is where the store's session ended when that was last found to be in front of view.Next, -1 when it is not.
 	short int64
 	// purged says that nothing is left of what the session was when it was last read.
@@ -432,7 +435,7 @@ func (s *session) forget() {
 // purge is forget for a session that was purged: what is said in it from now on has nothing to do with what was.
 func (s *session) purge() {
 	s.forget()
-	s.outputs, s.variants, s.trail = nil, nil, nil
+	s.outputs, s.variants, s.trail, s.calls, s.called = nil, nil, nil, nil, make(map[string]core.Called)
 	s.gone, s.places, s.blank, s.seen, s.quote, s.turn, s.holes = nil, nil, nil, nil, nil, turnBudget{}, nil
 	// Positions go on: to a process that has not looked meanwhile, what is new does not look like what it knows.
 	s.view, s.purged, s.short = core.View{Session: s.id, Epoch: s.view.Epoch, Next: s.view.Next}, true, -1
@@ -491,7 +494,7 @@ func (s *session) publish(ctx context.Context, v core.View) error {
 
 // swap is publish without what was counted meanwhile.
 func (s *session) swap(ctx context.Context, v core.View) error {
-	v.Apply(edit.Publish{Version: s.view.Version + 1}, edit.Sent{Outputs: s.outputs})
+	s.next(&v)
 	if err := s.e.views.SwapView(ctx, v); err != nil {
 		s.forget()
 		return fmt.Errorf("core: publish view %q: %w", s.id, err)
@@ -500,10 +503,18 @@ func (s *session) swap(ctx context.Context, v core.View) error {
 	return nil
 }
 
+// next makes a view the one that is published next.
+func (s *session) next(v *core.View) {
+	v.Apply(edit.Publish{Version: s.view.Version + 1}, edit.Sent{Outputs: s.outputs})
+	for _, c := range s.calls {
+		v.Apply(edit.Call{Called: c})
+	}
+}
+
 // settle is publish for what came of reading: where the store cannot be written (a full disk, a file without the right to write) the view is kept in memory alone,
 // which is reported, and published by the next call that can. A strict engine fails.
 func (s *session) settle(ctx context.Context, v core.View) error {
-	v.Apply(edit.Publish{Version: s.view.Version + 1}, edit.Sent{Outputs: s.outputs})
+	s.next(&v)
 	giveBack := s.e.pending.take(&v)
 	err := s.e.views.SwapView(ctx, v)
 	if err != nil {
@@ -530,6 +541,10 @@ func (c *Config) doesWithout(ctx context.Context, err error) bool {
 // hold makes v the session's view.
 func (s *session) hold(v core.View) {
 	s.view, s.owed, s.stale, s.ahead = v, nil, true, false
+	s.calls, s.called = nil, make(map[string]core.Called, len(v.Called))
+	for _, c := range v.Called {
+		s.called[c.Entry] = c
+	}
 	s.adopted.Store(v.Parent != nil && v.Parent.Agent != s.id.Agent || elsewhere(&v, s.id.Agent))
 }
 

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
@@ -188,7 +187,7 @@ func (s *session) beginsWith(ctx context.Context, from, to int, messages []messa
 		if !inTranscripts(entry) {
 			continue
 		}
-		if n == len(messages) || entry.Fingerprint != message.Fingerprint(messages[n]) || transcript.FullName(&entry.Message).Another(transcript.FullName(&messages[n])) {
+		if n == len(messages) || entry.Fingerprint != message.Fingerprint(messages[n]) || s.nameOf(entry).Another(transcript.FullName(&messages[n])) {
 			return 0, nil
 		}
 		n++
@@ -281,16 +280,19 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 	}
 	items = append(items, s.items[max(from-s.base, 0):max(to-s.base, 0)]...)
 	t := toldTurn{
-		s: s, turn: turn, items: items, names: make([]transcript.Name, len(items)), saying: make(map[string][]int), at: make(map[int]int),
+		s: s, turn: turn, items: items, names: make([]transcript.Name, len(items)), saying: make(map[string][]int),
 		known: make([]string, len(items)), says: make([]string, len(items)), named: make([]bool, len(items)),
 	}
 	for n := range items {
 		entry := &items[n].entry
-		t.names[n], t.erased = t.nameOf(&entry.Message), t.erased || entry.Type == core.TypeErased
+		t.names[n], t.erased = s.nameOf(entry).Without(s.renames), t.erased || entry.Type == core.TypeErased
 		t.saying[entry.Fingerprint] = append(t.saying[entry.Fingerprint], n)
 	}
 	for i := range turn {
 		t.add(i, fps[i])
+	}
+	if out, err := t.begun(ctx); out != nil || err != nil {
+		return out, err
 	}
 	if err := t.read(ctx); err != nil {
 		return nil, err
@@ -317,52 +319,66 @@ func (s *session) told(ctx context.Context, turn []message.Message, fps []string
 			delete(out, t.pieces[p].of)
 		}
 	}
-	if err := t.inFront(ctx, fps, match, out); err != nil || !sure && out[0] == "" {
-		return nil, err
+	if !sure {
+		return nil, nil
 	}
 	return out, nil
 }
 
-// inFront adds to what is known what stands directly in front of a message that the host's own name or the ids of its calls make known, on the path as in the turn, and says
-// the same: a user who says something once more is known by what was said before, and the host has another name for it.
-func (t *toldTurn) inFront(ctx context.Context, fps []string, match []int, out map[int]string) error {
-	at, taken := maps.Clone(t.at), slices.Clone(t.named)
-	for p := len(match) - 1; p >= 0; p-- {
-		i, n := t.pieces[p].of, match[p]
-		if out[i] == "" {
-			continue
-		}
-		a, b := t.nameOf(&t.pieces[p].message), t.names[n]
-		if taken[n] = true; a.SameOwn(b) || a.Calls != "" && a.Calls == b.Calls {
-			at[i] = n
+// begun returns what is known of a turn that begins, word for word, with all that was shown of it, or with all of that from something a user said on: it is what was shown,
+// whatever its host calls it by now.
+func (t *toldTurn) begun(ctx context.Context) (map[int]string, error) {
+	var shown []*core.Entry
+	for n := range t.items {
+		if entry := &t.items[n].entry; inTranscripts(entry) {
+			shown = append(shown, entry)
 		}
 	}
-	if _, ok := at[1]; !ok && t.turn[0].Role == message.User {
-		at[1] = len(t.items) // it was shown to be answered
-	}
-	for i := len(t.turn) - 1; i >= 0; i-- {
-		n, ok := at[i+1]
-		if _, named := t.at[i]; !ok || named || out[i] != "" {
+	for from, first := range shown {
+		if from > 0 && first.Role != message.User {
 			continue
 		}
-		for n--; n >= 0 && !inTranscripts(&t.items[n].entry); n-- {
-		}
-		if n < 0 || taken[n] {
+		n, err := t.same(ctx, shown[from:])
+		if err != nil || n == 0 {
+			if err != nil {
+				return nil, err
+			}
 			continue
 		}
-		entry := &t.items[n].entry
-		same := entry.Fingerprint == fps[i]
-		if entry.Type == core.TypeErased {
-			var err error
-			if same, err = t.s.e.erasures.wasErased(ctx, entry, &t.turn[i], fps[i]); err != nil {
-				return err
+		out := make(map[int]string)
+		for p, entry := range shown[from:] {
+			i := t.all[p].of
+			if out[i] == "" {
+				out[i] = entry.ID
+			}
+			if name := t.nameOf(&t.all[p].message); name.SameOwn(name) && !name.SameOwn(t.s.nameOf(entry).Without(t.s.renames)) {
+				t.s.calledNow(entry.ID, &t.turn[i])
 			}
 		}
-		if same {
-			out[i], at[i], taken[n] = entry.ID, n, true
+		return out, nil
+	}
+	return nil, nil
+}
+
+// same returns how many entries a turn begins with, 0 where it does not begin with all of them.
+func (t *toldTurn) same(ctx context.Context, entries []*core.Entry) (int, error) {
+	n := len(entries)
+	if n > len(t.all) || n < len(t.all) && t.all[n].of == t.all[n-1].of { // of what is merged all is known, or it is not
+		return 0, nil
+	}
+	for p, entry := range entries {
+		same := entry.Fingerprint == t.all[p].print
+		if entry.Type == core.TypeErased {
+			var err error
+			if same, err = t.s.e.erasures.wasErased(ctx, entry, &t.all[p].message, t.all[p].print); err != nil {
+				return 0, err
+			}
+		}
+		if !same {
+			return 0, nil
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // toldTurn compares a turn with what transcripts showed of it.
@@ -378,17 +394,18 @@ type toldTurn struct {
 	// without.
 	pieces      []piece
 	ids, prints []string
+	// all are the pieces of all messages of the turn.
+	all []piece
 	// known and says are the same of the items, "" of one that is named, which is a message of the turn by the host's own name for it.
 	known, says []string
 	named       []bool
-	// at is where among the items a message of the turn stands, by its index, that has the host's own name of that item.
-	at map[int]int
 }
 
 // piece is a message of a turn, or one of the results in it.
 type piece struct {
 	of      int
 	message message.Message
+	print   string
 }
 
 // nameOf returns by what a host knows a message, without what it makes anew each time.
@@ -413,11 +430,22 @@ func (t *toldTurn) may(a transcript.Name, n int) bool {
 // add takes a message of the turn up, unless it is an item by the host's own name for it, which is none of the others then.
 func (t *toldTurn) add(i int, print string) {
 	m, saying := &t.turn[i], t.saying[print]
+	pieces := []piece{{i, *m, print}}
+	result := func(p message.Part) bool { return p.Kind == message.ToolResult }
+	if len(saying) == 0 && m.Role == message.Tool && len(m.Parts) > 1 && slices.ContainsFunc(m.Parts, result) {
+		pieces = pieces[:0]
+		for _, p := range m.Parts {
+			one := *m
+			one.Parts = []message.Part{p}
+			pieces = append(pieces, piece{i, one, message.Fingerprint(one)})
+		}
+	}
+	t.all = append(t.all, pieces...)
 	if a := t.nameOf(m); a.Key+a.ID != "" {
 		may := t.erased
 		for _, n := range saying {
 			if b := &t.names[n]; a.Key != "" && a.Key == b.Key || a.ID != "" && a.ID == b.ID {
-				t.named[n], t.at[i] = true, n
+				t.named[n] = true
 				return
 			}
 			may = may || t.may(a, n)
@@ -426,20 +454,9 @@ func (t *toldTurn) add(i int, print string) {
 			return
 		}
 	}
-	result := func(p message.Part) bool { return p.Kind == message.ToolResult }
-	if len(saying) > 0 || m.Role != message.Tool || len(m.Parts) < 2 || !slices.ContainsFunc(m.Parts, result) {
-		t.put(piece{i, *m}, print)
-		return
+	for _, p := range pieces {
+		t.pieces, t.prints, t.ids = append(t.pieces, p), append(t.prints, p.print), append(t.ids, p.print+t.nameOf(&p.message).Calls)
 	}
-	for _, p := range m.Parts {
-		one := *m
-		one.Parts = []message.Part{p}
-		t.put(piece{i, one}, message.Fingerprint(one))
-	}
-}
-
-func (t *toldTurn) put(p piece, print string) {
-	t.pieces, t.prints, t.ids = append(t.pieces, p), append(t.prints, print), append(t.ids, print+t.nameOf(&p.message).Calls)
 }
 
 // read looks at what the items say.

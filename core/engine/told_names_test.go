@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -315,11 +316,14 @@ func TestTurnAcceptedUnderOtherNamesThanShown(t *testing.T) {
 	for _, by := range []string{"id", "key", "time"} {
 		for _, who := range []message.Role{"", message.User, message.Assistant} { // "" is everybody
 			for _, way := range []string{"commit", "after turn"} {
-				for k := range 12 {
-					seen, alike, restart := []int{1, 3, 5}[k%3], k/3&1 > 0, k/3&2 > 0
+				for k := range 24 {
+					seen, alike, restart, words := []int{1, 3, 5}[k%3], k/3&1 > 0, k/3&2 > 0, k/3&4 > 0
 					f := newFixture(t)
 					turn := func(round int) []message.Message {
 						list := one(user("go on"), callingFor("c1", "a"), resulting("c1", "ok"), callingFor("c2", "b"), resulting("c2", "fine"), assistant("done"))
+						if words { // an answer that the user steered behind
+							list = one(user("go on"), user("now"), assistant("so"), user("go on"), assistant("then"), assistant("done"))
+						}
 						for i := range list {
 							n := 10 + i
 							if who == "" || who == list[i].Role {
@@ -345,7 +349,7 @@ func TestTurnAcceptedUnderOtherNamesThanShown(t *testing.T) {
 					}
 					f.accepts(way, "t", turn(1))
 					if n, want := f.stored(), len(before)+6; n != want {
-						t.Errorf("by %s, of %q, %s, %d shown, alike before %v, restart %v: %d stored, want %d", by, who, way, seen, alike, restart, n, want)
+						t.Errorf("by %s, of %q, %s, %d shown, alike before %v, restart %v, words %v: %d stored, want %d", by, who, way, seen, alike, restart, words, n, want)
 					}
 				}
 			}
@@ -395,6 +399,53 @@ func TestPromptShownAgainUnderAnotherName(t *testing.T) {
 		}
 		if n := f.stored(); n != 4 {
 			t.Errorf("by %s, all anew: %d stored, want 4", by, n)
+		}
+	}
+}
+
+// TestSaidAgainUnderTheNameItHasSince: a message has another name once it is kept. Its answer is taken back, and the list ends with it under that name: nothing was said again.
+func TestSaidAgainUnderTheNameItHasSince(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for _, way := range []string{"commit", "after turn", ""} {
+			for k := range 8 {
+				later, restart, redact := k&1 > 0 || way == "", k&2 > 0, k&4 > 0
+				f := newFixture(t, func(c *engine.Config, _ *engine.Parts) {
+					if redact {
+						c.Redact = []engine.RedactRule{{Name: "word", Pattern: "go"}}
+					}
+				})
+				base := one(namedBy(by, 1, user("q0")), namedBy(by, 2, assistant("a0")))
+				kept := namedBy(by, 4, user("go on"))
+				f.assemble(1000, transcript("", join(base, one(namedBy(by, 3, user("go on"))))...))
+				want := 4
+				for try := range 3 {
+					answer := namedBy(by, 10+try, assistant(fmt.Sprint("try ", try)))
+					if way != "" {
+						f.accepts(way, fmt.Sprint("t", try), one(kept, answer))
+					}
+					if later {
+						f.assemble(1000, transcript("", join(base, one(kept, answer, namedBy(by, 20+try, user(fmt.Sprint("more ", try)))))...))
+						want++
+					}
+					if restart {
+						f.restart()
+					}
+					got := shown(f.assemble(1000, transcript("", join(base, one(kept))...)))
+					if f.stored() != want || strings.Contains(got, "try") {
+						t.Errorf("by %s, %q, later %v, restart %v, redact %v, try %d: %d stored, want %d; shown %s", by, way, later, restart, redact, try, f.stored(), want, got)
+					}
+					want++
+				}
+				f.assemble(1000, transcript("", join(base, one(kept, user("next")))...))
+				v, err := f.store.LoadView(t.Context(), f.id)
+				if err != nil || len(v.Called) != 1 {
+					t.Errorf("by %s, %q: %+v are noted, %v, want one name", by, way, v.Called, err)
+				}
+				f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{entriesOf(f)[2].ID}})
+				if v, err = f.store.LoadView(t.Context(), f.id); err != nil || len(v.Called) > 0 {
+					t.Errorf("by %s, %q: %+v are noted of what was erased, %v", by, way, v.Called, err)
+				}
+			}
 		}
 	}
 }

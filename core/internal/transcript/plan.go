@@ -42,6 +42,8 @@ type Plan struct {
 	Keep int
 	// Renames are the kinds of names of which the host has others for all that it shows.
 	Renames Kinds
+	// Called are the messages of which the host has another name now, and not for all that it shows, by the index among Known.
+	Called map[int]int
 }
 
 // Plan compares the rows with what is known of the path of v.
@@ -85,6 +87,7 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	}
 	l.fillers = append(l.fillers, in.end)
 	p := Plan{Course: compose(l, in.t), Host: l.host, Hard: hard, Known: known, Leaders: in.leaders, Renames: m.renames(linked)}
+	p.Called = in.called(m, linked, hard, rows, p.Renames)
 	if len(in.t.Messages) > 0 && in.t.Messages[0].Role == message.System {
 		p.Keep = v.Lead
 		if len(p.Leaders) == 0 && p.CommonPrefix() == 0 {
@@ -95,6 +98,20 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 		p.Keep = len(known) // a list that goes on behind what no host shows takes nothing back
 	}
 	return p
+}
+
+// called returns the messages that the host calls otherwise than what they are linked with, by a kind of name that is none of the renames.
+func (in *Reading) called(m *matching, linked, hard []int, rows []Row, renames Kinds) map[int]int {
+	out := make(map[int]int)
+	for i, k := range linked {
+		if i > 0 && rows[i-1].Index == rows[i].Index || i+1 < len(rows) && rows[i+1].Index == rows[i].Index {
+			continue // it shows several
+		}
+		if k >= 0 && !rows[i].Own && m.names[k].Another(m.hosts[i]) && m.renamed(k, i)&^renames&(byKey|byID|byTime) != 0 {
+			out[hard[k]] = rows[i].Index
+		}
+	}
+	return out
 }
 
 // News returns the messages to store, in the order strays, conversation, leaders, and the marks of their entries. The first one gets position next.
