@@ -85,14 +85,18 @@ func (t *erasures) stayErased(ctx context.Context, f *erased.Messages, entry cor
 	return t.emptied(ctx, entry, receipt)
 }
 
-// emptied returns what is left of an entry. Where its key holds its fingerprint, that goes too.
-func (t *erasures) emptied(ctx context.Context, entry core.Entry, receipt string) (core.Entry, error) {
+// emptied returns what is left of an entry, which the host called by other names since. Where its key holds its fingerprint, that goes too.
+func (t *erasures) emptied(ctx context.Context, entry core.Entry, receipt string, called ...core.Called) (core.Entry, error) {
 	p, err := t.printsOf(ctx, entry.Agent, true)
 	if err != nil {
 		return entry, err
 	}
 	id := entry.SessionID()
-	entry.Meta = placeMeta(&entry, receipt, p.Origin(id, &entry.Message))
+	origin := p.Origin(id, &entry.Message)
+	for _, c := range called {
+		origin = strings.TrimSpace(origin + " " + p.Origin(id, &message.Message{Key: c.Key, ID: c.ID, Time: c.Time}))
+	}
+	entry.Meta = placeMeta(&entry, receipt, origin)
 	print := p.Of(id, entry.Fingerprint)
 	entry.Key = strings.ReplaceAll(entry.Key, entry.Fingerprint, print)
 	entry.Type, entry.Fingerprint, entry.Tokens, entry.Message = core.TypeErased, print, 0, message.New(entry.Role, "")
@@ -109,14 +113,14 @@ func placeMeta(entry *core.Entry, receipt, origin string) map[string]string {
 }
 
 // empty turns a stored entry into an empty place, which it returns. One that is empty already says of another receipt.
-func (t *erasures) empty(ctx context.Context, entry core.Entry, receipt string) (core.Entry, error) {
+func (t *erasures) empty(ctx context.Context, entry core.Entry, receipt string, called ...core.Called) (core.Entry, error) {
 	var c core.Change
 	if entry.Type == core.TypeErased {
 		entry.Meta = placeMeta(&entry, receipt, entry.Meta[erased.MetaOrigin])
 	} else {
 		was := entry.Key
 		var err error
-		if entry, err = t.emptied(ctx, entry, receipt); err != nil {
+		if entry, err = t.emptied(ctx, entry, receipt, called...); err != nil {
 			return entry, err
 		}
 		c = core.Change{Message: &entry.Message, Type: entry.Type, Fingerprint: entry.Fingerprint}

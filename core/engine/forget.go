@@ -313,6 +313,19 @@ func (er *erasure) covers(sum core.Entry) bool {
 	return slices.ContainsFunc(er.spans[sum.SessionID()], func(entry core.Entry) bool { return entry.Seq < sum.Seq })
 }
 
+// called returns by what a session's host knows entries that it called otherwise when they came: its transcript has them under that name.
+func (er *erasure) called(ctx context.Context, id core.SessionID) (map[string][]core.Called, error) {
+	v, err := er.e.views.LoadView(ctx, id)
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		return nil, err
+	}
+	out := make(map[string][]core.Called, len(v.Called))
+	for _, c := range v.Called {
+		out[c.Entry] = append(out[c.Entry], c)
+	}
+	return out, nil
+}
+
 // empty turns the entries into empty places. Summaries leave one too: whoever stores something on a view of before would get their position, and what it stored be seen
 // by nobody whose view is past it. Indexes and retrievers with a memory are told.
 func (er *erasure) empty(ctx context.Context) error {
@@ -320,6 +333,10 @@ func (er *erasure) empty(ctx context.Context) error {
 		scope := id.Scope()
 		_, atOnce := er.eraser(id)
 		var gone, all []string
+		called, err := er.called(ctx, id)
+		if err != nil {
+			return err
+		}
 		for _, entry := range entries {
 			all = append(all, entry.ID)
 			if atOnce {
@@ -341,7 +358,7 @@ func (er *erasure) empty(ctx context.Context) error {
 			if entry.Type == core.TypeErased && er.req.Purge {
 				continue // its place goes, too
 			}
-			if _, err := er.e.erasures.empty(ctx, entry, er.rec.ID); err != nil && !errors.Is(err, core.ErrNotFound) {
+			if _, err := er.e.erasures.empty(ctx, entry, er.rec.ID, called[entry.ID]...); err != nil && !errors.Is(err, core.ErrNotFound) {
 				return err
 			}
 			if !summary {

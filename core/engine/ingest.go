@@ -608,7 +608,7 @@ func (s *session) overlap(ctx context.Context, turn []message.Message, heartbeat
 		if old.Type == core.TypeErased {
 			return s.e.erasures.wasErased(ctx, old, &turn[n], fps[n])
 		}
-		return old.Fingerprint == fps[n] && transcript.NameOf(&old.Message).Same(transcript.NameOf(&turn[n])), nil
+		return old.Fingerprint == fps[n] && s.nameOf(old).SameOwn(transcript.NameOf(&turn[n])), nil
 	}
 	// known returns the ids of entries that are the turn's messages from the one at first on, and how many are; false where one is not. What no transcript shows may
 	// stand among them.

@@ -128,7 +128,7 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps, ke
 		}
 		v := s.view.Clone()
 		if len(fresh) == 0 {
-			if err := s.tell(ctx, at, &v, t.Messages, nil, false); err != nil || v.Told == s.view.Told {
+			if err := s.tell(ctx, at, &v, t.Messages, nil, false); err != nil || v.Told == s.view.Told && len(s.calls) == 0 {
 				return 0, true, err
 			}
 			return 0, true, s.settle(ctx, v)

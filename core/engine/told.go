@@ -338,11 +338,9 @@ func (t *toldTurn) begun(ctx context.Context) (map[int]string, error) {
 		if from > 0 && first.Role != message.User {
 			continue
 		}
-		n, err := t.same(ctx, shown[from:])
-		if err != nil || n == 0 {
-			if err != nil {
-				return nil, err
-			}
+		if is, err := t.beginsWith(ctx, shown[from:]); err != nil {
+			return nil, err
+		} else if !is {
 			continue
 		}
 		out := make(map[int]string)
@@ -351,7 +349,7 @@ func (t *toldTurn) begun(ctx context.Context) (map[int]string, error) {
 			if out[i] == "" {
 				out[i] = entry.ID
 			}
-			if name := t.nameOf(&t.all[p].message); name.SameOwn(name) && !name.SameOwn(t.s.nameOf(entry).Without(t.s.renames)) {
+			if transcript.NameOf(&t.turn[i]).Another(t.s.nameOf(entry)) {
 				t.s.calledNow(entry.ID, &t.turn[i])
 			}
 		}
@@ -360,25 +358,25 @@ func (t *toldTurn) begun(ctx context.Context) (map[int]string, error) {
 	return nil, nil
 }
 
-// same returns how many entries a turn begins with, 0 where it does not begin with all of them.
-func (t *toldTurn) same(ctx context.Context, entries []*core.Entry) (int, error) {
+// beginsWith reports whether a turn begins with what all of the entries say.
+func (t *toldTurn) beginsWith(ctx context.Context, entries []*core.Entry) (bool, error) {
 	n := len(entries)
 	if n > len(t.all) || n < len(t.all) && t.all[n].of == t.all[n-1].of { // of what is merged all is known, or it is not
-		return 0, nil
+		return false, nil
 	}
 	for p, entry := range entries {
 		same := entry.Fingerprint == t.all[p].print
 		if entry.Type == core.TypeErased {
 			var err error
 			if same, err = t.s.e.erasures.wasErased(ctx, entry, &t.all[p].message, t.all[p].print); err != nil {
-				return 0, err
+				return false, err
 			}
 		}
 		if !same {
-			return 0, nil
+			return false, nil
 		}
 	}
-	return n, nil
+	return true, nil
 }
 
 // toldTurn compares a turn with what transcripts showed of it.

@@ -449,3 +449,121 @@ func TestSaidAgainUnderTheNameItHasSince(t *testing.T) {
 		}
 	}
 }
+
+// TestUserNamedAnewEachTime: answers keep their names, and what the user says has another one in every list. It is asked again, since a call failed or for another answer.
+func TestUserNamedAnewEachTime(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for k := range 4 {
+			behind, restart := k&1 > 0, k&2 > 0
+			f, n := newFixture(t), 10
+			list := func(answers ...message.Message) []message.Message {
+				n += 2
+				return join(one(namedBy(by, n%28, user("q0")), namedBy(by, 2, assistant("a0")), namedBy(by, (n+1)%28, user("go on"))), answers)
+			}
+			for range 3 {
+				f.assemble(1000, transcript("", list()...))
+				if behind {
+					f.assemble(1000, transcript("", list(calling("c1"), resulting("c1", "ok"))...), inLoop)
+				}
+				if restart {
+					f.restart()
+				}
+			}
+			asked := 0
+			for _, e := range entriesOf(f) {
+				if e.Role == message.User {
+					asked++
+				}
+			}
+			if asked != 2 {
+				t.Errorf("by %s, calls behind it %v, restart %v: %d messages of the user are stored, want 2", by, behind, restart, asked)
+			}
+		}
+	}
+}
+
+// TestAcceptedTwiceUnderOtherNames: a turn is accepted under other names than it was shown with, and handed over once more.
+func TestAcceptedTwiceUnderOtherNames(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for k := range 4 {
+			loop, restart := k&1 > 0, k&2 > 0
+			f := newFixture(t)
+			turn := func(round int) []message.Message {
+				list := one(user("do it"), calling("c1"), resulting("c1", "ok"), assistant("done"))
+				for i := range list {
+					list[i] = namedBy(by, 1+10*round+i, list[i])
+				}
+				return list
+			}
+			f.assemble(1000, transcript("", turn(0)[:1]...))
+			if loop {
+				f.assemble(1000, transcript("", turn(0)[:3]...), inLoop)
+			}
+			f.accepts("commit", "t", turn(1))
+			if restart {
+				f.restart()
+			}
+			f.accepts("after turn", "", turn(1))
+			if f.stored() != 4 {
+				t.Errorf("by %s, loop %v, restart %v: %d stored, want 4", by, loop, restart, f.stored())
+			}
+		}
+	}
+}
+
+// TestErasedUnderAnotherName: messages have other names once they are kept, or are typed again. What was erased stays so, whichever name its host shows it by.
+func TestErasedUnderAnotherName(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for _, way := range []string{"commit", "after turn", ""} {
+			for k := range 16 {
+				base, restart, loop, first := k&1 > 0, k&2 > 0, k&4 > 0, k&8 > 0
+				f, n := newFixture(t), 0
+				say := func(m message.Message) message.Message { n++; return namedBy(by, n, m) }
+				var list []message.Message
+				if base {
+					list = one(say(user("q0")), say(assistant("a0")))
+				}
+				erase := func() {
+					var ids []string
+					for _, e := range entriesOf(f) {
+						if strings.HasPrefix(e.Message.Text(), "secret") {
+							ids = append(ids, e.ID)
+						}
+					}
+					if len(ids) > 0 {
+						f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: ids})
+					}
+				}
+				var shownBy []message.Message // under the names that they had before
+				for i := range 2 {
+					secret := fmt.Sprint("secret", i)
+					shownBy = append(shownBy, say(user(secret)))
+					f.assemble(1000, transcript("", join(list, shownBy[i:])...))
+					if restart {
+						f.restart()
+					}
+					turn := one(say(user(secret)), say(calling(fmt.Sprint("c", i))), say(resulting(fmt.Sprint("c", i), "ok")), say(assistant("noted")))
+					f.assemble(1000, transcript("", join(list, turn[:1])...))
+					if loop {
+						f.assemble(1000, transcript("", join(list, turn[:3])...), inLoop)
+					}
+					if way != "" {
+						f.accepts(way, fmt.Sprint("t", i), turn)
+					}
+					list = join(list, turn)
+					if first {
+						erase()
+					}
+				}
+				erase()
+				for _, last := range []message.Message{say(user("next")), shownBy[1]} {
+					list = join(list, one(last, say(assistant("fine"))))
+					res := shown(f.assemble(1000, transcript("", join(list, one(say(user("and"))))...)))
+					if all := fmt.Sprint(entriesOf(f)); strings.Contains(res+all, "secret") {
+						t.Errorf("by %s, %q, base %v, restart %v, loop %v, first %v: what was erased is there, shown %s", by, way, base, restart, loop, first, res)
+					}
+				}
+			}
+		}
+	}
+}

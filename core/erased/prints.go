@@ -148,7 +148,7 @@ func Named(m *message.Message) message.Message {
 	return out
 }
 
-// Origin is originsOf as an erased entry may keep it.
+// Origin is originsOf as an erased entry may keep it. Those of one message under several names may stand one behind the other, with a blank between them.
 func (p Prints) Origin(id core.SessionID, m *message.Message) string {
 	var out []string
 	for _, o := range originsOf(m) {
@@ -185,9 +185,9 @@ func (p Prints) Called(id core.SessionID, origin string, m *message.Message) mes
 
 // compare returns the first letters of what an erased entry and a message are both known by, see originsOf, and whether anything else differs.
 func (p Prints) compare(id core.SessionID, origin string, m *message.Message) (same string, differs bool) {
-	known := make(map[string]string)
+	known := make(map[string][]string) // a host may have called it several things
 	for field := range strings.FieldsSeq(origin) {
-		known[field[:1]] = field[1:]
+		known[field[:1]] = append(known[field[:1]], field[1:])
 	}
 	for _, o := range originsOf(m) {
 		was, ok := known[o[:1]]
@@ -196,7 +196,7 @@ func (p Prints) compare(id core.SessionID, origin string, m *message.Message) (s
 		}
 		is := false
 		for i := range p {
-			is = is || was == p.digest(i, "origin", id, o)
+			is = is || slices.Contains(was, p.digest(i, "origin", id, o))
 		}
 		if is {
 			same += o[:1]

@@ -146,8 +146,11 @@ func (m *matching) agreeing(match []int) (n int, all bool) {
 	return n, all
 }
 
-// renames returns the kinds of names of which every one that could be compared is another.
+// renames returns the kinds of names of which every one that could be compared is another: one message alone does not tell.
 func (m *matching) renames(match []int) Kinds {
+	if matched(match) < 2 {
+		return m.anew
+	}
 	same, others := m.compared(match)
 	return others&^same | m.anew
 }
@@ -277,7 +280,19 @@ func (m *matching) apart(match []int) {
 			match[i] = -1
 		}
 	}
-	for i := len(match) - 1; i >= 0 && m.asks[i]; i-- {
+	end := len(match)
+	for end > 0 && m.asks[end-1] {
+		end--
+	}
+	asked := slices.Clone(match[:end])
+	for i := range asked {
+		if !m.asks[i] {
+			asked[i] = -1
+		}
+	}
+	kept, others := m.compared(asked)
+	same &^= others &^ kept // a user's messages are called otherwise each time
+	for i := len(match) - 1; i >= end; i-- {
 		k := match[i]
 		if k >= 0 && (next(k) == len(m.anchors) || !m.another(k, i) || m.renamed(k, i)&same == 0) {
 			return
