@@ -334,7 +334,7 @@ func (e Inherit) Edit(v *core.View) {
 	v.Head = slices.Clone(parent.Head)
 	v.Inherited = slices.Clone(parent.Inherited) // the parent's host may have copies, and so may the fork's
 	v.Summaries, v.Stubs, v.Budget, v.Backlog, v.Pinned = parent.Summaries, parent.Stubs, parent.Budget, parent.Backlog, parent.Pinned
-	v.Turns = parent.Turns
+	v.Turns, v.Called = parent.Turns, parent.Called
 	v.Explains = parent.Explains // what both show begins alike
 	v.Host = parent.Host
 	v.Recall, v.Kept = nil, nil

@@ -150,7 +150,7 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 			return nil
 		}
 		v := s.view.Clone()
-		v.Apply(edit.Erased{Count: v.Erased + 1})
+		v.Apply(edit.Erased{Count: v.Erased + 1}, edit.Uncall{Entries: er.ids})
 		er.after[id] = v.Erased
 		er.heirs = append(er.heirs, v.Heirs...)
 		if !touched {
@@ -169,7 +169,6 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 				v.Apply(edit.Unstub{IDs: []string{sid}})
 			}
 		}
-		v.Apply(edit.Uncall{Entries: er.ids})
 		if er.ids[v.Pinned] {
 			v.Apply(edit.Pin{})
 		}

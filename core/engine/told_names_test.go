@@ -567,3 +567,28 @@ func TestErasedUnderAnotherName(t *testing.T) {
 		}
 	}
 }
+
+// TestForkKnowsTheNamesOfItsParent: a message has another name once it is kept, and the host copies the list to a fork. What is erased of it is erased there, too.
+func TestForkKnowsTheNamesOfItsParent(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for _, erase := range []bool{false, true} {
+			f := newFixture(t)
+			list := one(namedBy(by, 1, user("q0")), namedBy(by, 2, assistant("a0")), namedBy(by, 4, user("go on")), namedBy(by, 5, assistant("badly")))
+			f.assemble(1000, transcript("", join(list[:2], one(namedBy(by, 3, user("go on"))))...))
+			f.accepts("commit", "t", list[2:])
+			child := core.SessionID{Agent: f.id.Agent, Session: "child"}
+			if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork, TTL: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+			want := "q0 | a0 | go on"
+			if erase {
+				f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{f.entry("go on").ID}})
+				want = "q0 | a0"
+			}
+			f.id = child
+			if got := shown(f.assemble(1000, transcript("", list[:3]...))); got != want || f.stored() > 0 {
+				t.Errorf("by %s, erased %v: %d stored in the fork, shown %s, want %s", by, erase, f.stored(), got, want)
+			}
+		}
+	}
+}
