@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -89,6 +91,43 @@ func tableTurns() []broken {
 			return ok && was != usesOf(turn[i])
 		})
 	})
+	turn("what is accepted under another name than it was shown by is another message", func(w *wrongEngine) {
+		var shown sync.Map
+		w.before = func(_ string, req any) {
+			if r, ok := req.(*core.AssembleRequest); ok && r.Transcript != nil {
+				for _, m := range r.Transcript.Messages {
+					shown.Store(r.Session.String()+message.Fingerprint(m), nameOf(m))
+				}
+			}
+		}
+		stored(w, both, func(id core.SessionID, turn []message.Message, i int) bool {
+			was, ok := shown.Load(id.String() + message.Fingerprint(turn[i]))
+			return ok && was != nameOf(turn[i])
+		})
+	})
+	turn("what is erased comes back under a name that it got later", func(w *wrongEngine) {
+		var gone sync.Map
+		w.forget = func(ctx context.Context, req engine.ForgetRequest) (engine.Receipt, error) {
+			if got, err := w.Store().Get(ctx, req.Scope, req.Entries); err == nil {
+				for _, e := range got {
+					gone.Store(e.SessionID().String()+e.Fingerprint, nameOf(e.Message))
+				}
+			}
+			return w.Engine.Forget(ctx, req)
+		}
+		w.before = func(_ string, req any) {
+			r, ok := req.(*core.AssembleRequest)
+			if !ok || r.Transcript == nil {
+				return
+			}
+			for _, m := range r.Transcript.Messages {
+				if was, ok := gone.LoadAndDelete(r.Session.String() + message.Fingerprint(m)); ok && was != nameOf(m) {
+					m.Time = time.Unix(0, 0)
+					_, _ = w.Engine.Ingest(context.Background(), core.IngestRequest{Session: r.Session, Message: again(r.Session, []message.Message{m})[0]}) // as above
+				}
+			}
+		}
+	})
 	turn("behind an output a call that says what an earlier one did is known", func(w *wrongEngine) {
 		var said sync.Map
 		w.before = func(_ string, req any) {
@@ -110,6 +149,9 @@ func tableTurns() []broken {
 	})
 	return out
 }
+
+// nameOf returns by what a host knows a message.
+func nameOf(m message.Message) string { return m.Key + " " + m.ID + " " + m.Time.String() }
 
 // usesOf returns the ids of the calls that a message makes or answers.
 func usesOf(m message.Message) string {

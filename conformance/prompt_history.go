@@ -84,11 +84,16 @@ func cachePrefix(p *prompt) string {
 func (p *prompt) settled() []string {
 	all := p.all()
 	for i, m := range slices.Backward(p.res.Messages) {
-		if !p.made[i] && m.Role == message.User && !window.SaysNothing(m) && !strings.HasPrefix(m.Text(), "<subagent ") {
+		if !p.made[i] && m.Role == message.User && !window.SaysNothing(m) && slices.ContainsFunc(m.Parts, ofUser) {
 			return all[:i]
 		}
 	}
 	return nil
+}
+
+// ofUser reports whether a part of a user's message is neither recalled nor of a subagent: a provider's rules merge these.
+func ofUser(p message.Part) bool {
+	return !strings.HasPrefix(p.Text, "<recalled>") && !strings.HasPrefix(p.Text, "<subagent ")
 }
 
 // turned reports whether the user said something since the prompt before.

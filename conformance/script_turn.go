@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
 // turnChecks look at turns of hosts that have no names for their messages, or that have times or ids.
 var turnChecks = []Check{
 	{ID: "contract.turn", Promise: 5, Suite: SuiteEngine, script: scriptTurn,
-		Rule: "a turn is stored once, whether all or some of its messages have ids, times or no names, or its calls other ids each time, whichever calls showed it while it ran, what stood behind its prompt meanwhile, and what failed turns left"},
+		Rule: "a turn is stored once, whether all or some of its messages have ids, times or no names, or other ones once it is accepted, or its calls other ids each time, and what is erased of it stays so, whichever calls showed it while it ran, what stood behind its prompt meanwhile, and what failed turns left"},
 }
 
 // turnHost is a host that shows its turns while they run.
@@ -23,9 +24,9 @@ type turnHost struct {
 	*script
 	rng *rand.Rand
 	// names are by what it knows its messages: "id", "time" or "", "asked" where only what the user says has a time. anew says that it makes the ids of calls anew when a
-	// turn is accepted.
-	names string
-	anew  bool
+	// turn is accepted, stamped the names of its messages.
+	names         string
+	anew, stamped bool
 	// list is its transcript, accepted how often it says what in accepted turns; system says that there is a system message in front, another one in every turn.
 	list     []message.Message
 	accepted map[string]int
@@ -39,14 +40,14 @@ func scriptTurn(s *script) string {
 	for n := range 12 {
 		s.id = recallSession(fmt.Sprintf("turn %d", n))
 		h := turnHost{script: s, rng: rng, accepted: map[string]int{}, system: rng.Intn(2) == 0,
-			names: []string{"", "time", "asked", "id", ""}[n%5], anew: n%3 == 1} // each kind of host, and some of them twice
-		h.does("messages named by %q, ids of calls anew %v", h.names, h.anew)
+			names: []string{"", "time", "asked", "id", ""}[n%5], anew: n%3 == 1, stamped: n > 5} // each kind of host, and some of them twice
+		h.does("messages named by %q, anew once they are accepted %v, ids of calls anew %v", h.names, h.stamped, h.anew)
 		for range 5 {
 			if text := h.turn(); text != "" {
 				return fmt.Sprintf("%s: %s", strings.Join(h.did, "; "), text)
 			}
 		}
-		if text := h.once(); text != "" {
+		if text := cmp.Or(h.once(), h.erases()); text != "" {
 			return fmt.Sprintf("%s: %s", strings.Join(h.did, "; "), text)
 		}
 	}
@@ -258,10 +259,19 @@ func (h *turnHost) ends(turn []message.Message, before int) string {
 			}
 		}
 	}
+	kind := h.rng.Intn(5)
+	if h.stamped && kind < 4 {
+		turn = copiedMessages(turn)
+		for i := range turn {
+			h.named(&turn[i])
+			is := &h.list[before+i]
+			is.Key, is.ID, is.Time = turn[i].Key, turn[i].ID, turn[i].Time
+		}
+	}
 	var err error
 	committer, commits := h.engine.(core.TurnCommitter)
 	after, afters := h.engine.(core.AfterTurner)
-	switch kind := h.rng.Intn(5); {
+	switch {
 	case kind < 2 && commits:
 		h.does("committed")
 		_, err = committer.CommitTurn(h.ctx(), core.CommitTurnRequest{Session: h.id, AdvancementKey: fmt.Sprint("turn ", h.turns), Messages: copiedMessages(turn)})
@@ -310,6 +320,42 @@ func (h *turnHost) once() string {
 	for said, n := range balance {
 		if n != 0 {
 			return fmt.Sprintf("what the host said is stored %d times more often: %q", n, said)
+		}
+	}
+	return ""
+}
+
+// erases erases what two messages of the transcript say, one after the other, which shows them still.
+func (h *turnHost) erases() string {
+	if _, ok := h.engine.(engine.Forgetter); !ok {
+		return ""
+	}
+	gone := make(map[string]bool)
+	for range 2 {
+		said := sayingOf(h.list[h.rng.Intn(len(h.list))])
+		h.does("%q is erased", said)
+		gone[said] = true
+		req := engine.ForgetRequest{Scope: h.id.Scope()}
+		for _, e := range h.held(h.id) {
+			if e.Type == core.TypeMessage && sayingOf(e.Message) == said {
+				req.Entries = append(req.Entries, e.ID)
+			}
+		}
+		if len(req.Entries) > 0 {
+			if _, err := h.forgets(req); err != nil {
+				return fmt.Sprintf("forget: error %v", err)
+			}
+		}
+		if h.rng.Intn(2) == 0 && h.restarts() {
+			h.reopen(true)
+		}
+		if text := h.asks(nil, "and now", core.CallPrompt); text != "" {
+			return text
+		}
+		for said := range h.counts() {
+			if gone[said] {
+				return fmt.Sprintf("what was erased is stored again: %q", said)
+			}
 		}
 	}
 	return ""

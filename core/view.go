@@ -209,12 +209,22 @@ type Ledger struct {
 // MaxCalled is how many names View.Called holds at most.
 const MaxCalled = 32
 
-// Called is the name that a host gave an entry later on: what it says of Message.Key, Message.ID and Message.Time.
+// Called is the name that a host gave an entry later on: its Message.Key, Message.ID and Message.Time, and the ids of its calls or results, in order.
 type Called struct {
 	Entry string    `json:"entry"`
 	Key   string    `json:"key,omitempty"`
 	ID    string    `json:"id,omitempty"`
 	Time  time.Time `json:"time,omitzero"`
+	Calls []string  `json:"calls,omitempty"`
+}
+
+// Message returns a message that has the name and says nothing.
+func (c Called) Message() *message.Message {
+	m := message.Message{Key: c.Key, ID: c.ID, Time: c.Time}
+	for _, id := range c.Calls {
+		m.Parts = append(m.Parts, message.Part{Kind: message.ToolCall, CallID: id})
+	}
+	return &m
 }
 
 // Told are the positions on the path of what transcripts showed of a turn: From <= position < To.

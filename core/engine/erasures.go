@@ -94,7 +94,7 @@ func (t *erasures) emptied(ctx context.Context, entry core.Entry, receipt string
 	id := entry.SessionID()
 	origin := p.Origin(id, &entry.Message)
 	for _, c := range called {
-		origin = strings.TrimSpace(origin + " " + p.Origin(id, &message.Message{Key: c.Key, ID: c.ID, Time: c.Time}))
+		origin = strings.TrimSpace(origin + " " + p.Origin(id, c.Message()))
 	}
 	entry.Meta = placeMeta(&entry, receipt, origin)
 	print := p.Of(id, entry.Fingerprint)

@@ -158,14 +158,18 @@ func (s *session) slid(ctx context.Context, list []message.Message, kept []strin
 	const most = 16 // messages are looked at
 	nameOf := func(m *message.Message) transcript.Name { return transcript.FullName(m).Without(s.renames) }
 	first := max(len(list)-most, 0)
-	if !slices.ContainsFunc(list[first:], func(m message.Message) bool { return nameOf(&m) != (transcript.Name{}) }) {
+	if !slices.ContainsFunc(list[first:], func(m message.Message) bool { return transcript.FullName(&m) != (transcript.Name{}) }) {
 		return false, nil
 	}
 	if err := s.warmUp(ctx); err != nil {
 		return false, err
 	}
 	another, i := false, len(list)-1
-	called := make(map[string]int)
+	type call struct {
+		entry string
+		as    *message.Message
+	}
+	var called []call
 	var failed error
 	err := s.eachShown(ctx, &s.view, s.view.Len(), most, func(_ int, entry *core.Entry) bool {
 		for i >= first && list[i].Type == message.Filler {
@@ -189,20 +193,25 @@ func (s *session) slid(ctx context.Context, list []message.Message, kept []strin
 			return false // something stands between the two that the host does not show, or a line of the host's
 		}
 		i--
-		known := s.nameOf(entry).Without(s.renames)
+		known := s.nameOf(entry)
+		if full := transcript.FullName(&list[i+1]); full.Tells(known)&s.renames != 0 && full.Same(known) {
+			another, s.renames = true, 0 // it does not make all of them anew any more
+			return false
+		}
+		known = known.Without(s.renames)
 		if name.Same(known) {
 			another = false
 			return false
 		}
 		if name.Another(known) {
-			another, called[entry.ID] = true, i+1
+			another, called = true, append(called, call{entry.ID, &list[i+1]})
 		}
 		name.Time = time.Time{}
 		return !name.Another(known)
 	})
-	for id, i := range called {
+	for _, c := range slices.Backward(called) {
 		if !another { // a time alone may be another one
-			s.calledNow(id, &list[i])
+			s.calledNow(c.entry, c.as)
 		}
 	}
 	return another, cmp.Or(err, failed)
@@ -220,13 +229,13 @@ func (s *session) nameOf(entry *core.Entry) transcript.Name {
 // rename makes the name that an entry came with the one that the host has for it now.
 func (s *session) rename(id string, name *transcript.Name) {
 	if c, ok := s.called[id]; ok {
-		name.Key, name.ID, name.Time = c.Key, c.ID, c.Time
+		*name = transcript.FullName(c.Message())
 	}
 }
 
 // calledNow notes that the host has another name for an entry now: the next view that is published holds it.
 func (s *session) calledNow(id string, m *message.Message) {
-	c := core.Called{Entry: id, Key: m.Key, ID: m.ID, Time: m.Time}
+	c := core.Called{Entry: id, Key: m.Key, ID: m.ID, Time: m.Time, Calls: transcript.CallIDs(m)}
 	s.called[id], s.calls = c, append(s.calls, c)
 }
 
@@ -332,8 +341,8 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	in.TakeLeaders(&s.view, known)
 	plan := in.Plan(&s.view, known)
 	s.renames = plan.Renames
-	for k, i := range plan.Called {
-		s.calledNow(known[k].ID, &t.Messages[i])
+	for _, k := range slices.Sorted(maps.Keys(plan.Called)) {
+		s.calledNow(known[k].ID, &t.Messages[plan.Called[k]])
 	}
 	v := s.view.Clone()
 	id, seq, accepted := s.accepted()

@@ -42,7 +42,7 @@ type Plan struct {
 	Keep int
 	// Renames are the kinds of names of which the host has others for all that it shows.
 	Renames Kinds
-	// Called are the messages of which the host has another name now, and not for all that it shows, by the index among Known.
+	// Called are the messages of which the host has another name now, by the index among Known.
 	Called map[int]int
 }
 
@@ -87,7 +87,7 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	}
 	l.fillers = append(l.fillers, in.end)
 	p := Plan{Course: compose(l, in.t), Host: l.host, Hard: hard, Known: known, Leaders: in.leaders, Renames: m.renames(linked)}
-	p.Called = in.called(m, linked, hard, rows, p.Renames)
+	p.Called = called(m, linked, hard, rows)
 	if len(in.t.Messages) > 0 && in.t.Messages[0].Role == message.System {
 		p.Keep = v.Lead
 		if len(p.Leaders) == 0 && p.CommonPrefix() == 0 {
@@ -100,14 +100,14 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	return p
 }
 
-// called returns the messages that the host calls otherwise than what they are linked with, by a kind of name that is none of the renames.
-func (in *Reading) called(m *matching, linked, hard []int, rows []Row, renames Kinds) map[int]int {
+// called returns the messages that the host calls otherwise than what they are linked with.
+func called(m *matching, linked, hard []int, rows []Row) map[int]int {
 	out := make(map[int]int)
 	for i, k := range linked {
 		if i > 0 && rows[i-1].Index == rows[i].Index || i+1 < len(rows) && rows[i+1].Index == rows[i].Index {
 			continue // it shows several
 		}
-		if k >= 0 && !rows[i].Own && m.names[k].Another(m.hosts[i]) && m.renamed(k, i)&^renames&(byKey|byID|byTime) != 0 {
+		if k >= 0 && !rows[i].Own && m.names[k].Another(m.hosts[i]) && m.renamed(k, i) != 0 {
 			out[hard[k]] = rows[i].Index
 		}
 	}
