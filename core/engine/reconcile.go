@@ -111,7 +111,7 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps, ke
 			return 0, false, nil // what follows in that one is no news
 		}
 		if !own && l.Count > t.Skipped {
-			if slid, err := s.slid(ctx, t.Messages[:l.Count-t.Skipped], kept); slid || err != nil {
+			if slid, err := s.slid(ctx, t.Messages[:l.Count-t.Skipped], kept, t.Skipped == 0); slid || err != nil {
 				return 0, false, err
 			}
 		}
@@ -153,8 +153,9 @@ func (s *session) reconcileTail(ctx context.Context, t *core.Transcript, fps, ke
 
 // slid reports whether the host calls the newest message that has a name, of a list that says what its last one did, otherwise than what it knew then: where much says the
 // same, a list that was cut further on is as it was before. One time alone does not tell, since some hosts write it anew; names of kinds that the host makes anew with
-// every list do not either. kept are the fingerprints of the messages as they are stored.
-func (s *session) slid(ctx context.Context, list []message.Message, kept []string) (bool, error) {
+// every list do not either. kept are the fingerprints of the messages as they are stored,
+// all says that the list leaves out nothing, and can be compared as a whole where it turns out that a kind of name is not made anew any more.
+func (s *session) slid(ctx context.Context, list []message.Message, kept []string, all bool) (bool, error) {
 	const most = 16 // messages are looked at
 	nameOf := func(m *message.Message) transcript.Name { return transcript.FullName(m).Without(s.renames) }
 	first := max(len(list)-most, 0)
@@ -194,7 +195,7 @@ func (s *session) slid(ctx context.Context, list []message.Message, kept []strin
 		}
 		i--
 		known := s.nameOf(entry)
-		if full := transcript.FullName(&list[i+1]); full.Tells(known)&s.renames != 0 && full.Same(known) {
+		if full := transcript.FullName(&list[i+1]); all && full.Tells(known)&s.renames != 0 && full.Same(known) {
 			another, s.renames = true, 0 // it does not make all of them anew any more
 			return false
 		}
