@@ -86,7 +86,7 @@ func retrieverContract() []Check {
 		{ID: "failure.retrieve", Promise: 9, Suite: SuiteRetriever, retriever: failureRetrieve, Needs: []Need{NeedSearchers},
 			Rule: "a searcher that fails or hangs is named in an error that wraps core.ErrPartial, beside what the others found; where all fail there is an error; none holds what was asked"},
 		{ID: "retrieve.late-searcher", Promise: 9, Suite: SuiteRetriever, retriever: lateSearcher, once: true, Needs: []Need{NeedSearchers},
-			Rule: "where a searcher is late, a retriever says Late when it is ready and not before, has what it finds when it is asked again, and then nothing is late"},
+			Rule: "where a searcher is late, a retriever says Late of what was asked and is ready now, and of nothing else, has what it finds when it is asked again, and then nothing is late"},
 		{ID: "retrieve.share", Promise: 1, Suite: SuiteRetriever, retriever: retrieveShare, Needs: []Need{NeedSharer},
 			Rule: "RecallShare is 0 to 0.5 and does not change from call to call"},
 	}
