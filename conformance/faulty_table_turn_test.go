@@ -77,34 +77,23 @@ func tableTurns() []broken {
 			return !turn[i].Time.IsZero() && slices.ContainsFunc(turn, func(m message.Message) bool { return m.Time.IsZero() })
 		})
 	})
-	turn("calls under other ids than those shown are others", func(w *wrongEngine) {
+	// renamed stores again what is accepted under another name than it was shown by.
+	renamed := func(w *wrongEngine, name func(message.Message) string) {
 		var shown sync.Map
 		w.before = func(_ string, req any) {
 			if r, ok := req.(*core.AssembleRequest); ok && r.Transcript != nil {
 				for _, m := range r.Transcript.Messages {
-					shown.Store(r.Session.String()+message.Fingerprint(m), usesOf(m))
+					shown.Store(r.Session.String()+message.Fingerprint(m), name(m))
 				}
 			}
 		}
 		stored(w, both, func(id core.SessionID, turn []message.Message, i int) bool {
 			was, ok := shown.Load(id.String() + message.Fingerprint(turn[i]))
-			return ok && was != usesOf(turn[i])
+			return ok && was != name(turn[i])
 		})
-	})
-	turn("what is accepted under another name than it was shown by is another message", func(w *wrongEngine) {
-		var shown sync.Map
-		w.before = func(_ string, req any) {
-			if r, ok := req.(*core.AssembleRequest); ok && r.Transcript != nil {
-				for _, m := range r.Transcript.Messages {
-					shown.Store(r.Session.String()+message.Fingerprint(m), nameOf(m))
-				}
-			}
-		}
-		stored(w, both, func(id core.SessionID, turn []message.Message, i int) bool {
-			was, ok := shown.Load(id.String() + message.Fingerprint(turn[i]))
-			return ok && was != nameOf(turn[i])
-		})
-	})
+	}
+	turn("calls under other ids than those shown are others", func(w *wrongEngine) { renamed(w, usesOf) })
+	turn("what is accepted under another name than it was shown by is another message", func(w *wrongEngine) { renamed(w, nameOf) })
 	turn("what is erased comes back under a name that it got later", func(w *wrongEngine) {
 		var gone sync.Map
 		w.forget = func(ctx context.Context, req engine.ForgetRequest) (engine.Receipt, error) {

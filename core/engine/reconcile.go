@@ -237,6 +237,9 @@ func (s *session) rename(id string, name *transcript.Name) {
 // calledNow notes that the host has another name for an entry now: the next view that is published holds it.
 func (s *session) calledNow(id string, m *message.Message) {
 	c := core.Called{Entry: id, Key: m.Key, ID: m.ID, Time: m.Time, Calls: transcript.CallIDs(m)}
+	if s.called == nil {
+		s.called = make(map[string]core.Called)
+	}
 	s.called[id], s.calls = c, append(s.calls, c)
 }
 

@@ -435,7 +435,7 @@ func (s *session) forget() {
 // purge is forget for a session that was purged: what is said in it from now on has nothing to do with what was.
 func (s *session) purge() {
 	s.forget()
-	s.outputs, s.variants, s.trail, s.calls, s.called = nil, nil, nil, nil, make(map[string]core.Called)
+	s.outputs, s.variants, s.trail, s.calls, s.called = nil, nil, nil, nil, nil
 	s.gone, s.places, s.blank, s.seen, s.quote, s.turn, s.holes = nil, nil, nil, nil, nil, turnBudget{}, nil
 	// Positions go on: to a process that has not looked meanwhile, what is new does not look like what it knows.
 	s.view, s.purged, s.short = core.View{Session: s.id, Epoch: s.view.Epoch, Next: s.view.Next}, true, -1
@@ -541,7 +541,10 @@ func (c *Config) doesWithout(ctx context.Context, err error) bool {
 // hold makes v the session's view.
 func (s *session) hold(v core.View) {
 	s.view, s.owed, s.stale, s.ahead = v, nil, true, false
-	s.calls, s.called = nil, make(map[string]core.Called, len(v.Called))
+	s.calls, s.called = nil, nil
+	if len(v.Called) > 0 { // most hosts keep the names that they give
+		s.called = make(map[string]core.Called, len(v.Called))
+	}
 	for _, c := range v.Called {
 		s.called[c.Entry] = c
 	}
