@@ -51,7 +51,7 @@ func scriptTurn(s *script) string {
 			return fmt.Sprintf("%s: %s", strings.Join(h.did, "; "), text)
 		}
 	}
-	return cmp.Or(s.answersAgain(), s.behindAlike())
+	return cmp.Or(s.answersAgain(), s.behindAlike(), s.erasedBefore(rng))
 }
 
 // behindAlike plays turns that are alike to the ids of their calls. In the loop the host goes on with what it was given, which is the question alone where there is no room
@@ -250,14 +250,7 @@ func (h *turnHost) turn() string {
 // ends lets a turn be accepted, or fail: what it said stands in the transcript then, and nobody is told.
 func (h *turnHost) ends(turn []message.Message, before int) string {
 	if h.anew {
-		turn = copiedMessages(turn)
-		for i := range turn {
-			for n := range turn[i].Parts {
-				if p := &turn[i].Parts[n]; p.CallID != "" {
-					p.CallID += "-anew"
-				}
-			}
-		}
+		turn = withOtherCalls(turn)
 	}
 	kind := h.rng.Intn(5)
 	if h.stamped && kind < 4 {
@@ -334,14 +327,13 @@ func (h *turnHost) erases() string {
 	for range 2 {
 		said := sayingOf(h.list[h.rng.Intn(len(h.list))])
 		h.does("%q is erased", said)
-		gone[said] = true
 		req := engine.ForgetRequest{Scope: h.id.Scope()}
 		for _, e := range h.held(h.id) {
 			if e.Type == core.TypeMessage && sayingOf(e.Message) == said {
 				req.Entries = append(req.Entries, e.ID)
 			}
 		}
-		if len(req.Entries) > 0 {
+		if gone[said] = gone[said] || len(req.Entries) > 0; len(req.Entries) > 0 { // the newest may not have been shown yet
 			if _, err := h.forgets(req); err != nil {
 				return fmt.Sprintf("forget: error %v", err)
 			}
@@ -349,12 +341,88 @@ func (h *turnHost) erases() string {
 		if h.rng.Intn(2) == 0 && h.restarts() {
 			h.reopen(true)
 		}
-		if text := h.asks(nil, "and now", core.CallPrompt); text != "" {
+		if h.rng.Intn(3) == 0 {
+			h.does("all calls have other ids from now on")
+			h.list = withOtherCalls(h.list)
+		}
+		for range 2 { // what a list taught is known to the next one
+			if text := h.asks(nil, "and now", core.CallPrompt); text != "" {
+				return text
+			}
+			h.list = append(h.list, h.says(message.Assistant, "goes on"))
+			for said := range h.counts() {
+				if gone[said] {
+					return fmt.Sprintf("what was erased is stored again: %q", said)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// withOtherCalls returns messages whose calls have other ids.
+func withOtherCalls(list []message.Message) []message.Message {
+	list = copiedMessages(list)
+	for i := range list {
+		for n := range list[i].Parts {
+			if p := &list[i].Parts[n]; p.CallID != "" {
+				p.CallID += "-anew"
+			}
+		}
+	}
+	return list
+}
+
+// erasedBefore erases something of a turn that runs, which is accepted under other names then.
+func (s *script) erasedBefore(rng *rand.Rand) string {
+	if _, ok := s.engine.(engine.Forgetter); !ok {
+		return ""
+	}
+	committer, commits := s.engine.(core.TurnCommitter)
+	after, afters := s.engine.(core.AfterTurner)
+	for n, names := range []string{"", "id", "time", "id", "time", ""} {
+		if n%2 == 0 && !commits || n%2 > 0 && !afters {
+			continue
+		}
+		s.id = recallSession(fmt.Sprintf("erased before, %d", n))
+		h := turnHost{script: s, rng: rng, names: names, list: []message.Message{}}
+		call := fmt.Sprintf("before-%d", n)
+		turn := []message.Message{h.says(message.User, "asks"), h.says(message.Assistant, "looks"), message.New(message.Tool, ""), h.says(message.Assistant, "answers")}
+		turn[1].Parts = append(turn[1].Parts, message.Part{Kind: message.ToolCall, CallID: call, Name: "look", Args: `{"at":"it"}`})
+		turn[2].Parts = []message.Part{{Kind: message.ToolResult, CallID: call, Name: "look", Text: h.says(message.Tool, "seen").Text()}}
+		h.named(&turn[2])
+		shown := 1 + 2*rng.Intn(2)
+		if text := cmp.Or(h.asks(turn[:1], "", core.CallPrompt), h.asks(turn[:shown], "", core.CallLoop)); text != "" {
 			return text
 		}
-		for said := range h.counts() {
-			if gone[said] {
-				return fmt.Sprintf("what was erased is stored again: %q", said)
+		said := sayingOf(turn[rng.Intn(shown)])
+		for _, e := range h.held(h.id) {
+			if e.Type == core.TypeMessage && sayingOf(e.Message) == said {
+				if _, err := h.forgets(engine.ForgetRequest{Scope: h.id.Scope(), Entries: []string{e.ID}}); err != nil {
+					return fmt.Sprintf("forget: error %v", err)
+				}
+			}
+		}
+		turn = withOtherCalls(turn)
+		for i := range turn {
+			h.named(&turn[i])
+		}
+		var err error
+		if n%2 == 0 {
+			_, err = committer.CommitTurn(h.ctx(), core.CommitTurnRequest{Session: h.id, AdvancementKey: "before", Messages: copiedMessages(turn)})
+		} else {
+			err = after.AfterTurn(h.ctx(), core.AfterTurnRequest{Session: h.id, Messages: copiedMessages(turn)})
+		}
+		if err != nil {
+			return fmt.Sprintf("a turn is accepted: error %v", err)
+		}
+		h.list = turn
+		for range 2 {
+			if text := h.asks(nil, "and now", core.CallPrompt); text != "" {
+				return text
+			}
+			if h.list = append(h.list, h.says(message.Assistant, "goes on")); h.counts()[said] > 0 {
+				return fmt.Sprintf("messages named by %q, %d of a turn shown: what was erased before the turn was accepted, under other names, is stored again: %q", names, shown, said)
 			}
 		}
 	}

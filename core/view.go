@@ -209,13 +209,16 @@ type Ledger struct {
 // MaxCalled is how many names View.Called holds at most.
 const MaxCalled = 32
 
-// Called is the name that a host gave an entry later on: its Message.Key, Message.ID and Message.Time, and the ids of its calls or results, in order.
+// Called is the name that a host gave an entry later on: its Message.Key, Message.ID and Message.Time, and the ids of its calls or results, in order. Of an entry that was
+// erased by then it holds Origin instead, keyed digests of the same.
 type Called struct {
 	Entry string    `json:"entry"`
 	Key   string    `json:"key,omitempty"`
 	ID    string    `json:"id,omitempty"`
 	Time  time.Time `json:"time,omitzero"`
 	Calls []string  `json:"calls,omitempty"`
+
+	Origin string `json:"origin,omitempty"`
 }
 
 // Message returns a message that has the name and says nothing.

@@ -116,7 +116,11 @@ func placeMeta(entry *core.Entry, receipt, origin string) map[string]string {
 func (t *erasures) empty(ctx context.Context, entry core.Entry, receipt string, called ...core.Called) (core.Entry, error) {
 	var c core.Change
 	if entry.Type == core.TypeErased {
-		entry.Meta = placeMeta(&entry, receipt, entry.Meta[erased.MetaOrigin])
+		origin := entry.Meta[erased.MetaOrigin]
+		for _, c := range called {
+			origin = strings.TrimSpace(origin + " " + c.Origin)
+		}
+		entry.Meta = placeMeta(&entry, receipt, origin)
 	} else {
 		was := entry.Key
 		var err error
@@ -217,8 +221,11 @@ func (t *erasures) printsOf(ctx context.Context, agent string, with bool) (erase
 	return p, err
 }
 
-// recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones.
-func (t *erasures) recognise(ctx context.Context, known []transcript.Known, rows []transcript.Row, messages []message.Message) error {
+// recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones. anew are the kinds of names that
+// tell nothing, by who says a message; renamed says that the host has other ids for some calls than they came with.
+func (t *erasures) recognise(
+	ctx context.Context, known []transcript.Known, rows []transcript.Row, messages []message.Message, anew map[message.Role]transcript.Kinds, renamed bool,
+) error {
 	owners := make(map[core.SessionID]map[string][]int)
 	for i, k := range known {
 		if !k.Erased || !strings.HasPrefix(k.Fingerprint, erased.Mark) {
@@ -232,7 +239,8 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, rows
 	if len(owners) == 0 {
 		return nil
 	}
-	anew := callsAnew(known, rows, messages)
+	calls := idsOfCalls(known)
+	renamed = renamed || calls.anew(known, rows, messages)
 	for owner, places := range owners {
 		p, err := t.printsOf(ctx, owner.Agent, false)
 		if err != nil {
@@ -242,8 +250,11 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, rows
 			for _, print := range p.All(owner, r.Fingerprint) {
 				for _, i := range places[print] {
 					m := &messages[r.Index]
-					if anew {
-						m = withoutCalls(m)
+					if kinds := anew[m.Role]; kinds != 0 {
+						m = kinds.Unnamed(m)
+					}
+					if renamed && !calls[transcript.FullName(m).Calls] && p.Another(owner, known[i].Origin, m) {
+						m = transcript.OfCalls.Unnamed(m)
 					}
 					if r.Own || !p.Another(owner, known[i].Origin, m) {
 						known[i].Fingerprint, known[i].Soft = r.Fingerprint, known[i].Leads
@@ -262,22 +273,49 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, rows
 	return nil
 }
 
-// callsAnew reports whether a list has calls, and what is known as well, and none has the id of one: the host makes them anew with every list, so that they tell nothing.
-func callsAnew(known []transcript.Known, rows []transcript.Row, messages []message.Message) bool {
-	there := make(map[string]bool)
+// callIDs are the ids of calls, as names hold them.
+type callIDs map[string]bool
+
+// idsOfCalls returns those of what is known and was not erased: what they came with, and what the host has now.
+func idsOfCalls(known []transcript.Known) callIDs {
+	out := make(callIDs)
 	for i := range known {
-		there[known[i].Name.Calls] = true
+		if k := &known[i]; len(k.Calls) > 0 {
+			out[k.Name.Calls], out[transcript.FullName(core.Called{Calls: k.Calls}.Message()).Calls] = true, true
+		}
 	}
-	some := len(there) > 1 || len(there) == 1 && !there[""]
-	calls := false
+	delete(out, "")
+	return out
+}
+
+// anew reports whether a list says that the host has other ids now: where there are calls in it, and among what is known, but it has none of their ids, or where it has those
+// of one no more, and says the same under others.
+func (c callIDs) anew(known []transcript.Known, rows []transcript.Row, messages []message.Message) bool {
+	kept, shown, others := false, make(callIDs), make(map[string]bool)
 	for _, r := range rows {
 		of := transcript.FullName(&messages[r.Index]).Calls
-		if of != "" && there[of] {
-			return false
+		if shown[of] = true; of == "" {
+			continue
 		}
-		calls = calls || of != ""
+		if kept = kept || c[of]; !c[of] {
+			others[r.Fingerprint] = true
+		}
 	}
-	return calls && some
+	if len(others) == 0 {
+		return false
+	}
+	for i := range known {
+		k := &known[i]
+		switch {
+		case k.Erased:
+			if !kept && strings.Contains(" "+k.Origin, " c") {
+				return true
+			}
+		case len(k.Calls) > 0 && !shown[k.Name.Calls] && (!kept || others[k.Fingerprint]):
+			return true
+		}
+	}
+	return false
 }
 
 // everErased reports whether anything of an agent's was erased, by whichever process. Once it was, that stays so. Until then a store that several processes use is
@@ -312,24 +350,30 @@ func (t *erasures) begin(ctx context.Context, agent string) (int64, error) {
 }
 
 // wasErased reports whether an erased entry is what is left of a message. The places of entries that a store does not show are no such entries, and cost no read.
-func (t *erasures) wasErased(ctx context.Context, old *core.Entry, m *message.Message, fingerprint string) (bool, error) {
-	was, _, err := t.was(ctx, old, m, fingerprint)
-	return was, err
+func (s *session) wasErased(ctx context.Context, old *core.Entry, m *message.Message, fingerprint string) (bool, error) {
+	was, err := s.compareErased(ctx, old, m, fingerprint)
+	return was.same, err
 }
 
-// was is wasErased, and reports whether the message is known by what the erased one was, too.
-func (t *erasures) was(ctx context.Context, old *core.Entry, m *message.Message, fingerprint string) (was, called bool, err error) {
+// likeness is what an erased entry has in common with a message: says the same, and is the same by what the host calls the two. called says that they share a name.
+type likeness struct{ says, same, called bool }
+
+// compareErased compares an erased entry with a message.
+func (s *session) compareErased(ctx context.Context, old *core.Entry, m *message.Message, fingerprint string) (is likeness, err error) {
 	if !strings.HasPrefix(old.Fingerprint, erased.Mark) {
-		return false, false, nil
+		return is, nil
 	}
-	p, err := t.printsOf(ctx, old.Agent, false)
-	id, origin := old.SessionID(), old.Meta[erased.MetaOrigin]
-	was = err == nil && p.Known(id, old.Fingerprint, fingerprint) && !p.Another(id, origin, m)
-	if was {
+	if s.renames != 0 {
+		m = s.renames.Unnamed(m)
+	}
+	p, err := s.e.erasures.printsOf(ctx, old.Agent, false)
+	id, origin := old.SessionID(), s.originOf(old.ID, old.Meta[erased.MetaOrigin])
+	is.says = err == nil && p.Known(id, old.Fingerprint, fingerprint)
+	if is.same = is.says && !p.Another(id, origin, m); is.same {
 		name := p.Called(id, origin, m)
-		called = transcript.FullName(&name) != (transcript.Name{})
+		is.called = transcript.FullName(&name) != (transcript.Name{})
 	}
-	return was, called, err
+	return is, err
 }
 
 // readNeighbours reads what neighbours hold: once for each session, and once for each agent of which some are erased.

@@ -150,7 +150,14 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 			return nil
 		}
 		v := s.view.Clone()
+		called, err := er.inherited(ctx, &v)
+		if err != nil {
+			return err
+		}
 		v.Apply(edit.Erased{Count: v.Erased + 1}, edit.Uncall{Entries: er.ids})
+		for _, c := range called {
+			v.Apply(edit.Call{Called: c})
+		}
 		er.after[id] = v.Erased
 		er.heirs = append(er.heirs, v.Heirs...)
 		if !touched {
@@ -188,6 +195,30 @@ func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
 		er.rec.Views++
 		return nil
 	})
+}
+
+// inherited returns by what a view's host knows what is erased of other sessions, as it may be kept: of the session's own the empty places say it.
+func (er *erasure) inherited(ctx context.Context, v *core.View) ([]core.Called, error) {
+	var out []core.Called
+	for _, c := range v.Called {
+		if !er.ids[c.Entry] || er.req.Purge {
+			continue
+		}
+		for id, entries := range er.spans {
+			if id == v.Session || !slices.ContainsFunc(entries, func(entry core.Entry) bool { return entry.ID == c.Entry }) {
+				continue
+			}
+			p, err := er.e.erasures.printsOf(ctx, id.Agent, true)
+			if err != nil {
+				return nil, err
+			}
+			if c.Origin == "" {
+				c = core.Called{Entry: c.Entry, Origin: p.Origin(id, c.Message())}
+			}
+			out = append(out, c)
+		}
+	}
+	return out, nil
 }
 
 // emptyAgain empties what came again while it was emptied: its key was free, and no view said yet that it was erased. What a call under way stores later is emptied

@@ -401,7 +401,7 @@ func (s *session) reworded(ctx context.Context, in *intake, fresh []core.Entry, 
 		if !ok || old.Fingerprint == entry.Fingerprint || entry.Message.Key == "" {
 			continue
 		}
-		if was, err := s.e.erasures.wasErased(ctx, &old, &entry.Message, entry.Fingerprint); was || err != nil {
+		if was, err := s.wasErased(ctx, &old, &entry.Message, entry.Fingerprint); was || err != nil {
 			if err != nil {
 				return err
 			}
@@ -606,7 +606,7 @@ func (s *session) overlap(ctx context.Context, turn []message.Message, heartbeat
 	fps := fingerprintsOf(turn)
 	is := func(old *core.Entry, n int) (bool, error) {
 		if old.Type == core.TypeErased {
-			return s.e.erasures.wasErased(ctx, old, &turn[n], fps[n])
+			return s.wasErased(ctx, old, &turn[n], fps[n])
 		}
 		return old.Fingerprint == fps[n] && s.nameOf(old).SameOwn(transcript.NameOf(&turn[n])), nil
 	}

@@ -181,13 +181,13 @@ func (s *session) slid(ctx context.Context, list []message.Message, kept []strin
 		}
 		name := nameOf(&list[i])
 		if entry.Type == core.TypeErased {
-			var was, called bool
-			if was, called, failed = s.e.erasures.was(ctx, entry, &list[i], kept[i]); failed != nil || called {
+			var is likeness
+			if is, failed = s.compareErased(ctx, entry, &list[i], kept[i]); failed != nil || is.called {
 				another = false
 				return false
 			}
 			i--
-			another = another || !was
+			another = another || !is.same
 			return !another
 		}
 		if entry.Fingerprint != kept[i] {
@@ -234,13 +234,53 @@ func (s *session) rename(id string, name *transcript.Name) {
 	}
 }
 
+// renameAll makes the names of what is known those that the host has now, and reports whether the ids of some calls are other ones than they came with. Where as many names
+// are noted as a view holds, more may have been: what stands in front of all that are noted is compared by what it says.
+func (s *session) renameAll(known []transcript.Known) (calls bool) {
+	full, noted := len(s.called) >= core.MaxCalled, false
+	for i := range known {
+		k := &known[i]
+		_, is := s.called[k.ID]
+		noted = noted || is
+		switch {
+		case full && !noted:
+			k.Name, k.Origin = transcript.Name{}, ""
+		case k.Erased:
+			k.Origin = s.originOf(k.ID, k.Origin)
+		case is:
+			was := k.Name.Calls
+			k.Renamed = true
+			s.rename(k.ID, &k.Name)
+			calls = calls || was != k.Name.Calls
+		}
+	}
+	return calls
+}
+
+// originOf is by what the host knew an erased entry, with what it calls it now.
+func (s *session) originOf(id, origin string) string {
+	return strings.TrimSpace(origin + " " + s.called[id].Origin)
+}
+
 // calledNow notes that the host has another name for an entry now: the next view that is published holds it.
 func (s *session) calledNow(id string, m *message.Message) {
-	c := core.Called{Entry: id, Key: m.Key, ID: m.ID, Time: m.Time, Calls: transcript.CallIDs(m)}
+	s.note(core.Called{Entry: id, Key: m.Key, ID: m.ID, Time: m.Time, Calls: transcript.CallIDs(m)})
+}
+
+// erasedNow is calledNow of an erased entry.
+func (s *session) erasedNow(ctx context.Context, owner core.SessionID, id string, m *message.Message) error {
+	p, err := s.e.erasures.printsOf(ctx, owner.Agent, false)
+	if err == nil && len(p) > 0 {
+		s.note(core.Called{Entry: id, Origin: p.Origin(owner, m)})
+	}
+	return err
+}
+
+func (s *session) note(c core.Called) {
 	if s.called == nil {
 		s.called = make(map[string]core.Called)
 	}
-	s.called[id], s.calls = c, append(s.calls, c)
+	s.called[c.Entry], s.calls = c, append(s.calls, c)
 }
 
 // callsOf returns what a ledger holds of the ids of calls.
@@ -312,11 +352,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	if err != nil {
 		return 0, err
 	}
-	for i := range known {
-		if !known[i].Erased {
-			s.rename(known[i].ID, &known[i].Name)
-		}
-	}
+	renamed := s.renameAll(known)
 	if len(s.view.Stubs) > 0 {
 		if err := s.warmUp(ctx); err != nil { // what they make of entries is the engine's own
 			return 0, err
@@ -324,7 +360,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	}
 	// What the engine itself put into its output is not part of the conversation, and what it shortened or merged stands for what it shows.
 	in := transcript.Read(t, kept, s.ownMessages(), at.further())
-	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages); err != nil {
+	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages, in.Anew(known, s.renames), renamed); err != nil {
 		return 0, err
 	}
 	if runs := in.Joinable(known); len(runs) > 0 {
@@ -346,7 +382,12 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	plan := in.Plan(&s.view, known)
 	s.renames = plan.Renames
 	for _, k := range slices.Sorted(maps.Keys(plan.Called)) {
-		s.calledNow(known[k].ID, &t.Messages[plan.Called[k]])
+		m := &t.Messages[plan.Called[k]]
+		if !known[k].Erased {
+			s.calledNow(known[k].ID, m)
+		} else if err := s.erasedNow(ctx, known[k].Owner, known[k].ID, m); err != nil {
+			return 0, err
+		}
 	}
 	v := s.view.Clone()
 	id, seq, accepted := s.accepted()

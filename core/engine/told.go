@@ -238,7 +238,7 @@ func (s *session) goesOnUnseen(ctx context.Context, messages []message.Message) 
 			entry, i := &end[len(end)-1-n], last-n
 			same, nothing := entry.Fingerprint == fps[i], window.SaysNothing(messages[i])
 			if entry.Type == core.TypeErased {
-				if same, err = s.e.erasures.wasErased(ctx, entry, &messages[i], fps[i]); err != nil {
+				if same, err = s.wasErased(ctx, entry, &messages[i], fps[i]); err != nil {
 					return false, err
 				}
 				nothing = true
@@ -349,13 +349,28 @@ func (t *toldTurn) begun(ctx context.Context) (map[int]string, error) {
 			if out[i] == "" {
 				out[i] = entry.ID
 			}
-			if transcript.NameOf(&t.turn[i]).Another(t.s.nameOf(entry)) {
-				t.s.calledNow(entry.ID, &t.turn[i])
+			if err := t.rename(ctx, entry, p); err != nil {
+				return nil, err
 			}
 		}
 		return out, nil
 	}
 	return nil, nil
+}
+
+// rename notes by what the turn knows an entry, where that is another name than its own.
+func (t *toldTurn) rename(ctx context.Context, entry *core.Entry, p int) error {
+	m := &t.turn[t.all[p].of]
+	if entry.Type == core.TypeErased {
+		if is, err := t.s.wasErased(ctx, entry, &t.all[p].message, t.all[p].print); is || err != nil {
+			return err
+		}
+		return t.s.erasedNow(ctx, entry.SessionID(), entry.ID, m)
+	}
+	if transcript.NameOf(m).Another(t.s.nameOf(entry)) {
+		t.s.calledNow(entry.ID, m)
+	}
+	return nil
 }
 
 // beginsWith reports whether a turn begins with what all of the entries say.
@@ -367,8 +382,8 @@ func (t *toldTurn) beginsWith(ctx context.Context, entries []*core.Entry) (bool,
 	for p, entry := range entries {
 		same := entry.Fingerprint == t.all[p].print
 		if entry.Type == core.TypeErased {
-			var err error
-			if same, err = t.s.e.erasures.wasErased(ctx, entry, &t.all[p].message, t.all[p].print); err != nil {
+			is, err := t.s.compareErased(ctx, entry, &t.all[p].message, t.all[p].print)
+			if same = is.says; err != nil {
 				return false, err
 			}
 		}
@@ -469,14 +484,14 @@ func (t *toldTurn) read(ctx context.Context) error {
 		}
 		for p := 0; p < len(t.pieces) && entry.Type == core.TypeErased && t.known[n] == ""; p++ {
 			m := t.pieces[p].message
-			was, err := t.s.e.erasures.wasErased(ctx, entry, &m, t.prints[p])
+			was, err := t.s.wasErased(ctx, entry, &m, t.prints[p])
 			if err != nil {
 				return err
 			}
 			if was {
 				t.known[n], t.says[n] = t.ids[p], t.prints[p]
 			} else if t.says[n] == "" { // the ids of its calls may be others now
-				if was, err = t.s.e.erasures.wasErased(ctx, entry, withoutCalls(&m), t.prints[p]); err != nil {
+				if was, err = t.s.wasErased(ctx, entry, transcript.OfCalls.Unnamed(&m), t.prints[p]); err != nil {
 					return err
 				} else if was {
 					t.says[n] = t.prints[p]
@@ -485,16 +500,6 @@ func (t *toldTurn) read(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// withoutCalls returns a message without the ids of its calls.
-func withoutCalls(m *message.Message) *message.Message {
-	out := *m
-	out.Parts = slices.Clone(m.Parts)
-	for i := range out.Parts {
-		out.Parts[i].CallID = ""
-	}
-	return &out
 }
 
 // begin returns from which item on words alone say what is the turn's: behind what it begins with, among what was shown as it was asked last. The same calls are the turn's
@@ -520,7 +525,7 @@ func (t *toldTurn) begin(ctx context.Context, fps []string) (first int, prompted
 		entry := &t.items[n].entry
 		begins := entry.Fingerprint == fps[0] && (t.named[n] || t.may(t.nameOf(&t.turn[0]), n))
 		if entry.Type == core.TypeErased {
-			if begins, err = t.s.e.erasures.wasErased(ctx, entry, &t.turn[0], fps[0]); err != nil {
+			if begins, err = t.s.wasErased(ctx, entry, &t.turn[0], fps[0]); err != nil {
 				return 0, true, err
 			}
 		}

@@ -123,6 +123,16 @@ func (n Name) Another(other Name) bool {
 	return kind != 0 && !n.equal(other, kind)
 }
 
+// within reports whether another name has all the kinds that the host makes up of this one, and the same.
+func (n Name) within(other Name) bool {
+	for _, kind := range n.own().each() {
+		if other.kinds()&kind != kind || !n.equal(other, kind) {
+			return false
+		}
+	}
+	return true
+}
+
 // byName tells apart, in what messages say, those that say the same and that the host calls by different names: known and host are returned with the name added where
 // a message is among both, and what it says is among either at least so many times.
 func byName(known, host []string, least int, names, hosts []Name) (knownAs, hostAs []string) {
@@ -196,6 +206,30 @@ const (
 
 // Calls reports whether the ids of calls are among the kinds.
 func (k Kinds) Calls() bool { return k&byCalls != 0 }
+
+// Unnamed returns a message without what a host calls it by some kinds of names.
+func (k Kinds) Unnamed(m *message.Message) *message.Message {
+	out := *m
+	if k&byKey != 0 {
+		out.Key = ""
+	}
+	if k&byID != 0 {
+		out.ID = ""
+	}
+	if k&byTime != 0 {
+		out.Time = time.Time{}
+	}
+	if k&byCalls != 0 {
+		out.Parts = slices.Clone(m.Parts)
+		for i := range out.Parts {
+			out.Parts[i].CallID = ""
+		}
+	}
+	return &out
+}
+
+// OfCalls is the kind of the ids of calls.
+const OfCalls = byCalls
 
 // order is what counts for most first; calls and what they ask are one, and each alone.
 var order = [...]Kinds{byKey, byID, byTime, byBoth, byCalls, byOf}

@@ -22,9 +22,10 @@ type Known struct {
 	Leads, Stray bool
 	Role         message.Role
 	ID, Key      string
-	// Name is its message's FullName, Calls are the ids of the calls that it makes, or answers.
-	Name  Name
-	Calls []string
+	// Name is its message's FullName, or what the host called it since, which Renamed says; Calls are the ids of the calls that it makes, or answers.
+	Name    Name
+	Renamed bool
+	Calls   []string
 }
 
 // Mark is a key of core.Entry.Meta and what it says.
@@ -87,7 +88,7 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	}
 	l.fillers = append(l.fillers, in.end)
 	p := Plan{Course: compose(l, in.t), Host: l.host, Hard: hard, Known: known, Leaders: in.leaders, Renames: m.renames(linked)}
-	p.Called = called(m, linked, hard, rows)
+	p.Called = called(m, linked, known, hard, rows)
 	if len(in.t.Messages) > 0 && in.t.Messages[0].Role == message.System {
 		p.Keep = v.Lead
 		if len(p.Leaders) == 0 && p.CommonPrefix() == 0 {
@@ -100,14 +101,17 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	return p
 }
 
-// called returns the messages that the host calls otherwise than what they are linked with.
-func called(m *matching, linked, hard []int, rows []Row) map[int]int {
+// called returns the messages that the host calls otherwise than what they are linked with, and those that were erased of which it has a name that they are not known by.
+func called(m *matching, linked []int, known []Known, hard []int, rows []Row) map[int]int {
 	out := make(map[int]int)
 	for i, k := range linked {
 		if i > 0 && rows[i-1].Index == rows[i].Index || i+1 < len(rows) && rows[i+1].Index == rows[i].Index {
 			continue // it shows several
 		}
-		if k >= 0 && !rows[i].Own && m.names[k].Another(m.hosts[i]) && m.renamed(k, i) != 0 {
+		if k < 0 || rows[i].Own {
+			continue
+		}
+		if unknown := known[hard[k]].Erased && !m.hosts[i].within(m.names[k]); unknown || m.names[k].Another(m.hosts[i]) && m.renamed(k, i) != 0 {
 			out[hard[k]] = rows[i].Index
 		}
 	}

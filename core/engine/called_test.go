@@ -1,0 +1,320 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// saying returns how often a word stands in what is stored, or in a window.
+func (f *fixture) saying(word string, res core.AssembleResult) int {
+	n := 0
+	count := func(m *message.Message) {
+		n += strings.Count(m.Text(), word)
+		for _, p := range m.Parts {
+			if p.Kind == message.ToolResult {
+				n += strings.Count(p.Text, word)
+			}
+			n += strings.Count(p.Args, word)
+		}
+	}
+	for _, e := range entriesOf(f) {
+		count(&e.Message)
+	}
+	for i := range res.Messages {
+		count(&res.Messages[i])
+	}
+	return n
+}
+
+// erase erases the entries in which a word stands.
+func (f *fixture) erase(word string) {
+	f.t.Helper()
+	var ids []string
+	for _, e := range entriesOf(f) {
+		if strings.Contains(fmt.Sprint(e.Message), word) {
+			ids = append(ids, e.ID)
+		}
+	}
+	if len(ids) == 0 {
+		f.t.Fatalf("%q is not stored", word)
+	}
+	f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: ids})
+}
+
+// TestErasedWhereCallsAreRenamed: a call, its result or both are erased. From then on, or since the turn was accepted, the host writes the ids of calls otherwise, of all or
+// of that turn; in front of it a turn kept its ids, or has others too.
+func TestErasedWhereCallsAreRenamed(t *testing.T) {
+	for _, what := range []string{"secretcall", "secretresult", "secret"} {
+		for _, first := range []string{"", "kept", "renamed"} {
+			for k := range 16 {
+				restart, accepted, two, shown := k&1 > 0, k&2 > 0, k&4 > 0, k&8 > 0
+				if what == "secret" && first == "kept" && !two {
+					continue // nothing but the two says that ids are other ones now
+				}
+				f := newFixture(t)
+				turn := func(anew string) []message.Message {
+					list := one(user("q0"), callingFor("c1"+anew, "secretcall"), resulting("c1"+anew, "secretresult"))
+					if two {
+						list = join(list, one(callingFor("c2"+anew, "other"), resulting("c2"+anew, "fine")))
+					}
+					return join(list, one(assistant("a0")))
+				}
+				old, anew := turn(""), turn("new")
+				var front, frontNow []message.Message
+				if first != "" {
+					front = one(user("begin"), callingFor("c0", "first"), resulting("c0", "found"), assistant("begun"))
+					if frontNow = front; first == "renamed" {
+						frontNow = one(user("begin"), callingFor("c0new", "first"), resulting("c0new", "found"), assistant("begun"))
+					}
+					f.assemble(1000, transcript("", front...))
+				}
+				f.assemble(1000, transcript("", join(front, old[:1])...))
+				if shown {
+					f.assemble(1000, transcript("", join(front, old[:len(old)-1])...), inLoop)
+				}
+				if accepted && !shown {
+					old, anew = anew, old
+				}
+				if f.accepts("commit", "t", old); accepted && shown {
+					f.accepts("after turn", "", anew)
+				}
+				f.erase(what)
+				list, got := join(frontNow, anew), ""
+				for i := range 4 {
+					if restart {
+						f.restart()
+					}
+					list = join(list, one(user(fmt.Sprint("q", i+1))))
+					res := f.assemble(1000, transcript("", list...))
+					list = join(list, one(assistant(fmt.Sprint("a", i+1))))
+					got += fmt.Sprint(" ", f.saying(what, res))
+				}
+				if strings.Trim(got, " 0") != "" {
+					t.Errorf("%s, first turn %q, restart %v, accepted %v, two calls %v, shown %v: stored and shown after each list:%s", what, first, restart, accepted, two, shown, got)
+				}
+			}
+		}
+	}
+}
+
+// TestMoreNamesThanAreKept: a host names messages anew as it keeps them, more than a view holds names of. Its list leaves the oldest out then, or takes the newest back, and
+// something may have been erased.
+func TestMoreNamesThanAreKept(t *testing.T) {
+	const turns = core.MaxCalled/2 + 8
+	for _, by := range []string{"id", "key", "time"} {
+		for _, way := range []string{"commit", "after turn", ""} {
+			for k := range 16 {
+				all, erase, slides, restart := k&1 > 0, k&2 > 0, k&4 > 0, k&8 > 0
+				if way == "" && all {
+					continue // nobody says that an answer which was shown is another now
+				}
+				f, n := newFixture(t), 0
+				say := func(m message.Message) message.Message { n++; return namedBy(by, n, m) }
+				var list []message.Message
+				for i := range turns {
+					u, a := user(fmt.Sprint("secret", i, "x")), assistant(fmt.Sprint("noted", i, "x"))
+					asked, answer := say(u), say(a)
+					f.assemble(100_000, transcript("", join(list, one(asked))...))
+					if all {
+						f.assemble(100_000, transcript("", join(list, one(asked, answer))...), inLoop)
+						answer = say(a)
+					}
+					turn := one(say(u), answer)
+					if way != "" {
+						f.accepts(way, fmt.Sprint("t", i), turn)
+					}
+					list = join(list, turn)
+				}
+				if way == "" {
+					f.assemble(100_000, transcript("", list...))
+				}
+				want, gone := f.stored(), fmt.Sprint("secret", turns/4, "x")
+				if erase {
+					f.erase(gone)
+				}
+				if restart {
+					f.restart()
+				}
+				if slides {
+					list = list[2:]
+				} else {
+					list = list[:len(list)-2]
+				}
+				got := ""
+				for i := range 2 {
+					list = join(list, one(say(user(fmt.Sprint("q", i)))))
+					res := f.assemble(100_000, transcript("", list...))
+					list = join(list, one(say(assistant(fmt.Sprint("a", i)))))
+					if n := f.saying(gone, res); erase && n > 0 || !erase && n != 2 {
+						got += fmt.Sprint("; ", gone, " is there ", n, " times")
+					}
+					if n := len(entriesOf(f)); n != want+1+2*i {
+						got += fmt.Sprint("; stored ", n, ", want ", want+1+2*i)
+					}
+				}
+				if got != "" {
+					t.Errorf("by %s, %q, all %v, erased %v, slides %v, restart %v%s", by, way, all, erase, slides, restart, got)
+				}
+			}
+		}
+	}
+}
+
+// TestErasedBeforeItIsAccepted: something of a turn that runs is erased, and the turn is accepted under other names.
+func TestErasedBeforeItIsAccepted(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for _, way := range []string{"commit", "after turn"} {
+			for k := range 24 {
+				what, restart, base, loop := []string{"secretasked", "secretcall", "secretresult"}[k%3], k/3&1 > 0, k/3&2 > 0, k/3&4 > 0
+				if !loop && k%3 > 0 {
+					continue
+				}
+				f := newFixture(t)
+				turn := func(from int) []message.Message {
+					list := one(user("secretasked"), callingFor("c1", "secretcall"), resulting("c1", "secretresult"), assistant("done"))
+					for i := range list {
+						list[i] = namedBy(by, from+i, list[i])
+					}
+					return list
+				}
+				var list []message.Message
+				if base {
+					list = one(namedBy(by, 1, user("q0")), namedBy(by, 2, assistant("a0")))
+				}
+				f.assemble(1000, transcript("", join(list, turn(3)[:1])...))
+				if loop {
+					f.assemble(1000, transcript("", join(list, turn(3)[:3])...), inLoop)
+				}
+				f.erase(what)
+				if restart {
+					f.restart()
+				}
+				f.accepts(way, "t", turn(13))
+				list = join(list, turn(13))
+				for i := range 2 {
+					list = join(list, one(namedBy(by, 20+i, user(fmt.Sprint("next", i)))))
+					if n := f.saying(what, f.assemble(1000, transcript("", list...))); n > 0 || f.stored() != len(list) {
+						t.Errorf("by %s, %s, %s, restart %v, base %v, loop %v: it is there %d times, %d stored, want %d", by, way, what, restart, base, loop, n, f.stored(), len(list))
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestErasedUnderTheNameInAFork: a fork's host shows what it inherited under names of its own. What is erased of that then stays so there.
+func TestErasedUnderTheNameInAFork(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for k := range 8 {
+			restart, some, twice := k&1 > 0, k&2 > 0, k&4 > 0
+			f := newFixture(t)
+			list := one(namedBy(by, 1, user("q0")), namedBy(by, 2, assistant("a0")), namedBy(by, 3, user("secret")), namedBy(by, 4, assistant("fine")))
+			f.assemble(1000, transcript("", list[:3]...))
+			f.commit("t", list[2:]...)
+			child := core.SessionID{Agent: f.id.Agent, Session: "child"}
+			if _, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: core.SpawnFork, TTL: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range list {
+				if !some || i > 1 {
+					list[i] = namedBy(by, 10+i, list[i])
+				}
+			}
+			parent := f.id
+			f.id = child
+			f.assemble(1000, transcript("", join(list, one(namedBy(by, 20, user("c0"))))...))
+			f.id = parent
+			secret := f.entry("secret").ID
+			for range 2 {
+				f.forget(engine.ForgetRequest{Scope: parent.Scope(), Entries: []string{secret}})
+				if !twice {
+					break
+				}
+			}
+			f.id = child
+			for i := range 2 {
+				if restart {
+					f.restart()
+				}
+				if res := f.assemble(1000, transcript("", join(list, one(namedBy(by, 21+i, user(fmt.Sprint("c", i+1)))))...)); f.saying("secret", res) > 0 {
+					t.Errorf("by %s, restart %v, some keep theirs %v, erased twice %v, list %d: what was erased is there, shown %s", by, restart, some, twice, i, shown(res))
+				}
+			}
+			v, err := f.store.LoadView(t.Context(), child)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range v.Called {
+				if c.Entry == secret && (c.Key+c.ID != "" || !c.Time.IsZero()) {
+					t.Errorf("by %s: %+v is noted of what was erased", by, c)
+				}
+			}
+		}
+	}
+}
+
+// TestErasedWhereNamesAreAnew: a host makes names anew with every list, of all messages, of what the user says or of the answers. Messages are erased one after the other,
+// with lists between.
+func TestErasedWhereNamesAreAnew(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for _, who := range []message.Role{"", message.User, message.Assistant} {
+			for _, first := range []int{3, 5} {
+				for k := range 8 {
+					restart, gap, n := k&1 > 0, k/2, 100
+					for a := range first {
+						for b := range first + 2*gap - 2 {
+							if a == b {
+								continue
+							}
+							f := newFixture(t)
+							list := func(to int) (out []message.Message) {
+								for i := range to {
+									m := message.New([]message.Role{message.User, message.Assistant}[i%2], fmt.Sprint("w", i, "x"))
+									if n++; who == "" || who == m.Role {
+										m = namedBy(by, n, m)
+									} else {
+										m = namedBy(by, i, m)
+									}
+									out = append(out, m)
+								}
+								return out
+							}
+							to, got := first, ""
+							for step := range gap + 4 {
+								res := f.assemble(1000, transcript("", list(to)...))
+								for i := range to {
+									want := 2
+									if i == a && step > 0 || i == b && step > gap {
+										want = 0
+									}
+									if has := f.saying(fmt.Sprint("w", i, "x"), res); has != want {
+										got += fmt.Sprint("; list ", step, ", message ", i, " is there ", has, " times")
+									}
+								}
+								if step == 0 {
+									f.erase(fmt.Sprint("w", a, "x"))
+								}
+								if step == gap {
+									f.erase(fmt.Sprint("w", b, "x"))
+								}
+								if restart {
+									f.restart()
+								}
+								to += 2
+							}
+							if got != "" {
+								t.Errorf("by %s, of %q, first list of %d, %d between, erased %d and %d, restart %v%s", by, who, first, gap, a, b, restart, got)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}

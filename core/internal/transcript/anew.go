@@ -1,0 +1,48 @@
+package transcript
+
+import "github.com/contextengine/contextengine/core/message"
+
+// Anew returns, for what each role says, the kinds of names that the host makes anew with every list: it has none of those that it had, of messages that it shows. One that says
+// the same may be another one; last are the kinds of which that was known before. Ids of calls are not among them.
+func (in *Reading) Anew(known []Known, last Kinds) map[message.Role]Kinds {
+	const enough = 2 // messages that are there under other names, or one that is not there under that for the second time
+	out := make(map[message.Role]Kinds)
+	for _, kind := range [...]Kinds{byKey, byID, byTime} {
+		names, says := make(map[string]bool), make(map[string]int)
+		for i := range known {
+			k := &known[i]
+			if k.Erased || k.Name.kinds()&kind == 0 {
+				continue
+			}
+			names[k.Name.term(kind)], says[k.Fingerprint] = true, max(says[k.Fingerprint], 1)
+			if k.Renamed {
+				says[k.Fingerprint] = enough
+			}
+		}
+		if len(names) == 0 && last&kind == 0 {
+			continue
+		}
+		kept, others, all := make(map[message.Role]bool), make(map[message.Role]int), 0
+		for _, r := range in.Rows {
+			m := &in.t.Messages[r.Index]
+			name := FullName(m)
+			if r.Own || name.kinds()&kind == 0 {
+				continue
+			}
+			kept[m.Role] = kept[m.Role] || names[name.term(kind)]
+			others[m.Role] += says[r.Fingerprint]
+			all += says[r.Fingerprint]
+		}
+		for _, is := range kept {
+			if is {
+				all = 0 // it keeps what others say
+			}
+		}
+		for role, is := range kept {
+			if !is && (max(all, others[role]) >= enough || last&kind != 0) {
+				out[role] |= kind
+			}
+		}
+	}
+	return out
+}
