@@ -94,29 +94,46 @@ func tableTurns() []broken {
 	}
 	turn("calls under other ids than those shown are others", func(w *wrongEngine) { renamed(w, usesOf) })
 	turn("what is accepted under another name than it was shown by is another message", func(w *wrongEngine) { renamed(w, nameOf) })
-	turn("what is erased comes back under a name that it got later", func(w *wrongEngine) {
-		var gone sync.Map
+	// erasing stores again what was erased, once something says it under another name for so many times.
+	erasing := func(w *wrongEngine, times int, name func(message.Message) string) turned {
+		var gone, seen sync.Map
 		w.forget = func(ctx context.Context, req engine.ForgetRequest) (engine.Receipt, error) {
 			if got, err := w.Store().Get(ctx, req.Scope, req.Entries); err == nil {
 				for _, e := range got {
-					gone.Store(e.SessionID().String()+e.Fingerprint, nameOf(e.Message))
+					gone.Store(e.SessionID().String()+e.Fingerprint, name(e.Message))
 				}
 			}
 			return w.Engine.Forget(ctx, req)
 		}
-		w.before = func(_ string, req any) {
-			r, ok := req.(*core.AssembleRequest)
-			if !ok || r.Transcript == nil {
-				return
-			}
-			for _, m := range r.Transcript.Messages {
-				if was, ok := gone.LoadAndDelete(r.Session.String() + message.Fingerprint(m)); ok && was != nameOf(m) {
-					m.Time = time.Unix(0, 0)
-					_, _ = w.Engine.Ingest(context.Background(), core.IngestRequest{Session: r.Session, Message: again(r.Session, []message.Message{m})[0]}) // as above
+		return func(id core.SessionID, said []message.Message) []message.Message {
+			for _, m := range said {
+				of := id.String() + message.Fingerprint(m)
+				was, ok := gone.Load(of)
+				if !ok || was == name(m) {
+					continue
 				}
+				before, _ := seen.Swap(of, 1)
+				if n, _ := before.(int); n+1 < times {
+					continue
+				}
+				gone.Delete(of)
+				m.Time = time.Unix(0, 0)
+				_, _ = w.Engine.Ingest(context.Background(), core.IngestRequest{Session: id, Message: again(id, []message.Message{m})[0]}) // as above
+			}
+			return said
+		}
+	}
+	listed := func(w *wrongEngine, times int, name func(message.Message) string) {
+		back := erasing(w, times, name)
+		w.before = func(_ string, req any) {
+			if r, ok := req.(*core.AssembleRequest); ok && r.Transcript != nil {
+				back(r.Session, r.Transcript.Messages)
 			}
 		}
-	})
+	}
+	turn("what is erased comes back under a name that it got later", func(w *wrongEngine) { listed(w, 1, nameOf) })
+	turn("what is erased comes back in the second list that has another id for its call", func(w *wrongEngine) { listed(w, 2, usesOf) })
+	turn("what is erased comes back once its turn is accepted under another name", func(w *wrongEngine) { both(w, erasing(w, 1, nameOf)) })
 	turn("behind an output a call that says what an earlier one did is known", func(w *wrongEngine) {
 		var said sync.Map
 		w.before = func(_ string, req any) {

@@ -24,9 +24,9 @@ type turnHost struct {
 	*script
 	rng *rand.Rand
 	// names are by what it knows its messages: "id", "time" or "", "asked" where only what the user says has a time. anew says that it makes the ids of calls anew when a
-	// turn is accepted, stamped the names of its messages.
-	names         string
-	anew, stamped bool
+	// turn is accepted, stamped the names of its messages, listed that it makes those anew with every list.
+	names                 string
+	anew, stamped, listed bool
 	// list is its transcript, accepted how often it says what in accepted turns; system says that there is a system message in front, another one in every turn.
 	list     []message.Message
 	accepted map[string]int
@@ -37,11 +37,11 @@ type turnHost struct {
 
 func scriptTurn(s *script) string {
 	rng := rand.New(rand.NewSource(s.seed)) //nolint:gosec // what is drawn is no secret
-	for n := range 12 {
+	for n := range 14 {
 		s.id = recallSession(fmt.Sprintf("turn %d", n))
 		h := turnHost{script: s, rng: rng, accepted: map[string]int{}, system: rng.Intn(2) == 0,
-			names: []string{"", "time", "asked", "id", ""}[n%5], anew: n%3 == 1, stamped: n > 5} // each kind of host, and some of them twice
-		h.does("messages named by %q, anew once they are accepted %v, ids of calls anew %v", h.names, h.stamped, h.anew)
+			names: []string{"", "time", "asked", "id", ""}[n%5], anew: n%3 == 1, stamped: n > 5 && n < 12, listed: n > 11} // each kind of host, and some of them twice
+		h.does("messages named by %q, anew once they are accepted %v, with every list %v, ids of calls anew %v", h.names, h.stamped, h.listed, h.anew)
 		for range 5 {
 			if text := h.turn(); text != "" {
 				return fmt.Sprintf("%s: %s", strings.Join(h.did, "; "), text)
@@ -165,6 +165,12 @@ func (h *turnHost) asks(shown []message.Message, prompt string, call core.Call) 
 		list = append(list, message.New(message.System, fmt.Sprintf("turn %d has begun", h.turns)))
 	}
 	list = append(append(list, h.list...), shown...)
+	if h.listed {
+		list = copiedMessages(list)
+		for i := range list {
+			h.named(&list[i])
+		}
+	}
 	_, err := h.assemble(transcriptBudget, func(r *core.AssembleRequest) {
 		r.Transcript, r.Prompt, r.Call = &core.Transcript{Messages: copiedMessages(list)}, prompt, call
 	})

@@ -318,3 +318,36 @@ func TestErasedWhereNamesAreAnew(t *testing.T) {
 		}
 	}
 }
+
+// TestErasedWhereAllSayTheSame: a user says one thing again and again, under names that are new in every list, and all of it is erased: no other message tells that names are
+// made anew.
+func TestErasedWhereAllSayTheSame(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for k := range 4 {
+			restart, named := k&1 > 0, k&2 > 0
+			f, n := newFixture(t), 10
+			list := func(turns int) (out []message.Message) {
+				for i := range turns {
+					n++
+					answer := assistant(fmt.Sprint("done ", i))
+					if named {
+						answer = namedBy(by, 1+i, answer)
+					}
+					out = append(out, namedBy(by, n, user("secret")), answer)
+				}
+				return out
+			}
+			f.assemble(1000, transcript("and now", list(2)...))
+			f.assemble(1000, transcript("and now", list(3)...))
+			f.erase("secret")
+			for i := range 3 {
+				if restart {
+					f.restart()
+				}
+				if res := f.assemble(1000, transcript("and now", list(3)...)); f.saying("secret", res) > 0 || len(entriesOf(f)) != 6 {
+					t.Errorf("by %s, restart %v, answers have names %v, list %d: %d stored, want 6; shown %s", by, restart, named, i, len(entriesOf(f)), shown(res))
+				}
+			}
+		}
+	}
+}

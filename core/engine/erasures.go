@@ -221,20 +221,16 @@ func (t *erasures) printsOf(ctx context.Context, agent string, with bool) (erase
 	return p, err
 }
 
-// recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones. anew are the kinds of names that
-// tell nothing, by who says a message; renamed says that the host has other ids for some calls than they came with.
+// recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones. names says which names tell
+// nothing; renamed says that the host has other ids for some calls than they came with.
 func (t *erasures) recognise(
-	ctx context.Context, known []transcript.Known, rows []transcript.Row, messages []message.Message, anew map[message.Role]transcript.Kinds, renamed bool,
+	ctx context.Context, known []transcript.Known, rows []transcript.Row, messages []message.Message, names transcript.Renaming, renamed bool,
 ) error {
-	owners := make(map[core.SessionID]map[string][]int)
+	owners := make(map[core.SessionID][]int)
 	for i, k := range known {
-		if !k.Erased || !strings.HasPrefix(k.Fingerprint, erased.Mark) {
-			continue
+		if k.Erased && strings.HasPrefix(k.Fingerprint, erased.Mark) {
+			owners[k.Owner] = append(owners[k.Owner], i)
 		}
-		if owners[k.Owner] == nil {
-			owners[k.Owner] = make(map[string][]int)
-		}
-		owners[k.Owner][k.Fingerprint] = append(owners[k.Owner][k.Fingerprint], i)
 	}
 	if len(owners) == 0 {
 		return nil
@@ -246,27 +242,55 @@ func (t *erasures) recognise(
 		if err != nil {
 			return err
 		}
-		for _, r := range rows {
+		saying := make(map[string][]int)
+		for n, r := range rows {
 			for _, print := range p.All(owner, r.Fingerprint) {
-				for _, i := range places[print] {
-					m := &messages[r.Index]
-					if kinds := anew[m.Role]; kinds != 0 {
-						m = kinds.Unnamed(m)
-					}
-					if renamed && !calls[transcript.FullName(m).Calls] && p.Another(owner, known[i].Origin, m) {
-						m = transcript.OfCalls.Unnamed(m)
-					}
-					if r.Own || !p.Another(owner, known[i].Origin, m) {
-						known[i].Fingerprint, known[i].Soft = r.Fingerprint, known[i].Leads
-					}
-					if r.Own {
-						continue
-					}
-					called := p.Called(owner, known[i].Origin, m)
-					if name := transcript.FullName(&called); name != (transcript.Name{}) {
-						known[i].Name = name
-					}
+				saying[print] = append(saying[print], n)
+			}
+		}
+		lost, there := make(map[message.Role]int), make(map[message.Role]bool)
+		for _, i := range places {
+			k := &known[i]
+			if alike := saying[k.Fingerprint]; slices.ContainsFunc(alike, func(n int) bool { return !p.Another(owner, k.Origin, &messages[rows[n].Index]) }) {
+				there[k.Role] = true
+			} else if len(alike) > 0 {
+				lost[k.Role]++
+			}
+		}
+		for role, n := range lost {
+			if !there[role] {
+				names.Lost(role, n)
+			}
+		}
+		for _, i := range places {
+			k := &known[i]
+			alike, is := saying[k.Fingerprint], false
+			for _, n := range alike {
+				r := &rows[n]
+				if r.Own {
+					is, k.Fingerprint = true, r.Fingerprint
+					continue
 				}
+				m := &messages[r.Index]
+				if kinds := names.Anew[m.Role]; kinds != 0 {
+					m = kinds.Unnamed(m)
+				}
+				if renamed && !calls[transcript.FullName(m).Calls] && p.Another(owner, k.Origin, m) {
+					m = transcript.OfCalls.Unnamed(m)
+				}
+				if !p.Another(owner, k.Origin, m) {
+					is, k.Fingerprint = true, r.Fingerprint
+				}
+				called := p.Called(owner, k.Origin, m)
+				if name := transcript.FullName(&called); name != (transcript.Name{}) {
+					k.Name = name
+				}
+			}
+			if k.Renamed && !is && len(alike) > 0 { // it is called otherwise once more
+				is, k.Fingerprint = true, rows[alike[0]].Fingerprint
+			}
+			if is {
+				k.Soft = k.Leads
 			}
 		}
 	}

@@ -241,7 +241,7 @@ func (s *session) renameAll(known []transcript.Known) (calls bool) {
 	for i := range known {
 		k := &known[i]
 		_, is := s.called[k.ID]
-		noted = noted || is
+		noted, k.Renamed = noted || is, is
 		switch {
 		case full && !noted:
 			k.Name, k.Origin = transcript.Name{}, ""
@@ -249,7 +249,6 @@ func (s *session) renameAll(known []transcript.Known) (calls bool) {
 			k.Origin = s.originOf(k.ID, k.Origin)
 		case is:
 			was := k.Name.Calls
-			k.Renamed = true
 			s.rename(k.ID, &k.Name)
 			calls = calls || was != k.Name.Calls
 		}
@@ -360,7 +359,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	}
 	// What the engine itself put into its output is not part of the conversation, and what it shortened or merged stands for what it shows.
 	in := transcript.Read(t, kept, s.ownMessages(), at.further())
-	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages, in.Anew(known, s.renames), renamed); err != nil {
+	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages, in.Renaming(known, s.renames), renamed); err != nil {
 		return 0, err
 	}
 	if runs := in.Joinable(known); len(runs) > 0 {
@@ -380,7 +379,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	}
 	in.TakeLeaders(&s.view, known)
 	plan := in.Plan(&s.view, known)
-	s.renames = plan.Renames
+	s.renames = s.renames&^plan.Kept | plan.Renames
 	for _, k := range slices.Sorted(maps.Keys(plan.Called)) {
 		m := &t.Messages[plan.Called[k]]
 		if !known[k].Erased {

@@ -41,8 +41,8 @@ type Plan struct {
 	Leaders []Leader
 	// Keep is how many entries at the beginning of the path stay whatever follows.
 	Keep int
-	// Renames are the kinds of names of which the host has others for all that it shows.
-	Renames Kinds
+	// Renames are the kinds of names of which the host has others for all that it shows, Kept those of which it has the same for some.
+	Renames, Kept Kinds
 	// Called are the messages of which the host has another name now, by the index among Known.
 	Called map[int]int
 }
@@ -87,7 +87,8 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 		}
 	}
 	l.fillers = append(l.fillers, in.end)
-	p := Plan{Course: compose(l, in.t), Host: l.host, Hard: hard, Known: known, Leaders: in.leaders, Renames: m.renames(linked)}
+	p := Plan{Course: compose(l, in.t), Host: l.host, Hard: hard, Known: known, Leaders: in.leaders}
+	p.Renames, p.Kept = m.renames(linked)
 	p.Called = called(m, linked, known, hard, rows)
 	if len(in.t.Messages) > 0 && in.t.Messages[0].Role == message.System {
 		p.Keep = v.Lead
