@@ -323,17 +323,12 @@ func TestErasedWhereNamesAreAnew(t *testing.T) {
 // made anew.
 func TestErasedWhereAllSayTheSame(t *testing.T) {
 	for _, by := range []string{"id", "key", "time"} {
-		for k := range 4 {
-			restart, named := k&1 > 0, k&2 > 0
+		for _, restart := range []bool{false, true} {
 			f, n := newFixture(t), 10
 			list := func(turns int) (out []message.Message) {
 				for i := range turns {
 					n++
-					answer := assistant(fmt.Sprint("done ", i))
-					if named {
-						answer = namedBy(by, 1+i, answer)
-					}
-					out = append(out, namedBy(by, n, user("secret")), answer)
+					out = append(out, namedBy(by, n, user("secret")), assistant(fmt.Sprint("done ", i)))
 				}
 				return out
 			}
@@ -345,8 +340,50 @@ func TestErasedWhereAllSayTheSame(t *testing.T) {
 					f.restart()
 				}
 				if res := f.assemble(1000, transcript("and now", list(3)...)); f.saying("secret", res) > 0 || len(entriesOf(f)) != 6 {
-					t.Errorf("by %s, restart %v, answers have names %v, list %d: %d stored, want 6; shown %s", by, restart, named, i, len(entriesOf(f)), shown(res))
+					t.Errorf("by %s, restart %v, list %d: %d stored, want 6; shown %s", by, restart, i, len(entriesOf(f)), shown(res))
 				}
+			}
+		}
+	}
+}
+
+// TestSaidAgainBehindItsErasure: a host keeps the names that it gives, shows what is newest alone, and dropped what was erased. What is said in the same words then is new.
+func TestSaidAgainBehindItsErasure(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		for k := range 24 {
+			shows, restart, times, prompted := 1+k%3, k/3&1 > 0, 1+k/6%2, k/12 > 0
+			f, n := newFixture(t), 0
+			say := func(m message.Message) message.Message { n++; return namedBy(by, n, m) }
+			var list []message.Message
+			for i := range times {
+				list = join(list, one(say(user("yes")), say(assistant(fmt.Sprint("done ", i)))))
+			}
+			f.assemble(1000, transcript("and now", list...))
+			f.erase("yes")
+			if restart {
+				f.restart()
+			}
+			var rest []message.Message
+			for _, m := range list {
+				if m.Role == message.Assistant {
+					rest = append(rest, m)
+				}
+			}
+			last := say(user("yes"))
+			rest = join(rest, one(last))
+			rest = rest[max(0, len(rest)-shows):]
+			stored := f.stored()
+			var res core.AssembleResult
+			if prompted {
+				f.assemble(1000, transcript("yes", rest[:len(rest)-1]...))
+				f.accepts("commit", "t", one(last, say(assistant("so"))))
+				stored++
+				res = f.assemble(1000)
+			} else {
+				res = f.assemble(1000, transcript("", rest...))
+			}
+			if got := f.stored(); got != stored+1 || strings.Count(shown(res), "yes") != 1 {
+				t.Errorf("by %s, shows %d, restart %v, said %d times before, prompt apart %v: %d stored, want %d; shown %s", by, shows, restart, times, prompted, got, stored+1, shown(res))
 			}
 		}
 	}

@@ -248,18 +248,24 @@ func (t *erasures) recognise(
 				saying[print] = append(saying[print], n)
 			}
 		}
-		lost, there := make(map[message.Role]int), make(map[message.Role]bool)
+		lost, under, there := make(map[message.Role]int), make(map[message.Role]map[int]bool), make(map[message.Role]bool)
 		for _, i := range places {
 			k := &known[i]
-			if alike := saying[k.Fingerprint]; slices.ContainsFunc(alike, func(n int) bool { return !p.Another(owner, k.Origin, &messages[rows[n].Index]) }) {
+			alike := saying[k.Fingerprint]
+			if slices.ContainsFunc(alike, func(n int) bool { return !p.Another(owner, k.Origin, &messages[rows[n].Index]) }) {
 				there[k.Role] = true
 			} else if len(alike) > 0 {
-				lost[k.Role]++
+				if lost[k.Role]++; under[k.Role] == nil {
+					under[k.Role] = make(map[int]bool)
+				}
+				for _, n := range alike {
+					under[k.Role][n] = true
+				}
 			}
 		}
 		for role, n := range lost {
 			if !there[role] {
-				names.Lost(role, n)
+				names.Lost(role, min(n, len(under[role])))
 			}
 		}
 		for _, i := range places {
@@ -285,9 +291,6 @@ func (t *erasures) recognise(
 				if name := transcript.FullName(&called); name != (transcript.Name{}) {
 					k.Name = name
 				}
-			}
-			if k.Renamed && !is && len(alike) > 0 { // it is called otherwise once more
-				is, k.Fingerprint = true, rows[alike[0]].Fingerprint
 			}
 			if is {
 				k.Soft = k.Leads

@@ -43,7 +43,7 @@ func (in *Reading) Renaming(known []Known, last Kinds) Renaming {
 			}
 		}
 		for role, n := range others {
-			if out.Kept[role]&kind == 0 && (max(all, n) >= enough || last&kind != 0) {
+			if out.Kept[role]&kind == 0 && (max(all, n) >= enough && len(in.Rows) >= enough || last&kind != 0) {
 				out.Anew[role] |= kind
 			}
 		}
@@ -51,9 +51,14 @@ func (in *Reading) Renaming(known []Known, last Kinds) Renaming {
 	return out
 }
 
-// Lost adds that so many erased messages of a role are there under other names, and none under its own.
+// Lost adds that so many erased messages of a role are there under other names, and none under its own. It says nothing of kinds that the host keeps of what others say.
 func (r Renaming) Lost(role message.Role, n int) {
-	if n >= enough {
-		r.Anew[role] |= (byKey | byID | byTime) &^ r.Kept[role]
+	if n < enough {
+		return
 	}
+	anew := byKey | byID | byTime
+	for _, kept := range r.Kept {
+		anew &^= kept
+	}
+	r.Anew[role] |= anew
 }
