@@ -388,3 +388,87 @@ func TestSaidAgainBehindItsErasure(t *testing.T) {
 		}
 	}
 }
+
+// TestSaidAgainBehindManyNames: a host names messages anew as it keeps them, more than a view holds names of, and takes an early one out of its list, which may have been erased.
+// Much later the same is said again.
+func TestSaidAgainBehindManyNames(t *testing.T) {
+	const turns = core.MaxCalled/2 + 4
+	for _, by := range []string{"id", "key", "time"} {
+		for k := range 16 {
+			erase, all, restart, newest := k&1 > 0, k&2 > 0, k&4 > 0, k&8 > 0
+			f, n := newFixture(t), 0
+			say := func(m message.Message) message.Message { n++; return namedBy(by, n, m) }
+			var list []message.Message
+			for i := range turns {
+				u, a := user(fmt.Sprint("ask ", i)), assistant(fmt.Sprint("answer ", i))
+				if i == 1 {
+					u = user("yes")
+				}
+				asked, answer := say(u), say(a)
+				f.assemble(100_000, transcript("", join(list, one(asked))...))
+				if all {
+					f.assemble(100_000, transcript("", join(list, one(asked, answer))...), inLoop)
+					answer = say(a)
+				}
+				turn := one(say(u), answer)
+				f.accepts("commit", fmt.Sprint("t", i), turn)
+				list = join(list, turn)
+			}
+			if erase {
+				f.erase("yes")
+			}
+			if restart {
+				f.restart()
+			}
+			list = join(list[:2], list[3:], one(say(user("yes"))))
+			if newest {
+				list = list[len(list)-1:]
+			}
+			stored := f.stored()
+			if got := shown(f.assemble(100_000, transcript("", list...))); f.stored() != stored+1 || !strings.HasSuffix(got, "yes") {
+				t.Errorf("by %s, erased %v, all %v, restart %v, the newest alone %v: %d stored, want %d; shown %s", by, erase, all, restart, newest, f.stored(), stored+1, got)
+			}
+		}
+	}
+}
+
+// TestSaidAgainInShortLists: a host keeps the names that it gives and shows its newest two messages. What is said in the words of a live message is new, whatever was erased.
+func TestSaidAgainInShortLists(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		f := newFixture(t)
+		var all []message.Message
+		for i, text := range []string{"yes", "go on", "yes"} {
+			all = append(all, namedBy(by, 2*i+1, user(text)))
+			f.assemble(1000, transcript("", all[max(0, len(all)-2):]...))
+			all = append(all, namedBy(by, 2*i+2, assistant("done")))
+			f.accepts("commit", fmt.Sprint("t", i), all[len(all)-2:])
+			if e := entriesOf(f); i > 0 {
+				f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: [][]string{{e[0].ID, e[1].ID}, {e[len(e)-1].ID}}[i-1]})
+			}
+		}
+		got := shown(f.assemble(1000, transcript("", all[5], namedBy(by, 7, user("go on")))))
+		if f.stored() != 7 || got != "go on | done | yes | go on" {
+			t.Errorf("by %s: %d stored, want 7; shown %s", by, f.stored(), got)
+		}
+	}
+}
+
+// TestCalledAgainBehindItsErasure: a call and its result are erased while the turn runs, and its host drops them. The model calls the same again.
+func TestCalledAgainBehindItsErasure(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		f := newFixture(t)
+		f.assemble(1000, transcript("", user("look")))
+		f.assemble(1000, transcript("", user("look"), callingFor("c1", "secret"), resulting("c1", "the secret")), inLoop)
+		f.erase("secret")
+		if restart {
+			f.restart()
+		}
+		turn := one(user("look"), callingFor("c2", "secret"), resulting("c2", "the secret"))
+		if res := f.assemble(1000, transcript("", turn...), inLoop); f.stored() != 5 || strings.Count(shown(res), "the secret") != 1 {
+			t.Errorf("restart %v: %d stored, want 5; shown %s", restart, f.stored(), shown(res))
+		}
+		if f.accepts("commit", "t", join(turn, one(assistant("done")))); f.stored() != 6 {
+			t.Errorf("restart %v: %d stored once the turn is accepted, want 6", restart, f.stored())
+		}
+	}
+}

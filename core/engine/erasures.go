@@ -221,16 +221,20 @@ func (t *erasures) printsOf(ctx context.Context, agent string, with bool) (erase
 	return p, err
 }
 
-// recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones. names says which names tell
-// nothing; renamed says that the host has other ids for some calls than they came with.
+// recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones. What says the same under another
+// name is alike. anew are the kinds of names that tell nothing, by who says a message; renamed says that the host has other ids for some calls than they came with.
 func (t *erasures) recognise(
-	ctx context.Context, known []transcript.Known, rows []transcript.Row, messages []message.Message, names transcript.Renaming, renamed bool,
+	ctx context.Context, known []transcript.Known, rows []transcript.Row, messages []message.Message, anew map[message.Role]transcript.Kinds, renamed bool,
 ) error {
-	owners := make(map[core.SessionID][]int)
+	owners := make(map[core.SessionID]map[string][]int)
 	for i, k := range known {
-		if k.Erased && strings.HasPrefix(k.Fingerprint, erased.Mark) {
-			owners[k.Owner] = append(owners[k.Owner], i)
+		if !k.Erased || !strings.HasPrefix(k.Fingerprint, erased.Mark) {
+			continue
 		}
+		if owners[k.Owner] == nil {
+			owners[k.Owner] = make(map[string][]int)
+		}
+		owners[k.Owner][k.Fingerprint] = append(owners[k.Owner][k.Fingerprint], i)
 	}
 	if len(owners) == 0 {
 		return nil
@@ -242,59 +246,33 @@ func (t *erasures) recognise(
 		if err != nil {
 			return err
 		}
-		saying := make(map[string][]int)
-		for n, r := range rows {
+		for _, r := range rows {
 			for _, print := range p.All(owner, r.Fingerprint) {
-				saying[print] = append(saying[print], n)
+				for _, i := range places[print] {
+					k, m := &known[i], &messages[r.Index]
+					if r.Own || !p.Another(owner, k.Origin, m) {
+						k.Fingerprint, k.Soft = r.Fingerprint, k.Leads
+					} else {
+						untold := anew[m.Role]
+						if renamed && !calls[transcript.FullName(m).Calls] {
+							untold |= transcript.OfCalls
+						}
+						k.Alike, k.Anew = append(k.Alike, r.Index), k.Anew || !p.Another(owner, k.Origin, untold.Unnamed(m))
+					}
+					if r.Own {
+						continue
+					}
+					called := p.Called(owner, k.Origin, m)
+					if name := transcript.FullName(&called); name != (transcript.Name{}) {
+						k.Name = name
+					}
+				}
 			}
 		}
-		lost, under, there := make(map[message.Role]int), make(map[message.Role]map[int]bool), make(map[message.Role]bool)
-		for _, i := range places {
-			k := &known[i]
-			alike := saying[k.Fingerprint]
-			if slices.ContainsFunc(alike, func(n int) bool { return !p.Another(owner, k.Origin, &messages[rows[n].Index]) }) {
-				there[k.Role] = true
-			} else if len(alike) > 0 {
-				if lost[k.Role]++; under[k.Role] == nil {
-					under[k.Role] = make(map[int]bool)
-				}
-				for _, n := range alike {
-					under[k.Role][n] = true
-				}
-			}
-		}
-		for role, n := range lost {
-			if !there[role] {
-				names.Lost(role, min(n, len(under[role])))
-			}
-		}
-		for _, i := range places {
-			k := &known[i]
-			alike, is := saying[k.Fingerprint], false
-			for _, n := range alike {
-				r := &rows[n]
-				if r.Own {
-					is, k.Fingerprint = true, r.Fingerprint
-					continue
-				}
-				m := &messages[r.Index]
-				if kinds := names.Anew[m.Role]; kinds != 0 {
-					m = kinds.Unnamed(m)
-				}
-				if renamed && !calls[transcript.FullName(m).Calls] && p.Another(owner, k.Origin, m) {
-					m = transcript.OfCalls.Unnamed(m)
-				}
-				if !p.Another(owner, k.Origin, m) {
-					is, k.Fingerprint = true, r.Fingerprint
-				}
-				called := p.Called(owner, k.Origin, m)
-				if name := transcript.FullName(&called); name != (transcript.Name{}) {
-					k.Name = name
-				}
-			}
-			if is {
-				k.Soft = k.Leads
-			}
+	}
+	for i := range known {
+		if k := &known[i]; !strings.HasPrefix(k.Fingerprint, erased.Mark) {
+			k.Alike = nil // it is there under its own name
 		}
 	}
 	return nil
@@ -315,8 +293,8 @@ func idsOfCalls(known []transcript.Known) callIDs {
 	return out
 }
 
-// anew reports whether a list says that the host has other ids now: where there are calls in it, and among what is known, but it has none of their ids, or where it has those
-// of one no more, and says the same under others.
+// anew reports whether a list says that the host has other ids now: where there are calls in it, and among what is known and was not erased, but it has none of their ids, or
+// where it has those of one no more, and says the same under others.
 func (c callIDs) anew(known []transcript.Known, rows []transcript.Row, messages []message.Message) bool {
 	kept, shown, others := false, make(callIDs), make(map[string]bool)
 	for _, r := range rows {
@@ -332,13 +310,7 @@ func (c callIDs) anew(known []transcript.Known, rows []transcript.Row, messages 
 		return false
 	}
 	for i := range known {
-		k := &known[i]
-		switch {
-		case k.Erased:
-			if !kept && strings.Contains(" "+k.Origin, " c") {
-				return true
-			}
-		case len(k.Calls) > 0 && !shown[k.Name.Calls] && (!kept || others[k.Fingerprint]):
+		if k := &known[i]; len(k.Calls) > 0 && !shown[k.Name.Calls] && (!kept || others[k.Fingerprint]) {
 			return true
 		}
 	}

@@ -234,17 +234,18 @@ func (s *session) rename(id string, name *transcript.Name) {
 	}
 }
 
-// renameAll makes the names of what is known those that the host has now, and reports whether the ids of some calls are other ones than they came with. Where as many names
-// are noted as a view holds, more may have been: what stands in front of all that are noted is compared by what it says.
-func (s *session) renameAll(known []transcript.Known) (calls bool) {
+// renameAll makes the names of what is known those that the host has now. calls says that the ids of some calls are other ones than they came with. As many names may be noted
+// as a view holds: from is where the first of them stands then, since names in front of it would take the place of newer ones.
+func (s *session) renameAll(known []transcript.Known) (from int, calls bool) {
 	full, noted := len(s.called) >= core.MaxCalled, false
 	for i := range known {
 		k := &known[i]
 		_, is := s.called[k.ID]
-		noted, k.Renamed = noted || is, is
+		if is && full && !noted {
+			from = i
+		}
+		noted = noted || is
 		switch {
-		case full && !noted:
-			k.Name, k.Origin = transcript.Name{}, ""
 		case k.Erased:
 			k.Origin = s.originOf(k.ID, k.Origin)
 		case is:
@@ -253,7 +254,7 @@ func (s *session) renameAll(known []transcript.Known) (calls bool) {
 			calls = calls || was != k.Name.Calls
 		}
 	}
-	return calls
+	return from, calls
 }
 
 // originOf is by what the host knew an erased entry, with what it calls it now.
@@ -351,7 +352,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	if err != nil {
 		return 0, err
 	}
-	renamed := s.renameAll(known)
+	named, renamed := s.renameAll(known)
 	if len(s.view.Stubs) > 0 {
 		if err := s.warmUp(ctx); err != nil { // what they make of entries is the engine's own
 			return 0, err
@@ -359,7 +360,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	}
 	// What the engine itself put into its output is not part of the conversation, and what it shortened or merged stands for what it shows.
 	in := transcript.Read(t, kept, s.ownMessages(), at.further())
-	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages, in.Renaming(known, s.renames), renamed); err != nil {
+	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages, in.Anew(known, s.renames), renamed); err != nil {
 		return 0, err
 	}
 	if runs := in.Joinable(known); len(runs) > 0 {
@@ -379,9 +380,12 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	}
 	in.TakeLeaders(&s.view, known)
 	plan := in.Plan(&s.view, known)
-	s.renames = s.renames&^plan.Kept | plan.Renames
+	s.renames = s.renames&^plan.Compared | plan.Renames
 	for _, k := range slices.Sorted(maps.Keys(plan.Called)) {
 		m := &t.Messages[plan.Called[k]]
+		if k < named {
+			continue
+		}
 		if !known[k].Erased {
 			s.calledNow(known[k].ID, m)
 		} else if err := s.erasedNow(ctx, known[k].Owner, known[k].ID, m); err != nil {

@@ -146,13 +146,13 @@ func (m *matching) agreeing(match []int) (n int, all bool) {
 	return n, all
 }
 
-// renames returns the kinds of names of which every one that could be compared is another, and those of which some are the same: that one is another alone does not tell.
-func (m *matching) renames(match []int) (anew, kept Kinds) {
+// renames returns the kinds of names of which every one that could be compared is another, where one message alone does not tell, and those that could be compared.
+func (m *matching) renames(match []int) (anew, compared Kinds) {
 	same, others := m.compared(match)
 	if matched(match) < 2 {
-		return m.anew, same &^ m.anew
+		return m.anew, same | others
 	}
-	return others&^same | m.anew, same &^ m.anew
+	return others&^same | m.anew, same | others
 }
 
 // compared returns the kinds by which matched messages have the same names, and those by which they have others.

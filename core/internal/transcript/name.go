@@ -123,16 +123,6 @@ func (n Name) Another(other Name) bool {
 	return kind != 0 && !n.equal(other, kind)
 }
 
-// within reports whether another name has all the kinds that the host makes up of this one, and the same.
-func (n Name) within(other Name) bool {
-	for _, kind := range n.own().each() {
-		if other.kinds()&kind != kind || !n.equal(other, kind) {
-			return false
-		}
-	}
-	return true
-}
-
 // byName tells apart, in what messages say, those that say the same and that the host calls by different names: known and host are returned with the name added where
 // a message is among both, and what it says is among either at least so many times.
 func byName(known, host []string, least int, names, hosts []Name) (knownAs, hostAs []string) {

@@ -22,10 +22,13 @@ type Known struct {
 	Leads, Stray bool
 	Role         message.Role
 	ID, Key      string
-	// Name is its message's FullName, or what the host called it since, which Renamed says; Calls are the ids of the calls that it makes, or answers.
-	Name    Name
-	Renamed bool
-	Calls   []string
+	// Name is its message's FullName, or what the host called it since; Calls are the ids of the calls that it makes, or answers.
+	Name  Name
+	Calls []string
+	// Alike are the messages of the list that say what an erased entry said, and that the host calls otherwise: one that stands in its place is it, see inPlace. Anew says that
+	// those names tell nothing, Learnt that one of the messages was found to be it.
+	Alike        []int
+	Anew, Learnt bool
 }
 
 // Mark is a key of core.Entry.Meta and what it says.
@@ -41,8 +44,8 @@ type Plan struct {
 	Leaders []Leader
 	// Keep is how many entries at the beginning of the path stay whatever follows.
 	Keep int
-	// Renames are the kinds of names of which the host has others for all that it shows, Kept those of which it has the same for some.
-	Renames, Kept Kinds
+	// Renames are the kinds of names of which the host has others for all that it shows, Compared those of which it shows any that could be compared.
+	Renames, Compared Kinds
 	// Called are the messages of which the host has another name now, by the index among Known.
 	Called map[int]int
 }
@@ -75,6 +78,9 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	m.apart(match)
 	linked := relink(kf, m.says, match, m.same, m.another)
 	claimStrays(strays, m.says, match, linked, func(k, i int) bool { return rows[i].Index < in.given || m.same(k, i) })
+	if in.inPlace(known, hard, linked, rows) {
+		return in.Plan(v, known)
+	}
 	// What the engine made of an entry that is not in force is no new message.
 	for i, r := range rows {
 		if !r.Own || linked[i] >= 0 {
@@ -88,7 +94,7 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	}
 	l.fillers = append(l.fillers, in.end)
 	p := Plan{Course: compose(l, in.t), Host: l.host, Hard: hard, Known: known, Leaders: in.leaders}
-	p.Renames, p.Kept = m.renames(linked)
+	p.Renames, p.Compared = m.renames(linked)
 	p.Called = called(m, linked, known, hard, rows)
 	if len(in.t.Messages) > 0 && in.t.Messages[0].Role == message.System {
 		p.Keep = v.Lead
@@ -102,7 +108,47 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	return p
 }
 
-// called returns the messages that the host calls otherwise than what they are linked with, and those that were erased of which it has a name that they are not known by.
+// inPlace takes messages that are new so far for erased entries that said the same: where both stand between the same two, or, if no name tells anything, at the end. It reports
+// whether there were any.
+func (in *Reading) inPlace(known []Known, hard, linked []int, rows []Row) bool {
+	if !slices.ContainsFunc(known, func(k Known) bool { return len(k.Alike) > 0 }) {
+		return false
+	}
+	rowOf := make(map[int]int, len(linked))
+	for i, k := range linked {
+		if k >= 0 {
+			rowOf[hard[k]] = i
+		}
+	}
+	front := make([]int, len(known)) // the row of the nearest one in front that is there
+	at := -1
+	for i := range known {
+		front[i] = at
+		if r, ok := rowOf[i]; ok {
+			at = r
+		}
+	}
+	some, behind := false, len(rows)
+	for i := len(known) - 1; i >= 0; i-- {
+		if r, ok := rowOf[i]; ok {
+			behind = r
+		}
+		k := &known[i]
+		if len(k.Alike) == 0 || k.Leads || behind == len(rows) && !k.Anew {
+			continue
+		}
+		for r := behind - 1; r > front[i]; r-- {
+			if linked[r] < 0 && !rows[r].Own && slices.Contains(k.Alike, rows[r].Index) {
+				k.Fingerprint, k.Name, k.Soft, k.Alike, k.Learnt = rows[r].Fingerprint, FullName(&in.t.Messages[rows[r].Index]), false, nil, true
+				some, behind = true, r
+				break
+			}
+		}
+	}
+	return some
+}
+
+// called returns the messages that the host calls otherwise than what they are linked with.
 func called(m *matching, linked []int, known []Known, hard []int, rows []Row) map[int]int {
 	out := make(map[int]int)
 	for i, k := range linked {
@@ -112,7 +158,7 @@ func called(m *matching, linked []int, known []Known, hard []int, rows []Row) ma
 		if k < 0 || rows[i].Own {
 			continue
 		}
-		if unknown := known[hard[k]].Erased && !m.hosts[i].within(m.names[k]); unknown || m.names[k].Another(m.hosts[i]) && m.renamed(k, i) != 0 {
+		if known[hard[k]].Learnt || m.names[k].Another(m.hosts[i]) && m.renamed(k, i) != 0 {
 			out[hard[k]] = rows[i].Index
 		}
 	}
