@@ -222,10 +222,8 @@ func (t *erasures) printsOf(ctx context.Context, agent string, with bool) (erase
 }
 
 // recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones. What says the same under another
-// name is alike. anew are the kinds of names that tell nothing, by who says a message; renamed says that the host has other ids for some calls than they came with.
-func (t *erasures) recognise(
-	ctx context.Context, known []transcript.Known, rows []transcript.Row, messages []message.Message, anew map[message.Role]transcript.Kinds, renamed bool,
-) error {
+// name is alike. last are the kinds of names that the host made anew before; renamed says that it has other ids for some calls than they came with.
+func (t *erasures) recognise(ctx context.Context, known []transcript.Known, in *transcript.Reading, messages []message.Message, last transcript.Kinds, renamed bool) error {
 	owners := make(map[core.SessionID]map[string][]int)
 	for i, k := range known {
 		if !k.Erased || !strings.HasPrefix(k.Fingerprint, erased.Mark) {
@@ -239,14 +237,14 @@ func (t *erasures) recognise(
 	if len(owners) == 0 {
 		return nil
 	}
-	calls := idsOfCalls(known)
-	renamed = renamed || calls.anew(known, rows, messages)
+	anew, calls := in.Anew(known, last), idsOfCalls(known)
+	renamed = renamed || calls.anew(known, in.Rows, messages)
 	for owner, places := range owners {
 		p, err := t.printsOf(ctx, owner.Agent, false)
 		if err != nil {
 			return err
 		}
-		for _, r := range rows {
+		for _, r := range in.Rows {
 			for _, print := range p.All(owner, r.Fingerprint) {
 				for _, i := range places[print] {
 					k, m := &known[i], &messages[r.Index]

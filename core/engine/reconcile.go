@@ -360,7 +360,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	}
 	// What the engine itself put into its output is not part of the conversation, and what it shortened or merged stands for what it shows.
 	in := transcript.Read(t, kept, s.ownMessages(), at.further())
-	if err := s.e.erasures.recognise(ctx, known, in.Rows, t.Messages, in.Anew(known, s.renames), renamed); err != nil {
+	if err := s.e.erasures.recognise(ctx, known, in, t.Messages, s.renames, renamed); err != nil {
 		return 0, err
 	}
 	if runs := in.Joinable(known); len(runs) > 0 {
