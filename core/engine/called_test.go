@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -469,6 +470,131 @@ func TestCalledAgainBehindItsErasure(t *testing.T) {
 		}
 		if f.accepts("commit", "t", join(turn, one(assistant("done")))); f.stored() != 6 {
 			t.Errorf("restart %v: %d stored once the turn is accepted, want 6", restart, f.stored())
+		}
+	}
+}
+
+// TestMadeAgainBehindItsErasure: of a turn that runs everything but the question is erased, and its host, which keeps the names that it gives, drops it. The model says the same
+// again, and the turn is accepted.
+func TestMadeAgainBehindItsErasure(t *testing.T) {
+	for _, by := range []string{"id", "key", "time", ""} { // "" has the ids of its calls alone
+		for _, way := range []string{"commit", "after turn"} {
+			for k := range 8 {
+				restart, words, behind := k&1 > 0, k&2 > 0, k&4 > 0
+				if by == "" && words {
+					continue
+				}
+				f := newFixture(t)
+				var front []message.Message
+				if behind {
+					front = one(namedBy(by, 1, user("q0")), namedBy(by, 2, assistant("a0")))
+				}
+				turn := func(from int, id string) []message.Message {
+					if words {
+						return one(namedBy(by, 3, user("look")), namedBy(by, from, assistant("secret")))
+					}
+					return one(namedBy(by, 3, user("look")), namedBy(by, from, callingFor(id, "secret")), namedBy(by, from+1, resulting(id, "the secret")))
+				}
+				f.assemble(1000, transcript("", join(front, turn(4, "c1")[:1])...))
+				f.assemble(1000, transcript("", join(front, turn(4, "c1"))...), inLoop)
+				f.erase("secret")
+				if restart {
+					f.restart()
+				}
+				stored, again := f.stored(), join(turn(14, "c2"), one(namedBy(by, 20, assistant("done"))))
+				f.accepts(way, "t", again)
+				got := shown(f.assemble(1000, transcript("", join(front, again, one(namedBy(by, 21, user("next"))))...)))
+				if want := stored + len(again); f.stored() != want || strings.Count(got, "secret") != 1 {
+					t.Errorf("by %q, %s, restart %v, words %v, behind another %v: %d stored, want %d; shown %s", by, way, restart, words, behind, f.stored(), want, got)
+				}
+			}
+		}
+	}
+}
+
+// TestSaidAgainWhereNothingStands: a host keeps the names that it gives. An erased message is said again where what stood behind it is not there, or nothing that stood in front
+// of it is: it is new.
+func TestSaidAgainWhereNothingStands(t *testing.T) {
+	for _, by := range []string{"id", "key", "time"} {
+		say := func(n int, m message.Message) message.Message { return namedBy(by, n, m) }
+		for name, play := range map[string]func(f *fixture) (list []message.Message, word string){
+			"the answer of a turn in front of one that is taken back": func(f *fixture) ([]message.Message, string) {
+				turns := one(say(1, user("u1")), say(2, assistant("a1")), say(3, user("u2")), say(4, assistant("done")), say(5, user("u3")), say(6, assistant("a3")))
+				for i := 0; i < len(turns); i += 2 {
+					f.assemble(1000, transcript("", turns[:i+1]...))
+					f.accepts("commit", fmt.Sprint(i), turns[i:i+2])
+				}
+				f.erase("done")
+				f.erase("a1")
+				f.assemble(1000, transcript("", turns[0], turns[2]))
+				f.accepts("commit", "again", one(turns[2], say(9, assistant("done"))))
+				return one(turns[0], turns[2], say(9, assistant("done")), say(10, user("next"))), "done"
+			},
+			"an edited message behind another erased one": func(f *fixture) ([]message.Message, string) {
+				var all []message.Message
+				for i, text := range []string{"yes", "go on", "yes", "go on"} {
+					all = append(all, say(2*i+1, user(text)))
+					f.assemble(1000, transcript("", all[max(0, len(all)-3):]...))
+					all = append(all, say(2*i+2, assistant(fmt.Sprint("a", i))))
+					f.accepts("commit", fmt.Sprint(i), all[len(all)-2:])
+				}
+				e := entriesOf(f)
+				f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{e[4].ID, e[6].ID}})
+				return one(all[4], all[5], say(20, user("go on"))), "go on"
+			},
+			"in front of one that is taken for another, under other names": func(f *fixture) ([]message.Message, string) {
+				calls := func(n int) []message.Message {
+					return one(say(n, callingFor("c7", "b")), say(n+1, resulting("c7", "ok")), say(n+2, callingFor("c9", "b")), say(n+3, resulting("c9", "found")))
+				}
+				front := one(say(7, user("go on")), say(8, assistant("sure")), say(11, user("yes")), say(12, assistant("sure")), say(13, user("yes")))
+				f.assemble(1000, transcript("", say(4, assistant("done")), say(5, user("go on"))))
+				f.erase("done")
+				f.assemble(1000, transcript("", front...))
+				f.assemble(1000, transcript("", join(front[1:], calls(14)[:2])...), inLoop)
+				f.assemble(1000, transcript("", join(front[3:], calls(14))...), inLoop)
+				return join(calls(20), one(say(24, assistant("done")), say(25, user("go on")))), "done"
+			},
+			"a result in a list that has nothing of the last one": func(f *fixture) ([]message.Message, string) {
+				list := func(n int) []message.Message {
+					texts, id := []string{"ok", "found"}, func(i int) string { return fmt.Sprint("c", n+i) }
+					if n > 1 {
+						slices.Reverse(texts)
+					}
+					return one(say(n, resulting(id(0), texts[0])), say(n+1, callingFor(id(1), "b")), say(n+2, resulting(id(1), texts[1])), say(n+3, assistant(fmt.Sprint("w", n))), say(n+4, user(fmt.Sprint("u", n))))
+				}
+				f.assemble(1000, transcript("", list(1)...))
+				f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{entriesOf(f)[0].ID}})
+				return list(11), "ok"
+			},
+			"alone, where a list was renamed before": func(f *fixture) ([]message.Message, string) {
+				list := func(n int) []message.Message {
+					return one(say(n, user("q0")), say(n+1, assistant("a0")), say(n+2, user("yes")), say(n+3, assistant("a1")))
+				}
+				f.assemble(1000, transcript("", list(1)...))
+				f.assemble(1000, transcript("", list(11)...))
+				f.erase("yes")
+				return one(say(20, user("yes"))), "yes"
+			},
+		} {
+			for _, restart := range []bool{false, true} {
+				f := newFixture(t)
+				list, word := play(f)
+				if restart {
+					f.restart()
+				}
+				res := f.assemble(1000, transcript("", list...))
+				for _, m := range list {
+					if !strings.Contains(fmt.Sprint(m.Parts), word) {
+						continue
+					}
+					named := func(e core.Entry) bool {
+						return e.Message.Key == m.Key && e.Message.ID == m.ID && e.Message.Time.Equal(m.Time)
+					}
+					if !slices.ContainsFunc(entriesOf(f), named) {
+						t.Errorf("by %s, %s, restart %v: %q is not stored; shown %s", by, name, restart, word, shown(res))
+					}
+				}
+			}
 		}
 	}
 }

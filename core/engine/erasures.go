@@ -255,7 +255,10 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, in *
 						if renamed && !calls[transcript.FullName(m).Calls] {
 							untold |= transcript.OfCalls
 						}
-						k.Alike, k.Anew = append(k.Alike, r.Index), k.Anew || !p.Another(owner, k.Origin, untold.Unnamed(m))
+						k.Alike = append(k.Alike, r.Index)
+						if !p.Another(owner, k.Origin, untold.Unnamed(m)) {
+							k.Anew |= untold
+						}
 					}
 					if r.Own {
 						continue

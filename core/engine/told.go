@@ -373,25 +373,30 @@ func (t *toldTurn) rename(ctx context.Context, entry *core.Entry, p int) error {
 	return nil
 }
 
-// beginsWith reports whether a turn begins with what all of the entries say.
+// beginsWith reports whether a turn begins with what all of the entries say. What was erased of them may have another name now where all of them have, that can be compared.
 func (t *toldTurn) beginsWith(ctx context.Context, entries []*core.Entry) (bool, error) {
 	n := len(entries)
 	if n > len(t.all) || n < len(t.all) && t.all[n].of == t.all[n-1].of { // of what is merged all is known, or it is not
 		return false, nil
 	}
+	live, kept, others, untold := false, false, false, false
 	for p, entry := range entries {
 		same := entry.Fingerprint == t.all[p].print
 		if entry.Type == core.TypeErased {
 			is, err := t.s.compareErased(ctx, entry, &t.all[p].message, t.all[p].print)
-			if same = is.says; err != nil {
+			if err != nil {
 				return false, err
 			}
+			same, untold = is.says, untold || is.says && !is.same
+		} else {
+			was, is := t.s.nameOf(entry), transcript.FullName(&t.all[p].message)
+			live, kept, others = true, kept || was.Same(is), others || was.Another(is)
 		}
 		if !same {
 			return false, nil
 		}
 	}
-	return true, nil
+	return !untold || !live || others && !kept, nil
 }
 
 // toldTurn compares a turn with what transcripts showed of it.
@@ -490,7 +495,7 @@ func (t *toldTurn) read(ctx context.Context) error {
 			}
 			if was {
 				t.known[n], t.says[n] = t.ids[p], t.prints[p]
-			} else if t.says[n] == "" { // the ids of its calls may be others now
+			} else if t.says[n] == "" && t.called() { // the ids of its calls are others now
 				if was, err = t.s.wasErased(ctx, entry, transcript.OfCalls.Unnamed(&m), t.prints[p]); err != nil {
 					return err
 				} else if was {
@@ -500,6 +505,24 @@ func (t *toldTurn) read(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// called reports whether the ids of calls are others now: the turn has calls or results of those that were shown and not erased, but under none of their ids.
+func (t *toldTurn) called() bool {
+	others := false
+	for n := range t.items {
+		if entry := &t.items[n].entry; entry.Type != core.TypeMessage || t.names[n].Calls == "" {
+			continue
+		}
+		for p := range t.all {
+			of := t.nameOf(&t.all[p].message).Calls
+			if of == t.names[n].Calls {
+				return false
+			}
+			others = others || of != "" && t.all[p].print == t.items[n].entry.Fingerprint
+		}
+	}
+	return others
 }
 
 // begin returns from which item on words alone say what is the turn's: behind what it begins with, among what was shown as it was asked last. The same calls are the turn's

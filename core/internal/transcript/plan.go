@@ -25,10 +25,11 @@ type Known struct {
 	// Name is its message's FullName, or what the host called it since; Calls are the ids of the calls that it makes, or answers.
 	Name  Name
 	Calls []string
-	// Alike are the messages of the list that say what an erased entry said, and that the host calls otherwise: one that stands in its place is it, see inPlace. Anew says that
-	// those names tell nothing, Learnt that one of the messages was found to be it.
-	Alike        []int
-	Anew, Learnt bool
+	// Alike are the messages of the list that say what an erased entry said, and that the host calls otherwise: one that stands in its place is it, see inPlace. Anew
+	// are the kinds of those names that tell nothing, if there is nothing else that does, Learnt says that one of the messages was found to be it.
+	Alike  []int
+	Anew   Kinds
+	Learnt bool
 }
 
 // Mark is a key of core.Entry.Meta and what it says.
@@ -108,44 +109,67 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	return p
 }
 
-// inPlace takes messages that are new so far for erased entries that said the same: where both stand between the same two, or, if no name tells anything, at the end. It reports
-// whether there were any.
+// inPlace takes messages that are new so far for erased entries that said the same: where both stand between the same two, or, if no name tells anything, right behind one
+// that the host calls otherwise now, too. It reports whether there were any.
 func (in *Reading) inPlace(known []Known, hard, linked []int, rows []Row) bool {
 	if !slices.ContainsFunc(known, func(k Known) bool { return len(k.Alike) > 0 }) {
 		return false
 	}
 	rowOf := make(map[int]int, len(linked))
+	front, behind := make([]int, len(rows)), make([]int, len(rows)) // the last one known of what stands in front of a row, the first one of what stands behind it
+	last := -1
 	for i, k := range linked {
-		if k >= 0 {
-			rowOf[hard[k]] = i
+		if front[i] = last; k >= 0 && !known[hard[k]].Stray {
+			rowOf[hard[k]], last = i, max(last, hard[k])
 		}
 	}
-	front := make([]int, len(known)) // the row of the nearest one in front that is there
-	at := -1
-	for i := range known {
-		front[i] = at
-		if r, ok := rowOf[i]; ok {
-			at = r
+	first := len(known)
+	for i, k := range slices.Backward(linked) {
+		if behind[i] = first; k >= 0 && !known[hard[k]].Stray {
+			first = min(first, hard[k])
 		}
 	}
-	some, behind := false, len(rows)
-	for i := len(known) - 1; i >= 0; i-- {
-		if r, ok := rowOf[i]; ok {
-			behind = r
+	h, to := len(hard), len(rows)
+	for i, k := range slices.Backward(known) {
+		for h > 0 && hard[h-1] >= i {
+			h--
 		}
-		k := &known[i]
-		if len(k.Alike) == 0 || k.Leads || behind == len(rows) && !k.Anew {
+		if len(k.Alike) == 0 || k.Leads {
 			continue
 		}
-		for r := behind - 1; r > front[i]; r-- {
-			if linked[r] < 0 && !rows[r].Own && slices.Contains(k.Alike, rows[r].Index) {
-				k.Fingerprint, k.Name, k.Soft, k.Alike, k.Learnt = rows[r].Fingerprint, FullName(&in.t.Messages[rows[r].Index]), false, nil, true
-				some, behind = true, r
-				break
+		end := in.endOf(known, i, hard, h, rowOf, rows)
+		for r, row := range slices.Backward(rows[:to]) {
+			if linked[r] >= 0 || row.Own || front[r] >= i || behind[r] <= i || to == len(rows) && behind[r] == len(known) && r > end || !slices.Contains(k.Alike, row.Index) {
+				continue
 			}
+			k := &known[i]
+			k.Fingerprint, k.Name, k.Soft, k.Alike, k.Learnt = row.Fingerprint, FullName(&in.t.Messages[row.Index]), false, nil, true
+			to = r
+			break
 		}
 	}
-	return some
+	return to < len(rows)
+}
+
+// endOf returns the last row at which an erased entry may stand if nothing behind it is there: as far behind the one in front, the h-th of the hard ones, as it stands behind that,
+// if the host calls that otherwise now by what tells nothing; -1 where it does not.
+func (in *Reading) endOf(known []Known, i int, hard []int, h int, rowOf map[int]int, rows []Row) int {
+	anew := known[i].Anew
+	for h > 0 && known[hard[h-1]].Stray {
+		h--
+	}
+	switch {
+	case anew == 0 || h == 0 && len(hard) > 0:
+		return -1
+	case h == 0:
+		return i // everything was erased
+	}
+	before := hard[h-1]
+	r, ok := rowOf[before]
+	if !ok || known[before].Name.Without(^anew).Same(FullName(&in.t.Messages[rows[r].Index]).Without(^anew)) {
+		return -1
+	}
+	return r + i - before
 }
 
 // called returns the messages that the host calls otherwise than what they are linked with.
