@@ -134,6 +134,43 @@ func tableTurns() []broken {
 	turn("what is erased comes back under a name that it got later", func(w *wrongEngine) { listed(w, 1, nameOf) })
 	turn("what is erased comes back in the second list that has another id for its call", func(w *wrongEngine) { listed(w, 2, usesOf) })
 	turn("what is erased comes back once its turn is accepted under another name", func(w *wrongEngine) { both(w, erasing(w, 1, nameOf)) })
+	// forgotten takes what is said in the words of something erased, under another name, for that one, once so much was erased.
+	forgotten := func(name string, times int, names func(message.Message) string) {
+		var gone, erasures sync.Map // it knows them behind a restart, too
+		out = append(out, caughtBy("contract.said-again", name, recalling(nil), func(w *wrongEngine) {
+			w.forget = func(ctx context.Context, req engine.ForgetRequest) (engine.Receipt, error) {
+				if got, err := w.Store().Get(ctx, req.Scope, req.Entries); err == nil {
+					for _, e := range got {
+						n, _ := erasures.Load(e.SessionID().String())
+						before, _ := n.(int)
+						erasures.Store(e.SessionID().String(), before+1)
+						gone.Store(e.SessionID().String()+e.Fingerprint, names(e.Message))
+					}
+				}
+				return w.Engine.Forget(ctx, req)
+			}
+			drop := func(id core.SessionID, said []message.Message) []message.Message {
+				n, _ := erasures.Load(id.String())
+				if many, _ := n.(int); many < times {
+					return said
+				}
+				return slices.DeleteFunc(slices.Clone(said), func(m message.Message) bool {
+					was, ok := gone.Load(id.String() + message.Fingerprint(m))
+					return ok && was != names(m)
+				})
+			}
+			w.before = func(_ string, req any) {
+				if r, ok := req.(*core.AssembleRequest); ok && r.Transcript != nil {
+					t := *r.Transcript
+					t.Messages, r.Transcript = drop(r.Session, t.Messages), &t
+				}
+			}
+			both(w, drop)
+		}))
+	}
+	forgotten("what is said in the words of something erased is taken for it", 1, nameOf)
+	forgotten("a call that is made again is taken for one that was erased", 1, usesOf)
+	forgotten("behind many erasures what is said again is taken for one of them", 33, nameOf)
 	turn("behind an output a call that says what an earlier one did is known", func(w *wrongEngine) {
 		var said sync.Map
 		w.before = func(_ string, req any) {

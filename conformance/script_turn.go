@@ -32,7 +32,9 @@ type turnHost struct {
 	accepted map[string]int
 	system   bool
 	turns    int
+	accepts  int
 	did      []string
+	got      core.AssembleResult // what was returned last
 }
 
 func scriptTurn(s *script) string {
@@ -171,10 +173,10 @@ func (h *turnHost) asks(shown []message.Message, prompt string, call core.Call) 
 			h.named(&list[i])
 		}
 	}
-	_, err := h.assemble(transcriptBudget, func(r *core.AssembleRequest) {
+	var err error
+	if h.got, err = h.assemble(transcriptBudget, func(r *core.AssembleRequest) {
 		r.Transcript, r.Prompt, r.Call = &core.Transcript{Messages: copiedMessages(list)}, prompt, call
-	})
-	if err != nil {
+	}); err != nil {
 		return fmt.Sprintf("assemble: error %v", err)
 	}
 	return ""

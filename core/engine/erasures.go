@@ -311,7 +311,7 @@ func (c callIDs) anew(known []transcript.Known, rows []transcript.Row, messages 
 		return false
 	}
 	for i := range known {
-		if k := &known[i]; len(k.Calls) > 0 && !shown[k.Name.Calls] && (!kept || others[k.Fingerprint]) {
+		if k := &known[i]; len(k.Calls) > 0 && !shown[k.Name.Calls] && !kept && others[k.Fingerprint] {
 			return true
 		}
 	}
