@@ -10,11 +10,11 @@ import (
 // Compactor decides what may stand for history that has to go.
 //
 // Implementers: Compact returns a Patch and changes nothing itself: no store, no view. It is a function of its argument (and of a model's answers; no time is
-// in it but Now and the entries' own), safe for concurrent use, and returns when ctx ends. A model that fails, hangs or returns nothing usable is no error:
+// in it but Now and the entries' own), safe for concurrent use, and returns soon after ctx ends, within 5 s. A model that fails, hangs or returns nothing usable is no error:
 // the patch then holds a deterministic fallback, and Warnings say what became of the model. A patch that is returned together with an error is published
 // nevertheless: what was paid for is kept, and a compactor whose time is over returns what is ready. A patch that is refused is as good as none: the Engine
 // reports it and does what has to be done without the compactor, or fails where it was told to be strict; so it does with a compactor that panics, or does
-// not return within seconds of ctx's end.
+// not return in that time.
 //
 // Callers: Entries are whole groups in conversation order, at least one; Protected entries at the end must not be touched; Target < Tokens unless Force.
 // What a Compaction holds is the compactor's own, to write to as well.

@@ -50,6 +50,7 @@ func (e *Engine) Assemble(ctx context.Context, req core.AssembleRequest) (_ core
 		return nil
 	})
 	if err == nil {
+		message.Own(res.Messages) // the window goes on holding what it shows
 		e.health.worked(req.Session, "assemble")
 		if count.Calls > 0 {
 			count.Took = e.now().Sub(began)

@@ -223,7 +223,7 @@ func (t *erasures) printsOf(ctx context.Context, agent string, with bool) (erase
 
 // recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones. What says the same under another
 // name is alike. last are the kinds of names that the host made anew before; renamed says that it has other ids for some calls than they came with.
-func (t *erasures) recognise(ctx context.Context, known []transcript.Known, in *transcript.Reading, messages []message.Message, last transcript.Kinds, renamed bool) error {
+func (t *erasures) recognise(ctx context.Context, known []transcript.Known, in *transcript.Reading, messages []message.Message, listed map[string]transcript.Name, last transcript.Kinds, renamed bool) error {
 	owners := make(map[core.SessionID]map[string][]int)
 	for i, k := range known {
 		if !k.Erased || !strings.HasPrefix(k.Fingerprint, erased.Mark) {
@@ -237,7 +237,8 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, in *
 	if len(owners) == 0 {
 		return nil
 	}
-	anew, calls := in.Anew(known, last), idsOfCalls(known)
+	keeps, anew := in.Anew(known, listed, last)
+	calls := idsOfCalls(known)
 	renamed = renamed || calls.anew(known, in.Rows, messages)
 	for owner, places := range owners {
 		p, err := t.printsOf(ctx, owner.Agent, false)
@@ -248,16 +249,22 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, in *
 			for _, print := range p.All(owner, r.Fingerprint) {
 				for _, i := range places[print] {
 					k, m := &known[i], &messages[r.Index]
+					now, was := transcript.FullName(m), listed[k.ID]
 					if r.Own || !p.Another(owner, k.Origin, m) {
 						k.Fingerprint, k.Soft = r.Fingerprint, k.Leads
+					} else if was.SameOwn(now) { // the last list called it so
+						k.Fingerprint, k.Soft, k.Name, k.Learnt = r.Fingerprint, k.Leads, now, true
+						continue
 					} else {
 						untold := anew[m.Role]
-						if renamed && !calls[transcript.FullName(m).Calls] {
+						if renamed && !calls[now.Calls] {
 							untold |= transcript.OfCalls
 						}
 						k.Alike = append(k.Alike, r.Index)
 						if !p.Another(owner, k.Origin, untold.Unnamed(m)) {
 							k.Anew |= untold
+						} else if keeps[m.Role] != 0 {
+							in.TellApart(r.Index)
 						}
 					}
 					if r.Own {

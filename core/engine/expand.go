@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -293,7 +294,7 @@ func (e *Engine) describe(ctx context.Context, v *core.View) (DescribeResult, er
 	}
 	for _, sum := range v.Summaries {
 		d.Summaries = append(d.Summaries, SummaryInfo{
-			ID: sum.ID, Kind: sum.Kind, Covers: sum.Covers, Tokens: sum.Tokens, Time: sum.Time, Of: sum.Of, Head: window.CutRune(window.FirstLine(sum.Text), 160),
+			ID: sum.ID, Kind: sum.Kind, Covers: sum.Covers, Tokens: sum.Tokens, Time: sum.Time, Of: ownSpans(sum.Of), Head: window.CutRune(window.FirstLine(sum.Text), 160),
 		})
 	}
 	if n := v.Len(); n > 0 {
@@ -330,4 +331,16 @@ func (d DescribeResult) text() string {
 		fmt.Fprintf(&b, "- %s #%s of %d messages, %d tokens, %s:\n%s\n", cmp.Or(s.Kind, "summary"), s.ID, s.Covers, s.Tokens, day(s.Time), window.Quote(s.Head))
 	}
 	return b.String()
+}
+
+// ownSpans returns spans that a caller may write to.
+func ownSpans(spans []core.Span) []core.Span {
+	out := slices.Clone(spans)
+	for i := range out {
+		if owner := out[i].Session; owner != nil {
+			id := *owner
+			out[i].Session = &id
+		}
+	}
+	return out
 }

@@ -360,7 +360,7 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	}
 	// What the engine itself put into its output is not part of the conversation, and what it shortened or merged stands for what it shows.
 	in := transcript.Read(t, kept, s.ownMessages(), at.further())
-	if err := s.e.erasures.recognise(ctx, known, in, t.Messages, s.renames, renamed); err != nil {
+	if err := s.e.erasures.recognise(ctx, known, in, t.Messages, s.listed, s.renames, renamed); err != nil {
 		return 0, err
 	}
 	if runs := in.Joinable(known); len(runs) > 0 {
@@ -381,6 +381,10 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	in.TakeLeaders(&s.view, known)
 	plan := in.Plan(&s.view, known)
 	s.renames = s.renames&^plan.Compared | plan.Renames
+	s.listed = make(map[string]transcript.Name, len(plan.Listed))
+	for k, i := range plan.Listed {
+		s.listed[known[k].ID] = transcript.FullName(&t.Messages[i])
+	}
 	for _, k := range slices.Sorted(maps.Keys(plan.Called)) {
 		m := &t.Messages[plan.Called[k]]
 		if k < named {

@@ -80,6 +80,8 @@ type session struct {
 	reread, stale bool
 	// renames are the kinds of names of which the last list that was compared as a whole had others for everything.
 	renames transcript.Kinds
+	// listed are the names that the newest messages of that list had, by the ids of their entries.
+	listed map[string]transcript.Name
 	// called is view.Called by entry, with what is not published yet, which is in calls.
 	called map[string]core.Called
 	calls  []core.Called

@@ -9,7 +9,6 @@
 package message
 
 import (
-	"slices"
 	"strings"
 	"time"
 )
@@ -131,12 +130,22 @@ func (m Message) WithParts(parts []Part) Message {
 
 // Clone returns a message that shares with m nothing that can be written to. All raw bytes are in one new buffer: two allocations, however many parts.
 func (m Message) Clone() Message {
-	m.Parts = slices.Clone(m.Parts)
-	n := len(m.Raw)
-	for i := range m.Parts {
-		n += len(m.Parts[i].Raw)
+	list := [...]Message{m}
+	Own(list[:])
+	return list[0]
+}
+
+// Own gives messages parts and raw bytes of their own, in place: afterwards they share nothing that can be written to with what they were copied from, or with each other. Two
+// allocations, however many they are.
+func Own(list []Message) {
+	parts, raw := 0, 0
+	for i := range list {
+		parts, raw = parts+len(list[i].Parts), raw+len(list[i].Raw)
+		for p := range list[i].Parts {
+			raw += len(list[i].Parts[p].Raw)
+		}
 	}
-	buf := make([]byte, 0, n)
+	all, buf := make([]Part, 0, parts), make([]byte, 0, raw)
 	take := func(raw []byte) []byte {
 		if raw == nil {
 			return nil
@@ -146,11 +155,19 @@ func (m Message) Clone() Message {
 		// The capacity ends with the bytes, so that appending to one does not write into the next.
 		return buf[from:len(buf):len(buf)]
 	}
-	m.Raw = take(m.Raw)
-	for i := range m.Parts {
-		m.Parts[i].Raw = take(m.Parts[i].Raw)
+	for i := range list {
+		m := &list[i]
+		m.Raw = take(m.Raw)
+		if m.Parts == nil {
+			continue
+		}
+		from := len(all)
+		all = append(all, m.Parts...)
+		m.Parts = all[from:len(all):len(all)]
+		for p := range m.Parts {
+			m.Parts[p].Raw = take(m.Parts[p].Raw)
+		}
 	}
-	return m
 }
 
 // Text returns the text of m: text parts and tool results, joined by newlines. Thinking is not text.

@@ -47,8 +47,8 @@ type Plan struct {
 	Keep int
 	// Renames are the kinds of names of which the host has others for all that it shows, Compared those of which it shows any that could be compared.
 	Renames, Compared Kinds
-	// Called are the messages of which the host has another name now, by the index among Known.
-	Called map[int]int
+	// Called are the messages of which the host has another name now, Listed those of the end of the list that are known, by the index among Known.
+	Called, Listed map[int]int
 }
 
 // Plan compares the rows with what is known of the path of v.
@@ -96,7 +96,7 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	l.fillers = append(l.fillers, in.end)
 	p := Plan{Course: compose(l, in.t), Host: l.host, Hard: hard, Known: known, Leaders: in.leaders}
 	p.Renames, p.Compared = m.renames(linked)
-	p.Called = called(m, linked, known, hard, rows)
+	p.Called, p.Listed = called(m, linked, known, hard, rows), listed(linked, hard, rows)
 	if len(in.t.Messages) > 0 && in.t.Messages[0].Role == message.System {
 		p.Keep = v.Lead
 		if len(p.Leaders) == 0 && p.CommonPrefix() == 0 {
@@ -152,11 +152,16 @@ func (in *Reading) inPlace(known []Known, hard, linked []int, rows []Row) bool {
 }
 
 // endOf returns the last row at which an erased entry may stand if nothing behind it is there: as far behind the one in front, the h-th of the hard ones, as it stands behind that,
-// if the host calls that otherwise now by what tells nothing; -1 where it does not.
+// if the host calls that otherwise now by what tells nothing, or right behind another erased one that the host has not dropped; -1 where neither is so.
 func (in *Reading) endOf(known []Known, i int, hard []int, h int, rowOf map[int]int, rows []Row) int {
 	anew := known[i].Anew
 	for h > 0 && known[hard[h-1]].Stray {
 		h--
+	}
+	if i > 0 && known[i-1].Erased {
+		if r, ok := rowOf[i-1]; ok && anew == 0 {
+			return r + 1
+		}
 	}
 	switch {
 	case anew == 0 || h == 0 && len(hard) > 0:
@@ -183,6 +188,18 @@ func called(m *matching, linked []int, known []Known, hard []int, rows []Row) ma
 			continue
 		}
 		if known[hard[k]].Learnt || m.names[k].Another(m.hosts[i]) && m.renamed(k, i) != 0 {
+			out[hard[k]] = rows[i].Index
+		}
+	}
+	return out
+}
+
+// listed returns which of the newest messages of a list are known ones.
+func listed(linked, hard []int, rows []Row) map[int]int {
+	const newest = 256
+	out := make(map[int]int)
+	for i := max(0, len(rows)-newest); i < len(rows); i++ {
+		if k := linked[i]; k >= 0 && !rows[i].Own {
 			out[hard[k]] = rows[i].Index
 		}
 	}

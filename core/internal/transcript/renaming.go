@@ -2,16 +2,21 @@ package transcript
 
 import "github.com/contextengine/contextengine/core/message"
 
-// Anew returns, for what each role says, the kinds of names that the host makes anew with every list: it has none of those that it had, although it shows such messages. One that
-// says the same may be another one. last are the kinds of which that was known before. Ids of calls are not among them.
-func (in *Reading) Anew(known []Known, last Kinds) map[message.Role]Kinds {
+// Anew returns, for what each role says, the kinds of names that the host keeps from list to list, and those that it makes anew with every list: it has none of those that it had, although it shows such messages. One that
+// says the same may be another one. listed are names of the list before, last are the kinds of which that was known before. Ids of calls are not among them.
+func (in *Reading) Anew(known []Known, listed map[string]Name, last Kinds) (keeps, anew map[message.Role]Kinds) {
 	const enough = 2 // messages that are there under other names
-	out := make(map[message.Role]Kinds)
+	keeps, anew = make(map[message.Role]Kinds), make(map[message.Role]Kinds)
 	for _, kind := range [...]Kinds{byKey, byID, byTime} {
 		names, says := make(map[string]bool), make(map[string]bool)
 		for i := range known {
 			if k := &known[i]; !k.Erased && k.Name.kinds()&kind != 0 {
 				names[k.Name.term(kind)], says[k.Fingerprint] = true, true
+			}
+		}
+		for _, name := range listed {
+			if name.kinds()&kind != 0 {
+				names[name.term(kind)] = true
 			}
 		}
 		kept, others, all := make(map[message.Role]bool), make(map[message.Role]int), 0
@@ -27,16 +32,17 @@ func (in *Reading) Anew(known []Known, last Kinds) map[message.Role]Kinds {
 				all++
 			}
 		}
-		for _, is := range kept {
+		for role, is := range kept {
 			if is {
+				keeps[role] |= kind
 				all = 0 // it keeps what others say
 			}
 		}
 		for role, is := range kept {
 			if !is && (max(all, others[role]) >= enough || last&kind != 0) {
-				out[role] |= kind
+				anew[role] |= kind
 			}
 		}
 	}
-	return out
+	return keeps, anew
 }

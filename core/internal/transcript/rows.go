@@ -21,6 +21,16 @@ type Reading struct {
 	output, reach int
 	// The first given messages are what the engine returned some time, when the path was then long.
 	given, then int
+	// others are messages that say what something erased said, and that the host tells apart from that.
+	others map[int]bool
+}
+
+// TellApart says of a message that the host tells it apart from something erased that said the same: it is no message of the engine's own.
+func (in *Reading) TellApart(index int) {
+	if in.others == nil {
+		in.others = make(map[int]bool)
+	}
+	in.others[index] = true
 }
 
 // Read takes a transcript apart. fps are its messages' fingerprints as they may be stored. own lists the fingerprints that the engine's own messages show, with "" for
@@ -79,7 +89,7 @@ func (in *Reading) Disown(n, then int, known []Known) {
 	}
 	rows, gap := in.Rows[:0], false
 	for _, r := range in.Rows {
-		if r.Index < n && !there[r.Fingerprint] {
+		if r.Index < n && !there[r.Fingerprint] && !in.others[r.Index] {
 			gap = true
 			continue
 		}
