@@ -258,8 +258,8 @@ func patchHonest(r *compactorRun) string {
 				if window.Blank(strings.Join(slices.Collect(maps.Values(s.Texts)), "")) {
 					return fmt.Sprintf("the stub of entry %q shows nothing in the place of %d parts", id, len(s.Texts))
 				}
-				if n := leastCost(e.Message, c.Stubs[id].Texts, s.Texts); s.Tokens < n {
-					return fmt.Sprintf("the stub of entry %q says it costs %d tokens, as it is shown then it costs %d at least", id, s.Tokens, n)
+				if least, most := costsOf(e, c.Stubs[id].Texts, s.Texts); s.Tokens < least || s.Tokens > most {
+					return fmt.Sprintf("the stub of entry %q says it costs %d tokens, as it is shown then it costs %d to %d", id, s.Tokens, least, most)
 				}
 				if s.Kind != window.Clipped && s.Kind != window.Masked {
 					return fmt.Sprintf("the stub of entry %q is of kind %q", id, s.Kind)
@@ -276,23 +276,31 @@ func patchHonest(r *compactorRun) string {
 	return ""
 }
 
-// leastCost is the least that a message costs where texts of stubs, the later ones over the earlier, stand in the place of its parts: what is no text, and the name
-// of a tool, are not counted, and each part may be a token less where all are counted together.
-func leastCost(m message.Message, stubs ...map[int]string) int {
+// costsOf are the least and the most that an entry costs where texts of stubs, the later ones over the earlier, stand in the place of its parts. Where the texts of several parts
+// are counted together that is a token less for each further one. At the most it costs what it did besides its texts, and those; names may count, and a message a little more.
+func costsOf(e core.Entry, stubs ...map[int]string) (least, most int) {
 	texts := map[int]string{}
 	for _, s := range stubs {
 		maps.Copy(texts, s)
 	}
-	n := messageTokens
-	for _, p := range message.Shorten(m, texts, true).Parts {
+	shown := message.Shorten(e.Message, texts, true)
+	const more = 4 // what is counted where a provider's overhead is not known
+	counted, names := 0, 0
+	for _, p := range shown.Parts {
+		names += cheapCount(p.Name)
+		n := 0
 		switch p.Kind {
 		case message.Text, message.ToolResult:
-			n += max(cheapCount(p.Text)-1, 0)
+			n = cheapCount(p.Text)
 		case message.ToolCall:
-			n += max(cheapCount(p.Name+p.Args)-1, 0)
+			n = cheapCount(p.Name + p.Args)
+		}
+		if least += n; n > 0 {
+			counted++
 		}
 	}
-	return n
+	besides := max(e.Tokens-cheapCount(e.Message.Text()), messageTokens)
+	return messageTokens + least - max(counted-1, 0), besides + least + counted + names + more
 }
 
 func patchPublish(r *compactorRun) string {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
@@ -103,6 +104,36 @@ func faultyRetrievers() []fault {
 			return append(c[:min(len(c), 1):min(len(c), 1)], c...)
 		}), []string{"retrieve.once"}),
 		retrieverFault("worst first", answer(func(c []core.Candidate) []core.Candidate { slices.Reverse(c); return c }), []string{"retrieve.order"}),
+		retrieverFault("what is new scores more behind the order", answer(func(c []core.Candidate) []core.Candidate {
+			var now time.Time
+			for i := range c {
+				if t := c[i].Entry.Time; t.After(now) {
+					now = t
+				}
+			}
+			for i := range c {
+				c[i].Score *= 1 + 1/(1+now.Sub(c[i].Entry.Time).Hours()/24)
+			}
+			return c
+		}), []string{"retrieve.order"}),
+		retrieverFault("large bytes left out", answer(func(c []core.Candidate) []core.Candidate {
+			for i := range c {
+				if len(c[i].Entry.Message.Raw) > 1<<10 {
+					c[i].Entry.Message.Raw = nil
+				}
+			}
+			return c
+		}), []string{"retrieve.content"}),
+		retrieverFault("large bytes of parts left out", answer(func(c []core.Candidate) []core.Candidate {
+			for i := range c {
+				for p := range c[i].Entry.Message.Parts {
+					if part := &c[i].Entry.Message.Parts[p]; len(part.Raw) > 1<<10 {
+						part.Raw = nil
+					}
+				}
+			}
+			return c
+		}), []string{"retrieve.content"}),
 		retrieverFault("text cut", answer(func(c []core.Candidate) []core.Candidate {
 			for i := range c {
 				c[i].Entry.Message.Parts = nil

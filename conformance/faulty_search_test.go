@@ -125,7 +125,7 @@ func faultySearchers() []fault {
 		}
 	}
 	return []fault{
-		searchFault("finds nothing", after(func(core.SearchQuery, []core.Hit) ([]core.Hit, error) { return nil, nil }), []string{"search.finds"}, "search.old", "search.erased"),
+		searchFault("finds nothing", after(func(core.SearchQuery, []core.Hit) ([]core.Hit, error) { return nil, nil }), []string{"search.finds"}, "search.old", "search.erased", "search.gone"),
 		searchFault("limit ignored", func(s *scanSearcher) { s.change = func(q *core.SearchQuery) { q.Limit = 1000 } }, []string{"search.limit"}, "search.heartbeat", "search.first"),
 		searchFault("ties by age", after(func(_ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
 			slices.SortStableFunc(h, func(a, b core.Hit) int {
@@ -211,7 +211,23 @@ func faultySearchers() []fault {
 			}
 			return h, nil
 		}), []string{"deterministic.search"}, "search.ties", "search.first"),
-		searchFault("erased entries found", func(s *scanSearcher) { s.keep = true }, []string{"search.erased"}, "search.content"),
+		searchFault("erased entries found", func(s *scanSearcher) { s.keep = true }, []string{"search.erased"}, "search.content", "search.gone"),
+		searchFault("what is gone counts among what says the same", func(s *scanSearcher) {
+			s.first = map[string]string{}
+			s.after = func(_ context.Context, _ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
+				for i := range h {
+					same := 1
+					for _, text := range s.first {
+						if text == h[i].Entry.Text() {
+							same++
+						}
+					}
+					h[i].Score += 1 / float64(same)
+				}
+				slices.SortStableFunc(h, func(a, b core.Hit) int { return cmp.Compare(b.Score, a.Score) })
+				return h, nil
+			}
+		}, []string{"search.gone"}, "search.*", "deterministic.search"),
 		searchFault("hits without their bytes", after(func(_ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
 			for i := range h {
 				h[i].Entry.Message = message.New(h[i].Entry.Role, h[i].Entry.Text()+" ")

@@ -281,6 +281,27 @@ func tableCompactors() []broken {
 		}
 	})
 
+	patch("stubs", "mask", "eight tokens too dear", stubs(func(_ string, s *window.Stub) { s.Tokens += 8 }))
+	patch("stubs", "mask", "sixteen tokens too dear", stubs(func(_ string, s *window.Stub) { s.Tokens += 16 }))
+	// An answer that is longer than asked for is given up without a word.
+	out = append(out, brokenCompactorOf("models", "summary", "a text of its own without a word where an answer was too long", func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
+		given, err := m.Complete(ctx, core.CompletionRequest{Prompt: "say something"})
+		lies := err == nil && len(given.Text) > 4*c.SummaryTokens
+		silent := func(p core.Patch) core.Patch {
+			if lies {
+				p.Replace, p.Warnings = slices.Clone(p.Replace), nil
+				for i := range p.Replace {
+					p.Replace[i].Kind, p.Replace[i].Text = "fallback", "something was said here"
+				}
+			}
+			return p
+		}
+		publish := c.Publish
+		c.Publish = func(ctx context.Context, p core.Patch) error { return publish(ctx, silent(p)) }
+		p, err := s(ctx, c)
+		return silent(p), err
+	}))
+
 	call := func(class, base, name string, f func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error)) {
 		out = append(out, brokenCompactorOf(class, base, name, f))
 	}

@@ -220,6 +220,28 @@ func tableModes() []broken {
 			}
 		}))
 	}
+	out = append(out, caughtBy("contract.sections", "in front of what the engine has to say", recalling(nil), func(w *wrongEngine) {
+		var mu sync.Mutex
+		var sections []string
+		w.before = func(_ string, req any) {
+			if r, ok := req.(*core.AssembleRequest); ok {
+				mu.Lock()
+				defer mu.Unlock()
+				sections = r.Memory.Sections
+			}
+		}
+		w.after = func(_ string, res any) {
+			mu.Lock()
+			defer mu.Unlock()
+			a, ok := res.(*core.AssembleResult)
+			if !ok || len(sections) == 0 {
+				return
+			}
+			if at := strings.Index(a.SystemPromptAddition, sections[0]); at > 0 {
+				a.SystemPromptAddition = a.SystemPromptAddition[at:] + "\n\n" + strings.TrimSpace(a.SystemPromptAddition[:at])
+			}
+		}
+	}))
 	out = append(out, caughtBy("contract.covers", "what a summary stands for called left", recalling(nil), func(w *wrongEngine) {
 		w.after = func(_ string, res any) {
 			if a, ok := res.(*core.AssembleResult); ok {

@@ -231,7 +231,7 @@ var wider = []func(*core.Query){
 }
 
 func retrieveOrder(r *retrieverRun) string {
-	if text := r.fill(); text != "" {
+	if text := r.fillAged(); text != "" {
 		return text
 	}
 	n := 0

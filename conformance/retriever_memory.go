@@ -1,12 +1,14 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -196,6 +198,10 @@ func (r *retrieverRun) fillOdd() string {
 			e := &batch[j]
 			e.Type = t
 			e.Message.Parts[0].Text += " the budget report\x00 moved \xff\xfe to friday \n"
+			if j == 0 { // as a host wrote it, and larger than most
+				e.Message.Format, e.Message.Raw = message.FormatPi, bytes.Repeat([]byte(`{"type": "text"} `), 100<<(3*i))
+				e.Message.Parts[0].Raw = bytes.Clone(e.Message.Raw[:1500])
+			}
 			e.Fingerprint = message.Fingerprint(e.Message)
 		}
 		if _, err := r.store.Append(r.ctx(), cloneEntries(batch)); err != nil {
@@ -203,6 +209,24 @@ func (r *retrieverRun) fillOdd() string {
 		}
 		r.remember(batch)
 	}
+	return r.fill()
+}
+
+// fillAged is fill with further entries that were said minutes to years before a query, which words of them are asked for.
+func (r *retrieverRun) fillAged() string {
+	ages := []time.Duration{time.Minute, 20 * time.Minute, 3 * time.Hour, 24 * time.Hour, 5 * 24 * time.Hour, 60 * 24 * time.Hour, 500 * 24 * time.Hour}
+	batch := r.make(ordinary(2 * 3 * len(ages)))
+	now := r.query(0, "").Now
+	for i := range batch {
+		e := &batch[i]
+		e.Time = now.Add(-ages[(i*5+i/3)%len(ages)])
+		e.Message.Parts[0].Text += strings.Repeat(" the budget report", i%4) + strings.Repeat(" moved to friday", i%3)
+		e.Fingerprint = message.Fingerprint(e.Message)
+	}
+	if _, err := r.store.Append(r.ctx(), cloneEntries(batch)); err != nil {
+		return fmt.Sprintf("Append of entries of several ages: error %v, want none", err)
+	}
+	r.remember(batch)
 	return r.fill()
 }
 

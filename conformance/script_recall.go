@@ -269,6 +269,9 @@ func scriptSections(s *script) string {
 				}
 				at += next + len(section)
 			}
+			if behind := res.SystemPromptAddition[at:]; strings.TrimSpace(behind) != "" {
+				return fmt.Sprintf("the host's sections do not stand behind what the engine has to say: behind them stands %q", shorten(behind))
+			}
 		}
 	}
 	return s.passesSections()

@@ -35,6 +35,8 @@ func searchChecks() []Check {
 			Rule: "the order of hits is a function of the stored entries and the query, best first"},
 		{ID: "search.erased", Promise: 2, Suite: SuiteStore, store: searchErased, Needs: needs,
 			Rule: "what was deleted is not found any more, and what was changed is found as it is now"},
+		{ID: "search.gone", Promise: 6, Suite: SuiteStore, store: searchGone, Needs: needs, once: true,
+			Rule: "what was deleted, or says something else now, does not change the order in which the others are found"},
 		{ID: "search.content", Promise: 2, Suite: SuiteStore, store: searchContent, Needs: needs,
 			Rule: "a hit's entry is the stored entry, its passage is a part of the entry's text, and both belong to the caller"},
 		{ID: "search.robust", Promise: 9, Suite: SuiteStore, store: searchRobust, Needs: needs,

@@ -2,8 +2,10 @@ package conformance
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 func searchErased(r *storeRun) string {
@@ -45,6 +47,74 @@ func searchErased(r *storeRun) string {
 	return ""
 }
 
+// searchGone asks for two words, of which one entry says one and another the other, before many entries said the word of the better hit and after they are gone.
+func searchGone(r *storeRun) string {
+	words := []string{"kestrel", "saffron"}
+	said := r.make(batch{Entries: make([]entrySpec, len(words)+40)})
+	for i := range said {
+		word := words[min(i, 1)]
+		said[i].Message, said[i].Type, said[i].Meta = message.New(message.User, "the "+word+" came by"), core.TypeMessage, nil
+		said[i].Role, said[i].Fingerprint = message.User, message.Fingerprint(said[i].Message)
+	}
+	two, many := said[:len(words)], said[len(words):]
+	if _, err := r.store.Append(r.ctx(), cloneEntries(two)); err != nil {
+		return fmt.Sprintf("Append: error %v, want none", err)
+	}
+	scope := two[0].SessionID().Scope()
+	q := core.SearchQuery{Scope: scope, Text: strings.Join(words, " "), Limit: 5}
+	var before []string
+	text := r.settled(func() string {
+		hits, text := r.search(q)
+		if before = hitIDs(hits); text == "" && len(before) != len(two) {
+			text = fmt.Sprintf("Search(%q): %d hits, want %d: an entry that says the one word, and one that says the other", q.Text, len(hits), len(two))
+		}
+		return text
+	})
+	if text != "" {
+		return text
+	}
+	first := two[0].Message
+	if before[0] == two[1].ID {
+		first = two[1].Message
+	}
+	for i := range many {
+		many[i].Message, many[i].Fingerprint = first, message.Fingerprint(first)
+	}
+	if _, err := r.store.Append(r.ctx(), cloneEntries(many)); err != nil {
+		return fmt.Sprintf("Append: error %v, want none", err)
+	}
+	if text := r.settled(func() string {
+		hits, text := r.search(core.SearchQuery{Scope: scope, Text: q.Text, Limit: 50})
+		if text == "" && len(hits) != len(said) {
+			text = fmt.Sprintf("Search(%q): %d hits of %d entries that say a word of it", q.Text, len(hits), len(said))
+		}
+		return text
+	}); text != "" {
+		return text
+	}
+	var gone []string
+	other := message.New(message.User, "something else is said")
+	for i := range many {
+		if i%2 == 0 {
+			gone = append(gone, many[i].ID)
+			continue
+		}
+		if err := r.store.Update(r.ctx(), scope, many[i].ID, core.Change{Message: &other, Tokens: 9, Fingerprint: message.Fingerprint(other)}); err != nil {
+			return fmt.Sprintf("Update(%q): error %v, want none", many[i].ID, err)
+		}
+	}
+	if _, err := r.store.Delete(r.ctx(), scope, gone); err != nil {
+		return fmt.Sprintf("Delete: error %v, want none", err)
+	}
+	return r.settled(func() string {
+		hits, text := r.search(q)
+		if d := sameIDs(hitIDs(hits), before); text == "" && d != "" {
+			text = fmt.Sprintf("Search(%q), after %d entries that said the word of the first hit are gone: %s", q.Text, len(many), d)
+		}
+		return text
+	})
+}
+
 // searchedAnew looks for an entry that was deleted, or says another word now, and then for its twin.
 func (r *storeRun) searchedAnew(scope core.Scope, mark, want, id, twin string) string {
 	hits, text := r.search(core.SearchQuery{Scope: scope, Text: mark, Limit: 50})
@@ -69,6 +139,14 @@ func entriesIn(hits []core.Hit) []core.Entry {
 	out := make([]core.Entry, len(hits))
 	for i, h := range hits {
 		out[i] = h.Entry
+	}
+	return out
+}
+
+func hitIDs(hits []core.Hit) []string {
+	out := make([]string, len(hits))
+	for i, h := range hits {
+		out[i] = h.Entry.ID
 	}
 	return out
 }
