@@ -286,8 +286,13 @@ func costsOf(e core.Entry, stubs ...map[int]string) (least, most int) {
 	shown := message.Shorten(e.Message, texts, true)
 	const more = 4 // what is counted where a provider's overhead is not known
 	counted, names := 0, 0
+	for _, p := range e.Message.Parts {
+		names += cheapCount(p.Name) + 2 // each part may cost a token of its own, and one where it is counted by itself
+		if p.Kind == message.Image || p.Kind == message.Other || p.Kind == message.Thinking || len(message.Inside(p)) > 0 {
+			names += e.Tokens // what is no text may cost anything, less than the entry did
+		}
+	}
 	for _, p := range shown.Parts {
-		names += cheapCount(p.Name)
 		n := 0
 		switch p.Kind {
 		case message.Text, message.ToolResult:
@@ -300,7 +305,7 @@ func costsOf(e core.Entry, stubs ...map[int]string) (least, most int) {
 		}
 	}
 	besides := max(e.Tokens-cheapCount(e.Message.Text()), messageTokens)
-	return messageTokens + least - max(counted-1, 0), besides + least + counted + names + more
+	return messageTokens + least - max(counted-1, 0), besides + least + names + more
 }
 
 func patchPublish(r *compactorRun) string {
