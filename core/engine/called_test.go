@@ -554,6 +554,27 @@ func TestSaidAgainWhereNothingStands(t *testing.T) {
 				f.assemble(1000, transcript("", join(front[3:], calls(14))...), inLoop)
 				return join(calls(20), one(say(24, assistant("done")), say(25, user("go on")))), "done"
 			},
+			"a question whose turn was erased, as an output showed it": func(f *fixture) ([]message.Message, string) {
+				all := one(say(1, user("hello")), say(2, assistant("hi")), say(3, user("yes")), say(4, assistant("done")))
+				for i := 0; i < len(all); i += 2 {
+					f.assemble(1000, transcript("", all[:i+1]...))
+					f.accepts("commit", fmt.Sprint(i), all[i:i+2])
+				}
+				f.erase("yes")
+				f.erase("done")
+				return one(all[0], all[1], say(5, user("yes"))), "yes"
+			},
+			"an answer where a list was renamed before, and ids of calls were not": func(f *fixture) ([]message.Message, string) {
+				list := func(n int) []message.Message {
+					return one(say(n, user("w1")), say(n+1, callingFor("c0", "b")), say(n+2, resulting("c0", "w2")))
+				}
+				f.assemble(1000, transcript("", list(1)...))
+				f.assemble(1000, transcript("", join(list(11), one(say(17, assistant("sure")), say(18, user("more"))))...))
+				f.erase("sure")
+				f.erase("more")
+				f.assemble(1000, transcript("", list(11)...))
+				return join(list(11), one(say(22, assistant("sure")), say(23, user("next")))), "sure"
+			},
 			"a result in a list that has nothing of the last one": func(f *fixture) ([]message.Message, string) {
 				list := func(n int) []message.Message {
 					texts, id := []string{"ok", "found"}, func(i int) string { return fmt.Sprint("c", n+i) }
@@ -579,6 +600,9 @@ func TestSaidAgainWhereNothingStands(t *testing.T) {
 			for _, restart := range []bool{false, true} {
 				f := newFixture(t)
 				list, word := play(f)
+				if restart && strings.Contains(name, "was renamed before, and ids of calls") {
+					continue // the names of the last list are not kept behind a restart
+				}
 				if restart {
 					f.restart()
 				}
