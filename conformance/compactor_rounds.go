@@ -285,11 +285,11 @@ func costsOf(e core.Entry, stubs ...map[int]string) (least, most int) {
 	}
 	shown := message.Shorten(e.Message, texts, true)
 	const more = 4 // what is counted where a provider's overhead is not known
-	counted, names := 0, 0
+	counted, besides := 0, 0
 	for _, p := range e.Message.Parts {
-		names += cheapCount(p.Name) + 2 // each part may cost a token of its own, and one where it is counted by itself
+		besides += cheapCount(p.Name) + 2 // each part may cost a token of its own, and one where it is counted by itself
 		if p.Kind == message.Image || p.Kind == message.Other || p.Kind == message.Thinking || len(message.Inside(p)) > 0 {
-			names += e.Tokens // what is no text may cost anything, less than the entry did
+			besides += e.Tokens // what is no text may cost anything, less than the entry did
 		}
 	}
 	for _, p := range shown.Parts {
@@ -304,8 +304,8 @@ func costsOf(e core.Entry, stubs ...map[int]string) (least, most int) {
 			counted++
 		}
 	}
-	besides := max(e.Tokens-cheapCount(e.Message.Text()), messageTokens)
-	return messageTokens + least - max(counted-1, 0), besides + least + names + more
+	besides += max(e.Tokens-cheapCount(e.Message.Text()), messageTokens) + more
+	return messageTokens + least - max(counted-1, 0), besides + least
 }
 
 func patchPublish(r *compactorRun) string {

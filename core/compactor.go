@@ -10,8 +10,8 @@ import (
 // Compactor decides what may stand for history that has to go.
 //
 // Implementers: Compact returns a Patch and changes nothing itself: no store, no view. It is a function of its argument (and of a model's answers; no time is
-// in it but Now and the entries' own), safe for concurrent use, and returns soon after ctx ends, within 5 s. A model that fails, hangs or returns nothing usable is no error:
-// the patch then holds a deterministic fallback, and Warnings say what became of the model. A patch that is returned together with an error is published
+// in it but Now and the entries' own), safe for concurrent use, and returns soon after ctx ends, within 5 s. A model that fails, hangs or returns nothing
+// usable is no error: the patch then holds a deterministic fallback, and Warnings say what became of the model. A patch that is returned together with an error is published
 // nevertheless: what was paid for is kept, and a compactor whose time is over returns what is ready. A patch that is refused is as good as none: the Engine
 // reports it and does what has to be done without the compactor, or fails where it was told to be strict; so it does with a compactor that panics, or does
 // not return in that time.

@@ -222,7 +222,7 @@ func (t *erasures) printsOf(ctx context.Context, agent string, with bool) (erase
 }
 
 // recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones. What says the same under another
-// name is alike. last are the kinds of names that the host made anew before; renamed says that it has other ids for some calls than they came with.
+// name is alike. listed are the names that the last list had for entries, last the kinds of names that the host made anew before; renamed says that it has other ids for some calls than they came with.
 func (t *erasures) recognise(ctx context.Context, known []transcript.Known, in *transcript.Reading, messages []message.Message, listed map[string]transcript.Name, last transcript.Kinds, renamed bool) error {
 	owners := make(map[core.SessionID]map[string][]int)
 	for i, k := range known {

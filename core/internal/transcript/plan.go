@@ -26,7 +26,7 @@ type Known struct {
 	Name  Name
 	Calls []string
 	// Alike are the messages of the list that say what an erased entry said, and that the host calls otherwise: one that stands in its place is it, see inPlace. Anew
-	// are the kinds of those names that tell nothing, if there is nothing else that does, Learnt says that one of the messages was found to be it.
+	// are the kinds of names that tell nothing of it, 0 where one does, Learnt says that one of the messages was found to be it.
 	Alike  []int
 	Anew   Kinds
 	Learnt bool
@@ -110,7 +110,7 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 }
 
 // inPlace takes messages that are new so far for erased entries that said the same: where both stand between the same two, or, if no name tells anything, right behind one
-// that the host calls otherwise now, too. It reports whether there were any.
+// that the host calls otherwise now, too, or right behind another erased one that it shows still. It reports whether there were any.
 func (in *Reading) inPlace(known []Known, hard, linked []int, rows []Row) bool {
 	if !slices.ContainsFunc(known, func(k Known) bool { return len(k.Alike) > 0 }) {
 		return false

@@ -2,8 +2,8 @@ package transcript
 
 import "github.com/contextengine/contextengine/core/message"
 
-// Anew returns, for what each role says, the kinds of names that the host keeps from list to list, and those that it makes anew with every list: it has none of those that it had, although it shows such messages. One that
-// says the same may be another one. listed are names of the list before, last are the kinds of which that was known before. Ids of calls are not among them.
+// Anew returns, for what each role says, the kinds of names that the host keeps from list to list, and those that it makes anew with every list: it has none of those that it
+// had, although it shows such messages. One that says the same may be another one. listed are names of the list before, last are the kinds of which that was known before. Ids of calls are not among them.
 func (in *Reading) Anew(known []Known, listed map[string]Name, last Kinds) (keeps, anew map[message.Role]Kinds) {
 	const enough = 2 // messages that are there under other names
 	keeps, anew = make(map[message.Role]Kinds), make(map[message.Role]Kinds)
