@@ -587,6 +587,16 @@ func TestSaidAgainWhereNothingStands(t *testing.T) {
 				f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: []string{entriesOf(f)[0].ID}})
 				return list(11), "ok"
 			},
+			"the first words, once everything was erased": func(f *fixture) ([]message.Message, string) {
+				list := one(say(1, user("hello")), say(2, assistant("hi")), say(3, user("next")))
+				f.assemble(1000, transcript("", list[:1]...))
+				f.accepts("commit", "t", list[:2])
+				f.assemble(1000, transcript("", list...))
+				f.assemble(1000, transcript("", list[:1]...))
+				f.erase("h")
+				f.erase("next")
+				return one(say(9, user("hello"))), "hello"
+			},
 			"alone, where a list was renamed before": func(f *fixture) ([]message.Message, string) {
 				list := func(n int) []message.Message {
 					return one(say(n, user("q0")), say(n+1, assistant("a0")), say(n+2, user("yes")), say(n+3, assistant("a1")))
@@ -600,8 +610,8 @@ func TestSaidAgainWhereNothingStands(t *testing.T) {
 			for _, restart := range []bool{false, true} {
 				f := newFixture(t)
 				list, word := play(f)
-				if restart && strings.Contains(name, "was renamed before, and ids of calls") {
-					continue // the names of the last list are not kept behind a restart
+				if restart && (strings.Contains(name, "was renamed before, and ids of calls") || strings.Contains(name, "once everything was erased")) {
+					continue // what a list told of names is not kept behind a restart
 				}
 				if restart {
 					f.restart()
@@ -618,6 +628,98 @@ func TestSaidAgainWhereNothingStands(t *testing.T) {
 						t.Errorf("by %s, %s, restart %v: %q is not stored; shown %s", by, name, restart, word, shown(res))
 					}
 				}
+			}
+		}
+	}
+}
+
+// TestSaidAgainUnderTheIdsOfCalls: a host has unique ids of calls and no other names, or names for all and ids of calls that begin anew in each turn. What is erased it drops, or
+// keeps, and it makes the same call again: that is a new one.
+func TestSaidAgainUnderTheIdsOfCalls(t *testing.T) {
+	for _, by := range []string{"", "answers", "id", "key", "time"} {
+		for _, drop := range []bool{false, true} {
+			for _, restart := range []bool{false, true} {
+				f, n := newFixture(t), 0
+				say := func(m message.Message) message.Message {
+					n++
+					switch {
+					case by == "answers" && m.Role == message.Assistant:
+						return namedBy("id", n, m)
+					case by == "" || by == "answers":
+						return m
+					}
+					return namedBy(by, n, m)
+				}
+				var list []message.Message
+				turn := func(id string) {
+					if by != "" && by != "answers" {
+						id = "c0"
+					}
+					list = append(list, say(user("check")))
+					f.assemble(1000, transcript("", list...))
+					list = append(list, say(callingFor(id, "state")), say(resulting(id, "up")))
+					f.assemble(1000, transcript("", list...), inLoop)
+					list = append(list, say(assistant("fine")))
+				}
+				list = one(say(user("hello")), say(assistant("hi")))
+				turn("c1")
+				list = append(list, say(user("next"))) // the answer is shown, too
+				f.assemble(1000, transcript("", list...))
+				list = list[:len(list)-1]
+				var ids []string
+				for _, e := range entriesOf(f)[2:] {
+					ids = append(ids, e.ID)
+				}
+				f.forget(engine.ForgetRequest{Scope: f.id.Scope(), Entries: ids})
+				if drop {
+					list = list[:2]
+				}
+				if restart {
+					f.restart()
+				}
+				turn("c2")
+				if res := f.assemble(1000, transcript("", join(list, one(say(user("next"))))...)); strings.Count(shown(res), "up") != 1 {
+					t.Errorf("names %q, dropped %v, restart %v: shown %s", by, drop, restart, shown(res))
+				}
+			}
+		}
+	}
+}
+
+// TestWhatWasGivenIsNotKept: a caller writes to its messages once they were taken. Nothing of that is shown or stored.
+func TestWhatWasGivenIsNotKept(t *testing.T) {
+	for _, way := range []string{"list", "commit", "after turn", "ingest"} {
+		f := newFixture(t)
+		f.assemble(1000)
+		list := one(user("asks"), callingFor("c1", "file"), resulting("c1", "found"), assistant("answers"))
+		for i := range list {
+			list[i].Raw = []byte(fmt.Sprintf(`{"n":%d}`, i))
+		}
+		given := make([]message.Message, len(list))
+		for i := range list {
+			given[i] = list[i].Clone()
+		}
+		switch way {
+		case "list":
+			f.assemble(1000, transcript("", given...))
+		case "ingest":
+			f.ingest(given...)
+		default:
+			f.accepts(way, "t", given)
+		}
+		for i := range given {
+			copy(given[i].Raw, "spoilt")
+			for p := range given[i].Parts {
+				given[i].Parts[p] = message.Part{Kind: message.Text, Text: "spoilt"}
+			}
+		}
+		res := f.assemble(1000)
+		if strings.Contains(fmt.Sprint(res.Messages), "spoilt") || len(res.Messages) != len(list) {
+			t.Errorf("%s: shown %s", way, shown(res))
+		}
+		for i, m := range res.Messages {
+			if i < len(list) && string(m.Raw) != string(list[i].Raw) {
+				t.Errorf("%s: raw bytes %q, want %q", way, m.Raw, list[i].Raw)
 			}
 		}
 	}

@@ -76,9 +76,13 @@ type erasures struct {
 	prints map[string]erased.Prints
 }
 
-// stayErased turns an entry about to be stored into an empty place when its message was erased before.
-func (t *erasures) stayErased(ctx context.Context, f *erased.Messages, entry core.Entry) (core.Entry, error) {
-	receipt, ok := f.Find(&entry.Message, entry.Fingerprint)
+// stayErased turns an entry about to be stored into an empty place when its message was erased before. Of names that the host makes anew, renames, the ids of calls tell more.
+func (t *erasures) stayErased(ctx context.Context, f *erased.Messages, entry core.Entry, renames transcript.Kinds) (core.Entry, error) {
+	m := &entry.Message
+	if renames != 0 && !renames.Calls() && transcript.FullName(m).Calls != "" {
+		m = renames.Unnamed(m)
+	}
+	receipt, ok := f.Find(m, entry.Fingerprint)
 	if !ok {
 		return entry, nil
 	}
@@ -222,8 +226,8 @@ func (t *erasures) printsOf(ctx context.Context, agent string, with bool) (erase
 }
 
 // recognise gives erased entries on a path the fingerprints of the host's messages that they were, so that these are not taken for new ones. What says the same under another
-// name is alike. listed are the names that the last list had for entries, last the kinds of names that the host made anew before; renamed says that it has other ids for some calls than they came with.
-func (t *erasures) recognise(ctx context.Context, known []transcript.Known, in *transcript.Reading, messages []message.Message, listed map[string]transcript.Name, last transcript.Kinds, renamed bool) error {
+// name is alike. renamed says that the host has other ids for some calls than they came with.
+func (s *session) recognise(ctx context.Context, known []transcript.Known, in *transcript.Reading, messages []message.Message, renamed bool) error {
 	owners := make(map[core.SessionID]map[string][]int)
 	for i, k := range known {
 		if !k.Erased || !strings.HasPrefix(k.Fingerprint, erased.Mark) {
@@ -237,42 +241,24 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, in *
 	if len(owners) == 0 {
 		return nil
 	}
-	keeps, anew := in.Anew(known, listed, last)
+	keeps, anew := in.Anew(known, s.listed, s.renames)
 	calls := idsOfCalls(known)
 	renamed = renamed || calls.anew(known, in.Rows, messages)
 	for owner, places := range owners {
-		p, err := t.printsOf(ctx, owner.Agent, false)
+		p, err := s.e.erasures.printsOf(ctx, owner.Agent, false)
 		if err != nil {
 			return err
 		}
 		for _, r := range in.Rows {
+			m := &messages[r.Index]
+			as := rowNames{row: r, name: transcript.FullName(m), keeps: keeps[m.Role] != 0 || s.keeps[m.Role], untold: anew[m.Role]}
+			if renamed && !calls[as.name.Calls] {
+				as.untold |= transcript.OfCalls
+			}
 			for _, print := range p.All(owner, r.Fingerprint) {
 				for _, i := range places[print] {
-					k, m := &known[i], &messages[r.Index]
-					now, was := transcript.FullName(m), listed[k.ID]
-					if r.Own || !p.Another(owner, k.Origin, m) {
-						k.Fingerprint, k.Soft = r.Fingerprint, k.Leads
-					} else if was.SameOwn(now) { // the last list called it so
-						k.Fingerprint, k.Soft, k.Name, k.Learnt = r.Fingerprint, k.Leads, now, true
-						continue
-					} else {
-						untold := anew[m.Role]
-						if renamed && !calls[now.Calls] {
-							untold |= transcript.OfCalls
-						}
-						k.Alike = append(k.Alike, r.Index)
-						if !p.Another(owner, k.Origin, untold.Unnamed(m)) {
-							k.Anew |= untold
-						} else if keeps[m.Role] != 0 {
-							in.TellApart(r.Index)
-						}
-					}
-					if r.Own {
-						continue
-					}
-					called := p.Called(owner, k.Origin, m)
-					if name := transcript.FullName(&called); name != (transcript.Name{}) {
-						k.Name = name
+					if as.compare(&known[i], p, m, s.listed[known[i].ID]) {
+						in.TellApart(r.Index)
 					}
 				}
 			}
@@ -284,6 +270,38 @@ func (t *erasures) recognise(ctx context.Context, known []transcript.Known, in *
 		}
 	}
 	return nil
+}
+
+// rowNames are a row of a list and its name: whether the host keeps names of its role, and the kinds that tell nothing.
+type rowNames struct {
+	row    transcript.Row
+	name   transcript.Name
+	keeps  bool
+	untold transcript.Kinds
+}
+
+// compare notes of an erased entry that a message says the same: it is that, or alike. It reports whether the host tells the two apart. was is the name that the last list had for the entry. Where a
+// host was not seen to keep names, one id of a call tells more than another name.
+func (a rowNames) compare(k *transcript.Known, p erased.Prints, m *message.Message, was transcript.Name) (apart bool) {
+	of := p.Called(k.Owner, k.Origin, m)
+	switch {
+	case a.row.Own || !p.Another(k.Owner, k.Origin, m) || of.Parts != nil && !a.keeps:
+		k.Fingerprint, k.Soft = a.row.Fingerprint, k.Leads
+	case was.SameOwn(a.name): // the last list called it so
+		k.Fingerprint, k.Soft, k.Name, k.Learnt = a.row.Fingerprint, k.Leads, a.name, true
+		return false
+	default:
+		k.Alike = append(k.Alike, a.row.Index)
+		if p.Another(k.Owner, k.Origin, a.untold.Unnamed(m)) {
+			apart = a.keeps
+		} else {
+			k.Anew |= a.untold
+		}
+	}
+	if name := transcript.FullName(&of); !a.row.Own && name != (transcript.Name{}) {
+		k.Name = name
+	}
+	return apart
 }
 
 // callIDs are the ids of calls, as names hold them.

@@ -279,7 +279,7 @@ func (s *session) append(ctx context.Context, v *core.View, d draft) (intake, er
 		}
 		entry := s.e.entry(s.id, m, next, d)
 		entry.Key = keyOf(m, next, i, &d, entry.Fingerprint)
-		if entry, err = s.e.erasures.stayErased(ctx, gone, entry); err != nil {
+		if entry, err = s.e.erasures.stayErased(ctx, gone, entry, s.renames); err != nil {
 			return intake{}, err
 		}
 		if d.taken != nil {
@@ -553,7 +553,7 @@ func (e *Engine) observe(ctx context.Context, tell func(context.Context, core.Ob
 func (e *Engine) entry(id core.SessionID, m message.Message, seq int64, d draft) core.Entry {
 	entry := core.Entry{
 		ID: e.newID(), Agent: id.Agent, Session: id.Session, Seq: seq, Role: m.Role, Type: core.TypeMessage,
-		Time: m.Time, Fingerprint: message.Fingerprint(m), Message: m, Meta: d.meta,
+		Time: m.Time, Fingerprint: message.Fingerprint(m), Message: m.Clone(), Meta: d.meta,
 	}
 	if entry.Time.IsZero() {
 		entry.Time = e.now()

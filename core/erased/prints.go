@@ -158,10 +158,10 @@ func (p Prints) Origin(id core.SessionID, m *message.Message) string {
 }
 
 // Another reports whether a message is another one than that of an erased entry which says the same: what the host knows the two by can be compared, and
-// nothing of it is the same.
+// nothing of it is the same. Of messages that have names of their own the ids of calls tell nothing: hosts use those again.
 func (p Prints) Another(id core.SessionID, origin string, m *message.Message) bool {
 	same, differs := p.compare(id, origin, m)
-	return differs && same == ""
+	return differs && strings.Trim(same, "c") == ""
 }
 
 // Called returns what of the name by which a message is known the erased entry had too, which says the same.

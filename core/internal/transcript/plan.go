@@ -110,7 +110,7 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 }
 
 // inPlace takes messages that are new so far for erased entries that said the same: where both stand between the same two, or, if no name tells anything, right behind one
-// that the host calls otherwise now, too, or right behind another erased one that it shows still. It reports whether there were any.
+// that the host calls otherwise now, too. It reports whether there were any.
 func (in *Reading) inPlace(known []Known, hard, linked []int, rows []Row) bool {
 	if !slices.ContainsFunc(known, func(k Known) bool { return len(k.Alike) > 0 }) {
 		return false
@@ -152,16 +152,11 @@ func (in *Reading) inPlace(known []Known, hard, linked []int, rows []Row) bool {
 }
 
 // endOf returns the last row at which an erased entry may stand if nothing behind it is there: as far behind the one in front, the h-th of the hard ones, as it stands behind that,
-// if the host calls that otherwise now by what tells nothing, or right behind another erased one that the host has not dropped; -1 where neither is so.
+// if the host calls that otherwise now by what tells nothing; -1 where it does not.
 func (in *Reading) endOf(known []Known, i int, hard []int, h int, rowOf map[int]int, rows []Row) int {
 	anew := known[i].Anew
 	for h > 0 && known[hard[h-1]].Stray {
 		h--
-	}
-	if i > 0 && known[i-1].Erased {
-		if r, ok := rowOf[i-1]; ok && anew == 0 {
-			return r + 1
-		}
 	}
 	switch {
 	case anew == 0 || h == 0 && len(hard) > 0:
