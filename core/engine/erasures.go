@@ -242,6 +242,13 @@ func (s *session) recognise(ctx context.Context, known []transcript.Known, in *t
 		return nil
 	}
 	keeps, anew := in.Anew(known, s.listed, s.renames)
+	live := make(map[string]bool)
+	for i := range known {
+		if k := &known[i]; !k.Erased {
+			live[k.Fingerprint] = true
+		}
+	}
+	alone := !slices.ContainsFunc(in.Rows, func(r transcript.Row) bool { return live[r.Fingerprint] })
 	calls := idsOfCalls(known)
 	renamed = renamed || calls.anew(known, in.Rows, messages)
 	for owner, places := range owners {
@@ -251,7 +258,7 @@ func (s *session) recognise(ctx context.Context, known []transcript.Known, in *t
 		}
 		for _, r := range in.Rows {
 			m := &messages[r.Index]
-			as := rowNames{row: r, name: transcript.FullName(m), keeps: keeps[m.Role] != 0 || s.keeps[m.Role], untold: anew[m.Role]}
+			as := rowNames{row: r, name: transcript.FullName(m), keeps: keeps[m.Role] != 0, untold: anew[m.Role], alone: alone}
 			if renamed && !calls[as.name.Calls] {
 				as.untold |= transcript.OfCalls
 			}
@@ -272,11 +279,13 @@ func (s *session) recognise(ctx context.Context, known []transcript.Known, in *t
 	return nil
 }
 
-// rowNames are a row of a list and its name: whether the host keeps names of its role, and the kinds that tell nothing.
+// rowNames are a row of a list and its name, and what the list says of such names: whether the host was seen to keep one, whether there is nothing in it that is known and was not erased, and
+// the kinds that tell nothing.
 type rowNames struct {
 	row    transcript.Row
 	name   transcript.Name
 	keeps  bool
+	alone  bool
 	untold transcript.Kinds
 }
 
@@ -293,7 +302,7 @@ func (a rowNames) compare(k *transcript.Known, p erased.Prints, m *message.Messa
 	default:
 		k.Alike = append(k.Alike, a.row.Index)
 		if p.Another(k.Owner, k.Origin, a.untold.Unnamed(m)) {
-			apart = a.keeps
+			apart = a.keeps || a.alone && transcript.NameOf(m) != (transcript.Name{})
 		} else {
 			k.Anew |= a.untold
 		}

@@ -202,7 +202,6 @@ func (s *session) slid(ctx context.Context, list []message.Message, kept []strin
 		known = known.Without(s.renames)
 		if name.Same(known) {
 			another = false
-			s.keptName(entry.Role, name, known)
 			return false
 		}
 		if name.Another(known) {
@@ -217,17 +216,6 @@ func (s *session) slid(ctx context.Context, list []message.Message, kept []strin
 		}
 	}
 	return another, cmp.Or(err, failed)
-}
-
-// keptName notes that the host has a message under the name that it had before, where it does.
-func (s *session) keptName(role message.Role, name, was transcript.Name) {
-	if s.keeps[role] || !name.SameOwn(was) {
-		return
-	}
-	if s.keeps == nil {
-		s.keeps = make(map[message.Role]bool)
-	}
-	s.keeps[role] = true
 }
 
 // nameOf returns by what the host knows an entry: by what it called it last.
@@ -393,14 +381,9 @@ func (s *session) reconcileAll(ctx context.Context, t *core.Transcript, fps, kep
 	in.TakeLeaders(&s.view, known)
 	plan := in.Plan(&s.view, known)
 	s.renames = s.renames&^plan.Compared | plan.Renames
-	if plan.Renames&^transcript.OfCalls != 0 {
-		s.keeps = nil
-	}
 	s.listed = make(map[string]transcript.Name, len(plan.Listed))
 	for k, i := range plan.Listed {
-		name := transcript.FullName(&t.Messages[i])
-		s.listed[known[k].ID] = name
-		s.keptName(known[k].Role, name, known[k].Name)
+		s.listed[known[k].ID] = transcript.FullName(&t.Messages[i])
 	}
 	for _, k := range slices.Sorted(maps.Keys(plan.Called)) {
 		m := &t.Messages[plan.Called[k]]

@@ -82,8 +82,6 @@ type session struct {
 	renames transcript.Kinds
 	// listed are the names that the newest messages of that list had, by the ids of their entries.
 	listed map[string]transcript.Name
-	// keeps are the roles of which it was seen to have a message under the name that it had before.
-	keeps map[message.Role]bool
 	// called is view.Called by entry, with what is not published yet, which is in calls.
 	called map[string]core.Called
 	calls  []core.Called
