@@ -6,6 +6,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 // tableReturned are engines that go on holding what they returned: they hand it out again while nothing in it has changed.
@@ -74,4 +75,69 @@ func again[T any](kept map[string]any, list []T) []T {
 	}
 	kept[string(key)] = list
 	return list
+}
+
+// tableGivenKept are engines that keep lists which they were given, and show what stands in them by then.
+func tableGivenKept() []broken {
+	var out []broken
+	keeps := func(name string, of func(req any) []message.Message) {
+		out = append(out, caughtBy("contract.kept", name, recalling(nil), func(w *wrongEngine) {
+			var mu sync.Mutex
+			kept := map[string][]message.Part{}
+			w.before = func(_ string, req any) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, m := range of(req) {
+					kept[message.Fingerprint(m)] = m.Parts
+				}
+			}
+			w.after = func(_ string, res any) {
+				mu.Lock()
+				defer mu.Unlock()
+				if a, ok := res.(*core.AssembleResult); ok {
+					for i := range a.Messages {
+						if parts, ok := kept[message.Fingerprint(a.Messages[i])]; ok {
+							a.Messages[i].Parts = parts
+						}
+					}
+				}
+			}
+		}))
+	}
+	keeps("the parts of a message are kept", func(req any) []message.Message {
+		if r, ok := req.(*core.IngestRequest); ok {
+			return []message.Message{r.Message}
+		}
+		return nil
+	})
+	keeps("the parts of a batch are kept", func(req any) []message.Message {
+		if r, ok := req.(*core.IngestBatchRequest); ok {
+			return r.Messages
+		}
+		return nil
+	})
+	keeps("the parts of a turn are kept", func(req any) []message.Message {
+		if r, ok := req.(*core.CommitTurnRequest); ok {
+			return r.Messages
+		}
+		return nil
+	})
+	keeps("the parts of a turn that ended are kept", func(req any) []message.Message {
+		if r, ok := req.(*core.AfterTurnRequest); ok {
+			return r.Messages
+		}
+		return nil
+	})
+	keeps("the parts of a transcript are kept", func(req any) []message.Message {
+		switch r := req.(type) {
+		case *core.BootstrapRequest:
+			return r.Transcript.Messages
+		case *core.AssembleRequest:
+			if r.Transcript != nil {
+				return r.Transcript.Messages
+			}
+		}
+		return nil
+	})
+	return out
 }

@@ -72,7 +72,7 @@ func drawn(id, combination string, o options) bool {
 // scripts are all checks that play a script.
 func scripts() []Check {
 	return slices.Concat(scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, askedScriptChecks,
-		heldChecks, eraseChecks, failChecks, severalChecks, reachChecks, endedScriptChecks, resetScriptChecks, promptScriptChecks, questionChecks, courseScriptChecks, turnChecks, saidAgainChecks, returnedChecks, compactedChecks)
+		heldChecks, eraseChecks, failChecks, severalChecks, reachChecks, endedScriptChecks, resetScriptChecks, promptScriptChecks, questionChecks, courseScriptChecks, turnChecks, saidAgainChecks, keptChecks, returnedChecks, compactedChecks)
 }
 
 // examineScripts runs the scripts that checks name, each on an engine of its own.
