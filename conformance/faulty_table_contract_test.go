@@ -76,6 +76,7 @@ func tableEnded() []broken {
 		}))
 	}
 	ended("nothing ends that failed", func(r *core.SubagentEnded, _, _ int) bool { return r.Reason == "completed" })
+	ended("what failed and said nothing goes on", func(r *core.SubagentEnded, _, _ int) bool { return r.Reason == "completed" || r.Result != "" })
 	ended("told once more it stores once more", func(r *core.SubagentEnded, _, before int) bool {
 		if before > 0 && r.Result != "" {
 			r.Result += fmt.Sprintf(" (%d)", before)

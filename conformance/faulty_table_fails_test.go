@@ -47,6 +47,23 @@ func tableFailing() []broken {
 			return errors.Join(w.Engine.Dispose(context.WithoutCancel(ctx)), ctx.Err())
 		}
 	})
+	for _, waits := range []string{"Assemble", "Compact", "CommitTurn"} {
+		add("contract.dispose", "the end waits for what is under way in "+waits, func(w *wrongEngine) {
+			var under sync.RWMutex
+			w.around = func(ctx context.Context, method string, call func(context.Context) error) error {
+				if method == waits {
+					under.RLock()
+					defer under.RUnlock()
+				}
+				return call(ctx)
+			}
+			w.dispose = func(ctx context.Context) error {
+				under.Lock()
+				defer under.Unlock()
+				return w.Engine.Dispose(ctx)
+			}
+		})
+	}
 	// aside sets sessions aside once the sound engine did; is says which then are, of so many that were.
 	aside := func(name string, is func(was map[core.SessionID]bool, id core.SessionID) bool, retry func(w *wrongEngine, was map[core.SessionID]bool)) {
 		add("contract.aside", name, func(w *wrongEngine) {

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -187,6 +188,22 @@ func tableModes() []broken {
 		w.after = func(_ string, res any) {
 			if a, ok := res.(*core.AssembleResult); ok {
 				a.Warnings = nil
+			}
+		}
+	}))
+	out = append(out, caughtBy("contract.warnings", "a retriever that fails again, and no word of it", recalling(nil), func(w *wrongEngine) {
+		var mu sync.Mutex
+		said := map[string]bool{}
+		w.after = func(_ string, res any) {
+			a, ok := res.(*core.AssembleResult)
+			mu.Lock()
+			defer mu.Unlock()
+			if ok && len(a.Warnings) > 0 {
+				if word := fmt.Sprint(a.Warnings); said[word] {
+					a.Warnings = nil
+				} else {
+					said[word] = true
+				}
 			}
 		}
 	}))

@@ -77,7 +77,7 @@ func scriptAgain(s *script) string {
 		if newest != "" && (strings.TrimSpace(res.Summary) == "" || !strings.Contains(newest, strings.TrimSpace(res.Summary))) {
 			return fmt.Sprintf("%s: the result's summary is %.60q, the stored one %.60q", what, res.Summary, newest)
 		}
-		if text := s.firstKept(res, said); text != "" {
+		if text := s.firstKept(s.id, res, said); text != "" {
 			return what + ": " + text
 		}
 		idle, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: s.id, Budget: 1 << 20})
@@ -260,24 +260,29 @@ func scriptConcurrent(s *script) string {
 func (s *script) sideBySide() string {
 	for _, name := range []string{"ingest", "ingest batch", "bootstrap", "commit turn", "after turn", "assemble", "compact"} {
 		waits := core.SessionID{Agent: "waits", Session: name}
-		calls := s.calls(waits)
-		t := s.transcript(3)
-		calls["assemble"] = func(ctx context.Context) error {
-			_, err := s.engine.Assemble(ctx, core.AssembleRequest{Session: waits, Budget: 4000, Transcript: t})
-			return err
-		}
-		calls["compact"] = func(ctx context.Context) error {
-			_, _ = s.engine.Compact(ctx, core.CompactRequest{Session: waits, Budget: 4000, Transcript: t}) // as below
-			return nil
-		}
-		if calls[name] == nil {
+		call := s.storing(waits)[name]
+		if call == nil {
 			continue
 		}
-		if text := s.whileHeld(waits, calls[name], func() string { return s.goesOn(core.SessionID{Agent: "goes on beside " + name, Session: "main"}) }); text != "" {
+		if text := s.whileHeld(waits, call, func() string { return s.goesOn(core.SessionID{Agent: "goes on beside " + name, Session: "main"}) }); text != "" {
 			return fmt.Sprintf("while the store lets %s of another session wait: %s", name, text)
 		}
 	}
 	return ""
+}
+
+// storing are the calls for a session, of which all that take messages store some.
+func (s *script) storing(id core.SessionID) map[string]func(context.Context) error {
+	calls, t := s.calls(id), s.transcript(3)
+	calls["assemble"] = func(ctx context.Context) error {
+		_, err := s.engine.Assemble(ctx, core.AssembleRequest{Session: id, Budget: 4000, Transcript: t})
+		return err
+	}
+	calls["compact"] = func(ctx context.Context) error {
+		_, _ = s.engine.Compact(ctx, core.CompactRequest{Session: id, Budget: 4000, Transcript: t}) // that it returns is what counts here
+		return nil
+	}
+	return calls
 }
 
 // whileHeld makes a call that the store lets wait, and does something meanwhile. A call that stores nothing only returns.

@@ -438,6 +438,17 @@ func (s *script) endings(e core.SubagentHost, mark string) string {
 				return fmt.Sprintf("the result %q of a subagent that ended (%q) came back as %q (%s)", result, reason, last.Text(), last.Type)
 			}
 		}
+		// One that said nothing has ended, too.
+		silent := core.SessionID{Agent: "agent-c", Session: fmt.Sprintf("kid-ends-silent-%d", n)}
+		if sp, err = e.PrepareSubagentSpawn(s.ctx(), core.SpawnRequest{Parent: s.id, Child: silent, TTL: 10 * time.Hour}); err != nil {
+			return fmt.Sprintf("prepare spawn: error %v", err)
+		}
+		if _, back := s.engine.(engine.Recaller); back && sp.GrantID != "" && !s.reaches(silent, mark) {
+			return "a subagent with a grant does not find its parent's history"
+		}
+		if err := e.OnSubagentEnded(s.ctx(), core.SubagentEnded{Parent: s.id, Child: silent, Reason: reason}); err != nil || s.reaches(silent, mark) {
+			return fmt.Sprintf("a subagent that ended (%q) without a result: error %v, it still finds its parent's history: %v", reason, err, s.reaches(silent, mark))
+		}
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -46,10 +47,7 @@ func scriptCompact(s *script) string {
 	if !res.OK || !res.Compacted || res.TokensBefore <= res.TokensAfter || res.TokensAfter <= 0 || res.Successor != (core.SessionID{}) {
 		return fmt.Sprintf("a forced compaction far over budget: %+v", res)
 	}
-	if text := liveCost(res, entries); text != "" {
-		return text
-	}
-	if text := s.firstKept(res, entries); text != "" {
+	if text := cmp.Or(liveCost(res, entries), s.firstKept(s.id, res, entries)); text != "" {
 		return text
 	}
 	unforced := sessionOf(1)
@@ -72,7 +70,7 @@ func scriptCompact(s *script) string {
 		if err != nil || res.Compacted != c.force || !c.force && !benign(res.Reason) {
 			return fmt.Sprintf("a compaction far below budget, forced: %v: %+v, error %v", c.force, res, err)
 		}
-		if text := liveCost(res, said); text != "" {
+		if text := cmp.Or(liveCost(res, said), s.firstKept(unhurried, res, said)); text != "" {
 			return fmt.Sprintf("a compaction far below budget, where the host believes in %d tokens, forced: %v: %s", c.current, c.force, text)
 		}
 	}
@@ -159,8 +157,8 @@ func benign(reason string) bool {
 }
 
 // firstKept compares what a compaction names with what its summaries stand for.
-func (s *script) firstKept(res core.CompactResult, entries []core.Entry) string {
-	kept, text := s.get(s.id, res.FirstKept)
+func (s *script) firstKept(id core.SessionID, res core.CompactResult, entries []core.Entry) string {
+	kept, text := s.get(id, res.FirstKept)
 	if text != "" {
 		return "FirstKept: " + text
 	}
@@ -168,7 +166,7 @@ func (s *script) firstKept(res core.CompactResult, entries []core.Entry) string 
 	if !ok {
 		return ""
 	}
-	d, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: s.id})
+	d, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: id})
 	if err != nil {
 		return fmt.Sprintf("describe: error %v", err)
 	}

@@ -76,23 +76,38 @@ func (s *script) longMessage(role message.Role) message.Message {
 
 // scriptDispose ends an engine in which a call waits for the store, with a context that has ended, and once more when the call is over.
 func scriptDispose(s *script) string {
-	e, ok := s.engine.(core.Disposer)
-	if !ok {
+	if _, ok := s.engine.(core.Disposer); !ok {
 		return ""
 	}
-	m := s.message(message.User, "waits")
-	waits := func(ctx context.Context) error {
-		_, _ = s.engine.Ingest(ctx, core.IngestRequest{Session: s.id, Message: m}) // what becomes of it is the engine's
-		return nil
-	}
-	return s.whileHeld(s.id, waits, func() string {
-		ctx, cancel := cancelled(s.ctx())
-		defer cancel()
-		if err := e.Dispose(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			return fmt.Sprintf("dispose with an ended context while a call is under way: error %v, want the context's", err)
+	for _, name := range []string{"ingest", "commit turn", "bootstrap", "assemble", "compact"} {
+		id := core.SessionID{Agent: s.id.Agent, Session: "waits in " + name}
+		call := s.storing(id)[name]
+		if call == nil {
+			continue
 		}
-		return ""
-	})
+		waits := func(ctx context.Context) error {
+			_ = call(ctx) // what becomes of it is the engine's
+			return nil
+		}
+		if text := s.whileHeld(id, waits, s.disposesSoon); text != "" {
+			return fmt.Sprintf("while %s waits for the store: %s", name, text)
+		}
+		if !s.restarts() {
+			return ""
+		}
+		s.reopen(true)
+	}
+	return ""
+}
+
+// disposesSoon disposes of the engine with a context that has ended.
+func (s *script) disposesSoon() string {
+	ctx, cancel := cancelled(s.ctx())
+	defer cancel()
+	if err := s.engine.(core.Disposer).Dispose(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Sprintf("dispose with an ended context: error %v, want the context's", err)
+	}
+	return ""
 }
 
 // mostTries is how often a call is made that fails, before an engine is taken for one that is never set aside.

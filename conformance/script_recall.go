@@ -173,18 +173,23 @@ func (s *script) recallsAlone() string {
 
 func scriptWarnings(s *script) string {
 	sound, id := core.SessionID{Agent: "sound", Session: "main"}, s.id
-	const asks = 5
-	var clean [asks]bool
+	const asks, more = 5, 3
+	var clean [asks + more]bool
 	for _, of := range []core.SessionID{sound, id} {
 		if text := s.outgrown(of); text != "" {
 			return text
 		}
-		for n := range asks {
+		warned := 0 // after how many reads one failed that a warning told of
+		for n := range asks + more {
 			if text := s.question(of, fmt.Sprintf("%s (%d)", asked, n)); text != "" {
 				return text
 			}
+			after := warned
+			if n < asks {
+				after = n // what the engine reads itself comes first
+			}
 			if of == id {
-				s.env.faults.armAfter(faultScan, n, 1000) // what the engine reads itself comes first
+				s.env.faults.armAfter(faultScan, after, 1000)
 			}
 			res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: of, Budget: recallBudget})
 			hits := s.env.faults.disarm()
@@ -196,6 +201,8 @@ func scriptWarnings(s *script) string {
 			case err != nil || res.Degraded != "": // said loudly
 			case hits > 0 && clean[n] && res.RecallLen == 0 && len(res.Warnings) == 0:
 				return fmt.Sprintf("assemble %d while what recall reads fails (%d times): nothing is recalled, and no warning says why", n+1, hits)
+			case len(res.Warnings) > 0 && n < asks:
+				warned = after
 			}
 			s.recover()
 			s.env.Host.advance(24 * time.Hour)
