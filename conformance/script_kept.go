@@ -43,6 +43,9 @@ func scriptKept(s *script) string {
 				return fmt.Sprintf("%s: error %v", name, err)
 			}
 			spoilt(&given)
+			if name == "compact" && len(s.held(id)) == 0 {
+				continue // who lets the host compact may leave the transcript to it
+			}
 			if text := s.holdsAndShows(id, list); text != "" {
 				return fmt.Sprintf("somebody wrote into messages behind %s, into a session that was read before, %v: %s", name, warm, text)
 			}

@@ -101,16 +101,6 @@ func (h *turnHost) saysAgain(newest int) string {
 	return h.holdsAll(newest, turn)
 }
 
-// looks returns a turn in which something is looked at.
-func (h *turnHost) looks() []message.Message {
-	turn := []message.Message{h.says(message.User, "asks"), h.says(message.Assistant, "looks"), message.New(message.Tool, ""), h.says(message.Assistant, "answers")}
-	call := fmt.Sprintf("call-%d", h.n)
-	turn[1].Parts = append(turn[1].Parts, message.Part{Kind: message.ToolCall, CallID: call, Name: "look", Args: `{"at":"it"}`})
-	turn[2].Parts = []message.Part{{Kind: message.ToolResult, CallID: call, Name: "look", Text: h.says(message.Tool, "seen").Text()}}
-	h.named(&turn[2])
-	return turn
-}
-
 // anewly returns messages that say the same under other names, with other ids of calls.
 func (h *turnHost) anewly(said []message.Message) []message.Message {
 	h.n++
@@ -158,26 +148,6 @@ func (h *turnHost) erasesAll(said []message.Message) string {
 	if h.rng.Intn(3) == 0 && h.restarts() {
 		h.does("a restart")
 		h.reopen(true)
-	}
-	return ""
-}
-
-// accept has a turn accepted, which is part of the transcript from then on.
-func (h *turnHost) accept(commit bool, turn []message.Message) string {
-	committer, commits := h.engine.(core.TurnCommitter)
-	after, afters := h.engine.(core.AfterTurner)
-	h.accepts++
-	before := len(h.list)
-	h.list = append(h.list, turn...)
-	var err error
-	switch {
-	case commits && (commit || !afters):
-		_, err = committer.CommitTurn(h.ctx(), core.CommitTurnRequest{Session: h.id, AdvancementKey: fmt.Sprint("accepted ", h.accepts), Messages: copiedMessages(turn)})
-	case afters:
-		err = after.AfterTurn(h.ctx(), core.AfterTurnRequest{Session: h.id, Messages: copiedMessages(h.list), PrePrompt: before})
-	}
-	if err != nil {
-		return fmt.Sprintf("a turn is accepted: error %v", err)
 	}
 	return ""
 }

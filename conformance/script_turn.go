@@ -103,14 +103,12 @@ func (s *script) behindAlike() string {
 
 // answersAgain takes the newest answer back and has it made again, with what the user said as it stood.
 func (s *script) answersAgain() string {
-	committer, commits := s.engine.(core.TurnCommitter)
-	after, afters := s.engine.(core.AfterTurner)
 	for n, names := range []string{"", "id", "", "id"} {
-		if n < 2 && !commits || n >= 2 && !afters {
-			continue
-		}
 		s.id = recallSession(fmt.Sprintf("made again %d", n))
 		h := turnHost{script: s, names: names}
+		if !h.tells() {
+			return ""
+		}
 		first, asked := h.says(message.User, "begins"), h.says(message.User, "asks")
 		for turns := range 3 { // the second and the third answer the same
 			question := asked
@@ -121,14 +119,8 @@ func (s *script) answersAgain() string {
 				return text
 			}
 			turn := []message.Message{question, h.says(message.Assistant, "answers")}
-			var err error
-			if n < 2 {
-				_, err = committer.CommitTurn(h.ctx(), core.CommitTurnRequest{Session: h.id, AdvancementKey: fmt.Sprint("again ", turns), Messages: copiedMessages(turn)})
-			} else {
-				err = after.AfterTurn(h.ctx(), core.AfterTurnRequest{Session: h.id, Messages: copiedMessages(slices.Concat(h.list, turn)), PrePrompt: len(h.list)})
-			}
-			if err != nil {
-				return fmt.Sprintf("a turn is accepted: error %v", err)
+			if text := h.tell(n < 2, h.list, turn); text != "" {
+				return text
 			}
 			if turns == 0 {
 				h.list = turn
@@ -158,6 +150,49 @@ func (h *turnHost) named(m *message.Message) {
 		by = map[message.Role]string{message.User: "time"}[m.Role]
 	}
 	h.name(m, by)
+}
+
+// looks returns a turn in which something is looked at.
+func (h *turnHost) looks() []message.Message {
+	turn := []message.Message{h.says(message.User, "asks"), h.says(message.Assistant, "looks"), message.New(message.Tool, ""), h.says(message.Assistant, "answers")}
+	call := fmt.Sprintf("call-%d", h.n)
+	turn[1].Parts = append(turn[1].Parts, message.Part{Kind: message.ToolCall, CallID: call, Name: "look", Args: `{"at":"it"}`})
+	turn[2].Parts = []message.Part{{Kind: message.ToolResult, CallID: call, Name: "look", Text: h.says(message.Tool, "seen").Text()}}
+	h.named(&turn[2])
+	return turn
+}
+
+// tells reports whether the engine can be told of turns.
+func (h *turnHost) tells() bool {
+	_, commits := h.engine.(core.TurnCommitter)
+	_, afters := h.engine.(core.AfterTurner)
+	return commits || afters
+}
+
+// accept has a turn accepted, which is part of the transcript from then on.
+func (h *turnHost) accept(commit bool, turn []message.Message) string {
+	front := h.list
+	h.list = slices.Concat(front, turn)
+	return h.tell(commit, front, turn)
+}
+
+// tell tells the engine of a turn behind what the transcript held: the turn is committed, or told afterwards, in the other way where the engine does not have that one.
+func (h *turnHost) tell(commit bool, front, turn []message.Message) string {
+	committer, commits := h.engine.(core.TurnCommitter)
+	after, afters := h.engine.(core.AfterTurner)
+	var err error
+	switch h.accepts++; {
+	case commits && (commit || !afters):
+		h.does("committed")
+		_, err = committer.CommitTurn(h.ctx(), core.CommitTurnRequest{Session: h.id, AdvancementKey: fmt.Sprint("turn ", h.accepts), Messages: copiedMessages(turn)})
+	case afters:
+		h.does("told afterwards")
+		err = after.AfterTurn(h.ctx(), core.AfterTurnRequest{Session: h.id, Messages: copiedMessages(slices.Concat(front, turn)), PrePrompt: len(front)})
+	}
+	if err != nil {
+		return fmt.Sprintf("%s: error %v", h.did[len(h.did)-1], err)
+	}
+	return ""
 }
 
 // asks asks for the window, with the first messages of a turn behind the transcript.
@@ -209,13 +244,7 @@ func (h *turnHost) between() string {
 // turn plays one turn: the prompt stands in the transcript, or the host appends it itself, and with it all of the turn.
 func (h *turnHost) turn() string {
 	h.turns++
-	call := fmt.Sprintf("call-%d", h.n)
-	asks := h.says(message.Assistant, "looks")
-	asks.Parts = append(asks.Parts, message.Part{Kind: message.ToolCall, CallID: call, Name: "look", Args: `{"at":"it"}`})
-	result := message.New(message.Tool, "")
-	result.Parts = []message.Part{{Kind: message.ToolResult, CallID: call, Name: "look", Text: h.says(message.Tool, "seen").Text()}}
-	h.named(&result)
-	turn := []message.Message{h.says(message.User, "asks"), asks, result, h.says(message.Assistant, "answers")}
+	turn := h.looks()
 	if n := len(h.list); n > 3 && h.rng.Intn(2) == 0 { // it says what the turn before said
 		turn[0], turn[3] = h.list[n-4], h.list[n-1]
 		h.named(&turn[0])
@@ -269,22 +298,12 @@ func (h *turnHost) ends(turn []message.Message, before int) string {
 			is.Key, is.ID, is.Time = turn[i].Key, turn[i].ID, turn[i].Time
 		}
 	}
-	var err error
-	committer, commits := h.engine.(core.TurnCommitter)
-	after, afters := h.engine.(core.AfterTurner)
-	switch {
-	case kind < 2 && commits:
-		h.does("committed")
-		_, err = committer.CommitTurn(h.ctx(), core.CommitTurnRequest{Session: h.id, AdvancementKey: fmt.Sprint("turn ", h.turns), Messages: copiedMessages(turn)})
-	case kind < 4 && afters:
-		h.does("told afterwards")
-		err = after.AfterTurn(h.ctx(), core.AfterTurnRequest{Session: h.id, Messages: copiedMessages(slices.Concat(h.list[:before], turn)), PrePrompt: before})
-	default:
+	if kind == 4 || !h.tells() {
 		h.does("failed")
 		return ""
 	}
-	if err != nil {
-		return fmt.Sprintf("%s: error %v", h.did[len(h.did)-1], err)
+	if text := h.tell(kind < 2, h.list[:before], turn); text != "" {
+		return text
 	}
 	stored := h.counts()
 	for _, m := range turn {
@@ -386,20 +405,13 @@ func (s *script) erasedBefore(rng *rand.Rand) string {
 	if _, ok := s.engine.(engine.Forgetter); !ok {
 		return ""
 	}
-	committer, commits := s.engine.(core.TurnCommitter)
-	after, afters := s.engine.(core.AfterTurner)
 	for n, names := range []string{"", "id", "time", "id", "time", ""} {
-		if n%2 == 0 && !commits || n%2 > 0 && !afters {
-			continue
-		}
 		s.id = recallSession(fmt.Sprintf("erased before, %d", n))
 		h := turnHost{script: s, rng: rng, names: names, list: []message.Message{}}
-		call := fmt.Sprintf("before-%d", n)
-		turn := []message.Message{h.says(message.User, "asks"), h.says(message.Assistant, "looks"), message.New(message.Tool, ""), h.says(message.Assistant, "answers")}
-		turn[1].Parts = append(turn[1].Parts, message.Part{Kind: message.ToolCall, CallID: call, Name: "look", Args: `{"at":"it"}`})
-		turn[2].Parts = []message.Part{{Kind: message.ToolResult, CallID: call, Name: "look", Text: h.says(message.Tool, "seen").Text()}}
-		h.named(&turn[2])
-		shown := 1 + 2*rng.Intn(2)
+		if !h.tells() {
+			return ""
+		}
+		turn, shown := h.looks(), 1+2*rng.Intn(2)
 		if text := cmp.Or(h.asks(turn[:1], "", core.CallPrompt), h.asks(turn[:shown], "", core.CallLoop)); text != "" {
 			return text
 		}
@@ -415,16 +427,9 @@ func (s *script) erasedBefore(rng *rand.Rand) string {
 		for i := range turn {
 			h.named(&turn[i])
 		}
-		var err error
-		if n%2 == 0 {
-			_, err = committer.CommitTurn(h.ctx(), core.CommitTurnRequest{Session: h.id, AdvancementKey: "before", Messages: copiedMessages(turn)})
-		} else {
-			err = after.AfterTurn(h.ctx(), core.AfterTurnRequest{Session: h.id, Messages: copiedMessages(turn)})
+		if text := h.accept(n%2 == 0, turn); text != "" {
+			return text
 		}
-		if err != nil {
-			return fmt.Sprintf("a turn is accepted: error %v", err)
-		}
-		h.list = turn
 		for range 2 {
 			if text := h.asks(nil, "and now", core.CallPrompt); text != "" {
 				return text
