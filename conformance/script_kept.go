@@ -60,7 +60,7 @@ func (s *script) holdsAndShows(id core.SessionID, list []message.Message) string
 	for _, e := range s.held(id) {
 		stored = append(stored, e.Message)
 	}
-	res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 8000})
+	res, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 8000, PromptMode: core.PromptNone})
 	if err != nil {
 		return fmt.Sprintf("assemble: error %v", err)
 	}

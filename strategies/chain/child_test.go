@@ -61,7 +61,8 @@ func TestChild(t *testing.T) {
 	}
 	e := reopened(t, path, compactorOf(t, os.Getenv(envTiers), os.Getenv(envModel)))
 	end := look(t, e)
-	if end.Left > 0 {
+	// Unasked a compaction takes nothing that the window shows, so the first one may leave more than the budget: the texts that it makes come on top.
+	for n := 0; n < 2 && (end.Left > 0 || end.Compact.TokensAfter > killedBudget); n++ {
 		res, err := e.Compact(t.Context(), core.CompactRequest{Session: killed, Budget: killedBudget, Force: os.Getenv(envForce) == "true"})
 		if err != nil {
 			t.Fatal(err)
