@@ -19,7 +19,7 @@ var keptChecks = []Check{
 func scriptKept(s *script) string {
 	ways := s.ways()
 	ways["assemble"] = func(id core.SessionID, list []message.Message) error {
-		_, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 8000, Transcript: &core.Transcript{Messages: list}})
+		_, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 8000, PromptMode: core.PromptNone, Transcript: &core.Transcript{Messages: list}})
 		return err
 	}
 	ways["compact"] = func(id core.SessionID, list []message.Message) error {
@@ -30,7 +30,7 @@ func scriptKept(s *script) string {
 		for _, warm := range []bool{false, true} {
 			id := core.SessionID{Agent: "gives to " + name, Session: fmt.Sprintf("read before: %v", warm)}
 			if warm {
-				if _, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 8000}); err != nil {
+				if _, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: 8000, PromptMode: core.PromptNone}); err != nil {
 					return fmt.Sprintf("assemble: error %v", err)
 				}
 			}
