@@ -41,7 +41,7 @@ func (l *listener) put(entries []core.Entry) {
 		l.known = map[string]core.Entry{}
 	}
 	for _, e := range entries {
-		l.known[e.ID] = entriesOf([]core.Entry{e}, nil)[0]
+		l.known[e.ID] = e.Clone()
 	}
 }
 
@@ -125,7 +125,7 @@ func (l *listener) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate
 			continue
 		}
 		if slices.ContainsFunc(q.Scopes(), func(s core.Scope) bool { return s.Contains(e.SessionID()) }) {
-			out = append(out, core.Candidate{Entry: e, Source: "listener"})
+			out = append(out, core.Candidate{Entry: e.Clone(), Source: "listener"})
 		}
 	}
 	return out, nil

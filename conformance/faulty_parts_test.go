@@ -96,6 +96,10 @@ func retrieverFault(name string, change func(*brokenRetriever), caught []string,
 }
 
 func faultyRetrievers() []fault {
+	return append(plainRetrievers(), seldomRetrievers()...)
+}
+
+func plainRetrievers() []fault {
 	answer := func(f func([]core.Candidate) []core.Candidate) func(*brokenRetriever) {
 		return func(r *brokenRetriever) { r.answer = f }
 	}
@@ -200,6 +204,8 @@ type asker struct {
 	blind, impatient bool
 	// calm tells nobody where all failed, and chatty what was asked.
 	calm, chatty bool
+	// whole takes nothing of an answer that comes with an error.
+	whole bool
 	// late says whether something is, by how often it was asked; owed is how often a searcher was.
 	late        func(owed, asked int) bool
 	owed, asked atomic.Int64
@@ -225,6 +231,9 @@ func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, e
 		if err != nil {
 			missing = append(missing, fmt.Errorf("%s: %w", name, err))
 			a.owed.Add(1)
+			if a.whole {
+				hits = nil
+			}
 		}
 		for _, h := range hits {
 			out = append(out, core.Candidate{Entry: h.Entry, Score: h.Score, Source: name})

@@ -41,7 +41,9 @@ func (c *expiring) Err() error {
 type troubled struct {
 	store core.Store
 	err   error
-	hang  bool
+	// partly says that it finds what there is, and that somebody it asked gave no answer.
+	partly bool
+	hang   bool
 	// answered is told after each answer; nil when nobody wants to know.
 	answered chan<- struct{}
 }
@@ -66,11 +68,14 @@ func (s *troubled) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, 
 			hits = append(hits, core.Hit{Entry: e, Score: float64(e.Seq)})
 		}
 	}
+	if s.partly {
+		return hits, fmt.Errorf("troubled: one of several: %w", core.ErrPartial)
+	}
 	return hits, nil
 }
 
 func failureRetrieve(r *retrieverRun) string {
-	if text := r.fill(); text != "" {
+	if text := inTurn(r.fill, r.failPartly); text != "" {
 		return text
 	}
 	for how, bad := range map[string]*troubled{"fails": {err: fmt.Errorf("troubled: %w", core.ErrUnavailable)}, "hangs": {hang: true}} {
@@ -97,6 +102,28 @@ func failureRetrieve(r *retrieverRun) string {
 		}
 	}
 	return r.failAll()
+}
+
+// failPartly asks where a searcher had to go without one of its own: a recall is made of what it found.
+func (r *retrieverRun) failPartly() string {
+	for _, names := range [][]string{{"some"}, {"some", "sound"}} {
+		sound, partly := map[string]core.Searcher{}, map[string]core.Searcher{}
+		for _, name := range names {
+			sound[name], partly[name] = &troubled{store: r.store}, &troubled{store: r.store, partly: name == "some"}
+		}
+		want, err := r.over(r.tb, sound).Retrieve(r.ctx(), r.query(0, troubling))
+		if err != nil {
+			return fmt.Sprintf("Retrieve over %d sound searchers: error %v, want none", len(names), err)
+		}
+		got, err := r.over(r.tb, partly).Retrieve(r.ctx(), r.query(0, troubling))
+		if len(want) > 0 && err != nil && !errors.Is(err, core.ErrPartial) {
+			return fmt.Sprintf("Retrieve where one of %d searchers found some, with core.ErrPartial: error %v, want none or one that wraps core.ErrPartial", len(names), err)
+		}
+		if d := sameIDs(candidateIDs(got), candidateIDs(want)); d != "" {
+			return fmt.Sprintf("Retrieve where one of %d searchers found the same with core.ErrPartial, against without: %s", len(names), d)
+		}
+	}
+	return ""
 }
 
 // failAll asks where no searcher answers.

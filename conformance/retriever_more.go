@@ -44,29 +44,59 @@ func (r *retrieverRun) observer() (core.Observer, bool) {
 }
 
 func retrieveLimit(r *retrieverRun) string {
+	// One entry in each session, then several that nothing tells apart: where all are the same, what is divided by their spread is no number.
+	for range 2 {
+		if text := r.tellAlike(3 * (1 + len(r.all))); text != "" {
+			return text
+		}
+		for _, change := range wider {
+			if text := r.limited(core.MaxPage, change); text != "" {
+				return text
+			}
+		}
+	}
 	r.steps = append(r.steps, ordinary(39))
 	if text := r.fill(); text != "" {
 		return text
 	}
 	for n, limit := range []int{1, 2, 3, 8, 11, 30, core.MaxPage} {
-		text := r.ask(func(q *core.Query) { q.Limit, q.Tokens = limit, 100000; wider[n%len(wider)](q) }, func(q core.Query, got []core.Candidate) string {
-			if len(got) > limit {
-				return fmt.Sprintf("%d candidates, the limit is %d, %+v are granted", len(got), limit, q.Granted)
-			}
-			for i, c := range got {
-				if math.IsNaN(c.Score) || math.IsInf(c.Score, 0) {
-					return fmt.Sprintf("candidate %q has score %v", c.Entry.ID, c.Score)
-				}
-				if i > 0 && c.Score > got[i-1].Score {
-					return fmt.Sprintf("limit %d: candidate %d has score %v after %v", limit, i, c.Score, got[i-1].Score)
-				}
-			}
-			return ""
-		})
-		if text != "" {
+		if text := r.limited(limit, wider[n%len(wider)]); text != "" {
 			return text
 		}
 	}
+	return ""
+}
+
+// limited asks with a limit, and looks at number, scores and order of what comes.
+func (r *retrieverRun) limited(limit int, change func(*core.Query)) string {
+	return r.ask(func(q *core.Query) { q.Limit, q.Tokens = limit, 100000; change(q) }, func(q core.Query, got []core.Candidate) string {
+		if len(got) > limit {
+			return fmt.Sprintf("%d candidates, the limit is %d, %+v are granted", len(got), limit, q.Granted)
+		}
+		for i, c := range got {
+			if math.IsNaN(c.Score) || math.IsInf(c.Score, 0) {
+				return fmt.Sprintf("candidate %q has score %v", c.Entry.ID, c.Score)
+			}
+			if i > 0 && c.Score > got[i-1].Score {
+				return fmt.Sprintf("limit %d: candidate %d has score %v after %v", limit, i, c.Score, got[i-1].Score)
+			}
+		}
+		return ""
+	})
+}
+
+// tellAlike appends entries of one time that say the same, turn by turn one in each session, and tells the retriever.
+func (r *retrieverRun) tellAlike(n int) string {
+	same := r.make(ordinary(n))
+	for i := range same {
+		e := &same[i]
+		e.Time, e.Message = epoch, message.New(message.User, queries[0])
+		e.Fingerprint = message.Fingerprint(e.Message)
+	}
+	if text := r.tell(same, r.retriever); text != "" {
+		return text
+	}
+	r.remember(same)
 	return ""
 }
 
@@ -77,6 +107,11 @@ func ordinary(n int) batch {
 		b.Entries[i] = entrySpec{Who: i % 3, Size: 4 + i}
 	}
 	return b
+}
+
+// fullEach is a batch of an entry with every field in use for each session.
+func fullEach() batch {
+	return batch{Entries: []entrySpec{{Size: 12, Shape: fullShape}, {Who: 1, Size: 12, Shape: fullShape}, {Who: 2, Size: 12, Shape: fullShape}}}
 }
 
 func retrieveText(r *retrieverRun) string {
@@ -106,7 +141,7 @@ func spoken(text string) []string {
 }
 
 func retrieveUpdated(r *retrieverRun) string {
-	r.steps = append(r.steps, ordinary(9))
+	r.steps = append(r.steps, ordinary(18))
 	// It has read everything once before anything changes.
 	many := func(q *core.Query) { q.Limit = 100 }
 	if text := r.fillLeading(); text != "" {
@@ -118,28 +153,34 @@ func retrieveUpdated(r *retrieverRun) string {
 	if text := r.readsBeside(many); text != "" {
 		return text
 	}
-	emptied := map[string]bool{}
+	hidden := map[string]bool{}
 	now := map[string]core.Entry{}
 	for i := range r.all {
 		e := r.all[i]
-		if i%3 == 2 {
-			continue
-		}
-		m := message.New(e.Role, "the budget report works again since friday, said anew in "+markOf(7, i))
-		c := core.Change{Message: &m, Tokens: 20, Fingerprint: message.Fingerprint(m), Meta: map[string]string{"said": "anew"}}
-		if e.Leads() {
-			c.Meta = e.Meta
-		}
-		if i%3 == 0 {
-			m = message.New(e.Role, "")
+		var c core.Change
+		switch i % 6 {
+		case 0, 3:
+			m := message.New(e.Role, "")
 			c = core.Change{Message: &m, Fingerprint: "x" + e.ID, Type: core.TypeErased, Key: "x:" + e.ID, Meta: map[string]string{}}
-			emptied[e.ID] = true
+		case 1, 4:
+			m := message.New(e.Role, "the budget report works again since friday, said anew in "+markOf(7, i))
+			c = core.Change{Message: &m, Tokens: 20, Fingerprint: message.Fingerprint(m), Meta: map[string]string{"said": "anew"}}
+			if e.Leads() {
+				c.Meta = e.Meta
+			}
+		case 2: // it says the same, and is another: hidden, or described anew
+			c.Meta = map[string]string{"said": "before"}
+			if i/6%2 == 1 {
+				c = core.Change{Type: core.TypeHeartbeat}
+			}
+		default:
+			continue
 		}
 		got, text := r.update(e, c)
 		if text != "" {
 			return text
 		}
-		now[e.ID] = *got
+		now[e.ID], hidden[e.ID] = *got, got.Hidden()
 	}
 	for id, entries := range r.entries {
 		for i, e := range entries {
@@ -151,7 +192,7 @@ func retrieveUpdated(r *retrieverRun) string {
 	text := r.both(func() string {
 		return r.ask(many, func(_ core.Query, got []core.Candidate) string {
 			for _, c := range got {
-				if emptied[c.Entry.ID] || c.Entry.Hidden() {
+				if hidden[c.Entry.ID] || c.Entry.Hidden() {
 					return fmt.Sprintf("candidate %q was emptied, or is hidden", c.Entry.ID)
 				}
 				if want, ok := now[c.Entry.ID]; ok {
@@ -230,8 +271,15 @@ func retrieveGranted(r *retrieverRun) string {
 	names = append(names, home)
 	// What is returned for many says how many candidates are returned at most.
 	many := core.SessionID{Agent: "ann", Session: "many"}
+	// Others' agents have a session that nobody is granted.
+	var beside []core.SessionID
+	for _, id := range names {
+		if id.Agent != home.Agent {
+			beside = append(beside, core.SessionID{Agent: id.Agent, Session: "beside"})
+		}
+	}
 	n, most := 0, 0
-	for _, id := range append(slices.Clone(names), many) {
+	for _, id := range slices.Concat(names, beside, []core.SessionID{many}) {
 		size := 3
 		if id == many {
 			size = 12
@@ -327,6 +375,14 @@ func candidateTexts(cs []core.Candidate) []string {
 	return out
 }
 
+// failing is how many calls of a store fail: one of several scopes, because a retriever may leave alone for a while whom it saw fail again and again.
+func failing(q core.Query) int {
+	if len(q.Granted) > 0 {
+		return 1
+	}
+	return 1000
+}
+
 // retrieveSurfaces attaches the retriever to a store that fails for a while.
 func retrieveSurfaces(r *retrieverRun) string {
 	a, ok := r.retriever.(core.Attacher)
@@ -343,17 +399,18 @@ func retrieveSurfaces(r *retrieverRun) string {
 		return text
 	}
 	for at := range 4 {
-		for who := range 3 {
-			q := r.query(who, queries[0])
+		for n, change := range wider { // what is granted can fail alone
+			q := r.query((at+n)%3, queries[0])
+			change(&q)
 			want, err := r.retriever.Retrieve(r.ctx(), q)
 			if err != nil {
 				return fmt.Sprintf("Retrieve: error %v, want none", err)
 			}
-			faults.armAfter(faultScan, at, 1000)
+			faults.armAfter(faultScan, at, failing(q))
 			got, err := r.retriever.Retrieve(r.ctx(), q)
 			struck := faults.disarm()
 			if d := sameIDs(candidateIDs(got), candidateIDs(want)); err == nil && struck > 0 && d != "" {
-				return fmt.Sprintf("Retrieve over a store that fails after %d calls: no error, and candidates: %s", at, d)
+				return fmt.Sprintf("Retrieve in %+v over a store that fails after %d calls: no error, and candidates: %s", q.Scopes(), at, d)
 			}
 			for tries := 0; ; tries++ {
 				q.Now = q.Now.Add(time.Hour)
@@ -370,37 +427,8 @@ func retrieveSurfaces(r *retrieverRun) string {
 	return r.failedFirst()
 }
 
-func retrieveConcurrent(r *retrieverRun) string {
-	r.steps = append(r.steps, ordinary(9))
-	if text := r.fill(); text != "" {
-		return text
-	}
-	var asked []core.Query
-	var want [][]string
-	for who := range 3 {
-		for _, prompt := range queries {
-			q := r.query(who, prompt)
-			got, err := r.retriever.Retrieve(r.ctx(), q)
-			if err != nil {
-				return fmt.Sprintf("Retrieve: error %v, want none", err)
-			}
-			asked, want = append(asked, q), append(want, candidateTexts(got))
-		}
-	}
-	return atOnce(len(asked), func(i int) string {
-		got, err := r.retriever.Retrieve(r.ctx(), asked[i])
-		if err != nil {
-			return fmt.Sprintf("Retrieve beside others: error %v, want none", err)
-		}
-		if d := sameIDs(candidateTexts(got), want[i]); d != "" {
-			return fmt.Sprintf("Retrieve(%q) beside others: %s", asked[i].Prompt, d)
-		}
-		return ""
-	})
-}
-
 func retrievePure(r *retrieverRun) string {
-	r.steps = append(r.steps, ordinary(6))
+	r.steps = append(r.steps, ordinary(6), fullEach())
 	if o, ok := r.observer(); ok {
 		if text := r.storeRun.fill(); text != "" {
 			return text
@@ -439,9 +467,7 @@ func retrievePure(r *retrieverRun) string {
 		for i := range got {
 			copies[i] = cloneEntries([]core.Entry{got[i].Entry})[0]
 		}
-		for i := range got {
-			got[i] = core.Candidate{Score: -1, Text: "spoilt"}
-		}
+		spoilt(got)
 		for i := range q.Recent {
 			q.Recent[i].Message = message.New(message.User, "spoilt")
 		}

@@ -250,11 +250,12 @@ func (r *retrieverRun) failedFirst() string {
 			return text
 		}
 		q := r.query(at%3, queries[0])
+		wider[at](&q)
 		want, err := r.retriever.Retrieve(r.ctx(), q)
 		if err != nil {
 			return fmt.Sprintf("Retrieve: error %v, want none", err)
 		}
-		faults.armAfter(faultScan, at, 1000)
+		faults.armAfter(faultScan, at, failing(q))
 		got, err := first.Retrieve(r.ctx(), q)
 		struck := faults.disarm()
 		if d := sameIDs(candidateIDs(got), candidateIDs(want)); err == nil && struck > 0 && d != "" {
