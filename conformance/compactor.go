@@ -290,6 +290,9 @@ func (r *compactorRun) saves(c core.Compaction, patches []core.Patch) int {
 	for i, e := range c.Entries {
 		cost[e.ID] = c.Cost[i]
 	}
+	for _, s := range c.Summaries {
+		cost[s.ID] = s.Tokens
+	}
 	saved := 0
 	for _, p := range patches {
 		for id, s := range p.Stubs {
@@ -299,11 +302,15 @@ func (r *compactorRun) saves(c core.Compaction, patches []core.Patch) int {
 			}
 		}
 		for _, rep := range p.Replace {
-			for _, id := range rep.Entries {
+			for _, id := range slices.Concat(rep.Entries, rep.Summaries) {
 				saved += cost[id]
 				cost[id] = 0
 			}
-			saved -= 4 + cheapCount(rep.Text)
+			text := messageTokens + cheapCount(rep.Text)
+			saved -= text
+			if rep.Ref != "" { // a later one may end it
+				cost[rep.Ref] = text
+			}
 		}
 	}
 	return saved

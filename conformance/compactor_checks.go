@@ -176,6 +176,24 @@ func (r *compactorRun) progress(c core.Compaction, patches []core.Patch) string 
 }
 
 func patchProgress(r *compactorRun) string {
+	if text := r.progresses(); text != "" {
+		return text
+	}
+	// Few may go, and each of them is large.
+	for n := 1; n <= 3; n++ {
+		r.pieces = make([]piece, (3*n+1)/2) // the newest third stays
+		for i := range r.pieces {
+			r.pieces[i].Size = 800
+		}
+		if text := r.progresses(); text != "" {
+			return fmt.Sprintf("where %d large ones may go: %s", n, text)
+		}
+	}
+	return ""
+}
+
+// progresses asks for less with and without force, above and below the mark, and with all that a task can have.
+func (r *compactorRun) progresses() string {
 	for _, t := range []struct {
 		force bool
 		mark  func(c core.Compaction) int
@@ -184,17 +202,19 @@ func patchProgress(r *compactorRun) string {
 		{true, func(c core.Compaction) int { return c.Target }},
 		{true, func(c core.Compaction) int { return 2 * c.Tokens }},
 	} {
-		c := r.task(t.force)
-		c.Target = t.mark(c)
-		patches, text := r.run(c)
-		if text == "" {
-			text = r.progress(c, patches)
-		}
-		if left := c.Tokens - r.saves(c, patches); text == "" && left > c.Target && !slices.ContainsFunc(patches, func(p core.Patch) bool { return p.Reason != "" }) {
-			text = fmt.Sprintf("the patch leaves %d of %d tokens and gives no reason", left, c.Tokens)
-		}
-		if text != "" {
-			return fmt.Sprintf("force %v, target %d: %s", t.force, c.Target, text)
+		for _, task := range []func(bool) core.Compaction{r.task, r.rich} {
+			c := task(t.force)
+			c.Target = t.mark(c)
+			patches, text := r.run(c)
+			if text == "" {
+				text = r.progress(c, patches)
+			}
+			if left := c.Tokens - r.saves(c, patches); text == "" && left > c.Target && !slices.ContainsFunc(patches, func(p core.Patch) bool { return p.Reason != "" }) {
+				text = fmt.Sprintf("the patch leaves %d of %d tokens and gives no reason", left, c.Tokens)
+			}
+			if text != "" {
+				return fmt.Sprintf("force %v, target %d, %d earlier summaries, instructions %q: %s", t.force, c.Target, len(c.Summaries), c.Instructions, text)
+			}
 		}
 	}
 	return ""
@@ -207,7 +227,7 @@ func patchFallback(r *compactorRun) string {
 			r.published = nil
 			calls := r.model.Calls()
 			patches, text := r.run(c)
-			if text == "" && len(c.Summaries) == 0 {
+			if text == "" {
 				text = r.progress(c, patches)
 			}
 			if text == "" && r.model.Calls() > calls && (mood == Empty || mood == Failing) {
