@@ -66,6 +66,8 @@ type piece struct {
 	Calls int
 	Text  textKind
 	Size  int
+	// Joined puts all results into one message, with words of the host's behind them; each but the first is a tenth of it.
+	Joined bool
 	// Odd makes a plain message one that hosts and engines write more seldom, see oddPieces.
 	Odd int
 }
@@ -103,7 +105,11 @@ func (p piece) String() string {
 	if p.Calls == 0 {
 		return fmt.Sprintf("message %s size %d, %s", p.Text, p.Size, oddPieces[p.Odd].name)
 	}
-	return fmt.Sprintf("%d calls with results %s size %d", p.Calls, p.Text, p.Size)
+	joined := ""
+	if p.Joined {
+		joined = ", in one message"
+	}
+	return fmt.Sprintf("%d calls with results %s size %d%s", p.Calls, p.Text, p.Size, joined)
 }
 
 func genPieces(r *rand.Rand) []piece {
@@ -112,6 +118,7 @@ func genPieces(r *rand.Rand) []piece {
 		out[i] = piece{Text: textKind(r.Intn(int(textKinds))), Size: r.Intn(40)}
 		if r.Intn(3) == 0 {
 			out[i].Calls = 1 + r.Intn(3)
+			out[i].Joined = r.Intn(3) == 0
 		}
 		if r.Intn(40) == 0 {
 			out[i].Size = 3000
@@ -133,14 +140,17 @@ func pieceShrinker() gopter.Shrinker {
 		if p.Calls > 0 {
 			out = append(out, piece{Text: p.Text, Size: p.Size})
 		}
+		if p.Joined {
+			out = append(out, piece{Calls: p.Calls, Text: p.Text, Size: p.Size})
+		}
 		if p.Odd > 0 {
 			out = append(out, piece{Text: p.Text, Size: p.Size})
 		}
 		if p.Text != textPlain {
-			out = append(out, piece{Calls: p.Calls, Size: p.Size})
+			out = append(out, piece{Calls: p.Calls, Size: p.Size, Joined: p.Joined})
 		}
 		if p.Size > 0 {
-			out = append(out, piece{Calls: p.Calls, Text: p.Text, Size: p.Size / 2})
+			out = append(out, piece{Calls: p.Calls, Text: p.Text, Size: p.Size / 2, Joined: p.Joined})
 		}
 		return out
 	})
@@ -244,11 +254,21 @@ func (r *compactorRun) task(force bool) core.Compaction {
 			call.Parts = append(call.Parts, message.Part{Kind: message.ToolCall, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Args: cmp.Or(r.args, `{"n":1}`)})
 		}
 		add(g, call)
+		joined := message.Message{Role: message.Tool}
 		for i := range p.Calls {
-			m := message.Message{Role: message.Tool, Parts: []message.Part{
-				{Kind: message.ToolResult, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Text: text, IsError: (g+i)%3 == 1},
-			}}
-			add(g, m)
+			result := message.Part{Kind: message.ToolResult, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Text: text, IsError: (g+i)%3 == 1}
+			switch {
+			case !p.Joined:
+				add(g, message.Message{Role: message.Tool, Parts: []message.Part{result}})
+				continue
+			case i > 0:
+				result.Text = makeText(markOf(0, g), p.Text, p.Size/10, g+i, nil)
+			}
+			joined.Parts = append(joined.Parts, result)
+		}
+		if p.Joined {
+			joined.Parts = append(joined.Parts, message.Part{Kind: message.Text, Text: "the host says that these are all of the results there are"})
+			add(g, joined)
 		}
 	}
 	c := core.Compaction{

@@ -241,6 +241,24 @@ func patchFallback(r *compactorRun) string {
 			}
 		}
 	}
+	return r.fallsBack()
+}
+
+// fallsBack asks where a model answers some questions of a compaction and fails at others: which of the texts are its own, and what became of the rest, is told nevertheless.
+func (r *compactorRun) fallsBack() string {
+	r.pieces = longTexts()
+	for _, moods := range [][2]Mood{{Honest, Failing}, {Failing, Honest}, {Honest, Empty}} {
+		r.model.Set(moods[0])
+		r.model.turns(1, moods[1])
+		calls := r.model.Calls()
+		patches, text := r.run(r.task(true))
+		if text == "" && r.model.Calls() > calls {
+			text = silent(patches)
+		}
+		if text != "" {
+			return fmt.Sprintf("model is %s once and then %s: %s", moods[0], moods[1], text)
+		}
+	}
 	return ""
 }
 

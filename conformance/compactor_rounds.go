@@ -208,7 +208,7 @@ func patchHonest(r *compactorRun) string {
 	for n, mood := range []Mood{Honest, Empty, Lying, Lying, Hostile, Empty} {
 		r.model.Set(mood)
 		if n == 5 { // results that are shortened although they failed
-			r.pieces = append([]piece{{Calls: 2, Size: 2000}, {Calls: 2, Size: 2000}}, r.pieces...)
+			r.pieces = append([]piece{{Calls: 2, Size: 2000}, {Calls: 2, Size: 2000}, {Calls: 2, Size: 3000, Joined: true}, {Calls: 2, Size: 3000, Joined: true}, {Calls: 2, Size: 3000, Joined: true}}, r.pieces...)
 		}
 		c := r.rich(true)
 		if n == 3 {
@@ -250,6 +250,10 @@ func patchHonest(r *compactorRun) string {
 				for i := range s.Texts {
 					if i < 0 || i >= len(e.Message.Parts) {
 						return fmt.Sprintf("the stub of entry %q has a text for part %d, it has %d", id, i, len(e.Message.Parts))
+					}
+					// A mask says what was there and a clip keeps head and tail; texts that go with others may be left out.
+					if p := e.Message.Parts[i]; window.Blank(s.Texts[i]) && !window.Blank(p.Text) && (s.Kind == window.Masked || p.Kind == message.ToolResult) {
+						return fmt.Sprintf("the stub of entry %q shows nothing in the place of part %d, a %s", id, i, p.Kind)
 					}
 					if !utf8.ValidString(s.Texts[i]) && utf8.ValidString(e.Message.Text()) {
 						return fmt.Sprintf("the stub of entry %q holds half a character: %.80q", id, s.Texts[i])

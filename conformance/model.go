@@ -47,8 +47,9 @@ type Model struct {
 	asked []string
 	// answered are the first words of its answers.
 	answered [][]string
-	// left is how many questions are answered before over is called and the model hangs; without over it never does.
+	// left is how many questions are answered in the mood before over is called and the next mood is then; without over it never is.
 	left int
+	then Mood
 	over func()
 }
 
@@ -58,7 +59,7 @@ var _ core.Completer = (*Model)(nil)
 func (m *Model) Set(mood Mood) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.mood = mood
+	m.mood, m.over = mood, nil
 }
 
 func (m *Model) current() Mood {
@@ -88,7 +89,14 @@ func (m *Model) heardSince(calls int, text string) bool {
 func (m *Model) overAfter(answers int, over func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.left, m.over = answers, over
+	m.left, m.then, m.over = answers, Hanging, over
+}
+
+// turns lets the model answer so many more questions as it does, and all others in another mood.
+func (m *Model) turns(answers int, mood Mood) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left, m.then, m.over = answers, mood, func() {}
 }
 
 // repeated reports whether a text repeats some of what the model answered: three words in a row.
@@ -117,7 +125,7 @@ func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.
 	m.mu.Lock()
 	m.calls++
 	m.asked = append(m.asked, req.System+"\n"+req.Prompt)
-	mood, over := m.mood, m.over
+	mood, then, over := m.mood, m.then, m.over
 	if over != nil && m.left > 0 {
 		m.left--
 		over = nil
@@ -125,7 +133,7 @@ func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.
 	m.mu.Unlock()
 	if over != nil {
 		over()
-		mood = Hanging
+		mood = then
 	}
 	if err := ctx.Err(); err != nil {
 		return core.Completion{}, fmt.Errorf("conformance: complete: %w", err)
