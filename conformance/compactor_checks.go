@@ -180,10 +180,10 @@ func patchProgress(r *compactorRun) string {
 		return text
 	}
 	// Few may go, and each of them is large.
-	for n := 1; n <= 3; n++ {
+	for _, n := range []int{1, 3} {
 		r.pieces = make([]piece, (3*n+1)/2) // the newest third stays
 		for i := range r.pieces {
-			r.pieces[i].Size = 800
+			r.pieces[i].Size = 200 + 600/n
 		}
 		if text := r.progresses(); text != "" {
 			return fmt.Sprintf("where %d large ones may go: %s", n, text)
@@ -246,12 +246,14 @@ func patchFallback(r *compactorRun) string {
 
 // fallsBack asks where a model answers some questions of a compaction and fails at others: which of the texts are its own, and what became of the rest, is told nevertheless.
 func (r *compactorRun) fallsBack() string {
-	r.pieces = longTexts()
-	for _, moods := range [][2]Mood{{Honest, Failing}, {Failing, Honest}, {Honest, Empty}} {
+	r.pieces = longTexts()[:asksTwice]
+	for _, moods := range [][2]Mood{{Honest, Failing}, {Failing, Honest}} {
 		r.model.Set(moods[0])
 		r.model.turns(1, moods[1])
 		calls := r.model.Calls()
-		patches, text := r.run(r.task(true))
+		c := r.task(true)
+		c.Target = 1 // all that may go has to
+		patches, text := r.run(c)
 		if text == "" && r.model.Calls() > calls {
 			text = silent(patches)
 		}

@@ -28,6 +28,8 @@ const (
 	// longPieces pieces of longText words do not fit one question to a model.
 	longPieces = 40
 	longText   = 1000
+	// asksTwice of them fill two questions, or more.
+	asksTwice = 18
 	// manyPieces makes a task of more than a thousand entries, and often is how often the same is asked.
 	manyPieces = 700
 	often      = 30

@@ -317,6 +317,10 @@ func compactorFault(name string, sound func() (core.Compactor, error), change fu
 }
 
 func faultyCompactors() []fault {
+	return append(plainCompactors(), seldomCompactors()...)
+}
+
+func plainCompactors() []fault {
 	sound := func() (core.Compactor, error) { return archive.New(archive.DefaultConfig()) }
 	delegating := func() (core.Compactor, error) { return delegate.New(conformance.NewHost(&conformance.Model{})) }
 	patch := func(f func(core.Compaction, core.Patch) core.Patch) func(*brokenCompactor, *conformance.Model) {
@@ -392,7 +396,7 @@ func faultyCompactors() []fault {
 				before[key] = p
 				return p, nil
 			}
-		}, []string{"patch.alone"}, "patch.fallback"),
+		}, []string{"patch.alone"}, "patch.fallback", "patch.progress"),
 		compactorFault("nothing of long histories", sound, patch(func(c core.Compaction, p core.Patch) core.Patch {
 			if len(c.Entries) > 1000 {
 				return core.Patch{Reason: core.ReasonAlreadyCompacted}

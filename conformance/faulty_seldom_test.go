@@ -13,6 +13,9 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/strategies/archive"
+	"github.com/contextengine/contextengine/strategies/mask"
+	"github.com/contextengine/contextengine/strategies/summary"
 )
 
 // seldomRetriever is a fault that shows only where a conversation, a query or a failure is of a kind that comes seldom. Each retriever remembers something of its own.
@@ -148,4 +151,56 @@ func bestOf(all []*core.Candidate, limit int) []core.Candidate {
 		out[i] = *all[i]
 	}
 	return out
+}
+
+// seldomCompactors are compactors that break a sentence where few tasks, or few answers of a model, lead.
+func seldomCompactors() []fault {
+	note := func() (core.Compactor, error) { return archive.New(archive.DefaultConfig()) }
+	masks := func() (core.Compactor, error) { return mask.New(mask.DefaultConfig()) }
+	after := func(f func(c core.Compaction, p *core.Patch)) func(*brokenCompactor, *conformance.Model) {
+		return func(b *brokenCompactor, _ *conformance.Model) {
+			b.after = func(_ context.Context, c core.Compaction, p core.Patch) (core.Patch, error) { f(c, &p); return p, nil }
+		}
+	}
+	gives := func(up func(c core.Compaction) bool) func(*brokenCompactor, *conformance.Model) {
+		return after(func(c core.Compaction, p *core.Patch) {
+			if up(c) {
+				*p = core.Patch{Reason: core.ReasonAlreadyCompacted}
+			}
+		})
+	}
+	return []fault{
+		compactorFault("nothing more where wishes meet a summary", note, gives(func(c core.Compaction) bool {
+			return c.Instructions != "" && len(c.Summaries) > 0
+		}), []string{"patch.progress"}, "patch.fallback"),
+		compactorFault("nothing where two entries may go, below the mark", note, gives(func(c core.Compaction) bool {
+			return c.Tokens <= c.Target && len(c.Entries)-c.Protected <= 2
+		}), []string{"patch.progress"}),
+		compactorFault("no warning where a model answered once", note, func(b *brokenCompactor, m *conformance.Model) {
+			b.Compactor, _ = summary.New(summary.DefaultConfig(), m)
+			b.after = func(_ context.Context, _ core.Compaction, p core.Patch) (core.Patch, error) {
+				if slices.ContainsFunc(p.Replace, func(r core.Replacement) bool { return r.Kind == "summary" }) {
+					p.Warnings = nil
+				}
+				return p, nil
+			}
+		}, []string{"patch.fallback"}),
+		compactorFault("a stub for the price of its own texts", masks, after(func(c core.Compaction, p *core.Patch) {
+			for id, s := range p.Stubs {
+				s.Tokens = 4
+				for _, t := range s.Texts {
+					s.Tokens += c.Count(t)
+				}
+				p.Stubs[id] = s
+			}
+		}), []string{"patch.honest"}),
+		compactorFault("one of several masks is blank", masks, after(func(_ core.Compaction, p *core.Patch) {
+			for id, s := range p.Stubs {
+				if s.Texts = maps.Clone(s.Texts); len(s.Texts) > 1 {
+					s.Texts[slices.Max(slices.Collect(maps.Keys(s.Texts)))] = "\u200b"
+				}
+				p.Stubs[id] = s
+			}
+		}), []string{"patch.honest"}),
+	}
 }
