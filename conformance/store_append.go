@@ -41,7 +41,7 @@ func storeChecks() []Check {
 		{ID: "isolation.scan", Promise: 8, Suite: SuiteStore, store: isolationScan,
 			Rule: "a scan returns the entries of its scope and no other"},
 		{ID: "get.order", Suite: SuiteStore, store: getOrder,
-			Rule: "Get returns the entries in the order asked for"},
+			Rule: "Get returns the entries in the order asked for, and one that is named twice twice"},
 		{ID: "get.missing", Suite: SuiteStore, store: getMissing,
 			Rule: "ids that are not there are ErrNotFound, and then nothing is returned"},
 		{ID: "isolation.get", Promise: 8, Suite: SuiteStore, store: isolationGet,

@@ -21,6 +21,7 @@ func getOrder(r *storeRun) string {
 		for _, scope := range []core.Scope{id.Scope(), {Agent: id.Agent}} {
 			for name, order := range map[string][]string{
 				"as stored": ids, "reversed": reversed(ids), "rotated": append(slices.Clone(ids[len(ids)/2:]), ids[:len(ids)/2]...),
+				"twice": append(slices.Clone(ids), reversed(ids)...), "each twice": eachTwice(ids),
 			} {
 				got, err := r.store.Get(r.ctx(), scope, order)
 				if err != nil {
@@ -41,6 +42,15 @@ func getOrder(r *storeRun) string {
 func reversed(ids []string) []string {
 	out := slices.Clone(ids)
 	slices.Reverse(out)
+	return out
+}
+
+// eachTwice names every id twice in a row.
+func eachTwice(ids []string) []string {
+	var out []string
+	for _, id := range ids {
+		out = append(out, id, id)
+	}
 	return out
 }
 

@@ -24,7 +24,7 @@ func oddChecks() []Check {
 		{ID: "odd.fields", Promise: 2, Suite: SuiteStore, store: oddFields, once: true,
 			Rule: "every field of an entry comes back as it was given, by Get and Scan: raw bytes that are no text, long texts, times far away"},
 		{ID: "odd.batch", Promise: 2, Suite: SuiteStore, store: oddBatch, once: true, dear: true,
-			Rule: "a batch, a page, a Get and a Delete may hold a thousand entries and more, and an agent hundreds of sessions"},
+			Rule: "a batch, a page, a Get and a Delete may hold a thousand entries and more, also such as come twice, and an agent hundreds of sessions"},
 		{ID: "odd.twice", Promise: 6, Suite: SuiteStore, store: oddTwice, once: true,
 			Rule: "the same key twice in one batch is stored once; one id with two keys is ErrConflict, and nothing of that batch is stored"},
 		{ID: "odd.stays", Promise: 2, Suite: SuiteStore, store: oddStays,
@@ -307,18 +307,38 @@ func oddBatch(r *storeRun) string {
 			}
 		}
 	}
-	got, err := r.store.Get(r.ctx(), id.Scope(), reversed(idsOf(batch)))
-	if err != nil {
-		return fmt.Sprintf("Get of %d ids: error %v, want none", many, err)
+	if text := r.getMany(id, idsOf(batch)); text != "" {
+		return text
 	}
-	if d := sameIDs(idsOf(got), reversed(idsOf(batch))); d != "" {
-		return fmt.Sprintf("Get of %d ids: %s", many, d)
-	}
-	if n, err := r.store.Delete(r.ctx(), id.Scope(), idsOf(batch[1:])); err != nil || n != many-1 {
-		return fmt.Sprintf("Delete of %d ids: %d, error %v", many-1, n, err)
+	gone := eachTwice(idsOf(batch[1:]))
+	if n, err := r.store.Delete(r.ctx(), id.Scope(), gone); err != nil || n != many-1 {
+		return fmt.Sprintf("Delete of %d ids, each of them twice: %d, error %v, want %d and none", many-1, n, err, many-1)
 	}
 	r.all, r.entries[id] = r.all[:1], r.entries[id][:1]
 	return r.readAll()
+}
+
+// getMany asks for a thousand ids: the last first, drawn ones twice, each twice in a row, and with one that is not there.
+func (r *storeRun) getMany(id core.SessionID, ids []string) string {
+	twice := reversed(ids)
+	for _, i := range r.drawn(len(ids)/4, len(ids)) {
+		twice = append(twice, ids[i])
+	}
+	for what, asked := range map[string][]string{"": reversed(ids), ", some of them twice": twice, ", each of them twice": eachTwice(ids)} {
+		got, err := r.store.Get(r.ctx(), id.Scope(), slices.Clone(asked))
+		if err != nil {
+			return fmt.Sprintf("Get of %d ids%s: error %v, want none", len(asked), what, err)
+		}
+		if d := sameIDs(idsOf(got), asked); d != "" {
+			return fmt.Sprintf("Get of %d ids%s: %s", len(asked), what, d)
+		}
+	}
+	missing := slices.Clone(ids)
+	missing[r.drawn(1, len(ids))[0]] = "E-none"
+	if got, err := r.store.Get(r.ctx(), id.Scope(), missing); !errors.Is(err, core.ErrNotFound) || len(got) > 0 {
+		return fmt.Sprintf("Get of %d ids, one of which is unknown: %d entries, error %v, want none and ErrNotFound", len(ids), len(got), err)
+	}
+	return ""
 }
 
 // manySessions appends entries, from number n on, to more sessions of one agent than somebody may have thought of, and scans them all.
