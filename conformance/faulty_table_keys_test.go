@@ -2,10 +2,12 @@ package conformance_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"strings"
 	"sync"
 
+	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 )
 
@@ -17,7 +19,7 @@ func knownByKeys() []broken {
 	changes["two halves of a rune"] = func(s string) string { // each of a pair of surrogates by itself is no text
 		return strings.Map(func(r rune) rune { return map[bool]rune{true: r, false: '\ufffd'}[r < 1<<16] }, s)
 	}
-	var out []broken
+	out := replacedKeys()
 	for name, change := range changes {
 		out = append(out, brokenStoreOf("store: names confused", "known by key "+name, func(s *brokenStore) {
 			var mu sync.Mutex
@@ -38,6 +40,43 @@ func knownByKeys() []broken {
 				}))
 			}
 		}))
+	}
+	return out
+}
+
+// staysKnown lets keys that are replaced stay known where the update is such a one.
+func staysKnown(when func(core.Change) bool) func(*brokenStore) {
+	return func(s *brokenStore) {
+		var was sync.Map
+		name := func(id core.SessionID, key string) string { return fmt.Sprintf("%q %q", id, key) }
+		s.update = func(ctx context.Context, scope core.Scope, id string, c core.Change) error {
+			e := older(ctx, s, scope, id)
+			err := s.Store.Update(ctx, scope, id, c)
+			if err == nil && c.Key != "" && when(c) {
+				was.Store(name(e.SessionID(), e.Key), id)
+			}
+			return err
+		}
+		s.append = func(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+			if len(entries) == 1 {
+				if id, ok := was.Load(name(entries[0].SessionID(), entries[0].Key)); ok {
+					return core.AppendResult{IDs: []string{id.(string)}, Duplicates: 1}, nil //nolint:forcetypeassert // only such are put there
+				}
+			}
+			return s.Store.Append(ctx, entries)
+		}
+	}
+}
+
+// replacedKeys stay known where something else is, or is not, changed with them.
+func replacedKeys() []broken {
+	var out []broken
+	for name, changed := range map[string]func(core.Change) bool{
+		"message": func(c core.Change) bool { return c.Message != nil }, "type": func(c core.Change) bool { return c.Type != "" }, "metadata": func(c core.Change) bool { return c.Meta != nil },
+	} {
+		for without, when := range map[string]func(core.Change) bool{"with": changed, "without": func(c core.Change) bool { return !changed(c) }} {
+			out = append(out, brokenStoreOf("store: update", "a key that is replaced "+without+" the "+name+" stays known", staysKnown(when), conformance.WithClaims("update.alone")))
+		}
 	}
 	return out
 }

@@ -39,24 +39,7 @@ func laterOpenings() []broken {
 		}}
 	}
 	return []broken{
-		of("keys that were replaced stay known", func(s *brokenStore) {
-			var was sync.Map
-			key := func(id core.SessionID, key string) string { return fmt.Sprintf("%q %q", id, key) }
-			s.update = func(ctx context.Context, scope core.Scope, id string, c core.Change) error {
-				e := older(ctx, s, scope, id)
-				err := s.Store.Update(ctx, scope, id, c)
-				if err == nil && c.Key != "" {
-					was.Store(key(e.SessionID(), e.Key), id)
-				}
-				return err
-			}
-			s.append = func(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
-				if id, ok := was.Load(key(entries[0].SessionID(), entries[0].Key)); ok && len(entries) == 1 {
-					return core.AppendResult{IDs: []string{id.(string)}, Duplicates: 1}, nil //nolint:forcetypeassert // only such are put there
-				}
-				return s.Store.Append(ctx, entries)
-			}
-		}),
+		of("keys that were replaced stay known", staysKnown(func(core.Change) bool { return true })),
 		of("pages in order of appends", func(s *brokenStore) {
 			s.scan = func(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 				p, err := s.Store.Scan(ctx, q)
@@ -181,6 +164,16 @@ func muchInStores() []broken {
 			e.Message.Parts = e.Message.Parts[:min(len(e.Message.Parts), n)]
 		})))
 	}
+	for name, when := range map[string]func(core.ScanQuery) bool{
+		"the scan": func(core.ScanQuery) bool { return true }, "the reverse scan": func(q core.ScanQuery) bool { return q.Reverse },
+		"the scan for a type": func(q core.ScanQuery) bool { return q.Type != "" },
+	} {
+		out = append(out, brokenStoreOf("store: scan", "positions bound "+name+" of an agent", onPage(func(q core.ScanQuery, p *core.Page) {
+			if q.Scope.Session == "" && when(q) {
+				p.Entries = slices.DeleteFunc(p.Entries, func(e core.Entry) bool { return e.Seq < q.FromSeq || q.ToSeq > 0 && e.Seq >= q.ToSeq })
+			}
+		})))
+	}
 	return append(out,
 		brokenStoreOf("store: scan", "the cursor carries the limit of the first page", func(s *brokenStore) {
 			s.scan = func(ctx context.Context, q core.ScanQuery) (core.Page, error) {
@@ -194,12 +187,7 @@ func muchInStores() []broken {
 				}
 				return p, err
 			}
-		}),
-		brokenStoreOf("store: scan", "positions bound the scan of an agent", onPage(func(q core.ScanQuery, p *core.Page) {
-			if q.Scope.Session == "" {
-				p.Entries = slices.DeleteFunc(p.Entries, func(e core.Entry) bool { return e.Seq < q.FromSeq || q.ToSeq > 0 && e.Seq >= q.ToSeq })
-			}
-		})))
+		}))
 }
 
 // muchInCompanions are companions that lose what is behind much, and vectors that outlive their entry.
@@ -232,6 +220,32 @@ func muchInCompanions() []broken {
 			}
 		}))
 	}
+	for _, n := range []int{32, 256} {
+		out = append(out, brokenCompanionOf("change feed", fmt.Sprint("deletions before the newest ", n, " are forgotten"), func(c *companied) {
+			c.changes = func(ctx context.Context, q core.ChangeQuery, sound changes) (core.ChangePage, error) {
+				p, err := sound(ctx, q)
+				q.Limit = core.MaxPage
+				all, _ := sound(ctx, q)
+				gone := slices.DeleteFunc(all.Changes, func(c core.EntryChange) bool { return c.Entry != nil })
+				for _, old := range gone[:max(0, len(gone)-n)] {
+					p.Changes = slices.DeleteFunc(p.Changes, func(c core.EntryChange) bool { return c.ID == old.ID })
+				}
+				return p, err
+			}
+		}))
+	}
+	out = append(out, brokenCompanionOf("change feed", "who is at the end is not told when the newest entry is changed", func(c *companied) {
+		newest := map[core.Mark]string{} // by the mark behind it
+		c.changes = func(ctx context.Context, q core.ChangeQuery, sound changes) (core.ChangePage, error) {
+			p, err := sound(ctx, q)
+			if len(p.Changes) > 0 && p.Changes[0].Entry != nil && p.Changes[0].ID == newest[q.After] {
+				p.Changes = p.Changes[1:]
+			} else if n := len(p.Changes); n > 0 && !p.More {
+				newest[p.Mark] = p.Changes[n-1].ID
+			}
+			return p, err
+		}
+	}))
 	for _, n := range []int{20, 500} {
 		out = append(out, nearbyOf(fmt.Sprint("looks at ", n, " vectors"), "vector.nearest", func(s *nearby) { s.most = n }))
 	}

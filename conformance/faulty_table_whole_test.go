@@ -366,5 +366,7 @@ func faultyWhole() []fault {
 		named(tellingStores(), "the key in the error of Append", "error.holds"),
 		named(viewlessStores(), "counts deletions alone", "tail.changed"),
 		named(tailStores(), "never goes back", "tail.follows"),
+		named(longStores(), "what is taken is known of the newest alone", "odd.long"),
+		named(longStores(), "ends where the last one came", "tail.long"),
 	}
 }

@@ -17,11 +17,11 @@ import (
 func companionChecks() []Check {
 	return []Check{
 		{ID: "feed.follows", Promise: 2, Suite: SuiteStore, store: feedFollows, Needs: []Need{NeedChangeFeed}, dear: true,
-			Rule: "who follows the feed page by page, from the beginning or from a mark, knows what the agent's entries are, and of none twice, whatever field was changed and whatever became of earlier answers"},
+			Rule: "who follows the feed page by page, from the beginning or from a mark, knows what the agent's entries are, and of none twice, whatever field was changed, of whichever entry, and whatever became of earlier answers"},
 		{ID: "feed.marks", Promise: 2, Suite: SuiteStore, store: feedMarks, Needs: []Need{NeedChangeFeed}, once: true,
 			Rule: "a mark stays where nothing changed, one that the store cannot go on from is ErrNotFound, and from any other nothing is left out, however much followed and however long a page is"},
 		{ID: "feed.reopen", Promise: 2, Suite: SuiteStore, store: feedReopen, Needs: []Need{NeedChangeFeed, NeedReopen}, once: true,
-			Rule: "a mark is good after the store was closed and opened again"},
+			Rule: "a mark is good after the store was closed and opened again, whatever was changed and deleted before that and after"},
 		{ID: "vector.kept", Promise: 2, Suite: SuiteStore, store: vectorKept, Needs: []Need{NeedVectorStore}, once: true,
 			Rule: "vectors come back whole, page by page, by space and agent, replaced by id and part, and none of an entry that is not there, or was not when they came"},
 		{ID: "vector.goes", Promise: 2, Suite: SuiteStore, store: vectorGoes, Needs: []Need{NeedVectorStore}, once: true,
@@ -160,29 +160,77 @@ func feedFollows(r *storeRun) string {
 	if text := r.eachField(); text != "" {
 		return text
 	}
-	return everybody("updates of one field each")
+	if text := everybody("updates of one field each"); text != "" {
+		return text
+	}
+	return r.newestAgain(followers)
+}
+
+// oneFieldEach are changes of one field alone, one for each.
+func oneFieldEach() []core.Change {
+	m := message.New(message.User, "changed once more")
+	return []core.Change{
+		{Meta: map[string]string{"alone": "yes"}}, {Key: "alone"}, {Message: &m, Tokens: 4, Fingerprint: "once more"}, {Type: core.TypeHeartbeat},
+	}
+}
+
+// change updates an entry, and changes what is remembered of it.
+func (r *storeRun) change(e *core.Entry, c core.Change) string {
+	if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, c); err != nil {
+		return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+	}
+	if c.Message != nil {
+		e.Message, e.Tokens, e.Fingerprint = *c.Message, c.Tokens, c.Fingerprint
+	}
+	if c.Meta != nil {
+		e.Meta = c.Meta
+	}
+	e.Key, e.Type = cmp.Or(c.Key, e.Key), cmp.Or(c.Type, e.Type)
+	return ""
 }
 
 // eachField updates one field of an entry, another one of the next.
 func (r *storeRun) eachField() string {
-	m := message.New(message.User, "changed once more")
-	changes := []core.Change{
-		{Meta: map[string]string{"alone": "yes"}}, {Key: "alone"}, {Message: &m, Tokens: 4, Fingerprint: "once more"}, {Type: core.TypeHeartbeat},
-	}
+	changes := oneFieldEach()
 	for i := range min(len(r.all), len(changes)) {
-		e, c := &r.all[i], changes[i]
-		if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, c); err != nil {
-			return fmt.Sprintf("Update(%q) of one field: error %v", e.ID, err)
+		if text := r.change(&r.all[i], changes[i]); text != "" {
+			return text
 		}
-		if c.Message != nil {
-			e.Message, e.Tokens, e.Fingerprint = m, c.Tokens, c.Fingerprint
-		}
-		if c.Meta != nil {
-			e.Meta = c.Meta
-		}
-		e.Key, e.Type = cmp.Or(c.Key, e.Key), cmp.Or(c.Type, e.Type)
 	}
 	return ""
+}
+
+// newestAgain changes the entry that was changed last, a field at a time, and then deletes it: who is at the end of the feed is told each time.
+func (r *storeRun) newestAgain(followers []*follower) string {
+	told := func(after string) string {
+		for _, f := range followers {
+			if text := f.follow(); text != "" {
+				return fmt.Sprintf("at the end of the feed, after %s of the newest entry: %s", after, text)
+			}
+		}
+		return ""
+	}
+	b := r.make(batch{Entries: []entrySpec{{}}})
+	if _, err := r.store.Append(r.ctx(), cloneEntries(b)); err != nil {
+		return fmt.Sprintf("Append: error %v, want none", err)
+	}
+	r.remember(b)
+	if text := told("the append"); text != "" {
+		return text
+	}
+	e := &r.all[len(r.all)-1]
+	changes := oneFieldEach()
+	changes[1].Key += " " + e.ID
+	for _, c := range changes {
+		if text := cmp.Or(r.change(e, c), told("an update")); text != "" {
+			return text
+		}
+	}
+	if n, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil || n != 1 {
+		return fmt.Sprintf("Delete(%q): %d, error %v, want 1 and none", e.ID, n, err)
+	}
+	r.all = r.all[:len(r.all)-1]
+	return told("the deletion")
 }
 
 func feedMarks(r *storeRun) string {
@@ -241,8 +289,14 @@ func feedReopen(r *storeRun) string {
 	if text := f.follow(); text != "" || f.mark == "" {
 		return text
 	}
+	if text := r.eraseSome(); text != "" {
+		return text
+	}
 	r.store = r.reopen(r.tb, r.store)
 	f.feed, _ = core.As[core.ChangeFeed](r.store)
+	if text := f.follow(); text != "" {
+		return "after reopening, from a mark before changes and deletions: " + text
+	}
 	if text := r.rework(); text != "" {
 		return text
 	}

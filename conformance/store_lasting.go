@@ -25,27 +25,68 @@ func (r *storeRun) unordered() string {
 	return ""
 }
 
+// keyFree appends under the key that an entry had.
+func (r *storeRun) keyFree(e core.Entry) string {
+	again := claim(e, "key of "+e.ID)
+	again.ID, again.Key, again.Seq = fmt.Sprint("E-free-", r.made), e.Key, int64(1<<20+r.made) // a place of its own
+	r.made++
+	res, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{again}))
+	if err != nil || res.Duplicates != 0 {
+		return fmt.Sprintf("Append under a key that %q had before: %+v, error %v, want it stored", e.ID, res, err)
+	}
+	if _, err := r.store.Get(r.ctx(), e.SessionID().Scope(), []string{again.ID}); err != nil {
+		return fmt.Sprintf("Get of what was appended under a key that %q had: error %v, want none", e.ID, err)
+	}
+	return ""
+}
+
+// keysReplaced replaces keys, alone and together with every choice of other fields, and appends under the old one and under the new one.
+func (r *storeRun) keysReplaced() string {
+	m := message.New(message.User, "under another key")
+	for n := range 8 {
+		b := r.make(batch{Entries: []entrySpec{{Who: n % 3}}})
+		if _, err := r.store.Append(r.ctx(), cloneEntries(b)); err != nil {
+			return fmt.Sprintf("Append: error %v, want none", err)
+		}
+		e, c, fields := b[0], core.Change{Key: "replaced " + b[0].ID}, "key"
+		if n&1 > 0 {
+			c.Message, c.Tokens, c.Fingerprint, fields = &m, 4, "replaced", fields+", message"
+		}
+		if n&2 > 0 {
+			c.Type, fields = core.TypeSubagent, fields+", type"
+		}
+		if n&4 > 0 {
+			c.Meta, fields = map[string]string{"replaced": "yes"}, fields+", metadata"
+		}
+		text := cmp.Or(r.change(&e, c), r.keyFree(b[0]))
+		if again := claim(e, "replaced"); text == "" {
+			again.Key, again.Seq = e.Key, e.Seq+5000
+			if res, err := r.store.Append(r.ctx(), []core.Entry{again}); err != nil || res.Duplicates != 1 || res.IDs[0] != e.ID {
+				text = fmt.Sprintf("Append under the new key of %q: %+v, error %v, want a duplicate", e.ID, res, err)
+			}
+		}
+		if text == "" {
+			if n, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil || n != 1 {
+				return fmt.Sprintf("Delete(%q): %d, error %v, want 1 and none", e.ID, n, err)
+			}
+			text = r.keyFree(e)
+		}
+		if text != "" {
+			return fmt.Sprintf("after an update of an entry's %s: %s", fields, text)
+		}
+	}
+	return ""
+}
+
 // keysFree appends under keys that entries had before they were updated, and then under one that is replaced now.
 func (r *storeRun) keysFree(before []core.Entry) string {
 	now := map[string]string{}
 	for _, e := range r.all {
 		now[e.ID] = e.Key
 	}
-	under := func(e core.Entry) string {
-		again := claim(e, "key of "+e.ID)
-		again.ID, again.Key, again.Seq = "E-free-"+e.ID, e.Key, e.Seq+7000
-		res, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{again}))
-		if err != nil || res.Duplicates != 0 {
-			return fmt.Sprintf("Append under a key that %q had before an update: %+v, error %v, want it stored", e.ID, res, err)
-		}
-		if _, err := r.store.Get(r.ctx(), e.SessionID().Scope(), []string{again.ID}); err != nil {
-			return fmt.Sprintf("Get of what was appended under a key that %q had: error %v, want none", e.ID, err)
-		}
-		return ""
-	}
 	for _, e := range before {
 		if key, there := now[e.ID]; there && key != e.Key {
-			if text := under(e); text != "" {
+			if text := r.keyFree(e); text != "" {
 				return text
 			}
 		}
@@ -55,7 +96,7 @@ func (r *storeRun) keysFree(before []core.Entry) string {
 			if text := r.empty(e); text != "" {
 				return text
 			}
-			return under(e)
+			return r.keyFree(e)
 		}
 	}
 	return ""
@@ -152,6 +193,34 @@ func (r *storeRun) feedMany() string {
 				return fmt.Sprintf("who follows by %d from a mark before %d changes is told of %d of them, not of %q", limit, many, len(told), e.ID)
 			}
 		}
+	}
+	r.remember(b)
+	return r.deletesMany(b)
+}
+
+// deletesMany deletes hundreds of entries, some by themselves and the others at once, before one who was told of all of them.
+func (r *storeRun) deletesMany(b []core.Entry) string {
+	const alone, kept = 40, 20
+	f := r.follower("agent-a", 100)
+	if text := f.follow(); text != "" {
+		return text
+	}
+	scope, ids := b[0].SessionID().Scope(), idsOf(b[kept:])
+	for some := range slices.Chunk(ids[:alone], 1) {
+		ids = ids[1:]
+		if n, err := r.store.Delete(r.ctx(), scope, some); err != nil || n != 1 {
+			return fmt.Sprintf("Delete(%q): %d, error %v, want 1 and none", some, n, err)
+		}
+	}
+	if n, err := r.store.Delete(r.ctx(), scope, slices.Clone(ids)); err != nil || n != len(ids) {
+		return fmt.Sprintf("Delete of %d entries: %d, error %v, want them deleted", len(ids), n, err)
+	}
+	r.all = slices.DeleteFunc(r.all, func(e core.Entry) bool { return e.Session == scope.Session && e.Seq >= kept })
+	if _, err := f.feed.Changes(r.ctx(), core.ChangeQuery{Agent: f.agent, After: f.mark, Limit: 1}); errors.Is(err, core.ErrNotFound) {
+		return "" // as in feedMany
+	}
+	if text := f.follow(); text != "" {
+		return fmt.Sprintf("after %d deletions: %s", len(b)-kept, text)
 	}
 	return ""
 }

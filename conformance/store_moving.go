@@ -27,7 +27,7 @@ func movingChecks() []Check {
 		{ID: "delete.again", Promise: 2, Suite: SuiteStore, store: deleteAgain,
 			Rule: "the id, the key and the position of a deleted entry are free again; an id that is named twice counts once"},
 		{ID: "update.alone", Promise: 2, Suite: SuiteStore, store: updateAlone,
-			Rule: "a nil field of a Change leaves what is there, and the key that is set is the entry's from then on"},
+			Rule: "a nil field of a Change leaves what is there, the key that is set is the entry's from then on, and the one it had is free, whatever else is changed with it"},
 		{ID: "reopen.everything", Promise: 2, Suite: SuiteStore, store: reopenEverything, Needs: []Need{NeedReopen},
 			Rule: "what was updated, erased and deleted stays so after the store was closed and opened again; keys, ids, views and the order of positions too, and a key that was replaced is free"},
 	}
@@ -347,7 +347,7 @@ func updateAlone(r *storeRun) string {
 			return fmt.Sprintf("Append under key %q, which %q has since an update: %+v, error %v, want a duplicate", e.Key, e.ID, res, err)
 		}
 	}
-	return r.readAll()
+	return inTurn(r.readAll, r.keysReplaced)
 }
 
 // reopenEverything changes a part of everything, closes and opens the store, and looks whether it is as it was left.

@@ -221,16 +221,31 @@ func scanRange(r *storeRun) string {
 			}
 		}
 	}
+	return r.rangeOfAgents()
+}
+
+// rangeOfAgents scans agents as a whole: positions are those of sessions, and change nothing there.
+func (r *storeRun) rangeOfAgents() string {
 	for _, agent := range []core.Scope{{Agent: "agent-a"}, {Agent: "agent-b"}} {
-		text := r.settled(func() string {
-			got, text := r.scan(core.ScanQuery{Scope: agent, Limit: core.MaxPage, FromSeq: 1, ToSeq: 2})
-			if want := len(r.in(agent)); text == "" && len(got) != want {
-				text = fmt.Sprintf("%d entries, want all %d", len(got), want)
+		for _, span := range [][2]int64{{1, 2}, {3, 0}, {0, 1}, {1000, 2000}} {
+			for _, reverse := range []bool{false, true} {
+				for _, limit := range []int{3, core.MaxPage} {
+					q := core.ScanQuery{Scope: agent, Limit: limit, Reverse: reverse}
+					text := r.settled(func() string {
+						want, text := r.scan(q)
+						if n := len(r.in(agent)); text == "" && len(want) != n {
+							text = fmt.Sprintf("%d entries without any, want all %d", len(want), n)
+						}
+						within := q
+						within.FromSeq, within.ToSeq = span[0], span[1]
+						got, failed := r.scan(within)
+						return cmp.Or(text, failed, sameIDs(idsOf(got), idsOf(want)))
+					})
+					if text != "" {
+						return fmt.Sprintf("scan of agent %q, reverse %v, limit %d, with positions from %d to %d, which are those of sessions: %s", agent.Agent, reverse, limit, span[0], span[1], text)
+					}
+				}
 			}
-			return text
-		})
-		if text != "" {
-			return fmt.Sprintf("scan of agent %q with positions from 1 to 2, which are those of sessions: %s", agent.Agent, text)
 		}
 	}
 	return ""

@@ -71,7 +71,7 @@ func (r *storeRun) byType() string {
 					if text := r.settled(func() string { return r.holdsType(q, in) }); text != "" {
 						return text
 					}
-					if n := int64(len(in)); scope.Session != "" && limit == 2 {
+					if n := int64(len(in)); limit == 2 {
 						q.FromSeq, q.ToSeq = n/3, n-n/3
 						if text := r.settled(func() string { return r.holdsType(q, in) }); text != "" {
 							return text
@@ -100,7 +100,7 @@ func (r *storeRun) holdsType(q core.ScanQuery, in []core.Entry) string {
 		seen[e.ID]++
 	}
 	for _, e := range in {
-		inside := e.Seq >= q.FromSeq && (q.ToSeq == 0 || e.Seq < q.ToSeq)
+		inside := q.Scope.Session == "" || e.Seq >= q.FromSeq && (q.ToSeq == 0 || e.Seq < q.ToSeq)
 		n := seen[e.ID]
 		switch {
 		case n > 1, n > 0 && !inside:
