@@ -29,6 +29,8 @@ type scanSearcher struct {
 	ties  func(a, b core.Hit) int
 	// within changes the bounds of a search.
 	within func(q *core.SearchQuery)
+	// updated is told of ids whose entry was updated.
+	updated func(id string)
 	// detached searches go on when their context has ended.
 	detached bool
 }
@@ -40,6 +42,14 @@ func (s *scanSearcher) Delete(ctx context.Context, scope core.Scope, ids []strin
 		}
 	}
 	return s.Store.Delete(ctx, scope, ids)
+}
+
+func (s *scanSearcher) Update(ctx context.Context, scope core.Scope, id string, c core.Change) error {
+	err := s.Store.Update(ctx, scope, id, c)
+	if err == nil && s.updated != nil {
+		s.updated(id)
+	}
+	return err
 }
 
 func (s *scanSearcher) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
@@ -72,7 +82,7 @@ func (s *scanSearcher) Search(ctx context.Context, q core.SearchQuery) ([]core.H
 	}
 	var hits []core.Hit
 	for _, e := range append(all, s.stale...) {
-		if e.Type == core.TypeHeartbeat && s.change == nil || q.Exclude != nil && q.Exclude(e.ID) || !q.Scope.Contains(e.SessionID()) ||
+		if e.Type.Hidden() && s.change == nil || q.Exclude != nil && q.Exclude(e.ID) || !q.Scope.Contains(e.SessionID()) ||
 			!q.From.IsZero() && e.Time.Before(q.From) || !q.To.IsZero() && !e.Time.Before(q.To) {
 			continue
 		}

@@ -109,7 +109,7 @@ func faultyShared() []fault {
 		openingFault("closing one closes all", func(m *memory.Store, s *brokenStore) { s.close = m.Close }, "shared.close"),
 		storeFault("positions of concurrent calls not looked at", func(s *brokenStore) {
 			s.append = func(ctx context.Context, e []core.Entry) (core.AppendResult, error) {
-				if strings.Contains(e[0].ID, "claim-0-") { // those of a race for position 0
+				if len(e) > 0 && strings.Contains(e[0].ID, "claim-0-") { // those of a race for position 0
 					return beside(ctx, s.Store, e)
 				}
 				return s.Store.Append(ctx, e)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -256,6 +257,24 @@ func tableErasers() []broken {
 			return ok && strings.HasPrefix(e.Session, first) && strings.HasSuffix(e.Session, last)
 		}))
 	})
+	for pattern, fits := range map[string]func(pattern, name string) bool{
+		"SQL pattern": func(pattern, name string) bool {
+			ok, _ := regexp.MatchString("^"+strings.NewReplacer("%", ".*", "_", ".").Replace(regexp.QuoteMeta(pattern))+"$", name)
+			return ok
+		},
+		"pattern of a path":  func(pattern, name string) bool { ok, _ := filepath.Match(pattern, name); return ok },
+		"regular expression": func(pattern, name string) bool { ok, _ := regexp.MatchString(pattern, name); return ok },
+	} {
+		eraser("every session that the name is a "+pattern+" of", func(h *helped, ctx context.Context, id core.SessionID) error {
+			return cmp.Or(h.erased(ctx, id), h.erasedIf(ctx, id, func(e core.Entry) bool { return fits(id.Session, e.Session) }))
+		})
+		eraser("that of every agent that the name is a "+pattern+" of", func(h *helped, ctx context.Context, id core.SessionID) error {
+			if fits(id.Agent, "agent-a") {
+				return cmp.Or(h.erased(ctx, id), h.erased(ctx, core.SessionID{Agent: "agent-a", Session: id.Session}))
+			}
+			return h.erased(ctx, id)
+		})
+	}
 	eraser("in any case", func(h *helped, ctx context.Context, id core.SessionID) error {
 		return cmp.Or(h.erased(ctx, id), h.erasedIf(ctx, id, func(e core.Entry) bool { return strings.EqualFold(e.Session, id.Session) }))
 	})

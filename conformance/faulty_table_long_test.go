@@ -115,3 +115,34 @@ func manyAsked() []broken {
 		}
 	}, conformance.WithClaims("odd.batch")))
 }
+
+// nothingAsked are wrong where there is nothing to do.
+func nothingAsked() []broken {
+	const class = "store: nothing to do"
+	return []broken{
+		brokenStoreOf(class, "no ids are found, whatever the store is", func(s *brokenStore) {
+			s.get = func(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
+				if len(ids) == 0 {
+					return nil, nil
+				}
+				return s.Store.Get(ctx, scope, ids)
+			}
+		}, conformance.WithClaims("close.closed")),
+		brokenStoreOf(class, "no entries are stored, whatever the context", func(s *brokenStore) {
+			s.append = func(ctx context.Context, e []core.Entry) (core.AppendResult, error) {
+				if len(e) == 0 {
+					ctx = context.WithoutCancel(ctx)
+				}
+				return s.Store.Append(ctx, e)
+			}
+		}, conformance.WithClaims("cancel.store")),
+		brokenStoreOf(class, "no ids are deleted, whatever the store is", func(s *brokenStore) {
+			s.deleteFunc = func(ctx context.Context, scope core.Scope, ids []string) (int, error) {
+				if len(ids) == 0 {
+					return 0, ctx.Err()
+				}
+				return s.Store.Delete(ctx, scope, ids)
+			}
+		}, conformance.WithClaims("close.closed")),
+	}
+}

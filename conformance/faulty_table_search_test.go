@@ -3,6 +3,8 @@ package conformance_test
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -41,6 +43,38 @@ func tableSearchers() []broken {
 				return ""
 			}
 			return e.Text()
+		}
+	})
+	add("found by the words of who had the id before", func(s *scanSearcher) {
+		words := map[string]string{} // by id
+		s.updated = func(id string) { delete(words, id) }
+		s.says = func(e core.Entry) string {
+			if _, ok := words[e.ID]; !ok {
+				words[e.ID] = e.Text()
+			}
+			return words[e.ID]
+		}
+	})
+	for _, kind := range []core.EntryType{core.TypeHeartbeat, core.TypeErased} {
+		add(fmt.Sprintf("what was found is found when its type is %q, too", kind), func(s *scanSearcher) {
+			was := map[string]bool{}
+			s.change = func(*core.SearchQuery) {}
+			s.after = func(_ context.Context, _ core.SearchQuery, hits []core.Hit) ([]core.Hit, error) {
+				return slices.DeleteFunc(hits, func(h core.Hit) bool {
+					was[h.Entry.ID] = was[h.Entry.ID] || !h.Entry.Type.Hidden()
+					return h.Entry.Type.Hidden() && (h.Entry.Type != kind || !was[h.Entry.ID])
+				}), nil
+			}
+		})
+	}
+	add("what was hidden once stays hidden", func(s *scanSearcher) {
+		was := map[string]bool{}
+		s.change = func(*core.SearchQuery) {}
+		s.after = func(_ context.Context, _ core.SearchQuery, hits []core.Hit) ([]core.Hit, error) {
+			return slices.DeleteFunc(hits, func(h core.Hit) bool {
+				was[h.Entry.ID] = was[h.Entry.ID] || h.Entry.Type.Hidden()
+				return was[h.Entry.ID]
+			}), nil
 		}
 	})
 	bounds := func(name string, f func(q *core.SearchQuery)) { add(name, func(s *scanSearcher) { s.within = f }) }

@@ -59,9 +59,9 @@ func storeChecks() []Check {
 		{ID: "copy.owned", Suite: SuiteStore, store: copyOwned,
 			Rule: "what a call returned belongs to the caller, and what it was given is not kept"},
 		{ID: "cancel.store", Promise: 9, Suite: SuiteStore, store: cancelStore,
-			Rule: "a call with an ended context returns the context's error and changes nothing"},
+			Rule: "a call with an ended context returns the context's error and changes nothing, also where there is nothing to do"},
 		{ID: "close.closed", Suite: SuiteStore, store: closeClosed,
-			Rule: "after Close every method returns ErrClosed, and a second Close returns nil"},
+			Rule: "after Close every method returns ErrClosed, also where there is nothing to do, and a second Close returns nil"},
 	}
 }
 
@@ -308,6 +308,19 @@ func (r *storeRun) calls(e core.Entry) map[string]func(context.Context) error {
 			return r.store.Update(ctx, id.Scope(), e.ID, core.Change{Meta: map[string]string{}})
 		},
 	}
+	// What there is nothing to do for is refused all the same.
+	out["Append of nothing"] = func(ctx context.Context) error {
+		_, err := r.store.Append(ctx, nil)
+		return err
+	}
+	out["Get of nothing"] = func(ctx context.Context) error {
+		_, err := r.store.Get(ctx, id.Scope(), nil)
+		return err
+	}
+	out["Delete of nothing"] = func(ctx context.Context) error {
+		_, err := r.store.Delete(ctx, id.Scope(), nil)
+		return err
+	}
 	if views := r.views(); views != nil {
 		out["LoadView"] = func(ctx context.Context) error {
 			_, err := views.LoadView(ctx, id)
@@ -331,6 +344,10 @@ func (r *storeRun) calls(e core.Entry) map[string]func(context.Context) error {
 			_, err := s.Search(ctx, core.SearchQuery{Scope: id.Scope(), Text: "budget", Limit: 3})
 			return err
 		}
+		out["Search for nothing"] = func(ctx context.Context) error {
+			_, err := s.Search(ctx, core.SearchQuery{Scope: id.Scope(), Limit: 3})
+			return err
+		}
 	}
 	if f, ok := core.As[core.ChangeFeed](r.store); ok {
 		out["Changes"] = func(ctx context.Context) error {
@@ -346,6 +363,7 @@ func (r *storeRun) calls(e core.Entry) map[string]func(context.Context) error {
 		out["PutVectors"] = func(ctx context.Context) error {
 			return v.PutVectors(ctx, "space/2", []vector.Vector{{ID: e.ID, Values: []float32{1, 0}}})
 		}
+		out["PutVectors of nothing"] = func(ctx context.Context) error { return v.PutVectors(ctx, "space/2", nil) }
 		out["VectorSpaces"] = func(ctx context.Context) error {
 			_, err := v.VectorSpaces(ctx, id.Agent)
 			return err

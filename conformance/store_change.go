@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -385,7 +386,8 @@ func closeClosed(r *storeRun) string {
 	if _, decorates := r.store.(core.Unwrapper); decorates {
 		// The companions are those of a store that somebody else may close.
 		maps.DeleteFunc(calls, func(name string, _ func(context.Context) error) bool {
-			return !slices.Contains([]string{"Append", "Get", "Scan", "Update", "Delete"}, name)
+			method, _, _ := strings.Cut(name, " ")
+			return !slices.Contains([]string{"Append", "Get", "Scan", "Update", "Delete"}, method)
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(calls)) {

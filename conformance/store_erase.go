@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -188,8 +189,11 @@ func scrubGone(r *storeRun) string {
 	return r.getAll()
 }
 
-// likeMain are sessions whose names are nearly that of one that is erased.
-var likeMain = []string{"main2", "main/x", "mai", "Main", "main ", "m%n", "m_in", "*"}
+// likeMain are sessions whose names are nearly that of one that is erased: patterns that it fits, then such as it is a part of, or that differ in case and blanks.
+var likeMain = []string{
+	"m%n", "m_in", "m.in", "m*n", "m?in", "m[a]in", "ma.*", "^main$", "main%", "main|other", "*", "%", "_",
+	"mai", "Main", "MAIN", "main ", " main", "main\\", "main/x", "main2", "m-in", "m\\_in",
+}
 
 func eraseSession(r *storeRun) string {
 	s, _ := core.As[core.SessionEraser](r.store)
@@ -197,8 +201,16 @@ func eraseSession(r *storeRun) string {
 	if text := inTurn(r.fill, r.eachType); text != "" {
 		return text
 	}
-	for i, name := range likeMain {
-		e := plainEntry(i, core.SessionID{Agent: sessionOf(0).Agent, Session: name}, 0)
+	agent := sessionOf(0).Agent
+	var gone []core.SessionID
+	for _, name := range likeMain {
+		gone = append(gone, core.SessionID{Agent: agent, Session: name})
+	}
+	for _, name := range []string{"agent_a", "agent%", "agent?a", "agent.a", "Agent-a", "agent"} {
+		gone = append(gone, core.SessionID{Agent: name, Session: "main"})
+	}
+	for i, id := range gone {
+		e := plainEntry(i, id, 0)
 		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
 			return fmt.Sprintf("Append: error %v, want none", err)
 		}
@@ -229,7 +241,7 @@ func eraseSession(r *storeRun) string {
 	if text := r.empty(erased[0]); text != "" {
 		return text
 	}
-	gone := []core.SessionID{id, {Agent: "agent-a", Session: "ma"}, {Agent: "nobody", Session: "main"}, {Agent: "agent-a", Session: "m%n"}, {Agent: "agent-a", Session: "*"}}
+	gone = append(gone, core.SessionID{Agent: agent, Session: "ma"}, core.SessionID{Agent: "nobody", Session: "main"}, id)
 	for round := range 2 {
 		for _, gone := range gone {
 			if err := s.EraseSession(r.ctx(), gone); err != nil {
@@ -237,6 +249,12 @@ func eraseSession(r *storeRun) string {
 			}
 			r.all = slices.DeleteFunc(r.all, func(e core.Entry) bool { return e.SessionID() == gone })
 			delete(r.entries, gone)
+			// Each by itself: what it takes with it may be the next one's turn.
+			for _, scope := range []core.Scope{{Agent: agent}, {Agent: "agent-b"}} {
+				if text := r.settled(func() string { return r.sameSet(core.ScanQuery{Scope: scope, Limit: core.MaxPage}) }); text != "" {
+					return fmt.Sprintf("agent %q after session %q of agent %q was erased: %s", scope.Agent, gone.Session, gone.Agent, text)
+				}
+			}
 		}
 		text := r.isGone(id, erased)
 		if text == "" {
@@ -258,6 +276,15 @@ func eraseSession(r *storeRun) string {
 	}
 	r.remember(erased)
 	return r.readAll()
+}
+
+// sameSet compares what a scan visits, in whatever order, with what is in its scope.
+func (r *storeRun) sameSet(q core.ScanQuery) string {
+	got, text := r.scan(q)
+	ids, want := idsOf(got), idsOf(r.in(q.Scope))
+	slices.Sort(ids)
+	slices.Sort(want)
+	return cmp.Or(text, sameIDs(ids, want))
 }
 
 // isGone looks that nothing of a session is left.

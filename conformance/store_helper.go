@@ -65,6 +65,10 @@ func (r *storeRun) helperCalls(e core.Entry, out map[string]func(context.Context
 			_, err := s.Recognise(ctx, id, []message.Message{e.Message})
 			return err
 		}
+		out["Recognise of nothing"] = func(ctx context.Context) error {
+			_, err := s.Recognise(ctx, id, nil)
+			return err
+		}
 	}
 	if s, ok := core.As[core.Repairer](r.store); ok {
 		out["Repair"] = func(ctx context.Context) error {

@@ -55,10 +55,9 @@ func oddNames(r *storeRun) string {
 			names = append(names, id)
 		}
 	}
-	if text := r.apart(names); text != "" {
-		return text
-	}
-	if text := r.viewsApart(names); text != "" {
+	followers := r.eachAgent(names)
+	if text := inTurn(func() string { return r.apart(names) }, func() string { return r.viewsApart(names) }, func() string { return r.foundApart(names) },
+		r.figures, func() string { return r.everybody(followers, "appends to sessions whose names are alike") }); text != "" {
 		return text
 	}
 	// What happens to one happens to no other.
@@ -72,7 +71,37 @@ func oddNames(r *storeRun) string {
 		delete(r.entries, id)
 	}
 	r.all = slices.DeleteFunc(r.all, func(e core.Entry) bool { return r.entries[e.SessionID()] == nil })
-	return r.readAll()
+	return inTurn(r.readAll, func() string { return r.everybody(followers, "deletions in sessions whose names are alike") })
+}
+
+// eachAgent follows each agent's feed.
+func (r *storeRun) eachAgent(names []core.SessionID) []*follower {
+	var out []*follower
+	for _, id := range names {
+		if !slices.ContainsFunc(out, func(f *follower) bool { return f.agent == id.Agent }) {
+			out = append(out, r.follower(id.Agent, 20))
+		}
+	}
+	return out
+}
+
+// foundApart searches every session for what all of them say.
+func (r *storeRun) foundApart(names []core.SessionID) string {
+	if !offers[core.Searcher](r.store) {
+		return ""
+	}
+	for _, id := range names {
+		hits, text := r.search(core.SearchQuery{Scope: id.Scope(), Text: strings.Join(textPlain.words(), " "), Limit: 50})
+		for _, h := range hits {
+			if h.Entry.SessionID() != id {
+				return fmt.Sprintf("Search in session %q of agent %q: hit %q is of session %q of agent %q", id.Session, id.Agent, h.Entry.ID, h.Entry.Session, h.Entry.Agent)
+			}
+		}
+		if text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // apart looks at every session and every agent.
@@ -87,20 +116,7 @@ func (r *storeRun) apart(names []core.SessionID) string {
 		for n, limit := range limits {
 			// By pages of one entry each agent is scanned once: every session is then one that a cursor names.
 			scope := []core.Scope{id.Scope(), {Agent: id.Agent}, {Agent: id.Agent}}[n]
-			text := r.settled(func() string {
-				got, text := r.scan(core.ScanQuery{Scope: scope, Limit: limit})
-				if text != "" {
-					return text
-				}
-				var want []string
-				for _, e := range r.in(scope) {
-					want = append(want, e.ID)
-				}
-				gotIDs := idsOf(got)
-				slices.Sort(gotIDs)
-				slices.Sort(want)
-				return sameIDs(gotIDs, want)
-			})
+			text := r.settled(func() string { return r.sameSet(core.ScanQuery{Scope: scope, Limit: limit}) })
 			if text != "" {
 				return fmt.Sprintf("scan of session %q of agent %q: %s", scope.Session, scope.Agent, text)
 			}
@@ -147,8 +163,8 @@ func (r *storeRun) viewsApart(names []core.SessionID) string {
 		}
 	}
 	// Those whose names others begin or end with, or are patterns of others.
-	var gone []core.SessionID
-	for _, session := range []string{"Main", "ma", "main", "c", "main\x00", "%", "*", "_", "?", "caf\ufffd"} {
+	gone := []core.SessionID{{Agent: "ann_b", Session: "c"}, {Agent: "ann.b", Session: "c"}, {Agent: "Ann", Session: "main"}, {Agent: "?", Session: "main"}}
+	for _, session := range []string{"Main", "ma", "main", "c", "main\x00", "%", "*", "_", "?", "b_c", "b%c", "b.c", "caf\ufffd"} {
 		gone = append(gone, core.SessionID{Agent: "ann", Session: session})
 	}
 	for _, id := range gone {
@@ -163,7 +179,8 @@ func (r *storeRun) viewsApart(names []core.SessionID) string {
 			}
 		}
 	}
-	return ""
+	left := slices.DeleteFunc(slices.Clone(names), func(id core.SessionID) bool { return slices.Contains(gone, id) })
+	return r.listed("", core.MaxPage, sortedSessions(left...))
 }
 
 // listed follows ListViews to its end.

@@ -22,7 +22,7 @@ func searchChecks() []Check {
 		{ID: "search.exclude", Suite: SuiteStore, store: searchExclude, Needs: needs,
 			Rule: "no hit is one that Exclude reports"},
 		{ID: "search.heartbeat", Suite: SuiteStore, store: searchHeartbeat, Needs: needs,
-			Rule: "heartbeats are never found"},
+			Rule: "heartbeats are never found, nor is what became one, or an erased entry, by its type alone; what is a message again is found again"},
 		{ID: "search.time", Suite: SuiteStore, store: searchTime, Needs: needs,
 			Rule: "hits lie in the asked time, half open, with both bounds, one or none, and what has every word of the query and is found without bounds is found within them"},
 		{ID: "search.wanted", Suite: SuiteStore, store: searchWanted, Needs: needs, once: true,
@@ -34,7 +34,7 @@ func searchChecks() []Check {
 		{ID: "deterministic.search", Promise: 6, Suite: SuiteStore, store: deterministicSearch, Needs: needs,
 			Rule: "the order of hits is a function of the stored entries and the query, best first"},
 		{ID: "search.erased", Promise: 2, Suite: SuiteStore, store: searchErased, Needs: needs,
-			Rule: "what was deleted is not found any more, and what was changed is found as it is now"},
+			Rule: "what was deleted is not found any more, also where its id is of another entry now, and what was changed is found as it is now"},
 		{ID: "search.gone", Promise: 6, Suite: SuiteStore, store: searchGone, Needs: needs, once: true,
 			Rule: "what was deleted, or says something else now, does not change the order in which the others are found"},
 		{ID: "search.content", Promise: 2, Suite: SuiteStore, store: searchContent, Needs: needs,
@@ -152,8 +152,8 @@ func searchExclude(r *storeRun) string {
 }
 
 func searchHeartbeat(r *storeRun) string {
-	r.steps = append(r.steps, batch{Entries: []entrySpec{{Size: 6, Shape: 23}, {Who: 2, Size: 6, Shape: 23}}})
-	return r.eachSearch(50, nil, func(q core.SearchQuery, hits []core.Hit) string {
+	r.steps = append(r.steps, batch{Entries: []entrySpec{{Size: 6, Shape: 23}, {Who: 2, Size: 6, Shape: 23}, {Size: 6}, {Who: 1, Size: 6}}})
+	text := r.eachSearch(50, nil, func(q core.SearchQuery, hits []core.Hit) string {
 		for _, h := range hits {
 			if h.Entry.Type == core.TypeHeartbeat {
 				return fmt.Sprintf("Search(%q): hit %q is a heartbeat", q.Text, h.Entry.ID)
@@ -161,6 +161,49 @@ func searchHeartbeat(r *storeRun) string {
 		}
 		return ""
 	})
+	if text != "" {
+		return text
+	}
+	const turned = 4
+	n := 0
+	for i := len(r.all) - 1; i >= 0 && n < turned; i-- {
+		e := &r.all[i]
+		if !searchable(*e) || r.settled(func() string { return r.finds(e.SessionID().Scope(), *e) }) != "" {
+			continue // search.finds asks for it
+		}
+		n++
+		if text := r.turnsHidden(e); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// turnsHidden gives an entry that is found a type that hides it, nothing else, and gives it back the one it had.
+func (r *storeRun) turnsHidden(e *core.Entry) string {
+	scope, mark := e.SessionID().Scope(), marksIn(e.Text())[0]
+	for _, kind := range []core.EntryType{core.TypeHeartbeat, core.TypeErased} {
+		if text := r.change(e, core.Change{Type: kind}); text != "" {
+			return text
+		}
+		text := r.settled(func() string {
+			hits, text := r.search(core.SearchQuery{Scope: scope, Text: mark, Limit: 50})
+			if found(hits, e.ID) {
+				text = fmt.Sprintf("Search(%q) still finds %q, which is of type %q by now", mark, e.ID, kind)
+			}
+			return text
+		})
+		if text == "" {
+			text = r.change(e, core.Change{Type: core.TypeMessage})
+		}
+		if text == "" {
+			text = r.settled(func() string { return r.finds(scope, *e) })
+		}
+		if text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 func searchTime(r *storeRun) string {

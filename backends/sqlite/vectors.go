@@ -22,10 +22,13 @@ const maxDimensions = 1 << 16
 // PutVectors implements vector.Store, in one transaction. Vectors are derived from entries: Export leaves them out, and they go when
 // their entry's message or type is changed.
 func (s *Store) PutVectors(ctx context.Context, space string, vectors []vector.Vector) error {
-	if err := validVectors(space, vectors); err != nil || len(vectors) == 0 {
+	if err := validVectors(space, vectors); err != nil {
 		return err
 	}
 	return s.write(ctx, "put vectors", space, func(tx *sql.Tx) error {
+		if len(vectors) == 0 {
+			return nil
+		}
 		quiet := context.WithoutCancel(ctx)
 		number, err := s.ensureSpace(quiet, tx, space, len(vectors[0].Values))
 		if err != nil {
