@@ -66,7 +66,7 @@ type piece struct {
 	Calls int
 	Text  textKind
 	Size  int
-	// Joined puts all results into one message, with words of the host's behind them; each but the first is a tenth of it.
+	// Joined puts all results into one message, with words of the host's behind them; each but the first is a third of it.
 	Joined bool
 	// Odd makes a plain message one that hosts and engines write more seldom, see oddPieces.
 	Odd int
@@ -262,7 +262,7 @@ func (r *compactorRun) task(force bool) core.Compaction {
 				add(g, message.Message{Role: message.Tool, Parts: []message.Part{result}})
 				continue
 			case i > 0:
-				result.Text = makeText(markOf(0, g), p.Text, p.Size/10, g+i, nil)
+				result.Text = makeText(markOf(0, g), p.Text, p.Size/3, g+i, nil)
 			}
 			joined.Parts = append(joined.Parts, result)
 		}

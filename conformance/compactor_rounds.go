@@ -207,8 +207,8 @@ func patchRounds(r *compactorRun) string {
 func patchHonest(r *compactorRun) string {
 	for n, mood := range []Mood{Honest, Empty, Lying, Lying, Hostile, Empty} {
 		r.model.Set(mood)
-		if n == 5 { // results that are shortened although they failed
-			r.pieces = append([]piece{{Calls: 2, Size: 2000}, {Calls: 2, Size: 2000}, {Calls: 2, Size: 3000, Joined: true}, {Calls: 2, Size: 3000, Joined: true}, {Calls: 2, Size: 3000, Joined: true}}, r.pieces...)
+		if n == 5 { // results that are shortened although they failed, and one or both of those in a message
+			r.pieces = append([]piece{{Calls: 2, Size: 2000}, {Calls: 2, Size: 2000}, {Calls: 2, Size: 3000, Joined: true}, {Calls: 2, Size: 5000, Joined: true}, {Calls: 2, Size: 5000, Joined: true}}, r.pieces...)
 		}
 		c := r.rich(true)
 		if n == 3 {
