@@ -88,7 +88,7 @@ func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidat
 				}
 			}
 			if score > 0 {
-				found[id] = core.Candidate{Entry: e, Score: score, Source: "lastmention"}
+				found[id] = core.Candidate{Entry: e.Clone(), Score: score, Source: "lastmention"} // the caller may write to it
 			}
 		}
 	}
