@@ -65,8 +65,8 @@ type Compaction struct {
 // Patch says what should change. The Engine checks it against the promises (whole groups, nothing protected, nothing newer than what stays, fewer
 // tokens than before) and publishes all of it or nothing.
 type Patch struct {
-	// Stubs replace the content of entries that stay, by entry id. Each says something; none of its texts stands for a tool call, whose results would be left
-	// alone.
+	// Stubs replace the content of entries that stay, by entry id. Each says something, and so does what stands in the place of a result that did; none of its texts
+	// stands for a tool call, whose results would be left alone.
 	Stubs map[string]window.Stub
 	// Replace takes entries out of the window, with a text that stands for them.
 	Replace []Replacement

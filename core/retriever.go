@@ -67,7 +67,7 @@ type Candidate struct {
 }
 
 // Sharer is an optional companion of a Retriever that knows what share of the budget its recall is worth, 0 to 0.5. Without it the
-// configured share holds. A retriever that proposes nothing returns 0 and leaves all of the budget to the window.
+// configured share holds. A retriever that proposes nothing returns 0 and leaves all of the budget to the window. The share does not change from call to call.
 type Sharer interface {
 	RecallShare() float64
 }
