@@ -199,7 +199,7 @@ func retrieveUpdated(r *retrieverRun) string {
 					if d := sameEntry(c.Entry, want); d != "" {
 						return "after an update: " + d
 					}
-					if c.Text != "" && !strings.Contains(want.Text(), strings.Fields(c.Text + " ")[0]) {
+					if words := spoken(c.Text); len(words) > 0 && !slices.Contains(spoken(want.Text()), words[0]) {
 						return fmt.Sprintf("candidate %q quotes %.80q after an update to %.80q", c.Entry.ID, c.Text, want.Text())
 					}
 				}
