@@ -166,7 +166,11 @@ func (in *Reading) endOf(known []Known, i int, hard []int, h int, rowOf map[int]
 	}
 	before := hard[h-1]
 	r, ok := rowOf[before]
-	if !ok || known[before].Name.Without(^anew).Same(FullName(&in.t.Messages[rows[r].Index]).Without(^anew)) {
+	if !ok {
+		return -1
+	}
+	was, is := known[before].Name.Without(^anew), FullName(&in.t.Messages[rows[r].Index]).Without(^anew)
+	if was.Same(is) && (!known[before].Erased || is.kinds()&^was.kinds() == 0) { // of an erased one the name is what the two have in common
 		return -1
 	}
 	return r + i - before
