@@ -24,7 +24,12 @@ func Clip(text string, limit int, count core.TokenCounter) string {
 	for keep >= 16 {
 		head := cutHead(text, keep*3/5)
 		tail := cutTail(text[len(head):], keep-keep*3/5)
-		out := head + fmt.Sprintf("\n[... %d bytes left out ...]\n", len(text)-len(head)-len(tail)) + tail
+		end := len(text) - len(tail)
+		behind := " " // what is left of a line begins none: it may be somebody's words
+		if text[end-1] == '\n' {
+			behind = "\n"
+		}
+		out := head + fmt.Sprintf("\n[... %d bytes left out ...]", end-len(head)) + behind + tail
 		n := count(out)
 		if n <= limit {
 			return out
