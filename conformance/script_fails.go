@@ -74,7 +74,7 @@ func (s *script) longMessage(role message.Role) message.Message {
 	return s.message(role, strings.Repeat("the budget report moved ", 16))
 }
 
-// scriptDispose ends an engine in which a call waits for the store, with a context that has ended, and once more when the call is over.
+// scriptDispose ends engines in which a call of each kind waits for the store, with a context that has ended.
 func scriptDispose(s *script) string {
 	if _, ok := s.engine.(core.Disposer); !ok {
 		return ""

@@ -152,7 +152,7 @@ func (in *Reading) inPlace(known []Known, hard, linked []int, rows []Row) bool {
 }
 
 // endOf returns the last row at which an erased entry may stand if nothing behind it is there: as far behind the one in front, the h-th of the hard ones, as it stands behind that,
-// if the host calls that otherwise now by what tells nothing; -1 where it does not.
+// if the host calls that otherwise now by what tells nothing, or, where that was erased too, by more than the two have in common; -1 where it does not.
 func (in *Reading) endOf(known []Known, i int, hard []int, h int, rowOf map[int]int, rows []Row) int {
 	anew := known[i].Anew
 	for h > 0 && known[hard[h-1]].Stray {
