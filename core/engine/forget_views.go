@@ -87,7 +87,7 @@ func (er *erasure) eachHolder(ctx context.Context, seen map[core.SessionID]bool,
 // were made of any of them meanwhile. One made later sees that its parent's view was cleaned, see unerased.
 func (er *erasure) cleanViews(ctx context.Context) error {
 	for _, id := range er.e.inMemory(er.req.Scope.Agent) {
-		if err := er.cleanView(ctx, id); err != nil {
+		if err := er.cleanView(ctx, id, false); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func (er *erasure) cleanViews(ctx context.Context) error {
 	}
 	for id := range er.spans { // somebody may be about to publish the first view of a session
 		if _, done := er.after[id]; !done {
-			if err := er.cleanView(ctx, id); err != nil {
+			if err := er.cleanView(ctx, id, false); err != nil {
 				return err
 			}
 		}
@@ -118,7 +118,7 @@ func (er *erasure) cleanHolders(ctx context.Context) error {
 			if done && !again || !touched && !er.concerned(&v) {
 				return nil
 			}
-			return er.cleanView(ctx, v.Session)
+			return er.cleanView(ctx, v.Session, true)
 		}); err != nil {
 			return err
 		}
@@ -139,14 +139,14 @@ func (e *Engine) inMemory(agent string) []core.SessionID {
 	return out
 }
 
-// cleanView publishes a session's view without what is erased.
-func (er *erasure) cleanView(ctx context.Context, id core.SessionID) error {
+// cleanView publishes a session's view without what is erased. Stored says that the view was seen in the store, and that it is to be cleaned there.
+func (er *erasure) cleanView(ctx context.Context, id core.SessionID, stored bool) error {
 	return er.e.retry(ctx, id, func(s *session) error {
 		if err := er.emptyAgain(ctx, s); err != nil {
 			return err
 		}
 		touched := er.touched(&s.view)
-		if !touched && !er.concerned(&s.view) {
+		if !touched && !er.concerned(&s.view) && (!stored || s.owed == nil) { // what is not published yet does not say what the store has
 			return nil
 		}
 		v := s.view.Clone()
