@@ -77,7 +77,7 @@ func newDriver(tb testing.TB, comb Combination, p plan, checks map[string]Check,
 	}
 	d.author = author{p.Format, &d.items}
 	d.troubled = p.hangs() // what takes long may be cut short there, before the model hangs too
-	d.env = Env{Host: NewHost(model), Model: model, Count: tokens.count, IDs: newIDs(), Deadline: p.deadline(), faults: &faults{}}
+	d.env = Env{Host: NewHost(model), Model: model, Count: tokens.count, IDs: newIDs(), Deadline: p.deadline(), faults: &faults{sparse: p.Sparse}}
 	for who := range 3 {
 		d.tracks[who] = newTrack(sessionOf(who))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
@@ -46,6 +47,8 @@ type faults struct {
 	// broken says that the error is none of core's: what fails so does not mend itself.
 	broken bool
 	cancel context.CancelFunc
+	// sparse stores answer a scan with a page that holds nothing, and then with pages of half as much.
+	sparse bool
 	// held is the session whose appends wait; reached is closed when one does, released when they go on.
 	held              core.SessionID
 	reached, released chan struct{}
@@ -182,7 +185,20 @@ func (s *faultStore) Scan(ctx context.Context, q core.ScanQuery) (core.Page, err
 	if err := s.faults.strike(faultScan); err != nil {
 		return core.Page{}, err
 	}
-	return s.inner.Scan(ctx, q)
+	if !s.faults.sparse {
+		return s.inner.Scan(ctx, q)
+	}
+	const begun = "begun:"
+	cursor, on := strings.CutPrefix(string(q.Cursor), begun)
+	q.Cursor, q.Limit = core.Cursor(cursor), (q.Limit+1)/2
+	page, err := s.inner.Scan(ctx, q)
+	if err == nil && !on {
+		return core.Page{Next: begun}, nil
+	}
+	if page.Next != "" {
+		page.Next = begun + page.Next
+	}
+	return page, err
 }
 
 func (s *faultStore) Update(ctx context.Context, scope core.Scope, id string, c core.Change) error {

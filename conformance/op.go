@@ -82,7 +82,9 @@ type plan struct {
 	Provider  string
 	Budget    int
 	Heads     heads
-	Ops       []op
+	// Sparse stores answer with pages that hold nothing, or half, and have a Next.
+	Sparse bool
+	Ops    []op
 }
 
 // hanging is the variant of opModel that makes the model hang.
@@ -115,6 +117,9 @@ func (p plan) String() string {
 	if p.Heads != (heads{}) {
 		fmt.Fprintf(&b, "transcripts: %s\n", p.Heads)
 	}
+	if p.Sparse {
+		b.WriteString("a store whose pages may hold nothing\n")
+	}
 	for _, o := range p.Ops {
 		b.WriteString(o.String() + "\n")
 	}
@@ -138,12 +143,13 @@ func genPlan(r *rand.Rand) plan {
 	for i := range p.Ops {
 		p.Ops[i] = genOp(r)
 	}
+	// Drawn from the session itself: what a seed stood for before, it still stands for.
+	var seed int64
+	for _, o := range p.Ops {
+		seed = 31*seed + int64(o.Size*60+o.N)
+	}
+	p.Sparse = seed%3 == 0
 	if p.Managed {
-		// Drawn from the session itself: what a seed stood for before, it still stands for.
-		var seed int64
-		for _, o := range p.Ops {
-			seed = 31*seed + int64(o.Size*60+o.N)
-		}
 		p.Heads = genHeads(rand.New(rand.NewSource(seed))) //nolint:gosec // as all of the suite
 	}
 	return p
@@ -188,6 +194,7 @@ func (p plan) plainer() []plan {
 	with(p.Managed, func(q *plan) { q.Managed, q.AfterTurn, q.Heads = false, false, heads{} })
 	with(p.AfterTurn, func(q *plan) { q.AfterTurn = false })
 	with(p.Heads != heads{}, func(q *plan) { q.Heads = heads{} })
+	with(p.Sparse, func(q *plan) { q.Sparse = false })
 	with(p.Format != "", func(q *plan) { q.Format, q.Provider = "", "" })
 	with(p.Provider != "", func(q *plan) { q.Provider = "" })
 	for _, budget := range []int{300, 1500, 6000} {

@@ -86,6 +86,8 @@ type setup struct {
 	compacts  func(conformance.Env) (core.Compactor, error)
 	retriever func() core.Retriever
 	change    func(*engine.Config)
+	// reads changes the store that the engine reads and writes.
+	reads func(core.Store) core.Store
 	// ids changes what makes the ids of entries.
 	ids func(next func() string) func() string
 }
@@ -116,6 +118,9 @@ func (s setup) over(tb testing.TB, env conformance.Env, store core.Store) core.C
 		s.change(&cfg)
 	}
 	parts := engine.Parts{Store: env.Wrap(store), Compactor: c, Counter: env.Count, Host: env.Host}
+	if s.reads != nil {
+		parts.Store = s.reads(parts.Store)
+	}
 	if v, ok := store.(withViews); ok {
 		parts.Views = v.views
 	}

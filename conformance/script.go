@@ -86,9 +86,10 @@ func examineScripts(tb testing.TB, c Combination, checks map[string]Check, token
 		w := watched{watch: o.watch}
 		scope := &caseTB{TB: tb}
 		text := w.run(scope, func() string {
-			d := newDriver(scope, c, plan{Budget: 4000}, checks, tokens, nil)
+			seed := seedFor(o.seed, c.Name+check.ID)
+			d := newDriver(scope, c, plan{Budget: 4000, Sparse: seed%3 == 0}, checks, tokens, nil)
 			d.watch = o.watch
-			s := &script{driver: d, id: sessionOf(0), cases: o.cases, seed: seedFor(o.seed, c.Name+check.ID)}
+			s := &script{driver: d, id: sessionOf(0), cases: o.cases, seed: seed}
 			d.saw(check.ID)
 			text := cmp.Or(check.script(s), s.told)
 			if text == "" {

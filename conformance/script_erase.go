@@ -333,9 +333,18 @@ func allOf(m message.Message) string {
 	return b.String()
 }
 
-// recalledElsewhere erases what another session of the agent may have recalled, and the same one, and a subagent by its grant.
+// recalledElsewhere erases what another session of the agent may have recalled, and the same one, and a subagent by its grant: what each published, and what it could
+// not publish behind it because the store failed.
 func (s *script) recalledElsewhere() string {
-	const agent, childs = "agent-b", "agent-c"
+	for _, failed := range []bool{false, true} {
+		if text := s.recalledBy(fmt.Sprintf("recalled %v", failed), fmt.Sprintf("granted %v", failed), failed); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func (s *script) recalledBy(agent, childs string, failed bool) string {
 	id := core.SessionID{Agent: agent, Session: "main"}
 	fact := s.message(message.User, "the harbour lantern invoice is 4711")
 	mark := markOf(0, s.n)
@@ -367,11 +376,24 @@ func (s *script) recalledElsewhere() string {
 	if text := s.shownAll(ids...); text != "" {
 		return text
 	}
+	what := "an entry was erased that other sessions may have recalled: "
+	if failed {
+		// What does not fit changes the window, whether the call says so or not.
+		for _, of := range ids {
+			s.env.faults.arm(faultSwap, 1000)
+			_, _ = s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: of, Budget: 60})
+			s.env.faults.disarm()
+		}
+		what = "an entry was erased that other sessions may have recalled, and their next windows could not be published: "
+	}
 	if rec, err := s.forgets(engine.ForgetRequest{Scope: id.Scope(), Entries: []string{entry.ID}}); err != nil || rec.Entries != 1 {
 		return fmt.Sprintf("forget of one entry: %+v, error %v", rec, err)
 	}
+	if failed && s.restarts() {
+		s.reopen(true)
+	}
 	if text := cmp.Or(s.leftOf([]string{agent, childs}, mark), s.noneShows(ids, mark)); text != "" {
-		return "an entry was erased that other sessions may have recalled: " + text
+		return what + text
 	}
 	return ""
 }

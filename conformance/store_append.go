@@ -21,7 +21,7 @@ func storeChecks() []Check {
 		{ID: "append.idempotent", Promise: 6, Suite: SuiteStore, store: appendIdempotent,
 			Rule: "an entry whose key is known in its session is not stored again, and the result names the id it has"},
 		{ID: "append.conflict", Suite: SuiteStore, store: appendConflict,
-			Rule: "the same id with another key is ErrConflict"},
+			Rule: "the same id with another key, or in another session of its agent, is ErrConflict"},
 		{ID: "append.atomic", Promise: 9, Suite: SuiteStore, store: appendAtomic,
 			Rule: "Append stores all of the entries, or none when it returns an error"},
 		{ID: "append.race", Promise: 6, Suite: SuiteStore, store: appendRace,
@@ -137,10 +137,26 @@ func appendConflict(r *storeRun) string {
 	if text := r.fill(); text != "" || len(r.all) == 0 {
 		return text
 	}
-	e := cloneEntries(r.all[len(r.all)-1:])
-	e[0].Key = "another"
-	if _, err := r.store.Append(r.ctx(), e); !errors.Is(err, core.ErrConflict) {
-		return fmt.Sprintf("Append of id %q with another key: error %v, want ErrConflict", e[0].ID, err)
+	last := r.all[len(r.all)-1]
+	fresh := last
+	fresh.ID, fresh.Key = last.ID+"-new", last.Key+" new"
+	for _, of := range []core.Entry{last, fresh} { // fresh is stored by the same call that names its id twice
+		for _, elsewhere := range []bool{false, true} {
+			e := of
+			e.Seq, e.Key = of.Seq+2000, "another"
+			if elsewhere {
+				e.Session, e.Key = of.Session+" elsewhere", of.Key
+			}
+			batch := []core.Entry{e}
+			if of.ID == fresh.ID {
+				first := of
+				first.Seq += 1000
+				batch = []core.Entry{first, e}
+			}
+			if _, err := r.store.Append(r.ctx(), cloneEntries(batch)); !errors.Is(err, core.ErrConflict) {
+				return fmt.Sprintf("Append of id %q with another key, in another session: %v, in one batch with the first: %v: error %v, want ErrConflict", e.ID, elsewhere, len(batch) > 1, err)
+			}
+		}
 	}
 	return ""
 }

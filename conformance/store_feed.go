@@ -51,7 +51,7 @@ func unsupported(err error) bool { return errors.Is(err, errors.ErrUnsupported) 
 
 // follow reads the feed to its end.
 func (f *follower) follow() string {
-	for range 20 + 4*len(f.r.all) {
+	for range f.r.pages() {
 		page, err := f.feed.Changes(f.r.ctx(), core.ChangeQuery{Agent: f.agent, After: f.mark, Limit: f.limit})
 		if unsupported(err) {
 			return ""
@@ -77,16 +77,21 @@ func (f *follower) follow() string {
 		if !f.r.gentle {
 			spoilt(page.Changes)
 		}
-		if page.Mark == f.mark && len(page.Changes) > 0 {
-			return "the mark behind a page of changes is the one before it"
+		if page.Mark == f.mark && (page.More || len(page.Changes) > 0) {
+			return fmt.Sprintf("the mark behind a page of %d changes is the one before it, more: %v", len(page.Changes), page.More)
 		}
 		f.mark = page.Mark
 		if !page.More {
 			return f.compare()
 		}
 	}
-	return "the feed does not end: More is always set"
+	return feedEndless
 }
+
+const feedEndless = "the feed does not end: More is always set"
+
+// pages bounds the pages of a feed that ends: an entry may be named for each of its changes.
+func (r *storeRun) pages() int { return 1000 + 40*len(r.all) }
 
 // compare holds what the follower knows against what there is.
 func (f *follower) compare() string {

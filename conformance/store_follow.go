@@ -34,7 +34,7 @@ func (r *storeRun) appendEach(n int) string {
 func (r *storeRun) told(q core.ChangeQuery) ([]core.EntryChange, core.Mark, string) {
 	feed, _ := core.As[core.ChangeFeed](r.store)
 	var out []core.EntryChange
-	for range 20 + 4*len(r.all) {
+	for range r.pages() {
 		page, err := feed.Changes(r.ctx(), q)
 		if unsupported(err) {
 			return nil, "", "unsupported"
@@ -49,11 +49,14 @@ func (r *storeRun) told(q core.ChangeQuery) ([]core.EntryChange, core.Mark, stri
 			out = append(out, c)
 		}
 		spoilt(page.Changes)
+		if page.More && page.Mark == q.After {
+			return nil, "", feedEndless
+		}
 		if q.After = page.Mark; !page.More {
 			return out, q.After, ""
 		}
 	}
-	return nil, "", "the feed does not end: More is always set"
+	return nil, "", feedEndless
 }
 
 func feedOldest(r *storeRun) string {

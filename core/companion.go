@@ -21,7 +21,7 @@ type ChangeFeed interface {
 	// caller forgets what it knows and begins anew.
 	//
 	// Every change that was acknowledged before the call is among the answers of following it to the end. An entry that is gone by now
-	// may be left out or named as gone, in any case it is named as gone to those who were told of it before.
+	// may be left out or named as gone, in any case it is named as gone to those who were told of it before. One that changed several times may be named as often.
 	Changes(ctx context.Context, q ChangeQuery) (ChangePage, error)
 }
 
@@ -45,7 +45,7 @@ type ChangePage struct {
 	Changes []EntryChange
 	// Mark is the place behind the page; it is the query's when nothing changed.
 	Mark Mark
-	// More says that there is more behind Mark now.
+	// More says that there is more behind Mark now, which is another place than the query's then.
 	More bool
 }
 

@@ -80,7 +80,8 @@ const MetaTextOnly = "textOnly"
 //
 // The Engine fills every field before Store.Append and never changes an entry afterwards, except through Store.Update.
 type Entry struct {
-	// ID is unique within the store and made by the Engine: letters, digits, "-" and "_" only, at most 64 bytes, and not digits alone, which name a position.
+	// ID is made by the Engine, so that no other entry of a store has it; a store sees to it within an agent, see Store.Append. It is letters, digits, "-" and "_" only,
+	// at most 64 bytes, and not digits alone, which name a position.
 	ID      string `json:"id"`
 	Agent   string `json:"agent"`
 	Session string `json:"session"`

@@ -41,11 +41,14 @@ func appendMoved(ctx context.Context, s Store, entry Entry) (AppendResult, error
 		if _, found := s.Get(ctx, scope, []string{entry.ID}); found == nil {
 			return res, err
 		}
-		page, scanned := s.Scan(ctx, ScanQuery{Scope: scope, Reverse: true, Limit: 1})
-		if scanned != nil || len(page.Entries) == 0 {
+		newest, scanned := First(ctx, s, ScanQuery{Scope: scope, Reverse: true})
+		if errors.Is(scanned, ErrNotFound) {
+			return res, err
+		}
+		if scanned != nil {
 			return res, errors.Join(err, scanned)
 		}
-		entry.Seq = page.Entries[0].Seq + 1
+		entry.Seq = newest.Seq + 1
 		if entry.Seq < own+beyond/2 {
 			entry.Seq += beyond
 		}

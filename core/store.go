@@ -20,7 +20,8 @@ type Store interface {
 	// as the backend promises durability at all.
 	//
 	// It is idempotent by (agent, session, key): an entry whose key is known is not stored again, and the result names the id
-	// it has; so is the second of two with one key in one call. The same ID with another key is ErrConflict. After an error the caller may repeat the same call.
+	// it has; so is the second of two with one key in one call. The same ID with another key, or in another session of the agent, is ErrConflict, whether that is in
+	// the same batch or of an earlier call; a store may refuse it in another agent too. After an error the caller may repeat the same call.
 	//
 	// A position, (agent, session, Seq), exists once: a new entry at one that another entry holds is ErrConflict, whether that is in the
 	// same batch, of an earlier call, or of another process. Entries whose key is known are duplicates whatever their position; a position is
@@ -217,17 +218,27 @@ func As[T any](s Store) (T, bool) {
 // All walks a scope to its end, oldest first or newest first, page by page. It stops at the first error, which is the last
 // thing it yields.
 func All(ctx context.Context, s Store, scope Scope, reverse bool) iter.Seq2[Entry, error] {
-	return walk(ctx, s, ScanQuery{Scope: scope, Reverse: reverse})
+	return walk(ctx, s, ScanQuery{Scope: scope, Reverse: reverse, Limit: MaxPage})
 }
 
 // AllOf is All for the entries of one type, oldest first, whatever the store leaves out of a scan for it.
 func AllOf(ctx context.Context, s Store, scope Scope, kind EntryType) iter.Seq2[Entry, error] {
-	return walk(ctx, s, ScanQuery{Scope: scope, Type: kind})
+	return walk(ctx, s, ScanQuery{Scope: scope, Type: kind, Limit: MaxPage})
 }
 
+// First returns the first entry of a scan, behind as many pages as hold none, and ErrNotFound where there is none. The query's Limit and Cursor are not looked at.
+func First(ctx context.Context, s Store, q ScanQuery) (Entry, error) {
+	q.Limit = 1
+	for entry, err := range walk(ctx, s, q) {
+		return entry, err
+	}
+	return Entry{}, ErrNotFound
+}
+
+// walk follows a scan to its end, in pages of the query's Limit.
 func walk(ctx context.Context, s Store, q ScanQuery) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		q.Limit, q.Cursor = MaxPage, "" // it may be walked again
+		q.Cursor = "" // it may be walked again
 		for {
 			page, err := s.Scan(ctx, q)
 			if err != nil {

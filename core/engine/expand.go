@@ -160,12 +160,12 @@ func (e *Engine) Expand(ctx context.Context, req ExpandRequest) (_ ExpandResult,
 // reached reads an entry that the session may see, by its id or, of the session itself, by its position.
 func (r *reach) reached(ctx context.Context, id string) (core.Entry, error) {
 	if seq, err := strconv.ParseInt(id, 10, 64); err == nil && seq >= 0 && seq < math.MaxInt64 {
-		page, err := r.e.store.Scan(ctx, core.ScanQuery{Scope: r.session.Scope(), FromSeq: seq, ToSeq: seq + 1, Limit: 1})
-		if err != nil {
+		entry, err := core.First(ctx, r.e.store, core.ScanQuery{Scope: r.session.Scope(), FromSeq: seq, ToSeq: seq + 1})
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return core.Entry{}, err
 		}
-		if len(page.Entries) == 1 && page.Entries[0].Seq == seq && r.holds(&page.Entries[0]) {
-			return page.Entries[0], nil
+		if err == nil && r.holds(&entry) {
+			return entry, nil
 		}
 	}
 	for _, scope := range r.scopes { // among them are those of all entries on the path, see expire

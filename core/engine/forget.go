@@ -209,13 +209,14 @@ func (er *erasure) collect(ctx context.Context) error {
 			}
 		}
 		for id := range er.spans {
-			page, err := er.e.store.Scan(ctx, core.ScanQuery{Scope: id.Scope(), Reverse: true, Limit: 1})
+			newest, err := core.First(ctx, er.e.store, core.ScanQuery{Scope: id.Scope(), Reverse: true})
+			if errors.Is(err, core.ErrNotFound) {
+				continue
+			}
 			if err != nil {
 				return err
 			}
-			for _, entry := range page.Entries {
-				er.ends[id] = entry.Seq + 1
-			}
+			er.ends[id] = newest.Seq + 1
 		}
 		return nil
 	}

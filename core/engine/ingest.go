@@ -527,8 +527,8 @@ func (s *session) begins(ctx context.Context, entries []core.Entry) error {
 	if !s.e.sharedViews || len(entries) == 0 {
 		return nil
 	}
-	page, err := s.e.store.Scan(ctx, core.ScanQuery{Scope: s.id.Scope(), FromSeq: entries[0].Seq, Limit: 1})
-	if err != nil || len(page.Entries) > 0 && page.Entries[0].ID == entries[0].ID {
+	first, err := core.First(ctx, s.e.store, core.ScanQuery{Scope: s.id.Scope(), FromSeq: entries[0].Seq})
+	if err != nil && !errors.Is(err, core.ErrNotFound) || err == nil && first.ID == entries[0].ID {
 		return nil //nolint:nilerr // what cannot be read now is found out when it is
 	}
 	s.purge()

@@ -259,13 +259,13 @@ func (s *session) fill(ctx context.Context) error {
 func (e *Engine) record(ctx context.Context, entry core.Entry) (core.AppendResult, error) {
 	last, same := int64(-1), 0
 	for n := 0; ; n++ {
-		page, err := e.store.Scan(ctx, core.ScanQuery{Scope: entry.SessionID().Scope(), Reverse: true, Limit: 1})
-		if err != nil {
+		newest, err := core.First(ctx, e.store, core.ScanQuery{Scope: entry.SessionID().Scope(), Reverse: true})
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return core.AppendResult{}, err
 		}
 		entry.Seq = 0
-		if len(page.Entries) > 0 {
-			entry.Seq = page.Entries[0].Seq + 1
+		if err == nil {
+			entry.Seq = newest.Seq + 1
 		}
 		if same++; entry.Seq != last {
 			last, same = entry.Seq, 0

@@ -189,9 +189,9 @@ func (e *Engine) unerased(ctx context.Context, parent *core.View) error {
 			continue
 		}
 		seen[owner] = true
-		var page core.Page
-		page, err = e.store.Scan(ctx, core.ScanQuery{Scope: owner.Scope(), FromSeq: sp.From, Limit: 1})
-		if err == nil && (len(page.Entries) == 0 || page.Entries[0].Seq != sp.From) { // a purge deletes the entries first, and then the view
+		var first core.Entry
+		first, err = core.First(ctx, e.store, core.ScanQuery{Scope: owner.Scope(), FromSeq: sp.From})
+		if errors.Is(err, core.ErrNotFound) || err == nil && first.Seq != sp.From { // a purge deletes the entries first, and then the view
 			err = errOvertaken
 		}
 	}

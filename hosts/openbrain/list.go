@@ -2,6 +2,7 @@ package openbrain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -190,11 +191,11 @@ func (s *Server) marked(ctx context.Context, src *source, q listQuery) (at *plac
 		return nil, "", nil
 	}
 	if q.reverse { // another server may have stored something
-		page, err := s.store.Scan(ctx, core.ScanQuery{Scope: src.scope(), Reverse: true, Limit: 1})
-		if err != nil {
+		newest, err := core.First(ctx, s.store, core.ScanQuery{Scope: src.scope(), Reverse: true})
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return nil, "", fmt.Errorf("openbrain: list: %w", err)
 		}
-		if len(page.Entries) == 0 || page.Entries[0].ID != m.newest {
+		if err != nil || newest.ID != m.newest {
 			return nil, "", nil
 		}
 	}

@@ -2,6 +2,7 @@ package openbrain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -59,13 +60,11 @@ func (s *source) next(now int64) int64 {
 // meet looks for the newest thought in the store, so that next is behind it: the clock may have been set back since, or be another
 // server's.
 func (s *source) meet(ctx context.Context, store core.Store) error {
-	page, err := store.Scan(ctx, core.ScanQuery{Scope: s.scope(), Reverse: true, Limit: 1})
-	if err != nil {
+	newest, err := core.First(ctx, store, core.ScanQuery{Scope: s.scope(), Reverse: true})
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return err
 	}
-	for _, e := range page.Entries {
-		for last := s.seq.Load(); e.Seq > last && !s.seq.CompareAndSwap(last, e.Seq); last = s.seq.Load() {
-		}
+	for last := s.seq.Load(); newest.Seq > last && !s.seq.CompareAndSwap(last, newest.Seq); last = s.seq.Load() {
 	}
 	s.met.Store(true)
 	return nil
@@ -217,16 +216,12 @@ func (s *source) sync(ctx context.Context, store core.Store, now time.Time, tell
 		return nil
 	}
 	if first {
-		page, err := store.Scan(ctx, core.ScanQuery{Scope: s.scope(), Reverse: true, Limit: 1})
-		if err != nil {
+		newest, err := core.First(ctx, store, core.ScanQuery{Scope: s.scope(), Reverse: true})
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return fmt.Errorf("openbrain: look for news: %w", err)
 		}
-		var seen int64
-		if len(page.Entries) > 0 {
-			seen = page.Entries[0].Seq
-		}
-		s.tail.begin(seen, now)
-		from = seen - syncWindow
+		s.tail.begin(newest.Seq, now)
+		from = newest.Seq - syncWindow
 	}
 	q := core.ScanQuery{Scope: s.scope(), FromSeq: max(from, 0), Limit: core.MaxPage}
 	for {
