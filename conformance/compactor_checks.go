@@ -14,12 +14,15 @@ import (
 )
 
 func compactorChecks() []Check {
-	return slices.Concat(compactorContract(), roundChecks(), ownershipChecks(), taskCompactorChecks(), hangingChecks())
+	return slices.Concat(compactorContract(), roundChecks(), ownershipChecks(), taskCompactorChecks(), includingChecks(), moodChecks(), hangingChecks())
 }
 
 func compactorContract() []Check {
 	owner, delegate := []Need{NeedOwner}, []Need{NeedDelegate}
 	return []Check{
+		// The first, because every check reports what was published and is returned once more.
+		{ID: "patch.publish", Promise: 9, Suite: SuiteCompactor, compactor: patchPublish, Needs: owner,
+			Rule: "what was published is not returned once more, and what could not be published is an error"},
 		{ID: "patch.oldest", Promise: 5, Suite: SuiteCompactor, compactor: patchOldest, Needs: owner,
 			Rule: "replacements stand for the oldest live entries, without a gap, each once, none of them protected"},
 		{ID: "patch.groups", Promise: 5, Suite: SuiteCompactor, compactor: patchGroups, Needs: owner,
@@ -78,7 +81,18 @@ func patchOldest(r *compactorRun) string {
 			return "replaced entries: " + d
 		}
 	}
-	return ""
+	// Somebody insists where all of it has to stay.
+	c := r.task(true)
+	c.Protected = len(c.Entries)
+	patches, text := r.run(c)
+	for _, p := range patches {
+		for _, rep := range p.Replace {
+			if len(rep.Entries) > 0 {
+				return fmt.Sprintf("entries %q are replaced, and all %d are protected", rep.Entries, c.Protected)
+			}
+		}
+	}
+	return text
 }
 
 func patchGroups(r *compactorRun) string {
@@ -104,7 +118,7 @@ func patchGroups(r *compactorRun) string {
 var summaryKinds = []string{"summary", "fallback", "note", "index", "host"}
 
 func patchText(r *compactorRun) string {
-	if text := r.trueTexts(); text != "" {
+	if text := r.trueTexts(r.task(true)); text != "" {
 		return text
 	}
 	front := []piece{{Size: 20}, {Calls: 2, Size: 20}}
@@ -112,12 +126,36 @@ func patchText(r *compactorRun) string {
 		front = append(front, piece{Size: 20, Odd: len(oddPieces) - 1 - n}, piece{Size: 30})
 	}
 	r.pieces, r.args = slices.Concat(front, r.pieces, front), fmt.Sprintf(`{"of":%q}`, wordy(longWords))
-	return r.trueTexts()
+	if text := r.trueTexts(r.task(true)); text != "" {
+		return text
+	}
+	return r.callsStay()
+}
+
+// longResult is as many words as are shortened by whoever shortens results.
+const longResult = 2000
+
+// callsStay asks where it is enough to shorten results: the calls stay, and have long arguments.
+func (r *compactorRun) callsStay() string {
+	r.pieces = []piece{{Calls: 1, Size: longResult}, {Calls: 2, Size: longResult}, {Size: 5}, {Calls: 2, Size: longResult, Joined: true}, {Calls: 1, Size: 5}, {Calls: 1}, {Size: 5}, {Size: 5}, {Size: 5}}
+	for _, tenths := range []int{5, 9} {
+		c := r.task(true)
+		c.Target = c.Tokens * tenths / 10
+		for i := range c.Entries {
+			if e := &c.Entries[i]; i > tenths && len(e.Message.Calls()) > 0 { // some say what they call for
+				e.Message = e.Message.WithParts(append([]message.Part{{Kind: message.Text, Text: "I look. "}}, e.Message.Parts...))
+				e.Fingerprint = message.Fingerprint(e.Message)
+			}
+		}
+		if text := r.trueTexts(c); text != "" {
+			return fmt.Sprintf("long results and arguments, %d tenths may stay: %s", tenths, text)
+		}
+	}
+	return ""
 }
 
 // trueTexts looks at the texts of a patch, and at what a model was told.
-func (r *compactorRun) trueTexts() string {
-	c := r.task(true)
+func (r *compactorRun) trueTexts(c core.Compaction) string {
 	calls := r.model.Calls()
 	patches, text := r.run(c)
 	if text != "" {
@@ -172,7 +210,7 @@ func (r *compactorRun) progress(c core.Compaction, patches []core.Patch) string 
 	case empty && removable(c) > 2*c.SummaryTokens+200:
 		return fmt.Sprintf("the patch is empty (%q) although %d tokens could go", reason, removable(c))
 	}
-	return ""
+	return r.costly(c, patches)
 }
 
 func patchProgress(r *compactorRun) string {
@@ -368,13 +406,17 @@ func patchPure(r *compactorRun) string {
 	return ""
 }
 
-func deterministicPatch(r *compactorRun) string {
+func deterministicPatch(r *compactorRun) string { return r.deterministic(r.compactor, r.compactor) }
+
+// deterministic asks two for the same, or one twice.
+func (r *compactorRun) deterministic(of ...core.Compactor) string {
 	var texts [2]string
+	var all [2][]core.Patch
 	days := daysNow()
 	for i := range texts {
 		c := r.task(true)
 		r.aged(&c)
-		patches, text := r.run(c)
+		patches, text := r.answers(of[i], c)
 		if text != "" {
 			return text
 		}
@@ -382,10 +424,10 @@ func deterministicPatch(r *compactorRun) string {
 		if err != nil {
 			return err.Error()
 		}
-		texts[i] = string(b)
+		all[i], texts[i] = patches, string(b)
 	}
-	if texts[0] != texts[1] {
-		return fmt.Sprintf("patch %s, then %s", texts[0], texts[1])
+	if d := differs(all[1], all[0]); d != "" {
+		return fmt.Sprintf("the second time the patch's %s: %s, then %s", d, texts[0], texts[1])
 	}
 	for _, day := range append(days, daysNow()...) {
 		if strings.Contains(texts[1], day) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -147,15 +148,19 @@ func copied(patches []core.Patch) []core.Patch {
 	return out
 }
 
-func patchAlone(r *compactorRun) string {
+func patchAlone(r *compactorRun) string { return r.alone(r.compactor, 0) }
+
+// alone asks a compactor for one patch after the other, each so much later than the one before, and another one for each of them alone.
+func (r *compactorRun) alone(of core.Compactor, later time.Duration) string {
 	var given, kept [][]core.Patch
 	for n, c := range r.variants() {
+		c.Now = c.Now.Add(time.Duration(n) * later)
 		alone, text := r.answers(r.open(r.tb, r.model), c)
 		if text != "" {
 			return text
 		}
 		asked := r.model.Calls()
-		got, text := r.answers(r.compactor, c)
+		got, text := r.answers(of, c)
 		if text != "" {
 			return text
 		}

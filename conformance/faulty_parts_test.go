@@ -296,7 +296,7 @@ func (b *brokenCompactor) Compact(ctx context.Context, c core.Compaction) (core.
 func compactorFault(name string, sound func() (core.Compactor, error), change func(*brokenCompactor, *conformance.Model), caught []string, kin ...string) fault {
 	// These look at everything at once.
 	kin = append(kin, "patch.concurrent", "patch.honest", "patch.host-fails", "patch.instructions", "patch.listed", "patch.publish", "patch.rounds", "patch.whole",
-		"patch.alone", "patch.long", "patch.paid")
+		"patch.alone", "patch.long", "patch.paid", "deterministic.fallback", "patch.included", "patch.worth")
 	over := func(env conformance.Env) (core.Compactor, error) {
 		c, err := sound()
 		b := &brokenCompactor{Compactor: c}
@@ -317,7 +317,7 @@ func compactorFault(name string, sound func() (core.Compactor, error), change fu
 }
 
 func faultyCompactors() []fault {
-	return append(plainCompactors(), seldomCompactors()...)
+	return slices.Concat(plainCompactors(), seldomCompactors(), byThemselves())
 }
 
 func plainCompactors() []fault {

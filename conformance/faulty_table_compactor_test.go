@@ -710,7 +710,7 @@ func tableCompactors() []broken {
 		p.Stubs = map[string]window.Stub{c.Entries[0].ID: {Kind: window.Masked}}
 		return p, err
 	})
-	return slices.Concat(out, tablePatches())
+	return slices.Concat(out, tablePatches(), tableByThemselves())
 }
 
 // sharedTask takes the task of whoever called last.

@@ -10,7 +10,8 @@ type TokenCounter func(text string) int
 // Completer asks a language model for text.
 //
 // The implementer returns when ctx ends, with ctx's error wrapped; retries only what may succeed; never puts prompts or
-// keys into errors. It is safe for concurrent use. The caller treats the text as untrusted.
+// keys into errors. It is safe for concurrent use. The caller treats the text as untrusted; a
+// Compactor may hand it on in a Patch as it is, see Replacement.Text.
 type Completer interface {
 	Complete(ctx context.Context, req CompletionRequest) (Completion, error)
 }
