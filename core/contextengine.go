@@ -44,7 +44,8 @@ type AfterTurner interface {
 	AfterTurn(ctx context.Context, req AfterTurnRequest) error
 }
 
-// Maintainer does what can wait: it is called off the reply path. That something failed, or that ctx ended, is an error, as of any call, not a Reason.
+// Maintainer does what can wait: it is called off the reply path. Where there was something to do,
+// that it failed or that ctx ended is an error, as of any call, not a Reason.
 type Maintainer interface {
 	Maintain(ctx context.Context, req MaintainRequest) (MaintainResult, error)
 }
