@@ -87,6 +87,10 @@ const (
 	NeedArmed Need = "engine.Armed"
 	// NeedRetrier: the engine is an engine.Retrier.
 	NeedRetrier Need = "engine.Retrier"
+	// NeedRefresher: the engine is an engine.Refresher.
+	NeedRefresher Need = "engine.Refresher"
+	// NeedPinger: the engine is a core.Pinger.
+	NeedPinger Need = "core.Pinger"
 )
 
 // Check is one rule and the property that examines it.

@@ -135,8 +135,10 @@ func applicable(tb testing.TB, c Combination, tokens *tokenCache, o options) map
 	_, scores := d.engine.(engine.Scorer)
 	_, arms := d.engine.(engine.Armed)
 	_, retries := d.engine.(engine.Retrier)
+	_, refreshes := d.engine.(engine.Refresher)
+	_, pings := d.engine.(core.Pinger)
 	owns := d.engine.Info().OwnsCompaction
-	have := map[Need]bool{NeedOwner: owns, NeedDelegate: !owns, NeedSubagents: sub, NeedTurns: turns, NeedRecaller: back, NeedScorer: scores, NeedArmed: arms, NeedRetrier: retries}
+	have := map[Need]bool{NeedOwner: owns, NeedDelegate: !owns, NeedSubagents: sub, NeedTurns: turns, NeedRecaller: back, NeedScorer: scores, NeedArmed: arms, NeedRetrier: retries, NeedRefresher: refreshes, NeedPinger: pings}
 	d.dispose()
 	checks := map[string]Check{}
 	for _, check := range engineChecks() {

@@ -27,10 +27,12 @@ const (
 	// faultUpdate and faultDelete are armed by scripts.
 	faultUpdate
 	faultDelete
+	// faultDown lets every call fail. It is armed by scripts.
+	faultDown
 )
 
 func (p faultPlace) String() string {
-	return [...]string{"none", "append", "ack", "scan", "swap", "cancel", "", "update", "delete"}[p%(faultDelete+1)]
+	return [...]string{"none", "append", "ack", "scan", "swap", "cancel", "", "update", "delete", "every call"}[p%(faultDown+1)]
 }
 
 // errBroken is what a store says that is broken.
@@ -131,7 +133,7 @@ func (f *faults) strike(p faultPlace) error {
 		}
 		return nil
 	}
-	if f.place != p || f.left <= 0 {
+	if f.place != p && f.place != faultDown || f.left <= 0 {
 		return nil
 	}
 	if f.skip > 0 {
@@ -155,6 +157,7 @@ type faultStore struct {
 var (
 	_ core.Store     = (*faultStore)(nil)
 	_ core.Unwrapper = (*faultStore)(nil)
+	_ core.Pinger    = (*faultStore)(nil)
 	_ core.ViewStore = (*faultViewStore)(nil)
 )
 
@@ -217,6 +220,17 @@ func (s *faultStore) Delete(ctx context.Context, scope core.Scope, ids []string)
 
 func (s *faultStore) Close() error { return s.inner.Close() }
 
+// Ping is the store's own, or says nothing where it has none.
+func (s *faultStore) Ping(ctx context.Context) error {
+	if err := s.faults.strike(faultDown); err != nil {
+		return err
+	}
+	if p, ok := core.As[core.Pinger](s.inner); ok {
+		return p.Ping(ctx)
+	}
+	return nil
+}
+
 // faultViewStore is a faultStore over a store that keeps views.
 type faultViewStore struct {
 	*faultStore
@@ -224,6 +238,9 @@ type faultViewStore struct {
 }
 
 func (s *faultViewStore) LoadView(ctx context.Context, id core.SessionID) (core.View, error) {
+	if err := s.faults.strike(faultDown); err != nil {
+		return core.View{}, err
+	}
 	return s.views.LoadView(ctx, id)
 }
 
@@ -235,9 +252,15 @@ func (s *faultViewStore) SwapView(ctx context.Context, v core.View) error {
 }
 
 func (s *faultViewStore) DeleteView(ctx context.Context, id core.SessionID) error {
+	if err := s.faults.strike(faultDown); err != nil {
+		return err
+	}
 	return s.views.DeleteView(ctx, id)
 }
 
 func (s *faultViewStore) ListViews(ctx context.Context, q core.ViewQuery) ([]core.SessionID, error) {
+	if err := s.faults.strike(faultDown); err != nil {
+		return nil, err
+	}
 	return s.views.ListViews(ctx, q)
 }

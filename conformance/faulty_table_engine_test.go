@@ -39,6 +39,8 @@ type wrongEngine struct {
 	forget   func(context.Context, engine.ForgetRequest) (engine.Receipt, error)
 	dispose  func(context.Context) error
 	retry    func()
+	refresh  func(context.Context) error
+	ping     func(context.Context) error
 }
 
 // requested is the key of the request in the context that around is given, a pointer to it.
@@ -195,6 +197,20 @@ func (w *wrongEngine) Retry() {
 		return
 	}
 	w.Engine.Retry()
+}
+
+func (w *wrongEngine) Refresh(ctx context.Context) error {
+	if w.refresh != nil {
+		return w.refresh(ctx)
+	}
+	return w.Engine.Refresh(ctx)
+}
+
+func (w *wrongEngine) Ping(ctx context.Context) error {
+	if w.ping != nil {
+		return w.ping(ctx)
+	}
+	return w.Engine.Ping(ctx)
 }
 
 func brokenEngineOf(class, name string, s setup, change func(*wrongEngine), opts ...conformance.Option) broken {

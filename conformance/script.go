@@ -46,7 +46,7 @@ var scriptChecks = []Check{
 	{ID: "contract.forget", Promise: 2, Suite: SuiteEngine, script: scriptForget,
 		Rule: "an erasure of many entries, of a time, or of a session reaches exactly those, and its receipt says so, with the reason, however many there are; a session that was purged has another epoch"},
 	{ID: "contract.back", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, script: scriptBack,
-		Rule: "what is found and expanded is the stored entry in every field; pages leave nothing out and repeat nothing; Describe counts what there is"},
+		Rule: "what is found and expanded is the stored entry in every field; pages leave nothing out and repeat nothing; Describe counts what there is when it is asked"},
 	{ID: "contract.subagent", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptSubagent,
 		Rule: "a grant opens the parent's history until it is rolled back, over, or the subagent has ended, and what it hands back is stored; a fork begins with what its parent shows"},
 	{ID: "contract.nested", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptNested,
@@ -72,7 +72,7 @@ func drawn(id, combination string, o options) bool {
 // scripts are all checks that play a script.
 func scripts() []Check {
 	return slices.Concat(scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, askedScriptChecks,
-		heldChecks, eraseChecks, failChecks, severalChecks, reachChecks, endedScriptChecks, resetScriptChecks, promptScriptChecks, questionChecks, courseScriptChecks, turnChecks, saidAgainChecks, keptChecks, returnedChecks, compactedChecks)
+		heldChecks, eraseChecks, failChecks, severalChecks, reachChecks, endedScriptChecks, resetScriptChecks, promptScriptChecks, questionChecks, courseScriptChecks, turnChecks, saidAgainChecks, keptChecks, returnedChecks, compactedChecks, refreshChecks)
 }
 
 // examineScripts runs the scripts that checks name, each on an engine of its own.

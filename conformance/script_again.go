@@ -22,8 +22,6 @@ var againChecks = []Check{
 		Rule: "keys hold after a restart, for every session apart, to their last byte and however many turns came since, and a batch of known and new messages stores the new ones"},
 	{ID: "contract.concurrent", Promise: 8, Suite: SuiteEngine, script: scriptConcurrent,
 		Rule: "calls at the same time get what each of them gets alone, whether for one session or for several, no session waits for another one, and no result changes later"},
-	{ID: "contract.digest", Promise: 6, Suite: SuiteEngine, script: scriptDigest,
-		Rule: "a digest that cannot be matched is ErrNeedTranscript, whatever call it comes with, and the epoch stays while a host's conversation only grows"},
 	{ID: "contract.known", Promise: 6, Suite: SuiteEngine, script: scriptKnown,
 		Rule: "what is known of a session is known after a restart, in every field of every way to store it"},
 }

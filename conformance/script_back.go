@@ -102,7 +102,7 @@ func scriptBack(s *script) string {
 	if text := s.backPages(r); text != "" {
 		return text
 	}
-	if text := s.described(r); text != "" {
+	if text := inTurn(func() string { return s.described(r) }, func() string { return s.describedAnew(r) }); text != "" {
 		return text
 	}
 	shown, err := s.assemble(8000, nil)

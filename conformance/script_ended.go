@@ -14,7 +14,7 @@ import (
 // endedScriptChecks look at what comes back from subagents, and what stays of launches that failed.
 var endedScriptChecks = []Check{
 	{ID: "contract.ended", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptEnded,
-		Rule: "each result of each subagent is stored once, all of it, whoever is told who its parent is; where it says nothing the subagent's last answer is; a prompt shows it as a quotation"},
+		Rule: "each result of each subagent is stored once, all of it, whoever is told who its parent is, also after a restart; where it says nothing the subagent's last answer is; a prompt shows it as a quotation"},
 	{ID: "contract.undone", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents, NeedRecaller}, script: scriptUndone,
 		Rule: "a preparation that was rolled back opens nothing in either direction, and takes nothing from other subagents"},
 }
@@ -75,7 +75,52 @@ func scriptEnded(s *script) string {
 			return fmt.Sprintf("result %d, %q of the subagent %s, left %d new entries with its parent, want %d that say it: %+v", n+1, c.result, c.child, len(fresh), c.fresh, fresh)
 		}
 	}
-	return inTurn(s.saysNothing, s.neverAnswered, s.quotesResults, s.handsBackAll)
+	return inTurn(s.endedLater, s.saysNothing, s.neverAnswered, s.quotesResults, s.handsBackAll)
+}
+
+// endedLater ends subagents, whose parent is not named, with another process than the one that prepared them, and tells it again after one more restart.
+func (s *script) endedLater() string {
+	if !s.restarts() {
+		return ""
+	}
+	type ended struct {
+		child        core.SessionID
+		result, want string
+	}
+	var all []ended
+	for _, mode := range []core.SpawnMode{core.SpawnIsolated, core.SpawnFork} {
+		for _, silent := range []bool{false, true} {
+			e := ended{child: kid(fmt.Sprintf("ended later %s %v", mode, silent))}
+			if _, text := s.spawned(mode, e.child); text != "" {
+				return text
+			}
+			answer := s.message(message.Assistant, "the ferry is late")
+			for _, m := range []message.Message{s.message(message.User, "is it late"), answer} {
+				if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: e.child, Message: m}); err != nil {
+					return fmt.Sprintf("ingest into a subagent's session: error %v", err)
+				}
+			}
+			if e.want = answer.Text(); !silent {
+				e.result = fmt.Sprintf("the ferry of %s is late", e.child.Session)
+				e.want = e.result
+			}
+			all = append(all, e)
+		}
+	}
+	for told := range 2 {
+		s.reopen(true)
+		for _, e := range all {
+			fresh, text := s.handsBack(core.SessionID{}, e.child, e.result)
+			if text != "" {
+				return text
+			}
+			if len(fresh) != 1-told || told == 0 && (fresh[0].Type != core.TypeSubagent || !strings.HasSuffix(fresh[0].Text(), e.want)) {
+				return fmt.Sprintf("the subagent %s, which was prepared before a restart, ended with the result %q, its parent not named, told %d times: %d new entries with that parent, want %d that says %q: %+v",
+					e.child, e.result, told+1, len(fresh), 1-told, e.want, fresh)
+			}
+		}
+	}
+	return ""
 }
 
 // saysNothing ends subagents whose result, and whose last answer, are nothing to see. The parent is not named.

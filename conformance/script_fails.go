@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ var failChecks = []Check{
 	{ID: "contract.degraded", Promise: 9, Suite: SuiteEngine, script: scriptDegraded,
 		Rule: "a prompt that was made while the store failed says so, in the result or in Info.Health, and one that may be too large leaves the count to the host"},
 	{ID: "contract.dispose", Promise: 9, Suite: SuiteEngine, script: scriptDispose,
-		Rule: "Dispose returns when its context ends, also while a call is under way"},
+		Rule: "Dispose returns when its context ends, also while a call is under way; without an error it has waited for that, and every later call is ErrClosed"},
 	{ID: "contract.aside", Promise: 9, Suite: SuiteEngine, Needs: []Need{NeedRetrier}, script: scriptAside,
 		Rule: "an engine that is set aside in one session serves the others, and serves all once it was asked to try again"},
 }
@@ -79,33 +80,74 @@ func scriptDispose(s *script) string {
 	if _, ok := s.engine.(core.Disposer); !ok {
 		return ""
 	}
-	for _, name := range []string{"ingest", "commit turn", "bootstrap", "assemble", "compact"} {
+	for _, name := range []string{"ingest", "ingest batch", "commit turn", "after turn", "bootstrap", "assemble", "compact", "subagent ended", "forget"} {
 		id := core.SessionID{Agent: s.id.Agent, Session: "waits in " + name}
 		call := s.storing(id)[name]
 		if call == nil {
 			continue
 		}
+		returned, disposed := make(chan struct{}), false
 		waits := func(ctx context.Context) error {
+			defer close(returned)
 			_ = call(ctx) // what becomes of it is the engine's
 			return nil
 		}
-		if text := s.whileHeld(id, waits, s.disposesSoon); text != "" {
+		text := s.whileHeld(id, waits, func() string { disposed = true; return s.disposesSoon(returned) })
+		if text != "" {
 			return fmt.Sprintf("while %s waits for the store: %s", name, text)
+		}
+		if !disposed {
+			continue // it stores nothing
+		}
+		if text := s.isClosed(); text != "" {
+			return fmt.Sprintf("disposed of while %s waited for the store, which it no longer does: %s", name, text)
 		}
 		if !s.restarts() {
 			return ""
 		}
 		s.reopen(true)
 	}
+	s.dispose()
+	if text := s.isClosed(); text != "" {
+		return "disposed of while no call was under way: " + text
+	}
+	if s.restarts() {
+		s.reopen(true)
+	}
 	return ""
 }
 
-// disposesSoon disposes of the engine with a context that has ended.
-func (s *script) disposesSoon() string {
+// returnsToo is how long a call may take to return that an engine ended.
+const returnsToo = time.Second
+
+// disposesSoon disposes of the engine with a context that has ended, while a call waits for the store.
+func (s *script) disposesSoon(returned <-chan struct{}) string {
 	ctx, cancel := cancelled(s.ctx())
 	defer cancel()
-	if err := s.engine.(core.Disposer).Dispose(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	err := s.engine.(core.Disposer).Dispose(ctx)
+	if err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Sprintf("dispose with an ended context: error %v, want the context's", err)
+	}
+	if err == nil {
+		select {
+		case <-returned: // one that the engine ended itself
+		case <-time.After(returnsToo):
+			return "dispose with an ended context returns no error, and the call is still under way"
+		}
+	}
+	return ""
+}
+
+// isClosed makes every call of an engine that was disposed of.
+func (s *script) isClosed() string {
+	calls := s.calls(core.SessionID{Agent: s.id.Agent, Session: "behind the end"})
+	if !s.engine.Info().OwnsCompaction {
+		delete(calls, "compact") // it is the runtime's, to which it may still be passed on
+	}
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
+		if err := calls[name](s.ctx()); !errors.Is(err, core.ErrClosed) {
+			return fmt.Sprintf("%s: error %v, want ErrClosed", name, err)
+		}
 	}
 	return ""
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
-	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -26,6 +25,8 @@ var moreScriptChecks = []Check{
 		Rule: "a call's budget bounds its prompt, whatever the last one was and whatever the settings say of a model; their words are the host's own"},
 	{ID: "contract.odd", Promise: 5, Suite: SuiteEngine, script: scriptOdd,
 		Rule: "messages that say the same, ids of calls used again, odd times and system messages in the middle and at the end stay where they were said, by whatever call they come"},
+	{ID: "contract.digest", Promise: 6, Suite: SuiteEngine, script: scriptDigest,
+		Rule: "a digest that cannot be matched is ErrNeedTranscript, whatever call it comes with, and the epoch stays while a host's conversation only grows"},
 	{ID: "contract.transcript", Promise: 6, Suite: SuiteEngine, script: scriptTranscript,
 		Rule: "every call that takes a transcript takes all of it, however long it is, also what says the same under another name than what is not shown any more and results that say the same, each once, but nothing of what nobody said"},
 	{ID: "contract.atomic", Promise: 9, Suite: SuiteEngine, script: scriptAtomic,
@@ -33,7 +34,7 @@ var moreScriptChecks = []Check{
 	{ID: "contract.asked", Promise: 6, Suite: SuiteEngine, script: scriptAsked,
 		Rule: "asking for the window, at whatever point, leaves what a later call shows as it would be"},
 	{ID: "contract.maintain", Suite: SuiteEngine, script: scriptMaintain,
-		Rule: "Maintain says whether it changed anything"},
+		Rule: "Maintain says whether it changed anything; where it would have, and the store fails or its context has ended, it is an error, as of any call"},
 }
 
 // everyField are messages with something in every field that hosts set.
@@ -319,41 +320,6 @@ func scriptNames(s *script) string {
 		for i, m := range res.Messages {
 			if res.RecallLen == 0 && m.Text() != said[id] {
 				return fmt.Sprintf("message %d of session %q of agent %q is %q, %q was all that was said", i, id.Session, id.Agent, m.Text(), said[id])
-			}
-		}
-	}
-	return ""
-}
-
-func scriptMaintain(s *script) string {
-	e, ok := s.engine.(core.Maintainer)
-	r, describes := s.engine.(engine.Recaller)
-	if !ok || !describes {
-		return ""
-	}
-	for _, size := range []struct{ messages, budget int }{{4, 8000}, {40, 900}} {
-		id := core.SessionID{Agent: "agent-a", Session: fmt.Sprintf("maintained %d", size.messages)}
-		if _, text := s.talk(id, size.messages, 25); text != "" {
-			return text
-		}
-		if _, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: size.budget}); err != nil {
-			return fmt.Sprintf("assemble: error %v", err)
-		}
-		for n := range 3 {
-			before, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: id})
-			if err != nil {
-				return fmt.Sprintf("describe: error %v", err)
-			}
-			res, err := e.Maintain(s.ctx(), core.MaintainRequest{Session: id, Reason: "turn", Budget: size.budget})
-			if err != nil {
-				return fmt.Sprintf("maintain: error %v", err)
-			}
-			after, err := r.Describe(s.ctx(), engine.DescribeRequest{Session: id})
-			if err != nil {
-				return fmt.Sprintf("describe: error %v", err)
-			}
-			if d := differs(after, before); (d != "") != res.Changed {
-				return fmt.Sprintf("maintain %d of %d messages says that it changed something: %v (%q), and Describe: %q", n+1, size.messages, res.Changed, res.Reason, d)
 			}
 		}
 	}

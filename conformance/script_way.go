@@ -257,10 +257,7 @@ func scriptFound(s *script) string {
 			return fmt.Sprintf("search from entry %d to entry %d (-1 is without a bound) finds %d of %d entries, want %d", c.from, c.to, found, len(entries), c.want)
 		}
 	}
-	if text := s.oddQueries(r); text != "" {
-		return text
-	}
-	return s.foundByAll(r)
+	return inTurn(func() string { return s.foundToTheEnd(r, id, entries) }, func() string { return s.oddQueries(r) }, func() string { return s.foundByAll(r) })
 }
 
 // oddlyWritten are what people look for as it stands. Each has a meaning in some language of queries.

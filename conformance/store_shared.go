@@ -344,7 +344,7 @@ func sharedClose(r *storeRun) string {
 	}
 	for _, first := range []bool{false, true} {
 		ends, stays := r.another(r.tb, r.store), r.store
-		if ends == stays {
+		if sameValue(ends, stays) {
 			return "" // it can be opened only once here
 		}
 		if first {

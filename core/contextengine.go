@@ -44,7 +44,8 @@ type AfterTurner interface {
 	AfterTurn(ctx context.Context, req AfterTurnRequest) error
 }
 
-// Maintainer does what can wait: it is called off the reply path.
+// Maintainer does what can wait: it is called off the reply path. Where there was something to do,
+// that it failed or that ctx ended is an error, as of any call, not a Reason.
 type Maintainer interface {
 	Maintain(ctx context.Context, req MaintainRequest) (MaintainResult, error)
 }
@@ -59,7 +60,8 @@ type SubagentHost interface {
 	OnSubagentEnded(ctx context.Context, req SubagentEnded) error
 }
 
-// Disposer releases what an engine holds. It may wait for calls under way, as long as ctx lasts.
+// Disposer releases what an engine holds. It waits for calls under way, as long as ctx lasts: nil says that they are over and all is released; where ctx ends
+// first it returns ctx's error, and what is left is released when they are over. Later calls return ErrClosed.
 type Disposer interface {
 	Dispose(ctx context.Context) error
 }
@@ -271,6 +273,7 @@ type AssembleResult struct {
 	// Stepped says that the window moved in this call.
 	Stepped bool `json:"stepped,omitempty"`
 	// CompactionDue says that enough history left the window for a compaction to be worth it. How much is enough is the engine's; many times the budget is.
+	// It is said in every prompt until a compaction changed that.
 	CompactionDue bool `json:"compactionDue,omitempty"`
 	// RecallAt and RecallLen locate the recall block in Messages: RecallLen messages from index RecallAt on; both 0 when there is none.
 	RecallAt  int `json:"recallAt,omitempty"`
@@ -372,7 +375,7 @@ type Spawn struct {
 
 // SubagentEnded says that a subagent is done.
 type SubagentEnded struct {
-	// Parent is zero where the host does not say it: it is then the one that prepared the child.
+	// Parent is zero where the host does not say it: it is then the one that prepared the child, in this process or in an earlier one over the store.
 	Parent SessionID `json:"parent,omitzero"`
 	Child  SessionID `json:"child"`
 	// Reason is the host's word ("completed", "error", ...).

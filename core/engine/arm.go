@@ -22,7 +22,7 @@ import (
 // Armed is implemented by engines that record which arm of an experiment a session belongs to.
 type Armed interface {
 	// Arm hands the recorded arm of a session ("" when there is none) to choose, records what choose returns before anything else happens in
-	// the session, and returns it. A session that is never asked about belongs to none. Every turn stored from then on names the arm.
+	// the session, and returns it. A session is its agent and its name. One that is never asked about belongs to none. Every turn stored from then on names the arm.
 	Arm(ctx context.Context, id core.SessionID, choose func(recorded string) string) (string, error)
 }
 

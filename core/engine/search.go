@@ -56,7 +56,7 @@ type SearchRequest struct {
 // SearchResult is a page of what was found, best first.
 type SearchResult struct {
 	Found []Found `json:"found"`
-	// Next is the Offset of the next page; 0 when there is none.
+	// Next is the Offset of the next page, whether Limit or Tokens ended this one; 0 when there is none.
 	Next int `json:"next,omitempty"`
 	// Text is the page for a model, Tokens what it costs.
 	Text   string `json:"text"`

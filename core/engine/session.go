@@ -443,6 +443,12 @@ func (s *session) purge() {
 	s.view, s.purged, s.short = core.View{Session: s.id, Epoch: s.view.Epoch, Next: s.view.Next}, true, -1
 }
 
+// Refresher is an engine that keeps sessions in memory, over a store that others may change: those who do tell it.
+type Refresher interface {
+	// Refresh makes the engine read every session anew before it is used again: from then on each shows what the store holds. What was not changed is shown as before.
+	Refresh(ctx context.Context) error
+}
+
 // Refresh makes the engine read every session anew before it is used again: somebody else changed the store. It waits for calls under way.
 func (e *Engine) Refresh(ctx context.Context) error {
 	for _, id := range e.inMemory("") {
