@@ -133,7 +133,7 @@ func patchText(r *compactorRun) string {
 }
 
 // longResult is as many words as are shortened by whoever shortens results.
-const longResult = 2000
+const longResult = 800
 
 // callsStay asks where it is enough to shorten results: the calls stay, and have long arguments.
 func (r *compactorRun) callsStay() string {
