@@ -102,7 +102,7 @@ func enoughPieces() []piece {
 func saidFirst(e *core.Entry, words string) {
 	for i, p := range e.Message.Parts {
 		if p.Kind == message.Text || p.Kind == message.ToolResult {
-			parts := append([]message.Part(nil), e.Message.Parts...)
+			parts := slices.Clone(e.Message.Parts)
 			parts[i].Text = words + p.Text
 			e.Message = e.Message.WithParts(parts)
 			e.Fingerprint = message.Fingerprint(e.Message)

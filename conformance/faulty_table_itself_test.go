@@ -129,12 +129,12 @@ var writers = []struct {
 // tableByThemselves are compactors of which only what they write without a model is wrong, and such as forget what earlier texts said.
 func tableByThemselves() []broken {
 	out := make([]broken, 0, len(writers)+8)
-	own := func(name string, make func(m *conformance.Model) core.Compactor) {
-		over := func(env conformance.Env) (core.Compactor, error) { return make(env.Model), nil }
+	own := func(name string, build func(m *conformance.Model) core.Compactor) {
+		over := func(env conformance.Env) (core.Compactor, error) { return build(env.Model), nil }
 		out = append(out, broken{class: "compactor: by itself", name: name, part: part{compactor: over}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
 			return early(8, func(opts ...conformance.Option) []conformance.Finding {
-				return conformance.ExamineCompactor(t, func(_ testing.TB, m *conformance.Model) core.Compactor { return make(m) }, opts...)
+				return conformance.ExamineCompactor(t, func(_ testing.TB, m *conformance.Model) core.Compactor { return build(m) }, opts...)
 			})
 		}})
 	}
@@ -224,8 +224,8 @@ func unread(ctx context.Context, c core.Compaction, s soundCompact, but int) (co
 // byThemselves are compactors that the checks of what is written without a model must catch.
 func byThemselves() []fault {
 	sound := func() (core.Compactor, error) { return archive.New(archive.DefaultConfig()) }
-	own := func(name string, make func(m *conformance.Model) core.Compactor, caught string, kin ...string) fault {
-		return compactorFault(name, sound, func(b *brokenCompactor, m *conformance.Model) { b.Compactor = make(m) }, []string{caught}, kin...)
+	own := func(name string, build func(m *conformance.Model) core.Compactor, caught string, kin ...string) fault {
+		return compactorFault(name, sound, func(b *brokenCompactor, m *conformance.Model) { b.Compactor = build(m) }, []string{caught}, kin...)
 	}
 	var out []fault
 	for _, w := range writers {
