@@ -140,9 +140,13 @@ func (s *script) disposesSoon(returned <-chan struct{}) string {
 
 // isClosed makes every call of an engine that was disposed of.
 func (s *script) isClosed() string {
-	calls := s.calls(core.SessionID{Agent: s.id.Agent, Session: "behind the end"})
-	if !s.engine.Info().OwnsCompaction {
-		delete(calls, "compact") // it is the runtime's, to which it may still be passed on
+	id := core.SessionID{Agent: s.id.Agent, Session: "behind the end"}
+	calls := s.calls(id)
+	if e, ok := s.engine.(core.Maintainer); ok {
+		calls["maintain"] = func(ctx context.Context) error {
+			_, err := e.Maintain(ctx, core.MaintainRequest{Session: id, Budget: 4000})
+			return err
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
 		if err := calls[name](s.ctx()); !errors.Is(err, core.ErrClosed) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/identity"
 	"github.com/contextengine/contextengine/internal/sharedtest"
 )
 
@@ -344,7 +345,7 @@ func sharedClose(r *storeRun) string {
 	}
 	for _, first := range []bool{false, true} {
 		ends, stays := r.another(r.tb, r.store), r.store
-		if sameValue(ends, stays) {
+		if identity.Same(ends, stays) {
 			return "" // it can be opened only once here
 		}
 		if first {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/internal/identity"
 )
 
 // Forget erases entries with the engine that the agent's configuration names, and makes every other engine read its sessions anew, so that none
@@ -26,14 +26,9 @@ func (i *Instance) Forget(ctx context.Context, req engine.ForgetRequest) (engine
 	}
 	rec, err := f.Forget(ctx, req)
 	for _, other := range i.Engines() {
-		if e, ok := other.(engine.Refresher); ok && !same(other, eng) {
+		if e, ok := other.(engine.Refresher); ok && !identity.Same(other, eng) {
 			err = errors.Join(err, e.Refresh(ctx))
 		}
 	}
 	return rec, err
-}
-
-// same is == for engines, of which one whose value cannot be compared is never the same: it is told once too often then.
-func same(a, b core.ContextEngine) bool {
-	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }

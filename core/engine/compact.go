@@ -31,6 +31,11 @@ func (e *Engine) Compact(ctx context.Context, req core.CompactRequest) (_ core.C
 	if err := req.Session.Validate(); err != nil {
 		return core.CompactResult{}, err
 	}
+	leave, err := e.join("compact")
+	if err != nil {
+		return core.CompactResult{}, err
+	}
+	defer leave()
 	if err := e.quarantined(req.Session); err != nil {
 		if slices.Contains(e.host.Capabilities(), capability.DelegateHost) {
 			return e.legacy.Compact(ctx, req)

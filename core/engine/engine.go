@@ -161,7 +161,7 @@ func (e *Engine) attach(parts Parts) error {
 		if part == nil {
 			return nil
 		}
-		if reflect.TypeOf(part).Comparable() {
+		if reflect.ValueOf(part).Comparable() {
 			if seen[part] {
 				return nil
 			}

@@ -18,6 +18,11 @@ import (
 func (e *Engine) Maintain(ctx context.Context, req core.MaintainRequest) (_ core.MaintainResult, err error) {
 	ctx, end := e.begin(ctx, "Maintain", req.Session)
 	defer func() { end(err) }()
+	leave, err := e.join("maintain")
+	if err != nil {
+		return core.MaintainResult{}, err
+	}
+	defer leave()
 	if !e.cfg.Compaction.Proactive || !e.compactor.OwnsCompaction() {
 		return core.MaintainResult{Reason: "nothing to do"}, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/experiment/live"
 	"github.com/contextengine/contextengine/internal/columns"
+	"github.com/contextengine/contextengine/internal/identity"
 	"github.com/contextengine/contextengine/internal/waiting"
 	"github.com/contextengine/contextengine/registry"
 )
@@ -108,10 +110,9 @@ func allStores(ctx context.Context, instance *registry.Instance) ([]core.Store, 
 		return nil, err
 	}
 	var out []core.Store
-	seen := make(map[core.Store]bool)
 	for _, e := range engines {
-		if s, ok := e.(interface{ Store() core.Store }); ok && !seen[s.Store()] {
-			seen[s.Store()] = true
+		s, ok := e.(interface{ Store() core.Store })
+		if ok && !slices.ContainsFunc(out, func(known core.Store) bool { return identity.Same(known, s.Store()) }) {
 			out = append(out, s.Store())
 		}
 	}

@@ -7,11 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/identity"
 )
 
 // Engines gives each session its engine. An agent and a session that are empty ask for the engine of the base configuration.
@@ -52,7 +54,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	conns   map[*conn]struct{}
-	engine  map[core.ContextEngine]struct{} // those in use, for their health
+	engine  []core.ContextEngine // those in use, for their health
 	stopped bool
 	// listeners are those of Serve, with what ends it.
 	listeners map[net.Listener]context.CancelFunc
@@ -64,7 +66,7 @@ type Server struct {
 func New(engines Engines, host *Host, opts ...Option) (*Server, error) {
 	s := &Server{
 		engines: engines, host: host, cfg: DefaultConfig(), log: slog.New(slog.DiscardHandler), program: Program{Name: "contextengine"},
-		started: time.Now(), conns: make(map[*conn]struct{}), engine: make(map[core.ContextEngine]struct{}),
+		started: time.Now(), conns: make(map[*conn]struct{}),
 		listeners: make(map[net.Listener]context.CancelFunc),
 	}
 	for _, o := range opts {
@@ -174,7 +176,9 @@ func (s *Server) engineFor(ctx context.Context, id core.SessionID) (core.Context
 		return nil, arm, fail(CodeConfiguration, "engine: "+err.Error())
 	}
 	s.mu.Lock()
-	s.engine[e] = struct{}{}
+	if !slices.ContainsFunc(s.engine, func(known core.ContextEngine) bool { return identity.Same(known, e) }) {
+		s.engine = append(s.engine, e)
+	}
 	s.mu.Unlock()
 	return e, arm, nil
 }
@@ -182,10 +186,7 @@ func (s *Server) engineFor(ctx context.Context, id core.SessionID) (core.Context
 // health describes the server.
 func (s *Server) health() HealthResult {
 	s.mu.Lock()
-	engines := make([]core.ContextEngine, 0, len(s.engine))
-	for e := range s.engine {
-		engines = append(engines, e)
-	}
+	engines := slices.Clone(s.engine)
 	h := HealthResult{
 		Status: "ok", Version: s.program.Version, UptimeMs: time.Since(s.started).Milliseconds(), Connections: len(s.conns),
 		InFlight: int(s.running.Load()), Problems: []core.Problem{},

@@ -1,9 +1,10 @@
-package conformance
+// Package identity tells parts apart that others made: == and the keys of maps panic where a part is a Go value that cannot be compared.
+package identity
 
 import "reflect"
 
-// sameValue is == for what others made: where a value cannot be compared, as it holds a function, a map or a slice, those are the same that are in one place.
-func sameValue(a, b any) bool {
+// Same is == for what others made: where a value cannot be compared, as it holds a function, a map or a slice, those are the same that are in one place.
+func Same(a, b any) bool {
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
 	if !va.IsValid() || !vb.IsValid() {
 		return va.IsValid() == vb.IsValid()
