@@ -337,15 +337,19 @@ func allOf(m message.Message) string {
 // not publish behind it because the store failed.
 func (s *script) recalledElsewhere() string {
 	for _, failed := range []bool{false, true} {
-		if text := s.recalledBy(fmt.Sprintf("recalled %v", failed), fmt.Sprintf("granted %v", failed), failed); text != "" {
+		if text := s.recalledBy(failed); text != "" {
 			return text
 		}
 	}
 	return ""
 }
 
-func (s *script) recalledBy(agent, childs string, failed bool) string {
-	id := core.SessionID{Agent: agent, Session: "main"}
+func (s *script) recalledBy(failed bool) string {
+	const agent, childs = "agent-b", "agent-c"
+	named := func(agent, session string) core.SessionID {
+		return core.SessionID{Agent: agent, Session: fmt.Sprintf("%s, failed %v", session, failed)}
+	}
+	id := named(agent, "main")
 	fact := s.message(message.User, "the harbour lantern invoice is 4711")
 	mark := markOf(0, s.n)
 	if _, err := s.engine.Ingest(s.ctx(), core.IngestRequest{Session: id, Message: fact}); err != nil {
@@ -355,9 +359,9 @@ func (s *script) recalledBy(agent, childs string, failed bool) string {
 	if _, text := s.talk(id, 14, 25); text != "" {
 		return text
 	}
-	ids := []core.SessionID{id, {Agent: agent, Session: "other"}}
+	ids := []core.SessionID{id, named(agent, "other")}
 	if e, ok := s.engine.(core.SubagentHost); ok {
-		child := core.SessionID{Agent: childs, Session: "main"}
+		child := named(childs, "main")
 		if _, err := e.PrepareSubagentSpawn(s.ctx(), core.SpawnRequest{Parent: id, Child: child, Mode: core.SpawnIsolated, TTL: time.Hour}); err != nil {
 			return fmt.Sprintf("prepare spawn: error %v", err)
 		}

@@ -98,7 +98,7 @@ func (e *Engine) compact(ctx context.Context, req core.CompactRequest, overlappe
 		return res, nil
 	}
 	patch, cerr := e.askCompactor(ctx, t.Compaction)
-	t.close()
+	unpublished := t.close()
 	if len(patch.Warnings) > 0 {
 		e.warn(ctx, "compactor", "part", errors.New(strings.Join(patch.Warnings, "; ")))
 	}
@@ -121,7 +121,11 @@ func (e *Engine) compact(ctx context.Context, req core.CompactRequest, overlappe
 		}
 		e.warn(ctx, "compactor", "compact", cerr)
 	}
-	return t.conclude(context.WithoutCancel(ctx), patch, cerr)
+	res, err = t.conclude(context.WithoutCancel(ctx), patch, cerr)
+	if err == nil && !res.Compacted && patch.Empty() && unpublished != nil && !errors.Is(unpublished, core.ErrInvalid) { // whatever the compactor says of it
+		return core.CompactResult{}, e.failedIn(ctx, req.Session, "store", "compact", unpublished)
+	}
+	return res, err
 }
 
 // delegate passes a compaction on to the runtime.
@@ -167,15 +171,18 @@ type task struct {
 	ground string
 	// overtaken says that a patch was refused because others changed the session.
 	overtaken bool
-	// closed says that nothing is published any more, under open: a compactor that was left behind may still be at work.
-	open   sync.Mutex
-	closed bool
+	// closed says that nothing is published any more, unpublished what became of the last patch, both under open: a compactor that was left behind may still be at work.
+	open        sync.Mutex
+	closed      bool
+	unpublished error
 }
 
-func (t *task) close() {
+// close returns why the last patch that was published meanwhile was not, which a compactor may not have said.
+func (t *task) close() error {
 	t.open.Lock()
 	defer t.open.Unlock()
 	t.closed = true
+	return t.unpublished
 }
 
 // place is where an entry is stored.
@@ -295,7 +302,8 @@ func (e *Engine) stock(ctx context.Context, v core.View, req core.CompactRequest
 		if t.closed {
 			return fmt.Errorf("core: compact %q: the compaction is over: %w", t.Session, core.ErrClosed)
 		}
-		return t.apply(ctx, p)
+		t.unpublished = t.apply(ctx, p)
+		return t.unpublished
 	}
 	return t, res, nil
 }
