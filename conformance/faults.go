@@ -193,11 +193,11 @@ func (s *faultStore) Scan(ctx context.Context, q core.ScanQuery) (core.Page, err
 	}
 	const begun = "begun:"
 	cursor, on := strings.CutPrefix(string(q.Cursor), begun)
-	q.Cursor, q.Limit = core.Cursor(cursor), (q.Limit+1)/2
-	page, err := s.inner.Scan(ctx, q)
-	if err == nil && !on {
+	if !on && ctx.Err() == nil {
 		return core.Page{Next: begun}, nil
 	}
+	q.Cursor, q.Limit = core.Cursor(cursor), (q.Limit+1)/2
+	page, err := s.inner.Scan(ctx, q)
 	if page.Next != "" {
 		page.Next = begun + page.Next
 	}
