@@ -304,8 +304,8 @@ func removable(c core.Compaction) int {
 	return n
 }
 
-// saves returns how many tokens the patches save.
-func (r *compactorRun) saves(c core.Compaction, patches []core.Patch) int {
+// costsIn returns what the entries and the summaries of a task cost, by their ids.
+func costsIn(c core.Compaction) map[string]int {
 	cost := map[string]int{}
 	for i, e := range c.Entries {
 		cost[e.ID] = c.Cost[i]
@@ -313,6 +313,12 @@ func (r *compactorRun) saves(c core.Compaction, patches []core.Patch) int {
 	for _, s := range c.Summaries {
 		cost[s.ID] = s.Tokens
 	}
+	return cost
+}
+
+// saves returns how many tokens the patches save.
+func (r *compactorRun) saves(c core.Compaction, patches []core.Patch) int {
+	cost := costsIn(c)
 	saved := 0
 	for _, p := range patches {
 		for id, s := range p.Stubs {

@@ -114,13 +114,7 @@ func saidFirst(e *core.Entry, words string) {
 // costly describes a replacement that costs no less than what it stands for, or a patch that is published by itself and saves nothing. A note may cost what it wants, where its
 // patch saves.
 func (r *compactorRun) costly(c core.Compaction, patches []core.Patch) string {
-	cost := map[string]int{}
-	for i, e := range c.Entries {
-		cost[e.ID] = c.Cost[i]
-	}
-	for _, s := range c.Summaries {
-		cost[s.ID] = s.Tokens
-	}
+	cost := costsIn(c)
 	for n, p := range patches {
 		for id, s := range p.Stubs {
 			cost[id] = min(cost[id], s.Tokens)
