@@ -346,7 +346,7 @@ func (r *compactorRun) saves(c core.Compaction, patches []core.Patch) int {
 func (r *compactorRun) all(p core.Patch) []core.Patch { return append(slices.Clone(r.published), p) }
 
 func cancelled(ctx context.Context) (context.Context, context.CancelFunc) {
-	c, cancel := context.WithCancel(ctx)
+	c, cancel := cancellable(ctx)
 	cancel()
 	return c, cancel
 }

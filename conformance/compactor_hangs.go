@@ -58,7 +58,7 @@ func patchQuotes(r *compactorRun) string {
 	defer r.model.overAfter(0, nil)
 	for answers := range 3 {
 		c := r.rich(true)
-		ctx, cancel := context.WithCancel(r.ctx())
+		ctx, cancel := cancellable(r.ctx())
 		c.Host = &lateHost{Host: r.host, asked: cancel}
 		if r.compactor.OwnsCompaction() {
 			c.Host = r.host

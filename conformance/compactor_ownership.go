@@ -108,7 +108,7 @@ func patchHostFails(r *compactorRun) string {
 		return fmt.Sprintf("a runtime that fails was asked %d times, want once", n)
 	}
 	r.host.setFail(false)
-	ctx, cancel := context.WithCancel(r.ctx())
+	ctx, cancel := cancellable(r.ctx())
 	defer cancel()
 	late := &lateHost{Host: r.host, asked: cancel}
 	c := r.task(true)

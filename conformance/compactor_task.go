@@ -279,7 +279,7 @@ func patchPaid(r *compactorRun) string {
 	if asked < least || summaries(whole) < least {
 		return ""
 	}
-	ctx, cancel := context.WithCancel(r.ctx())
+	ctx, cancel := cancellable(r.ctx())
 	defer cancel()
 	r.model.overAfter(asked-1, cancel)
 	c := r.task(true)

@@ -290,7 +290,7 @@ func (r *modelRun) cut(what string, call func(ctx context.Context, try int) erro
 	}
 	takes := time.Since(began)
 	for try := range cutTries {
-		ctx, cancel := context.WithCancel(r.ctx())
+		ctx, cancel := cancellable(r.ctx())
 		timer := time.AfterFunc(takes/10, cancel)
 		err := call(ctx, try+1)
 		timer.Stop()

@@ -449,7 +449,7 @@ func cancelRetrieve(r *retrieverRun) string {
 	if text := r.fill(); text != "" {
 		return text
 	}
-	ctx, cancel := context.WithCancel(r.ctx())
+	ctx, cancel := cancellable(r.ctx())
 	cancel()
 	if _, err := r.retriever.Retrieve(ctx, r.query(0, queries[0])); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Sprintf("Retrieve with a cancelled context: error %v, want none or context.Canceled", err)

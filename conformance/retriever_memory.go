@@ -371,7 +371,7 @@ func (r *retrieverRun) cancelSlow() string {
 	if !ok {
 		return ""
 	}
-	ctx, cancel := context.WithCancel(r.ctx())
+	ctx, cancel := cancellable(r.ctx())
 	defer cancel()
 	s := &slowStore{Store: r.store, asked: cancel, over: make(chan struct{})}
 	r.tb.Cleanup(func() { close(s.over) })

@@ -52,7 +52,7 @@ func ExamineStore(tb testing.TB, open func(tb testing.TB) core.Store, opts ...Op
 }
 
 func storeSuite() []Check {
-	return slices.Concat(storeChecks(), oddChecks(), movingChecks(), wholeChecks(), typeChecks(), companionChecks(), feedChecks(), helperChecks(), sharedChecks(), longChecks(), searchChecks(), viewChecks())
+	return slices.Concat(storeChecks(), oddChecks(), movingChecks(), sequenceChecks(), wholeChecks(), typeChecks(), companionChecks(), feedChecks(), helperChecks(), sharedChecks(), longChecks(), searchChecks(), viewChecks())
 }
 
 // storeHas says what a store offers beyond core.Store.
@@ -195,6 +195,8 @@ type storeRun struct {
 	made    int
 	// gentle leaves alone what the feed returned: one that gives out again what it gave out before shows only there.
 	gentle bool
+	// untimely says that the oldest and the newest entry need not stand at the end of a session, where alone a store may look for them.
+	untimely bool
 }
 
 // ctx is the context of the next call.

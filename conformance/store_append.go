@@ -409,7 +409,7 @@ func cancelStore(r *storeRun) string {
 	}
 	over, done := context.WithDeadline(r.ctx(), time.Unix(1, 0))
 	defer done()
-	ctx, cancel := context.WithCancel(r.ctx())
+	ctx, cancel := cancellable(r.ctx())
 	cancel()
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
 		for c, want := range map[context.Context]error{ctx: context.Canceled, over: context.DeadlineExceeded} {

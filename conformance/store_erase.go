@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -94,10 +95,14 @@ func (r *storeRun) scrubbed(s core.Scrubber, round int) string {
 	var wg sync.WaitGroup
 	var failed string
 	var written []core.Entry
+	var over atomic.Bool
 	id := core.SessionID{Agent: "agent-a", Session: fmt.Sprint("meanwhile-", round)}
 	wg.Go(func() {
 		failed = guard(func() string {
-			for i := range 5 {
+			for i := range 500 {
+				if i >= 5 && over.Load() {
+					break
+				}
 				e := plainEntry(1000*(round+1)+i, id, int64(i))
 				if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
 					return fmt.Sprintf("Append during a scrub: error %v, want none", err)
@@ -108,6 +113,7 @@ func (r *storeRun) scrubbed(s core.Scrubber, round int) string {
 		})
 	})
 	err := s.Scrub(r.ctx())
+	over.Store(true)
 	wg.Wait()
 	if failed != "" {
 		return failed

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -135,6 +136,14 @@ func besideFolder(r *storeRun) string {
 	}
 	if text := r.besideAnother(seen); text != "" {
 		return text
+	}
+	if err := os.RemoveAll(seen["x"]); err != nil {
+		return fmt.Sprintf("the folder cannot be deleted: %v", err)
+	}
+	if dir, err := b.Beside("x"); err != nil {
+		return fmt.Sprintf("Beside of a folder that was deleted: error %v, want it made again", err)
+	} else if _, err := os.Stat(dir); err != nil {
+		return fmt.Sprintf("Beside of a folder that was deleted: %v", err)
 	}
 	refused := []string{"", ".", "..", "../x", "é", "a٣", "ａ", "a\n", strings.Repeat("a", 65)}
 	for c := range rune(utf8.RuneSelf) {
@@ -281,8 +290,17 @@ func recogniseSays(r *storeRun) string {
 				asked[message.Fingerprint(e.Message)] = true
 			}
 		}
-		// What others said, and nobody, is not recognised.
+		// What others said, and nobody, is not recognised, nor what was said in another role.
 		given := append(slices.Clone(messages), nobody, message.New(message.User, ""))
+		for i, e := range own {
+			if i%2 == 1 {
+				m := message.New(message.Assistant, e.Text())
+				if e.Role == message.Assistant {
+					m.Role = message.User
+				}
+				given = append(given, m)
+			}
+		}
 		for _, e := range cloneEntries(r.all) {
 			if e.SessionID() != id && !asked[message.Fingerprint(e.Message)] {
 				given = append(given, e.Message)
@@ -331,6 +349,42 @@ func recogniseSays(r *storeRun) string {
 	return r.readAll()
 }
 
+// drainsLate drains with a context that has ended, right behind appends: what waits is told all the same.
+func (r *storeRun) drainsLate(d core.Drainer, tells bool) string {
+	id := core.SessionID{Agent: "agent-late", Session: "late"}
+	for i := range 60 {
+		e := plainEntry(5000+i, id, int64(i))
+		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+			return fmt.Sprintf("Append: error %v, want none", err)
+		}
+		r.remember([]core.Entry{e})
+	}
+	ctx, cancel := cancellable(r.ctx())
+	cancel()
+	left, err := d.Drain(r.watch.calling(ctx))
+	if unsupported(err) {
+		return ""
+	}
+	if left > 0 && err == nil {
+		return fmt.Sprintf("Drain with an ended context: %d left and no error", left)
+	}
+	waiting, by := 0, ""
+	if b, ok := core.As[core.Backlogger](r.store); ok && tells {
+		if got, err := b.Backlog(r.ctx()); err == nil {
+			waiting, by = got.Waiting, "Backlog"
+		}
+	} else {
+		soon, stop := context.WithTimeout(r.ctx(), time.Millisecond)
+		defer stop()
+		waiting, err = d.Drain(soon)
+		by = fmt.Sprintf("a Drain of a millisecond (error %v)", err)
+	}
+	if waiting > left {
+		return fmt.Sprintf("Drain with an ended context: %d left; then %d by %s, and nothing was written between", left, waiting, by)
+	}
+	return ""
+}
+
 func drainDelivers(r *storeRun) string {
 	d, _ := core.As[core.Drainer](r.store)
 	b, tells := core.As[core.Backlogger](r.store)
@@ -364,7 +418,7 @@ func drainDelivers(r *storeRun) string {
 		when string
 		do   func() string
 	}{
-		{"of nothing", func() string { return "" }}, {"after appends", r.fill}, {"after changes", r.rework}, {"after deletions", r.eraseSome}, {"once more", func() string { return "" }},
+		{"of nothing", func() string { return "" }}, {"after appends", r.fill}, {"after a drain that had no time", func() string { return r.drainsLate(d, tells) }}, {"after changes", r.rework}, {"after deletions", r.eraseSome}, {"once more", func() string { return "" }},
 	} {
 		if text := step.do(); text != "" {
 			return text

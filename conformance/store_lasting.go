@@ -243,6 +243,11 @@ func (r *storeRun) nearestOfMany(v vector.Store, search func(core.SearchQuery) (
 		at(i, float64(10*rank+5))
 		near = append(near, entries[i].ID)
 	}
+	// The nearest has many parts, each of them nearer than any other entry: it takes one place.
+	for part := 1; part < 60; part++ {
+		vectors = append(vectors, vector.Vector{ID: entries[many-1].ID, Part: part, Start: part, End: part + 4, Hash: many - 1})
+		at(len(vectors)-1, 5+float64(part)/20)
+	}
 	if _, err := r.store.Append(r.ctx(), cloneEntries(entries)); err != nil {
 		return fmt.Sprintf("Append of %d entries: error %v, want none", many, err)
 	}

@@ -57,7 +57,7 @@ func oddNames(r *storeRun) string {
 	}
 	followers := r.eachAgent(names)
 	if text := inTurn(func() string { return r.apart(names) }, func() string { return r.viewsApart(names) }, func() string { return r.foundApart(names) },
-		r.figures, func() string { return r.everybody(followers, "appends to sessions whose names are alike") }); text != "" {
+		func() string { return r.figures() }, func() string { return r.everybody(followers, "appends to sessions whose names are alike") }); text != "" {
 		return text
 	}
 	// What happens to one happens to no other.

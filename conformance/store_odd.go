@@ -345,6 +345,9 @@ func oddBatch(r *storeRun) string {
 		return fmt.Sprintf("Delete of %d ids, each of them twice: %d, error %v, want %d and none", many-1, n, err, many-1)
 	}
 	r.all, r.entries[id] = r.all[:1], r.entries[id][:1]
+	if text := r.refusedWhole(id); text != "" {
+		return text
+	}
 	return r.readAll()
 }
 
@@ -372,6 +375,26 @@ func (r *storeRun) getMany(id core.SessionID, ids []string) string {
 }
 
 // manySessions appends entries, from number n on, to more sessions of one agent than somebody may have thought of, and scans them all.
+// refusedWhole appends thousands of entries, of which the last cannot be stored: none of them is.
+func (r *storeRun) refusedWhole(id core.SessionID) string {
+	const many = 6007
+	r.watch.beat()
+	batch := make([]core.Entry, many)
+	for i := range batch {
+		batch[i] = plainEntry(10_000+i, id, int64(10_000+i))
+	}
+	batch[many-1].Seq = r.all[0].Seq
+	if _, err := r.store.Append(r.ctx(), cloneEntries(batch)); !errors.Is(err, core.ErrConflict) {
+		return fmt.Sprintf("Append of %d entries, the last at a position that is taken: error %v, want ErrConflict", many, err)
+	}
+	for _, i := range []int{0, many / 2, many - 2} {
+		if _, err := r.store.Get(r.ctx(), id.Scope(), []string{batch[i].ID}); !errors.Is(err, core.ErrNotFound) {
+			return fmt.Sprintf("Append of %d entries was refused, and Get of number %d of them: error %v, want ErrNotFound", many, i+1, err)
+		}
+	}
+	return ""
+}
+
 func (r *storeRun) manySessions(n int) string {
 	const sessions = 210
 	agent := core.Scope{Agent: "many"}

@@ -415,7 +415,7 @@ func cancelSearch(r *storeRun) string {
 	if text := r.fill(); text != "" {
 		return text
 	}
-	ctx, cancel := context.WithCancel(r.ctx())
+	ctx, cancel := cancellable(r.ctx())
 	cancel()
 	s, _ := core.As[core.Searcher](r.store)
 	if _, err := s.Search(ctx, core.SearchQuery{Scope: sessionOf(0).Scope(), Text: "budget", Limit: 3}); !errors.Is(err, context.Canceled) {

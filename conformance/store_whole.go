@@ -322,7 +322,7 @@ func errorHolds(r *storeRun) string {
 			return text
 		}
 	}
-	ended, cancel := context.WithCancel(r.ctx())
+	ended, cancel := cancellable(r.ctx())
 	cancel()
 	calls := r.calls(fresh)
 	names := slices.Sorted(maps.Keys(calls))

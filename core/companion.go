@@ -127,6 +127,7 @@ type Statter interface {
 
 // StoreStats is what a Statter tells. Figures and times that a store does not know are zero.
 type StoreStats struct {
+	// Agents and Sessions are those that have entries; those that have nothing but a view may be counted with them.
 	Agents, Sessions, Entries int
 	// Bytes is what the store takes on its medium; RawBytes the messages as the host gave them: the
 	// lengths of Message.Raw, of all entries as they are now.

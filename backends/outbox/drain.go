@@ -41,25 +41,32 @@ func (s *Store) drain(ctx context.Context, closing <-chan struct{}) (int, error)
 		case waiting == 0:
 			return dead, failed("drain", "", errSetAside)
 		}
-		again := time.NewTimer(s.cfg.Poll)
-		select {
-		case <-news:
-		case <-again.C:
-			if !leads {
-				if err := s.refresh(ctx); err != nil {
-					again.Stop()
-					return waiting + dead, failed("drain", "", err)
-				}
-			}
-		case <-closing:
-			again.Stop()
-			return waiting + dead, failed("drain", "", core.ErrClosed)
-		case <-ctx.Done():
-			again.Stop()
+		switch err := s.await(ctx, closing, news, leads); {
+		case err == nil:
+		case ctx.Err() != nil:
 			return waiting + dead, failed("drain", "", errors.Join(ctx.Err(), last))
+		default:
+			return waiting + dead, failed("drain", "", err)
 		}
-		again.Stop()
 	}
+}
+
+// await returns when the queue has changed, and now and then where another process delivers: then it has taken up what that one wrote.
+func (s *Store) await(ctx context.Context, closing, news <-chan struct{}, leads bool) error {
+	again := time.NewTimer(s.cfg.Poll)
+	defer again.Stop()
+	select {
+	case <-news:
+	case <-again.C:
+		if !leads {
+			return s.refresh(ctx)
+		}
+	case <-closing:
+		return core.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // errSetAside is why a drained outbox still has changes.

@@ -128,30 +128,21 @@ func (s *searching) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit,
 // Late implements core.LateSearcher.
 func (s *searching) Late(q core.SearchQuery) bool { return s.outbox().asks.arrived(q) }
 
-// awaitDelivery waits as configured until nothing of a scope waits.
+// awaitDelivery waits as configured until nothing of a scope waits, by whichever process it is delivered.
 func (s *Store) awaitDelivery(ctx context.Context, scope core.Scope) {
 	if s.cfg.SearchWait <= 0 {
 		return
 	}
-	limit := time.NewTimer(s.cfg.SearchWait)
-	defer limit.Stop()
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.SearchWait)
+	defer cancel()
 	for {
 		s.mu.Lock()
-		news, waits := s.news, false
+		news, leads, waits := s.news, s.leads, false
 		for id := range s.q.lanes {
 			waits = waits || scope.Contains(id) || id.Session == "" && id.Agent == scope.Agent
 		}
 		s.mu.Unlock()
-		if !waits {
-			return
-		}
-		select {
-		case <-news:
-		case <-limit.C:
-			return
-		case <-s.closing:
-			return
-		case <-ctx.Done():
+		if !waits || s.await(ctx, s.closing, news, leads) != nil {
 			return
 		}
 	}

@@ -19,7 +19,7 @@ func (s *Store) Stats(ctx context.Context) (core.StoreStats, error) {
 	var st core.StoreStats
 	err := s.read(ctx, "stats", "", func(tx *sql.Tx) error {
 		var oldest, newest sql.NullInt64
-		err := tx.QueryRowContext(ctx, `SELECT min(first), max(last) FROM (SELECT
+		err := tx.QueryRowContext(ctx, `SELECT min(min(first, last)), max(max(first, last)) FROM (SELECT
 			(SELECT time FROM entries WHERE scope = s.id ORDER BY seq LIMIT 1) first,
 			(SELECT time FROM entries WHERE scope = s.id ORDER BY seq DESC LIMIT 1) last FROM scopes s)`).Scan(&oldest, &newest)
 		if err != nil {
