@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -166,7 +165,6 @@ func (s *Store) settle(ctx context.Context, p *parcel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tell()
-	s.noteSent(p)
 	l := s.q.lanes[p.session]
 	if l == nil {
 		l = &lane{}
@@ -195,33 +193,6 @@ func (s *Store) settle(ctx context.Context, p *parcel) {
 	s.log.WarnContext(ctx, "outbox cannot deliver", "session", p.session.String(), "waiting", s.q.waiting, "tries", l.fails, "err", s.last.text)
 }
 
-// delivery is an entry that was delivered, and the how manyeth it was.
-type delivery struct {
-	session core.SessionID
-	id      string
-	number  uint64
-}
-
-// noteSent remembers what was delivered. mu is held.
-func (s *Store) noteSent(p *parcel) {
-	done := make(map[uint64]bool, len(p.done))
-	for _, seq := range p.done {
-		done[seq] = true
-	}
-	for _, it := range p.items {
-		if !done[it.seq] {
-			continue
-		}
-		if it.op != opDelete {
-			s.lately = append(s.lately, delivery{p.session, it.id, s.sent})
-			s.sent++
-		}
-	}
-	if n := len(s.lately) - maxMatched; n > maxMatched {
-		s.lately = slices.Clone(s.lately[n:])
-	}
-}
-
 // maxErased is how many deleted entries are remembered.
 const maxErased = 10_000
 
@@ -247,7 +218,7 @@ func (s *Store) isErased(id string) bool {
 func (s *Store) deliveredSoFar() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sent
+	return s.q.sent
 }
 
 // record writes records and takes them into the queue. Now and then it writes the journal anew.

@@ -27,6 +27,17 @@ type queue struct {
 	bare    uint64
 	// watched collects the ids of changes while a page of the remote's history is under way; nil when none is.
 	watched map[string]bool
+	// sent counts the entries that were delivered, by whichever process, and lately holds the newest of them: a search of the remote that began before
+	// cannot have found them.
+	sent   uint64
+	lately []delivery
+}
+
+// delivery is an entry that was delivered, and the how manyeth it was.
+type delivery struct {
+	session core.SessionID
+	id      string
+	number  uint64
 }
 
 // alias is the remote's name of an entry.
@@ -100,6 +111,7 @@ func (q *queue) apply(r *record) {
 		q.delivered += r.delivered
 		q.missing += r.missing
 		for _, it := range q.remove(r.session, r.seqs) {
+			q.noteSent(r.session, it)
 			q.overtake(r.session, it)
 		}
 	case kindDead:
@@ -182,9 +194,34 @@ func (q *queue) records() []record {
 	return out
 }
 
+// noteSent remembers that a change was delivered.
+func (q *queue) noteSent(session core.SessionID, it item) {
+	if it.op == opDelete {
+		return
+	}
+	q.lately = append(q.lately, delivery{session, it.id, q.sent})
+	q.sent++
+	if n := len(q.lately) - maxMatched; n > maxMatched {
+		q.lately = slices.Clone(q.lately[n:])
+	}
+}
+
 // inherit takes over what only this process knows from the queue as it was before the journal was read anew.
 func (q *queue) inherit(old *queue) {
-	q.watched = old.watched
+	q.watched, q.sent, q.lately = old.watched, old.sent, old.lately
+	for id, o := range old.lanes {
+		left := map[uint64]bool{}
+		if l := q.lanes[id]; l != nil {
+			for _, it := range l.items {
+				left[it.seq] = true
+			}
+		}
+		for _, it := range o.items {
+			if !left[it.seq] {
+				q.noteSent(id, it)
+			}
+		}
+	}
 	for id, l := range q.lanes {
 		if o := old.lanes[id]; o != nil {
 			l.fails, l.next, l.hold, l.tries = o.fails, o.next, o.hold, o.tries

@@ -78,10 +78,13 @@ func (s *searching) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit,
 	if q.Limit < 1 {
 		return nil, nil
 	}
+	if err := o.refresh(ctx); err != nil { // what other processes wrote is found, too; where the journal cannot be had, what this one knows
+		o.log.DebugContext(ctx, "outbox search does without what others wrote", "err", scrub(err, nil))
+	}
 	o.awaitDelivery(ctx, q.Scope)
 	asked := q
 	o.mu.Lock()
-	pending, delivered := o.q.pending(q.Scope), o.sent
+	pending, delivered := o.q.pending(q.Scope), o.q.sent
 	o.mu.Unlock()
 	asked.Limit += min(len(pending), maxExtra)
 	f, farErr := o.asks.begin(asked, delivered)
@@ -240,7 +243,7 @@ func (s *Store) waiting(scope core.Scope, since uint64) []string {
 	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(b.seq, a.seq) })
 	var out []string
 	seen := map[string]bool{}
-	for _, d := range s.lately {
+	for _, d := range s.q.lately {
 		if d.number >= since && scope.Contains(d.session) && !seen[d.id] {
 			seen[d.id] = true
 			out = append(out, d.id)

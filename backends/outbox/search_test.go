@@ -220,3 +220,22 @@ func TestSearchOffline(t *testing.T) {
 		t.Errorf("Search without anybody who can: error %v, want ErrUnavailable", err)
 	}
 }
+
+// TestSearchBesideAnother: of two processes one delivers. A search of either waits for what both appended, and no longer than that takes.
+func TestSearchBesideAnother(t *testing.T) {
+	t.Parallel()
+	cfg := durable(t, func(c *outbox.Config) { c.SearchWait = time.Minute })
+	local, far := kept{memory.New()}, newFinder()
+	both := []*outbox.Store{open(t, cfg, local, far), open(t, cfg, local, far)}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // less than a search may wait
+	defer cancel()
+	for n := range 12 {
+		word := fmt.Sprintf("kestrel%d", n)
+		mustAppend(t, both[n%2], said(n, word))
+		searcher, _ := core.As[core.Searcher](both[n/2%2])
+		hits, err := searcher.Search(ctx, core.SearchQuery{Scope: ann.Scope(), Text: word, Limit: 3})
+		if err != nil || len(hits) != 1 || hits[0].Entry.ID != entry(ann, n).ID {
+			t.Fatalf("Search by process %d for what process %d had appended: %d hits, error %v, want that entry", n/2%2, n%2, len(hits), err)
+		}
+	}
+}

@@ -42,10 +42,7 @@ type Store struct {
 	next  time.Time
 	last  failure
 	leads bool
-	// sent counts the entries that this process delivered, and lately holds the newest of them: a search of the remote that began before
-	// cannot have found them. erased are entries that were deleted here and may be found there still.
-	sent   uint64
-	lately []delivery
+	// erased are entries that were deleted here and may be found there still.
 	erased map[string]bool
 	// believed holds what searches found in the remote alone.
 	believed map[string]core.Entry
