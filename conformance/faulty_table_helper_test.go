@@ -366,6 +366,12 @@ func tableRecognisers() []broken {
 		p, err := h.Store.Scan(ctx, core.ScanQuery{Scope: id.Scope(), Limit: 100})
 		return p.Entries, err
 	})
+	add("whoever said it", func(h *helped, ctx context.Context, id core.SessionID, m []message.Message) ([]core.Entry, error) {
+		p, err := h.Store.Scan(ctx, core.ScanQuery{Scope: id.Scope(), Limit: 100})
+		return slices.DeleteFunc(p.Entries, func(e core.Entry) bool {
+			return !slices.ContainsFunc(m, func(m message.Message) bool { return m.Text() == e.Text() })
+		}), err
+	})
 	add("of other sessions", func(h *helped, ctx context.Context, id core.SessionID, m []message.Message) ([]core.Entry, error) {
 		var out []core.Entry
 		for _, s := range []string{"main", "other"} {
@@ -431,6 +437,12 @@ func tableDrainers() []broken {
 	drain := func(name, claim string, f func(h *helped, ctx context.Context) (int, error)) {
 		add(name, claim, func(h *helped) { h.drain = func(ctx context.Context) (int, error) { return f(h, ctx) } })
 	}
+	drain("nothing is left where there was no time", "drain.delivers", func(h *helped, ctx context.Context) (int, error) {
+		if err := h.open(ctx); err != nil {
+			return 0, err
+		}
+		return h.drained(ctx)
+	})
 	drain("nothing", "drain.delivers", func(h *helped, ctx context.Context) (int, error) { return 0, h.open(ctx) })
 	drain("one left", "drain.delivers", func(h *helped, ctx context.Context) (int, error) { _, err := h.drained(ctx); return 1, err })
 	drain("an error and nothing left", "drain.delivers", func(h *helped, ctx context.Context) (int, error) {

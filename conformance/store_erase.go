@@ -69,7 +69,7 @@ func scrubKeeps(r *storeRun) string {
 	if text := r.everybody(followers, "some were erased"); text != "" {
 		return text
 	}
-	for round := range 2 {
+	for round := range 6 {
 		if text := r.scrubbed(s, round); text != "" {
 			return text
 		}
@@ -247,6 +247,11 @@ func eraseSession(r *storeRun) string {
 	if text := r.empty(erased[0]); text != "" {
 		return text
 	}
+	for _, e := range erased { // each is read before it goes, by itself
+		if _, err := r.store.Get(r.ctx(), core.Scope{Agent: agent}, []string{e.ID}); err != nil {
+			return fmt.Sprintf("Get(%q): error %v, want none", e.ID, err)
+		}
+	}
 	gone = append(gone, core.SessionID{Agent: agent, Session: "ma"}, core.SessionID{Agent: "nobody", Session: "main"}, id)
 	for round := range 2 {
 		for _, gone := range gone {
@@ -306,8 +311,10 @@ func (r *storeRun) isGone(id core.SessionID, erased []core.Entry) string {
 		if text != "" {
 			break
 		}
-		if _, err := r.store.Get(r.ctx(), id.Scope(), []string{e.ID}); !errors.Is(err, core.ErrNotFound) {
-			text = fmt.Sprintf("Get(%q): error %v, want ErrNotFound", e.ID, err)
+		for _, scope := range []core.Scope{{Agent: id.Agent}, id.Scope()} {
+			if _, err := r.store.Get(r.ctx(), scope, []string{e.ID}); !errors.Is(err, core.ErrNotFound) {
+				text = fmt.Sprintf("Get(%q) in %+v: error %v, want ErrNotFound", e.ID, scope, err)
+			}
 		}
 	}
 	return text

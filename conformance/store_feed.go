@@ -544,6 +544,11 @@ func vectorGoes(r *storeRun) string {
 	if text := r.vectorsHold(v, "one/3", nil); text != "" {
 		return "after all were dropped: " + text
 	}
+	if len(r.all) > 0 {
+		if err := v.PutVectors(r.ctx(), "one/3", []vector.Vector{{ID: r.all[0].ID, End: 2, Values: []float32{1, 2}}}); err != nil {
+			return fmt.Sprintf("PutVectors of another length, after all of the space were dropped: error %v, want none", err)
+		}
+	}
 	if text := r.vectorsHold(v, "another/3", others); text != "" {
 		return "after those of another space were dropped: " + text
 	}

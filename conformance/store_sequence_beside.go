@@ -94,16 +94,16 @@ func (s *sequence) dropView() string {
 
 // lookAt reads a view that was changed.
 func (s *sequence) lookAt(id core.SessionID) {
-	s.probes = append(s.probes, func() string { return s.loads(id) }, s.list)
+	s.probes = append(s.probes, func() string { return s.loads(id) }, s.list, s.list)
 	if offers[core.Tailer](s.store) {
 		s.probes = append(s.probes, func() string { return s.tailOf(id) })
 	}
 }
 
 func (s *sequence) list() string {
-	q := core.ViewQuery{Agent: pick(s, []string{"", "agent-a", "agent-b"}), Limit: pick(s, []int{1, 2, core.MaxPage})}
+	q := core.ViewQuery{Limit: core.MaxPage}
 	if s.one(3) {
-		q.After = sessionOf(s.rnd.Intn(3))
+		q = core.ViewQuery{Agent: pick(s, []string{"", "agent-a", "agent-b"}), Limit: pick(s, []int{1, 2, core.MaxPage}), After: pick(s, []core.SessionID{{}, sessionOf(s.rnd.Intn(3))})}
 	}
 	var want []core.SessionID
 	for id := range s.views {
