@@ -12,13 +12,20 @@ import (
 // or ctx ends. What comes later is not waited for: others may never stop writing. Changes that were set aside count as left, but are not tried: see Retry.
 func (s *Store) Drain(ctx context.Context) (left int, err error) {
 	if err := s.enter(ctx, "drain"); err != nil {
-		return 0, err
+		return s.left(), err
 	}
 	defer s.leave()
 	if err := s.refresh(ctx); err != nil {
-		return 0, failed("drain", "", err)
+		return s.left(), failed("drain", "", err)
 	}
 	return s.drain(ctx, s.closing)
+}
+
+// left is how many changes wait or were set aside, as far as this process knows.
+func (s *Store) left() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.q.before(s.q.next) + s.q.deadBefore(s.q.next)
 }
 
 // drain gives up early when the channel is closed.
