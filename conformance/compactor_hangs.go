@@ -17,7 +17,7 @@ func hangingChecks() []Check {
 		{ID: "patch.hangs", Promise: 4, Suite: SuiteCompactor, compactor: patchHangs, Needs: []Need{NeedOwner}, once: true,
 			Rule: "a model that hangs takes a compactor's time and not its progress: given a second or two, it returns a fallback"},
 		{ID: "patch.quotes", Promise: 9, Suite: SuiteCompactor, compactor: patchQuotes,
-			Rule: "neither the error of a compaction whose time is over nor what it says of the model holds what a message says"},
+			Rule: "neither the error of a compaction whose time is over nor what it says of the model holds what a message says, nor does the purpose that a model is asked for"},
 	}
 }
 
@@ -77,7 +77,7 @@ func patchQuotes(r *compactorRun) string {
 			told = append(told, err.Error())
 		}
 		for _, says := range told {
-			if r.quotes(c, says) {
+			if quotesTask(c, says) {
 				return fmt.Sprintf("Compact that is cut short says what a message says: %.200q", says)
 			}
 		}
@@ -85,11 +85,14 @@ func patchQuotes(r *compactorRun) string {
 	return ""
 }
 
-// quotes reports whether an error or a warning repeats some of a task: a mark, the wishes, or a row of letters of an entry or an earlier summary.
-func (r *compactorRun) quotes(c core.Compaction, says string) bool {
+// quotesTask reports whether an error, a warning or a purpose repeats some of a task: a mark, the wishes, or a row of letters of an entry or an earlier summary.
+func quotesTask(c core.Compaction, says string) bool {
 	const row = 24
 	if len(marksIn(says)) > 0 || c.Instructions != "" && strings.Contains(says, c.Instructions) {
 		return true
+	}
+	if len(says) < row {
+		return false
 	}
 	var texts strings.Builder
 	for _, e := range c.Entries {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"sync/atomic"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -18,6 +20,8 @@ func ownershipChecks() []Check {
 			Rule: "a delegating compactor passes the request and the result on with every field"},
 		{ID: "patch.host-fails", Promise: 3, Suite: SuiteCompactor, compactor: patchHostFails, Needs: delegate,
 			Rule: "a runtime that fails fails the compaction, with its error, asked once; one whose time is over is not waited for"},
+		{ID: "patch.runtime", Promise: 3, Suite: SuiteCompactor, compactor: patchRuntime, Needs: delegate, once: true,
+			Rule: "a runtime has the time that the caller's context has, no less, and what it answers is passed back, also where that context ended just before"},
 	}
 }
 
@@ -29,6 +33,22 @@ func patchOwns(r *compactorRun) string {
 		_, _ = r.compactor.Compact(r.ctx(), r.task(n%2 == 0))
 		if got := r.compactor.OwnsCompaction(); got != first {
 			return fmt.Sprintf("OwnsCompaction() = %v, then %v", first, got)
+		}
+	}
+	return r.ownsStill()
+}
+
+// ownsStill lets models and the runtime fail often. Every call is looked at, see eachCall.
+func (r *compactorRun) ownsStill() string {
+	if r.pieces = enoughPieces(); !r.compactor.OwnsCompaction() {
+		r.pieces = r.pieces[:1]
+	}
+	r.host.setFail(true)
+	defer r.host.setFail(false)
+	for _, mood := range []Mood{Failing, Empty, Lying} {
+		r.model.Set(mood)
+		for range manyFailures {
+			_, _ = r.compactor.Compact(r.ctx(), r.task(true))
 		}
 	}
 	return ""
@@ -108,6 +128,18 @@ func patchHostFails(r *compactorRun) string {
 		return fmt.Sprintf("a runtime that fails was asked %d times, want once", n)
 	}
 	r.host.setFail(false)
+	for _, want := range runtimeErrors() {
+		host := &failingHost{Host: r.host, err: want}
+		c := r.task(true)
+		c.Host = host
+		p, err := r.compactor.Compact(r.ctx(), c)
+		if !errors.Is(err, want) || p.Delegated != nil && p.Delegated.Compacted {
+			return fmt.Sprintf("Compact where the runtime fails with %q: error %v, result %+v, want the runtime's error", want, err, p.Delegated)
+		}
+		if n := host.asked.Load(); n != 1 {
+			return fmt.Sprintf("a runtime that fails with %q was asked %d times, want once", want, n)
+		}
+	}
 	ctx, cancel := cancellable(r.ctx())
 	defer cancel()
 	late := &lateHost{Host: r.host, asked: cancel}
@@ -117,6 +149,27 @@ func patchHostFails(r *compactorRun) string {
 		return fmt.Sprintf("Compact whose time was over while the runtime worked: error %v, want context.Canceled", err)
 	}
 	return ""
+}
+
+// runtimeErrors are what a runtime may fail with: what core names, what a runtime's own time and connections end in, and what nobody knows.
+func runtimeErrors() []error {
+	return []error{
+		core.ErrNotFound, core.ErrConflict, core.ErrInvalid, core.ErrClosed, core.ErrBudget, core.ErrAuth, core.ErrUnavailable, core.ErrPartial, core.ErrRequirement,
+		core.ErrQuarantined, core.ErrNeedTranscript, errors.ErrUnsupported, context.DeadlineExceeded, context.Canceled, io.ErrUnexpectedEOF,
+		errors.New("conformance: of the runtime's own"),
+	}
+}
+
+// failingHost fails with one error.
+type failingHost struct {
+	*Host
+	err   error
+	asked atomic.Int64
+}
+
+func (h *failingHost) Compact(context.Context, core.CompactRequest) (core.CompactResult, error) {
+	h.asked.Add(1)
+	return core.CompactResult{}, fmt.Errorf("conformance: compact: injected: %w", h.err)
 }
 
 // lateHost answers when its caller's time is over.

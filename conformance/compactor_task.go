@@ -56,18 +56,23 @@ func (r *compactorRun) makers(patches []core.Patch, asked bool) string {
 }
 
 // included describes an earlier summary with content that ended and of which nothing is left, neither in the text that took its place nor in what a model was
-// asked.
+// asked; or one that is repeated and does not end, so that it is shown twice.
 func (r *compactorRun) included(c core.Compaction, patches []core.Patch) string {
 	for _, s := range c.Summaries {
 		marks := marksIn(s.Text)
 		if len(marks) == 0 {
 			continue // a pointer, no content
 		}
+		over := false
 		for _, p := range patches {
 			for _, rep := range p.Replace {
-				holds := slices.Contains(marksIn(rep.Text), marks[0]) || rep.Kind == "summary" && r.model.heard(marks[0])
-				if slices.Contains(rep.Summaries, s.ID) && !holds {
+				ends, says := slices.Contains(rep.Summaries, s.ID), slices.Contains(marksIn(rep.Text), marks[0])
+				over = over || ends
+				if ends && !says && !(rep.Kind == "summary" && r.model.heard(marks[0])) {
 					return fmt.Sprintf("a replacement of kind %q ends the earlier summary %q of kind %q, and its text does not include what that says: %.80q", rep.Kind, s.ID, s.Kind, rep.Text)
+				}
+				if says && !over {
+					return fmt.Sprintf("a replacement of kind %q repeats the earlier summary %q of kind %q, and does not end it: it is there twice", rep.Kind, s.ID, s.Kind)
 				}
 			}
 		}
@@ -139,6 +144,9 @@ func copied(patches []core.Patch) []core.Patch {
 		for j := range p.Replace {
 			rep := &p.Replace[j]
 			rep.Entries, rep.Summaries, rep.Meta = slices.Clone(rep.Entries), slices.Clone(rep.Summaries), maps.Clone(rep.Meta)
+		}
+		if p.Delegated != nil {
+			p.Delegated = new(*p.Delegated)
 		}
 		for id, s := range p.Stubs {
 			s.Texts = maps.Clone(s.Texts)
@@ -293,34 +301,6 @@ func patchPaid(r *compactorRun) string {
 	}
 	if summaries(kept) == 0 {
 		return fmt.Sprintf("time was over after %d answers of a model, which make %d summaries otherwise: none was published, and none is in the patch", asked-1, summaries(whole))
-	}
-	return ""
-}
-
-// delegatesConcurrent passes several tasks on at the same time: each gets the answer to its own request.
-func delegatesConcurrent(r *compactorRun) string {
-	r.host.onCompact = func(req core.CompactRequest) core.CompactResult {
-		return core.CompactResult{OK: true, Compacted: true, Summary: req.Instructions, TokensBefore: 900, TokensAfter: 100}
-	}
-	const tasks = 8
-	all := make([]core.Compaction, tasks)
-	for i := range all {
-		all[i] = r.task(true)
-		all[i].Request.Instructions = fmt.Sprintf("wish %d", i)
-	}
-	calls := r.host.Compacts()
-	text := atOnce(tasks, func(i int) string {
-		p, err := r.compactor.Compact(r.ctx(), all[i])
-		if err != nil || p.Delegated == nil || p.Delegated.Summary != all[i].Request.Instructions {
-			return fmt.Sprintf("Compact beside others: error %v, and the result %+v for the request with %q", err, p.Delegated, all[i].Request.Instructions)
-		}
-		return ""
-	})
-	if text != "" {
-		return text
-	}
-	if n := r.host.Compacts() - calls; n != tasks {
-		return fmt.Sprintf("%d tasks at the same time asked the runtime %d times", tasks, n)
 	}
 	return ""
 }

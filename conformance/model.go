@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -45,6 +46,9 @@ type Model struct {
 	mood  Mood
 	calls int
 	asked []string
+	// purposes are what the questions were asked for, open is how many have no answer yet.
+	purposes []string
+	open     int
 	// answered are the first words of its answers.
 	answered [][]string
 	// left is how many questions are answered in the mood before over is called and the next mood is then; without over it never is.
@@ -83,6 +87,25 @@ func (m *Model) heardSince(calls int, text string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.ContainsFunc(m.asked[calls:], func(asked string) bool { return strings.Contains(asked, text) })
+}
+
+// purposesSince are the purposes, each once, that were named behind a number of questions.
+func (m *Model) purposesSince(calls int) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Compact(slices.Sorted(slices.Values(m.purposes[calls:])))
+}
+
+// quiet reports whether within d there is a moment in which nobody waits for an answer.
+func (m *Model) quiet(d time.Duration) bool {
+	for end := time.Now().Add(d); ; time.Sleep(time.Millisecond) {
+		m.mu.Lock()
+		open := m.open
+		m.mu.Unlock()
+		if open == 0 || time.Now().After(end) {
+			return open == 0
+		}
+	}
 }
 
 // overAfter lets the model answer so many more questions, and then call over and hang.
@@ -124,13 +147,19 @@ const beginning = 80
 func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
 	m.mu.Lock()
 	m.calls++
-	m.asked = append(m.asked, req.System+"\n"+req.Prompt)
+	m.asked, m.purposes = append(m.asked, req.System+"\n"+req.Prompt), append(m.purposes, req.Purpose)
+	m.open++
 	mood, then, over := m.mood, m.then, m.over
 	if over != nil && m.left > 0 {
 		m.left--
 		over = nil
 	}
 	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.open--
+	}()
 	if over != nil {
 		over()
 		mood = then
@@ -150,7 +179,7 @@ func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.
 	case Failing:
 		return core.Completion{}, fmt.Errorf("conformance: complete: injected: %w", core.ErrUnavailable)
 	case Lying:
-		text = strings.Repeat(text+" ", 400)
+		text = strings.Repeat(text+" 予算はまだ決まっていません。", 400) // in letters of which each is nearly a token
 	case Hostile:
 		text += fmt.Sprintf(hostileLines[0]+hostileLines[3]+hostileLines[6], trapWord, trapWord, trapWord)
 	case Hanging:

@@ -27,6 +27,8 @@ type watch struct {
 	beats atomic.Int64
 	// tally counts for the report.
 	tally *tally
+	// late says that a call of this case came back too late, or not at all, and was not waited for.
+	late atomic.Bool
 	// slack is what a case that calculates between its calls may take longer.
 	slack atomic.Int64
 }
@@ -68,11 +70,11 @@ func (w *watch) run(tb testing.TB, f func() string) (text string, hung bool) {
 	for {
 		select {
 		case text := <-done:
-			return text, false
+			return text, w.behind()
 		case <-left:
 			select {
 			case text := <-done:
-				return text, false
+				return text, w.behind()
 			default:
 			}
 			// The part's own set-up ended the test.
@@ -84,12 +86,23 @@ func (w *watch) run(tb testing.TB, f func() string) (text string, hung bool) {
 			if n := w.beats.Load(); n != last {
 				last, since = n, time.Now()
 			} else if limit := time.Duration(w.limit.Load()); time.Since(since) > limit+time.Duration(w.slack.Load()) {
-				w.limit.Store(int64(min(limit, impatient)))
+				w.hurry()
 				return fmt.Sprintf("a call has not returned after %s:\n%s", limit, waiting(<-name)), true
 			}
 		}
 	}
 }
+
+// behind reports whether a call of this case was left behind. The suite has no patience with the part from then on.
+func (w *watch) behind() bool {
+	if !w.late.Swap(false) {
+		return false
+	}
+	w.hurry()
+	return true
+}
+
+func (w *watch) hurry() { w.limit.Store(min(w.limit.Load(), int64(impatient))) }
 
 // self is what stacks call the goroutine that asks, as "goroutine 7".
 func self() string {
