@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -25,8 +26,12 @@ func (s *pausing) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error)
 }
 
 func retrieveConcurrent(r *retrieverRun) string {
-	r.steps = append(r.steps, ordinary(9))
-	if text := r.fill(); text != "" {
+	// Each is asked for several that the others do not find, or not in this order.
+	texts := slices.Clone(queries)
+	for i, text := range queries {
+		texts = append(texts, text+" "+queries[(i+1)%len(queries)], text+" said again")
+	}
+	if text := r.fillSaying(texts); text != "" {
 		return text
 	}
 	store := &pausing{Store: r.store}
@@ -37,28 +42,52 @@ func retrieveConcurrent(r *retrieverRun) string {
 		}
 		r.retriever = second
 	}
+	// Once a query has begun to look up what the window shows, others have the time to be answered, too.
+	var busy atomic.Bool
+	inWindow := func() func(string) bool {
+		var looked atomic.Bool
+		return func(string) bool {
+			if busy.Load() && !looked.Swap(true) {
+				time.Sleep(50 * time.Microsecond)
+			}
+			return false
+		}
+	}
 	var asked []core.Query
 	var want [][]string
 	for who := range 3 {
 		for n, prompt := range queries {
 			q := r.query(who, prompt)
 			wider[n%len(wider)](&q)
-			got, err := r.retriever.Retrieve(r.ctx(), q)
+			q.InWindow = inWindow()
+			got, err := r.answer(r.retriever, q)
 			if err != nil {
 				return fmt.Sprintf("Retrieve: error %v, want none", err)
 			}
 			asked, want = append(asked, q), append(want, candidateTexts(got))
 		}
 	}
-	store.busy.Store(true)
-	return atOnce(len(asked), func(i int) string {
-		got, err := r.retriever.Retrieve(r.ctx(), asked[i])
+	beside := func(i int) string {
+		q := asked[i]
+		q.InWindow = inWindow()
+		got, err := r.answer(r.retriever, q)
 		if err != nil {
 			return fmt.Sprintf("Retrieve beside others: error %v, want none", err)
 		}
 		if d := sameIDs(candidateTexts(got), want[i]); d != "" {
-			return fmt.Sprintf("Retrieve(%q) beside others: %s", asked[i].Prompt, d)
+			return fmt.Sprintf("Retrieve(%q in %+v) beside others: %s", q.Prompt, q.Scopes(), d)
 		}
 		return ""
-	})
+	}
+	busy.Store(true)
+	for n := range besideRounds {
+		store.busy.Store(n == 0)
+		if text := atOnce(len(asked), func(i int) string { return beside((i + n) % len(asked)) }); text != "" {
+			return text
+		}
+	}
+	return ""
 }
+
+// besideRounds is how often all queries are asked at the same time.
+const besideRounds = 6
