@@ -29,7 +29,10 @@ func retrieveConcurrent(r *retrieverRun) string {
 	// Each is asked for several that the others do not find, or not in this order.
 	texts := slices.Clone(queries)
 	for i, text := range queries {
-		texts = append(texts, text+" "+queries[(i+1)%len(queries)], text+" said again")
+		texts = append(texts, text+" "+queries[(i+1)%len(queries)])
+	}
+	for n := range 12 {
+		texts = append(texts, fmt.Sprintf("%s said again, %d", queries[n%2], n))
 	}
 	if text := r.fillSaying(texts); text != "" {
 		return text
@@ -86,8 +89,23 @@ func retrieveConcurrent(r *retrieverRun) string {
 			return text
 		}
 	}
-	return ""
+	busy.Store(false)
+	// As often as there is time for: what calls seldom share shows then.
+	end := time.Now().Add(besideTime)
+	return atOnce(besideMany, func(i int) string {
+		for n := 0; n < besideMost && time.Now().Before(end); n++ {
+			if text := beside((i + 4*(n%3)) % len(asked)); text != "" {
+				return text
+			}
+		}
+		return ""
+	})
 }
 
-// besideRounds is how often all queries are asked at the same time.
-const besideRounds = 6
+const (
+	// besideRounds is how often all queries are asked at the same time.
+	besideRounds = 3
+	// besideMany ask beside each other for a while, each so often at most.
+	besideMany, besideMost = 4, 3000
+	besideTime             = 150 * time.Millisecond
+)

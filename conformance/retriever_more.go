@@ -28,7 +28,7 @@ func moreRetrieverChecks() []Check {
 			Rule: "a grant is exactly as wide as it says: what is found in a session is found where that session is granted, and nothing beside it"},
 		{ID: "retrieve.surfaces", Promise: 9, Suite: SuiteRetriever, retriever: retrieveSurfaces,
 			Rule: "a store that fails is no store without entries: the error surfaces, and when it is over the candidates are back"},
-		{ID: "retrieve.concurrent", Promise: 6, Suite: SuiteRetriever, retriever: retrieveConcurrent,
+		{ID: "retrieve.concurrent", Promise: 6, Suite: SuiteRetriever, retriever: retrieveConcurrent, dear: true,
 			Rule: "several queries at the same time get what each of them gets alone"},
 		{ID: "retrieve.pure", Suite: SuiteRetriever, retriever: retrievePure,
 			Rule: "a retriever changes nothing it is given, and what it returned belongs to the caller"},
