@@ -85,10 +85,20 @@ func (d *driver) assemble(t *track, o op) {
 }
 
 func (d *driver) ask(req core.AssembleRequest) (res core.AssembleResult, excused bool, err error) {
+	var given []message.Message
+	if req.Transcript != nil {
+		given = slices.Clone(req.Transcript.Messages)
+	}
 	excused, err = d.call("assemble", true, func(ctx context.Context) (err error) {
 		res, err = d.engine.Assemble(ctx, req)
 		return err
 	})
+	for i, m := range given {
+		if now := req.Transcript.Messages[i]; now.Role != m.Role || now.ID != m.ID || now.Key != m.Key || now.Type != m.Type || len(now.Parts) != len(m.Parts) {
+			d.fail("contract.given", "assemble changed message %d of the %d it was given: it has role %q, id %q and type %q, and had %q, %q and %q", i, len(given), now.Role, now.ID, now.Type, m.Role, m.ID, m.Type)
+			break
+		}
+	}
 	return res, excused, err
 }
 

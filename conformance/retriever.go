@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,9 +85,11 @@ func retrieverContract() []Check {
 		{ID: "cancel.retrieve", Promise: 9, Suite: SuiteRetriever, retriever: cancelRetrieve,
 			Rule: "Retrieve returns when its context ends, with what it has or with the context's error"},
 		{ID: "failure.retrieve", Promise: 9, Suite: SuiteRetriever, retriever: failureRetrieve, Needs: []Need{NeedSearchers},
-			Rule: "a searcher that fails or hangs is named in an error that wraps core.ErrPartial, beside what the others found; what one found that says core.ErrPartial counts; where all fail there is an error; none holds what was asked"},
+			Rule: "a searcher that fails or hangs, in what is granted too, is named in an error that wraps core.ErrPartial, beside what the others found; what one found that says core.ErrPartial counts; where all fail there is an error; none holds what was asked"},
 		{ID: "retrieve.late-searcher", Promise: 9, Suite: SuiteRetriever, retriever: lateSearcher, once: true, Needs: []Need{NeedSearchers},
 			Rule: "where a searcher is late, a retriever says Late of what was asked and is ready now, and of nothing else, has what it finds when it is asked again, and then nothing is late"},
+		{ID: "retrieve.clock", Promise: 6, Suite: SuiteRetriever, retriever: retrieveClock, once: true,
+			Rule: "how old an entry is, is counted from the query's time and no clock's: where that and all entries are moved by the same years, the candidates are the same, in the same order"},
 		{ID: "retrieve.share", Promise: 1, Suite: SuiteRetriever, retriever: retrieveShare, Needs: []Need{NeedSharer},
 			Rule: "RecallShare is 0 to 0.5 and does not change from call to call"},
 	}
@@ -102,12 +105,15 @@ type retrieverRun struct {
 	open func(testing.TB) (core.Retriever, core.Store)
 	// nothing says that it is right to find nothing.
 	nothing bool
+	// again counts what is asked again.
+	again *atomic.Int64
 }
 
 func examineRetriever(tb testing.TB, c Check, open func(testing.TB) (core.Retriever, core.Store), o options) (Finding, bool) {
 	tb.Helper()
 	defer o.watch.tally.during(c, o.watch)()
 	w := watched{watch: o.watch}
+	again := mayAskAgain()
 	cases := o.cases
 	switch {
 	case c.once:
@@ -122,7 +128,7 @@ func examineRetriever(tb testing.TB, c Check, open func(testing.TB) (core.Retrie
 			r := &retrieverRun{}
 			r.watch = w.watch
 			r.tb, r.steps, r.bound, r.over, r.nothing = tb, steps, o.bound, o.over, o.nothing
-			r.open = open
+			r.open, r.again = open, again
 			r.retriever, r.store = open(tb)
 			if a, ok := r.retriever.(core.Attacher); ok {
 				if err := a.Attach(r.store); err != nil {
@@ -182,7 +188,7 @@ func (r *retrieverRun) ask(change func(*core.Query), check func(core.Query, []co
 			if change != nil {
 				change(&q)
 			}
-			got, err := r.retriever.Retrieve(r.ctx(), q)
+			got, err := r.answer(r.retriever, q)
 			if err != nil {
 				return fmt.Sprintf("Retrieve(%q in %+v): error %v, want none", prompt, q.Scope, err)
 			}
@@ -195,12 +201,12 @@ func (r *retrieverRun) ask(change func(*core.Query), check func(core.Query, []co
 }
 
 func retrieveOnce(r *retrieverRun) string {
-	if text := r.fill(); text != "" {
+	if text := r.fillParted(); text != "" {
 		return text
 	}
 	shown := func(id string) bool { return id[len(id)-1]%3 == 0 }
 	for _, change := range wider {
-		text := r.ask(func(q *core.Query) { q.InWindow = shown; change(q) }, func(q core.Query, got []core.Candidate) string {
+		text := r.ask(func(q *core.Query) { q.InWindow, q.Limit = shown, core.MaxPage; change(q) }, func(q core.Query, got []core.Candidate) string {
 			seen := map[string]bool{}
 			for _, c := range got {
 				if seen[c.Entry.ID] {
@@ -242,7 +248,7 @@ func retrieveOrder(r *retrieverRun) string {
 	// The scores of what is found by many words lie close together.
 	for who := range 3 {
 		for _, prompt := range r.wordy(who) {
-			got, err := r.retriever.Retrieve(r.ctx(), r.query(who, prompt))
+			got, err := r.answer(r.retriever, r.query(who, prompt))
 			if err != nil {
 				break // others say so
 			}
@@ -426,7 +432,7 @@ func deterministicRetrieve(r *retrieverRun) string {
 	}
 	n := 0
 	return r.each(func(q *core.Query) { wider[n%len(wider)](q); n++ }, func(q core.Query, got []core.Candidate) string {
-		again, err := r.retriever.Retrieve(r.ctx(), q)
+		again, err := r.answer(r.retriever, q)
 		if err != nil {
 			return fmt.Sprintf("the second time: error %v", err)
 		}

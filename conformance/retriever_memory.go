@@ -80,7 +80,7 @@ func retrievePrompt(r *retrieverRun) string {
 			} else {
 				q.Recent = append(q.Recent, core.Entry{ID: "E-current", Agent: q.Session.Agent, Session: q.Session.Session, Seq: 99, Role: message.User, Type: core.TypeMessage, Time: q.Now, Message: message.New(message.User, prompt)})
 			}
-			got, err := r.retriever.Retrieve(r.ctx(), q)
+			got, err := r.answer(r.retriever, q)
 			if err != nil {
 				return fmt.Sprintf("Retrieve(%.60q, %d bytes): error %.200v, want none", prompt, len(prompt), err)
 			}
@@ -113,7 +113,7 @@ func retrieveAgain(r *retrieverRun) string {
 		return text
 	}
 	again := func(a answer, when string) string {
-		got, err := r.retriever.Retrieve(r.ctx(), a.q)
+		got, err := r.answer(r.retriever, a.q)
 		if err != nil {
 			return fmt.Sprintf("Retrieve(%q) %s: error %v, want none", a.q.Prompt, when, err)
 		}
@@ -177,7 +177,7 @@ func retrieveLate(r *retrieverRun) string {
 			if !late.Late(q) {
 				return ""
 			}
-			again, err := r.retriever.Retrieve(r.ctx(), q)
+			again, err := r.answer(r.retriever, q)
 			if err != nil {
 				return fmt.Sprintf("asked again for what was late: error %v", err)
 			}
@@ -214,6 +214,16 @@ func (r *retrieverRun) fillOdd() string {
 
 // fillAged is fill with further entries that were said minutes to years before a query, which words of them are asked for.
 func (r *retrieverRun) fillAged() string {
+	batch := r.aged()
+	if _, err := r.store.Append(r.ctx(), cloneEntries(batch)); err != nil {
+		return fmt.Sprintf("Append of entries of several ages: error %v, want none", err)
+	}
+	r.remember(batch)
+	return r.fill()
+}
+
+// aged are entries that were said minutes to years before a query.
+func (r *retrieverRun) aged() []core.Entry {
 	ages := []time.Duration{time.Minute, 20 * time.Minute, 3 * time.Hour, 24 * time.Hour, 5 * 24 * time.Hour, 60 * 24 * time.Hour, 500 * 24 * time.Hour}
 	batch := r.make(ordinary(2 * 3 * len(ages)))
 	now := r.query(0, "").Now
@@ -223,11 +233,7 @@ func (r *retrieverRun) fillAged() string {
 		e.Message.Parts[0].Text += strings.Repeat(" the budget report", i%4) + strings.Repeat(" moved to friday", i%3)
 		e.Fingerprint = message.Fingerprint(e.Message)
 	}
-	if _, err := r.store.Append(r.ctx(), cloneEntries(batch)); err != nil {
-		return fmt.Sprintf("Append of entries of several ages: error %v, want none", err)
-	}
-	r.remember(batch)
-	return r.fill()
+	return batch
 }
 
 // fillLeading is fill with system messages that stand in front of a transcript, and that say what is asked for.
@@ -290,7 +296,7 @@ func (r *retrieverRun) roomyKept(q core.Query) string {
 func (r *retrieverRun) goneNext(change func(core.Entry) (now *core.Entry, text string)) string {
 	for who := range 3 {
 		q := r.query(who, queries[0])
-		got, err := r.retriever.Retrieve(r.ctx(), q)
+		got, err := r.answer(r.retriever, q)
 		if err != nil {
 			return fmt.Sprintf("Retrieve: error %v, want none", err)
 		}
@@ -303,7 +309,7 @@ func (r *retrieverRun) goneNext(change func(core.Entry) (now *core.Entry, text s
 			return text
 		}
 		text = r.settled(func() string {
-			got, err := r.retriever.Retrieve(r.ctx(), q)
+			got, err := r.answer(r.retriever, q)
 			if err != nil {
 				return fmt.Sprintf("Retrieve: error %v, want none", err)
 			}

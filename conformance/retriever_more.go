@@ -28,7 +28,7 @@ func moreRetrieverChecks() []Check {
 			Rule: "a grant is exactly as wide as it says: what is found in a session is found where that session is granted, and nothing beside it"},
 		{ID: "retrieve.surfaces", Promise: 9, Suite: SuiteRetriever, retriever: retrieveSurfaces,
 			Rule: "a store that fails is no store without entries: the error surfaces, and when it is over the candidates are back"},
-		{ID: "retrieve.concurrent", Promise: 6, Suite: SuiteRetriever, retriever: retrieveConcurrent,
+		{ID: "retrieve.concurrent", Promise: 6, Suite: SuiteRetriever, retriever: retrieveConcurrent, dear: true,
 			Rule: "several queries at the same time get what each of them gets alone"},
 		{ID: "retrieve.pure", Suite: SuiteRetriever, retriever: retrievePure,
 			Rule: "a retriever changes nothing it is given, and what it returned belongs to the caller"},
@@ -116,7 +116,10 @@ func fullEach() batch {
 
 func retrieveText(r *retrieverRun) string {
 	r.steps = append(r.steps, ordinary(9))
-	return r.each(nil, func(_ core.Query, got []core.Candidate) string {
+	if text := r.fillUnbroken(); text != "" {
+		return text
+	}
+	return r.ask(roomyLimit, func(_ core.Query, got []core.Candidate) string {
 		for _, c := range got {
 			if utf8.ValidString(c.Entry.Text()) && !utf8.ValidString(c.Text) {
 				return fmt.Sprintf("candidate %q quotes half a character: %.80q of %.80q", c.Entry.ID, c.Text, c.Entry.Text())
@@ -199,7 +202,8 @@ func retrieveUpdated(r *retrieverRun) string {
 					if d := sameEntry(c.Entry, want); d != "" {
 						return "after an update: " + d
 					}
-					if words := spoken(c.Text); len(words) > 0 && !slices.Contains(spoken(want.Text()), words[0]) {
+					// A passage may begin within a word.
+					if words := spoken(c.Text); len(words) > 0 && !slices.ContainsFunc(spoken(want.Text()), func(s string) bool { return strings.Contains(s, words[0]) }) {
 						return fmt.Sprintf("candidate %q quotes %.80q after an update to %.80q", c.Entry.ID, c.Text, want.Text())
 					}
 				}
@@ -306,7 +310,7 @@ func retrieveGranted(r *retrieverRun) string {
 			Session: home, Scope: scope, Granted: granted, Prompt: "when does the budget report move, to friday", Recent: cloneEntries(r.entries[home][2:]),
 			InWindow: func(string) bool { return false }, Now: epoch.Add(time.Hour), Tokens: 100000, Limit: core.MaxPage,
 		}
-		got, err := r.retriever.Retrieve(r.ctx(), q)
+		got, err := r.answer(r.retriever, q)
 		if err != nil {
 			return nil, fmt.Sprintf("Retrieve in %+v with %+v granted: error %v, want none", scope, granted, err)
 		}
@@ -338,11 +342,12 @@ func retrieveGranted(r *retrieverRun) string {
 			return text
 		}
 		for _, id := range names[:len(names)-1] {
-			own, text := ask(id.Scope())
+			// As granted first: nobody has asked in it then.
+			got, text := ask(home.Scope(), id.Scope())
 			if text != "" {
 				return text
 			}
-			got, text := ask(home.Scope(), id.Scope())
+			own, text := ask(id.Scope())
 			if text != "" {
 				return text
 			}
@@ -402,7 +407,7 @@ func retrieveSurfaces(r *retrieverRun) string {
 		for n, change := range wider { // what is granted can fail alone
 			q := r.query((at+n)%3, queries[0])
 			change(&q)
-			want, err := r.retriever.Retrieve(r.ctx(), q)
+			want, err := r.answer(r.retriever, q)
 			if err != nil {
 				return fmt.Sprintf("Retrieve: error %v, want none", err)
 			}
@@ -414,7 +419,7 @@ func retrieveSurfaces(r *retrieverRun) string {
 			}
 			for tries := 0; ; tries++ {
 				q.Now = q.Now.Add(time.Hour)
-				again, err := r.retriever.Retrieve(r.ctx(), q)
+				again, err := r.answer(r.retriever, q)
 				if err == nil && len(again) >= min(len(want), 1) {
 					break
 				}
@@ -471,7 +476,7 @@ func retrievePure(r *retrieverRun) string {
 		for i := range q.Recent {
 			q.Recent[i].Message = message.New(message.User, "spoilt")
 		}
-		again, err := r.retriever.Retrieve(r.ctx(), r.fresh(q))
+		again, err := r.answer(r.retriever, r.fresh(q))
 		if err != nil {
 			return fmt.Sprintf("the second time: error %v", err)
 		}
@@ -486,7 +491,7 @@ func retrievePure(r *retrieverRun) string {
 		before, first = again, slices.Clone(again)
 		none := r.fresh(q)
 		none.InWindow = func(string) bool { return true }
-		if rest, err := r.retriever.Retrieve(r.ctx(), none); err != nil || len(rest) > 0 {
+		if rest, err := r.answer(r.retriever, none); err != nil || len(rest) > 0 {
 			return fmt.Sprintf("with everything in the window: %d candidates, error %v, want none", len(rest), err)
 		}
 		return ""
@@ -525,7 +530,7 @@ func (r *retrieverRun) ask0(answered, asked *int) string {
 		for _, prompt := range slices.Concat(queries, r.wordy(who)) {
 			q := r.query(who, prompt)
 			q.Recent = nil
-			got, err := r.retriever.Retrieve(r.ctx(), q)
+			got, err := r.answer(r.retriever, q)
 			if err != nil && !errors.Is(err, context.Canceled) {
 				return fmt.Sprintf("Retrieve(%q): error %v, want none", prompt, err)
 			}

@@ -90,7 +90,7 @@ func (r *retrieverRun) both(look func() string) string {
 // like holds the answers of another retriever against the first one's; what says which it is.
 func (r *retrieverRun) like(second core.Retriever, what string) string {
 	same := func(q core.Query, got []core.Candidate) string {
-		other, err := second.Retrieve(r.ctx(), q)
+		other, err := r.answer(second, q)
 		if err != nil {
 			return fmt.Sprintf("of one %s: error %v, want none", what, err)
 		}
@@ -114,11 +114,11 @@ func (r *retrieverRun) likeMarks(second core.Retriever, what string, entries []c
 			for _, mark := range marksIn(e.Text()) {
 				q := r.query(0, mark)
 				q.Session, q.Scope, q.Recent, q.Limit = e.SessionID(), core.Scope{Agent: e.Agent}, nil, core.MaxPage
-				got, err := r.retriever.Retrieve(r.ctx(), q)
+				got, err := r.answer(r.retriever, q)
 				if err != nil {
 					return fmt.Sprintf("Retrieve(%q): error %v, want none", mark, err)
 				}
-				other, err := second.Retrieve(r.ctx(), q)
+				other, err := r.answer(second, q)
 				if err != nil {
 					return fmt.Sprintf("Retrieve(%q) of one %s: error %v, want none", mark, what, err)
 				}
@@ -181,7 +181,7 @@ func retrieveTold(r *retrieverRun) string {
 	}
 	text = atOnce(sessions+1, func(i int) string {
 		if i == sessions {
-			if _, err := asked.Retrieve(r.ctx(), r.query(0, queries[0])); err != nil {
+			if _, err := r.answer(asked, r.query(0, queries[0])); err != nil {
 				return fmt.Sprintf("Retrieve while others append: error %v, want none", err)
 			}
 			return ""
@@ -229,7 +229,7 @@ func retrievePages(r *retrieverRun) string {
 	// An index may take its time over many: it is asked some times before its answers count.
 	for range 5 {
 		for _, one := range []core.Retriever{r.retriever, second} {
-			if _, err := one.Retrieve(r.ctx(), r.query(0, queries[0])); err != nil {
+			if _, err := r.answer(one, r.query(0, queries[0])); err != nil {
 				return fmt.Sprintf("Retrieve over %d entries: error %v, want none", n, err)
 			}
 		}
@@ -251,7 +251,7 @@ func (r *retrieverRun) failedFirst() string {
 		}
 		q := r.query(at%3, queries[0])
 		wider[at](&q)
-		want, err := r.retriever.Retrieve(r.ctx(), q)
+		want, err := r.answer(r.retriever, q)
 		if err != nil {
 			return fmt.Sprintf("Retrieve: error %v, want none", err)
 		}
@@ -263,8 +263,8 @@ func (r *retrieverRun) failedFirst() string {
 		}
 		for tries := 0; ; tries++ {
 			q.Now = q.Now.Add(time.Hour)
-			again, err := first.Retrieve(r.ctx(), q)
-			want, failed := r.retriever.Retrieve(r.ctx(), q)
+			again, err := r.answer(first, q)
+			want, failed := r.answer(r.retriever, q)
 			if failed != nil {
 				return fmt.Sprintf("Retrieve: error %v, want none", failed)
 			}

@@ -34,7 +34,7 @@ var scriptChecks = []Check{
 	{ID: "contract.invalid", Promise: 9, Suite: SuiteEngine, script: scriptInvalid,
 		Rule: "a call that can never succeed is ErrInvalid and stores nothing"},
 	{ID: "contract.cancel", Promise: 9, Suite: SuiteEngine, script: scriptCancel,
-		Rule: "every call with an ended context returns the context's error and stores nothing"},
+		Rule: "every call whose context was cancelled, or whose deadline has passed, returns the context's error and stores nothing"},
 	{ID: "contract.assemble", Promise: 1, Suite: SuiteEngine, script: scriptAssemble,
 		Rule: "the result of Assemble is true in every field: estimate, authority, epoch, choices, warnings"},
 	{ID: "contract.modes", Promise: 10, Suite: SuiteEngine, script: scriptModes,
@@ -48,7 +48,7 @@ var scriptChecks = []Check{
 	{ID: "contract.back", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, script: scriptBack,
 		Rule: "what is found and expanded is the stored entry in every field; pages leave nothing out and repeat nothing; Describe counts what there is when it is asked"},
 	{ID: "contract.subagent", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptSubagent,
-		Rule: "a grant opens the parent's history until it is rolled back, over, or the subagent has ended, and what it hands back is stored; a fork begins with what its parent shows"},
+		Rule: "a grant opens the parent's history until it is rolled back, over to the second, or the subagent has ended, and what it hands back is stored; a fork begins with what its parent shows"},
 	{ID: "contract.nested", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents}, script: scriptNested,
 		Rule: "a subagent of a subagent begins with what its parent shows, of everybody, and ends with the grants for it"},
 	{ID: "contract.faults", Promise: 9, Suite: SuiteEngine, script: scriptFaults,
@@ -605,13 +605,15 @@ func scriptCancel(s *script) string {
 	}
 	calls := s.calls(s.id)
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
-		ctx, cancel := cancelled(s.ctx())
-		err := calls[name](ctx)
-		cancel()
-		if !errors.Is(err, context.Canceled) {
-			return fmt.Sprintf("%s with a cancelled context: error %v, want context.Canceled", name, err)
+		for _, over := range endings() {
+			ctx, cancel := over.context(s.ctx())
+			err := calls[name](ctx)
+			cancel()
+			if !errors.Is(err, over.err) {
+				return fmt.Sprintf("%s with a context that %s: error %v, want %v", name, over.what, err, over.err)
+			}
+			s.recover()
 		}
-		s.recover()
 	}
 	if d := sameEntries(s.held(s.id), before); d != "" {
 		return "after cancelled calls: " + d

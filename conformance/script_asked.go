@@ -33,7 +33,7 @@ var askedScriptChecks = []Check{
 	{ID: "contract.neighbours", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, script: scriptNeighbours,
 		Rule: "an entry is expanded with as many neighbours as may be asked for, in order, and every page says how many there are"},
 	{ID: "contract.forgotten", Promise: 2, Suite: SuiteEngine, script: scriptForgotten,
-		Rule: "what was erased comes back with a host's transcript after a purge alone; a request that contradicts itself erases nothing; an agent's scope is all of its sessions"},
+		Rule: "what was erased comes back with a host's transcript after a purge alone; a request that contradicts itself, or names one of the engine's own records, erases nothing; an agent's scope is all of its sessions"},
 	{ID: "contract.loud", Promise: 9, Suite: SuiteEngine, script: scriptLoud,
 		Rule: "a call that was to store something returns an error where it did not, whatever else it says of it, and does it when it is made again"},
 	{ID: "contract.at-once", Promise: 8, Suite: SuiteEngine, script: scriptAtOnce,

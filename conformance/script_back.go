@@ -290,24 +290,6 @@ func scriptNested(s *script) string {
 	return ""
 }
 
-// shortGrant opens a parent's history for less than an hour.
-func (s *script) shortGrant(e core.SubagentHost, child core.SessionID, mode core.SpawnMode, mark string) string {
-	sp, err := e.PrepareSubagentSpawn(s.ctx(), core.SpawnRequest{Parent: s.id, Child: child, Mode: mode, TTL: 10 * time.Minute})
-	if err != nil {
-		return fmt.Sprintf("prepare spawn (%s): error %v", mode, err)
-	}
-	_, back := s.engine.(engine.Recaller)
-	s.env.Host.advance(9 * time.Minute)
-	if back && sp.GrantID != "" && !s.reaches(child, mark) {
-		return fmt.Sprintf("a subagent (%s) with a grant for 10 minutes does not find its parent's history after 9", mode)
-	}
-	s.env.Host.advance(2 * time.Minute)
-	if sp.GrantID != "" && s.reaches(child, mark) {
-		return fmt.Sprintf("a subagent (%s) with a grant for 10 minutes finds its parent's history after 11", mode)
-	}
-	return ""
-}
-
 func scriptSubagent(s *script) string {
 	e, _ := s.engine.(core.SubagentHost)
 	_, back := s.engine.(engine.Recaller)
@@ -367,7 +349,7 @@ func scriptSubagent(s *script) string {
 		if sp.GrantID != "" && s.reaches(late, mark) {
 			return fmt.Sprintf("a subagent (%s) finds its parent's history after its grant is over", mode)
 		}
-		if text := s.shortGrant(e, child("short"), mode, mark); text != "" {
+		if text := s.timedGrants(e, child("timed").Session, mode, mark); text != "" {
 			return text
 		}
 		done := child("done")

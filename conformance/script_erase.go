@@ -18,7 +18,7 @@ import (
 // eraseChecks look at how far an erasure reaches.
 var eraseChecks = []Check{
 	{ID: "contract.erased", Promise: 2, Suite: SuiteEngine, script: scriptErased,
-		Rule: "an erasure of a scope reaches all of it, of every kind and however much it is, and leaves nothing that follows from what was said"},
+		Rule: "an erasure of a scope reaches all of it, of every kind and however much it is, and leaves nothing that follows from what was said; a window that was shown before does not show it again"},
 	{ID: "contract.traces", Promise: 2, Suite: SuiteEngine, script: scriptTraces,
 		Rule: "an erasure reaches shortened messages, recall blocks, summaries and forks in every view, also when it failed halfway and is made again, and no window that showed nothing of it"},
 }
@@ -33,10 +33,7 @@ func scriptErased(s *script) string {
 			return text
 		}
 	}
-	if text := s.derived(f); text != "" {
-		return text
-	}
-	return s.manyErased(f)
+	return inTurn(func() string { return s.derived(f) }, func() string { return s.manyErased(f) }, s.shownBefore)
 }
 
 // everyKind erases a session, or its agent, that holds what is no plain message.

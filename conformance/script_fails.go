@@ -80,6 +80,12 @@ func scriptDispose(s *script) string {
 	if _, ok := s.engine.(core.Disposer); !ok {
 		return ""
 	}
+	if s.restarts() {
+		if text := s.disposesInTime(); text != "" {
+			return text
+		}
+		s.reopen(true)
+	}
 	for _, name := range []string{"ingest", "ingest batch", "commit turn", "after turn", "bootstrap", "assemble", "compact", "subagent ended", "forget"} {
 		id := core.SessionID{Agent: s.id.Agent, Session: "waits in " + name}
 		call := s.storing(id)[name]
@@ -120,6 +126,53 @@ func scriptDispose(s *script) string {
 // returnsToo is how long a call may take to return that an engine ended.
 const returnsToo = time.Second
 
+// waitsLong is how long a call waits for the store while an engine is disposed of.
+const waitsLong = 300 * time.Millisecond
+
+// disposesInTime disposes of the engine with a context that lasts, while a call waits for the store.
+func (s *script) disposesInTime() string {
+	id := core.SessionID{Agent: s.id.Agent, Session: "waits for long"}
+	m, ctx := s.message(message.User, "waits"), s.ctx()
+	returned, disposed := make(chan struct{}), make(chan error, 1)
+	waits := func(ctx context.Context) error {
+		defer close(returned)
+		_, _ = s.engine.Ingest(ctx, core.IngestRequest{Session: id, Message: m}) // what becomes of it is the engine's
+		return nil
+	}
+	begun := false
+	text := s.whileHeld(id, waits, func() string {
+		begun = true
+		go func() { disposed <- s.engine.(core.Disposer).Dispose(ctx) }() //nolint:forcetypeassert // it was looked at
+		select {
+		case err := <-disposed:
+			disposed <- err
+			if err != nil {
+				return ""
+			}
+			return s.isOver(returned)
+		case <-time.After(waitsLong):
+			return ""
+		}
+	})
+	if text != "" || !begun {
+		return text
+	}
+	if err := <-disposed; err != nil {
+		return fmt.Sprintf("dispose while a call waited for the store: error %v, want none", err)
+	}
+	return ""
+}
+
+// isOver waits for a call after an engine was disposed of without an error: one that the engine ended itself may take a moment.
+func (s *script) isOver(returned <-chan struct{}) string {
+	select {
+	case <-returned:
+		return ""
+	case <-time.After(returnsToo):
+		return "dispose returns no error, and the call is still under way"
+	}
+}
+
 // disposesSoon disposes of the engine with a context that has ended, while a call waits for the store.
 func (s *script) disposesSoon(returned <-chan struct{}) string {
 	ctx, cancel := cancelled(s.ctx())
@@ -129,11 +182,7 @@ func (s *script) disposesSoon(returned <-chan struct{}) string {
 		return fmt.Sprintf("dispose with an ended context: error %v, want the context's", err)
 	}
 	if err == nil {
-		select {
-		case <-returned: // one that the engine ended itself
-		case <-time.After(returnsToo):
-			return "dispose with an ended context returns no error, and the call is still under way"
-		}
+		return s.isOver(returned)
 	}
 	return ""
 }

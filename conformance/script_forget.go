@@ -28,6 +28,9 @@ func scriptForgotten(s *script) string {
 	if text := s.forgetRefused(f); text != "" {
 		return text
 	}
+	if text := s.forgetRecords(f); text != "" {
+		return text
+	}
 	if text := s.forgetAgent(f); text != "" {
 		return text
 	}
@@ -167,6 +170,40 @@ func (s *script) forgetRefused(f engine.Forgetter) string {
 		for _, of := range [][]core.Entry{entries, others} {
 			if d := sameEntries(s.held(of[0].SessionID()), of); d != "" {
 				return fmt.Sprintf("after a forget that was refused (%s): %s", c.what, d)
+			}
+		}
+	}
+	return ""
+}
+
+// forgetRecords names entries of the engine's own records: receipts, outcomes, and what else the store holds of these.
+func (s *script) forgetRecords(f engine.Forgetter) string {
+	id := core.SessionID{Agent: "agent-records", Session: "main"}
+	entries, text := s.talk(id, 3, 3)
+	if text != "" {
+		return text
+	}
+	if _, err := f.Forget(s.ctx(), engine.ForgetRequest{Scope: id.Scope(), Entries: []string{entries[0].ID}}); err != nil {
+		return fmt.Sprintf("forget: error %v", err)
+	}
+	if e, ok := s.engine.(engine.Scorer); ok {
+		if err := e.Score(s.ctx(), engine.Outcome{Session: id, Turn: 1, Name: "kept", Value: 1}); err != nil {
+			return fmt.Sprintf("score: error %v", err)
+		}
+	}
+	said := s.held(id)
+	for _, name := range reservedNames {
+		own := core.SessionID{Agent: id.Agent, Session: name}
+		for _, record := range s.held(own) {
+			for _, named := range [][]string{{record.ID}, {entries[1].ID, record.ID}} {
+				was := s.held(own)
+				rec, err := f.Forget(s.ctx(), engine.ForgetRequest{Scope: core.Scope{Agent: id.Agent}, Entries: named})
+				if !errors.Is(err, core.ErrInvalid) {
+					return fmt.Sprintf("forget of %d entries, one of the engine's own records (%s): %+v, error %v, want ErrInvalid", len(named), name, rec, err)
+				}
+				if d := cmp.Or(sameEntries(s.held(id), said), sameEntries(s.held(own), was)); d != "" {
+					return "forget of one of the engine's own records was refused, and something was erased: " + d
+				}
 			}
 		}
 	}

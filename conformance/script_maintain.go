@@ -68,24 +68,26 @@ func (s *script) maintains(ctx context.Context, id core.SessionID) (core.Maintai
 	return res, s.heard("maintain", err)
 }
 
-// maintainStops ends the context of a call that would change something.
+// maintainStops makes calls that would change something, whose contexts have ended.
 func (s *script) maintainStops() string {
-	id, text := s.maintained("and stopped")
-	if text != "" {
-		return text
-	}
-	ctx, cancel := cancelled(s.ctx())
-	defer cancel()
-	res, err := s.maintains(ctx, id)
-	if err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Sprintf("maintain with a cancelled context: error %v, want context.Canceled", err)
-	}
-	then, also := s.maintains(s.ctx(), id)
-	if also != nil {
-		return fmt.Sprintf("maintain after one with a cancelled context: error %v, want none", also)
-	}
-	if err == nil && then.Changed {
-		return fmt.Sprintf("maintain with a cancelled context: %+v and no error, want context.Canceled; made again it changes something", res)
+	for n, over := range endings() {
+		id, text := s.maintained(fmt.Sprintf("and stopped %d", n))
+		if text != "" {
+			return text
+		}
+		ctx, cancel := over.context(s.ctx())
+		res, err := s.maintains(ctx, id)
+		cancel()
+		if err != nil && !errors.Is(err, over.err) {
+			return fmt.Sprintf("maintain with a context that %s: error %v, want %v", over.what, err, over.err)
+		}
+		then, also := s.maintains(s.ctx(), id)
+		if also != nil {
+			return fmt.Sprintf("maintain after one with a context that %s: error %v, want none", over.what, also)
+		}
+		if err == nil && then.Changed {
+			return fmt.Sprintf("maintain with a context that %s: %+v and no error, want %v; made again it changes something", over.what, res, over.err)
+		}
 	}
 	return ""
 }

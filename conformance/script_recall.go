@@ -23,7 +23,7 @@ var recallScriptChecks = []Check{
 	{ID: "contract.covers", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedOwner, NeedRecaller}, script: scriptCovers,
 		Rule: "after a compaction the choices tell what a summary stands for from what left the window without one"},
 	{ID: "contract.reach", Promise: 8, Suite: SuiteEngine, Needs: []Need{NeedSubagents, NeedRecaller}, script: scriptReach,
-		Rule: "a subagent without a mode begins empty, without a time its grant takes the configured one, its result comes back as it is, and its parent may search what it said"},
+		Rule: "a subagent without a mode begins empty, without a time its grant takes the configured one, it recalls of its parent what was said before it was spawned, its result comes back as it is, and its parent may search what it said"},
 	{ID: "contract.pages", Promise: 2, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, script: scriptPages,
 		Rule: "text in any script is found, and read page by page to the byte"},
 }
@@ -423,6 +423,9 @@ func scriptReach(s *script) string {
 	held := s.held(s.id)
 	if last := held[len(held)-1]; last.Type != core.TypeSubagent || !strings.HasSuffix(last.Text(), result) {
 		return fmt.Sprintf("the result %q of a subagent came back as %q (%s)", result, last.Text(), last.Type)
+	}
+	if text := s.recallsBefore(); text != "" {
+		return text
 	}
 	// Each launch that failed is undone.
 	for n := range 2 {

@@ -53,7 +53,8 @@ type Maintainer interface {
 // SubagentHost prepares and ends the sessions of subagents.
 type SubagentHost interface {
 	// PrepareSubagentSpawn prepares a child session. A fork begins with what the parent shows; an isolated child begins empty. With a grant, either may recall and
-	// search the parent's history, and the parent may search the child's, until the grant is over. A child that has ended reaches nothing more.
+	// search the parent's history, and the parent may search the child's, until the grant is over. What an isolated child
+	// recalls was said before it was spawned: the turn that spawned it says the task again. A child that has ended reaches nothing more.
 	PrepareSubagentSpawn(ctx context.Context, req SpawnRequest) (Spawn, error)
 	// OnSubagentEnded puts the child's result into the parent's conversation and ends the child's access, whatever Reason says. Called again for the same
 	// child and result it changes nothing; another result, and that of another child, is one more. What the child recalled of its parent leaves its prompts.

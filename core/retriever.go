@@ -39,7 +39,7 @@ type Query struct {
 	Recent []Entry
 	// InWindow reports the ids of entries that the window shows already.
 	InWindow func(id string) bool
-	// Now is the time of the turn, for relative dates and recency.
+	// Now is the time of the turn, for relative dates and recency: how old an entry is, is counted from it, whatever the machine's clock says.
 	Now time.Time
 	// Tokens is the allowance for everything recalled, in tokens.
 	Tokens int

@@ -1,0 +1,142 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/contextengine/contextengine/core"
+)
+
+// lateFor is how long a check waits for a retriever to say that something is late: one whose searchers say so, says so at once.
+const lateFor = 200 * time.Millisecond
+
+// slow is a searcher that answers when it is let: whoever does not wait for that has something to come back for.
+type slow struct {
+	troubled
+	// waits says that it answers late; otherwise it says at once that there is nothing yet.
+	waits bool
+	let   chan struct{}
+	mu    sync.Mutex
+	// owes are the questions it has not answered to one who waited.
+	owes map[string]bool
+}
+
+func newSlow(store core.Store, waits bool) *slow {
+	return &slow{troubled: troubled{store: store}, waits: waits, let: make(chan struct{}), owes: map[string]bool{}}
+}
+
+func (s *slow) ready() bool {
+	select {
+	case <-s.let:
+		return true
+	default:
+		return false
+	}
+}
+
+func question(q core.SearchQuery) string { return fmt.Sprintf("%+v %q", q.Scope, q.Text) }
+
+// owe notes whether an answer is owed.
+func (s *slow) owe(q core.SearchQuery, owes bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.owes[question(q)] = owes
+}
+
+func (s *slow) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
+	if !s.ready() {
+		s.owe(q, true)
+		if !s.waits {
+			return nil, fmt.Errorf("slow: not yet: %w", core.ErrPartial)
+		}
+		select {
+		case <-s.let:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		return s.troubled.Search(ctx, q) // to one who may have gone
+	}
+	s.owe(q, false)
+	return s.troubled.Search(ctx, q)
+}
+
+// Late implements core.LateSearcher.
+func (s *slow) Late(q core.SearchQuery) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ready() && s.owes[question(q)]
+}
+
+// lateSearcher asks a retriever that may say that something is late, where a searcher is: one that says so at once, then one that lets it wait.
+func lateSearcher(r *retrieverRun) string {
+	r.watch.beat()
+	r.steps = append(r.steps, ordinary(6))
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for _, waits := range []bool{false, true} {
+		if text := r.lateBehind(newSlow(r.store, waits)); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// others are queries that differ from one, and that nobody asked: of another agent, of another session, and for something else.
+func (r *retrieverRun) others(q core.Query) map[string]core.Query {
+	agent, session, prompt := q, q, q
+	agent.Session = core.SessionID{Agent: "another", Session: q.Session.Session}
+	agent.Scope = agent.Session.Scope()
+	session.Session = core.SessionID{Agent: q.Session.Agent, Session: "another"}
+	session.Scope = session.Session.Scope()
+	prompt.Prompt = strings.ToUpper(q.Prompt) + " and nobody asked this"
+	return map[string]core.Query{"for another agent": agent, "for another session": session, "with another prompt": prompt}
+}
+
+func (r *retrieverRun) lateBehind(behind *slow) string {
+	retriever := r.over(r.tb, map[string]core.Searcher{"alone": behind})
+	late, ok := retriever.(core.LateRetriever)
+	if !ok {
+		return ""
+	}
+	q := r.query(0, troubling)
+	want, err := r.answer(r.over(r.tb, map[string]core.Searcher{"alone": &troubled{store: r.store}}), q)
+	if err != nil {
+		return fmt.Sprintf("Retrieve over a sound searcher: error %v, want none", err)
+	}
+	if late.Late(q) {
+		return "Late of a query that was never asked: true, want false"
+	}
+	// What it says of a searcher that has nothing yet is failure.retrieve's. Its time is over soon.
+	ctx, cancel := context.WithTimeout(r.ctx(), grace*time.Millisecond)
+	defer cancel()
+	_, _ = retriever.Retrieve(ctx, q)
+	if late.Late(q) {
+		return "Late while the searcher is not ready: true, want false"
+	}
+	close(behind.let)
+	for end := time.Now().Add(lateFor); behind.waits && !late.Late(q) && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	for what, other := range r.others(q) {
+		if late.Late(other) {
+			return fmt.Sprintf("Late of a query %s than the one that was asked, which nobody asked: true, want false", what)
+		}
+	}
+	got, err := retriever.Retrieve(r.ctx(), q)
+	switch {
+	case err != nil && behind.waits:
+		return "" // whom it waited for in vain it may leave alone for a while
+	case err != nil:
+		return fmt.Sprintf("asked again when the searcher is ready: error %v, want none", err)
+	case late.Late(q):
+		return "Late once all was asked again: true, want false"
+	}
+	if d := sameIDs(candidateIDs(got), candidateIDs(want)); d != "" {
+		return "asked again when the searcher is ready, against one that always was: " + d
+	}
+	return ""
+}

@@ -1,0 +1,56 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/contextengine/contextengine/core/message"
+)
+
+// fillSaying is fill with a further entry of each session for each text.
+func (r *retrieverRun) fillSaying(texts []string) string {
+	for _, text := range texts {
+		batch := r.make(batch{Entries: []entrySpec{{Size: 4}, {Who: 1, Size: 4}, {Who: 2, Size: 4}}})
+		for i := range batch {
+			e := &batch[i]
+			e.Message = message.New(e.Role, text)
+			e.Fingerprint = message.Fingerprint(e.Message)
+		}
+		if _, err := r.store.Append(r.ctx(), cloneEntries(batch)); err != nil {
+			return fmt.Sprintf("Append of long entries: error %v, want none", err)
+		}
+		r.remember(batch)
+	}
+	return r.fill()
+}
+
+// fillUnbroken is fill with long runs of characters of several bytes, in which no blank stands, around a word that is asked for. They begin at every byte of a
+// character: wherever a passage is cut, it is within one of them.
+func (r *retrieverRun) fillUnbroken() string {
+	var texts []string
+	words := strings.Fields(queries[0] + " " + queries[1])
+	for size, run := range map[int]string{2: "бюджетныйотчёт", 3: "日本語予算報告", 4: "𠀀𠀁𠀂𠀃"} {
+		run = strings.Repeat(run, 900/len(run))
+		for shift := range size {
+			says := strings.Repeat("x", 1+shift) + " " + words[(size+2*shift)%len(words)] + ","
+			texts = append(texts, says+run, run+", "+says, run+" "+says+run)
+		}
+	}
+	return r.fillSaying(texts)
+}
+
+// fillParted is fill with entries that are long enough to be looked at in parts. All of them say what is asked for more than once, less in each part, so that
+// others come in between.
+func (r *retrieverRun) fillParted() string {
+	aside := strings.Repeat(" the ferry sails past the lighthouse and the granite quay at seven", 8)
+	words := strings.Fields(queries[0])
+	var texts []string
+	for n := range 3 {
+		var b strings.Builder
+		for part := range 3 {
+			fmt.Fprintf(&b, "%s %s.%s ", strings.Join(words[:max(1, len(words)-2*part)], " "), queries[1], aside[:200+100*((part+n)%3)])
+		}
+		texts = append(texts, b.String(), strings.Join(words[:2+n], " "))
+	}
+	return r.fillSaying(texts)
+}
