@@ -15,7 +15,7 @@ import (
 // tableOutlasting are engines in which something lasts longer than it should, or less long.
 func tableOutlasting() []broken {
 	return []broken{
-		caughtBy("contract.erased", "the last window is kept when another session, or an agent, is erased", setup{}, keepsWindow),
+		caughtBy("contract.erased", "the last window is kept when another session, or an agent, is erased", recalling(nil), keepsWindow),
 		caughtBy("contract.subagent", "times of grants in minutes", recalling(nil), func(w *wrongEngine) {
 			w.before = func(_ string, req any) {
 				if r, ok := req.(*core.SpawnRequest); ok {
@@ -41,7 +41,7 @@ func tableOutlasting() []broken {
 				return err
 			}
 		}),
-		caughtBy("contract.dispose", "disposes for 50 ms", setup{}, func(w *wrongEngine) {
+		caughtBy("contract.dispose", "disposes for 50 ms", recalling(nil), func(w *wrongEngine) {
 			w.dispose = func(ctx context.Context) error {
 				own, end := context.WithTimeout(ctx, 50*time.Millisecond)
 				defer end()
@@ -60,7 +60,7 @@ func tableOutlasting() []broken {
 				return err
 			}
 		}),
-		caughtBy("contract.forgotten", "the engine's own records may be named", setup{}, func(w *wrongEngine) {
+		caughtBy("contract.forgotten", "the engine's own records may be named", recalling(nil), func(w *wrongEngine) {
 			w.forget = func(ctx context.Context, req engine.ForgetRequest) (engine.Receipt, error) {
 				rec, err := w.Engine.Forget(ctx, req)
 				if len(req.Entries) > 0 && !req.Purge && errors.Is(err, core.ErrInvalid) {
@@ -69,7 +69,7 @@ func tableOutlasting() []broken {
 				return rec, err
 			}
 		}),
-		caughtBy("contract.given", "fillers are taken out of the list that was given", setup{}, func(w *wrongEngine) {
+		caughtBy("contract.given", "fillers are taken out of the list that was given", recalling(nil), func(w *wrongEngine) {
 			w.before = func(_ string, req any) {
 				if r, ok := req.(*core.AssembleRequest); ok && r.Transcript != nil {
 					t := *r.Transcript
