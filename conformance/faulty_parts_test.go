@@ -160,7 +160,7 @@ func plainRetrievers() []fault {
 				c[i].Score = 1
 			}
 			return c
-		}), []string{"deterministic.retrieve"}, "retrieve.again"),
+		}), []string{"deterministic.retrieve"}, "retrieve.again", "retrieve.clock"),
 		retrieverFault("cancellation is a failure", func(r *brokenRetriever) {
 			r.stopped = errors.New("broken: no answer")
 		}, []string{"cancel.retrieve"}),

@@ -103,7 +103,7 @@ func seldomRetrievers() []fault {
 				return cmp.Or(cmp.Compare(b.Score, a.Score), b.Entry.Time.Compare(a.Entry.Time))
 			})
 			return got, err
-		}), "retrieve.pure", "retrieve.concurrent"),
+		}), "retrieve.pure", "retrieve.concurrent", "retrieve.clock"),
 		seldomPart("a share that falls with each query", "retrieve.share", func() core.Retriever {
 			var asked atomic.Int64
 			return &brokenRetriever{query: func(*core.Query) { asked.Add(1) }, share: func() float64 { return 0.4 / float64(1+asked.Load()) }}

@@ -16,7 +16,7 @@ import (
 
 // tableContract are engines that break one sentence of the contract, found by somebody who read nothing else.
 func tableContract() []broken {
-	return slices.Concat(tableReached(), tableEnded(), tableKept(), tableSaid(), tableWayBack(), tableForgotten(), tableLoud(), tableAtOnce(), tableFurther(), tableSame(), tableErasures(), tableFailing(), tableSeveral(), tableReach(), tableCourses(), tableTurns(), tableCompacted(), tableSentences(), tableUpkeep())
+	return slices.Concat(tableReached(), tableEnded(), tableKept(), tableSaid(), tableWayBack(), tableForgotten(), tableLoud(), tableAtOnce(), tableFurther(), tableSame(), tableErasures(), tableFailing(), tableSeveral(), tableReach(), tableCourses(), tableTurns(), tableCompacted(), tableSentences(), tableUpkeep(), tableOutlasting())
 }
 
 // tableReached are engines whose way back shows too much, or the wrong thing first.

@@ -126,10 +126,11 @@ func (r *retrieverRun) lateBehind(behind *slow) string {
 			return fmt.Sprintf("Late of a query %s than the one that was asked, which nobody asked: true, want false", what)
 		}
 	}
-	got, err := retriever.Retrieve(r.ctx(), q)
-	switch {
-	case err != nil && behind.waits:
+	if behind.waits {
 		return "" // whom it waited for in vain it may leave alone for a while
+	}
+	got, err := r.answer(retriever, q)
+	switch {
 	case err != nil:
 		return fmt.Sprintf("asked again when the searcher is ready: error %v, want none", err)
 	case late.Late(q):

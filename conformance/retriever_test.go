@@ -2,6 +2,8 @@ package conformance_test
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/contextengine/contextengine/backends/memory"
@@ -81,5 +83,28 @@ func TestRetrieverFew(t *testing.T) {
 				t.Errorf("a retriever of %d candidates at most that does not look at grants: caught by no check", most)
 			}
 		}
+	}
+}
+
+// seldomWhole goes without one of those it asks when it is asked first, as on a busy machine.
+type seldomWhole struct {
+	wordRetriever
+	asked atomic.Int64
+}
+
+func (s *seldomWhole) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
+	got, err := s.wordRetriever.Retrieve(ctx, q)
+	if err == nil && s.asked.Add(1) == 1 {
+		return got[:len(got)/2], fmt.Errorf("words: one of several did not answer: %w", core.ErrPartial)
+	}
+	return got, err
+}
+
+// TestRetrieverPartial holds a retriever to the contract that has some of its answers in part, and says so.
+func TestRetrieverPartial(t *testing.T) {
+	t.Parallel()
+	open := func(testing.TB) (core.Retriever, core.Store) { return &seldomWhole{}, memory.New() }
+	if found := conformance.ExamineRetriever(t, open, conformance.WithExactly(1, 20260301)); len(found) > 0 {
+		t.Errorf("a retriever that says core.ErrPartial once: %v", found)
 	}
 }
