@@ -11,8 +11,8 @@ import (
 //
 // Implementers: Compact returns a Patch and changes nothing itself: no store, no view. It is a function of its argument and of a model's answers, no time is
 // in it but Now and the entries' own, and it is safe for concurrent use; of earlier answers it may remember that a model failed, and leave it alone for a while,
-// as Now tells, not for ever. It returns soon after ctx ends, within 5 s, and no model is asked any more then. A model that fails, hangs or returns nothing usable is no error: the patch then holds a deterministic fallback,
-// for which all of this holds as well, and Warnings say what became of the model. A patch that is returned together with an error is published
+// as Now tells, not for ever. It returns soon after ctx ends, within 5 s, and no model is asked any more then. A model that fails, hangs or returns
+// nothing usable is no error: the patch then holds a deterministic fallback, for which all of this holds as well, and Warnings say what became of the model. A patch that is returned together with an error is published
 // nevertheless: what was paid for is kept, and a compactor whose time is over returns what is ready. A patch that is refused is as good as none: the Engine
 // reports it and does what has to be done without the compactor, or fails where it was told to be strict; so it does with a compactor that panics, or does
 // not return in that time.
@@ -90,8 +90,8 @@ func (p Patch) Empty() bool {
 type Replacement struct {
 	// Ref names this replacement within one compaction; empty when nobody needs to. Unique within the compaction, and no id of an earlier summary.
 	Ref string
-	// Summaries are the ids of earlier summaries that the text includes, with what they say; they end there, and what is not named here is not repeated. A text that counts messages counts theirs too
-	// (Summary.Covers), and one that says since when begins where they do. What the same compaction made, in this patch
+	// Summaries are the ids of earlier summaries that the text includes, with what they say; they end there, and what is not named here is not repeated. A text that
+	// counts messages counts theirs too (Summary.Covers), and one that says since when begins where they do. What the same compaction made, in this patch
 	// or an earlier one, is named by its Ref.
 	Summaries []string
 	// Entries are the ids of the entries it stands for: the oldest live ones, without a gap.
