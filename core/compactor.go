@@ -12,8 +12,8 @@ import (
 // Implementers: Compact returns a Patch and changes nothing itself: no store, no view. It is a function of its argument and of a model's answers, no time is
 // in it but Now and the entries' own, and it is safe for concurrent use; of earlier answers it may remember that a model failed, and leave it alone for a while,
 // as Now tells, not for ever. It returns soon after ctx ends, within 5 s, and no model is asked any more then. A model that fails, hangs or returns
-// nothing usable is no error: the patch then holds a deterministic fallback, for which all of this holds as well, and Warnings say what became of the model. A patch that is returned together with an error is published
-// nevertheless: what was paid for is kept, and a compactor whose time is over returns what is ready. A patch that is refused is as good as none: the Engine
+// nothing usable is no error: the patch then holds a deterministic fallback, for which all of this holds as well, and Warnings say what became of the
+// model. A patch that is returned together with an error is published nevertheless: what was paid for is kept, and a compactor whose time is over returns what is ready. A patch that is refused is as good as none: the Engine
 // reports it and does what has to be done without the compactor, or fails where it was told to be strict; so it does with a compactor that panics, or does
 // not return in that time.
 //
