@@ -59,7 +59,10 @@ func patchWhole(r *compactorRun) string {
 	filled(&want)
 	want.Summary, want.Reason = " \n"+want.Summary+" \n", "\t"+want.Reason+" " // as they are
 	var asked core.CompactRequest
-	r.host.onCompact = func(req core.CompactRequest) core.CompactResult { asked = req; return want }
+	r.host.onCompact = func(req core.CompactRequest) core.CompactResult {
+		asked = ownTask(core.Compaction{Request: req}).Request // the compactor may write to its own afterwards
+		return want
+	}
 	for n, compacted := range []bool{true, false, true, true, false, false, false, true} {
 		want.OK, want.Compacted = compacted, compacted
 		switch n { // what a runtime says little of, nobody adds to

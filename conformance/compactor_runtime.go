@@ -58,6 +58,13 @@ func patchRuntime(r *compactorRun) string {
 		func() string { return until("without a deadline", r.ctx()) },
 		func() string { return until("with an hour", hour) },
 		func() string {
+			return ask(fmt.Sprintf("%s after the caller's context ended", lateBy), over, func(context.Context) error {
+				cancel()
+				time.Sleep(lateBy)
+				return nil
+			})
+		},
+		func() string {
 			return ask(fmt.Sprintf("%s later", slowBy), r.ctx(), func(ctx context.Context) error {
 				select {
 				case <-ctx.Done():
@@ -65,13 +72,6 @@ func patchRuntime(r *compactorRun) string {
 				case <-time.After(slowBy):
 					return nil
 				}
-			})
-		},
-		func() string {
-			return ask(fmt.Sprintf("%s after the caller's context ended", lateBy), over, func(context.Context) error {
-				cancel()
-				time.Sleep(lateBy)
-				return nil
 			})
 		},
 	)

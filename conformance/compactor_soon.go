@@ -64,6 +64,10 @@ func patchSoon(r *compactorRun) string {
 			ctx, cancel := context.WithTimeout(r.ctx(), t.time)
 			_, _, text := r.back(ctx, task(true))
 			cancel()
+			if text == "" && !r.model.quiet(asksOn) {
+				text = fmt.Sprintf("its context has ended, and %s later a model is still being asked", asksOn)
+				r.watch.late.Store(true) // each smaller case would wait as long
+			}
 			if text != "" {
 				return fmt.Sprintf("model is %s, %d messages of %d words: %s", t.mood, len(t.pieces), t.pieces[0].Size, text)
 			}

@@ -296,7 +296,7 @@ func (b *brokenCompactor) Compact(ctx context.Context, c core.Compaction) (core.
 func compactorFault(name string, sound func() (core.Compactor, error), change func(*brokenCompactor, *conformance.Model), caught []string, kin ...string) fault {
 	// These look at everything at once.
 	kin = append(kin, "patch.concurrent", "patch.honest", "patch.host-fails", "patch.instructions", "patch.listed", "patch.publish", "patch.rounds", "patch.whole",
-		"patch.alone", "patch.long", "patch.paid", "deterministic.fallback", "patch.included", "patch.worth")
+		"patch.alone", "patch.long", "patch.paid", "deterministic.fallback", "patch.included", "patch.worth", "patch.pure", "patch.runtime", "patch.scripts", "patch.shapes", "patch.soon", "patch.tries")
 	over := func(env conformance.Env) (core.Compactor, error) {
 		c, err := sound()
 		b := &brokenCompactor{Compactor: c}
@@ -372,8 +372,14 @@ func plainCompactors() []fault {
 				return p, nil
 			}
 		}, []string{"patch.deadline"}, "patch.*"),
-		compactorFault("writes to its entries", sound, func(b *brokenCompactor, _ *conformance.Model) {
-			b.before = func(_ context.Context, c *core.Compaction) { c.Entries[0].Tokens++ }
+		compactorFault("one place for what all patches say of themselves", sound, func(b *brokenCompactor, _ *conformance.Model) {
+			meta := map[string]string{"by": "broken"}
+			b.after = func(_ context.Context, _ core.Compaction, p core.Patch) (core.Patch, error) {
+				for i := range p.Replace {
+					p.Replace[i].Meta = meta
+				}
+				return p, nil
+			}
 		}, []string{"patch.pure"}),
 		compactorFault("texts by chance", sound, patch(func(_ core.Compaction, p core.Patch) core.Patch {
 			n := calls.Add(1)

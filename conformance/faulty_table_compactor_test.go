@@ -306,71 +306,6 @@ func tableCompactors() []broken {
 		out = append(out, brokenCompactorOf(class, base, name, f))
 	}
 	for _, base := range []string{"archive", "summary", "delegate"} {
-		task := func(name string, f func(c *core.Compaction)) {
-			call("what it is given", base, name, func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
-				f(&c)
-				return s(ctx, c)
-			})
-		}
-		task("raw bytes changed", func(c *core.Compaction) {
-			for _, e := range c.Entries {
-				if len(e.Message.Raw) > 0 {
-					e.Message.Raw[0] ^= 1
-				}
-			}
-		})
-		task("raw bytes of a part changed", func(c *core.Compaction) {
-			for _, e := range c.Entries {
-				for _, p := range e.Message.Parts {
-					if len(p.Raw) > 0 {
-						p.Raw[0] ^= 1
-					}
-				}
-			}
-		})
-		task("metadata written to", func(c *core.Compaction) {
-			for _, e := range c.Entries {
-				if e.Meta != nil {
-					e.Meta["seen"] = "yes"
-				}
-			}
-		})
-		task("a summary's spans changed", func(c *core.Compaction) {
-			for _, s := range c.Summaries {
-				for i := range s.Of {
-					s.Of[i].From++
-				}
-			}
-		})
-		task("the session of a summary's spans changed", func(c *core.Compaction) {
-			for _, s := range c.Summaries {
-				for i := range s.Of {
-					if of := s.Of[i].Session; of != nil {
-						of.Session += ", changed"
-					}
-				}
-			}
-		})
-		task("the host's transcript changed", func(c *core.Compaction) {
-			if t := c.Request.Transcript; t != nil {
-				t.Messages[0].Role = message.User
-			}
-		})
-		task("written behind the entries", func(c *core.Compaction) { _ = append(c.Entries, core.Entry{ID: "mine"}) })
-		task("costs changed", func(c *core.Compaction) { c.Cost[0]++ })
-		task("an id changed", func(c *core.Compaction) { c.Entries[len(c.Entries)-1].ID += "x" })
-		task("a summary's text changed", func(c *core.Compaction) {
-			for i := range c.Summaries {
-				c.Summaries[i].Text = "x"
-			}
-		})
-		task("stubs changed", func(c *core.Compaction) {
-			for id, s := range c.Stubs {
-				s.Tokens++
-				c.Stubs[id] = s
-			}
-		})
-		task("metadata changed", func(c *core.Compaction) { c.Entries[0].Message.Parts[0].Text += "x" })
 		call("time", base, "an error of its own", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
 			if ctx.Err() != nil {
 				return core.Patch{}, errors.New("broken: stopped")
@@ -471,14 +406,6 @@ func tableCompactors() []broken {
 				return slices.ContainsFunc(c.Entries, func(e core.Entry) bool { return e.ID == id && e.Hidden() })
 			})
 		}
-	})
-	call("task", "archive", "writes into what is hidden", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
-		for i := range c.Entries {
-			if e := &c.Entries[i]; e.Hidden() {
-				e.Message.Parts = []message.Part{{Kind: message.Text, Text: "(hidden)"}}
-			}
-		}
-		return s(ctx, c)
 	})
 	for _, base := range []string{"archive", "summary"} {
 		out = append(out, brokenCompactorEach("task", base, "the wish of the last", func() func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error) {

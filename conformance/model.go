@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -165,6 +166,9 @@ func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.
 		mood = then
 	}
 	if err := ctx.Err(); err != nil {
+		if mood == Failing { // as a connection fails whose time is over: whoever tries again has to look at its context
+			err = errors.Join(core.ErrUnavailable, err)
+		}
 		return core.Completion{}, fmt.Errorf("conformance: complete: %w", err)
 	}
 	h := fnv.New32a()

@@ -29,6 +29,8 @@ type watch struct {
 	tally *tally
 	// late says that a call of this case came back too late, or not at all, and was not waited for.
 	late atomic.Bool
+	// hurried says that a call hung once.
+	hurried atomic.Bool
 	// slack is what a case that calculates between its calls may take longer.
 	slack atomic.Int64
 }
@@ -102,7 +104,10 @@ func (w *watch) behind() bool {
 	return true
 }
 
-func (w *watch) hurry() { w.limit.Store(min(w.limit.Load(), int64(impatient))) }
+func (w *watch) hurry() {
+	w.hurried.Store(true)
+	w.limit.Store(min(w.limit.Load(), int64(impatient)))
+}
 
 // self is what stacks call the goroutine that asks, as "goroutine 7".
 func self() string {

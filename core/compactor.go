@@ -10,17 +10,17 @@ import (
 // Compactor decides what may stand for history that has to go.
 //
 // Implementers: Compact returns a Patch and changes nothing itself: no store, no view. It is a function of its argument and of a model's answers, no time is
-// in it but Now and the entries' own, and it is safe for concurrent use; of earlier answers it may remember that a model failed, and leave it alone for a while.
-// It returns soon after ctx ends, within 5 s. A model that fails, hangs or returns nothing usable is no error: the patch then holds a deterministic fallback,
-// for which all of this holds as well, and Warnings say what became of the model. A patch that is returned together with an error is published
-// nevertheless: what was paid for is kept, and a compactor whose time is over returns what is ready. A patch that is refused is as good as none: the Engine
+// in it but Now and the entries' own, and it is safe for concurrent use; of earlier answers it may remember that a model failed, and leave it alone for a while,
+// as Now tells, not for ever. It returns soon after ctx ends, within 5 s, and no model is asked any more then. A model that fails, hangs or returns
+// nothing usable is no error: the patch then holds a deterministic fallback, for which all of this holds as well, and Warnings say what became of the
+// model. A patch that is returned together with an error is published nevertheless: what was paid for is kept, and a compactor whose time is over returns what is ready. A patch that is refused is as good as none: the Engine
 // reports it and does what has to be done without the compactor, or fails where it was told to be strict; so it does with a compactor that panics, or does
 // not return in that time.
 //
 // Callers: Entries are whole groups in conversation order, at least one; Protected entries at the end must not be touched; Target < Tokens unless Force.
 // What a Compaction holds is the compactor's own, to write to as well.
 // One that does not own compaction is given the request, which it passes on to the runtime exactly once, and no history: Entries, Summaries, figures and Publish are
-// zero.
+// zero. It leaves the runtime the time that ctx has, no less, and passes on what that answers, also where ctx ended just before: the runtime has compacted.
 type Compactor interface {
 	// OwnsCompaction reports whether the engine compacts itself (true) or passes the task on to the runtime (false). It never changes.
 	OwnsCompaction() bool
@@ -64,7 +64,8 @@ type Compaction struct {
 }
 
 // Patch says what should change. The Engine checks it against the promises (whole groups, nothing protected, nothing newer than what stays, fewer
-// tokens than before) and publishes all of it or nothing.
+// tokens than before) and publishes all of it or nothing. What a Patch holds is its reader's, to write to as well, but for the texts of a stub: it shares nothing with
+// another patch.
 type Patch struct {
 	// Stubs replace the content of entries that stay, by entry id. Each says something, and so does what stands in the place of a result that did; none of its texts
 	// stands for a tool call, whose results would be left alone.
@@ -89,8 +90,8 @@ func (p Patch) Empty() bool {
 type Replacement struct {
 	// Ref names this replacement within one compaction; empty when nobody needs to. Unique within the compaction, and no id of an earlier summary.
 	Ref string
-	// Summaries are the ids of earlier summaries that the text includes, with what they say; they end there. A text that counts messages counts theirs too
-	// (Summary.Covers), and one that says since when begins where they do. What the same compaction made, in this patch
+	// Summaries are the ids of earlier summaries that the text includes, with what they say; they end there, and what is not named here is not repeated. A text that
+	// counts messages counts theirs too (Summary.Covers), and one that says since when begins where they do. What the same compaction made, in this patch
 	// or an earlier one, is named by its Ref.
 	Summaries []string
 	// Entries are the ids of the entries it stands for: the oldest live ones, without a gap.
