@@ -52,7 +52,7 @@ func ExamineStore(tb testing.TB, open func(tb testing.TB) core.Store, opts ...Op
 }
 
 func storeSuite() []Check {
-	return slices.Concat(storeChecks(), oddChecks(), movingChecks(), sequenceChecks(), wholeChecks(), typeChecks(), companionChecks(), feedChecks(), helperChecks(), sharedChecks(), longChecks(), searchChecks(), viewChecks())
+	return slices.Concat(storeChecks(), oddChecks(), movingChecks(), wholeChecks(), typeChecks(), companionChecks(), feedChecks(), helperChecks(), sharedChecks(), longChecks(), searchChecks(), viewChecks(), sequenceChecks())
 }
 
 // storeHas says what a store offers beyond core.Store.
