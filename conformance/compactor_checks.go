@@ -336,7 +336,7 @@ func patchDeadline(r *compactorRun) string {
 	c := r.task(true)
 	ctx, cancel := context.WithTimeout(r.ctx(), 30*time.Millisecond)
 	defer cancel()
-	p, err, text := r.back(ctx, c)
+	p, text, err := r.back(ctx, c)
 	switch {
 	case text != "":
 		return text

@@ -31,7 +31,7 @@ const (
 
 // patchRuntime passes tasks on to runtimes that are slow.
 func patchRuntime(r *compactorRun) string {
-	ask := func(what string, ctx context.Context, work func(ctx context.Context) error) string { //nolint:revive // what comes first, as in the finding
+	ask := func(what string, ctx context.Context, work func(ctx context.Context) error) string {
 		c := r.task(true)
 		c.Request.Instructions = what
 		c.Host = &slowHost{Host: r.host, work: work}
@@ -42,7 +42,7 @@ func patchRuntime(r *compactorRun) string {
 		return ""
 	}
 	// until asks a runtime that looks at the time it has.
-	until := func(what string, parent context.Context) string { //nolint:revive // as above
+	until := func(what string, parent context.Context) string {
 		var given time.Time
 		text := ask(what, parent, func(ctx context.Context) error { given, _ = ctx.Deadline(); return nil })
 		if want, _ := parent.Deadline(); text == "" && !given.Equal(want) {

@@ -38,7 +38,7 @@ func patchSoon(r *compactorRun) string {
 		late.asked = cancel
 		c := r.task(true)
 		c.Host = late
-		_, _, text := r.back(ctx, c)
+		_, text, _ := r.back(ctx, c)
 		return text
 	}
 	long := make([]piece, 30)
@@ -62,7 +62,7 @@ func patchSoon(r *compactorRun) string {
 		for _, task := range []func(bool) core.Compaction{r.task, r.rich} {
 			r.published = nil
 			ctx, cancel := context.WithTimeout(r.ctx(), t.time)
-			_, _, text := r.back(ctx, task(true))
+			_, text, _ := r.back(ctx, task(true))
 			cancel()
 			if text == "" && !r.model.quiet(asksOn) {
 				text = fmt.Sprintf("its context has ended, and %s later a model is still being asked", asksOn)
@@ -77,7 +77,7 @@ func patchSoon(r *compactorRun) string {
 }
 
 // back asks for a compaction and does not wait for one that is not back in time after its context ended.
-func (r *compactorRun) back(ctx context.Context, c core.Compaction) (core.Patch, error, string) { //nolint:revive // the text is the finding
+func (r *compactorRun) back(ctx context.Context, c core.Compaction) (core.Patch, string, error) {
 	type outcome struct {
 		patch core.Patch
 		err   error
@@ -103,7 +103,7 @@ func (r *compactorRun) back(ctx context.Context, c core.Compaction) (core.Patch,
 	for left > 0 {
 		select {
 		case o := <-done:
-			return o.patch, o.err, o.text
+			return o.patch, o.text, o.err
 		case <-ticks.C:
 			if ctx.Err() != nil {
 				left -= tick
@@ -111,7 +111,7 @@ func (r *compactorRun) back(ctx context.Context, c core.Compaction) (core.Patch,
 		}
 	}
 	r.watch.late.Store(true)
-	return core.Patch{}, cmp.Or(ctx.Err(), context.Canceled), fmt.Sprintf("Compact has not returned %s after its context ended", waited)
+	return core.Patch{}, fmt.Sprintf("Compact has not returned %s after its context ended", waited), cmp.Or(ctx.Err(), context.Canceled)
 }
 
 // manyFailures in a row are more than anybody waits for.

@@ -68,7 +68,7 @@ func (r *compactorRun) included(c core.Compaction, patches []core.Patch) string 
 			for _, rep := range p.Replace {
 				ends, says := slices.Contains(rep.Summaries, s.ID), slices.Contains(marksIn(rep.Text), marks[0])
 				over = over || ends
-				if ends && !says && !(rep.Kind == "summary" && r.model.heard(marks[0])) {
+				if ends && !says && (rep.Kind != "summary" || !r.model.heard(marks[0])) {
 					return fmt.Sprintf("a replacement of kind %q ends the earlier summary %q of kind %q, and its text does not include what that says: %.80q", rep.Kind, s.ID, s.Kind, rep.Text)
 				}
 				if says && !over {
