@@ -66,7 +66,7 @@ func WithCases(n int) Option { return func(o *options) { o.cases = n } }
 func WithSeed(seed int64) Option { return func(o *options) { o.seed = seed } }
 
 // WithReopen says how a durable store is closed and opened again over the same data. The function closes
-// the store it is given, properly or not, and returns its successor.
+// the store it is given, properly or not, and returns its successor. Where a process may die it is best left unclosed: what a store wrote only when it was closed is missed then.
 func WithReopen(reopen func(tb testing.TB, old core.Store) core.Store) Option {
 	return func(o *options) { o.reopen = reopen }
 }
