@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -57,7 +56,7 @@ func (o *eachCall) Requires() core.Requirements {
 func (o *eachCall) Compact(ctx context.Context, c core.Compaction) (core.Patch, error) {
 	var mu sync.Mutex
 	taken := map[string]bool{}
-	own := ownTask(c)
+	own := c.Clone()
 	if publish := c.Publish; publish != nil {
 		own.Publish = func(ctx context.Context, p core.Patch) error {
 			o.compare(&mu, taken, p)
@@ -115,31 +114,4 @@ func (o *eachCall) look(ctx context.Context, c core.Compaction, calls int) {
 	if ctx.Err() != nil && !o.model.quiet(asksOn) {
 		o.note(idSoon, "Compact has returned and its context has ended, and %s later a model is still being asked", asksOn)
 	}
-}
-
-// ownTask returns the same task with nothing in it that can be written to and is anybody else's.
-func ownTask(c core.Compaction) core.Compaction {
-	c.Entries, c.Cost, c.Stubs, c.Summaries = cloneEntries(c.Entries), slices.Clone(c.Cost), maps.Clone(c.Stubs), slices.Clone(c.Summaries)
-	for id, s := range c.Stubs {
-		s.Texts = maps.Clone(s.Texts)
-		c.Stubs[id] = s
-	}
-	for i := range c.Summaries {
-		of := slices.Clone(c.Summaries[i].Of)
-		for j := range of {
-			if of[j].Session != nil {
-				of[j].Session = new(*of[j].Session)
-			}
-		}
-		c.Summaries[i].Of = of
-	}
-	if t := c.Request.Transcript; t != nil {
-		t = new(*t)
-		t.Messages = slices.Clone(t.Messages)
-		for i := range t.Messages {
-			t.Messages[i] = t.Messages[i].Clone()
-		}
-		c.Request.Transcript = t
-	}
-	return c
 }

@@ -60,7 +60,7 @@ func patchWhole(r *compactorRun) string {
 	want.Summary, want.Reason = " \n"+want.Summary+" \n", "\t"+want.Reason+" " // as they are
 	var asked core.CompactRequest
 	r.host.onCompact = func(req core.CompactRequest) core.CompactResult {
-		asked = ownTask(core.Compaction{Request: req}).Request // the compactor may write to its own afterwards
+		asked = core.Compaction{Request: req}.Clone().Request // the compactor may write to its own afterwards
 		return want
 	}
 	for n, compacted := range []bool{true, false, true, true, false, false, false, true} {

@@ -2,6 +2,8 @@ package core
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/contextengine/contextengine/core/window"
@@ -61,6 +63,36 @@ type Compaction struct {
 	// not be in the returned Patch again. Entries keeps its meaning. After an error nothing of that patch holds, and what was published before stays: Compact returns the
 	// error, or the same once more in its Patch.
 	Publish func(ctx context.Context, p Patch) error
+}
+
+// Clone returns the same compaction for somebody else to write to; Publish, Host and Count are shared.
+func (c Compaction) Clone() Compaction {
+	c.Entries, c.Cost, c.Stubs, c.Summaries = slices.Clone(c.Entries), slices.Clone(c.Cost), maps.Clone(c.Stubs), slices.Clone(c.Summaries)
+	for i := range c.Entries {
+		c.Entries[i] = c.Entries[i].Clone()
+	}
+	for id, stub := range c.Stubs {
+		stub.Texts = maps.Clone(stub.Texts)
+		c.Stubs[id] = stub
+	}
+	for i := range c.Summaries {
+		of := slices.Clone(c.Summaries[i].Of)
+		for j := range of {
+			if of[j].Session != nil {
+				of[j].Session = new(*of[j].Session)
+			}
+		}
+		c.Summaries[i].Of = of
+	}
+	if t := c.Request.Transcript; t != nil {
+		t = new(*t)
+		t.Messages = slices.Clone(t.Messages)
+		for i := range t.Messages {
+			t.Messages[i] = t.Messages[i].Clone()
+		}
+		c.Request.Transcript = t
+	}
+	return c
 }
 
 // Patch says what should change. The Engine checks it against the promises (whole groups, nothing protected, nothing newer than what stays, fewer

@@ -78,9 +78,7 @@ func (s *searching) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit,
 	if q.Limit < 1 {
 		return nil, nil
 	}
-	if err := o.refresh(ctx); err != nil { // what other processes wrote is found, too; where the journal cannot be had, what this one knows
-		o.log.DebugContext(ctx, "outbox search does without what others wrote", "err", scrub(err, nil))
-	}
+	o.catchUpBriefly(ctx)
 	o.awaitDelivery(ctx, q.Scope)
 	asked := q
 	o.mu.Lock()
@@ -130,6 +128,18 @@ func (s *searching) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit,
 
 // Late implements core.LateSearcher.
 func (s *searching) Late(q core.SearchQuery) bool { return s.outbox().asks.arrived(q) }
+
+// catchUpFor is how long a search waits at most for the journal, which another process may hold.
+const catchUpFor = 100 * time.Millisecond
+
+// catchUpBriefly takes up what other processes wrote, so that it is found. Where the journal cannot be had, what this one knows must do.
+func (s *Store) catchUpBriefly(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, catchUpFor)
+	defer cancel()
+	if err := s.refresh(ctx); err != nil {
+		s.log.DebugContext(ctx, "outbox search does without what others wrote", "err", scrub(err, nil))
+	}
+}
 
 // awaitDelivery waits as configured until nothing of a scope waits, by whichever process it is delivered.
 func (s *Store) awaitDelivery(ctx context.Context, scope core.Scope) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/contextengine/contextengine/backends/outbox"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/files"
 )
 
 // finder is a store that finds all entries with a word, the newest first.
@@ -237,5 +239,30 @@ func TestSearchBesideAnother(t *testing.T) {
 		if err != nil || len(hits) != 1 || hits[0].Entry.ID != entry(ann, n).ID {
 			t.Fatalf("Search by process %d for what process %d had appended: %d hits, error %v, want that entry", n/2%2, n%2, len(hits), err)
 		}
+	}
+}
+
+// TestSearchBesideAStoppedProcess: another process that was stopped while it held the journal's lock keeps no search waiting.
+func TestSearchBesideAStoppedProcess(t *testing.T) {
+	t.Parallel()
+	cfg := durable(t, func(c *outbox.Config) { c.CloseTimeout = time.Millisecond })
+	s := open(t, cfg, newFinder(), newFinder())
+	mustAppend(t, s, said(0, "kestrel"))
+	mustDrain(t, s)
+	f, err := os.OpenFile(cfg.Path+".lock", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	eventually(t, "the lock is free", func() bool { return files.TryLock(f) == nil })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	searcher, _ := core.As[core.Searcher](s)
+	hits, err := searcher.Search(ctx, core.SearchQuery{Scope: ann.Scope(), Text: "kestrel", Limit: 3})
+	if err != nil || len(hits) != 1 {
+		t.Errorf("Search while the journal is locked: %d hits, error %v, want the entry", len(hits), err)
+	}
+	if err := files.Unlock(f); err != nil {
+		t.Error(err)
 	}
 }

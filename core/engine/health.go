@@ -282,7 +282,7 @@ func (e *Engine) askCompactor(ctx context.Context, c core.Compaction) (core.Patc
 		err   error
 	}
 	ch := make(chan answer, 1)
-	c = ownTask(c)
+	c = c.Clone()
 	e.work.Go(func() {
 		var a answer
 		a.err = e.guarded(ctx, "compactor", func(ctx context.Context) (err error) {
