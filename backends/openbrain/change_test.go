@@ -100,6 +100,25 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// Where not all thoughts can be listed, an id of another session that the call names stays known: it is neither erased nor given again.
+func TestDeleteElsewhereOnAServerWithoutLists(t *testing.T) {
+	srv := openbraintest.New(t, func(b *openbraintest.Behavior) { b.NoList, b.NoOffset, b.NoStats = true, true, true })
+	s := open(t, srv)
+	kept := entry("main", "other", 0, "kept")
+	mustAppend(t, s, kept)
+	for i := range 19 { // with a round number there may be more
+		mustAppend(t, s, entry("main", "long", i, "more"))
+	}
+	if n, err := s.Delete(t.Context(), core.Scope{Agent: "main", Session: "s"}, ids([]core.Entry{kept})); n != 0 || err != nil {
+		t.Fatalf("Delete = %d, %v; want 0", n, err)
+	}
+	again := entry("main", "s", 0, "new")
+	again.ID = kept.ID
+	if _, err := s.Append(t.Context(), []core.Entry{again}); !errors.Is(err, core.ErrConflict) {
+		t.Errorf("Append under an id that is taken: %v, want ErrConflict", err)
+	}
+}
+
 func TestDeleteReachesHiddenEntries(t *testing.T) {
 	srv := openbraintest.New(t)
 	s := open(t, srv, noRetries)

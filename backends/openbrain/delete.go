@@ -70,8 +70,9 @@ func (s *Store) Delete(ctx context.Context, scope core.Scope, ids []string) (int
 		s.ids.remove(id)
 	}
 	if g.partial {
+		elsewhere := c.shows()
 		for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-			if seen[id] {
+			if seen[id] || elsewhere[id] {
 				continue
 			}
 			erased, err := s.bulk(ctx, "delete", scope.Agent, pack(id))
@@ -99,6 +100,17 @@ func (c census) doomed(scope core.Scope, ids []string) []record {
 			if r := &list[i]; want[r.entry.ID] && scope.Contains(r.entry.SessionID()) {
 				out = append(out, *r)
 			}
+		}
+	}
+	return out
+}
+
+// shows returns the ids of all entries of a census, begun ones too.
+func (c census) shows() map[string]bool {
+	out := make(map[string]bool, len(c.visible)+len(c.hidden))
+	for _, list := range [][]record{c.visible, c.hidden} {
+		for i := range list {
+			out[list[i].entry.ID] = true
 		}
 	}
 	return out
