@@ -63,7 +63,7 @@ func retrieverHas(tb testing.TB, open func(testing.TB) (core.Retriever, core.Sto
 }
 
 func retrieverChecks() []Check {
-	return slices.Concat(retrieverContract(), moreRetrieverChecks(), memoryRetrieverChecks(), toldRetrieverChecks())
+	return slices.Concat(retrieverContract(), moreRetrieverChecks(), memoryRetrieverChecks(), toldRetrieverChecks(), sequenceRetrieverChecks())
 }
 
 func retrieverContract() []Check {

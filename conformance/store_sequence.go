@@ -28,6 +28,8 @@ type sequence struct {
 	*storeRun
 	rnd   *rand.Rand
 	users []core.Store
+	// forth says that each session grows at its end alone.
+	forth bool
 	views map[core.SessionID]core.View
 	// numbers are what Tail said of sessions in a store that keeps no views; a session that was changed since is not there.
 	numbers map[core.SessionID]uint64
@@ -118,7 +120,7 @@ func newSequence(r *storeRun, users []core.Store) *sequence {
 func (s *sequence) play() string {
 	for _, b := range s.steps {
 		for _, e := range b.Entries {
-			s.rnd = rand.New(rand.NewSource(seedFor(int64(e.Size), e.String())))
+			s.from(e)
 			for range callsOfStep {
 				if text := s.call(); text != "" {
 					return text + s.calls()
@@ -130,6 +132,11 @@ func (s *sequence) play() string {
 		return "at the end: " + text + s.calls()
 	}
 	return ""
+}
+
+// from lets what is drawn from here on follow from a generated entry.
+func (s *sequence) from(e entrySpec) {
+	s.rnd = rand.New(rand.NewSource(seedFor(int64(e.Size), e.String())))
 }
 
 // call makes one, and often reads what it changed, as one of the users.
@@ -312,7 +319,7 @@ func free(s *sequence, all []core.Entry, id core.SessionID) int64 {
 			next = max(next, e.Seq+1)
 		}
 	}
-	if s.one(3) && next > 0 {
+	if !s.forth && s.one(3) && next > 0 {
 		if at := s.rnd.Int63n(next); !taken[at] {
 			return at
 		}
@@ -429,7 +436,28 @@ func (s *sequence) update() string {
 		c = core.Change{Message: &m, Fingerprint: fmt.Sprint("erased ", s.made), Type: core.TypeErased, Key: s.fresh(), Meta: map[string]string{}}
 		what = []string{"erased, key " + c.Key}
 	}
-	call := fmt.Sprintf("Update of %q in %+v: %s", id, scope, strings.Join(what, ", "))
+	return s.updates(scope, id, c, strings.Join(what, ", "))
+}
+
+// retype hides an entry, or shows it again.
+func (s *sequence) retype() string {
+	scope := s.scope()
+	id := s.ids(scope.Agent, 1)[0]
+	c := core.Change{Type: core.TypeHeartbeat}
+	if i := s.find(core.Scope{Agent: scope.Agent}, id); i >= 0 {
+		switch s.all[i].Type {
+		case core.TypeErased:
+			return ""
+		case core.TypeHeartbeat:
+			c.Type = core.TypeMessage
+		}
+	}
+	return s.updates(scope, id, c, "type "+string(c.Type))
+}
+
+// updates makes a change, of an entry that is there or of another name.
+func (s *sequence) updates(scope core.Scope, id string, c core.Change, what string) string {
+	call := fmt.Sprintf("Update of %q in %+v: %s", id, scope, what)
 	want := error(nil)
 	there := s.find(scope, id)
 	if there < 0 {
