@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -39,8 +40,7 @@ const (
 
 func sequenceRetrieve(r *retrieverRun) string {
 	s := &retrieverSequence{retrieverRun: r, told: []core.Retriever{r.retriever}, now: epoch.Add(time.Hour)}
-	_, attaches := r.retriever.(core.Attacher)
-	s.anew = attaches
+	_, s.anew = r.retriever.(core.Attacher)
 	s.stored = changing(&r.storeRun)
 	for i, b := range r.steps {
 		for _, e := range b.Entries {
@@ -151,17 +151,23 @@ func (s *retrieverSequence) tellNews(o core.Observer, n news) string {
 			return fmt.Sprintf("Updated(%q): error %v, want none", e.ID, err)
 		}
 	}
-	for scope, ids := range n.deleted {
+	for _, scope := range slices.SortedFunc(maps.Keys(n.deleted), byScope) {
+		ids := n.deleted[scope]
 		if err := o.Deleted(s.ctx(), scope, slices.Clone(ids)); err != nil {
 			return fmt.Sprintf("Deleted(%q): error %v, want none", ids, err)
 		}
 	}
-	for _, entries := range n.added {
+	for _, id := range slices.SortedFunc(maps.Keys(n.added), order) {
+		entries := n.added[id]
 		if err := o.Appended(s.ctx(), cloneEntries(entries)); err != nil {
 			return fmt.Sprintf("Appended of %d entries: error %v, want none", len(entries), err)
 		}
 	}
 	return ""
+}
+
+func byScope(a, b core.Scope) int {
+	return order(core.SessionID{Agent: a.Agent, Session: a.Session}, core.SessionID{Agent: b.Agent, Session: b.Session})
 }
 
 // draw makes a query, or takes one that was asked before.
