@@ -42,6 +42,7 @@ func sequenceRetrieve(r *retrieverRun) string {
 	s := &retrieverSequence{retrieverRun: r, told: []core.Retriever{r.retriever}, now: epoch.Add(time.Hour)}
 	_, s.anew = r.retriever.(core.Attacher)
 	s.stored = changing(&r.storeRun)
+	s.stored.from(entrySpec{}) // there may be no entry that more follows from
 	for i, b := range r.steps {
 		for _, e := range b.Entries {
 			s.stored.from(e)

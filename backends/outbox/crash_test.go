@@ -16,6 +16,7 @@ import (
 	"github.com/contextengine/contextengine/backends/openbrain"
 	"github.com/contextengine/contextengine/backends/outbox"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 )
 
@@ -113,6 +114,7 @@ func ingest(t *testing.T, s *outbox.Store, id core.SessionID, n int) {
 // server is killed and started again. After each point, the next process delivers what is left: every entry that was acknowledged is on
 // both sides, once, byte for byte, and every erased one is erased on both.
 func TestKilledWhileDelivering(t *testing.T) {
+	needs.NoRace(t) // the detector looks into each process alone
 	t.Parallel()
 	points, seed := number("CRASH_POINTS", 8), int64(number("CRASH_SEED", rand.Int()))
 	t.Cleanup(func() {

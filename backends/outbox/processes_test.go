@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/outbox"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 )
 
@@ -88,6 +89,7 @@ func TestTwoDeliverNever(t *testing.T) {
 
 // TestProcesses: processes that write to one file at the same time deliver all of it once.
 func TestProcesses(t *testing.T) {
+	needs.NoRace(t) // the detector looks into each process alone
 	t.Parallel()
 	server := openbraintest.New(t)
 	path := filepath.Join(t.TempDir(), "store.db")

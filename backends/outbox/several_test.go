@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 	"github.com/contextengine/contextengine/internal/sharedtest"
 )
@@ -13,6 +14,7 @@ import (
 // TestSeveralProcessesOfOneSession: processes that are killed serve one session of one outbox. The local store decides who has a position; what is
 // delivered is what it holds.
 func TestSeveralProcessesOfOneSession(t *testing.T) {
+	needs.NoRace(t) // the detector looks into each process alone
 	id := core.SessionID{Agent: "ann", Session: "shared"}
 	reopen := func(tb testing.TB) core.Store {
 		tb.Helper()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/postgres"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/sharedtest"
 )
 
@@ -64,6 +65,7 @@ const (
 
 // TestSeveralProcesses: processes that are killed serve one session.
 func TestSeveralProcesses(t *testing.T) {
+	needs.NoRace(t) // the detector looks into each process alone
 	id := core.SessionID{Agent: "ann", Session: "shared"}
 	reopen := func(tb testing.TB) core.Store {
 		tb.Helper()

@@ -12,11 +12,13 @@ import (
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // TestKilledWhileWriting kills a process that ingests, at 20 points or as many as CRASH_POINTS says, and looks after each
 // whether everything that was acknowledged is there, once and as it was.
 func TestKilledWhileWriting(t *testing.T) {
+	needs.NoRace(t) // the detector looks into each process alone
 	t.Parallel()
 	points := number("CRASH_POINTS", 20)
 	seed := int64(number("CRASH_SEED", rand.Int()))

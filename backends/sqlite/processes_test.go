@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // TestSeveralProcesses has two processes write and four read one file for 5 s, or as long as SOAK_SECONDS says.
 func TestSeveralProcesses(t *testing.T) {
+	needs.NoRace(t) // the detector looks into each process alone
 	t.Parallel()
 	cfg := config(t)
 	lasts := time.Duration(number("SOAK_SECONDS", 5)) * time.Second

@@ -10,6 +10,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/sharedtest"
 )
 
@@ -58,6 +59,7 @@ func TestForgetOfAnotherHandle(t *testing.T) {
 
 // TestSeveralProcessesOfOneSession: processes that are killed serve one session of one file.
 func TestSeveralProcessesOfOneSession(t *testing.T) {
+	needs.NoRace(t) // the detector looks into each process alone
 	id := core.SessionID{Agent: "ann", Session: "shared"}
 	reopen := func(tb testing.TB) core.Store {
 		tb.Helper()

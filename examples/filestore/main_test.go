@@ -15,6 +15,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/registry"
 	"github.com/contextengine/contextengine/strategies/archive"
@@ -99,6 +100,7 @@ func self(t *testing.T, dir string, args ...string) *exec.Cmd {
 
 // TestProcesses: two processes write into one file at the same time, half a line of a third lies there, and nothing is lost; replay verifies the promises.
 func TestProcesses(t *testing.T) {
+	needs.NoRace(t) // the detector looks into each process alone
 	dir := t.TempDir()
 	var running []*exec.Cmd
 	for _, who := range []string{"ann", "bob"} {

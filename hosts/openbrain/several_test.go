@@ -16,6 +16,7 @@ import (
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/openbrain"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/sharedtest"
 	"github.com/contextengine/contextengine/strategies/lexical"
 )
@@ -206,6 +207,7 @@ const envURL = "SEVERAL_TEST_URL"
 
 // TestSeveralProcessesOfOneSession: processes that are killed serve one session of a server over a file.
 func TestSeveralProcessesOfOneSession(t *testing.T) {
+	needs.NoRace(t) // the detector looks into each process alone
 	id := core.SessionID{Agent: "ann", Session: "shared"}
 	if sharedtest.Child(t, id, func(tb testing.TB) core.Store { tb.Helper(); return connect(tb, os.Getenv(envURL), "any") }) {
 		return
@@ -251,6 +253,7 @@ const envPath = "SEVERAL_TEST_PATH"
 
 // TestSeveralProcessesOfOneOutbox: processes that are killed serve one session of one outbox in front of a server: what is delivered is what the local store holds.
 func TestSeveralProcessesOfOneOutbox(t *testing.T) {
+	needs.NoRace(t) // the detector looks into each process alone
 	id := core.SessionID{Agent: "ann", Session: "shared"}
 	open := func(tb testing.TB, path, url string) *outbox.Store {
 		tb.Helper()

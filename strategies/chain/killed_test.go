@@ -17,11 +17,13 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // TestKilledWhileCompacting kills a process that compacts, at 3 points of each row or as many as KILL_POINTS says, and then lets one end the work. Whatever
 // the moment, at most the calls are paid for again that were under way, and nothing that was said is lost.
 func TestKilledWhileCompacting(t *testing.T) {
+	needs.NoRace(t) // the detector looks into each process alone
 	t.Parallel()
 	points, seed := number("KILL_POINTS", 3), int64(number("KILL_SEED", rand.Int()))
 	t.Cleanup(func() {
