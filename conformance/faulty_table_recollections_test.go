@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -184,6 +185,18 @@ func TestRecollectionsSound(t *testing.T) {
 		found := conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() }, conformance.WithClaims("sequence.retrieve"))
 		if len(found) > 0 {
 			t.Errorf("one that %s: %v", name, found)
+		}
+	}
+}
+
+// TestRecollectionsShrink: a finding is of the part also where its case was made as small as it can be.
+func TestRecollectionsShrink(t *testing.T) {
+	t.Parallel()
+	for _, b := range tableRecollections() {
+		found := conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return b.part.retriever(), memory.New() },
+			conformance.WithClaims("sequence.retrieve"), conformance.WithExactly(10, 20260301))
+		if len(found) != 1 || strings.Contains(found[0].Text, "panicked") {
+			t.Errorf("%s: %v", b.name, found)
 		}
 	}
 }
