@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) {
 	}{
 		{"documented", 3, func(*b) {}},
 		{"awkward", 1, func(x *b) {
-			x.NoList, x.NoOffset, x.NoGet, x.NumericIDs, x.Nested, x.MetadataText, x.RecentIgnoresSource = true, true, true, true, true, true, true
+			x.NoList, x.NoOffset, x.NumericIDs, x.Nested, x.MetadataText, x.RecentIgnoresSource = true, true, true, true, true, true
 			x.List, x.Create, x.ScoreField, x.NaiveTimes, x.MergePatch, x.NoStats = "data", "id", "distance", true, true, true
 		}},
 	} {
