@@ -11,19 +11,17 @@ import (
 	"github.com/contextengine/contextengine/internal/pgtest"
 )
 
-// cases is how many generated cases each check gets when CONFORMANCE_CASES does not say.
-const cases = 4
-
-// kinds are the ways in which a store can be laid out.
+// kinds are the ways in which a store can be laid out. cases is how many generated cases each check gets when CONFORMANCE_CASES does not say.
 var kinds = map[string]struct {
 	server func(testing.TB) *pgtest.Server
 	change func(*postgres.Config)
+	cases  int
 }{
-	"plain":      {server: servers.Plain, change: func(c *postgres.Config) { c.Vectors = postgres.VectorsOff }},
-	"pooler":     {server: servers.Plain, change: func(c *postgres.Config) { c.Pooler = true }},
-	"partitions": {server: servers.Plain, change: func(c *postgres.Config) { c.Partitions, c.Distributed = 4, true }},
+	"plain":      {cases: 4, server: servers.Plain, change: func(c *postgres.Config) { c.Vectors = postgres.VectorsOff }},
+	"pooler":     {cases: 2, server: servers.Plain, change: func(c *postgres.Config) { c.Pooler = true }},
+	"partitions": {cases: 2, server: servers.Plain, change: func(c *postgres.Config) { c.Partitions, c.Distributed = 4, true }},
 	// All connections to PGlite are one session, so it is used like a pooler.
-	"vector": {server: servers.Vector, change: func(c *postgres.Config) { c.Vectors, c.Pooler = postgres.VectorsOn, true }},
+	"vector": {cases: 1, server: servers.Vector, change: func(c *postgres.Config) { c.Vectors, c.Pooler = postgres.VectorsOn, true }},
 }
 
 func TestConformance(t *testing.T) {
@@ -45,7 +43,7 @@ func TestConformance(t *testing.T) {
 			conformance.TestStore(t, func(tb testing.TB) core.Store {
 				tb.Helper()
 				return start(tb, layouts.empty(tb))
-			}, conformance.WithCases(cases), conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {
+			}, conformance.WithCases(kind.cases), conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {
 				tb.Helper()
 				if err := old.Close(); err != nil {
 					tb.Errorf("Close: %v", err)

@@ -89,9 +89,9 @@ func TestMatrix(t *testing.T) {
 				layouts:  &schemas{test: t, server: server, dsn: dsn, change: kind.change},
 				configs:  map[core.Store]postgres.Config{},
 			}
-			conformance.TestMatrix(t, m.combinations(name, false), counter.Count, conformance.WithCases(cases))
+			conformance.TestMatrix(t, m.combinations(name, false), counter.Count, conformance.WithCases(max(kind.cases/2, 1)))
 			if name == "plain" { // vectors are nothing to a tier
-				conformance.TestMatrix(t, m.combinations(name, true), counter.Count, conformance.WithCases(cases/2))
+				conformance.TestMatrix(t, m.combinations(name, true), counter.Count, conformance.WithCases(max(kind.cases/4, 1)))
 			}
 		})
 	}
