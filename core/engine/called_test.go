@@ -10,6 +10,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // saying returns how often a word stands in what is stored, or in a window.
@@ -263,6 +264,7 @@ func TestErasedUnderTheNameInAFork(t *testing.T) {
 // TestErasedWhereNamesAreAnew: a host makes names anew with every list, of all messages, of what the user says or of the answers. Messages are erased one after the other,
 // with lists between.
 func TestErasedWhereNamesAreAnew(t *testing.T) {
+	needs.NoRace(t) // one goroutine, and long
 	for _, by := range []string{"id", "key", "time"} {
 		for _, who := range []message.Role{"", message.User, message.Assistant} {
 			for _, first := range []int{3, 5} {

@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // longTalk is a conversation at whose every call the promises of a window are checked.
@@ -124,6 +125,7 @@ func (k *longTalk) call(kind core.Call) {
 
 // TestLongTalk: whatever is said and however long a turn gets, at every call the promises of a window hold.
 func TestLongTalk(t *testing.T) {
+	needs.NoRace(t) // one goroutine, and long
 	for name, change := range map[string]func(*engine.Config, *engine.Parts){
 		"as it is":        func(*engine.Config, *engine.Parts) {},
 		"without a note":  func(c *engine.Config, _ *engine.Parts) { c.Window.Note = false },

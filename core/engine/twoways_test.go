@@ -9,6 +9,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // second is another process's fixture over the same store.
@@ -21,6 +22,7 @@ func (f *fixture) second() *fixture {
 
 // TestWindowOfManyEntriesAfterARestart: a window is the same whether or not its process lives on, however many entries it is made of.
 func TestWindowOfManyEntriesAfterARestart(t *testing.T) {
+	needs.NoRace(t) // one goroutine, and long
 	for name, more := range map[string]int{"as it was": 0, "with a few more": 7, "with many more": 700} {
 		t.Run(name, func(t *testing.T) {
 			stay, leave := newFixture(t), newFixture(t)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/strategies/mask"
 )
 
@@ -20,6 +21,7 @@ import (
 //	show    the last window, a line for each message and each thing that is out
 //	state   what the session is, by Describe
 func TestWindows(t *testing.T) {
+	needs.NoRace(t) // one goroutine, and long
 	datadriven.Walk(t, "testdata/windows", func(t *testing.T, path string) {
 		t.Helper()
 		var c *conversation
