@@ -15,6 +15,7 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/vector"
 	"github.com/contextengine/contextengine/internal/drawn"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // filled returns a store's file with some entries and a view, closed, and its bytes.
@@ -121,6 +122,7 @@ func write(t *testing.T, path string, b []byte) {
 }
 
 func TestNoFlippedBitGoesUnnoticed(t *testing.T) {
+	needs.NoRace(t) // one goroutine, and long
 	t.Parallel()
 	cfg, whole, want := filled(t)
 	r := drawn.Rand(t)

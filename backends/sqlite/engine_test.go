@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/retain"
 	"github.com/contextengine/contextengine/core/vector"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // older replaces what may go by a line of text.
@@ -142,6 +143,7 @@ func TestForgetReachesTheFile(t *testing.T) {
 
 // TestThousandAgents is a property: whatever one of a thousand agents asks for, it gets its own alone, and all of it.
 func TestThousandAgents(t *testing.T) {
+	needs.NoRace(t) // one goroutine, and long
 	t.Parallel()
 	s := open(t, config(t))
 	agents := number("AGENTS", 1000)

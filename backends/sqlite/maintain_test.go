@@ -17,6 +17,7 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/retain"
 	"github.com/contextengine/contextengine/internal/datadir"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 func TestExportAndImport(t *testing.T) {
@@ -217,6 +218,7 @@ func (failing) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
 // TestSizeOnDisk compares the file with the JSON that it holds.
 func TestSizeOnDisk(t *testing.T) {
+	needs.NoRace(t) // one goroutine, and long
 	t.Parallel()
 	t.Run("turns", func(t *testing.T) { sizeOnDisk(t, chats(t, 0, 5000)) })
 	t.Run("transcript", func(t *testing.T) { sizeOnDisk(t, transcript(t)) })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 const pageSize = 4096
@@ -28,6 +29,7 @@ func leaves(file []byte) []int {
 // TestShorterIndexIsAnError: one flipped bit in the number of entries of an index's page, which SQLite takes as it stands. Whatever a whole scan then answers
 // without an error is everything.
 func TestShorterIndexIsAnError(t *testing.T) {
+	needs.NoRace(t) // one goroutine, and long
 	cfg := config(t)
 	s := open(t, cfg)
 	const many = 400
