@@ -205,6 +205,13 @@ func patchScripts(r *compactorRun) string {
 				counts  string
 			}{{60, nil, "four bytes"}, {300, nil, "four bytes"}, {60, dearLetters, "four letters, or a byte of those that are not ASCII"}, {300, dearLetters, "four letters, or a byte of those that are not ASCII"}, {400, signs, "a sign"}} {
 				r.counter = t.counter
+				size := 60
+				if t.counter != nil { // many that are small are listed in one text
+					size = 4
+				}
+				for i := range r.pieces {
+					r.pieces[i].Size = size
+				}
 				c := r.rich(true)
 				c.SummaryTokens = t.most
 				patches, text := r.run(c)
@@ -213,6 +220,9 @@ func patchScripts(r *compactorRun) string {
 				}
 				if text == "" {
 					text = halved(c, patches)
+				}
+				if text == "" && t.counter != nil {
+					text = r.progress(c, patches)
 				}
 				if text == "" && t.most > 60 && t.counter == nil { // where texts are small, not all has room
 					text = r.included(c, patches)

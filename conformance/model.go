@@ -60,6 +60,9 @@ type Model struct {
 	over func()
 	// with says that the last of them is answered, and over called just before.
 	with bool
+	// slow is how many questions more are answered after a while each.
+	slow  int
+	after time.Duration
 }
 
 var _ core.Completer = (*Model)(nil)
@@ -127,6 +130,13 @@ func (m *Model) overWith(answers int, over func()) {
 	m.left, m.then, m.over, m.with = answers-1, Hanging, over, true
 }
 
+// slowly lets the model take its time for so many questions more.
+func (m *Model) slowly(questions int, each time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.slow, m.after = questions, each
+}
+
 // gave returns how many answers the model gave.
 func (m *Model) gave() int {
 	m.mu.Lock()
@@ -189,6 +199,11 @@ func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.
 	m.calls++
 	m.asked, m.purposes = append(m.asked, req.System+"\n"+req.Prompt), append(m.purposes, req.Purpose)
 	m.open++
+	var wait time.Duration
+	if m.slow > 0 {
+		m.slow--
+		wait = m.after
+	}
 	mood, then, over, with := m.mood, m.then, m.over, m.with
 	if over != nil && m.left < 0 && with { // the last one was answered
 		mood, over = then, nil
@@ -207,6 +222,12 @@ func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.
 		defer m.mu.Unlock()
 		m.open--
 	}()
+	if wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
 	if over != nil && !with {
 		over()
 		mood = then
