@@ -418,17 +418,18 @@ func isolationRetrieve(r *retrieverRun) string {
 		for who := range 6 {
 			n++
 			q := r.query(who%3, queries[n%2])
-			q.Granted = granted
+			q.Granted = slices.Clone(granted) // a query is the retriever's own
 			if who >= 3 {
 				q.Scope.Session = ""
 			}
+			scopes := q.Scopes()
 			got, err := r.answer(r.retriever, q)
 			if err != nil {
-				return fmt.Sprintf("Retrieve(%q in %+v): error %v, want none", q.Prompt, q.Scopes(), err)
+				return fmt.Sprintf("Retrieve(%q in %+v): error %v, want none", q.Prompt, scopes, err)
 			}
 			for _, c := range got {
-				if !slices.ContainsFunc(q.Scopes(), func(s core.Scope) bool { return s.Contains(c.Entry.SessionID()) }) {
-					return fmt.Sprintf("Retrieve(%q in %+v): candidate %q is of session %s", q.Prompt, q.Scopes(), c.Entry.ID, c.Entry.SessionID())
+				if !slices.ContainsFunc(scopes, func(s core.Scope) bool { return s.Contains(c.Entry.SessionID()) }) {
+					return fmt.Sprintf("Retrieve(%q in %+v): candidate %q is of session %s", q.Prompt, scopes, c.Entry.ID, c.Entry.SessionID())
 				}
 			}
 		}

@@ -310,6 +310,7 @@ func retrieveGranted(r *retrieverRun) string {
 			Session: home, Scope: scope, Granted: granted, Prompt: "when does the budget report move, to friday", Recent: cloneEntries(r.entries[home][2:]),
 			InWindow: func(string) bool { return false }, Now: epoch.Add(time.Hour), Tokens: 100000, Limit: core.MaxPage,
 		}
+		scopes := q.Scopes() // what a query holds is the retriever's own
 		got, err := r.answer(r.retriever, q)
 		if err != nil {
 			return nil, fmt.Sprintf("Retrieve in %+v with %+v granted: error %v, want none", scope, granted, err)
@@ -317,7 +318,7 @@ func retrieveGranted(r *retrieverRun) string {
 		counts := map[core.SessionID]int{}
 		for _, c := range got {
 			id := c.Entry.SessionID()
-			if !slices.ContainsFunc(q.Scopes(), func(s core.Scope) bool { return s.Contains(id) }) {
+			if !slices.ContainsFunc(scopes, func(s core.Scope) bool { return s.Contains(id) }) {
 				return nil, fmt.Sprintf("Retrieve in %+v with %+v granted: candidate %q is of session %q of agent %q", scope, granted, c.Entry.ID, id.Session, id.Agent)
 			}
 			counts[id]++
