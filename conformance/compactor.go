@@ -176,6 +176,27 @@ type compactorRun struct {
 	published []core.Patch
 	// shown are the patches that trueTexts looked at last.
 	shown []core.Patch
+	// counter is what tokens are counted with; nil is cheapCount.
+	counter core.TokenCounter
+	// tried counts the tasks of asks.
+	tried int
+	// days are how many days later than at first the next task is asked.
+	days int
+}
+
+// count counts tokens as the tasks do.
+func (r *compactorRun) count(s string) int {
+	if r.counter != nil {
+		return r.counter(s)
+	}
+	return cheapCount(s)
+}
+
+// set changes the model's mood, from the next day on: whoever left it alone for a while asks it again.
+func (r *compactorRun) set(mood Mood) {
+	r.days++
+	r.host.advance(24 * time.Hour)
+	r.model.Set(mood)
 }
 
 func examineCompactor(tb testing.TB, c Check, open func(testing.TB, *Model) core.Compactor, o options) (Finding, bool) {
@@ -290,11 +311,11 @@ func (r *compactorRun) task(force bool) core.Compaction {
 // add appends a message to the conversation.
 func (r *compactorRun) add(group int, m message.Message) {
 	id, n := sessionOf(0), len(r.entries)
-	tokens := messageTokens + cheapCount(m.Text())
+	tokens := messageTokens + r.count(m.Text())
 	for _, p := range m.Parts {
 		switch p.Kind {
 		case message.ToolCall:
-			tokens += cheapCount(p.Name + p.Args)
+			tokens += r.count(p.Name + p.Args)
 		case message.Image:
 			tokens += window.ImageTokens
 		}
@@ -310,7 +331,7 @@ func (r *compactorRun) add(group int, m message.Message) {
 func (r *compactorRun) taskOf(force bool) core.Compaction {
 	id := sessionOf(0)
 	c := core.Compaction{
-		Session: id, Entries: cloneEntries(r.entries), Force: force, Now: epoch.Add(time.Hour), Count: cheapCount, Host: r.host,
+		Session: id, Entries: cloneEntries(r.entries), Force: force, Now: epoch.Add(time.Hour).AddDate(0, 0, r.days), Count: r.count, Host: r.host,
 		SummaryTokens: 300, Request: core.CompactRequest{Session: id, Budget: 4000, Force: force, Trigger: "manual"},
 		Publish: func(_ context.Context, p core.Patch) error { r.published = append(r.published, p); return nil },
 	}
@@ -370,7 +391,7 @@ func (r *compactorRun) saves(c core.Compaction, patches []core.Patch) int {
 				saved += cost[id]
 				cost[id] = 0
 			}
-			text := messageTokens + cheapCount(rep.Text)
+			text := messageTokens + r.count(rep.Text)
 			saved -= text
 			if rep.Ref != "" { // a later one may end it
 				cost[rep.Ref] = text

@@ -258,7 +258,7 @@ func (r *compactorRun) progresses() string {
 
 func patchFallback(r *compactorRun) string {
 	for _, mood := range []Mood{Empty, Failing, Lying, Hostile} {
-		r.model.Set(mood)
+		r.set(mood)
 		for _, c := range []core.Compaction{r.task(true), r.rich(true)} {
 			r.published = nil
 			calls := r.model.Calls()
@@ -284,7 +284,7 @@ func patchFallback(r *compactorRun) string {
 func (r *compactorRun) fallsBack() string {
 	r.pieces = longTexts()[:asksTwice]
 	for _, moods := range [][2]Mood{{Honest, Failing}, {Failing, Honest}} {
-		r.model.Set(moods[0])
+		r.set(moods[0])
 		r.model.turns(1, moods[1])
 		calls := r.model.Calls()
 		c := r.task(true)

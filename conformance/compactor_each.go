@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -38,6 +39,8 @@ type eachCall struct {
 	model *Model
 	// owns is what OwnsCompaction returned first.
 	owns bool
+	// last are the questions of the last call.
+	last atomic.Pointer[questions]
 }
 
 func newEachCall(c core.Compactor, m *Model, h *heard) *eachCall {
@@ -60,6 +63,7 @@ func (o *eachCall) Compact(ctx context.Context, c core.Compaction) (core.Patch, 
 	if publish := c.Publish; publish != nil {
 		own.Publish = func(ctx context.Context, p core.Patch) error {
 			o.compare(&mu, taken, p)
+			o.warned(c, p)
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("conformance: publish: %w", err)
 			}
@@ -77,7 +81,13 @@ func (o *eachCall) Compact(ctx context.Context, c core.Compaction) (core.Patch, 
 		}
 	}
 	calls := o.model.Calls()
-	p, err := o.Compactor.Compact(ctx, own)
+	asked := &questions{ctx: ctx}
+	o.last.Store(asked)
+	p, err := o.Compactor.Compact(context.WithValue(ctx, questionsKey{}, asked), own)
+	o.warned(c, p)
+	if n := asked.tooLate(); n > lateQuestions {
+		o.note(idSoon, "a model is asked %d times after the compaction's context has ended", n)
+	}
 	if err == nil {
 		o.compare(&mu, taken, p)
 	}
@@ -94,6 +104,18 @@ func (o *eachCall) compare(mu *sync.Mutex, taken map[string]bool, p core.Patch) 
 			if taken[id] {
 				o.note("patch.publish", "%q was published, and is replaced once more", id)
 			}
+		}
+	}
+}
+
+// warned looks for content in warnings.
+func (o *eachCall) warned(c core.Compaction, p core.Patch) {
+	for _, w := range p.Warnings {
+		switch {
+		case o.model.repeated(w):
+			o.note("patch.honest", "a warning holds some of what a model answered: %.120q", w)
+		case quotesTask(c, w):
+			o.note("patch.honest", "a warning holds some of what the task says: %.120q", w)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func patchWorth(r *compactorRun) string { return r.inMoods(r.tiny) }
 func (r *compactorRun) inMoods(f func() string) string {
 	defer r.model.Set(Honest)
 	for _, mood := range []Mood{Honest, Failing, Empty, Lying} {
-		r.model.Set(mood)
+		r.set(mood)
 		if text := f(); text != "" {
 			return fmt.Sprintf("model is %s: %s", mood, text)
 		}
@@ -120,7 +120,7 @@ func (r *compactorRun) costly(c core.Compaction, patches []core.Patch) string {
 			cost[id] = min(cost[id], s.Tokens)
 		}
 		for _, rep := range p.Replace {
-			before, after := 0, messageTokens+cheapCount(rep.Text)
+			before, after := 0, messageTokens+r.count(rep.Text)
 			for _, ids := range [][]string{rep.Entries, rep.Summaries} {
 				for _, id := range ids {
 					before += cost[id]

@@ -37,7 +37,7 @@ func (r *compactorRun) rich(force bool) core.Compaction {
 		s := core.Summary{ID: fmt.Sprintf("S-%d", i), Kind: kind, Text: fmt.Sprintf("%d earlier messages about the budget", i+3), Tokens: 12, Covers: i + 3, Time: epoch}
 		if kind != "note" {
 			s.Text = makeText(markOf(earlierMarks, i), textPlain, 6, i, nil)
-			s.Tokens = messageTokens + cheapCount(s.Text)
+			s.Tokens = messageTokens + r.count(s.Text)
 		}
 		c.Summaries = append(c.Summaries, s)
 		c.Tokens += s.Tokens
@@ -86,7 +86,7 @@ func (r *compactorRun) legal(c core.Compaction, patches []core.Patch) string {
 			if len(rep.Entries)+len(rep.Summaries) == 0 {
 				return "a replacement stands for nothing"
 			}
-			if n := cheapCount(rep.Text); n > 2*c.SummaryTokens {
+			if n := r.count(rep.Text); n > 2*c.SummaryTokens {
 				return fmt.Sprintf("a replacement of %d entries costs %d tokens, a text should cost at most %d", len(rep.Entries), n, c.SummaryTokens)
 			}
 			taken = append(taken, rep.Entries...)
@@ -149,7 +149,7 @@ func (r *compactorRun) publish(c core.Compaction, patches []core.Patch, round in
 				}
 				return ends
 			})
-			next.Summaries = append(next.Summaries, core.Summary{ID: id, Kind: rep.Kind, Text: rep.Text, Tokens: 4 + cheapCount(rep.Text), Covers: covers, Time: c.Now})
+			next.Summaries = append(next.Summaries, core.Summary{ID: id, Kind: rep.Kind, Text: rep.Text, Tokens: 4 + r.count(rep.Text), Covers: covers, Time: c.Now})
 			next.Entries, next.Cost = next.Entries[len(rep.Entries):], next.Cost[len(rep.Entries):]
 		}
 	}
@@ -210,7 +210,7 @@ func patchRounds(r *compactorRun) string {
 
 func patchHonest(r *compactorRun) string {
 	for n, mood := range []Mood{Honest, Empty, Lying, Lying, Hostile, Empty} {
-		r.model.Set(mood)
+		r.set(mood)
 		if n == 5 { // results that are shortened although they failed, and one or both of those in a message
 			r.pieces = append([]piece{{Calls: 2, Size: 2000}, {Calls: 2, Size: 2000}, {Calls: 2, Size: 3000, Joined: true}, {Calls: 2, Size: 5000, Joined: true}, {Calls: 2, Size: 5000, Joined: true}}, r.pieces...)
 		}

@@ -36,7 +36,7 @@ func stubbed(c core.Compaction, patches []core.Patch) string {
 			if window.Blank(strings.Join(slices.Collect(maps.Values(s.Texts)), "")) {
 				return fmt.Sprintf("the stub of entry %q shows nothing in the place of %d parts", id, len(s.Texts))
 			}
-			if least, most := costsOf(e, c.Stubs[id].Texts, s.Texts); s.Tokens < least || s.Tokens > most {
+			if least, most := costsOf(e, c.Count, c.Stubs[id].Texts, s.Texts); s.Tokens < least || s.Tokens > most {
 				return fmt.Sprintf("the stub of entry %q says it costs %d tokens, as it is shown then it costs %d to %d", id, s.Tokens, least, most)
 			}
 			if s.Kind != window.Clipped && s.Kind != window.Masked {
@@ -64,7 +64,7 @@ func halved(c core.Compaction, patches []core.Patch) string {
 
 // costsOf are the least and the most that an entry costs where texts of stubs, the later ones over the earlier, stand in the place of its parts. Where the texts of several parts
 // are counted together that is a token less for each further one. At the most it costs what it did besides its texts, and those; names may count, and a message a little more.
-func costsOf(e core.Entry, stubs ...map[int]string) (least, most int) {
+func costsOf(e core.Entry, count core.TokenCounter, stubs ...map[int]string) (least, most int) {
 	texts := map[int]string{}
 	for _, s := range stubs {
 		maps.Copy(texts, s)
@@ -73,7 +73,7 @@ func costsOf(e core.Entry, stubs ...map[int]string) (least, most int) {
 	const more = 4 // what is counted where a provider's overhead is not known
 	counted, besides := 0, 0
 	for _, p := range e.Message.Parts {
-		besides += cheapCount(p.Name) + 2 // each part may cost a token of its own, and one where it is counted by itself
+		besides += count(p.Name) + 2 // each part may cost a token of its own, and one where it is counted by itself
 		if p.Kind == message.Image || p.Kind == message.Other || p.Kind == message.Thinking || len(message.Inside(p)) > 0 {
 			besides += e.Tokens // what is no text may cost anything, less than the entry did
 		}
@@ -84,14 +84,14 @@ func costsOf(e core.Entry, stubs ...map[int]string) (least, most int) {
 		case message.Image: // the least is what it costs everywhere
 			n = window.ImageTokens
 		case message.Text, message.ToolResult:
-			n = cheapCount(p.Text)
+			n = count(p.Text)
 		case message.ToolCall:
-			n = cheapCount(p.Name + p.Args)
+			n = count(p.Name + p.Args)
 		}
 		if least += n; n > 0 {
 			counted++
 		}
 	}
-	besides += max(e.Tokens-cheapCount(e.Message.Text()), messageTokens) + more
+	besides += max(e.Tokens-count(e.Message.Text()), messageTokens) + more
 	return messageTokens + least - max(counted-1, 0), besides + least
 }

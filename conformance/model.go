@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -50,12 +51,18 @@ type Model struct {
 	// purposes are what the questions were asked for, open is how many have no answer yet.
 	purposes []string
 	open     int
-	// answered are the first words of its answers.
-	answered [][]string
+	// answered are the beginnings and ends of its answers, each once, answers how many it gave.
+	answered map[string]bool
+	answers  int
 	// left is how many questions are answered in the mood before over is called and the next mood is then; without over it never is.
 	left int
 	then Mood
 	over func()
+	// with says that the last of them is answered, and over called just before.
+	with bool
+	// slow is how many questions more are answered after a while each.
+	slow  int
+	after time.Duration
 }
 
 var _ core.Completer = (*Model)(nil)
@@ -113,47 +120,101 @@ func (m *Model) quiet(d time.Duration) bool {
 func (m *Model) overAfter(answers int, over func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.left, m.then, m.over = answers, Hanging, over
+	m.left, m.then, m.over, m.with = answers, Hanging, over, false
+}
+
+// overWith lets the model answer so many questions, call over as the last answer comes, and hang from then on.
+func (m *Model) overWith(answers int, over func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left, m.then, m.over, m.with = answers-1, Hanging, over, true
+}
+
+// slowly lets the model take its time for so many questions more.
+func (m *Model) slowly(questions int, each time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.slow, m.after = questions, each
+}
+
+// gave returns how many answers the model gave.
+func (m *Model) gave() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.answers
 }
 
 // turns lets the model answer so many more questions as it does, and all others in another mood.
 func (m *Model) turns(answers int, mood Mood) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.left, m.then, m.over = answers, mood, func() {}
+	m.left, m.then, m.over, m.with = answers, mood, func() {}, false
 }
 
-// repeated reports whether a text repeats some of what the model answered: three words in a row.
+// repeated reports whether a text repeats some of what the model answered, wherever it stands there: three words in a row, or so many bytes as are no chance.
 func (m *Model) repeated(text string) bool {
+	const words, row, first = 3, 16, 10
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	const row = 3
-	return slices.ContainsFunc(m.answered, func(words []string) bool {
-		for i := range len(words) - row + 1 {
-			if strings.Contains(text, strings.Join(words[i:i+row], " ")) {
+	for answer := range m.answered {
+		if len(answer) > first && strings.Contains(text, answer[:first]) {
+			return true
+		}
+		for i := range max(0, len(text)-row+1) {
+			if strings.Contains(answer, text[i:i+row]) {
 				return true
 			}
 		}
-		return false
-	})
+		said := strings.Fields(answer)
+		for i := range len(said) - words + 1 {
+			if strings.Contains(text, strings.Join(said[i:i+words], " ")) {
+				return true
+			}
+		}
+		for _, plan := range planPattern.FindAllString(answer, -1) {
+			if strings.Contains(text, plan) {
+				return true
+			}
+		}
+	}
+	return false
 }
+
+// planPattern finds what is in one answer alone.
+var planPattern = regexp.MustCompile(`[0-9a-f]{8}`)
 
 // perPoint is how much of a question is worth a sentence of its own, in bytes.
 const perPoint = 4000
 
-// beginning is how much of an answer is remembered, in bytes.
-const beginning = 80
+// remembered is how much of an answer is, of its beginning and of its end, in bytes.
+const remembered = 200
 
 // Complete answers as the mood says.
 func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
+	if q, ok := ctx.Value(questionsKey{}).(*questions); ok {
+		q.begin()
+		defer q.end()
+	}
 	m.mu.Lock()
 	m.calls++
 	m.asked, m.purposes = append(m.asked, req.System+"\n"+req.Prompt), append(m.purposes, req.Purpose)
 	m.open++
-	mood, then, over := m.mood, m.then, m.over
-	if over != nil && m.left > 0 {
+	var wait time.Duration
+	if m.slow > 0 {
+		m.slow--
+		wait = m.after
+	}
+	mood, then, over, with := m.mood, m.then, m.over, m.with
+	if over != nil && m.left < 0 && with { // the last one was answered
+		mood, over = then, nil
+	}
+	switch {
+	case over == nil:
+	case m.left > 0:
 		m.left--
 		over = nil
+	case with:
+		m.left--
 	}
 	m.mu.Unlock()
 	defer func() {
@@ -161,7 +222,13 @@ func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.
 		defer m.mu.Unlock()
 		m.open--
 	}()
-	if over != nil {
+	if wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+	if over != nil && !with {
 		over()
 		mood = then
 	}
@@ -195,7 +262,14 @@ func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.
 		text, tokens = text[:4*bound], bound
 	}
 	m.mu.Lock()
-	m.answered = append(m.answered, strings.Fields(text[:min(len(text), beginning)]))
+	if m.answered == nil {
+		m.answered = map[string]bool{}
+	}
+	m.answers++
+	m.answered[text[:min(len(text), remembered)]], m.answered[text[max(0, len(text)-remembered):]] = true, true
 	m.mu.Unlock()
+	if over != nil && with {
+		over()
+	}
 	return core.Completion{Text: text, Model: "model-" + mood.String(), InputTokens: len(req.Prompt) / 4, OutputTokens: tokens, StopReason: "stop"}, nil
 }

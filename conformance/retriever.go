@@ -63,7 +63,8 @@ func retrieverHas(tb testing.TB, open func(testing.TB) (core.Retriever, core.Sto
 }
 
 func retrieverChecks() []Check {
-	return slices.Concat(retrieverContract(), moreRetrieverChecks(), memoryRetrieverChecks(), toldRetrieverChecks(), sequenceRetrieverChecks())
+	// Whoever reads a part of the store alone is named so: told ones come before those that let a store fail.
+	return slices.Concat(retrieverContract(), toldRetrieverChecks(), meanwhileChecks(), moreRetrieverChecks(), memoryRetrieverChecks(), sequenceRetrieverChecks())
 }
 
 func retrieverContract() []Check {
@@ -79,15 +80,15 @@ func retrieverContract() []Check {
 		{ID: "retrieve.heartbeat", Suite: SuiteRetriever, retriever: retrieveHeartbeat,
 			Rule: "what is hidden is never recalled: heartbeats, and system messages from the beginning of a transcript"},
 		{ID: "isolation.retrieve", Promise: 8, Suite: SuiteRetriever, retriever: isolationRetrieve,
-			Rule: "no candidate lies outside the scopes of the query"},
+			Rule: "no candidate lies outside the scopes of the query, whatever of a session, an agent and grants of either they are made of"},
 		{ID: "deterministic.retrieve", Promise: 6, Suite: SuiteRetriever, retriever: deterministicRetrieve,
 			Rule: "the same store and query give the same candidates"},
 		{ID: "cancel.retrieve", Promise: 9, Suite: SuiteRetriever, retriever: cancelRetrieve,
-			Rule: "Retrieve returns when its context ends, with what it has or with the context's error"},
+			Rule: "Retrieve returns when its context ends, with what it has or with the context's error, also while another call reads the store or waits for a searcher"},
 		{ID: "failure.retrieve", Promise: 9, Suite: SuiteRetriever, retriever: failureRetrieve, Needs: []Need{NeedSearchers},
 			Rule: "a searcher that fails or hangs, in what is granted too, is named in an error that wraps core.ErrPartial, beside what the others found; what one found that says core.ErrPartial counts; where all fail there is an error; none holds what was asked"},
 		{ID: "retrieve.late-searcher", Promise: 9, Suite: SuiteRetriever, retriever: lateSearcher, once: true, Needs: []Need{NeedSearchers},
-			Rule: "where a searcher is late, a retriever says Late of what was asked and is ready now, and of nothing else, has what it finds when it is asked again, and then nothing is late"},
+			Rule: "where any of its searchers is late, in the scope of the query or in what is granted, a retriever says Late of what was asked and is ready now, and of nothing else, has what it finds when it is asked again, and then nothing is late"},
 		{ID: "retrieve.clock", Promise: 6, Suite: SuiteRetriever, retriever: retrieveClock, once: true,
 			Rule: "how old an entry is, is counted from the query's time and no clock's: where that and all entries are moved by the same years, the candidates are the same, in the same order"},
 		{ID: "retrieve.share", Promise: 1, Suite: SuiteRetriever, retriever: retrieveShare, Needs: []Need{NeedSharer},
@@ -226,7 +227,7 @@ func retrieveOnce(r *retrieverRun) string {
 	return ""
 }
 
-// wider are the scopes a query may look into: its session's, all of the agent's, and grants that open what is another's, its own, or the same twice.
+// wider are the scopes a query may look into: its session's, all of the agent's, and grants that open what is another's, its own, or the same twice, beside either.
 var wider = []func(*core.Query){
 	func(*core.Query) {},
 	func(q *core.Query) { q.Scope.Session = "" },
@@ -234,6 +235,10 @@ var wider = []func(*core.Query){
 	func(q *core.Query) {
 		q.Granted = []core.Scope{{Agent: sessionOf(2).Agent}, sessionOf(2).Scope(), {Agent: sessionOf(0).Agent}, sessionOf(1).Scope(), sessionOf(1).Scope()}
 	},
+	func(q *core.Query) {
+		q.Scope.Session, q.Granted = "", []core.Scope{sessionOf(1).Scope(), sessionOf(2).Scope()}
+	},
+	func(q *core.Query) { q.Scope.Session, q.Granted = "", []core.Scope{{Agent: sessionOf(2).Agent}} },
 }
 
 func retrieveOrder(r *retrieverRun) string {
@@ -404,25 +409,45 @@ func retrieveHeartbeat(r *retrieverRun) string {
 }
 
 func isolationRetrieve(r *retrieverRun) string {
-	for _, change := range []func(*core.Query){
-		nil,
-		func(q *core.Query) { q.Scope.Session = "" },
-		func(q *core.Query) { q.Granted = []core.Scope{sessionOf(2).Scope()} },
-	} {
-		text := r.each(change, func(q core.Query, got []core.Candidate) string {
+	r.steps = append(r.steps, ordinary(6))
+	n := len(r.steps)
+	if text := r.fill(); text != "" {
+		return text
+	}
+	for _, granted := range grantings(n) {
+		for who := range 6 {
+			n++
+			q := r.query(who%3, queries[n%2])
+			q.Granted = slices.Clone(granted) // a query is the retriever's own
+			if who >= 3 {
+				q.Scope.Session = ""
+			}
+			scopes := q.Scopes()
+			got, err := r.answer(r.retriever, q)
+			if err != nil {
+				return fmt.Sprintf("Retrieve(%q in %+v): error %v, want none", q.Prompt, scopes, err)
+			}
 			for _, c := range got {
-				if !slices.ContainsFunc(q.Scopes(), func(s core.Scope) bool { return s.Contains(c.Entry.SessionID()) }) {
-					return fmt.Sprintf("candidate %q is of session %s", c.Entry.ID, c.Entry.SessionID())
+				if !slices.ContainsFunc(scopes, func(s core.Scope) bool { return s.Contains(c.Entry.SessionID()) }) {
+					return fmt.Sprintf("Retrieve(%q in %+v): candidate %q is of session %s", q.Prompt, scopes, c.Entry.ID, c.Entry.SessionID())
 				}
 			}
-			return ""
-		})
-		if text != "" {
-			return text
 		}
-		r.all, r.entries = nil, nil
 	}
 	return ""
+}
+
+// grantings are nothing, each session and agent alone, and a few of the pairs: others for each n.
+func grantings(n int) [][]core.Scope {
+	single := []core.Scope{sessionOf(0).Scope(), sessionOf(1).Scope(), sessionOf(2).Scope(), {Agent: sessionOf(0).Agent}, {Agent: sessionOf(2).Agent}}
+	out := [][]core.Scope{nil}
+	for i, one := range single {
+		out = append(out, []core.Scope{one})
+		if (n+i)%2 == 0 {
+			out = append(out, []core.Scope{one, single[(i+1+n%4)%len(single)]})
+		}
+	}
+	return out
 }
 
 func deterministicRetrieve(r *retrieverRun) string {
@@ -460,7 +485,7 @@ func cancelRetrieve(r *retrieverRun) string {
 	if _, err := r.retriever.Retrieve(ctx, r.query(0, queries[0])); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Sprintf("Retrieve with a cancelled context: error %v, want none or context.Canceled", err)
 	}
-	return r.cancelSlow()
+	return inTurn(r.cancelSlow, r.cancelBeside)
 }
 
 func retrieveShare(r *retrieverRun) string {

@@ -18,8 +18,10 @@ type slow struct {
 	troubled
 	// waits says that it answers late; otherwise it says at once that there is nothing yet.
 	waits bool
-	let   chan struct{}
-	mu    sync.Mutex
+	// only is the one scope in which it is slow; nil is any.
+	only *core.Scope
+	let  chan struct{}
+	mu   sync.Mutex
 	// owes are the questions it has not answered to one who waited.
 	owes map[string]bool
 }
@@ -46,7 +48,22 @@ func (s *slow) owe(q core.SearchQuery, owes bool) {
 	s.owes[question(q)] = owes
 }
 
+// owing reports whether any answer is.
+func (s *slow) owing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, owes := range s.owes {
+		if owes {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *slow) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
+	if s.only != nil && q.Scope != *s.only {
+		return s.troubled.Search(ctx, q)
+	}
 	if !s.ready() {
 		s.owe(q, true)
 		if !s.waits {
@@ -70,7 +87,8 @@ func (s *slow) Late(q core.SearchQuery) bool {
 	return s.ready() && s.owes[question(q)]
 }
 
-// lateSearcher asks a retriever that may say that something is late, where a searcher is: one that says so at once, then one that lets it wait.
+// lateSearcher asks a retriever that may say that something is late, where a searcher is: one that says so at once, then one that lets it wait. It is alone, or
+// any of several, and late in the scope of the query, or in what is granted alone.
 func lateSearcher(r *retrieverRun) string {
 	r.watch.beat()
 	r.steps = append(r.steps, ordinary(6))
@@ -78,8 +96,19 @@ func lateSearcher(r *retrieverRun) string {
 		return text
 	}
 	for _, waits := range []bool{false, true} {
-		if text := r.lateBehind(newSlow(r.store, waits)); text != "" {
+		if text := r.lateBehind(newSlow(r.store, waits), 1, 0); text != "" {
 			return text
+		}
+	}
+	for n := 1; n <= 3; n++ {
+		for at := range n {
+			for who := range 3 {
+				behind, scope := newSlow(r.store, false), sessionOf(who).Scope()
+				behind.only = &scope
+				if text := r.lateBehind(behind, n, at); text != "" {
+					return fmt.Sprintf("searcher %d of %d is late in %+v: %s", at+1, n, scope, text)
+				}
+			}
 		}
 	}
 	return ""
@@ -87,6 +116,7 @@ func lateSearcher(r *retrieverRun) string {
 
 // others are queries that differ from one, and that nobody asked: of another agent, of another session, and for something else.
 func (r *retrieverRun) others(q core.Query) map[string]core.Query {
+	q.Granted = nil
 	agent, session, prompt := q, q, q
 	agent.Session = core.SessionID{Agent: "another", Session: q.Session.Session}
 	agent.Scope = agent.Session.Scope()
@@ -96,16 +126,29 @@ func (r *retrieverRun) others(q core.Query) map[string]core.Query {
 	return map[string]core.Query{"for another agent": agent, "for another session": session, "with another prompt": prompt}
 }
 
-func (r *retrieverRun) lateBehind(behind *slow) string {
-	retriever := r.over(r.tb, map[string]core.Searcher{"alone": behind})
+// lateBehind asks over n searchers of which the one at a place is slow.
+func (r *retrieverRun) lateBehind(behind *slow, n, at int) string {
+	searchers, sound := map[string]core.Searcher{}, map[string]core.Searcher{}
+	for i := range n {
+		name := fmt.Sprintf("searcher-%d", i)
+		sound[name] = &troubled{store: r.store}
+		searchers[name] = sound[name]
+		if i == at {
+			searchers[name] = behind
+		}
+	}
+	retriever := r.over(r.tb, searchers)
 	late, ok := retriever.(core.LateRetriever)
 	if !ok {
 		return ""
 	}
 	q := r.query(0, troubling)
-	want, err := r.answer(r.over(r.tb, map[string]core.Searcher{"alone": &troubled{store: r.store}}), q)
+	if behind.only != nil {
+		q.Granted = []core.Scope{sessionOf(1).Scope(), sessionOf(2).Scope()}
+	}
+	want, err := r.answer(r.over(r.tb, sound), q)
 	if err != nil {
-		return fmt.Sprintf("Retrieve over a sound searcher: error %v, want none", err)
+		return fmt.Sprintf("Retrieve over sound searchers: error %v, want none", err)
 	}
 	if late.Late(q) {
 		return "Late of a query that was never asked: true, want false"
@@ -125,6 +168,9 @@ func (r *retrieverRun) lateBehind(behind *slow) string {
 		if late.Late(other) {
 			return fmt.Sprintf("Late of a query %s than the one that was asked, which nobody asked: true, want false", what)
 		}
+	}
+	if !behind.waits && behind.owing() && !late.Late(q) {
+		return "Late of what was asked, once the searcher is ready that had nothing then: false, want true"
 	}
 	if behind.waits {
 		return "" // whom it waited for in vain it may leave alone for a while

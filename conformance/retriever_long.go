@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 )
 
@@ -22,6 +23,44 @@ func (r *retrieverRun) fillSaying(texts []string) string {
 		r.remember(batch)
 	}
 	return r.fill()
+}
+
+// fillInjected stores and tells entries of which a client wrote some: what it put in, around what was said, is no part of Entry.Text.
+func (r *retrieverRun) fillInjected() string {
+	const said = "the budget report moved to friday, as the kestrel invoice says of the bridge"
+	put := func(tag string) string { return "<" + tag + ">\nzebra orchid " + said + " volcano\n</" + tag + ">" }
+	var batch []core.Entry
+	add := func(who int, role message.Role, text string) {
+		e := r.make(ordinary(3))[who]
+		e.Role, e.Message = role, message.New(role, text)
+		if role == message.Tool {
+			e.Message.Parts = []message.Part{{Kind: message.ToolResult, CallID: "c1", Name: "read", Text: text}}
+		}
+		e.Fingerprint = message.Fingerprint(e.Message)
+		if e.Text() == e.Message.Text() || e.Text() == "" {
+			panic("conformance: what a client puts in is known by other signs now: " + text[:20])
+		}
+		batch = append(batch, e)
+	}
+	long := strings.Repeat(said+". ", 12)
+	for who := range 3 {
+		add(who, message.User, put("system-reminder")+"\n"+said)
+		add(who, message.User, said+"\n"+put("environment_details"))
+		add(who, message.User, long+"\n"+put("system-reminder")+"\n"+long)
+		add(who, message.Tool, said+"\n"+put("system-reminder"))
+		add(who, message.User, "<user_query>"+said+"</user_query>\n"+put("git_status"))
+	}
+	// Each follows what is there of its session.
+	for i := range batch {
+		id := batch[i].SessionID()
+		batch[i].Seq = r.next[id]
+		r.next[id]++
+	}
+	if text := r.tell(batch, r.retriever); text != "" {
+		return text
+	}
+	r.remember(batch)
+	return ""
 }
 
 // fillUnbroken is fill with long runs of characters of several bytes, in which no blank stands, around a word that is asked for. They begin at every byte of a

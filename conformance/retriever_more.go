@@ -21,11 +21,11 @@ func moreRetrieverChecks() []Check {
 		{ID: "retrieve.limit", Suite: SuiteRetriever, retriever: retrieveLimit, dear: true,
 			Rule: "a retriever returns at most Limit candidates, with finite scores, best first, whatever the limit"},
 		{ID: "retrieve.text", Promise: 2, Suite: SuiteRetriever, retriever: retrieveText,
-			Rule: "the text of a candidate is a quotation of its entry: nothing that nobody said"},
+			Rule: "the text of a candidate is a quotation of its entry: nothing that nobody said, and nothing that a client put in (Entry.Text, not Message.Text)"},
 		{ID: "retrieve.updated", Promise: 2, Suite: SuiteRetriever, retriever: retrieveUpdated,
 			Rule: "after an update a candidate is the entry as it is now, and an entry that was emptied, or is hidden by now, is none any more"},
 		{ID: "retrieve.granted", Promise: 8, Suite: SuiteRetriever, retriever: retrieveGranted, once: true,
-			Rule: "a grant is exactly as wide as it says: what is found in a session is found where that session is granted, and nothing beside it"},
+			Rule: "a grant is exactly as wide as it says, beside a session and beside all of an agent: what is found in a session is found where that session is granted, and nothing beside it"},
 		{ID: "retrieve.surfaces", Promise: 9, Suite: SuiteRetriever, retriever: retrieveSurfaces,
 			Rule: "a store that fails is no store without entries: the error surfaces, and when it is over the candidates are back"},
 		{ID: "retrieve.concurrent", Promise: 6, Suite: SuiteRetriever, retriever: retrieveConcurrent, dear: true,
@@ -116,7 +116,7 @@ func fullEach() batch {
 
 func retrieveText(r *retrieverRun) string {
 	r.steps = append(r.steps, ordinary(9))
-	if text := r.fillUnbroken(); text != "" {
+	if text := inTurn(r.fillInjected, r.fillUnbroken); text != "" {
 		return text
 	}
 	return r.ask(roomyLimit, func(_ core.Query, got []core.Candidate) string {
@@ -310,6 +310,7 @@ func retrieveGranted(r *retrieverRun) string {
 			Session: home, Scope: scope, Granted: granted, Prompt: "when does the budget report move, to friday", Recent: cloneEntries(r.entries[home][2:]),
 			InWindow: func(string) bool { return false }, Now: epoch.Add(time.Hour), Tokens: 100000, Limit: core.MaxPage,
 		}
+		scopes := q.Scopes() // what a query holds is the retriever's own
 		got, err := r.answer(r.retriever, q)
 		if err != nil {
 			return nil, fmt.Sprintf("Retrieve in %+v with %+v granted: error %v, want none", scope, granted, err)
@@ -317,7 +318,7 @@ func retrieveGranted(r *retrieverRun) string {
 		counts := map[core.SessionID]int{}
 		for _, c := range got {
 			id := c.Entry.SessionID()
-			if !slices.ContainsFunc(q.Scopes(), func(s core.Scope) bool { return s.Contains(id) }) {
+			if !slices.ContainsFunc(scopes, func(s core.Scope) bool { return s.Contains(id) }) {
 				return nil, fmt.Sprintf("Retrieve in %+v with %+v granted: candidate %q is of session %q of agent %q", scope, granted, c.Entry.ID, id.Session, id.Agent)
 			}
 			counts[id]++
@@ -345,6 +346,10 @@ func retrieveGranted(r *retrieverRun) string {
 			// As granted first: nobody has asked in it then.
 			got, text := ask(home.Scope(), id.Scope())
 			if text != "" {
+				return text
+			}
+			// Where recall reaches all of an agent's sessions a grant is no wider.
+			if _, text := ask(core.Scope{Agent: home.Agent}, id.Scope()); text != "" {
 				return text
 			}
 			own, text := ask(id.Scope())

@@ -220,7 +220,9 @@ func (s *retrieverSequence) ask(one core.Retriever, q core.Query) string {
 		_, _ = one.Retrieve(ctx, q)
 	}
 	text := s.settled(func() string {
-		got, err := s.answer(one, q)
+		asked := q
+		asked.Granted = slices.Clone(q.Granted) // the retriever's own
+		got, err := s.answer(one, asked)
 		if err != nil {
 			return fmt.Sprintf("error %v, want none", err)
 		}

@@ -8,7 +8,7 @@ import (
 // Retriever proposes entries worth recalling. The Engine decides which of them fit.
 //
 // Implementers: candidates come best first, those of one score in any order that stays the same; none outside Query.Scopes, none that Query.InWindow or
-// Entry.Hidden reports, none twice. The call returns when ctx ends; what was found until then may be returned with a nil error. It is safe for concurrent use
+// Entry.Hidden reports, none twice. The call returns when ctx ends, also while another one reads the store; what was found until then may be returned with a nil error. It is safe for concurrent use
 // and the same store and query give the same candidates. What is returned belongs to the caller. A retriever that could ask nobody returns the error: nil and
 // no candidates say that nothing was found. Callers: Tokens and Limit are positive, InWindow is not nil, and what a Query holds is the retriever's own.
 //

@@ -25,6 +25,13 @@ type Retriever struct {
 	mu    sync.Mutex
 	store core.Store
 	known map[string]map[string]core.Entry // by agent, then id; nil for an agent that was not read yet
+	reads map[string]*reading              // of agents that are being read
+}
+
+// reading is a reading of the store that is under way.
+type reading struct {
+	over chan struct{} // closed when it is
+	word []func(known map[string]core.Entry)
 }
 
 var (
@@ -35,7 +42,7 @@ var (
 
 // New returns a retriever that knows nothing yet.
 func New(cfg Config) *Retriever {
-	return &Retriever{cfg: cfg, known: map[string]map[string]core.Entry{}}
+	return &Retriever{cfg: cfg, known: map[string]map[string]core.Entry{}, reads: map[string]*reading{}}
 }
 
 // Attach keeps the store; what it held before is read when an agent is first asked for.
@@ -46,11 +53,18 @@ func (r *Retriever) Appended(_ context.Context, entries []core.Entry) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range entries {
-		if known := r.known[e.Agent]; known != nil {
-			known[e.ID] = e
-		}
+		r.note(e.Agent, func(known map[string]core.Entry) { known[e.ID] = e })
 	}
 	return nil
+}
+
+// note changes what is known of an agent. What is being read may be older: the change is made after it.
+func (r *Retriever) note(agent string, change func(known map[string]core.Entry)) {
+	if known := r.known[agent]; known != nil {
+		change(known)
+	} else if reading := r.reads[agent]; reading != nil {
+		reading.word = append(reading.word, change)
+	}
 }
 
 // Updated takes note of a changed entry.
@@ -62,21 +76,25 @@ func (r *Retriever) Updated(ctx context.Context, e core.Entry) error {
 func (r *Retriever) Deleted(_ context.Context, scope core.Scope, ids []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, id := range ids {
-		delete(r.known[scope.Agent], id)
-	}
+	r.note(scope.Agent, func(known map[string]core.Entry) {
+		for _, id := range ids {
+			delete(known, id)
+		}
+	})
 	return nil
 }
 
 // Retrieve implements core.Retriever: best first, then newest first, then by id.
 func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	found := map[string]core.Candidate{}
 	for _, scope := range q.Scopes() {
 		if err := r.read(ctx, scope.Agent); err != nil {
 			return nil, err
 		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := map[string]core.Candidate{}
+	for _, scope := range q.Scopes() {
 		for id, e := range r.known[scope.Agent] {
 			if !scope.Contains(e.SessionID()) || e.Hidden() || q.InWindow(id) {
 				continue
@@ -102,18 +120,51 @@ func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidat
 	return out[:min(len(out), q.Limit)], ctx.Err()
 }
 
-// read fills the memory of an agent from the store, once.
+// read fills the memory of an agent from the store, once. Nobody else is kept from anything meanwhile: who asks for the same agent waits as long as its context lasts.
 func (r *Retriever) read(ctx context.Context, agent string) error {
-	if r.known[agent] != nil || r.store == nil {
+	if r.store == nil {
 		return ctx.Err()
 	}
-	known := map[string]core.Entry{}
-	for e, err := range core.All(ctx, r.store, core.Scope{Agent: agent}, false) {
-		if err != nil {
-			return err
+	r.mu.Lock()
+	for r.known[agent] == nil && r.reads[agent] != nil {
+		over := r.reads[agent].over
+		r.mu.Unlock()
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		known[e.ID] = e
+		r.mu.Lock()
+	}
+	if r.known[agent] != nil {
+		r.mu.Unlock()
+		return ctx.Err()
+	}
+	reading := &reading{over: make(chan struct{})}
+	r.reads[agent] = reading
+	r.mu.Unlock()
+	known, err := r.all(ctx, agent)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.reads, agent)
+	close(reading.over)
+	if err != nil {
+		return err
+	}
+	for _, change := range reading.word {
+		change(known)
 	}
 	r.known[agent] = known
 	return nil
+}
+
+func (r *Retriever) all(ctx context.Context, agent string) (map[string]core.Entry, error) {
+	known := map[string]core.Entry{}
+	for e, err := range core.All(ctx, r.store, core.Scope{Agent: agent}, false) {
+		if err != nil {
+			return nil, err
+		}
+		known[e.ID] = e
+	}
+	return known, nil
 }
