@@ -25,7 +25,7 @@ func companionChecks() []Check {
 		{ID: "vector.kept", Promise: 2, Suite: SuiteStore, store: vectorKept, Needs: []Need{NeedVectorStore}, once: true,
 			Rule: "vectors come back whole, page by page, by space and agent, replaced by id and part, and none of an entry that is not there, or was not when they came"},
 		{ID: "vector.goes", Promise: 2, Suite: SuiteStore, store: vectorGoes, Needs: []Need{NeedVectorStore}, once: true,
-			Rule: "vectors go with their entries, deleted or emptied, for good, and with their space"},
+			Rule: "vectors go with their entries, deleted or emptied, for good, and with their space, whose length stays as long as any agent has some in it"},
 		{ID: "stats.counts", Suite: SuiteStore, store: statsCount, Needs: []Need{NeedStatter},
 			Rule: "figures that a store tells are those of what it holds, also after changes and deletions"},
 	}
@@ -397,6 +397,36 @@ func (r *storeRun) vectorsHold(v vector.Store, space string, all []vector.Vector
 		at := slices.IndexFunc(spaces, func(s vector.Space) bool { return s.Name == space })
 		if len(want) > 0 && (at < 0 || spaces[at].Entries != len(entries) || spaces[at].Dimensions != 3) || len(want) == 0 && at >= 0 && spaces[at].Entries > 0 {
 			return fmt.Sprintf("VectorSpaces of agent %q: %+v, want %q with 3 dimensions and %d entries", agent, spaces, space, len(entries))
+		}
+	}
+	return r.lengthHolds(v, space, all)
+}
+
+// lengthHolds looks that a space of three dimensions takes vectors of no other length as long as any agent has vectors in it, and is not searched by one.
+func (r *storeRun) lengthHolds(v vector.Store, space string, all []vector.Vector) string {
+	has := map[string]bool{"agent-a": len(r.agentsVectors(all, "agent-a")) > 0, "agent-b": len(r.agentsVectors(all, "agent-b")) > 0}
+	if !has["agent-a"] && !has["agent-b"] {
+		return ""
+	}
+	for agent := range has {
+		at := slices.IndexFunc(r.all, func(e core.Entry) bool { return e.Agent == agent && e.Type == core.TypeMessage })
+		if at < 0 {
+			continue
+		}
+		e := r.all[at]
+		for _, length := range []int{2, 4} {
+			wrong := []vector.Vector{{ID: e.ID, Part: 7, End: 2, Values: make([]float32, length)}}
+			wrong[0].Values[0] = 1
+			if err := v.PutVectors(r.ctx(), space, wrong); !errors.Is(err, core.ErrInvalid) {
+				return fmt.Sprintf("PutVectors of length %d, where a vector in the space has 3: error %v, want ErrInvalid", length, err)
+			}
+			s, ok := core.As[vector.Searcher](r.store)
+			if !ok || !has[agent] {
+				continue
+			}
+			if _, err := s.SearchVectors(r.ctx(), space, wrong[0].Values, core.SearchQuery{Scope: core.Scope{Agent: e.Agent}, Limit: 3}); !errors.Is(err, core.ErrInvalid) && !unsupported(err) {
+				return fmt.Sprintf("SearchVectors with a vector of length %d, where those of the space have 3: error %v, want ErrInvalid", length, err)
+			}
 		}
 	}
 	return ""
