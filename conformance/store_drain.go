@@ -80,8 +80,7 @@ func drainDelivers(r *storeRun) string {
 		when string
 		do   func() string
 	}{
-		{"of nothing", func() string { return "" }}, {"after appends", r.fill}, {"after a drain that had no time", func() string { return r.drainsLate(d, tells) }},
-		{"after a drain that was broken off", func() string { return r.drainsBroken(d) }}, {"after changes", r.rework}, {"after deletions", r.eraseSome}, {"once more", func() string { return "" }},
+		{"of nothing", func() string { return "" }}, {"after appends", r.fill}, {"after a drain that had no time", func() string { return r.drainsLate(d, tells) }}, {"after changes", r.rework}, {"after deletions", r.eraseSome}, {"after a drain that was broken off", func() string { return r.drainsBroken(d) }}, {"once more", func() string { return "" }},
 	} {
 		if text := step.do(); text != "" {
 			return text

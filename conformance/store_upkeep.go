@@ -71,17 +71,17 @@ func (r *storeRun) upkeeps() []upkeep {
 
 // feedUpkeep has some follow the feed of a store that is looked after meanwhile: one who asks at once, one who asks when much was changed, and one who was not at the end.
 func feedUpkeep(r *storeRun) string {
-	r.steps = append(r.steps, ordinary(9))
+	r.steps = []batch{ordinary(9)}
 	if text := r.fill(); text != "" {
 		return text
 	}
-	for n := range r.upkeeps() {
-		// More was changed than there are entries: numbers that are made anew come nowhere near.
-		for round := range 3 {
-			if text := r.changesAll(fmt.Sprint("before ", n, " ", round)); text != "" {
-				return text
-			}
+	// More was changed than there are entries: numbers that are made anew come nowhere near.
+	for round := range 4 {
+		if text := r.changesAll(fmt.Sprint("before ", round)); text != "" {
+			return text
 		}
+	}
+	for n := range r.upkeeps() {
 		followers := r.followers()
 		for _, f := range followers {
 			if text := f.follow(); text != "" || f.mark == "" {
@@ -90,7 +90,7 @@ func feedUpkeep(r *storeRun) string {
 		}
 		at := followers[0]
 		behind := followers[2]
-		if text := r.changesAll(fmt.Sprint("untold ", n)); text != "" {
+		if text := r.changesSome(fmt.Sprint("untold ", n)); text != "" {
 			return text
 		}
 		if text := at.follow(); text != "" {
@@ -122,7 +122,7 @@ func feedUpkeep(r *storeRun) string {
 				return text
 			}
 		}
-		if text := r.changesAll(fmt.Sprint("after ", n)); text != "" {
+		if text := r.changesSome(fmt.Sprint("after ", n)); text != "" {
 			return text
 		}
 		for _, f := range append(followers, r.followers()...) {
@@ -146,9 +146,17 @@ func (r *storeRun) changesAll(to string) string {
 	return ""
 }
 
-// oneMore appends an entry to each session, and deletes the oldest of all.
+// changesSome changes the half of them.
+func (r *storeRun) changesSome(to string) string {
+	all := r.all
+	defer func() { r.all = all }()
+	r.all = all[:len(all)/2]
+	return r.changesAll(to)
+}
+
+// oneMore appends an entry, and deletes the oldest of all.
 func (r *storeRun) oneMore() string {
-	b := r.make(ordinary(3))
+	b := r.make(batch{Entries: []entrySpec{{Who: r.made % 3}}})
 	if _, err := r.store.Append(r.ctx(), cloneEntries(b)); err != nil {
 		return fmt.Sprintf("Append: error %v, want none", err)
 	}
