@@ -150,7 +150,7 @@ func (c *lookedAt) since() time.Duration {
 // drainsBroken ends a drain of many changes soon after it began. Who delivers all of them none the less, long after that, each time, does not look at the context
 // between them. Who has delivered them by then, or all at once, is as good as one who stops.
 func (r *storeRun) drainsBroken(d core.Drainer) string {
-	const many, batch, tries, soon = 300, 100, 3, 150 * time.Millisecond
+	const many, batch, tries, soon = 200, 100, 3, 100 * time.Millisecond
 	text := ""
 	for try := range tries {
 		id := core.SessionID{Agent: "agent-broken", Session: fmt.Sprint("broken-", try)}
