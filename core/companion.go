@@ -108,7 +108,7 @@ type SessionEraser interface {
 // Drainer is a store that delivers to another one in the background.
 type Drainer interface {
 	// Drain delivers what waits, as long as ctx lasts, and returns how many of these changes still wait. The error is why they do; it is nil when none does. It may
-	// leave out what is written after the call. The context is looked at between any two changes.
+	// leave out what is written after the call. Between changes that it delivers one after the other it looks at ctx.
 	Drain(ctx context.Context) (left int, err error)
 }
 
