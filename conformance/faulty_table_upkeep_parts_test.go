@@ -38,7 +38,7 @@ func brokenOff() []broken {
 		"looks at the context before its changes": func(context.Context) error { return nil },
 		"and behind them":                         context.Context.Err,
 	} {
-		out = append(out, helpedOf("drainer", name, []string{"drain.delivers"}, func(h *helped) {
+		out = append(out, helpedOf("drainer", name, []string{"drain.ends"}, func(h *helped) {
 			h.drain = func(ctx context.Context) (int, error) {
 				left, failed := slowly(h, ctx)
 				return left, cmp.Or(failed, err(ctx))

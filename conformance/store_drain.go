@@ -80,7 +80,7 @@ func drainDelivers(r *storeRun) string {
 		when string
 		do   func() string
 	}{
-		{"of nothing", func() string { return "" }}, {"after appends", r.fill}, {"after a drain that had no time", func() string { return r.drainsLate(d, tells) }}, {"after changes", r.rework}, {"after deletions", r.eraseSome}, {"after a drain that was broken off", func() string { return r.drainsBroken(d) }}, {"once more", func() string { return "" }},
+		{"of nothing", func() string { return "" }}, {"after appends", r.fill}, {"after a drain that had no time", func() string { return r.drainsLate(d, tells) }}, {"after changes", r.rework}, {"after deletions", r.eraseSome}, {"once more", func() string { return "" }},
 	} {
 		if text := step.do(); text != "" {
 			return text
@@ -145,6 +145,21 @@ func (c *lookedAt) since() time.Duration {
 		return 0
 	}
 	return time.Since(time.Unix(0, at))
+}
+
+// drainEnds breaks a drain off, and then lets it end.
+func drainEnds(r *storeRun) string {
+	d, _ := core.As[core.Drainer](r.store)
+	if _, err := d.Drain(r.ctx()); unsupported(err) {
+		return ""
+	}
+	if text := r.drainsBroken(d); text != "" {
+		return text
+	}
+	if left, err := d.Drain(r.ctx()); left != 0 || err != nil {
+		return fmt.Sprintf("Drain after one that was broken off: %d left, error %v, want neither", left, err)
+	}
+	return r.readAll()
 }
 
 // drainsBroken ends a drain of many changes soon after it began. Who delivers all of them none the less, long after that, each time, does not look at the context

@@ -39,7 +39,9 @@ func helperChecks() []Check {
 		{ID: "recognise.says", Promise: 6, Suite: SuiteStore, store: recogniseSays, Needs: []Need{NeedRecogniser}, once: true,
 			Rule: "an entry that says what a message says is shown by Scan or recognised, and what is recognised is a stored entry of that session that says one of the messages"},
 		{ID: "drain.delivers", Promise: 2, Suite: SuiteStore, store: drainDelivers, Needs: []Need{NeedDrainer}, once: true,
-			Rule: "a drain ends with nothing left and no error, the backlog says the same, and everything is still there; one whose context ends stops between two changes and says what is left"},
+			Rule: "a drain ends with nothing left and no error, the backlog says the same, and everything is still there"},
+		{ID: "drain.ends", Promise: 9, Suite: SuiteStore, store: drainEnds, Needs: []Need{NeedDrainer}, once: true, plain: true,
+			Rule: "a drain of many changes whose context ends meanwhile stops soon, between two of them, says how many are left and why, and another one delivers those"},
 		{ID: "late.asked", Suite: SuiteStore, store: lateAsked, Needs: []Need{NeedLateSearcher}, once: true,
 			Rule: "nothing is late for a query that was never searched, and another search has what was late, also after one that was broken off"},
 	}
