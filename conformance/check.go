@@ -111,6 +111,8 @@ type Check struct {
 	dear bool
 	// once checks build all they need themselves: one case says everything.
 	once bool
+	// plain checks use no generated entries: there is no smaller case to look for.
+	plain bool
 
 	// Exactly one of these is set for checks of parts.
 	store     func(*storeRun) string

@@ -33,7 +33,9 @@ type filed struct {
 	beside  func(use string) (string, error)
 	scrub   func(ctx context.Context) error
 	// marked is what marks of the feed begin with where a scrub makes another of it; reopened is what is done to a store that is opened again.
-	marked   string
+	marked string
+	// touched says that this opening erased or changed something.
+	touched  bool
 	reopened func(ctx context.Context, f *filed) error
 }
 
@@ -58,6 +60,16 @@ func (f *filed) Beside(use string) (string, error) {
 		return f.beside(use)
 	}
 	return f.Store.Beside(use)
+}
+
+func (f *filed) Delete(ctx context.Context, scope core.Scope, ids []string) (int, error) {
+	f.touched = true
+	return f.Store.Delete(ctx, scope, ids)
+}
+
+func (f *filed) Update(ctx context.Context, scope core.Scope, id string, c core.Change) error {
+	f.touched = true
+	return f.Store.Update(ctx, scope, id, c)
 }
 
 // EraseSession is a companion that the store in a file has not.

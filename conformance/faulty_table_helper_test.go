@@ -34,6 +34,8 @@ type helped struct {
 	backlog   func(*core.Backlog)
 	remote    func(ctx context.Context) error
 	late      func(q core.SearchQuery) bool
+	// asked is told of each search.
+	asked func(ctx context.Context, q core.SearchQuery)
 	// hides says which entries Scan does not show.
 	hides func(core.Entry) bool
 }
@@ -159,6 +161,9 @@ func (h *helped) CheckRemote(ctx context.Context) error {
 func (h *helped) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.asked != nil {
+		h.asked(ctx, q)
+	}
 	_, again := h.searched[q.Text]
 	h.searched[q.Text] = !again // what came too late is there for the second search
 	return nil, h.open(ctx)
@@ -188,7 +193,7 @@ func helpedOf(class, name string, claims []string, change func(*helped)) broken 
 
 // tableHelpers are wrong companions of a store in memory.
 func tableHelpers() []broken {
-	return slices.Concat(tableErasers(), tableRecognisers(), tableDrainers(), tableNearest(), tableFiles(), tableErased(), tableRepaired(), tableVectorsReopened(), outsideCompanions())
+	return slices.Concat(tableErasers(), tableRecognisers(), tableDrainers(), tableNearest(), tableFiles(), tableErased(), tableRepaired(), tableVectorsReopened(), outsideCompanions(), brokenOff(), lookedAfter(), lengthsForgotten(), oldHits())
 }
 
 func tableErasers() []broken {

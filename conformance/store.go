@@ -115,7 +115,7 @@ func examineStore(tb testing.TB, c Check, open func(testing.TB) core.Store, o op
 		cases = 1
 	}
 	w := watched{watch: o.watch}
-	text, steps, found := forAll(seed, cases, o.shrink, genBatches, batchShrinker(), func(steps []batch) string {
+	text, steps, found := forAll(seed, cases, o.shrink && !c.plain, genBatches, batchShrinker(), func(steps []batch) string {
 		tb := &caseTB{TB: tb}
 		defer w.finish(tb)
 		return w.run(tb, func() string {

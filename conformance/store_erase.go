@@ -1,20 +1,12 @@
 package conformance
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/contextengine/contextengine/core"
-	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
@@ -41,90 +33,6 @@ func (r *storeRun) untouched(vectors []vector.Vector) []vector.Vector {
 	})
 }
 
-func scrubKeeps(r *storeRun) string {
-	s, _ := core.As[core.Scrubber](r.store)
-	if err := s.Scrub(r.ctx()); unsupported(err) {
-		return ""
-	} else if err != nil {
-		return fmt.Sprintf("Scrub of an empty store: error %v, want none", err)
-	}
-	r.steps = append(r.steps, ordinary(12))
-	if text := r.fill(); text != "" {
-		return text
-	}
-	vectors, v, text := r.embeds()
-	if text != "" {
-		return text
-	}
-	if r.views() != nil {
-		if text := r.publish(sessionOf(0), 2); text != "" {
-			return text
-		}
-	}
-	if text := inTurn(r.eraseSome, r.eachType); text != "" {
-		return text
-	}
-	vectors = r.untouched(vectors)
-	followers := r.followers()
-	if text := r.everybody(followers, "some were erased"); text != "" {
-		return text
-	}
-	for round := range 6 {
-		if text := r.scrubbed(s, round); text != "" {
-			return text
-		}
-		text := r.readAll()
-		if text == "" && r.views() != nil {
-			text = r.holds(sessionOf(0), 2)
-		}
-		if text == "" && v != nil {
-			text = r.vectorsStill(v, vectors)
-		}
-		if text == "" {
-			text = r.everybody(followers, "a scrub, from marks of before it")
-		}
-		if text != "" {
-			return "after a scrub: " + text
-		}
-	}
-	return ""
-}
-
-// scrubbed scrubs while somebody writes.
-func (r *storeRun) scrubbed(s core.Scrubber, round int) string {
-	var wg sync.WaitGroup
-	var failed string
-	var written []core.Entry
-	var over atomic.Bool
-	id := core.SessionID{Agent: "agent-a", Session: fmt.Sprint("meanwhile-", round)}
-	wg.Go(func() {
-		failed = guard(func() string {
-			for i := range 500 {
-				if i >= 5 && over.Load() {
-					break
-				}
-				e := plainEntry(1000*(round+1)+i, id, int64(i))
-				if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
-					return fmt.Sprintf("Append during a scrub: error %v, want none", err)
-				}
-				written = append(written, e)
-			}
-			return ""
-		})
-	})
-	err := s.Scrub(r.ctx())
-	over.Store(true)
-	wg.Wait()
-	if failed != "" {
-		return failed
-	}
-	if err != nil {
-		return fmt.Sprintf("Scrub: error %v, want none", err)
-	}
-	r.remember(written)
-	return ""
-}
-
 // vectorsStill looks that the vectors of what was not touched are there.
 func (r *storeRun) vectorsStill(v vector.Store, want []vector.Vector) string {
 	for _, agent := range []string{"agent-a", "agent-b"} {
@@ -138,61 +46,7 @@ func (r *storeRun) vectorsStill(v vector.Store, want []vector.Vector) string {
 			}
 		}
 	}
-	return ""
-}
-
-func scrubGone(r *storeRun) string {
-	s, _ := core.As[core.Scrubber](r.store)
-	const secret = "Qz7xkJw9vPtR"
-	for i := range 16 {
-		e := plainEntry(i, sessionOf(i%3), int64(i))
-		if i%2 == 0 {
-			e.Key = fmt.Sprint("key-", secret, "-", i)
-			e.Message = message.New(message.User, fmt.Sprint(strings.Repeat(secret+" ", 20), "number ", i)) // what no table of words makes shorter
-			e.Meta = map[string]string{"note": secret}
-			e.Fingerprint = message.Fingerprint(e.Message)
-		}
-		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
-			return fmt.Sprintf("Append: error %v, want none", err)
-		}
-		switch i % 4 {
-		case 0:
-			if text := r.empty(e); text != "" {
-				return text
-			}
-		case 2:
-			if _, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil {
-				return fmt.Sprintf("Delete(%q): error %v, want none", e.ID, err)
-			}
-		default:
-			r.remember([]core.Entry{e})
-		}
-	}
-	if err := s.Scrub(r.ctx()); unsupported(err) {
-		return ""
-	} else if err != nil {
-		return fmt.Sprintf("Scrub: error %v, want none", err)
-	}
-	err := filepath.WalkDir(r.media(r.tb, r.store), func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Type().IsRegular() {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if at := bytes.Index(b, []byte(secret)); err == nil && at >= 0 {
-			return fmt.Errorf("%s holds at byte %d what was erased", filepath.Base(path), at)
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Sprintf("after a scrub: %v", err)
-	}
-	return r.getAll()
+	return r.lengthHolds(v, "one/3", want)
 }
 
 // likeMain are sessions whose names are nearly that of one that is erased: patterns that it fits, then such as it is a part of, or that differ in case and blanks.

@@ -25,7 +25,7 @@ func companionChecks() []Check {
 		{ID: "vector.kept", Promise: 2, Suite: SuiteStore, store: vectorKept, Needs: []Need{NeedVectorStore}, once: true,
 			Rule: "vectors come back whole, page by page, by space and agent, replaced by id and part, and none of an entry that is not there, or was not when they came"},
 		{ID: "vector.goes", Promise: 2, Suite: SuiteStore, store: vectorGoes, Needs: []Need{NeedVectorStore}, once: true,
-			Rule: "vectors go with their entries, deleted or emptied, for good, and with their space"},
+			Rule: "vectors go with their entries, deleted or emptied, for good, and with their space, whose length stays as long as any agent has some in it"},
 		{ID: "stats.counts", Suite: SuiteStore, store: statsCount, Needs: []Need{NeedStatter},
 			Rule: "figures that a store tells are those of what it holds, also after changes and deletions"},
 	}
@@ -399,7 +399,7 @@ func (r *storeRun) vectorsHold(v vector.Store, space string, all []vector.Vector
 			return fmt.Sprintf("VectorSpaces of agent %q: %+v, want %q with 3 dimensions and %d entries", agent, spaces, space, len(entries))
 		}
 	}
-	return ""
+	return r.lengthHolds(v, space, all)
 }
 
 func (r *storeRun) vectorStore() vector.Store {

@@ -15,6 +15,8 @@ func feedChecks() []Check {
 			Rule: "a feed tells of what was appended in the order of the calls, and what it returned belongs to the caller"},
 		{ID: "feed.known", Promise: 2, Suite: SuiteStore, store: feedKnown, Needs: []Need{NeedChangeFeed}, once: true,
 			Rule: "of entries that the caller knows a feed may leave out the append alone: all others, and what happened to known ones later, it tells"},
+		{ID: "feed.upkeep", Promise: 2, Suite: SuiteStore, store: feedUpkeep, Needs: []Need{NeedChangeFeed}, once: true,
+			Rule: "a mark is good whatever is done to look after a store: who followed before a repair, a scrub, a drain, or vectors that came and went, is told of all that changed before it and since"},
 	}
 }
 

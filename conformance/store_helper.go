@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -22,15 +21,15 @@ import (
 func helperChecks() []Check {
 	return []Check{
 		{ID: "vector.nearest", Suite: SuiteStore, store: nearest, Needs: []Need{NeedVectorSearcher}, once: true,
-			Rule: "a search by vector returns the nearest entries by cosine, each once, best first, ties to the more recent one, then to the smaller id, and within what the query asks for"},
+			Rule: "a search by vector returns the nearest entries by cosine, each once, best first, ties to the more recent one, then to the smaller id, within what the query asks for, and with the entries as they are stored now"},
 		{ID: "beside.folder", Promise: 8, Suite: SuiteStore, store: besideFolder, Needs: []Need{NeedBeside}, once: true,
 			Rule: "the folder beside a store is there, the same each time, another for each use and each store, closed to others, and no use leads out of it"},
 		{ID: "beside.reopen", Suite: SuiteStore, store: besideReopen, Needs: []Need{NeedBeside, NeedReopen}, once: true,
 			Rule: "the folder beside a store is the same after it was closed and opened again, with what lies in it; without the folder the store is whole"},
 		{ID: "scrub.keeps", Promise: 2, Suite: SuiteStore, store: scrubKeeps, Needs: []Need{NeedScrubber}, once: true,
-			Rule: "a scrub takes nothing but what was erased: entries, views and vectors stay, and what is written meanwhile"},
+			Rule: "a scrub takes nothing but what was erased: entries, views and vectors stay, and what is written meanwhile, also after the store was opened again"},
 		{ID: "scrub.gone", Promise: 2, Suite: SuiteStore, store: scrubGone, Needs: []Need{NeedScrubber, NeedMedia}, once: true,
-			Rule: "after a scrub no byte of what was erased before is on the store's media"},
+			Rule: "after a scrub no byte of what was erased before, in whatever way, is on the store's media, also where the store was opened again since, or a scrub was broken off"},
 		{ID: "erase.session", Promise: 2, Suite: SuiteStore, store: eraseSession, Needs: []Need{NeedSessionEraser}, once: true,
 			Rule: "erasing a session leaves nothing of it, what was emptied and vectors included, and all of the others, which a change feed tells; one that is not there is no error, none at all is ErrInvalid"},
 		{ID: "erase.long", Promise: 2, Suite: SuiteStore, store: eraseLong, Needs: []Need{NeedSessionEraser}, once: true,
@@ -41,8 +40,10 @@ func helperChecks() []Check {
 			Rule: "an entry that says what a message says is shown by Scan or recognised, and what is recognised is a stored entry of that session that says one of the messages"},
 		{ID: "drain.delivers", Promise: 2, Suite: SuiteStore, store: drainDelivers, Needs: []Need{NeedDrainer}, once: true,
 			Rule: "a drain ends with nothing left and no error, the backlog says the same, and everything is still there"},
+		{ID: "drain.ends", Promise: 9, Suite: SuiteStore, store: drainEnds, Needs: []Need{NeedDrainer}, once: true, plain: true,
+			Rule: "a drain of many changes whose context ends meanwhile stops soon, between two of them, says how many are left and why, and another one delivers those"},
 		{ID: "late.asked", Suite: SuiteStore, store: lateAsked, Needs: []Need{NeedLateSearcher}, once: true,
-			Rule: "nothing is late for a query that was never searched, and another search has what was late"},
+			Rule: "nothing is late for a query that was never searched, and another search has what was late, also after one that was broken off"},
 	}
 }
 
@@ -347,120 +348,4 @@ func recogniseSays(r *storeRun) string {
 		return fmt.Sprintf("Recognise of no message: %d entries, error %v, want none", len(got), err)
 	}
 	return r.readAll()
-}
-
-// drainsLate drains with a context that has ended, right behind appends: what waits is told all the same.
-func (r *storeRun) drainsLate(d core.Drainer, tells bool) string {
-	id := core.SessionID{Agent: "agent-late", Session: "late"}
-	for i := range 60 {
-		e := plainEntry(5000+i, id, int64(i))
-		if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
-			return fmt.Sprintf("Append: error %v, want none", err)
-		}
-		r.remember([]core.Entry{e})
-	}
-	ctx, cancel := cancellable(r.ctx())
-	cancel()
-	left, err := d.Drain(r.watch.calling(ctx))
-	if unsupported(err) {
-		return ""
-	}
-	if left > 0 && err == nil {
-		return fmt.Sprintf("Drain with an ended context: %d left and no error", left)
-	}
-	waiting, by := 0, ""
-	if b, ok := core.As[core.Backlogger](r.store); ok && tells {
-		if got, err := b.Backlog(r.ctx()); err == nil {
-			waiting, by = got.Waiting, "Backlog"
-		}
-	} else {
-		soon, stop := context.WithTimeout(r.ctx(), time.Millisecond)
-		defer stop()
-		waiting, err = d.Drain(soon)
-		by = fmt.Sprintf("a Drain of a millisecond (error %v)", err)
-	}
-	if waiting > left {
-		return fmt.Sprintf("Drain with an ended context: %d left; then %d by %s, and nothing was written between", left, waiting, by)
-	}
-	return ""
-}
-
-func drainDelivers(r *storeRun) string {
-	d, _ := core.As[core.Drainer](r.store)
-	b, tells := core.As[core.Backlogger](r.store)
-	r.steps = append(r.steps, ordinary(6))
-	drained := func(when string) string {
-		left, err := d.Drain(r.ctx())
-		if unsupported(err) {
-			tells = false
-			return ""
-		}
-		if left != 0 || err != nil {
-			return fmt.Sprintf("Drain %s: %d left, error %v, want neither", when, left, err)
-		}
-		if !tells {
-			return ""
-		}
-		got, err := b.Backlog(r.ctx())
-		if unsupported(err) {
-			tells = false
-			return ""
-		}
-		if err != nil || got.Waiting != 0 || got.Bytes != 0 || !got.Oldest.IsZero() || got.SetAside != 0 || got.Full != "" {
-			return fmt.Sprintf("Backlog after a drain %s: %d waiting, %d bytes, oldest %v, %d set aside, full %q, error %v, want nothing", when, got.Waiting, got.Bytes, got.Oldest, got.SetAside, got.Full, err)
-		}
-		if err := b.CheckRemote(r.ctx()); err != nil {
-			return fmt.Sprintf("CheckRemote after a drain: error %v, want none", err)
-		}
-		return ""
-	}
-	for _, step := range []struct {
-		when string
-		do   func() string
-	}{
-		{"of nothing", func() string { return "" }}, {"after appends", r.fill}, {"after a drain that had no time", func() string { return r.drainsLate(d, tells) }}, {"after changes", r.rework}, {"after deletions", r.eraseSome}, {"once more", func() string { return "" }},
-	} {
-		if text := step.do(); text != "" {
-			return text
-		}
-		if tells {
-			if got, err := b.Backlog(r.ctx()); err != nil && !unsupported(err) || got.Waiting < 0 || got.Bytes < 0 || got.SetAside < 0 {
-				return fmt.Sprintf("Backlog before the drain %s: %d waiting, %d bytes, %d set aside, error %v", step.when, got.Waiting, got.Bytes, got.SetAside, err)
-			}
-		}
-		if text := drained(step.when); text != "" {
-			return text
-		}
-		if text := r.readAll(); text != "" {
-			return "after a drain " + step.when + ": " + text
-		}
-	}
-	return ""
-}
-
-func lateAsked(r *storeRun) string {
-	l, _ := core.As[core.LateSearcher](r.store)
-	r.steps = append(r.steps, ordinary(9))
-	if text := r.fill(); text != "" {
-		return text
-	}
-	q := core.SearchQuery{Scope: sessionOf(0).Scope(), Text: "the budget report", Limit: 5}
-	r.watch.beat()
-	if l.Late(q) || l.Late(core.SearchQuery{}) {
-		return "Late of a query that was never searched: true, want false"
-	}
-	for range 20 {
-		if _, text := r.search(q); text != "" {
-			return text
-		}
-		other := q
-		other.Text = "kestrel bridge invoice"
-		if l.Late(other) {
-			return "Late of a query that was never searched: true after a search for another, want false"
-		}
-		if !l.Late(q) {
-			return ""
-		}
-	}
-	return "Late stays true however often the same is searched"
 }

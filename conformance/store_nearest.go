@@ -78,7 +78,7 @@ func nearest(r *storeRun) string {
 	if text := r.nearestGone(all, search); text != "" {
 		return text
 	}
-	return r.nearestOfMany(v, search)
+	return cmp.Or(r.nearestOfMany(v, search), r.nearestCurrent(v, search))
 }
 
 // directed appends entries and stores a vector for each, of several lengths, some of the same direction, one entry with two parts.

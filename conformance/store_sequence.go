@@ -113,6 +113,9 @@ func newSequence(r *storeRun, users []core.Store) *sequence {
 	if offers[core.Scrubber](r.store) && r.bound == 0 {
 		often(1, s.scrub)
 	}
+	if offers[core.Repairer](r.store) {
+		often(1, s.repair)
+	}
 	return s
 }
 

@@ -183,6 +183,9 @@ func (s *sequence) putVectors() string {
 			return ""
 		}
 	}
+	if s.dims > 0 && s.one(4) {
+		return s.putWrong(v, given)
+	}
 	copied := slices.Clone(given)
 	for i := range copied {
 		copied[i].Values = slices.Clone(copied[i].Values)
@@ -195,6 +198,21 @@ func (s *sequence) putVectors() string {
 	for _, g := range given {
 		s.vectors[g.ID] = append(slices.DeleteFunc(s.vectors[g.ID], func(o vector.Vector) bool { return o.Part == g.Part }), g)
 		s.done("PutVectors of %q, part %d", g.ID, g.Part)
+	}
+	return ""
+}
+
+// putWrong stores vectors of another length than those that are there: of whichever agent these are, none is taken.
+func (s *sequence) putWrong(v vector.Store, given []vector.Vector) string {
+	if !slices.ContainsFunc(s.all, func(e core.Entry) bool { return len(s.vectors[e.ID]) > 0 && !s.loose[e.ID] }) {
+		return ""
+	}
+	values := []float32{1, 2, 3, 4, 5}
+	for i := range given {
+		given[i].Values = values[:s.dims+1]
+	}
+	if err := v.PutVectors(s.ctx(), sequenceSpace, given); !errors.Is(err, core.ErrInvalid) {
+		return fmt.Sprintf("PutVectors of length %d, where those of the space have %d: error %v, want ErrInvalid", s.dims+1, s.dims, err)
 	}
 	return ""
 }
@@ -290,6 +308,23 @@ func (s *sequence) scrub() string {
 		return fmt.Sprintf("Scrub: error %v, want none", err)
 	}
 	s.done("Scrub")
+	if offers[core.ChangeFeed](s.store) {
+		s.probes = append(s.probes, s.follow)
+	}
+	return ""
+}
+
+// repair is one of a store that is whole: nothing is changed.
+func (s *sequence) repair() string {
+	c, _ := core.As[core.Repairer](s.store)
+	saved, err := c.Repair(s.ctx())
+	if unsupported(err) {
+		return ""
+	}
+	if err != nil || saved != "" {
+		return fmt.Sprintf("Repair of a store that is whole: a copy at %q, error %v, want neither", saved, err)
+	}
+	s.done("Repair")
 	if offers[core.ChangeFeed](s.store) {
 		s.probes = append(s.probes, s.follow)
 	}

@@ -93,8 +93,8 @@ type Beside interface {
 
 // Scrubber removes what is left of erased entries in places that nobody reads: free pages, logs, journals.
 type Scrubber interface {
-	// Scrub returns when no byte of what was erased before the call is left on the store's own media. Copies and backups are beyond it. Everything else stays
-	// as it is, what is written meanwhile too.
+	// Scrub returns when no byte of what was erased before the call is left on the store's own media. Copies and backups are beyond it. What an Update or a newer
+	// view replaced is erased, too, by whichever opening of the store. Everything else stays as it is, what is written meanwhile and marks of a ChangeFeed too.
 	Scrub(ctx context.Context) error
 }
 
@@ -108,14 +108,14 @@ type SessionEraser interface {
 // Drainer is a store that delivers to another one in the background.
 type Drainer interface {
 	// Drain delivers what waits, as long as ctx lasts, and returns how many of these changes still wait. The error is why they do; it is nil when none does. It may
-	// leave out what is written after the call.
+	// leave out what is written after the call. Between changes that it delivers one after the other it looks at ctx.
 	Drain(ctx context.Context) (left int, err error)
 }
 
 // Repairer is a store that can make anew what follows from the rest of it, such as the indexes of a file.
 //
 // Implementers: Repair copies what it is about to change first and returns where the copy is; "" when nothing had to be changed. No entry is changed or lost: where
-// that cannot be had, everything stays as it was, and the error says why.
+// that cannot be had, everything stays as it was, and the error says why. Marks of a ChangeFeed stay good.
 type Repairer interface {
 	Repair(ctx context.Context) (saved string, err error)
 }

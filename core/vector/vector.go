@@ -10,7 +10,8 @@ import (
 // Store keeps embedding vectors of entries. They go with their entries: erasing an entry erases its vectors, whether it is deleted or an Update makes it core.TypeErased.
 type Store interface {
 	// PutVectors stores vectors in a space, replacing those with the same id and part. Ids that the store does not hold
-	// are skipped and do not wait for their entry. Vectors of one space have the same length, else it is ErrInvalid.
+	// are skipped and do not wait for their entry. Vectors of one space have the same length, whichever agent's they
+	// are and as long as one is there, else it is ErrInvalid.
 	PutVectors(ctx context.Context, space string, vectors []Vector) error
 	// ScanVectors returns one page of an agent's vectors in a space, in an order that stays.
 	ScanVectors(ctx context.Context, q Query) (Page, error)
