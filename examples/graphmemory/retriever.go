@@ -30,13 +30,7 @@ type Retriever struct {
 	mu    sync.Mutex
 	store core.Store
 	notes map[string]map[string]note // by agent, then id; nil for an agent that was not read yet
-	reads map[string]*reading        // of agents that are being read
-}
-
-// reading is a reading of the store that is under way.
-type reading struct {
-	over chan struct{} // closed when it is
-	word []func(notes map[string]note)
+	told  map[string]int             // how often it was told something of an agent
 }
 
 // note is an entry and the names in it, each once, in order.
@@ -56,7 +50,7 @@ func New(cfg Config) (*Retriever, error) {
 	if cfg.Hops < 0 || cfg.Hops > 5 {
 		return nil, fmt.Errorf("graphmemory: hops: must be 0 to 5: %w", core.ErrInvalid)
 	}
-	return &Retriever{hops: cfg.Hops, notes: map[string]map[string]note{}, reads: map[string]*reading{}}, nil
+	return &Retriever{hops: cfg.Hops, notes: map[string]map[string]note{}, told: map[string]int{}}, nil
 }
 
 // Attach keeps the store; what it held before is read when an agent is first asked for.
@@ -67,18 +61,12 @@ func (r *Retriever) Appended(_ context.Context, entries []core.Entry) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range entries {
-		r.note(e.Agent, func(notes map[string]note) { notes[e.ID] = note{e, names(e.Text())} })
+		r.told[e.Agent]++
+		if notes := r.notes[e.Agent]; notes != nil {
+			notes[e.ID] = note{e, names(e.Text())}
+		}
 	}
 	return nil
-}
-
-// note changes what is remembered of an agent. What is being read may be older: the change is made after it.
-func (r *Retriever) note(agent string, change func(notes map[string]note)) {
-	if notes := r.notes[agent]; notes != nil {
-		change(notes)
-	} else if reading := r.reads[agent]; reading != nil {
-		reading.word = append(reading.word, change)
-	}
 }
 
 // Updated takes note of a changed entry: what was erased has no names any more.
@@ -90,11 +78,10 @@ func (r *Retriever) Updated(ctx context.Context, e core.Entry) error {
 func (r *Retriever) Deleted(_ context.Context, scope core.Scope, ids []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.note(scope.Agent, func(notes map[string]note) {
-		for _, id := range ids {
-			delete(notes, id)
-		}
-	})
+	r.told[scope.Agent]++
+	for _, id := range ids {
+		delete(r.notes[scope.Agent], id)
+	}
 	return nil
 }
 
@@ -160,53 +147,29 @@ func reach(notes map[string]note, prompt []string, hops int) map[string]float64 
 	return near
 }
 
-// read fills the memory of an agent from the store, once. Nobody else is kept from anything meanwhile: who asks for the same agent waits as long as its context lasts.
+// read fills the memory of an agent from the store, once. Nobody waits for it: where it is told something of the agent meanwhile, it reads again.
 func (r *Retriever) read(ctx context.Context, agent string) error {
-	if r.store == nil {
-		return ctx.Err()
-	}
-	r.mu.Lock()
-	for r.notes[agent] == nil && r.reads[agent] != nil {
-		over := r.reads[agent].over
+	for r.store != nil {
+		r.mu.Lock()
+		told, done := r.told[agent], r.notes[agent] != nil
 		r.mu.Unlock()
-		select {
-		case <-over:
-		case <-ctx.Done():
-			return ctx.Err()
+		if done {
+			break
+		}
+		notes := map[string]note{}
+		for e, err := range core.All(ctx, r.store, core.Scope{Agent: agent}, false) {
+			if err != nil {
+				return err
+			}
+			notes[e.ID] = note{e, names(e.Text())}
 		}
 		r.mu.Lock()
-	}
-	if r.notes[agent] != nil {
-		r.mu.Unlock()
-		return ctx.Err()
-	}
-	reading := &reading{over: make(chan struct{})}
-	r.reads[agent] = reading
-	r.mu.Unlock()
-	notes, err := r.all(ctx, agent)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.reads, agent)
-	close(reading.over)
-	if err != nil {
-		return err
-	}
-	for _, change := range reading.word {
-		change(notes)
-	}
-	r.notes[agent] = notes
-	return nil
-}
-
-func (r *Retriever) all(ctx context.Context, agent string) (map[string]note, error) {
-	notes := map[string]note{}
-	for e, err := range core.All(ctx, r.store, core.Scope{Agent: agent}, false) {
-		if err != nil {
-			return nil, err
+		if r.told[agent] == told && r.notes[agent] == nil {
+			r.notes[agent] = notes
 		}
-		notes[e.ID] = note{e, names(e.Text())}
+		r.mu.Unlock()
 	}
-	return notes, nil
+	return ctx.Err()
 }
 
 // names are the capitalised words of a text, in lower case.

@@ -25,13 +25,7 @@ type Retriever struct {
 	mu    sync.Mutex
 	store core.Store
 	known map[string]map[string]core.Entry // by agent, then id; nil for an agent that was not read yet
-	reads map[string]*reading              // of agents that are being read
-}
-
-// reading is a reading of the store that is under way.
-type reading struct {
-	over chan struct{} // closed when it is
-	word []func(known map[string]core.Entry)
+	told  map[string]int                   // how often it was told something of an agent
 }
 
 var (
@@ -42,7 +36,7 @@ var (
 
 // New returns a retriever that knows nothing yet.
 func New(cfg Config) *Retriever {
-	return &Retriever{cfg: cfg, known: map[string]map[string]core.Entry{}, reads: map[string]*reading{}}
+	return &Retriever{cfg: cfg, known: map[string]map[string]core.Entry{}, told: map[string]int{}}
 }
 
 // Attach keeps the store; what it held before is read when an agent is first asked for.
@@ -53,18 +47,12 @@ func (r *Retriever) Appended(_ context.Context, entries []core.Entry) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range entries {
-		r.note(e.Agent, func(known map[string]core.Entry) { known[e.ID] = e })
+		r.told[e.Agent]++
+		if known := r.known[e.Agent]; known != nil {
+			known[e.ID] = e
+		}
 	}
 	return nil
-}
-
-// note changes what is known of an agent. What is being read may be older: the change is made after it.
-func (r *Retriever) note(agent string, change func(known map[string]core.Entry)) {
-	if known := r.known[agent]; known != nil {
-		change(known)
-	} else if reading := r.reads[agent]; reading != nil {
-		reading.word = append(reading.word, change)
-	}
 }
 
 // Updated takes note of a changed entry.
@@ -76,11 +64,10 @@ func (r *Retriever) Updated(ctx context.Context, e core.Entry) error {
 func (r *Retriever) Deleted(_ context.Context, scope core.Scope, ids []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.note(scope.Agent, func(known map[string]core.Entry) {
-		for _, id := range ids {
-			delete(known, id)
-		}
-	})
+	r.told[scope.Agent]++
+	for _, id := range ids {
+		delete(r.known[scope.Agent], id)
+	}
 	return nil
 }
 
@@ -120,51 +107,27 @@ func (r *Retriever) Retrieve(ctx context.Context, q core.Query) ([]core.Candidat
 	return out[:min(len(out), q.Limit)], ctx.Err()
 }
 
-// read fills the memory of an agent from the store, once. Nobody else is kept from anything meanwhile: who asks for the same agent waits as long as its context lasts.
+// read fills the memory of an agent from the store, once. Nobody waits for it: where it is told something of the agent meanwhile, it reads again.
 func (r *Retriever) read(ctx context.Context, agent string) error {
-	if r.store == nil {
-		return ctx.Err()
-	}
-	r.mu.Lock()
-	for r.known[agent] == nil && r.reads[agent] != nil {
-		over := r.reads[agent].over
+	for r.store != nil {
+		r.mu.Lock()
+		told, done := r.told[agent], r.known[agent] != nil
 		r.mu.Unlock()
-		select {
-		case <-over:
-		case <-ctx.Done():
-			return ctx.Err()
+		if done {
+			break
+		}
+		known := map[string]core.Entry{}
+		for e, err := range core.All(ctx, r.store, core.Scope{Agent: agent}, false) {
+			if err != nil {
+				return err
+			}
+			known[e.ID] = e
 		}
 		r.mu.Lock()
-	}
-	if r.known[agent] != nil {
-		r.mu.Unlock()
-		return ctx.Err()
-	}
-	reading := &reading{over: make(chan struct{})}
-	r.reads[agent] = reading
-	r.mu.Unlock()
-	known, err := r.all(ctx, agent)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.reads, agent)
-	close(reading.over)
-	if err != nil {
-		return err
-	}
-	for _, change := range reading.word {
-		change(known)
-	}
-	r.known[agent] = known
-	return nil
-}
-
-func (r *Retriever) all(ctx context.Context, agent string) (map[string]core.Entry, error) {
-	known := map[string]core.Entry{}
-	for e, err := range core.All(ctx, r.store, core.Scope{Agent: agent}, false) {
-		if err != nil {
-			return nil, err
+		if r.told[agent] == told && r.known[agent] == nil {
+			r.known[agent] = known
 		}
-		known[e.ID] = e
+		r.mu.Unlock()
 	}
-	return known, nil
+	return ctx.Err()
 }
