@@ -135,7 +135,7 @@ func faultySearchers() []fault {
 		}
 	}
 	return []fault{
-		searchFault("finds nothing", after(func(core.SearchQuery, []core.Hit) ([]core.Hit, error) { return nil, nil }), []string{"search.finds"}, "search.old", "search.erased", "search.gone"),
+		searchFault("finds nothing", after(func(core.SearchQuery, []core.Hit) ([]core.Hit, error) { return nil, nil }), []string{"search.finds"}, "search.current", "search.old", "search.erased", "search.gone"),
 		searchFault("limit ignored", func(s *scanSearcher) { s.change = func(q *core.SearchQuery) { q.Limit = 1000 } }, []string{"search.limit"}, "search.heartbeat", "search.first"),
 		searchFault("ties by age", after(func(_ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
 			slices.SortStableFunc(h, func(a, b core.Hit) int {
@@ -198,7 +198,7 @@ func faultySearchers() []fault {
 				h[i].Passage = "<b>" + q.Text + "</b>"
 			}
 			return h, nil
-		}), []string{"search.content"}),
+		}), []string{"search.content"}, "search.passage"),
 		searchFault("hits share their metadata", func(s *scanSearcher) {
 			shared := map[string]map[string]string{}
 			s.after = func(_ context.Context, _ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
@@ -210,7 +210,7 @@ func faultySearchers() []fault {
 				}
 				return h, nil
 			}
-		}, []string{"search.content"}),
+		}, []string{"search.content"}, "search.current"),
 		searchFault("whole agent searched", func(s *scanSearcher) { s.change = func(q *core.SearchQuery) { q.Scope.Session = "" } },
 			[]string{"isolation.search"}, "search.heartbeat"),
 		searchFault("order by chance", after(func(_ core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
@@ -243,7 +243,7 @@ func faultySearchers() []fault {
 				h[i].Entry.Message = message.New(h[i].Entry.Role, h[i].Entry.Text()+" ")
 			}
 			return h, nil
-		}), []string{"search.content"}),
+		}), []string{"search.content"}, "search.current"),
 		searchFault("query language", after(func(q core.SearchQuery, h []core.Hit) ([]core.Hit, error) {
 			if strings.ContainsAny(q.Text, "\"(") {
 				return nil, errors.New("broken: syntax error")
