@@ -47,6 +47,7 @@ var pairs = map[string]func(testing.TB) pair{
 		path, server := filepath.Join(tb.TempDir(), "store.db"), openbraintest.New(tb)
 		cfg := outbox.DefaultConfig()
 		cfg.SearchWait = time.Minute // until the server can find it
+		cfg.RemoteWait = time.Minute // a busy machine is not late
 		return pair{
 			cfg,
 			func(tb testing.TB) core.Store { tb.Helper(); return openFile(tb, path) },
