@@ -83,7 +83,7 @@ func (r *brokenRetriever) RecallShare() float64 {
 func retrieverFault(name string, change func(*brokenRetriever), caught []string, kin ...string) fault {
 	// These look at everything at once.
 	kin = append(kin, "retrieve.limit", "retrieve.pure", "retrieve.updated", "retrieve.concurrent", "retrieve.granted", "retrieve.text", "retrieve.surfaces", "retrieve.vacuous",
-		"retrieve.attached", "retrieve.told", "retrieve.pages", "retrieve.prompt")
+		"retrieve.attached", "retrieve.told", "retrieve.pages", "retrieve.prompt", "retrieve.meanwhile")
 	over := func() core.Retriever {
 		r := &brokenRetriever{}
 		change(r)
@@ -171,7 +171,7 @@ func plainRetrievers() []fault {
 		askerFault("late before it was asked", func(a *asker) { a.late = func(_, asked int) bool { return asked == 0 } }, "retrieve.late-searcher"),
 		askerFault("late while nothing is there", func(a *asker) { a.late = func(owed, asked int) bool { return asked == 1 && owed > 0 } }, "retrieve.late-searcher"),
 		askerFault("nothing when one hangs", func(a *asker) { a.impatient = true }, "failure.retrieve"),
-		{name: "nothing of before", caught: []string{"retrieve.attached"}, kin: []string{"retrieve.updated", "retrieve.surfaces", "retrieve.told", "retrieve.pages"}, find: func(t *testing.T) []conformance.Finding {
+		{name: "nothing of before", caught: []string{"retrieve.attached"}, kin: []string{"retrieve.updated", "retrieve.surfaces", "retrieve.told", "retrieve.pages", "retrieve.meanwhile", "sequence.retrieve"}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
 			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &listener{deaf: true}, memory.New() }, few(15)...)
 		}},
@@ -212,8 +212,17 @@ type asker struct {
 }
 
 // Late implements core.LateRetriever.
-func (a *asker) Late(core.Query) bool {
-	return a.late != nil && a.late(int(a.owed.Load()), int(a.asked.Load()))
+func (a *asker) Late(q core.Query) bool {
+	if a.late != nil {
+		return a.late(int(a.owed.Load()), int(a.asked.Load()))
+	}
+	for _, s := range a.searchers {
+		l, ok := s.(core.LateSearcher)
+		if ok && slices.ContainsFunc(q.Scopes(), func(in core.Scope) bool { return l.Late(core.SearchQuery{Scope: in, Text: q.Prompt}) }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {

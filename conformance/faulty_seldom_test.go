@@ -20,10 +20,14 @@ import (
 
 // seldomRetriever is a fault that shows only where a conversation, a query or a failure is of a kind that comes seldom. Each retriever remembers something of its own.
 func seldomRetriever(name, caught string, each func() func(context.Context, core.Query, sound) ([]core.Candidate, error), kin ...string) fault {
+	if caught == "retrieve.granted" {
+		kin = append(kin, "isolation.retrieve")
+	}
 	return seldomPart(name, caught, func() core.Retriever { return &retrieves{f: each()} }, kin...)
 }
 
 func seldomPart(name, caught string, over func() core.Retriever, kin ...string) fault {
+	kin = append(kin, "cancel.retrieve") // those that remember hold their lock while they read
 	return fault{name: name, caught: []string{caught}, kin: kin, part: part{retriever: over}, find: func(t *testing.T) []conformance.Finding {
 		t.Helper()
 		return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() }, append(few(5), telling([]string{caught}, kin))...)
