@@ -20,6 +20,9 @@ type listener struct {
 	mu    sync.Mutex
 	known map[string]core.Entry
 	store core.Store
+	// asks lets one caller after the other read; they wait as long as their contexts last.
+	begin sync.Once
+	asks  chan struct{}
 	// deaf ones read nothing of what was there before.
 	deaf bool
 	read map[core.Scope]bool
@@ -99,8 +102,15 @@ func (l *listener) Deleted(_ context.Context, scope core.Scope, ids []string) er
 }
 
 func (l *listener) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, error) {
+	l.begin.Do(func() { l.asks = make(chan struct{}, 1) })
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	select {
+	case l.asks <- struct{}{}:
+		defer func() { <-l.asks }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
