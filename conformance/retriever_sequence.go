@@ -167,9 +167,7 @@ func (s *retrieverSequence) tellNews(o core.Observer, n news) string {
 	return ""
 }
 
-func byScope(a, b core.Scope) int {
-	return order(core.SessionID{Agent: a.Agent, Session: a.Session}, core.SessionID{Agent: b.Agent, Session: b.Session})
-}
+func byScope(a, b core.Scope) int { return order(core.SessionID(a), core.SessionID(b)) }
 
 // draw makes a query, or takes one that was asked before.
 func (s *retrieverSequence) draw() core.Query {
