@@ -7,11 +7,13 @@ import (
 
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/strategies/summary"
 )
 
 // TestCompactorsOfSmallChunks: a sound compactor passes also where it publishes many small patches, each of which may end a summary.
 func TestCompactorsOfSmallChunks(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel()
 	tokens := 500 + rand.IntN(800) // another size each time
 	t.Run(fmt.Sprint(tokens), func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // compactCall is one call of a compactor around a sound one.
@@ -305,6 +306,7 @@ func slowlyPassedOn() []broken {
 
 // TestCompactorsThatWriteToTheirTask: what a task holds is the compactor's own. One that writes to all of it is sound.
 func TestCompactorsThatWriteToTheirTask(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel()
 	for _, base := range []string{"archive", "summary", "mask", "index", "delegate"} {
 		t.Run(base, func(t *testing.T) {

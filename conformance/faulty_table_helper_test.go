@@ -18,6 +18,7 @@ import (
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // helped is a store in memory with the companions that the memory store has not. Each is plain and sound; faults are put in its place.
@@ -499,6 +500,7 @@ func tableDrainers() []broken {
 
 // TestHelpersAreSound: what the faults are put on breaks no rule, so that what catches them is the fault.
 func TestHelpersAreSound(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel()
 	claims := conformance.WithClaims("vector.nearest", "beside", "scrub", "erase", "repair", "recognise", "drain", "late", "cancel.store", "close.closed")
 	for name, open := range map[string]func(tb testing.TB) core.Store{

@@ -11,6 +11,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // recollecting keeps its answers until it is told of something. It is sound where the key holds all of a query and everything it is told of ends them.
@@ -191,6 +192,7 @@ func TestRecollectionsSound(t *testing.T) {
 
 // TestRecollectionsShrink: a finding is of the part also where its case was made as small as it can be.
 func TestRecollectionsShrink(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel()
 	for _, b := range tableRecollections() {
 		found := conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return b.part.retriever(), memory.New() },

@@ -16,6 +16,7 @@ import (
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // recalling is an engine that recalls in every turn, and compacts with a model.
@@ -424,6 +425,7 @@ func tableAgain() []broken {
 
 // TestFaultyResults: what the engines of this file do wrong is nothing that the sound one does.
 func TestFaultyResults(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel()
 	for _, s := range []setup{recalling(nil), recalling(func(c *engine.Config) { c.Recall.AcrossSessions = true })} {
 		for _, f := range conformance.ExamineEngine(t, conformance.Combination{Name: "sound", Open: s.open, AcrossSessions: true}, cheap, few(20)...) {

@@ -294,7 +294,7 @@ func tellingStores() []broken {
 	var out []broken
 	secrets := map[string]func(core.Entry) string{
 		"the key":  func(e core.Entry) string { return fmt.Sprintf("%q", e.Key) },
-		"the text": func(e core.Entry) string { return fmt.Sprintf("%+v", e.Message) },
+		"the text": func(e core.Entry) string { return fmt.Sprintf("%.1000s", e.Text()) },
 	}
 	for what, secret := range secrets {
 		of := func(name string, change func(*brokenStore)) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"math/rand"
 	"slices"
 	"strings"
 	"testing"
@@ -59,14 +60,29 @@ var scriptChecks = []Check{
 // other ones with another seed.
 const fewCases = 10
 
-// drawn reports whether a combination plays a script. Those that somebody names are always played.
-func drawn(id, combination string, o options) bool {
-	if o.cases >= fewCases || o.claims != nil || o.exact {
-		return true
+// part is how much is played of what is drawn with few cases, up to 1. What somebody names is played whole.
+func part(o options) float64 {
+	if o.claims != nil || o.exact {
+		return 1
 	}
+	return min(float64(o.cases)/fewCases, 1)
+}
+
+// drawn reports whether a combination plays a script.
+func drawn(id, combination string, o options) bool {
 	h := fnv.New32a()
 	fmt.Fprintln(h, o.seed, combination, id)
-	return int(h.Sum32()%fewCases) < o.cases
+	return float64(h.Sum32()%fewCases) < fewCases*part(o)
+}
+
+// few returns which of n plays of a script are played, in order: all of them, or where scripts are drawn as large a part, at least one.
+func (s *script) few(n int) []int {
+	played := rand.New(rand.NewSource(s.seed)).Perm(n) //nolint:gosec // what is drawn is no secret
+	if s.part < 1 {
+		played = played[:max(1, int(float64(n)*s.part))]
+	}
+	slices.Sort(played)
+	return played
 }
 
 // scripts are all checks that play a script.
@@ -89,7 +105,7 @@ func examineScripts(tb testing.TB, c Combination, checks map[string]Check, token
 			seed := seedFor(o.seed, c.Name+check.ID)
 			d := newDriver(scope, c, plan{Budget: 4000, Sparse: seed%3 == 0}, checks, tokens, nil)
 			d.watch = o.watch
-			s := &script{driver: d, id: sessionOf(0), cases: o.cases, seed: seed}
+			s := &script{driver: d, id: sessionOf(0), cases: o.cases, part: part(o), seed: seed}
 			d.saw(check.ID)
 			text := cmp.Or(check.script(s), s.told)
 			if text == "" {
@@ -118,6 +134,8 @@ type script struct {
 	n  int
 	// cases is the suite's number of them, for scripts that do more in a longer one.
 	cases int
+	// part is how much is played of what has many plays, up to 1.
+	part float64
 	// seed is for what a script draws.
 	seed int64
 	// told says which error said what a message says.

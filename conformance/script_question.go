@@ -17,31 +17,42 @@ var questionChecks = []Check{
 }
 
 func scriptQuestion(s *script) string {
-	for _, behind := range []string{"an answer", "a result", "a call without a result", "a result, with a message that says nothing later", "a call, beside its result"} {
-		s.id = recallSession(fmt.Sprintf("asks behind %s, shown whole", behind))
-		if _, text := s.asksBehind(behind); text != "" {
-			return text
-		}
-		res, err := s.assemble(1<<20, nil)
-		if err != nil {
-			return fmt.Sprintf("assemble: error %v", err)
-		}
-		all, text := s.recounted(res)
-		if text != "" {
-			return text
-		}
-		for _, provider := range []string{"", history.ProviderAnthropic, history.ProviderGoogle, history.ProviderMistral, history.ProviderOpenAI} {
-			for eighths := 4; eighths < 8; eighths++ {
-				if text := s.stillAsked(provider, behind, all, eighths); text != "" {
-					return text
-				}
-			}
-			if text := s.askedAgain(provider, behind, all/2); text != "" {
+	places := []string{"an answer", "a result", "a call without a result", "a result, with a message that says nothing later", "a call, beside its result"}
+	providers := []string{"", history.ProviderAnthropic, history.ProviderGoogle, history.ProviderMistral, history.ProviderOpenAI}
+	var behind string
+	var all int // what the session costs, shown whole
+	for _, n := range s.few(len(places) * len(providers)) {
+		if place := places[n/len(providers)]; place != behind {
+			behind = place
+			var text string
+			if all, text = s.wholeBehind(behind); text != "" {
 				return text
 			}
 		}
+		provider := providers[n%len(providers)]
+		for eighths := 4; eighths < 8; eighths++ {
+			if text := s.stillAsked(provider, behind, all, eighths); text != "" {
+				return text
+			}
+		}
+		if text := s.askedAgain(provider, behind, all/2); text != "" {
+			return text
+		}
 	}
 	return ""
+}
+
+// wholeBehind returns what a session costs in which the user asks behind something, shown whole.
+func (s *script) wholeBehind(behind string) (int, string) {
+	s.id = recallSession(fmt.Sprintf("asks behind %s, shown whole", behind))
+	if _, text := s.asksBehind(behind); text != "" {
+		return 0, text
+	}
+	res, err := s.assemble(1<<20, nil)
+	if err != nil {
+		return 0, fmt.Sprintf("assemble: error %v", err)
+	}
+	return s.recounted(res)
 }
 
 // stillAsked looks for the question in a window of some eighths of what all costs.

@@ -39,7 +39,7 @@ type turnHost struct {
 
 func scriptTurn(s *script) string {
 	rng := rand.New(rand.NewSource(s.seed)) //nolint:gosec // what is drawn is no secret
-	for n := range 14 {
+	for _, n := range s.few(14) {
 		s.id = recallSession(fmt.Sprintf("turn %d", n))
 		h := turnHost{script: s, rng: rng, accepted: map[string]int{}, system: rng.Intn(2) == 0,
 			names: []string{"", "time", "asked", "id", ""}[n%5], anew: n%3 == 1, stamped: n > 5 && n < 12, listed: n > 11} // each kind of host, and some of them twice
@@ -60,7 +60,7 @@ func scriptTurn(s *script) string {
 // for more.
 func (s *script) behindAlike() string {
 	committer, commits := s.engine.(core.TurnCommitter)
-	for budget := range 12 {
+	for _, budget := range s.few(12) {
 		s.id = recallSession(fmt.Sprintf("behind what it was given, %d", budget))
 		var all []message.Message
 		for turn := range 4 {
