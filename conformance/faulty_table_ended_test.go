@@ -125,6 +125,25 @@ func tableHandedBack() []broken {
 			return res, err
 		}
 	})
+	out = append(out, caughtBy("contract.undone", "a rollback does nothing where the child has a conversation", recalling(nil), func(w *wrongEngine) {
+		var last core.SessionID
+		w.before = func(_ string, req any) {
+			if r, ok := req.(*core.SpawnRequest); ok {
+				last = r.Child
+			}
+		}
+		w.after = func(_ string, res any) {
+			if sp, ok := res.(*core.Spawn); ok {
+				child, back := last, sp.Rollback
+				sp.Rollback = func(ctx context.Context) error {
+					if d, err := w.Describe(ctx, engine.DescribeRequest{Session: child}); err == nil && d.Entries > 0 {
+						return nil
+					}
+					return back(ctx)
+				}
+			}
+		}
+	}))
 	undone("a rollback ends the grants of all subagents", func(w *wrongEngine, undone *[]core.SessionID) {
 		w.search = func(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
 			res, err := w.Engine.Search(ctx, req)

@@ -55,6 +55,37 @@ func tableTurns() []broken {
 	}
 	both := func(w *wrongEngine, change turned) { committed(w, change); afterwards(w, change) }
 	all := func(core.SessionID, []message.Message, int) bool { return true }
+	// The same call is taken for the one that was made last.
+	calls := func(name string, takes func(asked, was string) bool) {
+		out = append(out, caughtBy("contract.tries", name, recalling(nil), func(w *wrongEngine) {
+			last := make(map[string]string)
+			w.before = func(_ string, req any) {
+				r, ok := req.(*core.AssembleRequest)
+				if !ok || r.Transcript == nil {
+					return
+				}
+				list := slices.Clone(r.Transcript.Messages)
+				for i := range list {
+					list[i].Parts = slices.Clone(list[i].Parts)
+					for n := range list[i].Parts {
+						p := &list[i].Parts[n]
+						if p.Kind != message.ToolCall {
+							continue
+						}
+						says := r.Session.Session + p.Name + p.Args + list[i].Text()
+						if was := last[says]; was != "" && takes(p.CallID, was) {
+							p.CallID = was
+						} else {
+							last[says] = p.CallID
+						}
+					}
+				}
+				r.Transcript = &core.Transcript{Messages: list, Whole: r.Transcript.Whole, Skipped: r.Transcript.Skipped}
+			}
+		}))
+	}
+	calls("a call that is made again is the first one", func(string, string) bool { return true })
+	calls("a call is the longest one that said the same", func(asked, was string) bool { return len(was) > len(asked) })
 	turn("what was shown is stored again when it is committed", func(w *wrongEngine) { stored(w, committed, all) })
 	turn("what was shown is stored again when it is told afterwards", func(w *wrongEngine) { stored(w, afterwards, all) })
 	turn("what is known by its time is stored again", func(w *wrongEngine) {

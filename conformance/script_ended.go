@@ -291,6 +291,21 @@ func scriptUndone(s *script) string {
 			}
 		}
 	}
+	used := kid("used")
+	sp, text := s.spawned(core.SpawnIsolated, used)
+	if text != "" {
+		return text
+	}
+	task, text := s.talk(used, 2, 4)
+	if text != "" {
+		return text
+	}
+	if err := sp.Rollback(s.ctx()); err != nil {
+		return fmt.Sprintf("rollback of a preparation whose subagent has a conversation: error %v", err)
+	}
+	if s.reaches(used, marksIn(said[0].Text())[0]) || s.reaches(s.id, marksIn(task[0].Text())[0]) {
+		return "a preparation was rolled back once its subagent had a conversation, and it or its parent still finds what the other one said"
+	}
 	if opened.GrantID == "" {
 		return ""
 	}

@@ -368,7 +368,8 @@ type SpawnRequest struct {
 
 // Spawn is a prepared subagent.
 type Spawn struct {
-	// Rollback undoes the preparation when the launch failed: neither session opens anything to the other. It may be called once; never nil.
+	// Rollback undoes the preparation when the launch failed: neither session opens anything to the other. A child that has stored something keeps its conversation,
+	// a fork with what it began with. It may be called once; never nil.
 	Rollback func(ctx context.Context) error `json:"-"`
 	// GrantID names the grant the child got; empty when it got none.
 	GrantID string `json:"grantId,omitempty"`

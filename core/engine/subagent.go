@@ -255,13 +255,19 @@ func (e *Engine) inherits(ctx context.Context, parent, child core.SessionID) err
 	})
 }
 
-// rollback takes a preparation back, unless the child has been used.
+// rollback takes a preparation back. A child that has been used keeps its conversation, and nothing stays open to it.
 func (e *Engine) rollback(ctx context.Context, child core.SessionID, had core.View) error {
 	return e.retry(ctx, child, func(s *session) error {
-		if s.view.Parent == nil || s.view.Next > had.Next {
+		if s.view.Parent == nil {
 			return nil
 		}
 		v := had.Clone()
+		if s.view.Next > had.Next {
+			if v = s.view.Clone(); len(v.Grants) == 0 {
+				return nil
+			}
+			v.Apply(edit.Revoke{})
+		}
 		s.cool()
 		s.outputs = nil
 		return s.publish(ctx, v)

@@ -17,6 +17,8 @@ type matching struct {
 	blank, asks  []bool
 	// calls is, for each row that answers a call which the host shows, the row with that call, else -1; called the known entry that a known entry answers, or -1.
 	calls, called []int
+	// knownIDs and hostIDs are the ids of calls of both as names have them, also where they tell nothing.
+	knownIDs, hostIDs []string
 	// The first rows are what the engine returned when the first anchors were known; given is 0 where they may be alike only.
 	given, then int
 	// anew are the kinds of names that the host made anew for messages which others of their names show to be the same.
@@ -29,15 +31,16 @@ func (in *Reading) matching(known []Known, hard []int, anchors []string, rows []
 	ids := !again(known) && !in.again(rows) // else they say nothing
 	names, called := namesOf(known, ids)
 	m.names, m.called = make([]Name, len(hard)), make([]int, len(hard))
+	m.knownIDs = make([]string, len(hard))
 	at := make(map[int]int, len(hard))
 	for i, k := range hard {
 		at[k] = i
-		m.names[i], m.called[i] = names[k], -1
+		m.names[i], m.called[i], m.knownIDs[i] = names[k], -1, known[k].Name.Calls
 		if c, ok := at[called[k]]; ok {
 			m.called[i] = c
 		}
 	}
-	m.hosts, m.calls = in.names(rows, known, names, ids)
+	m.hosts, m.hostIDs, m.calls = in.names(rows, known, names, ids)
 	for i, r := range rows {
 		m.blank[i] = !r.Own && window.SaysNothing(in.t.Messages[r.Index])
 		m.asks[i] = !r.Own && in.t.Messages[r.Index].Role == message.User
@@ -244,6 +247,7 @@ func Fill(match []int, known, host []string) {
 // nothing was said behind it: sessions begin alike. A result whose call is shown, and is another one, is another one. So is what a user says at the end in the words of a turn that was taken back, where
 // the host calls it otherwise and others as it did.
 func (m *matching) apart(match []int) {
+	m.made(match)
 	for i, k := range match {
 		if k >= 0 && m.another(k, i) && m.calls[i] >= 0 && m.called[k] >= 0 && match[m.calls[i]] != m.called[k] {
 			match[i] = -1
@@ -298,6 +302,25 @@ func (m *matching) apart(match []int) {
 			return
 		}
 		match[i] = -1
+	}
+}
+
+// made takes back matches of calls under other ids all of whose results are others: the same was called again, and what is shown of it would answer another call.
+func (m *matching) made(match []int) {
+	shown, known, borne := make(map[int]bool), make(map[int]bool), make(map[int]bool)
+	for _, k := range m.called {
+		known[k] = true
+	}
+	for i, call := range m.calls {
+		if call >= 0 {
+			shown[call] = true
+			borne[call] = borne[call] || match[i] >= 0 && m.called[match[i]] == match[call]
+		}
+	}
+	for i, k := range match {
+		if k >= 0 && shown[i] && known[k] && !borne[i] && m.knownIDs[k] != m.hostIDs[i] {
+			match[i] = -1
+		}
 	}
 }
 
@@ -377,9 +400,9 @@ func namesOf(known []Known, ids bool) (out []Name, called []int) {
 }
 
 // names returns those of the host's messages, with the ids of calls, where they tell, and with what results answer. In what the engine returned rules may have made the
-// ids others, and merged a result with others: there these count where they are known, names being those of the known. calls are the rows that make the calls which rows
-// answer, or -1.
-func (in *Reading) names(rows []Row, known []Known, names []Name, ids bool) (out []Name, calls []int) {
+// ids others, and merged a result with others: there these count where they are known, names being those of the known. raw are the ids as they are, calls the rows that
+// make the calls which rows answer, or -1.
+func (in *Reading) names(rows []Row, known []Known, names []Name, ids bool) (out []Name, raw []string, calls []int) {
 	type place struct{ says, calls, of string }
 	there := make(map[place]bool)
 	if in.output == 0 && !slices.ContainsFunc(rows, func(r Row) bool { return r.Own }) {
@@ -390,7 +413,7 @@ func (in *Reading) names(rows []Row, known []Known, names []Name, ids bool) (out
 			there[p], there[place{p.says, p.calls, ""}], there[place{p.says, "", p.of}] = true, true, true
 		}
 	}
-	out, calls = make([]Name, len(rows)), make([]int, len(rows))
+	out, raw, calls = make([]Name, len(rows)), make([]string, len(rows)), make([]int, len(rows))
 	made := callers{}
 	for i, r := range rows {
 		m := &in.t.Messages[r.Index]
@@ -399,6 +422,7 @@ func (in *Reading) names(rows []Row, known []Known, names []Name, ids bool) (out
 			row = -1 // one of several that a message shows
 		}
 		n := FullName(m)
+		raw[i] = n.Calls
 		if calls[i] = made.of(m.Role, CallIDs(m), row); calls[i] >= 0 {
 			n.Of = rows[calls[i]].Fingerprint
 		}
@@ -413,7 +437,7 @@ func (in *Reading) names(rows []Row, known []Known, names []Name, ids bool) (out
 		}
 		out[i] = n
 	}
-	return out, calls
+	return out, raw, calls
 }
 
 // inAll leaves out of names what not all have whose messages say the same: one without could not be told from another one.
