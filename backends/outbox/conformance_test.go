@@ -9,6 +9,7 @@ import (
 	"github.com/contextengine/contextengine/backends/outbox"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 )
 
@@ -64,6 +65,9 @@ func TestConformance(t *testing.T) {
 	for name, newPair := range pairs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name == "sqlite-openbrain" {
+				needs.NoRace(t) // minutes with it, and what runs at once here is the outbox
+			}
 			opened := map[core.Store]pair{}
 			conformance.TestStore(t, func(tb testing.TB) core.Store {
 				tb.Helper()

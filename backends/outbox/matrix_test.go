@@ -11,6 +11,7 @@ import (
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/models/tiktoken"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/hybrid"
@@ -54,6 +55,9 @@ func TestMatrix(t *testing.T) {
 	for name, newPair := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name == "sqlite-openbrain" {
+				needs.NoRace(t) // minutes with it, and what runs at once here is the outbox
+			}
 			conformance.TestMatrix(t, matrixOver(name, newPair), o200k.Count, conformance.WithCases(4))
 		})
 	}
