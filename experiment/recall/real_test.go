@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/experiment/recall"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // reached are figures of the development half, in percent, as the lexical index's own tests measure them.
@@ -28,6 +29,7 @@ func assertReached(t *testing.T, a recall.ArmResult, figures []reached) {
 
 // TestLoCoMo: the figures of the lexical index come out of the engine's parts.
 func TestLoCoMo(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel()
 	res := measure(t, recall.Plan{Dataset: realData(t, "locomo/locomo-dev.json"), Seed: 1, Arms: []recall.Arm{arm(t, "memory", memoryStore, plain, nil)}})
 	a := res.Arms[0]
@@ -63,6 +65,7 @@ func TestSameOrder(t *testing.T) {
 
 // TestBEAM is the same for chats with long answers, where passages are packed.
 func TestBEAM(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel()
 	res := measure(t, recall.Plan{Dataset: realData(t, "beam"), Arms: []recall.Arm{arm(t, "memory", memoryStore, plain, nil)}})
 	assertReached(t, res.Arms[0], []reached{{"all", "4k", 85.2, 84}, {"all", "R@10", 61.1, 60}})

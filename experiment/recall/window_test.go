@@ -8,6 +8,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/experiment/questions"
 	"github.com/contextengine/contextengine/experiment/recall"
+	"github.com/contextengine/contextengine/internal/needs"
 )
 
 // standingOf measures what stands in windows of one budget.
@@ -39,6 +40,7 @@ func TestEvidenceInWindows(t *testing.T) {
 
 // TestLoCoMoWindows: what the engine's defaults are worth, in the window.
 func TestLoCoMoWindows(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel()
 	set := realData(t, "locomo/locomo-dev.json")
 	got, _ := standingOf(t, set, 2000, true, plain)

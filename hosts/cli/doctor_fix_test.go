@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/hosts/cli"
 	"github.com/contextengine/contextengine/internal/files"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 	"github.com/contextengine/contextengine/registry/builtin"
 )
@@ -181,6 +182,7 @@ func TestDoctorFixLeftovers(t *testing.T) {
 
 // TestDoctorFixOutbox: what an outbox holds is delivered, or it is said why not, and nothing is lost.
 func TestDoctorFixOutbox(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel() // it waits for a server that is away
 	srv := openbraintest.New(t, openbraintest.Strict(20, false))
 	config := write(t, "c.yaml", strings.NewReplacer("URL", srv.URL(), "KEY", srv.Key(), "PATH", filepath.Join(t.TempDir(), "store.db")).

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/contextengine/contextengine/hosts/cli"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/registry/builtin"
 )
 
@@ -71,6 +72,7 @@ func TestEvaluatePageTroubles(t *testing.T) {
 
 // TestEvaluatePageOfASweep: charts show as many configurations as can be told apart, tables all; what stands under the name of a secret stays out.
 func TestEvaluatePageOfASweep(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel()
 	got := page(t, cli.ExitOK, "evaluate", evaluateFixtures+"own.jsonl", "--set", "searchers.lexical.k1=0.7,0.9,1.1", "--set", "retriever.hybrid.limit=1,5,50")
 	says(t, got, "the first configuration and the best 5 of the other 8", "searchers.lexical.k1", "about one in twenty", "--set searchers.lexical.k1=0.7,0.9,1.1", "--set retriever.hybrid.limit=1,5,50",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/experiment/recall"
 	"github.com/contextengine/contextengine/hosts/cli"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/internal/pgtest"
 	"github.com/contextengine/contextengine/registry/builtin"
 )
@@ -129,6 +130,7 @@ func TestEvaluateErrors(t *testing.T) {
 
 // TestEvaluateStores: the search of PostgreSQL itself stands in the same table as lexical search over every store, and nothing stays there.
 func TestEvaluateStores(t *testing.T) {
+	needs.NoRace(t)
 	t.Parallel()
 	var servers pgtest.Servers
 	t.Cleanup(servers.Stop)

@@ -9,11 +9,13 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/contextengine/contextengine/hosts/cli"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/registry/builtin"
 )
 
 // Tables keep to 80 characters however long the names in them are; --wide shows all there is.
 func TestTablesFit(t *testing.T) {
+	needs.NoRace(t)
 	dir := t.TempDir()
 	long := strings.Repeat("long-", 24) + "name"
 	at := func(name, text string) string {
