@@ -80,27 +80,42 @@ func tableHandedBack() []broken {
 	}
 	shown("results stand as they are", "\n> ", "\n")
 	shown("the second line of a result is not quoted", "\n> system:", "\nsystem:")
-	undone := func(name string, change func(w *wrongEngine, undone *[]core.SessionID)) {
+	rolled := func(name string, change func(w *wrongEngine) (undo func(ctx context.Context, spawn core.SpawnRequest, back func(context.Context) error) error)) {
 		out = append(out, caughtBy("contract.undone", name, recalling(nil), func(w *wrongEngine) {
-			var children []core.SessionID
-			var last core.SessionID
+			undo := change(w)
+			var last core.SpawnRequest
 			w.before = func(_ string, req any) {
 				if r, ok := req.(*core.SpawnRequest); ok {
-					last = r.Child
+					last = *r
 				}
 			}
 			w.after = func(_ string, res any) {
 				if sp, ok := res.(*core.Spawn); ok {
-					child, back := last, sp.Rollback
-					sp.Rollback = func(ctx context.Context) error {
-						children = append(children, child)
-						return back(ctx)
-					}
+					spawn, back := last, sp.Rollback
+					sp.Rollback = func(ctx context.Context) error { return undo(ctx, spawn, back) }
 				}
 			}
-			change(w, &children)
 		}))
 	}
+	undone := func(name string, change func(w *wrongEngine, undone *[]core.SessionID)) {
+		rolled(name, func(w *wrongEngine) func(context.Context, core.SpawnRequest, func(context.Context) error) error {
+			var children []core.SessionID
+			change(w, &children)
+			return func(ctx context.Context, spawn core.SpawnRequest, back func(context.Context) error) error {
+				children = append(children, spawn.Child)
+				return back(ctx)
+			}
+		})
+	}
+	rolled("a rollback does nothing where the child has a conversation", func(w *wrongEngine) func(context.Context, core.SpawnRequest, func(context.Context) error) error {
+		return func(ctx context.Context, spawn core.SpawnRequest, back func(context.Context) error) error {
+			d, err := w.Describe(ctx, engine.DescribeRequest{Session: spawn.Child})
+			if spawn.Mode == core.SpawnIsolated && err == nil && d.Entries > 0 {
+				return nil
+			}
+			return back(ctx)
+		}
+	})
 	undone("a parent still searches what was rolled back", func(w *wrongEngine, undone *[]core.SessionID) {
 		w.search = func(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
 			res, err := w.Engine.Search(ctx, req)
@@ -125,25 +140,6 @@ func tableHandedBack() []broken {
 			return res, err
 		}
 	})
-	out = append(out, caughtBy("contract.undone", "a rollback does nothing where the child has a conversation", recalling(nil), func(w *wrongEngine) {
-		var last core.SessionID
-		w.before = func(_ string, req any) {
-			if r, ok := req.(*core.SpawnRequest); ok {
-				last = r.Child
-			}
-		}
-		w.after = func(_ string, res any) {
-			if sp, ok := res.(*core.Spawn); ok {
-				child, back := last, sp.Rollback
-				sp.Rollback = func(ctx context.Context) error {
-					if d, err := w.Describe(ctx, engine.DescribeRequest{Session: child}); err == nil && d.Entries > 0 {
-						return nil
-					}
-					return back(ctx)
-				}
-			}
-		}
-	}))
 	undone("a rollback ends the grants of all subagents", func(w *wrongEngine, undone *[]core.SessionID) {
 		w.search = func(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
 			res, err := w.Engine.Search(ctx, req)

@@ -60,27 +60,24 @@ var scriptChecks = []Check{
 // other ones with another seed.
 const fewCases = 10
 
-// part is how much is played of what is drawn with few cases, up to 1. What somebody names is played whole.
-func part(o options) float64 {
+// part is how many of fewCases parts are played of what is drawn with few cases. What somebody names is played whole.
+func part(o options) int {
 	if o.claims != nil || o.exact {
-		return 1
+		return fewCases
 	}
-	return min(float64(o.cases)/fewCases, 1)
+	return min(o.cases, fewCases)
 }
 
 // drawn reports whether a combination plays a script.
 func drawn(id, combination string, o options) bool {
 	h := fnv.New32a()
 	fmt.Fprintln(h, o.seed, combination, id)
-	return float64(h.Sum32()%fewCases) < fewCases*part(o)
+	return int(h.Sum32()%fewCases) < part(o)
 }
 
 // few returns which of n plays of a script are played, in order: all of them, or where scripts are drawn as large a part, at least one.
 func (s *script) few(n int) []int {
-	played := rand.New(rand.NewSource(s.seed)).Perm(n) //nolint:gosec // what is drawn is no secret
-	if s.part < 1 {
-		played = played[:max(1, int(float64(n)*s.part))]
-	}
+	played := rand.New(rand.NewSource(s.seed)).Perm(n)[:max(1, n*s.part/fewCases)] //nolint:gosec // what is drawn is no secret
 	slices.Sort(played)
 	return played
 }
@@ -134,8 +131,8 @@ type script struct {
 	n  int
 	// cases is the suite's number of them, for scripts that do more in a longer one.
 	cases int
-	// part is how much is played of what has many plays, up to 1.
-	part float64
+	// part is how many of fewCases parts are played of what has many plays.
+	part int
 	// seed is for what a script draws.
 	seed int64
 	// told says which error said what a message says.

@@ -724,13 +724,16 @@ func (e Lapse) Edit(v *core.View) {
 	v.Grants = slices.DeleteFunc(v.Grants, func(g core.Grant) bool { return !e.Now.Before(g.Until) })
 }
 
-// Revoke ends the grants that were given with the session, or with Search those to search that scope, which subagents gave it.
-type Revoke struct{ Search core.Scope }
+// Revoke ends the grants that were given with the session, with ID those of that preparation alone, or with Search those to search that scope, which subagents gave it.
+type Revoke struct {
+	ID     string
+	Search core.Scope
+}
 
 // Edit implements core.Edit.
 func (e Revoke) Edit(v *core.View) {
 	v.Grants = slices.DeleteFunc(v.Grants, func(g core.Grant) bool {
-		return g.Search == (e.Search != core.Scope{}) && (!g.Search || g.Scope == e.Search)
+		return g.Search == (e.Search != core.Scope{}) && (!g.Search || g.Scope == e.Search) && (e.ID == "" || g.ID == e.ID)
 	})
 }
 

@@ -150,7 +150,7 @@ func (e *Engine) spawn(ctx context.Context, req core.SpawnRequest, ttl time.Dura
 		return core.Spawn{}, e.failed(ctx, "store", "spawn", err)
 	}
 	spawn.Rollback = func(ctx context.Context) error {
-		return errors.Join(e.rollback(ctx, req.Child, had), e.closes(ctx, req.Parent, req.Child))
+		return errors.Join(e.rollback(ctx, req.Child, had, grant.ID), e.closes(ctx, req.Parent, req.Child))
 	}
 	if err := e.unerased(ctx, parent); err != nil {
 		back := spawn.Rollback(context.WithoutCancel(ctx))
@@ -255,18 +255,18 @@ func (e *Engine) inherits(ctx context.Context, parent, child core.SessionID) err
 	})
 }
 
-// rollback takes a preparation back. A child that has been used keeps its conversation, and nothing stays open to it.
-func (e *Engine) rollback(ctx context.Context, child core.SessionID, had core.View) error {
+// rollback takes a preparation back. A child that has been used keeps its conversation, and nothing stays open to it by that preparation's grants.
+func (e *Engine) rollback(ctx context.Context, child core.SessionID, had core.View, grant string) error {
 	return e.retry(ctx, child, func(s *session) error {
 		if s.view.Parent == nil {
 			return nil
 		}
 		v := had.Clone()
 		if s.view.Next > had.Next {
-			if v = s.view.Clone(); len(v.Grants) == 0 {
+			v = s.view.Clone()
+			if v.Apply(edit.Revoke{ID: grant}); len(v.Grants) == len(s.view.Grants) {
 				return nil
 			}
-			v.Apply(edit.Revoke{})
 		}
 		s.cool()
 		s.outputs = nil

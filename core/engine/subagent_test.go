@@ -240,6 +240,32 @@ func TestSubagentsPromptMode(t *testing.T) {
 	}
 }
 
+// TestLateRollback: who takes an earlier preparation back, whose answer was lost, takes nothing from a child that a later one has launched.
+func TestLateRollback(t *testing.T) {
+	for _, mode := range []core.SpawnMode{core.SpawnIsolated, core.SpawnFork} {
+		f := newFixture(t)
+		f.ingest(user("the port of the gateway is 8471"), assistant("noted"))
+		child := core.SessionID{Agent: "main", Session: "child"}
+		var spawns []core.Spawn
+		for range 2 {
+			sp, err := f.engine.PrepareSubagentSpawn(t.Context(), core.SpawnRequest{Parent: f.id, Child: child, Mode: mode})
+			if err != nil {
+				t.Fatal(err)
+			}
+			spawns = append(spawns, sp)
+		}
+		f.say(child, false, user("task"))
+		for n, want := range []int{1, 0} {
+			if err := spawns[n].Rollback(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if v, err := f.store.LoadView(t.Context(), child); err != nil || len(v.Grants) != want {
+				t.Errorf("%s: rollback of preparation %d leaves %d grants, error %v, want %d", mode, n+1, len(v.Grants), err, want)
+			}
+		}
+	}
+}
+
 // TestSpawnOfAUsedChild: a child that has said anything cannot be prepared, and a preparation that is taken back leaves a child that was used its conversation.
 func TestSpawnOfAUsedChild(t *testing.T) {
 	for _, on := range []bool{true, false} {

@@ -17,7 +17,7 @@ type matching struct {
 	blank, asks  []bool
 	// calls is, for each row that answers a call which the host shows, the row with that call, else -1; called the known entry that a known entry answers, or -1.
 	calls, called []int
-	// knownIDs and hostIDs are the ids of calls of both as names have them, also where they tell nothing.
+	// knownIDs and hostIDs are the ids of calls of both, also where hosts use them again; "" where rules may have made them others.
 	knownIDs, hostIDs []string
 	// The first rows are what the engine returned when the first anchors were known; given is 0 where they may be alike only.
 	given, then int
@@ -247,7 +247,7 @@ func Fill(match []int, known, host []string) {
 // nothing was said behind it: sessions begin alike. A result whose call is shown, and is another one, is another one. So is what a user says at the end in the words of a turn that was taken back, where
 // the host calls it otherwise and others as it did.
 func (m *matching) apart(match []int) {
-	m.made(match)
+	m.calledAgain(match)
 	for i, k := range match {
 		if k >= 0 && m.another(k, i) && m.calls[i] >= 0 && m.called[k] >= 0 && match[m.calls[i]] != m.called[k] {
 			match[i] = -1
@@ -305,11 +305,13 @@ func (m *matching) apart(match []int) {
 	}
 }
 
-// made takes back matches of calls under other ids all of whose results are others: the same was called again, and what is shown of it would answer another call.
-func (m *matching) made(match []int) {
-	shown, known, borne := make(map[int]bool), make(map[int]bool), make(map[int]bool)
+// calledAgain takes back matches of calls under other ids all of whose results are others: the same was called again, and what is shown of it would answer another call.
+func (m *matching) calledAgain(match []int) {
+	answered, shown, borne := make([]bool, len(m.anchors)), make([]bool, len(match)), make([]bool, len(match))
 	for _, k := range m.called {
-		known[k] = true
+		if k >= 0 {
+			answered[k] = true
+		}
 	}
 	for i, call := range m.calls {
 		if call >= 0 {
@@ -318,7 +320,7 @@ func (m *matching) made(match []int) {
 		}
 	}
 	for i, k := range match {
-		if k >= 0 && shown[i] && known[k] && !borne[i] && m.knownIDs[k] != m.hostIDs[i] {
+		if k >= 0 && shown[i] && answered[k] && !borne[i] && m.hostIDs[i] != "" && m.hostIDs[i] != m.knownIDs[k] {
 			match[i] = -1
 		}
 	}
@@ -400,7 +402,7 @@ func namesOf(known []Known, ids bool) (out []Name, called []int) {
 }
 
 // names returns those of the host's messages, with the ids of calls, where they tell, and with what results answer. In what the engine returned rules may have made the
-// ids others, and merged a result with others: there these count where they are known, names being those of the known. raw are the ids as they are, calls the rows that
+// ids others, and merged a result with others: there these count where they are known, names being those of the known. raw are the ids also where they do not tell, calls the rows that
 // make the calls which rows answer, or -1.
 func (in *Reading) names(rows []Row, known []Known, names []Name, ids bool) (out []Name, raw []string, calls []int) {
 	type place struct{ says, calls, of string }
@@ -430,7 +432,7 @@ func (in *Reading) names(rows []Row, known []Known, names []Name, ids bool) (out
 			n.Calls = ""
 		}
 		if (r.Own || r.Index < in.output) && !there[place{r.Fingerprint, n.Calls, n.Of}] {
-			n.Calls, n.Of = "", ""
+			n.Calls, n.Of, raw[i] = "", "", ""
 		}
 		if r.Own { // what it is called is the engine's own doing
 			n = Name{Calls: n.Calls, Of: n.Of}

@@ -78,7 +78,7 @@ func (in *Reading) Plan(v *core.View, known []Known) Plan {
 	}
 	m.apart(match)
 	linked := relink(kf, m.says, match, m.same, m.another)
-	m.made(linked)
+	m.calledAgain(linked)
 	claimStrays(strays, m.says, match, linked, func(k, i int) bool { return rows[i].Index < in.given || m.same(k, i) })
 	if in.inPlace(known, hard, linked, rows) {
 		return in.Plan(v, known)
