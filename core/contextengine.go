@@ -276,7 +276,8 @@ type AssembleResult struct {
 	// CompactionDue says that enough history left the window for a compaction to be worth it. How much is enough is the engine's; many times the budget is.
 	// It is said in every prompt until a compaction changed that.
 	CompactionDue bool `json:"compactionDue,omitempty"`
-	// RecallAt and RecallLen locate the recall block in Messages: RecallLen messages from index RecallAt on; both 0 when there is none.
+	// RecallAt and RecallLen locate the recall block of the newest turn in Messages: RecallLen messages from index RecallAt on; both 0 when there is none, and where a rule
+	// joined it with another message. Blocks of earlier turns that still stand are told by Choices alone.
 	RecallAt  int `json:"recallAt,omitempty"`
 	RecallLen int `json:"recallLen,omitempty"`
 	// Choices says for every message of Messages why it is there, and for what was left out why it is not.
