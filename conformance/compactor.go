@@ -69,6 +69,8 @@ type piece struct {
 	Size  int
 	// Joined puts all results into one message, with words of the host's behind them; each but the first is a third of it.
 	Joined bool
+	// Ended puts the entry of a subagent that ended between a call and its last result.
+	Ended bool
 	// Odd makes a plain message one that hosts and engines write more seldom, see oddPieces.
 	Odd int
 }
@@ -111,6 +113,9 @@ func (p piece) String() string {
 	if p.Joined {
 		joined = ", in one message"
 	}
+	if p.Ended {
+		joined += ", a subagent ends between them"
+	}
 	return fmt.Sprintf("%d calls with results %s size %d%s", p.Calls, p.Text, p.Size, joined)
 }
 
@@ -120,7 +125,7 @@ func genPieces(r *rand.Rand) []piece {
 		out[i] = piece{Text: textKind(r.Intn(int(textKinds))), Size: r.Intn(40)}
 		if r.Intn(3) == 0 {
 			out[i].Calls = 1 + r.Intn(3)
-			out[i].Joined = r.Intn(3) == 0
+			out[i].Joined, out[i].Ended = r.Intn(3) == 0, r.Intn(4) == 0
 		}
 		if r.Intn(40) == 0 {
 			out[i].Size = 3000
@@ -143,16 +148,19 @@ func pieceShrinker() gopter.Shrinker {
 			out = append(out, piece{Text: p.Text, Size: p.Size})
 		}
 		if p.Joined {
-			out = append(out, piece{Calls: p.Calls, Text: p.Text, Size: p.Size})
+			out = append(out, piece{Calls: p.Calls, Text: p.Text, Size: p.Size, Ended: p.Ended})
+		}
+		if p.Ended {
+			out = append(out, piece{Calls: p.Calls, Text: p.Text, Size: p.Size, Joined: p.Joined})
 		}
 		if p.Odd > 0 {
 			out = append(out, piece{Text: p.Text, Size: p.Size})
 		}
 		if p.Text != textPlain {
-			out = append(out, piece{Calls: p.Calls, Size: p.Size, Joined: p.Joined})
+			out = append(out, piece{Calls: p.Calls, Size: p.Size, Joined: p.Joined, Ended: p.Ended})
 		}
 		if p.Size > 0 {
-			out = append(out, piece{Calls: p.Calls, Text: p.Text, Size: p.Size / 2, Joined: p.Joined})
+			out = append(out, piece{Calls: p.Calls, Text: p.Text, Size: p.Size / 2, Joined: p.Joined, Ended: p.Ended})
 		}
 		return out
 	})
@@ -290,6 +298,10 @@ func (r *compactorRun) task(force bool) core.Compaction {
 		add(g, call)
 		joined := message.Message{Role: message.Tool}
 		for i := range p.Calls {
+			if p.Ended && (i == g%p.Calls && !p.Joined || i == 0 && p.Joined) {
+				add(g, message.New(message.User, "the subagent says "+text))
+				r.entries[len(r.entries)-1].Type = core.TypeSubagent
+			}
 			result := message.Part{Kind: message.ToolResult, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Text: text, IsError: (g+i)%3 == 1}
 			switch {
 			case !p.Joined:

@@ -207,6 +207,20 @@ func outsideVectors() []broken {
 			}
 			return c.Store.PutVectors(ctx, space, v)
 		}),
+		put("what has the hash of one that is there is the same", func(c *companied, ctx context.Context, space string, v []vector.Vector) error {
+			have := map[string]uint64{}
+			name := func(v vector.Vector) string { return fmt.Sprint(v.ID, " ", v.Part) }
+			for _, agent := range []string{"agent-a", "agent-b"} {
+				page, err := c.Store.ScanVectors(ctx, vector.Query{Space: space, Agent: agent, Limit: core.MaxPage})
+				if err != nil {
+					return err
+				}
+				for _, old := range page.Vectors {
+					have[name(old)] = old.Hash
+				}
+			}
+			return c.Store.PutVectors(ctx, space, slices.DeleteFunc(slices.Clone(v), func(v vector.Vector) bool { hash, ok := have[name(v)]; return ok && hash == v.Hash }))
+		}),
 		rounded("numbers of half the length", 0x1fff), rounded("numbers of 16 bits of a float", 0xffff), rounded("the last bit lost", 1),
 		brokenCompanionOf("vectors", "spaces without any of the agent's", func(c *companied) {
 			c.spaces = func(ctx context.Context, agent string) ([]vector.Space, error) {

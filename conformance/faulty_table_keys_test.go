@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
+	"testing"
 
+	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 )
@@ -79,4 +82,57 @@ func replacedKeys() []broken {
 		}
 	}
 	return out
+}
+
+// remembersKeys lets a store answer a repetition of what it was given itself, without a look at what there is; what it deletes itself it does not remember.
+func remembersKeys(s *brokenStore) {
+	var mu sync.Mutex
+	given := map[string]string{}
+	name := func(e *core.Entry) string { return fmt.Sprintf("%s %q", e.SessionID(), e.Key) }
+	s.append = func(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		var known core.AppendResult
+		for i := range entries {
+			if id, ok := given[name(&entries[i])]; ok && id == entries[i].ID && ctx.Err() == nil {
+				known.IDs, known.Duplicates = append(known.IDs, id), known.Duplicates+1
+			}
+		}
+		if len(entries) > 0 && known.Duplicates == len(entries) {
+			return known, nil
+		}
+		res, err := s.Store.Append(ctx, entries)
+		if err == nil {
+			for i := range entries {
+				given[name(&entries[i])] = res.IDs[i]
+			}
+		}
+		return res, err
+	}
+	s.deleteFunc = func(ctx context.Context, scope core.Scope, ids []string) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		maps.DeleteFunc(given, func(_, id string) bool { return slices.Contains(ids, id) })
+		return s.Store.Delete(ctx, scope, ids)
+	}
+}
+
+// freedKeys are stores that remember keys which others, or an update, freed.
+func freedKeys() []broken {
+	opening := func(m *memory.Store) core.Store {
+		s := &brokenStore{Store: m, close: func() error { return nil }}
+		remembersKeys(s)
+		return s
+	}
+	return []broken{
+		brokenStoreOf("store: update", "the key and the id that an entry was given stay known together", remembersKeys, conformance.WithClaims("sequence.same")),
+		{class: "store: update", name: "what another opening deleted stays known", find: func(t *testing.T) []conformance.Finding {
+			t.Helper()
+			return early(3, func(opts ...conformance.Option) []conformance.Finding {
+				return conformance.ExamineStore(t, func(testing.TB) core.Store { return opening(memory.New()) }, opts...)
+			}, conformance.WithClaims("sequence.same"), conformance.WithAnother(func(_ testing.TB, first core.Store) core.Store {
+				return opening(first.(*brokenStore).Store) //nolint:forcetypeassert // all are
+			}))
+		}},
+	}
 }

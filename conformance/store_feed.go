@@ -440,6 +440,24 @@ func vectorKept(r *storeRun) string {
 	if text := r.vectorsHold(v, "one/3", all); text != "" {
 		return "after a vector was replaced: " + text
 	}
+	// One whose text is the same may be of another passage, or by another model of the same name.
+	for _, one := range []struct {
+		field  string
+		change func()
+	}{
+		{"values", func() { all[0].Values = []float32{9, 8, 9} }}, {"hash", func() { all[0].Hash++ }},
+		{"start", func() { all[0].Start++ }}, {"end", func() { all[0].End++ }},
+	} {
+		one.change()
+		given := all[0]
+		given.Values = slices.Clone(given.Values)
+		if err := v.PutVectors(r.ctx(), "one/3", []vector.Vector{given}); err != nil {
+			return fmt.Sprintf("PutVectors of one that differs by its %s: error %v", one.field, err)
+		}
+		if text := r.vectorsHold(v, "one/3", all); text != "" {
+			return fmt.Sprintf("after a vector was replaced by one that differs by its %s: %s", one.field, text)
+		}
+	}
 	for _, wrong := range [][]vector.Vector{{{ID: all[0].ID, Values: []float32{1, 2}}}, {{ID: all[0].ID, Values: []float32{1, 2, 3}}, {ID: all[1].ID, Values: []float32{1}}}} {
 		if err := v.PutVectors(r.ctx(), "one/3", wrong); !errors.Is(err, core.ErrInvalid) {
 			return fmt.Sprintf("PutVectors of another length: error %v, want ErrInvalid", err)

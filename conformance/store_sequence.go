@@ -41,6 +41,8 @@ type sequence struct {
 	dims int
 	// loose are entries of which it is open whether their vectors stay: what they say, or their type, was changed.
 	loose map[string]bool
+	// former are entries by the names that they had before they were removed, or got another key.
+	former []core.Entry
 	// gone are words that no entry says any more.
 	gone []string
 	did  []string
@@ -55,6 +57,8 @@ const (
 	sequenceSpace = "sequence/3"
 	// callsOfStep is how many calls a generated entry stands for; callsShown how many a finding lists.
 	callsOfStep, callsShown = 16, 16
+	// formerNames is how many of the newest former entries come again.
+	formerNames = 4
 )
 
 func sequenceSame(r *storeRun) string { return newSequence(r, r.users(2)).play() }
@@ -281,6 +285,22 @@ func (s *sequence) append() string {
 				e.ID, e.Session, e.Seq, what = s.fresh(), other.Session, other.Seq, "a position that is taken"
 			}
 			refused = what
+		case k < 6 && len(s.former) > 0:
+			old := s.former[len(s.former)-1-s.rnd.Intn(min(len(s.former), formerNames))]
+			e.Agent, e.Session, e.ID, e.Key, what = old.Agent, old.Session, old.ID, old.Key, "as one that was there"
+			taken := slices.IndexFunc(all, func(o core.Entry) bool { return o.Agent == e.Agent && o.ID == e.ID })
+			if i := slices.IndexFunc(all, func(o core.Entry) bool { return o.SessionID() == e.SessionID() && o.Key == e.Key }); i >= 0 {
+				if taken >= 0 && taken != i { // it would be both known and refused
+					e.ID = s.fresh()
+				}
+				want.IDs, want.Duplicates = append(want.IDs, all[i].ID), want.Duplicates+1
+				given, calls = append(given, e), append(calls, fmt.Sprintf("%q, whose key %q has", e.ID, all[i].ID))
+				continue
+			}
+			if e.Seq = free(s, all, e.SessionID()); taken >= 0 {
+				what = "an id that is taken, its key is not any more"
+				refused = what
+			}
 		default:
 			e.ID, e.Key, e.Seq = s.name(e.Agent), fmt.Sprint("K-", s.rnd.Intn(sequenceNames)), free(s, all, e.SessionID())
 			if slices.ContainsFunc(all, func(o core.Entry) bool { return o.Agent == e.Agent && o.ID == e.ID }) {
@@ -486,6 +506,9 @@ func (s *sequence) updates(scope core.Scope, id string, c core.Change, what stri
 	s.done("%s", call)
 	e := &s.all[there]
 	s.changed(*e, c.Message != nil)
+	if c.Key != "" && c.Key != e.Key {
+		s.former = append(s.former, *e)
+	}
 	if c.Type != "" {
 		s.loose[id] = true
 	}
@@ -524,6 +547,7 @@ func (s *sequence) without(gone func(core.Entry) bool) {
 			return false
 		}
 		s.changed(e, true)
+		s.former = append(s.former, e)
 		delete(s.vectors, e.ID)
 		delete(s.loose, e.ID)
 		return true

@@ -172,7 +172,7 @@ func (s *sequence) putVectors() string {
 	for i, id := range s.ids(agent, 1+s.rnd.Intn(3)) {
 		s.made++
 		values := []float32{float32(s.made), 1, -float32(i), 0.5}
-		given = append(given, vector.Vector{ID: id, Part: s.rnd.Intn(2), Start: i, End: i + 5, Hash: uint64(s.made), Values: values[:dims]})
+		given = append(given, s.differing(vector.Vector{ID: id, Part: s.rnd.Intn(2), Start: i, End: i + 5, Hash: uint64(s.made), Values: values[:dims]}))
 	}
 	// Of two with one id and part in a call it is not said which stays.
 	slices.SortStableFunc(given, byPart)
@@ -200,6 +200,27 @@ func (s *sequence) putVectors() string {
 		s.done("PutVectors of %q, part %d", g.ID, g.Part)
 	}
 	return ""
+}
+
+// differing makes a vector, sometimes, one that is there but for one of its fields.
+func (s *sequence) differing(v vector.Vector) vector.Vector {
+	i := slices.IndexFunc(s.vectors[v.ID], func(o vector.Vector) bool { return o.Part == v.Part })
+	if i < 0 || len(s.vectors[v.ID][i].Values) != len(v.Values) || s.one(2) {
+		return v
+	}
+	have := s.vectors[v.ID][i]
+	have.Values = slices.Clone(have.Values)
+	switch s.rnd.Intn(4) {
+	case 0:
+		have.Values[0] += 0.5
+	case 1:
+		have.Hash++
+	case 2:
+		have.Start++
+	case 3:
+		have.End++
+	}
+	return have
 }
 
 // putWrong stores vectors of another length than those that are there: of whichever agent these are, none is taken.

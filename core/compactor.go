@@ -19,7 +19,8 @@ import (
 // reports it and does what has to be done without the compactor, or fails where it was told to be strict; so it does with a compactor that panics, or does
 // not return in that time.
 //
-// Callers: Entries are whole groups in conversation order, at least one; Protected entries at the end must not be touched; Target < Tokens unless Force.
+// Callers: Entries are whole groups in conversation order, at least one; Protected entries at the end must not be touched; Target < Tokens unless Force. A call and its
+// results are one group, with the entry of a subagent that ended between them.
 // What a Compaction holds is the compactor's own, to write to as well.
 // One that does not own compaction is given the request, which it passes on to the runtime exactly once, and no history: Entries, Summaries, figures and Publish are
 // zero. It leaves the runtime the time that ctx has, no less, and passes on what that answers, also where ctx ended just before: the runtime has compacted.

@@ -194,11 +194,9 @@ func (f *frame) budgetError(c *call, total int) error {
 	return err
 }
 
-// groupsOf is history.Groups on the items of a session, heartbeats included as groups of their own.
+// groupsOf is history.Groups on the items of a session, heartbeats included as groups of their own. A subagent that ended between a call and its results is part of theirs.
 func groupsOf(items []item) []history.Group {
-	msgs := make([]message.Message, len(items))
-	for i := range items {
-		msgs[i] = items[i].entry.Message
-	}
-	return history.Groups(msgs)
+	return history.GroupsAround(len(items), func(i int) message.Message { return items[i].entry.Message }, func(i int) bool {
+		return items[i].entry.Type == core.TypeSubagent
+	})
 }

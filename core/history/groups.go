@@ -44,6 +44,41 @@ func Groups(msgs []message.Message) []Group {
 	return out
 }
 
+// GroupsAround is Groups of n messages, msg says which, where those that between reports belong to no other: one that stands between a call and its results is part of their
+// group, any other a group of its own.
+func GroupsAround(n int, msg func(i int) message.Message, between func(i int) bool) []Group {
+	msgs, at := make([]message.Message, 0, n), make([]int, 0, n)
+	for i := range n {
+		if !between(i) {
+			msgs, at = append(msgs, msg(i)), append(at, i)
+		}
+	}
+	groups := Groups(msgs)
+	if len(msgs) == n {
+		return groups
+	}
+	out := make([]Group, 0, n)
+	alone := func(to int) {
+		for from := endOf(out); from < to; from++ {
+			out = append(out, Group{From: from, To: from + 1})
+		}
+	}
+	for _, g := range groups {
+		alone(at[g.From])
+		out = append(out, Group{From: at[g.From], To: at[g.To-1] + 1})
+	}
+	alone(n)
+	return out
+}
+
+// endOf returns where the last group ends.
+func endOf(groups []Group) int {
+	if len(groups) == 0 {
+		return 0
+	}
+	return groups[len(groups)-1].To
+}
+
 // fewIDs is up to how many entries a map is cleared for reuse: clearing takes as long as the map once was large.
 const fewIDs = 64
 

@@ -39,28 +39,13 @@ func Units(c core.Compaction) []Unit {
 
 // divide divides all entries into units without their cost.
 func divide(entries []core.Entry) []Unit {
-	var msgs []message.Message
-	var at []int
-	for i := range entries {
-		if t := entries[i].Type; t != core.TypeSummary && t != core.TypeSubagent {
-			msgs = append(msgs, entries[i].Message)
-			at = append(at, i)
-		}
+	groups := history.GroupsAround(len(entries), func(i int) message.Message { return entries[i].Message }, func(i int) bool {
+		return entries[i].Type == core.TypeSummary || entries[i].Type == core.TypeSubagent
+	})
+	units := make([]Unit, len(groups))
+	for i, g := range groups {
+		units[i] = Unit{From: g.From, To: g.To}
 	}
-	var units []Unit
-	done := 0
-	single := func(to int) {
-		for ; done < to; done++ {
-			units = append(units, Unit{From: done, To: done + 1})
-		}
-	}
-	for _, g := range history.Groups(msgs) {
-		from, to := at[g.From], at[g.To-1]+1
-		single(from)
-		units = append(units, Unit{From: from, To: to})
-		done = to
-	}
-	single(len(entries))
 	return units
 }
 
