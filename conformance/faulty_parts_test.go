@@ -16,7 +16,6 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
-	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/strategies/archive"
 	"github.com/contextengine/contextengine/strategies/delegate"
 )
@@ -354,16 +353,6 @@ func plainCompactors() []fault {
 			for i := range p.Replace {
 				if n := len(p.Replace[i].Entries); n > 1 {
 					p.Replace[i].Entries = p.Replace[i].Entries[:n-1]
-				}
-			}
-			return p
-		}), []string{"patch.groups"}, "patch.progress", "patch.fallback", "patch.deadline"),
-		compactorFault("a result left where a subagent ended in front of it", sound, patch(func(c core.Compaction, p core.Patch) core.Patch {
-			for i := range p.Replace {
-				ids := p.Replace[i].Entries
-				at := slices.IndexFunc(c.Entries, func(e core.Entry) bool { return len(ids) > 1 && e.ID == ids[len(ids)-1] })
-				if at > 0 && c.Entries[at].Role == message.Tool && c.Entries[at-1].Type == core.TypeSubagent {
-					p.Replace[i].Entries = ids[:len(ids)-1]
 				}
 			}
 			return p

@@ -27,7 +27,27 @@ func tableCompacted() []broken {
 	silent("it comes in silence after a compaction", func(last string) bool { return last == "Compact" })
 	silent("it comes in silence in a new process", func(last string) bool { return last == "" })
 	silent("it goes in silence with a smaller budget", func(last string) bool { return last == "Assemble" })
+	out = append(out, caughtBy("contract.pairs", "one entry more is taken than a group has", recalling(nil), func(w *wrongEngine) {
+		w.after = func(_ string, res any) {
+			if c, ok := res.(*core.CompactResult); ok {
+				c.FirstKept = behind(w.Store(), c.FirstKept)
+			}
+		}
+	}))
 	return out
+}
+
+// behind returns the entry that stands behind another one in its session.
+func behind(s core.Store, id string) string {
+	got, err := s.Get(context.Background(), core.Scope{Agent: "agent-a"}, []string{id})
+	if err != nil {
+		return id
+	}
+	next, err := s.Scan(context.Background(), core.ScanQuery{Scope: got[0].SessionID().Scope(), FromSeq: got[0].Seq + 1, Limit: 1})
+	if err != nil || len(next.Entries) == 0 {
+		return id
+	}
+	return next.Entries[0].ID
 }
 
 // believing is a compactor that puts what a model says, or what was said, where the archive puts its note, as it is.

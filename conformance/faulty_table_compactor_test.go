@@ -121,6 +121,15 @@ func tableCompactors() []broken {
 				}
 			}
 		})
+		patch("replacements", base, "a result left where a subagent ended in front of it", func(c core.Compaction, p *core.Patch) {
+			for i := range p.Replace {
+				ids := p.Replace[i].Entries
+				at := slices.IndexFunc(c.Entries, func(e core.Entry) bool { return len(ids) > 1 && e.ID == ids[len(ids)-1] })
+				if at > 0 && c.Entries[at].Role == message.Tool && c.Entries[at-1].Type == core.TypeSubagent {
+					p.Replace[i].Entries = ids[:len(ids)-1]
+				}
+			}
+		})
 		patch("replacements", base, "everything, protected or not", func(c core.Compaction, p *core.Patch) {
 			if n := len(p.Replace); n > 0 {
 				p.Replace = p.Replace[:1]
