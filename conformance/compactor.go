@@ -69,17 +69,22 @@ type piece struct {
 	Size  int
 	// Joined puts all results into one message, with words of the host's behind them; each but the first is a third of it.
 	Joined bool
+	// Alike gives all calls of a message one id, as some hosts do.
+	Alike bool
 	// Ended puts the entry of a subagent that ended between a call and its last result.
 	Ended bool
 	// Odd makes a plain message one that hosts and engines write more seldom, see oddPieces.
 	Odd int
 }
 
-// oddPieces change a plain message into what compactors also meet.
-var oddPieces = []struct {
+// oddPiece changes a plain message.
+type oddPiece struct {
 	name   string
 	change func(e *core.Entry)
-}{
+}
+
+// oddPieces change a plain message into what compactors also meet.
+var oddPieces = []oddPiece{
 	{"ordinary", func(*core.Entry) {}},
 	{"of a subagent", func(e *core.Entry) { e.Type, e.Role, e.Message.Role = core.TypeSubagent, message.User, message.User }},
 	{"with an image", func(e *core.Entry) {
@@ -113,6 +118,9 @@ func (p piece) String() string {
 	if p.Joined {
 		joined = ", in one message"
 	}
+	if p.Alike {
+		joined += ", of one id"
+	}
 	if p.Ended {
 		joined += ", a subagent ends between them"
 	}
@@ -125,7 +133,7 @@ func genPieces(r *rand.Rand) []piece {
 		out[i] = piece{Text: textKind(r.Intn(int(textKinds))), Size: r.Intn(40)}
 		if r.Intn(3) == 0 {
 			out[i].Calls = 1 + r.Intn(3)
-			out[i].Joined, out[i].Ended = r.Intn(3) == 0, r.Intn(4) == 0
+			out[i].Joined, out[i].Ended, out[i].Alike = r.Intn(3) == 0, r.Intn(4) == 0, r.Intn(6) == 0
 		}
 		if r.Intn(40) == 0 {
 			out[i].Size = 3000
@@ -144,24 +152,20 @@ func genPieces(r *rand.Rand) []piece {
 func pieceShrinker() gopter.Shrinker {
 	return sliceShrinker(func(p piece) []piece {
 		var out []piece
-		if p.Calls > 0 {
-			out = append(out, piece{Text: p.Text, Size: p.Size})
+		try := func(worth bool, change func(*piece)) {
+			if worth {
+				smaller := p
+				change(&smaller)
+				out = append(out, smaller)
+			}
 		}
-		if p.Joined {
-			out = append(out, piece{Calls: p.Calls, Text: p.Text, Size: p.Size, Ended: p.Ended})
-		}
-		if p.Ended {
-			out = append(out, piece{Calls: p.Calls, Text: p.Text, Size: p.Size, Joined: p.Joined})
-		}
-		if p.Odd > 0 {
-			out = append(out, piece{Text: p.Text, Size: p.Size})
-		}
-		if p.Text != textPlain {
-			out = append(out, piece{Calls: p.Calls, Size: p.Size, Joined: p.Joined, Ended: p.Ended})
-		}
-		if p.Size > 0 {
-			out = append(out, piece{Calls: p.Calls, Text: p.Text, Size: p.Size / 2, Joined: p.Joined, Ended: p.Ended})
-		}
+		try(p.Calls > 0, func(s *piece) { *s = piece{Text: p.Text, Size: p.Size} })
+		try(p.Joined, func(s *piece) { s.Joined = false })
+		try(p.Alike, func(s *piece) { s.Alike = false })
+		try(p.Ended, func(s *piece) { s.Ended = false })
+		try(p.Odd > 0, func(s *piece) { s.Odd = 0 })
+		try(p.Text != textPlain, func(s *piece) { s.Text = textPlain })
+		try(p.Size > 0, func(s *piece) { s.Size /= 2 })
 		return out
 	})
 }
@@ -290,10 +294,16 @@ func (r *compactorRun) task(force bool) core.Compaction {
 			continue
 		}
 		name := []string{"read", "bash", "grep", "fetch", "ls"}[g%5]
+		idOf := func(i int) string {
+			if p.Alike {
+				i = 0
+			}
+			return fmt.Sprintf("c%d.%d", g, i)
+		}
 		call := message.New(message.Assistant, "")
 		call.Parts = nil
 		for i := range p.Calls {
-			call.Parts = append(call.Parts, message.Part{Kind: message.ToolCall, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Args: cmp.Or(r.args, `{"n":1}`)})
+			call.Parts = append(call.Parts, message.Part{Kind: message.ToolCall, CallID: idOf(i), Name: name, Args: cmp.Or(r.args, `{"n":1}`)})
 		}
 		add(g, call)
 		joined := message.Message{Role: message.Tool}
@@ -302,7 +312,7 @@ func (r *compactorRun) task(force bool) core.Compaction {
 				add(g, message.New(message.User, "the subagent says "+text))
 				r.entries[len(r.entries)-1].Type = core.TypeSubagent
 			}
-			result := message.Part{Kind: message.ToolResult, CallID: fmt.Sprintf("c%d.%d", g, i), Name: name, Text: text, IsError: (g+i)%3 == 1}
+			result := message.Part{Kind: message.ToolResult, CallID: idOf(i), Name: name, Text: text, IsError: (g+i)%3 == 1}
 			switch {
 			case !p.Joined:
 				add(g, message.Message{Role: message.Tool, Parts: []message.Part{result}})

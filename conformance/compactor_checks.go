@@ -97,7 +97,7 @@ func patchGroups(r *compactorRun) string {
 		return text
 	}
 	// What has to go may end within a group, also where a subagent ended in the midst of it.
-	front, behind := []piece{{Size: 20}, {Calls: 2, Size: 40, Ended: true}, {Calls: 1, Size: 40, Ended: true}}, []piece{{Size: 20}, {Size: 20}, {Size: 20}}
+	front, behind := []piece{{Size: 20}, {Calls: 2, Size: 40, Alike: true}, {Calls: 2, Size: 40, Ended: true}, {Calls: 1, Size: 40, Ended: true}}, []piece{{Size: 20}, {Size: 20}, {Size: 20}}
 	r.pieces = slices.Concat(front, r.pieces, behind)
 	const steps = 10
 	for n := range steps {
@@ -150,7 +150,12 @@ func patchText(r *compactorRun) string {
 	if text := r.trueTexts(r.task(true)); text != "" {
 		return text
 	}
-	return r.callsStay()
+	if text := r.callsStay(); text != "" {
+		return text
+	}
+	// Where nothing was said there is nothing to write down, and something stands there all the same.
+	r.pieces = slices.Repeat([]piece{{Odd: slices.IndexFunc(oddPieces, func(p oddPiece) bool { return p.name == "without parts" })}}, 60)
+	return r.inMoods(func() string { return r.trueTexts(r.task(true)) })
 }
 
 // longResult is as many words as are shortened by whoever shortens results.

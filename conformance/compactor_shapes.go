@@ -136,7 +136,7 @@ func patchShapes(r *compactorRun) string {
 
 // shaped is a task of one shape again and again.
 func (r *compactorRun) shaped(s shape) core.Compaction {
-	const times, newest = 9, 4
+	const times, newest = 13, 4 // more results than most keep as they are
 	r.pieces, r.entries, r.groups, r.published = nil, nil, map[string]int{}, nil
 	stubs := map[string]window.Stub{}
 	for g := range times {

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,6 +168,7 @@ func plainRetrievers() []fault {
 		askerFault("silent about searchers", func(a *asker) { a.blind = true }, "failure.retrieve"),
 		askerFault("silent when all fail", func(a *asker) { a.calm = true }, "failure.retrieve"),
 		askerFault("says what was asked", func(a *asker) { a.chatty = true }, "failure.retrieve"),
+		askerFault("scores are shares of the best", func(a *asker) { a.toBest = true }, "retrieve.scores"),
 		askerFault("late without an end", func(a *asker) { a.late = func(owed, _ int) bool { return owed > 0 } }, "retrieve.late-searcher"),
 		askerFault("late before it was asked", func(a *asker) { a.late = func(_, asked int) bool { return asked == 0 } }, "retrieve.late-searcher"),
 		askerFault("late while nothing is there", func(a *asker) { a.late = func(owed, asked int) bool { return asked == 1 && owed > 0 } }, "retrieve.late-searcher"),
@@ -204,8 +206,8 @@ type asker struct {
 	blind, impatient bool
 	// calm tells nobody where all failed, and chatty what was asked.
 	calm, chatty bool
-	// whole takes nothing of an answer that comes with an error.
-	whole bool
+	// whole takes nothing of an answer that comes with an error, toBest sorts by scores divided by the first.
+	whole, toBest bool
 	// late says whether something is, by how often it was asked; owed is how often a searcher was.
 	late        func(owed, asked int) bool
 	owed, asked atomic.Int64
@@ -246,7 +248,13 @@ func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, e
 		}
 		for _, h := range hits {
 			out = append(out, core.Candidate{Entry: h.Entry, Score: h.Score, Source: name})
+			if a.toBest {
+				out[len(out)-1].Score /= hits[0].Score
+			}
 		}
+	}
+	if a.toBest {
+		slices.SortStableFunc(out, func(x, y core.Candidate) int { return cmp.Compare(y.Score, x.Score) })
 	}
 	switch {
 	case a.impatient && ctx.Err() != nil:

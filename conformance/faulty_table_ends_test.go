@@ -75,6 +75,14 @@ func around(method string, f func(ctx context.Context, call func(context.Context
 
 func endStores() []broken {
 	var out []broken
+	for _, m := range []string{"Append", "Delete"} {
+		out = append(out, brokenStoreOf("store: cancel", m+" looks once more when all is done", around(m, func(ctx context.Context, call func(context.Context) error) error {
+			if err := call(ctx); err != nil {
+				return err
+			}
+			return ctx.Err()
+		})))
+	}
 	for _, m := range methods {
 		out = append(out,
 			brokenStoreOf("store: cancel", m+" goes on", around(m, func(ctx context.Context, call func(context.Context) error) error {

@@ -78,6 +78,7 @@ func tableSearchers() []broken {
 		}
 	})
 	bounds := func(name string, f func(q *core.SearchQuery)) { add(name, func(s *scanSearcher) { s.within = f }) }
+	bounds("bounds of whole seconds", func(q *core.SearchQuery) { q.From, q.To = q.From.Truncate(time.Second), q.To.Truncate(time.Second) })
 	bounds("the end alone is no bound", func(q *core.SearchQuery) {
 		if q.From.IsZero() {
 			q.To = time.Time{}

@@ -84,6 +84,8 @@ func retrieverContract() []Check {
 			Rule: "Retrieve returns when its context ends, with what it has or with the context's error, also while another call reads the store or waits for a searcher"},
 		{ID: "failure.retrieve", Promise: 9, Suite: SuiteRetriever, retriever: failureRetrieve, Needs: []Need{NeedSearchers},
 			Rule: "a searcher that fails or hangs, in what is granted too, is named in an error that wraps core.ErrPartial, beside what the others found; what one found that says core.ErrPartial counts; where all fail there is an error; none holds what was asked"},
+		{ID: "retrieve.scores", Suite: SuiteRetriever, retriever: retrieveScores, Needs: []Need{NeedSearchers},
+			Rule: "what a searcher finds best comes first, whatever sign its scores have: they order its own hits and say nothing else"},
 		{ID: "retrieve.late-searcher", Promise: 9, Suite: SuiteRetriever, retriever: lateSearcher, once: true, Needs: []Need{NeedSearchers},
 			Rule: "where any of its searchers is late, in the scope of the query or in what is granted, a retriever says Late of what was asked and is ready now, and of nothing else, has what it finds when it is asked again, and then nothing is late"},
 		{ID: "retrieve.clock", Promise: 6, Suite: SuiteRetriever, retriever: retrieveClock, once: true,

@@ -70,10 +70,10 @@ func retrieveConcurrent(r *retrieverRun) string {
 			asked, want = append(asked, q), append(want, candidateTexts(got))
 		}
 	}
-	beside := func(i int) string {
+	beside := func(of core.Retriever, i int) string {
 		q := asked[i]
 		q.InWindow = inWindow()
-		got, err := r.answer(r.retriever, q)
+		got, err := r.answer(of, q)
 		if err != nil {
 			return fmt.Sprintf("Retrieve beside others: error %v, want none", err)
 		}
@@ -83,9 +83,19 @@ func retrieveConcurrent(r *retrieverRun) string {
 		return ""
 	}
 	busy.Store(true)
+	if _, ok := r.retriever.(core.Attacher); ok { // one that has read nothing yet
+		store.busy.Store(true)
+		cold, text := r.attached(store)
+		if text == "" {
+			text = atOnce(len(asked), func(i int) string { return beside(cold, i) })
+		}
+		if text != "" {
+			return "the first queries at the same time: " + text
+		}
+	}
 	for n := range besideRounds {
 		store.busy.Store(n == 0)
-		if text := atOnce(len(asked), func(i int) string { return beside((i + n) % len(asked)) }); text != "" {
+		if text := atOnce(len(asked), func(i int) string { return beside(r.retriever, (i+n)%len(asked)) }); text != "" {
 			return text
 		}
 	}
@@ -94,7 +104,7 @@ func retrieveConcurrent(r *retrieverRun) string {
 	end := time.Now().Add(besideTime)
 	return atOnce(besideMany, func(i int) string {
 		for n := 0; n < besideMost && time.Now().Before(end); n++ {
-			if text := beside((i + 4*(n%3)) % len(asked)); text != "" {
+			if text := beside(r.retriever, (i+4*(n%3))%len(asked)); text != "" {
 				return text
 			}
 		}

@@ -51,6 +51,8 @@ type troubled struct {
 	over    <-chan struct{}
 	// answered is told after each answer; nil when nobody wants to know.
 	answered chan<- struct{}
+	// less is taken off all scores.
+	less float64
 }
 
 func (s *troubled) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, error) {
@@ -80,7 +82,7 @@ func (s *troubled) Search(ctx context.Context, q core.SearchQuery) ([]core.Hit, 
 			return nil, err
 		}
 		if !e.Hidden() && len(hits) < q.Limit && (q.Exclude == nil || !q.Exclude(e.ID)) {
-			hits = append(hits, core.Hit{Entry: e, Score: float64(e.Seq)})
+			hits = append(hits, core.Hit{Entry: e, Score: float64(e.Seq) - s.less})
 		}
 	}
 	if s.partly {
@@ -126,6 +128,29 @@ func failureRetrieve(r *retrieverRun) string {
 		}
 	}
 	return r.failAll()
+}
+
+// retrieveScores asks over a searcher whose scores are what is left when the same is taken off them.
+func retrieveScores(r *retrieverRun) string {
+	r.steps = append(r.steps, ordinary(9))
+	if text := r.fill(); text != "" {
+		return text
+	}
+	q := r.query(0, troubling)
+	want, err := r.answer(r.over(r.tb, map[string]core.Searcher{"sound": &troubled{store: r.store}}), q)
+	if err != nil {
+		return fmt.Sprintf("Retrieve over a sound searcher: error %v, want none", err)
+	}
+	for what, less := range map[string]float64{"some scores are": 5, "all scores are": 1e6} {
+		got, err := r.answer(r.over(r.tb, map[string]core.Searcher{"sound": &troubled{store: r.store, less: less}}), q)
+		if err != nil {
+			return fmt.Sprintf("Retrieve over a searcher where %s negative: error %v, want none", what, err)
+		}
+		if d := sameIDs(candidateIDs(got), candidateIDs(want)); d != "" {
+			return fmt.Sprintf("Retrieve over a searcher where %s negative, against the same hits where none is: %s", what, d)
+		}
+	}
+	return ""
 }
 
 // failPartly asks where a searcher had to go without one of its own: a recall is made of what it found.

@@ -95,9 +95,11 @@ func lateSearcher(r *retrieverRun) string {
 	if text := r.fill(); text != "" {
 		return text
 	}
-	for _, waits := range []bool{false, true} {
-		if text := r.lateBehind(newSlow(r.store, waits), 1, 0); text != "" {
-			return text
+	for _, prompt := range []string{troubling, ""} {
+		for _, waits := range []bool{false, true} {
+			if text := r.lateBehind(newSlow(r.store, waits), 1, 0, prompt); text != "" {
+				return fmt.Sprintf("prompt %q: %s", prompt, text)
+			}
 		}
 	}
 	for n := 1; n <= 3; n++ {
@@ -105,7 +107,7 @@ func lateSearcher(r *retrieverRun) string {
 			for who := range 3 {
 				behind, scope := newSlow(r.store, false), sessionOf(who).Scope()
 				behind.only = &scope
-				if text := r.lateBehind(behind, n, at); text != "" {
+				if text := r.lateBehind(behind, n, at, troubling); text != "" {
 					return fmt.Sprintf("searcher %d of %d is late in %+v: %s", at+1, n, scope, text)
 				}
 			}
@@ -127,7 +129,7 @@ func (r *retrieverRun) others(q core.Query) map[string]core.Query {
 }
 
 // lateBehind asks over n searchers of which the one at a place is slow.
-func (r *retrieverRun) lateBehind(behind *slow, n, at int) string {
+func (r *retrieverRun) lateBehind(behind *slow, n, at int, prompt string) string {
 	searchers, sound := map[string]core.Searcher{}, map[string]core.Searcher{}
 	for i := range n {
 		name := fmt.Sprintf("searcher-%d", i)
@@ -142,7 +144,7 @@ func (r *retrieverRun) lateBehind(behind *slow, n, at int) string {
 	if !ok {
 		return ""
 	}
-	q := r.query(0, troubling)
+	q := r.query(0, prompt)
 	if behind.only != nil {
 		q.Granted = []core.Scope{sessionOf(1).Scope(), sessionOf(2).Scope()}
 	}

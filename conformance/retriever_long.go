@@ -73,6 +73,8 @@ func (r *retrieverRun) fillUnbroken() string {
 		for shift := range size {
 			says := strings.Repeat("x", 1+shift) + " " + words[(size+2*shift)%len(words)] + ","
 			texts = append(texts, says+run, run+", "+says, run+" "+says+run)
+			// Letters that are longer in lower case: where a word stands there is not where it stands in the text.
+			texts = append(texts, strings.Repeat("\u0130", 1+shift)+" "+run+" "+says+run)
 		}
 	}
 	return r.fillSaying(texts)

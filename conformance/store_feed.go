@@ -522,9 +522,11 @@ func vectorGoes(r *storeRun) string {
 	if text != "" {
 		return text
 	}
-	others, text := r.embedded(v, "another/3")
-	if text != "" {
-		return text
+	spaces := map[string][]vector.Vector{"another/3": nil, "one/30": nil, "one": nil, "ONE/3": nil, "one/3 ": nil} // beside the one that is dropped
+	for name := range spaces {
+		if spaces[name], text = r.embedded(v, name); text != "" {
+			return text
+		}
 	}
 	var deleted core.Entry
 	for i := len(r.all) - 1; i >= 0; i -= 2 {
@@ -556,8 +558,10 @@ func vectorGoes(r *storeRun) string {
 	if text := r.vectorsHold(v, "one/3", r.agentsVectors(all, "agent-a")); text != "" {
 		return "after those of one agent were dropped: " + text
 	}
-	if err := v.DropVectors(r.ctx(), "one/3", ""); err != nil {
-		return fmt.Sprintf("DropVectors: error %v", err)
+	for _, name := range []string{"one/3", "_n%", "one*", ""} { // all but the first name no space
+		if err := v.DropVectors(r.ctx(), name, ""); err != nil && name != "" {
+			return fmt.Sprintf("DropVectors of space %q: error %v", name, err)
+		}
 	}
 	if text := r.vectorsHold(v, "one/3", nil); text != "" {
 		return "after all were dropped: " + text
@@ -567,8 +571,10 @@ func vectorGoes(r *storeRun) string {
 			return fmt.Sprintf("PutVectors of another length, after all of the space were dropped: error %v, want none", err)
 		}
 	}
-	if text := r.vectorsHold(v, "another/3", others); text != "" {
-		return "after those of another space were dropped: " + text
+	for name, others := range spaces {
+		if text := r.vectorsHold(v, name, others); text != "" {
+			return fmt.Sprintf("after those of another space than %q were dropped: %s", name, text)
+		}
 	}
-	return ""
+	return r.lengthFree(v)
 }

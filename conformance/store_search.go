@@ -219,11 +219,12 @@ func searchTime(r *storeRun) string {
 	}
 	r.steps = append([]batch{fill}, r.steps...)
 	return r.eachSearch(50, nil, func(q core.SearchQuery, all []core.Hit) string {
-		for _, q.From = range []time.Time{from, {}} {
-			for _, q.To = range []time.Time{to, {}} {
-				if text := r.settled(func() string { return r.searchedWithin(q, all) }); text != "" {
-					return text
-				}
+		for _, bounds := range [][2]time.Time{
+			{from, to}, {from, {}}, {{}, to}, {}, {from.Add(time.Millisecond), to.Add(time.Millisecond)}, {from.Add(-time.Millisecond), to.Add(-time.Millisecond)},
+		} {
+			q.From, q.To = bounds[0], bounds[1]
+			if text := r.settled(func() string { return r.searchedWithin(q, all) }); text != "" {
+				return text
 			}
 		}
 		return ""

@@ -63,6 +63,6 @@ type Space struct {
 type Searcher interface {
 	// SearchVectors returns the entries nearest to a vector by cosine similarity, which is their score, best first. Text of the
 	// query is not used. An entry is found once, by the nearest of its parts. A space that is not there has no hits; a vector of another length than the
-	// space's is ErrInvalid.
+	// space's is ErrInvalid. Where the root of the sum of a vector's squares is below 1e-6 or above 1e6 the score may be wrong.
 	SearchVectors(ctx context.Context, space string, vector []float32, q core.SearchQuery) ([]core.Hit, error)
 }
