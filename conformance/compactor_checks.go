@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -155,7 +156,12 @@ func patchText(r *compactorRun) string {
 	}
 	// Where nothing was said there is nothing to write down, and something stands there all the same.
 	r.pieces = slices.Repeat([]piece{{Odd: slices.IndexFunc(oddPieces, func(p oddPiece) bool { return p.name == "without parts" })}}, 60)
-	return r.inMoods(func() string { return r.trueTexts(r.task(true)) })
+	return r.inMoods(func() string {
+		if text := r.trueTexts(r.task(true)); !strings.HasPrefix(text, "Compact: error") { // a model that fails is no error: patch.fallback says so
+			return text
+		}
+		return ""
+	})
 }
 
 // longResult is as many words as are shortened by whoever shortens results.

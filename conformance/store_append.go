@@ -462,8 +462,8 @@ func (r *storeRun) endsMidway() string {
 		}
 		ctx = endsAtLook(r.ctx(), n)
 		_, err := r.store.Delete(r.watch.calling(ctx), scope, []string{e.ID})
-		if err == nil == there(e.ID) {
-			return fmt.Sprintf("Delete with a context that ended on the way, at look %d: error %v, and the entry is there: %v", n+1, err, there(e.ID))
+		if err != nil && !there(e.ID) { // what is deleted without an error is for others to see
+			return fmt.Sprintf("Delete with a context that ended on the way, at look %d: error %v, and the entry is gone", n+1, err)
 		}
 		if err == nil && !ctx.ended.Load() {
 			break // nobody looks that often

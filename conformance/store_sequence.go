@@ -28,7 +28,7 @@ type sequence struct {
 	*storeRun
 	rnd   *rand.Rand
 	users []core.Store
-	// forth says that each session grows at its end alone.
+	// forth says that each session grows at its end alone, by names of its own.
 	forth bool
 	views map[core.SessionID]core.View
 	// numbers are what Tail said of sessions in a store that keeps no views; a session that was changed since is not there.
@@ -285,7 +285,7 @@ func (s *sequence) append() string {
 				e.ID, e.Session, e.Seq, what = s.fresh(), other.Session, other.Seq, "a position that is taken"
 			}
 			refused = what
-		case k < 6 && len(s.former) > 0:
+		case k < 6 && len(s.former) > 0 && !s.forth:
 			old := s.former[len(s.former)-1-s.rnd.Intn(min(len(s.former), formerNames))]
 			e.Agent, e.Session, e.ID, e.Key, what = old.Agent, old.Session, old.ID, old.Key, "as one that was there"
 			taken := slices.IndexFunc(all, func(o core.Entry) bool { return o.Agent == e.Agent && o.ID == e.ID })
