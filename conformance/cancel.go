@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 )
 
@@ -31,32 +30,4 @@ func endings() []ending {
 			return context.WithDeadline(ctx, time.Now().Add(-time.Second))
 		}, context.DeadlineExceeded},
 	}
-}
-
-// endingAtLook is a context that ends when somebody looks whether it has, after so many looks at which it had not.
-type endingAtLook struct {
-	context.Context
-	left  atomic.Int64
-	ended atomic.Bool
-	done  chan struct{}
-}
-
-func endsAtLook(parent context.Context, left int) *endingAtLook {
-	c := &endingAtLook{Context: parent, done: make(chan struct{})}
-	c.left.Store(int64(left))
-	return c
-}
-
-// Done implements context.Context.
-func (c *endingAtLook) Done() <-chan struct{} { return c.done }
-
-// Err implements context.Context.
-func (c *endingAtLook) Err() error {
-	if c.left.Add(-1) >= 0 {
-		return nil
-	}
-	if !c.ended.Swap(true) {
-		close(c.done)
-	}
-	return context.Canceled
 }

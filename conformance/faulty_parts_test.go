@@ -370,7 +370,7 @@ func plainCompactors() []fault {
 				p.Replace[i].Text = ""
 			}
 			return p
-		}), []string{"patch.text"}),
+		}), []string{"patch.text"}, "patch.fallback"),
 		compactorFault("nothing, without a word", sound, patch(func(core.Compaction, core.Patch) core.Patch { return core.Patch{} }),
 			[]string{"patch.progress"}, "patch.fallback", "patch.deadline", "patch.hangs"),
 		compactorFault("fails with its model", sound, func(b *brokenCompactor, m *conformance.Model) {

@@ -97,8 +97,8 @@ func (r *storeRun) directed(v vector.Store) ([]near, string) {
 		}
 		all = append(all, near{entry: e, angles: angles})
 		for part, a := range angles {
-			length := []float64{1, 1e-6, 1e6, 3, 3}[i%5] // of the direction that says the same
-			if i > 8 {                                   // those of a tie are the same to the last bit
+			length := []float64{1, 1e-6, 1e6, 3, 3}[i%5]
+			if i > 8 { // those of a tie are the same to the last bit
 				length = 3
 			}
 			vectors = append(vectors, vector.Vector{ID: e.ID, Part: part, End: 4, Hash: uint64(i), Values: []float32{
