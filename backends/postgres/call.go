@@ -37,6 +37,15 @@ func (s *Store) call(ctx context.Context, op, id string, again repeat, f func(ct
 	return wrap(op, id, s.attempts(ctx, limited, op, again, f))
 }
 
+// patient is call for what takes the time that it needs: ctx alone ends it.
+func (s *Store) patient(ctx context.Context, op string, f func(ctx context.Context) error) error {
+	if err := s.enter(ctx); err != nil {
+		return wrap(op, "", err)
+	}
+	defer s.leave()
+	return wrap(op, "", s.attempts(ctx, ctx, op, repeatable, f))
+}
+
 // attempts returns an error that can be shown. limited ends earlier than ctx, by the store's own choice.
 func (s *Store) attempts(ctx, limited context.Context, op string, again repeat, f func(ctx context.Context) error) error {
 	for n := 0; ; n++ {

@@ -44,18 +44,31 @@ func (s *Store) version(ctx context.Context, q querier, part string) (int, error
 }
 
 // migrate brings a part of the schema to its newest version. Processes that open the store at the same time wait for one
-// another, and find the steps taken. Where all steps were taken the user needs no right to change the schema.
+// another, and find the steps taken. Where all steps were taken the user needs no right to change the schema. A step may write a large table anew:
+// what ends it is ctx, not the store's timeout, which bounds the wait for those who use the table.
 func (s *Store) migrate(ctx context.Context, part string, steps []migration) error {
-	version, err := s.version(ctx, s.main, part)
-	if err != nil {
+	var version int
+	err := s.call(ctx, "open", "", repeatable, func(ctx context.Context) (err error) {
+		version, err = s.version(ctx, s.main, part)
+		return err
+	})
+	if err != nil || version == len(steps) {
 		return err
 	}
-	if version == len(steps) {
-		return nil
-	}
+	return s.patient(ctx, "open", func(ctx context.Context) error { return s.steps(ctx, part, steps) })
+}
+
+// steps takes the steps that are missing, all or none.
+func (s *Store) steps(ctx context.Context, part string, steps []migration) error {
 	return s.transact(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"); err != nil {
+			return err
+		}
 		// The lock goes with the transaction, which a pooler keeps on one connection.
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", s.lock("migrate")); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "SELECT set_config('lock_timeout', $1, true)", strconv.FormatInt(s.cfg.Timeout.Milliseconds(), 10)); err != nil {
 			return err
 		}
 		version, err := s.version(ctx, tx, part)
@@ -71,11 +84,31 @@ func (s *Store) migrate(ctx context.Context, part string, steps []migration) err
 				return err
 			}
 		}
+		if part == baseSchema && version == 0 {
+			return s.teach(ctx, tx)
+		}
 		return nil
 	})
 }
 
+// teach gives new tables the statistics of one long session, which stay until the server has counted the real ones. Without any, to find one entry looks as cheap
+// to the planner as to read its whole session, and a plan from when the table was empty is kept.
+func (s *Store) teach(ctx context.Context, tx pgx.Tx) error {
+	for _, text := range []string{
+		`INSERT INTO {s}.entries (agent, session, id, n, rev, seq, turn, role, type, time, nanos, tokens, key, body, raw, words)
+			SELECT '', '', int8send(n), n, n, n, n, 'user', 'message', 'epoch'::timestamptz, 0, n, int8send(n), '', n, '{}' FROM generate_series(1, 300) AS g(n)`,
+		`ANALYZE {s}.entries`,
+		`DELETE FROM {s}.entries`,
+	} {
+		if _, err := tx.Exec(ctx, s.sql.replace(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *Store) step(ctx context.Context, tx pgx.Tx, part string, version int, m migration) error {
+	s.log.InfoContext(ctx, "schema is being migrated", "schema", s.cfg.Schema, "part", part, "version", version, "step", m.name)
 	if part == baseSchema && version == 1 {
 		if err := s.begin(ctx, tx); err != nil {
 			return err
@@ -129,10 +162,16 @@ func (s *Store) settled(ctx context.Context) error {
 		}
 		return err
 	}
-	var language, partitions string
-	err := errors.Join(read("identity", &s.identity), read("language", &language), read("partitions", &partitions))
+	var language, partitions, kept, now string
+	err := errors.Join(read("identity", &s.identity), read("language", &language), read("partitions", &partitions), read("words", &kept))
 	if err != nil {
 		return err
+	}
+	if err := s.main.QueryRow(ctx, "SELECT "+number("'"+probe+"'")+"::text").Scan(&now); err != nil {
+		return err
+	}
+	if kept != now {
+		return fmt.Errorf("the tables come from a server that numbers words in another way: export them there, and import them into another schema here: %w", ErrSchema)
 	}
 	if s.partitions, err = strconv.Atoi(partitions); err != nil {
 		return damaged("the setting %q is no number", "partitions")

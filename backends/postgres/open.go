@@ -40,7 +40,7 @@ func Open(ctx context.Context, cfg Config, opts ...Option) (*Store, error) {
 			return nil, err
 		}
 	}
-	if err := s.call(ctx, "open", "", repeatable, s.prepare); err != nil {
+	if err := s.prepare(ctx); err != nil {
 		s.disconnect()
 		return nil, err
 	}
@@ -62,6 +62,28 @@ func (s *Store) connect(ctx context.Context, dsn string) (*pgxpool.Pool, error) 
 
 // prepare looks at the server and brings the schema up to date.
 func (s *Store) prepare(ctx context.Context) error {
+	call := func(f func(ctx context.Context) error) error { return s.call(ctx, "open", "", repeatable, f) }
+	if err := call(s.look); err != nil {
+		return err
+	}
+	if err := s.migrate(ctx, baseSchema, baseMigrations()); err != nil {
+		return err
+	}
+	if err := call(s.settled); err != nil || s.cfg.Vectors == VectorsOff {
+		return err
+	}
+	if err := call(s.findExtension); err != nil || s.sql.extension == "" {
+		return err
+	}
+	if err := s.migrate(ctx, vectorSchema, vectorMigrations()); err != nil {
+		return err
+	}
+	s.vectors = &vectorStore{Store: s, sql: newVectorStatements(&s.sql)}
+	return call(s.vectors.learn)
+}
+
+// look returns an error for a server that will not do.
+func (s *Store) look(ctx context.Context) error {
 	var version int
 	var encoding string
 	var language, standby bool
@@ -80,20 +102,11 @@ func (s *Store) prepare(ctx context.Context) error {
 	case standby:
 		return fmt.Errorf("dsn: the server is a replica, which takes no writes: %w", core.ErrInvalid)
 	}
-	if err := s.migrate(ctx, baseSchema, baseMigrations()); err != nil {
-		return err
-	}
-	if err := s.settled(ctx); err != nil {
-		return err
-	}
-	if s.cfg.Vectors == VectorsOff {
-		return nil
-	}
-	return s.prepareVectors(ctx)
+	return nil
 }
 
-// prepareVectors finds or makes the extension, and then its tables.
-func (s *Store) prepareVectors(ctx context.Context) error {
+// findExtension finds or makes the extension. Where there is none it says so in the log, unless it has to be there.
+func (s *Store) findExtension(ctx context.Context) error {
 	have, err := s.extension(ctx)
 	if err != nil {
 		return err
@@ -128,11 +141,7 @@ func (s *Store) prepareVectors(ctx context.Context) error {
 		}
 	}
 	s.sql.extension = quoted(have)
-	if err := s.migrate(ctx, vectorSchema, vectorMigrations()); err != nil {
-		return err
-	}
-	s.vectors = &vectorStore{Store: s, sql: newVectorStatements(&s.sql)}
-	return s.vectors.learn(ctx)
+	return nil
 }
 
 // extension returns the schema that the extension was created in, "" when it was not.

@@ -9,25 +9,25 @@ package postgres
 // No two large intermediate results are joined: their sizes are anybody's guess to the planner, and a bad one would take minutes.
 func rankText(lang string) string {
 	return `WITH t AS MATERIALIZED (
-			SELECT lexeme, quote_literal(lexeme)::tsquery AS query FROM unnest(to_tsvector(` + lang + `, $2))
+			SELECT ` + number("lexeme") + ` AS word FROM unnest(to_tsvector(` + lang + `, $2))
 			ORDER BY length(lexeme) DESC, lexeme LIMIT 64),
 		m AS MATERIALIZED (
 			SELECT e.id, e.session, e.seq, e.time, e.words
 			FROM {s}.entries e
 			WHERE e.agent = $1
-				AND e.words @@ (quote_literal($3)::tsquery && (SELECT string_agg(quote_literal(lexeme), '|')::tsquery FROM t))
+				AND e.words @> ARRAY[` + number("$3::text") + `] AND e.words && ARRAY(SELECT word FROM t)
 				AND ($4::bytea IS NULL OR e.session = $4)
 				AND ($5::timestamptz IS NULL OR e.time >= $5) AND ($6::timestamptz IS NULL OR e.time < $6)),
 		whole AS MATERIALIZED (
-			SELECT count(*)::float8 AS total, avg(length(words))::float8 AS size FROM m),
+			SELECT count(*)::float8 AS total, avg(cardinality(words))::float8 AS size FROM m),
 		h AS MATERIALIZED (
-			SELECT m.id, m.session, m.seq, m.time, t.lexeme, 1 / (0.8 + 0.2 * length(m.words) / whole.size) AS part
-			FROM m CROSS JOIN whole JOIN t ON m.words @@ t.query),
+			SELECT m.id, m.session, m.seq, m.time, t.word, 1 / (0.8 + 0.2 * cardinality(m.words) / whole.size) AS part
+			FROM m CROSS JOIN whole CROSS JOIN LATERAL unnest(m.words) AS w(word) JOIN t ON t.word = w.word),
 		weights AS MATERIALIZED (
-			SELECT lexeme, ln(1 + (min(whole.total) - count(*) + 0.5) / (count(*) + 0.5)) AS weight FROM h CROSS JOIN whole GROUP BY lexeme),
+			SELECT word, ln(1 + (min(whole.total) - count(*) + 0.5) / (count(*) + 0.5)) AS weight FROM h CROSS JOIN whole GROUP BY word),
 		own AS MATERIALIZED (
 			SELECT h.id, h.session, h.seq, h.time, sum((h.part * w.weight * 1e10)::bigint) AS score
-			FROM h JOIN weights w ON w.lexeme = h.lexeme GROUP BY h.id, h.session, h.seq, h.time),
+			FROM h JOIN weights w ON w.word = h.word GROUP BY h.id, h.session, h.seq, h.time),
 		best AS (
 			SELECT session, seq, score FROM own ORDER BY score DESC, time DESC, id LIMIT 300),
 		near AS (
@@ -38,6 +38,6 @@ func rankText(lang string) string {
 			UNION ALL
 			SELECT e.id, e.time, n.score FROM near n
 			JOIN {s}.entries e ON e.agent = $1 AND e.session = n.session AND e.seq = n.seq
-			WHERE e.words <> ''::tsvector AND ($5::timestamptz IS NULL OR e.time >= $5) AND ($6::timestamptz IS NULL OR e.time < $6))
+			WHERE e.words <> '{}' AND ($5::timestamptz IS NULL OR e.time >= $5) AND ($6::timestamptz IS NULL OR e.time < $6))
 		SELECT id, (sum(score) / 1e9)::float8 FROM found GROUP BY id, time ORDER BY sum(score) DESC, time DESC, id LIMIT $7::bigint`
 }

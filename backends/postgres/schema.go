@@ -80,8 +80,32 @@ func baseMigrations() []migration {
 	}, {
 		// Programs from before cannot read what is written from here on.
 		name: "shorter bodies, words without places",
+	}, {
+		name: "words as numbers",
+		statements: []string{
+			`DROP INDEX {s}.entries_words`,
+			`CREATE FUNCTION {s}.numbers(words tsvector) RETURNS integer[] LANGUAGE sql STABLE AS $$ SELECT ` + numbers("tsvector_to_array(words)") + ` $$`,
+			`ALTER TABLE {s}.entries ALTER COLUMN words TYPE integer[] USING {s}.numbers(words)`,
+			`DROP FUNCTION {s}.numbers(tsvector)`,
+			// New words wait in a list until there are so many kB of them. Every search reads the list, and its space stays with the index.
+			`CREATE INDEX entries_words ON {s}.entries USING gin (words) WITH (gin_pending_list_limit = 512)`,
+			`INSERT INTO {s}.settings (name, value) SELECT 'words', ` + number("'"+probe+"'") + `::text`,
+		},
 	}}
 }
+
+// numbers is the SQL that makes of an array of words what the column words holds: a number for each, which takes a half of the word's place. That two
+// words share one happens once in four billion pairs, and then a search finds an entry too many.
+func numbers(words string) string {
+	return "ARRAY(SELECT " + number("word") + " FROM unnest(" + words + ") AS w(word))"
+}
+
+// number is the function by which the server tells texts apart in its own hash indexes and partitions, so that it stays the same while a database lives. A
+// server of another kind may have another one, see probe.
+func number(word string) string { return "hashtext(" + word + ` COLLATE "C")` }
+
+// probe is a word whose number is kept with the tables, to be compared when they are opened.
+const probe = "contextengine"
 
 // vectorMigrations returns the steps of what a store has besides when the server has the extension.
 func vectorMigrations() []migration {

@@ -36,9 +36,8 @@ func newStatements(cfg Config) statements {
 	q := statements{schema: quoted(cfg.Schema)}
 	lang := "'pg_catalog." + cfg.Language + "'::regconfig"
 	// What is not to be found has no words, not even that of its agent.
-	words := "CASE WHEN %s = '' THEN ''::tsvector ELSE strip(to_tsvector(" + lang + ", %s)) || array_to_tsvector(ARRAY[%s]) END"
-	vector := func(text, agent string) string {
-		return strings.Replace(strings.Replace(strings.Replace(words, "%s", text, 1), "%s", text, 1), "%s", agent, 1)
+	words := func(text, agent string) string {
+		return "CASE WHEN " + text + " = '' THEN '{}' ELSE " + numbers("tsvector_to_array(to_tsvector("+lang+", "+text+")) || "+agent) + " END"
 	}
 
 	q.ping = q.replace("SELECT count(*) FROM (SELECT 1 FROM {s}.schema_version LIMIT 1) x")
@@ -53,7 +52,7 @@ func newStatements(cfg Config) statements {
 	q.insert = q.replace(`INSERT INTO {s}.entries
 			(agent, session, id, n, rev, seq, turn, role, type, time, nanos, tokens, key, meta, body, raw, words)
 		SELECT t.agent, t.session, t.id, a.n - t.back, a.n - t.back, t.seq, t.turn, t.role, t.type, t.time, t.nanos, t.tokens, t.key, t.meta,
-			t.body, t.raw, ` + vector("t.text", "t.mark") + `
+			t.body, t.raw, ` + words("t.text", "t.mark") + `
 		FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[], $8::text[], $9::timestamptz[],
 			$10::smallint[], $11::bigint[], $12::bytea[], $13::bytea[], $14::bytea[], $15::bigint[], $16::text[], $17::text[]) WITH ORDINALITY
 			AS t(agent, session, id, back, seq, turn, role, type, time, nanos, tokens, key, meta, body, raw, text, mark, place)
@@ -64,10 +63,11 @@ func newStatements(cfg Config) statements {
 	if cfg.Distributed {
 		sameAgent = "x.agent = t.agent AND"
 	}
-	// taken is whether the id belongs to an entry with another key.
+	// taken is whether the id belongs to an entry with another key. With LIMIT each entry is looked up by itself: the plan of a join, from when the table was small,
+	// reads all of it.
 	asked := q.replace(` FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[]) WITH ORDINALITY
 			AS t(agent, session, id, key, at, place)
-		LEFT JOIN LATERAL (SELECT e.id, e.n, e.seq FROM {s}.entries e WHERE e.agent = t.agent AND e.session = t.session AND e.key = t.key) k ON true
+		LEFT JOIN LATERAL (SELECT e.id, e.n, e.seq FROM {s}.entries e WHERE e.agent = t.agent AND e.session = t.session AND e.key = t.key LIMIT 1) k ON true
 		LEFT JOIN LATERAL (SELECT true AS taken FROM {s}.entries x WHERE ` + sameAgent + ` x.id = t.id
 			AND (x.agent, x.session, x.key) IS DISTINCT FROM (t.agent, t.session, t.key) LIMIT 1) c ON true`)
 	// The division fails, and with it the whole transaction, when an id or a position is taken: the answer would come too late, the server commits in
@@ -86,7 +86,7 @@ func newStatements(cfg Config) statements {
 	q.get = q.replace("SELECT " + columns + " FROM {s}.entries e WHERE e.agent = $1 AND e.id = ANY($2::bytea[]) AND ($3::bytea IS NULL OR e.session = $3)")
 	q.lockEntry = q.get + " FOR UPDATE"
 	q.update = q.replace(`UPDATE {s}.entries e SET rev = a.n, type = $3, tokens = $4, key = $5, meta = $6, body = $7, raw = $8,
-		words = ` + vector("$9::text", "$10::text") + `
+		words = ` + words("$9::text", "$10::text") + `
 		FROM {s}.agents a WHERE a.agent = $1 AND e.agent = $1 AND e.id = $2`)
 	q.remove = q.replace(`WITH d AS (DELETE FROM {s}.entries WHERE agent = $1 AND id = ANY($2::bytea[]) AND ($3::bytea IS NULL OR session = $3)
 			RETURNING id)

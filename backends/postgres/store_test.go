@@ -232,6 +232,14 @@ func TestFixedAtTheBeginning(t *testing.T) {
 			t.Errorf("Open with another %s: %v, want ErrSchema that names it", name, err)
 		}
 	}
+	words := func(change string) {
+		servers.Plain(t).Exec(t, cfg.DSN, "UPDATE "+cfg.Schema+".settings SET value = (value::integer "+change+")::text WHERE name = 'words'")
+	}
+	words("# 1")
+	if _, err := postgres.Open(t.Context(), cfg); !errors.Is(err, postgres.ErrSchema) || !strings.Contains(err.Error(), "words") {
+		t.Errorf("Open of tables whose words have other numbers: %v, want ErrSchema that says so", err)
+	}
+	words("# 1")
 	newer := cfg
 	servers.Plain(t).Exec(t, cfg.DSN, "INSERT INTO "+cfg.Schema+".schema_version (part, version, name) SELECT part, max(version) + 1, 'of tomorrow' FROM "+cfg.Schema+".schema_version WHERE part = 'base' GROUP BY part")
 	if _, err := postgres.Open(t.Context(), newer); !errors.Is(err, postgres.ErrSchema) {
