@@ -90,6 +90,43 @@ func tableResults() []broken {
 		}
 	})
 	choice("choices.entries", "stubs lost", func(_ *core.AssembleResult, c *window.Choice) { c.Stub = "" })
+	masked := setup{compactor: "mask", retriever: words, change: recalling(nil).change}
+	kinds := func(name string, f func(window.StubKind) window.StubKind) {
+		out = append(out, caughtBy("choices.entries", name, masked, func(w *wrongEngine) {
+			w.after = func(_ string, res any) {
+				if a, ok := res.(*core.AssembleResult); ok {
+					for i := range a.Choices {
+						a.Choices[i].Stub = f(a.Choices[i].Stub)
+					}
+				}
+			}
+		}))
+	}
+	one := func(of, as window.StubKind) func(window.StubKind) window.StubKind {
+		return func(kind window.StubKind) window.StubKind {
+			if kind == of {
+				return as
+			}
+			return kind
+		}
+	}
+	kinds("what is masked told as clipped", one(window.Masked, window.Clipped))
+	kinds("what is clipped told as masked", one(window.Clipped, window.Masked))
+	without("contract.recalled", "what had no room not listed", func(c window.Choice) bool { return c.Reason == window.OutAllowance })
+	out = append(out, caughtBy("contract.recalled", "pages of twenty", recalling(nil), func(w *wrongEngine) {
+		w.search = func(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
+			if req.Limit <= engine.MaxFound {
+				req.Limit = min(req.Limit, 20)
+			}
+			return w.Engine.Search(ctx, req)
+		}
+	}))
+	choice("contract.recalled", "no scores", func(_ *core.AssembleResult, c *window.Choice) { c.Score = 0 })
+	choice("contract.recalled", "no scores of what had no room", func(_ *core.AssembleResult, c *window.Choice) {
+		if c.Message < 0 {
+			c.Score = 0
+		}
+	})
 	choice("choices.entries", "what was recalled is nobody's", func(_ *core.AssembleResult, c *window.Choice) {
 		if c.Reason == window.ReasonRecalled {
 			c.Entry = "nobody"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
+	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )
 
@@ -77,6 +78,8 @@ type known struct {
 	leads bool
 	// answers says that it holds results: a rule may take out those whose call is not there, and others of the same message stay.
 	answers bool
+	// only is what it says where that is one text or one result and nothing else.
+	only string
 }
 
 // entry returns what is stored under an id, wherever it belongs.
@@ -93,10 +96,34 @@ func (d *driver) entry(id string) (known, bool) {
 			d.entries = map[string]known{}
 		}
 		e := &got[0]
-		d.entries[id] = known{marks: marksOf(e), typ: e.Type, raw: string(e.Message.Raw), said: e.Message.Text(), leads: e.Leads(), answers: e.Message.HasResults()}
+		d.entries[id] = known{marks: marksOf(e), typ: e.Type, raw: string(e.Message.Raw), said: e.Message.Text(), leads: e.Leads(), answers: e.Message.HasResults(), only: onlyText(e)}
 		return d.entries[id], true
 	}
 	return known{}, false
+}
+
+func onlyText(e *core.Entry) string {
+	parts := e.Message.Parts
+	if e.Type != core.TypeMessage || len(parts) != 1 || parts[0].Kind != message.Text && parts[0].Kind != message.ToolResult || len(message.Inside(parts[0])) > 0 {
+		return ""
+	}
+	return parts[0].Text
+}
+
+// shortened describes a text that was not shortened as its choice says: clipped, its head or tail stays; masked, nothing of it does.
+func shortened(kind window.StubKind, text, of string) string {
+	const some = 6 // bytes
+	if len(of) < 8*some || kind == "" {
+		return ""
+	}
+	part := strings.HasPrefix(text, of[:some]) || strings.HasSuffix(text, of[len(of)-some:])
+	switch {
+	case kind == window.Clipped && !part:
+		return fmt.Sprintf("clipped, say the choices, and neither begins nor ends as it does: %.80q of %.80q", text, of)
+	case kind == window.Masked && part:
+		return fmt.Sprintf("masked, say the choices, and begins or ends as it does: %.80q of %.80q", text, of)
+	}
+	return ""
 }
 
 // marksOf returns the marks of an entry: those of its texts and of the arguments of its calls.
@@ -144,6 +171,10 @@ func choicesEntries(p *prompt) string {
 				return fmt.Sprintf("message %d shows the entry %q whole, say the choices, and does not say what it says: %.80q", i, c.Entry, k.said)
 			case c.Stub != "" && len(named[i]) == 1 && k.raw != "" && !p.res.Messages[i].Edited && k.raw == string(p.res.Messages[i].Raw):
 				return fmt.Sprintf("message %d shows the entry %q shortened (%s), say the choices, and it is whole", i, c.Entry, c.Stub)
+			case k.only != "" && len(named[i]) == 1 && all[i] == 1 && len(w.Texts) == 1:
+				if text := shortened(c.Stub, w.Texts[0], k.only); text != "" {
+					return fmt.Sprintf("message %d shows the entry %q %s", i, c.Entry, text)
+				}
 			}
 		}
 		if len(named[i]) == 1 && all[i] == 1 && p.res.Messages[i].Entry != named[i][0].Entry {

@@ -85,7 +85,7 @@ func (s *script) few(n int) []int {
 // scripts are all checks that play a script.
 func scripts() []Check {
 	return slices.Concat(scriptChecks, moreScriptChecks, againChecks, recallScriptChecks, toldChecks, askedScriptChecks,
-		heldChecks, eraseChecks, failChecks, severalChecks, reachChecks, endedScriptChecks, resetScriptChecks, promptScriptChecks, questionChecks, courseScriptChecks, triesChecks, pairsChecks, turnChecks, saidAgainChecks, keptChecks, returnedChecks, compactedChecks, refreshChecks)
+		heldChecks, eraseChecks, failChecks, severalChecks, reachChecks, endedScriptChecks, resetScriptChecks, promptScriptChecks, questionChecks, courseScriptChecks, triesChecks, pairsChecks, turnChecks, saidAgainChecks, keptChecks, returnedChecks, compactedChecks, refreshChecks, recalledChecks)
 }
 
 // examineScripts runs the scripts that checks name, each on an engine of its own.
