@@ -166,13 +166,42 @@ func fillValue(v reflect.Value, n *int) {
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Float32, reflect.Float64:
-		v.SetFloat(float64(*n) + 0.125)
+		v.SetFloat(float64(*n) + 0.1) // no smaller type holds it
 	case reflect.Int, reflect.Int64, reflect.Int32:
 		v.SetInt(int64(*n))
 	case reflect.Uint8:
 		v.SetUint(uint64(200 + *n%50))
 	case reflect.Uint64, reflect.Uint, reflect.Uint32:
 		v.SetUint(uint64(*n))
+	}
+}
+
+// enlarge makes whole numbers so large, wherever they are held, that no smaller type holds them, and no fraction all of them.
+func enlarge(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for _, f := range encodedFields(v.Type()) {
+			enlarge(v.Field(f.Index[0]))
+		}
+	case reflect.Pointer:
+		enlarge(v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			enlarge(v.Index(i))
+		}
+	case reflect.Map:
+		for _, k := range v.MapKeys() {
+			value := reflect.New(v.Type().Elem()).Elem()
+			value.Set(v.MapIndex(k))
+			enlarge(value)
+			v.SetMapIndex(k, value)
+		}
+	case reflect.Int:
+		v.SetInt(v.Int() + math.MaxInt32/2)
+	case reflect.Int64:
+		v.SetInt(v.Int() + 1<<53)
+	case reflect.Uint64:
+		v.SetUint(v.Uint() + 1<<53)
 	}
 }
 

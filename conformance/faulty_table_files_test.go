@@ -167,6 +167,7 @@ func filedOf(class, name string, claims []string, change func(*filed)) broken {
 		return conformance.ExamineStore(t, func(tb testing.TB) core.Store { tb.Helper(); return open(tb, filepath.Join(tb.TempDir(), "store.db")) },
 			conformance.WithExactly(1, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithClaims(claims...),
 			conformance.WithMedia(func(_ testing.TB, s core.Store) string { return filepath.Dir(paths[s]) }),
+			conformance.WithAnother(func(tb testing.TB, first core.Store) core.Store { tb.Helper(); return open(tb, paths[first]) }),
 			conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {
 				tb.Helper()
 				_ = old.Close()

@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/message"
 )
 
 func brokenSearcherOf(name string, open func() core.Store) broken {
@@ -75,6 +76,20 @@ func tableSearchers() []broken {
 				was[h.Entry.ID] = was[h.Entry.ID] || h.Entry.Type.Hidden()
 				return was[h.Entry.ID]
 			}), nil
+		}
+	})
+	add("what people said first, each with the score of its words", func(s *scanSearcher) {
+		s.after = func(_ context.Context, _ core.SearchQuery, hits []core.Hit) ([]core.Hit, error) {
+			slices.SortStableFunc(hits, func(a, b core.Hit) int {
+				weight := func(h core.Hit) float64 {
+					if h.Entry.Role == message.User {
+						return h.Score * 1.5
+					}
+					return h.Score
+				}
+				return cmp.Compare(weight(b), weight(a))
+			})
+			return hits, nil
 		}
 	})
 	bounds := func(name string, f func(q *core.SearchQuery)) { add(name, func(s *scanSearcher) { s.within = f }) }

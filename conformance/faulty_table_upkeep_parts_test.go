@@ -86,6 +86,17 @@ func lookedAfter() []broken {
 		}
 		return emptied(s, ctx)
 	})
+	out = append(out, filedOf("scrubber", "what this opening erased, and what was there when it was opened", []string{"scrub.gone"}, func(s *filed) {
+		s.journal = texts
+		s.reopened = func(_ context.Context, s *filed) error { s.touched = true; return nil }
+		s.scrub = func(ctx context.Context) error {
+			if !s.touched {
+				return s.Store.Scrub(ctx)
+			}
+			s.touched = false
+			return emptied(s, ctx)
+		}
+	}))
 	out = append(out, filedOf("scrubber", "what is written meanwhile is gone in the next opening", []string{"scrub.keeps"}, func(s *filed) {
 		var under atomic.Bool
 		s.journal = func(e core.Entry) string {

@@ -51,6 +51,20 @@ func tableViews() []broken {
 		return brokenStoreOf(class, name, func(s *brokenStore) { s.swap = func(ctx context.Context, v core.View) error { return f(s, ctx, v) } })
 	}
 	return append(out,
+		swap("scores of recalled items in 32 bits", func(s *brokenStore, ctx context.Context, v core.View) error {
+			v = v.Clone()
+			for i := range v.Kept {
+				v.Kept[i].Items = slices.Clone(v.Kept[i].Items)
+				for j := range v.Kept[i].Items {
+					v.Kept[i].Items[j].Score = float64(float32(v.Kept[i].Items[j].Score))
+				}
+			}
+			return s.Store.SwapView(ctx, v)
+		}),
+		swap("whole numbers through fractions", func(s *brokenStore, ctx context.Context, v core.View) error {
+			v.Next, v.Turns = int64(float64(v.Next)), int64(float64(v.Turns))
+			return s.Store.SwapView(ctx, v)
+		}),
 		list("listed in order of sessions", nil, func(_ core.ViewQuery, ids []core.SessionID) []core.SessionID {
 			slices.SortFunc(ids, func(a, b core.SessionID) int {
 				return core.SessionID{Agent: a.Session, Session: a.Agent}.Compare(core.SessionID{Agent: b.Session, Session: b.Agent})

@@ -23,7 +23,7 @@ func companionChecks() []Check {
 		{ID: "feed.reopen", Promise: 2, Suite: SuiteStore, store: feedReopen, Needs: []Need{NeedChangeFeed, NeedReopen}, once: true,
 			Rule: "a mark is good after the store was closed and opened again, whatever was changed and deleted before that and after"},
 		{ID: "vector.kept", Promise: 2, Suite: SuiteStore, store: vectorKept, Needs: []Need{NeedVectorStore}, once: true,
-			Rule: "vectors come back whole, page by page, by space and agent, replaced by id and part, and none of an entry that is not there, or was not when they came"},
+			Rule: "vectors come back whole, page by page, by space and agent, replaced by id and part, and none of an entry that is not there, or was not when they came; however many there are, and whatever is erased between two pages"},
 		{ID: "vector.goes", Promise: 2, Suite: SuiteStore, store: vectorGoes, Needs: []Need{NeedVectorStore}, once: true,
 			Rule: "vectors go with their entries, deleted or emptied, for good, and with their space, whose length stays as long as any agent has some in it"},
 		{ID: "stats.counts", Suite: SuiteStore, store: statsCount, Needs: []Need{NeedStatter},
@@ -239,11 +239,14 @@ func (r *storeRun) newestAgain(followers []*follower) string {
 }
 
 func feedMarks(r *storeRun) string {
+	f := r.follower("agent-a", core.MaxPage)
+	if page, err := f.feed.Changes(r.ctx(), core.ChangeQuery{Agent: f.agent, Limit: 5}); !unsupported(err) && (err != nil || len(page.Changes) > 0 || page.Mark != "" || page.More) {
+		return fmt.Sprintf("Changes of a store in which nothing is yet: %d changes, mark %q, more %v, error %v, want nothing and the empty mark", len(page.Changes), page.Mark, page.More, err)
+	}
 	r.steps = append(r.steps, ordinary(9))
 	if text := r.fill(); text != "" {
 		return text
 	}
-	f := r.follower("agent-a", core.MaxPage)
 	if text := f.follow(); text != "" {
 		return text
 	}
@@ -399,7 +402,7 @@ func (r *storeRun) vectorsHold(v vector.Store, space string, all []vector.Vector
 			return fmt.Sprintf("VectorSpaces of agent %q: %+v, want %q with 3 dimensions and %d entries", agent, spaces, space, len(entries))
 		}
 	}
-	return r.lengthHolds(v, space, all)
+	return cmp.Or(r.spaceCounts(v, space, all), r.lengthHolds(v, space, all))
 }
 
 func (r *storeRun) vectorStore() vector.Store {
@@ -507,7 +510,7 @@ func vectorKept(r *storeRun) string {
 			return fmt.Sprintf("VectorSpaces of agent %q: %+v, error %v, want %q, by name", agent, spaces, err, want)
 		}
 	}
-	return ""
+	return inTurn(func() string { return r.vectorsMoving(v) }, func() string { return r.vectorsMany(v) }, func() string { return r.vectorsExact(v) })
 }
 
 func vectorGoes(r *storeRun) string {

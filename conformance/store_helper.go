@@ -29,7 +29,7 @@ func helperChecks() []Check {
 		{ID: "scrub.keeps", Promise: 2, Suite: SuiteStore, store: scrubKeeps, Needs: []Need{NeedScrubber}, once: true,
 			Rule: "a scrub takes nothing but what was erased: entries, views and vectors stay, and what is written meanwhile, also after the store was opened again"},
 		{ID: "scrub.gone", Promise: 2, Suite: SuiteStore, store: scrubGone, Needs: []Need{NeedScrubber, NeedMedia}, once: true,
-			Rule: "after a scrub no byte of what was erased before, in whatever way, is on the store's media, also where the store was opened again since, or a scrub was broken off"},
+			Rule: "after a scrub no byte of what was erased before, in whatever way, is on the store's media, also where the store was opened again since, a scrub was broken off, or another opening erased it"},
 		{ID: "erase.session", Promise: 2, Suite: SuiteStore, store: eraseSession, Needs: []Need{NeedSessionEraser}, once: true,
 			Rule: "erasing a session leaves nothing of it, what was emptied and vectors included, and all of the others, which a change feed tells; one that is not there is no error, none at all is ErrInvalid"},
 		{ID: "erase.long", Promise: 2, Suite: SuiteStore, store: eraseLong, Needs: []Need{NeedSessionEraser}, once: true,
@@ -37,7 +37,7 @@ func helperChecks() []Check {
 		{ID: "repair.keeps", Promise: 2, Suite: SuiteStore, store: repairKeeps, Needs: []Need{NeedRepairer}, once: true,
 			Rule: "a repair of a store that is whole changes nothing, makes no copy and says so: entries, views and vectors stay"},
 		{ID: "recognise.says", Promise: 6, Suite: SuiteStore, store: recogniseSays, Needs: []Need{NeedRecogniser}, once: true,
-			Rule: "an entry that says what a message says is shown by Scan or recognised, and what is recognised is a stored entry of that session that says one of the messages"},
+			Rule: "an entry that says what a message says is shown by Scan or recognised, and what is recognised is a stored entry of that session that says one of the messages, also after it was changed, emptied or deleted"},
 		{ID: "drain.delivers", Promise: 2, Suite: SuiteStore, store: drainDelivers, Needs: []Need{NeedDrainer}, once: true,
 			Rule: "a drain ends with nothing left and no error, the backlog says the same, and everything is still there"},
 		{ID: "drain.ends", Promise: 9, Suite: SuiteStore, store: drainEnds, Needs: []Need{NeedDrainer}, once: true, plain: true,
@@ -342,6 +342,9 @@ func recogniseSays(r *storeRun) string {
 		if text != "" {
 			return text
 		}
+	}
+	if text := r.recognisesChanged(s); text != "" {
+		return text
 	}
 	got, err := s.Recognise(r.ctx(), sessionOf(0), nil)
 	if err != nil || len(got) > 0 {

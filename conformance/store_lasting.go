@@ -65,6 +65,9 @@ func (r *storeRun) keysReplaced() string {
 				text = fmt.Sprintf("Append under the new key of %q: %+v, error %v, want a duplicate", e.ID, res, err)
 			}
 		}
+		if between := e; text == "" {
+			text = cmp.Or(r.change(&e, core.Change{Key: "replaced twice " + e.ID}), r.keyFree(between))
+		}
 		if text == "" {
 			if n, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil || n != 1 {
 				return fmt.Sprintf("Delete(%q): %d, error %v, want 1 and none", e.ID, n, err)
@@ -76,6 +79,22 @@ func (r *storeRun) keysReplaced() string {
 		}
 	}
 	return ""
+}
+
+// keysTwice replaces the key of a new entry twice. It returns the entry as it was before each time, whose keys are free.
+func (r *storeRun) keysTwice() (before []core.Entry, text string) {
+	b := r.make(batch{Entries: []entrySpec{{}}})
+	if _, err := r.store.Append(r.ctx(), cloneEntries(b)); err != nil {
+		return nil, fmt.Sprintf("Append: error %v, want none", err)
+	}
+	for _, key := range []string{"second key", "third key"} {
+		before = append(before, b[0])
+		if text := r.change(&b[0], core.Change{Key: key}); text != "" {
+			return nil, text
+		}
+	}
+	r.remember(b)
+	return before, ""
 }
 
 // keysFree appends under keys that entries had before they were updated, and then under one that is replaced now.

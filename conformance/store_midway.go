@@ -72,3 +72,34 @@ func (r *storeRun) endsMidway() string {
 	}
 	return ""
 }
+
+// endsAmongMany appends many entries, of two sessions, with contexts that end wherever a store looks at them: all are stored or none.
+func (r *storeRun) endsAmongMany() string {
+	const many, agent = 300, "agent-midway"
+	if offers[core.Recogniser](r.store) {
+		return "" // as in cancel.store
+	}
+	all := make([]core.Entry, many)
+	for i := range all {
+		all[i] = plainEntry(30_000+i, core.SessionID{Agent: agent, Session: fmt.Sprint("midway ", i%2)}, int64(i))
+	}
+	for _, n := range []int{0, 1, 2, 3, 4, 5, 6, 8, 12, 20, 40, 80} {
+		r.watch.beat()
+		ctx := endsAtLook(r.ctx(), n)
+		_, err := r.store.Append(r.watch.calling(ctx), cloneEntries(all))
+		got, text := r.scan(core.ScanQuery{Scope: core.Scope{Agent: agent}, Limit: core.MaxPage})
+		if text != "" {
+			return text
+		}
+		if err != nil && len(got) > 0 || err == nil && len(got) < many {
+			return fmt.Sprintf("Append of %d entries with a context that ended on the way, at look %d: error %v, and %d of them are stored", many, n+1, err, len(got))
+		}
+		if err == nil && !ctx.ended.Load() {
+			break // nobody looks that often
+		}
+		if _, err := r.store.Delete(r.ctx(), core.Scope{Agent: agent}, idsOf(got)); err != nil {
+			return fmt.Sprintf("Delete: error %v, want none", err)
+		}
+	}
+	return ""
+}

@@ -2,20 +2,19 @@ package conformance
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
-	"github.com/contextengine/contextengine/core/vector"
 )
 
 // movingChecks look at stores that change while somebody reads them, and again after they were closed.
 func movingChecks() []Check {
 	return []Check{
 		{ID: "moving.deleted", Promise: 2, Suite: SuiteStore, store: movingDeleted, dear: true,
-			Rule: "what is deleted between two pages takes nothing else out of the scan and brings nothing back, at every place and in both directions"},
+			Rule: "what is deleted between two pages takes nothing else out of the scan, brings nothing back and does not come later itself, at every place and in both directions"},
 		{ID: "moving.updated", Promise: 2, Suite: SuiteStore, store: movingUpdated, dear: true,
 			Rule: "what is updated between two pages is visited once, and as it is now when it comes later"},
 		{ID: "moving.appended", Promise: 2, Suite: SuiteStore, store: movingAppended, dear: true,
@@ -23,7 +22,7 @@ func movingChecks() []Check {
 		{ID: "scan.same", Promise: 6, Suite: SuiteStore, store: scanSame,
 			Rule: "across sessions the order is any that stays the same, and within each session that of Seq, whatever the limit"},
 		{ID: "race.different", Promise: 2, Suite: SuiteStore, store: raceDifferent, dear: true,
-			Rule: "writers, changers and readers at the same time lose nothing of what each of them did"},
+			Rule: "writers, changers and readers at the same time lose nothing of what each of them did, and of several that delete the same entries one counts each"},
 		{ID: "delete.again", Promise: 2, Suite: SuiteStore, store: deleteAgain,
 			Rule: "the id, the key and the position of a deleted entry are free again; an id that is named twice counts once"},
 		{ID: "update.alone", Promise: 2, Suite: SuiteStore, store: updateAlone,
@@ -80,7 +79,7 @@ func (r *storeRun) refill() string {
 	return r.fill()
 }
 
-// eachMove interrupts scans at every place, in both directions, and judges what they visited.
+// eachMove interrupts scans at every place, in both directions, and judges what they visited. A move that changes entries changes those of in, too.
 func (r *storeRun) eachMove(move func(scope core.Scope, seen map[string]int, last core.Entry, in []core.Entry) (gone map[string]bool, text string)) string {
 	if r.bound > 0 {
 		return "" // a store that is behind cannot be held to this
@@ -99,9 +98,10 @@ func (r *storeRun) eachMove(move func(scope core.Scope, seen map[string]int, las
 						scope.Session = ""
 					}
 					in := r.in(scope)
-					gone := map[string]bool{}
+					gone, before := map[string]bool{}, map[string]int{}
 					q := core.ScanQuery{Scope: scope, Limit: limit, Reverse: reverse}
-					seen, _, text := r.interrupted(q, at, func(seen map[string]int, last core.Entry) (text string) {
+					seen, latest, text := r.interrupted(q, at, func(seen map[string]int, last core.Entry) (text string) {
+						before = maps.Clone(seen)
 						gone, text = move(scope, seen, last, in)
 						return text
 					})
@@ -109,8 +109,19 @@ func (r *storeRun) eachMove(move func(scope core.Scope, seen map[string]int, las
 						return text
 					}
 					for _, e := range in {
-						if n := seen[e.ID]; n > 1 || n == 0 && !gone[e.ID] {
-							return fmt.Sprintf("scan of %+v, limit %d, reverse %v, changed after page %d: visits %q %d times, want once", scope, limit, reverse, at+1, e.ID, n)
+						text, n := "", seen[e.ID]
+						switch later := n > before[e.ID]; {
+						case n > 1 || n == 0 && !gone[e.ID]:
+							text = fmt.Sprintf("visits %q %d times, want once", e.ID, n)
+						case later && gone[e.ID]:
+							text = fmt.Sprintf("a later page has %q, which is deleted", e.ID)
+						case later:
+							if text = sameEntry(latest[e.ID], e); text != "" {
+								text = "a later page has an entry as it was before: " + text
+							}
+						}
+						if text != "" {
+							return fmt.Sprintf("scan of %+v, limit %d, reverse %v, changed after page %d: %s", scope, limit, reverse, at+1, text)
 						}
 					}
 				}
@@ -141,11 +152,21 @@ func movingDeleted(r *storeRun) string {
 }
 
 func movingUpdated(r *storeRun) string {
-	return r.eachMove(func(scope core.Scope, _ map[string]int, _ core.Entry, in []core.Entry) (map[string]bool, string) {
-		for _, e := range in {
-			m := message.New(e.Role, "moved "+e.ID)
-			if err := r.store.Update(r.ctx(), scope, e.ID, core.Change{Message: &m, Tokens: 3, Fingerprint: "moved"}); err != nil {
-				return nil, fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
+	n := 0
+	return r.eachMove(func(_ core.Scope, _ map[string]int, _ core.Entry, in []core.Entry) (map[string]bool, string) {
+		n++
+		for i := range in {
+			m := message.New(in[i].Role, "moved "+in[i].ID)
+			c := core.Change{Message: &m, Tokens: 3, Fingerprint: "moved"}
+			switch n % 3 { // the message alone, what is left of an entry that is erased, and all that is not the message
+			case 1:
+				m = message.New(in[i].Role, "")
+				c.Type, c.Key, c.Meta = core.TypeErased, "moved:"+in[i].ID, map[string]string{}
+			case 2:
+				c = core.Change{Type: core.TypeSubagent, Key: "moved:" + in[i].ID, Meta: map[string]string{"moved": "yes"}}
+			}
+			if text := r.change(&in[i], c); text != "" {
+				return nil, text
 			}
 		}
 		return nil, ""
@@ -256,7 +277,7 @@ func raceDifferent(r *storeRun) string {
 	for id := range r.entries {
 		slices.SortFunc(r.entries[id], func(a, b core.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	}
-	return r.readAll()
+	return inTurn(r.readAll, r.countsOnce)
 }
 
 func deleteAgain(r *storeRun) string {
@@ -348,151 +369,4 @@ func updateAlone(r *storeRun) string {
 		}
 	}
 	return inTurn(r.readAll, r.keysReplaced)
-}
-
-// reopenEverything changes a part of everything, closes and opens the store, and looks whether it is as it was left.
-func reopenEverything(r *storeRun) string {
-	if text := r.fill(); text != "" {
-		return text
-	}
-	vectors, embeds, text := r.embeds()
-	before := cloneEntries(r.all)
-	if text == "" {
-		text = r.rework()
-	}
-	if text == "" {
-		text = r.unordered()
-	}
-	if text != "" {
-		return text
-	}
-	gone := map[string]core.Entry{}
-	for i, e := range r.all {
-		if i%4 == 3 {
-			gone[e.ID] = e
-			if n, err := r.store.Delete(r.ctx(), e.SessionID().Scope(), []string{e.ID}); err != nil || n != 1 {
-				return fmt.Sprintf("Delete(%q): %d, error %v, want 1 and none", e.ID, n, err)
-			}
-		}
-	}
-	r.all = slices.DeleteFunc(r.all, func(e core.Entry) bool { _, ok := gone[e.ID]; return ok })
-	views := r.views() != nil
-	if views {
-		for who := range 3 {
-			if text := r.publish(sessionOf(who), uint64(who+1)); text != "" {
-				return text
-			}
-		}
-		if err := r.views().DeleteView(r.ctx(), sessionOf(1)); err != nil {
-			return fmt.Sprintf("DeleteView: error %v, want none", err)
-		}
-	}
-	for range 2 {
-		r.store = r.reopen(r.tb, r.store)
-		if text := r.readAll(); text != "" {
-			return "after reopening: " + text
-		}
-		for id, e := range gone {
-			if _, err := r.store.Get(r.ctx(), e.SessionID().Scope(), []string{id}); !errors.Is(err, core.ErrNotFound) {
-				return fmt.Sprintf("after reopening: Get of the deleted %q: error %v, want ErrNotFound", id, err)
-			}
-		}
-		for _, e := range r.all {
-			if res, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil || res.Duplicates != 1 {
-				return fmt.Sprintf("after reopening: Append of the known %q: %+v, error %v, want a duplicate", e.ID, res, err)
-			}
-			other := claim(e, "id"+e.ID)
-			other.ID, other.Seq = e.ID, e.Seq+5000
-			if _, err := r.store.Append(r.ctx(), []core.Entry{other}); !errors.Is(err, core.ErrConflict) {
-				return fmt.Sprintf("after reopening: Append of the known id %q with another key: error %v, want ErrConflict", e.ID, err)
-			}
-		}
-		text := r.reopenedViews(views)
-		if text == "" && embeds != nil {
-			text = r.reopenedVectors(vectors)
-		}
-		if text != "" {
-			return "after reopening: " + text
-		}
-	}
-	for _, e := range gone {
-		r.all = append(r.all, e)
-		if res, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil || res.Duplicates != 0 {
-			return fmt.Sprintf("after reopening: Append of %q, which was deleted: %+v, error %v, want it stored", e.ID, res, err)
-		}
-	}
-	if text := r.unordered(); text != "" {
-		return text
-	}
-	if text := r.readAll(); text != "" {
-		return "after reopening, and an append of the last first: " + text
-	}
-	if text := r.keysFree(before); text != "" {
-		return "after reopening: " + text
-	}
-	return ""
-}
-
-// reopenedVectors looks that the vectors of what was not touched are there, and none of what was erased or deleted.
-func (r *storeRun) reopenedVectors(all []vector.Vector) string {
-	v, ok := core.As[vector.Store](r.store)
-	if !ok {
-		return "it keeps no vectors any more"
-	}
-	if text := r.vectorsStill(v, r.untouched(all)); text != "" {
-		return text
-	}
-	for _, agent := range []string{"agent-a", "agent-b"} {
-		got, text := r.vectorsOf(v, "one/3", agent, core.MaxPage)
-		if text != "" {
-			return text
-		}
-		for _, g := range got {
-			if !slices.ContainsFunc(r.all, func(e core.Entry) bool { return e.ID == g.ID && e.Type != core.TypeErased }) {
-				return fmt.Sprintf("there is a vector of %q, which was erased or deleted before", g.ID)
-			}
-		}
-	}
-	return ""
-}
-
-func (r *storeRun) reopenedViews(views bool) string {
-	if !views {
-		return ""
-	}
-	for _, who := range []int{0, 2} {
-		if text := r.holds(sessionOf(who), uint64(who+1)); text != "" {
-			return text
-		}
-		if err := r.views().SwapView(r.ctx(), richView(sessionOf(who), uint64(who+1))); !errors.Is(err, core.ErrConflict) {
-			return fmt.Sprintf("SwapView of the stored version: error %v, want ErrConflict", err)
-		}
-	}
-	if _, err := r.views().LoadView(r.ctx(), sessionOf(1)); !errors.Is(err, core.ErrNotFound) {
-		return fmt.Sprintf("LoadView of a deleted view: error %v, want ErrNotFound", err)
-	}
-	return r.listed("", 2, []core.SessionID{sessionOf(0), sessionOf(2)})
-}
-
-// rework updates a part of the entries, and empties another.
-func (r *storeRun) rework() string {
-	for i := range r.all {
-		e := &r.all[i]
-		m := message.New(e.Role, "reworked "+e.ID)
-		c := core.Change{Message: &m, Tokens: 11, Fingerprint: "reworked", Meta: map[string]string{"reworked": "yes"}}
-		switch i % 4 {
-		case 1:
-			m = message.New(e.Role, "")
-			c = core.Change{Message: &m, Fingerprint: "erased", Type: core.TypeErased, Key: "erased:" + e.ID, Meta: map[string]string{}}
-			e.Type, e.Key = c.Type, c.Key
-		case 2:
-		default:
-			continue
-		}
-		if err := r.store.Update(r.ctx(), e.SessionID().Scope(), e.ID, c); err != nil {
-			return fmt.Sprintf("Update(%q): error %v, want none", e.ID, err)
-		}
-		e.Message, e.Tokens, e.Fingerprint, e.Meta = m, c.Tokens, c.Fingerprint, c.Meta
-	}
-	return ""
 }

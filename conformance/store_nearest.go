@@ -33,10 +33,15 @@ func nearest(r *storeRun) string {
 		return ""
 	}
 	search := func(q core.SearchQuery) ([]core.Hit, string) {
-		hits, err := s.SearchVectors(r.ctx(), nearSpace, []float32{1, 0}, q)
+		asked := []float32{3, 0} // a length that somebody may want to make 1
+		hits, err := s.SearchVectors(r.ctx(), nearSpace, asked, q)
 		if err != nil {
 			return nil, fmt.Sprintf("SearchVectors(%+v, limit %d): error %v, want none", q.Scope, q.Limit, err)
 		}
+		if asked[0] != 3 || asked[1] != 0 {
+			return nil, fmt.Sprintf("SearchVectors(%+v, limit %d): the vector [3 0] that it was given is %v now", q.Scope, q.Limit, asked)
+		}
+		asked[0], asked[1] = 0, 3 // whoever kept it looks elsewhere next time
 		return hits, ""
 	}
 	if _, text := search(core.SearchQuery{Scope: core.Scope{Agent: "agent-a"}, Limit: 3}); text != "" {

@@ -374,7 +374,6 @@ func (r *storeRun) getMany(id core.SessionID, ids []string) string {
 	return ""
 }
 
-// manySessions appends entries, from number n on, to more sessions of one agent than somebody may have thought of, and scans them all.
 // refusedWhole appends thousands of entries, of which the last cannot be stored: none of them is.
 func (r *storeRun) refusedWhole(id core.SessionID) string {
 	const many = 6007
@@ -395,8 +394,9 @@ func (r *storeRun) refusedWhole(id core.SessionID) string {
 	return ""
 }
 
+// manySessions appends entries, from number n on, to more sessions of one agent than somebody may have thought of, and scans them all.
 func (r *storeRun) manySessions(n int) string {
-	const sessions = 210
+	const sessions = 1100 // more than a page
 	agent := core.Scope{Agent: "many"}
 	batch := make([]core.Entry, sessions)
 	for i := range batch {

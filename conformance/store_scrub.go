@@ -313,8 +313,8 @@ func (r *storeRun) erasings() []erasing {
 // goneEachWay erases in one way alone, and scrubs at once, after the store was opened again, or after a scrub that was broken off.
 func (r *storeRun) goneEachWay() string {
 	for way := range r.erasings() {
-		for _, then := range []string{"", "and the store opened again", "and a scrub broken off"} {
-			if then == "and the store opened again" && r.reopen == nil {
+		for _, then := range []string{"", "and the store opened again", "and a scrub broken off", "through another opening"} {
+			if then == "and the store opened again" && r.reopen == nil || then == "through another opening" && r.another == nil {
 				continue
 			}
 			r.store, r.all, r.entries = r.open(r.tb), nil, nil
@@ -324,10 +324,19 @@ func (r *storeRun) goneEachWay() string {
 				return fmt.Sprintf("Append: error %v, want none", err)
 			}
 			r.remember([]core.Entry{kept})
+			scrubber := r.store
+			if then == "through another opening" {
+				scrubber = r.another(r.tb, r.store)
+				if s, ok := core.As[core.Scrubber](scrubber); ok {
+					_ = s.Scrub(r.ctx())
+				}
+			}
 			// There was nothing to remove yet, and that is no answer for later.
 			text := cmp.Or(r.scrubs(), how.do(gone))
 			switch {
 			case text != "" || then == "":
+			case then == "through another opening":
+				r.store = scrubber // it erased nothing itself
 			case then == "and the store opened again":
 				r.again(nil)
 			default:

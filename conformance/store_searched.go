@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -169,4 +170,55 @@ func hitIDs(hits []core.Hit) []string {
 		out[i] = h.Entry.ID
 	}
 	return out
+}
+
+// ordered looks that hits come by score, then by time, then by id.
+func ordered(hits []core.Hit) string {
+	for i := 1; i < len(hits); i++ {
+		a, b := hits[i-1], hits[i]
+		switch {
+		case a.Score > b.Score:
+		case a.Score != b.Score: // or one is no number
+			return fmt.Sprintf("hit %d, %q, has score %v, the one behind it, %q, has %v", i-1, a.Entry.ID, a.Score, b.Entry.ID, b.Score)
+		case a.Entry.Time.Before(b.Entry.Time):
+			return fmt.Sprintf("hit %d is of %v, the one behind it, with the same score, of %v", i-1, a.Entry.Time, b.Entry.Time)
+		case a.Entry.Time.Equal(b.Entry.Time) && a.Entry.Seq == b.Entry.Seq && a.Entry.ID > b.Entry.ID:
+			return fmt.Sprintf("hit %d is %q, the one behind it, with the same score and time, %q", i-1, a.Entry.ID, b.Entry.ID)
+		}
+	}
+	return ""
+}
+
+// searchRanks looks for many words among entries that say from one to all of them, in every role and type: whoever prefers some says so in their score.
+func (r *storeRun) searchRanks() string {
+	words := []string{"heron", "copper", "lantern", "violet", "harbour", "thistle"}
+	kinds := []struct {
+		role message.Role
+		kind core.EntryType
+		long int
+	}{
+		{message.User, core.TypeMessage, 0}, {message.Assistant, core.TypeMessage, 0}, {message.Tool, core.TypeMessage, 0}, {message.System, core.TypeMessage, 0},
+		{message.User, core.TypeSummary, 0}, {message.User, core.TypeSubagent, 0}, {message.User, core.TypeMessage, 30}, {message.Assistant, core.TypeMessage, 30},
+	}
+	scope := core.Scope{Agent: sessionOf(0).Agent}
+	var all []core.Entry
+	for n := range len(words) * len(kinds) {
+		k, said := kinds[n%len(kinds)], 1+(n*5)%len(words)
+		e := plainEntry(7000+n, core.SessionID{Agent: scope.Agent, Session: fmt.Sprint("rank ", n%3)}, int64(n/3))
+		e.Message = message.New(k.role, strings.Join(words[:said], " ")+strings.Repeat(" and more of it", k.long))
+		e.Role, e.Type, e.Fingerprint = k.role, k.kind, message.Fingerprint(e.Message)
+		all = append(all, e)
+	}
+	if _, err := r.store.Append(r.ctx(), cloneEntries(all)); err != nil {
+		return fmt.Sprintf("Append: error %v, want none", err)
+	}
+	return r.settled(func() string {
+		for _, limit := range []int{len(all), 5} {
+			hits, text := r.search(core.SearchQuery{Scope: scope, Text: strings.Join(words, " "), Limit: limit})
+			if text = cmp.Or(text, ordered(hits)); text != "" {
+				return text
+			}
+		}
+		return ""
+	})
 }

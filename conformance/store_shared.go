@@ -31,7 +31,7 @@ func sharedChecks() []Check {
 		{ID: "shared.linear", Promise: 2, Suite: SuiteStore, store: sharedLinear, dear: true, Needs: []Need{NeedViewStore},
 			Rule: "appends, swaps and reads of several clients are linearizable"},
 		{ID: "shared.fresh", Promise: 2, Suite: SuiteStore, store: sharedFresh, Needs: []Need{NeedAnother}, once: true,
-			Rule: "who has read an entry, a view or the list of views reads it again as it is after another one of those who have the store open changed or deleted it"},
+			Rule: "who has read an entry, a view, the list of views, or found a vector, reads and finds it again as it is after another one of those who have the store open changed or deleted it"},
 		{ID: "shared.close", Promise: 2, Suite: SuiteStore, store: sharedClose, Needs: []Need{NeedAnother}, once: true,
 			Rule: "Close ends one opening of a store, not the others"},
 		{ID: "shared.engines", Promise: 2, Suite: SuiteStore, store: sharedEngines, dear: true, Needs: []Need{NeedViewStore},
@@ -336,7 +336,7 @@ func sharedFresh(r *storeRun) string {
 			return "to one who read what another changed: " + text
 		}
 	}
-	return r.freshViews(users)
+	return cmp.Or(r.freshViews(users), r.freshVectors(users))
 }
 
 func sharedClose(r *storeRun) string {

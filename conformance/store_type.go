@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
@@ -165,8 +166,9 @@ func (r *storeRun) movesType(q core.ScanQuery, at int) string {
 			return text
 		}
 	}
-	moved := map[string]bool{}
-	seen, _, text := r.interrupted(q, at, func(_ map[string]int, last core.Entry) string {
+	moved, before := map[string]bool{}, map[string]int{}
+	seen, _, text := r.interrupted(q, at, func(seen map[string]int, last core.Entry) string {
+		before = maps.Clone(seen)
 		for i, e := range in {
 			if i%4 != 0 && e.ID != last.ID {
 				moved[e.ID] = true
@@ -182,6 +184,9 @@ func (r *storeRun) movesType(q core.ScanQuery, at int) string {
 	}
 	for i, e := range in {
 		n := seen[e.ID]
+		if moved[e.ID] && i%2 == 0 && n > before[e.ID] {
+			return fmt.Sprintf("scan of %+v for type %q, reverse %v, with others turned over after page %d: a later page has %q as one of that type, which it is no more", q.Scope, q.Type, q.Reverse, at+1, e.ID)
+		}
 		if n > 1 || !moved[e.ID] && n != 1-i%2 {
 			return fmt.Sprintf("scan of %+v for type %q, reverse %v, with others turned over after page %d: visits %q %d times", q.Scope, q.Type, q.Reverse, at+1, e.ID, n)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -40,6 +41,7 @@ func viewChecks() []Check {
 func richView(id core.SessionID, version uint64) core.View {
 	v := core.View{}
 	filled(&v)
+	enlarge(reflect.ValueOf(&v).Elem())
 	v.Session, v.Version, v.Pinned = id, version, fmt.Sprint("pinned ", version)
 	return v
 }

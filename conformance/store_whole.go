@@ -17,7 +17,7 @@ import (
 func wholeChecks() []Check {
 	return []Check{
 		{ID: "odd.whole", Promise: 9, Suite: SuiteStore, store: oddWhole, once: true,
-			Rule: "a batch of any size with a conflict in it, of an id or of a position, at its end or in its middle, is not stored, none of it"},
+			Rule: "a batch of any size with a conflict in it, of an id or of a position, at its end or in its middle, or whose context ends on the way, is not stored, none of it"},
 		{ID: "update.taken", Promise: 9, Suite: SuiteStore, store: updateTaken,
 			Rule: "Update to a key that another entry of the session has is ErrConflict and changes nothing; its own key, and one of another session, it may have"},
 		{ID: "race.erased", Promise: 2, Suite: SuiteStore, store: raceErased, once: true,
@@ -70,7 +70,7 @@ func oddWhole(r *storeRun) string {
 		return fmt.Sprintf("Append of %d entries that were refused for a conflict among them, now without it: error %v, want none", len(batch), err)
 	}
 	r.remember(batch)
-	return r.readAll()
+	return inTurn(r.readAll, r.endsAmongMany)
 }
 
 func updateTaken(r *storeRun) string {
@@ -188,7 +188,7 @@ func raceErased(r *storeRun) string {
 	if text != "" {
 		return text
 	}
-	return r.besideOthers()
+	return inTurn(r.besideOthers, r.keepsOthers)
 }
 
 // until calls f again and again until done is closed, and once more.
@@ -207,12 +207,12 @@ func until(done <-chan struct{}, f func(round int) string) string {
 }
 
 func raceShown(r *storeRun) string {
-	const rounds, n = 6, 20
 	if r.bound > 0 {
 		return "" // a store that is behind cannot be held to this
 	}
 	users := r.users(2)
-	for round := range rounds {
+	first := 0
+	for round, n := range []int{20, 20, 20, 20, 400, 400} { // the longer it takes, the more is seen of it
 		id := core.SessionID{Agent: "agent-a", Session: fmt.Sprint("shown-", round)}
 		scope := id.Scope()
 		if round > 1 { // of several sessions by turns
@@ -221,7 +221,7 @@ func raceShown(r *storeRun) string {
 		}
 		given := make([]core.Entry, n)
 		for i := range given {
-			given[i] = plainEntry(round*n+i, id, int64(i))
+			given[i] = plainEntry(first+i, id, int64(i))
 			if round > 1 {
 				given[i].Session = fmt.Sprint("shown-", i%3)
 			}
@@ -229,18 +229,23 @@ func raceShown(r *storeRun) string {
 		if round%2 == 1 {
 			slices.Reverse(given) // the order given is another one than that of the positions
 		}
+		first += n
 		order := idsOf(given)
-		done := make(chan struct{})
+		done, looking := make(chan struct{}), make(chan struct{})
 		text := atOnce(2, func(who int) string {
 			if who == 0 {
 				defer close(done)
+				<-looking // an append may be over before the other one of two has begun
 				if _, err := users[0].Append(r.ctx(), given); err != nil {
 					return fmt.Sprintf("Append: error %v, want none", err)
 				}
 				return ""
 			}
-			return until(done, func(int) string {
+			return until(done, func(look int) string {
 				page, err := users[1].Scan(r.ctx(), core.ScanQuery{Scope: scope, Limit: core.MaxPage})
+				if look == 0 {
+					close(looking)
+				}
 				if err != nil {
 					return fmt.Sprintf("Scan during an append: error %v, want none", err)
 				}
@@ -248,9 +253,12 @@ func raceShown(r *storeRun) string {
 					return "" // what follows is seen at another time
 				}
 				seen := idsOf(page.Entries)
+				if len(seen) == n {
+					return ""
+				}
 				for _, first := range order[:min(len(seen), n)] {
 					if !slices.Contains(seen, first) {
-						return fmt.Sprintf("a scan during an append of %q sees %q, which is not its beginning", order, seen)
+						return fmt.Sprintf("a scan during an append of %d entries, %q first, sees %d of them, and not %q: that is not its beginning", n, order[0], len(seen), first)
 					}
 				}
 				return ""

@@ -46,7 +46,7 @@ type Query struct {
 // Page is a part of a scan of vectors.
 type Page struct {
 	Vectors []Vector
-	// Next continues the scan; empty at the end.
+	// Next continues the scan, also where what the page ended with was erased since; empty at the end.
 	Next core.Cursor
 }
 
