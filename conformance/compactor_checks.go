@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -89,6 +90,32 @@ func patchOldest(r *compactorRun) string {
 			}
 		}
 	}
+	if text != "" {
+		return text
+	}
+	return r.protectedWithin(len(r.pieces))
+}
+
+// protectedWithin asks where what has to stay begins in the midst of one of several groups, and all that may go has to.
+func (r *compactorRun) protectedWithin(n int) string {
+	r.pieces = []piece{{Size: 60}, {Calls: 1, Size: 60}, {Size: 60}, {Calls: 3, Size: 60}, {Size: 60}, {Calls: 2, Size: 60, Ended: true}, {Size: 60}}
+	c := r.task(true)
+	group := 1 + 2*(n%3)
+	for i, e := range c.Entries {
+		if r.groups[e.ID] == group { // its last one
+			c.Protected, c.Target = len(c.Entries)-i, 1
+		}
+	}
+	patches, text := r.run(c)
+	for _, p := range patches {
+		for _, rep := range p.Replace {
+			for _, e := range c.Entries[len(c.Entries)-c.Protected:] {
+				if slices.Contains(rep.Entries, e.ID) {
+					return fmt.Sprintf("entry %q is replaced and is one of the %d that are protected, which begin within a call and its results", e.ID, c.Protected)
+				}
+			}
+		}
+	}
 	return text
 }
 
@@ -107,7 +134,13 @@ func patchText(r *compactorRun) string {
 	if text := r.trueTexts(r.task(true)); text != "" {
 		return text
 	}
-	return r.callsStay()
+	return inTurn(r.callsStay, r.silence)
+}
+
+// silence asks where nothing was said: there is nothing to write down, and something stands there all the same.
+func (r *compactorRun) silence() string {
+	r.pieces = slices.Repeat([]piece{{Odd: slices.IndexFunc(oddPieces, func(p oddPiece) bool { return p.name == "without parts" })}}, 60)
+	return r.trueTexts(r.task(true))
 }
 
 // longResult is as many words as are shortened by whoever shortens results.
@@ -177,66 +210,6 @@ func (r *compactorRun) trueTexts(c core.Compaction) string {
 	return ""
 }
 
-// progress describes a compaction that achieved nothing although it could.
-func (r *compactorRun) progress(c core.Compaction, patches []core.Patch) string {
-	saved, reason := r.saves(c, patches), patches[len(patches)-1].Reason
-	empty := !slices.ContainsFunc(patches, func(p core.Patch) bool { return !p.Empty() })
-	switch {
-	case !empty && saved <= 0:
-		return fmt.Sprintf("the patch saves %d of %d tokens", saved, c.Tokens)
-	case empty && reason == "":
-		return "the patch is empty and gives no reason"
-	case empty && removable(c) > 2*c.SummaryTokens+200:
-		return fmt.Sprintf("the patch is empty (%q) although %d tokens could go", reason, removable(c))
-	}
-	return r.costly(c, patches)
-}
-
-func patchProgress(r *compactorRun) string {
-	if text := r.progresses(); text != "" {
-		return text
-	}
-	// Few may go, and each of them is large.
-	for _, n := range []int{1, 3} {
-		r.pieces = make([]piece, (3*n+1)/2) // the newest third stays
-		for i := range r.pieces {
-			r.pieces[i].Size = 200 + 600/n
-		}
-		if text := r.progresses(); text != "" {
-			return fmt.Sprintf("where %d large ones may go: %s", n, text)
-		}
-	}
-	return ""
-}
-
-// progresses asks for less with and without force, above and below the mark, and with all that a task can have.
-func (r *compactorRun) progresses() string {
-	for _, t := range []struct {
-		force bool
-		mark  func(c core.Compaction) int
-	}{
-		{false, func(c core.Compaction) int { return c.Target }},
-		{true, func(c core.Compaction) int { return c.Target }},
-		{true, func(c core.Compaction) int { return 2 * c.Tokens }},
-	} {
-		for _, task := range []func(bool) core.Compaction{r.task, r.rich} {
-			c := task(t.force)
-			c.Target = t.mark(c)
-			patches, text := r.run(c)
-			if text == "" {
-				text = r.progress(c, patches)
-			}
-			if left := c.Tokens - r.saves(c, patches); text == "" && left > c.Target && !slices.ContainsFunc(patches, func(p core.Patch) bool { return p.Reason != "" }) {
-				text = fmt.Sprintf("the patch leaves %d of %d tokens and gives no reason", left, c.Tokens)
-			}
-			if text != "" {
-				return fmt.Sprintf("force %v, target %d, %d earlier summaries, instructions %q: %s", t.force, c.Target, len(c.Summaries), c.Instructions, text)
-			}
-		}
-	}
-	return ""
-}
-
 func patchFallback(r *compactorRun) string {
 	for _, mood := range []Mood{Empty, Failing, Lying, Hostile} {
 		r.set(mood)
@@ -258,10 +231,11 @@ func patchFallback(r *compactorRun) string {
 			}
 		}
 	}
-	// Where nothing was said there is nothing to write down, and something stands there all the same.
-	r.pieces = slices.Repeat([]piece{{Odd: slices.IndexFunc(oddPieces, func(p oddPiece) bool { return p.name == "without parts" })}}, 60)
-	if text := r.inMoods(func() string { return r.trueTexts(r.task(true)) }); text != "" {
-		return text
+	for _, mood := range []Mood{Failing, Empty, Lying} {
+		r.set(mood)
+		if text := r.silence(); text != "" {
+			return fmt.Sprintf("model is %s: %s", mood, text)
+		}
 	}
 	return r.fallsBack()
 }
@@ -355,29 +329,34 @@ func patchPure(r *compactorRun) string {
 	return ""
 }
 
-// spoil writes to all that patches hold. The texts of a stub are shared, and nobody writes to them.
+// spoiled counts what spoil did in this process.
+var spoiled atomic.Int64
+
+// spoil writes to all that patches hold, something else each time: who shares what it writes to with every other part of the process is found the second time too.
+// The texts of a stub are shared, and nobody writes to them.
 func spoil(patches []core.Patch) {
+	word := fmt.Sprintf("written to %d", spoiled.Add(1))
 	for _, p := range patches {
 		for i := range p.Replace {
 			rep := &p.Replace[i]
 			for _, ids := range [][]string{rep.Entries, rep.Summaries} {
 				for j := range ids {
-					ids[j] = "written to"
+					ids[j] = word
 				}
 			}
 			if rep.Meta != nil {
-				rep.Meta["written"] = "to"
+				rep.Meta["written"] = word
 			}
-			rep.Text, rep.Kind, rep.Ref = "written to", "written to", "written to"
+			rep.Text, rep.Kind, rep.Ref = word, word, word
 		}
 		for i := range p.Warnings {
-			p.Warnings[i] = "written to"
+			p.Warnings[i] = word
 		}
 		for id := range p.Stubs {
-			p.Stubs[id] = window.Stub{Kind: "written to"}
+			p.Stubs[id] = window.Stub{Kind: window.StubKind(word)}
 		}
 		if p.Delegated != nil {
-			*p.Delegated = core.CompactResult{Reason: "written to"}
+			*p.Delegated = core.CompactResult{Reason: word}
 		}
 	}
 }

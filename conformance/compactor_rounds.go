@@ -22,8 +22,6 @@ func roundChecks() []Check {
 			Rule: "texts say something and are no larger than allowed, a stub says what it costs and what it stands for, and a warning repeats neither entries, summaries and wishes nor a model"},
 		{ID: "patch.instructions", Suite: SuiteCompactor, compactor: patchInstructions, Needs: owner,
 			Rule: "a person's wishes reach the model that is asked"},
-		{ID: "patch.concurrent", Promise: 6, Suite: SuiteCompactor, compactor: patchConcurrent,
-			Rule: "several tasks at the same time get the patches that each of them gets alone"},
 	}
 }
 
@@ -34,7 +32,8 @@ const earlierMarks = 8
 func (r *compactorRun) rich(force bool) core.Compaction {
 	c := r.task(force)
 	for i, kind := range []string{"note", "note", "host", "summary"} {
-		s := core.Summary{ID: fmt.Sprintf("S-%d", i), Kind: kind, Text: fmt.Sprintf("%d earlier messages about the budget", i+3), Tokens: 12, Covers: i + 3, Time: epoch}
+		s := core.Summary{ID: fmt.Sprintf("S-%d", i), Kind: kind, Text: fmt.Sprintf("%d earlier messages about the budget", i+3), Tokens: 12, Covers: i + 3, Time: epoch,
+			Of: []core.Span{{Session: new(sessionOf(1)), From: int64(10 * i), To: int64(11*i + 3)}}} // of the session that this one is a fork of
 		if kind != "note" {
 			s.Text = makeText(markOf(earlierMarks, i), textPlain, 6, i, nil)
 			s.Tokens = messageTokens + r.count(s.Text)
@@ -142,14 +141,18 @@ func (r *compactorRun) publish(c core.Compaction, patches []core.Patch, round in
 			made++
 			names[rep.Ref] = id
 			covers := len(rep.Entries)
+			var of []core.Span
 			next.Summaries = slices.DeleteFunc(next.Summaries, func(s core.Summary) bool {
 				ends := slices.ContainsFunc(rep.Summaries, func(ref string) bool { return ref == s.ID || names[ref] == s.ID && ref != "" })
 				if ends {
-					covers += s.Covers
+					covers, of = covers+s.Covers, append(of, s.Of...)
 				}
 				return ends
 			})
-			next.Summaries = append(next.Summaries, core.Summary{ID: id, Kind: rep.Kind, Text: rep.Text, Tokens: 4 + r.count(rep.Text), Covers: covers, Time: c.Now})
+			if n := len(rep.Entries); n > 0 {
+				of = append(of, core.Span{Session: new(c.Session), From: next.Entries[0].Seq, To: next.Entries[n-1].Seq + 1})
+			}
+			next.Summaries = append(next.Summaries, core.Summary{ID: id, Kind: rep.Kind, Text: rep.Text, Tokens: 4 + r.count(rep.Text), Covers: covers, Of: of, Time: c.Now})
 			next.Entries, next.Cost = next.Entries[len(rep.Entries):], next.Cost[len(rep.Entries):]
 		}
 	}

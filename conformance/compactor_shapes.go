@@ -16,7 +16,7 @@ func shapeChecks() []Check {
 		{ID: "patch.shapes", Promise: 1, Suite: SuiteCompactor, compactor: patchShapes, Needs: []Need{NeedOwner}, once: true,
 			Rule: "a stub names parts by their index in the message, shows something whatever the part begins with, blanks without end too, and costs what is shown then: images and calls beside it, and what was shortened before, of the same part and of others"},
 		{ID: "patch.scripts", Promise: 1, Suite: SuiteCompactor, compactor: patchScripts, Needs: []Need{NeedOwner}, once: true,
-			Rule: "in every script, whatever a token is to the task's counter, a text is no larger than allowed and holds no half characters, and what it repeats of an earlier summary ends with that one"},
+			Rule: "in every script, whatever a token is to the task's counter, a text is no larger than allowed, also where earlier ones were allowed more, and holds no half characters, and what it repeats of an earlier summary ends with that one"},
 	}
 }
 
@@ -228,8 +228,42 @@ func patchScripts(r *compactorRun) string {
 				}
 			}
 		}
-		return ""
+		r.counter = nil
+		return r.smallerTexts()
 	})
+}
+
+// smallerTexts hands a compactor its own texts back where the next one may cost less than they do together, as when a smaller model takes over.
+func (r *compactorRun) smallerTexts() string {
+	const texts = 5
+	own, text := r.ownTexts(texts)
+	if text != "" || len(own) == 0 {
+		return text
+	}
+	together := 0
+	for _, s := range own {
+		together += s.Tokens
+	}
+	for _, most := range []int{60, together / 3} {
+		r.pieces = enoughPieces()
+		c := r.task(true)
+		for i, s := range own {
+			s.ID = fmt.Sprintf("S-own-%d", i)
+			c.Summaries, c.Tokens = append(c.Summaries, s), c.Tokens+s.Tokens
+		}
+		c.Target, c.SummaryTokens = c.Tokens/4, most
+		patches, text := r.run(c)
+		if text == "" {
+			text = r.legal(c, patches)
+		}
+		if text == "" {
+			text = r.progress(c, patches)
+		}
+		if text != "" {
+			return fmt.Sprintf("behind %d of its own of %d tokens, a text may cost %d: %s", texts, together, most, text)
+		}
+	}
+	return ""
 }
 
 // dearLetters is a counter for which each byte of a letter that is not ASCII is a token, as some vocabularies have it.

@@ -18,6 +18,8 @@ func taskCompactorChecks() []Check {
 	return []Check{
 		{ID: "patch.alone", Promise: 6, Suite: SuiteCompactor, compactor: patchAlone, Needs: owner, dear: true,
 			Rule: "a patch is a function of its task: what was asked before changes no answer, and no answer that was given"},
+		{ID: "patch.concurrent", Promise: 6, Suite: SuiteCompactor, compactor: patchConcurrent,
+			Rule: "several tasks at the same time get the patches that each of them gets alone"},
 		{ID: "patch.long", Promise: 4, Suite: SuiteCompactor, compactor: patchLong, Needs: owner, once: true,
 			Rule: "more than a thousand entries are compacted as few are, what is long and cannot be published is not forgotten, and the thirtieth time is as the first"},
 		{ID: "patch.paid", Promise: 4, Suite: SuiteCompactor, compactor: patchPaid, Needs: owner, once: true,

@@ -180,6 +180,24 @@ func seldomCompactors() []fault {
 		compactorFault("nothing where two entries may go, below the mark", note, gives(func(c core.Compaction) bool {
 			return c.Tokens <= c.Target && len(c.Entries)-c.Protected <= 2
 		}), []string{"patch.progress"}),
+		compactorFault("nothing where the mark is far above", note, gives(func(c core.Compaction) bool { return 5*c.Tokens < c.Target }), []string{"patch.progress"}),
+		compactorFault("nothing where there is no mark", note, gives(func(c core.Compaction) bool { return c.Target == 0 }), []string{"patch.progress"}),
+		compactorFault("the group goes in which what stays begins", note, func(b *brokenCompactor, _ *conformance.Model) {
+			b.before = func(_ context.Context, c *core.Compaction) {
+				first := len(c.Entries) - c.Protected
+				for i := first; i > 0 && i < len(c.Entries) && c.Entries[i].Message.HasResults(); i++ {
+					c.Protected = len(c.Entries) - i - 1
+				}
+			}
+		}, []string{"patch.oldest"}),
+		compactorFault("an empty text where nothing was said", note, after(func(c core.Compaction, p *core.Patch) {
+			for i := range p.Replace {
+				rep := &p.Replace[i]
+				if !slices.ContainsFunc(c.Entries, func(e core.Entry) bool { return slices.Contains(rep.Entries, e.ID) && e.Text() != "" }) {
+					rep.Text = ""
+				}
+			}
+		}), []string{"patch.text"}, "patch.fallback"),
 		compactorFault("no warning where a model answered once", note, func(b *brokenCompactor, m *conformance.Model) {
 			b.Compactor, _ = summary.New(summary.DefaultConfig(), m)
 			b.after = func(_ context.Context, _ core.Compaction, p core.Patch) (core.Patch, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 	"github.com/contextengine/contextengine/strategies/archive"
+	"github.com/contextengine/contextengine/strategies/index"
 )
 
 // byItself is a compactor that asks a model for one text about all that may go, and writes a line itself where that gives none. It is sound without a write of its own.
@@ -194,6 +196,28 @@ var forgetting = []struct {
 		}
 		return s(ctx, c)
 	}},
+	{"all notes but the newest two end unread", "archive", func(ctx context.Context, c core.Compaction, s soundCompact) (core.Patch, error) {
+		return oldUnread(ctx, c, s, 2)
+	}},
+	{"all indexes but the newest five end unread", "index", func(ctx context.Context, c core.Compaction, s soundCompact) (core.Patch, error) {
+		return oldUnread(ctx, c, s, 5)
+	}},
+	{"notes count what was given back", "archive", func(ctx context.Context, c core.Compaction, s soundCompact) (core.Patch, error) {
+		c.Summaries = slices.Clone(c.Summaries)
+		for i := range c.Summaries {
+			if n := madeOf(c.Summaries[i]); n > 0 {
+				c.Summaries[i].Covers = n
+			}
+		}
+		return s(ctx, c)
+	}},
+	{"notes count what those before them say", "archive", func(ctx context.Context, c core.Compaction, s soundCompact) (core.Patch, error) {
+		c.Summaries = slices.Clone(c.Summaries)
+		for i := range c.Summaries {
+			_, _ = fmt.Sscanf(c.Summaries[i].Text, "[%d earlier messages", &c.Summaries[i].Covers)
+		}
+		return s(ctx, c)
+	}},
 	{"notes forget since when", "archive", func(ctx context.Context, c core.Compaction, s soundCompact) (core.Patch, error) {
 		c.Summaries = slices.Clone(c.Summaries)
 		for i := range c.Summaries {
@@ -201,6 +225,42 @@ var forgetting = []struct {
 		}
 		return s(ctx, c)
 	}},
+}
+
+// oldUnread leaves all but so many of the newest out, and ends them.
+func oldUnread(ctx context.Context, c core.Compaction, s soundCompact, newest int) (core.Patch, error) {
+	of := 0
+	for _, sum := range c.Summaries {
+		if sum.Kind == "note" || sum.Kind == "index" {
+			of++
+		}
+	}
+	var ids []string
+	c.Summaries = slices.DeleteFunc(slices.Clone(c.Summaries), func(sum core.Summary) bool {
+		if sum.Kind != "note" && sum.Kind != "index" {
+			return false
+		}
+		of--
+		if of < newest {
+			return false
+		}
+		ids = append(ids, sum.ID)
+		return true
+	})
+	p, err := s(ctx, c)
+	if len(p.Replace) > 0 {
+		p.Replace[0].Summaries = append(slices.Clone(ids), p.Replace[0].Summaries...)
+	}
+	return p, err
+}
+
+// madeOf is how many entries a summary was made of.
+func madeOf(s core.Summary) int {
+	n := 0
+	for _, span := range s.Of {
+		n += span.Len()
+	}
+	return n
 }
 
 func unread(ctx context.Context, c core.Compaction, s soundCompact, but int) (core.Patch, error) {
@@ -224,6 +284,7 @@ func unread(ctx context.Context, c core.Compaction, s soundCompact, but int) (co
 // byThemselves are compactors that the checks of what is written without a model must catch.
 func byThemselves() []fault {
 	sound := func() (core.Compactor, error) { return archive.New(archive.DefaultConfig()) }
+	indexes := func() (core.Compactor, error) { return index.New(index.DefaultConfig()) }
 	own := func(name string, build func(m *conformance.Model) core.Compactor, caught string, kin ...string) fault {
 		return compactorFault(name, sound, func(b *brokenCompactor, m *conformance.Model) { b.Compactor = build(m) }, []string{caught}, kin...)
 	}
@@ -240,5 +301,26 @@ func byThemselves() []fault {
 			}, []string{"patch.included"}))
 		}
 	}
-	return out
+	return append(out, compactorFault("what indexes say stays as it is, however little a text may cost", indexes, func(b *brokenCompactor, _ *conformance.Model) {
+		b.after = func(_ context.Context, c core.Compaction, p core.Patch) (core.Patch, error) {
+			for i := range p.Replace {
+				p.Replace[i].Text = wholeTexts(c, p.Replace[i])
+			}
+			return p, nil
+		}
+	}, []string{"patch.scripts"}))
+}
+
+// wholeTexts are the texts that a replacement ends, where they are together more than a text may cost; else its own.
+func wholeTexts(c core.Compaction, rep core.Replacement) string {
+	var texts []string
+	for _, s := range c.Summaries {
+		if s.Kind == "index" && slices.Contains(rep.Summaries, s.ID) {
+			texts = append(texts, s.Text)
+		}
+	}
+	if all := strings.Join(texts, "\n"); c.Count(all) > c.SummaryTokens {
+		return all
+	}
+	return rep.Text
 }

@@ -41,7 +41,7 @@ func forAll[T any](seed int64, cases int, shrink bool, build func(*rand.Rand) T,
 	// The text belongs to the smallest value: the property is run once more for it.
 	text := check(smallest)
 	if text == "" && len(result.Labels) > 0 {
-		text = result.Labels[0] + " (not every time: it depends on timing)"
+		text = result.Labels[0] + " (not every time: it depends on timing, or on what was asked before)"
 	}
 	return text, smallest, true
 }

@@ -46,21 +46,29 @@ type source struct {
 	*inventory.Inventory
 	// text is all of it.
 	text string
-	// folded finds words by their letters in lower case.
+	// folded finds words by their letters in lower case; nil until spelling is asked for the first time.
 	folded map[string]string
 	claims *claims
 }
 
 // sourceOf returns a source of a text, and of the times of the entries that it is of.
 func sourceOf(inv *inventory.Inventory, text string, entries []core.Entry) *source {
-	s := &source{Inventory: inv, text: text, folded: make(map[string]string), claims: claimsOf(text, entries)}
-	exact.Scan(text, func(w string, _ exact.Kind, _ int) bool {
-		if low := strings.ToLower(w); s.folded[low] == "" {
-			s.folded[low] = w
-		}
-		return true
-	})
-	return s
+	return &source{Inventory: inv, text: text, claims: claimsOf(text, entries)}
+}
+
+// spelling returns how the source writes a word, whatever the case of its letters.
+func (s *source) spelling(w string) (right string, known bool) {
+	if s.folded == nil {
+		s.folded = make(map[string]string)
+		exact.Scan(s.text, func(w string, _ exact.Kind, _ int) bool {
+			if low := strings.ToLower(w); s.folded[low] == "" {
+				s.folded[low] = w
+			}
+			return true
+		})
+	}
+	right, known = s.folded[strings.ToLower(w)]
+	return right, known
 }
 
 // verify puts the words of text right that the source spells otherwise, and takes out identifiers, addresses, sums, dates and telephone
@@ -78,7 +86,7 @@ func (s *source) verify(text string) (string, findings) {
 		if strings.Contains(s.text, w) {
 			return true
 		}
-		right, known := s.folded[strings.ToLower(w)]
+		right, known := s.spelling(w)
 		switch {
 		case known:
 			f.altered++

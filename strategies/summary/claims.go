@@ -124,24 +124,52 @@ func datesOf(text string, yield func(from, to int, readings ...date)) {
 	}
 }
 
-// claims are the sums, dates and telephone numbers that a source holds.
+// claims are the sums, dates and telephone numbers that a source holds. Each kind is looked for when a text first says one: most texts say none. It is not safe for
+// concurrent use.
 type claims struct {
+	text    string
+	entries []core.Entry
+	// numbers and dates are nil until they are asked for.
 	numbers map[string]bool
 	dates   []date
-	// digits are all of the source, one behind the other.
+	// digits are all of the source, one behind the other; empty until they are asked for, or where there are none.
 	digits string
 }
 
 func claimsOf(text string, entries []core.Entry) *claims {
-	c := &claims{numbers: make(map[string]bool), digits: digitsOf(text)}
-	for _, m := range numbers.FindAllStringSubmatch(text, -1) {
-		c.numbers[bare(m[1])] = true
-		c.numbers[amount(m[1], m[2])] = true
+	return &claims{text: text, entries: entries}
+}
+
+// counts reports whether the source holds a number, times what stands behind it.
+func (c *claims) counts(n, times string) bool {
+	if c.numbers == nil {
+		c.numbers = make(map[string]bool)
+		for _, m := range numbers.FindAllStringSubmatch(c.text, -1) {
+			c.numbers[bare(m[1])] = true
+			c.numbers[amount(m[1], m[2])] = true
+		}
 	}
+	return c.numbers[amount(n, times)]
+}
+
+// dials reports whether the source holds these digits in a row.
+func (c *claims) dials(digits string) bool {
+	if c.digits == "" {
+		c.digits = digitsOf(c.text)
+	}
+	return strings.Contains(c.digits, digits)
+}
+
+// days are the dates of the source.
+func (c *claims) days() []date {
+	if c.dates != nil {
+		return c.dates
+	}
+	c.dates = []date{}
 	add := func(_, _ int, readings ...date) { c.dates = append(c.dates, readings...) }
-	datesIn(text, add)
-	for i := range entries {
-		e := &entries[i]
+	datesIn(c.text, add)
+	for i := range c.entries {
+		e := &c.entries[i]
 		if e.Time.IsZero() || e.Hidden() {
 			continue
 		}
@@ -150,7 +178,7 @@ func claimsOf(text string, entries []core.Entry) *claims {
 		datesIn(e.Time.UTC().Format(time.DateOnly), add)
 		datesIn(strings.Join(asking.Dates(asking.Head(e.Text(), maxDated), e.Time), " "), add)
 	}
-	return c
+	return c.dates
 }
 
 // maxDated bounds how much of an entry is read for what it says about time, in bytes.
@@ -159,7 +187,7 @@ const maxDated = 4000
 // holds reports whether a date, in one of its readings, is one of the source.
 func (c *claims) holds(readings []date) bool {
 	return slices.ContainsFunc(readings, func(d date) bool {
-		return slices.ContainsFunc(c.dates, func(s date) bool {
+		return slices.ContainsFunc(c.days(), func(s date) bool {
 			return s.month == d.month && s.day == d.day && (s.year == d.year || s.year == 0 || d.year == 0)
 		})
 	})
@@ -177,12 +205,11 @@ func (c *claims) check(text string) (checked string, invented int) {
 		if m[at+2] >= 0 {
 			times = text[m[at+2]:m[at+3]]
 		}
-		known := c.numbers[amount(text[from:to], times)]
-		found = append(found, claim{from, to + len(times), known})
+		found = append(found, claim{from, to + len(times), c.counts(text[from:to], times)})
 	}
 	for _, m := range phone.FindAllStringIndex(text, -1) {
 		digits := digitsOf(text[m[0]:m[1]])
-		found = append(found, claim{m[0], m[1], strings.Contains(c.digits, digits[max(len(digits)-9, 0):])}) // the country may be left out, or added
+		found = append(found, claim{m[0], m[1], c.dials(digits[max(len(digits)-9, 0):])}) // the country may be left out, or added
 	}
 	datesIn(text, func(from, to int, readings ...date) {
 		found = append(found, claim{from, to, c.holds(readings)})

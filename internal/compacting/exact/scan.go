@@ -51,7 +51,8 @@ func joins(r rune) bool {
 	if r == utf8.RuneError {
 		return false
 	}
-	if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) {
+	const scripts = 0x0E00 // none of these is below it
+	if r >= scripts && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) {
 		return false
 	}
 	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
@@ -127,7 +128,9 @@ func drive(text string, start, i int) bool {
 
 // trim takes off what belongs to the sentence around the word text[from:to].
 func trim(text string, from, to int) (int, int) {
-	to = from + len(strings.TrimRight(text[from:to], ".:-+#$~@;!*?&=%"))
+	for to > from && strings.IndexByte(".:-+#$~@;!*?&=%", text[to-1]) >= 0 {
+		to--
+	}
 	for ; from < to; from++ {
 		word := text[from:to]
 		switch word[0] {

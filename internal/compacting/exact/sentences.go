@@ -97,17 +97,60 @@ func SenseOf(sentence string) Sense {
 		return Plain
 	}
 	low := " " + strings.Map(plainApostrophe, strings.ToLower(sentence)) + " "
-	for _, s := range [...]struct {
-		sense Sense
-		cues  []string
-	}{{Rule, ruleCues}, {Task, taskCues}, {Decision, decisionCues}, {Negation, negationCues}} {
+	f := firstsOf(low)
+	for _, s := range senses {
 		for _, cue := range s.cues {
-			if holds(low, cue) {
+			if f.may(cue) && holds(low, cue) {
 				return s.sense
 			}
 		}
 	}
 	return Plain
+}
+
+// cue is one of the words by which a sense is known.
+type cue struct {
+	text string
+	// worded says that its script has words: it stands as words of its own.
+	worded bool
+}
+
+// senses are the cues of each sense, the most binding first.
+var senses = [...]struct {
+	sense Sense
+	cues  []cue
+}{{Rule, cuesOf(ruleCues)}, {Task, cuesOf(taskCues)}, {Decision, cuesOf(decisionCues)}, {Negation, cuesOf(negationCues)}}
+
+func cuesOf(texts []string) []cue {
+	out := make([]cue, len(texts))
+	for i, text := range texts {
+		first, _ := utf8.DecodeRuneInString(text)
+		out[i] = cue{text, joins(first) || first < utf8.RuneSelf}
+	}
+	return out
+}
+
+// firsts are the bytes with which something begins in a text: a word, or any sign at all. Few cues begin with one of them.
+type firsts struct{ word, sign [256]bool }
+
+func firstsOf(low string) *firsts {
+	f := &firsts{}
+	inside := false // a word
+	for i, r := range low {
+		f.sign[low[i]] = true
+		if !inside {
+			f.word[low[i]] = true
+		}
+		inside = wordly(r)
+	}
+	return f
+}
+
+func (f *firsts) may(c cue) bool {
+	if c.worded {
+		return f.word[c.text[0]]
+	}
+	return f.sign[c.text[0]]
 }
 
 func plainApostrophe(r rune) rune {
@@ -117,28 +160,29 @@ func plainApostrophe(r rune) rune {
 	return r
 }
 
-// holds reports whether low has cue in it: as words of its own where the script has words.
-func holds(low, cue string) bool {
-	first, _ := utf8.DecodeRuneInString(cue)
-	worded := joins(first) || first < 128
+// holds reports whether low has a cue in it: as words of its own where the script has words.
+func holds(low string, c cue) bool {
 	for from := 0; ; {
-		i := strings.Index(low[from:], cue)
+		i := strings.Index(low[from:], c.text)
 		if i < 0 {
 			return false
 		}
 		i += from
-		if !worded {
+		if !c.worded {
 			return true
 		}
 		before, _ := utf8.DecodeLastRuneInString(low[:i])
-		after, _ := utf8.DecodeRuneInString(low[i+len(cue):])
+		after, _ := utf8.DecodeRuneInString(low[i+len(c.text):])
 		if !wordly(before) && !wordly(after) {
 			return true
 		}
-		from = i + len(cue)
+		from = i + len(c.text)
 	}
 }
 
 func wordly(r rune) bool {
-	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+	if r < utf8.RuneSelf {
+		return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' || r >= 'A' && r <= 'Z'
+	}
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
