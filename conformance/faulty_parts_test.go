@@ -167,13 +167,13 @@ func plainRetrievers() []fault {
 		}, []string{"cancel.retrieve"}),
 		askerFault("silent about searchers", func(a *asker) { a.blind = true }, "failure.retrieve"),
 		askerFault("silent when all fail", func(a *asker) { a.calm = true }, "failure.retrieve"),
-		askerFault("says what was asked", func(a *asker) { a.chatty = true }, "failure.retrieve"),
+		askerFault("says what was asked", func(a *asker) { a.chatty = true }, "failure.retrieve", "retrieve.late-searcher"),
 		askerFault("scores are shares of the best", func(a *asker) { a.toBest = true }, "retrieve.scores"),
 		askerFault("late without an end", func(a *asker) { a.late = func(owed, _ int) bool { return owed > 0 } }, "retrieve.late-searcher"),
 		askerFault("late before it was asked", func(a *asker) { a.late = func(_, asked int) bool { return asked == 0 } }, "retrieve.late-searcher"),
 		askerFault("late while nothing is there", func(a *asker) { a.late = func(owed, asked int) bool { return asked == 1 && owed > 0 } }, "retrieve.late-searcher"),
 		askerFault("nothing when one hangs", func(a *asker) { a.impatient = true }, "failure.retrieve"),
-		{name: "nothing of before", caught: []string{"retrieve.attached"}, kin: []string{"retrieve.updated", "retrieve.surfaces", "retrieve.told", "retrieve.pages", "retrieve.meanwhile", "sequence.retrieve"}, find: func(t *testing.T) []conformance.Finding {
+		{name: "nothing of before", caught: []string{"retrieve.attached"}, kin: []string{"retrieve.updated", "retrieve.surfaces", "retrieve.told", "retrieve.pages", "retrieve.meanwhile", "retrieve.concurrent", "sequence.retrieve"}, find: func(t *testing.T) []conformance.Finding {
 			t.Helper()
 			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &listener{deaf: true}, memory.New() }, few(15)...)
 		}},

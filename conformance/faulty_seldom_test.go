@@ -73,7 +73,7 @@ func seldomRetrievers() []fault {
 				}
 				return e
 			}}
-		}),
+		}, "retrieve.meanwhile"),
 		seldomPart("metadata that changes alone are not heard", "retrieve.updated", func() core.Retriever {
 			return &listener{update: func(old, e core.Entry) core.Entry {
 				if old.Fingerprint == e.Fingerprint {
@@ -81,7 +81,7 @@ func seldomRetrievers() []fault {
 				}
 				return e
 			}}
-		}),
+		}, "retrieve.meanwhile"),
 		askerFault("nothing of what comes with an error", func(a *asker) { a.whole = true }, "failure.retrieve"),
 		seldomRetriever("metadata of its own memory", "retrieve.pure", func() retrieve {
 			var mu sync.Mutex

@@ -47,16 +47,26 @@ type readsOnce struct {
 	// loses is the kind of word that is lost while it reads, holds says that it keeps others waiting.
 	loses string
 	holds bool
+	// again says that it keeps no word while it reads, and begins once more; forgets is the kind of word after which it reads anew, and later that its faults begin then.
+	again, later bool
+	forgets      string
+	was          map[string]bool
 }
+
+// wrong reports whether a fault may show.
+func (r *readsOnce) wrong(agent string) bool { return !r.later || r.was[agent] }
 
 func (r *readsOnce) Attach(s core.Store) error { r.store = s; return nil }
 
 func (r *readsOnce) note(kind, agent string, change func(map[string]core.Entry)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if known := r.known[agent]; known != nil {
+	if known := r.known[agent]; known != nil && kind == r.forgets {
+		delete(r.known, agent)
+		r.was[agent] = true
+	} else if known != nil {
 		change(known)
-	} else if r.word != nil && kind != r.loses {
+	} else if r.word != nil && (kind != r.loses || !r.wrong(agent)) {
 		r.word[agent] = append(r.word[agent], change)
 	}
 	return nil
@@ -88,11 +98,11 @@ func (r *readsOnce) read(ctx context.Context, agent string) error {
 		return nil
 	}
 	if r.word == nil {
-		r.word, r.known = map[string][]func(map[string]core.Entry){}, map[string]map[string]core.Entry{}
+		r.word, r.known, r.was = map[string][]func(map[string]core.Entry){}, map[string]map[string]core.Entry{}, map[string]bool{}
 	}
-	from := len(r.word[agent]) // what came before is read
+	from, holds := len(r.word[agent]), r.holds && r.wrong(agent) // what came before is read
 	known := map[string]core.Entry{}
-	if !r.holds {
+	if !holds {
 		r.mu.Unlock()
 	}
 	var failed error
@@ -101,8 +111,13 @@ func (r *readsOnce) read(ctx context.Context, agent string) error {
 			known[e.ID] = e
 		}
 	}
-	if !r.holds {
+	if !holds {
 		r.mu.Lock()
+	}
+	if r.again && failed == nil && len(r.word[agent]) > from {
+		r.mu.Unlock()
+		defer r.mu.Lock()
+		return r.read(ctx, agent)
 	}
 	if failed != nil || r.known[agent] != nil {
 		return failed
@@ -194,6 +209,15 @@ func tableBeside() []broken {
 		over("word of each "+kind+" is lost while it reads", func() core.Retriever { return &readsOnce{loses: kind} })
 	}
 	over("keeps others waiting while it reads", func() core.Retriever { return &readsOnce{holds: true} })
+	for _, kind := range []string{"append", "update", "delete"} {
+		over("any word while it reads makes it read again, but of each "+kind, func() core.Retriever { return &readsOnce{loses: kind, again: true} }, conformance.WithClaims("retrieve.meanwhile"))
+		over("reads anew after each "+kind+", and keeps others waiting then", func() core.Retriever {
+			return &readsOnce{forgets: kind, holds: true, later: true}
+		}, conformance.WithClaims("cancel.retrieve"))
+	}
+	over("reads anew after each delete, and loses word of an update then", func() core.Retriever {
+		return &readsOnce{forgets: "delete", loses: "update", later: true}
+	}, conformance.WithClaims("retrieve.meanwhile"))
 	for name, of := range map[string]lateOf{"asks the first searcher whether it is late": {first: true, grants: true}, "asks of its own scope what is late": {}} {
 		late := func(tb testing.TB, searchers map[string]core.Searcher) core.Retriever {
 			tb.Helper()
@@ -211,9 +235,14 @@ func tableBeside() []broken {
 // TestReadsOnce holds the sound one to the checks that the others are caught by.
 func TestReadsOnce(t *testing.T) {
 	t.Parallel()
-	open := func(testing.TB) (core.Retriever, core.Store) { return &readsOnce{}, memory.New() }
-	if found := conformance.ExamineRetriever(t, open, conformance.WithClaims("retrieve.meanwhile", "cancel.retrieve")); len(found) > 0 {
-		t.Errorf("one that reads once: %v", found)
+	for name, over := range map[string]func() core.Retriever{
+		"once": func() core.Retriever { return &readsOnce{} }, "again where word comes": func() core.Retriever { return &readsOnce{again: true} },
+		"anew after each delete": func() core.Retriever { return &readsOnce{forgets: "delete"} },
+	} {
+		open := func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() }
+		if found := conformance.ExamineRetriever(t, open, conformance.WithClaims("retrieve.meanwhile", "cancel.retrieve")); len(found) > 0 {
+			t.Errorf("one that reads %s: %v", name, found)
+		}
 	}
 }
 

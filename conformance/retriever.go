@@ -87,9 +87,9 @@ func retrieverContract() []Check {
 		{ID: "retrieve.scores", Suite: SuiteRetriever, retriever: retrieveScores, Needs: []Need{NeedSearchers},
 			Rule: "what a searcher finds best comes first, whatever sign its scores have: they order its own hits and say nothing else"},
 		{ID: "retrieve.late-searcher", Promise: 9, Suite: SuiteRetriever, retriever: lateSearcher, once: true, Needs: []Need{NeedSearchers},
-			Rule: "where any of its searchers is late, in the scope of the query or in what is granted, a retriever says Late of what was asked and is ready now, and of nothing else, has what it finds when it is asked again, and then nothing is late"},
+			Rule: "where any of its searchers is late, in the scope of the query or in what is granted, a retriever says Late of what was asked and is ready now, and of nothing else, nor of what failed, has what it finds when it is asked again, and then nothing is late"},
 		{ID: "retrieve.clock", Promise: 6, Suite: SuiteRetriever, retriever: retrieveClock, once: true,
-			Rule: "how old an entry is, is counted from the query's time and no clock's: where that and all entries are moved by the same years, the candidates are the same, in the same order"},
+			Rule: "how old an entry is, is counted from the query's time and no clock's: where that and all entries are moved by the same years, the candidates are the same, in the same order, and on a later day they are those of one that was never asked before"},
 		{ID: "retrieve.share", Promise: 1, Suite: SuiteRetriever, retriever: retrieveShare, Needs: []Need{NeedSharer},
 			Rule: "RecallShare is 0 to 0.5 and does not change from call to call"},
 	}
@@ -107,6 +107,8 @@ type retrieverRun struct {
 	nothing bool
 	// again counts what is asked again.
 	again *atomic.Int64
+	// said holds an error that quotes.
+	said *indiscreet
 }
 
 func examineRetriever(tb testing.TB, c Check, open func(testing.TB) (core.Retriever, core.Store), o options) (Finding, bool) {
@@ -128,14 +130,14 @@ func examineRetriever(tb testing.TB, c Check, open func(testing.TB) (core.Retrie
 			r := &retrieverRun{}
 			r.watch = w.watch
 			r.tb, r.steps, r.bound, r.over, r.nothing = tb, steps, o.bound, o.over, o.nothing
-			r.open, r.again = open, again
+			r.open, r.again, r.said = open, again, &indiscreet{}
 			r.retriever, r.store = open(tb)
 			if a, ok := r.retriever.(core.Attacher); ok {
 				if err := a.Attach(r.store); err != nil {
 					return fmt.Sprintf("Attach: error %v, want none", err)
 				}
 			}
-			return c.retriever(r)
+			return cmp.Or(c.retriever(r), r.said.text())
 		})
 	})
 	if !found {

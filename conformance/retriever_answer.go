@@ -18,7 +18,7 @@ const (
 // with core.ErrPartial: it is asked again, some times in a check.
 func (r *retrieverRun) answer(of core.Retriever, q core.Query) ([]core.Candidate, error) {
 	for {
-		got, err := of.Retrieve(r.ctx(), q)
+		got, err := r.retrieve(r.ctx(), of, q)
 		if !errors.Is(err, core.ErrPartial) || r.again == nil || r.again.Add(-1) < 0 {
 			return got, err
 		}

@@ -291,7 +291,7 @@ func cancelRetrieve(r *retrieverRun) string {
 	}
 	ctx, cancel := cancellable(r.ctx())
 	cancel()
-	if _, err := r.retriever.Retrieve(ctx, r.query(0, queries[0])); err != nil && !errors.Is(err, context.Canceled) {
+	if _, err := r.retrieve(ctx, r.retriever, r.query(0, queries[0])); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Sprintf("Retrieve with a cancelled context: error %v, want none or context.Canceled", err)
 	}
 	return inTurn(r.cancelSlow, r.cancelBeside)

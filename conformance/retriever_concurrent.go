@@ -101,15 +101,22 @@ func retrieveConcurrent(r *retrieverRun) string {
 	}
 	busy.Store(false)
 	// As often as there is time for: what calls seldom share shows then.
-	end := time.Now().Add(besideTime)
-	return atOnce(besideMany, func(i int) string {
-		for n := 0; n < besideMost && time.Now().Before(end); n++ {
-			if text := beside(r.retriever, (i+4*(n%3))%len(asked)); text != "" {
-				return text
+	askedOften := func() string {
+		end := time.Now().Add(besideTime)
+		return atOnce(besideMany, func(i int) string {
+			for n := 0; n < besideMost && time.Now().Before(end); n++ {
+				if text := beside(r.retriever, (i+4*(n%3))%len(asked)); text != "" {
+					return text
+				}
 			}
-		}
-		return ""
-	})
+			return ""
+		})
+	}
+	o, tells := r.observer()
+	if !tells {
+		return askedOften()
+	}
+	return inTurn(askedOften, func() string { return r.toldBeside(o, asked, want) })
 }
 
 const (
@@ -118,4 +125,76 @@ const (
 	// besideMany ask beside each other for a while, each so often at most.
 	besideMany, besideMost = 4, 3000
 	besideTime             = 150 * time.Millisecond
+	// toldTime is how long it is told beside them.
+	toldTime = 70 * time.Millisecond
 )
+
+// toldBeside tells of what is known already, and of what goes and comes back, each session from a goroutine of its own as an engine does, while others ask. What they are
+// answered meanwhile may be of before or of after; in the end it is what it was. Nothing but the retriever keeps the calls apart, so that the race detector, and the
+// runtime where a map is written and read at once, see what it does not keep apart.
+func (r *retrieverRun) toldBeside(o core.Observer, asked []core.Query, want [][]string) string {
+	const sessions = 3
+	end := time.Now().Add(toldTime)
+	tell := func(who, n int) error {
+		of := r.entries[sessionOf(who)]
+		e := of[n%len(of)].Clone()
+		switch n % 7 {
+		case 0:
+			return r.goneAndBack(o, e)
+		case 1, 3, 5:
+			return o.Appended(r.ctx(), []core.Entry{e})
+		}
+		return o.Updated(r.ctx(), e)
+	}
+	text := atOnce(sessions+besideMany, func(i int) string {
+		for n := 0; n < besideMost && time.Now().Before(end); n++ {
+			if i < sessions {
+				if err := tell(i, n); err != nil {
+					return fmt.Sprintf("told of what it knows while others ask: error %v, want none", err)
+				}
+				continue
+			}
+			q := asked[(i+4*(n%3))%len(asked)]
+			q.Granted = slices.Clone(q.Granted)
+			got, err := r.answer(r.retriever, q)
+			if err != nil {
+				return fmt.Sprintf("Retrieve while it is told: error %v, want none", err)
+			}
+			if text := bestFirst(got); text != "" {
+				return "Retrieve while it is told: " + text
+			}
+		}
+		return ""
+	})
+	if text != "" {
+		return text
+	}
+	return r.settled(func() string {
+		for i, q := range asked {
+			q.Granted = slices.Clone(q.Granted)
+			got, err := r.answer(r.retriever, q)
+			if err != nil {
+				return fmt.Sprintf("Retrieve: error %v, want none", err)
+			}
+			if d := sameIDs(candidateTexts(got), want[i]); d != "" {
+				return fmt.Sprintf("Retrieve(%q in %+v) after it was told, beside queries, that some were gone and back: %s", q.Prompt, q.Scopes(), d)
+			}
+		}
+		return ""
+	})
+}
+
+// goneAndBack erases an entry and stores it again, and tells of both.
+func (r *retrieverRun) goneAndBack(o core.Observer, e core.Entry) error {
+	scope, ids := e.SessionID().Scope(), []string{e.ID}
+	if _, err := r.store.Delete(r.ctx(), scope, ids); err != nil {
+		return err
+	}
+	if err := o.Deleted(r.ctx(), scope, ids); err != nil {
+		return err
+	}
+	if _, err := r.store.Append(r.ctx(), cloneEntries([]core.Entry{e})); err != nil {
+		return err
+	}
+	return o.Appended(r.ctx(), []core.Entry{e})
+}

@@ -164,7 +164,7 @@ func (r *retrieverRun) failPartly() string {
 		if err != nil {
 			return fmt.Sprintf("Retrieve over %d sound searchers: error %v, want none", len(names), err)
 		}
-		got, err := r.over(r.tb, partly).Retrieve(r.ctx(), r.query(0, troubling))
+		got, err := r.retrieve(r.ctx(), r.over(r.tb, partly), r.query(0, troubling))
 		if len(want) > 0 && err != nil && !errors.Is(err, core.ErrPartial) {
 			return fmt.Sprintf("Retrieve where one of %d searchers found some, with core.ErrPartial: error %v, want none or one that wraps core.ErrPartial", len(names), err)
 		}
@@ -175,16 +175,19 @@ func (r *retrieverRun) failPartly() string {
 	return ""
 }
 
-// failAll asks where no searcher answers.
+// failAll asks where no searcher answers, turn after turn.
 func (r *retrieverRun) failAll() string {
 	for n := range 2 {
 		searchers := map[string]core.Searcher{}
 		for i := range n + 1 {
 			searchers[fmt.Sprintf("bad %d", i)] = &troubled{err: fmt.Errorf("troubled: %w", core.ErrUnavailable)}
 		}
-		got, err := r.over(r.tb, searchers).Retrieve(r.ctx(), r.query(0, troubling))
-		if err == nil || quotes(err) || len(got) > 0 {
-			return fmt.Sprintf("Retrieve where all of %d searchers fail: %d candidates, error %v, want none and an error that does not hold what was asked", n+1, len(got), err)
+		retriever := r.over(r.tb, searchers)
+		for turn := range turnsAsked {
+			got, err := r.retrieve(r.ctx(), retriever, r.query(0, troubling))
+			if err == nil || quotes(err) || len(got) > 0 {
+				return fmt.Sprintf("Retrieve where all of %d searchers fail, for the %dth time: %d candidates, error %v, want none and an error that does not hold what was asked", n+1, turn+1, len(got), err)
+			}
 		}
 	}
 	return ""
@@ -206,7 +209,7 @@ func (r *retrieverRun) retrieveUntil(retriever core.Retriever, q core.Query, ans
 	}
 	ch := make(chan answer, 1)
 	go func() {
-		got, err := retriever.Retrieve(ctx, q)
+		got, err := r.retrieve(ctx, retriever, q)
 		ch <- answer{got, err}
 	}()
 	late := time.NewTimer(watchdog)

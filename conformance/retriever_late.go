@@ -102,6 +102,10 @@ func lateSearcher(r *retrieverRun) string {
 			}
 		}
 	}
+	// One of two that is waited for is no more late than one alone, and one that failed is not late at all.
+	if text := inTurn(func() string { return r.lateBehind(newSlow(r.store, true), 2, 1, troubling) }, r.lateFailed); text != "" {
+		return text
+	}
 	for n := 1; n <= 3; n++ {
 		for at := range n {
 			for who := range 3 {
@@ -126,6 +130,31 @@ func (r *retrieverRun) others(q core.Query) map[string]core.Query {
 	session.Scope = session.Session.Scope()
 	prompt.Prompt = strings.ToUpper(q.Prompt) + " and nobody asked this"
 	return map[string]core.Query{"for another agent": agent, "for another session": session, "with another prompt": prompt}
+}
+
+// lateFailed asks over a searcher that fails, alone and beside one that does not: nothing comes of it later.
+func (r *retrieverRun) lateFailed() string {
+	bad := &troubled{err: fmt.Errorf("troubled: %w", core.ErrUnavailable)}
+	for _, searchers := range []map[string]core.Searcher{{"bad": bad}, {"bad": bad, "sound": &troubled{store: r.store}}} {
+		retriever := r.over(r.tb, searchers)
+		late, ok := retriever.(core.LateRetriever)
+		if !ok {
+			return ""
+		}
+		q := r.query(0, troubling)
+		for range turnsAsked {
+			_, _ = r.retrieve(r.ctx(), retriever, q)
+			if late.Late(q) {
+				return fmt.Sprintf("Late where one of %d searchers failed, and nothing came since: true, want false", len(searchers))
+			}
+			for what, other := range r.others(q) {
+				if late.Late(other) {
+					return fmt.Sprintf("Late of a query %s than the one for which a searcher failed, which nobody asked: true, want false", what)
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // lateBehind asks over n searchers of which the one at a place is slow.
@@ -158,7 +187,7 @@ func (r *retrieverRun) lateBehind(behind *slow, n, at int, prompt string) string
 	// What it says of a searcher that has nothing yet is failure.retrieve's. Its time is over soon.
 	ctx, cancel := context.WithTimeout(r.ctx(), grace*time.Millisecond)
 	defer cancel()
-	_, _ = retriever.Retrieve(ctx, q)
+	_, _ = r.retrieve(ctx, retriever, q)
 	if late.Late(q) {
 		return "Late while the searcher is not ready: true, want false"
 	}

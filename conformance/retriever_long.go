@@ -63,21 +63,25 @@ func (r *retrieverRun) fillInjected() string {
 	return ""
 }
 
-// fillUnbroken is fill with long runs of characters of several bytes, in which no blank stands, around a word that is asked for. They begin at every byte of a
+// blankless are texts with long runs of characters of several bytes, in which no blank stands, around a word that is asked for. They begin at every byte of a
 // character: wherever a passage is cut, it is within one of them.
-func (r *retrieverRun) fillUnbroken() string {
+func blankless() []string {
 	var texts []string
 	words := strings.Fields(queries[0] + " " + queries[1])
 	for size, run := range map[int]string{2: "бюджетныйотчёт", 3: "日本語予算報告", 4: "𠀀𠀁𠀂𠀃"} {
 		run = strings.Repeat(run, 900/len(run))
 		for shift := range size {
-			says := strings.Repeat("x", 1+shift) + " " + words[(size+2*shift)%len(words)] + ","
+			word := words[(size+2*shift)%len(words)] + ","
+			says := strings.Repeat("x", 1+shift) + " " + word
+			// Where no blank stands at all, what is cut by bytes is cut at every byte of a character.
+			dots := strings.Repeat(".", 1+shift)
+			texts = append(texts, dots+word+run)
 			texts = append(texts, says+run, run+", "+says, run+" "+says+run)
 			// Letters that are longer in lower case: where a word stands there is not where it stands in the text.
 			texts = append(texts, strings.Repeat("\u0130", 1+shift)+" "+run+" "+says+run)
 		}
 	}
-	return r.fillSaying(texts)
+	return texts
 }
 
 // fillParted is fill with entries that are long enough to be looked at in parts. All of them say what is asked for more than once, less in each part, so that
@@ -94,4 +98,28 @@ func (r *retrieverRun) fillParted() string {
 		texts = append(texts, b.String(), strings.Join(words[:2+n], " "))
 	}
 	return r.fillSaying(texts)
+}
+
+// sentences are texts of many sentences and lines. Each says other words, and more of what is asked for than the one before, or less, or those in
+// the middle the most: the best passages of a text do not come first in it.
+func sentences() []string {
+	asked := strings.Fields(queries[0] + " " + queries[1])
+	var texts []string
+	n := 0
+	for _, end := range []string{". ", "\n"} {
+		for shape := range 3 {
+			var b strings.Builder
+			const most = 9
+			for i := range most {
+				says := [...]int{i, most - 1 - i, min(i, most-1-i) * 2}[shape]
+				for range 5 {
+					n++
+					fmt.Fprintf(&b, "%s ", markOf(8, n))
+				}
+				b.WriteString(strings.Join(asked[:min(says, len(asked))], " ") + end)
+			}
+			texts = append(texts, b.String())
+		}
+	}
+	return texts
 }

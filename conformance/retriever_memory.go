@@ -385,7 +385,7 @@ func (r *retrieverRun) cancelSlow() string {
 		return fmt.Sprintf("Attach: error %v, want none", err)
 	}
 	s.slow.Store(true)
-	if _, err := second.Retrieve(ctx, r.query(0, queries[0])); err != nil && !errors.Is(err, context.Canceled) {
+	if _, err := r.retrieve(ctx, second, r.query(0, queries[0])); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Sprintf("Retrieve whose time was over while the store was read: error %v, want none or context.Canceled", err)
 	}
 	return ""

@@ -27,9 +27,9 @@ func moreRetrieverChecks() []Check {
 		{ID: "retrieve.granted", Promise: 8, Suite: SuiteRetriever, retriever: retrieveGranted, once: true,
 			Rule: "a grant is exactly as wide as it says, beside a session and beside all of an agent: what is found in a session is found where that session is granted, and nothing beside it"},
 		{ID: "retrieve.surfaces", Promise: 9, Suite: SuiteRetriever, retriever: retrieveSurfaces,
-			Rule: "a store that fails is no store without entries: the error surfaces, and when it is over the candidates are back"},
+			Rule: "a store that fails is no store without entries: the error surfaces, turn after turn while it lasts, with what others found where it says core.ErrPartial, and when it is over the candidates are back"},
 		{ID: "retrieve.concurrent", Promise: 6, Suite: SuiteRetriever, retriever: retrieveConcurrent, dear: true,
-			Rule: "several queries at the same time get what each of them gets alone"},
+			Rule: "several queries at the same time get what each of them gets alone, and one that is told of changes beside them knows all of them in the end"},
 		{ID: "retrieve.pure", Suite: SuiteRetriever, retriever: retrievePure,
 			Rule: "a retriever changes nothing it is given, and what it returned belongs to the caller"},
 		{ID: "retrieve.vacuous", Suite: SuiteRetriever, retriever: retrieveVacuous, once: true,
@@ -116,7 +116,7 @@ func fullEach() batch {
 
 func retrieveText(r *retrieverRun) string {
 	r.steps = append(r.steps, ordinary(9))
-	if text := inTurn(r.fillInjected, r.fillUnbroken); text != "" {
+	if text := inTurn(r.fillInjected, func() string { return r.fillSaying(append(blankless(), sentences()...)) }); text != "" {
 		return text
 	}
 	return r.ask(roomyLimit, func(_ core.Query, got []core.Candidate) string {
@@ -383,58 +383,6 @@ func candidateTexts(cs []core.Candidate) []string {
 		out[i] = fmt.Sprintf("%s %v %q %s", c.Entry.ID, c.Score, c.Text, c.Source)
 	}
 	return out
-}
-
-// failing is how many calls of a store fail: one of several scopes, because a retriever may leave alone for a while whom it saw fail again and again.
-func failing(q core.Query) int {
-	if len(q.Granted) > 0 {
-		return 1
-	}
-	return 1000
-}
-
-// retrieveSurfaces attaches the retriever to a store that fails for a while.
-func retrieveSurfaces(r *retrieverRun) string {
-	a, ok := r.retriever.(core.Attacher)
-	if !ok {
-		return ""
-	}
-	r.steps = append(r.steps, ordinary(9))
-	faults := &faults{}
-	// As Env.Wrap does, companions are shown.
-	if err := a.Attach(Env{faults: faults}.Wrap(r.store)); err != nil {
-		return fmt.Sprintf("Attach: error %v, want none", err)
-	}
-	if text := r.fill(); text != "" {
-		return text
-	}
-	for at := range 4 {
-		for n, change := range wider { // what is granted can fail alone
-			q := r.query((at+n)%3, queries[0])
-			change(&q)
-			want, err := r.answer(r.retriever, q)
-			if err != nil {
-				return fmt.Sprintf("Retrieve: error %v, want none", err)
-			}
-			faults.armAfter(faultScan, at, failing(q))
-			got, err := r.retriever.Retrieve(r.ctx(), q)
-			struck := faults.disarm()
-			if d := sameIDs(candidateIDs(got), candidateIDs(want)); err == nil && struck > 0 && d != "" {
-				return fmt.Sprintf("Retrieve in %+v over a store that fails after %d calls: no error, and candidates: %s", q.Scopes(), at, d)
-			}
-			for tries := 0; ; tries++ {
-				q.Now = q.Now.Add(time.Hour)
-				again, err := r.answer(r.retriever, q)
-				if err == nil && len(again) >= min(len(want), 1) {
-					break
-				}
-				if tries == 5 {
-					return fmt.Sprintf("Retrieve after the store failed: %d candidates, error %v, was %d", len(again), err, len(want))
-				}
-			}
-		}
-	}
-	return r.failedFirst()
 }
 
 func retrievePure(r *retrieverRun) string {

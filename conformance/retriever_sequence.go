@@ -92,7 +92,7 @@ func (s *retrieverSequence) call() string {
 		s.entries[e.SessionID()] = append(s.entries[e.SessionID()], e)
 	}
 	if s.stored.one(4) { // between the change and word of it any answer will do, but it must not stay
-		_, _ = pick(s.stored, s.told).Retrieve(s.ctx(), s.draw())
+		_, _ = s.retrieve(s.ctx(), pick(s.stored, s.told), s.draw())
 	}
 	n := s.news(before)
 	for _, one := range s.told {
@@ -215,7 +215,7 @@ func (s *retrieverSequence) ask(one core.Retriever, q core.Query) string {
 	if s.stored.one(8) { // one whose caller went away leaves nothing behind
 		ctx, cancel := context.WithCancel(s.ctx())
 		cancel()
-		_, _ = one.Retrieve(ctx, q)
+		_, _ = s.retrieve(ctx, one, q)
 	}
 	text := s.settled(func() string {
 		asked := q

@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/contextengine/contextengine/core"
 )
@@ -125,6 +124,9 @@ func (r *retrieverRun) likeMarks(second core.Retriever, what string, entries []c
 				if d := sameIDs(candidateIDs(other), candidateIDs(got)); d != "" {
 					return fmt.Sprintf("Retrieve(%q), the word of %q, of one %s: %s", mark, e.ID, what, d)
 				}
+				if d := r.asStored(q, other); d != "" {
+					return fmt.Sprintf("Retrieve(%q), the word of %q, of one %s: %s", mark, e.ID, what, d)
+				}
 			}
 		}
 		return ""
@@ -239,43 +241,4 @@ func retrievePages(r *retrieverRun) string {
 		some = append(some, r.all[i])
 	}
 	return r.likeMarks(second, "that was attached later", append(some, r.all[len(r.all)-1]))
-}
-
-// failedFirst lets a store fail while a retriever reads it for the first time.
-func (r *retrieverRun) failedFirst() string {
-	for at := range 4 {
-		faults := &faults{}
-		first, text := r.attached(Env{faults: faults}.Wrap(shortPages{r.store, 3}))
-		if text != "" {
-			return text
-		}
-		q := r.query(at%3, queries[0])
-		wider[at](&q)
-		want, err := r.answer(r.retriever, q)
-		if err != nil {
-			return fmt.Sprintf("Retrieve: error %v, want none", err)
-		}
-		faults.armAfter(faultScan, at, failing(q))
-		got, err := first.Retrieve(r.ctx(), q)
-		struck := faults.disarm()
-		if d := sameIDs(candidateIDs(got), candidateIDs(want)); err == nil && struck > 0 && d != "" {
-			return fmt.Sprintf("the first Retrieve over a store that fails after %d calls: no error, and candidates: %s", at, d)
-		}
-		for tries := 0; ; tries++ {
-			q.Now = q.Now.Add(time.Hour)
-			again, err := r.answer(first, q)
-			want, failed := r.answer(r.retriever, q)
-			if failed != nil {
-				return fmt.Sprintf("Retrieve: error %v, want none", failed)
-			}
-			d := sameIDs(candidateIDs(again), candidateIDs(want))
-			if err == nil && d == "" {
-				break
-			}
-			if tries == 5 {
-				return fmt.Sprintf("Retrieve after the store failed, %d calls into the first: error %v, candidates against those of one that never saw it fail: %s", at, err, d)
-			}
-		}
-	}
-	return ""
 }
