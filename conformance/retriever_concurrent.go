@@ -166,9 +166,24 @@ func (r *retrieverRun) toldBeside(o core.Observer, asked []core.Query, want [][]
 		}
 		return ""
 	})
-	if text != "" {
-		return text
+	// Once more each, and nothing that comes later puts it right. Where two keep step each may undo its own loss: then another time.
+	for n := 0; n < besideRounds && text == ""; n++ {
+		text = inTurn(func() string {
+			return atOnce(sessions, func(i int) string {
+				for _, e := range r.entries[sessionOf(i)] {
+					if err := r.goneAndBack(o, e.Clone()); err != nil {
+						return fmt.Sprintf("told of what is gone and back: error %v, want none", err)
+					}
+				}
+				return ""
+			})
+		}, func() string { return r.asBefore(asked, want) })
 	}
+	return text
+}
+
+// asBefore asks again, once nobody tells anything any more.
+func (r *retrieverRun) asBefore(asked []core.Query, want [][]string) string {
 	return r.settled(func() string {
 		for i, q := range asked {
 			q.Granted = slices.Clone(q.Granted)
