@@ -166,20 +166,29 @@ func (r *retrieverRun) toldBeside(o core.Observer, asked []core.Query, want [][]
 		}
 		return ""
 	})
-	// Once more each, and nothing that comes later puts it right. Where two keep step each may undo its own loss: then another time.
-	for n := 0; n < besideRounds && text == ""; n++ {
-		text = inTurn(func() string {
-			return atOnce(sessions, func(i int) string {
-				for _, e := range r.entries[sessionOf(i)] {
-					if err := r.goneAndBack(o, e.Clone()); err != nil {
-						return fmt.Sprintf("told of what is gone and back: error %v, want none", err)
-					}
-				}
-				return ""
-			})
-		}, func() string { return r.asBefore(asked, want) })
+	if text == "" {
+		text = r.asBefore(asked, want)
 	}
-	return text
+	if _, attaches := r.retriever.(core.Attacher); text != "" || !attaches {
+		return text
+	}
+	// What changes for good stays lost, even where two keep step and each undoes what the other one lost.
+	text = atOnce(sessions, func(i int) string {
+		for n, e := range r.entries[sessionOf(i)] {
+			c, text := r.changeOne(e, rewritten, markOf(10+i, n))
+			if text == "" {
+				text = r.tellAll(o, []change{c})
+			}
+			if text != "" {
+				return text
+			}
+		}
+		return ""
+	})
+	if text != "" {
+		return text
+	}
+	return r.asAnew(asked)
 }
 
 // asBefore asks again, once nobody tells anything any more.
@@ -193,6 +202,31 @@ func (r *retrieverRun) asBefore(asked []core.Query, want [][]string) string {
 			}
 			if d := sameIDs(candidateTexts(got), want[i]); d != "" {
 				return fmt.Sprintf("Retrieve(%q in %+v) after it was told, beside queries, that some were gone and back: %s", q.Prompt, q.Scopes(), d)
+			}
+		}
+		return ""
+	})
+}
+
+// asAnew holds answers against those of one that reads the store anew.
+func (r *retrieverRun) asAnew(asked []core.Query) string {
+	anew, text := r.attached(r.store)
+	if text != "" {
+		return text
+	}
+	return r.settled(func() string {
+		for _, q := range asked {
+			var texts [2][]string
+			for i, of := range []core.Retriever{r.retriever, anew} {
+				q.Granted = slices.Clone(q.Granted)
+				got, err := r.answer(of, q)
+				if err != nil {
+					return fmt.Sprintf("Retrieve: error %v, want none", err)
+				}
+				texts[i] = candidateTexts(got)
+			}
+			if d := sameIDs(texts[0], texts[1]); d != "" {
+				return fmt.Sprintf("Retrieve(%q in %+v) after it was told of three sessions at once what they say now, against one that reads the store anew: %s", q.Prompt, q.Scopes(), d)
 			}
 		}
 		return ""
