@@ -92,11 +92,12 @@ func (s *Store) steps(ctx context.Context, part string, steps []migration) error
 }
 
 // teach gives new tables the statistics of one long session, which stay until the server has counted the real ones. Without any, to find one entry looks as cheap
-// to the planner as to read its whole session, and a plan from when the table was empty is kept.
+// to the planner as to read its whole session, and a plan from when the table was empty is kept. They are so large that the table does not look small, and so few that
+// the server does not count anew at once what is left of them.
 func (s *Store) teach(ctx context.Context, tx pgx.Tx) error {
 	for _, text := range []string{
 		`INSERT INTO {s}.entries (agent, session, id, n, rev, seq, turn, role, type, time, nanos, tokens, key, body, raw, words)
-			SELECT '', '', int8send(n), n, n, n, n, 'user', 'message', 'epoch'::timestamptz, 0, n, int8send(n), '', n, '{}' FROM generate_series(1, 300) AS g(n)`,
+			SELECT '', '', int8send(n), n, n, n, n, 'user', 'message', 'epoch'::timestamptz, 0, n, int8send(n), convert_to(repeat('-', 1700), 'UTF8'), n, '{}' FROM generate_series(1, 40) AS g(n)`,
 		`ANALYZE {s}.entries`,
 		`DELETE FROM {s}.entries`,
 	} {
