@@ -130,7 +130,7 @@ const (
 )
 
 // toldBeside tells of what is known already, and of what goes and comes back, each session from a goroutine of its own as an engine does, while others ask. What they are
-// answered meanwhile may be of before or of after; in the end it is what it was. Nothing but the retriever keeps the calls apart, so that the race detector, and the
+// answered meanwhile may be of before or of after; in the end it is what it was, and once each session was told of what it says now, it is that. Nothing but the retriever keeps the calls apart, so that the race detector, and the
 // runtime where a map is written and read at once, see what it does not keep apart.
 func (r *retrieverRun) toldBeside(o core.Observer, asked []core.Query, want [][]string) string {
 	const sessions = 3

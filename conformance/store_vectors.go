@@ -133,7 +133,7 @@ func (r *storeRun) vectorsExact(v vector.Store) string {
 
 // vectorsMoving takes away, between two pages, the vectors that the page ended with, in each way there is: the others come all the same, each once.
 func (r *storeRun) vectorsMoving(v vector.Store) string {
-	for way, goes := range r.vectorsGo(v) {
+	for way, goes := range r.vectorsGo() {
 		for at := range 3 {
 			space := fmt.Sprintf("moving %d %s/1", at, way)
 			entries, text := r.vectorEntries(7, space)
@@ -163,7 +163,7 @@ func (r *storeRun) vectorsMoving(v vector.Store) string {
 				}
 				if n == at && len(page.Vectors) > 0 {
 					gone = page.Vectors[len(page.Vectors)-1].ID
-					if text := goes(space, entries[slices.Index(idsOf(entries), gone)]); text != "" {
+					if text := goes(entries[slices.Index(idsOf(entries), gone)]); text != "" {
 						return text
 					}
 				}
@@ -182,11 +182,8 @@ func (r *storeRun) vectorsMoving(v vector.Store) string {
 }
 
 // vectorsGo are the ways in which the vectors of an entry go.
-func (r *storeRun) vectorsGo(vector.Store) map[string]func(space string, e core.Entry) string {
-	return map[string]func(string, core.Entry) string{
-		"was deleted": func(_ string, e core.Entry) string { return r.erases(e) },
-		"was emptied": func(_ string, e core.Entry) string { return r.empty(e) },
-	}
+func (r *storeRun) vectorsGo() map[string]func(e core.Entry) string {
+	return map[string]func(core.Entry) string{"was deleted": r.erases, "was emptied": r.empty}
 }
 
 // freshVectors has one opening look for vectors that another one stores, replaces and drops.
