@@ -50,6 +50,8 @@ type Combination struct {
 	AcrossSessions bool
 	// ResetHistory says that recall brings back what was reset or forked away.
 	ResetHistory bool
+	// Scored says that the retriever gives every candidate a score above 0. One need not: a score only orders.
+	Scored bool
 	// Claims lists the ids or families of checks that the engine is held to; nil means all.
 	Claims []string
 	// Known lists checks that fail today, and where that is tracked.

@@ -227,7 +227,7 @@ func brokenEngineOf(class, name string, s setup, change func(*wrongEngine), opts
 			change(w)
 			return w, store
 		}
-		return conformance.ExamineEngine(t, conformance.Combination{Name: name, Open: open}, cheap,
+		return conformance.ExamineEngine(t, conformance.Combination{Name: name, Open: open, Scored: s.scored}, cheap,
 			append([]conformance.Option{
 				conformance.WithExactly(15, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second),
 			}, opts...)...)

@@ -21,7 +21,7 @@ import (
 
 // recalling is an engine that recalls in every turn, and compacts with a model.
 func recalling(change func(*engine.Config)) setup {
-	return setup{compactor: "summary", retriever: words, change: func(c *engine.Config) {
+	return setup{compactor: "summary", retriever: words, scored: true, change: func(c *engine.Config) {
 		if c.Recall.Gate = false; change != nil {
 			change(c)
 		}
@@ -464,8 +464,10 @@ func tableAgain() []broken {
 func TestFaultyResults(t *testing.T) {
 	needs.NoRace(t)
 	t.Parallel()
-	for _, s := range []setup{recalling(nil), recalling(func(c *engine.Config) { c.Recall.AcrossSessions = true })} {
-		for _, f := range conformance.ExamineEngine(t, conformance.Combination{Name: "sound", Open: s.open, AcrossSessions: true}, cheap, few(20)...) {
+	unscored := recalling(nil)
+	unscored.retriever, unscored.scored = func() core.Retriever { return &listener{} }, false
+	for _, s := range []setup{recalling(nil), recalling(func(c *engine.Config) { c.Recall.AcrossSessions = true }), unscored} {
+		for _, f := range conformance.ExamineEngine(t, conformance.Combination{Name: "sound", Open: s.open, AcrossSessions: true, Scored: s.scored}, cheap, few(20)...) {
 			t.Errorf("the sound engine: %s", f)
 		}
 	}

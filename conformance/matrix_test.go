@@ -189,8 +189,8 @@ func TestMatrixVariants(t *testing.T) {
 	}
 	conformance.TestMatrix(t, []conformance.Combination{
 		{Name: "none+archive+memory", Open: setup{compactor: "archive"}.open},
-		{Name: "words+archive+memory/across", Open: setup{compactor: "archive", retriever: words, change: across}.open, AcrossSessions: true},
-		{Name: "words+delegate+memory", Open: setup{compactor: "delegate", retriever: words}.open},
-		{Name: "words+summary+memory/eager", Open: setup{compactor: "summary", retriever: words, change: eager}.open},
+		{Name: "words+archive+memory/across", Open: setup{compactor: "archive", retriever: words, change: across}.open, AcrossSessions: true, Scored: true},
+		{Name: "words+delegate+memory", Open: setup{compactor: "delegate", retriever: words}.open, Scored: true},
+		{Name: "words+summary+memory/eager", Open: setup{compactor: "summary", retriever: words, change: eager}.open, Scored: true},
 	}, counter(t))
 }

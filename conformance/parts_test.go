@@ -85,7 +85,9 @@ type setup struct {
 	// compacts makes a compactor that has no name; compactor is empty then.
 	compacts  func(conformance.Env) (core.Compactor, error)
 	retriever func() core.Retriever
-	change    func(*engine.Config)
+	// scored says that the retriever scores all that it proposes.
+	scored bool
+	change func(*engine.Config)
 	// reads changes the store that the engine reads and writes.
 	reads func(core.Store) core.Store
 	// ids changes what makes the ids of entries.

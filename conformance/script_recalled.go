@@ -14,7 +14,7 @@ import (
 // recalledChecks look at what is told of what was found, in a prompt and on a page.
 var recalledChecks = []Check{
 	{ID: "contract.recalled", Promise: 10, Suite: SuiteEngine, Needs: []Need{NeedRecaller}, script: scriptRecalled,
-		Rule: "what was found and had no room is among the choices, what was recalled has a score as a search finds it, and a page holds as many entries as are asked for"},
+		Rule: "what was found and had no room is among the choices, has its score there, and a page holds as many entries as are asked for"},
 }
 
 // factsOutside makes a conversation of so many facts about one thing, none like another, and of as much else behind them that a window of the budget shows none of them.
@@ -55,7 +55,7 @@ func scriptRecalled(s *script) string {
 				recalled[of.id]++
 			}
 		}
-		if text := s.scored(r, of.id, res.Choices); text != "" {
+		if text := s.unscored(res.Choices); text != "" {
 			return text
 		}
 		left := slices.ContainsFunc(res.Choices, func(c window.Choice) bool { return c.Reason == window.OutAllowance })
@@ -67,20 +67,18 @@ func scriptRecalled(s *script) string {
 	return s.pagesFull(r)
 }
 
-// scored compares the scores of what a prompt recalls with those of a search for the same: one has none where the other has none.
-func (s *script) scored(r engine.Recaller, id core.SessionID, choices []window.Choice) string {
-	res, err := r.Search(s.ctx(), engine.SearchRequest{Session: id, Query: asked, Limit: engine.MaxFound, Tokens: engine.MaxAnswer})
-	if err != nil {
-		return fmt.Sprintf("search: error %v", err)
+// unscored looks for candidates that lost their score: beside others of the same source that have one, or where the retriever scores all that it proposes.
+func (s *script) unscored(choices []window.Choice) string {
+	scores := map[string]bool{}
+	found := slices.DeleteFunc(slices.Clone(choices), func(c window.Choice) bool {
+		return c.Entry == "" || c.Reason != window.ReasonRecalled && c.Reason != window.OutAllowance
+	})
+	for _, c := range found {
+		scores[c.Source] = scores[c.Source] || c.Score > 0
 	}
-	for _, c := range choices {
-		if c.Reason != window.ReasonRecalled && c.Reason != window.OutAllowance {
-			continue
-		}
-		for _, f := range res.Found {
-			if f.ID == c.Entry && (f.Score == 0) != (c.Score == 0) {
-				return fmt.Sprintf("the entry %q is found with a score of %v, and recalled with %v (%s)", c.Entry, f.Score, c.Score, c.Reason)
-			}
+	for _, c := range found {
+		if c.Score == 0 && (s.comb.Scored || scores[c.Source]) {
+			return fmt.Sprintf("the choice of the entry %q (%s, of %q) has no score", c.Entry, c.Reason, c.Source)
 		}
 	}
 	return ""
