@@ -37,24 +37,24 @@ const (
 	NeedChangeFeed Need = "core.ChangeFeed"
 	// NeedVectorStore: core.As finds a vector.Store in the store.
 	NeedVectorStore Need = "vector.Store"
-	// NeedStatter: core.As finds a core.Statter in the store.
-	NeedStatter Need = "core.Statter"
+	// NeedStatter: core.As finds an upkeep.Statter in the store.
+	NeedStatter Need = "upkeep.Statter"
 	// NeedVectorSearcher: core.As finds a vector.Searcher and a vector.Store in the store.
 	NeedVectorSearcher Need = "vector.Searcher"
 	// NeedBeside: core.As finds a core.Beside in the store.
 	NeedBeside Need = "core.Beside"
-	// NeedScrubber: core.As finds a core.Scrubber in the store.
-	NeedScrubber Need = "core.Scrubber"
+	// NeedScrubber: core.As finds an upkeep.Scrubber in the store.
+	NeedScrubber Need = "upkeep.Scrubber"
 	// NeedSessionEraser: core.As finds a core.SessionEraser in the store.
 	NeedSessionEraser Need = "core.SessionEraser"
 	// NeedRecogniser: core.As finds a core.Recogniser in the store.
 	NeedRecogniser Need = "core.Recogniser"
-	// NeedDrainer: core.As finds a core.Drainer in the store.
-	NeedDrainer Need = "core.Drainer"
+	// NeedDrainer: core.As finds an upkeep.Drainer in the store.
+	NeedDrainer Need = "upkeep.Drainer"
 	// NeedLateSearcher: core.As finds a core.LateSearcher and a core.Searcher in the store.
 	NeedLateSearcher Need = "core.LateSearcher"
-	// NeedRepairer: core.As finds a core.Repairer in the store.
-	NeedRepairer Need = "core.Repairer"
+	// NeedRepairer: core.As finds an upkeep.Repairer in the store.
+	NeedRepairer Need = "upkeep.Repairer"
 	// NeedMedia: the suite was given WithMedia.
 	NeedMedia Need = "WithMedia"
 	// NeedReopen: the suite was given WithReopen.

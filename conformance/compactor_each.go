@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 )
 
 // heard is what was seen in the calls of one case, whichever check made them: the first of it.
@@ -48,8 +49,8 @@ func newEachCall(c core.Compactor, m *Model, h *heard) *eachCall {
 }
 
 // Requires says what the compactor asks of its host.
-func (o *eachCall) Requires() core.Requirements {
-	if q, ok := o.Compactor.(core.Requirer); ok {
+func (o *eachCall) Requires() capability.Requirements {
+	if q, ok := o.Compactor.(capability.Requirer); ok {
 		return q.Requires()
 	}
 	return nil

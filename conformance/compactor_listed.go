@@ -41,7 +41,7 @@ func patchListed(r *compactorRun) string {
 	least := core.NoHost{}.Capabilities()
 	for _, lists := range [][]capability.Name{least, append(slices.Clone(least), capability.DelegateHost), append(slices.Clone(least), capability.Complete)} {
 		host := &listedHost{Host: r.host, lists: lists}
-		if q, ok := r.compactor.(core.Requirer); ok && q.Requires().Check(host, host.Name()) != nil {
+		if q, ok := r.compactor.(capability.Requirer); ok && q.Requires().Check(host, host.Name()) != nil {
 			continue // no engine is made of the two
 		}
 		r.published = nil

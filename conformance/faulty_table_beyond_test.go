@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
@@ -117,7 +118,7 @@ func ofOneType() []broken {
 }
 
 func outsideFigures() []broken {
-	figures := func(name string, change func(c *companied, all []core.Entry, s *core.StoreStats)) broken {
+	figures := func(name string, change func(c *companied, all []core.Entry, s *upkeep.Stats)) broken {
 		return brokenCompanionOf("figures", name, func(c *companied) {
 			var mu sync.Mutex
 			order := map[string]int{} // in which entries came
@@ -129,7 +130,7 @@ func outsideFigures() []broken {
 				}
 				return c.Store.Append(ctx, entries)
 			}
-			c.stats = func(s *core.StoreStats) {
+			c.stats = func(s *upkeep.Stats) {
 				var all []core.Entry
 				for _, agent := range []string{"agent-a", "agent-b"} {
 					for e, err := range core.All(context.Background(), c.Store, core.Scope{Agent: agent}, false) {
@@ -147,18 +148,18 @@ func outsideFigures() []broken {
 		})
 	}
 	return []broken{
-		figures("characters for raw bytes", func(_ *companied, all []core.Entry, s *core.StoreStats) {
+		figures("characters for raw bytes", func(_ *companied, all []core.Entry, s *upkeep.Stats) {
 			s.RawBytes = 0
 			for _, e := range all {
 				s.RawBytes += int64(len([]rune(string(e.Message.Raw))))
 			}
 		}),
-		figures("the newest is the last that came", func(_ *companied, all []core.Entry, s *core.StoreStats) {
+		figures("the newest is the last that came", func(_ *companied, all []core.Entry, s *upkeep.Stats) {
 			if len(all) > 0 {
 				s.Newest = all[len(all)-1].Time
 			}
 		}),
-		figures("the oldest is the first that came", func(_ *companied, all []core.Entry, s *core.StoreStats) {
+		figures("the oldest is the first that came", func(_ *companied, all []core.Entry, s *upkeep.Stats) {
 			if len(all) > 0 {
 				s.Oldest = all[0].Time
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
@@ -26,7 +27,7 @@ type companied struct {
 	scan    func(ctx context.Context, q vector.Query) (vector.Page, error)
 	spaces  func(ctx context.Context, agent string) ([]vector.Space, error)
 	drop    func(ctx context.Context, space, agent string) error
-	stats   func(*core.StoreStats)
+	stats   func(*upkeep.Stats)
 }
 
 func (c *companied) Append(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
@@ -71,7 +72,7 @@ func (c *companied) DropVectors(ctx context.Context, space, agent string) error 
 	return c.Store.DropVectors(ctx, space, agent)
 }
 
-func (c *companied) Stats(ctx context.Context) (core.StoreStats, error) {
+func (c *companied) Stats(ctx context.Context) (upkeep.Stats, error) {
 	st, err := c.Store.Stats(ctx)
 	if c.stats != nil {
 		c.stats(&st)
@@ -447,7 +448,7 @@ func tableCompanions(*testing.T) []broken {
 			return c.Store.DropVectors(ctx, space, agent)
 		}
 	})
-	stats := func(name string, f func(*core.StoreStats)) {
+	stats := func(name string, f func(*upkeep.Stats)) {
 		out = append(out, brokenCompanionOf("figures", name, func(c *companied) { c.stats = f }))
 	}
 	out = append(out, brokenCompanionOf("vectors", "unknown ones wait for their entry", func(c *companied) {
@@ -482,35 +483,35 @@ func tableCompanions(*testing.T) []broken {
 			}
 			return res, err
 		}
-		c.stats = func(s *core.StoreStats) { s.RawBytes = raw }
+		c.stats = func(s *upkeep.Stats) { s.RawBytes = raw }
 	}))
-	stats("an empty store is of 1970", func(s *core.StoreStats) {
+	stats("an empty store is of 1970", func(s *upkeep.Stats) {
 		if s.Entries == 0 {
 			s.Oldest, s.Newest = time.UnixMilli(0), time.UnixMilli(0)
 		}
 	})
-	stats("times end in 2262", func(s *core.StoreStats) {
+	stats("times end in 2262", func(s *upkeep.Stats) {
 		if s.Entries > 0 {
 			s.Oldest, s.Newest = time.Unix(0, s.Oldest.UnixNano()), time.Unix(0, s.Newest.UnixNano())
 		}
 	})
-	figures := core.StoreStats{}
+	figures := upkeep.Stats{}
 	out = append(out, brokenCompanionOf("figures", "an empty store is as it was", func(c *companied) {
-		c.stats = func(s *core.StoreStats) {
+		c.stats = func(s *upkeep.Stats) {
 			if s.Entries == 0 {
 				s.Oldest, s.Newest = figures.Oldest, figures.Newest
 			}
 			figures = *s
 		}
 	}))
-	stats("texts for raw bytes", func(s *core.StoreStats) { s.RawBytes = 1 + int64(s.Entries)*40 })
-	stats("one entry too many", func(s *core.StoreStats) { s.Entries++ })
-	stats("agents for sessions", func(s *core.StoreStats) { s.Sessions = s.Agents + 7 })
-	stats("agents counted wrongly", func(s *core.StoreStats) { s.Agents += 2 })
-	stats("the newest is the oldest", func(s *core.StoreStats) { s.Oldest = s.Newest })
-	stats("the oldest is the newest", func(s *core.StoreStats) { s.Newest = s.Oldest })
-	stats("the newest is today's", func(s *core.StoreStats) { s.Newest = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) })
-	stats("the oldest is the beginning of time", func(s *core.StoreStats) { s.Oldest = time.Unix(0, 0) })
-	stats("newest first", func(s *core.StoreStats) { s.Oldest, s.Newest = s.Newest.Add(time.Second), s.Oldest })
+	stats("texts for raw bytes", func(s *upkeep.Stats) { s.RawBytes = 1 + int64(s.Entries)*40 })
+	stats("one entry too many", func(s *upkeep.Stats) { s.Entries++ })
+	stats("agents for sessions", func(s *upkeep.Stats) { s.Sessions = s.Agents + 7 })
+	stats("agents counted wrongly", func(s *upkeep.Stats) { s.Agents += 2 })
+	stats("the newest is the oldest", func(s *upkeep.Stats) { s.Oldest = s.Newest })
+	stats("the oldest is the newest", func(s *upkeep.Stats) { s.Newest = s.Oldest })
+	stats("the newest is today's", func(s *upkeep.Stats) { s.Newest = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) })
+	stats("the oldest is the beginning of time", func(s *upkeep.Stats) { s.Oldest = time.Unix(0, 0) })
+	stats("newest first", func(s *upkeep.Stats) { s.Oldest, s.Newest = s.Newest.Add(time.Second), s.Oldest })
 	return out
 }

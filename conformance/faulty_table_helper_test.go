@@ -18,6 +18,7 @@ import (
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/internal/needs"
 )
 
@@ -32,7 +33,7 @@ type helped struct {
 	erase     func(ctx context.Context, id core.SessionID) error
 	recognise func(ctx context.Context, id core.SessionID, m []message.Message) ([]core.Entry, error)
 	drain     func(ctx context.Context) (int, error)
-	backlog   func(*core.Backlog)
+	backlog   func(*upkeep.Backlog)
 	remote    func(ctx context.Context) error
 	late      func(q core.SearchQuery) bool
 	// asked is told of each search.
@@ -139,10 +140,10 @@ func (h *helped) drained(ctx context.Context) (int, error) {
 	return 0, nil
 }
 
-func (h *helped) Backlog(ctx context.Context) (core.Backlog, error) {
+func (h *helped) Backlog(ctx context.Context) (upkeep.Backlog, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b := core.Backlog{Waiting: h.waiting, Bytes: int64(h.waiting) * 100}
+	b := upkeep.Backlog{Waiting: h.waiting, Bytes: int64(h.waiting) * 100}
 	if h.waiting > 0 {
 		b.Oldest = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 	}
@@ -471,14 +472,14 @@ func tableDrainers() []broken {
 		return h.waiting, errors.New("broken: the other store cannot be reached")
 	})
 	drain("closed", "close.closed", func(h *helped, _ context.Context) (int, error) { return 0, nil })
-	for name, f := range map[string]func(*core.Backlog){
-		"always one":        func(b *core.Backlog) { b.Waiting++ },
-		"negative":          func(b *core.Backlog) { b.Waiting-- },
-		"bytes of the past": func(b *core.Backlog) { b.Bytes = 700 },
-		"negative bytes":    func(b *core.Backlog) { b.Bytes -= 1 },
-		"oldest stays":      func(b *core.Backlog) { b.Oldest = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC) },
-		"set aside":         func(b *core.Backlog) { b.SetAside = 2 },
-		"full":              func(b *core.Backlog) { b.Full = "no room" },
+	for name, f := range map[string]func(*upkeep.Backlog){
+		"always one":        func(b *upkeep.Backlog) { b.Waiting++ },
+		"negative":          func(b *upkeep.Backlog) { b.Waiting-- },
+		"bytes of the past": func(b *upkeep.Backlog) { b.Bytes = 700 },
+		"negative bytes":    func(b *upkeep.Backlog) { b.Bytes -= 1 },
+		"oldest stays":      func(b *upkeep.Backlog) { b.Oldest = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC) },
+		"set aside":         func(b *upkeep.Backlog) { b.SetAside = 2 },
+		"full":              func(b *upkeep.Backlog) { b.Full = "no room" },
 	} {
 		add("backlog: "+name, "drain.delivers", func(h *helped) { h.backlog = f })
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 // overtaken are stores that are overtaken by what happens meanwhile: between two pages, two looks, two writes, or two openings.
@@ -166,7 +167,7 @@ func (f forwards) open(call string, err error) error {
 	return err
 }
 
-func (f forwards) Backlog(ctx context.Context) (core.Backlog, error) {
+func (f forwards) Backlog(ctx context.Context) (upkeep.Backlog, error) {
 	b, err := f.helped.Backlog(ctx)
 	return b, f.open("backlog", err)
 }

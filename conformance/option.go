@@ -82,7 +82,7 @@ func WithAnother(another func(tb testing.TB, first core.Store) core.Store) Optio
 	return func(o *options) { o.another = another }
 }
 
-// WithMedia says in which file or folder a store keeps everything that it writes, so that the suite can look there for what should be gone after core.Scrubber.
+// WithMedia says in which file or folder a store keeps everything that it writes, so that the suite can look there for what should be gone after upkeep.Scrubber.
 func WithMedia(path func(tb testing.TB, s core.Store) string) Option {
 	return func(o *options) { o.media = path }
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/leanovate/gopter"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
@@ -66,12 +67,12 @@ func storeHas(tb testing.TB, open func(testing.TB) core.Store, o options) map[Ne
 	_, tail := core.As[core.Tailer](s)
 	_, feed := core.As[core.ChangeFeed](s)
 	_, vectors := core.As[vector.Store](s)
-	_, stats := core.As[core.Statter](s)
+	_, stats := core.As[upkeep.Statter](s)
 	return map[Need]bool{
 		NeedChangeFeed: feed, NeedVectorStore: vectors, NeedStatter: stats, NeedSearcher: search, NeedViewStore: view, NeedNoViews: !view, NeedTailer: tail,
-		NeedVectorSearcher: vectors && offers[vector.Searcher](s), NeedBeside: offers[core.Beside](s), NeedScrubber: offers[core.Scrubber](s),
-		NeedSessionEraser: offers[core.SessionEraser](s), NeedRecogniser: offers[core.Recogniser](s), NeedDrainer: offers[core.Drainer](s),
-		NeedLateSearcher: search && offers[core.LateSearcher](s), NeedRepairer: offers[core.Repairer](s), NeedReopen: o.reopen != nil, NeedAnother: o.another != nil, NeedMedia: o.media != nil,
+		NeedVectorSearcher: vectors && offers[vector.Searcher](s), NeedBeside: offers[core.Beside](s), NeedScrubber: offers[upkeep.Scrubber](s),
+		NeedSessionEraser: offers[core.SessionEraser](s), NeedRecogniser: offers[core.Recogniser](s), NeedDrainer: offers[upkeep.Drainer](s),
+		NeedLateSearcher: search && offers[core.LateSearcher](s), NeedRepairer: offers[upkeep.Repairer](s), NeedReopen: o.reopen != nil, NeedAnother: o.another != nil, NeedMedia: o.media != nil,
 	}
 }
 

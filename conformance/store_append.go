@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
@@ -387,7 +388,7 @@ func (r *storeRun) calls(e core.Entry) map[string]func(context.Context) error {
 		out["DropVectors"] = func(ctx context.Context) error { return v.DropVectors(ctx, "space/2", id.Agent) }
 	}
 	r.helperCalls(e, out)
-	if s, ok := core.As[core.Statter](r.store); ok {
+	if s, ok := core.As[upkeep.Statter](r.store); ok {
 		out["Stats"] = func(ctx context.Context) error {
 			_, err := s.Stats(ctx)
 			return err

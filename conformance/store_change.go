@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 func getOrder(r *storeRun) string {
@@ -385,7 +386,7 @@ func closeClosed(r *storeRun) string {
 	calls := r.calls(r.make(batch{Entries: []entrySpec{{}}})[0])
 	if _, decorates := r.store.(core.Unwrapper); decorates {
 		own := []string{"Append", "Get", "Scan", "Update", "Delete"}
-		if _, ok := r.store.(core.Backlogger); ok { // what waits is a decorator's own
+		if _, ok := r.store.(upkeep.Backlogger); ok { // what waits is a decorator's own
 			own = append(own, "Drain", "Backlog", "CheckRemote")
 		}
 		// The other companions are those of a store that somebody else may close.

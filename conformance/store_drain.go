@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 // drainsLate drains with a context that has ended, right behind appends: what waits is told all the same.
-func (r *storeRun) drainsLate(d core.Drainer, tells bool) string {
+func (r *storeRun) drainsLate(d upkeep.Drainer, tells bool) string {
 	id := core.SessionID{Agent: "agent-late", Session: "late"}
 	for i := range 60 {
 		e := plainEntry(5000+i, id, int64(i))
@@ -31,7 +32,7 @@ func (r *storeRun) drainsLate(d core.Drainer, tells bool) string {
 		return fmt.Sprintf("Drain with an ended context: %d left and no error", left)
 	}
 	waiting, by := 0, ""
-	if b, ok := core.As[core.Backlogger](r.store); ok && tells {
+	if b, ok := core.As[upkeep.Backlogger](r.store); ok && tells {
 		if got, err := b.Backlog(r.ctx()); err == nil {
 			waiting, by = got.Waiting, "Backlog"
 		}
@@ -48,8 +49,8 @@ func (r *storeRun) drainsLate(d core.Drainer, tells bool) string {
 }
 
 func drainDelivers(r *storeRun) string {
-	d, _ := core.As[core.Drainer](r.store)
-	b, tells := core.As[core.Backlogger](r.store)
+	d, _ := core.As[upkeep.Drainer](r.store)
+	b, tells := core.As[upkeep.Backlogger](r.store)
 	r.steps = append(r.steps, ordinary(6))
 	drained := func(when string) string {
 		left, err := d.Drain(r.ctx())
@@ -149,7 +150,7 @@ func (c *lookedAt) since() time.Duration {
 
 // drainEnds breaks a drain off, and then lets it end.
 func drainEnds(r *storeRun) string {
-	d, _ := core.As[core.Drainer](r.store)
+	d, _ := core.As[upkeep.Drainer](r.store)
 	if _, err := d.Drain(r.ctx()); unsupported(err) {
 		return ""
 	}
@@ -164,7 +165,7 @@ func drainEnds(r *storeRun) string {
 
 // drainsBroken ends a drain of many changes soon after it began. Who delivers all of them none the less, long after that, each time, does not look at the context
 // between them. Who has delivered them by then, or all at once, is as good as one who stops.
-func (r *storeRun) drainsBroken(d core.Drainer) string {
+func (r *storeRun) drainsBroken(d upkeep.Drainer) string {
 	const many, batch, tries, soon = 200, 100, 3, 100 * time.Millisecond
 	text := ""
 	for try := range tries {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
@@ -56,7 +57,7 @@ func (r *storeRun) helperCalls(e core.Entry, out map[string]func(context.Context
 			return err
 		}
 	}
-	if s, ok := core.As[core.Scrubber](r.store); ok {
+	if s, ok := core.As[upkeep.Scrubber](r.store); ok {
 		out["Scrub"] = s.Scrub
 	}
 	if s, ok := core.As[core.SessionEraser](r.store); ok {
@@ -72,13 +73,13 @@ func (r *storeRun) helperCalls(e core.Entry, out map[string]func(context.Context
 			return err
 		}
 	}
-	if s, ok := core.As[core.Repairer](r.store); ok {
+	if s, ok := core.As[upkeep.Repairer](r.store); ok {
 		out["Repair"] = func(ctx context.Context) error {
 			_, err := s.Repair(ctx)
 			return err
 		}
 	}
-	if d, ok := core.As[core.Drainer](r.store); ok {
+	if d, ok := core.As[upkeep.Drainer](r.store); ok {
 		out["Drain"] = func(ctx context.Context) error {
 			if left, err := d.Drain(ctx); left > 0 || err != nil {
 				return err
@@ -86,7 +87,7 @@ func (r *storeRun) helperCalls(e core.Entry, out map[string]func(context.Context
 			return ctx.Err() // nothing was left to do, so that it made no difference
 		}
 	}
-	if b, ok := core.As[core.Backlogger](r.store); ok {
+	if b, ok := core.As[upkeep.Backlogger](r.store); ok {
 		out["Backlog"] = func(ctx context.Context) error {
 			_, err := b.Backlog(ctx)
 			return err

@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
 func repairKeeps(r *storeRun) string {
-	s, _ := core.As[core.Repairer](r.store)
+	s, _ := core.As[upkeep.Repairer](r.store)
 	r.steps = append(r.steps, ordinary(9))
 	if text := inTurn(r.fill, r.eachType); text != "" {
 		return text

@@ -13,6 +13,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
@@ -29,7 +30,7 @@ func (r *storeRun) again(followers []*follower) bool {
 }
 
 func scrubKeeps(r *storeRun) string {
-	s, _ := core.As[core.Scrubber](r.store)
+	s, _ := core.As[upkeep.Scrubber](r.store)
 	if err := s.Scrub(r.ctx()); unsupported(err) {
 		return ""
 	} else if err != nil {
@@ -166,7 +167,7 @@ func (w *writesMeanwhile) holds() string {
 
 // scrubbed scrubs, while somebody writes, a store of which something was erased just before.
 func (r *storeRun) scrubbed(round int) (*writesMeanwhile, string) {
-	s, _ := core.As[core.Scrubber](r.store)
+	s, _ := core.As[upkeep.Scrubber](r.store)
 	w := &writesMeanwhile{r: r, id: core.SessionID{Agent: "agent-a", Session: fmt.Sprint("meanwhile-", round)}, first: 1000 * (round + 1)}
 	for range 5 { // the second of them is deleted again
 		if text := w.write(); text != "" {
@@ -218,7 +219,7 @@ func secretEntry(i int) core.Entry {
 }
 
 func scrubGone(r *storeRun) string {
-	s, _ := core.As[core.Scrubber](r.store)
+	s, _ := core.As[upkeep.Scrubber](r.store)
 	for i := range 16 {
 		e := plainEntry(i, sessionOf(i%3), int64(i))
 		if i%2 == 0 {
@@ -327,7 +328,7 @@ func (r *storeRun) goneEachWay() string {
 			scrubber := r.store
 			if then == "through another opening" {
 				scrubber = r.another(r.tb, r.store)
-				if s, ok := core.As[core.Scrubber](scrubber); ok {
+				if s, ok := core.As[upkeep.Scrubber](scrubber); ok {
 					_ = s.Scrub(r.ctx())
 				}
 			}
@@ -342,7 +343,7 @@ func (r *storeRun) goneEachWay() string {
 			default:
 				ctx, cancel := cancellable(r.ctx())
 				cancel()
-				s, _ := core.As[core.Scrubber](r.store)
+				s, _ := core.As[upkeep.Scrubber](r.store)
 				_ = s.Scrub(r.watch.calling(ctx))
 			}
 			if text := cmp.Or(text, r.scrubs(), r.lies(), r.getAll()); text != "" {
@@ -355,7 +356,7 @@ func (r *storeRun) goneEachWay() string {
 
 // scrubs is a scrub that must succeed.
 func (r *storeRun) scrubs() string {
-	s, _ := core.As[core.Scrubber](r.store)
+	s, _ := core.As[upkeep.Scrubber](r.store)
 	if err := s.Scrub(r.ctx()); err != nil && !unsupported(err) {
 		return fmt.Sprintf("Scrub: error %v, want none", err)
 	}

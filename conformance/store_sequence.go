@@ -10,6 +10,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
@@ -111,13 +112,13 @@ func newSequence(r *storeRun, users []core.Store) *sequence {
 	if offers[core.Searcher](r.store) {
 		often(3, s.searched)
 	}
-	if offers[core.Statter](r.store) {
+	if offers[upkeep.Statter](r.store) {
 		often(1, s.stats)
 	}
-	if offers[core.Scrubber](r.store) && r.bound == 0 {
+	if offers[upkeep.Scrubber](r.store) && r.bound == 0 {
 		often(1, s.scrub)
 	}
-	if offers[core.Repairer](r.store) {
+	if offers[upkeep.Repairer](r.store) {
 		often(1, s.repair)
 	}
 	return s

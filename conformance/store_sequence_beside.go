@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
@@ -324,7 +325,7 @@ func (s *sequence) searched() string {
 }
 
 func (s *sequence) scrub() string {
-	c, _ := core.As[core.Scrubber](s.store)
+	c, _ := core.As[upkeep.Scrubber](s.store)
 	if err := c.Scrub(s.ctx()); err != nil && !unsupported(err) {
 		return fmt.Sprintf("Scrub: error %v, want none", err)
 	}
@@ -337,7 +338,7 @@ func (s *sequence) scrub() string {
 
 // repair is one of a store that is whole: nothing is changed.
 func (s *sequence) repair() string {
-	c, _ := core.As[core.Repairer](s.store)
+	c, _ := core.As[upkeep.Repairer](s.store)
 	saved, err := c.Repair(s.ctx())
 	if unsupported(err) {
 		return ""

@@ -8,10 +8,11 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 func statsCount(r *storeRun) string {
-	s, _ := core.As[core.Statter](r.store)
+	s, _ := core.As[upkeep.Statter](r.store)
 	if _, err := s.Stats(context.WithoutCancel(r.ctx())); unsupported(err) {
 		return ""
 	}
@@ -64,7 +65,7 @@ func statsCount(r *storeRun) string {
 
 // figures compares what a store tells of itself, if it does, with what was stored. Sessions that have nothing but a view may be counted.
 func (r *storeRun) figures(viewed ...core.SessionID) string {
-	s, ok := core.As[core.Statter](r.store)
+	s, ok := core.As[upkeep.Statter](r.store)
 	if !ok {
 		return ""
 	}
@@ -105,7 +106,7 @@ func (r *storeRun) figures(viewed ...core.SessionID) string {
 }
 
 // statsEmpty looks at the times of a store that holds nothing.
-func (r *storeRun) statsEmpty(s core.Statter, when string) string {
+func (r *storeRun) statsEmpty(s upkeep.Statter, when string) string {
 	got, err := s.Stats(r.ctx())
 	if err != nil || !got.Oldest.IsZero() || !got.Newest.IsZero() {
 		return fmt.Sprintf("Stats of an empty store, %s: %+v, error %v, want no times", when, got, err)

@@ -6,34 +6,35 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/core/vector"
 )
 
-// upkeep is something that a store is asked to do now and then, and that changes no entry.
-type upkeep struct {
+// chore is something that a store is asked to do now and then, and that changes no entry.
+type chore struct {
 	what string
 	do   func() error
 }
 
-// upkeeps are those that a store has. Each of them looks for its companion anew: the store may have been opened again.
-func (r *storeRun) upkeeps() []upkeep {
-	var out []upkeep
+// chores are those that a store has. Each of them looks for its companion anew: the store may have been opened again.
+func (r *storeRun) chores() []chore {
+	var out []chore
 	add := func(has bool, what string, do func() error) {
 		if has {
-			out = append(out, upkeep{what, do})
+			out = append(out, chore{what, do})
 		}
 	}
-	add(offers[core.Repairer](r.store), "a repair", func() error {
-		s, _ := core.As[core.Repairer](r.store)
+	add(offers[upkeep.Repairer](r.store), "a repair", func() error {
+		s, _ := core.As[upkeep.Repairer](r.store)
 		_, err := s.Repair(r.ctx())
 		return err
 	})
-	add(offers[core.Scrubber](r.store), "a scrub", func() error {
-		s, _ := core.As[core.Scrubber](r.store)
+	add(offers[upkeep.Scrubber](r.store), "a scrub", func() error {
+		s, _ := core.As[upkeep.Scrubber](r.store)
 		return s.Scrub(r.ctx())
 	})
-	add(offers[core.Drainer](r.store), "a drain", func() error {
-		s, _ := core.As[core.Drainer](r.store)
+	add(offers[upkeep.Drainer](r.store), "a drain", func() error {
+		s, _ := core.As[upkeep.Drainer](r.store)
 		_, err := s.Drain(r.ctx())
 		return err
 	})
@@ -49,8 +50,8 @@ func (r *storeRun) upkeeps() []upkeep {
 		s, _ := core.As[vector.Store](r.store)
 		return s.DropVectors(r.ctx(), "upkeep/2", "")
 	})
-	add(offers[core.Statter](r.store), "figures told", func() error {
-		s, _ := core.As[core.Statter](r.store)
+	add(offers[upkeep.Statter](r.store), "figures told", func() error {
+		s, _ := core.As[upkeep.Statter](r.store)
 		_, err := s.Stats(r.ctx())
 		return err
 	})
@@ -81,7 +82,7 @@ func feedUpkeep(r *storeRun) string {
 			return text
 		}
 	}
-	for n := range r.upkeeps() {
+	for n := range r.chores() {
 		followers := r.followers()
 		for _, f := range followers {
 			if text := f.follow(); text != "" || f.mark == "" {
@@ -96,7 +97,7 @@ func feedUpkeep(r *storeRun) string {
 		if text := at.follow(); text != "" {
 			return text
 		}
-		up := r.upkeeps()[n]
+		up := r.chores()[n]
 		if err := up.do(); err != nil && !unsupported(err) {
 			return fmt.Sprintf("%s: error %v, want none", up.what, err)
 		}

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"time"
 
 	"github.com/contextengine/contextengine/core/message"
 )
@@ -91,94 +90,9 @@ type Beside interface {
 	Beside(use string) (dir string, err error)
 }
 
-// Scrubber removes what is left of erased entries in places that nobody reads: free pages, logs, journals.
-type Scrubber interface {
-	// Scrub returns when no byte of what was erased before the call is left on the store's own media. Copies and backups are beyond it. What an Update or a newer
-	// view replaced is erased, too, by whichever opening of the store. Everything else stays as it is, what is written meanwhile and marks of a ChangeFeed too.
-	Scrub(ctx context.Context) error
-}
-
 // SessionEraser erases all that a store has of a session at once, where erasing entry by entry would take a request each. Purging uses it, and an outbox for what it
 // knows to be erased as a whole.
 type SessionEraser interface {
 	// EraseSession returns when nothing of the session's entries is left, emptied ones and vectors included; a change feed names them as gone. Its view is left to DeleteView. A session that is not there is no error, an id without agent or session is ErrInvalid.
 	EraseSession(ctx context.Context, id SessionID) error
-}
-
-// Drainer is a store that delivers to another one in the background.
-type Drainer interface {
-	// Drain delivers what waits, as long as ctx lasts, and returns how many of these changes still wait. The error is why they do; it is nil when none does. It may
-	// leave out what is written after the call. Between changes that it delivers one after the other it looks at ctx.
-	Drain(ctx context.Context) (left int, err error)
-}
-
-// Repairer is a store that can make anew what follows from the rest of it, such as the indexes of a file.
-//
-// Implementers: Repair copies what it is about to change first and returns where the copy is; "" when nothing had to be changed. No entry is changed or lost: where
-// that cannot be had, everything stays as it was, and the error says why. Marks of a ChangeFeed stay good.
-type Repairer interface {
-	Repair(ctx context.Context) (saved string, err error)
-}
-
-// Statter tells how much a store holds.
-type Statter interface {
-	Stats(ctx context.Context) (StoreStats, error)
-}
-
-// StoreStats is what a Statter tells. Figures and times that a store does not know are zero.
-type StoreStats struct {
-	// Agents and Sessions are those that have entries; those that have nothing but a view may be counted with them.
-	Agents, Sessions, Entries int
-	// Bytes is what the store takes on its medium; RawBytes the messages as the host gave them: the
-	// lengths of Message.Raw, of all entries as they are now.
-	Bytes, RawBytes int64
-	// Oldest and Newest are the first and the last time of an entry; zero in an empty store. A store may look for them at the ends of its sessions alone.
-	Oldest, Newest time.Time
-}
-
-// Transfer says how far an export or import of a whole store is.
-type Transfer struct {
-	// Entries and Views are how many of each were written or read so far; Duplicates is how many of an import's entries were there before.
-	Entries    int64 `json:"entries"`
-	Duplicates int64 `json:"duplicates,omitempty"`
-	Views      int64 `json:"views"`
-	// KeptViews is the number of an import's views that were left out because the session has one.
-	KeptViews int64 `json:"keptViews,omitempty"`
-}
-
-// StoreDetails is what a store in a file knows of itself besides StoreStats. Figures that a store does not know are 0.
-type StoreDetails struct {
-	// Path is the file.
-	Path string `json:"path"`
-	// Free is the part of the file that a vacuum would give back, in bytes.
-	Free int64 `json:"free"`
-	// Erased is the number of entries of which only their place is left; Views counts views, Vectors vectors, and Changes the changes and
-	// deletions that those who follow the store can still ask for.
-	Erased  int64 `json:"erased"`
-	Views   int64 `json:"views"`
-	Vectors int64 `json:"vectors"`
-	Changes int64 `json:"changes"`
-	// Schema is the version of the schema.
-	Schema int `json:"schema"`
-}
-
-// Backlog is what a Drainer has not delivered yet.
-type Backlog struct {
-	// Waiting counts the changes that are to be delivered, Bytes the content of the entries among them; Oldest is when the first was made.
-	Waiting int       `json:"waiting"`
-	Bytes   int64     `json:"bytes"`
-	Oldest  time.Time `json:"oldest,omitzero"`
-	// SetAside counts the changes that the other store refused for good.
-	SetAside int `json:"setAside"`
-	// Bare counts the messages that were copied from the other store with their text alone, see MetaTextOnly.
-	Bare int `json:"bare,omitempty"`
-	// Full is why nothing more is taken now; empty when there is room. LastError is what went wrong last.
-	Full      string `json:"full,omitempty"`
-	LastError string `json:"lastError,omitempty"`
-}
-
-// Backlogger is a Drainer that tells what waits, and whether the other store can be reached now.
-type Backlogger interface {
-	Backlog(ctx context.Context) (Backlog, error)
-	CheckRemote(ctx context.Context) error
 }

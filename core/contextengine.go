@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )
@@ -79,7 +80,7 @@ type Info struct {
 	CurrentTurnFence string `json:"currentTurnFence,omitempty"`
 	TurnIdempotency  string `json:"turnAdvancementIdempotency,omitempty"`
 	// Requires lists, per operation, what the host must offer.
-	Requires Requirements `json:"hostRequirements,omitempty"`
+	Requires capability.Requirements `json:"hostRequirements,omitempty"`
 	// Parts names what the engine is made of.
 	Parts PartNames `json:"parts,omitzero"`
 	// Health says what is wrong; empty when all is well.

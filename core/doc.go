@@ -14,8 +14,8 @@
 // compare-and-swap.
 //
 // Package engine composes the parts into the one ContextEngine of this module. The other folders hold what parts and engine share: message and history are
-// what is said and its rules, window is what stands in a prompt, injected what clients put into messages, capability what hosts offer, vector and retain what
-// some stores can do, and keyed makes a Store of anything that keeps values by key.
+// what is said and its rules, window is what stands in a prompt, injected what clients put into messages, capability what hosts offer and
+// parts need of them, vector, retain and upkeep what some stores can do, and keyed makes a Store of anything that keeps values by key.
 //
 // The package and its subfolders import the standard library only. Implementations live in strategies, backends and
 // models; package conformance checks that a part, or a combination of parts, keeps the promises written here.

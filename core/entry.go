@@ -72,10 +72,6 @@ const (
 	TypeErased EntryType = "erased"
 )
 
-// MetaTextOnly is the key in Entry.Meta of a message that a store gives back with its text alone, since it never held more: tool calls, images, token counts
-// and the host's own bytes are missing.
-const MetaTextOnly = "textOnly"
-
 // Entry is a message (or a summary, or a subagent's result) at rest.
 //
 // The Engine fills every field before Store.Append and never changes an entry afterwards, except through Store.Update.

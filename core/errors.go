@@ -3,8 +3,6 @@ package core
 import (
 	"errors"
 	"fmt"
-
-	"github.com/contextengine/contextengine/core/capability"
 )
 
 // Errors that callers tell apart with errors.Is. What an operation does not support is errors.ErrUnsupported.
@@ -26,8 +24,6 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 	// ErrPartial: some of those who were asked did not answer; what comes with the error is what the others said.
 	ErrPartial = errors.New("incomplete")
-	// ErrRequirement: the host lacks a capability that the engine needs. See RequirementError.
-	ErrRequirement = errors.New("missing host capability")
 	// ErrQuarantined: the engine failed again and again, in one session or in several, and is set aside there until it is asked to try again, see engine.Retrier.
 	ErrQuarantined = errors.New("set aside until it is asked to try again")
 	// ErrNeedTranscript: the engine cannot match the digest it was given; hand over the whole transcript.
@@ -55,25 +51,3 @@ func (e *BudgetError) Error() string {
 
 // Unwrap returns ErrBudget.
 func (e *BudgetError) Unwrap() error { return ErrBudget }
-
-// RequirementError names the capabilities a host lacks. errors.Is(err, ErrRequirement) holds for it.
-type RequirementError struct {
-	Engine    string
-	Operation string
-	Missing   []capability.Name
-	Have      []capability.Name
-	// Unsupported says what to do about it, in the words of who needs it; it may be empty.
-	Unsupported string
-}
-
-func (e *RequirementError) Error() string {
-	text := fmt.Sprintf("core: %s: engine %q cannot run on this host, it lacks %v (it offers %v): %v",
-		e.Operation, e.Engine, e.Missing, e.Have, ErrRequirement)
-	if e.Unsupported != "" {
-		text += ": " + e.Unsupported
-	}
-	return text
-}
-
-// Unwrap returns ErrRequirement.
-func (e *RequirementError) Unwrap() error { return ErrRequirement }

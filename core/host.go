@@ -2,8 +2,6 @@ package core
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/contextengine/contextengine/core/capability"
@@ -111,12 +109,12 @@ func (NoHost) Capabilities() []capability.Name {
 
 // Compact fails: there is no runtime to delegate to.
 func (NoHost) Compact(context.Context, CompactRequest) (CompactResult, error) {
-	return CompactResult{}, &RequirementError{Operation: "compact", Missing: []capability.Name{capability.DelegateHost}}
+	return CompactResult{}, &capability.RequirementError{Operation: "compact", Missing: []capability.Name{capability.DelegateHost}}
 }
 
 // Complete fails: there is no runtime with a model.
 func (NoHost) Complete(context.Context, CompletionRequest) (Completion, error) {
-	return Completion{}, &RequirementError{Operation: "complete", Missing: []capability.Name{capability.Complete}}
+	return Completion{}, &capability.RequirementError{Operation: "complete", Missing: []capability.Name{capability.Complete}}
 }
 
 // Now returns the system time.
@@ -151,39 +149,4 @@ type Transcript struct {
 	// Whole says that Messages, with those skipped, are all that the host has: unknown messages at the beginning then replace what the engine knows
 	// from before the first message that it recognises.
 	Whole bool `json:"whole,omitempty"`
-}
-
-// Requirement is what an operation needs of the host.
-type Requirement struct {
-	Capabilities []capability.Name `json:"requiredCapabilities" koanf:"capabilities"`
-	// Unsupported is told to the person whose host lacks one of them: what to do about it.
-	Unsupported string `json:"unsupportedMessage,omitempty" koanf:"message"`
-}
-
-// Requirements are what operations need of the host, by operation: one of the host's ("agent-run"), or a method of an engine ("compact").
-type Requirements map[string]Requirement
-
-// Requirer is a part that needs something of the host. An engine with it is not made on a host that lacks it.
-type Requirer interface {
-	Requires() Requirements
-}
-
-// Check returns a RequirementError for the first operation, by name, for which host lacks something.
-func (r Requirements) Check(host Host, engine string) error {
-	for _, op := range slices.Sorted(maps.Keys(r)) {
-		if err := Require(host, engine, op, r[op]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Require returns a RequirementError naming the capabilities in need that host does not offer.
-func Require(host Host, engine, operation string, need Requirement) error {
-	have := host.Capabilities()
-	missing := slices.DeleteFunc(slices.Clone(need.Capabilities), func(n capability.Name) bool { return slices.Contains(have, n) })
-	if len(missing) == 0 {
-		return nil
-	}
-	return &RequirementError{Engine: engine, Operation: operation, Missing: missing, Have: have, Unsupported: need.Unsupported}
 }

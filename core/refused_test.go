@@ -57,12 +57,12 @@ func TestNoHost(t *testing.T) {
 	_, compact := h.Compact(t.Context(), core.CompactRequest{})
 	_, complete := h.Complete(t.Context(), core.CompletionRequest{})
 	for missing, err := range map[capability.Name]error{capability.DelegateHost: compact, capability.Complete: complete} {
-		re, ok := errors.AsType[*core.RequirementError](err)
-		if !ok || !errors.Is(err, core.ErrRequirement) || !slices.Equal(re.Missing, []capability.Name{missing}) || slices.Contains(h.Capabilities(), missing) {
+		re, ok := errors.AsType[*capability.RequirementError](err)
+		if !ok || !errors.Is(err, capability.ErrRequirement) || !slices.Equal(re.Missing, []capability.Name{missing}) || slices.Contains(h.Capabilities(), missing) {
 			t.Errorf("error %v, want a requirement that is not met and names %s", err, missing)
 		}
 	}
-	if h.Name() != "standalone" || !strings.HasPrefix(compact.Error(), "core: compact: ") || !strings.HasPrefix(complete.Error(), "core: complete: ") {
+	if h.Name() != "standalone" || !strings.HasPrefix(compact.Error(), "capability: compact: ") || !strings.HasPrefix(complete.Error(), "capability: complete: ") {
 		t.Errorf("%q says %v and %v", h.Name(), compact, complete)
 	}
 }

@@ -68,7 +68,7 @@ type View struct {
 	Output Ledger `json:"output,omitzero"`
 	// Told is what transcripts showed of the turn that runs.
 	Told Told `json:"told,omitzero"`
-	// Called are by what the host knows entries that it called otherwise when they came, at most MaxCalled, the newest behind.
+	// Called are by what the host knows entries that it called otherwise when they came, at most 32, the newest behind.
 	Called []Called `json:"called,omitempty"`
 	// Outputs are what Assemble returned before that, the ones used last behind: a host that is in a turn may go on building on one of them.
 	Outputs []Ledger `json:"outputs,omitempty"`
@@ -205,9 +205,6 @@ type Ledger struct {
 	// Whole says that the path was the list, and held nothing that is only not shown.
 	Whole bool `json:"whole,omitempty"`
 }
-
-// MaxCalled is how many names View.Called holds at most.
-const MaxCalled = 32
 
 // Called is the name that a host gave an entry later on: its Message.Key, Message.ID and Message.Time, and the ids of its calls or results, in order. Of an entry that was
 // erased by then it holds Origin instead, keyed digests of the same.

@@ -62,7 +62,7 @@ func (r *Registry) samplesOf(kind Kind) []chosen {
 }
 
 // New returns a new engine with a new store, which the engine's Dispose closes. ids makes entry ids and may be nil for random ones. A
-// host that lacks what a part needs is a core.ErrRequirement.
+// host that lacks what a part needs is a capability.ErrRequirement.
 func (c Combination) New(ctx context.Context, host core.Host, ids func() string) (*engine.Engine, error) {
 	m := newMaker(c.r, BuildOptions{Host: host, Getenv: func(string) string { return "" }}.env(), ids, "")
 	m.ownStore = true

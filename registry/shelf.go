@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 // shelf is a store that engines share, with what listens to it. Each engine announces its own appends; a shelf passes them
@@ -31,8 +32,8 @@ type relay struct {
 }
 
 var (
-	_ core.Observer = (*relay)(nil)
-	_ core.Scrubber = (*relay)(nil)
+	_ core.Observer   = (*relay)(nil)
+	_ upkeep.Scrubber = (*relay)(nil)
 )
 
 func (r *relay) each(tell func(core.Observer) error) error {
@@ -64,7 +65,7 @@ func (r *relay) Deleted(ctx context.Context, scope core.Scope, ids []string) err
 // Scrub asks everything that listens to remove what is left of erased entries.
 func (r *relay) Scrub(ctx context.Context) error {
 	return r.each(func(o core.Observer) error {
-		if s, ok := o.(core.Scrubber); ok {
+		if s, ok := o.(upkeep.Scrubber); ok {
 			return s.Scrub(ctx)
 		}
 		return nil

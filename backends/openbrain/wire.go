@@ -13,6 +13,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 // wireVersion is the version of the metadata written here, firstVersion the one before, which is read too. Readers skip what is newer.
@@ -201,7 +202,7 @@ func (r *record) read(f *fields, t thought) bool {
 	}
 	r.textOnly = true
 	e.Seq, e.Time, e.Key = f.int(keySeq), time.UnixMilli(f.int(keyAt)).UTC(), "t:"+e.ID
-	e.Message, e.Meta = message.New(e.Role, text), map[string]string{core.MetaTextOnly: "yes"}
+	e.Message, e.Meta = message.New(e.Role, text), map[string]string{upkeep.MetaTextOnly: "yes"}
 	e.Fingerprint, e.Tokens = message.Fingerprint(e.Message), len(text)/4+8
 	return true
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 // copyPage is how many entries of the remote's history are copied at a time.
@@ -174,7 +175,7 @@ func (s *Store) adopt(ctx context.Context, scope core.Scope, page core.Page) err
 func (s *Store) bare(ctx context.Context, entries []core.Entry) (uint64, error) {
 	var n uint64
 	for i := range entries {
-		if entries[i].Meta[core.MetaTextOnly] == "" || entries[i].Type == core.TypeErased {
+		if entries[i].Meta[upkeep.MetaTextOnly] == "" || entries[i].Type == core.TypeErased {
 			continue
 		}
 		_, err := s.local.Get(ctx, core.Scope(entries[i].SessionID()), []string{entries[i].ID})

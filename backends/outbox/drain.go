@@ -8,7 +8,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// Drain implements core.Drainer: it tries everything at once that waits for its next try, and goes on until nothing waits of what did when it was called,
+// Drain implements upkeep.Drainer: it tries everything at once that waits for its next try, and goes on until nothing waits of what did when it was called,
 // or ctx ends. What comes later is not waited for: others may never stop writing. Changes that were set aside count as left, but are not tried: see Retry.
 func (s *Store) Drain(ctx context.Context) (left int, err error) {
 	if err := s.enter(ctx, "drain"); err != nil {

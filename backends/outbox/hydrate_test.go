@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/backends/memory"
 	"github.com/contextengine/contextengine/backends/outbox"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 // hydrating is a configuration that copies history.
@@ -180,7 +181,7 @@ func TestHydrateSaysWhatIsBare(t *testing.T) {
 	far, local := newRemote(), kept{memory.New()}
 	told := entries(ann, 0, 5)
 	for i := range told[:3] {
-		told[i].Meta = map[string]string{core.MetaTextOnly: "yes"}
+		told[i].Meta = map[string]string{upkeep.MetaTextOnly: "yes"}
 	}
 	told[2].Type = core.TypeErased
 	mustAppend(t, far.Store, told...)

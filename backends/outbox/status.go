@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 // Status is what there is to know of an outbox. Nothing in it is content.
@@ -186,13 +187,13 @@ func (s *Store) CheckRemote(ctx context.Context) error {
 	return nil
 }
 
-// Backlog implements core.Backlogger: the part of Status that concerns an operator.
-func (s *Store) Backlog(ctx context.Context) (core.Backlog, error) {
+// Backlog implements upkeep.Backlogger: the part of Status that concerns an operator.
+func (s *Store) Backlog(ctx context.Context) (upkeep.Backlog, error) {
 	st, err := s.Status(ctx)
 	if err != nil {
-		return core.Backlog{}, err
+		return upkeep.Backlog{}, err
 	}
-	return core.Backlog{
+	return upkeep.Backlog{
 		Waiting: st.Waiting, Bytes: st.WaitingBytes, Oldest: st.Oldest, SetAside: st.DeadLetters, Full: st.Full, LastError: st.LastError, Bare: int(st.Bare),
 	}, nil
 }

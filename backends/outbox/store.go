@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/internal/files"
 )
 
@@ -78,11 +79,11 @@ type failure struct {
 }
 
 var (
-	_ core.Store      = (*Store)(nil)
-	_ core.Pinger     = (*Store)(nil)
-	_ core.Drainer    = (*Store)(nil)
-	_ core.Backlogger = (*Store)(nil)
-	_ core.Unwrapper  = (*Store)(nil)
+	_ core.Store        = (*Store)(nil)
+	_ core.Pinger       = (*Store)(nil)
+	_ upkeep.Drainer    = (*Store)(nil)
+	_ upkeep.Backlogger = (*Store)(nil)
+	_ core.Unwrapper    = (*Store)(nil)
 )
 
 // Option sets what no configuration file can hold.

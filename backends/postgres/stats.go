@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
-// Stats implements core.Statter. It counts all entries, which takes a while on a large store.
-func (s *Store) Stats(ctx context.Context) (core.StoreStats, error) {
-	var st core.StoreStats
+// Stats implements upkeep.Statter. It counts all entries, which takes a while on a large store.
+func (s *Store) Stats(ctx context.Context) (upkeep.Stats, error) {
+	var st upkeep.Stats
 	err := s.call(ctx, "stats", "", repeatable, func(ctx context.Context) error {
-		st = core.StoreStats{}
+		st = upkeep.Stats{}
 		var oldest, newest *time.Time
 		err := s.main.QueryRow(ctx, s.sql.stats, s.cfg.Schema).
 			Scan(&st.Agents, &st.Sessions, &st.Entries, &st.RawBytes, &oldest, &newest, &st.Bytes)
@@ -21,7 +21,7 @@ func (s *Store) Stats(ctx context.Context) (core.StoreStats, error) {
 		return err
 	})
 	if err != nil {
-		return core.StoreStats{}, err
+		return upkeep.Stats{}, err
 	}
 	return st, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 // Store keeps entries and views in a PostgreSQL server. Make one with Open; it is safe for concurrent use, and so are several of them, on
@@ -41,7 +42,7 @@ var (
 	_ core.Tailer     = (*Store)(nil)
 	_ core.Searcher   = (*Store)(nil)
 	_ core.ChangeFeed = (*Store)(nil)
-	_ core.Statter    = (*Store)(nil)
+	_ upkeep.Statter  = (*Store)(nil)
 	_ core.Pinger     = (*Store)(nil)
 	_ core.Unwrapper  = (*Store)(nil)
 )

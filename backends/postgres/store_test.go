@@ -13,6 +13,7 @@ import (
 	"github.com/contextengine/contextengine/backends/postgres"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/internal/drawn"
 )
 
@@ -284,7 +285,7 @@ func TestStats(t *testing.T) {
 		t.Fatalf("Stats: %+v, %v", st, err)
 	}
 	st.Bytes = 0
-	want := core.StoreStats{Agents: 2, Sessions: 2, Entries: 4, RawBytes: st.RawBytes, Oldest: entry(ann, 0).Time.Truncate(time.Microsecond), Newest: entry(ann, 9).Time.Truncate(time.Microsecond)}
+	want := upkeep.Stats{Agents: 2, Sessions: 2, Entries: 4, RawBytes: st.RawBytes, Oldest: entry(ann, 0).Time.Truncate(time.Microsecond), Newest: entry(ann, 9).Time.Truncate(time.Microsecond)}
 	if diff := cmp.Diff(want, st); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -8,11 +8,12 @@ import (
 	"io"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/internal/exports"
 )
 
 // Progress says how far an export or import is.
-type Progress = core.Transfer
+type Progress = upkeep.Transfer
 
 // Export writes everything the store holds to w, as of one moment: JSON, one line for each entry and view, between a
 // header and a line with their numbers. Import reads it. progress, when not nil, is called now and then, and at the end.

@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/internal/files"
 )
 
-var _ core.Repairer = (*Store)(nil)
+var _ upkeep.Repairer = (*Store)(nil)
 
-// Repair implements core.Repairer: where the indexes of the file do not agree with its tables, they are made anew from these. The file as it was is copied
+// Repair implements upkeep.Repairer: where the indexes of the file do not agree with its tables, they are made anew from these. The file as it was is copied
 // first, with its write-ahead log, to the path that is returned. Other processes wait meanwhile. It returns ErrDamaged where the tables are damaged as well,
 // and leaves the file as it was.
 func (s *Store) Repair(ctx context.Context) (string, error) {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
-var _ core.Scrubber = (*Store)(nil)
+var _ upkeep.Scrubber = (*Store)(nil)
 
-// Scrub implements core.Scrubber: it rewrites the file, as Vacuum does, because SQLite leaves copies of what it moved within a page, and
+// Scrub implements upkeep.Scrubber: it rewrites the file, as Vacuum does, because SQLite leaves copies of what it moved within a page, and
 // empties the write-ahead log. It waits for readers that still need the log, also those of other processes, until ctx ends or
 // Config.BusyTimeout has passed; then it is core.ErrUnavailable, and to be called again.
 //

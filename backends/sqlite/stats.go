@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
-var _ core.Statter = (*Store)(nil)
+var _ upkeep.Statter = (*Store)(nil)
 
-// Stats implements core.Statter. It reads an index from end to end, about a second for ten million entries. Oldest and Newest are looked for
+// Stats implements upkeep.Statter. It reads an index from end to end, about a second for ten million entries. Oldest and Newest are looked for
 // among the first and last entries of sessions. RawBytes is not known.
-func (s *Store) Stats(ctx context.Context) (core.StoreStats, error) {
-	var st core.StoreStats
+func (s *Store) Stats(ctx context.Context) (upkeep.Stats, error) {
+	var st upkeep.Stats
 	err := s.read(ctx, "stats", "", func(tx *sql.Tx) error {
 		var oldest, newest sql.NullInt64
 		err := tx.QueryRowContext(ctx, `SELECT min(min(first, last)), max(max(first, last)) FROM (SELECT
@@ -39,13 +40,13 @@ func (s *Store) Stats(ctx context.Context) (core.StoreStats, error) {
 		return err
 	})
 	if err != nil {
-		return core.StoreStats{}, err
+		return upkeep.Stats{}, err
 	}
 	return st, nil
 }
 
 // Details is what only this kind of store has.
-type Details = core.StoreDetails
+type Details = upkeep.Details
 
 // Details counts what Stats does not speak of. It reads all entries.
 func (s *Store) Details(ctx context.Context) (Details, error) {

@@ -1,4 +1,4 @@
-// Package capability names what a host may offer to an engine and its parts: core.Host lists what it has, a part says what it needs, and core.Require compares
+// Package capability names what a host may offer to an engine and its parts: core.Host lists what it has, a part says what it needs, and capability.Require compares
 // the two.
 package capability
 

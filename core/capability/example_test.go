@@ -10,8 +10,8 @@ import (
 
 // What needs a runtime asks for it by name, and is told what is missing.
 func Example() {
-	err := core.Require(core.NoHost{}, "mine", "compact", core.Requirement{Capabilities: []capability.Name{capability.Compact, capability.DelegateHost}})
-	missing, _ := errors.AsType[*core.RequirementError](err)
+	err := capability.Require(core.NoHost{}, "mine", "compact", capability.Requirement{Capabilities: []capability.Name{capability.Compact, capability.DelegateHost}})
+	missing, _ := errors.AsType[*capability.RequirementError](err)
 	fmt.Println(missing.Missing)
 	// Output: [delegated-compaction]
 }

@@ -659,11 +659,14 @@ func (e Commit) Edit(v *core.View) {
 // Call notes another name of an entry, in the place of the one that was noted before, and keeps the newest of all.
 type Call struct{ Called core.Called }
 
+// MaxCalled is how many names core.View.Called holds at most.
+const MaxCalled = 32
+
 // Edit implements core.Edit.
 func (e Call) Edit(v *core.View) {
 	list := slices.DeleteFunc(slices.Clone(v.Called), func(c core.Called) bool { return c.Entry == e.Called.Entry })
 	v.Called = append(list, e.Called)
-	v.Called = v.Called[max(0, len(v.Called)-core.MaxCalled):]
+	v.Called = v.Called[max(0, len(v.Called)-MaxCalled):]
 }
 
 // Uncall takes away the names that were noted of entries.

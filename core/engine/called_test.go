@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/edit"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/internal/needs"
@@ -108,7 +109,7 @@ func TestErasedWhereCallsAreRenamed(t *testing.T) {
 // TestMoreNamesThanAreKept: a host names messages anew as it keeps them, more than a view holds names of. Its list leaves the oldest out then, or takes the newest back, and
 // something may have been erased.
 func TestMoreNamesThanAreKept(t *testing.T) {
-	const turns = core.MaxCalled/2 + 8
+	const turns = edit.MaxCalled/2 + 8
 	for _, by := range []string{"id", "key", "time"} {
 		for _, way := range []string{"commit", "after turn", ""} {
 			for k := range 16 {
@@ -395,7 +396,7 @@ func TestSaidAgainBehindItsErasure(t *testing.T) {
 // TestSaidAgainBehindManyNames: a host names messages anew as it keeps them, more than a view holds names of, and takes an early one out of its list, which may have been erased.
 // Much later the same is said again.
 func TestSaidAgainBehindManyNames(t *testing.T) {
-	const turns = core.MaxCalled/2 + 4
+	const turns = edit.MaxCalled/2 + 4
 	for _, by := range []string{"id", "key", "time"} {
 		for k := range 16 {
 			erase, all, restart, newest := k&1 > 0, k&2 > 0, k&4 > 0, k&8 > 0

@@ -28,7 +28,7 @@ type Config struct {
 	History    HistoryConfig    `koanf:"history"`
 	Subagents  SubagentConfig   `koanf:"subagents"`
 	// Requires is what operations need of the host: an engine is not made on a host that lacks it.
-	Requires core.Requirements `koanf:"requires"`
+	Requires capability.Requirements `koanf:"requires"`
 	// Redact lists what is never stored, see RedactRule; empty by default.
 	Redact []RedactRule `koanf:"redact"`
 	// Injected lists what clients put into messages besides what is known of them, see package injected: it is stored and shown, but never looked for, recalled
@@ -311,29 +311,29 @@ func WithInfo(id, name, version string) Option {
 }
 
 // WithRequirements sets what the host must have, per operation, besides what the configuration and the parts need. New fails when one is missing.
-func WithRequirements(req core.Requirements) Option {
+func WithRequirements(req capability.Requirements) Option {
 	return func(e *Engine) { e.info.Requires = req }
 }
 
 // requirements is what the options, the configuration and the parts need of the host.
-func (e *Engine) requirements() core.Requirements {
-	all := []core.Requirements{e.info.Requires, e.cfg.Requires}
-	if r, ok := core.As[core.Requirer](e.store); ok {
+func (e *Engine) requirements() capability.Requirements {
+	all := []capability.Requirements{e.info.Requires, e.cfg.Requires}
+	if r, ok := core.As[capability.Requirer](e.store); ok {
 		all = append(all, r.Requires())
 	}
 	for _, part := range []any{e.retriever, e.compactor} {
-		if r, ok := part.(core.Requirer); ok {
+		if r, ok := part.(capability.Requirer); ok {
 			all = append(all, r.Requires())
 		}
 	}
-	out := core.Requirements{}
+	out := capability.Requirements{}
 	for _, more := range all {
 		for op, need := range more {
 			had := out[op]
 			if had.Unsupported != "" && need.Unsupported != "" {
 				had.Unsupported += " "
 			}
-			out[op] = core.Requirement{Capabilities: append(slices.Clone(had.Capabilities), need.Capabilities...), Unsupported: had.Unsupported + need.Unsupported}
+			out[op] = capability.Requirement{Capabilities: append(slices.Clone(had.Capabilities), need.Capabilities...), Unsupported: had.Unsupported + need.Unsupported}
 		}
 	}
 	return out

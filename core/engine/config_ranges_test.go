@@ -100,7 +100,7 @@ func TestConfigRanges(t *testing.T) {
 // TestConfigChoices: what is chosen by name is one of the known names, and everything that is wrong is told at once.
 func TestConfigChoices(t *testing.T) {
 	need := func(names ...capability.Name) func(*engine.Config) {
-		return func(c *engine.Config) { c.Requires = core.Requirements{"compact": {Capabilities: names}} }
+		return func(c *engine.Config) { c.Requires = capability.Requirements{"compact": {Capabilities: names}} }
 	}
 	all := engine.DefaultConfig()
 	all.Window.High = -1

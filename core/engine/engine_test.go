@@ -445,23 +445,23 @@ func TestHeartbeatsStayOut(t *testing.T) {
 // needy is a compactor that needs something of the host.
 type needy struct{ halver }
 
-func (*needy) Requires() core.Requirements {
-	return core.Requirements{"compact": {Capabilities: []capability.Name{capability.DelegateHost}, Unsupported: "Use another compactor."}}
+func (*needy) Requires() capability.Requirements {
+	return capability.Requirements{"compact": {Capabilities: []capability.Name{capability.DelegateHost}, Unsupported: "Use another compactor."}}
 }
 
 // TestRequirements: what options, the configuration and parts need of the host is told to it, and an engine is not made where it lacks something; the error ends with what
 // to do, in the words of all who need it.
 func TestRequirements(t *testing.T) {
-	lacks := core.Requirements{"agent-run": {Capabilities: []capability.Name{capability.Assemble, capability.Complete}, Unsupported: "Choose another harness."}}
+	lacks := capability.Requirements{"agent-run": {Capabilities: []capability.Name{capability.Assemble, capability.Complete}, Unsupported: "Choose another harness."}}
 	parts := func(k core.Compactor) engine.Parts {
 		return engine.Parts{Store: memory.New(), Compactor: k, Counter: wordCounter}
 	}
 	configured, silent := engine.DefaultConfig(), engine.DefaultConfig()
 	configured.Requires = lacks
-	silent.Requires = core.Requirements{"agent-run": {Capabilities: []capability.Name{capability.Complete}}}
+	silent.Requires = capability.Requirements{"agent-run": {Capabilities: []capability.Name{capability.Complete}}}
 	needs := func(unsupported string) []engine.Option {
-		need := core.Requirement{Capabilities: []capability.Name{capability.Assemble}, Unsupported: unsupported}
-		return []engine.Option{engine.WithRequirements(core.Requirements{"agent-run": need})}
+		need := capability.Requirement{Capabilities: []capability.Name{capability.Assemble}, Unsupported: unsupported}
+		return []engine.Option{engine.WithRequirements(capability.Requirements{"agent-run": need})}
 	}
 	for name, c := range map[string]struct {
 		compactor core.Compactor
@@ -478,12 +478,12 @@ func TestRequirements(t *testing.T) {
 		"the first of two":  {&halver{}, silent, needs("Ask its author."), capability.Complete, "Ask its author."},
 	} {
 		_, err := engine.New(parts(c.compactor), c.cfg, c.opts...)
-		re, ok := errors.AsType[*core.RequirementError](err)
+		re, ok := errors.AsType[*capability.RequirementError](err)
 		if !ok || len(re.Missing) != 1 || re.Missing[0] != c.missing || !strings.HasSuffix(err.Error(), ": "+c.says) {
 			t.Errorf("%s: err = %v, want a RequirementError that names %s and ends with %q", name, err, c.missing, c.says)
 		}
 	}
-	has := core.Requirements{"agent-run": {Capabilities: []capability.Name{capability.Assemble}}}
+	has := capability.Requirements{"agent-run": {Capabilities: []capability.Name{capability.Assemble}}}
 	e, err := engine.New(parts(&halver{}), engine.DefaultConfig(), engine.WithRequirements(has))
 	if err != nil {
 		t.Fatal(err)
@@ -491,9 +491,9 @@ func TestRequirements(t *testing.T) {
 	if diff := cmp.Diff(has, e.Info().Requires); diff != "" {
 		t.Errorf("Info (-want +got):\n%s", diff)
 	}
-	for name, wrong := range map[string]core.Requirement{"none": {}, "unknown": {Capabilities: []capability.Name{"fly"}}} {
+	for name, wrong := range map[string]capability.Requirement{"none": {}, "unknown": {Capabilities: []capability.Name{"fly"}}} {
 		c := engine.DefaultConfig()
-		c.Requires = core.Requirements{"agent-run": wrong}
+		c.Requires = capability.Requirements{"agent-run": wrong}
 		if err := c.Validate(); !errors.Is(err, core.ErrInvalid) || !strings.Contains(err.Error(), "requires.agent-run.capabilities") {
 			t.Errorf("%s: Validate = %v", name, err)
 		}

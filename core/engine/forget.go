@@ -12,6 +12,7 @@ import (
 	"github.com/contextengine/contextengine/core/internal/exact"
 	"github.com/contextengine/contextengine/core/internal/records"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 // Forgetter erases what was stored, at somebody's explicit wish. It keeps the receipts, and hands them out where it has the method Receipts of Engine. When Forget
@@ -451,7 +452,7 @@ func (er *erasure) scrub(ctx context.Context) {
 			er.rec.Left = append(er.rec.Left, part+": "+err.Error())
 		}
 	}
-	if d, ok := core.As[core.Drainer](er.e.store); ok {
+	if d, ok := core.As[upkeep.Drainer](er.e.store); ok {
 		ctx, cancel := context.WithTimeout(ctx, drainTime)
 		n, err := d.Drain(ctx)
 		cancel()
@@ -460,11 +461,11 @@ func (er *erasure) scrub(ctx context.Context) {
 			left("remote store", err)
 		}
 	}
-	if s, ok := core.As[core.Scrubber](er.e.store); ok {
+	if s, ok := core.As[upkeep.Scrubber](er.e.store); ok {
 		left("store", s.Scrub(ctx))
 	}
 	for _, o := range er.e.observers {
-		if s, ok := o.(core.Scrubber); ok {
+		if s, ok := o.(upkeep.Scrubber); ok {
 			left(fmt.Sprintf("%T", o), s.Scrub(ctx))
 		}
 	}

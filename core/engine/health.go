@@ -223,7 +223,7 @@ func (e *Engine) failedIn(ctx context.Context, id core.SessionID, part, op strin
 		return nil
 	}
 	for _, own := range []error{
-		core.ErrInvalid, core.ErrBudget, core.ErrNeedTranscript, core.ErrClosed, core.ErrRequirement, core.ErrQuarantined, context.Canceled, context.DeadlineExceeded,
+		core.ErrInvalid, core.ErrBudget, core.ErrNeedTranscript, core.ErrClosed, capability.ErrRequirement, core.ErrQuarantined, context.Canceled, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, own) {
 			return err
@@ -350,7 +350,7 @@ func (l *Legacy) Assemble(_ context.Context, req core.AssembleRequest) (core.Ass
 
 // Compact asks the runtime, once.
 func (l *Legacy) Compact(ctx context.Context, req core.CompactRequest) (core.CompactResult, error) {
-	if err := core.Require(l.host, "legacy", "compact", core.Requirement{Capabilities: []capability.Name{capability.DelegateHost}}); err != nil {
+	if err := capability.Require(l.host, "legacy", "compact", capability.Requirement{Capabilities: []capability.Name{capability.DelegateHost}}); err != nil {
 		return core.CompactResult{}, err
 	}
 	res, err := l.host.Compact(ctx, req)

@@ -42,7 +42,7 @@ func TestLegacy(t *testing.T) {
 		t.Errorf("info %+v", i)
 	}
 	_, err = engine.NewLegacy(nil).Compact(t.Context(), core.CompactRequest{})
-	if re, ok := errors.AsType[*core.RequirementError](err); !ok || re.Engine != "legacy" || re.Operation != "compact" || !slices.Contains(re.Missing, capability.DelegateHost) {
+	if re, ok := errors.AsType[*capability.RequirementError](err); !ok || re.Engine != "legacy" || re.Operation != "compact" || !slices.Contains(re.Missing, capability.DelegateHost) {
 		t.Errorf("without a runtime: error %v, want a requirement that is not met", err)
 	}
 }

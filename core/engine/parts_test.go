@@ -128,18 +128,18 @@ func TestPartsCanBeAskedFor(t *testing.T) {
 // needing is a part of each kind that needs something of the host.
 type needing struct {
 	anyPart
-	req core.Requirements
+	req capability.Requirements
 }
 
-func (p *needing) Requires() core.Requirements { return p.req }
+func (p *needing) Requires() capability.Requirements { return p.req }
 
 // needingStore is a store that does.
 type needingStore struct {
 	*memory.Store
-	req core.Requirements
+	req capability.Requirements
 }
 
-func (s needingStore) Requires() core.Requirements { return s.req }
+func (s needingStore) Requires() capability.Requirements { return s.req }
 
 // offering is a host with capabilities.
 type offering struct {
@@ -153,8 +153,8 @@ func (h offering) Capabilities() []capability.Name { return h.has }
 // host lacks any of it, and the error says what each wants done about it.
 func TestRequirementsOfAllParts(t *testing.T) {
 	all := capability.All()
-	need := func(i int, text string) core.Requirements {
-		return core.Requirements{"compact": {Capabilities: []capability.Name{all[i]}, Unsupported: text}}
+	need := func(i int, text string) capability.Requirements {
+		return capability.Requirements{"compact": {Capabilities: []capability.Name{all[i]}, Unsupported: text}}
 	}
 	retriever, compactor := &needing{req: need(3, "fourth")}, &needing{req: need(4, "fifth")}
 	parts := engine.Parts{Store: needingStore{memory.New(), need(2, "third")}, Retriever: retriever, Compactor: compactor, Counter: wordCounter}
@@ -164,7 +164,7 @@ func TestRequirementsOfAllParts(t *testing.T) {
 	for i := range 5 {
 		parts.Host = offering{has: slices.Delete(slices.Clone(all[:5]), i, i+1)}
 		e, err := engine.New(parts, cfg, option)
-		missing, ok := errors.AsType[*core.RequirementError](err)
+		missing, ok := errors.AsType[*capability.RequirementError](err)
 		if e != nil || !ok || !slices.Equal(missing.Missing, all[i:i+1]) || missing.Unsupported != "first third fourth fifth" || missing.Operation != "compact" {
 			t.Errorf("without %q: error %+v", all[i], missing)
 		}

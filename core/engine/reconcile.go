@@ -237,7 +237,7 @@ func (s *session) rename(id string, name *transcript.Name) {
 // renameAll makes the names of what is known those that the host has now. calls says that the ids of some calls are other ones than they came with. As many names may be noted
 // as a view holds: from is where the first of them stands then, since names in front of it would take the place of newer ones.
 func (s *session) renameAll(known []transcript.Known) (from int, calls bool) {
-	full, noted := len(s.called) >= core.MaxCalled, false
+	full, noted := len(s.called) >= edit.MaxCalled, false
 	for i := range known {
 		k := &known[i]
 		_, is := s.called[k.ID]

@@ -27,7 +27,7 @@ type Subject struct {
 	// Engine takes the conversations in, Retriever is the engine's own; nil recalls nothing.
 	Engine    core.BatchIngester
 	Retriever core.Retriever
-	// Store is where the engine keeps its entries; its companion core.Statter tells how large it is. It may be nil.
+	// Store is where the engine keeps its entries; its companion upkeep.Statter tells how large it is. It may be nil.
 	Store core.Store
 	// Agent makes the name of the agent that owns a conversation; nil uses the conversation's id. In a store that is shared it must be a name that
 	// nobody else has.

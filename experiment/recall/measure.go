@@ -13,6 +13,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/experiment/questions"
 )
 
@@ -120,7 +121,7 @@ func (c *cell) load(ctx context.Context) error {
 	if c.sub.Store == nil {
 		return nil
 	}
-	if s, ok := core.As[core.Statter](c.sub.Store); ok {
+	if s, ok := core.As[upkeep.Statter](c.sub.Store); ok {
 		if st, err := s.Stats(ctx); err == nil {
 			c.out.Index.StoreBytes = st.Bytes
 		}

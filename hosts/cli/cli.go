@@ -28,6 +28,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/hosts/imports"
 	"github.com/contextengine/contextengine/registry"
 )
@@ -215,7 +216,7 @@ func failed(err error) error {
 		return err
 	}
 	code := ExitFailure
-	if errors.Is(err, core.ErrInvalid) || errors.Is(err, core.ErrRequirement) {
+	if errors.Is(err, core.ErrInvalid) || errors.Is(err, capability.ErrRequirement) {
 		code = ExitUsage
 	}
 	return &exitError{code: code, err: err}

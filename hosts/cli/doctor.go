@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/internal/columns"
 	"github.com/contextengine/contextengine/internal/waiting"
@@ -188,7 +190,7 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 		if f, ok := leftFinding(e.Store()); ok {
 			out = append(out, f)
 		}
-		if b, ok := core.As[core.Backlogger](e.Store()); ok {
+		if b, ok := core.As[upkeep.Backlogger](e.Store()); ok {
 			out = append(out, backlogFinding(ctx, b))
 			add("remote store", "can be reached", b.CheckRemote(ctx))
 		}
@@ -226,7 +228,7 @@ func viewsFinding(ctx context.Context, s core.Store) finding {
 }
 
 // backlogFinding says what an outbox still has to deliver.
-func backlogFinding(ctx context.Context, b core.Backlogger) finding {
+func backlogFinding(ctx context.Context, b upkeep.Backlogger) finding {
 	f := finding{Name: "outbox", Status: "ok", Text: "everything is delivered"}
 	log, err := b.Backlog(ctx)
 	switch {
@@ -295,7 +297,7 @@ func advice(name string, err error) string {
 		return "check the API key: the server refused it"
 	case errors.Is(err, core.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return "check that the server runs and that its address is right; it may also be overloaded"
-	case errors.Is(err, core.ErrRequirement):
+	case errors.Is(err, capability.ErrRequirement):
 		return "choose parts that do without what the runtime lacks, such as the compactor archive"
 	case name == "configuration" && errors.Is(err, core.ErrInvalid):
 		return "correct the file or the environment; \"contextengine list\" shows all keys, \"contextengine init\" writes a file with them"

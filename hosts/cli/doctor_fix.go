@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -81,7 +82,7 @@ func (k *keeper) repairs(ctx context.Context, patience time.Duration) (out []*re
 	if len(left) > 0 {
 		out = append(out, &repair{What: "remove " + leftText(left), do: func(context.Context) (string, error) { return removeLeft(k.store, left) }})
 	}
-	if r, ok := core.As[core.Repairer](k.store); ok {
+	if r, ok := core.As[upkeep.Repairer](k.store); ok {
 		v, can := core.As[verifier](k.store)
 		if can && k.a.saying("verifying what is stored", func() error { return v.Verify(ctx) }) != nil {
 			out = append(out, &repair{What: "make the indexes of the store's file anew from what is in it; a copy of the file is kept beside it", do: k.reindex(r)})
@@ -97,8 +98,8 @@ func (k *keeper) repairs(ctx context.Context, patience time.Duration) (out []*re
 			out = append(out, &repair{What: fmt.Sprintf("make views agree with their entries: %s; nothing that is stored is lost, and the views as they are go to a file", count(len(flaws), "flaw")), do: k.agree})
 		}
 	}
-	d, ok := core.As[core.Drainer](k.store)
-	b, tells := core.As[core.Backlogger](k.store)
+	d, ok := core.As[upkeep.Drainer](k.store)
+	b, tells := core.As[upkeep.Backlogger](k.store)
 	if !ok || !tells {
 		return out, nil
 	}
@@ -111,7 +112,7 @@ func (k *keeper) repairs(ctx context.Context, patience time.Duration) (out []*re
 	return out, err
 }
 
-func (k *keeper) reindex(r core.Repairer) func(ctx context.Context) (string, error) {
+func (k *keeper) reindex(r upkeep.Repairer) func(ctx context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		saved, err := r.Repair(ctx)
 		switch {
@@ -135,7 +136,7 @@ func (k *keeper) agree(ctx context.Context) (string, error) {
 }
 
 // deliver tries everything that waits, and what was refused before.
-func (k *keeper) deliver(d core.Drainer, patience time.Duration) func(ctx context.Context) (string, error) {
+func (k *keeper) deliver(d upkeep.Drainer, patience time.Duration) func(ctx context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()

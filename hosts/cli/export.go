@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/hosts/imports"
 	"github.com/contextengine/contextengine/internal/waiting"
 )
@@ -61,16 +62,16 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 		bar := newProgress(report, "messages")
 		defer bar.done()
 		total := -1
-		if s, ok := core.As[core.Statter](k.store); ok && f.agent == "" {
+		if s, ok := core.As[upkeep.Statter](k.store); ok && f.agent == "" {
 			if st, err := s.Stats(ctx); err == nil && st.Entries > 0 {
 				total = st.Entries
 			}
 		}
-		var done core.Transfer
+		var done upkeep.Transfer
 		err := a.save(out, func(w io.Writer) error {
 			var err error
 			done, err = imports.Export(ctx, k.store, w, core.Scope{Agent: f.agent, Session: f.session},
-				func(t core.Transfer) { bar.set(int(t.Entries), total) })
+				func(t upkeep.Transfer) { bar.set(int(t.Entries), total) })
 			return err
 		})
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 // indexFolder is where word indexes are kept beside a store.
@@ -28,8 +29,8 @@ type figures struct {
 	Oldest   time.Time `json:"oldest,omitzero"`
 	Newest   time.Time `json:"newest,omitzero"`
 	// IndexBytes is what the word indexes beside the store take.
-	IndexBytes int64              `json:"indexBytes"`
-	Details    *core.StoreDetails `json:"details,omitempty"`
+	IndexBytes int64           `json:"indexBytes"`
+	Details    *upkeep.Details `json:"details,omitempty"`
 }
 
 func (a *app) statsCmd() *cobra.Command {
@@ -66,7 +67,7 @@ func (a *app) statsCmd() *cobra.Command {
 
 func (k *keeper) figures(ctx context.Context) (figures, error) {
 	v := figures{Store: k.kind}
-	s, ok := core.As[core.Statter](k.store)
+	s, ok := core.As[upkeep.Statter](k.store)
 	if !ok {
 		return v, k.cannot("count what it holds")
 	}

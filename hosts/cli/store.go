@@ -13,6 +13,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/retain"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/hosts/imports"
 	"github.com/contextengine/contextengine/registry"
 )
@@ -37,7 +38,7 @@ type (
 		WouldRetain(ctx context.Context, p retain.Policy) (retain.Report, error)
 	}
 	detailer interface {
-		Details(ctx context.Context) (core.StoreDetails, error)
+		Details(ctx context.Context) (upkeep.Details, error)
 	}
 )
 
@@ -182,7 +183,7 @@ func (a *app) vacuumCmd() *cobra.Command {
 
 // bytes returns what the store takes on its medium, if it knows.
 func (k *keeper) bytes(ctx context.Context) (int64, bool) {
-	s, ok := core.As[core.Statter](k.store)
+	s, ok := core.As[upkeep.Statter](k.store)
 	if !ok {
 		return 0, false
 	}

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/internal/exports"
 )
 
 // Exporter is a store that exports itself.
 type Exporter interface {
 	// Export writes everything the store holds, as of one moment, in the lines that Restore reads.
-	Export(ctx context.Context, w io.Writer, progress func(core.Transfer)) error
+	Export(ctx context.Context, w io.Writer, progress func(upkeep.Transfer)) error
 }
 
 // Export writes a store as JSON lines: entries, then views, between a header and a line with their numbers. Only what the scope holds is
@@ -22,20 +23,20 @@ type Exporter interface {
 //
 // A store that is an Exporter writes everything itself. All others are walked, agent by agent, which sees what is appended meanwhile or
 // not; which agents there are is known from views, so a store without them needs an agent, else it is core.ErrInvalid.
-func Export(ctx context.Context, store core.Store, w io.Writer, scope core.Scope, progress func(core.Transfer)) (core.Transfer, error) {
+func Export(ctx context.Context, store core.Store, w io.Writer, scope core.Scope, progress func(upkeep.Transfer)) (upkeep.Transfer, error) {
 	if progress == nil {
-		progress = func(core.Transfer) {}
+		progress = func(upkeep.Transfer) {}
 	}
 	if x, ok := core.As[Exporter](store); ok && scope.Agent == "" {
-		var done core.Transfer
-		err := x.Export(ctx, w, func(t core.Transfer) {
+		var done upkeep.Transfer
+		err := x.Export(ctx, w, func(t upkeep.Transfer) {
 			done = t
 			progress(t)
 		})
 		return done, err
 	}
 	if scope.Agent == "" && scope.Session != "" {
-		return core.Transfer{}, fmt.Errorf("imports: export: agent: name the one that session %q belongs to: %w", scope.Session, core.ErrInvalid)
+		return upkeep.Transfer{}, fmt.Errorf("imports: export: agent: name the one that session %q belongs to: %w", scope.Session, core.ErrInvalid)
 	}
 	x := &exporter{store: store, Writer: exports.NewWriter(w, time.Now(), progress)}
 	if err := x.run(ctx, scope); err != nil {
@@ -109,7 +110,7 @@ func (x *exporter) agents(scope core.Scope, views []core.SessionID) ([]string, e
 
 // complete makes sure that walking the agents that have views missed none.
 func (x *exporter) complete(ctx context.Context, scope core.Scope) error {
-	s, ok := core.As[core.Statter](x.store)
+	s, ok := core.As[upkeep.Statter](x.store)
 	if !ok || scope.Agent != "" {
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/hosts/imports"
 )
 
@@ -171,8 +172,8 @@ type counting struct {
 	n int
 }
 
-func (c counting) Stats(context.Context) (core.StoreStats, error) {
-	return core.StoreStats{Entries: c.n}, nil
+func (c counting) Stats(context.Context) (upkeep.Stats, error) {
+	return upkeep.Stats{Entries: c.n}, nil
 }
 
 func TestExportMissesNobody(t *testing.T) {
@@ -243,8 +244,8 @@ func (g *guarded) Append(ctx context.Context, entries []core.Entry) (core.Append
 
 type importing struct{ core.Store }
 
-func (importing) Import(context.Context, io.Reader, func(core.Transfer)) (core.Transfer, error) {
-	return core.Transfer{Entries: -1}, nil
+func (importing) Import(context.Context, io.Reader, func(upkeep.Transfer)) (upkeep.Transfer, error) {
+	return upkeep.Transfer{Entries: -1}, nil
 }
 
 func TestRestoreThroughDecorators(t *testing.T) {

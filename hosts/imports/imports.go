@@ -84,7 +84,7 @@ type Report struct {
 	Imported   int `json:"imported"`
 	Duplicates int `json:"duplicates"`
 	Erased     int `json:"erased,omitempty"`
-	// Views and KeptViews are of an import of lines, see core.Transfer.
+	// Views and KeptViews are of an import of lines, see upkeep.Transfer.
 	Views     int `json:"views,omitempty"`
 	KeptViews int `json:"keptViews,omitempty"`
 	// Untimed is the number of messages without a time. The engine gives them that of the import.

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/internal/exports"
 )
 
 // Importer is a store that reads what an Exporter writes. It is asked only when nothing stands in front of it.
 type Importer interface {
 	// Import stores the entries and views of an export that are not there yet.
-	Import(ctx context.Context, r io.Reader, progress func(core.Transfer)) (core.Transfer, error)
+	Import(ctx context.Context, r io.Reader, progress func(upkeep.Transfer)) (upkeep.Transfer, error)
 }
 
 // Restore stores what Export wrote, compressed with gzip or not, one or several exports one after the other. Entries keep their ids, keys and places;
@@ -24,7 +25,7 @@ type Importer interface {
 // unless the store is an Importer. So an import that was interrupted is resumed by starting it again.
 //
 // What is no export wraps core.ErrInvalid and names the line; so does one that was cut off, after all that it holds was stored.
-func Restore(ctx context.Context, store core.Store, r io.Reader, progress func(core.Transfer)) (core.Transfer, error) {
+func Restore(ctx context.Context, store core.Store, r io.Reader, progress func(upkeep.Transfer)) (upkeep.Transfer, error) {
 	// Not through decorators: an outbox would not learn of what its inner store got.
 	if im, ok := store.(Importer); ok {
 		done, err := im.Import(ctx, r, progress)
@@ -48,7 +49,7 @@ type restorer struct {
 	seen map[core.SessionID]map[string]bool
 }
 
-func newRestorer(store core.Store, dry bool, progress func(core.Transfer)) *restorer {
+func newRestorer(store core.Store, dry bool, progress func(upkeep.Transfer)) *restorer {
 	x := &restorer{store: store, dry: dry}
 	x.Progress, x.View = progress, x.view
 	x.Append = func(ctx context.Context, batch []core.Entry) (core.AppendResult, error) {
@@ -119,14 +120,14 @@ func restoreInto(ctx context.Context, src *source, in *intake) error {
 		return err
 	}
 	look := &onlooker{report: &in.report, sessions: make(map[core.SessionID]bool)}
-	progress := func(core.Transfer) {}
+	progress := func(upkeep.Transfer) {}
 	if in.o.Progress != nil {
-		progress = func(t core.Transfer) {
+		progress = func(t upkeep.Transfer) {
 			in.o.Progress(Progress{Sessions: len(look.sessions), Messages: int(t.Entries)})
 		}
 	}
 	data := io.TeeReader(src.lines(), look)
-	var done core.Transfer
+	var done upkeep.Transfer
 	if in.o.DryRun || in.o.KeepGoing {
 		x := newRestorer(target.Store, in.o.DryRun, progress)
 		if in.o.KeepGoing {

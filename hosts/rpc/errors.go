@@ -65,7 +65,7 @@ var kinds = map[Code]struct {
 	CodeNotFound:           {"not found", core.ErrNotFound},
 	CodeUnavailable:        {"unavailable", core.ErrUnavailable},
 	CodeNotAuthorized:      {"not authorized", core.ErrAuth},
-	CodeMissingCapability:  {"missing capability", core.ErrRequirement},
+	CodeMissingCapability:  {"missing capability", capability.ErrRequirement},
 	CodeUnsupported:        {"unsupported", errors.ErrUnsupported},
 	CodeConfiguration:      {"configuration", nil},
 	CodeQuarantined:        {"quarantined", core.ErrQuarantined},
@@ -179,7 +179,7 @@ func detail(e *Error, err error) {
 	if b, ok := errors.AsType[*core.BudgetError](err); ok {
 		e.Data.Budget, e.Data.Needed, e.Data.System, e.Data.Entry = b.Budget, b.Needed, b.System, b.Entry
 	}
-	if r, ok := errors.AsType[*core.RequirementError](err); ok {
+	if r, ok := errors.AsType[*capability.RequirementError](err); ok {
 		e.Data.Operation, e.Data.Missing = r.Operation, r.Missing
 	}
 }

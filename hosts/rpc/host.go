@@ -79,7 +79,7 @@ func (h *Host) leave(c *conn) {
 	h.conns = slices.DeleteFunc(h.conns, func(o *conn) bool { return o == c })
 }
 
-// Compact asks the client for its runtime's own compaction. Without capability.DelegateHost the error is a *core.RequirementError.
+// Compact asks the client for its runtime's own compaction. Without capability.DelegateHost the error is a *capability.RequirementError.
 func (h *Host) Compact(ctx context.Context, req core.CompactRequest) (core.CompactResult, error) {
 	k, err := callFor(ctx, "compact", capability.DelegateHost)
 	if err != nil {
@@ -95,7 +95,7 @@ func (h *Host) Compact(ctx context.Context, req core.CompactRequest) (core.Compa
 	return res, err
 }
 
-// Complete asks the client's model. Without capability.Complete the error is a *core.RequirementError.
+// Complete asks the client's model. Without capability.Complete the error is a *capability.RequirementError.
 func (h *Host) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
 	k, err := callFor(ctx, "complete", capability.Complete)
 	if err != nil {
@@ -117,14 +117,14 @@ func (h *Host) Complete(ctx context.Context, req core.CompletionRequest) (core.C
 func callFor(ctx context.Context, op string, need capability.Name) (*call, error) {
 	k, _ := ctx.Value(callKey{}).(*call)
 	if k == nil || k.over() {
-		return nil, &core.RequirementError{Engine: "rpc", Operation: op, Missing: []capability.Name{need}}
+		return nil, &capability.RequirementError{Engine: "rpc", Operation: op, Missing: []capability.Name{need}}
 	}
 	if cl := k.conn.opened(); cl == nil || !slices.Contains(cl.can, need) {
 		var have []capability.Name
 		if cl != nil {
 			have = cl.can
 		}
-		return nil, &core.RequirementError{Engine: "rpc", Operation: op, Missing: []capability.Name{need}, Have: have}
+		return nil, &capability.RequirementError{Engine: "rpc", Operation: op, Missing: []capability.Name{need}, Have: have}
 	}
 	return k, nil
 }

@@ -91,10 +91,10 @@ func TestHostWithoutClients(t *testing.T) {
 	if h.Name() != (core.NoHost{}).Name() || len(h.Capabilities()) != len(core.NoHost{}.Capabilities()) {
 		t.Errorf("Host = %q %v", h.Name(), h.Capabilities())
 	}
-	if _, err := h.Compact(t.Context(), core.CompactRequest{}); !errors.Is(err, core.ErrRequirement) {
+	if _, err := h.Compact(t.Context(), core.CompactRequest{}); !errors.Is(err, capability.ErrRequirement) {
 		t.Errorf("Compact = %v", err)
 	}
-	if _, err := h.Complete(t.Context(), core.CompletionRequest{}); !errors.Is(err, core.ErrRequirement) {
+	if _, err := h.Complete(t.Context(), core.CompletionRequest{}); !errors.Is(err, capability.ErrRequirement) {
 		t.Errorf("Complete = %v", err)
 	}
 }

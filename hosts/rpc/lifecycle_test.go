@@ -207,7 +207,7 @@ func TestErrorsCross(t *testing.T) {
 		{core.ErrQuarantined, rpc.CodeQuarantined, core.ErrQuarantined},
 		{core.ErrInvalid, rpc.CodeInvalidParams, core.ErrInvalid},
 		{core.ErrNeedTranscript, rpc.CodeNeedTranscript, core.ErrNeedTranscript},
-		{&core.RequirementError{Operation: "compact", Missing: []capability.Name{capability.Complete}}, rpc.CodeMissingCapability, core.ErrRequirement},
+		{&capability.RequirementError{Operation: "compact", Missing: []capability.Name{capability.Complete}}, rpc.CodeMissingCapability, capability.ErrRequirement},
 		{errors.ErrUnsupported, rpc.CodeUnsupported, errors.ErrUnsupported},
 		{errors.New("disk on fire"), rpc.CodeInternal, nil},
 		// A part's own limit is not the call's.

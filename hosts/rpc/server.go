@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 	"github.com/contextengine/contextengine/internal/identity"
 )
 
@@ -167,7 +168,7 @@ func (s *Server) leave(c *conn) {
 func (s *Server) engineFor(ctx context.Context, id core.SessionID) (core.ContextEngine, Arm, error) {
 	e, arm, err := s.engines.Engine(ctx, id.Agent, id.Session)
 	if err != nil {
-		if ctx.Err() != nil || errors.Is(err, core.ErrClosed) || errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrRequirement) {
+		if ctx.Err() != nil || errors.Is(err, core.ErrClosed) || errors.Is(err, core.ErrUnavailable) || errors.Is(err, capability.ErrRequirement) {
 			return nil, arm, fmt.Errorf("engine: %w", err)
 		}
 		if named, ok := misconfigured(err); ok {

@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 // readBatch is the number of entries that are appended at once.
@@ -23,15 +24,15 @@ type Reader struct {
 	// View stores a view unless its session has one, which kept reports.
 	View func(context.Context, *core.View) (kept bool, err error)
 	// Progress, when not nil, is called after every batch.
-	Progress func(core.Transfer)
+	Progress func(upkeep.Transfer)
 	// Skip is told what is malformed; nil ends the reading there.
 	Skip func(n int, reason string)
 	// Done is what was stored.
-	Done core.Transfer
+	Done upkeep.Transfer
 
 	pending []core.Entry
 	// part is what was read since the last header, as the end line counts it.
-	part   core.Transfer
+	part   upkeep.Transfer
 	open   bool
 	faults bool
 }
@@ -87,7 +88,7 @@ func (x *Reader) line(ctx context.Context, text []byte) error {
 		if l.Header.Format != Format || l.Header.Version < 1 || l.Header.Version > Version {
 			return fmt.Errorf("format %q version %d is not %q version 1 to %d: %w", l.Header.Format, l.Header.Version, Format, Version, core.ErrInvalid)
 		}
-		x.open, x.part, x.faults = true, core.Transfer{}, false
+		x.open, x.part, x.faults = true, upkeep.Transfer{}, false
 		return nil
 	case !x.open:
 		return fmt.Errorf("the line with the format is missing in front of it: %w", core.ErrInvalid)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/internal/packed"
 )
 
@@ -27,11 +28,11 @@ const progressEvery = 1000
 // line is one line of an export: one of its fields is set. Exact, beside an entry, has what JSON cannot hold: text that is not UTF-8, and
 // the difference between nothing and an empty list.
 type line struct {
-	Header *Header        `json:"header,omitempty"`
-	Entry  *core.Entry    `json:"entry,omitempty"`
-	Exact  []byte         `json:"exact,omitempty"`
-	View   *core.View     `json:"view,omitempty"`
-	End    *core.Transfer `json:"end,omitempty"`
+	Header *Header          `json:"header,omitempty"`
+	Entry  *core.Entry      `json:"entry,omitempty"`
+	Exact  []byte           `json:"exact,omitempty"`
+	View   *core.View       `json:"view,omitempty"`
+	End    *upkeep.Transfer `json:"end,omitempty"`
 }
 
 // Header is what the first line says.
@@ -44,17 +45,17 @@ type Header struct {
 // Writer writes the lines of an export and counts them: Begin, then entries, then views, then End.
 type Writer struct {
 	// Done is what was written.
-	Done     core.Transfer
+	Done     upkeep.Transfer
 	buf      *bufio.Writer
 	json     *json.Encoder
 	now      time.Time
-	progress func(core.Transfer)
+	progress func(upkeep.Transfer)
 }
 
 // NewWriter writes to w. progress, when not nil, is called now and then, and at the end.
-func NewWriter(w io.Writer, now time.Time, progress func(core.Transfer)) *Writer {
+func NewWriter(w io.Writer, now time.Time, progress func(upkeep.Transfer)) *Writer {
 	if progress == nil {
-		progress = func(core.Transfer) {}
+		progress = func(upkeep.Transfer) {}
 	}
 	buf := bufio.NewWriterSize(w, 1<<16)
 	enc := json.NewEncoder(buf)

@@ -92,7 +92,7 @@ func TestCombinations(t *testing.T) {
 			t.Errorf("%s: %v", c.Name(), err)
 		}
 		_, err = c.New(t.Context(), core.NoHost{}, nil)
-		if needs := c.Compactor == "delegate"; errors.Is(err, core.ErrRequirement) != needs {
+		if needs := c.Compactor == "delegate"; errors.Is(err, capability.ErrRequirement) != needs {
 			t.Errorf("%s without a host: %v", c.Name(), err)
 		}
 	}

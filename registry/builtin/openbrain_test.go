@@ -17,6 +17,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/internal/openbraintest"
 	"github.com/contextengine/contextengine/internal/sharedtest"
 	"github.com/contextengine/contextengine/registry"
@@ -157,7 +158,7 @@ func (b *brain) drain() {
 	if !ok {
 		b.t.Fatalf("engine is a %T", b.e)
 	}
-	if d, ok := core.As[core.Drainer](eng.Store()); ok {
+	if d, ok := core.As[upkeep.Drainer](eng.Store()); ok {
 		ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute) // against hangs
 		defer cancel()
 		if left, err := d.Drain(ctx); left > 0 || err != nil {

@@ -22,7 +22,7 @@ type Compactor struct {
 
 var _ core.Compactor = (*Compactor)(nil)
 
-// New returns a compactor for this host. The error is a *core.RequirementError when the host does not compact.
+// New returns a compactor for this host. The error is a *capability.RequirementError when the host does not compact.
 func New(host core.Host) (*Compactor, error) {
 	if host == nil {
 		host = core.NoHost{}
@@ -62,7 +62,7 @@ func check(host core.Host) error {
 	if slices.Contains(have, capability.DelegateHost) {
 		return nil
 	}
-	return &core.RequirementError{
+	return &capability.RequirementError{
 		Engine: "delegate", Operation: "compact", Missing: []capability.Name{capability.DelegateHost}, Have: have,
 	}
 }

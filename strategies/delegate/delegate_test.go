@@ -72,7 +72,7 @@ func TestCompactPassesFailuresOnWithoutRetry(t *testing.T) {
 func TestHostsThatCannotCompactAreRefused(t *testing.T) {
 	for name, host := range map[string]core.Host{"none": nil, "standalone": core.NoHost{}} {
 		_, err := delegate.New(host)
-		req, ok := errors.AsType[*core.RequirementError](err)
+		req, ok := errors.AsType[*capability.RequirementError](err)
 		if !ok || !cmp.Equal(req.Missing, []capability.Name{capability.DelegateHost}) {
 			t.Errorf("%s: New = %v, want a RequirementError that names %q", name, err, capability.DelegateHost)
 		}
@@ -81,7 +81,7 @@ func TestHostsThatCannotCompactAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Compact(t.Context(), core.Compaction{Host: core.NoHost{}}); !errors.Is(err, core.ErrRequirement) {
+	if _, err := d.Compact(t.Context(), core.Compaction{Host: core.NoHost{}}); !errors.Is(err, capability.ErrRequirement) {
 		t.Errorf("Compact on another host = %v, want ErrRequirement", err)
 	}
 }

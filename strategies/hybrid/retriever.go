@@ -12,6 +12,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/nearest"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/internal/asking"
 )
 
@@ -32,10 +33,10 @@ type part struct {
 }
 
 var (
-	_ core.Retriever = (*Retriever)(nil)
-	_ core.Observer  = (*Retriever)(nil)
-	_ core.Attacher  = (*Retriever)(nil)
-	_ core.Scrubber  = (*Retriever)(nil)
+	_ core.Retriever  = (*Retriever)(nil)
+	_ core.Observer   = (*Retriever)(nil)
+	_ core.Attacher   = (*Retriever)(nil)
+	_ upkeep.Scrubber = (*Retriever)(nil)
 
 	_ core.LateRetriever = (*Retriever)(nil)
 )
@@ -216,5 +217,5 @@ func each[T any](r *Retriever, call func(T) error) error {
 
 // Scrub has every searcher that is a Scrubber leave nothing of what was erased.
 func (r *Retriever) Scrub(ctx context.Context) error {
-	return each(r, func(s core.Scrubber) error { return s.Scrub(ctx) })
+	return each(r, func(s upkeep.Scrubber) error { return s.Scrub(ctx) })
 }

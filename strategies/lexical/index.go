@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 // Index is an incremental lexical index over one store. It is safe for concurrent use. It keeps no text: entries are
@@ -34,10 +35,10 @@ type Index struct {
 }
 
 var (
-	_ core.Searcher = (*Index)(nil)
-	_ core.Observer = (*Index)(nil)
-	_ core.Attacher = (*Index)(nil)
-	_ core.Scrubber = (*Index)(nil)
+	_ core.Searcher   = (*Index)(nil)
+	_ core.Observer   = (*Index)(nil)
+	_ core.Attacher   = (*Index)(nil)
+	_ upkeep.Scrubber = (*Index)(nil)
 )
 
 // New returns an empty index. It answers after Attach. The error wraps core.ErrInvalid when cfg is not valid.
@@ -251,7 +252,7 @@ func (x *Index) Deleted(_ context.Context, scope core.Scope, ids []string) error
 	return x.discard(scope.Agent)
 }
 
-// Scrub implements core.Scrubber: files of the index that may hold what was erased are removed, also those of agents that this process never
+// Scrub implements upkeep.Scrubber: files of the index that may hold what was erased are removed, also those of agents that this process never
 // searched. They are made again in time.
 func (x *Index) Scrub(ctx context.Context) error {
 	x.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/internal/asking"
 )
 
@@ -68,11 +69,11 @@ type Retriever struct {
 }
 
 var (
-	_ core.Retriever = (*Retriever)(nil)
-	_ core.Observer  = (*Retriever)(nil)
-	_ core.Attacher  = (*Retriever)(nil)
-	_ core.Scrubber  = (*Retriever)(nil)
-	_ core.Caveat    = (*Retriever)(nil)
+	_ core.Retriever  = (*Retriever)(nil)
+	_ core.Observer   = (*Retriever)(nil)
+	_ core.Attacher   = (*Retriever)(nil)
+	_ upkeep.Scrubber = (*Retriever)(nil)
+	_ core.Caveat     = (*Retriever)(nil)
 
 	_ core.LateRetriever = (*Retriever)(nil)
 	_ core.StoreReader   = (*Retriever)(nil)
@@ -222,7 +223,7 @@ func (r *Retriever) Deleted(ctx context.Context, scope core.Scope, ids []string)
 
 // Scrub has a searcher that is a Scrubber leave nothing of what was erased.
 func (r *Retriever) Scrub(ctx context.Context) error {
-	if s, ok := r.searcher.(core.Scrubber); ok {
+	if s, ok := r.searcher.(upkeep.Scrubber); ok {
 		return s.Scrub(ctx)
 	}
 	return nil
