@@ -308,8 +308,11 @@ type CompactRequest struct {
 	// CurrentTokens is what the host believes the prompt costs; 0 when it does not know. The figures of a result are the engine's own.
 	CurrentTokens int              `json:"currentTokenCount,omitempty"`
 	Target        CompactionTarget `json:"compactionTarget,omitempty"`
-	Force         bool             `json:"force,omitempty"`
-	Instructions  string           `json:"customInstructions,omitempty"`
+	// Force compacts although none is due, and may take what the window still shows. Where the compactor does nothing and what is live costs more than the budget, the
+	// oldest messages leave without a summary.
+	Force bool `json:"force,omitempty"`
+	// Instructions are a person's wishes for the summary.
+	Instructions string `json:"customInstructions,omitempty"`
 	// Trigger is the host's word: "manual", "budget", "overflow", "timeout_recovery", "maintain".
 	Trigger         string          `json:"trigger,omitempty"`
 	Transcript      *Transcript     `json:"transcript,omitempty"`
