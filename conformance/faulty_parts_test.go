@@ -169,6 +169,7 @@ func plainRetrievers() []fault {
 		askerFault("silent when all fail", func(a *asker) { a.calm = true }, "failure.retrieve"),
 		askerFault("says what was asked", func(a *asker) { a.chatty = true }, "failure.retrieve", "retrieve.late-searcher"),
 		askerFault("scores are shares of the best", func(a *asker) { a.toBest = true }, "retrieve.scores"),
+		askerFault("time of its own for searchers", func(a *asker) { a.unhurried = true }, "failure.retrieve", "retrieve.late-searcher"),
 		askerFault("late without an end", func(a *asker) { a.late = func(owed, _ int) bool { return owed > 0 } }, "retrieve.late-searcher"),
 		askerFault("late before it was asked", func(a *asker) { a.late = func(_, asked int) bool { return asked == 0 } }, "retrieve.late-searcher"),
 		askerFault("late while nothing is there", func(a *asker) { a.late = func(owed, asked int) bool { return asked == 1 && owed > 0 } }, "retrieve.late-searcher"),
@@ -206,6 +207,8 @@ type asker struct {
 	blind, impatient bool
 	// calm tells nobody where all failed, and chatty what was asked.
 	calm, chatty bool
+	// unhurried gives searchers ten seconds of their own.
+	unhurried bool
 	// whole takes nothing of an answer that comes with an error, toBest sorts by scores divided by the first.
 	whole, toBest bool
 	// late says whether something is, by how often it was asked; owed is how often a searcher was.
@@ -231,6 +234,11 @@ func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, e
 	var out []core.Candidate
 	var missing []error
 	a.asked.Add(1)
+	if a.unhurried {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer done()
+	}
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(a.searchers))) {
 		b := a.breakers[name]
 		err := b.Try(q.Now)

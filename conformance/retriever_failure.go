@@ -203,39 +203,35 @@ func quotes(err error) bool { return strings.Contains(err.Error(), troubling[:20
 // endless says that a searcher was asked with a context that never ends: little is waited then.
 func (r *retrieverRun) retrieveUntil(retriever core.Retriever, q core.Query, answered <-chan struct{}, endless *atomic.Bool) ([]core.Candidate, error) {
 	ctx := &expiring{Context: r.ctx(), over: make(chan struct{})}
-	type answer struct {
-		got []core.Candidate
-		err error
-	}
-	ch := make(chan answer, 1)
+	var got []core.Candidate
+	var err error
+	done := make(chan struct{})
 	go func() {
-		got, err := r.retrieve(ctx, retriever, q)
-		ch <- answer{got, err}
+		defer close(done)
+		got, err = r.retrieve(ctx, retriever, q)
 	}()
-	late := time.NewTimer(watchdog)
-	defer late.Stop()
-	var end <-chan time.Time
-	left := 0
-	for {
+	end, left := time.After(watchdog), 0
+	for ; left >= 0; left-- {
 		select {
-		case a := <-ch:
-			return a.got, a.err
+		case <-done:
+			return got, err
 		case <-answered:
 			end, left = time.After(time.Millisecond), grace
 		case <-end:
-			if left--; left > 0 {
-				end = time.After(time.Millisecond)
-				continue
-			}
-			close(ctx.over)
-			end, answered = nil, nil
-			if endless.Load() {
-				late.Reset(endlessly)
-			}
-		case <-late.C:
-			return nil, errors.New("no answer although the time was over")
+			end = time.After(time.Millisecond)
 		}
 	}
+	close(ctx.over)
+	r.watch.patient(lateness)
+	in := min(lateness, time.Duration(r.watch.limit.Load()))
+	if endless.Load() {
+		in = endlessly
+	}
+	if !back(done, in) {
+		r.watch.late.Store(true) // each smaller case would wait as long
+		return nil, fmt.Errorf("none although the time was over %s ago", in)
+	}
+	return got, err
 }
 
 func candidateIDs(cs []core.Candidate) []string {
