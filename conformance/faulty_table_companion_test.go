@@ -131,6 +131,15 @@ func tableCompanions(*testing.T) []broken {
 	page("the first left out", func(_ core.ChangeQuery, p *core.ChangePage) { p.Changes = p.Changes[min(1, len(p.Changes)):] })
 	page("the last left out", func(_ core.ChangeQuery, p *core.ChangePage) { p.Changes = p.Changes[:max(0, len(p.Changes)-1)] })
 	page("ends with the first page", func(_ core.ChangeQuery, p *core.ChangePage) { p.More = false })
+	feed("five hundred and no more", func(ctx context.Context, q core.ChangeQuery, s func(context.Context, core.ChangeQuery) (core.ChangePage, error)) (core.ChangePage, error) {
+		if q.Limit <= 500 {
+			return s(ctx, q)
+		}
+		q.Limit = 500
+		p, err := s(ctx, q)
+		p.More = false
+		return p, err
+	})
 	page("never ends", func(_ core.ChangeQuery, p *core.ChangePage) { p.More = true })
 	page("the mark stays", func(q core.ChangeQuery, p *core.ChangePage) { p.Mark = q.After })
 	page("no mark", func(_ core.ChangeQuery, p *core.ChangePage) { p.Mark = "" })

@@ -56,6 +56,8 @@ func overtaken() []broken {
 				return s.Store.Update(ctx, scope, id, c)
 			}
 		}),
+		races("what is read while it is changed stays in a cache", "race.erased", cachesLate(true, false)),
+		races("what is read while it is deleted stays in a cache", "race.erased", cachesLate(false, true)),
 		brokenStoreOf("store: by halves", "the context is looked at every hundred entries", func(s *brokenStore) {
 			s.append = func(ctx context.Context, entries []core.Entry) (core.AppendResult, error) {
 				res, err := s.Store.Append(ctx, entries)
@@ -188,4 +190,52 @@ func closedDrainer(call string) broken {
 			return conformance.ExamineStore(t, func(testing.TB) core.Store { return forwards{newHelped(), call} }, opts...)
 		}, conformance.WithClaims("close.closed"))
 	}}
+}
+
+// cachesLate keeps what was read alone, also what an update overtook meanwhile, or a deletion.
+func cachesLate(update, deletion bool) func(*brokenStore) {
+	return func(s *brokenStore) {
+		var mu sync.Mutex
+		var updated, deleted int
+		kept := map[string]core.Entry{}
+		forget := func(changes *int, ids ...string) {
+			mu.Lock()
+			defer mu.Unlock()
+			*changes++
+			for _, id := range ids {
+				delete(kept, id)
+			}
+		}
+		s.get = func(ctx context.Context, scope core.Scope, ids []string) ([]core.Entry, error) {
+			if len(ids) != 1 || ctx.Err() != nil {
+				return s.Store.Get(ctx, scope, ids)
+			}
+			mu.Lock()
+			e, ok := kept[ids[0]]
+			updates, deletions := updated, deleted
+			mu.Unlock()
+			if ok && scope.Contains(e.SessionID()) {
+				return []core.Entry{e.Clone()}, nil
+			}
+			got, err := s.Store.Get(ctx, scope, ids)
+			if err != nil {
+				return nil, err
+			}
+			time.Sleep(200 * time.Microsecond)
+			mu.Lock()
+			defer mu.Unlock()
+			if (update || updates == updated) && (deletion || deletions == deleted) {
+				kept[ids[0]] = got[0].Clone()
+			}
+			return got, nil
+		}
+		s.update = func(ctx context.Context, scope core.Scope, id string, c core.Change) error {
+			defer forget(&updated, id)
+			return s.Store.Update(ctx, scope, id, c)
+		}
+		s.deleteFunc = func(ctx context.Context, scope core.Scope, ids []string) (int, error) {
+			defer forget(&deleted, ids...)
+			return s.Store.Delete(ctx, scope, ids)
+		}
+	}
 }

@@ -176,9 +176,9 @@ func (r *storeRun) besideOthers() string {
 	return ""
 }
 
-// feedMany appends hundreds of entries and follows the feed from a mark before them, in pages of many.
+// feedMany appends more entries than a page can hold and follows the feed from a mark before them, in pages of many.
 func (r *storeRun) feedMany() string {
-	const many = 540
+	const many = core.MaxPage + 40
 	f := r.follower("agent-a", core.MaxPage)
 	if text := f.follow(); text != "" {
 		return text
@@ -190,7 +190,7 @@ func (r *storeRun) feedMany() string {
 	if _, err := r.store.Append(r.ctx(), cloneEntries(b)); err != nil {
 		return fmt.Sprintf("Append of %d entries: error %v, want none", many, err)
 	}
-	for _, limit := range []int{30, 150, 500} {
+	for _, limit := range []int{30, 150, core.MaxPage/2 + 1, core.MaxPage} {
 		told := map[string]bool{}
 		for q := (core.ChangeQuery{Agent: "agent-a", After: f.mark, Limit: limit}); ; {
 			page, err := f.feed.Changes(r.ctx(), q)

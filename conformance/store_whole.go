@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/contextengine/contextengine/core"
@@ -106,89 +105,6 @@ func updateTaken(r *storeRun) string {
 		r.all[0].Key = key
 	}
 	return r.readAll()
-}
-
-func raceErased(r *storeRun) string {
-	const n = 20
-	users, id := r.users(2), sessionOf(0)
-	before, after := make([]core.Entry, n), make([]core.Entry, n)
-	changes := make([]core.Change, n)
-	for i := range n {
-		before[i] = plainEntry(i, id, int64(i))
-		before[i].Meta = map[string]string{"source": "before"}
-		m := message.New(before[i].Role, "")
-		changes[i] = core.Change{Message: &m, Fingerprint: "erased", Type: core.TypeErased, Key: "erased:" + before[i].ID, Meta: map[string]string{}}
-		e := before[i]
-		e.Message, e.Tokens, e.Fingerprint, e.Type, e.Key, e.Meta = m, 0, changes[i].Fingerprint, changes[i].Type, changes[i].Key, nil
-		after[i] = e
-	}
-	if _, err := r.store.Append(r.ctx(), cloneEntries(before)); err != nil {
-		return fmt.Sprintf("Append: error %v, want none", err)
-	}
-	whole := func(got []core.Entry) string {
-		for _, e := range got {
-			was := sameEntry(e, before[e.Seq])
-			if was == "" {
-				continue
-			}
-			if is := sameEntry(e, after[e.Seq]); is != "" {
-				return fmt.Sprintf("it is neither as it was (%s) nor as it is after (%s)", was, is)
-			}
-		}
-		return ""
-	}
-	read := func(i int64, scan bool) string {
-		if scan {
-			page, err := users[1].Scan(r.ctx(), core.ScanQuery{Scope: id.Scope(), FromSeq: i, Limit: 2})
-			if err != nil {
-				return fmt.Sprintf("Scan during an update: error %v, want none", err)
-			}
-			if text := whole(page.Entries); text != "" {
-				return "Scan of an entry that is just erased: " + text
-			}
-			return ""
-		}
-		got, err := users[1].Get(r.ctx(), id.Scope(), []string{before[i].ID})
-		if err != nil {
-			return fmt.Sprintf("Get during an update: error %v, want none", err)
-		}
-		if text := whole(got); text != "" {
-			return "Get of an entry that is just erased: " + text
-		}
-		return ""
-	}
-	// at counts the entries whose turn it was, seen those that the reader has begun to read. An update waits for the reader, not for ever, so that both are under way
-	// at the same time.
-	var at, seen atomic.Int64
-	var left atomic.Bool
-	const waits, pause = 2000, 10 * time.Microsecond
-	text := atOnce(2, func(who int) string {
-		defer left.Store(true)
-		if who == 0 {
-			for i := range n {
-				at.Store(int64(i + 1))
-				for wait := 0; wait < waits && seen.Load() <= int64(i) && !left.Load(); wait++ {
-					time.Sleep(pause)
-				}
-				if err := users[0].Update(r.ctx(), id.Scope(), before[i].ID, changes[i]); err != nil {
-					return fmt.Sprintf("Update(%q): error %v, want none", before[i].ID, err)
-				}
-			}
-			return ""
-		}
-		for round := 0; !left.Load(); round++ {
-			now := at.Load()
-			seen.Store(now)
-			if text := read(max(now-1, 0), round%2 == 1); text != "" {
-				return text
-			}
-		}
-		return read(n-1, false)
-	})
-	if text != "" {
-		return text
-	}
-	return inTurn(r.besideOthers, r.keepsOthers)
 }
 
 // until calls f again and again until done is closed, and once more.
