@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/engine"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/core/window"
 )
@@ -396,6 +397,34 @@ func tableFigures() []broken {
 				if r, ok := res.(*core.CompactResult); ok && current > 0 {
 					r.TokensBefore = current
 				}
+			}
+		}),
+		caughtBy("contract.compact", "a session is compacted once by force", recalling(nil), func(w *wrongEngine) {
+			forced := map[core.SessionID]bool{}
+			w.compact = func(ctx context.Context, req core.CompactRequest) (core.CompactResult, error) {
+				if req.Force && forced[req.Session] {
+					req.Force, req.Budget = false, 1<<30 // it looks only
+				}
+				forced[req.Session] = forced[req.Session] || req.Force
+				return w.Engine.Compact(ctx, req)
+			}
+		}),
+		caughtBy("contract.forgotten", "answers of before an erasure", recalling(nil), func(w *wrongEngine) {
+			known := map[engine.SearchRequest]engine.SearchResult{}
+			w.before = func(method string, _ any) {
+				if method != "Search" && method != "Expand" && method != "Forget" {
+					clear(known)
+				}
+			}
+			w.search = func(ctx context.Context, req engine.SearchRequest) (engine.SearchResult, error) {
+				if res, ok := known[req]; ok {
+					return res, nil
+				}
+				res, err := w.Engine.Search(ctx, req)
+				if err == nil {
+					known[req] = res
+				}
+				return res, err
 			}
 		}),
 		then("contract.compact", "no first entry where nothing was compacted", recalling(nil), func(r *core.CompactResult) {

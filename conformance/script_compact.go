@@ -74,7 +74,7 @@ func scriptCompact(s *script) string {
 			return fmt.Sprintf("a compaction far below budget, where the host believes in %d tokens, forced: %v: %s", c.current, c.force, text)
 		}
 	}
-	if text := inTurn(s.budgetsOfTheirOwn, s.handedOver); text != "" {
+	if text := inTurn(s.forcedTwice, s.budgetsOfTheirOwn, s.handedOver); text != "" {
 		return text
 	}
 	held := 0

@@ -25,6 +25,9 @@ func scriptForgotten(s *script) string {
 			return text
 		}
 	}
+	if text := s.askedBefore(f); text != "" {
+		return text
+	}
 	if text := s.forgetRefused(f); text != "" {
 		return text
 	}
