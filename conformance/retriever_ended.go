@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -103,20 +104,23 @@ func (r *retrieverRun) cancelFirst() string {
 func (r *retrieverRun) endsAt(of core.Retriever, q core.Query, store *endingPages, deadline bool, page int64, within bool) string {
 	ctx, end := cancellable(r.ctx())
 	defer end()
-	want := context.Canceled
+	want := []error{context.Canceled}
 	if deadline {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(r.ctx(), endsAfter)
 		defer stop()
-		end, want = func() { <-ctx.Done() }, context.DeadlineExceeded
+		// One that did not answer in time may be left alone for a while.
+		end, want = func() { <-ctx.Done() }, []error{context.DeadlineExceeded, core.ErrUnavailable}
 	}
 	store.left.Store(page)
 	store.end, store.within = end, within
 	if page == 0 {
 		end()
 	}
-	if _, err := r.retrieve(ctx, of, q); err != nil && !errors.Is(err, want) && !(deadline && errors.Is(err, core.ErrUnavailable)) {
-		return fmt.Sprintf("Retrieve whose time was over while the store was read: error %v, want none or %v", err, want)
+	_, err := r.retrieve(ctx, of, q)
+	is := func(kind error) bool { return errors.Is(err, kind) }
+	if err != nil && !slices.ContainsFunc(want, is) {
+		return fmt.Sprintf("Retrieve whose time was over while the store was read: error %v, want none or %v", err, want[0])
 	}
 	return ""
 }
