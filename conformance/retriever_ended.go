@@ -91,7 +91,7 @@ func (r *retrieverRun) cancelFirst() string {
 			if err != nil {
 				return fmt.Sprintf("error %v, want none", err)
 			}
-			return sameIDs(candidateIDs(got), candidateIDs(want))
+			return sameIDs(slices.Sorted(slices.Values(candidateIDs(got))), slices.Sorted(slices.Values(candidateIDs(want))))
 		})
 		if text != "" {
 			return "Retrieve after the time of the first ones was over before all was read, against one that read all: " + text

@@ -130,18 +130,19 @@ func failureRetrieve(r *retrieverRun) string {
 	return inTurn(r.failSeveral, r.failAll)
 }
 
-// failSeveral asks where two of three searchers fail, and in some cases hang: both are named.
+// failSeveral asks where two of three searchers fail, and in some cases hang: both are named. By name they come before the sound one, as in the other cases: one that
+// asks in turn, the last first, has its answer.
 func (r *retrieverRun) failSeveral() string {
 	over := make(chan struct{})
 	defer close(over)
 	failing := func() *troubled { return &troubled{err: fmt.Errorf("troubled: %w", core.ErrUnavailable)} }
 	hanging := func() *troubled { return &troubled{hang: true, over: over} }
-	all := []map[string]*troubled{{"bad": failing(), "worse": failing()}}
+	all := []map[string]*troubled{{"bad": failing(), "foul": failing()}}
 	switch len(r.all) % 4 { // waiting takes its time
 	case 0:
-		all = append(all, map[string]*troubled{"bad": hanging(), "worse": hanging()})
+		all = append(all, map[string]*troubled{"bad": hanging(), "foul": hanging()})
 	case 1:
-		all = append(all, map[string]*troubled{"bad": failing(), "worse": hanging()})
+		all = append(all, map[string]*troubled{"bad": failing(), "foul": hanging()})
 	}
 	for _, bad := range all {
 		answered := make(chan struct{}, 1)
@@ -149,7 +150,7 @@ func (r *retrieverRun) failSeveral() string {
 		for name, s := range bad {
 			searchers[name] = s
 		}
-		_, err := r.retrieveUntil(r.over(r.tb, searchers), r.query(0, troubling), answered, &bad["worse"].endless)
+		_, err := r.retrieveUntil(r.over(r.tb, searchers), r.query(0, troubling), answered, &bad["foul"].endless)
 		for name := range bad {
 			if !errors.Is(err, core.ErrPartial) || !strings.Contains(err.Error(), name) {
 				return fmt.Sprintf("Retrieve where two of three searchers fail or hang: error %v, want one that wraps core.ErrPartial and names %q", err, name)
