@@ -51,6 +51,8 @@ type readsOnce struct {
 	again, later bool
 	forgets      string
 	was          map[string]bool
+	// half says of an error of the context that what was read until then is taken for all.
+	half func(error) bool
 }
 
 // wrong reports whether a fault may show.
@@ -119,7 +121,7 @@ func (r *readsOnce) read(ctx context.Context, agent string) error {
 		defer r.mu.Lock()
 		return r.read(ctx, agent)
 	}
-	if failed != nil || r.known[agent] != nil {
+	if failed != nil && (r.half == nil || ctx.Err() == nil || !r.half(failed)) || r.known[agent] != nil {
 		return failed
 	}
 	for _, change := range r.word[agent][from:] {

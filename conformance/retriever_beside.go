@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -170,21 +171,66 @@ func (r *retrieverRun) goesBeside(retriever core.Retriever, held <-chan struct{}
 		return ""
 	}
 	for who := range 3 {
-		ctx, cancel := cancellable(r.ctx())
-		second := make(chan struct{})
-		go func() {
-			defer close(second)
-			_ = guard(func() string { _, _ = r.retrieve(ctx, retriever, r.query(who, queries[0])); return "" })
-		}()
-		select {
-		case <-second:
-		case <-time.After(time.Millisecond): // it waits
+		text := r.comesBack(fmt.Sprintf("Retrieve in %+v", r.query(who, "").Scope), func(ctx context.Context) error {
+			_, _ = r.retrieve(ctx, retriever, r.query(who, queries[0]))
+			return nil
+		})
+		if text != "" {
+			return text
 		}
-		cancel()
-		if !back(second, besideLate) {
-			r.watch.late.Store(true) // each smaller case would wait as long
-			return fmt.Sprintf("Retrieve in %+v has not returned %s after its context ended", r.query(who, "").Scope, besideLate)
-		}
+	}
+	if o, ok := retriever.(core.Observer); ok {
+		return r.tellsBeside(o)
+	}
+	return ""
+}
+
+// tellsBeside tells of an entry that comes, changes and goes, each time with a context that ends: whoever is told may wait until then for its turn.
+func (r *retrieverRun) tellsBeside(o core.Observer) string {
+	own := r.make(ordinary(1))
+	if text := r.tell(own); text != "" {
+		return text
+	}
+	text := r.comesBack("Appended", func(ctx context.Context) error { return o.Appended(ctx, cloneEntries(own)) })
+	if text != "" {
+		return text
+	}
+	c, text := r.changeOne(own[0], rewritten, markOf(9, r.made))
+	if text == "" {
+		text = r.comesBack("Updated", func(ctx context.Context) error { return o.Updated(ctx, c.now.Clone()) })
+	}
+	if text != "" {
+		return text
+	}
+	if _, text = r.changeOne(own[0], deleted, ""); text != "" {
+		return text
+	}
+	return r.comesBack("Deleted", func(ctx context.Context) error {
+		return o.Deleted(ctx, own[0].SessionID().Scope(), []string{own[0].ID})
+	})
+}
+
+// comesBack makes a call whose context ends once it waits, and looks whether it comes back then, with no error or the context's.
+func (r *retrieverRun) comesBack(what string, call func(ctx context.Context) error) string {
+	ctx, cancel := cancellable(r.ctx())
+	defer cancel()
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = guard(func() string { err = call(ctx); return "" })
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Millisecond): // it waits
+	}
+	cancel()
+	if !back(done, besideLate) {
+		r.watch.late.Store(true) // each smaller case would wait as long
+		return fmt.Sprintf("%s has not returned %s after its context ended", what, besideLate)
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Sprintf("%s whose context has ended: error %v, want none or context.Canceled", what, err)
 	}
 	return ""
 }

@@ -150,8 +150,9 @@ func retrieveErased(r *retrieverRun) string {
 			return fmt.Sprintf("Delete(%q): error %v, want none", ids, err)
 		}
 		for _, o := range r.observers() {
-			if err := o.Deleted(r.ctx(), scope, slices.Clone(ids)); err != nil {
-				return fmt.Sprintf("Deleted(%q): error %v, want none", ids, err)
+			told := toldOf(ids)
+			if err := o.Deleted(r.ctx(), scope, slices.Clone(told)); err != nil {
+				return fmt.Sprintf("Deleted(%q): error %v, want none", told, err)
 			}
 		}
 		for _, id := range ids {
@@ -197,6 +198,12 @@ func retrieveErased(r *retrieverRun) string {
 		return text
 	}
 	return r.goneNext(func(e core.Entry) (*core.Entry, string) { return nil, remove(e.SessionID().Scope(), []string{e.ID}) })
+}
+
+// toldOf are ids as somebody erases them: one stands twice, and before it and between there is one that nobody knows any more.
+func toldOf(ids []string) []string {
+	const gone = "E-gone-before"
+	return slices.Concat([]string{gone, ids[0], gone}, ids, []string{gone})
 }
 
 func retrieveHeartbeat(r *retrieverRun) string {
@@ -294,7 +301,7 @@ func cancelRetrieve(r *retrieverRun) string {
 	if _, err := r.retrieve(ctx, r.retriever, r.query(0, queries[0])); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Sprintf("Retrieve with a cancelled context: error %v, want none or context.Canceled", err)
 	}
-	return inTurn(r.cancelSlow, r.cancelBeside)
+	return inTurn(r.cancelSlow, r.cancelBeside, r.cancelFirst, r.cancelFailing)
 }
 
 func retrieveShare(r *retrieverRun) string {

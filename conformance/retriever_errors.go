@@ -2,7 +2,9 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -16,6 +18,14 @@ func (r *retrieverRun) retrieve(ctx context.Context, of core.Retriever, q core.Q
 		r.said.look(err)
 	}
 	return got, err
+}
+
+// kindless reports whether an error wraps none of core's and none of the context's: nobody can tell what to do about it.
+func kindless(err error) bool {
+	return err != nil && !slices.ContainsFunc([]error{
+		core.ErrNotFound, core.ErrConflict, core.ErrInvalid, core.ErrClosed, core.ErrBudget, core.ErrAuth, core.ErrUnavailable, core.ErrPartial, core.ErrQuarantined,
+		core.ErrNeedTranscript, errors.ErrUnsupported, context.Canceled, context.DeadlineExceeded,
+	}, func(kind error) bool { return errors.Is(err, kind) })
 }
 
 // indiscreet keeps the first error that quotes.

@@ -117,7 +117,7 @@ func lateSearcher(r *retrieverRun) string {
 			}
 		}
 	}
-	return ""
+	return lateKept(r)
 }
 
 // others are queries that differ from one, and that nobody asked: of another agent, of another session, and for something else.
@@ -157,12 +157,21 @@ func (r *retrieverRun) lateFailed() string {
 	return ""
 }
 
+// prompt is a searcher that may be late, and never is.
+func (r *retrieverRun) prompt() *slow {
+	s := newSlow(r.store, false)
+	close(s.let)
+	return s
+}
+
 // lateBehind asks over n searchers of which the one at a place is slow.
 func (r *retrieverRun) lateBehind(behind *slow, n, at int, prompt string) string {
 	searchers, sound := map[string]core.Searcher{}, map[string]core.Searcher{}
 	for i := range n {
 		name := fmt.Sprintf("searcher-%d", i)
-		sound[name] = &troubled{store: r.store}
+		if sound[name] = r.prompt(); i == 2 {
+			sound[name] = &troubled{store: r.store}
+		}
 		searchers[name] = sound[name]
 		if i == at {
 			searchers[name] = behind

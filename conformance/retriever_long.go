@@ -81,7 +81,12 @@ func blankless() []string {
 			texts = append(texts, strings.Repeat("\u0130", 1+shift)+" "+run+" "+says+run)
 		}
 	}
-	return texts
+	// Where letters are longer or shorter in lower case, what stands there at a word is half a sign, or nothing any more.
+	signs, word := strings.Repeat("\u2014", 30), words[1]
+	for _, odd := range []string{strings.Repeat("\u0130", len(word)+1), strings.Repeat("\u0130", len(word)+5), "\u212a"} {
+		texts = append(texts, odd+" "+word+signs)
+	}
+	return append(texts, strings.Repeat("\u0130", 40)+" "+word)
 }
 
 // fillParted is fill with entries that are long enough to be looked at in parts. All of them say what is asked for more than once, less in each part, so that

@@ -58,6 +58,9 @@ func retrieveSurfaces(r *retrieverRun) string {
 
 // surfaced looks at an answer over a store of which some calls failed, against the one there is when none does.
 func surfaced(got, want []core.Candidate, err error, struck int) string {
+	if kindless(err) {
+		return fmt.Sprintf("error %v, want one that wraps one of core's", err)
+	}
 	if d := sameIDs(candidateIDs(got), candidateIDs(want)); err == nil && struck > 0 && d != "" {
 		return "no error, and candidates: " + d
 	}
@@ -113,6 +116,9 @@ func (r *retrieverRun) failsOn() string {
 		for n, q := range asked {
 			q.Granted = slices.Clone(q.Granted) // the retriever's own
 			got, err := r.retrieve(r.ctx(), other, q)
+			if kindless(err) {
+				return fmt.Sprintf("Retrieve over a store that fails: error %v, want one that wraps one of core's", err)
+			}
 			if d := sameIDs(candidateIDs(got), want[n]); err == nil && d != "" {
 				return fmt.Sprintf("Retrieve in %+v over a store that fails, in round %d of %d queries: no error, and candidates: %s", q.Scopes(), turn+1, len(asked), d)
 			}
