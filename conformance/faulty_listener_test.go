@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,11 +16,38 @@ import (
 	"github.com/contextengine/contextengine/strategies/semantic"
 )
 
+// turns is a lock for which nobody waits longer than a context lasts.
+type turns struct {
+	begin sync.Once
+	taken chan struct{}
+}
+
+func (t *turns) Lock() { t.lockUntil(context.Background()) }
+
+func (t *turns) Unlock() { <-t.taken }
+
+func (t *turns) lockUntil(ctx context.Context) bool {
+	t.begin.Do(func() { t.taken = make(chan struct{}, 1) })
+	select {
+	case t.taken <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case t.taken <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // listener is a retriever with a memory of its own: what it was told, and what it reads of a scope when it is first asked. It is sound where no change makes it worse.
 type listener struct {
-	mu    sync.Mutex
-	known map[string]core.Entry
-	store core.Store
+	mu turns
+	// missed says that word did not wait for its turn: all is read again.
+	missed atomic.Bool
+	known  map[string]core.Entry
+	store  core.Store
 	// asks lets one caller after the other read; they wait as long as their contexts last.
 	begin sync.Once
 	asks  chan struct{}
@@ -48,8 +76,19 @@ func (l *listener) put(entries []core.Entry) {
 	}
 }
 
-func (l *listener) Appended(_ context.Context, entries []core.Entry) error {
-	l.mu.Lock()
+// heard waits for the turn of word, as long as ctx lasts.
+func (l *listener) heard(ctx context.Context) error {
+	if l.mu.lockUntil(ctx) {
+		return nil
+	}
+	l.missed.Store(true)
+	return ctx.Err()
+}
+
+func (l *listener) Appended(ctx context.Context, entries []core.Entry) error {
+	if err := l.heard(ctx); err != nil {
+		return err
+	}
 	defer l.mu.Unlock()
 	if l.told == nil {
 		l.told = map[string]bool{}
@@ -71,8 +110,10 @@ func (l *listener) Appended(_ context.Context, entries []core.Entry) error {
 	return nil
 }
 
-func (l *listener) Updated(_ context.Context, e core.Entry) error {
-	l.mu.Lock()
+func (l *listener) Updated(ctx context.Context, e core.Entry) error {
+	if err := l.heard(ctx); err != nil {
+		return err
+	}
 	defer l.mu.Unlock()
 	if l.deafUpdates && !l.told[e.ID] {
 		return nil
@@ -84,8 +125,10 @@ func (l *listener) Updated(_ context.Context, e core.Entry) error {
 	return nil
 }
 
-func (l *listener) Deleted(_ context.Context, scope core.Scope, ids []string) error {
-	l.mu.Lock()
+func (l *listener) Deleted(ctx context.Context, scope core.Scope, ids []string) error {
+	if err := l.heard(ctx); err != nil {
+		return err
+	}
 	defer l.mu.Unlock()
 	if l.remove != nil {
 		ids = l.remove(scope, ids)
@@ -114,6 +157,9 @@ func (l *listener) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.missed.Swap(false) && !l.deaf {
+		l.known, l.read = nil, nil
+	}
 	for _, s := range q.Scopes() {
 		if l.deaf || l.read[s] {
 			continue

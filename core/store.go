@@ -174,7 +174,7 @@ type ViewQuery struct {
 // Observer is told what happened to a store's entries: an index, or a retriever with a memory of its own. The Engine calls it after
 // the store acknowledged, from one goroutine per session, in order. An error is logged and reported by Info, but
 // does not undo the change; Observers catch up from the store when they were not there (see Attacher). What an
-// Observer is given is its own.
+// Observer is given is its own. A call returns soon after ctx ends, with ctx's error wrapped where the change was not taken note of.
 type Observer interface {
 	Appended(ctx context.Context, entries []Entry) error
 	Updated(ctx context.Context, entry Entry) error
