@@ -11,11 +11,15 @@ import (
 	"github.com/contextengine/contextengine/core"
 )
 
-// endingPages is a store whose pages are short, and which ends a caller's time at one of them: while that is read, or once it is handed over.
+// endingPages is a store whose pages are short, and which ends a caller's time at one of them. Calls that were left alone may go on reading it.
 type endingPages struct {
 	core.Store
 	most int
-	// left counts down to the page; end ends the time, within says that it does so while the page is read.
+	plan atomic.Pointer[endsAtPage]
+}
+
+// endsAtPage says at which page a time ends: while that is read, or once it is handed over.
+type endsAtPage struct {
 	left   atomic.Int64
 	end    func()
 	within bool
@@ -26,9 +30,10 @@ func (s *endingPages) Unwrap() core.Store { return s.Store }
 // Scan implements core.Store.
 func (s *endingPages) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 	q.Limit = min(q.Limit, s.most)
-	now := s.left.Add(-1) == 0
-	if now && s.within {
-		s.end()
+	at := s.plan.Load()
+	now := at != nil && at.left.Add(-1) == 0
+	if now && at.within {
+		at.end()
 		select {
 		case <-ctx.Done():
 			return core.Page{}, fmt.Errorf("conformance: ending page: %w", ctx.Err())
@@ -36,8 +41,8 @@ func (s *endingPages) Scan(ctx context.Context, q core.ScanQuery) (core.Page, er
 		}
 	}
 	page, err := s.Store.Scan(ctx, q)
-	if now && !s.within {
-		s.end()
+	if now && !at.within {
+		at.end()
 	}
 	return page, err
 }
@@ -67,7 +72,7 @@ func (r *retrieverRun) cancelFirst() string {
 		return fmt.Sprintf("Retrieve: error %v, want none", err)
 	}
 	for _, deadline := range []bool{false, true} {
-		store := &endingPages{Store: r.store, most: 2, end: func() {}}
+		store := &endingPages{Store: r.store, most: 2}
 		second, text := r.attached(store)
 		if text != "" {
 			return text
@@ -112,8 +117,9 @@ func (r *retrieverRun) endsAt(of core.Retriever, q core.Query, store *endingPage
 		// One that did not answer in time may be left alone for a while.
 		end, want = func() { <-ctx.Done() }, []error{context.DeadlineExceeded, core.ErrUnavailable}
 	}
-	store.left.Store(page)
-	store.end, store.within = end, within
+	at := &endsAtPage{end: end, within: within}
+	at.left.Store(page)
+	store.plan.Store(at)
 	if page == 0 {
 		end()
 	}
