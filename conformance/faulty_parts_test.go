@@ -169,7 +169,6 @@ func plainRetrievers() []fault {
 		askerFault("silent when all fail", func(a *asker) { a.calm = true }, "failure.retrieve"),
 		askerFault("says what was asked", func(a *asker) { a.chatty = true }, "failure.retrieve", "retrieve.late-searcher"),
 		askerFault("scores are shares of the best", func(a *asker) { a.toBest = true }, "retrieve.scores"),
-		askerFault("time of its own for searchers", func(a *asker) { a.unhurried = true }, "failure.retrieve", "retrieve.late-searcher"),
 		askerFault("late without an end", func(a *asker) { a.late = func(owed, _ int) bool { return owed > 0 } }, "retrieve.late-searcher"),
 		askerFault("late before it was asked", func(a *asker) { a.late = func(_, asked int) bool { return asked == 0 } }, "retrieve.late-searcher"),
 		askerFault("late while nothing is there", func(a *asker) { a.late = func(owed, asked int) bool { return asked == 1 && owed > 0 } }, "retrieve.late-searcher"),
@@ -207,7 +206,7 @@ type asker struct {
 	blind, impatient bool
 	// calm tells nobody where all failed, and chatty what was asked.
 	calm, chatty bool
-	// unhurried gives searchers ten seconds of their own.
+	// unhurried gives searchers three seconds of their own.
 	unhurried bool
 	// whole takes nothing of an answer that comes with an error, toBest sorts by scores divided by the first.
 	whole, toBest bool
@@ -236,7 +235,7 @@ func (a *asker) Retrieve(ctx context.Context, q core.Query) ([]core.Candidate, e
 	a.asked.Add(1)
 	if a.unhurried {
 		var done context.CancelFunc
-		ctx, done = context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		ctx, done = context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 		defer done()
 	}
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(a.searchers))) {

@@ -70,6 +70,10 @@ func tableUnsaid() []broken {
 			}
 			return got, err
 		}),
+		over("failure.retrieve", "time of its own for searchers", func(a *asker) core.Retriever {
+			a.unhurried = true
+			return a
+		}),
 		over("failure.retrieve", "of those that failed the first is named", func(a *asker) core.Retriever { return firstNamed{a} }),
 		over("retrieve.late-searcher", "late is what the first says that may be late", func(a *asker) core.Retriever { return firstLate{a} }),
 		keeper("what comes late is kept by prompt", func(k *keeps) { k.key = func(q core.Query) string { return q.Prompt } }),

@@ -252,8 +252,8 @@ func (r *retrieverRun) retrieveUntil(retriever core.Retriever, q core.Query, ans
 		}
 	}
 	close(ctx.over)
-	r.watch.patient(lateness)
-	in := min(lateness, time.Duration(r.watch.limit.Load()))
+	r.watch.patient(besideLate)
+	in := min(besideLate, time.Duration(r.watch.limit.Load()))
 	if endless.Load() {
 		in = endlessly
 	}
