@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/contextengine/contextengine/core"
-	"github.com/contextengine/contextengine/core/capability"
 )
 
 // ownershipChecks ask who compacts, and what a compactor passes on that leaves it to the runtime.
@@ -157,11 +156,7 @@ func patchHostFails(r *compactorRun) string {
 
 // runtimeErrors are what a runtime may fail with: what core names, what a runtime's own time and connections end in, and what nobody knows.
 func runtimeErrors() []error {
-	return []error{
-		core.ErrNotFound, core.ErrConflict, core.ErrInvalid, core.ErrClosed, core.ErrBudget, core.ErrAuth, core.ErrUnavailable, core.ErrPartial, capability.ErrRequirement,
-		core.ErrQuarantined, core.ErrNeedTranscript, errors.ErrUnsupported, context.DeadlineExceeded, context.Canceled, io.ErrUnexpectedEOF,
-		errors.New("conformance: of the runtime's own"),
-	}
+	return append(coreErrors(), context.DeadlineExceeded, context.Canceled, io.ErrUnexpectedEOF, errors.New("conformance: of the runtime's own"))
 }
 
 // failingHost fails with one error.

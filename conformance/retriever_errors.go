@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/capability"
 )
 
 // retrieve asks a retriever. All checks ask so: errors are logged and shown, and none may hold what a message or a prompt says.
@@ -20,12 +21,17 @@ func (r *retrieverRun) retrieve(ctx context.Context, of core.Retriever, q core.Q
 	return got, err
 }
 
+// coreErrors are those by which callers tell what went wrong.
+func coreErrors() []error {
+	return []error{
+		core.ErrNotFound, core.ErrConflict, core.ErrInvalid, core.ErrClosed, core.ErrBudget, core.ErrAuth, core.ErrUnavailable, core.ErrPartial, core.ErrQuarantined,
+		core.ErrNeedTranscript, capability.ErrRequirement, errors.ErrUnsupported,
+	}
+}
+
 // kindless reports whether an error wraps none of core's and none of the context's: nobody can tell what to do about it.
 func kindless(err error) bool {
-	return err != nil && !slices.ContainsFunc([]error{
-		core.ErrNotFound, core.ErrConflict, core.ErrInvalid, core.ErrClosed, core.ErrBudget, core.ErrAuth, core.ErrUnavailable, core.ErrPartial, core.ErrQuarantined,
-		core.ErrNeedTranscript, errors.ErrUnsupported, context.Canceled, context.DeadlineExceeded,
-	}, func(kind error) bool { return errors.Is(err, kind) })
+	return err != nil && !slices.ContainsFunc(append(coreErrors(), context.Canceled, context.DeadlineExceeded), func(kind error) bool { return errors.Is(err, kind) })
 }
 
 // indiscreet keeps the first error that quotes.

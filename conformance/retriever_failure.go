@@ -13,10 +13,10 @@ import (
 
 const (
 	// grace is how many milliseconds a retriever has, once its sound searcher has answered, before its time ends. They are waited for one by one: where a busy
-	// machine gives the process no time they are longer. watchdog is when it is taken to hang itself.
+	// machine gives the process no time they are longer. watchdog is when its time ends where none of its searchers answers.
 	grace    = 50
 	watchdog = 20 * time.Second
-	// endlessly is watchdog where a searcher waits for the end of a context that has none.
+	// endlessly is how long it may take then where a searcher waits for the end of a context that has none; else it is besideLate.
 	endlessly = time.Second
 	// turnsAsked is how often a retriever is asked.
 	turnsAsked = 6
@@ -229,7 +229,7 @@ const troubling = "which word is meant here, and where was it said before"
 // quotes reports whether an error holds what was asked.
 func quotes(err error) bool { return strings.Contains(err.Error(), troubling[:20]) }
 
-// retrieveUntil asks, and lets time run out shortly after an answer of the sound searcher; a retriever that does not heed that has the watchdog's error.
+// retrieveUntil asks, and lets time run out shortly after an answer of the sound searcher; one that does not heed that is left alone, with an error of the suite's.
 // endless says that a searcher was asked with a context that never ends: little is waited then.
 func (r *retrieverRun) retrieveUntil(retriever core.Retriever, q core.Query, answered <-chan struct{}, endless *atomic.Bool) ([]core.Candidate, error) {
 	ctx := &expiring{Context: r.ctx(), over: make(chan struct{})}

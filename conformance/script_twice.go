@@ -39,7 +39,11 @@ func (s *script) askedBefore(f engine.Forgetter) string {
 	if _, text := s.talk(id, 4, 4); text != "" {
 		return text
 	}
-	said := s.held(id)[0].ID
+	held := s.held(id)
+	if len(held) == 0 {
+		return "a session in which something was said holds no entry"
+	}
+	said := held[0].ID
 	asks := map[string]func() (text string, err error){
 		"search": func() (string, error) {
 			res, err := r.Search(s.ctx(), engine.SearchRequest{Session: id, Query: word + " ledger"})
