@@ -206,9 +206,9 @@ func brokenListener(name string, change func(*listener)) broken {
 		change(l)
 		return l
 	}
-	return broken{class: "retriever: told", name: name, part: part{retriever: over}, find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "retriever: told", name: name, part: part{retriever: over}, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
-		return early(5, func(opts ...conformance.Option) []conformance.Finding {
+		return early(5, only, func(opts ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() }, opts...)
 		})
 	}}
@@ -351,9 +351,9 @@ func forgetfulListeners() []broken {
 
 // brokenIndex is the semantic retriever over an index of words that is not told of all.
 func brokenIndex(name string, change func(*heardIndex)) broken {
-	return broken{class: "retriever: told", name: name, find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "retriever: told", name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
-		return early(5, func(opts ...conformance.Option) []conformance.Finding {
+		return early(5, only, func(opts ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineRetriever(t, func(tb testing.TB) (core.Retriever, core.Store) {
 				tb.Helper()
 				index, err := lexical.New(lexical.DefaultConfig())

@@ -131,9 +131,9 @@ func tableAnswering() []broken {
 			}
 			return text[:300]
 		}),
-		{class: "retriever: retrieve.concurrent", name: "word is put into a copy of what it knows", find: func(t *testing.T) []conformance.Finding {
+		{class: "retriever: retrieve.concurrent", name: "word is put into a copy of what it knows", find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 			t.Helper()
-			return early(5, func(opts ...conformance.Option) []conformance.Finding {
+			return early(5, only, func(opts ...conformance.Option) []conformance.Finding {
 				return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &copying{}, memory.New() }, opts...)
 			}, conformance.WithClaims("retrieve.concurrent"))
 		}},

@@ -188,9 +188,9 @@ func (l *lateOf) Late(q core.Query) bool {
 func tableBeside() []broken {
 	var out []broken
 	over := func(name string, open func() core.Retriever, opts ...conformance.Option) {
-		out = append(out, broken{class: "retriever: beside something else", name: name, part: part{retriever: open}, find: func(t *testing.T) []conformance.Finding {
+		out = append(out, broken{class: "retriever: beside something else", name: name, part: part{retriever: open}, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 			t.Helper()
-			return early(3, func(early ...conformance.Option) []conformance.Finding {
+			return early(3, only, func(early ...conformance.Option) []conformance.Finding {
 				return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return open(), memory.New() }, append(early, opts...)...)
 			})
 		}})

@@ -64,7 +64,7 @@ func (b believing) Compact(ctx context.Context, c core.Compaction) (core.Patch, 
 	r := &p.Replace[0]
 	text := allText(c.Entries[:len(r.Entries)])
 	if b.model != nil {
-		answer, err := b.model.Complete(ctx, core.CompletionRequest{Prompt: r.Text + c.Instructions, MaxTokens: c.SummaryTokens})
+		answer, err := answerOf(ctx, b.model, r.Text+c.Instructions)
 		if err != nil || strings.TrimSpace(answer.Text) == "" {
 			r.Kind, p.Warnings = "fallback", append(p.Warnings, "the model gave no text; a note stands in its place")
 			return p, nil

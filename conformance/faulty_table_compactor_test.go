@@ -40,6 +40,14 @@ func (b *compacts) Compact(ctx context.Context, c core.Compaction) (core.Patch, 
 
 type soundCompact = func(context.Context, core.Compaction) (core.Patch, error)
 
+// answerOf asks a model, and asks none where time is over: that is right of all that use it.
+func answerOf(ctx context.Context, m core.Completer, prompt string) (core.Completion, error) {
+	if err := ctx.Err(); err != nil {
+		return core.Completion{}, err
+	}
+	return m.Complete(ctx, core.CompletionRequest{Prompt: prompt})
+}
+
 func brokenCompactorOf(class, base, name string, f func(ctx context.Context, c core.Compaction, m *conformance.Model, sound soundCompact) (core.Patch, error), opts ...conformance.Option) broken {
 	return brokenCompactorEach(class, base, name, func() func(context.Context, core.Compaction, *conformance.Model, soundCompact) (core.Patch, error) {
 		return f
@@ -55,9 +63,9 @@ func brokenCompactorEach(class, base, name string, each func() func(context.Cont
 			return f(ctx, c, env.Model, s)
 		}}, err
 	}
-	return broken{class: "compactor: " + class, name: base + ", " + name, part: part{compactor: over}, find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "compactor: " + class, name: base + ", " + name, part: part{compactor: over}, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
-		return early(8, func(opts ...conformance.Option) []conformance.Finding {
+		return early(8, only, func(opts ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineCompactor(t, func(tb testing.TB, m *conformance.Model) core.Compactor {
 				tb.Helper()
 				c, err := over(conformance.Env{Host: conformance.NewHost(m), Model: m})
@@ -492,7 +500,7 @@ func tableCompactors() []broken {
 	})
 	call("models", "archive", "asks twice and takes what comes", func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
 		p, err := s(ctx, c)
-		answer, modelErr := m.Complete(ctx, core.CompletionRequest{Prompt: c.Instructions})
+		answer, modelErr := answerOf(ctx, m, c.Instructions)
 		for i := range p.Replace {
 			p.Replace[i].Text = answer.Text
 		}
@@ -500,7 +508,7 @@ func tableCompactors() []broken {
 	})
 	call("models", "archive", "an empty answer is a text", func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
 		p, err := s(ctx, c)
-		answer, _ := m.Complete(ctx, core.CompletionRequest{Prompt: c.Instructions})
+		answer, _ := answerOf(ctx, m, c.Instructions)
 		for i := range p.Replace {
 			p.Replace[i].Text = answer.Text
 		}
@@ -508,7 +516,7 @@ func tableCompactors() []broken {
 	})
 	call("models", "archive", "a long answer is a text", func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
 		p, err := s(ctx, c)
-		answer, _ := m.Complete(ctx, core.CompletionRequest{Prompt: c.Instructions})
+		answer, _ := answerOf(ctx, m, c.Instructions)
 		for i := range p.Replace {
 			if strings.TrimSpace(answer.Text) != "" {
 				p.Replace[i].Text = answer.Text
@@ -517,13 +525,13 @@ func tableCompactors() []broken {
 		return p, err
 	})
 	call("models", "summary", "the model's error is its error", func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
-		if _, err := m.Complete(ctx, core.CompletionRequest{Prompt: c.Instructions}); err != nil {
+		if _, err := answerOf(ctx, m, c.Instructions); err != nil {
 			return core.Patch{}, err
 		}
 		return s(ctx, c)
 	})
 	call("models", "summary", "nothing where the model fails", func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
-		if _, err := m.Complete(ctx, core.CompletionRequest{Prompt: c.Instructions}); err != nil {
+		if _, err := answerOf(ctx, m, c.Instructions); err != nil {
 			return core.Patch{Reason: "the model failed"}, nil
 		}
 		return s(ctx, c)
@@ -540,7 +548,7 @@ func tableCompactors() []broken {
 	})
 	call("models", "archive", "a warning with what the model answered", func(ctx context.Context, c core.Compaction, m *conformance.Model, s soundCompact) (core.Patch, error) {
 		p, err := s(ctx, c)
-		answer, modelErr := m.Complete(ctx, core.CompletionRequest{Prompt: c.Instructions})
+		answer, modelErr := answerOf(ctx, m, c.Instructions)
 		if modelErr != nil || strings.TrimSpace(answer.Text) == "" || c.Count(answer.Text) > c.SummaryTokens {
 			p.Warnings = append(p.Warnings, "the model answered "+answer.Text)
 		}

@@ -84,7 +84,7 @@ func (c *companied) Stats(ctx context.Context) (upkeep.Stats, error) {
 var companionChecks = map[string]string{"change feed": "feed", "vectors": "vector", "figures": "stats"}
 
 func brokenCompanionOf(class, name string, change func(*companied)) broken {
-	return broken{class: "companion: " + class, name: name, find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "companion: " + class, name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
 		var paths sync.Map // the path of a store
 		open := func(tb testing.TB, path string) core.Store {
@@ -101,7 +101,7 @@ func brokenCompanionOf(class, name string, change func(*companied)) broken {
 			paths.Store(c, path)
 			return c
 		}
-		return early(3, func(opts ...conformance.Option) []conformance.Finding {
+		return early(3, only, func(opts ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineStore(t, func(tb testing.TB) core.Store { tb.Helper(); return open(tb, filepath.Join(tb.TempDir(), "store.db")) }, opts...)
 		}, conformance.WithPatience(2*time.Second),
 			conformance.WithClaims(companionChecks[class], "cancel.store", "close.closed"),

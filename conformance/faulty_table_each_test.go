@@ -136,9 +136,9 @@ func tableEachCall() []broken {
 
 // brokenOwner leaves compaction to the runtime once its model failed often.
 func brokenOwner() broken {
-	return broken{class: "compactor: each call", name: "owns no compaction once a model failed five times", find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "compactor: each call", name: "owns no compaction once a model failed five times", find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
-		return early(8, func(opts ...conformance.Option) []conformance.Finding {
+		return early(8, only, func(opts ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineCompactor(t, func(tb testing.TB, m *conformance.Model) core.Compactor {
 				tb.Helper()
 				c, err := compactors["archive"](conformance.Env{Host: conformance.NewHost(m), Model: m})

@@ -380,9 +380,9 @@ func (b broken) replaced(change func(*brokenStore)) broken {
 // tableReopened are stores that come back differently.
 func tableReopened() []broken {
 	of := func(name string, spare func(*core.Entry) bool, change func(*core.Entry), views func(*core.View) bool) broken {
-		return broken{class: "store: reopened", name: name, find: func(t *testing.T) []conformance.Finding {
+		return broken{class: "store: reopened", name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 			t.Helper()
-			return early(10, func(opts ...conformance.Option) []conformance.Finding {
+			return early(10, only, func(opts ...conformance.Option) []conformance.Finding {
 				return conformance.ExamineStore(t, openMemory, opts...)
 			},
 				conformance.WithReopen(func(tb testing.TB, old core.Store) core.Store {

@@ -214,7 +214,7 @@ func (w *wrongEngine) Ping(ctx context.Context) error {
 }
 
 func brokenEngineOf(class, name string, s setup, change func(*wrongEngine), opts ...conformance.Option) broken {
-	return broken{class: "engine: " + class, name: name, find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "engine: " + class, name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
 		open := func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
 			tb.Helper()
@@ -230,7 +230,7 @@ func brokenEngineOf(class, name string, s setup, change func(*wrongEngine), opts
 		return conformance.ExamineEngine(t, conformance.Combination{Name: name, Open: open, Scored: s.scored}, cheap,
 			append([]conformance.Option{
 				conformance.WithExactly(15, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second),
-			}, opts...)...)
+			}, append(opts, only...)...)...)
 	}}
 }
 

@@ -151,7 +151,7 @@ func (f *filed) Scrub(ctx context.Context) error {
 }
 
 func filedOf(class, name string, claims []string, change func(*filed)) broken {
-	return broken{class: "companion: " + class, name: name, find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "companion: " + class, name: name, find: func(t *testing.T, _ ...conformance.Option) []conformance.Finding {
 		t.Helper()
 		var mu sync.Mutex
 		paths := map[core.Store]string{}

@@ -16,9 +16,9 @@ import (
 
 // caughtRetriever is a broken retriever that the named check alone must catch.
 func caughtRetriever(id, name string, f func() func(context.Context, core.Query, sound) ([]core.Candidate, error), opts ...conformance.Option) broken {
-	return broken{class: "retriever: " + id, name: name, find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "retriever: " + id, name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
-		return early(5, func(more ...conformance.Option) []conformance.Finding {
+		return early(5, only, func(more ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &retrieves{f: f()}, memory.New() }, more...)
 		}, append(opts, conformance.WithClaims(id))...)
 	}}

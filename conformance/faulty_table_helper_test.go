@@ -181,9 +181,9 @@ func (h *helped) Late(q core.SearchQuery) bool {
 }
 
 func helpedOf(class, name string, claims []string, change func(*helped)) broken {
-	return broken{class: "companion: " + class, name: name, find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "companion: " + class, name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
-		return early(3, func(opts ...conformance.Option) []conformance.Finding {
+		return early(3, only, func(opts ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineStore(t, func(testing.TB) core.Store {
 				h := newHelped()
 				change(h)

@@ -133,9 +133,9 @@ func tableByThemselves() []broken {
 	out := make([]broken, 0, len(writers)+8)
 	own := func(name string, build func(m *conformance.Model) core.Compactor) {
 		over := func(env conformance.Env) (core.Compactor, error) { return build(env.Model), nil }
-		out = append(out, broken{class: "compactor: by itself", name: name, part: part{compactor: over}, find: func(t *testing.T) []conformance.Finding {
+		out = append(out, broken{class: "compactor: by itself", name: name, part: part{compactor: over}, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 			t.Helper()
-			return early(8, func(opts ...conformance.Option) []conformance.Finding {
+			return early(8, only, func(opts ...conformance.Option) []conformance.Finding {
 				return conformance.ExamineCompactor(t, func(_ testing.TB, m *conformance.Model) core.Compactor { return build(m) }, opts...)
 			})
 		}})

@@ -126,9 +126,9 @@ func freedKeys() []broken {
 	}
 	return []broken{
 		brokenStoreOf("store: update", "the key and the id that an entry was given stay known together", remembersKeys, conformance.WithClaims("sequence.same")),
-		{class: "store: update", name: "what another opening deleted stays known", find: func(t *testing.T) []conformance.Finding {
+		{class: "store: update", name: "what another opening deleted stays known", find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 			t.Helper()
-			return early(3, func(opts ...conformance.Option) []conformance.Finding {
+			return early(3, only, func(opts ...conformance.Option) []conformance.Finding {
 				return conformance.ExamineStore(t, func(testing.TB) core.Store { return opening(memory.New()) }, opts...)
 			}, conformance.WithClaims("sequence.same"), conformance.WithAnother(func(_ testing.TB, first core.Store) core.Store {
 				return opening(first.(*brokenStore).Store) //nolint:forcetypeassert // all are

@@ -29,9 +29,9 @@ func lastingStores() []broken {
 // laterOpenings are wrong from the second opening on.
 func laterOpenings() []broken {
 	of := func(name string, change func(s *brokenStore)) broken {
-		return broken{class: "store: later openings", name: name, find: func(t *testing.T) []conformance.Finding {
+		return broken{class: "store: later openings", name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 			t.Helper()
-			return early(3, func(opts ...conformance.Option) []conformance.Finding {
+			return early(3, only, func(opts ...conformance.Option) []conformance.Finding {
 				return conformance.ExamineStore(t, func(testing.TB) core.Store { return &brokenStore{Store: memory.New()} }, opts...)
 			}, conformance.WithReopen(func(_ testing.TB, old core.Store) core.Store {
 				s := &brokenStore{Store: old.(*brokenStore).Store} //nolint:forcetypeassert // all are
@@ -83,7 +83,7 @@ func laterOpenings() []broken {
 func otherOpenings() []broken {
 	of := func(name string, change func(s *brokenStore)) broken {
 		f := openingFault(name, func(_ *memory.Store, s *brokenStore) { change(s) })
-		return broken{class: "store: several openings", name: name, find: f.find}
+		return broken{class: "store: several openings", name: name, find: func(t *testing.T, _ ...conformance.Option) []conformance.Finding { t.Helper(); return f.find(t) }}
 	}
 	return []broken{
 		of("views as they were until it swaps", func(s *brokenStore) {

@@ -75,9 +75,9 @@ func tableModels() []broken {
 		return []conformance.Option{conformance.WithExactly(10, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second), conformance.WithClaims(id)}
 	}
 	counter := func(id, name string, f func() core.TokenCounter) {
-		out = append(out, broken{class: "counter: " + id, name: name, find: func(t *testing.T) []conformance.Finding {
+		out = append(out, broken{class: "counter: " + id, name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 			t.Helper()
-			return conformance.ExamineCounter(t, func(testing.TB) core.TokenCounter { return f() }, opts(id)...)
+			return conformance.ExamineCounter(t, func(testing.TB) core.TokenCounter { return f() }, append(opts(id), only...)...)
 		}})
 	}
 	pure := func(id, name string, f core.TokenCounter) { counter(id, name, func() core.TokenCounter { return f }) }
@@ -171,9 +171,9 @@ func tableModels() []broken {
 	})
 
 	embedder := func(id, name string, h func() *hashed) {
-		out = append(out, broken{class: "embedder: " + id, name: name, find: func(t *testing.T) []conformance.Finding {
+		out = append(out, broken{class: "embedder: " + id, name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 			t.Helper()
-			return conformance.ExamineEmbedder(t, func(testing.TB) core.Embedder { return h() }, opts(id)...)
+			return conformance.ExamineEmbedder(t, func(testing.TB) core.Embedder { return h() }, append(opts(id), only...)...)
 		}})
 	}
 	vectors := func(id, name string, f func(texts []string, sound func([]string) [][]float32) [][]float32) {
@@ -261,13 +261,13 @@ func tableModels() []broken {
 		return v
 	})
 	vectors("cancel.embed", "goes on", func(t []string, s func([]string) [][]float32) [][]float32 { return s(t) })
-	out[len(out)-1].find = func(t *testing.T) []conformance.Finding {
+	out[len(out)-1].find = func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
 		return conformance.ExamineEmbedder(t, func(testing.TB) core.Embedder {
 			return &hashed{embed: func(_ context.Context, texts []string, sound func([]string) [][]float32) ([][]float32, error) {
 				return sound(texts), nil
 			}}
-		}, opts("cancel.embed")...)
+		}, append(opts("cancel.embed"), only...)...)
 	}
 	refuses := func(name string, bad func(string) bool) {
 		embedder("embed.long", name, func() *hashed {
@@ -373,9 +373,9 @@ func tableModels() []broken {
 	}
 
 	completer := func(id, name string, f func() completes) {
-		out = append(out, broken{class: "completer: " + id, name: name, find: func(t *testing.T) []conformance.Finding {
+		out = append(out, broken{class: "completer: " + id, name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 			t.Helper()
-			return conformance.ExamineCompleter(t, func(testing.TB) core.Completer { return f() }, opts(id)...)
+			return conformance.ExamineCompleter(t, func(testing.TB) core.Completer { return f() }, append(opts(id), only...)...)
 		}})
 	}
 	completer("complete.answers", "negative figures", func() completes {

@@ -127,7 +127,7 @@ func inFile(tb testing.TB, path string) *sqlite.Store {
 }
 
 func nearbyOf(name, claim string, change func(*nearby)) broken {
-	return broken{class: "companion: search by vector", name: name, find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "companion: search by vector", name: name, find: func(t *testing.T, _ ...conformance.Option) []conformance.Finding {
 		t.Helper()
 		return conformance.ExamineStore(t, func(tb testing.TB) core.Store {
 			tb.Helper()

@@ -287,7 +287,7 @@ func swappedTails() []broken {
 			change(s)
 			return s
 		}
-		return broken{class: "store: tail", name: name, find: func(t *testing.T) []conformance.Finding {
+		return broken{class: "store: tail", name: name, find: func(t *testing.T, _ ...conformance.Option) []conformance.Finding {
 			t.Helper()
 			return conformance.ExamineStore(t, func(testing.TB) core.Store { return opening(memory.New()) },
 				conformance.WithExactly(3, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithClaims("tail"),

@@ -122,7 +122,7 @@ func keysBetween() broken {
 		*brokenStore
 		had map[string][]string // by id
 	}
-	return broken{class: "store: later openings", name: "of keys that were replaced the one between stays known", find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "store: later openings", name: "of keys that were replaced the one between stays known", find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
 		open := func(m *memory.Store, had map[string][]string) core.Store {
 			s := &opened{&brokenStore{Store: m}, map[string][]string{}}
@@ -144,7 +144,7 @@ func keysBetween() broken {
 			}
 			return s
 		}
-		return early(3, func(opts ...conformance.Option) []conformance.Finding {
+		return early(3, only, func(opts ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineStore(t, func(testing.TB) core.Store { return open(memory.New(), nil) }, opts...)
 		}, conformance.WithClaims("reopen.everything"), conformance.WithReopen(func(_ testing.TB, old core.Store) core.Store {
 			s := old.(*opened) //nolint:forcetypeassert // all are
@@ -184,9 +184,9 @@ func (f forwards) Drain(ctx context.Context) (int, error) {
 }
 
 func closedDrainer(call string) broken {
-	return broken{class: "companion: drainer", name: "a decorator's " + call + " after Close", find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "companion: drainer", name: "a decorator's " + call + " after Close", find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
-		return early(3, func(opts ...conformance.Option) []conformance.Finding {
+		return early(3, only, func(opts ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineStore(t, func(testing.TB) core.Store { return forwards{newHelped(), call} }, opts...)
 		}, conformance.WithClaims("close.closed"))
 	}}

@@ -92,9 +92,9 @@ func (r *recollecting) Retrieve(ctx context.Context, q core.Query) ([]core.Candi
 func tableRecollections() []broken {
 	var out []broken
 	add := func(name string, over func() core.Retriever) {
-		out = append(out, broken{class: "retriever: memories of its own", name: name, part: part{retriever: over}, find: func(t *testing.T) []conformance.Finding {
+		out = append(out, broken{class: "retriever: memories of its own", name: name, part: part{retriever: over}, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 			t.Helper()
-			return early(5, func(opts ...conformance.Option) []conformance.Finding {
+			return early(5, only, func(opts ...conformance.Option) []conformance.Finding {
 				return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() },
 					append(opts, conformance.WithClaims("sequence.retrieve"))...)
 			})

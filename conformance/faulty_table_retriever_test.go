@@ -32,9 +32,9 @@ type sound = func(context.Context, core.Query) ([]core.Candidate, error)
 
 func brokenRetrieverOf(class, name string, f func() func(context.Context, core.Query, sound) ([]core.Candidate, error)) broken {
 	over := func() core.Retriever { return &retrieves{f: f()} }
-	return broken{class: class, name: name, part: part{retriever: over}, find: func(t *testing.T) []conformance.Finding {
+	return broken{class: class, name: name, part: part{retriever: over}, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
-		return early(5, func(opts ...conformance.Option) []conformance.Finding {
+		return early(5, only, func(opts ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() }, opts...)
 		})
 	}}
@@ -250,9 +250,9 @@ func tableRetrievers() []broken {
 	})
 	hidden := func(name string, is func(core.Entry) bool) {
 		over := func() core.Retriever { return &everything{is: is} }
-		out = append(out, broken{class: "retriever: what is found", name: name, part: part{retriever: over}, find: func(t *testing.T) []conformance.Finding {
+		out = append(out, broken{class: "retriever: what is found", name: name, part: part{retriever: over}, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 			t.Helper()
-			return early(5, func(opts ...conformance.Option) []conformance.Finding {
+			return early(5, only, func(opts ...conformance.Option) []conformance.Finding {
 				return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return over(), memory.New() }, opts...)
 			})
 		}})

@@ -14,7 +14,7 @@ import (
 
 // caughtOver is a sound engine over a store that changes what the engine does, and that the named check alone must catch: so are engines made that are wrong inside.
 func caughtOver(id, name string, s setup, change func(*brokenStore)) broken {
-	return broken{class: "engine: " + id, name: name, find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "engine: " + id, name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
 		open := func(tb testing.TB, env conformance.Env) (core.ContextEngine, core.Store) {
 			tb.Helper()
@@ -26,8 +26,9 @@ func caughtOver(id, name string, s setup, change func(*brokenStore)) broken {
 			}
 			return s.over(tb, env, store), store
 		}
-		return conformance.ExamineEngine(t, conformance.Combination{Name: name, Open: open}, cheap,
-			conformance.WithExactly(40, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second), conformance.WithClaims(id))
+		return conformance.ExamineEngine(t, conformance.Combination{Name: name, Open: open}, cheap, append([]conformance.Option{
+			conformance.WithExactly(40, 20260301), conformance.WithoutShrinking(), conformance.WithFirst(), conformance.WithPatience(time.Second), conformance.WithClaims(id),
+		}, only...)...)
 	}}
 }
 

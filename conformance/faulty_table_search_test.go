@@ -16,9 +16,9 @@ import (
 )
 
 func brokenSearcherOf(name string, open func() core.Store) broken {
-	return broken{class: "searcher", name: name, find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "searcher", name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
-		return early(3, func(opts ...conformance.Option) []conformance.Finding {
+		return early(3, only, func(opts ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineStore(t, func(testing.TB) core.Store { return open() }, opts...)
 		}, conformance.WithClaims("search", "isolation.search", "deterministic.search", "cancel.search"))
 	}}

@@ -279,9 +279,9 @@ func tableHiddenParts() []broken {
 	out = append(out, brokenCompactorOf("hidden", "summary", "the model is told what timers said", func(ctx context.Context, c core.Compaction, _ *conformance.Model, s soundCompact) (core.Patch, error) {
 		return timersToo(ctx, c, s)
 	}, conformance.WithClaims("patch.text")))
-	return append(out, broken{class: "retriever: remembers", name: "says that it reads the store", find: func(t *testing.T) []conformance.Finding {
+	return append(out, broken{class: "retriever: remembers", name: "says that it reads the store", find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
-		return early(5, func(opts ...conformance.Option) []conformance.Finding {
+		return early(5, only, func(opts ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return &claims{}, memory.New() }, opts...)
 		}, conformance.WithClaims("retrieve.content"))
 	}})

@@ -95,9 +95,9 @@ func keepsViews(clone func(*core.View) core.View) *brokenStore {
 
 func viewlessStores() []broken {
 	of := func(name string, counts func(op string, c core.Change) bool) broken {
-		return broken{class: "store: tail without views", name: name, find: func(t *testing.T) []conformance.Finding {
+		return broken{class: "store: tail without views", name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 			t.Helper()
-			return early(3, func(opts ...conformance.Option) []conformance.Finding {
+			return early(3, only, func(opts ...conformance.Option) []conformance.Finding {
 				return conformance.ExamineStore(t, func(testing.TB) core.Store { return newViewless(counts) }, opts...)
 			})
 		}}

@@ -25,9 +25,9 @@ func tableUnsaid() []broken {
 	}
 	plain := func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) { return s(ctx, q) }
 	own := func(id, name string, open func() core.Retriever) broken {
-		return broken{class: "retriever: " + id, name: name, find: func(t *testing.T) []conformance.Finding {
+		return broken{class: "retriever: " + id, name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 			t.Helper()
-			return early(5, func(opts ...conformance.Option) []conformance.Finding {
+			return early(5, only, func(opts ...conformance.Option) []conformance.Finding {
 				return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return open(), memory.New() }, opts...)
 			}, conformance.WithClaims(id))
 		}}

@@ -262,9 +262,9 @@ func oldHits() []broken {
 }
 
 func searcherCaught(name, claim string, change func(*scanSearcher)) broken {
-	return broken{class: "searcher", name: name, find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "searcher", name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
-		return early(3, func(opts ...conformance.Option) []conformance.Finding {
+		return early(3, only, func(opts ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineStore(t, func(testing.TB) core.Store {
 				s := &scanSearcher{Store: memory.New()}
 				change(s)

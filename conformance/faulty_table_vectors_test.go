@@ -129,7 +129,7 @@ func (r *remembering) DropVectors(ctx context.Context, space, agent string) erro
 }
 
 func vectorsRemembered() broken {
-	return broken{class: "companion: search by vector", name: "what another opening stores is not found", find: func(t *testing.T) []conformance.Finding {
+	return broken{class: "companion: search by vector", name: "what another opening stores is not found", find: func(t *testing.T, _ ...conformance.Option) []conformance.Finding {
 		t.Helper()
 		open := func(tb testing.TB, path string) core.Store {
 			tb.Helper()

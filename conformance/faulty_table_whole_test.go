@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/contextengine/contextengine/conformance"
@@ -356,7 +357,7 @@ func tellingStores() []broken {
 func faultyWhole() []fault {
 	named := func(all []broken, name, caught string) fault {
 		i := slices.IndexFunc(all, func(b broken) bool { return b.name == name })
-		return fault{name: name, caught: []string{caught}, find: all[i].find}
+		return fault{name: name, caught: []string{caught}, find: func(t *testing.T) []conformance.Finding { t.Helper(); return all[i].find(t) }}
 	}
 	return []fault{
 		storeFault("batches over twenty in several transactions", chunked(20), []string{"odd.whole"}),
