@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh RIG [WORK] runs the end-to-end proof with the rig that rig.sh made, in namespaces: a network that has nothing but loopback, and mounts of its own. WORK gets all that the
 # run writes; it is kept when something fails. Exit code 0: everything passed. E2E_ONLY=owning,mute,delegating,legacy,openbrain,tools,subagents,broken,doctor,overhead picks parts (also
-# facts, changes, repairs, sessions, cost and added; packed, where E2E_PACKAGES names the folder of a release: all parts run what its packages hold then), E2E_LONG=1 plays the long versions, E2E_LANES says how many run at once (2). What the host's modules compile to is kept in RIG/compile-cache.
+# facts, changes, repairs, sessions, cost and added; packed, where E2E_PACKAGES names the folder of a release: all parts run what its packages hold then), E2E_LONG=1 plays the long versions, E2E_LANES says how many run at once (2), E2E_EVENTS is the file that gets the results as `go test -json` writes them. What the host's modules compile to is kept in RIG/compile-cache.
 set -euo pipefail
 [ $# -ge 1 ] || { echo "usage: run.sh RIG [WORK]" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,4 +1,5 @@
-// What was checked, and how it went. One line for each scenario and each judged property.
+// What was checked, and how it went. One line for each scenario and each judged property; E2E_EVENTS names a file that gets the same as `go test -json` writes it.
+import { appendFileSync } from 'node:fs';
 
 const entries = [];
 
@@ -27,9 +28,18 @@ export function measured(name, text) {
 }
 
 function note(ok, name, detail, started = Date.now()) {
-  const seconds = ((Date.now() - started) / 1000).toFixed(1);
+  const seconds = (Date.now() - started) / 1000;
   entries.push({ ok, name, detail: detail ?? '' });
-  console.log(`${ok ? 'pass' : 'FAIL'}  ${name}${detail ? `: ${String(detail).replace(/\s+/g, ' ').slice(0, 400)}` : ''}  (${seconds} s)`);
+  const line = `${ok ? 'pass' : 'FAIL'}  ${name}${detail ? `: ${String(detail).replace(/\s+/g, ' ').slice(0, 400)}` : ''}  (${seconds.toFixed(1)} s)`;
+  console.log(line);
+  const Test = `${entries.length} ${name}`.replaceAll(' ', '_');
+  event({ Action: 'run', Test });
+  event({ Action: 'output', Test, Output: `${line}\n` });
+  event({ Action: ok ? 'pass' : 'fail', Test, Elapsed: seconds });
+}
+
+function event(fields) {
+  if (process.env.E2E_EVENTS) appendFileSync(process.env.E2E_EVENTS, `${JSON.stringify({ Package: 'hosts/openclaw/e2e', ...fields })}\n`);
 }
 
 /** Throws with a text unless the condition holds. */
