@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -52,6 +53,30 @@ func tableUnsaid() []broken {
 		calls("retrieve.limit", "the first sixty are in order", func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
 			got, err := s(ctx, q)
 			slices.SortFunc(got[min(len(got), 60):], func(a, b core.Candidate) int { return strings.Compare(a.Entry.ID, b.Entry.ID) })
+			return got, err
+		}),
+		calls("retrieve.limit", "a large window of the host's has room for more", func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
+			if q.Settings.ContextWindow >= 128_000 {
+				q.Limit *= 2
+			}
+			return s(ctx, q)
+		}),
+		calls("retrieve.limit", "what is newer than now has a score that is no number", func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
+			got, err := s(ctx, q)
+			for i := range got {
+				if got[i].Entry.Time.After(q.Now) {
+					got[i].Score = math.Sqrt(q.Now.Sub(got[i].Entry.Time).Seconds())
+				}
+			}
+			return got, err
+		}),
+		calls("retrieve.limit", "one more where the best asks something", func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
+			limit := q.Limit
+			q.Limit++
+			got, err := s(ctx, q)
+			if len(got) > limit && !strings.HasSuffix(got[0].Entry.Text(), "?") {
+				got = got[:limit]
+			}
 			return got, err
 		}),
 		own("cancel.retrieve", "word waits until all is read", func() core.Retriever { return &inTurns{turn: make(chan struct{}, 1)} }),

@@ -169,10 +169,19 @@ func (r *retrieverRun) fill() string {
 func (r *retrieverRun) query(who int, prompt string) core.Query {
 	id := sessionOf(who)
 	recent := r.entries[id]
-	return core.Query{
+	q := core.Query{
 		Session: id, Scope: id.Scope(), Prompt: prompt, Recent: cloneEntries(recent[max(0, len(recent)-3):]),
 		InWindow: func(string) bool { return false }, Now: epoch.Add(time.Hour), Tokens: 2000, Limit: 20,
 	}
+	switch who {
+	case 1: // its host says what it knows of the model
+		q.Settings = core.RuntimeSettings{
+			SchemaVersion: 1, Provider: "anthropic", Model: "model-5", ResolvedModel: "model-5", ContextWindow: 200_000, MaxOutputTokens: 32_000, PromptTokenBudget: 150_000, Mode: "normal",
+		}
+	case 2: // the clock of its host is behind: some entries are newer than now
+		q.Now = epoch.Add(20 * time.Second)
+	}
+	return q
 }
 
 // each asks every prompt in every session and hands the candidates to check.

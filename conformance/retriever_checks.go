@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/contextengine/contextengine/core"
@@ -85,8 +86,11 @@ func (r *retrieverRun) wordy(who int) []string {
 
 func bestFirst(got []core.Candidate) string {
 	for i, c := range got {
+		if math.IsNaN(c.Score) || math.IsInf(c.Score, 0) {
+			return fmt.Sprintf("candidate %q has score %v", c.Entry.ID, c.Score)
+		}
 		if i > 0 && c.Score > got[i-1].Score {
-			return fmt.Sprintf("candidate %d has score %v after %v", i, c.Score, got[i-1].Score)
+			return fmt.Sprintf("of %d candidates number %d has score %v after %v", len(got), i, c.Score, got[i-1].Score)
 		}
 		if c.Source == "" {
 			return fmt.Sprintf("candidate %q names no source", c.Entry.ID)

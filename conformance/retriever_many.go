@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/contextengine/contextengine/core"
@@ -14,15 +13,7 @@ func soundCandidates(q core.Query, got []core.Candidate) string {
 	if len(got) > q.Limit {
 		return fmt.Sprintf("%d candidates, the limit is %d, %+v are granted", len(got), q.Limit, q.Granted)
 	}
-	for i, c := range got {
-		if math.IsNaN(c.Score) || math.IsInf(c.Score, 0) {
-			return fmt.Sprintf("candidate %q has score %v", c.Entry.ID, c.Score)
-		}
-		if i > 0 && c.Score > got[i-1].Score {
-			return fmt.Sprintf("limit %d: candidate %d has score %v after %v", q.Limit, i, c.Score, got[i-1].Score)
-		}
-	}
-	return ""
+	return bestFirst(got)
 }
 
 // limitedMany asks for many of a session that say more or less of what is asked for. They are in order to the last one.
@@ -36,7 +27,7 @@ func (r *retrieverRun) limitedMany() string {
 	for i := range batch {
 		e := &batch[i]
 		// Neither the older nor the newer say more.
-		e.Message = message.New(message.User, strings.Join(asked[:1+i*7%words], " ")+" "+markOf(7, i))
+		e.Message = message.New(message.User, strings.Join(asked[:1+i*7%words], " ")+" "+markOf(7, i)+[]string{"", "?", ".", "!"}[i/words%4])
 		e.Fingerprint = message.Fingerprint(e.Message)
 	}
 	if text := r.tell(batch, r.retriever); text != "" {
