@@ -79,6 +79,19 @@ func tableUnsaid() []broken {
 			}
 			return got, err
 		}),
+		own("cancel.told", "says nothing of what it was told of too late: Appended", func() core.Retriever { return &tooLate{of: "Appended"} }),
+		own("cancel.told", "says nothing of what it was told of too late: Updated", func() core.Retriever { return &tooLate{of: "Updated"} }),
+		own("cancel.told", "says nothing of what it was told of too late: Deleted", func() core.Retriever { return &tooLate{of: "Deleted"} }),
+		own("cancel.told", "what it was told of too late is an error of its own", func() core.Retriever { return &tooLate{of: "Updated", err: core.ErrUnavailable} }),
+		calls("retrieve.text", "quotes 200 bytes, and what is left of a character", func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
+			got, err := s(ctx, q)
+			for i := range got {
+				if text := got[i].Entry.Text(); len(text) > 200 {
+					got[i].Text = strings.ToValidUTF8(text[:200], "\ufffd")
+				}
+			}
+			return got, err
+		}),
 		own("cancel.retrieve", "word waits until all is read", func() core.Retriever { return &inTurns{turn: make(chan struct{}, 1)} }),
 		calls("cancel.retrieve", "asks a store that fails again after three seconds", func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
 			got, err := s(ctx, q)
@@ -113,6 +126,34 @@ func tableUnsaid() []broken {
 			return got, err
 		}),
 	}
+}
+
+// tooLate does not hear word of one kind whose context has ended.
+type tooLate struct {
+	listener
+	of  string
+	err error
+}
+
+func (l *tooLate) Appended(ctx context.Context, entries []core.Entry) error {
+	if l.of == "Appended" && ctx.Err() != nil {
+		return l.err
+	}
+	return l.listener.Appended(ctx, entries)
+}
+
+func (l *tooLate) Updated(ctx context.Context, e core.Entry) error {
+	if l.of == "Updated" && ctx.Err() != nil {
+		return l.err
+	}
+	return l.listener.Updated(ctx, e)
+}
+
+func (l *tooLate) Deleted(ctx context.Context, scope core.Scope, ids []string) error {
+	if l.of == "Deleted" && ctx.Err() != nil {
+		return l.err
+	}
+	return l.listener.Deleted(ctx, scope, ids)
 }
 
 // TestKeepsSound shows that what keeps late answers is not wrong in itself.

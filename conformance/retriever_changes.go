@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -103,26 +104,32 @@ func (r *retrieverRun) changeOne(e core.Entry, k kind, mark string) (change, str
 	return out, ""
 }
 
+// words are what an Observer is told of change number n, call by call: of every other one in the scope of its agent.
+func (c change) words(o core.Observer, n int) (out []func(context.Context) error) {
+	scope := c.was.SessionID().Scope()
+	if n%2 == 0 {
+		scope.Session = ""
+	}
+	if c.now == nil || c.again {
+		out = append(out, func(ctx context.Context) error { return o.Deleted(ctx, scope, []string{c.was.ID}) })
+	}
+	switch {
+	case c.now == nil:
+	case c.again || c.added:
+		out = append(out, func(ctx context.Context) error { return o.Appended(ctx, cloneEntries([]core.Entry{*c.now})) })
+	default:
+		out = append(out, func(ctx context.Context) error { return o.Updated(ctx, c.now.Clone()) })
+	}
+	return out
+}
+
 // tellAll tells of changes, in their order.
 func (r *retrieverRun) tellAll(o core.Observer, changes []change) string {
 	for n, c := range changes {
-		scope := c.was.SessionID().Scope()
-		if n%2 == 0 {
-			scope.Session = ""
-		}
-		var err error
-		if c.now == nil || c.again {
-			err = o.Deleted(r.ctx(), scope, []string{c.was.ID})
-		}
-		switch {
-		case err != nil || c.now == nil:
-		case c.again || c.added:
-			err = o.Appended(r.ctx(), cloneEntries([]core.Entry{*c.now}))
-		default:
-			err = o.Updated(r.ctx(), c.now.Clone())
-		}
-		if err != nil {
-			return fmt.Sprintf("told what became of %q: error %v, want none", c.was.ID, err)
+		for _, word := range c.words(o, n) {
+			if err := word(r.ctx()); err != nil {
+				return fmt.Sprintf("told what became of %q: error %v, want none", c.was.ID, err)
+			}
 		}
 	}
 	return ""

@@ -9,6 +9,8 @@ import (
 
 func meanwhileChecks() []Check {
 	return []Check{
+		{ID: "cancel.told", Promise: 9, Suite: SuiteRetriever, retriever: cancelTold, once: true, Needs: []Need{NeedAttacher, NeedObserver},
+			Rule: "word whose context has ended is taken note of, or returns an error that wraps the context's, and is taken note of when it comes again"},
 		{ID: "retrieve.meanwhile", Promise: 2, Suite: SuiteRetriever, retriever: retrieveMeanwhile, once: true, Needs: []Need{NeedAttacher, NeedObserver},
 			Rule: "word that comes while a retriever reads the store, for the first time or because of earlier word, is not lost, whatever it is of: what was erased or hidden then does not come back, what was changed is as it is now, and what was added is found"},
 	}
@@ -67,14 +69,20 @@ func heldReadings() []heldReading {
 func retrieveMeanwhile(r *retrieverRun) string {
 	patience := hears
 	for _, m := range heldReadings() {
-		one := &retrieverRun{open: r.open, again: r.again, said: r.said}
-		one.watch, one.tb, one.bound = r.watch, r.tb, r.bound
-		_, one.store = r.open(r.tb)
+		one := r.another()
 		if text := one.meanwhile(m, &patience); text != "" {
 			return fmt.Sprintf("%s: %s", m, text)
 		}
 	}
 	return ""
+}
+
+// another is a run over an empty store of its own, of which no retriever has read anything.
+func (r *retrieverRun) another() *retrieverRun {
+	one := &retrieverRun{open: r.open, again: r.again, said: r.said}
+	one.watch, one.tb, one.bound = r.watch, r.tb, r.bound
+	_, one.store = r.open(r.tb)
+	return one
 }
 
 // meanwhile asks one that was told of nothing it has not read.

@@ -110,6 +110,9 @@ func retrieveText(r *retrieverRun) string {
 			if utf8.ValidString(c.Entry.Text()) && !utf8.ValidString(c.Text) {
 				return fmt.Sprintf("candidate %q quotes half a character: %.80q of %.80q", c.Entry.ID, c.Text, c.Entry.Text())
 			}
+			if strings.ContainsRune(c.Text, utf8.RuneError) && !strings.ContainsRune(c.Entry.Text(), utf8.RuneError) {
+				return fmt.Sprintf("candidate %q quotes a character that is none: %.80q of %.80q", c.Entry.ID, c.Text, c.Entry.Text())
+			}
 			said := spoken(c.Entry.Text())
 			for _, w := range spoken(c.Text) {
 				// A passage may begin and end within a word.
