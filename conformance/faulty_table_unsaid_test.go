@@ -79,6 +79,22 @@ func tableUnsaid() []broken {
 			}
 			return got, err
 		}),
+		calls("retrieve.clock", "scores fall with each day by the machine's clock, and no order changes", func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
+			got, err := s(ctx, q)
+			for i := range got {
+				got[i].Score -= float64(i) * time.Since(got[i].Entry.Time).Abs().Hours()
+			}
+			return got, err
+		}),
+		calls("retrieve.content", "what a text says behind its first 2,000 bytes", func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
+			got, err := s(ctx, q)
+			for i := range got {
+				for n, p := range got[i].Entry.Message.Parts {
+					got[i].Entry.Message.Parts[n].Text = p.Text[:min(len(p.Text), 2000)]
+				}
+			}
+			return got, err
+		}),
 		own("cancel.told", "says nothing of what it was told of too late: Appended", func() core.Retriever { return &tooLate{of: "Appended"} }),
 		own("cancel.told", "says nothing of what it was told of too late: Updated", func() core.Retriever { return &tooLate{of: "Updated"} }),
 		own("cancel.told", "says nothing of what it was told of too late: Deleted", func() core.Retriever { return &tooLate{of: "Deleted"} }),

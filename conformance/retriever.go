@@ -89,7 +89,7 @@ func retrieverContract() []Check {
 		{ID: "retrieve.late-searcher", Promise: 9, Suite: SuiteRetriever, retriever: lateSearcher, once: true, Needs: []Need{NeedSearchers},
 			Rule: "where any of its searchers is late, in the scope of the query or in what is granted, a retriever says Late of what was asked and is ready now, and of nothing else, nor of what failed, has what it finds when it is asked again, and then nothing is late; what it keeps of one that answered too late is for the same query alone, and as it is stored"},
 		{ID: "retrieve.clock", Promise: 6, Suite: SuiteRetriever, retriever: retrieveClock, once: true,
-			Rule: "how old an entry is, is counted from the query's time and no clock's: where that and all entries are moved by the same years, the candidates are the same, in the same order, and on a later day they are those of one that was never asked before"},
+			Rule: "how old an entry is, is counted from the query's time and no clock's: where that and all entries are moved by the same years, the candidates are the same, in the same order and with the same scores, and on a later day they are those of one that was never asked before"},
 		{ID: "retrieve.share", Promise: 1, Suite: SuiteRetriever, retriever: retrieveShare, Needs: []Need{NeedSharer},
 			Rule: "RecallShare is 0 to 0.5 and does not change from call to call"},
 	}

@@ -100,7 +100,7 @@ func bestFirst(got []core.Candidate) string {
 }
 
 func retrieveContent(r *retrieverRun) string {
-	r.steps = append(r.steps, fullEach())
+	r.steps = append(r.steps, fullEach(), batch{Entries: []entrySpec{{Size: 400}, {Who: 1, Size: 4000}}})
 	if text := r.fillOdd(); text != "" {
 		return text
 	}

@@ -132,7 +132,11 @@ func (c *clockRun) ask(retriever core.Retriever, said, asked time.Duration) (out
 		if err != nil {
 			return nil, fmt.Sprintf("Retrieve(%q): error %v, want none", q.Prompt, err)
 		}
-		out = append(out, candidateIDs(got))
+		scored := candidateIDs(got)
+		for i, c := range got {
+			scored[i] += fmt.Sprintf(" of score %.9g", c.Score)
+		}
+		out = append(out, scored)
 	}
 	return out, ""
 }

@@ -22,8 +22,8 @@ const (
 
 // What Config.Check can be.
 const (
-	// CheckAuto reads files of up to 4 MiB whole when they are opened, and the header of larger ones, which are read whole in the background a while later, and
-	// once a day.
+	// CheckAuto reads files of up to 4 MiB whole when they are opened, and the header of larger ones, which are read whole in the background a while later,
+	// whenever they have doubled, and once a day.
 	CheckAuto = "auto"
 	// CheckOpen reads the file whole when it is opened, however large it is.
 	CheckOpen = "open"

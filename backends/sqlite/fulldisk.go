@@ -38,7 +38,7 @@ func (s *Store) again(ctx context.Context) error {
 	s.handles.later(s.readers, s.writer)
 	old := s.handles
 	s.writer, s.readers, s.w, s.r = fresh.writer, fresh.readers, fresh.w, fresh.r
-	s.identity, s.covered, s.handles, s.opened = fresh.identity, fresh.covered, fresh.handles, fresh.opened
+	s.identity, s.covered, s.handles, s.opened, s.logged = fresh.identity, fresh.covered, fresh.handles, fresh.opened, fresh.logged
 	s.readOnly, s.full = fresh.readOnly, fresh.full
 	s.length.Store(fresh.length.Load())
 	s.high.file, s.high.boot = fresh.high.file, fresh.high.boot

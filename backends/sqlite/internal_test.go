@@ -343,11 +343,10 @@ func (s *Store) VerifiedOnce() error {
 	if s.watch.cancel == nil {
 		return errors.New("nobody verifies the file")
 	}
-	s.watch.first = 0
+	s.watch.first = time.Millisecond
 	s.watch.again = time.Hour
-	if err := s.startWatch(); err != nil {
-		return err
-	}
+	s.watch.size, s.watch.rounds = 0, 0
+	s.startWatch()
 	for {
 		s.watch.mu.Lock()
 		rounds, err := s.watch.rounds, s.watch.err
@@ -356,6 +355,25 @@ func (s *Store) VerifiedOnce() error {
 			return err
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestWhenAFileIsVerified: a large one is, when it was not, has doubled, or was so long ago.
+func TestWhenAFileIsVerified(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for _, c := range []struct {
+		size, was int64
+		ago       time.Duration
+		due       bool
+	}{
+		{size: autoCheck}, {size: autoCheck + 1, due: true}, {size: autoCheck + 1, was: autoCheck - 1, due: true},
+		{size: 11 << 20, was: 6 << 20, ago: time.Hour}, {size: 12 << 20, was: 6 << 20, ago: time.Hour, due: true}, {size: 6 << 20, was: 6 << 20, ago: verifyAgain, due: true},
+	} {
+		w := watch{again: verifyAgain, size: c.was, at: now.Add(-c.ago)}
+		if got := w.due(c.size, now); got != c.due {
+			t.Errorf("%d bytes, %d bytes %s ago: due %v, want %v", c.size, c.was, c.ago, got, c.due)
+		}
 	}
 }
 

@@ -172,3 +172,55 @@ func TestReplacedByAnOlderCopy(t *testing.T) {
 		})
 	}
 }
+
+// TestLogOfAYoungStore: what was stored since the file was made is in the log alone. Where that is removed, it is noticed all the same.
+func TestLogOfAYoungStore(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 20, 300} {
+		cfg := config(t)
+		s := open(t, cfg)
+		if _, err := s.Append(t.Context(), entries(ann, 0, n)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := opens(t, copyStore(t, cfg, "-wal")); !errors.Is(err, sqlite.ErrDamaged) {
+			t.Errorf("%d entries are gone with the log: %d are found, %v, want ErrDamaged", n, got, err)
+		}
+	}
+}
+
+// TestLogThatIsGoneWhileOpen: nothing more is acknowledged once the log is not in its place, and what was before is not lost, also where the process is killed then.
+func TestLogThatIsGoneWhileOpen(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"moved":   func(path string) error { return os.Rename(path, path+".old") },
+		"removed": os.Remove,
+		"replaced": func(path string) error {
+			return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(t)
+			s := open(t, cfg)
+			mustAppend(t, s, entries(ann, 0, 9)...)
+			if err := damage(cfg.Path + "-wal"); err != nil {
+				t.Skipf("not run: the system does not let go of an open file: %v", err)
+			}
+			if err := s.Ping(t.Context()); !errors.Is(err, sqlite.ErrMoved) {
+				t.Errorf("Ping: error %v, want ErrMoved", err)
+			}
+			if _, err := s.Append(t.Context(), entries(ann, 9, 10)); !errors.Is(err, sqlite.ErrMoved) {
+				t.Errorf("Append: error %v, want ErrMoved", err)
+			}
+			if err := s.SwapView(t.Context(), viewOf(1)); !errors.Is(err, sqlite.ErrMoved) {
+				t.Errorf("SwapView: error %v, want ErrMoved", err)
+			}
+			_ = os.Remove(cfg.Path + "-wal")
+			if err := os.WriteFile(cfg.Path+"-wal", nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := opens(t, copyStore(t, cfg)); n < 9 || err != nil {
+				t.Errorf("killed then: %d entries are there, %v, want 9 that were acknowledged", n, err)
+			}
+			_ = os.Remove(cfg.Path + "-wal")
+		})
+	}
+}

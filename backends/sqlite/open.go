@@ -33,9 +33,7 @@ func Open(ctx context.Context, cfg Config, opts ...Option) (*Store, error) {
 	if err := s.connect(ctx, migrations()); err != nil {
 		return nil, s.failed(ctx, "open", "", err)
 	}
-	if err := s.startWatch(); err != nil {
-		return nil, errors.Join(s.failed(ctx, "open", "", err), s.Close())
-	}
+	s.startWatch()
 	return s, nil
 }
 
@@ -128,7 +126,14 @@ func (s *Store) connect(ctx context.Context, steps []migration) (err error) {
 	if err := s.w.prepare(ctx, s.writer); err != nil {
 		return err
 	}
-	return s.r.prepare(ctx, s.readers)
+	if err := s.r.prepare(ctx, s.readers); err != nil {
+		return err
+	}
+	if s.readOnly {
+		return nil
+	}
+	s.logged, err = os.Stat(s.file + "-wal")
+	return err
 }
 
 func (s *Store) synchronous() string {

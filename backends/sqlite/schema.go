@@ -116,7 +116,7 @@ func migrations() []migration {
 // migrate brings the schema of the file to the newest version, each step in a transaction of its own. Processes that
 // open the file at the same time take the steps one after the other and find them taken.
 func (s *Store) migrate(ctx context.Context, steps []migration) error {
-	for {
+	for made := false; ; made = true {
 		done := false
 		transact := s.transact
 		if s.readOnly {
@@ -148,7 +148,14 @@ func (s *Store) migrate(ctx context.Context, steps []migration) error {
 			}
 			return s.step(ctx, tx, version+1, steps[version])
 		})
-		if err != nil || done {
+		if err != nil {
+			return err
+		}
+		if done {
+			if made {
+				// The identity has to stand in the file: without it a mark beside a file whose log was removed would be that of another one.
+				_, err = s.checkpoint(ctx)
+			}
 			return err
 		}
 	}

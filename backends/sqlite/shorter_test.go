@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -126,6 +127,46 @@ func TestMovedFileTakesNothing(t *testing.T) {
 			}
 			mustAppend(t, s, entry(ann, 3))
 		})
+	}
+}
+
+// TestFileThatGrowsIsVerified: one that was small as it was opened is read whole once it is large, and again when it is twice as large.
+func TestFileThatGrowsIsVerified(t *testing.T) {
+	cfg := config(t)
+	s := open(t, cfg)
+	for from := 0; from < 20_000; from += 1000 {
+		mustAppend(t, s, entries(ann, from, from+1000)...)
+	}
+	if err := s.Scrub(t.Context()); err != nil { // the log goes into the file
+		t.Fatal(err)
+	}
+	info, err := os.Stat(cfg.Path)
+	if err != nil || info.Size() <= 4<<20 {
+		t.Fatalf("the file has %d bytes, %v, want one that is not read as it is opened", info.Size(), err)
+	}
+	if err := s.VerifiedOnce(); err != nil {
+		t.Errorf("a sound file: %v", err)
+	}
+	page := make([]byte, 200)
+	f, err := os.OpenFile(cfg.Path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	file, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range leaves(file) {
+		if _, err := f.WriteAt(page, int64(at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.VerifiedOnce(); !errors.Is(err, sqlite.ErrDamaged) {
+		t.Errorf("damaged while it was open: %v, want ErrDamaged", err)
+	}
+	if _, err := s.Append(t.Context(), entries(ann, 30_000, 30_001)); !errors.Is(err, sqlite.ErrDamaged) {
+		t.Errorf("Append: %v, want ErrDamaged", err)
 	}
 }
 

@@ -40,7 +40,9 @@ type Store struct {
 	// handles are those of the file and the index beside it that are not SQLite's.
 	handles *handles
 	// opened is the file as it was opened; readOnly says that nothing can be written to it, and full that this is for want of room.
-	opened         os.FileInfo
+	opened os.FileInfo
+	// logged is the write-ahead log as it was opened, nil where nothing is written.
+	logged         os.FileInfo
 	readOnly, full bool
 	// length is how large the file was last, in bytes.
 	length atomic.Int64

@@ -3,13 +3,13 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"sync"
 	"time"
 )
 
-// A file that is too large to be read whole as it is opened is read whole by a process that has had it open for firstVerify, and every verifyAgain from then on.
+// A file that is too large to be read whole as it is opened, or became so since, is read whole by a process that has had it open for firstVerify: then again
+// whenever it is twice as large as it was, and every verifyAgain.
 const (
 	firstVerify = time.Minute
 	verifyAgain = 24 * time.Hour
@@ -24,6 +24,18 @@ type watch struct {
 	mu     sync.Mutex
 	rounds int
 	err    error
+
+	// size is what the file had as it was read whole last, at a time: as it was opened, if it was small. The goroutine alone uses them.
+	size int64
+	at   time.Time
+}
+
+// due reports whether a file of a size is to be read whole.
+func (w *watch) due(size int64, now time.Time) bool {
+	if size <= autoCheck {
+		return false
+	}
+	return w.size <= autoCheck || size >= 2*w.size || now.Sub(w.at) >= w.again
 }
 
 // found returns what is wrong with the file, as far as is known.
@@ -44,34 +56,34 @@ func (w *watch) stop() {
 	}
 }
 
-// startWatch begins to verify a file that Open has not read.
-func (s *Store) startWatch() error {
-	info, err := os.Stat(s.file)
-	if err != nil {
-		return fmt.Errorf("cannot look at the store: %w", err)
-	}
-	if s.cfg.Check != CheckAuto || info.Size() <= autoCheck {
-		return nil
+// startWatch begins to look whether the file is to be verified.
+func (s *Store) startWatch() {
+	if s.cfg.Check != CheckAuto {
+		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.watch.mu.Lock()
 	s.watch.cancel, s.watch.done = cancel, make(chan struct{})
 	s.watch.mu.Unlock()
 	go s.verifyNowAndThen(ctx)
-	return nil
 }
 
 func (s *Store) verifyNowAndThen(ctx context.Context) {
 	defer close(s.watch.done)
-	timer := time.NewTimer(s.watch.first)
-	defer timer.Stop()
+	ticker := time.NewTicker(s.watch.first)
+	defer ticker.Stop()
 	for {
 		select {
-		case <-timer.C:
+		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}
-		err := s.verifyAll(ctx)
+		info, err := os.Stat(s.file)
+		if err != nil || !s.watch.due(info.Size(), time.Now()) { // one that is not there any more shows when something is written
+			continue
+		}
+		s.watch.size, s.watch.at = info.Size(), time.Now()
+		err = s.verifyAll(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -88,7 +100,6 @@ func (s *Store) verifyNowAndThen(ctx context.Context) {
 		case err != nil:
 			s.log.WarnContext(ctx, "the file could not be verified", "file", s.file, "error", err)
 		}
-		timer.Reset(s.watch.again)
 	}
 }
 

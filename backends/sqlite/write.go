@@ -75,7 +75,13 @@ func (s *Store) alone(ctx context.Context, f func() error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return f()
+	err := f()
+	if errors.Is(err, errLogGone) {
+		// What was acknowledged before is in the log, which lasts as long as it is open.
+		_, saved := s.checkpoint(ctx)
+		err = errors.Join(err, saved)
+	}
+	return err
 }
 
 // inPlace fails when the file at the store's path is not the one that is open. It comes behind every commit, before that is acknowledged.
@@ -84,7 +90,28 @@ func (s *Store) inPlace() error {
 	if now == nil || err != nil {
 		return err
 	}
+	if err := s.logInPlace(); err != nil {
+		return err
+	}
 	return s.notCut(now.Size())
+}
+
+// errLogGone is what ErrMoved is where the write-ahead log alone is not in its place.
+var errLogGone = fmt.Errorf("what it held was put into the store's file, start again: %w", ErrMoved)
+
+// logInPlace fails when the write-ahead log at its path is not the one that is open: it stays where it is while anybody has the file open.
+func (s *Store) logInPlace() error {
+	if s.logged == nil {
+		return nil
+	}
+	now, err := os.Stat(s.file + "-wal")
+	switch {
+	case err == nil && os.SameFile(s.logged, now):
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("the write-ahead log cannot be looked at: %w", err)
+	}
+	return fmt.Errorf("%s-wal was moved, removed or replaced while it was open: %w", s.file, errLogGone)
 }
 
 // found returns what is at the store's path, nil when nothing is, and an error when that is not what is open.
