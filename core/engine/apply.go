@@ -29,8 +29,10 @@ func (t *task) apply(ctx context.Context, p core.Patch) error {
 	a := attempt{made: make(map[int]core.Entry)}
 	// Where no views are kept, publishing does not find out what others erased while the patch was made.
 	return t.e.repeat(ctx, t.Session, !t.e.sharedViews, func(s *session) error {
+		// A part that goes with what others did is published all the same: one behind it may not.
+		t.shifted = t.shifted || t.ground != groundOf(&s.view, t.end)
 		err := t.attempt(ctx, s, p, &a)
-		if (errors.Is(err, core.ErrInvalid) || errors.Is(err, core.ErrNotFound)) && t.ground != groundOf(&s.view, t.end) {
+		if (errors.Is(err, core.ErrInvalid) || errors.Is(err, core.ErrNotFound)) && t.shifted {
 			err = fmt.Errorf("%w: %w", err, errOvertaken)
 		}
 		t.overtaken = t.overtaken || errors.Is(err, errOvertaken)

@@ -169,8 +169,8 @@ type task struct {
 	refs, told map[string]string
 	// ground is what the session was when the task, or its last part, was made, see View.ground.
 	ground string
-	// overtaken says that a patch was refused because others changed the session.
-	overtaken bool
+	// shifted says that others changed that, overtaken that a patch was refused because others changed the session.
+	shifted, overtaken bool
 	// closed says that nothing is published any more, unpublished what became of the last patch, both under open: a compactor that was left behind may still be at work.
 	open        sync.Mutex
 	closed      bool
