@@ -6,10 +6,10 @@ import (
 	"maps"
 	"path/filepath"
 	"reflect"
-	"strings"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/history"
+	"github.com/contextengine/contextengine/internal/homepath"
 )
 
 // Factory is what a host knows when it makes an engine for an agent. The zero Factory is that of a host that says nothing.
@@ -34,7 +34,10 @@ func (f Factory) check() error {
 
 // place returns where a file lies that a configuration names. Paths below a home are left to those who open them.
 func (f Factory) place(file string) string {
-	if f.AgentDir == "" || file == "" || filepath.IsAbs(file) || strings.HasPrefix(file, "~") || strings.HasPrefix(file, "$") {
+	if f.AgentDir == "" || file == "" || filepath.IsAbs(file) {
+		return file
+	}
+	if path, err := homepath.Expand(file); err != nil || path != file {
 		return file
 	}
 	return filepath.Join(f.AgentDir, file)

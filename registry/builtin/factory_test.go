@@ -68,6 +68,7 @@ func stores(t *testing.T, i *registry.Instance, agents ...string) int {
 // TestFolderOfAnAgent: relative paths lie in the folder that the host has for the agent; a store without a path is one for all.
 func TestFolderOfAnAgent(t *testing.T) {
 	shared := filepath.Join(t.TempDir(), "shared.db")
+	t.Setenv("HOME", t.TempDir())
 	for _, c := range []struct {
 		name   string
 		config map[string]any
@@ -76,6 +77,9 @@ func TestFolderOfAnAgent(t *testing.T) {
 	}{
 		{"the default", map[string]any{"store": "sqlite"}, nil, 1},
 		{"a relative path", map[string]any{"store": map[string]any{"type": "sqlite", "path": "history/mine.db"}}, []string{"history/mine.db"}, 2},
+		{"a relative path that begins as a variable does", map[string]any{"store": map[string]any{"type": "sqlite", "path": "$HOMEPAGE.db"}}, []string{"$HOMEPAGE.db"}, 2},
+		{"a folder that is called as the home is", map[string]any{"store": map[string]any{"type": "sqlite", "path": "./~/mine.db"}}, []string{"~/mine.db"}, 2},
+		{"a path below the home", map[string]any{"store": map[string]any{"type": "sqlite", "path": "~/shared.db"}}, nil, 1},
 		{"an absolute path", map[string]any{"store": map[string]any{"type": "sqlite", "path": shared}}, nil, 1},
 		{"a store behind another", map[string]any{"store": map[string]any{"type": "outbox", "path": "queue", "local": map[string]any{"type": "sqlite", "path": "mine.db"}, "remote": "memory"}}, []string{"mine.db", "queue"}, 2},
 		{"the default behind another", map[string]any{"store": map[string]any{"type": "outbox", "remote": "memory"}}, nil, 1},

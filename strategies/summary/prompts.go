@@ -13,6 +13,7 @@ import (
 	"text/template"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/homepath"
 )
 
 //go:embed prompts/*.md
@@ -94,6 +95,9 @@ func loadPrompts(cfg Prompts) (promptSet, error) {
 // promptText finds a prompt and takes its version line off.
 func promptText(name, override, dir string) (text, version string, err error) {
 	text, custom := override, override != ""
+	if dir, err = homepath.Expand(dir); err != nil {
+		return "", "", fmt.Errorf("summary: config: dir: %w", err)
+	}
 	if !custom && dir != "" {
 		raw, err := os.ReadFile(filepath.Join(dir, name+".md"))
 		switch {

@@ -30,6 +30,21 @@ func TestPromptsCanBeReplaced(t *testing.T) {
 	}
 }
 
+// TestPromptsBelowTheHome: the folder of the prompts is a path of people.
+func TestPromptsBelowTheHome(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	if err := os.WriteFile(filepath.Join(home, "system.md"), []byte("You shorten."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := summary.ListPrompts(summary.Prompts{Dir: "~"}); err != nil || list[0].Text != "You shorten." {
+		t.Errorf("ListPrompts = %.1v, %v, want the text below the home", list, err)
+	}
+	if _, err := summary.ListPrompts(summary.Prompts{Dir: "~bob"}); !errors.Is(err, core.ErrInvalid) {
+		t.Errorf("ListPrompts of another's home: %v, want core.ErrInvalid", err)
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	for name, change := range map[string]func(*summary.Config){
 		"chunkTokens":  func(c *summary.Config) { c.ChunkTokens = 10 },
