@@ -13,6 +13,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/experiment"
+	"github.com/contextengine/contextengine/internal/homepath"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -36,11 +37,25 @@ func (s *selection) options(a *app) registry.BuildOptions {
 	return o
 }
 
+// configFile is the configuration file that a flag names, or the environment; empty when neither does.
+func (a *app) configFile(flag string) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	const name = registry.EnvPrefix + "CONFIG"
+	file, err := homepath.Expand(a.getenv(name))
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return file, err
+}
+
 // load reads a configuration file and the environment on top of it. Without a name it is the file that CONTEXTENGINE_CONFIG names, or the
 // defaults.
 func (a *app) load(file string, over map[string]any) (registry.Config, error) {
-	if file == "" {
-		file = a.getenv(registry.EnvPrefix + "CONFIG")
+	file, err := a.configFile(file)
+	if err != nil {
+		return registry.Config{}, err
 	}
 	var sources []registry.Source
 	if file != "" {

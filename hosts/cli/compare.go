@@ -18,6 +18,7 @@ import (
 	"github.com/contextengine/contextengine/experiment/report"
 	"github.com/contextengine/contextengine/experiment/survival"
 	"github.com/contextengine/contextengine/internal/columns"
+	"github.com/contextengine/contextengine/internal/pathflag"
 	"github.com/contextengine/contextengine/models/tiktoken"
 )
 
@@ -74,7 +75,7 @@ conversation, with 95 % intervals over conversations and a plain verdict.
 	cmd.Flags().IntVar(&f.workers, "workers", 0, "replays at once (default: one for each processor)")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of the intervals")
 	cmd.Flags().StringVar(&f.session, "session", "", "conversation whose windows the HTML report shows (default: the longest)")
-	cmd.Flags().StringVar(&f.html, "html", "", "write a report to this file")
+	pathflag.Var(cmd.Flags(), &f.html, "html", "", "write a report to this file")
 	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the report if it exists")
 	a.wideFlag(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")

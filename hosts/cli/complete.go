@@ -14,6 +14,7 @@ import (
 
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/experiment/dataset/published"
+	"github.com/contextengine/contextengine/internal/homepath"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -126,6 +127,7 @@ func (a *app) storeFile(cfg registry.Config) string {
 		return ""
 	}
 	if path, _ := cfg.Store.Options[pathKey].(string); path != "" {
+		path, _ = homepath.Expand(path) // one without a home is told when the store is opened
 		return path
 	}
 	return a.stateFile("store.db")

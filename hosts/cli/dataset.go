@@ -16,6 +16,7 @@ import (
 	"github.com/contextengine/contextengine/experiment/dataset/published"
 	"github.com/contextengine/contextengine/internal/columns"
 	"github.com/contextengine/contextengine/internal/datadir"
+	"github.com/contextengine/contextengine/internal/pathflag"
 )
 
 // datasetFlags are the flags of dataset's commands.
@@ -50,7 +51,7 @@ func (a *app) datasetListCmd() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return failed(a.datasetList(f)) },
 	}
-	cmd.Flags().StringVar(&f.dir, "in", "", "the data folder, if it is another")
+	pathflag.Var(cmd.Flags(), &f.dir, "in", "", "the data folder, if it is another")
 	a.wideFlag(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON, with addresses and checksums")
 	return cmd
@@ -75,8 +76,8 @@ repository); of a set with one file, it may be that file.
 			return failed(a.datasetFetch(cmd.Context(), f, names))
 		},
 	}
-	cmd.Flags().StringVar(&f.dir, "to", "", "the data folder, if it is another; it is made if needed")
-	cmd.Flags().StringVar(&f.from, "from", "", "a mirror: a folder, a file, or an http address (default the publisher)")
+	pathflag.Var(cmd.Flags(), &f.dir, "to", "", "the data folder, if it is another; it is made if needed")
+	pathflag.Var(cmd.Flags(), &f.from, "from", "", "a mirror: a folder, a file, or an http address (default the publisher)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "fetch every set")
 	cmd.Flags().BoolVar(&f.force, "force", false, "fetch files again that are there, and replace those that differ")
 	return cmd
@@ -94,7 +95,7 @@ nothing is there are passed over.
 		Example: "  contextengine dataset verify",
 		RunE:    func(_ *cobra.Command, names []string) error { return failed(a.datasetVerify(f, names)) },
 	}
-	cmd.Flags().StringVar(&f.dir, "in", "", "the data folder, if it is another")
+	pathflag.Var(cmd.Flags(), &f.dir, "in", "", "the data folder, if it is another")
 	return cmd
 }
 

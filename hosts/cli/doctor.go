@@ -16,6 +16,7 @@ import (
 	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/internal/columns"
+	"github.com/contextengine/contextengine/internal/pathflag"
 	"github.com/contextengine/contextengine/internal/waiting"
 	"github.com/contextengine/contextengine/registry"
 )
@@ -93,7 +94,7 @@ func (a *app) doctorCmd() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&config, "config", "", "configuration file (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
+	pathflag.Var(cmd.Flags(), &config, "config", "", "configuration file (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
 	cmd.Flags().StringVar(&agent, "agent", "main", "agent whose configuration is looked at closely")
 	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Second, "how long all checks together may take, and how long --fix waits for an outbox")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -131,8 +131,8 @@ func variableOf(path string) string {
 
 // readableByOthers says whether a file with a secret in it can be read by other users of the machine.
 func (a *app) readableByOthers(file string) (finding, bool) {
-	file = cmp.Or(file, a.getenv(registry.EnvPrefix+"CONFIG"))
-	if file == "" || runtime.GOOS == "windows" {
+	file, err := a.configFile(file)
+	if err != nil || file == "" || runtime.GOOS == "windows" {
 		return finding{}, false
 	}
 	info, err := os.Stat(file)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/pathflag"
 )
 
 // The names that the plugin has in an OpenClaw host; hosts/openclaw/plugin/README.md says why they are these.
@@ -27,9 +28,9 @@ type openClawFlags struct {
 }
 
 func (f *openClawFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.file, "openclaw", "", "say why an OpenClaw host that has the plugin does not use it; `FILE` is its openclaw.json")
+	pathflag.Var(cmd.Flags(), &f.file, "openclaw", "", "say why an OpenClaw host that has the plugin does not use it; `FILE` is its openclaw.json")
 	cmd.Flags().Lookup("openclaw").NoOptDefVal = usualPlace
-	cmd.Flags().StringVar(&f.log, "openclaw-log", "", "log of OpenClaw's gateway (default: the newest one where the host writes it)")
+	pathflag.Var(cmd.Flags(), &f.log, "openclaw-log", "", "log of OpenClaw's gateway (default: the newest one where the host writes it)")
 	cmd.MarkFlagsMutuallyExclusive("openclaw", "config")
 	cmd.Flags().DurationVar(&f.wait, "openclaw-wait", 2*time.Second, "how long OpenClaw's sidecar, or its program, may take to answer")
 }
@@ -46,7 +47,7 @@ func (f *openClawFlags) args(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(args) == 1 {
-		f.file = args[0]
+		return cmd.Flags().Set("openclaw", args[0])
 	}
 	return nil
 }

@@ -97,6 +97,11 @@ func TestDoctorOfOpenClawFinds(t *testing.T) {
 		{"no baseUrl", cli.ExitUsage, func(i *installation) { i.setting("baseUrl", " ") }, []string{"baseUrl is missing", "OPENBRAIN_URL"}},
 		{"no apiKey", cli.ExitUsage, func(i *installation) { i.setting("apiKey", nil) }, []string{"apiKey is missing", "OPENBRAIN_API_KEY"}},
 		{"no configFile", cli.ExitUsage, func(i *installation) { i.setting("configFile", i.path("no.yaml")) }, []string{"no.yaml is not there", "contextengine init"}},
+		{"configFile below the home", cli.ExitUsage, func(i *installation) {
+			i.t.Setenv("HOME", i.dir)
+			i.setting("configFile", "~/no.yaml")
+		}, []string{"/no.yaml is not there"}},
+		{"configFile of another's home", cli.ExitUsage, func(i *installation) { i.setting("configFile", "~bob/no.yaml") }, []string{`only "~" itself stands for a home`}},
 		{"relative configFile", cli.ExitUsage, func(i *installation) { i.setting("configFile", "no.yaml") }, []string{"is no absolute path"}},
 		{"configFile is invalid", cli.ExitUsage, func(i *installation) {
 			i.setting("configFile", write(i.t, "e.yaml", "retreiver: s3cr3t\n"))

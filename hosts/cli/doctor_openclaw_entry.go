@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/contextengine/contextengine/core/nearest"
+	"github.com/contextengine/contextengine/internal/homepath"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -123,6 +124,11 @@ func (o *inspection) configFile(s object) {
 	const name = "configFile"
 	path := s.text("configFile")
 	if path == "" {
+		return
+	}
+	path, err := homepath.Expand(path) // as the sidecar does
+	if err != nil {
+		o.wrong(name, err.Error(), "write the whole path")
 		return
 	}
 	if !filepath.IsAbs(path) {

@@ -89,7 +89,7 @@ func (a *app) hostPlaces(file string) (config, state string) {
 	}
 	switch named := strings.TrimSpace(a.getenv("OPENCLAW_CONFIG_PATH")); {
 	case file != usualPlace:
-		config = a.expand(file)
+		config = file
 	case named != "":
 		config = a.expand(named)
 	default:

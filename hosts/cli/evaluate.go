@@ -16,6 +16,7 @@ import (
 	"github.com/contextengine/contextengine/experiment/questions"
 	"github.com/contextengine/contextengine/experiment/recall"
 	"github.com/contextengine/contextengine/experiment/sweep"
+	"github.com/contextengine/contextengine/internal/pathflag"
 )
 
 // evaluateFlags are the flags of evaluate.
@@ -79,7 +80,7 @@ func (a *app) evaluateCmd() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.configs, "config", nil, "configuration file, JSON, JSON5, YAML or TOML; may be given several times (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
+	pathflag.SliceVar(flags, &f.configs, "config", "configuration file, JSON, JSON5, YAML or TOML; may be given several times (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
 	flags.StringSliceVar(&f.retrievers, "retriever", nil, "retrievers instead of the configured one")
 	flags.StringSliceVar(&f.stores, "store", nil, "stores instead of the configured one")
 	flags.StringArrayVar(&f.settings, "set", nil, "key=value,value,...: try these values of a key of the configuration; may be given several times, for every combination")
@@ -94,9 +95,9 @@ func (a *app) evaluateCmd() *cobra.Command {
 	flags.StringSliceVar(&f.measures, "verdict", []string{"R@10", "2k"}, "measures for which a verdict is printed; where none of them is measured, the first depth and the first budget")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of the intervals")
 	flags.IntVar(&f.workers, "workers", 0, "how many configurations are measured at once; latency is best taken with 1 (default: one for each processor)")
-	flags.StringVar(&f.resume, "resume", "", "file that keeps finished results, to go on from after an interruption")
-	flags.StringVar(&f.details, "details", "", "file for one JSON line for each question and configuration")
-	flags.StringVar(&f.html, "html", "", "write a report with charts to this file, which works offline")
+	pathflag.Var(flags, &f.resume, "resume", "", "file that keeps finished results, to go on from after an interruption")
+	pathflag.Var(flags, &f.details, "details", "", "file for one JSON line for each question and configuration")
+	pathflag.Var(flags, &f.html, "html", "", "write a report with charts to this file, which works offline")
 	flags.BoolVar(&f.force, "force", false, "overwrite the files of --html and --details if they exist")
 	a.wideFlag(cmd)
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of tables")

@@ -15,6 +15,7 @@ import (
 	"github.com/contextengine/contextengine/experiment/live"
 	"github.com/contextengine/contextengine/internal/columns"
 	"github.com/contextengine/contextengine/internal/identity"
+	"github.com/contextengine/contextengine/internal/pathflag"
 	"github.com/contextengine/contextengine/internal/waiting"
 	"github.com/contextengine/contextengine/registry"
 )
@@ -89,7 +90,7 @@ something of what was recalled, degradations and errors are counted from when a 
 	cmd.Flags().StringSliceVar(&agents, "agent", nil, "only these agents")
 	a.wideFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&html, "html", "", "write a report with charts to this file, which works offline")
+	pathflag.Var(cmd.Flags(), &html, "html", "", "write a report with charts to this file, which works offline")
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the report if it exists")
 	return cmd
 }

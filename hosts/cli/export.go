@@ -10,6 +10,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/hosts/imports"
+	"github.com/contextengine/contextengine/internal/pathflag"
 	"github.com/contextengine/contextengine/internal/waiting"
 )
 
@@ -39,7 +40,7 @@ A name that ends with ".gz" is compressed.
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().StringVarP(&f.output, "output", "o", "-", `file to write; "-" is standard output`)
+	pathflag.VarP(cmd.Flags(), &f.output, "output", "o", "-", `file to write; "-" is standard output`)
 	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the file if it exists")
 	cmd.Flags().StringVar(&f.agent, "agent", "", "only what this agent has, in the store of its configuration")
 	cmd.Flags().StringVar(&f.session, "session", "", "only this session of the agent")

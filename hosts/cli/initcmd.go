@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/contextengine/contextengine/internal/pathflag"
 )
 
 // writtenHere says for which version a configuration is written, for "upgrade": in a release, and in a format that has comments.
@@ -51,7 +53,7 @@ it, too: keep what you change.
 			return failed(err)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "contextengine.yaml", `file to write: .yaml, .toml, .json5 or .json; "-" is standard output, in YAML`)
+	pathflag.VarP(cmd.Flags(), &output, "output", "o", "contextengine.yaml", `file to write: .yaml, .toml, .json5 or .json; "-" is standard output, in YAML`)
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file if it exists")
 	return cmd
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/contextengine/contextengine/examples/transcript"
 	"github.com/contextengine/contextengine/experiment"
 	"github.com/contextengine/contextengine/experiment/dataset"
+	"github.com/contextengine/contextengine/internal/pathflag"
 	"github.com/contextengine/contextengine/internal/waiting"
 	"github.com/contextengine/contextengine/models/tiktoken"
 )
@@ -48,7 +49,7 @@ func (f *reading) register(cmd *cobra.Command) {
 }
 
 func (f *selection) register(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&f.configs, "config", nil, "configuration file, JSON, JSON5, YAML or TOML; may be given several times (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
+	pathflag.SliceVar(cmd.Flags(), &f.configs, "config", "configuration file, JSON, JSON5, YAML or TOML; may be given several times (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
 	cmd.Flags().StringSliceVar(&f.retrievers, "retriever", nil, "retrievers instead of the configured one")
 	cmd.Flags().StringSliceVar(&f.compactors, "compactor", nil, "compactors instead of the configured one")
 	cmd.Flags().StringSliceVar(&f.stores, "store", nil, "stores instead of the configured one")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/retain"
+	"github.com/contextengine/contextengine/internal/pathflag"
 )
 
 type retainFlags struct {
@@ -43,7 +44,7 @@ compact, stays. Nothing is ever removed unless somebody runs this.
 	cmd.Flags().Int64Var(&f.entries, "max-entries", 0, "largest number of messages of a session")
 	cmd.Flags().StringVar(&f.bytes, "max-bytes", "", "largest size of a session's stored messages, such as 20MB")
 	cmd.Flags().BoolVar(&f.perAgent, "per-agent", false, "the bounds hold for all sessions of an agent together")
-	cmd.Flags().StringVar(&f.archive, "archive", "", "file that gets what is removed, before it is")
+	pathflag.Var(cmd.Flags(), &f.archive, "archive", "", "file that gets what is removed, before it is")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	return cmd

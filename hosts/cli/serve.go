@@ -13,6 +13,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/rpc"
+	"github.com/contextengine/contextengine/internal/pathflag"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -36,9 +37,9 @@ operator should know goes to standard error; contents of messages never do.
 			return failed(a.serve(cmd.Context(), f))
 		},
 	}
-	cmd.Flags().StringVar(&f.config, "config", "", "configuration file (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
+	pathflag.Var(cmd.Flags(), &f.config, "config", "", "configuration file (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
 	cmd.Flags().BoolVar(&f.stdio, "stdio", false, "serve one client on standard input and output; so it is without --socket")
-	cmd.Flags().StringVar(&f.socket, "socket", "", "serve clients on this unix socket, which only the same user can open")
+	pathflag.Var(cmd.Flags(), &f.socket, "socket", "", "serve clients on this unix socket, which only the same user can open")
 	cmd.Flags().StringVar(&f.level, "log-level", "info", "what to log: debug, info, warn or error")
 	cmd.Flags().BoolVar(&f.schema, "schema", false, "print the JSON Schema of the protocol and end")
 	cmd.MarkFlagsMutuallyExclusive("stdio", "socket", "schema")

@@ -15,6 +15,7 @@ import (
 	"github.com/contextengine/contextengine/core/retain"
 	"github.com/contextengine/contextengine/core/upkeep"
 	"github.com/contextengine/contextengine/hosts/imports"
+	"github.com/contextengine/contextengine/internal/pathflag"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -53,7 +54,7 @@ type storeFlags struct {
 }
 
 func (f *storeFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.config, "config", "", "configuration file (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
+	pathflag.Var(cmd.Flags(), &f.config, "config", "", "configuration file (default: the file that CONTEXTENGINE_CONFIG names, or the defaults)")
 	cmd.Flags().StringVar(&f.store, "store", "", "store instead of the configured one")
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/pathflag"
 	"github.com/contextengine/contextengine/registry"
 )
 
@@ -36,7 +37,7 @@ func (a *app) upgradeCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "say what is to be done; required")
-	cmd.Flags().StringVar(&config, "config", "", "configuration file (default: the file that CONTEXTENGINE_CONFIG names)")
+	pathflag.Var(cmd.Flags(), &config, "config", "", "configuration file (default: the file that CONTEXTENGINE_CONFIG names)")
 	cmd.Flags().StringVar(&from, "from", "", "version that the file was written for, such as 0.1.0")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	a.wideFlag(cmd)
@@ -48,7 +49,10 @@ func (a *app) upgrade(config, from string, asJSON bool) error {
 	if len(versions) == 0 {
 		return fmt.Errorf("nothing is known of older versions: %w", errors.ErrUnsupported)
 	}
-	config = cmp.Or(config, a.getenv(registry.EnvPrefix+"CONFIG"))
+	config, err := a.configFile(config)
+	if err != nil {
+		return err
+	}
 	source := registry.Values("no configuration", nil)
 	if config != "" {
 		source = registry.File(config)

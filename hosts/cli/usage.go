@@ -11,23 +11,52 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/nearest"
+	"github.com/contextengine/contextengine/internal/homepath"
 )
 
-// speaking makes a command and those below it say in words what is wrong with a command line.
+// speaking makes a command and those below it say in words what is wrong with a command line, and read its paths as people mean them.
 func speaking(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(flagError)
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			err := check(cmd, args)
-			if err == nil || errors.Is(err, core.ErrInvalid) {
-				return err // it has words of its own
-			}
-			return argumentError(cmd, args)
+	check := cmd.Args
+	if check == nil {
+		check = cobra.ArbitraryArgs
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := expandPaths(cmd, args); err != nil {
+			return err
 		}
+		err := check(cmd, args)
+		if err == nil || errors.Is(err, core.ErrInvalid) {
+			return err // it has words of its own
+		}
+		return argumentError(cmd, args)
 	}
 	for _, c := range cmd.Commands() {
 		speaking(c)
 	}
+}
+
+// notPaths are the names of arguments that are no paths.
+var notPaths = []string{"NAME", "VALUE"}
+
+// expandPaths reads the arguments of a command that are paths, in their place: no shell may have looked at them.
+func expandPaths(cmd *cobra.Command, args []string) error {
+	operands := operandsOf(cmd)
+	if len(operands) == 0 {
+		return nil
+	}
+	for i, arg := range args {
+		name := operands[min(i, len(operands)-1)] // the last may be given several times
+		if slices.Contains(notPaths, name) {
+			continue
+		}
+		path, err := homepath.Expand(arg)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		args[i] = path
+	}
+	return nil
 }
 
 // argumentError says which arguments a command takes.
@@ -145,6 +174,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	if e, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
 		return fmt.Errorf("%q is no flag: write --name, or --name=value: %w", e.GetSpecifiedFlag(), core.ErrInvalid)
+	}
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok && errors.Is(err, core.ErrInvalid) {
+		return fmt.Errorf("--%s: %w", e.GetFlag().Name, errors.Unwrap(e)) // a path, in words of its own
 	}
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/contextengine/contextengine/internal/homepath"
 )
 
 // Variable names the folder; it goes before every other place.
@@ -14,15 +16,13 @@ const Variable = "CONTEXTENGINE_DATA"
 // module is named in the first line of the go.mod at the root of a checkout.
 const module = "github.com/contextengine/contextengine"
 
-// Dir returns the folder of the public conversations, whether or not it exists: what CONTEXTENGINE_DATA says, with "~" for the home, a relative path from the root
+// Dir returns the folder of the public conversations, whether or not it exists: what CONTEXTENGINE_DATA says, with "~" or $HOME for the home, a relative path from the root
 // of the checkout that the working directory is in, so that the tests of every package mean one folder; else shared/data beside the
 // checkout, if that exists; else .tools/data in it. It is empty outside of a checkout without the variable. Getenv is os.Getenv, or the environment of a command.
 func Dir(getenv func(string) string) string {
 	dir, root := getenv(Variable), checkout()
-	if rest, ok := strings.CutPrefix(dir, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) { // no shell has looked at it
-		if home, err := os.UserHomeDir(); err == nil {
-			dir = filepath.Join(home, rest)
-		}
+	if path, err := homepath.Expand(dir); err == nil {
+		dir = path
 	}
 	if filepath.IsAbs(dir) || dir != "" && root == "" {
 		return dir

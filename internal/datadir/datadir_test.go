@@ -49,9 +49,11 @@ func TestDir(t *testing.T) {
 		t.Errorf("with a relative path: Dir = %q, want it in the root of the checkout", got)
 	}
 	t.Setenv("HOME", root)
-	t.Setenv(datadir.Variable, "~/data")
-	if got := datadir.Dir(os.Getenv); got != filepath.Join(root, "data") {
-		t.Errorf("with a path from the home: Dir = %q, want it there", got)
+	for _, home := range []string{"~/data", "$HOME/data"} {
+		t.Setenv(datadir.Variable, home)
+		if got := datadir.Dir(os.Getenv); got != filepath.Join(root, "data") {
+			t.Errorf("with %s: Dir = %q, want it there", home, got)
+		}
 	}
 	t.Setenv(datadir.Variable, beside)
 	if got := datadir.Dir(os.Getenv); got != beside {

@@ -1,4 +1,5 @@
-// Package homepath reads paths of a configuration as people mean them: no shell has looked at those.
+// Package homepath reads paths as people mean them, of a configuration, a command line and the environment: no shell has looked at them, or not at all of them.
+// A folder that is really called "~" is "./~". Flags that are paths are made with package pathflag.
 package homepath
 
 import (

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/pathflag"
 	"github.com/contextengine/contextengine/internal/waiting"
 )
 
@@ -24,12 +25,8 @@ func (p Parts) backupCmd() *cobra.Command {
 		Use:   "backup",
 		Short: "Copy the store to a file, as of one moment, also while a server uses it",
 		Args:  cobra.NoArgs,
-		PreRun: func(cmd *cobra.Command, _ []string) {
-			for flag, value := range map[string]*string{"store": &store, "path": &path} {
-				if v := p.Getenv(EnvName(flag)); v != "" && !cmd.Flags().Changed(flag) {
-					*value = v
-				}
-			}
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			return fromEnv(cmd, p.Getenv, "store", "path")
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := p.backup(cmd.Context(), cmd.ErrOrStderr(), store, path, to); err != nil {
@@ -40,8 +37,8 @@ func (p Parts) backupCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&store, "store", p.Store, "store to copy")
-	cmd.Flags().StringVar(&path, "path", "", "file of the store, as for serve")
-	cmd.Flags().StringVar(&to, "to", "", "file to write; it must not exist")
+	pathflag.Var(cmd.Flags(), &path, "path", "", "file of the store, as for serve")
+	pathflag.Var(cmd.Flags(), &to, "to", "", "file to write; it must not exist")
 	_ = cmd.MarkFlagRequired("to") // it exists
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/openbrain"
 	"github.com/contextengine/contextengine/internal/columns"
+	"github.com/contextengine/contextengine/internal/pathflag"
 )
 
 func (p Parts) keyCmd() *cobra.Command {
@@ -21,10 +22,10 @@ func (p Parts) keyCmd() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var file string
-	cmd.PersistentFlags().StringVar(&file, "keys", "", "keys file (default: what "+EnvPrefix+"KEYS names)")
-	path := func() (string, error) {
-		if file == "" {
-			file = p.Getenv(EnvPrefix + "KEYS")
+	pathflag.Var(cmd.PersistentFlags(), &file, "keys", "", "keys file (default: what "+EnvPrefix+"KEYS names)")
+	path := func(cmd *cobra.Command) (string, error) {
+		if err := fromEnv(cmd, p.Getenv, "keys"); err != nil {
+			return "", err
 		}
 		if file == "" {
 			return "", fmt.Errorf("--keys is required: name the keys file: %w", core.ErrInvalid)
@@ -35,7 +36,7 @@ func (p Parts) keyCmd() *cobra.Command {
 	return cmd
 }
 
-func (p Parts) keyNewCmd(path func() (string, error)) *cobra.Command {
+func (p Parts) keyNewCmd(path func(*cobra.Command) (string, error)) *cobra.Command {
 	var name string
 	var sources []string
 	cmd := &cobra.Command{
@@ -45,7 +46,7 @@ func (p Parts) keyNewCmd(path func() (string, error)) *cobra.Command {
 			"  contextengine openbrain key new --keys keys.json --name backup --source '*'",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, err := path()
+			file, err := path(cmd)
 			if err != nil {
 				return err
 			}
@@ -65,14 +66,14 @@ func (p Parts) keyNewCmd(path func() (string, error)) *cobra.Command {
 	return cmd
 }
 
-func (p Parts) keyListCmd(path func() (string, error)) *cobra.Command {
+func (p Parts) keyListCmd(path func(*cobra.Command) (string, error)) *cobra.Command {
 	var asJSON, wide bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the keys by name, with what they may use",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, err := path()
+			file, err := path(cmd)
 			if err != nil {
 				return err
 			}
@@ -110,14 +111,14 @@ func (p Parts) keyListCmd(path func() (string, error)) *cobra.Command {
 	return cmd
 }
 
-func (p Parts) keyRevokeCmd(path func() (string, error)) *cobra.Command {
+func (p Parts) keyRevokeCmd(path func(*cobra.Command) (string, error)) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "revoke",
 		Short: "Take a key away from its owner",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, err := path()
+			file, err := path(cmd)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/hosts/openbrain"
+	"github.com/contextengine/contextengine/internal/pathflag"
 )
 
 // serveFlags is what can be said on the command line of serve.
@@ -34,7 +35,7 @@ func (p Parts) serveCmd() *cobra.Command {
 			"  contextengine openbrain serve --store sqlite --path openbrain.db --keys keys.json",
 		Args: cobra.NoArgs,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			return fromEnv(cmd, p.Getenv)
+			return fromEnv(cmd, p.Getenv, envFlags[:]...)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.Failed(p.serve(cmd, f))
@@ -42,7 +43,7 @@ func (p Parts) serveCmd() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.store, "store", p.Store, "store to keep thoughts in: "+strings.Join(p.Stores, ", "))
-	fs.StringVar(&f.path, "path", "", "file of the store, where it has one (default: one of the server's own, beside that of the program)")
+	pathflag.Var(fs, &f.path, "path", "", "file of the store, where it has one (default: one of the server's own, beside that of the program)")
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:8787", "address to listen on")
 	f.register(cmd)
 	f.embed.register(cmd, &f.cfg)
@@ -54,9 +55,9 @@ func (p Parts) serveCmd() *cobra.Command {
 // register adds the flags for the server's configuration.
 func (f *serveFlags) register(cmd *cobra.Command) {
 	c, fs := &f.cfg, cmd.Flags()
-	fs.StringVar(&c.KeysFile, "keys", "", "keys file, see key new; without one only this machine is answered")
-	fs.StringVar(&c.TLSCert, "tls-cert", "", "PEM file with the certificate chain")
-	fs.StringVar(&c.TLSKey, "tls-key", "", "PEM file with the certificate's key")
+	pathflag.Var(fs, &c.KeysFile, "keys", "", "keys file, see key new; without one only this machine is answered")
+	pathflag.Var(fs, &c.TLSCert, "tls-cert", "", "PEM file with the certificate chain")
+	pathflag.Var(fs, &c.TLSKey, "tls-key", "", "PEM file with the certificate's key")
 	fs.BoolVar(&c.AllowPlainHTTP, "allow-plain-http", false, "listen beyond this machine without TLS, behind something that does TLS")
 	fs.StringVar(&c.DefaultSource, "default-source", c.DefaultSource, "source of thoughts that are sent without one")
 	fs.Int64Var(&c.MaxBody, "max-body", c.MaxBody, "largest request body in bytes")
@@ -80,15 +81,18 @@ func EnvName(flag string) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// fromEnv sets the flags that were not given from the environment.
-func fromEnv(cmd *cobra.Command, getenv func(string) string) error {
+// fromEnv sets some flags that were not given from the environment.
+func fromEnv(cmd *cobra.Command, getenv func(string) string, flags ...string) error {
 	var errs []error
-	for _, flag := range envFlags {
+	for _, flag := range flags {
 		value := getenv(EnvName(flag))
 		if cmd.Flags().Changed(flag) || value == "" {
 			continue
 		}
-		if err := cmd.Flags().Set(flag, value); err != nil {
+		switch err := cmd.Flags().Set(flag, value); {
+		case errors.Is(err, core.ErrInvalid): // a path, in words of its own
+			errs = append(errs, fmt.Errorf("%s: %w", EnvName(flag), errors.Unwrap(err)))
+		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: not usable for --%s: %w", EnvName(flag), flag, core.ErrInvalid))
 		}
 	}
