@@ -105,7 +105,7 @@ func (a *app) remembered(cmd *cobra.Command, sessions bool, begun string) []stri
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
-	_ = a.keeping(ctx, f, func(k *keeper) error { // what cannot be read is not completed
+	_ = a.keeping(ctx, f, func(k *keeper) error { // it says nothing: what cannot be read is not completed
 		views, err := k.views(ctx, f.agent)
 		for _, v := range views {
 			name := v.Session.Agent

@@ -167,7 +167,11 @@ func (a *app) examine(ctx context.Context, file, agent string) (out []finding, f
 		add("parts", "", err)
 		return out, first
 	}
-	defer func() { first = errors.Join(first, instance.Close(context.WithoutCancel(ctx))) }()
+	defer func() {
+		if err := instance.Close(context.WithoutCancel(ctx)); err != nil { // all was looked at
+			out = append(out, finding{Name: "closing", Status: "note", Text: plain(err.Error())})
+		}
+	}()
 	eng, _, err := instance.Lookup(ctx, agent, "")
 	if !add("parts", "all of them can be made", err) {
 		return out, first

@@ -55,7 +55,7 @@ something of what was recalled, degradations and errors are counted from when a 
 			if err := page.check(); html != "" && err != nil {
 				return failed(err)
 			}
-			return failed(a.keeping(ctx, f, func(k *keeper) error {
+			return failed(a.reading(ctx, f, func(k *keeper) error {
 				src := live.Source{Agents: agents, CachePrice: k.instance.Config().Core.Window.CachePrice}
 				for _, arm := range k.instance.Config().Arms {
 					src.Arms = append(src.Arms, arm.Name)

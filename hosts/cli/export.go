@@ -55,7 +55,7 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 	if err := out.check(); err != nil {
 		return err
 	}
-	return a.keeping(ctx, f.storeFlags, func(k *keeper) error {
+	return a.reading(ctx, f.storeFlags, func(k *keeper) error {
 		report := a.Stderr
 		if out.streams() && waiting.Terminal(a.Stdout) {
 			report = io.Discard // what is exported comes there

@@ -101,7 +101,11 @@ func (a *app) forget(ctx context.Context, f forgetFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.keeping(ctx, f.storeFlags, func(k *keeper) error {
+	using := a.keeping
+	if f.receipts {
+		using = a.reading
+	}
+	return using(ctx, f.storeFlags, func(k *keeper) error {
 		if f.receipts {
 			return k.receipts(ctx, f)
 		}

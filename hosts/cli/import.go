@@ -68,7 +68,11 @@ func (a *app) imports(ctx context.Context, f importFlags, files []string) error 
 	if f.from != "" && !lo.Contains(formatNames(), f.from) {
 		return unknownName("value of --from", f.from, formatNames())
 	}
-	return a.keeping(ctx, f.storeFlags, func(k *keeper) error {
+	using := a.keeping
+	if f.dryRun {
+		using = a.reading
+	}
+	return using(ctx, f.storeFlags, func(k *keeper) error {
 		bar := newProgress(a.Stderr, "messages")
 		defer bar.done()
 		o := imports.Options{

@@ -80,7 +80,7 @@ func (a *app) inspect(ctx context.Context, f inspectFlags) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
-	return a.keeping(ctx, f.storeFlags, func(k *keeper) error {
+	return a.reading(ctx, f.storeFlags, func(k *keeper) error {
 		if f.session == "" {
 			return k.sessions(ctx, f)
 		}

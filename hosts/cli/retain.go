@@ -78,7 +78,11 @@ func (a *app) retain(ctx context.Context, f retainFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.keeping(ctx, f.storeFlags, func(k *keeper) error {
+	using := a.keeping
+	if f.dryRun {
+		using = a.reading
+	}
+	return using(ctx, f.storeFlags, func(k *keeper) error {
 		var report retain.Report
 		err := a.saying("looking for what is beyond the bounds", func() (err error) {
 			report, err = k.apply(ctx, f, p)

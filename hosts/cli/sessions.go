@@ -61,7 +61,7 @@ func (a *app) agentsCmd() *cobra.Command {
 		Example: "  contextengine agents\n  contextengine sessions --agent main",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return failed(a.keeping(cmd.Context(), f, func(k *keeper) error {
+			return failed(a.reading(cmd.Context(), f, func(k *keeper) error {
 				views, err := k.views(cmd.Context(), "")
 				if err != nil {
 					return err
@@ -110,7 +110,7 @@ func (a *app) sessionsCmd() *cobra.Command {
 			if f.agent == "" {
 				return fmt.Errorf("--agent: name the agent; \"contextengine agents\" lists them: %w", core.ErrInvalid)
 			}
-			return failed(a.keeping(cmd.Context(), f.storeFlags, func(k *keeper) error { return k.sessions(cmd.Context(), f) }))
+			return failed(a.reading(cmd.Context(), f.storeFlags, func(k *keeper) error { return k.sessions(cmd.Context(), f) }))
 		},
 	}
 	f.register(cmd)

@@ -43,7 +43,7 @@ func (a *app) statsCmd() *cobra.Command {
 		Example: "  contextengine stats --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return failed(a.keeping(cmd.Context(), f, func(k *keeper) error {
+			return failed(a.reading(cmd.Context(), f, func(k *keeper) error {
 				var v figures
 				err := a.saying("counting", func() (err error) {
 					v, err = k.figures(cmd.Context())

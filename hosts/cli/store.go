@@ -65,10 +65,21 @@ type keeper struct {
 	// kind is the store's name in the configuration.
 	kind string
 	a    *app
+	// reads says that nothing is to be written.
+	reads bool
 }
 
-// keeping opens the configured store, runs f and closes it.
+// keeping opens the configured store, runs do and closes it.
 func (a *app) keeping(ctx context.Context, f storeFlags, do func(k *keeper) error) error {
+	return a.using(ctx, f, false, do)
+}
+
+// reading is keeping for what changes nothing: it is done when everything was read. That a store could not tidy up behind it, on a full disk say, is a warning.
+func (a *app) reading(ctx context.Context, f storeFlags, do func(k *keeper) error) error {
+	return a.using(ctx, f, true, do)
+}
+
+func (a *app) using(ctx context.Context, f storeFlags, reads bool, do func(k *keeper) error) error {
 	over := make(map[string]any)
 	if f.store != "" {
 		over["store"] = f.store
@@ -86,7 +97,7 @@ func (a *app) keeping(ctx context.Context, f storeFlags, do func(k *keeper) erro
 	if err != nil {
 		return err
 	}
-	k := &keeper{instance: instance, kind: orNone(cfg.Store.Type), a: a}
+	k := &keeper{instance: instance, kind: orNone(cfg.Store.Type), a: a, reads: reads}
 	err = a.saying("opening the store", func() error {
 		k.store, err = k.storeOf(ctx, agent, storeSession)
 		return err
@@ -96,7 +107,12 @@ func (a *app) keeping(ctx context.Context, f storeFlags, do func(k *keeper) erro
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	return errors.Join(err, a.saying("closing the store", func() error { return instance.Close(end) }))
+	untidy := a.saying("closing the store", func() error { return instance.Close(end) })
+	if reads && untidy != nil {
+		fmt.Fprintln(a.Stderr, "warning: "+plain(untidy.Error()))
+		untidy = nil
+	}
+	return errors.Join(err, untidy)
 }
 
 // storeSession stands for any session where a configuration has arms: one that can never begin.
@@ -125,7 +141,11 @@ func (k *keeper) storeOf(ctx context.Context, agent, session string) (core.Store
 
 // Target implements imports.Sink: the engine that a session's configuration names.
 func (k *keeper) Target(ctx context.Context, id core.SessionID) (imports.Target, error) {
-	e, _, err := k.instance.Engine(ctx, id.Agent, id.Session)
+	engineOf := k.instance.Engine
+	if k.reads {
+		engineOf = k.instance.Lookup // it does not write down which arm a session has
+	}
+	e, _, err := engineOf(ctx, id.Agent, id.Session)
 	if err != nil {
 		return imports.Target{}, err
 	}
@@ -207,7 +227,11 @@ left such ones. --fix gives entries that share a position one each, and takes po
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return failed(a.keeping(ctx, f, func(k *keeper) error {
+			using := a.reading
+			if fix {
+				using = a.keeping
+			}
+			return failed(using(ctx, f, func(k *keeper) error {
 				v, ok := core.As[verifier](k.store)
 				if _, views := core.As[core.ViewStore](k.store); !ok && !views {
 					return k.cannot("verify what it holds")
@@ -249,7 +273,7 @@ when it fails. A file that exists is not overwritten. The copy is a store like a
 			if err := (outFile{flag: "FILE", name: args[0]}).folder(); err != nil {
 				return failed(err)
 			}
-			return failed(a.keeping(ctx, f, func(k *keeper) error {
+			return failed(a.reading(ctx, f, func(k *keeper) error {
 				b, ok := core.As[backuper](k.store)
 				if !ok {
 					return fmt.Errorf("%w; \"export\" writes every store as lines", k.cannot("copy itself to a file"))

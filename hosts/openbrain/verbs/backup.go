@@ -43,7 +43,7 @@ func (p Parts) backupCmd() *cobra.Command {
 	return cmd
 }
 
-func (p Parts) backup(ctx context.Context, report io.Writer, store, path, to string) (err error) {
+func (p Parts) backup(ctx context.Context, report io.Writer, store, path, to string) error {
 	// Opening a store makes it: a name that was mistyped would be copied as an empty one.
 	if file := p.path(store, path); file != "" && store == p.Store {
 		if _, err := os.Stat(file); err != nil {
@@ -54,7 +54,11 @@ func (p Parts) backup(ctx context.Context, report io.Writer, store, path, to str
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() {
+		if err := s.Close(); err != nil { // it was read to the end: it only could not tidy up
+			_, _ = fmt.Fprintln(report, "warning: "+err.Error())
+		}
+	}()
 	b, ok := core.As[backupper](s)
 	if !ok {
 		return fmt.Errorf("backup: store %q has its own tools for that: %w", store, errors.ErrUnsupported)
