@@ -71,8 +71,8 @@ func (s *source) spelling(w string) (right string, known bool) {
 	return right, known
 }
 
-// verify puts the words of text right that the source spells otherwise, and takes out identifiers, addresses, sums, dates and telephone
-// numbers that it does not hold.
+// verify puts the words of text right that the source spells otherwise, and takes out identifiers, addresses, sums, dates, houses and
+// telephone numbers that it does not hold.
 func (s *source) verify(text string) (string, findings) {
 	var f findings
 	text, f.invented = s.claims.check(text)
