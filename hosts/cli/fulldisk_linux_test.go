@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -48,7 +49,8 @@ func fullDisk(t *testing.T) (config, path string) {
 		t.Fatal(err)
 	}
 	for range 10 {
-		m := message.Message{Role: message.User, Parts: []message.Part{{Kind: message.Text, Text: strings.Repeat("zebra ", 1000)}}}
+		// What says the same again and again is shortened, and the pages that are there would do.
+		m := message.Message{Role: message.User, Parts: []message.Part{{Kind: message.Text, Text: "zebra " + noise(6000)}}}
 		if _, err := e.Ingest(t.Context(), core.IngestRequest{Session: id, Message: m}); err != nil {
 			t.Fatal(err)
 		}
@@ -64,6 +66,15 @@ func fullDisk(t *testing.T) (config, path string) {
 		t.Fatal(err)
 	}
 	return config, path
+}
+
+// noise is text that nothing shortens.
+func noise(n int) string {
+	var b strings.Builder
+	for b.Len() < n {
+		b.WriteString(rand.Text())
+	}
+	return b.String()
 }
 
 // TestReadingOnAFullDisk: who only reads has read everything, and needs no room; that the store could not tidy up is a warning. Who writes is told by the exit code.
