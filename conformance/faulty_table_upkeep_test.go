@@ -124,6 +124,20 @@ func tableCached() []broken {
 			}
 		}))
 	}
+	for what, key := range map[string]func(core.SessionID) string{
+		"of its name": func(id core.SessionID) string { return id.Session }, "of its agent": func(id core.SessionID) string { return id.Agent },
+	} {
+		out = append(out, caughtBy("contract.arm", "a session without an arm is handed the last one "+what, recalling(nil), func(w *wrongEngine) {
+			arms := map[string]string{}
+			w.arm = func(ctx context.Context, id core.SessionID, choose func(string) string) (string, error) {
+				arm, err := w.Engine.Arm(ctx, id, func(recorded string) string { return choose(cmp.Or(recorded, arms[key(id)])) })
+				if err == nil {
+					arms[key(id)] = arm
+				}
+				return arm, err
+			}
+		}))
+	}
 	out = append(out, tableDescribed()...)
 	parents := func(name string, of func(w *wrongEngine, parents map[core.SessionID]core.SessionID, req core.SubagentEnded) (core.SubagentEnded, bool)) {
 		out = append(out, caughtBy("contract.ended", name, recalling(nil), func(w *wrongEngine) {

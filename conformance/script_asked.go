@@ -100,6 +100,7 @@ func scriptScore(s *script) string {
 
 func scriptArm(s *script) string {
 	other, namesake := core.SessionID{Agent: s.id.Agent, Session: "another arm"}, core.SessionID{Agent: "agent-b", Session: s.id.Session}
+	soon := core.SessionID{Agent: "agent-c", Session: s.id.Session} // a namesake, too, that comes while the same engine knows of the first
 	// Names that are alike where they are joined.
 	joined, alike := core.SessionID{Agent: "agent-a/x", Session: "y"}, core.SessionID{Agent: "agent-a", Session: "x/y"}
 	for n, c := range []struct {
@@ -107,7 +108,7 @@ func scriptArm(s *script) string {
 		recorded, chose string
 		restart         bool
 	}{
-		{s.id, "", "Arm A", false}, {s.id, "Arm A", "Arm A", false}, {other, "", "b/Ö.2", false}, {s.id, "Arm A", "c", false}, {s.id, "c", "c", true}, {other, "b/Ö.2", "b/Ö.2", false},
+		{s.id, "", "Arm A", false}, {s.id, "Arm A", "Arm A", false}, {soon, "", "soon", false}, {other, "", "b/Ö.2", false}, {s.id, "Arm A", "c", false}, {s.id, "c", "c", true}, {other, "b/Ö.2", "b/Ö.2", false},
 		{other, "b/Ö.2", " two  words\n", false}, {other, " two  words\n", " two  words\n", true},
 		{namesake, "", "of the namesake", false}, {s.id, "c", "c", false}, {namesake, "of the namesake", "of the namesake", false}, {joined, "", "j", false}, {alike, "", "k", false},
 		{joined, "j", "j", true}, {alike, "k", "k", false}, {namesake, "of the namesake", "d", false}, {s.id, "c", "c", true},
