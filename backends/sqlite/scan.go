@@ -33,12 +33,26 @@ func (s *Store) Scan(ctx context.Context, q core.ScanQuery) (core.Page, error) {
 	return core.Page{Entries: c.found, Next: c.next}, nil
 }
 
+// pageBytes is where a page ends though it holds fewer entries than were asked for: who asks for many does not know how large they are.
+const pageBytes = 1 << 20
+
+// held is about what an entry's message holds in memory, in bytes. Its row may be much smaller.
+func held(e *core.Entry) int {
+	n := len(e.Message.Raw)
+	for i := range e.Message.Parts {
+		p := &e.Message.Parts[i]
+		n += len(p.Text) + len(p.Args) + len(p.Raw)
+	}
+	return n
+}
+
 // collector fills one page.
 type collector struct {
 	s     *Store
 	q     core.ScanQuery
 	from  *mark
 	found []core.Entry
+	bytes int // of found
 	last  mark
 	next  core.Cursor
 }
@@ -121,7 +135,7 @@ func (c *collector) session(ctx context.Context, tx *sql.Tx, scope int64, name s
 	var r row
 	dest := r.columns()
 	for rows.Next() {
-		if len(c.found) == c.q.Limit {
+		if len(c.found) == c.q.Limit || c.bytes >= pageBytes {
 			c.next = c.last.cursor(c.q.Reverse)
 			break
 		}
@@ -133,6 +147,7 @@ func (c *collector) session(ctx context.Context, tx *sql.Tx, scope int64, name s
 			return err
 		}
 		c.found = append(c.found, e)
+		c.bytes += len(r.meta) + held(&e)
 		c.last = mark{scope: scope, seq: r.seq, n: r.n}
 	}
 	if err := rows.Err(); err != nil || c.next != "" || lo > 0 || hi > 0 {
