@@ -63,7 +63,7 @@ func refusalOf(ctx context.Context, err error) (r *refusal, logged bool) {
 		return r, false
 	case errors.As(err, &tooLarge):
 		return refuse(http.StatusRequestEntityTooLarge, "Request body too large"), false
-	case errors.Is(ctx.Err(), context.Canceled):
+	case errors.Is(ctx.Err(), context.Canceled), errors.Is(err, errGone):
 		return refuse(statusClosed, "Client closed the request"), false
 	case errors.Is(err, context.DeadlineExceeded):
 		return &refusal{status: http.StatusServiceUnavailable, detail: "Timed out", retryAfter: 1}, true

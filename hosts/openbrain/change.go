@@ -77,13 +77,20 @@ func (s *Server) meant(r *http.Request, who *caller) (src *source, e core.Entry,
 	return nil, e, done, errNoThought
 }
 
-func (s *Server) getThought(w http.ResponseWriter, r *http.Request, who *caller) error {
-	_, e, err := s.locate(r.Context(), who, r.PathValue("id"))
+func (s *Server) getThought(w *recorder, r *http.Request, who *caller) error {
+	var t thought
+	err := s.read(r.Context(), w, func() (int, error) {
+		_, e, err := s.locate(r.Context(), who, r.PathValue("id"))
+		if err != nil {
+			return 0, err
+		}
+		t, _ = thoughtOf(e)
+		return t.size(), nil
+	})
 	if err != nil {
 		return err
 	}
-	t, _ := thoughtOf(e)
-	return answer(w, http.StatusOK, t.wire())
+	return answerThought(w, http.StatusOK, t.wire())
 }
 
 // patch is what a PATCH sets; nil stays as it is.
@@ -113,7 +120,7 @@ func (b body) patch() (p patch, err error) {
 
 var patchSeed = maphash.MakeSeed()
 
-func (s *Server) patchThought(w http.ResponseWriter, r *http.Request, who *caller) error {
+func (s *Server) patchThought(w *recorder, r *http.Request, who *caller) error {
 	b, err := readBody(r)
 	if err != nil {
 		return err
@@ -126,7 +133,10 @@ func (s *Server) patchThought(w http.ResponseWriter, r *http.Request, who *calle
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, t.wire())
+	if !s.answers.grow(w.held, t.size(), false) { // it is done, but the client will have to ask again
+		return errFull
+	}
+	return answerThought(w, http.StatusOK, t.wire())
 }
 
 // patch changes a thought: what is given replaces what is there, all of the metadata too.
@@ -168,7 +178,7 @@ func (s *Server) patch(r *http.Request, who *caller, p patch) (thought, error) {
 	return t, nil
 }
 
-func (s *Server) deleteThought(w http.ResponseWriter, r *http.Request, who *caller) error {
+func (s *Server) deleteThought(w *recorder, r *http.Request, who *caller) error {
 	src, e, done, err := s.meant(r, who)
 	if errors.Is(err, errNoThought) {
 		return errors.Join(s.countMissing(r.Context(), who, r.PathValue("id")), err)
@@ -208,7 +218,7 @@ func (s *Server) countMissing(ctx context.Context, who *caller, id string) error
 	return nil
 }
 
-func (s *Server) deleteThoughts(w http.ResponseWriter, r *http.Request, who *caller) error {
+func (s *Server) deleteThoughts(w *recorder, r *http.Request, who *caller) error {
 	q, err := parseQuery(r)
 	if err != nil {
 		return err

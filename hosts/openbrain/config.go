@@ -32,6 +32,7 @@ type Config struct {
 	ReadTimeout       time.Duration `koanf:"readTimeout" doc:"how long a client may take to send a whole request"`
 	RequestTimeout    time.Duration `koanf:"requestTimeout" doc:"how long working on one request may take; then it is answered with 503"`
 	WriteTimeout      time.Duration `koanf:"writeTimeout" doc:"how long answering one request may take, from the end of its header; not below requestTimeout"`
+	StallTimeout      time.Duration `koanf:"stallTimeout" doc:"how long a client may take nothing of its answer; then its connection is closed"`
 	IdleTimeout       time.Duration `koanf:"idleTimeout" doc:"how long an idle connection stays open"`
 	MaxHeaderBytes    int           `koanf:"maxHeaderBytes" doc:"largest header in bytes, 1024 to 1048576"`
 	ShutdownTimeout   time.Duration `koanf:"shutdownTimeout" doc:"how long requests under way may take to end at shutdown"`
@@ -55,6 +56,7 @@ func DefaultConfig() Config {
 		ReadTimeout:       time.Minute,
 		RequestTimeout:    time.Minute,
 		WriteTimeout:      2 * time.Minute,
+		StallTimeout:      10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ShutdownTimeout:   20 * time.Second,
@@ -101,7 +103,7 @@ func (c Config) Validate() error {
 		value time.Duration
 	}{
 		{"readHeaderTimeout", c.ReadHeaderTimeout}, {"readTimeout", c.ReadTimeout}, {"requestTimeout", c.RequestTimeout}, {"writeTimeout", c.WriteTimeout},
-		{"idleTimeout", c.IdleTimeout}, {"shutdownTimeout", c.ShutdownTimeout}, {"embedTimeout", c.EmbedTimeout},
+		{"stallTimeout", c.StallTimeout}, {"idleTimeout", c.IdleTimeout}, {"shutdownTimeout", c.ShutdownTimeout}, {"embedTimeout", c.EmbedTimeout},
 		{"embedMaxWait", c.EmbedMaxWait}, {"searchEmbedFor", c.SearchEmbedFor},
 	} {
 		if d.value < time.Millisecond || d.value > 24*time.Hour {

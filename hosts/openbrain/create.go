@@ -142,7 +142,7 @@ func (b body) content() (string, error) {
 	return text, err
 }
 
-func (s *Server) postThought(w http.ResponseWriter, r *http.Request, who *caller) error {
+func (s *Server) postThought(w *recorder, r *http.Request, who *caller) error {
 	in, err := s.readThought(r)
 	if err != nil {
 		return err
@@ -157,10 +157,10 @@ func (s *Server) postThought(w http.ResponseWriter, r *http.Request, who *caller
 	if err != nil {
 		return err
 	}
-	return answer(w, created(isNew), made[0].wire())
+	return answerThought(w, created(isNew), made[0].wire())
 }
 
-func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, who *caller) error {
+func (s *Server) postBatch(w *recorder, r *http.Request, who *caller) error {
 	in, err := s.readThoughts(r)
 	if err != nil {
 		return err

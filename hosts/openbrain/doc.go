@@ -75,6 +75,6 @@
 // # Limits
 //
 // Request bodies, pages, headers, requests a second for each key, and requests at the same time are bounded, and so is the time for
-// sending, working on and answering a request; see Config. A request that is too much is answered with 413, 422, 429 or 503, the last two with
+// sending, working on and answering a request; see Config. So is the memory that bodies and answers hold, all together: who stands still makes room. A request that is too much is answered with 413, 422, 429 or 503, the last two with
 // Retry-After.
 package openbrain

@@ -17,12 +17,6 @@ const (
 	maxOffset     = 1 << 30
 )
 
-// list is what a search is answered as, and the form of a page of a list.
-type list struct {
-	Thoughts []wireThought `json:"thoughts"`
-	Count    int           `json:"count"`
-}
-
 // listQuery is a request for a page of a list.
 type listQuery struct {
 	sources       []*source
@@ -32,16 +26,16 @@ type listQuery struct {
 	behind        *place
 }
 
-func (s *Server) getRecent(w http.ResponseWriter, r *http.Request, who *caller) error {
+func (s *Server) getRecent(w *recorder, r *http.Request, who *caller) error {
 	return s.getList(w, r, who, false)
 }
 
-func (s *Server) getThoughts(w http.ResponseWriter, r *http.Request, who *caller) error {
+func (s *Server) getThoughts(w *recorder, r *http.Request, who *caller) error {
 	return s.getList(w, r, who, true)
 }
 
 // getList answers a list; all says that the parameters of the list with filters are read.
-func (s *Server) getList(w http.ResponseWriter, r *http.Request, who *caller, all bool) error {
+func (s *Server) getList(w *recorder, r *http.Request, who *caller, all bool) error {
 	q, err := parseQuery(r)
 	if err != nil {
 		return err
@@ -70,9 +64,12 @@ func (s *Server) getList(w http.ResponseWriter, r *http.Request, who *caller, al
 		w.Header().Set(headerChanges, strconv.FormatUint(count, 10))
 	}
 	out := newPageWriter(w, s.cfg.MaxPage)
-	next, err := s.list(r.Context(), lq, out.add)
-	if !all {
+	next, err := s.list(r.Context(), w, lq, func(t thought) (bool, error) { return out.add(t.wire()) })
+	switch {
+	case !all:
 		next = "" // recent takes no cursor
+	case next != "" && errors.Is(err, errFull):
+		err = nil // a short page
 	}
 	return out.end(next, err)
 }
@@ -114,8 +111,8 @@ func (s *Server) sources(ctx context.Context, who *caller, name string) ([]*sour
 	return []*source{src}, nil
 }
 
-// list hands a page to add, thought by thought, and returns the cursor behind it. It ends where add has no room left.
-func (s *Server) list(ctx context.Context, q listQuery, add func(thought) (fits bool, err error)) (string, error) {
+// list hands a page to add, thought by thought, and returns the cursor behind it, with errFull too. It ends where add has no room left.
+func (s *Server) list(ctx context.Context, w *recorder, q listQuery, add func(thought) (fits bool, err error)) (string, error) {
 	if len(q.sources) == 0 {
 		return "", nil
 	}
@@ -131,7 +128,7 @@ func (s *Server) list(ctx context.Context, q listQuery, add func(thought) (fits 
 			q.behind, skip, m.newest = at, 0, newest
 		}
 	}
-	walk, err := newWalk(ctx, s.store, q.sources, q.reverse, q.behind, skip+q.limit)
+	walk, err := s.newWalk(ctx, w, q.sources, q.reverse, q.behind, skip+q.limit)
 	if err != nil {
 		return "", err
 	}
@@ -139,6 +136,9 @@ func (s *Server) list(ctx context.Context, q listQuery, add func(thought) (fits 
 	var last [2]place // of the page so far, the newest first
 	for first := true; ; first = false {
 		t, ok, err := walk.next(ctx)
+		if n > 0 && errors.Is(err, errFull) {
+			return last[0].cursor(), err
+		}
 		if err != nil {
 			return "", err
 		}

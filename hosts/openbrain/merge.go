@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -44,25 +45,32 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) 
 
 // walk yields the thoughts of several sources as one list, by time of creation.
 type walk struct {
-	store   core.Store
+	server  *Server
+	answer  *recorder
 	reverse bool
 	heads   []*stream
+	// share is how much is held of a source at a time, in bytes; alone says that there is one source.
+	share int
+	alone bool
+	// loaded is what the thought holds that was given last and had not been held.
+	loaded int
 }
 
-// stream is the rest of one source.
+// stream is the rest of one source. Of thoughts for which there is no room, list holds only the place.
 type stream struct {
 	q    core.ScanQuery
 	most int // thoughts to read at a time
 	done bool
 	list []thought
+	held int // by list, in bytes
 	// behind, when it is set, is where to begin; found says that it was passed.
 	behind *place
 	found  bool
 }
 
-// newWalk begins behind a place, or at the start when it is nil. expect is how many thoughts will be wanted.
-func newWalk(ctx context.Context, store core.Store, sources []*source, reverse bool, behind *place, expect int) (*walk, error) {
-	w := &walk{store: store, reverse: reverse}
+// newWalk walks for an answer, which is charged with what the walk holds. It begins behind a place, or at the start when it is nil. expect is how many thoughts will be wanted.
+func (s *Server) newWalk(ctx context.Context, answer *recorder, sources []*source, reverse bool, behind *place, expect int) (*walk, error) {
+	w := &walk{server: s, answer: answer, reverse: reverse, alone: len(sources) == 1, share: max(maxRead/max(len(sources), 1), minShare)}
 	most := min(max(2*expect/max(len(sources), 1)+2, 8), core.MaxPage)
 	if len(sources) == 1 {
 		most = min(expect+2, core.MaxPage)
@@ -77,7 +85,7 @@ func newWalk(ctx context.Context, store core.Store, sources []*source, reverse b
 			st.q.FromSeq = behind.Seq
 		}
 		all[i] = st
-		return st.fill(ctx, store)
+		return w.fill(ctx, st)
 	})
 	if err != nil {
 		return nil, err
@@ -92,28 +100,69 @@ func newWalk(ctx context.Context, store core.Store, sources []*source, reverse b
 }
 
 // fill reads on until there is a thought, or none is left.
-func (s *stream) fill(ctx context.Context, store core.Store) error {
+func (w *walk) fill(ctx context.Context, s *stream) error {
 	for len(s.list) == 0 && !s.done {
-		page, err := store.Scan(ctx, s.q)
-		if err != nil {
-			return fmt.Errorf("openbrain: list: %w", err)
-		}
-		for _, e := range page.Entries {
-			if t, ok := thoughtOf(e); ok && !s.before(t) {
-				s.list = append(s.list, t)
+		err := w.server.read(ctx, w.answer, func() (int, error) {
+			page, err := w.server.store.Scan(ctx, s.q)
+			if err != nil {
+				return 0, fmt.Errorf("openbrain: list: %w", err)
 			}
+			before := s.held
+			s.list, s.held = nil, 0
+			for _, e := range page.Entries {
+				if t, ok := thoughtOf(e); ok && !s.before(t) {
+					s.list = append(s.list, w.keep(s, t))
+				}
+			}
+			s.q.Cursor, s.done = page.Next, page.Next == ""
+			s.q.Limit = s.readNext(page.Entries)
+			return s.held - before, nil
+		})
+		if err != nil {
+			return err
 		}
-		s.q.Cursor, s.done = page.Next, page.Next == ""
-		s.q.Limit = s.readNext(page.Entries)
 	}
 	return nil
+}
+
+// keep returns a thought as it is held until its turn comes: whole while there is room for it, else only as its place. One that comes next is held in any case.
+func (w *walk) keep(s *stream, t thought) thought {
+	size := t.size()
+	if s.held+size > w.share && (!w.alone || len(s.list) > 0) {
+		return thought{ID: t.ID, Source: t.Source, Seq: t.Seq, Created: t.Created, place: true}
+	}
+	s.held += size
+	return t
+}
+
+// load reads a thought of which only the place was held. ok is false when it is gone.
+func (w *walk) load(ctx context.Context, s *stream, t thought) (_ thought, ok bool, err error) {
+	err = w.server.read(ctx, w.answer, func() (int, error) {
+		got, err := w.server.store.Get(ctx, s.q.Scope, []string{t.ID})
+		if errors.Is(err, core.ErrNotFound) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("openbrain: list: %w", err)
+		}
+		var now thought
+		if now, ok = thoughtOf(got[0]); !ok || now.Seq != t.Seq { // another one with its id, stored since
+			ok = false
+			return 0, nil
+		}
+		t, w.loaded = now, now.size()
+		return w.loaded, nil
+	})
+	return t, ok, err
 }
 
 const (
 	// firstRead is how many thoughts are read of a source at first; how many at a time then depends on their size.
 	firstRead = 16
-	// maxRead bounds what is read of a source at a time, in bytes.
+	// maxRead bounds what is read of a source at a time, in bytes, and what a list holds of all of them.
 	maxRead = 1 << 20
+	// minShare is what is held of a source at a time in any case, in bytes.
+	minShare = 16 << 10
 )
 
 // readNext returns how many entries to read next, after some.
@@ -150,22 +199,42 @@ func (s *stream) before(t thought) bool {
 	return true
 }
 
-// next returns the next thought; ok is false at the end.
+// next returns the next thought; ok is false at the end. The one before is not held any more.
 func (w *walk) next(ctx context.Context) (t thought, ok bool, err error) {
-	if len(w.heads) == 0 {
-		return thought{}, false, nil
+	for {
+		if w.loaded > 0 {
+			w.server.answers.grow(w.answer.held, -w.loaded, false)
+			w.loaded = 0
+		}
+		if len(w.heads) == 0 {
+			return thought{}, false, nil
+		}
+		s := w.heads[0]
+		if len(s.list) == 0 {
+			if err := w.fill(ctx, s); err != nil {
+				return thought{}, false, err
+			}
+			if len(s.list) == 0 {
+				heap.Pop(w)
+			} else {
+				heap.Fix(w, 0)
+			}
+			continue
+		}
+		t, s.list[0], s.list = s.list[0], thought{}, s.list[1:]
+		if len(s.list) > 0 {
+			heap.Fix(w, 0)
+		}
+		if t.place {
+			if t, ok, err = w.load(ctx, s, t); err != nil || !ok {
+				if err != nil {
+					return thought{}, false, err
+				}
+				continue
+			}
+		}
+		return t, true, nil
 	}
-	s := w.heads[0]
-	t, s.list = s.list[0], s.list[1:]
-	if err := s.fill(ctx, w.store); err != nil {
-		return thought{}, false, err
-	}
-	if len(s.list) == 0 {
-		heap.Pop(w)
-	} else {
-		heap.Fix(w, 0)
-	}
-	return t, true, nil
 }
 
 // Len, Less, Swap, Push and Pop make the walk a heap of its streams.

@@ -14,7 +14,7 @@ import (
 )
 
 // handler answers one call. An error is answered by the caller; nothing must be written then.
-type handler func(w http.ResponseWriter, r *http.Request, who *caller) error
+type handler func(w *recorder, r *http.Request, who *caller) error
 
 // route is what a path answers, by method.
 type route struct {
@@ -55,7 +55,9 @@ func (s *Server) serve(rt route) http.Handler {
 	allow := strings.Join(slices.Sorted(maps.Keys(rt.methods)), ", ")
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		began := s.now()
-		w := &recorder{ResponseWriter: out}
+		w := &recorder{ResponseWriter: out, answers: s.answers, stall: s.cfg.StallTimeout, until: time.Now().Add(s.cfg.WriteTimeout)}
+		w.held = s.answers.begin("", func() { _ = http.NewResponseController(out).SetWriteDeadline(time.Now()) })
+		defer s.answers.end(w.held)
 		var who *caller
 		defer func() {
 			if p := recover(); p != nil {
@@ -92,6 +94,9 @@ func (s *Server) serve(rt route) http.Handler {
 				w.Header().Set("Allow", allow)
 				return refuse(http.StatusMethodNotAllowed, "Method Not Allowed")
 			}
+			if who != nil {
+				s.answers.moves(w.held, func() { w.held.key = who.name })
+			}
 			// A turn is for work: whoever sends slowly takes nobody's.
 			received, free, err := s.receive(w, r, who)
 			if err != nil {
@@ -119,6 +124,9 @@ func (s *Server) serve(rt route) http.Handler {
 			s.logFailure(r.Context(), rt.pattern, err)
 		}
 		if _, begun := errors.AsType[*broken](err); begun {
+			if w.cut == "" && errors.Is(err, errFull) {
+				w.cut = "answers hold as much memory as they may"
+			}
 			panic(http.ErrAbortHandler)
 		}
 		refusal.write(w)
@@ -155,34 +163,6 @@ func hostOf(hostport string) string {
 	return strings.Trim(hostport, "[]")
 }
 
-// recorder notes what was answered.
-type recorder struct {
-	http.ResponseWriter
-	status int
-	bytes  int64
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements http.ResponseWriter.
-func (w *recorder) Write(b []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
-	n, err := w.ResponseWriter.Write(b)
-	w.bytes += int64(n)
-	return n, err
-}
-
-// Unwrap lets http.ResponseController find the connection.
-func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
 // access writes a line of the access log: who called what and how it went, and nothing that was said.
 func (s *Server) access(r *http.Request, rt route, w *recorder, who *caller, took time.Duration) {
 	level, name := slog.LevelInfo, ""
@@ -200,6 +180,9 @@ func (s *Server) access(r *http.Request, rt route, w *recorder, who *caller, too
 	}
 	s.log.LogAttrs(r.Context(), level, "request", slog.String("method", method), slog.String("route", rt.pattern),
 		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("duration", took), slog.String("key", name))
+	if w.cut != "" {
+		s.log.LogAttrs(r.Context(), slog.LevelWarn, "openbrain: an answer was cut off", slog.String("route", rt.pattern), slog.String("cause", w.cut), slog.String("key", name))
+	}
 }
 
 func (s *Server) logFailure(ctx context.Context, route string, err error) {

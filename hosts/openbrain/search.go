@@ -49,7 +49,7 @@ type found struct {
 	score float64
 }
 
-func (s *Server) postSearch(w http.ResponseWriter, r *http.Request, who *caller) error {
+func (s *Server) postSearch(w *recorder, r *http.Request, who *caller) error {
 	b, err := readBody(r)
 	if err != nil {
 		return err
@@ -66,12 +66,25 @@ func (s *Server) postSearch(w http.ResponseWriter, r *http.Request, who *caller)
 		return err
 	}
 	w.Header().Set(HeaderSearch, how)
-	out := list{Thoughts: make([]wireThought, len(hits)), Count: len(hits)}
+	held := 0
 	for i, h := range hits {
-		out.Thoughts[i] = h.wire()
-		out.Thoughts[i].Similarity = &hits[i].score
+		if held += h.size(); i > 0 && held > int(s.answers.bound)/2 {
+			_, msg := outside(f.limit, 1, i)
+			return unprocessable(bodyProblem("less_than_equal", "limit", msg+" here: what was found is large"))
+		}
 	}
-	return answer(w, http.StatusOK, out)
+	if !s.answers.grow(w.held, held, false) {
+		return errFull
+	}
+	out := newPageWriter(w, math.MaxInt)
+	for i := range hits {
+		t := hits[i].wire()
+		t.Similarity = &hits[i].score
+		if _, err = out.add(t); err != nil {
+			break
+		}
+	}
+	return out.end("", err)
 }
 
 func (b body) find(maxLimit int) (f find, source string, err error) {

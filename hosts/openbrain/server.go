@@ -33,7 +33,10 @@ type Server struct {
 	// slots are taken by requests that are worked on.
 	slots chan struct{}
 	// bodies are those that requests hold.
-	bodies   *intake
+	bodies *intake
+	// answers are those on their way; reads are taken while something is read for one.
+	answers  *intake
+	reads    chan struct{}
 	seq      atomic.Int64
 	draining atomic.Bool
 	// patching keeps two changes of one thought from mixing.
@@ -98,6 +101,7 @@ func New(cfg Config, store core.Store, searcher core.Searcher, opts ...Option) (
 	s := &Server{
 		cfg: cfg, store: store, searcher: searcher, log: o.log, now: o.now, catalogue: newCatalogue(store, o.now), changes: newChanges(store, o.now()),
 		slots: make(chan struct{}, cfg.MaxConcurrent), bodies: newIntake(bodiesHeld * cfg.MaxBody),
+		answers: newIntake(max(answersHeld*cfg.MaxBody, answersLeast)), reads: make(chan struct{}, readers),
 	}
 	s.feed, _ = core.As[core.ChangeFeed](store)
 	if obs, ok := searcher.(core.Observer); ok {

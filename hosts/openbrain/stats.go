@@ -23,7 +23,7 @@ type stats struct {
 	Sources  map[string]numbers `json:"sources"`
 }
 
-func (s *Server) getStats(w http.ResponseWriter, r *http.Request, who *caller) error {
+func (s *Server) getStats(w *recorder, r *http.Request, who *caller) error {
 	sources, err := s.catalogue.all(r.Context(), who)
 	if err != nil {
 		return err
@@ -56,11 +56,11 @@ func (s *Server) getStats(w http.ResponseWriter, r *http.Request, who *caller) e
 // readyTimeout bounds the look at the store.
 const readyTimeout = 5 * time.Second
 
-func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request, _ *caller) error {
+func (s *Server) getHealth(w *recorder, _ *http.Request, _ *caller) error {
 	return answer(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-func (s *Server) getReady(w http.ResponseWriter, r *http.Request, _ *caller) error {
+func (s *Server) getReady(w *recorder, r *http.Request, _ *caller) error {
 	if s.draining.Load() {
 		return &refusal{status: http.StatusServiceUnavailable, detail: "Shutting down", retryAfter: 1}
 	}

@@ -39,7 +39,12 @@ type thought struct {
 	Updated  time.Time
 	// Seq is the place in the source.
 	Seq int64
+	// place says that nothing else of it is here.
+	place bool
 }
+
+// size is about what a thought holds in memory until it is answered, in bytes: its metadata are encoded as a whole.
+func (t thought) size() int { return len(t.Content) + 3*len(t.Metadata) }
 
 // timeLayout has microseconds, which is what Seq holds.
 const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
