@@ -14,7 +14,7 @@ const (
 	// answersLeast is what answers may hold however small the largest body is, in bytes: a list holds maxRead.
 	answersLeast = 64 << 20
 	// readers is how many read thoughts for their answers at the same time. What a read brings is counted before the next one begins.
-	readers = 8
+	readers = 4
 	// writeStep is how much of an answer is given to the connection at a time.
 	writeStep = 64 << 10
 )

@@ -160,6 +160,8 @@ func (f *slow) stand(secret, path string) (end func() bool) {
 	return func() bool {
 		cancel()
 		_ = w.SetWriteDeadline(time.Now())
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		return w.wrote
 	}
 }
