@@ -11,14 +11,20 @@ import (
 // cancelTold tells what became of entries, kind by kind, with contexts that have ended: whoever knows of one kind may read the store once more, and so learn of the others.
 func cancelTold(r *retrieverRun) string {
 	for k := range kinds {
-		if text := r.another().toldTooLate(k); text != "" {
+		if text := r.another().toldWith(r.ctx(), k); text != "" {
+			continue // with time enough, too: others say so
+		}
+		ctx, cancel := cancellable(r.ctx())
+		cancel()
+		if text := r.another().toldWith(ctx, k); text != "" {
 			return fmt.Sprintf("told that some were %s with a context that has ended: %s", k, text)
 		}
 	}
 	return ""
 }
 
-func (r *retrieverRun) toldTooLate(k kind) string {
+// toldWith tells one that has read everything what became of entries, and looks whether it finds what one does that reads it anew.
+func (r *retrieverRun) toldWith(ctx context.Context, k kind) string {
 	all := r.make(ordinary(18))
 	if _, err := r.store.Append(r.ctx(), cloneEntries(all)); err != nil {
 		return fmt.Sprintf("Append of %d valid entries: error %v, want none", len(all), err)
@@ -45,8 +51,6 @@ func (r *retrieverRun) toldTooLate(k kind) string {
 	if text != "" {
 		return text
 	}
-	ctx, cancel := cancellable(r.ctx())
-	cancel()
 	for n, c := range changes {
 		for _, word := range c.words(o, n) {
 			err := word(ctx)
