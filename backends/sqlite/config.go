@@ -22,8 +22,8 @@ const (
 
 // What Config.Check can be.
 const (
-	// CheckAuto reads files of up to 4 MiB whole when they are opened, and the header of larger ones, which are read whole in the background a while later,
-	// whenever they have doubled, and once a day.
+	// CheckAuto reads files of up to 4 MiB whole when they are opened, and the header of larger ones. All are read whole in the background a while later, whenever
+	// they have doubled, and once a day.
 	CheckAuto = "auto"
 	// CheckOpen reads the file whole when it is opened, however large it is.
 	CheckOpen = "open"
@@ -57,7 +57,7 @@ type Config struct {
 	// Readers is the number of reads that can run at the same time, 1 to 64.
 	Readers int `koanf:"readers" json:"readers" doc:"number of reads that can run at the same time, 1 to 64"`
 	// Check is "auto", "open" or "never": how much of the file Open verifies.
-	Check string `koanf:"check" json:"check" doc:"how much of the file is verified when it is opened: auto (all up to 4 MiB, larger ones in the background), open (all) or never"`
+	Check string `koanf:"check" json:"check" doc:"how much of the file is verified when it is opened: auto (all up to 4 MiB, all in the background later), open (all) or never"`
 	// Recover is "refuse" or "accept": what Open does about a write-ahead log that is damaged in front of intact commits.
 	Recover string `koanf:"recover" json:"recover" doc:"what to do about a damaged write-ahead log that hides commits: refuse to open, or accept their loss"`
 	// Insecure leaves the bytes of deleted and changed entries in the file's free space until they are written over. By default they

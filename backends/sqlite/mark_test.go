@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/contextengine/contextengine/backends/sqlite"
@@ -193,14 +194,18 @@ func TestLogThatIsGoneWhileOpen(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"moved":   func(path string) error { return os.Rename(path, path+".old") },
 		"removed": os.Remove,
-		"replaced": func(path string) error {
-			return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, nil, 0o600))
+		"removed, and an old copy put in its place": func(path string) error {
+			return errors.Join(os.Remove(path), os.Rename(path+".old", path))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t)
 			s := open(t, cfg)
-			mustAppend(t, s, entries(ann, 0, 9)...)
+			mustAppend(t, s, entries(ann, 0, 5)...)
+			if early, err := os.ReadFile(cfg.Path + "-wal"); err != nil || os.WriteFile(cfg.Path+"-wal.old", early, 0o600) != nil {
+				t.Fatal(err)
+			}
+			mustAppend(t, s, entries(ann, 5, 9)...)
 			if err := damage(cfg.Path + "-wal"); err != nil {
 				t.Skipf("not run: the system does not let go of an open file: %v", err)
 			}
@@ -213,8 +218,13 @@ func TestLogThatIsGoneWhileOpen(t *testing.T) {
 			if err := s.SwapView(t.Context(), viewOf(1)); !errors.Is(err, sqlite.ErrMoved) {
 				t.Errorf("SwapView: error %v, want ErrMoved", err)
 			}
-			_ = os.Remove(cfg.Path + "-wal")
-			if err := os.WriteFile(cfg.Path+"-wal", nil, 0o600); err != nil {
+			if _, err := os.Stat(cfg.Path + "-wal"); err == nil { // killed then: what is gone is told, and the file is sound
+				if _, err := opens(t, copyStore(t, cfg)); !errors.Is(err, sqlite.ErrDamaged) || !strings.Contains(err.Error(), "are gone") {
+					t.Errorf("killed then: %v, want what is gone", err)
+				}
+				return
+			}
+			if err := os.WriteFile(cfg.Path+"-wal", nil, 0o600); err != nil { // copyStore copies it
 				t.Fatal(err)
 			}
 			if n, err := opens(t, copyStore(t, cfg)); n < 9 || err != nil {
@@ -222,5 +232,41 @@ func TestLogThatIsGoneWhileOpen(t *testing.T) {
 			}
 			_ = os.Remove(cfg.Path + "-wal")
 		})
+	}
+}
+
+// TestFileThatIsGoneBesideItsLog: what the log holds is not thrown away where the file is gone, or empty, unless that is asked for.
+func TestFileThatIsGoneBesideItsLog(t *testing.T) {
+	t.Parallel()
+	cfg := config(t)
+	s := open(t, cfg)
+	mustAppend(t, s, entries(ann, 0, 20)...)
+	for name, damage := range map[string]func(path string) error{
+		"removed": os.Remove, "emptied": func(path string) error { return os.Truncate(path, 0) },
+	} {
+		left := copyStore(t, cfg)
+		whole, err := os.ReadFile(left.Path)
+		if err != nil || damage(left.Path) != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if n, err := opens(t, left); !errors.Is(err, sqlite.ErrDamaged) {
+				t.Errorf("%s: %d entries, %v, want ErrDamaged", name, n, err)
+			}
+		}
+		if err := os.WriteFile(left.Path, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := opens(t, left); n != 20 || err != nil {
+			t.Errorf("%s and put back: %d entries, %v, want 20", name, n, err)
+		}
+		gone := copyStore(t, cfg)
+		if err := damage(gone.Path); err != nil {
+			t.Fatal(err)
+		}
+		gone.Recover = sqlite.RecoverAccept
+		if n, err := opens(t, gone); n != 0 || err != nil {
+			t.Errorf("%s and given up: %d entries, %v", name, n, err)
+		}
 	}
 }

@@ -28,6 +28,9 @@ const logLooks = 3
 // commit behind that place; where there is one, acknowledged entries would disappear.
 func (s *Store) checkLog(ctx context.Context) error {
 	name := s.file + "-wal"
+	if err := s.checkAlone(ctx, name); err != nil {
+		return err
+	}
 	for look := 0; ; look++ {
 		lost, err := lostCommits(name)
 		if err != nil {
@@ -53,6 +56,24 @@ func (s *Store) checkLog(ctx context.Context) error {
 		return fmt.Errorf("%s: at least %d commits stand behind a damaged part and would be lost: restore the file from a copy, "+
 			`or give them up with recover: "accept": %w`, name, lost, ErrDamaged)
 	}
+}
+
+// checkAlone finds a log whose file is gone, or empty: SQLite would throw away what it holds. Whoever makes a store writes to the file first.
+func (s *Store) checkAlone(ctx context.Context, name string) error {
+	log, err := os.Stat(name) // before the file
+	if err != nil || log.Size() <= walHeaderSize {
+		return nil //nolint:nilerr // there is none
+	}
+	file, err := os.Stat(s.file)
+	if err != nil || file.Size() > 0 {
+		return err
+	}
+	if s.cfg.Recover == RecoverAccept {
+		s.log.WarnContext(ctx, "the write-ahead log of a file that is gone is given up", "file", name, "bytes", log.Size())
+		return nil
+	}
+	return fmt.Errorf("%s is gone or empty, and its write-ahead log, of %d bytes, is there: put the file back; or give up what the log holds, and remove it, or open the store with recover: \"accept\": %w",
+		s.file, log.Size(), ErrDamaged)
 }
 
 // lostCommits counts the intact commits behind the first damaged frame of a log.

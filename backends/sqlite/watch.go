@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// A file that is too large to be read whole as it is opened, or became so since, is read whole by a process that has had it open for firstVerify: then again
-// whenever it is twice as large as it was, and every verifyAgain.
+// A file is read whole by a process that has had it open for firstVerify: then again whenever it is twice as large as it was, and every verifyAgain.
 const (
 	firstVerify = time.Minute
 	verifyAgain = 24 * time.Hour
@@ -25,17 +24,14 @@ type watch struct {
 	rounds int
 	err    error
 
-	// size is what the file had as it was read whole last, at a time: as it was opened, if it was small. The goroutine alone uses them.
+	// size is what the file had as it was read whole here last, at a time. The goroutine alone uses them.
 	size int64
 	at   time.Time
 }
 
 // due reports whether a file of a size is to be read whole.
 func (w *watch) due(size int64, now time.Time) bool {
-	if size <= autoCheck {
-		return false
-	}
-	return w.size <= autoCheck || size >= 2*w.size || now.Sub(w.at) >= w.again
+	return w.size == 0 || size >= 2*w.size || now.Sub(w.at) >= w.again
 }
 
 // found returns what is wrong with the file, as far as is known.

@@ -96,7 +96,8 @@ func (s *Store) inPlace() error {
 	return s.notCut(now.Size())
 }
 
-// errLogGone is what ErrMoved is where the write-ahead log alone is not in its place.
+// errLogGone is what ErrMoved is where nothing is in the place of the write-ahead log. Beside another one what the log held must not go into the file: whoever opens
+// that next would lay the other one over it.
 var errLogGone = fmt.Errorf("what it held was put into the store's file, start again: %w", ErrMoved)
 
 // logInPlace fails when the write-ahead log at its path is not the one that is open: it stays where it is while anybody has the file open.
@@ -108,10 +109,12 @@ func (s *Store) logInPlace() error {
 	switch {
 	case err == nil && os.SameFile(s.logged, now):
 		return nil
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	case err == nil:
+		return fmt.Errorf("%s-wal was replaced while it was open: take what is there away, or put the right one back: %w", s.file, ErrMoved)
+	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("the write-ahead log cannot be looked at: %w", err)
 	}
-	return fmt.Errorf("%s-wal was moved, removed or replaced while it was open: %w", s.file, errLogGone)
+	return fmt.Errorf("%s-wal was moved or removed while it was open: %w", s.file, errLogGone)
 }
 
 // found returns what is at the store's path, nil when nothing is, and an error when that is not what is open.
