@@ -21,7 +21,7 @@ var dateForms = []struct {
 	// first says that the month stands in front, which is done in few languages.
 	first bool
 }{
-	{form: regexp.MustCompile(`\b(\d{4})[-/](\d{1,2})[-/](\d{1,2})\b`), year: 1, month: 2, day: 3},
+	{form: regexp.MustCompile(`\b(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:T|\b)`), year: 1, month: 2, day: 3},
 	{form: regexp.MustCompile(`\b(\d{4})\.(\d\d)\.(\d\d)\b`), year: 1, month: 2, day: 3}, // 2026.9.4 is a version
 	{form: regexp.MustCompile(`\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b`), year: 3, month: 1, day: 2},
 	{form: regexp.MustCompile(`\b([0-3]?\d)/([0-3]?\d)/(\d\d)\b`), year: 3, month: 1, day: 2},

@@ -93,3 +93,13 @@ func checkSummaries(t *testing.T, source string, rows map[string]string) {
 		}
 	}
 }
+
+// TestSaidInAnotherFormIsNotInvented: what was said with its time of day, or with zeros behind it, is the same without.
+func TestSaidInAnotherFormIsNotInvented(t *testing.T) {
+	checkSummaries(t, "It failed at 2031-03-08T14:33:02Z, and the refund was $45.50.", map[string]string{
+		"on 2031-03-08, $45.5 came back":     "on 2031-03-08, $45.5 came back",
+		"on March 8, 2031, 45.50 dollars":    "on March 8, 2031, 45.50 dollars",
+		"on 2031-03-09, $46.5 came back":     "on [unverified], $[unverified] came back",
+		"on 8 March 2031, $45.05 or $450.50": "on 8 March 2031, $[unverified] or $[unverified]",
+	})
+}

@@ -113,12 +113,10 @@ func amount(n, times string) string {
 	return bare(n)
 }
 
-// bare is a number without what separates its digits, so that 1,200.00 and 1200 are the same.
+// bare is a number without what separates its digits, so that 1,200.00 and 1200 are the same, and 45.50 and 45.5.
 func bare(n string) string {
 	if i := strings.LastIndexAny(n, ".,"); i > 0 && len(n)-i == 3 { // cents
-		if n[i+1:] == "00" {
-			n = n[:i]
-		}
+		n = n[:i] + strings.TrimRight(n[i:], "0")
 	}
 	return digitsOf(n)
 }
