@@ -12,55 +12,15 @@ import (
 
 	"github.com/contextengine/contextengine/backends/sqlite"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/internal/needs"
 )
-
-// disk mounts a file system of its own.
-func disk(t *testing.T, options string) string {
-	t.Helper()
-	dir := t.TempDir()
-	switch err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); {
-	case errors.Is(err, syscall.EPERM):
-		t.Skip("not run: the right to mount")
-	case err != nil:
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
 
 // TestNoRoomForTheFile: where not even the file can be made, opening says why.
 func TestNoRoomForTheFile(t *testing.T) {
 	cfg := sqlite.DefaultConfig()
-	cfg.Path = filepath.Join(disk(t, "nr_inodes=1"), "store.db")
+	cfg.Path = filepath.Join(needs.Disk(t, "nr_inodes=1"), "store.db")
 	if _, err := sqlite.Open(t.Context(), cfg); !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, core.ErrUnavailable) {
 		t.Errorf("Open = %v, want that there is no room, and ErrUnavailable", err)
-	}
-}
-
-// fill leaves no room on a disk, and returns what gives it back.
-func fill(t *testing.T, dir string) (free func()) {
-	t.Helper()
-	name := filepath.Join(dir, "filler")
-	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []int{4096, 1} {
-		for err = nil; err == nil; {
-			_, err = f.Write(make([]byte, n))
-		}
-	}
-	if !errors.Is(err, syscall.ENOSPC) || f.Close() != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		if err := os.Remove(name); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -68,7 +28,7 @@ func fill(t *testing.T, dir string) (free func()) {
 // the others wrote.
 func TestOpenedOnAFullDisk(t *testing.T) {
 	cfg := sqlite.DefaultConfig()
-	cfg.Path = filepath.Join(disk(t, "size=2m"), "store.db")
+	cfg.Path = filepath.Join(needs.Disk(t, "size=2m"), "store.db")
 	s := open(t, cfg)
 	if _, err := newEngine(t, s).IngestBatch(t.Context(), core.IngestBatchRequest{Session: ann, Messages: talk(6)}); err != nil {
 		t.Fatal(err)
@@ -76,7 +36,7 @@ func TestOpenedOnAFullDisk(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	free := fill(t, filepath.Dir(cfg.Path))
+	free := needs.FillDisk(t, filepath.Dir(cfg.Path))
 	both := []*sqlite.Store{open(t, cfg), open(t, cfg)}
 	for _, s := range both {
 		if err := errors.Join(s.Ping(t.Context()), s.Verify(t.Context())); err != nil {
@@ -114,7 +74,7 @@ func TestOpenedOnAFullDisk(t *testing.T) {
 
 // TestFullDisk: on a disk without room nothing can be kept, what is there is shown all the same, by an engine that begins then too, and with room again work goes on.
 func TestFullDisk(t *testing.T) {
-	dir := disk(t, "size=2m")
+	dir := needs.Disk(t, "size=2m")
 	cfg := sqlite.DefaultConfig()
 	cfg.Path = filepath.Join(dir, "store.db")
 	s := open(t, cfg)

@@ -2,16 +2,14 @@ package cli_test
 
 import (
 	"crypto/rand"
-	"errors"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/contextengine/contextengine/core"
 	"github.com/contextengine/contextengine/core/message"
 	"github.com/contextengine/contextengine/hosts/cli"
+	"github.com/contextengine/contextengine/internal/needs"
 	"github.com/contextengine/contextengine/registry"
 	"github.com/contextengine/contextengine/registry/builtin"
 )
@@ -19,18 +17,7 @@ import (
 // fullDisk is a configuration whose store is used by somebody, on a disk that has no room for what is in its log.
 func fullDisk(t *testing.T) (config, path string) {
 	t.Helper()
-	dir := t.TempDir()
-	switch err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); {
-	case errors.Is(err, syscall.EPERM):
-		t.Skip("not run: the right to mount")
-	case err != nil:
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := needs.Disk(t, "size=2m")
 	path = filepath.Join(dir, "store.db")
 	config = write(t, "c.yaml", "store: {type: sqlite, path: "+path+"}\narms: [{name: a}, {name: b}]\n")
 	reg := builtin.New()
@@ -55,16 +42,7 @@ func fullDisk(t *testing.T) (config, path string) {
 			t.Fatal(err)
 		}
 	}
-	f, err := os.Create(filepath.Join(dir, "filler"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for err == nil {
-		_, err = f.Write(make([]byte, 4096))
-	}
-	if !errors.Is(err, syscall.ENOSPC) || f.Close() != nil {
-		t.Fatal(err)
-	}
+	needs.FillDisk(t, dir)
 	return config, path
 }
 
