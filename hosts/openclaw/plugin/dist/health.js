@@ -8,6 +8,8 @@ export class Health {
     now;
     /** The operations that failed, and did not work since. */
     #failing = new Set();
+    /** Somebody was told. */
+    said = false;
     #since = 0;
     #aside = false;
     #pauseMs = 0;
@@ -39,8 +41,10 @@ export class Health {
             this.#pauseMs = this.#until = 0;
             this.#aside = false;
         }
-        if (news)
+        if (news) {
             this.#renewMs = renewMs;
+            this.said = false;
+        }
         return news;
     }
     /** The engine said that it is set aside until it is asked to try again. True when that is news. */

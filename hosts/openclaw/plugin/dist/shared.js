@@ -128,12 +128,15 @@ export class Shared {
                 this.warn(what, error);
             return;
         }
-        const health = fault ? this.#faults(session) : this.health(session.agent);
-        if (health.failed(what)) {
-            this.logger.warn(`${lineOf(what, error)} -> ${whileOut(this.settings.failure)}${adviceFor(error) === "" ? "" : `; ${adviceFor(error)}`}`);
-            // What comes back may be another store: it is asked anew what it has of each session.
+        const own = this.#faults(session);
+        const [health, other] = fault ? [own, this.health(session.agent)] : [this.health(session.agent), own];
+        // What comes back may be another store: it is asked anew what it has of each session.
+        if (health.failed(what))
             for (const state of fault ? [this.state(session)] : this.#sessions.values())
                 state.bootstrapped = false;
+        if (!health.said && !other.said) {
+            health.said = true;
+            this.logger.warn(`${lineOf(what, error)} -> ${whileOut(this.settings.failure)}${adviceFor(error) === "" ? "" : `; ${adviceFor(error)}`}`);
         }
         else {
             this.logger.debug?.(lineOf(what, error));
@@ -167,10 +170,11 @@ export class Shared {
         const key = `${session.agent}\n${session.session}`;
         const troubles = [[this.health(session.agent), ""], [this.#faulty.get(key), ` in ${session.agent}/${session.session}`]];
         for (const [health, where] of troubles) {
-            const seconds = Math.ceil((health?.lasted() ?? 0) / 1000);
+            const [seconds, said] = [Math.ceil((health?.lasted() ?? 0) / 1000), health?.said === true];
             if (health?.works(what) !== true)
                 continue;
-            this.logger.info(`${PACKAGE}: the engine is back${where} after ${seconds} s`);
+            if (said)
+                this.logger.info(`${PACKAGE}: the engine is back${where} after ${seconds} s`);
             void this.catchUp();
         }
         if (this.#faulty.get(key)?.out === false)

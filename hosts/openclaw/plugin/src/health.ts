@@ -9,6 +9,8 @@ const renewMs = 30_000;
 export class Health {
   /** The operations that failed, and did not work since. */
   readonly #failing = new Set<string>();
+  /** Somebody was told. */
+  said = false;
   #since = 0;
   #aside = false;
   #pauseMs = 0;
@@ -42,7 +44,10 @@ export class Health {
       this.#pauseMs = this.#until = 0;
       this.#aside = false;
     }
-    if (news) this.#renewMs = renewMs;
+    if (news) {
+      this.#renewMs = renewMs;
+      this.said = false;
+    }
     return news;
   }
 

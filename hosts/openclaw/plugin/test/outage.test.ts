@@ -97,6 +97,23 @@ test("an engine that is degraded, or cannot be opened, is out of order: never th
   assert.equal(log.filter((line) => line.includes("until the engine is back")).length, 1);
 });
 
+test("a fault in a session and an engine that is degraded at once: said once, and once that it is back", async (t) => {
+  const { state, sidecar, turn, log } = engine(t);
+  const answer = sidecar.answer;
+  sidecar.answer = (method, params, ...more) => {
+    if (method === "bootstrap" && (params["session"] as { session: string }).session !== "agent:main:other") throw new Refusal(-32603, {}, "the database was cut off");
+    if (method === "assemble") return { items: [{ from: 0, to: 1 }], degraded: "store" };
+    return answer(method, params, ...more);
+  };
+  await turn("k1");
+  await turn("k2");
+  assert.equal(log.filter((line) => line.includes("until the engine is back")).length, 1);
+  sidecar.answer = answer;
+  await turn("k3");
+  assert.deepEqual(state.stored, ["k1", "k2", "k3"]);
+  assert.equal(log.filter((line) => line.includes(": the engine is back")).length, 1);
+});
+
 test("an engine that reads and cannot write: the turns are kept, and nothing is said twice", async (t) => {
   const { state, turn, log } = engine(t);
   state.broken = "commitTurn";
