@@ -182,7 +182,7 @@ func DefaultConfig() Config {
 		RecentMessages: 20,
 		Failure:        FailDegrade,
 		Window: WindowConfig{
-			High: 0.90, Low: 0.57, LowTokens: 20000, Reserve: 0.01, CachePrice: 0.1,
+			High: 0.90, Low: 0.585, LowTokens: 20000, Reserve: 0.01, CachePrice: 0.1,
 			ClipShare: 0.10, ClipTokens: 600, BatchShare: 0.40, KeepResults: 10, Note: true, Memory: 512,
 		},
 		Recall: RecallConfig{Share: 0.3, Tokens: 1200, Floor: 0.15, Gate: true, Candidates: 400, Deadline: 2 * time.Second, Quote: 400, Whole: 200},

@@ -2,11 +2,11 @@ package window
 
 import "math"
 
-// What a token shown is worth falls with its distance from the end of the prompt: right at the end worthShare times what it costs to keep it cached, at
-// worthReach tokens half as much, and so on. Swept on the development data, see docs/cost.md.
+// What a token shown is worth falls with the square of its distance from the end of the prompt: right at the end worthShare times what it costs to keep it
+// cached, at worthReach tokens a quarter of that, and so on. Swept on the development data, see docs/cost.md.
 const (
-	worthShare = 13
-	worthReach = 4_000
+	worthShare = 12
+	worthReach = 14_000
 )
 
 // places is how many low marks are compared.
@@ -39,8 +39,7 @@ func callCost(low, high, price, added float64) float64 {
 }
 
 // kept is the cost less the worth of all tokens up to a distance from the end, for windows of all sizes up to there: the integral of
-// price * size - price * worthShare * worthReach * log(1 + size/worthReach).
+// price * size - price * worthShare * worthReach * size/(worthReach + size).
 func kept(size, price float64) float64 {
-	x := size / worthReach
-	return price * (size*size/2 - worthShare*worthReach*worthReach*((1+x)*math.Log1p(x)-x))
+	return price * (size*size/2 - worthShare*worthReach*(size-worthReach*math.Log1p(size/worthReach)))
 }

@@ -4,7 +4,8 @@ package window
 type Policy struct {
 	// High is the mark at which a window steps that leaves room for recall.
 	High float64
-	// Low and LowTokens bound how deep a step goes: the smaller of the two stays.
+	// Low and LowTokens bound how deep a step goes: that share stays at least while it is at most so many tokens. In a window n times as large as that a
+	// step leaves an nth of LowTokens at least: what stands far from the end is worth less than it costs there.
 	Low       float64
 	LowTokens int
 	// Reserve is never filled.
@@ -36,7 +37,10 @@ func (p Policy) Marks(ref, budget, recall, added int) Marks {
 		highShare = 1 - p.Reserve // nothing comes behind the window: it may use the whole budget
 	}
 	high := min(int(highShare*float64(ref)), hard, int((1-p.Reserve)*float64(ref))-recall)
-	least := min(int(p.Low*float64(min(ref, budget))), p.LowTokens)
+	least := int(p.Low * float64(min(ref, budget)))
+	if least > p.LowTokens {
+		least = p.LowTokens * p.LowTokens / least
+	}
 	most := high - int(leastStep*float64(ref))
 	return Marks{High: high, Low: max(lowMark(high, least, most, p.CachePrice, added), 0), Hard: hard, Recall: recall}
 }

@@ -115,9 +115,11 @@ func TestMarks(t *testing.T) {
 	}{
 		{"much is added: as deep as allowed", 10_000, 1000, 600, 8900, 5000, 5000},
 		{"little is added: a shallow step costs least", 10_000, 1000, 10, 8900, 7500, 8500},
-		{"without recall the window has all of the budget", 10_000, 0, 600, 9900, 5000, 5000},
-		{"large windows go down to what is kept in any case", 100_000, 1500, 1700, 90_000, 20_000, 26_000},
-		{"a large window that grows slowly stays fuller", 100_000, 1500, 200, 90_000, 22_000, 40_000},
+		{"without recall the window has all of the budget", 10_000, 0, 600, 9900, 5000, 5200},
+		{"low is lowTokens: that stays at least", 40_000, 1500, 1_000_000, 36_000, 20_000, 20_000},
+		{"a window twice as large keeps half of lowTokens at least", 80_000, 1500, 1_000_000, 72_000, 10_000, 10_000},
+		{"large windows go down to little", 100_000, 1500, 1700, 90_000, 8000, 12_000},
+		{"a large window that grows slowly stays fuller", 100_000, 1500, 200, 90_000, 14_000, 30_000},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := p.Marks(tc.budget, tc.budget, tc.recall, tc.added)

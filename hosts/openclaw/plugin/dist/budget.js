@@ -17,6 +17,8 @@ const hostReserveMargin = 1.2;
 const answer = 4096;
 /** Room that is enough in a tool loop: what was sent is sent again as long as it can be. */
 const answerInLoop = 1024;
+/** Tokens by which the histories of two turns must differ to say how a provider counts. */
+const telling = 8192;
 /** What tool schemas are taken to cost before a turn said it, as a share of the window and at most: after a restart the first turn needs room for its answer too. */
 const toolsShare = 1 / 8;
 const toolsMost = 4096;
@@ -35,6 +37,10 @@ export class Budget {
     #ratio = 0;
     /** What tool schemas cost; undefined before a turn said it. */
     #tools;
+    /** The turn of the smallest history: what the engine counted of it, and the provider of that and of the schemas. */
+    #small;
+    /** The provider's count of history for one token of the engine's: the smallest that two turns said; undefined before. */
+    #scale;
     /** The host's mark when it demanded a compaction, and the largest cost that stays below it. */
     #mark = 0;
     #ceiling;
@@ -48,6 +54,7 @@ export class Budget {
         if (model !== this.#model) {
             this.#ceiling = this.#window = this.#refused = undefined; // another window
             this.#ratio = 0;
+            this.#small = this.#scale = undefined; // another provider's count
         }
         this.#model = model;
         this.#granted = Math.floor(granted);
@@ -123,9 +130,8 @@ export class Budget {
         }
         this.#silent = 0;
         const own = this.#ownPrompt();
-        // The provider's count of history may be the host's or the engine's.
         if (own !== undefined && this.#first !== undefined)
-            this.#tools = Math.max(0, begin.prompt - this.#first * Math.min(1, this.#ratio || 1) - own);
+            this.#tools = this.#schemas(this.#first, begin.prompt - own);
         this.#added = [...this.#added, Math.max(0, end.total - this.#estimate)].slice(-memory);
         if (this.#ceiling === undefined || this.#granted === undefined || this.#added.length < memory)
             return;
@@ -134,6 +140,20 @@ export class Budget {
             this.#ceiling = undefined;
         else if (room > this.#ceiling * worthwhile)
             this.#ceiling = room;
+    }
+    /**
+     * What tool schemas cost when the provider counted rest for them and a history that the engine counts as first. Its count of history may be the host's, the engine's
+     * or between them. Two turns of different sizes say which; until then it is taken to be the smaller one, which leaves room.
+     */
+    #schemas(first, rest) {
+        const [low, high] = [Math.min(1, this.#ratio || 1), Math.max(1, this.#ratio)];
+        if (this.#small !== undefined && first - this.#small.first >= telling) {
+            const said = (rest - this.#small.rest) / (first - this.#small.first);
+            this.#scale = Math.min(this.#scale ?? high, Math.max(low, said));
+        }
+        if (this.#small === undefined || first < this.#small.first)
+            this.#small = { first, rest };
+        return Math.max(0, rest - first * Math.max(low, Math.min(this.#scale ?? low, high)));
     }
     /** System prompt and newest message, as the host counts them; undefined where the window is not known. */
     #ownPrompt() {

@@ -24,7 +24,7 @@ const text = { type: "string" };
 
 const parameters: Record<ToolName, { properties: Record<string, object>; required?: string[] }> = {
   context_search: {
-    properties: { query: text, since: { ...text, description: "2026-01-31 or 2026-01-31T15:00:00Z" }, until: text, limit: whole, offset: whole, tokens: whole },
+    properties: { query: text, since: { ...text, description: "2026-01-31" }, until: text, limit: whole, offset: whole, tokens: whole },
     required: ["query"],
   },
   context_expand: { properties: { id: text, before: whole, after: whole, offset: whole, tokens: whole }, required: ["id"] },
@@ -34,9 +34,9 @@ const parameters: Record<ToolName, { properties: Record<string, object>; require
 const labels: Record<ToolName, string> = { context_search: "Search history", context_expand: "Show history", context_describe: "Describe history" };
 
 const descriptions: Record<ToolName, string> = {
-  context_search: "Search this conversation, also what you are not shown any more, by words or one exact string, before you say you do not know. Entries are cited as #id.",
+  context_search: "Search all of this conversation, by words or one exact string, before you say you do not know. Entries are cited as #id.",
   context_expand: "Show the entry #id in full, with so many before and after.",
-  context_describe: "What is stored of this conversation, and what is shown.",
+  context_describe: "What is stored, and what is shown.",
 };
 
 /** The tools of one run; undefined where the host does not say whose it is. */

@@ -105,6 +105,30 @@ test("whatever the text, the host's own count leaves room for an answer, in the 
   }
 });
 
+test("tool schemas are told from a history that the provider counts as the host does, as the engine does, or between them", () => {
+  const [window, reserve, system, prompt] = [128_000, 20_000, 6500, 300];
+  for (const [ratio, counts] of [[1.15, 1.15], [1.15, 1], [1.15, 1.08], [0.8, 0.8], [0.8, 1]] as const) {
+    const budget = new Budget();
+    const granted = window - reserve - Math.ceil(1.2 * (system + prompt));
+    /** A turn with so much history; what the next one may cost. */
+    const after = (history: number, tools: number): number => {
+      budget.grant(granted, "m", reserve);
+      budget.loop(window - prompt, { ...session, messages: [], runtimeSettings: { limits: { promptTokenBudget: window, maxOutputTokens: null } }, tokenBudget: window - prompt });
+      budget.spent(history, ratio * history);
+      budget.ended([user("?"), answered(system + prompt + tools + counts * history)]);
+      return budget.grant(granted, "m", reserve);
+    };
+    /** What leaves the host room for an answer of 4096 tokens. */
+    const exact = (tools: number): number => Math.min(granted, Math.floor((window - 4096 - 1.25 * (system + prompt + tools)) / (1.25 * ratio)));
+    const near = (now: number, tools: number, what: string): void => {
+      assert.ok(now <= exact(tools) + 1 && now >= exact(tools) - 200, `ratio ${ratio}, counted ${counts}, ${what}: ${now}, want ${exact(tools)}`);
+    };
+    for (const history of [1100, 15_000, 30_000, 45_000, 60_000, 75_000, 20_000]) near(after(history, 3000), 3000, `${history} tokens`);
+    // More tools: what they cost is not taken for history that grew.
+    for (const history of [40_000, 60_000]) near(after(history, 9000), 9000, "more tools");
+  }
+});
+
 test("messages as the host counts them", () => {
   assert.equal(asHost(user("four chars a token")), 4.5);
   assert.equal(asHost(user("漢字")), 2);
