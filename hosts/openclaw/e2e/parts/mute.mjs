@@ -83,7 +83,7 @@ export async function mutePart(context) {
           way.end?.();
           for (let i = 1; ; i++) {
             await talk.turn(SESSION, `${name}-back-${i}`, 'And now?');
-            if (!way.lasts || installation.newLog().includes('the engine is back after')) break;
+            if (!way.lasts || /the engine is back (in \S+ )?after/.test(installation.newLog())) break;
             check(i < 20, 'the engine does not come back');
             await new Promise((resolve) => { setTimeout(resolve, 2000); });
           }
