@@ -15,22 +15,31 @@ import (
 type questions struct {
 	ctx context.Context
 	mu  sync.Mutex
-	// all is how many there were, open how many have no answer yet, most how many were open at once, late how many began after the compaction's context had ended.
-	all, open, most, late int
+	// all is how many there were, open how many have no answer yet, most how many were open at once, late how many began after the compaction's context had ended,
+	// again how many of those had been asked before.
+	all, open, most, late, again int
+	texts                        map[string]bool
 }
 
 type questionsKey struct{}
 
-func (q *questions) begin() {
+func (q *questions) begin(text string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.all++
 	q.open++
-	if q.ctx.Err() != nil {
-		q.late++
-	} else {
+	if q.ctx.Err() == nil {
 		q.most = max(q.most, q.open)
+	} else {
+		q.late++
+		if q.texts[text] {
+			q.again++
+		}
 	}
+	if q.texts == nil {
+		q.texts = make(map[string]bool)
+	}
+	q.texts[text] = true
 }
 
 func (q *questions) end() {
@@ -43,6 +52,13 @@ func (q *questions) tooLate() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.late
+}
+
+// askedAgain is how many that began too late had been asked before: whoever asks those has not just looked at the time, but at an answer.
+func (q *questions) askedAgain() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.again
 }
 
 func (q *questions) number() int {
@@ -221,6 +237,9 @@ func (r *compactorRun) ends(look func(at place, whole, got outcome) string) stri
 func asksNoMore(_ place, whole, got outcome) string {
 	if n := got.asked.tooLate(); n > whole.asked.atOnceMost()-1 {
 		return fmt.Sprintf("a model is asked %d times more", n)
+	}
+	if n := got.asked.askedAgain(); n > 0 {
+		return fmt.Sprintf("a model is asked again what it had been asked: %d times", n)
 	}
 	return ""
 }

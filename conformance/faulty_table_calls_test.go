@@ -442,19 +442,8 @@ func tableFigures() []broken {
 				r.TokensAfter = 0
 			}
 		}),
-		caughtBy("contract.compact", "the last budget of any session", recalling(nil), func(w *wrongEngine) {
-			last := 0
-			w.before = func(_ string, req any) {
-				switch r := req.(type) {
-				case *core.AssembleRequest:
-					last = r.Budget
-				case *core.CompactRequest:
-					if r.Budget == 0 {
-						r.Budget = last
-					}
-				}
-			}
-		}),
+		caughtBy("contract.compact", "the last budget of any session", recalling(nil), budgetBy(func(core.SessionID) string { return "" })),
+		caughtBy("contract.compact", "the last budget of any session of the name", recalling(nil), budgetBy(func(id core.SessionID) string { return id.Session })),
 		on("contract.compact", "a delegate takes the transcript for itself", delegating, func(r *core.CompactRequest) { r.Transcript = nil }),
 		on("contract.compact", "a delegate adds a budget", delegating, func(r *core.CompactRequest) { r.Budget = cmp.Or(r.Budget, 900) }),
 		then("contract.compact", "a delegate is always well", delegating, func(r *core.CompactResult) { r.OK = true }),
@@ -476,5 +465,22 @@ func tableFigures() []broken {
 				return p, err
 			}}, err
 		}}, func(*wrongEngine) {}),
+	}
+}
+
+// budgetBy gives a compaction without a budget that of the last prompt, as far as its key tells sessions apart.
+func budgetBy(key func(core.SessionID) string) func(w *wrongEngine) {
+	return func(w *wrongEngine) {
+		last := map[string]int{}
+		w.before = func(_ string, req any) {
+			switch r := req.(type) {
+			case *core.AssembleRequest:
+				last[key(r.Session)] = r.Budget
+			case *core.CompactRequest:
+				if r.Budget == 0 {
+					r.Budget = last[key(r.Session)]
+				}
+			}
+		}
 	}
 }

@@ -63,7 +63,12 @@ func brokenCompactorEach(class, base, name string, each func() func(context.Cont
 			return f(ctx, c, env.Model, s)
 		}}, err
 	}
-	return broken{class: "compactor: " + class, name: base + ", " + name, part: part{compactor: over}, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
+	return brokenCompactorOver(class, base+", "+name, over, opts...)
+}
+
+// brokenCompactorOver is a compactor that is built broken.
+func brokenCompactorOver(class, name string, over func(conformance.Env) (core.Compactor, error), opts ...conformance.Option) broken {
+	return broken{class: "compactor: " + class, name: name, part: part{compactor: over}, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
 		t.Helper()
 		return early(8, only, func(opts ...conformance.Option) []conformance.Finding {
 			return conformance.ExamineCompactor(t, func(tb testing.TB, m *conformance.Model) core.Compactor {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/contextengine/contextengine/conformance"
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/strategies/summary"
 )
 
 // tableHanging are compactors that end with their time, or say too much when it is over, and delegates that tidy up what they pass on.
@@ -84,7 +86,23 @@ func tableHanging() []broken {
 	passes("the wishes trimmed", func(req *core.CompactRequest, _ *core.CompactResult) {
 		req.Instructions = strings.TrimSpace(req.Instructions)
 	})
+	out = append(out, brokenCompactorOver("patch.soon", "a question that was cut off is asked once more", func(env conformance.Env) (core.Compactor, error) {
+		return summary.New(summary.DefaultConfig(), insistent{env.Model})
+	}, conformance.WithClaims("patch.soon")))
 	return out
+}
+
+// insistent asks its model once more where a question was cut off.
+type insistent struct{ core.Completer }
+
+func (m insistent) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
+	answer, err := m.Completer.Complete(ctx, req)
+	if err == nil || ctx.Err() == nil {
+		return answer, err
+	}
+	more, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	return m.Completer.Complete(more, req)
 }
 
 // summaryOf is the text of an earlier summary that has content.

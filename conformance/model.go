@@ -192,7 +192,7 @@ const remembered = 200
 // Complete answers as the mood says.
 func (m *Model) Complete(ctx context.Context, req core.CompletionRequest) (core.Completion, error) {
 	if q, ok := ctx.Value(questionsKey{}).(*questions); ok {
-		q.begin()
+		q.begin(req.System + "\n" + req.Prompt)
 		defer q.end()
 	}
 	m.mu.Lock()

@@ -214,23 +214,30 @@ func liveCost(res core.CompactResult, entries []core.Entry) string {
 	return ""
 }
 
-// budgetsOfTheirOwn compacts sessions without a budget: each of them has that of its own last prompt.
+// budgetsOfTheirOwn compacts sessions without a budget: each of them has that of its own last prompt, whatever others of the agent have, or one of the same
+// name of another agent.
 func (s *script) budgetsOfTheirOwn() string {
-	narrow, wide := recallSession("narrow"), recallSession("wide")
-	budgets := map[core.SessionID]int{narrow: 900, wide: 100000}
-	for n, order := range [][]core.SessionID{{narrow, wide}, {wide, narrow}} {
+	narrow := recallSession("narrow")
+	other := core.SessionID{Agent: narrow.Agent + "-b", Session: narrow.Session}
+	for n, order := range [][]core.SessionID{{narrow, recallSession("wide")}, {recallSession("wide"), narrow}, {narrow, other}, {other, narrow}} {
+		budget := func(id core.SessionID) int {
+			if id == narrow {
+				return 900
+			}
+			return 100000
+		}
 		for _, id := range order {
 			if _, text := s.talk(id, 24, 25); text != "" {
 				return text
 			}
-			if _, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: budgets[id]}); err != nil {
+			if _, err := s.engine.Assemble(s.ctx(), core.AssembleRequest{Session: id, Budget: budget(id)}); err != nil {
 				return fmt.Sprintf("assemble: error %v", err)
 			}
 		}
 		for _, id := range order {
 			res, err := s.engine.Compact(s.ctx(), core.CompactRequest{Session: id})
 			if err != nil || res.Compacted != (id == narrow) {
-				return fmt.Sprintf("round %d: a compaction of a session whose last prompt had a budget of %d, that of the other one %d: %+v, error %v", n+1, budgets[id], budgets[order[1]], res, err)
+				return fmt.Sprintf("round %d: a compaction of %s, whose last prompt had a budget of %d, that of %s, the last of all, %d: %+v, error %v", n+1, id, budget(id), order[1], budget(order[1]), res, err)
 			}
 		}
 	}
