@@ -43,7 +43,7 @@ const (
 	NeedVectorSearcher Need = "vector.Searcher"
 	// NeedBeside: core.As finds a core.Beside in the store.
 	NeedBeside Need = "core.Beside"
-	// NeedScrubber: core.As finds an upkeep.Scrubber in the store.
+	// NeedScrubber: core.As finds an upkeep.Scrubber in the store, or the retriever is one.
 	NeedScrubber Need = "upkeep.Scrubber"
 	// NeedSessionEraser: core.As finds a core.SessionEraser in the store.
 	NeedSessionEraser Need = "core.SessionEraser"

@@ -40,7 +40,7 @@ func TestFaultyTable(t *testing.T) {
 	}
 	needs.NoRace(t)
 	t.Parallel()
-	all := slices.Concat(tableStores(), tableMemories(), knownByKeys(), freedKeys(), conflictsPassed(), blindToPages(), wholeStores(), tailStores(), viewlessStores(), longStores(), manyAsked(), nothingAsked(), tableViews(), afterGone(), tableReopened(), tableCompanions(t), tableHelpers(), tableRetrievers(), tableFound(), tableSearchers(), tableListeners(), tableRecollections(), tableBeside(), tableAnswering(), tableUnsaid(), tableMidway(), overtaken(), vectorsInShort(), forgetfulListeners(), deafIndexes(), tableCompactors(), tableHiddenParts(), tableSizes(), tableHanging(), tableEachCall(), tableEngines(), tableWindows(), tableTold(), tableHandedBack(), tableReset(), tablePrompts(), tableResults(), tableReturned(), tableGivenKept(), tableContract(), tableStrangers(), tableModels())
+	all := slices.Concat(tableStores(), tableMemories(), knownByKeys(), freedKeys(), conflictsPassed(), blindToPages(), wholeStores(), tailStores(), viewlessStores(), longStores(), manyAsked(), nothingAsked(), tableViews(), afterGone(), tableReopened(), tableCompanions(t), tableHelpers(), tableRetrievers(), tableFound(), tableSearchers(), tableListeners(), tableRecollections(), tableBeside(), tableAnswering(), tableUnsaid(), tableShared(), tableMidway(), overtaken(), vectorsInShort(), forgetfulListeners(), deafIndexes(), tableCompactors(), tableHiddenParts(), tableSizes(), tableHanging(), tableEachCall(), tableEngines(), tableWindows(), tableTold(), tableHandedBack(), tableReset(), tablePrompts(), tableResults(), tableReturned(), tableGivenKept(), tableContract(), tableStrangers(), tableModels())
 	type count struct{ number, caught int }
 	counts := map[string]*count{}
 	order := []string{}

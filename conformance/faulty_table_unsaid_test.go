@@ -25,14 +25,6 @@ func tableUnsaid() []broken {
 		return caughtRetriever(id, name, func() func(context.Context, core.Query, sound) ([]core.Candidate, error) { return f })
 	}
 	plain := func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) { return s(ctx, q) }
-	own := func(id, name string, open func() core.Retriever) broken {
-		return broken{class: "retriever: " + id, name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
-			t.Helper()
-			return early(5, only, func(opts ...conformance.Option) []conformance.Finding {
-				return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return open(), memory.New() }, opts...)
-			}, conformance.WithClaims(id))
-		}}
-	}
 	over := func(id, name string, around func(*asker) core.Retriever) broken {
 		return caughtRetriever(id, name, func() func(context.Context, core.Query, sound) ([]core.Candidate, error) { return plain }, overSearchers(around))
 	}
@@ -44,8 +36,8 @@ func tableUnsaid() []broken {
 		})
 	}
 	return []broken{
-		own("cancel.retrieve", "what was read until the time was over is all there is", func() core.Retriever { return &readsOnce{half: func(error) bool { return true }} }),
-		own("cancel.retrieve", "what was read until a deadline is all there is", func() core.Retriever {
+		toldAlone("cancel.retrieve", "what was read until the time was over is all there is", func() core.Retriever { return &readsOnce{half: func(error) bool { return true }} }),
+		toldAlone("cancel.retrieve", "what was read until a deadline is all there is", func() core.Retriever {
 			return &readsOnce{half: func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }}
 		}),
 		calls("retrieve.granted", "names of sessions are 200 bytes long", namesAs(func(s string) string { return s[:min(len(s), 200)] })),
@@ -95,10 +87,10 @@ func tableUnsaid() []broken {
 			}
 			return got, err
 		}),
-		own("cancel.told", "says nothing of what it was told of too late: Appended", func() core.Retriever { return &tooLate{of: "Appended"} }),
-		own("cancel.told", "says nothing of what it was told of too late: Updated", func() core.Retriever { return &tooLate{of: "Updated"} }),
-		own("cancel.told", "says nothing of what it was told of too late: Deleted", func() core.Retriever { return &tooLate{of: "Deleted"} }),
-		own("cancel.told", "what it was told of too late is an error of its own", func() core.Retriever { return &tooLate{of: "Updated", err: core.ErrUnavailable} }),
+		toldAlone("cancel.told", "says nothing of what it was told of too late: Appended", func() core.Retriever { return &tooLate{of: "Appended"} }),
+		toldAlone("cancel.told", "says nothing of what it was told of too late: Updated", func() core.Retriever { return &tooLate{of: "Updated"} }),
+		toldAlone("cancel.told", "says nothing of what it was told of too late: Deleted", func() core.Retriever { return &tooLate{of: "Deleted"} }),
+		toldAlone("cancel.told", "what it was told of too late is an error of its own", func() core.Retriever { return &tooLate{of: "Updated", err: core.ErrUnavailable} }),
 		calls("retrieve.text", "quotes 200 bytes, and what is left of a character", func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
 			got, err := s(ctx, q)
 			for i := range got {
@@ -108,7 +100,7 @@ func tableUnsaid() []broken {
 			}
 			return got, err
 		}),
-		own("cancel.retrieve", "word waits until all is read", func() core.Retriever { return &inTurns{turn: make(chan struct{}, 1)} }),
+		toldAlone("cancel.retrieve", "word waits until all is read", func() core.Retriever { return &inTurns{turn: make(chan struct{}, 1)} }),
 		calls("cancel.retrieve", "asks a store that fails again after three seconds", func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
 			got, err := s(ctx, q)
 			if err != nil && ctx.Err() == nil {
@@ -133,7 +125,7 @@ func tableUnsaid() []broken {
 		keeper("what comes late is kept by prompt", func(k *keeps) { k.key = func(q core.Query) string { return q.Prompt } }),
 		keeper("what comes late stays as it came", func(k *keeps) { k.deaf = true }),
 		keeper("what comes late stays as it came where word came first", func(k *keeps) { k.hasty = true }),
-		own("retrieve.erased", "deletions end at the first that it does not know", func() core.Retriever { return &untilUnknown{} }),
+		toldAlone("retrieve.erased", "deletions end at the first that it does not know", func() core.Retriever { return &untilUnknown{} }),
 		calls("retrieve.text", "words are looked up in lower case, and quoted where they stand there", func(ctx context.Context, q core.Query, s sound) ([]core.Candidate, error) {
 			got, err := s(ctx, q)
 			for i := range got {
@@ -142,6 +134,16 @@ func tableUnsaid() []broken {
 			return got, err
 		}),
 	}
+}
+
+// toldAlone is a retriever that is built broken, and has what it was told of and what it reads itself.
+func toldAlone(id, name string, open func() core.Retriever) broken {
+	return broken{class: "retriever: " + id, name: name, find: func(t *testing.T, only ...conformance.Option) []conformance.Finding {
+		t.Helper()
+		return early(5, only, func(opts ...conformance.Option) []conformance.Finding {
+			return conformance.ExamineRetriever(t, func(testing.TB) (core.Retriever, core.Store) { return open(), memory.New() }, opts...)
+		}, conformance.WithClaims(id))
+	}}
 }
 
 // tooLate does not hear word of one kind whose context has ended.

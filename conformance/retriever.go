@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contextengine/contextengine/core"
+	"github.com/contextengine/contextengine/core/upkeep"
 )
 
 // TestRetriever holds a retriever to the contract of core.Retriever. open returns a retriever and the empty store it
@@ -56,7 +57,8 @@ func retrieverHas(tb testing.TB, open func(testing.TB) (core.Retriever, core.Sto
 	_, late := r.(core.LateRetriever)
 	_, attacher := r.(core.Attacher)
 	_, observer := r.(core.Observer)
-	return map[Need]bool{NeedSharer: sharer, NeedSearchers: o.over != nil, NeedLateRetriever: late, NeedAttacher: attacher, NeedObserver: observer}
+	_, scrubber := r.(upkeep.Scrubber)
+	return map[Need]bool{NeedScrubber: scrubber, NeedSharer: sharer, NeedSearchers: o.over != nil, NeedLateRetriever: late, NeedAttacher: attacher, NeedObserver: observer}
 }
 
 func retrieverChecks() []Check {
@@ -90,6 +92,8 @@ func retrieverContract() []Check {
 			Rule: "where any of its searchers is late, in the scope of the query or in what is granted, a retriever says Late of what was asked and is ready now, and of nothing else, nor of what failed, has what it finds when it is asked again, and then nothing is late; what it keeps of one that answered too late is for the same query alone, and as it is stored"},
 		{ID: "retrieve.clock", Promise: 6, Suite: SuiteRetriever, retriever: retrieveClock, once: true,
 			Rule: "how old an entry is, is counted from the query's time and no clock's: where that and all entries are moved by the same years, the candidates are the same, in the same order and with the same scores, and on a later day they are those of one that was never asked before"},
+		{ID: "scrub.retrieve", Promise: 2, Suite: SuiteRetriever, retriever: scrubRetrieve, once: true, Needs: []Need{NeedScrubber},
+			Rule: "Scrub changes no answer: what was stored before and after an erasure is found as before it"},
 		{ID: "retrieve.share", Promise: 1, Suite: SuiteRetriever, retriever: retrieveShare, Needs: []Need{NeedSharer},
 			Rule: "RecallShare is 0 to 0.5 and does not change from call to call"},
 	}

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -62,7 +63,7 @@ func retrieveConcurrent(r *retrieverRun) string {
 		for n, prompt := range queries {
 			q := r.query(who, prompt)
 			wider[n%len(wider)](&q)
-			q.InWindow = inWindow()
+			q.Limit, q.InWindow = []int{20, 2, 50, 7}[len(asked)%4], inWindow()
 			got, err := r.answer(r.retriever, q)
 			if err != nil {
 				return fmt.Sprintf("Retrieve: error %v, want none", err)
@@ -185,10 +186,57 @@ func (r *retrieverRun) toldBeside(o core.Observer, asked []core.Query, want [][]
 		}
 		return ""
 	})
+	if text == "" {
+		text = r.appendsAtOnce(o)
+	}
 	if text != "" {
 		return text
 	}
 	return r.asAnew(asked)
+}
+
+// appendsAtOnce tells of many new entries, each session from a goroutine of its own and one by one, in step, so that what two calls share without a lock meets.
+// All of them are asked for.
+func (r *retrieverRun) appendsAtOnce(o core.Observer) string {
+	const sessions, each = 3, 150
+	plain := ordinary(sessions * each)
+	for i := range plain.Entries {
+		plain.Entries[i].Size = 12
+	}
+	added := r.make(plain)
+	if text := r.tell(added); text != "" {
+		return text
+	}
+	of := make([][]core.Entry, sessions)
+	for i, e := range added {
+		of[i%sessions] = append(of[i%sessions], e)
+	}
+	var told atomic.Int64
+	text := atOnce(sessions, func(i int) string {
+		for n := range of[i] {
+			for told.Load() < int64(sessions*n) {
+				runtime.Gosched()
+			}
+			told.Add(1)
+			if err := o.Appended(r.ctx(), of[i][n:n+1]); err != nil {
+				told.Add(sessions * each) // the others go on
+				return fmt.Sprintf("Appended of one entry beside others: error %v, want none", err)
+			}
+		}
+		return ""
+	})
+	if text != "" {
+		return text
+	}
+	var all []core.Query
+	for who := range sessions {
+		for _, prompt := range queries {
+			q := r.query(who, prompt)
+			q.Limit, q.Tokens = core.MaxPage, 100_000
+			all = append(all, q)
+		}
+	}
+	return r.asAnew(all)
 }
 
 // asBefore asks again, once nobody tells anything any more.

@@ -21,7 +21,7 @@ type Retriever interface {
 }
 
 // LateRetriever is an optional companion of a Retriever that does not wait for the slowest of those it asks. Late reports whether something is there by
-// now that the last answer to the same query had to go without: the Engine then asks again, in the same turn.
+// now that the last answer to the same query had to go without, also because a LateSearcher that it asked had to: the Engine then asks again, in the same turn.
 type LateRetriever interface {
 	Late(q Query) bool
 }
@@ -58,7 +58,7 @@ func (q Query) Scopes() []Scope {
 type Candidate struct {
 	// Entry is as the store holds it: the Engine quotes nothing that it does not find there so, see StoreReader.
 	Entry Entry
-	// Text is what to quote of it, words of Entry.Text() in their order; empty for all of it. The Engine quotes the entry itself where Text says anything else.
+	// Text is what to quote of it, words of Entry.Text() in their order, with what marks a gap beside or between them, such as an ellipsis; empty for all of it. The Engine quotes the entry itself where Text says anything else.
 	Text string
 	// Score orders the candidates of one retriever.
 	Score float64
