@@ -41,12 +41,13 @@ func TestUnknownProviderIsSaidOnce(t *testing.T) {
 
 // TestSettingsOfAProvider: limits and rules that are set for a provider hold while it serves the model, in all sessions, and others for the rest.
 func TestSettingsOfAProvider(t *testing.T) {
-	two, none := 2, 0
+	one, two, none := 1, 2, 0
 	f := newFixture(t, func(c *engine.Config, _ *engine.Parts) {
 		c.History.LimitTurns = 4
 		c.History.Providers = map[string]engine.ProviderHistory{
 			"house":  {Provider: "anthropic", LimitTurns: &two},
 			"garden": {LimitTurns: &none, Limits: history.Limits{Channels: map[string]history.ChannelLimits{"irc": {HistoryLimit: &two}}}},
+			"yard":   {Limits: history.Limits{Channels: map[string]history.ChannelLimits{"irc": {HistoryLimit: &one}}}},
 		}
 	})
 	for _, c := range []struct {
@@ -54,7 +55,7 @@ func TestSettingsOfAProvider(t *testing.T) {
 		most, least       int // user turns
 		merged            bool
 	}{
-		{"s", "", 6, 4, false}, {"s2", "House", 3, 2, true}, {"s3", "garden", 9, 9, false}, {"agent:main:irc:group:g", "garden", 3, 2, false},
+		{"s", "", 6, 4, false}, {"s2", "House", 3, 2, true}, {"s3", "garden", 9, 9, false}, {"agent:main:irc:group:g", "garden", 3, 2, false}, {"agent:main:irc:group:h", "yard", 2, 1, false},
 	} {
 		f.id.Session = c.session
 		for range 8 {

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -153,5 +154,34 @@ func TestTally(t *testing.T) {
 	turn(armed, "and then?", "nothing")
 	if got := read(armed); got.Errors != 1 {
 		t.Errorf("after a call that was not answered: %+v", got)
+	}
+}
+
+// TestTallyOfAFailedCall: what legacy answered is counted as degraded, and what nobody answered as an error.
+func TestTallyOfAFailedCall(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []engine.FailurePolicy{engine.FailDegrade, engine.FailStrict} {
+		broken := &failing{Store: memory.New()}
+		f := newFixture(t, func(c *engine.Config, p *engine.Parts) { c.Failure, p.Store = policy, broken })
+		if _, err := f.engine.Arm(t.Context(), f.id, func(string) string { return "new" }); err != nil {
+			t.Fatal(err)
+		}
+		req := core.AssembleRequest{Session: f.id, Budget: 100, Transcript: &core.Transcript{Messages: []message.Message{user("hi")}}, Prompt: "x"}
+		broken.err = errors.New("disk on fire")
+		_, _ = f.engine.Assemble(t.Context(), req)
+		broken.err = nil
+		if _, err := f.engine.Bootstrap(t.Context(), core.BootstrapRequest{Session: f.id}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.engine.Assemble(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		v, err := broken.LoadView(t.Context(), f.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if degraded := policy == engine.FailDegrade; (v.Tally.Degraded == 1) != degraded || (v.Tally.Errors == 1) == degraded {
+			t.Errorf("%s: %+v after a call that failed and one that did not", policy, v.Tally)
+		}
 	}
 }
